@@ -213,7 +213,7 @@ func TestGuardRemembersNames(t *testing.T) {
 	}
 	conn.Close()
 	if _, err := g.Dial(t.Context(), "tcp", "site.test:80"); !errors.Is(err, ErrForbiddenAddress) ||
-		!strings.Contains(err.Error(), "mirrord forget-address site.test") {
+		!strings.Contains(err.Error(), "mirrord forget --address site.test") {
 		t.Errorf("%v", err)
 	}
 }

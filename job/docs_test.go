@@ -62,6 +62,12 @@ func reference() string {
 		}
 		fmt.Fprintf(&b, "  \nExample: `%s = %s`\n\n", leaf, k.Example)
 	}
+	b.WriteString("\n### Old keys\n\nThey are read for good and keep their effect. `mirrord check`, " +
+		"the log and `mirrord status JOB` say what to do.\n\n| key | what to do |\n| --- | --- |\n")
+	for _, k := range oldKeys() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, k.instead)
+	}
+	b.WriteString("\n")
 	return b.String()
 }
 

@@ -47,8 +47,8 @@ func (p *parser) doubts() {
 // doubtFiles records names of files that depend on where the daemon was started.
 func (p *parser) doubtFiles() {
 	for _, f := range [][2]string{
-		{"auth.password_file", p.job.Auth.PasswordFile},
-		{"auth.proxy_password_file", p.job.Auth.ProxyPasswordFile},
+		{"auth.password_file", p.job.Auth.Password.File},
+		{"auth.proxy_password_file", p.job.Auth.ProxyPassword.File},
 		{"auth.cookies_file", p.job.Auth.CookiesFile},
 		{"tls.ca_file", p.job.TLS.CAFile},
 	} {

@@ -3,6 +3,8 @@
 package job
 
 import (
+	"cmp"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +131,7 @@ type Limits struct {
 	MaxTime      time.Duration // of one run; 0 no limit
 	MaxDepth     int64         // link hops from an entry point; 0 no limit
 	MaxPathDepth int64         // path segments
+	Traps        string        // strict, normal or off; sets MaxRepeats, MaxURLLength and MaxStale
 	MaxRepeats   int64         // times that a segment or series of segments stands in a row; 0 no limit
 	MaxLinks     int64         // links taken from one page
 	MaxURLLength int64         // bytes
@@ -200,15 +203,13 @@ type Near struct {
 
 // Auth is what the job shows to the site. Credentials are only sent to the origins of URLs.
 type Auth struct {
-	User              string
-	PasswordFile      string
-	PasswordEnv       string
-	CookiesFile       string // Netscape cookie file
-	Cookies           bool   // keep cookies that the site sets, for the run
-	Headers           map[string]Secret
-	ProxyUser         string
-	ProxyPasswordFile string
-	ProxyPasswordEnv  string
+	User          string
+	Password      Secret // of the environment or a file
+	CookiesFile   string // Netscape cookie file
+	Cookies       bool   // keep cookies that the site sets, for the run
+	Headers       map[string]Secret
+	ProxyUser     string // see ProxyServer
+	ProxyPassword Secret // of the environment or a file
 }
 
 // Given reports whether the job shows anything to the site that others do not.
@@ -216,12 +217,38 @@ func (a Auth) Given() bool {
 	return a.User != "" || a.CookiesFile != "" || len(a.Headers) > 0
 }
 
-// Password returns where the password is.
-func (a Auth) Password() Secret { return Secret{Env: a.PasswordEnv, File: a.PasswordFile} }
+// ProxyServer returns the proxy without its login, "" for none, and the user and password for it.
+func (j *Job) ProxyServer() (address, user string, password Secret) {
+	address, user, env, _ := cutLogin(j.Proxy)
+	password = j.Auth.ProxyPassword
+	if env != "" {
+		password.Env = env
+	}
+	return address, cmp.Or(user, j.Auth.ProxyUser), password
+}
 
-// ProxyPassword returns where the proxy's password is.
-func (a Auth) ProxyPassword() Secret {
-	return Secret{Env: a.ProxyPasswordEnv, File: a.ProxyPasswordFile}
+// cutLogin splits SCHEME://USER:${NAME}@HOST:PORT. It is not ok when a password is written out.
+func cutLogin(proxy string) (address, user, env string, ok bool) {
+	scheme, rest, found := strings.Cut(proxy, "://")
+	login, host, has := cutAt(rest)
+	if !found || !has {
+		return proxy, "", "", true
+	}
+	user, password, given := strings.Cut(login, ":")
+	if name, err := url.PathUnescape(user); err == nil {
+		user = name
+	}
+	env, isEnv := cutEnv(password)
+	return scheme + "://" + host, user, env, !given || isEnv
+}
+
+// cutAt splits at the last @ before the first slash.
+func cutAt(s string) (before, after string, found bool) {
+	authority, _, _ := strings.Cut(s, "/")
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		return s[:at], s[at+1:], true
+	}
+	return "", s, false
 }
 
 // TLS is how certificates are checked.
@@ -241,7 +268,7 @@ type Publish struct {
 	Trees int64
 }
 
-// MaxStale is the default of limits.max_stale.
+// MaxStale is how many pages of a chain without anything new limits.traps = "normal" allows.
 const MaxStale = 32
 
 // Default returns a job with all defaults for the given entry points. It is not validated yet.
@@ -271,6 +298,7 @@ func Default(urls ...string) *Job {
 			MaxDocument:  16 << 20,
 			MaxTime:      7 * 24 * time.Hour,
 			MaxPathDepth: 32,
+			Traps:        "normal",
 			MaxRepeats:   3,
 			MaxLinks:     100_000,
 			MaxURLLength: 2048,

@@ -59,23 +59,24 @@ func TestKeysDefaultsAndExamples(t *testing.T) {
 // no field.
 func TestEveryFieldHasAKey(t *testing.T) {
 	j := Default()
-	have := map[any]bool{}
-	for _, k := range Keys() {
+	whole, have := map[any]bool{}, map[any]bool{}
+	for _, k := range everyKey() {
+		whole[k.field(j)] = true
 		have[reflect.ValueOf(k.field(j)).Pointer()] = true
+	}
+	none := []string{
+		"Job.Name", "Job.File", "Job.Warnings", "Job.Only", "Job.All", "Job.Insist",
+		"Job.Auth.Password.Value", "Job.Auth.ProxyPassword.Value", // these are never written out
 	}
 	var walk func(name string, v reflect.Value)
 	walk = func(name string, v reflect.Value) {
-		if have[v.Addr().Pointer()] && (v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[Private]()) {
-			return
-		}
-		if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[Secret]() {
+		switch {
+		case whole[v.Addr().Interface()]:
+		case v.Kind() == reflect.Struct:
 			for i := range v.NumField() {
 				walk(name+"."+v.Type().Field(i).Name, v.Field(i))
 			}
-			return
-		}
-		none := []string{"Job.Name", "Job.File", "Job.Warnings", "Job.Only", "Job.All", "Job.Insist"}
-		if !have[v.Addr().Pointer()] && !slices.Contains(none, name) {
+		case !have[v.Addr().Pointer()] && !slices.Contains(none, name):
 			t.Errorf("field %s has no key", name)
 		}
 	}
@@ -89,6 +90,9 @@ func TestEffectiveRoundTrip(t *testing.T) {
 			"[\"https://a.example/p\"]\nprograms.suffixes = []\n",
 		"url = \"https://a.example/\"\n[auth]\nuser = \"é \\\"\\\\\"\npassword_env = \"P\"\nheaders = { X-A = " +
 			"\"1\", Authorization = { file = \"/x\" } }\n[notify]\nwebhook = { env = \"W\" }\n",
+		"url = \"https://a.example/\"\nproxy = \"http://me:${P}@proxy:3128\"\nlimits.traps = \"strict\"\n" +
+			"limits.max_stale = 5\npolite.timeout = \"2m\"\npolite.idle_timeout = \"1m\"\nauth.user = \"u\"\n" +
+			"auth.password = \"${Q}\"\npublish.trees = 2\n",
 		"url = \"https://a.example/\"\npolite.factor = 2.5\npolite.bandwidth = \"1.5MiB/s\"\nlimits.max_delete " +
 			"= 0.123456789\n",
 	} {
@@ -102,6 +106,7 @@ func TestEffectiveRoundTrip(t *testing.T) {
 				t.Errorf("%s of %q: %v\n%s", name, in, err, text)
 				continue
 			}
+			got.Warnings, want.Warnings = nil, nil // of old keys, which stand in other lines
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s of %q gives\n%+v\nwant\n%+v\n%s", name, in, got, want, text)
 			}
@@ -151,7 +156,7 @@ func TestSet(t *testing.T) {
 		{"", "x", `set: unknown key ""`},
 		{"polite", "x", `set: unknown key "polite"; did you mean [polite]?`},
 		{"auth.headers.X", "{}",
-			`set: auth.headers.X is neither a text nor a place to read it from; write a text, { env = "NAME" } or { file = "/path" }`},
+			`set: auth.headers.X is neither a text nor a place to read it from; write a text, "${NAME}", { env = "NAME" } or { file = "/path" }`},
 	} {
 		err := j.Set(tc.key, tc.value)
 		var es Errors

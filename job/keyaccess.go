@@ -13,21 +13,21 @@ func accessKeys() []Key {
 			check:   checkUser,
 		},
 		{
+			Name:    "auth.password",
+			Type:    "text",
+			Example: `"${EXAMPLE_PASSWORD}"`,
+			Doc:     "The environment variable that holds the password, as ${NAME}.",
+			field:   func(j *Job) any { return (*envName)(&j.Auth.Password.Env) },
+			check:   func(j *Job) error { return checkEnv(j.Auth.Password.Env) },
+		},
+		{
 			Name:    "auth.password_file",
 			Type:    "path",
 			Example: `"/etc/mirrord/example.password"`,
 			Doc:     "File that holds the password.",
 			Risk:    "Must be readable by mirrord only.",
-			field:   func(j *Job) any { return &j.Auth.PasswordFile },
+			field:   func(j *Job) any { return &j.Auth.Password.File },
 			check:   checkPassword,
-		},
-		{
-			Name:    "auth.password_env",
-			Type:    "name",
-			Example: `"EXAMPLE_PASSWORD"`,
-			Doc:     "Environment variable that holds the password.",
-			field:   func(j *Job) any { return &j.Auth.PasswordEnv },
-			check:   func(j *Job) error { return checkEnv(j.Auth.PasswordEnv) },
 		},
 		{
 			Name:    "auth.cookies_file",
@@ -50,35 +50,19 @@ func accessKeys() []Key {
 		},
 		{
 			Name:    "auth.headers",
-			Type:    "table of text, { env = … } or { file = … }",
-			Example: `{ "X-Mirror" = "yes", "Authorization" = { env = "EXAMPLE_TOKEN" } }`,
-			Doc: "Request headers, sent only to the origins of url. Credentials come from a file or " +
-				"the environment.",
+			Type:    "table of text, \"${NAME}\", { env = … } or { file = … }",
+			Example: `{ "X-Mirror" = "yes", "Authorization" = "${EXAMPLE_TOKEN}" }`,
+			Doc: "Request headers, sent only to the origins of url. Credentials, such as Authorization, come " +
+				"from a file or the environment.",
 			field: func(j *Job) any { return &j.Auth.Headers },
 			check: checkHeaders,
-		},
-		{
-			Name:    "auth.proxy_user",
-			Type:    "text",
-			Example: `"mirror"`,
-			Doc:     "User for the proxy.",
-			field:   func(j *Job) any { return &j.Auth.ProxyUser },
-			check:   checkProxyUser,
 		},
 		{
 			Name:    "auth.proxy_password_file",
 			Type:    "path",
 			Example: `"/etc/mirrord/proxy.password"`,
-			Doc:     "File that holds the proxy's password.",
-			field:   func(j *Job) any { return &j.Auth.ProxyPasswordFile },
-		},
-		{
-			Name:    "auth.proxy_password_env",
-			Type:    "name",
-			Example: `"PROXY_PASSWORD"`,
-			Doc:     "Environment variable that holds the proxy's password.",
-			field:   func(j *Job) any { return &j.Auth.ProxyPasswordEnv },
-			check:   func(j *Job) error { return checkEnv(j.Auth.ProxyPasswordEnv) },
+			Doc:     "File that holds the password of the user in proxy.",
+			field:   func(j *Job) any { return &j.Auth.ProxyPassword.File },
 		},
 		{
 			Name:    "tls.ca_file",
@@ -120,32 +104,6 @@ func resultKeys() []Key {
 				"Anything else at that path is left alone.",
 			field: func(j *Job) any { return &j.Publish.Dir },
 			check: checkPublishDir,
-		},
-		{
-			Name:    "publish.grace",
-			Type:    "duration",
-			Example: `"6h"`,
-			Doc: "For how long the tree of a version stays as it is after the next version was published, so " +
-				"that whoever reads or copies it reads one version: see trees/N and versions/N beside current. " +
-				"0s is none: the next but one version is made in it.",
-			Risk: "When a version comes every few minutes, a run of the schedule waits for a tree, for at most " +
-				"a tenth of the time between two runs, and then uses the oldest one all the same.",
-			field: func(j *Job) any { return &j.Publish.Grace },
-			check: checkGrace,
-		},
-		{
-			Name:    "publish.trees",
-			Type:    "number",
-			Unit:    "trees",
-			Example: "2",
-			Doc: "How many trees of versions there are at most, the published one included. Their files are " +
-				"links to one another, as far as they are the same. New ones are made while all are in their " +
-				"grace; more than these go after it.",
-			Risk: "With 1 or 2 there is a single tree beside the published one: a copy that takes longer than " +
-				"two versions in publish.grace must begin again.",
-			min:   1,
-			max:   100,
-			field: func(j *Job) any { return &j.Publish.Trees },
 		},
 	}
 }

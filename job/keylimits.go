@@ -68,21 +68,6 @@ func limitKeys() []Key {
 			field:   func(j *Job) any { return &j.Limits.MaxPathDepth },
 		},
 		{
-			Name:    "limits.max_repeats",
-			Type:    "number",
-			Unit:    "times",
-			Example: "0",
-			Doc: "A URL counts as a trap when its path repeats a segment or series of segments this " +
-				"often in a row (/x/x/x/, /a/b/a/b/a/b/), or one segment twice as often anywhere: a " +
-				"relative link on a page that answers every path makes such URLs without end. " +
-				"Numbers may repeat twice as often in a row, and anywhere without limit. At least 2; " +
-				"0 is no limit.",
-			Risk:  "Without it only max_path_depth ends such a path.",
-			max:   1000,
-			field: func(j *Job) any { return &j.Limits.MaxRepeats },
-			check: checkRepeats,
-		},
-		{
 			Name:    "limits.max_links",
 			Type:    "number",
 			Unit:    "links",
@@ -94,14 +79,21 @@ func limitKeys() []Key {
 			field: func(j *Job) any { return &j.Limits.MaxLinks },
 		},
 		{
-			Name:    "limits.max_url_length",
-			Type:    "number",
-			Unit:    "bytes",
-			Example: "500",
-			Doc:     "A longer URL counts as a trap.",
-			min:     64,
-			max:     32000,
-			field:   func(j *Job) any { return &j.Limits.MaxURLLength },
+			Name:    "limits.traps",
+			Type:    "choice",
+			Enum:    []string{"strict", "normal", "off"},
+			Example: `"off"`,
+			Doc: "What counts as a trap besides the other limits: a URL whose path repeats a segment or " +
+				"series of segments (/x/x/x/, /a/b/a/b/a/b/) 3 times in a row (strict: 2), or one segment twice " +
+				"as often anywhere, numbers apart; a URL of more than 2048 bytes (strict: 1024); and a chain of " +
+				"pages that link to one another, such as the months of an empty calendar, when 32 of them in a " +
+				"row (strict: 16) have no new text, pictures or links. An error page whose relative links lead " +
+				"to itself counts four times. The summary names what was left out. off: none of these, and " +
+				"URLs of up to 32000 bytes.",
+			Risk: "strict can cut off a list with many empty pages; with off a calendar costs `max_variants` " +
+				"or `max_dates` requests, and only max_path_depth ends a path that repeats itself.",
+			field: func(j *Job) any { return &j.Limits.Traps },
+			apply: func(j *Job) { j.Limits.setTraps() },
 		},
 		{
 			Name:    "limits.max_redirects",
@@ -134,31 +126,6 @@ func limitKeys() []Key {
 			Risk:  "Too low cuts off a news archive of many days.",
 			min:   1,
 			field: func(j *Job) any { return &j.Limits.MaxDates },
-		},
-		{
-			Name:    "limits.max_stale",
-			Type:    "number",
-			Unit:    "pages",
-			Example: "100",
-			Doc: "A chain of pages that link to one another, such as the months of an empty calendar, is left " +
-				"out when so many of them in a row have no new text, pictures or links. Their URLs differ in " +
-				"numbers and queries only. An error page whose relative links lead to itself ever deeper " +
-				"counts four times. The summary names what was left out. 0: never.",
-			Risk: "Too low cuts off a list with many empty pages; without it a calendar costs " +
-				"`max_variants` or `max_dates` requests.",
-			max:   1 << 20,
-			field: func(j *Job) any { return &j.Limits.MaxStale },
-		},
-		{
-			Name:    "limits.max_ratio",
-			Type:    "number",
-			Unit:    "times",
-			Example: "1000",
-			Doc:     "How many times larger than its compressed form a body may be.",
-			Risk:    "Without it a few kilobytes can unpack to a full disk.",
-			min:     10,
-			max:     1_000_000,
-			field:   func(j *Job) any { return &j.Limits.MaxRatio },
 		},
 		{
 			Name:    "limits.max_delete",
@@ -243,5 +210,20 @@ func limitKeys() []Key {
 				"not help, runs end as partial, and what is published stays." + noLimit,
 			field: func(j *Job) any { return &j.Limits.MaxState },
 		},
+	}
+}
+
+// maxURLLength is how long a URL can be at most, in bytes.
+const maxURLLength = 32000
+
+// setTraps sets the limits that Traps stands for.
+func (l *Limits) setTraps() {
+	switch l.Traps {
+	case "strict":
+		l.MaxRepeats, l.MaxStale, l.MaxURLLength = 2, 16, 1024
+	case "off":
+		l.MaxRepeats, l.MaxStale, l.MaxURLLength = 0, 0, maxURLLength
+	default:
+		l.MaxRepeats, l.MaxStale, l.MaxURLLength = 3, MaxStale, 2048
 	}
 }

@@ -77,35 +77,15 @@ func politeKeys() []Key {
 			check: checkUserAgent,
 		},
 		{
-			Name:    "polite.connect_timeout",
-			Type:    "duration",
-			Example: `"5s"`,
-			Doc:     "Time for name lookup, connection and TLS handshake.",
-			min:     int64(time.Millisecond),
-			field:   func(j *Job) any { return &j.Polite.ConnectTimeout },
-		},
-		{
-			Name:    "polite.header_timeout",
+			Name:    "polite.timeout",
 			Type:    "duration",
 			Example: `"2m"`,
-			Doc:     "Time from the request to the end of the response header.",
-			min:     int64(time.Millisecond),
-			field:   func(j *Job) any { return &j.Polite.HeaderTimeout },
-		},
-		{
-			Name:    "polite.idle_timeout",
-			Type:    "duration",
-			Example: `"1m"`,
-			Doc:     "Longest pause inside a body.",
-			min:     int64(time.Millisecond),
-			field:   func(j *Job) any { return &j.Polite.IdleTimeout },
-		},
-		{
-			Name:    "polite.total_timeout",
-			Type:    "duration",
-			Example: `"30m"`,
-			Doc:     "Time for one whole exchange. 0s is no limit.",
-			field:   func(j *Job) any { return &j.Polite.TotalTimeout },
+			Doc: "Longest wait for a response header, and longest pause inside a body. The name lookup, " +
+				"connection and TLS handshake have a third of it, at most 1m.",
+			Risk:  "A long one lets each silent URL hold a connection; a short one fails slow pages.",
+			min:   int64(time.Millisecond),
+			field: func(j *Job) any { return &j.Polite.HeaderTimeout },
+			apply: func(j *Job) { j.Polite.setTimeout() },
 		},
 		{
 			Name:    "polite.min_rate",
@@ -136,4 +116,10 @@ func politeKeys() []Key {
 			field:   func(j *Job) any { return &j.Polite.HTTP2 },
 		},
 	}
+}
+
+// setTimeout sets the other times of an exchange by the one for the header.
+func (p *Polite) setTimeout() {
+	p.IdleTimeout = p.HeaderTimeout
+	p.ConnectTimeout = max(time.Millisecond, min(p.HeaderTimeout/3, time.Minute))
 }

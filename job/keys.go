@@ -3,8 +3,10 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"mirrord/evolution/policy/known"
 )
@@ -23,6 +25,8 @@ type Key struct {
 	min, max int64              // of integers; max 0 is no bound
 	field    func(j *Job) any   // pointer to the field
 	check    func(j *Job) error // beyond the type; may be nil
+	apply    func(j *Job)       // sets what follows from a new value of the field; may be nil
+	instead  string             // of an old key: what to do about it
 }
 
 // Default returns the key's default as a TOML value; "" when the key must be given.
@@ -31,6 +35,13 @@ func (k Key) Default() string {
 		return ""
 	}
 	return encode(k.field(Default()))
+}
+
+// To returns the key with its value stored where field points to, whatever the job. Of the key its Name,
+// Type, Example and Enum count.
+func (k Key) To(field any) Key {
+	k.field = func(*Job) any { return field }
+	return k
 }
 
 // Values returns the values that a key can have, when these are few; nil otherwise.
@@ -52,7 +63,7 @@ func Tables() []string {
 	}
 }
 
-// Keys returns every key of a job file in the order of the reference.
+// Keys returns the keys of a job file in the order of the reference.
 func Keys() []Key {
 	return slices.Concat(
 		topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), reuseKeys(),
@@ -67,4 +78,132 @@ func policyDocs() string {
 		docs = append(docs, string(p.Name)+": "+p.Doc)
 	}
 	return strings.Join(docs, ". ")
+}
+
+// oldKeys returns the keys that the reference no longer has. A job file may still set them: they are read
+// for good and keep their effect, and each says what to write instead.
+func oldKeys() []Key {
+	const traps = `write limits.traps = "strict", "normal" or "off"`
+	const timeout = "write polite.timeout"
+	return []Key{
+		{
+			Name:    "limits.max_repeats",
+			Type:    "number",
+			Example: "0",
+			max:     1000,
+			instead: traps,
+			field:   func(j *Job) any { return &j.Limits.MaxRepeats },
+			check:   checkRepeats,
+		},
+		{
+			Name:    "limits.max_url_length",
+			Type:    "number",
+			Example: "500",
+			min:     64,
+			max:     maxURLLength,
+			instead: traps,
+			field:   func(j *Job) any { return &j.Limits.MaxURLLength },
+		},
+		{
+			Name:    "limits.max_stale",
+			Type:    "number",
+			Example: "100",
+			max:     1 << 20,
+			instead: traps,
+			field:   func(j *Job) any { return &j.Limits.MaxStale },
+		},
+		{
+			Name:    "limits.max_ratio",
+			Type:    "number",
+			Example: "1000",
+			min:     10,
+			max:     1_000_000,
+			instead: notNeeded,
+			field:   func(j *Job) any { return &j.Limits.MaxRatio },
+		},
+		{
+			Name:    "polite.connect_timeout",
+			Type:    "duration",
+			Example: `"5s"`,
+			min:     int64(time.Millisecond),
+			instead: timeout,
+			field:   func(j *Job) any { return &j.Polite.ConnectTimeout },
+		},
+		{
+			Name:    "polite.header_timeout",
+			Type:    "duration",
+			Example: `"2m"`,
+			min:     int64(time.Millisecond),
+			instead: timeout,
+			field:   func(j *Job) any { return &j.Polite.HeaderTimeout },
+		},
+		{
+			Name:    "polite.idle_timeout",
+			Type:    "duration",
+			Example: `"1m"`,
+			min:     int64(time.Millisecond),
+			instead: timeout,
+			field:   func(j *Job) any { return &j.Polite.IdleTimeout },
+		},
+		{
+			Name:    "polite.total_timeout",
+			Type:    "duration",
+			Example: `"30m"`,
+			instead: notNeeded + "; polite.min_rate and limits.max_time end what takes too long",
+			field:   func(j *Job) any { return &j.Polite.TotalTimeout },
+		},
+		{
+			Name:    "auth.password_env",
+			Type:    "name",
+			Example: `"EXAMPLE_PASSWORD"`,
+			instead: `write auth.password = "${NAME}"`,
+			field:   func(j *Job) any { return &j.Auth.Password.Env },
+		},
+		{
+			Name:    "auth.proxy_user",
+			Type:    "text",
+			Example: `"mirror"`,
+			instead: `write proxy = "http://USER@HOST:PORT"`,
+			field:   func(j *Job) any { return &j.Auth.ProxyUser },
+		},
+		{
+			Name:    "auth.proxy_password_env",
+			Type:    "name",
+			Example: `"PROXY_PASSWORD"`,
+			instead: `write proxy = "http://USER:${NAME}@HOST:PORT"`,
+			field:   func(j *Job) any { return &j.Auth.ProxyPassword.Env },
+			check:   func(j *Job) error { return checkEnv(j.Auth.ProxyPassword.Env) },
+		},
+		{
+			Name:    "publish.grace",
+			Type:    "duration",
+			Example: `"6h"`,
+			instead: notNeeded,
+			field:   func(j *Job) any { return &j.Publish.Grace },
+			check:   checkGrace,
+		},
+		{
+			Name:    "publish.trees",
+			Type:    "number",
+			Example: "2",
+			min:     1,
+			max:     100,
+			instead: notNeeded,
+			field:   func(j *Job) any { return &j.Publish.Trees },
+		},
+	}
+}
+
+// notNeeded is said of an old key that no key replaces.
+const notNeeded = "the key is no longer needed: remove the line"
+
+// everyKey returns the keys that a job file may have, table by table, the old ones last in each.
+func everyKey() []Key {
+	keys := slices.Concat(Keys(), oldKeys())
+	table := func(k Key) int {
+		t, _ := k.Table()
+		return slices.Index(Tables(), t)
+	}
+	slices.SortStableFunc(keys, func(a, b Key) int { return cmp.Compare(table(a), table(b)) })
+	return keys
 }

@@ -199,7 +199,9 @@ func topKeys() []Key {
 			Type:    "URL",
 			Example: `"http://proxy.example.org:3128"`,
 			Doc: "Proxy for all requests: http, https, socks5 or socks5h. Empty: none; the " +
-				"environment is ignored. Its password goes into [auth].",
+				"environment is ignored. A user and password go before the host: " +
+				"http://USER:${NAME}@HOST:PORT, with the name of an environment variable, or http://USER@HOST:PORT " +
+				"and auth.proxy_password_file.",
 			Risk: "The proxy resolves names, so mirrord can refuse private targets by name only; the " +
 				"proxy must refuse names with private addresses.",
 			field: func(j *Job) any { return &j.Proxy },

@@ -14,7 +14,7 @@ import (
 // private addresses of the machine of the mirror, or that have b show the secrets of a to another origin.
 // Whoever may only change jobs, and has no account there, must not set them.
 func MachineKeys(a, b *Job) (names []string) {
-	for _, k := range Keys() {
+	for _, k := range everyKey() {
 		if k.ofMachine() && encode(k.field(a)) != encode(k.field(b)) {
 			names = append(names, k.Name)
 		}

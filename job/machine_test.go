@@ -37,7 +37,7 @@ func TestMachineKeys(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	secret := "[auth]\nuser = \"u\"\npassword_env = \"P\"\n"
+	secret := "[auth]\nuser = \"u\"\npassword = \"${P}\"\n"
 	if was, err = Parse("a", "a.toml", []byte(base+secret)); err != nil {
 		t.Fatal(err)
 	}

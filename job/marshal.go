@@ -4,6 +4,7 @@ package job
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -20,12 +21,15 @@ func (j *Job) Marshal() []byte { return j.write(false) }
 
 func (j *Job) write(all bool) []byte {
 	var b strings.Builder
-	def, current := Default(), ""
-	for _, k := range Keys() {
+	def, now, current := Default(), j.current(), ""
+	for _, k := range everyKey() {
 		table, leaf := k.Table()
 		v := encode(k.field(j))
+		if k.instead != "" && v == encode(k.field(now)) {
+			continue
+		}
 		// An empty list differs from the default list but kind prefixes must not meet an empty one.
-		if (!all && k.Name != "url" && v == encode(k.field(def))) ||
+		if (!all && k.Name != "url" && k.instead == "" && v == encode(k.field(def))) ||
 			(k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0) {
 			continue
 		}
@@ -41,11 +45,29 @@ func (j *Job) write(all bool) []byte {
 	return []byte(b.String())
 }
 
+// current returns the job as the keys of the reference alone describe it: what old keys changed is at its
+// default.
+func (j *Job) current() *Job {
+	out := Default()
+	for _, k := range Keys() {
+		reflect.ValueOf(k.field(out)).Elem().Set(reflect.ValueOf(k.field(j)).Elem())
+		if k.apply != nil {
+			k.apply(out)
+		}
+	}
+	return out
+}
+
 // encode returns the TOML value of the field that p points to.
 func encode(p any) string {
 	switch p := p.(type) {
 	case *string:
 		return quote(*p)
+	case *envName:
+		if *p == "" {
+			return `""`
+		}
+		return quote("${" + string(*p) + "}")
 	case *[]string:
 		parts := make([]string, len(*p))
 		for i, s := range *p {

@@ -22,7 +22,7 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 	p := &parser{
 		job:  j,
 		file: filename,
-		keys: Keys(),
+		keys: everyKey(),
 		bad:  map[string]bool{},
 	}
 	if !ValidName(name) {
@@ -35,37 +35,10 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 				"without '..'",
 		})
 	}
-	if len(data) > MaxFile {
-		p.errs = append(p.errs, Error{
-			File: filename,
-			Line: 1,
-			Col:  1,
-			Msg:  fmt.Sprintf("file has %d bytes; a job file has at most %d", len(data), MaxFile),
-		})
+	doc, ok := p.document(data)
+	if !ok {
 		return nil, p.errs.asError()
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte order mark, as editors of Windows write it
-	if bad := checkText(filename, data); bad != nil {
-		p.errs = append(p.errs, *bad)
-		return nil, p.errs.asError()
-	}
-	whole := data
-	if at, ok := crowded(data); ok {
-		data = data[:at.start]
-		p.errs = append(p.errs, Error{
-			File: filename,
-			Line: at.line,
-			Col:  at.col,
-			Msg:  fmt.Sprintf("more than %d keys and tables; what follows is not read", maxKeys),
-			Hint: "a job file has few keys; is this another file?",
-		})
-	}
-	var doc map[string]any
-	if err := toml.Unmarshal(data, &doc); err != nil {
-		p.syntax(err, whole)
-		return nil, p.errs.asError()
-	}
-	p.places = findPlaces(data)
 	p.table("", doc)
 	p.validate()
 	if err := p.errs.asError(); err != nil {
@@ -75,13 +48,84 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 	return j, nil
 }
 
+// ReadKeys reads a file of keys that is no job file, by the rules and with the messages of job files: each
+// value goes where To says. The error is of type Errors.
+func ReadKeys(filename string, data []byte, keys []Key) error {
+	p := &parser{
+		file: filename,
+		keys: keys,
+		bad:  map[string]bool{},
+	}
+	if doc, ok := p.document(data); ok {
+		p.table("", doc)
+		p.validate()
+	}
+	return p.errs.asError()
+}
+
+// document decodes a file and finds the places of its keys. Without ok nothing can be read of it.
+func (p *parser) document(data []byte) (doc map[string]any, ok bool) {
+	if len(data) > MaxFile {
+		p.errs = append(p.errs, Error{
+			File: p.file,
+			Line: 1,
+			Col:  1,
+			Msg:  fmt.Sprintf("file has %d bytes; %s has at most %d", len(data), p.noun(), MaxFile),
+		})
+		return nil, false
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte order mark, as editors of Windows write it
+	if bad := checkText(p.file, data); bad != nil {
+		p.errs = append(p.errs, *bad)
+		return nil, false
+	}
+	whole := data
+	if at, ok := crowded(data); ok {
+		data = data[:at.start]
+		p.errs = append(p.errs, Error{
+			File: p.file,
+			Line: at.line,
+			Col:  at.col,
+			Msg:  fmt.Sprintf("more than %d keys and tables; what follows is not read", maxKeys),
+			Hint: p.noun() + " has few keys; is this another file?",
+		})
+	}
+	if err := toml.Unmarshal(data, &doc); err != nil {
+		p.syntax(err, whole)
+		return nil, false
+	}
+	p.places = findPlaces(data)
+	return doc, true
+}
+
+// noun is what messages call the file.
+func (p *parser) noun() string {
+	if p.job == nil {
+		return "such a file"
+	}
+	return "a job file"
+}
+
+// tables returns the tables of the file.
+func (p *parser) tables() (out []string) {
+	if p.job != nil {
+		return Tables()[1:]
+	}
+	for _, k := range p.keys {
+		if t, _ := k.Table(); t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // Validate checks everything that Parse checks; the error is of type Errors. It is for a job that was built
 // by hand or changed by Set.
 func (j *Job) Validate() error {
 	p := &parser{
 		job:  j,
 		file: j.File,
-		keys: Keys(),
+		keys: everyKey(),
 		bad:  map[string]bool{},
 	}
 	p.validate()
@@ -89,7 +133,7 @@ func (j *Job) Validate() error {
 }
 
 type parser struct {
-	job    *Job
+	job    *Job // nil: this is no job file
 	file   string
 	keys   []Key
 	places places
@@ -114,21 +158,22 @@ func (p *parser) fail(key, path string, err error) {
 
 // table decodes the keys of one table; prefix is its dotted name.
 func (p *parser) table(prefix string, t map[string]any) {
-	for _, name := range sortedKeys(t) {
+	for _, name := range p.inOrder(prefix, t) {
 		v, full := t[name], join(prefix, name)
-		if full == "scope" {
-			p.scope(v)
-			continue
-		}
-		if s, ok := v.(string); ok && full == "reuse" { // reuse = "auto"
+		if s, ok := v.(string); ok && full == "reuse" && p.job != nil { // reuse = "auto"
 			full, v = "reuse.job", s
 		}
-		if full == "priority" {
+		switch {
+		case p.job == nil:
+		case full == "scope":
+			p.scope(v)
+			continue
+		case full == "priority":
 			p.priority(v)
 			continue
 		}
 		if k, ok := p.key(full); ok {
-			if err := decode(k, p.job, v); err != nil {
+			if err := p.assign(k, v); err != nil {
 				p.fail(full, full, err)
 			}
 			continue
@@ -137,7 +182,7 @@ func (p *parser) table(prefix string, t map[string]any) {
 			p.warn(full, why, "")
 			continue
 		}
-		if !slices.Contains(Tables()[1:], full) {
+		if !slices.Contains(p.tables(), full) {
 			p.unknown(prefix, name, v)
 			continue
 		}
@@ -153,10 +198,38 @@ func (p *parser) table(prefix string, t map[string]any) {
 	}
 }
 
+// inOrder returns the keys of a table, the old ones last: they win over the key that stands for several.
+func (p *parser) inOrder(prefix string, t map[string]any) []string {
+	names := sortedKeys(t)
+	old := func(name string) int {
+		if k, ok := p.key(join(prefix, name)); ok && k.instead != "" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return old(a) - old(b) })
+	return names
+}
+
+// assign stores the value of a key, and what follows from it.
+func (p *parser) assign(k Key, v any) error {
+	before := encode(k.field(p.job))
+	if err := decode(k, p.job, v); err != nil {
+		return err
+	}
+	if k.apply != nil {
+		k.apply(p.job)
+	}
+	if k.instead != "" {
+		p.warnOld(k, encode(k.field(p.job)) != before)
+	}
+	return nil
+}
+
 // warn records what is accepted and will not do what it seems to.
 func (p *parser) warn(key, msg, hint string) {
 	at := p.places.of(key)
-	p.job.Warnings = append(p.job.Warnings, Error{
+	p.job.Warnings = append(slices.Clip(p.job.Warnings), Error{ // a job that Set changes is a copy
 		File: p.file,
 		Line: at.line,
 		Col:  at.col,
@@ -164,6 +237,36 @@ func (p *parser) warn(key, msg, hint string) {
 		Msg:  msg,
 		Hint: hint,
 	})
+}
+
+// Instead says what to write instead of an old key; "" for any other.
+func Instead(key string) string {
+	for _, k := range oldKeys() {
+		if k.Name == key {
+			return k.instead
+		}
+	}
+	return ""
+}
+
+// OldKeys returns the warnings about keys that the reference no longer has.
+func (j *Job) OldKeys() (out []Error) {
+	for _, w := range j.Warnings {
+		old := slices.ContainsFunc(oldKeys(), func(k Key) bool { return k.Name == w.Key })
+		if old || removedKey(w.Key) != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// warnOld reports that an old key was set. A value that changes nothing needs no other key.
+func (p *parser) warnOld(k Key, changed bool) {
+	if changed {
+		p.warn(k.Name, k.Name+" is an old key; it stays in force", k.instead)
+		return
+	}
+	p.warn(k.Name, k.Name+" is an old key at its default", notNeeded)
 }
 
 // removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was
@@ -216,6 +319,11 @@ func (p *parser) key(name string) (Key, bool) {
 	return Key{}, false
 }
 
+// known returns the keys that the file should have: those that are not old.
+func (p *parser) known() []Key {
+	return slices.DeleteFunc(slices.Clone(p.keys), func(k Key) bool { return k.instead != "" })
+}
+
 // validate runs the checks of all keys that decoded well.
 func (p *parser) validate() {
 	for _, k := range p.keys {
@@ -241,27 +349,34 @@ func (p *parser) unknown(prefix, name string, v any) {
 	p.fail(full, full, problemf(hint, "unknown %s %q", noun, name))
 }
 
-func (p *parser) hint(prefix, name string, v any) string {
+// jobHint returns what to write in a job file in place of a name that many expect there.
+func jobHint(name string) string {
 	switch strings.ToLower(name) {
 	case "urls", "site", "start":
 		return "write url, for a list of URLs too"
 	case "password", "passwd", "pass", "secret", "token":
-		return "secrets do not belong in a job file: use password_file, password_env or headers with { env = … " +
-			"} in [auth]"
+		return "secrets do not belong in a job file: use password_file, password = \"${NAME}\" or headers in [auth]"
 	case "priorities":
 		return "did you mean [[priority]]?"
 	case "name":
 		return "a job is named by its file; title is for people"
 	}
+	return ""
+}
+
+func (p *parser) hint(prefix, name string, v any) string {
+	if hint := jobHint(name); p.job != nil && hint != "" {
+		return hint
+	}
 	if _, table := v.(map[string]any); table && prefix == "" {
-		if n := nearest(name, Tables()[1:]); n != "" {
+		if n := nearest(name, p.tables()); n != "" {
 			return fmt.Sprintf("did you mean [%s]?", n)
 		}
-		return "the keys of the job itself stand above the first [table]; tables are " +
-			strings.Join(Tables()[1:], ", ")
+		return "the keys of the top level stand above the first [table]; tables are " +
+			strings.Join(p.tables(), ", ")
 	}
 	var here, tops []string
-	for _, k := range p.keys {
+	for _, k := range p.known() {
 		t, leaf := k.Table()
 		if t == prefix {
 			here = append(here, leaf)
@@ -274,7 +389,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 		}
 	}
 	if prefix == "" {
-		tops = Tables()[1:]
+		tops = p.tables()
 	}
 	if n := nearest(name, append(here, tops...)); n != "" {
 		if slices.Contains(tops, n) {
@@ -282,7 +397,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 		}
 		return fmt.Sprintf("did you mean %q?", n)
 	}
-	for _, k := range p.keys {
+	for _, k := range p.known() {
 		t, leaf := k.Table()
 		if nearest(name, []string{leaf}) == "" {
 			continue

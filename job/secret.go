@@ -15,6 +15,19 @@ type Secret struct {
 	File  string // path of a file; one trailing newline is dropped
 }
 
+// envName is the name of an environment variable that a job file writes as ${NAME}.
+type envName string
+
+// cutEnv returns NAME of ${NAME}.
+func cutEnv(s string) (name string, ok bool) {
+	name, opens := strings.CutPrefix(s, "${")
+	name, closes := strings.CutSuffix(name, "}")
+	if !opens || !closes {
+		return "", false
+	}
+	return name, name != ""
+}
+
 // IsZero reports whether nothing was given.
 func (s Secret) IsZero() bool { return s == Secret{} }
 

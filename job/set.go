@@ -15,7 +15,7 @@ func (j *Job) Set(key, value string) error {
 	p := &parser{
 		job:  j,
 		file: SetSource,
-		keys: Keys(),
+		keys: everyKey(),
 		bad:  map[string]bool{},
 	}
 	key = strings.TrimSpace(key)
@@ -35,7 +35,7 @@ func (j *Job) Set(key, value string) error {
 				v = value // user_agent=1, publish.keep=7: the words as they stand
 			}
 		}
-		if err := decode(k, j, v); err != nil {
+		if err := p.assign(k, v); err != nil {
 			p.fail(key, key, err)
 		} else if key == "scope.prefixes" {
 			j.Scope.Kind = "prefixes"

@@ -63,7 +63,7 @@ func checkURL(raw string) error {
 	if rest, ok := cutScheme(trimmed); ok {
 		if authority, _, _ := strings.Cut(strings.ReplaceAll(rest, `\`, "/"), "/"); strings.Contains(
 			strings.SplitN(authority, "?", 2)[0], "@") {
-			return problemf("use [auth] with user and password_file or password_env",
+			return problemf("use [auth] with user and password_file or password",
 				"a URL must not hold a user or password")
 		}
 	}
@@ -129,21 +129,45 @@ func checkTimezone(j *Job) error {
 
 func checkProxy(j *Job) error {
 	if j.Proxy == "" {
-		return nil
+		return checkProxyLogin(j)
 	}
-	u, err := url.Parse(j.Proxy)
+	address, _, password, ok := cutLogin(j.Proxy)
+	if !ok {
+		return problemf(`write it as ${NAME}, the name of an environment variable, or set auth.proxy_password_file`,
+			"proxy must not hold a password")
+	}
+	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return problemf(`write "http://proxy.example.org:3128"`, "%q is not a proxy", j.Proxy)
 	}
-	if u.User != nil {
-		return problemf("use auth.proxy_user and auth.proxy_password_file or auth.proxy_password_env",
-			"proxy must not hold a user or password")
+	if err := checkEnv(password); err != nil {
+		return err
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5", "socks5h":
-		return nil
+		return checkProxyLogin(j)
 	}
 	return problemf("known are http, https, socks5 and socks5h", "proxy scheme %q is not known", u.Scheme)
+}
+
+// checkProxyLogin checks the user and password of the proxy, from wherever they come.
+func checkProxyLogin(j *Job) error {
+	_, inProxy, _, _ := cutLogin(j.Proxy)
+	_, user, password := j.ProxyServer()
+	switch {
+	case inProxy != "" && j.Auth.ProxyUser != "":
+		return problemf("", "proxy and auth.proxy_user both give a user")
+	case password.File != "" && password.Env != "":
+		return problemf("", "the password of the proxy is given twice: as a variable and in proxy_password_file")
+	case user != "" && password.IsZero():
+		return problemf(`write proxy = "http://USER:${NAME}@HOST:PORT", or set auth.proxy_password_file`,
+			"the user %q of the proxy has no password", user)
+	case user == "" && !password.IsZero():
+		return problemf(`write proxy = "http://USER@HOST:PORT"`, "a proxy password is given but no user")
+	case user != "" && j.Proxy == "":
+		return problemf("", "proxy_user is given but no proxy")
+	}
+	return nil
 }
 
 func checkFoC(j *Job) error {
@@ -186,17 +210,17 @@ func checkUser(j *Job) error {
 	switch {
 	case strings.Contains(a.User, ":") || !headerText(a.User):
 		return problemf("", "user must not hold a colon or a control character")
-	case a.User != "" && a.Password().IsZero():
-		return problemf("set password_file or password_env", "user %q has no password", a.User)
-	case a.User == "" && !a.Password().IsZero():
+	case a.User != "" && a.Password.IsZero():
+		return problemf("set password_file or password", "user %q has no password", a.User)
+	case a.User == "" && !a.Password.IsZero():
 		return problemf(`write user = "NAME" beside it`, "a password is given but no user")
 	}
 	return nil
 }
 
 func checkPassword(j *Job) error {
-	if j.Auth.PasswordFile != "" && j.Auth.PasswordEnv != "" {
-		return problemf("", "password_file and password_env are both given")
+	if j.Auth.Password.File != "" && j.Auth.Password.Env != "" {
+		return problemf("", "password and password_file are both given")
 	}
 	return nil
 }
@@ -204,22 +228,6 @@ func checkPassword(j *Job) error {
 func checkRepeats(j *Job) error {
 	if j.Limits.MaxRepeats == 1 {
 		return problemf("set 0 for no limit, or 2 or more", "limits.max_repeats = 1 would refuse every path")
-	}
-	return nil
-}
-
-func checkProxyUser(j *Job) error {
-	a := j.Auth
-	switch {
-	case a.ProxyPasswordFile != "" && a.ProxyPasswordEnv != "":
-		return problemf("", "proxy_password_file and proxy_password_env are both given")
-	case a.ProxyUser != "" && a.ProxyPassword().IsZero():
-		return problemf("set proxy_password_file or proxy_password_env", "proxy_user %q has no password",
-			a.ProxyUser)
-	case a.ProxyUser == "" && !a.ProxyPassword().IsZero():
-		return problemf("", "a proxy password is given but no proxy_user")
-	case a.ProxyUser != "" && j.Proxy == "":
-		return problemf("", "proxy_user is given but no proxy")
 	}
 	return nil
 }

@@ -31,6 +31,17 @@ func decode(k Key, j *Job, v any) error {
 			return problemf(hint, "%s %q is not known", k.Name, s)
 		}
 		*p = s
+	case *envName:
+		s, ok := v.(string)
+		name, is := cutEnv(s)
+		if !ok {
+			return wrongType(k, v)
+		}
+		if !is && s != "" {
+			return problemf(`write "${NAME}" with the name of an environment variable, or use password_file`,
+				"%s must not hold a secret", k.Name)
+		}
+		*p = envName(name)
 	case *[]string:
 		return decodeList(k, p, v)
 	case *bool:
@@ -222,9 +233,13 @@ func decodeDuration(k Key, p *time.Duration, v any) error {
 }
 
 func decodeSecret(name string, v any) (Secret, error) {
-	const hint = `write a text, { env = "NAME" } or { file = "/path" }`
+	const hint = `write a text, "${NAME}", { env = "NAME" } or { file = "/path" }`
 	switch v := v.(type) {
 	case string:
+		header, is := strings.CutPrefix(name, "auth.headers.")
+		if env, ok := cutEnv(v); ok && (!is || secretHeader(header)) { // in another header it is a text
+			return Secret{Env: env}, nil
+		}
 		return Secret{Value: v}, nil
 	case map[string]any:
 		env, _ := v["env"].(string)

@@ -25,7 +25,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// A job's credentials go to the site and to nobody else.
+// A job's credentials go to the site and to no other host.
 func TestCredentials(t *testing.T) {
 	w := mirrortest.Start(t)
 	guarded := func(p mirrortest.Page) mirrortest.Page {
@@ -96,8 +96,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// With auth.cookies no page is requested without the cookie that the entry point sets, or what it leads to:
-// not when the entry point is slow, and not in a run that goes on after an interruption.
+// With auth.cookies no page is requested without the cookie that the entry point, or the target of its
+// redirect, sets: not when the entry point is slow, and not in a run that resumes after an interruption.
 func TestCookieComesFirst(t *testing.T) {
 	w := mirrortest.Start(t)
 	var mu sync.Mutex
@@ -143,7 +143,7 @@ func TestCookieComesFirst(t *testing.T) {
 		t.Fatal(s, err)
 	}
 	w.Hook(nil)
-	for i := range 3 { // the first one goes on
+	for i := range 3 { // the first one resumes
 		wantVerdict(t, m.Run(), mirror.Complete, i == 0)
 	}
 	if len(bare) > 0 {
@@ -305,7 +305,7 @@ func TestLongNames(t *testing.T) {
 	m := mirrortest.New(t, w, job())
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	if s.Files != len(paths)+1-1 { // deep/deep/deep is taken for a trap
+	if s.Files != len(paths)+1-1 { // deep/deep/deep counts as a trap
 		t.Errorf("%d files\n%s\n%q", s.Files, mirrortest.Text(s), m.Paths())
 	}
 	before := m.Paths()
@@ -317,7 +317,7 @@ func TestLongNames(t *testing.T) {
 func TestMissingSecret(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 1)
-	m := mirrortest.New(t, w, job(`auth.user = "x"`, `auth.password_env = "NOT_SET"`))
+	m := mirrortest.New(t, w, job(`auth.user = "x"`, `auth.password = "${NOT_SET}"`))
 	_, err := mirror.NewClient(m.Job, mirror.World{
 		LookupEnv: func(string) (string, bool) { return "", false },
 		ReadFile:  os.ReadFile,
@@ -338,8 +338,8 @@ func TestProxyPassword(t *testing.T) {
 			without.Add(1)
 		}
 	})
-	m := mirrortest.New(t, w, job(`auth.proxy_user = "mirror"`, `auth.proxy_password_env = "PROXY_PASSWORD"`,
-		fmt.Sprintf("proxy = %q", w.URL)))
+	m := mirrortest.New(t, w, job(
+		fmt.Sprintf("proxy = %q", strings.Replace(w.URL, "://", "://mirror:${PROXY_PASSWORD}@", 1))))
 	m.World.LookupEnv = func(k string) (string, bool) { return "pass", k == "PROXY_PASSWORD" }
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	if n := without.Load(); n > 0 {

@@ -76,7 +76,7 @@ func replicated(
 	return w, m
 }
 
-// resource reads what is recorded of a URL.
+// resource reads the record of a URL.
 func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
@@ -361,7 +361,7 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	}
 }
 
-// A run that is interrupted while replicas answer goes on, and ends as one that was not; so does a planned
+// A run that is interrupted while replicas answer resumes, and ends as one that was not; so does a planned
 // one.
 func TestAlternatesOfAResumedRun(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
@@ -437,7 +437,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("a page that the replica has is there: %v", got)
 			}
 			if tree["p05.html"] != "" || tree["deader.html"] != "" {
-				t.Error("a page that nobody has is there")
+				t.Error("a page that no host has is there")
 			}
 			if !repair {
 				return
@@ -463,7 +463,7 @@ func TestRepair(t *testing.T) {
 			w.Set(home+"/", pages["/"])
 			wantVerdict(t, m.Run(), mirror.Complete, true)
 			if tree := m.Tree(); tree["dead.html"] != "" {
-				t.Error("what nothing links to any more is still there")
+				t.Error("an unlinked page is still there")
 			}
 		})
 	}

@@ -118,8 +118,8 @@ func TestAlternateOnAnotherServer(t *testing.T) {
 	}
 }
 
-// A replica that leads to an address of the mirror's own network, which nobody named, makes no request there:
-// not in a test, and not when the origin is down.
+// A replica that redirects to an address of the mirror's own network, which the job does not name, makes no
+// request there: not in a test, and not when the origin is down.
 func TestAlternateLeadsIntoOurNetwork(t *testing.T) {
 	pages := handbook(15)
 	handler := func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// The job names the site without www, which leads to it: replicas stand for the place where the pages are.
+// The job names the site without www, which redirects to it: replicas stand for the place where the pages
+// are.
 func TestAlternatesOfASiteThatRedirects(t *testing.T) {
 	const short, www = "http://h.example", "http://www.h.example"
 	w := mirrortest.Start(t)

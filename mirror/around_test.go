@@ -15,7 +15,7 @@ import (
 )
 
 // TestEncodingOfThePage: a style sheet or script that names no encoding and is not UTF-8 is read in that of
-// the page that leads to it, through imports too, as browsers read it; also in later runs, in which the page
+// the page that links to it, through imports too, as browsers read it; also in later runs, in which the page
 // is as it was.
 func TestEncodingOfThePage(t *testing.T) {
 	t.Parallel()

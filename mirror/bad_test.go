@@ -155,7 +155,7 @@ func unframed(name string) bool {
 	return slices.Contains([]string{"/no-length", "/length-short", "/length-old"}, name)
 }
 
-// TestBrokenAnswerIsAskedForOnceMore: two requests in a run, whatever is broken, whatever limits.retries
+// TestBrokenAnswerIsAskedForOnceMore: two requests in a run, for any fault and any limits.retries
 // says, on connections that were used before; and one that was broken only once is mirrored.
 func TestBrokenAnswerIsAskedForOnceMore(t *testing.T) {
 	for _, name := range []string{

@@ -41,8 +41,8 @@ const inspect = `Promise.all([...document.images].map(i => { i.loading = 'eager'
 }))`
 
 // TestBrowserReadsFromDisk opens the mirrored demo site in a browser from file://, with the network cut off
-// and the site gone: images and styles load, no request leaves the machine, and every link leads to a file or
-// to the origin.
+// and the site gone: images and styles load, no request leaves the machine, and every link points to a file
+// or to the origin.
 func TestBrowserReadsFromDisk(t *testing.T) {
 	t.Parallel()
 	site := demosite.New()
@@ -174,7 +174,7 @@ func (b *browser) event(ev any) {
 		}
 	case *network.EventLoadingFailed:
 		// Chromium reads neither manifests nor other files' symbols (<use>, see TestBrowserSymbols) from file://,
-		// whatever the page says.
+		// regardless of the page.
 		if ev.Type == network.ResourceTypeManifest || ev.BlockedReason != "" {
 			return
 		}
@@ -215,7 +215,7 @@ func (b *browser) check(t *testing.T, dir, page string) {
 			continue
 		}
 		if fi, err := os.Stat(u.Path); err != nil || !fi.Mode().IsRegular() {
-			t.Errorf("%s: the link to %s leads to no file", page, l)
+			t.Errorf("%s: the link to %s has no file", page, l)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func TestChainsAreLeftOut(t *testing.T) {
 			for run := range 3 {
 				s := m.Run()
 				wantVerdict(t, s, mirror.Complete, run == 0)
-				wantText(t, s, c.pattern+" was left out as a trap", "limits.max_stale")
+				wantText(t, s, c.pattern+" was left out as a trap", "limits.traps")
 				n := 0
 				for _, r := range w.Requests() {
 					if strings.HasPrefix(r.URL, home+c.below) {
@@ -147,7 +147,7 @@ func TestChainsAreLeftOut(t *testing.T) {
 					t.Errorf("run %d: %d files", run+1, s.Files)
 				}
 			}
-			m.Set("limits.max_stale", "0")
+			m.Set("limits.traps", "off")
 			m.Set("limits.max_files", "85")
 			if s := m.Run(); s.Files < 85 {
 				t.Errorf("taken in: %s", mirrortest.Text(s))
@@ -161,7 +161,7 @@ func TestArchivesAreNoChainsInBulk(t *testing.T) {
 	const months = 200
 	for _, c := range []struct {
 		name, path string                 // of a page, with its number
-		page       func(i int) string     // what is in it, beside the link to the next one
+		page       func(i int) string     // its content, without the link to the next one
 		more       func(i int) (p string) // addresses that the pages lead to
 	}{
 		{"texts", "/a.php?page=%d", func(i int) string { return letters(i, 40) }, nil},

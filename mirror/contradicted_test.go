@@ -67,7 +67,7 @@ func TestOlderBackup(t *testing.T) {
 	}
 }
 
-// A server that answers 304 to everything confirms nothing: what is requested without conditions fails, and
+// A server that answers 304 to everything confirms nothing: requests without conditions fail, and
 // the copy stays.
 func TestNotModifiedWithoutQuestion(t *testing.T) {
 	var broken atomic.Bool
@@ -90,6 +90,6 @@ func TestNotModifiedWithoutQuestion(t *testing.T) {
 		t.Error(mirrortest.Text(s))
 	}
 	if !strings.Contains(m.Tree()["index.html"], "text") {
-		t.Error("the page is not there any more")
+		t.Error("the page is gone")
 	}
 }

@@ -72,7 +72,7 @@ func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, k
 	return kills
 }
 
-// SIGTERM ends a run as partial; the same command goes on where it stopped.
+// SIGTERM ends a run as partial; the same command resumes where it stopped.
 func TestCrashTerminate(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
@@ -111,7 +111,7 @@ func TestCrashTerminate(t *testing.T) {
 	sameTree(t, publishedTree(t, dir), want)
 }
 
-// reader looks at the published tree as somebody who browses it does: current is resolved once, then pages
+// reader reads the published tree as a visitor does: current is resolved once, then pages
 // are read. It reports the version that it saw, and every mixture.
 func reader(
 	t *testing.T, dir string, pages []string, mark func(n, version int) int, allowed func(version int) bool,
@@ -151,7 +151,7 @@ func reader(
 	}
 }
 
-// A mirror is brought up to date again and again while readers look at it and runs are killed, most of them
+// A mirror is updated again and again while readers look at it and runs are killed, most of them
 // while they publish. Every reader sees version N or N+1, and each version is that of a mirror that nothing
 // disturbed.
 func TestCrashResyncReaders(t *testing.T) {

@@ -131,7 +131,7 @@ func resizeDisk(t *testing.T, dir, size string) {
 	}
 }
 
-// The disk becomes full in the middle of a run: it ends as partial with a hint, and goes on when there is
+// The disk becomes full in the middle of a run: it ends as partial with a hint, and resumes when there is
 // room.
 func TestCrashDiskFull(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ func startOneOff(t *testing.T, dir string, s *crashSite) *crashProcess {
 }
 
 // A one-off mirror that is killed at any moment, while documents are written through, recovered or made
-// again, ends in the tree of an undisturbed run that is kept. What is requested twice is what was under way.
+// again, ends in the tree of an undisturbed run that is kept. Only requests under way are made twice.
 func TestCrashOneOff(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)

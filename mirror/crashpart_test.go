@@ -30,7 +30,7 @@ import (
 // place.
 type isoSite struct {
 	srv  *httptest.Server
-	lies bool          // it answers a Range whatever If-Range says
+	lies bool          // it answers a Range regardless of If-Range
 	wait time.Duration // before the file is sent
 
 	mu      sync.Mutex
@@ -301,7 +301,7 @@ func TestLargeFileOfThePublishedVersion(t *testing.T) {
 	}
 }
 
-// What lies in the folder is not what came: the file is taken whole.
+// The bytes in the folder are not those that came: the file is taken whole.
 func TestLargeFileWhosePartWasDamaged(t *testing.T) {
 	t.Parallel()
 	s := newISOSite(t, iso)
@@ -326,7 +326,7 @@ func TestLargeFileWhosePartWasDamaged(t *testing.T) {
 }
 
 // One large file that fills the disk stops the run before it is full, although nothing else is committed
-// meanwhile. With more room it goes on.
+// meanwhile. With more room it resumes.
 func TestLargeFileLeavesMinFree(t *testing.T) {
 	t.Parallel()
 	dir, ok := smallDisk(t, "100m")
@@ -344,7 +344,7 @@ func TestLargeFileLeavesMinFree(t *testing.T) {
 		t.Fatalf("%v, %v", sum, err)
 	}
 	if sent, _ := goesOn(t, s, dir); sent > iso-16*mib {
-		t.Errorf("%d bytes sent to go on", sent)
+		t.Errorf("%d bytes sent to resume", sent)
 	}
 }
 

@@ -20,7 +20,7 @@ type crashSite struct {
 	srv   *httptest.Server
 	pages int
 	late  bool // every page links to one that is missing in the first version
-	large int  // one page of so many is larger than what is rendered in memory; 0: none
+	large int  // one page of so many is too large to render in memory; 0: none
 
 	mu      sync.Mutex
 	version int

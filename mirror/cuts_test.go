@@ -133,7 +133,7 @@ func TestExcludedLinksDoNotCount(t *testing.T) {
 	}
 }
 
-// A run that is cut off and goes on has the gap as well: the record says so.
+// A run that is cut off and resumes has the gap as well: the record says so.
 func TestCutOutlivesARun(t *testing.T) {
 	w := mirrortest.Start(t)
 	setPages(w, "page", 40)

@@ -58,7 +58,7 @@ func TestDamagedPackHeals(t *testing.T) {
 		}
 		wantText(t, s, "damaged", "page03.html")
 	}
-	// The body that came again is that of version 1, too: Verify finds nothing any more.
+	// The body that came again is that of version 1, too: Verify finds no damage.
 	m.Damaged = false
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 	if got := m.Tree()["page03.html"]; !bytes.Contains([]byte(got),
@@ -148,7 +148,7 @@ func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 }
 
 // A document whose stored body is lost, and which is to be rendered again while the site does not have it:
-// nothing crashes, what is wrong is named, its file stays as good as it was or leaves with the page, and the
+// nothing crashes, the damage is named, its file stays as good as it was or leaves with the page, and the
 // runs after it publish what else is new.
 func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 	for _, c := range []struct {
@@ -182,7 +182,7 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 				}
 			}
 			if len(problems(t, m)) == 0 {
-				t.Error("Verify does not name what is lost")
+				t.Error("Verify does not name lost bodies")
 			}
 			w.Set(home+"/page03.html", mirrortest.HTML("Three", link))
 			for range 2 {
@@ -198,7 +198,7 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 	}
 }
 
-// A page and a picture of which nobody has a copy any more, and which the site fails to give, do not keep new
+// A page and a picture without a copy anywhere, and which the site fails to give, do not keep new
 // versions from being published: links to them become absolute until they are back.
 func TestLostBodiesThatTheSiteFailsToGive(t *testing.T) {
 	w := mirrortest.Start(t)

@@ -13,7 +13,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// Whatever becomes of the file of digests, mirrors are as they would be.
+// For any state of the file of digests, mirrors are as they would be.
 func TestDigestsDamaged(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"gone":    func([]byte) []byte { return nil },
@@ -81,7 +81,7 @@ func TestDigestsUnusable(t *testing.T) {
 	wantText(t, s, "pages that say the same are not looked for any more: open digests")
 }
 
-// Digests of what no page says any more do not pile up.
+// Digests of texts that no page has now do not pile up.
 func TestDigestsAreThinnedInBulk(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 300)

@@ -29,9 +29,9 @@ func writing(t *testing.T, m *mirrortest.Mirror, f func(st *store.State, s *stor
 	f(st, s)
 }
 
-// What is lost is dropped from the versions that had it: after that all is well, each of them can be read and
-// says what it lacks, its links to that are absolute, and a rollback to it works. The next run requests what
-// is missing in the present.
+// Lost bodies are dropped from the versions that had them: after that all is well, each of them can be read
+// and says what it lacks, its links to that are absolute, and a rollback to it works. The next run requests
+// what is missing in the present.
 func TestDropLost(t *testing.T) {
 	const page = home + "/page03.html"
 	for _, present := range []bool{false, true} {
@@ -100,7 +100,7 @@ func TestDropLost(t *testing.T) {
 			w.Requests()
 			wantVerdict(t, m.Run(), mirror.Complete, present)
 			if got := m.Tree()["page03.html"]; !strings.Contains(got, "two</a>") {
-				t.Errorf("the run has not brought the page again: %q", got)
+				t.Errorf("the run has not fetched the page again: %q", got)
 			}
 			tw.rollback(m, 1)
 			if _, ok := m.Tree()["page03.html"]; ok {

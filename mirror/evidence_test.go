@@ -125,7 +125,7 @@ func TestListingThatHidesAChangeIsNotBelieved(t *testing.T) {
 	sub.serve(w)
 	m := mirrortest.New(t, w, archiveJob)
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	// All files change and the index tells nothing of it: whatever is audited catches it.
+	// All files change and the index tells nothing of it: each audit catches it.
 	for _, f := range []*folder{top, sub} {
 		for name, x := range f.files {
 			w.Set(f.url+name, mirrortest.Page{

@@ -12,7 +12,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// TestFaviconMissing: nobody is told of an icon that there is not, and it is requested in one of eight runs,
+// TestFaviconMissing: a missing icon is not reported, and it is requested in one of eight runs,
 // also when pages change. It is never one of the known URLs, so that their count is the same in every run.
 func TestFaviconMissing(t *testing.T) {
 	t.Parallel()

@@ -61,8 +61,8 @@ func TestFirstRunOfAlikePages(t *testing.T) {
 	wantText(t, s, "have become the same page")
 }
 
-// A small site may lose up to three files in a run, whatever share that is; limits.max_delete = 0 still says
-// none.
+// A small site may lose up to three files in a run, for any share that this is; limits.max_delete = 0 still
+// says none.
 func TestMaxDeleteHasAFloor(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -169,7 +169,7 @@ func eachFrame(t *testing.T, s *store.Site, f func(*store.Frame)) {
 	}
 }
 
-// A random site with versions: whatever is forgotten is in no version, and the next run changes nothing.
+// A random site with versions: forgotten URLs are in no version, and the next run changes nothing.
 func TestForgetRandomSites(t *testing.T) {
 	for range 2 {
 		seed := rand.Uint64()
@@ -236,7 +236,7 @@ func isSmith(url string) bool { return strings.Contains(url, "/smith.") }
 func TestForget(t *testing.T) {
 	w, m := secretSite(t)
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	front := w.Page(home + "/") // what is like smith.html comes later
+	front := w.Page(home + "/") // pages like smith.html come later
 	front.Body += "<a href=like.html>l</a>"
 	w.Set(home+"/", front)
 	wantVerdict(t, m.Run(), mirror.Complete, true)
@@ -311,7 +311,7 @@ func TestForgetLeavesNoByte(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
-// A run that was killed has found what is to be forgotten, and pages that have no mirror path yet: these are
+// A run that was killed has found URLs to be forgotten, and pages that have no mirror path yet: these are
 // not requested again.
 func TestForgetWhatAKilledRunFound(t *testing.T) {
 	w, m := secretSite(t)

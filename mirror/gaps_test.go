@@ -15,8 +15,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// night changes a page, makes a run a day later, and checks that the change is published whatever the site
-// lacks.
+// night changes a page, makes a run a day later, and checks that the change is published for any reply of
+// the site lacks.
 func night(
 	t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror, want mirror.Verdict,
 ) *mirror.Summary {
@@ -42,7 +42,7 @@ func entry(w *mirrortest.Web, n int, more string) {
 }
 
 // A single image on a closed port of the site's own host, and a single link to its https, which is not there,
-// hold nothing back and trouble nobody. They are listed, and keep their absolute links.
+// hold nothing back and are not reported as trouble. They are listed, and keep their absolute links.
 func TestGapOfOneURL(t *testing.T) {
 	for name, broken := range map[string]string{
 		"image on a closed port":  "http://www.example.org:8081/logo.png",
@@ -97,8 +97,8 @@ func images(n int) string {
 	return b.String()
 }
 
-// A content network that is down for ever is told, and then written off: it does not cry wolf. When much more
-// of it is missing, it has grown, and when it answers again nothing is missing.
+// A content network that is down for ever is reported, and then written off: it does not cry wolf. When
+// much more of it is missing, it has grown, and when it answers again nothing is missing.
 func TestGapOfContentNetwork(t *testing.T) {
 	inBubble(t, job(`requisites = "any"`), func(
 		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
@@ -141,7 +141,7 @@ func TestGapOfContentNetwork(t *testing.T) {
 	})
 }
 
-// What nothing links to any more is not missing.
+// Resources without links are not missing.
 func TestGapThatNothingLinksTo(t *testing.T) {
 	inBubble(t, job(`requisites = "any"`), func(
 		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
@@ -368,7 +368,7 @@ func TestGapRemedies(t *testing.T) {
 	}
 }
 
-// A dead entry point that is taken out of the job takes with it what only it led to.
+// A dead entry point that is taken out of the job takes with it the pages that only it linked to.
 func TestDeadEntryPointIsTakenOut(t *testing.T) {
 	inBubble(t, twoSeeds(), func(
 		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,

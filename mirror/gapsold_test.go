@@ -13,7 +13,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// A run that was interrupted and is too old to go on is closed: what it has is published, and the next one
+// A run that was interrupted and is too old to resume is closed: what it has is published, and the next one
 // starts over in the same call.
 func TestRunThatIsTooOld(t *testing.T) {
 	for _, c := range []struct {

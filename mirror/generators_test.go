@@ -91,7 +91,7 @@ func TestContentsInMeta(t *testing.T) {
 	}
 }
 
-// Scripts that name what is not there cost some requests, however much they name.
+// Scripts that name missing files cost some requests, however much they name.
 func TestMenuThatLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)

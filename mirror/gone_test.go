@@ -31,7 +31,7 @@ func inGone(
 	})
 }
 
-// A site that answers 404 for a minute loses nothing; what is gone leaves in the next run, also under a plan.
+// A site that answers 404 for a minute loses nothing; removed pages leave in the next run, also under a plan.
 func TestGoneIsConfirmedByTheNextRun(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
 		t.Run(policy, func(t *testing.T) {
@@ -88,7 +88,7 @@ func confirmedByTheNextRun(
 	}
 }
 
-// A run that goes on for long enough looks again itself, never sooner than after five minutes, and does not
+// A run that lasts long enough looks again itself, never sooner than after five minutes, and does not
 // wait for that.
 func TestGoneIsConfirmedInALongRun(t *testing.T) {
 	keys := "polite.delay = \"10s\"\npolite.connections = 1\npolicy = \"full\""
@@ -147,7 +147,7 @@ func TestGoneAltogether(t *testing.T) {
 }
 
 // What leaves the mirror is not said to stay until a second look: neither what that look confirmed in the
-// same run, nor what nothing links to any more.
+// same run, nor do unlinked ones.
 func TestNoteOfASecondLook(t *testing.T) {
 	const stays = "stays until a second look"
 	dead := []string{home + "/page07.html", home + "/page08.html"}
@@ -189,7 +189,7 @@ func TestNoteOfASecondLook(t *testing.T) {
 	})
 }
 
-// A second look is at the URLs alone that answered 404 for the first time: what is gone leaves, and what came
+// A second look is at the URLs alone that answered 404 for the first time: removed pages leave, and what came
 // back stays. It is no look at the whole site.
 func TestSecondLook(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {

@@ -17,8 +17,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// Four versions in an hour have trees of their own, and whoever has opened the first one reads that. The
-// fifth takes its place without a wait when the run is by hand, and says so.
+// Four versions in an hour have trees of their own, and a reader that has opened the first one reads that.
+// The fifth takes its place without a wait when the run is by hand, and says so.
 func TestFifthVersionInAnHour(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 5)
@@ -54,7 +54,7 @@ func TestFifthVersionInAnHour(t *testing.T) {
 	if err != nil || len(trees) != 4 {
 		t.Errorf("%v, %v", trees, err)
 	}
-	// publish.trees is lowered: what is too much goes after its grace, also when nothing is published
+	// publish.trees is lowered: surplus trees go after their grace, also when nothing is published
 	m.Job.Publish.Trees = 2
 	for _, want := range []int{3, 2} { // the one of version 5 has just left
 		wantVerdict(t, m.Run(), mirror.Complete, false)
@@ -126,7 +126,7 @@ func TestScheduledPublishWaits(t *testing.T) {
 	})
 }
 
-// A run that is told to end while it waits has not published, and the next one publishes without a request.
+// A run that is asked to end while it waits has not published, and the next one publishes without a request.
 func TestScheduledPublishIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBigSite(t, 20)

@@ -78,7 +78,7 @@ func TestRebinding(t *testing.T) {
 		{"mapped", "", []string{"::ffff:10.0.0.1"}, "private"},
 		{"both", "", []string{"127.0.0.1 ::1"}, "loopback"},
 		{"allowed, but it was public", "[polite]\nallow_private = true\n", []string{"127.0.0.1"},
-			"mirrord forget-address site.test"},
+			"mirrord forget --address site.test"},
 		{"metadata", "[polite]\nallow_private = true\n", []string{metadata4}, "metadata"},
 		{"metadata, IPv6", "[polite]\nallow_private = [\"site.test\"]\n", []string{"fd00:ec2::254"}, "metadata"},
 	} {
@@ -132,8 +132,8 @@ func TestAllowedPrivate(t *testing.T) {
 	}
 }
 
-// An alternate is asked where the job may reach it, and not by its name alone; so is one that cures what is
-// gone.
+// An alternate is asked where the job may reach it, and not by its name alone; so is one that cures links
+// that are gone.
 func TestAlternateInside(t *testing.T) {
 	w, n, m := guarded(t, "repair = true\nalternates = [\"http://alt.test/\"]\n[limits]\nretries = 0\n")
 	n.Name("alt.test", "127.0.0.1")

@@ -119,7 +119,7 @@ func wantHead(t *testing.T, what string, got *heads.Head, want string, normalise
 	}
 }
 
-// What a site sends stands in the stored head byte for byte, in order and spelling: over plain HTTP and TLS,
+// What a site sends is in the stored head byte for byte, in order and spelling: over plain HTTP and TLS,
 // with 1xx answers before, for documents, other bodies, redirects and errors. A kept mirror alone has them.
 func TestHeadsAreKeptAsTheyCame(t *testing.T) {
 	cert := httptest.NewUnstartedServer(nil)
@@ -213,7 +213,7 @@ func TestHeadsHaveNoSecretsOfTheJob(t *testing.T) {
 	raw, url := startRaw(t, nil)
 	raw.set("/", "HTTP/1.1 200 OK\nX-You-Said: {auth}\nContent-Length: 4\nContent-Type: text/html\n\n<p>x")
 	m := mirrortest.New(t, nil,
-		fmt.Sprintf("url = %q\n[auth]\nuser = \"u\"\npassword_env = \"PASSWORD_OF_THIS_TEST\"\n", url+"/"))
+		fmt.Sprintf("url = %q\n[auth]\nuser = \"u\"\npassword = \"${PASSWORD_OF_THIS_TEST}\"\n", url+"/"))
 	t.Setenv("PASSWORD_OF_THIS_TEST", "hush-hush")
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)

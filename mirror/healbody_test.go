@@ -55,7 +55,7 @@ func problems(t *testing.T, m *mirrortest.Mirror) (out []store.Problem) {
 	return out
 }
 
-// A document that comes again heals all versions that have it, and what is stored as a delta over it; one
+// A document that comes again repairs all versions that have it, and deltas stored over it; one
 // whose copy is in the published tree needs no request.
 func TestDamagedDocumentHealsAllVersions(t *testing.T) {
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestDamagedDocumentHealsAllVersions(t *testing.T) {
 		link    string // of the page: relative, it is published as it came
 		version int    // whose document is damaged
 		zeroed  bool
-		fetched int64 // by the run that heals
+		fetched int64 // by the run that repairs
 		back    bool  // the site has the page of that version again
 		lost    bool
 	}{
@@ -121,7 +121,7 @@ func TestDamagedDocumentHealsAllVersions(t *testing.T) {
 	}
 }
 
-// plain is no document: it lies in no frame, and nothing is lost of it with a frame.
+// plain is no document: it is in no frame, and nothing is lost of it with a frame.
 func plain(text string) mirrortest.Page {
 	return mirrortest.Page{Header: map[string]string{"Content-Type": "text/plain"}, Body: text}
 }
@@ -140,7 +140,7 @@ func sentences(n int) string {
 	return string(out)
 }
 
-// A run that goes on after an interruption requests what was found damaged meanwhile, also what it has had an
+// A run that resumes after an interruption requests bodies found damaged meanwhile, also what it has had an
 // answer for already.
 func TestResumedRunRequestsDamaged(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -168,7 +168,7 @@ func TestResumedRunRequestsDamaged(t *testing.T) {
 	w.Requests()
 	s = m.Run()
 	if wantVerdict(t, s, mirror.Complete, true); !s.Resumed {
-		t.Error("the run did not go on")
+		t.Error("the run did not resume")
 	}
 	asked := false
 	for _, r := range w.Requests() {

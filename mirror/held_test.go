@@ -62,7 +62,7 @@ func TestHeldBackIsLookedAt(t *testing.T) {
 	wantLook(t, w, m) // since the first of these runs
 }
 
-// Whatever may show that the site is well again brings a whole run.
+// Each sign that the site is well again causes a whole run.
 func TestHeldBackAnswersOtherwise(t *testing.T) {
 	for name, change := range map[string]func(w *mirrortest.Web, m *mirrortest.Mirror){
 		"the pages are back": func(w *mirrortest.Web, _ *mirrortest.Mirror) { hub(w, 20) },
@@ -155,7 +155,7 @@ func TestHeldBackWithoutAnswer(t *testing.T) {
 	}
 }
 
-// What somebody has accepted counts as a change of the site, and what went is not taken for unobserved.
+// Accepted findings count as a change of the site, and pages that went do not count as unobserved.
 func TestWhatIsAcceptedIsAChange(t *testing.T) {
 	_, m, later := heldBack(t)
 	*later += 24 * time.Hour

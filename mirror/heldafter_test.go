@@ -13,7 +13,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// takenOver is a site of a hub whose domain was somebody else's for one run, which was held back.
+// takenOver is a site of a hub whose domain had another owner for one run, which was held back.
 func takenOver(t *testing.T) (w *mirrortest.Web, m *mirrortest.Mirror) {
 	w = mirrortest.Start(t)
 	hub(w, 20)

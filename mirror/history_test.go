@@ -33,14 +33,14 @@ type historySite struct {
 	rng   *rand.Rand
 	words [1 << 14]string // as often as they are used
 	files map[string]*historyFile
-	next  uint32 // number of the next line, or of the next contents of what is no text
-	// bytes of new lines, of new texts, and of what is no text and new or changed, in the page of all files and
-	// in sitemaps too
+	next  uint32 // number of the next line, or of the next contents that are no text
+	// bytes of new lines, of new texts, and of other contents that are new or changed, in the page of all
+	// files and in sitemaps too
 	changed int64
 	now     time.Time
 	scratch []byte
 
-	// maps is for sites with very many files: a sitemap leads to them and says when each has changed, so that
+	// maps is for sites with very many files: a sitemap names them and says when each has changed, so that
 	// only these are asked for.
 	maps     bool
 	sitemaps map[string][]byte
@@ -50,11 +50,11 @@ type historySite struct {
 type historyFile struct {
 	size  int
 	lines []uint32 // of a text; together they are as long as the file, or the last one is cut
-	seed  uint32   // of what is no text
+	seed  uint32   // of contents that are no text
 	since time.Time
 }
 
-const filesPage = "every-file-of-the-history.html" // leads to all files; it is no part of the recorded site
+const filesPage = "every-file-of-the-history.html" // links to all files; it is no part of the recorded site
 
 func newHistorySite(maps bool) *historySite {
 	s := &historySite{
@@ -192,7 +192,7 @@ func (s *historySite) body(name string) (b []byte, ok bool) {
 // count is how many files a mirror of the site has.
 func (s *historySite) count() int { return len(s.files) + 1 + len(s.sitemaps) }
 
-// link brings the page of all files, or the sitemaps, up to date.
+// link updates the page of all files, or the sitemaps.
 func (s *historySite) link() {
 	if s.maps {
 		now := s.lists()

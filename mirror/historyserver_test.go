@@ -21,8 +21,8 @@ import (
 	"mirrord/replay"
 )
 
-// historyServer serves a recorded site as it was at one of its versions, with contents made from what is
-// recorded of them. Every directory has a page of its own that links to what lies in it, and tells no times.
+// historyServer serves a recorded site as it was at one of its versions, with contents made from their
+// records. Every directory has a page of its own that links to its members, and tells no times.
 // Nothing but ETags says that something is as it was.
 type historyServer struct {
 	h        *replay.History
@@ -49,7 +49,7 @@ func newHistoryServer(h *replay.History) *historyServer {
 	return s
 }
 
-// next goes on to the next version, and returns what it changes.
+// next moves to the next version, and returns what it changes.
 func (s *historyServer) next() (changed []string) {
 	s.at++
 	for _, c := range s.h.Versions[s.at].Changes {
@@ -92,7 +92,7 @@ func (s *historyServer) list(d replay.Dir) bool {
 }
 
 // body is what a page holds: a word for its content, no number, because pages that differ in numbers alone
-// are taken for the same; and some more bytes when it is larger.
+// count as the same; and some more bytes when it is larger.
 func (s *historyServer) body(p replay.Page) string {
 	word := []byte{}
 	for n := s.content[p]; n > 0; n /= 20 {

@@ -78,7 +78,7 @@ func treeSums(tb testing.TB, s *store.Site, every uint32) (sums map[string][32]b
 
 // BenchmarkHundredVersions mirrors 81 weeks of real sites and says what keeping all versions costs: the bytes
 // on disk of packs, blobs and database, divided by the bytes that really changed (historySite.changed, the
-// first version included). "since-first" is the same without what the first version took and brought. Every
+// first version included). "since-first" is the same without the costs and files of the first version. Every
 // eighth version is then read again and held against what was published. The last site is the one with most
 // changes: it takes 12 GB of disk and an hour or less; there, one file in 97 is read again.
 func BenchmarkHundredVersions(b *testing.B) {

@@ -77,7 +77,7 @@ func TestBrokenRedirectKeepsThePage(t *testing.T) {
 	}
 }
 
-// The share of failures is that of the whole run: when a run that was interrupted goes on, the few URLs that
+// The share of failures is that of the whole run: when a run that was interrupted resumes, the few URLs that
 // failed are asked again, and the many that did not are not.
 func TestFailuresOfAResumedRun(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -94,7 +94,7 @@ func TestFailuresOfAResumedRun(t *testing.T) {
 	}
 	s = m.Run()
 	if !s.Resumed {
-		t.Fatal("the second run did not go on with the first")
+		t.Fatal("the second run did not resume the first")
 	}
 	wantVerdict(t, s, mirror.Complete, true)
 }
@@ -156,7 +156,7 @@ func TestRecordWithAWrongNumber(t *testing.T) {
 	}
 }
 
-// What only a Link header leads to is still reached when the job's rules change and stored documents are
+// Targets of only a Link header are still reached when the job's rules change and stored documents are
 // scanned again.
 func TestLinkHeaderSurvivesNewRules(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -238,7 +238,7 @@ func TestValidatorsAreForgiven(t *testing.T) {
 	}
 }
 
-// A run that was interrupted after its listings were read goes on with what they say.
+// A run that was interrupted after its listings were read resumes with their statements.
 func TestEvidenceOfAResumedRun(t *testing.T) {
 	w := mirrortest.Start(t)
 	top, sub := archive(100)

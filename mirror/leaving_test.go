@@ -11,7 +11,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// Files that the new rules of a job refuse, and those that only such files led to, are no loss.
+// Files that the new rules of a job refuse, and those that only such files linked to, are no loss.
 func TestNewRulesAreNotSuspicious(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Hub", `<a href="/keep.html">k</a> <a href="/old/">old</a>`))

@@ -225,7 +225,7 @@ func TestLesson05ReaderSeesOneVersion(t *testing.T) {
 
 	// The readers open the published tree and read all of it, over and over. A tree is reused two versions
 	// later, so a reader that is slower than a whole run may find changed files: it looks at the link and at
-	// what it leads to before and after.
+	// its links before and after.
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	var whole atomic.Int64
@@ -350,7 +350,7 @@ func TestLesson06UpstreamLooksWrong(t *testing.T) {
 }
 
 // An entry page of zero bytes never takes the place of a good one, also when nothing would be lost with its
-// links, until somebody accepts it.
+// links, until a user accepts it.
 func TestLesson06EmptyEntryPage(t *testing.T) {
 	for _, pages := range []int{0, 2, 20} {
 		w := mirrortest.Start(t)

@@ -398,7 +398,7 @@ func TestListingsAreAskedWithinMaxSkip(t *testing.T) {
 	}
 }
 
-// A run that is interrupted among the listings goes on, and finds what a run in one go finds.
+// A run that is interrupted among the listings resumes, and finds what a run in one go finds.
 func TestInterruptedAmongListings(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int64{2, 6, 14} {
@@ -445,7 +445,7 @@ func TestPlanReportWithListings(t *testing.T) {
 func TestListingsWithinMaxRequests(t *testing.T) {
 	t.Parallel()
 	m := busyShelf(t, 60, 8, 12, nil)
-	m.job.Limits.MaxRequests, m.job.Limits.MaxSkipTime = 4, 0 // what is overdue would come first
+	m.job.Limits.MaxRequests, m.job.Limits.MaxSkipTime = 4, 0 // overdue pages would come first
 	for week := range 3 {
 		m.next()
 		m.s.put("d000", "d000-00.txt", fmt.Sprintf("text of a lean week %d\n", week))

@@ -10,7 +10,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// A page whose edits no line of the file table has room for does not spoil the table.
+// A page with too many edits for a line of the file table does not spoil the table.
 func TestManyDeclaredEdits(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Home", strings.Repeat(`<img crossorigin src=a.png>`, 55_000)))

@@ -33,7 +33,7 @@ func versionsOf(t *testing.T, m *mirrortest.Mirror) (n int) {
 	return n
 }
 
-// Old versions yield to limits.max_state, whatever publish.keep says; then the run ends without a request.
+// Old versions yield to limits.max_state, regardless of publish.keep; then the run ends without a request.
 func TestMaxState(t *testing.T) {
 	w := mirrortest.Start(t)
 	m := mirrortest.New(t, w, job())
@@ -98,7 +98,7 @@ func TestMaxState(t *testing.T) {
 	wantVerdict(t, s, mirror.Partial, false)
 	wantText(t, s, "the mirror takes more than limits.max_state")
 
-	// Nothing more may yield: no request, and what is published stays.
+	// Nothing more may yield: no request, and the published version stays.
 	m.Set("limits.max_state", `"1kB"`)
 	before := m.Stamps()
 	w.Requests()

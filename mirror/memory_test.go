@@ -49,7 +49,7 @@ func (s treeSite) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (*fe
 	return res, err
 }
 
-// memorySlack is how much memory cmd/mirrord leaves to the collector beyond what is in use.
+// memorySlack is how much memory cmd/mirrord leaves to the collector beyond the memory in use.
 const memorySlack = 8 << 20
 
 // rss is the memory of this process in bytes, files that are mapped included.

@@ -82,7 +82,7 @@ func tryNginx(t *testing.T, bin, dir string) string {
 	for range 15_000 {
 		if res, err := http.Get(url + "/"); err == nil {
 			res.Body.Close()
-			if strings.HasPrefix(res.Header.Get("Server"), "nginx") { // else whoever took the port
+			if strings.HasPrefix(res.Header.Get("Server"), "nginx") { // else another process took the port
 				return url
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// record returns what is stored of a URL.
+// record returns the stored record of a URL.
 func record(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
@@ -32,7 +32,7 @@ func record(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource)
 	return rec
 }
 
-// explain returns what is said of a URL.
+// explain returns the report on a URL.
 func explain(t *testing.T, m *mirrortest.Mirror, url string) (text string) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
@@ -98,7 +98,7 @@ func TestVolatilePageIsNoChange(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
-// What changes only now and then does not always change, whatever it is; nor does what changes together with
+// What changes only now and then does not always change, for any content; nor does what changes together with
 // the text.
 func TestStampThatStaysIsNotVolatile(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -377,7 +377,7 @@ func TestEveryRunSaysWhatItObserved(t *testing.T) {
 		t.Errorf("asked %v", o[2].Asked)
 	}
 
-	// A run that is cut short has observed what it asked; it writes that again when it goes on.
+	// A run that is cut short has observed what it asked; it writes that again when it resumes.
 	ctx, cancel := context.WithCancel(context.Background())
 	var n atomic.Int64
 	w.Hook(func(*http.Request) {

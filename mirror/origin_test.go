@@ -87,7 +87,7 @@ func TestRetryAfterOfOnePart(t *testing.T) {
 	})
 }
 
-// closedPort returns an address of this machine at which nobody listens.
+// closedPort returns an address of this machine without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -108,7 +108,7 @@ func pagesOf(n int, edition *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// An origin that is down is found out within five requests, whatever is wrong with it, also when its robots
+// An origin that is down is found out within five requests, for any fault, also when its robots
 // rules are known. How long that takes is in TestOutageTime.
 func TestOutageFoundFast(t *testing.T) {
 	for name, c := range map[string]foundFast{
@@ -158,7 +158,7 @@ func TestOutageFoundFast(t *testing.T) {
 
 // foundFast is an origin that is up in one run and down in the next.
 type foundFast struct {
-	fails   http.HandlerFunc // nil: nobody listens
+	fails   http.HandlerFunc // nil: no listener
 	tls     bool             // the site has it in the first run
 	noTLS   bool             // plain text where TLS was
 	stale   bool             // the robots rules that are known are too old
@@ -277,7 +277,6 @@ func inOutage(t *testing.T, f func(t *testing.T, w *mirrortest.Web, m *mirrortes
 // What answers badly for ever in one part of a site costs that part alone.
 func TestOneSectionBroken(t *testing.T) {
 	for name, broken := range map[string]mirrortest.Page{
-		"503": mirrortest.Status(503),
 		"500": mirrortest.Status(500),
 		"reset": {Handle: func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)

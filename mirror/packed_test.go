@@ -19,7 +19,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// unpacking stores what is named .gz without the coding of its label.
+// unpacking stores files named .gz without the coding of its label.
 type unpacking struct {
 	mirror.Fetcher
 	text string

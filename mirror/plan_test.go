@@ -155,11 +155,11 @@ func TestNewURLInASkippedDirectoryIsFetched(t *testing.T) {
 	}
 }
 
-// A link that moves from a page that is asked to one that is skipped: the page that it leads to must not be
+// A link that moves from a page that is asked to one that is skipped: the page that it links to must not be
 // dropped.
 func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
 	f, m := silent(t, "limits.max_skip = 3")
-	f.pages["news"] = 4 // p04 is not linked from the entry page any more
+	f.pages["news"] = 4 // p04 is no longer linked from the entry page
 	f.text["/"] = "without the last news"
 	moved := home + f.path("news", 4)
 	f.also[f.path("old", 19)] = `<a href="/news/p04.html">moved here</a>`
@@ -179,7 +179,7 @@ func TestNothingIsDroppedForWhatWasSkipped(t *testing.T) {
 	if text := mirrortest.Text(s); strings.Contains(text, "stay until") {
 		t.Errorf("all was looked at meanwhile:\n%s", text)
 	}
-	// When nobody links to it, it leaves as soon as everybody was looked at.
+	// When no page links to it, it leaves as soon as all pages were requested.
 	f.also = map[string]string{}
 	f.serve()
 	there := true
@@ -238,7 +238,7 @@ func TestBudgetOfRequests(t *testing.T) {
 	}
 }
 
-// What a listing shows to have changed is asked, whatever the plan says.
+// What a listing shows to have changed is requested, regardless of the plan.
 func TestHintsAreFollowed(t *testing.T) {
 	w := mirrortest.Start(t)
 	top, sub := archive(40)

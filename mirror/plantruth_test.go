@@ -138,7 +138,7 @@ func planStates() []planState {
 			return twice(t, f, `policy = "adaptive"`)
 		}},
 		{"sitemap, adaptive", func(t *testing.T) *mirrortest.Mirror {
-			// more of them: what is in flight when the plan is asked for more is worth two requests
+			// more of them: those in flight when the plan is asked for more are worth two requests
 			f := newFolders(t, map[string]int{"old": 300, "news": 60})
 			withMap(f)
 			return learned(t, f, 6, `policy = "adaptive"`)
@@ -165,7 +165,7 @@ func planStates() []planState {
 			f.serve()
 			return learned(t, f, 6, `policy = "adaptive"`)
 		}},
-		{"dead links that no page has any more", func(t *testing.T) *mirrortest.Mirror {
+		{"dead links that no page has now", func(t *testing.T) *mirrortest.Mirror {
 			f := oldAndNews(t)
 			for i := range 30 {
 				f.also["/"] += fmt.Sprintf("<a href=/gone%d>x</a>", i)
@@ -208,7 +208,7 @@ func planStates() []planState {
 	}
 }
 
-// The plan names the run that comes next, whether or not there are observations of those before.
+// The plan names the run that comes next, with or without observations of those before.
 func TestPlanNamesTheNextRun(t *testing.T) {
 	f := newFolders(t, map[string]int{"old": 3})
 	m := mirrortest.New(t, f.w, job())

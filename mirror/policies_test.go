@@ -59,7 +59,7 @@ func late(weeks []keptWeek) float64 {
 	return 7 * 24 * float64(stale) / float64(max(changes, 1))
 }
 
-// subject is a site that goes on by itself.
+// subject is a site that changes by itself.
 type subject interface {
 	http.Handler
 	advance() (changed []string) // to the next version
@@ -82,7 +82,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 	}
 	defer db.Close()
 	j := jobfile.Default(srv.URL + "/")
-	j.FullRuns, j.Adaptive.LearnFor = 1, "0s" // the table is of what is learned from the first sync on
+	j.FullRuns, j.Adaptive.LearnFor = 1, "0s" // the table shows learning from the first sync on
 	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor, j.Polite.MaxDelay, j.Limits.MinFree = p,
 		8, 0, 0, 0, 0
 	j.Limits.MaxDelete, j.Publish.Keep = 1, "1"
@@ -134,7 +134,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 		want := s.state()
 		found, entered := 0, 0
 		for _, changed := range changed {
-			if have[changed] == want[changed] { // also of what is gone
+			if have[changed] == want[changed] { // also of removed pages
 				found++
 			}
 			if _, is := was[changed]; !is {
@@ -178,7 +178,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 }
 
 // wantEvolution holds how often the directories of a mirror changed, as estimated from what its runs saw,
-// against what is recorded of the site.
+// against the records of the site.
 func wantEvolution(tb testing.TB, j *jobfile.Job, db *store.Site, h *replay.History, syncs int) {
 	tb.Helper()
 	v, err := report.Load(j, db, time.Now())
@@ -236,7 +236,7 @@ func keepAll(tb testing.TB, name string, syncs int, fresh func() subject) map[po
 	return out
 }
 
-// demo is the demonstration site, which goes on to its next version in every fourth week.
+// demo is the demonstration site, which moves to its next version in every fourth week.
 type demo struct {
 	*demosite.Handler
 	week  int
@@ -376,7 +376,7 @@ func wantReplayed(t *testing.T, k map[policy.Name]kept, h *replay.History, syncs
 	}
 }
 
-// linkedHistory is a history as historyServer serves it: each directory has a page that names what lies in
+// linkedHistory is a history as historyServer serves it: each directory has a page that names the members of
 // it.
 func linkedHistory(t *testing.T, h *replay.History, versions int) *replay.History {
 	t.Helper()

@@ -131,7 +131,7 @@ func TestHostThatWantsToBeLeft(t *testing.T) {
 	}
 }
 
-// What is disallowed, capped or otherwise not asked costs no waiting.
+// Disallowed, capped or otherwise skipped URLs cost no waiting.
 func TestNotAskedIsNotWaitedFor(t *testing.T) {
 	inBubble(t, with(`polite.delay = "10s"`, "polite.connections = 1"), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
 		var links strings.Builder
@@ -220,7 +220,7 @@ func TestTwoJobsOneHost(t *testing.T) {
 	})
 }
 
-// A window that closes makes the run pause, and one that opens makes it go on.
+// A window that closes makes the run pause, and one that opens makes it resume.
 func TestWindow(t *testing.T) {
 	inBubble(t, with(`polite.delay = "1m"`, "polite.connections = 1", `window = "00:00-00:10"`, `timezone = "UTC"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
 		hub(w, 20) // the bubble begins at midnight UTC
@@ -237,7 +237,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// A run that is over its time is partial and goes on later.
+// A run that is over its time is partial and resumes later.
 func TestMaxTime(t *testing.T) {
 	inBubble(t, with(`polite.delay = "1m"`, "polite.connections = 1", `limits.max_time = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
 		hub(w, 20)
@@ -293,7 +293,7 @@ func TestKnownFailuresSlowNothing(t *testing.T) {
 	}
 }
 
-// A run that insists makes one request of a host that asked to wait for long. It goes on when that is
+// A run that insists makes one request of a host that asked to wait for long. It resumes when that is
 // answered well; else the wait stands.
 func TestInsist(t *testing.T) {
 	for name, ofURL := range map[string]bool{"the host waits": false, "one page waits": true} {

@@ -62,7 +62,7 @@ func TestPriorityIsNeverOld(t *testing.T) {
 	}
 }
 
-// What is new and has priority is requested before what was found earlier. While one worker reads the links
+// New URLs with priority are requested before those found earlier. While one worker reads the links
 // of a page another one may begin the next request, so that what counts is how many requests lie between a
 // page and the news that it links to: 40 for each without priority.
 func TestPriorityComesFirst(t *testing.T) {

@@ -108,7 +108,7 @@ func (b *bigSite) change(page, version int) {
 	}
 }
 
-// publish settles and publishes what is stored.
+// publish settles and publishes the stored records.
 func (b *bigSite) publish(version int) {
 	b.tb.Helper()
 	sum, err := mirror.Run(context.Background(), mirror.Options{
@@ -171,7 +171,7 @@ func TestPublishTouchesOnlyWhatChanged(t *testing.T) {
 				}
 			}
 			// phm.json and phm.files; the changed page, old and new; and the pages that the versions had changed to
-			// which the tree is brought forward, old and new, as far as other trees have the old one.
+			// which the tree is reused, old and new, as far as other trees have the old one.
 			if touched > 2+2+2*(trees-1) || names != trees*(b.n+2) {
 				t.Errorf("%d trees: version %d touched %d files, %d names", trees, v, touched, names)
 			}
@@ -195,7 +195,7 @@ func BenchmarkPublishOnePage(b *testing.B) {
 }
 
 // BenchmarkTrees is what it costs to publish a site of which one page has changed: in a new tree, and in one
-// that is brought forward over three versions. It reports what each tree takes besides the files that all
+// that is reused over three versions. It reports what each tree takes besides the files that all
 // trees share.
 func BenchmarkTrees(b *testing.B) {
 	for _, files := range []int{100_000, 1_000_000} {

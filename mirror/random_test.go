@@ -197,7 +197,7 @@ func TestIncrementalIsAsFreshInBulk(t *testing.T) {
 				}
 			}
 			s := x.run(m, 0)
-			for range 3 { // a partial run goes on with what was answered before the site changed
+			for range 3 { // a partial run resumes with answers from before the site changed
 				if s.Verdict == mirror.Complete && !s.Resumed {
 					break
 				}

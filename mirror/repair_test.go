@@ -357,7 +357,7 @@ func TestRepairOfLinksToASilentHost(t *testing.T) {
 	}
 }
 
-// What fails in three runs is broken when nobody can have it, and not when only the mirror cannot.
+// What fails in three runs is broken when no client can have it, and not when only the mirror cannot.
 func TestRepairOfLinksThatFail(t *testing.T) {
 	w := startOffsite(t)
 	w.Set(manualBase+"p03.html", mirrortest.Status(403))
@@ -386,7 +386,7 @@ func TestRepairCostsNothingUnlessItIsOn(t *testing.T) {
 	})
 }
 
-// BenchmarkRepairPass publishes a site of 20 000 pages of which one has changed, when what is known of broken
+// BenchmarkRepairPass publishes a site of 20 000 pages of which one has changed, when the records of broken
 // pages has changed too: the links of all documents are read. "known" is the same without news.
 func BenchmarkRepairPass(b *testing.B) {
 	s := newBigSite(b, 20_000)

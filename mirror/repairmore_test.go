@@ -37,7 +37,7 @@ func TestRepairWithADamagedNeighbour(t *testing.T) {
 	}
 }
 
-// A site that copies another one does not say what is found at the paths that the other loses, unless a job
+// A site that copies another one does not decide on the paths that the other loses, unless a job
 // names it.
 func TestRepairByACopyThatWasAnother(t *testing.T) {
 	for _, c := range [][2]bool{{false, false}, {false, true}, {true, false}} {
@@ -166,7 +166,7 @@ func TestRepairByNestedPairs(t *testing.T) {
 	}
 }
 
-// The site's author mends one of two links as it was repaired: the page has the same bytes as before, but of
+// The site's author repairs one of two links as the mirror did: the page has the same bytes as before, but of
 // another source, and its version is to be made again of that.
 func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
 	w := startOffsite(t)
@@ -197,7 +197,7 @@ func TestRepairOfAPageThatWasMendedInPart(t *testing.T) {
 	wantVerdict(t, w.m.Run(), mirror.Complete, false)
 }
 
-// A version that comes back has its repaired links, though the copy that one of them leads to has become a
+// A version that comes back has its repaired links, though the copy at the target of one of them has become a
 // file of the mirror since, or was one.
 func TestRollbackOfALinkToWhatIsKnownSince(t *testing.T) {
 	w := startOffsite(t)

@@ -13,7 +13,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// deadHost answers for one host only, and counts what is asked of others.
+// deadHost answers for one host only, and counts requests to others.
 type deadHost struct {
 	mirrortest.Fake
 	lives string
@@ -67,7 +67,7 @@ func (f *twoPorts) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (
 	return secure.Do(ctx, req, sink)
 }
 
-// Hosts that lead to one another, or to a third, are one host by two names, by whatever scheme they do.
+// Hosts that lead to one another, or to a third, are one host by two names, by any scheme.
 func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
 	const first, second, third = "http://first.example.org", "http://second.example.org",
 		"https://third.example.org"

@@ -268,7 +268,7 @@ func TestAcceptWithoutEntryPoint(t *testing.T) {
 	}
 }
 
-// A calendar must stop for good, not go on by its limit with every run.
+// A calendar must stop for good, not grow by its limit with every run.
 func TestTrapStopsOverRuns(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Home", `<a href="/cal/?d=0">calendar</a>`))
@@ -282,7 +282,7 @@ func TestTrapStopsOverRuns(t *testing.T) {
 		rw.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(rw, `<title>day %d</title><a href="?d=%d">next</a><p>today is %d`, d, d+1, day.Load())
 	}})
-	m := mirrortest.New(t, w, job("limits.max_variants = 50", "limits.max_stale = 0"))
+	m := mirrortest.New(t, w, job("limits.max_variants = 50", `limits.traps = "off"`))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	wantText(t, s, "trap", "more than 50 URLs of /cal/?d")
@@ -357,7 +357,7 @@ func newHosts() *fetch.Hosts { return new(fetch.Hosts) }
 
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// A cap bounds the mirror, not each run: what is there already counts.
+// A cap bounds the mirror, not each run: resources in it already count.
 func TestCapsHoldOverRuns(t *testing.T) {
 	for _, c := range []struct{ key, says string }{
 		{"limits.max_files = 10", "max_files"}, {`limits.max_size = "1500B"`, "max_size"},

@@ -64,11 +64,11 @@ func TestFeedsAreAskedFirst(t *testing.T) {
 	}
 	// robots.txt; a few audits of validators
 	if at("/news.rss") > 1 || at("/a2.html") < 0 || at("/a3.html") < 0 || known > 3 {
-		t.Errorf("asked in the order %q, want the feed first and what is new in it before the known pages", order)
+		t.Errorf("asked in the order %q, want the feed first and its new URLs before the known pages", order)
 	}
 }
 
-// interrupted makes a run that is told to end when a request is asked.
+// interrupted makes a run that is asked to end at a request.
 func interrupted(
 	t *testing.T, m *mirrortest.Mirror, w *mirrortest.Web, when func(*http.Request) bool,
 ) *mirror.Summary {

@@ -25,7 +25,7 @@ func within(t *testing.T, what string, f func()) {
 }
 
 // A sitemap of 50 MB, the largest that the protocol allows, with locations that are all known. Without
-// MIRRORD_LONG it is just more than what is read of a document by default.
+// MIRRORD_LONG it is just above the default limit for documents.
 func TestLargeSitemap(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 100)

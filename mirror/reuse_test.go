@@ -225,7 +225,7 @@ func TestReuseOfAMirrorThatIsWritten(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	rec.Changed++ // by the run that goes on
+	rec.Changed++ // by the run that resumes
 	if err := errors.Join(s.Records.Commit(0, nil, []*store.Done{{Resource: rec}}),
 		s.Records.Fold(store.Folding{
 			Version: rec.Changed,

@@ -15,8 +15,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// A job that reuses what another reuses of a third: the files go on, and none is asked of the sites in
-// between but for the samples.
+// A job that reuses what another reuses of a third: the files are passed on, and none is asked of the sites
+// in between but for the samples.
 func TestReuseOfWhatIsReused(t *testing.T) {
 	w, m, pages := reuseWorld(t, "full")
 	const second = "http://second.example.net/"
@@ -112,7 +112,7 @@ func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 	}
 }
 
-// The other job runs no more, and its mirror is left: what is taken of it does not stay as it is for ever.
+// The other job runs no more, and its mirror is left: files taken from it do not stay as they are for ever.
 func TestReuseOfAMirrorThatIsLeft(t *testing.T) {
 	w, m, pages := reuseWorld(t, "full")
 	at := time.Now()
@@ -172,7 +172,7 @@ func TestReuseOfWhatTheSiteRemoved(t *testing.T) {
 	}
 }
 
-// The limits of the job hold for what it reuses, whatever those of the other one are.
+// The limits of the job hold for what it reuses, regardless of those of the other one.
 func TestReuseOfWhatIsTooLarge(t *testing.T) {
 	w, m, _ := reuseWorld(t, "full")
 	m.Set("limits.max_body", "100kB")
@@ -195,7 +195,7 @@ func onlyMeta(a, b map[string]string) bool {
 	return true
 }
 
-// What is given as the place in the other mirror is not how its addresses begin.
+// The given place in the other mirror is not how its addresses begin.
 func TestReuseOfAPlaceThatHasNothing(t *testing.T) {
 	w, m, _ := reuseWorld(t, "full")
 	wantVerdict(t, runOther(t, w, m), mirror.Complete, true)

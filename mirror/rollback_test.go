@@ -208,7 +208,7 @@ func TestARollbackHoldsWithNewRules(t *testing.T) {
 	r.run("other", 4, false)
 }
 
-// What a run finds changed only because a rollback had brought an older version back is no change of the
+// What a run finds changed only because a rollback had restored an older version is no change of the
 // site.
 func TestARollbackIsNoChangeOfTheSite(t *testing.T) {
 	r := newRolled(t)

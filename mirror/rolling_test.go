@@ -44,8 +44,8 @@ func newsPage(w *mirrortest.Web, last, shown int, sitemap bool) {
 	w.Set(home+"/", mirrortest.HTML("News", links.String()+news.String()))
 }
 
-// A list of what is newest rolls: what leaves it still answers, and as many others came. Nothing waits for
-// somebody, run after run. A list that gets shorter, and one whose pages are gone, are a loss as ever.
+// A list of the newest pages rolls: what leaves it still answers, and as many others came. Nothing waits for
+// acceptance, run after run. A list that gets shorter, and one whose pages are gone, are a loss as ever.
 func TestRollingList(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
 		for _, sitemap := range []bool{false, true} {

@@ -26,7 +26,7 @@ func wordy(number, n int, more string) mirrortest.Page {
 		` <a href="/">home</a>`)
 }
 
-// linked is wordy with a link of its own, so that pages that say the same are not taken for an error page.
+// linked is wordy with a link of its own, so that pages that say the same do not count as an error page.
 func linked(number, n, to int) mirrortest.Page {
 	return wordy(number, n, fmt.Sprintf("<a href=/page%02d.html>next</a>", to))
 }
@@ -48,7 +48,7 @@ func packed(t *testing.T, m *mirrortest.Mirror) (n int64) {
 	return n
 }
 
-// said is what is recorded of the text of a page: "=" or "~" and the URL that it is like.
+// said is the record of the text of a page: "=" or "~" and the URL that it is like.
 func said(t *testing.T, m *mirrortest.Mirror, url string) (out string) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
@@ -160,14 +160,14 @@ func TestContentSeen(t *testing.T) {
 		t.Errorf("%d digests: %v", len(got), got)
 	}
 
-	// What is unchanged keeps what is known of it, and costs no digest.
+	// Unchanged pages keep their records, and cost no digest.
 	s = m.Run()
 	if s.SameText+s.NearText != 0 || said(t, m, home+"/new.html") == "" {
 		t.Errorf("%d and %d; new is %q", s.SameText, s.NearText, said(t, m, home+"/new.html"))
 	}
 	m.SetJob(w, job("obey_nofollow = false")) // everything is scanned again
 	if m.Run(); said(t, m, home+"/new.html") == "" || len(digests(t, m)) != 83 {
-		t.Error("a scan forgot what is known")
+		t.Error("a scan forgot the records")
 	}
 }
 
@@ -307,7 +307,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if len(bad) != 41 { // and the hub, which lies in one frame with the page
+	if len(bad) != 41 { // and the hub, which is in one frame with the page
 		t.Fatalf("damaged are %q", bad)
 	}
 	s := m.Run()
@@ -317,7 +317,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 	}
 	m.Site(func(s *store.Site) {
 		if ps, err := s.Verify(t.Context(), false, func(p store.Problem) { t.Error(p) }); err != nil ||
-			ps.Problems > 0 { // what is now the past is not looked at
+			ps.Problems > 0 { // past versions are not checked
 			t.Errorf("%+v, %v", ps, err)
 		}
 	})
@@ -329,7 +329,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 	}
 }
 
-// A run that goes on knows what it saw before it was interrupted.
+// A run that resumes knows what it saw before it was interrupted.
 func TestContentSeenResumed(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 30)

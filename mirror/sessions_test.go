@@ -72,7 +72,7 @@ func TestSessionIDsAreLearned(t *testing.T) {
 	}
 }
 
-// What looks random and names a document is never taken for a session id, also when the documents say the
+// A random part that names a document never counts as a session id, also when the documents say the
 // same.
 func TestDocumentsAreNoSessions(t *testing.T) {
 	const most = 60

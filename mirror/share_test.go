@@ -83,7 +83,7 @@ func TestIndexIsOneFile(t *testing.T) {
 		t.Errorf("changes: %s", mirrortest.Text(s))
 	}
 
-	// One of the two fails or is not looked at: nobody knows whether they differ.
+	// One of the two fails or is not looked at: it is not known whether they differ.
 	w.Set(home+"/a/", mirrortest.HTML("A, changed once more", "x"))
 	w.Set(home+"/a/index.html", mirrortest.Status(500))
 	m.Set("limits.max_failures", "1.0")
@@ -175,7 +175,7 @@ func TestIndexComesLater(t *testing.T) {
 	}
 }
 
-// The name to which nothing links any more is dropped from the line of the file in the same run.
+// The name to which nothing links now is dropped from the line of the file in the same run.
 func TestIndexLosesAName(t *testing.T) {
 	w := mirrortest.Start(t)
 	page := mirrortest.HTML("A", "the same")

@@ -124,7 +124,7 @@ func TestSoft404(t *testing.T) {
 	}
 }
 
-// Accept publishes the error pages all the same: whoever accepts has seen the reason.
+// Accept publishes the error pages all the same: the user who accepts has seen the reason.
 func TestSoft404Accepted(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 40)

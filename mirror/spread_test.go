@@ -21,7 +21,7 @@ const spreadUse = `alternates_use = "spread"`
 // spreadJob is a job that is bound by the delay of its hosts.
 func spreadJob(keys ...string) string {
 	return with(append(keys, fmt.Sprintf("alternates = [%q]", copyBase), `polite.delay = "2s"`,
-		"polite.connections = 1", `polite.header_timeout = "10m"`)...)
+		"polite.connections = 1", `polite.timeout = "10m"`)...)
 }
 
 // hostsOf counts requests of pages by host.
@@ -177,7 +177,7 @@ func mirrorOf(t *testing.T, pages map[string]mirrortest.Page) map[string]string 
 	return m.Tree()
 }
 
-// A replica that lies, or shows another content by whoever asks, is never verified: nothing of it is in the
+// A replica that lies, or shows another content to each client, is never verified: nothing of it is in the
 // mirror. One that forbids robots, answers nothing, or has an error page for everything is left, too.
 func TestSpreadRefuses(t *testing.T) {
 	pages := handbook(60)
@@ -306,7 +306,7 @@ func TestSpreadOriginDecides(t *testing.T) {
 	})
 }
 
-// A run that was interrupted goes on, and the replica turns bad: what it gave before is requested again, too.
+// A run that was interrupted resumes, and the replica turns bad: what it gave before is requested again, too.
 // Killed just when that was found out, the next run knows it.
 func TestSpreadInterrupted(t *testing.T) {
 	pages := handbook(160)

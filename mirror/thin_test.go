@@ -15,7 +15,7 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// Versions are thinned after each publish, and what is left comes back byte for byte after everything that
+// Versions are thinned after each publish, and the rest comes back byte for byte after everything that
 // nothing refers to was collected.
 func TestKeepRuleAndCollection(t *testing.T) {
 	seed := rand.Uint64()

@@ -104,7 +104,7 @@ func (s *movingSite) wantRoot(what, primary string, files int) {
 	})
 }
 
-// A site that moves to https keeps the paths of its files, whatever the policy.
+// A site that moves to https keeps the paths of its files, under any policy.
 func TestMoveToHTTPS(t *testing.T) {
 	for _, policy := range [...]string{"full", "adaptive", "near"} {
 		t.Run(policy, func(t *testing.T) {

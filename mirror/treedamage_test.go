@@ -78,18 +78,18 @@ func treeCases() (out []treeCase) {
 		treeCase{"trees missing", remove("trees"), false},
 		treeCase{"current missing", remove("current"), false},
 		treeCase{"current dangling", relink("trees/c"), false},
-		treeCase{"current leads to the tree before", relink("trees/000001"), false},
+		treeCase{"current points to the tree before", relink("trees/000001"), false},
 		treeCase{"the tree before is missing", remove("trees/000001"), false},
 		treeCase{"the table before is missing", remove("trees/000001/" + phm.FilesName), false},
 		treeCase{"the table before is cut", func(t *testing.T, site string) {
 			harmFile(t, filepath.Join(site, "trees/000001", phm.FilesName), harms()[1], true)
 		}, false},
 		treeCase{"a page of the tree before is missing", remove("trees/000001/page02.html"), false},
-		treeCase{"a folder in the place of a page", func(t *testing.T, site string) {
+		treeCase{"a folder instead of a page", func(t *testing.T, site string) {
 			remove("current/page01.html")(t, site)
 			must(t, os.MkdirAll(filepath.Join(site, "current/page01.html/sub"), 0o755))
 		}, false},
-		treeCase{"a file in the place of a folder", func(t *testing.T, site string) {
+		treeCase{"a file instead of a folder", func(t *testing.T, site string) {
 			remove("current/img")(t, site)
 			must(t, os.WriteFile(filepath.Join(site, "current/img"), []byte("x"), 0o644))
 		}, false},
@@ -219,7 +219,7 @@ func (tw *twins) requests() (out []string) {
 	return out
 }
 
-// verify notes what is wrong for the next run, and reports whether it found something.
+// verify notes damage for the next run, and reports whether it found something.
 func (tw *twins) verify() (found bool) {
 	tw.t.Helper()
 	tw.hurt.Site(func(s *store.Site) {
@@ -249,7 +249,7 @@ func (tw *twins) rollback(m *mirrortest.Mirror, number int) {
 	}
 }
 
-// past reads a kept version, from what is stored.
+// past reads a kept version, from the stored records.
 func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 	tw.t.Helper()
 	out := map[string]string{}
@@ -281,8 +281,8 @@ func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 	return out
 }
 
-// Whatever of the published tree is missing, cut or wrong is made again from the stored bodies by the run
-// that meets it: without a request more than an undisturbed mirror makes, with the same bytes, and later
+// Any file of the published tree that is missing, cut or wrong is made again from the stored bodies by the
+// run that meets it: without a request more than an undisturbed mirror makes, with the same bytes, and later
 // versions are published as if nothing had been. What only the bytes show is found by Verify, and made again
 // by the run after it.
 func TestDamagedTreeIsMended(t *testing.T) {
@@ -391,7 +391,7 @@ func TestDamagedTreeAndBody(t *testing.T) {
 				}
 				wantVerdict(t, tw.well.Run(), mirror.Complete, change)
 				tw.loose = true
-				wantSame(t, "healed", published(tw.hurt, t), published(tw.well, t))
+				wantSame(t, "repaired", published(tw.hurt, t), published(tw.well, t))
 				tw.change()
 				tw.run("later", true)
 				tw.change()

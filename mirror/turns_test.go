@@ -51,7 +51,7 @@ func (l *turnLog) Resume(ctx context.Context) error {
 func (l *turnLog) Over() bool { return false }
 
 // A run gives its turn back for gaps of politeness, answers that do not come, waits that a host asks for and
-// its window, makes no request meanwhile, and comes to the same.
+// its window, makes no request meanwhile, and has the same result.
 func TestRunGivesItsTurnBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys []string
@@ -125,7 +125,7 @@ func TestRunGivesItsTurnBack(t *testing.T) {
 	}
 }
 
-// A run that is told to end while it waits for a turn ends as any other.
+// A run that is asked to end while it waits for a turn ends as any other.
 func TestRunEndsWithoutATurn(t *testing.T) {
 	inBubble(t, with(`polite.delay = "5s"`), func(
 		t *testing.T, w *mirrortest.Web, _ *mirrortest.Fake, m *mirrortest.Mirror,

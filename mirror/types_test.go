@@ -145,7 +145,7 @@ func TestTypesThatLeave(t *testing.T) {
 	wantText(t, s, "20 of 21 files would be dropped")
 }
 
-// A run that was interrupted before a file that a page needs came again goes on with it.
+// A run that was interrupted before a file that a page needs came again resumes with it.
 func TestNeededTypeOutlivesInterruption(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)

@@ -23,7 +23,7 @@ import (
 )
 
 // The disk returns other bytes than were written to the file that has the URLs of a run: the run ends, says
-// why, and keeps nothing that it made of them. The next one goes on.
+// why, and keeps nothing that it made of them. The next one resumes.
 func TestURLsFileLies(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)

@@ -30,7 +30,7 @@ func verifyDir(t *testing.T, dir string) (ps []store.Problem) {
 	return ps
 }
 
-// Whatever is done to a published tree is found.
+// Any change to a published tree is found.
 func TestVerifyFindsDamage(t *testing.T) {
 	t.Parallel()
 	web := newCrashSite(t, 60)

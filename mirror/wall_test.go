@@ -194,7 +194,7 @@ func TestWallBeforeTheSite(t *testing.T) {
 				s := m.Run()
 				wantVerdict(t, s, mirror.Partial, false)
 				// When the one good answer of the entry page is that to a look, it takes twice as many refusals
-				// until the next one: 8 to 10, 16 to 20, and what is answered beside the looks.
+				// until the next one: 8 to 10, 16 to 20, and answers in addition to the looks.
 				if s.Requests > 60 {
 					t.Errorf("%s: %d requests", name, s.Requests)
 				}

@@ -32,7 +32,7 @@ func stateSize(t testing.TB, m *mirrortest.Mirror, pattern string) (n int64) {
 }
 
 // Runs in which nothing changed write no record and no head, also the first one after the bodies came: the
-// database does not grow, and the log by what is written once for each run.
+// database does not grow, and the log only by the lines of each run.
 func TestNothingChangedWritesNoRecord(t *testing.T) {
 	const pages = 100
 	w := mirrortest.Start(t)

@@ -55,5 +55,5 @@ func TestWrongBlobIsNotLinked(t *testing.T) {
 		t.Errorf("requested %d times, want once", again)
 	}
 	wantVerdict(t, tw.well.Run(), mirror.Complete, true)
-	wantSame(t, "healed", published(tw.hurt, t), published(tw.well, t))
+	wantSame(t, "repaired", published(tw.hurt, t), published(tw.well, t))
 }

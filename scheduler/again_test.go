@@ -18,7 +18,7 @@ import (
 // lookingRunner finds URLs that answer 404 for the first time in each run that is no second look.
 type lookingRunner struct {
 	fakeRunner
-	none  atomic.Bool // no URL answers so any more
+	none  atomic.Bool // no URL answers so now
 	mu    sync.Mutex
 	again []bool
 }

@@ -43,7 +43,7 @@ func TestKilledAfterTheEnd(t *testing.T) {
 	}
 }
 
-// slowToEnd takes a while to end when it is told to.
+// slowToEnd takes a while to end when its context ends.
 type slowToEnd struct{}
 
 func (slowToEnd) Run(ctx context.Context, _ *job.Job, _ RunOptions) status.Run {
@@ -57,7 +57,7 @@ func (slowToEnd) Run(ctx context.Context, _ *job.Job, _ RunOptions) status.Run {
 	return run
 }
 
-// A job whose file goes and comes back while its run is ending goes on with that run.
+// A job whose file goes and comes back while its run is ending continues that run.
 func TestFileComesBack(t *testing.T) {
 	run := slowToEnd{}
 	files := []File{makeJob(t, "back01", "0 13 * * *", "UTC", "")}
@@ -94,7 +94,7 @@ func TestSetWindow(t *testing.T) {
 	})
 }
 
-// An interrupted run that finds its site locked by another process goes on all the same, also when the job
+// An interrupted run that finds its site locked by another process continues all the same, also when the job
 // has no schedule that would start it.
 func TestLockedWhenItGoesOn(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}

@@ -14,7 +14,7 @@ import (
 	"mirrord/job"
 )
 
-// Config is a set of jobs that can run side by side: what is wanted, by name. It is plain data, and is not
+// Config is a set of jobs that can run side by side, as wanted, by name. It is plain data, and is not
 // changed once it is made.
 type Config map[string]*Entry
 
@@ -24,16 +24,16 @@ type Entry struct {
 	Path    string   // of its file
 	Job     *job.Job // nil: the file is refused and there is no good version of it
 	Text    []byte   // that Job was read from
-	Refused []string // what is wrong with the file as it is; when Job is not nil, Job is the last good version
+	Refused []string // the problems of the file as it is; when Job is not nil, Job is the last good version
 
 	targets []target // of Job
 }
 
-// Resolve makes a configuration out of what lies in the directory, and last, the one that holds. A file that
+// Resolve makes a configuration of the files in the directory, and last, the one that holds. A file that
 // is refused leaves the last good version of its job in force, as long as the file is there. Of two files
 // that cannot go together, because they have one name, mirror the same thing or publish to the same place,
 // the one whose job is in force already stays, else the first by name; the other one is refused. So is a job
-// that reuses the mirror of one that is not there or cannot have what is reused, and the one that would close
+// that reuses the mirror of a missing one or cannot have what is reused, and the one that would close
 // a circle. It is pure.
 func Resolve(files []File, last Config) Config {
 	out := Config{}
@@ -71,7 +71,7 @@ func Resolve(files []File, last Config) Config {
 	return out
 }
 
-// keep puts the last good version of a job in force; nil when there is none.
+// keep puts the last good version of a job in force; nil without one.
 func (e *Entry) keep(old *Entry) {
 	e.Job, e.Text, e.targets = nil, nil, nil
 	if old != nil && old.Job != nil {

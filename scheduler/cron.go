@@ -84,7 +84,7 @@ func (c Clock) Continuous() bool { return c.spec.Continuous }
 // Interval reports whether the schedule is an interval, which counts from the last start.
 func (c Clock) Interval() bool { return c.spec.Every > 0 }
 
-// Next returns the first time after t that the schedule names, without jitter; zero when there is none, for
+// Next returns the first time after t that the schedule names, without jitter; zero without one, for
 // jobs that run by hand and continuous ones. For @every it is t and the interval.
 func (c Clock) Next(t time.Time) time.Time {
 	switch {
@@ -182,7 +182,7 @@ func nextWall(s *cron.SpecSchedule, t time.Time, zone *time.Location) time.Time 
 
 // realOf returns the first moment at which a zone's clock shows wall, or has jumped over it.
 func realOf(wall time.Time, zone *time.Location) time.Time {
-	// Offsets reach from -12 to +14 hours, so the moment lies in here.
+	// Offsets reach from -12 to +14 hours, so the moment is between these.
 	t := wall.Add(-15 * time.Hour)
 	for {
 		_, off := t.In(zone).Zone()

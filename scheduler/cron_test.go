@@ -32,7 +32,7 @@ func clockOf(t testing.TB, spec, tz string) Clock {
 	return c
 }
 
-// A daily job runs once on every day of the calendar, whatever the clocks do.
+// A daily job runs once on every day of the calendar, however the clocks are set.
 func TestDailyIsDaily(t *testing.T) {
 	for _, tz := range []string{
 		"America/New_York", "Africa/Cairo", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Asia/Beirut",
@@ -113,7 +113,7 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// Whatever the schedule, zone and time: Next is later than its argument, and asking between two of its times
+// For any schedule, zone and time, Next is later than its argument, and asking between two of its times
 // gives the second.
 func TestNextIsMonotonic(t *testing.T) {
 	zones := []string{"America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia", "UTC",
@@ -160,7 +160,7 @@ func TestRefusedSchedules(t *testing.T) {
 	}
 }
 
-// Whatever stands in a job file: it is refused, or its times go forward.
+// Any text of a job file is refused, or its times go forward.
 func FuzzSchedule(f *testing.F) {
 	for _, s := range []string{
 		"30 3 * * *", "@every 6h", "@daily", "continuous", "*/15 1-5,22 1,15 * ?", "0 0 29 2 *", "TZ=UTC 0 0 * * *",

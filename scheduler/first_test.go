@@ -13,7 +13,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// TestFirstRun: a job with a schedule whose site is empty is due at once, whatever the record says. The
+// TestFirstRun: a job with a schedule whose site is empty is due at once, also against the record. The
 // schedule says when again.
 func TestFirstRun(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
@@ -81,7 +81,7 @@ func TestFirstRunAfterRestart(t *testing.T) {
 	})
 }
 
-// A first run that ends without having begun, such as when somebody else works on the site, is tried again
+// A first run that ends without having begun, such as when another process works on the site, is tried again
 // after its pause. Many first runs share the turns.
 func TestFirstRunTurns(t *testing.T) {
 	run := &fakeRunner{

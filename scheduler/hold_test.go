@@ -45,7 +45,8 @@ func TestFullDiskElsewhere(t *testing.T) {
 	}
 }
 
-// Who waits for a run hears when the job's file comes to be refused without a good version, and a run under
+// A client that waits for a run is told when the job's file comes to be refused without a good version, and
+// a run under
 // way ends as when the file were removed.
 func TestRefusedWhileWaited(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return 24 * time.Hour }}

@@ -38,7 +38,7 @@ func LinkedTo(path string) string {
 }
 
 // follow returns the file to which a symbolic link leads. The error is fs.ErrNotExist when there is no link
-// any more; that it leads nowhere is another one.
+// now; that it points nowhere is another one.
 func follow(link string) (target string, fi fs.FileInfo, err error) {
 	for range followTries {
 		if target, fi, err = followOnce(link); !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func followOnce(link string) (string, fs.FileInfo, error) {
 			return "", nil, &fs.PathError{Op: "follow", Path: p, Err: syscall.ENOTDIR}
 		}
 	}
-	return "", nil, errors.New("it leads to a directory; a job is one file")
+	return "", nil, errors.New("it links to a directory; a job is one file")
 }
 
 // safeFolder returns an error when an untrusted user may change the targets of the names in a folder.

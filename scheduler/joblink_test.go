@@ -107,7 +107,7 @@ func TestLinkedFiles(t *testing.T) {
 	}
 }
 
-// What a link leads to must belong to somebody who may say what the daemon does.
+// The target of a link must belong to a user who may say what the daemon does.
 func TestLinkedFilesOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

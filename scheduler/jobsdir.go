@@ -27,7 +27,7 @@ type File struct {
 	Path string
 	Text []byte   // nil when it could not be read
 	Job  *job.Job // nil when it is refused
-	Err  error    // why; what is wrong with its text is of type job.Errors
+	Err  error    // why; problems of its text are of type job.Errors
 
 	stamp stamp
 	hash  [32]byte
@@ -56,8 +56,9 @@ func (d *Dir) Path() string { return d.path }
 
 // Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are
 // left out, so that a file can be put aside. A job whose rename was interrupted is refused under its old
-// name, with a *Renaming. What is wrong with one file stands in its Err. The error says
-// that the directory as a whole cannot be read or trusted: then nothing is known of any job, which is not to
+// name, with a *Renaming. The problem of one file is its Err. The error says
+// that the directory as a whole cannot be read or trusted: then nothing is known about any job, which is not
+// to
 // say that there is none.
 func (d *Dir) Read() ([]File, error) {
 	root, err := os.OpenRoot(d.path)
@@ -116,7 +117,7 @@ func (d *Dir) Read() ([]File, error) {
 	}
 	d.last = now
 	for _, f := range aside {
-		if _, is := now[f.Name+Suffix]; !is { // otherwise somebody has made a new one
+		if _, is := now[f.Name+Suffix]; !is { // otherwise a user has made a new one
 			files = append(files, f)
 		}
 	}
@@ -177,7 +178,7 @@ func look(path string) (at string, s stamp, err error) {
 	return at, s, err
 }
 
-// acceptable refuses what cannot be a job file that somebody in charge has put there.
+// acceptable refuses what cannot be a job file from a user in charge.
 func acceptable(path string, fi fs.FileInfo) (stamp, error) {
 	s := stamp{size: fi.Size(), mtime: fi.ModTime(), mode: fi.Mode()}
 	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {

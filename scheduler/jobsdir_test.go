@@ -40,7 +40,7 @@ func read(t testing.TB, d *Dir) map[string]File {
 
 const goodJob = "url = \"https://www.example.org/\"\n"
 
-// What cannot be a job file that somebody in charge has put there is refused with the reason, and nothing
+// What cannot be a job file from a user in charge is refused with the reason, and nothing
 // waits for it.
 func TestRefusedFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// What another run would only meet again is told once and tried again by the schedule alone, or when the
+// A problem that another run would only meet again is reported once and tried again by the schedule alone,
+// or when the
 // file of the job is another one.
 func TestLastingIsNotRetried(t *testing.T) {
 	run := endsWellAfter(4, status.Run{
@@ -45,7 +46,8 @@ func TestLastingIsNotRetried(t *testing.T) {
 	})
 }
 
-// What only somebody can mend is tried again when they say so, and by a new daemon: what they mended need not
+// A problem that only a user can solve is tried again when they say so, and by a new daemon: their solution
+// need not
 // be in the file of the job.
 func TestLastingIsRetriedOnRequest(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
@@ -95,7 +97,7 @@ func (f *fakeTeller) Tell(kind status.Kind, j *job.Job, s status.Job) {
 	f.next = append(f.next, s.NextText+" "+s.Why)
 }
 
-// A message about a run that somebody started by hand names the run after it, as status does.
+// A message about a run that a user started names the run after it, as status does.
 func TestMessageNamesTheNextRun(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return time.Minute }}
 	run.ends = func(_ *job.Job, _ int) status.Run {

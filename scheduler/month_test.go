@@ -20,7 +20,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// memory is a Store. A copy that is cut off keeps nothing any more, like a process that was killed.
+// memory is a Store. A copy that is cut off keeps nothing more, like a process that was killed.
 type memory struct {
 	mu      sync.Mutex
 	records map[string]Record
@@ -296,7 +296,7 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 				f := files[name]
 				files[name] = makeJob(t, name, f.Job.Schedule, f.Job.Timezone, fmt.Sprintf("title = \"%d\"\n", reloads))
 				list = sorted()
-			case 1: // broken for this reload: the last good version goes on
+			case 1: // broken for this reload: the last good version stays in force
 				for i := range list {
 					if list[i].Name == name {
 						list[i].Job, list[i].Err = nil, job.Errors{{File: list[i].Path, Msg: "broken"}}
@@ -364,7 +364,8 @@ func cmpName(a, b string) int {
 	return 1
 }
 
-// want is when a run is to be started. One that was missed may be served by an interrupted one that goes on,
+// want is when a run is to be started. One that was missed may be served by an interrupted one that
+// continues,
 // and one that comes due during such a run is left out.
 type want struct {
 	at     time.Time
@@ -407,7 +408,8 @@ func compare(t *testing.T, j *job.Job, starts []begun, wants []want) {
 	}
 }
 
-// compareEvery checks a job with an interval: as that counts from the last start, a run that goes on after a
+// compareEvery checks a job with an interval: as that counts from the last start, a run that continues after
+// a
 // kill may shift all that follow.
 func compareEvery(t *testing.T, j *job.Job, starts []begun, up []span, breaks []time.Time) {
 	c, err := NewClock(j, time.UTC, 0)

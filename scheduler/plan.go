@@ -44,7 +44,7 @@ type entry struct {
 	held     time.Time       // when what holds it back ends, if that is known
 }
 
-// job returns the job in force, nil when there is none.
+// job returns the job in force, nil without one.
 func (e *entry) job() *job.Job {
 	if e.cfg == nil {
 		return nil
@@ -116,22 +116,23 @@ func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
 // A time in a record this far ahead of what it can be comes from a clock that was wrong.
 const tooFarAhead = 25 * time.Hour
 
-// sane mends what a clock that went back has left behind: nothing may wait for a year that will not come.
-func (e *entry) sane(now time.Time) (mended bool) {
+// sane corrects times that a clock that went back has left behind: nothing may wait for a year that will not
+// come.
+func (e *entry) sane(now time.Time) (corrected bool) {
 	if e.rec.Served.Sub(now) > tooFarAhead {
-		e.rec.Served, mended = now, true
+		e.rec.Served, corrected = now, true
 	}
 	if e.rec.Retry.Sub(now) > tooFarAhead {
-		e.rec.Retry, mended = now, true
+		e.rec.Retry, corrected = now, true
 	}
 	if e.rec.Again.Sub(now) > tooFarAhead {
-		e.rec.Again, mended = now, true
+		e.rec.Again, corrected = now, true
 	}
 	if j := e.job(); j != nil && e.rec.At.Sub(now) > j.MaxInterval+tooFarAhead {
-		e.rec.At, mended = now, true
+		e.rec.At, corrected = now, true
 	}
 	if e.rec.Told.At.After(now.Add(tooFarAhead)) {
-		e.rec.Told, mended = status.Told{}, true
+		e.rec.Told, corrected = status.Told{}, true
 	}
 	if e.rec.Began.After(now) {
 		e.rec.Began, e.dirty = now, true
@@ -149,7 +150,7 @@ func (e *entry) sane(now time.Time) (mended bool) {
 			e.rec.Doubted, e.dirty = time.Time{}, true
 		}
 	case e.rec.Doubted.IsZero() || e.rec.Doubted.After(now):
-		e.rec.Doubted, mended = now, true
+		e.rec.Doubted, corrected = now, true
 	}
 	if e.seen.After(now) {
 		e.seen = now
@@ -157,8 +158,8 @@ func (e *entry) sane(now time.Time) (mended bool) {
 	if e.worked.After(now) {
 		e.worked = now
 	}
-	e.dirty = e.dirty || mended
-	return mended
+	e.dirty = e.dirty || corrected
+	return corrected
 }
 
 // plan sets due and why.
@@ -236,7 +237,7 @@ func (e *entry) room(least int64) int64 {
 	return least
 }
 
-// status says what is known of the job.
+// status returns the state of the job.
 func (e *entry) status(now time.Time) status.Job {
 	s := status.Job{
 		Name:      e.name,
@@ -262,6 +263,9 @@ func (e *entry) status(now time.Time) status.Job {
 		s.File, s.Problems, s.Refused = e.cfg.Path, e.cfg.Refused, len(e.cfg.Refused) > 0
 	}
 	if j := e.job(); j != nil {
+		for _, w := range j.OldKeys() {
+			s.Warnings = append(s.Warnings, w.Error())
+		}
 		s.Schedule, s.Timezone, s.StaleAfter = j.Schedule, j.Timezone, int64(j.Notify.StaleAfter/time.Second)
 	}
 	if l := e.rec.Last; l != nil {
@@ -292,7 +296,7 @@ func (e *entry) status(now time.Time) status.Job {
 		next, why = e.scheduled(), whySchedule
 	case s.Activity == status.Window:
 		next = e.held
-	case s.Activity != status.Idle: // nobody knows
+	case s.Activity != status.Idle: // unknown
 		next = time.Time{}
 	}
 	if !next.IsZero() && next.After(now) {

@@ -19,7 +19,7 @@ type Record struct {
 	Running time.Time `json:"running,omitzero"` // start of the run under way; still there after kill -9
 	// start of the first of the runs that together are to be one complete run
 	Began  time.Time `json:"began,omitzero"`
-	Resume bool      `json:"resume,omitempty"` // a run was interrupted and is to go on
+	Resume bool      `json:"resume,omitempty"` // a run was interrupted and is to continue
 	Paused bool      `json:"paused,omitempty"`
 	Retry  time.Time `json:"retry,omitzero"` // after a run that did not end well
 	At     time.Time `json:"at,omitzero"`    // next run of a continuous job
@@ -113,7 +113,7 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	case run.Cause == status.Postponed:
 		r.Retry = run.Ended.Add(retryAfter(1))
 	case run.Cause == status.BadState || run.Cause == status.StateFull || run.Lasting:
-		// until somebody does something about it each run ends so: only the schedule asks again
+		// until a user acts each run ends so: only the schedule asks again
 		r.Failures++
 	case run.Cause != status.ByItself && run.Cause != status.DiskFull:
 		r.Resume = true
@@ -137,7 +137,7 @@ func (r *Record) ended(j *job.Job, c Clock, run status.Run) {
 	}
 }
 
-// Note takes in a run that somebody made without the scheduler, or that ended in the moment before its
+// Note records a run that was made without the scheduler, or that ended in the moment before its
 // process was killed. What was planned stays as it was.
 func (r *Record) Note(run status.Run) {
 	keep := *r
@@ -171,7 +171,7 @@ func (r *Record) killed(now time.Time) {
 		Ended:   now,
 		Verdict: status.VerdictPartial,
 		Cause:   status.Killed,
-		Reasons: []string{"the daemon was killed; the run goes on"},
+		Reasons: []string{"the daemon was killed; the run continues"},
 		Version: r.Version,
 		Files:   r.Files,
 		Bytes:   r.Bytes,

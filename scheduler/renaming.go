@@ -14,7 +14,7 @@ import (
 type Renaming struct{ From, To string }
 
 func (r *Renaming) Error() string {
-	return fmt.Sprintf("the rename of %s to %s is not finished: mirrord rename %s %s goes on with it",
+	return fmt.Sprintf("the rename of %s to %s is not finished: mirrord rename %s %s continues it",
 		r.From, r.To, r.From, r.To)
 }
 
@@ -34,11 +34,11 @@ func renamingOf(base string) *Renaming {
 }
 
 // RenamingIn finds the interrupted rename of a job of a directory, by its old or its new name; nil when there
-// is none.
+// does not exist.
 func RenamingIn(dir, name string) *Renaming {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // whoever reads the job says why
+		return nil // the reader of the job says why
 	}
 	for _, e := range entries {
 		if r := renamingOf(e.Name()); r != nil && (r.From == name || r.To == name) {

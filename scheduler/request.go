@@ -27,7 +27,7 @@ type RunNowOptions struct {
 	Job    *job.Job // run this instead of the job in force; of the same name
 }
 
-// Ticket is somebody's interest in one run.
+// Ticket is the interest of a client in one run.
 type Ticket struct {
 	o     RunNowOptions
 	asked time.Time
@@ -112,7 +112,7 @@ func (s *state) cancel(name string) error {
 	case e.run != nil:
 		s.end(e, status.Cancelled)
 		if e.run.cause != status.Cancelled {
-			e.run.cause = status.Cancelled // it was ending already, to go on later
+			e.run.cause = status.Cancelled // it was ending already, to continue later
 		}
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
 	case e.manual != nil || e.rec.Resume || !e.rec.Retry.IsZero() || !e.rec.Again.IsZero():
@@ -128,7 +128,7 @@ func (s *state) cancel(name string) error {
 	return s.ordered("cancel", name)
 }
 
-// noted takes in a run that somebody made beside the scheduler, unless it is known.
+// noted records a run that was made without the scheduler, unless it is known.
 func (s *state) noted(name string, run status.Run) {
 	e := s.jobs[name] // not find, which looks for the name that was meant: mirrors may have no job
 	if e == nil || e.cfg == nil || e.run != nil {
@@ -183,7 +183,7 @@ func (s *state) job(name string) (status.Job, error) {
 	return e.status(now), nil
 }
 
-// fresh brings the plan of a job up to date for a look at it.
+// fresh updates the plan of a job before it is read.
 func (s *state) fresh(e *entry, now time.Time) {
 	if e.run == nil && s.ready {
 		e.plan(now)

@@ -11,7 +11,7 @@ import (
 	"mirrord/site"
 )
 
-// reuse refuses jobs that would take files from the mirror of a job that there is none of, that cannot have
+// reuse refuses jobs that would take files from the mirror of a job that does not exist, that cannot have
 // them, or that takes files from theirs. A chain is no cycle. A job that is refused itself, and has a file,
 // is not looked into: its mirror may be there.
 func (c Config) reuse(last Config) {
@@ -46,7 +46,7 @@ func asBefore(e, old *Entry) int {
 	return 1
 }
 
-// refusesReuse says what is wrong with what a job reuses.
+// refusesReuse returns the problem of what a job reuses.
 func (c Config) refusesReuse(e *Entry, next map[string]string) string {
 	if e.Job == nil || e.Job.ReusedJob() == "" {
 		return ""

@@ -66,7 +66,7 @@ func TestReuse(t *testing.T) {
 			for _, n := range next.names() {
 				e := next[n]
 				for _, why := range e.Refused {
-					if _, unknown := strings.CutPrefix(why, n+".toml:1"); !unknown { // what is wrong with the file itself
+					if _, unknown := strings.CutPrefix(why, n+".toml:1"); !unknown { // a problem of the file itself
 						got = append(got, n+": "+strings.TrimPrefix(why, e.Path+": "))
 					}
 				}

@@ -13,13 +13,13 @@ import (
 )
 
 // roomWait is what was said of jobs that are due and wait for room on the disk. Their last runs ended well,
-// so that nothing else says it unless somebody looks.
+// so that no message says it otherwise.
 type roomWait struct {
 	waits bool            // some job does
 	told  map[string]bool // receivers who know it, by their keys
 }
 
-// note logs when jobs begin to wait for room, and when none does any more. It tells each receiver once,
+// note logs when jobs begin to wait for space, and when none does. It tells each receiver once,
 // however many of the jobs name it; that it is over is told when the job of that message is well again.
 func (w *roomWait) note(s *state, jobs []*entry, now time.Time) {
 	slices.SortFunc(jobs, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
@@ -34,7 +34,7 @@ func (w *roomWait) note(s *state, jobs []*entry, now time.Time) {
 			"their files"
 		s.log.Warn(what, "jobs", list)
 	case w.waits && !waits:
-		s.log.Info("no job waits for room on the disk any more")
+		s.log.Info("no job waits for free space on the disk now")
 	}
 	if w.waits != waits {
 		w.waits, w.told = waits, map[string]bool{}

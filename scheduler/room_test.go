@@ -15,8 +15,9 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// A disk that fills between two runs is told once to each receiver, whatever names it, also when the daemon
-// starts again meanwhile, and that it is over is told when there was a run.
+// A disk that fills between two runs is reported once to each receiver, by whichever job, also when the
+// daemon
+// starts again meanwhile, and its end is reported when there was a run.
 func TestNoRoomIsTold(t *testing.T) {
 	var free atomic.Int64
 	free.Store(2000)

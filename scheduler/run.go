@@ -18,14 +18,14 @@ import (
 // Runner makes runs. It is called from several goroutines, never for one job twice at a time.
 type Runner interface {
 	// Run makes one run of a job and returns how it ended. When ctx ends the run has to end soon, in a state
-	// from which it can go on.
+	// from which it can continue.
 	Run(ctx context.Context, j *job.Job, o RunOptions) status.Run
 }
 
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
 	Accept   bool                  // publish what a run held back, make its gaps known; ask for nothing
-	ByHand   bool                  // somebody waits for it
+	ByHand   bool                  // a client waits for it
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // called a few times a second, never twice at a time
 	Turn     *RunTurn              // to be given back while the run only waits; nil: it has no turns
@@ -41,7 +41,7 @@ type running struct {
 	progress atomic.Pointer[status.Progress]
 	turn     standing
 	accept   bool
-	resumed  bool // it goes on with one that was interrupted
+	resumed  bool // it continues one that was interrupted
 	removed  bool // its file went; cause is Cancelled
 	back     bool // and came back
 	tickets  []*Ticket
@@ -117,7 +117,7 @@ func (s *state) start(e *entry, now time.Time) launch {
 	s.running++
 	s.begin(r, now)
 	s.counts.Started++
-	// before the first request: after kill -9 the schedule must not be served twice, and the run must go on
+	// before the first request: after kill -9 the schedule must not be served twice, and the run must continue
 	s.save()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel

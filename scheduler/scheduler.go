@@ -18,7 +18,7 @@ import (
 // Teller tells people about jobs. It is called with the scheduler locked, so it must not wait or call the
 // scheduler: what takes time is done later.
 type Teller interface {
-	// HasReceiver reports whether a job names anybody to tell. What is to be told of a job without receivers is
+	// HasReceiver reports whether a job names receivers. Messages about a job without any are
 	// not recorded as told.
 	HasReceiver(j *job.Job) bool
 
@@ -37,7 +37,7 @@ type Options struct {
 	MaxRuns    int            // that work at a time; default 4
 	MaxParked  int            // runs that only wait, at a time: what they take is memory; default 4 * MaxRuns
 	Spread     time.Duration  // see NewClock
-	StopWithin time.Duration  // how long the runs have to end when the daemon is told to; default 25 s
+	StopWithin time.Duration  // how long the runs have to end when the daemon ends; default 25 s
 	Local      *time.Location // of jobs that name no zone; default time.Local
 	Now        func() time.Time
 	Log        *slog.Logger // default none
@@ -121,7 +121,7 @@ func (s *Scheduler) RetryLasting() []string {
 	return s.state.retryLasting()
 }
 
-// Problem notes that the jobs directory cannot be read as a whole; the jobs that are in force go on. "" takes
+// Problem notes that the jobs directory cannot be read as a whole; the jobs in force continue. "" takes
 // it back.
 func (s *Scheduler) Problem(what string) {
 	s.mu.Lock()
@@ -162,7 +162,7 @@ func (s *Scheduler) RunNow(name string, o RunNowOptions) (t *Ticket, attached bo
 	return s.state.runNow(name, o)
 }
 
-// Cancel ends the run of a job as partial, or takes back one that waits. The job's schedule goes on.
+// Cancel ends the run of a job as partial, or takes back one that waits. The job's schedule continues.
 func (s *Scheduler) Cancel(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,21 +177,21 @@ func (s *Scheduler) Pause(name string) error {
 	return s.state.pause(name)
 }
 
-// Resume takes Pause back: an interrupted run goes on, and one that was missed is made up.
+// Resume takes Pause back: an interrupted run continues, and one that was missed is made up.
 func (s *Scheduler) Resume(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.resume(name)
 }
 
-// Noted takes in a run of a job that somebody made beside the scheduler. One that is known changes nothing.
+// Noted records a run of a job that was made without the scheduler. One that is known changes nothing.
 func (s *Scheduler) Noted(name string, run status.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.noted(name, run)
 }
 
-// Job returns what is known of one job.
+// Job returns the state of one job.
 func (s *Scheduler) Job(name string) (status.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *Scheduler) Wanted(name string) (*job.Job, error) {
 	return s.state.wanted(name)
 }
 
-// Status returns what is known of all jobs, by name, and of the scheduler; the fields of the daemon that the
+// Status returns the state of all jobs, by name, and of the scheduler; the fields of the daemon that the
 // scheduler does not know are left empty.
 func (s *Scheduler) Status() status.All {
 	s.mu.Lock()
@@ -239,12 +239,12 @@ func (s *Scheduler) stop() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return fmt.Errorf(
-			"%s not end within %s; what did not goes on from its last batch when the daemon starts again",
+			"%s not end within %s; those that did not continue from their last batch when the daemon starts again",
 			count.Of(s.state.running, "run did", "runs did"), count.Span(s.o.StopWithin))
 	}
 }
 
-// look starts what is due and may start, and returns when to look again.
+// look starts the jobs that are due and may start, and returns the time of the next look.
 func (s *Scheduler) look() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

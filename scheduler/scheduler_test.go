@@ -176,7 +176,7 @@ func TestOverrun(t *testing.T) {
 	})
 }
 
-// A run pauses outside its window and goes on when it opens; a job that is due outside waits.
+// A run pauses outside its window and continues when it opens; a job that is due outside waits.
 func TestWindow(t *testing.T) {
 	files := []File{makeJob(t, "nights", "0 22 * * *", "UTC", `window = "22:00-02:00"`),
 		makeJob(t, "midday", "0 12 2 3 *", "UTC", `window = "14:00-15:00"`)}
@@ -348,7 +348,7 @@ func TestReload(t *testing.T) {
 		if _, ok := r.store.records["away00"]; ok {
 			t.Error("the record of a removed job stays")
 		}
-		// A directory that cannot be read any more stops nothing.
+		// A directory that can no longer be read stops nothing.
 		r.Problem("it is gone")
 		sleepUntil(1, 15, 1)
 		r.want("same00", "01 13:00 schedule", "01 14:00 schedule", "01 15:00 schedule")

@@ -87,8 +87,8 @@ func (s *state) remembered(name string, rec Record, now time.Time) *entry {
 	return e
 }
 
-// retryLasting tries again what another run would have met again, and returns the jobs: somebody may have
-// mended it where nobody sees that, such as at the site, in the name service or in a file of a secret.
+// retryLasting tries again what another run would have met again, and returns the jobs: a user may have
+// solved it where no process notices, such as at the site, in the name service or in a file of a secret.
 func (s *state) retryLasting() (names []string) {
 	now := s.o.Now()
 	for name, e := range s.jobs {
@@ -187,8 +187,18 @@ func (s *state) apply(c Config) []ConfigChange {
 		}
 		s.log.Log(context.Background(), level, "job "+string(ch.Kind), "job", ch.Job, "problems",
 			strings.Join(ch.Problems, "; "))
+		if ch.Kind == Added || ch.Kind == Changed {
+			warnOldKeys(s.log, c[ch.Job].Job)
+		}
 	}
 	return changes
+}
+
+// warnOldKeys logs the old keys of a job.
+func warnOldKeys(log *slog.Logger, j *job.Job) {
+	for _, w := range j.OldKeys() {
+		log.Warn("old key in job file", "job", j.Name, "err", w.Error())
+	}
 }
 
 // setProblem notes that the jobs directory cannot be read as a whole; "" takes it back.
@@ -250,7 +260,7 @@ func (s *state) save() error {
 	return nil
 }
 
-// ordered stores what somebody has ordered, which is in force already.
+// ordered stores the request of a user, which is in force already.
 func (s *state) ordered(what, name string) error {
 	err := s.save()
 	s.kick()
@@ -297,7 +307,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 	var roomless []*entry
 	for _, e := range s.jobs {
 		if e.sane(now) {
-			s.log.Warn("the clock went back; times of this job were mended", "job", e.name)
+			s.log.Warn("the clock went back; times of this job were corrected", "job", e.name)
 		}
 		s.consider(e, now)
 		if e.run != nil {
@@ -335,7 +345,7 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 	return runs, max(time.Millisecond, next.Sub(now))
 }
 
-// rankOf lets what somebody waits for come first.
+// rankOf lets runs for which a client waits come first.
 func rankOf(e *entry) int {
 	if e.manual != nil && e.run == nil {
 		return 0

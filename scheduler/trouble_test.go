@@ -75,7 +75,7 @@ func TestDamagedIsNotRetried(t *testing.T) {
 		func(t *testing.T, r *rig) {
 			sleepUntil(2, 15, 0)
 			if j := r.job("daily"); j.Health != status.Damaged || j.Failures != 2 || j.Why != whySchedule ||
-				!strings.Contains(j.Fix, "verify --rebuild daily") ||
+				!strings.Contains(j.Fix, "repair --rebuild daily") ||
 				!strings.Contains(strings.Join(j.Reasons, ""), "page 7") {
 				t.Errorf("%+v", j)
 			}
@@ -85,7 +85,7 @@ func TestDamagedIsNotRetried(t *testing.T) {
 				t.Errorf("%+v", j)
 			}
 			if len(tell.told) == 0 {
-				t.Error("nobody was told")
+				t.Error("no message was sent")
 			}
 		})
 }
@@ -122,7 +122,7 @@ func TestUnreachableForAMonth(t *testing.T) {
 		})
 }
 
-// A disk that fills pauses the job, says so once, and the run goes on by itself when there is room.
+// A disk that fills pauses the job, reports it once, and the run continues by itself when there is space.
 func TestFullDisk(t *testing.T) {
 	var free atomic.Int64
 	free.Store(2000)
@@ -154,7 +154,7 @@ func TestFullDisk(t *testing.T) {
 			!strings.Contains(a.Fix, "free some space") {
 			t.Errorf("%+v\n%+v", a, b)
 		}
-		free.Store(1050) // enough to begin, not enough to go on
+		free.Store(1050) // enough to begin, not enough to continue
 		sleepUntil(1, 15, 0)
 		r.want("first0", "01 13:00 schedule")
 		if n := len(r.log.starts["second"]); n != 1 {
@@ -170,7 +170,7 @@ func TestFullDisk(t *testing.T) {
 		if got := strings.Join(tell.told, ", "); got != "failed first0, recovered first0" {
 			t.Errorf("told %s", got)
 		}
-		for _, line := range []string{"jobs wait for room", "no job waits for room"} {
+		for _, line := range []string{"jobs wait for room", "no job waits for free space"} {
 			if n := strings.Count(strings.Join(r.log.others, "\n"), line); n != 1 {
 				t.Errorf("%q is logged %d times", line, n)
 			}
@@ -237,7 +237,7 @@ func TestIntervalFromTheFuture(t *testing.T) {
 		})
 }
 
-// A continuous job follows its site: often while it changes, seldom when it does not, within the job's
+// A continuous job follows its site: often while it changes, rarely when it does not, within the job's
 // bounds.
 func TestContinuous(t *testing.T) {
 	var perHour atomic.Int64
@@ -278,7 +278,7 @@ func TestContinuous(t *testing.T) {
 	})
 }
 
-// A run that does not end is left behind after StopWithin, and goes on when the daemon starts again.
+// A run that does not end is left behind after StopWithin, and continues when the daemon starts again.
 func TestStopWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, release := newMemory(), make(chan struct{})

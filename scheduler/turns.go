@@ -15,16 +15,17 @@ import (
 )
 
 // A run works in one of MaxRuns turns. A run that only waits gives its turn back and is parked: it keeps what
-// it has in memory, and asks for a turn when it can go on. Whoever worked least recently comes first, whether
-// its run begins or goes on. Three rules keep anybody from waiting for ever:
+// it has in memory, and asks for a turn when it can continue. The run that worked least recently comes
+// first, whether
+// it begins or continues. Three rules keep anybody from waiting for ever:
 //
-//   - A run that has worked for slice gives way when somebody waits for its turn.
+//   - A run that has worked for slice gives way when another run waits for its turn.
 //   - A run that hardly works (less than a fifth of the last minute) does not queue: it gets a short turn
 //     beside the others, of shortTurn at most. At most MaxRuns short turns are held at a time. So a run that
 //     makes one request in two seconds keeps its pace on a busy daemon, and costs the others nothing.
 //   - When MaxRuns and MaxParked runs are under way, no other begins. Then a run that waits for its site ends
 //     as partial when it began before patience, and one that waits for a turn when it began before unfair.
-//     It goes on later, from where it was. A run that somebody asked for by hand is left alone.
+//     It continues later, from where it was. A run that a user started is left alone.
 //
 // A job for which a turn is all that is missing therefore waits for at most
 // (jobs before it / MaxRuns + 1) * (slice + what a run takes to give way), see frontier.RunSlot.
@@ -50,7 +51,7 @@ const (
 
 func (h holding) works() bool { return h >= holdsTurn }
 
-// standing is what is known of the turn of one run.
+// standing is the state of the turn of one run.
 type standing struct {
 	how     holding
 	since   time.Time     // of how
@@ -61,7 +62,7 @@ type standing struct {
 	counted time.Time     // up to when used is
 }
 
-// account brings used up to date.
+// account updates used.
 func (t *standing) account(now time.Time) {
 	d := max(0, now.Sub(t.counted))
 	faded := math.Exp(-float64(d) / float64(useMemory))
@@ -158,7 +159,7 @@ func (s *state) yield(e *entry, r *running, w status.Wait) {
 	r.turn.waits = w
 }
 
-// want returns nil when the run has a turn now, else what is closed when it has one.
+// want returns nil when the run has a turn now, else a channel that is closed when it has one.
 func (s *state) want(e *entry, r *running) <-chan struct{} {
 	now := s.o.Now()
 	t := &r.turn
@@ -188,7 +189,7 @@ func (s *state) giveUp(e *entry, r *running) {
 	}
 }
 
-// queue orders those who want a turn: runs that somebody asked for and waits for, then who worked least
+// queue orders the runs that want a turn: those that a user started and waits for, then who worked least
 // recently, then who has waited longest.
 func queue(list []*entry) {
 	slices.SortFunc(list, func(a, b *entry) int {
@@ -318,7 +319,7 @@ func (s *state) makeRoom(now time.Time, sooner func(time.Time)) {
 	}
 }
 
-// leaves is when a run that waits makes room for others.
+// leaves is when a run that waits gives its place to others.
 func (r *running) leaves() time.Time {
 	if r.turn.how == wanting {
 		return r.started.Add(unfair)

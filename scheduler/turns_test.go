@@ -49,7 +49,8 @@ func away(ctx context.Context, o RunOptions, host string, d time.Duration) error
 	return o.Turn.Resume(ctx)
 }
 
-// A run that waits has no turn, and its job says what for; whoever waits for a turn says who has it.
+// A run that waits has no turn, and its job says what for; a job that waits for a turn names the one that
+// has it.
 func TestWaitsAreNamed(t *testing.T) {
 	run := scripted(func(ctx context.Context, j *job.Job, o RunOptions) error {
 		if j.Name == "waiter" {
@@ -97,7 +98,7 @@ func TestWaitsAreNamed(t *testing.T) {
 }
 
 // No more runs than MaxRuns and MaxParked are under way; the one that has waited for long makes room, and
-// goes on when the others have had their turns.
+// continues when the others have had their turns.
 func TestParkedRunsAreBounded(t *testing.T) {
 	var mu sync.Mutex
 	most, open := 0, 0
@@ -191,7 +192,7 @@ func TestLeastRecentComesFirst(t *testing.T) {
 	})
 }
 
-// A run that is told to end while it waits for a turn ends, and the turns are right afterwards.
+// A run that is cancelled while it waits for a turn ends, and the turns are right afterwards.
 func TestEndWhileWaiting(t *testing.T) {
 	run := scripted(func(ctx context.Context, j *job.Job, o RunOptions) error {
 		if j.Name == "worker" {

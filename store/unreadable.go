@@ -31,7 +31,7 @@ func (e *UnreadableError) Error() string {
 	}
 	text := fmt.Sprintf("the disk returned an error for %s (%s): check the disk with smartctl -a", e.File, why)
 	if name := jobOfFile(e.File); name != "" {
-		text += ", then mirrord verify --repair " + name
+		text += ", then mirrord repair " + name
 	}
 	return text
 }

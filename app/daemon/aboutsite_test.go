@@ -5,6 +5,7 @@ package daemon
 import (
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,11 +55,13 @@ func TestMostOfAllMirrors(t *testing.T) {
 	if d == nil || d.Total == 0 {
 		t.Fatal("nothing was measured")
 	}
+	most := new(atomic.Int64)
+	most.Store(d.Total + 1000)
 	r := &runner{
 		app:   a,
 		st:    st,
 		hosts: new(fetch.Hosts),
-		most:  job.Size(d.Total + 1000),
+		most:  most,
 	}
 	if got := r.mostFor("one"); got != 1000 {
 		t.Errorf("one may take %d bytes, want 1000", got)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mirrord/app/care"
@@ -46,9 +47,13 @@ type Daemon struct {
 	heals      care.Heals
 	trees      treeLooks
 	Texts      *KeptIndex
-	most       int64 // bytes that all mirrors together may take; 0: no limit
+	most       *atomic.Int64 // bytes that all mirrors together may take; 0: no limit
 
 	Share *shares.NodeShare // nil: all jobs are this daemon's
+
+	// Settings reads the settings again and puts in force what can be; nil: there are none. It is set before the
+	// daemon runs, and safe for concurrent use.
+	Settings func() error
 
 	mu  sync.Mutex // one reload at a time
 	dir *scheduler.Dir
@@ -192,6 +197,9 @@ func (d *Daemon) Reload() (control.Reloaded, error) {
 		if !slices.ContainsFunc(out.Changes, named) {
 			out.Changes = append(out.Changes, control.Change{Kind: string(scheduler.Retried), Job: name})
 		}
+	}
+	if err := ReadSettings(d); err != nil {
+		return out, control.WithCode(fmt.Errorf("settings stay as they were: %w", err), control.ErrInvalid)
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mirrord/app/env"
@@ -70,8 +71,9 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		about:      o.About,
 		Politeness: new(fetch.Hosts),
 		Texts:      NewKeptIndex(a, st),
-		most:       int64(o.MaxState),
+		most:       new(atomic.Int64),
 	}
+	d.most.Store(int64(o.MaxState))
 	var kept scheduler.Store = jobs.Records{Kept: st, Log: a.Log}
 	if o.Cluster != nil {
 		d.Politeness.Beyond = o.Cluster
@@ -90,7 +92,7 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 			app:   a,
 			st:    st,
 			hosts: d.Politeness,
-			most:  o.MaxState,
+			most:  d.most,
 			heals: &d.heals,
 			texts: d.Texts,
 			share: d.Share,
@@ -111,6 +113,26 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 
 // About is what does not change of a daemon.
 func (d *Daemon) About() status.Daemon { return d.about }
+
+// UseSettings puts settings in force: how messages leave the machine, and how many bytes all mirrors may
+// take.
+func UseSettings(d *Daemon, n life.NotifyOptions, most job.Size) error {
+	o, err := life.Transport(d.App, n)
+	if err != nil {
+		return err
+	}
+	d.tell.Use(o.Host, o.Mail)
+	d.most.Store(int64(most))
+	return nil
+}
+
+// ReadSettings reads the settings again, where there are some.
+func ReadSettings(d *Daemon) error {
+	if d.Settings == nil {
+		return nil
+	}
+	return d.Settings()
+}
 
 // Hosts is the politeness of all runs.
 func (d *Daemon) Hosts() *fetch.Hosts { return d.Politeness }

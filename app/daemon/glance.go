@@ -111,7 +111,8 @@ func (d *Daemon) lookAtTree(name string) store.TreeProblem {
 
 // DiskRoom is what all mirrors together may take, 0 for no limit, and what they take.
 func (d *Daemon) DiskRoom() (most, taken int64, err error) {
-	if d.most <= 0 {
+	most = d.most.Load()
+	if most <= 0 {
 		return 0, 0, nil
 	}
 	names, err := d.State.Sites()
@@ -120,5 +121,5 @@ func (d *Daemon) DiskRoom() (most, taken int64, err error) {
 			taken += z.Total
 		}
 	}
-	return d.most, taken, err
+	return most, taken, err
 }

@@ -227,7 +227,12 @@ func TestHookBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{app: h.a, st: st, hosts: new(fetch.Hosts)}
+	r := &runner{
+		app:   h.a,
+		st:    st,
+		hosts: new(fetch.Hosts),
+		most:  new(atomic.Int64),
+	}
 	run := r.Run(t.Context(), j, scheduler.RunOptions{})
 	if run.Cause != status.Postponed || run.Verdict != status.VerdictPartial || run.Error != "" {
 		t.Errorf("run %+v", run)

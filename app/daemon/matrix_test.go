@@ -367,7 +367,12 @@ func diskActions() []diskAction {
 				t.Fatal(err)
 			}
 			defer st.Close()
-			r := &runner{app: a, st: st, hosts: new(fetch.Hosts)}
+			r := &runner{
+				app:   a,
+				st:    st,
+				hosts: new(fetch.Hosts),
+				most:  new(atomic.Int64),
+			}
 			j, err := a.FindJob("x")
 			if err != nil {
 				t.Fatal(err)

@@ -70,6 +70,7 @@ func TestRegisteredPlaceTurnsBad(t *testing.T) {
 		app:   a,
 		st:    st,
 		hosts: new(fetch.Hosts),
+		most:  new(atomic.Int64),
 	}
 	run := func() {
 		t.Helper()

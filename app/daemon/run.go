@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"mirrord/app/care"
 	"mirrord/app/env"
@@ -26,9 +27,9 @@ import (
 type runner struct {
 	app   *env.App
 	st    *store.State
-	hosts *fetch.Hosts // politeness over all runs
-	most  job.Size     // that all mirrors may take; 0: no limit
-	heals *care.Heals  // of sites, which give way to runs
+	hosts *fetch.Hosts  // politeness over all runs
+	most  *atomic.Int64 // bytes that all mirrors may take; 0: no limit
+	heals *care.Heals   // of sites, which give way to runs
 	texts *KeptIndex
 	share *shares.NodeShare // nil: of no cluster
 }
@@ -141,14 +142,14 @@ func freeOf(dir string) func() (int64, error) {
 
 // mostFor is what a mirror may take when the others are to have what they take now; 0: no limit.
 func (r *runner) mostFor(name string) int64 {
-	if r.most <= 0 {
+	most := r.most.Load()
+	if most <= 0 {
 		return 0
 	}
 	names, err := r.st.Sites()
 	if err != nil {
 		return 0
 	}
-	most := int64(r.most)
 	for _, other := range names {
 		if d := jobs.DiskOf(r.st, other); d != nil && other != name {
 			most -= d.Total

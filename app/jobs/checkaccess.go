@@ -62,9 +62,10 @@ type namedPath struct{ key, path string }
 
 // needs returns the files and variables that a run of the job reads, by key.
 func needs(j *job.Job) (files, vars []namedPath) {
+	_, _, proxyPassword := j.ProxyServer()
 	secrets := map[string]job.Secret{
-		"auth.password_file":       j.Auth.Password(),
-		"auth.proxy_password_file": j.Auth.ProxyPassword(),
+		"auth.password_file":       j.Auth.Password,
+		"auth.proxy_password_file": proxyPassword,
 		"notify.webhook":           j.Notify.Webhook,
 		"notify.webhook_key":       j.Notify.WebhookKey,
 	}
@@ -74,7 +75,10 @@ func needs(j *job.Job) (files, vars []namedPath) {
 	for _, key := range slices.Sorted(maps.Keys(secrets)) {
 		switch s := secrets[key]; {
 		case s.Env != "":
-			vars = append(vars, namedPath{strings.Replace(key, "_file", "_env", 1), s.Env})
+			if key = strings.TrimSuffix(key, "_file"); key == "auth.proxy_password" {
+				key = "proxy"
+			}
+			vars = append(vars, namedPath{key, s.Env})
 		case s.File != "":
 			files = append(files, namedPath{key, s.File})
 		}

@@ -119,12 +119,13 @@ func reachQuestions(
 			})
 		}
 	}
+	proxy, _, _ := j.ProxyServer()
 	guard := func(p reach.Policy) *fetch.Guard {
 		return fetch.NewGuard(fetch.Options{
 			Reach:          p,
 			Names:          names,
 			Network:        a.Network,
-			Proxy:          j.Proxy,
+			Proxy:          proxy,
 			ConnectTimeout: checkTime,
 		})
 	}
@@ -201,8 +202,8 @@ func reachWarnings(j *job.Job, all []*reachQuestion) (lines, unknown []string) {
 	slices.Sort(forget)
 	for _, name := range slices.Compact(forget) {
 		lines = append(lines,
-			fmt.Sprintf("%s was public before; when it has moved inside for good, run mirrord forget-address %s",
-				name, name))
+			fmt.Sprintf("%s was public before; when it has moved inside for good, run %s", name,
+				reach.AllowHint(name)))
 	}
 	return lines, unknown
 }

@@ -200,8 +200,8 @@ func mistakes() []mistake {
 			"max-size", `"max_size"`},
 		{"minus", ok + "publish.keep = \"-1\"", 2,
 			"not a number of versions", "keep looks like"},
-		{"dollar", ok + "[auth]\nuser = \"me\"\npassword_env = \"$PASS\"", 4,
-			"not the name", "the name goes here"},
+		{"dollar", ok + "[auth]\nuser = \"me\"\npassword = \"$PASS\"", 4,
+			"must not hold a secret", "${NAME}"},
 	}
 }
 

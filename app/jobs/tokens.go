@@ -110,7 +110,7 @@ func RemoveToken(a *env.App, name string) error {
 	return changeAccess(a, a.MustWriteState, "remove token", name, func(facts store.ConsoleFacts) error {
 		return facts.ChangeToken(name, func(was *store.TokenFact) (*store.TokenFact, error) {
 			if was == nil {
-				return nil, env.Usagef("there is no token %s: mirrord token list shows all", name)
+				return nil, env.Usagef("there is no token %s: mirrord console token list shows all", name)
 			}
 			return nil, nil
 		})

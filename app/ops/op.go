@@ -131,7 +131,6 @@ func commands() map[string]string {
 		"createJob": "init",
 		"removeJob": "remove",
 		"run":       "run-now",
-		"notify":    "notify-test",
 		"login":     "open",
 	}
 }

@@ -75,7 +75,7 @@ func TestStudyOfOddHosts(t *testing.T) {
 			Lists: []string{"-"},
 			Stdin: strings.NewReader(list.String()),
 			Set: []string{
-				"polite.delay=0s", "polite.factor=0", "limits.retries=0", "polite.header_timeout=1m",
+				"polite.delay=0s", "polite.factor=0", "limits.retries=0", "polite.timeout=1m",
 			},
 		})
 		if err != nil {
@@ -156,7 +156,7 @@ func TestStudyResumes(t *testing.T) {
 			Lists: []string{"-"},
 			Stdin: strings.NewReader(list.String()),
 			Set: []string{
-				"polite.delay=0s", "polite.factor=0", "limits.retries=0", "polite.header_timeout=1m",
+				"polite.delay=0s", "polite.factor=0", "limits.retries=0", "polite.timeout=1m",
 			},
 		}
 	}

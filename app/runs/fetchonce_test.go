@@ -232,7 +232,7 @@ func TestFetchOnceRobots(t *testing.T) {
 func TestFetchOnceByJob(t *testing.T) {
 	w := newShared(t, map[string]mirrortest.Page{"logo.png": picture("logo")})
 	w.app.LookupEnv = func(string) (string, bool) { return "secret", true }
-	login := "auth.user = \"u\"\nauth.password_env = \"P\"\n"
+	login := "auth.user = \"u\"\nauth.password = \"${P}\"\n"
 	w.job("b", sharedB, login)
 	w.run("b")
 	w.wants("logo.png")

@@ -73,7 +73,7 @@ func TestAllConnectionsAreUsed(t *testing.T) {
 	defer srv.Close()
 	j := apptest.GetJob(srv.URL + "/")
 	j.Polite.Connections = connections
-	if err := j.Set("polite.header_timeout", "5m"); err != nil {
+	if err := j.Set("polite.timeout", "5m"); err != nil {
 		t.Fatal(err)
 	}
 	sum, err := runs.Get(t.Context(), apptest.TestApp(""), runs.GetRequest{Job: j,

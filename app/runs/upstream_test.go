@@ -249,7 +249,7 @@ func TestFollowKeepsRules(t *testing.T) {
 	const password = "secret"
 	o.guard("User-agent: *\nDisallow: /same.html\n", password)
 	t.Setenv("FOLLOW", password)
-	more := "[scope]\nexclude = [\"/p2.html\"]\n[auth]\nuser = \"me\"\npassword_env = \"FOLLOW\"\n"
+	more := "[scope]\nexclude = [\"/p2.html\"]\n[auth]\nuser = \"me\"\npassword = \"${FOLLOW}\"\n"
 	a, run := o.follower(t, more)
 	run()
 	o.edition(t, 2)

@@ -112,7 +112,7 @@ func TestSpaceOfAll(t *testing.T) {
 		t.Errorf("%+v, %v", x, err)
 	}
 	apptest.Put(t, w.App.Jobs, "b.toml",
-		fmt.Sprintf("url = %q\nauth.user = \"u\"\nauth.password_env = \"P\"\n", w.B))
+		fmt.Sprintf("url = %q\nauth.user = \"u\"\nauth.password = \"${P}\"\n", w.B))
 	w.Run("a")
 	w.Leads("@@a/index.html", w.B+"page.html#top")
 	if _, err := daemon.NewDaemon(w.App, st, daemon.DaemonOptions{Space: "../s"}); err == nil {

@@ -158,7 +158,7 @@ func (b *badPages) reading(out string) [][]string {
 }
 
 var oneLine = regexp.MustCompile(
-	`^mirrord: [^\n]*site\.db is damaged: [^\n]*; mirrord verify --rebuild bad\n$`)
+	`^mirrord: [^\n]*site\.db is damaged: [^\n]*; mirrord repair --rebuild bad\n$`)
 
 // site.db with each page damaged in each way, and its log: a run makes it again, with all versions.
 func TestBadPagesHealedInBulk(t *testing.T) {
@@ -264,9 +264,9 @@ func TestBadPagesOfSiteInBulk(t *testing.T) {
 					}
 				case args[0] == "accept": // nothing waits
 				case value && args[0] == "verify" && code == cli.ExitError &&
-					strings.Contains(stdout, "verify --rebuild bad"):
+					strings.Contains(stdout, "repair --rebuild bad"):
 				case bad && args[0] == "gc":
-					if code != cli.ExitError || !strings.Contains(stdout+stderr, "verify --rebuild bad") {
+					if code != cli.ExitError || !strings.Contains(stdout+stderr, "repair --rebuild bad") {
 						t.Errorf("%s: %v: %d\n%s%s", what, args, code, stdout, stderr)
 					}
 				case bad && (code != cli.ExitError || !oneLine.MatchString(stderr)):
@@ -308,7 +308,7 @@ func TestBadPagesOfStateInBulk(t *testing.T) {
 				code, stdout, stderr := b.run(args...)
 				found := args[0] == "verify" && code == cli.ExitError && strings.Contains(stdout,
 					"mirror.db is damaged") &&
-					strings.Contains(stdout, "mirrord verify --repair bad")
+					strings.Contains(stdout, "mirrord repair bad")
 				if (code != cli.ExitOK && !found) || strings.Count(stderr, "\n") > 1 {
 					t.Errorf("page %d %s: %v: %d\n%s%s", page, d.name, args, code, stdout, stderr)
 				}
@@ -424,7 +424,7 @@ func (b *badPages) daemon(base string, walk bool) {
 	}
 	damaged := j.Health == status.Damaged
 	switch {
-	case damaged && (code != cli.ExitError || !strings.Contains(out+errs, "mirrord verify --rebuild bad") ||
+	case damaged && (code != cli.ExitError || !strings.Contains(out+errs, "mirrord repair --rebuild bad") ||
 		j.Fix == "" || j.Activity != status.Idle || (j.Next != nil && j.Why == "retry")):
 		t.Errorf("a damaged site: %d\n%s%s\n%+v", code, out, errs, j)
 	case damaged && base == stateDBName:

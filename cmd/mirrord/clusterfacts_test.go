@@ -188,11 +188,11 @@ func TestClusterFacts(t *testing.T) {
 		t.Errorf("%d sites were visited by readers", n-before)
 	}
 
-	if out, err := on("a", "token", "add", "ci"); err != nil {
+	if out, err := on("a", "console", "token", "add", "ci"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	wait("a token on another node", func() bool {
-		out, err := on("c", "token", "list")
+		out, err := on("c", "console", "token", "list")
 		return err == nil && strings.Contains(out, "ci")
 	})
 

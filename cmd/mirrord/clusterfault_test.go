@@ -360,7 +360,7 @@ func TestClusterMoved(t *testing.T) {
 			here("before", "run-now", fmt.Sprintf("s%d", i))
 		}
 	}
-	here("before", "token", "add", "program")
+	here("before", "console", "token", "add", "program")
 	here("before", "cluster", "push", "--depot", w.depot)
 	time.Sleep(11 * time.Second) // the gap to the sites
 	w.start("a", "b")
@@ -399,7 +399,7 @@ func TestClusterMoved(t *testing.T) {
 	if err := os.Rename(filepath.Join(w.dir, "gone"), filepath.Join(w.dir, "depot")); err != nil {
 		t.Fatal(err)
 	}
-	if tokens := here("after", "token", "list"); !strings.Contains(tokens, "program") {
+	if tokens := here("after", "console", "token", "list"); !strings.Contains(tokens, "program") {
 		t.Errorf("no token: %s", tokens)
 	}
 	w.judge()

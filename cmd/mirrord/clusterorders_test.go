@@ -100,7 +100,7 @@ func TestClusterOrders(t *testing.T) {
 	}
 	token := ""
 	wait("a token", func() bool {
-		out, err := exec.Command("mirrord", "token", "add", "ci", "--role", "operate", "--state",
+		out, err := exec.Command("mirrord", "console", "token", "add", "ci", "--role", "operate", "--state",
 			filepath.Join(dir, "a")).Output()
 		token = strings.TrimSpace(string(out))
 		return err == nil

@@ -101,12 +101,12 @@ func TestConsoleBehindNginx(t *testing.T) {
 	open := sync.OnceFunc(func() { close(gate) })
 	t.Cleanup(open)
 	jobs := t.TempDir()
-	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\nheader_timeout = \"1h\"\n", site.URL+"/"))
+	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n[polite]\ntimeout = \"1h\"\n", site.URL+"/"))
 	d := startDaemon(t, jobs, t.TempDir(), "--console", "127.0.0.1:0", "--console-proxy", "127.0.0.1",
 		"--console-operator", "ann")
 	link := strings.TrimSpace(d.do(cli.ExitOK, "", "open"))
 	console, _, _ := strings.Cut(link, "/login")
-	token := strings.TrimSpace(d.do(cli.ExitOK, "", "token", "add", "reader"))
+	token := strings.TrimSpace(d.do(cli.ExitOK, "", "console", "token", "add", "reader"))
 	base, pool := nginxBefore(t, console)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	t.Cleanup(client.CloseIdleConnections)

@@ -231,7 +231,7 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitUsage, "unknown key", "run-now", "docs", "--set", "titel=x")
 	d.do(cli.ExitError, "nothing waits; the last run was complete", "accept", "docs")
 	d.do(cli.ExitError, "no run is under way", "cancel", "docs")
-	d.do(cli.ExitOK, "^ok$", "health")
+	d.do(cli.ExitOK, "^ok$", "daemon", "health")
 
 	// A run that takes longer: --wait=false, joined, left alone, cancelled.
 	d.do(cli.ExitOK, "^about: started$", "run-now", "about", "--wait=false")
@@ -282,16 +282,17 @@ func TestDaemon(t *testing.T) {
 	put(t, jobs, "more.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/news/", fast))
 	d.do(cli.ExitError,
 		"docs: refused\n.*docs.toml:1:1: unknown key \"x\"(.*\n)*more: added\n3 jobs are in force",
-		"reload")
-	d.do(cli.ExitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "reload") // and again: it still is
+		"daemon", "reload")
+	// and again: it still is
+	d.do(cli.ExitError, "^docs: refused\n.*\n(.*\n)*3 jobs are in force", "daemon", "reload")
 	d.do(cli.ExitOK, "^docs +invalid +2 .*0 0 1 1 \\*$", "status")
 	d.do(cli.ExitOK, "^late +ok +1 ", "status") // its mirror stays, without a job
 	d.do(cli.ExitOK, "there is no job file of this name", "status", "late")
 	d.do(cli.ExitOK, "complete|no change", "run-now", "docs") // its last good version goes on
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
 	d.do(cli.ExitOK, "complete", "run-now", "new") // without a word to the daemon
-	d.do(cli.ExitOK, `^command cat …: ok$`, "notify-test", "about")
-	d.do(cli.ExitError, "tells nobody", "notify-test", "docs")
+	d.do(cli.ExitOK, `^command cat …: ok$`, "daemon", "notify", "about")
+	d.do(cli.ExitError, "tells nobody", "daemon", "notify", "docs")
 	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
 		!strings.Contains(string(data), `"kind":"test"`) {
 		t.Errorf("%s, %v", data, err)
@@ -336,9 +337,9 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitOK, "no daemon runs, the next one will heed it", "pause", "about")
 	d.do(cli.ExitOK, "^about +ok, paused", "status")
 	d.do(cli.ExitError, "no daemon runs", "cancel", "about")
-	d.do(cli.ExitError, "no daemon runs", "reload")
+	d.do(cli.ExitError, "no daemon runs", "daemon", "reload")
 	d.do(cli.ExitError, "needs a daemon", "run-now", "about", "--wait=false")
-	d.do(cli.ExitOK, "^command .*: ok$", "notify-test", "about")
+	d.do(cli.ExitOK, "^command .*: ok$", "daemon", "notify", "about")
 	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
 		!strings.Contains(string(data[bytes.LastIndex(data, []byte(`"kind":"test"`)):]), `"state":"ok"`) {
 		t.Errorf("%s, %v", data, err)
@@ -435,7 +436,7 @@ func TestDaemonLeaks(t *testing.T) {
 		for range n {
 			d.do(cli.ExitOK, "complete|no change", "run-now", "demo")
 			d.do(cli.ExitOK, "ok", "status")
-			d.do(cli.ExitOK, "1 job is in force", "reload")
+			d.do(cli.ExitOK, "1 job is in force", "daemon", "reload")
 		}
 	}
 	run(3)

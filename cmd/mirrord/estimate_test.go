@@ -31,7 +31,7 @@ func TestEstimate(t *testing.T) {
 		}))
 		t.Cleanup(srv.Close)
 		w := &corpusWay{t: t, dir: t.TempDir(), url: srv.URL + "/tree/" + c.seed}
-		const polite = "\n[polite]\ndelay = \"0s\"\nfactor = 0.0\nheader_timeout = \"10m\"\n"
+		const polite = "\n[polite]\ndelay = \"0s\"\nfactor = 0.0\ntimeout = \"10m\"\n"
 		if err := os.Mkdir(w.at("jobs"), 0o755); err != nil {
 			t.Fatal(err)
 		}

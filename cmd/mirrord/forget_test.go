@@ -43,7 +43,7 @@ func walkForgottenElsewhere(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	for _, w.name = range []string{"second", "walked"} {
 		w.job(site.URL+"/", `scope.exclude = ["/not/`+w.name+`/**"]`)
-		w.do(cli.ExitOK, "reload")
+		w.do(cli.ExitOK, "daemon", "reload")
 		w.run(cli.ExitOK)
 	}
 	u := site.URL + "/p3.html"

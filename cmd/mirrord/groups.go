@@ -30,13 +30,13 @@ func commandGroups(a *cli.CLI) []commandGroup {
 		{"Look", []*cobra.Command{
 			jobs.StatusCommand(a), mirror.FindCommand(a), jobs.PlanCommand(a), mirror.ExplainCommand(
 				a), mirror.VersionsCommand(a),
-			mirror.DiffCommand(a), mirror.VerifyCommand(a), archives.SpaceCommand(a),
+			mirror.DiffCommand(a), mirror.VerifyCommand(a), mirror.RepairCommand(a), archives.SpaceCommand(a),
 			jobs.EvolutionCommand(a), jobs.RulesCommand(a), mirror.ReplicasCommand(a),
 		}},
 		{"Decide", []*cobra.Command{
 			jobs.AcceptCommand(a), mirror.RollbackCommand(a), mirror.GCCommand(a), jobs.RenameCommand(
 				a), jobs.RemoveCommand(a),
-			mirror.ForgetCommand(a), mirror.ForgetAddressCommand(a), jobs.TuneCommand(a),
+			mirror.ForgetCommand(a), jobs.TuneCommand(a),
 		}},
 		{"Run", []*cobra.Command{
 			jobs.RunNowCommand(a), jobs.CancelCommand(a), jobs.PauseCommand(a), jobs.ResumeCommand(a),
@@ -45,9 +45,7 @@ func commandGroups(a *cli.CLI) []commandGroup {
 			archives.ExportCommand(a), archives.ImportCommand(a), archives.ApplyCommand(a), cluster.Command(a),
 		}},
 		{"Daemon", []*cobra.Command{
-			daemon.Command(a), daemon.OpenCommand(a), daemon.UserCommand(a), daemon.TokenCommand(
-				a), jobs.ReloadCommand(a),
-			daemon.HealthCommand(a), daemon.NotifyTestCommand(a),
+			daemon.Command(a), daemon.OpenCommand(a), daemon.UserCommand(a),
 		}},
 	}
 }

@@ -41,9 +41,10 @@ func withoutJob() [][]string {
 		{"status", "nosuch", "--runs", "3"},
 		{"tune", "nosuch", "--requests", "10"},
 		{"verify", "nosuch"},
-		{"verify", "nosuch", "--repair"},
-		{"verify", "nosuch", "--rebuild"},
-		{"verify", "nosuch", "--drop-lost", "--yes"},
+		{"verify", "nosuch", "--repair"}, // an old name
+		{"repair", "nosuch"},
+		{"repair", "nosuch", "--rebuild"},
+		{"repair", "nosuch", "--drop-lost", "--yes"},
 		{"verify", "nosuch", "--sample", "5%"},
 		{"versions", "nosuch"},
 		{"notify-test", "nosuch"},

@@ -281,7 +281,7 @@ func TestSocketActivation(t *testing.T) {
 	if err != nil || !ok || by.Socket != socket || by.PID != cmd.Process.Pid {
 		t.Errorf("%+v, %v, %v", by, ok, err)
 	}
-	d.do(cli.ExitOK, "0 jobs are in force", "reload")
+	d.do(cli.ExitOK, "0 jobs are in force", "daemon", "reload")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -120,10 +120,10 @@ func TestInsideSite(t *testing.T) {
 	in.do(cli.ExitOK, nil, "run-now", "wiki")
 	in.n.Name("wiki.corp.test", "10.0.0.7")
 	in.job("wiki", top+"allow_private = true\n")
-	in.do(cli.ExitOK, []string{"the name was public before", "run mirrord forget-address wiki.corp.test"},
+	in.do(cli.ExitOK, []string{"the name was public before", "run mirrord forget --address wiki.corp.test"},
 		"check")
 	in.do(cli.ExitPartial,
-		[]string{"if it has moved inside for good, run mirrord forget-address wiki.corp.test"},
+		[]string{"if it has moved inside for good, run mirrord forget --address wiki.corp.test"},
 		"run-now", "wiki")
 	in.do(cli.ExitError, []string{"x.corp.test: not remembered", "wiki.corp.test: forgotten"}, "forget-address",
 		"x.corp.test", "Wiki.corp.test.")

@@ -80,7 +80,7 @@ func besideRun(t *testing.T) (s *slowSite, cmd *exec.Cmd, common []string) {
 	s = newSlowSite(t)
 	jobs, state := t.TempDir(), t.TempDir()
 	const polite = "[polite]\ndelay = \"0s\"\nfactor = 0.0\nconnections = 4\n" +
-		"header_timeout = \"1h\"\n" // the answers wait for commands, which take their time on a busy machine
+		"timeout = \"1h\"\n" // the answers wait for commands, which take their time on a busy machine
 	put(t, jobs, "slow.toml", fmt.Sprintf("url = %q\n%s", s.URL+"/", polite))
 	common = []string{"--jobs", jobs, "--state", state}
 	if code, out, errs := runArgs(t, nil, append([]string{"run-now", "slow"},

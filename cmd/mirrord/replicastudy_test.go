@@ -66,7 +66,7 @@ func TestReplicasStudy(t *testing.T) {
 		t.Helper()
 		all := []string{
 			"replicas", "--urls", "--verify", list, "--state", state, "--set", "polite.delay=0s",
-			"--set", "polite.factor=0", "--set", "polite.header_timeout=1m", "--set", "limits.retries=0",
+			"--set", "polite.factor=0", "--set", "polite.timeout=1m", "--set", "limits.retries=0",
 		}
 		return runArgs(t, nil, append(all, args...)...)
 	}

@@ -73,7 +73,7 @@ func TestReuseOnCorpus(t *testing.T) {
 				continue
 			}
 			const text = "url = %q\npolite.delay = \"0s\"\npolite.factor = 0\nlimits.retries = 0\n" +
-				"polite.header_timeout = \"1m\"\n%s"
+				"polite.timeout = \"1m\"\n%s"
 			file := filepath.Join(jobs, fmt.Sprintf("h%02d.toml", i))
 			data := fmt.Appendf(nil, text, urls[i]+"/all-of-"+h.name+".html", rules(i))
 			if err := os.WriteFile(file, data, 0o644); err != nil {

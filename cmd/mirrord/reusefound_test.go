@@ -54,7 +54,7 @@ func TestReuseIsFound(t *testing.T) {
 	second := mirrortest.Serve(t, "127.0.0.32", site).URL
 	jobs, state := t.TempDir(), t.TempDir()
 	write := func(name, text string) {
-		const fast = "polite.delay = \"0s\"\npolite.factor = 0\npolite.header_timeout = \"1m\"\n"
+		const fast = "polite.delay = \"0s\"\npolite.factor = 0\npolite.timeout = \"1m\"\n"
 		if err := os.WriteFile(filepath.Join(jobs, name+".toml"), []byte(fast+text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestReuseIsFoundOnce(t *testing.T) {
 	for name, l := range map[string]*library{"one": one, "two": two} {
 		u := mirrortest.Serve(t, "127.0.0.33", l).URL
 		const text = "url = %q\nreuse = \"auto\"\npolite.delay = \"0s\"\npolite.factor = 0\n" +
-			"polite.header_timeout = \"1m\"\n"
+			"polite.timeout = \"1m\"\n"
 		file := filepath.Join(jobs, name+".toml")
 		if err := os.WriteFile(file, fmt.Appendf(nil, text, u+"/m/"), 0o644); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"mirrord/app/ops"
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/daemon"
 	"mirrord/cmd/mirrord/mirror"
 	"mirrord/internal/version"
 )
@@ -31,6 +32,7 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 				return err
 			}
 			a.Started = true
+			cli.NoteOld(a.Stderr, cmd)
 			return nil
 		},
 	}
@@ -45,12 +47,15 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
 			c.GroupID = g.title
-			if o, is := ops.OfCommand(c.Name()); is {
-				c.Short = o.Doc
-			}
+			describe(c)
 		}
 		root.AddCommand(g.commands...)
 	}
+	root.AddCommand(cli.OldCommand(daemon.ReloadCommand(a), "daemon reload"),
+		cli.OldCommand(daemon.HealthCommand(a), "daemon health"),
+		cli.OldCommand(daemon.NotifyTestCommand(a, "notify-test"), "daemon notify"),
+		cli.OldCommand(daemon.TokenCommand(a), "console token"),
+		cli.OldCommand(mirror.ForgetAddressCommand(a), "forget --address"))
 	root.AddCommand(mirror.ReplayCommand(a), cli.MovedCommand("near-golden"),
 		cli.MovedCommand("replica-golden"), manCommand(a),
 		versionCommand(a))
@@ -58,4 +63,14 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 	root.SetHelpCommand(helpCommand())
 	refuseUnknown(root)
 	return root
+}
+
+// describe gives a command, and those below it, the sentence of its operation.
+func describe(c *cobra.Command) {
+	if o, is := ops.OfCommand(c.Name()); is && c.Short == "" {
+		c.Short = o.Doc
+	}
+	for _, below := range c.Commands() {
+		describe(below)
+	}
 }

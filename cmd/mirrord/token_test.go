@@ -60,12 +60,12 @@ func TestAPI(t *testing.T) {
 	link := strings.TrimSpace(d.do(cli.ExitOK, "", "open"))
 	base, _, _ := strings.Cut(link, "/login")
 	c := &caller{T: t, base: base}
-	secret := d.do(cli.ExitOK, `^mirrord_[0-9a-f]{64}\n$`, "token", "add", "deploy", "--role", "operate")
+	secret := d.do(cli.ExitOK, `^mirrord_[0-9a-f]{64}\n$`, "console", "token", "add", "deploy", "--role", "operate")
 	c.token = strings.TrimSpace(secret)
-	d.do(cli.ExitUsage, "already", "token", "add", "deploy")
-	d.do(cli.ExitUsage, "cannot be a name", "token", "add", "a b")
-	d.do(cli.ExitUsage, "is no role", "token", "add", "x", "--role", "king")
-	d.do(cli.ExitUsage, "no job", "token", "add", "x", "--hook", "nosuch")
+	d.do(cli.ExitUsage, "already", "console", "token", "add", "deploy")
+	d.do(cli.ExitUsage, "cannot be a name", "console", "token", "add", "a b")
+	d.do(cli.ExitUsage, "is no role", "console", "token", "add", "x", "--role", "king")
+	d.do(cli.ExitUsage, "no job", "console", "token", "add", "x", "--hook", "nosuch")
 	if text, err := os.ReadFile("../../docs/openapi.yaml"); err != nil ||
 		c.call(http.StatusOK, "", "GET", "/v1/openapi.yaml", "") != string(text) {
 		t.Errorf("docs/openapi.yaml is not what is served: %v", err)
@@ -83,7 +83,7 @@ func TestAPI(t *testing.T) {
 		c.call(http.StatusBadRequest, key, "POST", "/v1/jobs/docs/run", string(body))
 	}
 
-	key := strings.TrimSpace(d.do(cli.ExitOK, `^whsec_`, "token", "add", "forge", "--hook", "docs"))
+	key := strings.TrimSpace(d.do(cli.ExitOK, `^whsec_`, "console", "token", "add", "forge", "--hook", "docs"))
 	signs, err := webhook.ParseKey(key)
 	if err != nil {
 		t.Fatal(err)
@@ -91,14 +91,14 @@ func TestAPI(t *testing.T) {
 	now := time.Now()
 	c.call(http.StatusAccepted, `"due"`, "POST", "/v1/hook/docs", "{}", webhook.HeaderID, "a", webhook.HeaderTime,
 		strconv.FormatInt(now.Unix(), 10), webhook.HeaderSignature, webhook.Sign(signs, "a", now, []byte("{}")))
-	list := d.do(cli.ExitOK, "deploy +operate", "token", "list")
+	list := d.do(cli.ExitOK, "deploy +operate", "console", "token", "list")
 	if strings.Contains(list, c.token) || !strings.Contains(list, "sign calls for docs") {
 		t.Errorf("token list: %s", list)
 	}
-	d.do(cli.ExitOK, "", "token", "remove", "deploy")
-	d.do(cli.ExitUsage, "no token", "token", "remove", "deploy")
+	d.do(cli.ExitOK, "", "console", "token", "remove", "deploy")
+	d.do(cli.ExitUsage, "no token", "console", "token", "remove", "deploy")
 	d.stop(cli.ExitOK)
-	if all := d.do(cli.ExitOK, "forge", "token", "list"); strings.Contains(all, "deploy") {
+	if all := d.do(cli.ExitOK, "forge", "console", "token", "list"); strings.Contains(all, "deploy") {
 		t.Errorf("token list: %s", all)
 	}
 }

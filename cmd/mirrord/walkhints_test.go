@@ -27,7 +27,7 @@ func walkDamaged(t *testing.T, _ string) {
 	}
 	put(t, dir, "site.db", strings.Repeat("this is no database; ", 500))
 	w.run(cli.ExitError)
-	fix := w.shown("mirrord verify --rebuild walked; then: mirrord run-now walked")
+	fix := w.shown("mirrord repair --rebuild walked; then: mirrord run-now walked")
 	if w.was.Health != status.Damaged || !strings.HasPrefix(fix, status.RebuildHint(w.name)) {
 		t.Errorf("%s: %s", w.was.Health, fix)
 	}
@@ -102,12 +102,12 @@ func walkNoRoom(t *testing.T, _ string) {
 		page(rw, r)
 	})
 	w.job(w.site.URL+"/", `limits.min_free = "4000000TB"`)
-	w.do(cli.ExitOK, "reload")
+	w.do(cli.ExitOK, "daemon", "reload")
 	w.do(cli.ExitOK, "run-now", w.name, "--wait=false")
 	w.shown("free some space (mirrord gc)", "lower limits.min_free in the job's file", "goes on by itself")
 	w.do(cli.ExitOK, "gc")
 	w.job(w.site.URL + "/")
-	w.do(cli.ExitOK, "reload")
+	w.do(cli.ExitOK, "daemon", "reload")
 	select {
 	case <-asked: // by itself
 	case <-t.Context().Done():
@@ -122,7 +122,7 @@ func walkNoRoom(t *testing.T, _ string) {
 func walkInvalid(t *testing.T, _ string) {
 	w := newWalk(t, "")
 	w.job(w.site.URL+"/", "titel = \"x\"")
-	w.do(cli.ExitError, "reload")
+	w.do(cli.ExitError, "daemon", "reload")
 	w.shown("mirrord check")
 	if said := w.do(cli.ExitError, "check"); !strings.Contains(said, "titel") {
 		t.Errorf("check: %s", said)

@@ -457,7 +457,7 @@ func walkTime(t *testing.T, cause string) {
 	w.answers(func(rw http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	w.job(w.site.URL+"/", `limits.max_time = "1s"`)
 	w.run(cli.ExitPartial)
-	w.shown("nothing, the next run goes on; at once: mirrord run-now walked")
+	w.shown("nothing, the next run continues; at once: mirrord run-now walked")
 	w.answers(page)
 	w.until(status.OK)
 	w.well()
@@ -471,7 +471,7 @@ func walkPublishDir(t *testing.T, cause string) {
 	}
 	w.job(w.site.URL+"/", fmt.Sprintf("publish.dir = %q", dir))
 	w.run(cli.ExitError)
-	w.shown("mirrord check names what is in the way")
+	w.shown("mirrord check names the obstacle")
 	w.bySchedule()
 	if said := w.do(cli.ExitOK, "check"); !strings.Contains(said, dir) {
 		t.Errorf("check does not name %s:\n%s", dir, said)

@@ -34,8 +34,9 @@ func walkProxyLogin(t *testing.T, cause string) {
 	defer proxy.Close()
 	through := fmt.Sprintf("proxy = %q", proxy.URL)
 	w.job(w.site.URL+"/", through)
-	w.lasts("proxy_user and its password in [auth] of the job's file")
-	w.job(w.site.URL+"/", through, `auth.proxy_user = "me"`, "auth.proxy_password_file = "+w.secret())
+	w.lasts("proxy = \"http://USER:${VARIABLE}@HOST:PORT\" in the job's file")
+	through = strings.Replace(through, "://", "://me@", 1)
+	w.job(w.site.URL+"/", through, "auth.proxy_password_file = "+w.secret())
 	w.gone()
 }
 

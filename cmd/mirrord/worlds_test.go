@@ -225,10 +225,10 @@ func TestCommandsBesideDaemons(t *testing.T) {
 			"cancel a":       silent,
 			"pause a":        silent,
 			"resume a":       silent,
-			"reload":         silent,
+			"daemon reload":  silent,
 			"rename a b":     silent,
 			"remove a --yes": silent,
-			"health":         silent,
+			"daemon health":  silent,
 			"verify a":       {cli.ExitOK, `a: `},
 			"status --json":  {cli.ExitOK, `(?s)"job": "a".*` + disk},
 		}), run)
@@ -259,8 +259,8 @@ func TestCommandsBesideDaemons(t *testing.T) {
 			"remove a --yes":                 other,
 			"forget a URLx --reason x --yes": other,
 			"accept a":                       {cli.ExitError, `^mirrord: nothing to accept\n$`},
-			"reload":                         {cli.ExitOK, `1 job is in force`},
-			"health":                         {cli.ExitError, `the daemon answers 404`},
+			"daemon reload":                  {cli.ExitOK, `1 job is in force`},
+			"daemon health":                  {cli.ExitError, `the daemon answers 404`},
 		}), run)
 	})
 }

@@ -208,7 +208,7 @@ security:
 `
 
 const components = `  securitySchemes:
-    token: {type: http, scheme: bearer, description: "mirrord token add makes one"}
+    token: {type: http, scheme: bearer, description: "mirrord console token add makes one"}
   parameters:
     job: {name: job, in: path, required: true, description: "name of the job", schema: {type: string}}
     order: {name: n, in: path, required: true, description: "number of the order; NUMBER@NODE of one on another node of a cluster", schema: {type: string}}

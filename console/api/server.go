@@ -117,7 +117,8 @@ const (
 
 // Errors of requests.
 var (
-	errToken     = errors.New("no valid token: send Authorization: Bearer TOKEN; mirrord token add makes one")
+	errToken = errors.New("no valid token: send Authorization: Bearer TOKEN; mirrord console token add " +
+		"makes one")
 	errRole      = errors.New("the role of this token does not allow that")
 	errTooMany   = errors.New("too many calls; wait a moment")
 	errNoCall    = errors.New("no such call; /v1/openapi.yaml lists all")

@@ -174,13 +174,13 @@ func (p *Policy) refuse(t Target, why RefusalReason, kind string) *Refusal {
 	r := &Refusal{Target: t, Why: why, Kind: kind}
 	switch {
 	case why == MovedInside:
-		r.Fix = "if it has moved inside for good, run mirrord forget-address " + t.Host
+		r.Fix = "if it has moved inside for good, run " + AllowHint(t.Host)
 	case why == NotAllowed && p.namesHost(t.Host): // what only a page links to is not for opening
 		if r.Fix = p.Line(t.Endpoint); !p.names(t.Endpoint) {
 			r.Fix = "if the job needs that port, " + r.Fix
 		}
 		if t.WasPublic {
-			r.Fix += ", and run mirrord forget-address " + t.Host + ": it was public before"
+			r.Fix += ", and run " + AllowHint(t.Host) + ": it was public before"
 		}
 	}
 	return r
@@ -249,3 +249,6 @@ func article(kind string) string {
 	}
 	return "a " + kind
 }
+
+// AllowHint is the command that lets a host name that was public be private.
+func AllowHint(name string) string { return "mirrord forget --address " + name }

@@ -164,9 +164,9 @@ func TestRefusalSays(t *testing.T) {
 		{"no file", Policy{URLs: job.URLs}, Target{Endpoint{"wiki.corp.example", 80}, inside, false},
 			`wiki.corp.example at 10.0.0.7 is a private address; use --set 'polite.allow_private=["wiki.corp.example:80"]'`},
 		{"moved inside", job, Target{Endpoint{"wiki.corp.example", 80}, inside, true},
-			`wiki.corp.example at 10.0.0.7 is a private address; add allow_private = ["wiki.corp.example:80"] to the table [polite] of jobs.d/wiki.toml, and run mirrord forget-address wiki.corp.example: it was public before`},
+			`wiki.corp.example at 10.0.0.7 is a private address; add allow_private = ["wiki.corp.example:80"] to the table [polite] of jobs.d/wiki.toml, and run mirrord forget --address wiki.corp.example: it was public before`},
 		{"moved inside, allowed", Policy{All: true}, Target{Endpoint{"wiki.corp.example", 80}, inside, true},
-			`wiki.corp.example at 10.0.0.7 is a private address now, but the name was public before; if it has moved inside for good, run mirrord forget-address wiki.corp.example`},
+			`wiki.corp.example at 10.0.0.7 is a private address now, but the name was public before; if it has moved inside for good, run mirrord forget --address wiki.corp.example`},
 		{"a link", job, Target{
 			Endpoint{"printer.corp.example", 80}, inside, false,
 		}, `printer.corp.example at 10.0.0.7 is a private address that the job does not allow`},

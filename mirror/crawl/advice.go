@@ -9,9 +9,9 @@ import (
 	"mirrord/mirror/revisit"
 )
 
-// startAdvice begins what decides which requests are not needed, before the records are loaded.
-func (r *Retrieval) startAdvice() {
-	r.advice = revisit.NewAdvice(revisit.SkipPlanOptions{
+// newAdvice returns what decides which requests are not needed, before the records are loaded.
+func (r *Retrieval) newAdvice() *revisit.SkipPlan {
+	return revisit.NewAdvice(revisit.SkipPlanOptions{
 		Job:      r.Job,
 		Policies: r.Options.Policies,
 		Run:      r.Run.Number,
@@ -24,7 +24,7 @@ func (r *Retrieval) startAdvice() {
 }
 
 // endAdvice takes what earlier runs found unreliable, when the records are loaded.
-func (r *Retrieval) endAdvice() error {
+func (r *loaded) endAdvice() error {
 	damaged, err := r.advice.Recall()
 	if damaged != nil {
 		r.Log.Warn("what earlier runs found unreliable cannot be decoded; starting without", "err", damaged)
@@ -33,7 +33,7 @@ func (r *Retrieval) endAdvice() error {
 }
 
 // keepPlaces stores at which places answers differ, for the next run.
-func keepPlaces(r *Retrieval) error {
+func keepPlaces(r *loaded) error {
 	v, err := r.advice.Places.Fact()
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func keepPlaces(r *Retrieval) error {
 }
 
 // makePlan plans the run.
-func (r *Retrieval) makePlan() error {
+func (r *loaded) makePlan() error {
 	terms := revisit.PlanTerms{
 		Published: r.Live != nil,
 		NewRules:  r.Rescan,

@@ -15,9 +15,9 @@ import (
 )
 
 // apply writes what was found out about a URL, and is the only one who does: into the table, the counts and
-// notes of the run, what the plan and the sources of evidence are told, and, by way of the committer, onto
+// notes of the run, what the plan and the sources of evidence receive, and, by way of the committer, onto
 // the disk. It is safe for concurrent use, for one URL at a time.
-func (r *Retrieval) apply(f *urls.Finding) {
+func (r *crawling) apply(f *urls.Finding) {
 	for _, rec := range f.As.Disallowed {
 		as := urls.Account{Tally: urls.AsDisallowed}
 		r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
@@ -64,7 +64,7 @@ func (r *Retrieval) apply(f *urls.Finding) {
 }
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.
-func (r *Retrieval) account(rec *store.Resource, as *urls.Account) {
+func (r *crawling) account(rec *store.Resource, as *urls.Account) {
 	r.Counts.Account(as)
 	r.recent.Note(rec.URL, rec.Outcome)
 	if as.Lost {
@@ -105,7 +105,7 @@ func (n *needed) lock() (unlock func()) {
 }
 
 // note writes into the records of URLs that a document needs them, before the record of the document is
-// written: a run that goes on after a kill knows it, too. Those of which the table took the outcome back are
+// written: a run that resumes after a kill knows it, too. Those of which the table took the outcome back are
 // requested once more.
 func (n *needed) note(as *urls.Account) {
 	if len(as.Needed)+len(as.Reopened) == 0 {
@@ -134,7 +134,7 @@ func (n *needed) again(d *store.Done) {
 	}
 }
 
-// reopen requests a URL once more, as if nothing was known of it. The caller holds the lock.
+// reopen requests a URL once more, as if it was new. The caller holds the lock.
 func (n *needed) reopen(id uint32) {
 	n.Traits.NoteReopened(id)
 	n.write(id)
@@ -148,7 +148,7 @@ func (n *needed) write(id uint32) {
 	n.commits.Add(&store.Done{Resource: rec})
 }
 
-// forget writes that nothing is known of a URL but that documents name it.
+// forget resets the record of a URL to one that documents name.
 func (n *needed) forget(id uint32) {
 	defer n.lock()()
 	n.commits.Add(&store.Done{Resource: n.pending(id), Linked: true})

@@ -10,7 +10,7 @@ import (
 
 // openCircles ends retrieval: circles are requested again where that may help, and what is left of them are
 // failures. It ends because no URL gets a second turn, and because a failure is no part of a circle any more.
-func (r *Retrieval) openCircles(stage func()) error {
+func (r *crawling) openCircles(stage func()) error {
 	for {
 		again, err := r.endCircles()
 		if err != nil || !again || r.stopped() {
@@ -24,7 +24,7 @@ func (r *Retrieval) openCircles(stage func()) error {
 // nobody arrives. It is called when nothing is left to ask. A circle of which an answer set a cookie is asked
 // once more, as a wall that wants a session lets pass who comes back with it; again says that there is
 // something to request.
-func (r *Retrieval) endCircles() (again bool, err error) {
+func (r *crawling) endCircles() (again bool, err error) {
 	for _, circle := range r.Table.Settled().Circles() {
 		cookie := false
 		var names []string
@@ -36,7 +36,7 @@ func (r *Retrieval) endCircles() (again bool, err error) {
 			if s := r.Table.State(id); !s.Answered() || s.Outcome() != site.Redirected {
 				continue // what an earlier run knows of it; it was not asked
 			}
-			f, more, err := r.exchange.Unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
+			f, more, err := r.process.Unredirect(id, "redirects in a circle: "+strings.Join(names, ", "), cookie)
 			if err != nil {
 				return again, err
 			}

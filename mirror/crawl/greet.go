@@ -16,7 +16,7 @@ const mostGreeted = 5
 
 // greet requests an entry point of each origin before all else when the job keeps cookies, and follows where
 // it leads: else pages that are known would be requested beside it, without the cookie that it sets. What
-// comes is not read, because it is what somebody sees who has no cookie yet. A run that goes on greets again:
+// comes is not read, because it is for visitors without the cookie. A run that resumes greets again:
 // cookies end with the process.
 func greet(ctx context.Context, r *Retrieval) {
 	if !r.Job.Auth.Cookies || r.Options.Imports {

@@ -86,8 +86,8 @@ func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool
 	return l.saysSame(rec, res, sink.Bytes(), entry)
 }
 
-// leadsTo reports whether a redirect leads to where the record says. Of a target outside of the mirror only
-// that is known; of a redirect to which nothing links any more, such as that of a page that moved, nothing.
+// leadsTo reports whether a redirect has the target that the record has. Of a target outside of the mirror
+// only that is known; of a redirect to which nothing links now, such as that of a page that moved, nothing.
 func (l *heldLook) leadsTo(rec *store.Resource, to site.URL) bool {
 	target, known, err := l.get(to)
 	if rec.Target == 0 {

@@ -19,7 +19,7 @@ const (
 
 // insist makes one request of each host that asked to wait for longer than the job waits. What answers is
 // requested as if it had asked for nothing; else the wait stands. The only error is that ctx ended.
-func insist(ctx context.Context, r *Retrieval) error {
+func insist(ctx context.Context, r *loaded) error {
 	if !r.Job.Insist || r.Options.Imports {
 		return nil
 	}
@@ -50,7 +50,7 @@ func insist(ctx context.Context, r *Retrieval) error {
 
 // waitingURLs returns URLs that may show whether hosts still want to wait: those that asked for it, and the
 // entry points and known URLs of hosts that did.
-func waitingURLs(r *Retrieval) (urls []site.URL) {
+func waitingURLs(r *loaded) (urls []site.URL) {
 	now := r.Now()
 	for _, id := range r.Waits.IDs(now) {
 		urls = append(urls, r.Table.URL(id))
@@ -75,7 +75,7 @@ func waitingURLs(r *Retrieval) (urls []site.URL) {
 
 // tryHost makes one request of a host: that of its robots.txt, when that is not known, or else of a URL. It
 // returns why the answer does not end a wait; "" when it does.
-func tryHost(ctx context.Context, r *Retrieval, u site.URL) (why string, err error) {
+func tryHost(ctx context.Context, r *loaded, u site.URL) (why string, err error) {
 	if ok, reason := r.Rules.Allow(u, scope.Page); !ok {
 		return reason, nil
 	}

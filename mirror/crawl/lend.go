@@ -17,11 +17,11 @@ import (
 )
 
 // lending is what replicas gave in this run that spread the load of the origin. When one is found to differ,
-// all that is taken back: what is new is written as not yet requested before it is requested, so that a run
-// that goes on after a kill requests it, too.
+// all that is taken back: new URLs are written as not yet requested before they are requested, so that a
+// run that resumes after a kill requests them, too.
 type lending struct {
 	*run.Session
-	r *Retrieval // whose answers they are
+	r *crawling // whose answers they are
 
 	mu    sync.Mutex // held while an answer of a replica is written, and while all of them are taken back
 	given map[string]map[uint32]lent
@@ -76,7 +76,7 @@ func (h helper) Begin(w frontier.LentWish) {
 }
 
 // spread lets replicas answer for the origin, if the job wants that.
-func (l *lending) spread(ctx context.Context, r *Retrieval, workers *frontier.Workers) error {
+func (l *lending) spread(ctx context.Context, r *crawling, workers *frontier.Workers) error {
 	l.Session, l.r = r.Session, r
 	if r.chain.Spread == nil || r.Rescan {
 		return nil
@@ -126,12 +126,12 @@ func (l *lending) lend(ctx context.Context, turn frontier.Lent, release func(fet
 func (l *lending) lendOne(
 	ctx context.Context, turn frontier.Lent, from *source.Lender, release func(fetch.Observation),
 ) error {
-	rec, err := l.r.exchange.Record(turn.ID, l.Table.URL(turn.ID))
+	rec, err := l.r.process.Record(turn.ID, l.Table.URL(turn.ID))
 	if err != nil {
 		return err
 	}
 	wasNew := !rec.InSet
-	f, err := l.r.exchange.Lent(ctx, &rec, from, release)
+	f, err := l.r.process.Lent(ctx, &rec, from, release)
 	if err != nil {
 		return err
 	}

@@ -13,24 +13,25 @@ import (
 )
 
 // load fills the table from what is stored.
-func (r *Retrieval) load() error {
-	r.startAdvice()
+func (r *Retrieval) load() (*loaded, error) {
+	l := &loaded{Retrieval: r, advice: r.newAdvice()}
+	r.motor.Entrance.WaitWhile(l.advice.Evidence.First)
 	room, err := r.Table.Settled().Fill(urls.Loading{
 		From:  r.Site.Records,
 		Run:   r.Recording(),
 		Bad:   r.Site.BadValue,
-		Visit: r.loaded,
+		Visit: l.note,
 	})
 	r.Counts.Hold(room)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.recall()
-	return r.endAdvice()
+	return l, l.endAdvice()
 }
 
-// loaded takes what a stored record says beside the table.
-func (r *Retrieval) loaded(rec *store.Resource, answered bool) {
+// note takes what a stored record says beside the table.
+func (r *loaded) note(rec *store.Resource, answered bool) {
 	r.advice.Load(rec)
 	r.Provenance.Note(rec)
 	r.ran = r.ran || ((r.Live != nil) && rec.InSet && (rec.Changed > 0) && rec.Changed <= r.Live.Number)

@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/process"
 	"mirrord/mirror/verdict"
 
 	"mirrord/mirror/result"
-	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
@@ -23,34 +20,15 @@ import (
 	"mirrord/store"
 )
 
-// Retrieval is phase one of one run.
+// Retrieval is phase one of one run, before anything is loaded.
 type Retrieval struct {
 	*run.Session
-	motor *frontier.Dispatcher
-	shift *frontier.RunSlot // nil: the run has no turns
-
-	variants  *urls.Variants
-	chains    *frontier.Chains
-	sessions  *frontier.SessionIDs
-	admission *frontier.Admission
-	exchange  *process.Processor
-
-	commits *urls.Committer
-	advice  *revisit.SkipPlan
-	chain   source.Chain
-	lent    lending
-	held    unpublished
-	skips   skips // what the plan skipped
-	shapes  verdict.Shapes
-	probes  []verdict.ErrorPage // see probeSections
-	hosts   hostWaits
-	needed  *needed
-	keeper  *process.Saver
-	ran     bool         // the published version is of a run, and was not imported
-	found   string       // a collection that another job mirrors too
-	lost    error        // see run.Retrieved
-	bodies  atomic.Int64 // bytes of new bodies that are no documents
-	recent  frontier.Recent
+	motor    *frontier.Dispatcher
+	shift    *frontier.RunSlot // nil: the run has no turns
+	chain    source.Chain
+	variants *urls.Variants
+	recent   frontier.Recent
+	found    string // a collection that another job mirrors too
 }
 
 // New returns the retrieval of a run. The error is a job that cannot be used.
@@ -63,7 +41,6 @@ func New(s *run.Session) (r *Retrieval, err error) {
 		Politeness: source.Politeness(r.Job),
 		Now:        r.Now,
 		Table:      r.Table,
-		Waits:      func() bool { return r.advice.Evidence.First() },
 		Down:       r.sayDown,
 		First:      r.Rules.First,
 		Ahead:      source.Ahead(r.Options.Fetcher),
@@ -80,16 +57,19 @@ func New(s *run.Session) (r *Retrieval, err error) {
 
 // Retrieve retrieves the site. What ends it early is in the value that it returns.
 func (r *Retrieval) Retrieve(ctx context.Context) run.Retrieved {
-	ended := r.retrieve(ctx)
-	if errors.Is(ended, context.Canceled) {
-		ended = result.ErrInterrupted
+	f := r.retrieve(ctx)
+	if errors.Is(f.Ended, context.Canceled) {
+		f.Ended = result.ErrInterrupted
 	}
-	return r.retrieved(ended)
+	r.variants.Drop()
+	r.motor.Front.Drop()
+	run.Release() // of what retrieve has made
+	return f
 }
 
-// Load loads what earlier runs retrieved, in the place of Retrieve, and makes no request.
+// Load loads what earlier runs retrieved, instead of Retrieve, and makes no request.
 func (r *Retrieval) Load() (run.Retrieved, error) {
-	if err := r.load(); err != nil {
+	if _, err := r.load(); err != nil {
 		return run.Retrieved{}, err
 	}
 	return r.retrieved(nil), nil
@@ -159,22 +139,26 @@ func (r *Retrieval) sayDown(l frontier.Left) {
 // stopped reports whether the run was told to end.
 func (r *Retrieval) stopped() bool { return r.motor.Front.IsStopped() }
 
-// retrieved is what phase two needs of phase one.
+// retrieved is what phase two needs of a retrieval that requested nothing.
 func (r *Retrieval) retrieved(ended error) run.Retrieved {
 	f := run.Retrieved{
 		Ended:  ended,
-		Lost:   r.lost,
 		Silent: r.motor.Troubles.SilentOrigins(),
 		Down:   r.motor.Troubles.DownEntries(),
 		Waits:  r.motor.Troubles.WaitUntil(),
-		Probes: r.probes,
-		Traps:  r.chains.Traps(),
 
 		RobotsCuts: r.motor.Origins.Cuts(),
 	}
 	for _, l := range r.motor.Troubles.LeftEntries() {
 		f.Postponed = append(f.Postponed, verdict.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
+	return f
+}
+
+// crawled is what phase two needs of phase one. lost is that of run.Retrieved.
+func (r *crawling) crawled(ended, lost error) run.Retrieved {
+	f := r.retrieved(ended)
+	f.Lost, f.Probes, f.Traps = lost, r.probes, r.chains.Traps()
 	if p := r.advice.Plan; p != nil {
 		f.HasPlan, f.Planned, f.Skips = true, p.HandedOut(), r.skips.by
 		f.OldestLook, f.LatestLook = r.skips.oldest, r.skips.latest

@@ -5,14 +5,12 @@ package crawl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
-	"mirrord/mirror/result"
 	"mirrord/mirror/run"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
@@ -20,45 +18,40 @@ import (
 	"mirrord/store"
 )
 
-// retrieve is phase one. The error says why it ended before nothing was left to request.
-func (r *Retrieval) retrieve(parent context.Context) error {
-	if err := r.prepare(); err != nil {
-		r.lost = err
-		return err
+// retrieve is phase one. What it has made is of no use when it has returned.
+func (r *Retrieval) retrieve(parent context.Context) run.Retrieved {
+	l, err := r.load()
+	if err == nil {
+		err = l.prepare()
 	}
-	var err error
-	if r.chains, err = r.newChains(); err != nil {
-		return err
+	if err != nil {
+		f := r.retrieved(err)
+		f.Lost = err
+		return f
 	}
-	if r.sessions, err = newSessions(r); err != nil {
-		return err
+	p, err := l.plan()
+	if err != nil {
+		return r.retrieved(err)
 	}
-	r.admission = r.newAdmission()
-	r.keeper = r.newKeeper()
-	defer r.keeper.Close()
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
-	if most := r.Job.Limits.MaxTime; most > 0 {
-		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", most)}
-		defer r.limitTime(most, func() { stop(over) })()
-	}
-	r.commits = r.newCommitter(stop)
-	r.commits.Start()
-	r.Through = newThrough(r)
-	defer r.Through.Stop()
-	r.needed = &needed{Session: r.Session, commits: r.commits, front: r.motor.Front}
+	c := p.start(stop)
+	defer c.Close()
+	lost, err := c.crawl(ctx, stop)
+	return c.crawled(err, lost)
+}
+
+// crawl requests what is to be requested. The error says why it ended before nothing was left; lost is that
+// of run.Retrieved.
+func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error) {
 	check := func(err error) {
 		if err != nil {
 			stop(err)
 		}
 	}
 	check(r.Full)
-	defer r.motor.WatchTail(r.Now)()
-	defer r.chain.Reuse.Close()
-	defer r.chain.Upstream.Close()
-	defer r.chain.Space.Close()
-	check(insist(ctx, r))
-	greet(ctx, r)
+	check(insist(ctx, r.loaded))
+	greet(ctx, r.Retrieval)
 	check(r.prepareSources(ctx))
 	s := r.newStages()
 	workers := &frontier.Workers{
@@ -73,30 +66,26 @@ func (r *Retrieval) retrieve(parent context.Context) error {
 	}
 	s.workers = func() { workers.Stage(ctx) }
 	check(r.makePlan())
-	check(r.held.begin(r))
-	check(openImported(r))
-	defer func() { r.chain.Imported.Files.Close() }()
-	r.exchange = r.newExchange()
+	check(r.held.begin(r.loaded))
+	check(openImported(r.loaded))
+	r.process = r.newProcessor()
 	check(r.lent.spread(ctx, r, workers))
-	s.hear = r.exchange.HearStored
+	s.hear = r.process.HearStored
 	r.requestAll(ctx, s, check)
-	err = r.commits.Close()
-	r.lost = err
-	if err == nil {
-		err = errors.Join(r.keepChains(), keepSessions(r), keepPlaces(r))
+	if err = r.commits.Close(); err != nil {
+		return err, err
 	}
+	err = errors.Join(r.keepChains(), keepSessions(r.planned), keepPlaces(r.loaded))
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
 	}
 	if err == nil {
 		err = saveTroubles(r.Session, &r.hosts, r.motor.Troubles, context.Cause(ctx) == nil)
 	}
-	r.Through.Stop()
-	r.betweenPhases()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	return err
+	return nil, err
 }
 
 // limitTime calls over when the run has gone on for a time, without waits for its turn and for its window,
@@ -117,11 +106,8 @@ func (r *Retrieval) limitTime(most time.Duration, over func()) (end func()) {
 	return func() { timer.Stop() }
 }
 
-// prepare loads what is known of the site, before any request.
-func (r *Retrieval) prepare() error {
-	if err := r.load(); err != nil {
-		return err
-	}
+// prepare takes what earlier runs left into account, before any request.
+func (r *loaded) prepare() error {
 	if err := loadTroubles(r.Session, &r.hosts); err != nil {
 		return err
 	}
@@ -156,13 +142,13 @@ func (r *Retrieval) prepareSources(ctx context.Context) error {
 
 // requestAll requests what is to be requested, stage by stage. An error that check is given ends the run; the
 // stages that follow do nothing then.
-func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)) {
+func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error)) {
 	named := r.advice.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
 	if !r.Rescan && r.Live != nil && !named {
 		check(s.skipKnown())
 	}
 	r.motor.Entrance.EndWait()
-	enterNamed(r, named && r.Options.Again)
+	enterNamed(r.Retrieval, named && r.Options.Again)
 	if r.advice.Plan == nil {
 		missing, err := r.missing()
 		check(err)
@@ -178,7 +164,7 @@ func (r *Retrieval) requestAll(ctx context.Context, s *stages, check func(error)
 		r.advice.Plan.Open()
 	}
 	if r.Resumed {
-		check(r.exchange.ResumeLinks())
+		check(r.process.ResumeLinks())
 	}
 	s.refill()
 	s.stage()
@@ -218,7 +204,7 @@ func enterNamed(r *Retrieval, second bool) {
 
 // requestAlso requests what is to be had beside what the entry points lead to. It comes later than that, so
 // that what a page leads to is known to come from it: a style sheet has its encoding from there.
-func requestAlso(r *Retrieval, s *stages) {
+func requestAlso(r *crawling, s *stages) {
 	if len(r.Options.Also) == 0 {
 		return
 	}
@@ -238,14 +224,14 @@ func (r *Retrieval) isWanted(u site.URL) bool {
 
 // dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
 // whether it is one.
-func (r *Retrieval) dropRefused(id uint32, u site.URL, s urls.State) (refused bool, err error) {
+func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused bool, err error) {
 	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
 		return false, nil
 	}
 	if ok, _ := r.Rules.Allow(u, frontier.PurposeOf(s)); ok && r.Rules.Types == nil {
 		return false, nil
 	}
-	rec, err := r.exchange.Record(id, u)
+	rec, err := r.process.Record(id, u)
 	if err != nil {
 		return false, err
 	}
@@ -265,10 +251,10 @@ func (r *Retrieval) dropRefused(id uint32, u site.URL, s urls.State) (refused bo
 }
 
 // ask does the work of one URL and reports whether the turn of its host was used.
-func (r *Retrieval) ask(
+func (r *crawling) ask(
 	ctx context.Context, id uint32, release func(fetch.Observation),
 ) (used bool, err error) {
-	rec, err := r.exchange.Record(id, r.Table.URL(id))
+	rec, err := r.process.Record(id, r.Table.URL(id))
 	if err != nil {
 		return false, err
 	}
@@ -284,9 +270,9 @@ func (r *Retrieval) ask(
 		return false, nil
 	}
 	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == store.NoBody)
-	f, used, err := r.exchange.Look(ctx, &rec, release)
+	f, used, err := r.process.Look(ctx, &rec, release)
 	if (err == nil) && unknown {
-		f, err = process.KeepImported(r.exchange, f)
+		f, err = process.KeepImported(r.process, f)
 	}
 	switch {
 	case errors.Is(err, fetch.ErrCanceled), err != nil && ctx.Err() != nil:
@@ -298,17 +284,8 @@ func (r *Retrieval) ask(
 	return used, nil
 }
 
-// betweenPhases gives the memory of retrieval back.
-func (r *Retrieval) betweenPhases() {
-	r.exchange, r.admission, r.keeper = nil, nil, nil
-	r.variants.Drop()
-	r.motor.Front.Drop()
-	r.advice.Plan.Drop()
-	run.Release()
-}
-
 // conclude carries out what one turn of a URL came to.
-func (r *Retrieval) conclude(id uint32, u site.URL, f process.Found) {
+func (r *crawling) conclude(id uint32, u site.URL, f process.Found) {
 	if (f.Finding != nil) && r.Traits.Spent(id, urls.AfterGone) { // this was the second look
 		r.Notes.Withdraw(urls.FirstGone, u)
 		r.Counts.ForgetFirstGone()

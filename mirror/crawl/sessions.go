@@ -36,7 +36,7 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 }
 
 // keepSessions stores which session ids there are, for the next run.
-func keepSessions(r *Retrieval) error {
+func keepSessions(r *planned) error {
 	if r.sessions == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func keepSessions(r *Retrieval) error {
 
 // folded returns what becomes of a URL that differs from another one only in a session id; ok is false for
 // all other URLs. Entry points and sitemaps, which no document named, stand for themselves.
-func folded(r *Retrieval, rec *store.Resource) (f process.Found, ok bool) {
+func folded(r *crawling, rec *store.Resource) (f process.Found, ok bool) {
 	if !r.sessions.Some() || (rec.Referrer == 0) {
 		return f, false
 	}
@@ -61,24 +61,24 @@ func folded(r *Retrieval, rec *store.Resource) (f process.Found, ok bool) {
 	if to == rec.URL {
 		return f, false
 	}
-	return r.exchange.Folded(rec, to)
+	return r.process.Folded(rec, to)
 }
 
 // foldSessions makes one URL of those that were requested before it was known that they differ only in a
 // session id, when nothing is left to request. The ones that stand for them are requested.
-func foldSessions(ctx context.Context, r *Retrieval, stage func()) error {
+func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	if !r.sessions.Some() || r.stopped() {
 		return nil
 	}
 	for _, q := range r.sessions.Bare() {
-		if !mayRequest(r, q.URL) {
+		if !mayRequest(r.Retrieval, q.URL) {
 			continue
 		}
 		var body source.PageSink
 		req := fetch.Request{URL: q.URL, MaxBody: int64(r.Job.Limits.MaxDocument), NoRetry: true}
-		res, err := newAsker(r).Exchange(ctx, req, &body)
+		res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
 		if (err == nil) && (res != nil) {
-			r.exchange.Second(q, res, body.Bytes())
+			r.process.Second(q, res, body.Bytes())
 		}
 	}
 	t := r.Table.Settled()
@@ -91,7 +91,7 @@ func foldSessions(ctx context.Context, r *Retrieval, stage func()) error {
 		if r.sessions.Main(u) == u {
 			continue
 		}
-		rec, err := r.exchange.Record(id, u)
+		rec, err := r.process.Record(id, u)
 		if err != nil {
 			return err
 		}
@@ -105,16 +105,16 @@ func foldSessions(ctx context.Context, r *Retrieval, stage func()) error {
 
 // compareLast requests the pages once more, when nothing else is left to request, that are to be requested
 // twice.
-func compareLast(ctx context.Context, r *Retrieval) {
+func compareLast(ctx context.Context, r *crawling) {
 	for q, ok := r.advice.Places.Question(""); ok && !r.stopped(); q, ok = r.advice.Places.Question("") {
-		if !mayRequest(r, q.URL) {
+		if !mayRequest(r.Retrieval, q.URL) {
 			continue
 		}
 		var body source.PageSink
 		req := fetch.Request{URL: q.URL, MaxBody: volatile.MaxBody, NoRetry: true}
-		res, err := newAsker(r).Exchange(ctx, req, &body)
+		res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
 		if (err == nil) && (res != nil) {
-			process.TwoAnswers(r.exchange, q, res, body.Bytes())
+			process.TwoAnswers(r.process, q, res, body.Bytes())
 		}
 	}
 }

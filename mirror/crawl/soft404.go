@@ -18,13 +18,13 @@ import (
 // many pages changed that it matters (rule verdict.Soft404). It sets r.probes. What goes wrong means only
 // that
 // a section is not known; when ctx ends, the run does, and the next one probes.
-func (r *Retrieval) probeSections(ctx context.Context) {
+func (r *crawling) probeSections(ctx context.Context) {
 	p := source.Prober{
-		Asker: newAsker(r),
+		Asker: newAsker(r.Retrieval),
 		Seeds: r.Rules.Seeds,
 		Site:  r.Site.Name,
 		Run:   r.Run.Number,
-		May:   func(u site.URL) bool { return mayRequest(r, u) },
+		May:   func(u site.URL) bool { return mayRequest(r.Retrieval, u) },
 	}
 	for _, dir := range r.shapes.Doubtful() {
 		got, err := p.Probe(ctx, dir)

@@ -162,7 +162,7 @@ func watch(t *frontier.Tail) func(context.Context) (context.Context, source.Watc
 	return func(ctx context.Context) (context.Context, source.Watcher, func()) { return t.Begin(ctx) }
 }
 
-// heldBody reads the stored body of a resource, up to what is compared.
+// heldBody reads the stored body of a resource, up to the compared length.
 func (m sourcing) heldBody(rec *store.Resource) ([]byte, error) {
 	if rec.Body == store.PackBody {
 		fr, err := m.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At)

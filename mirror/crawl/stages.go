@@ -52,7 +52,7 @@ func (s *stages) skipKnown() error {
 		s.listings()
 	}
 	s.advice.Evidence.AddFresh()
-	if s.advice.Plan == nil { // else the plan says what is requested, see refill
+	if s.advice.Plan == nil { // else the plan decides on requests, see refill
 		skip, key := s.advice.Evidence.Unchanged(), s.advice.Plan.Key
 		for _, id := range s.advice.Validators.PickAudits(s.Table, skip, key) {
 			s.motor.Entrance.Known(id, frontier.PrioSeed)
@@ -76,7 +76,7 @@ func (s *stages) skipUnchanged() error {
 	if err := s.distrustValidators(); err != nil {
 		return err
 	}
-	defer s.advice.Evidence.End() // what is skipped must not be requested because another URL links to it
+	defer s.advice.Evidence.End() // skipped URLs must not be requested because another URL links to them
 	if s.motor.Front.IsStopped() {
 		return nil
 	}
@@ -205,8 +205,8 @@ func (s *stages) stage() {
 	}
 }
 
-// nudge lets the plan go on when one slow answer holds it up, until end is called, which reports whether the
-// frontier was given anything for that.
+// nudge lets the plan continue when one slow answer holds it up, until end is called, which reports whether
+// the frontier was given anything for that.
 func (s *stages) nudge() (end func() bool) {
 	var wg sync.WaitGroup
 	done, some := make(chan struct{}), false
@@ -232,10 +232,10 @@ func (s *stages) nudge() (end func() bool) {
 	}
 }
 
-// nudgeEvery is how often a plan that is held up is looked at: it goes on at the second time.
+// nudgeEvery is how often a plan that is held up is checked: it continues at the second time.
 const nudgeEvery = time.Second
 
-// underWay returns what is in the frontier before the plan has handed out anything. No worker runs.
+// underWay returns the URLs in the frontier before the plan has handed out anything. No worker runs.
 func (s *stages) underWay() (ids []uint32) {
 	for id, is := range s.Table.Settled().All() {
 		if is.Given() && is.Queued() && !is.Answered() {

@@ -35,7 +35,7 @@ func (w *hostWaits) decode(b []byte) error {
 	return nil
 }
 
-// note takes in what a run came to know, and reports whether anything changed. What is over is forgotten.
+// note takes in what a run learned, and reports whether anything changed. Ended waits are forgotten.
 func (w *hostWaits) note(waits map[string]time.Time, now time.Time) (changed bool) {
 	next := hostWaits{}
 	for host, at := range *w {
@@ -80,7 +80,7 @@ func loadTroubles(s *run.Session, hosts *hostWaits) error {
 	return nil
 }
 
-// owed returns what reports whether a known URL is requested whatever the plan says.
+// owed returns what reports whether a known URL is requested regardless of the plan.
 func owed(s *run.Session) func(id uint32) bool {
 	now, probes := s.Now(), s.Silent.AnyProbed(s.Run.Number)
 	return func(id uint32) bool {

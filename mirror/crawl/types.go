@@ -11,8 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// noteLeads notes where the entry points led when they were last requested: of whatever type that is, it
-// belongs to the mirror.
+// noteLeads notes where the entry points led when they were last requested: of any type, it belongs to
+// the mirror.
 func noteLeads(s *run.Session) {
 	if s.Rules.Types == nil {
 		return

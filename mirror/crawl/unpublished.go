@@ -17,7 +17,7 @@ type unpublished struct {
 }
 
 // begin finds out whether there are such results, and puts aside what no version has. No worker runs.
-func (n *unpublished) begin(r *Retrieval) (err error) {
+func (n *unpublished) begin(r *loaded) (err error) {
 	if r.Live == nil {
 		return nil
 	}
@@ -49,13 +49,13 @@ func (n *unpublished) begin(r *Retrieval) (err error) {
 }
 
 // drop takes what was put aside, and was not named since, out of the records. No worker runs.
-func (n *unpublished) drop(r *Retrieval) error {
+func (n *unpublished) drop(r *crawling) error {
 	for _, id := range n.aside {
 		u, s := r.Table.Get(id)
 		if s.Queued() {
 			continue
 		}
-		rec, err := r.exchange.Record(id, u)
+		rec, err := r.process.Record(id, u)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ const appliedFact = "repair"
 type SmallFacts interface {
 	// Fact returns what SetFact kept under a name, nil when there is nothing.
 	Fact(name string) ([]byte, error)
-	// SetFact keeps something in the place of what was kept.
+	// SetFact replaces the stored value.
 	SetFact(name string, v []byte) error
 }
 

@@ -33,7 +33,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{name: "not wanted, never done", live: 2, published: links},
 		{
-			name:      "not wanted any more",
+			name:      "no longer wanted",
 			last:      &asNow,
 			live:      2,
 			published: links,

@@ -12,8 +12,8 @@ import (
 )
 
 // wasLike reports whether the broken page, when its mirror n last had it, was what mirror m has of the copy
-// (its): the same bytes, or nearly the same text. Whoever copies a site must not decide what is
-// found at the paths that it loses.
+// (its): the same bytes, or nearly the same text. The copier of a site must not decide what its
+// lost paths show.
 func (k *neighbours) wasLike(n *neighbour, broken *store.Resource, m *neighbour, its *store.Resource) bool {
 	if its.Body == store.NoBody {
 		return false
@@ -111,7 +111,7 @@ func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
 	return nil, false
 }
 
-// page reads what a mirror has stored of a document; ok is false when it is not there any more.
+// page reads what a mirror has stored of a document; ok is false when it is gone.
 func (k *neighbours) page(n *neighbour, rec *store.Resource) (p hosts.PageBody, ok bool) {
 	if k.frames == nil {
 		k.frames = store.NewFrameReader()

@@ -67,7 +67,7 @@ func (k *neighbours) addCure(n *neighbour, rec *store.Resource, ways []direction
 }
 
 // copyOf returns the URL of the best copy of a page that was seen broken at a time, in Unix seconds. It is ""
-// when there is none, or none that may stand for it, or the page came back. The error is one of reading a
+// without one, or one that may stand for it, or when the page came back. The error is one of reading a
 // mirror that has to be read for the answer.
 func (k *neighbours) copyOf(n *neighbour, rec *store.Resource, at int64, ways []direction) (string, error) {
 	if later, err := k.answeredLater(n, rec.URL, at); err != nil || later {

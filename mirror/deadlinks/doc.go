@@ -3,7 +3,7 @@
 // Package deadlinks finds out which links to other sites lead to an equivalent copy in the published pages.
 //
 // With repair = true a link to a page of another site, that is known to be broken and of which an equivalent
-// copy is known, leads to that copy. It makes no request: what is known is what the other mirrors of the
+// copy is known, points to that copy. It makes no request: it knows what the other mirrors of the
 // state have recorded, and which pairs of base URLs a test found to be interchangeable. docs/replicas.md has
 // the rules.
 //

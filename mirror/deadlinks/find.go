@@ -19,7 +19,7 @@ import (
 	"mirrord/store"
 )
 
-// Limits of what is known of others.
+// Limits of the records of others.
 const (
 	brokenFor    = 90 * 24 * time.Hour // for which what a mirror has recorded of a broken page counts
 	knownFor     = 30 * 24 * time.Hour // how old the last run of a mirror may be
@@ -61,12 +61,12 @@ type Search struct {
 	Now       time.Time
 }
 
-// direction is one way to read a pair that a test found to be interchangeable: what is broken under from may
-// be under to.
+// direction is one way to read a pair that a test found to be interchangeable: a page that is broken under
+// from may be under to.
 type direction struct {
 	from, to site.URL
 	level    string // of the pair: the lower the better
-	named    bool   // a job names to as an alternate of from: somebody answers for it
+	named    bool   // a job names to as an alternate of from: its author answers for it
 }
 
 // directions reads the pairs that may stand for one another, the best first.
@@ -114,7 +114,7 @@ func (s Search) Find(ctx context.Context) (map[string]render.Cure, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := map[string][]direction{} // by the origin of what is broken, the best first
+	of := map[string][]direction{} // by the origin of the broken page, the best first
 	for _, w := range ways {
 		of[w.from.Origin()] = append(of[w.from.Origin()], w)
 	}

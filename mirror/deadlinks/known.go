@@ -131,7 +131,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 	}, nil
 }
 
-// undecide notes that nothing is known of a URL.
+// undecide drops the decision on a URL.
 func (k *neighbours) undecide(u site.URL) {
 	if len(k.undecided) >= mostCures {
 		k.blind[u.Origin()] = true

@@ -51,7 +51,7 @@ func (c *Closing) MendTree(ctx context.Context) (err error) {
 }
 
 // Close settles and publishes what retrieval found, as far as the verdict allows, which may become worse on
-// the way. What is returned has ended the run; the verdict says so.
+// the way. The returned error has ended the run; the verdict says so.
 func (c *Closing) Close(ctx context.Context, v *verdict.Judgement) error {
 	if err := c.settle(v); err != nil {
 		return v.Broke(err)

@@ -17,9 +17,9 @@ import (
 	"mirrord/store"
 )
 
-// heal makes a run that could not be published for damaged bodies one that goes on by requesting them
-// again. What the site did not give when that was done leaves the mirror, which must not wait for it. An err
-// that says something else is returned as it is.
+// heal makes a run that could not be published for damaged bodies one that continues by requesting
+// them again. What the site did not give when that was done leaves the mirror, which must not wait for it.
+// An err that says something else is returned as it is.
 func (c *Closing) heal(j *verdict.Judgement, err error) error {
 	bad, ok := errors.AsType[*publish.BodiesError](err)
 	if !ok {
@@ -28,7 +28,7 @@ func (c *Closing) heal(j *verdict.Judgement, err error) error {
 	left := 0
 	herr := c.amend(bad.IDs, func(rec *store.Resource) {
 		if publish.IsRefused(rec, c.Run.Number) && !slices.Contains(c.Rules.Seeds, rec.URL) {
-			urls.Leave(rec, c.Version) // nobody has it: links to it become absolute until the site gives it
+			urls.Leave(rec, c.Version) // there is no copy: links to it become absolute until the site gives it
 			left++
 			return
 		}
@@ -59,8 +59,8 @@ func (c *Closing) heal(j *verdict.Judgement, err error) error {
 	return nil
 }
 
-// noteDamaged notes whose bodies are damaged, so that older versions that have the same bodies are healed
-// too once they come again.
+// noteDamaged notes whose bodies are damaged, so that older versions that have the same bodies are
+// repaired too once they come again.
 func noteDamaged(c *run.Session, ids []uint32) error {
 	noted, err := c.Site.Notes.Damaged()
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *Closing) siteBodies() *publish.SiteBodies {
 	return &publish.SiteBodies{Records: c.Site.Records, Frames: c.Site.Frames, Blobs: c.Options.State.Bodies}
 }
 
-// RequestDamaged heals the bodies that a check found damaged, and makes the run request those of which there
-// is no copy. A run that goes on requests them too, also when it had nothing left to request.
+// RequestDamaged repairs the bodies that a check found damaged, and makes the run request those of which
+// there is no copy. A run that resumes requests them too, also when it had nothing left to request.
 func (c *Closing) RequestDamaged(ctx context.Context) error {
 	noted, err := c.Site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
@@ -89,7 +89,7 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 		Pending: func(uint32) bool { return true },
 		Path:    func(rec *store.Resource) string { return rec.Path },
 	}
-	if c.Resumed { // no journal may refer to what is healed
+	if c.Resumed { // no journal may refer to repaired bodies
 		if err := c.Site.Records.Fold(fold); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 	return nil
 }
 
-// healBodies puts good copies in the place of damaged bodies, in all versions.
+// healBodies replaces damaged bodies by good copies, in all versions.
 func healBodies(ctx context.Context, c *run.Session, noted []string) (store.Healed, error) {
 	h, err := store.Heal(ctx, c.Site, noted, render.CopiesOf(c.Site).Of)
 	if n := len(h.URLs); n > 0 {
@@ -134,7 +134,7 @@ func healBodies(ctx context.Context, c *run.Session, noted []string) (store.Heal
 	return h, err
 }
 
-// mended puts the bodies that came in the place of damaged ones, in all versions and in the published tree.
+// mended replaces damaged bodies by those that came, in all versions and in the published tree.
 // The next run requests what did not come.
 func (c *Closing) mended(ctx context.Context) error {
 	noted, err := c.Site.Notes.Damaged()

@@ -13,12 +13,12 @@ import (
 	"mirrord/store"
 )
 
-// Mended is what Site did.
+// Mended reports the repairs of Site.
 type Mended struct {
 	Files   []string         // of the published tree, that were made again
 	Bodies  []string         // URLs of which a damaged stored body was replaced
 	Lost    []store.LostBody // of which there is no good copy here: the next run requests what is Present
-	Dropped bool             // what is lost was taken out of its versions
+	Dropped bool             // lost bodies were taken out of their versions
 	Tree    error            // why the published tree cannot be made again; nil when it is whole
 }
 
@@ -46,7 +46,7 @@ func heal(ctx context.Context, st *store.State, s *store.Site, noted []string) (
 }
 
 // Site repairs what a check noted as damaged of a site that is open for writing. No run may be under way.
-// With drop, what is lost then is taken out of the versions that have it.
+// With drop, bodies that are then lost are taken out of the versions that have them.
 func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Mended, err error) {
 	noted, err := s.Notes.Damaged()
 	if err != nil {

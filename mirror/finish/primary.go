@@ -77,7 +77,7 @@ func hasMoved(c *Closing, from, to string) (bool, error) {
 			continue
 		}
 		final, in := t.Final(id)
-		if !in || t.URL(final).Origin() != to { // nor when it is redirected and nothing links to it any more
+		if !in || t.URL(final).Origin() != to { // nor when it is redirected and nothing links to it now
 			if final, in = t.Find([]byte(to + u.RequestURI())); !in || !t.State(final).InSet() {
 				continue
 			}

@@ -177,7 +177,7 @@ func (c *Closing) renderer() *render.Renderer {
 	}
 }
 
-// entry returns the mirror path of the page that the mirror opens with, "" when there is none.
+// entry returns the mirror path of the page that the mirror opens with, "" without one.
 func (c *Closing) entry() string {
 	t := c.Table.Settled()
 	if id, ok := t.Entry(c.Rules.Seeds); ok {

@@ -12,7 +12,7 @@ import (
 	"mirrord/store"
 )
 
-// rejectionFacts is what is compared with what a rollback rejected. The records are those that would be
+// rejectionFacts are compared with the version that a rollback rejected. The records are those that would be
 // published.
 func rejectionFacts(s *run.Session) (f verdict.RejectionFacts, err error) {
 	list, err := rollbacksOf(s)
@@ -33,8 +33,8 @@ func rejectionFacts(s *run.Session) (f verdict.RejectionFacts, err error) {
 	})
 }
 
-// leaveRestored takes out of what a run found changed, against a version that a rollback brought back, what
-// is as it was before the rollback: the site did not change that.
+// leaveRestored takes out of what a run found changed, against a version that a rollback restored, what
+// equals the state before the rollback: the site did not change that.
 func leaveRestored(s *run.Session, o *store.Observation) error {
 	if len(o.Changed) == 0 || s.Live == nil || s.Live.Restores == 0 {
 		return nil

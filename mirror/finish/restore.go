@@ -54,7 +54,7 @@ func Restore(
 	return repairs, restore(ctx, s, number, vs[len(vs)-1].Number+1)
 }
 
-// giveUp ends an unfinished run. What a killed one wrote into the journal belongs to what is replaced.
+// giveUp ends an unfinished run. What a killed one wrote into the journal belongs to the replaced version.
 func giveUp(s *store.Site, next int) error {
 	err := s.Records.Fold(store.Folding{
 		Version: next,
@@ -67,8 +67,8 @@ func giveUp(s *store.Site, next int) error {
 	return s.Notes.SetRun(nil)
 }
 
-// reject notes what is rejected when an older version takes the place of the current one. It counts once that
-// is published; until then, what was noted before does.
+// reject notes the rejected version when an older one replaces the current one. The note counts once that is
+// published; until then, the earlier note does.
 func reject(s *store.Site, current *store.Version, number int) error {
 	v, err := s.Notes.Fact(verdict.RejectedFact)
 	if err != nil {

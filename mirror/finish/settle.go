@@ -12,7 +12,7 @@ import (
 	"mirrord/store"
 )
 
-// settle moves what retrieval found into the records that are kept, with mirror paths for what is new, and
+// settle moves what retrieval found into the kept records, with mirror paths for new URLs, and
 // decides what a complete run no longer reaches.
 func (c *Closing) settle(j *verdict.Judgement) error {
 	again, err := findPrimary(c)
@@ -63,7 +63,7 @@ func (c *Closing) settle(j *verdict.Judgement) error {
 	c.Run.Retrieved = (c.found.Ended == nil) && (j.Left == 0) && j.Verdict.Finished()
 	c.Run.Requests += int(c.Counts.Requests.Load())
 	if c.Options.Restores != 0 {
-		return nil // no run goes on with a rollback: it looks at the site
+		return nil // no run resumes a rollback: it requests the site
 	}
 	return c.Site.Notes.SetRun(c.Run)
 }
@@ -139,8 +139,8 @@ func (c *Closing) observations(j *verdict.Judgement) error {
 	return c.Site.Records.AddObservation(&o)
 }
 
-// believe takes what suspicious runs found for what the site is, when somebody has accepted it: else what
-// came and went in them never did for whoever counts changes.
+// believe takes the findings of suspicious runs for the state of the site, when a user has accepted them:
+// else what came and went in them is missing in the counts of changes.
 func believe(c *Closing) error {
 	if !c.Options.Accept || c.published == nil {
 		return nil

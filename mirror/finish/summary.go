@@ -91,7 +91,7 @@ func addSkips(sum *result.Summary, skips map[policy.Why]int64) {
 	}
 }
 
-// addVersion says what is published.
+// addVersion adds the published version.
 func addVersion(sum *result.Summary, v *store.Version) {
 	sum.Version, sum.Files, sum.Size, sum.VersionTime = v.Number, v.Files, v.Bytes, v.Time
 	if sum.Published {

@@ -55,7 +55,7 @@ func awaitTree(ctx context.Context, s *run.Session) error {
 func sayTree(s *run.Session, next *store.NextTree, waited time.Duration) {
 	if waited >= time.Second {
 		const what = "publishing waited %s, because there were %s, and those of older versions were in " +
-			"their grace (publish.grace, publish.trees)"
+			"their grace"
 		s.Notes.Cap(fmt.Sprintf(what, count.Span(waited), count.Of(next.Trees, "tree")))
 	}
 	early := next.Free.Sub(s.Now()).Round(time.Second)
@@ -65,8 +65,7 @@ func sayTree(s *run.Session, next *store.NextTree, waited time.Duration) {
 	s.Log.Info("a tree is brought forward in its grace", "version", next.Version, "left", next.Left,
 		"early", early)
 	const what = "the tree of version %d was brought forward %s before its grace was over: a copy of that " +
-		"version that is still being made must begin again; publish.trees allows more trees, publish.grace a " +
-		"shorter grace"
+		"version that is still being made must begin again"
 	s.Notes.Cap(fmt.Sprintf(what, next.Version, count.Span(early)))
 }
 

@@ -59,8 +59,8 @@ func (c *Closing) addRetrieval(known *verdict.Case) error {
 }
 
 // judgeParts applies the rules about the parts of the site that could not be had. The records are those of
-// the run. A run that only relocates, as one that brings an old version back, found nothing out; accept makes
-// known what is missing.
+// the run. A run that only relocates, as one that restores an old version, found nothing out; accept makes
+// the missing resources known.
 func (c *Closing) judgeParts(j *verdict.Judgement) error {
 	accepts := c.Options.Accept && (c.Options.Restores == 0)
 	if c.Options.NoFetch && !accepts {
@@ -140,7 +140,7 @@ func judgeRejection(c *Closing, j *verdict.Judgement) (err error) {
 	return err
 }
 
-// newCase is what is known at every stage.
+// newCase returns the facts that every stage has.
 func (c *Closing) newCase() *verdict.Case {
 	return &verdict.Case{
 		Seeds:   c.Rules.Seeds,
@@ -196,7 +196,7 @@ func (c *Closing) judgeAt(
 	return here.Verdict, c.carryOut(rulings)
 }
 
-// KeepHeld notes that the run was held back, or that nothing is held back any more. A partial run is neither.
+// KeepHeld notes that the run was held back, or that nothing is held back now. A partial run is neither.
 // known is how many URLs it knew.
 func (c *Closing) KeepHeld(j *verdict.Judgement, known int64) error {
 	if j.Verdict == result.Partial {
@@ -239,7 +239,7 @@ func (c *Closing) GapsTold(j *verdict.Judgement) error {
 	return saveMissing(c.Site.Notes, m)
 }
 
-// startOver makes the next run one that does not go on with this one, and requests everything, unless this
+// startOver makes the next run one that does not resume this one, and requests everything, unless this
 // one is only suspicious and is accepted.
 func (c *Closing) startOver(j *verdict.Judgement) error {
 	why := revisit.FullAlways

@@ -11,7 +11,7 @@ import (
 )
 
 // VerifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
-// zero when nothing is in it. A URL that failed often enough to be taken for broken does not make the whole
+// zero when nothing is in it. A URL that failed often enough to count as broken does not make the whole
 // mirror stale: reports name those.
 func VerifiedSince(s *store.Site) (since time.Time, err error) {
 	oldest := int64(math.MaxInt64)

@@ -19,7 +19,7 @@ const SizesFact = "sizes"
 // keptVersions is how many of the newest versions never yield: the published one, and one to go back to.
 const keptVersions = 2
 
-// Yield makes room for a run when the site takes more than it may: old versions go, the oldest first. When
+// Yield frees space for a run when the site takes more than it may: old versions go, the oldest first. When
 // that does not suffice, the session says why nothing more may be stored.
 func Yield(ctx context.Context, s *run.Session) error {
 	most, limit := s.MostState()

@@ -10,7 +10,7 @@ import (
 
 const sameSession = "URLs that differ only in a session id that is new in each answer, taken for one"
 
-// SameSession is why a URL leads to the one that stands for it, which follows.
+// SameSession is why a URL redirects to its representative, whose URL follows.
 const SameSession = "the same but for a session id: "
 
 // withoutSession returns what stands for a URL that a document names, see SessionIDs.

@@ -20,11 +20,11 @@ import (
 
 // A program may answer an endless chain of pages, each of which links to the next: the months of a calendar,
 // a list beyond its end. The URLs of a chain have one pattern, see PatternOf. A chain is a trap when so many
-// of its pages in a row (limits.max_stale) brought nothing new:
+// of its pages in a row (limits.traps) had nothing new:
 //
-//   - growth: only pages count that a page of the chain leads to, itself or through others, and that are
+//   - growth: only pages count that a page of the chain links to, itself or through others, and that are
 //     not in the mirror yet. What an index or sitemap names, too, is no chain, nor what a page of the chain
-//     names that leads to three or more new ones;
+//     names that links to three or more new ones;
 //   - text: all but 2 of its series of five words stood in earlier pages of the chain, and so did all of the
 //     text. The numbers of the URL and the days of a month do not count. A page with exactly the words of an
 //     earlier one, numbers as well, counts four times. A page with a little more that is new takes one page
@@ -33,10 +33,10 @@ import (
 //   - links: to no new URL but those of this chain, or of others that bring nothing new either; no picture
 //     that no page of the chain had before, and no link of another pattern than theirs.
 //
-// A chain whose pages led to those of a trap, as the months of a calendar lead to its days, is a trap after a
-// quarter of that.
+// A chain whose pages link to those of a trap, as the months of a calendar link to its days, is a trap
+// after a quarter of that.
 //
-// An archive of numbered pages brings new text with each page, and is never left out, however long it is.
+// An archive of numbered pages has new text on each page, and is never left out, however long it is.
 // Pages whose relative links lead ever deeper are the other kind of trap, see echoes.
 
 const (
@@ -45,40 +45,40 @@ const (
 	fewSeries    = 2    // so many new series are nothing new
 	seriesWords  = 5    // of one series
 	repeatWeight = 4    // of a page with exactly the words of an earlier one, and of an echo
-	indexLinks   = 3    // new pages of its own pattern that an index leads to, at least
+	indexLinks   = 3    // new pages of its own pattern that an index links to, at least
 	dullAfter    = 8    // stale pages after which links to a chain are nothing new
 	mostWords    = 2000 // of a page that are compared by series; of a longer one all must be as before
 	mostSeen     = 8192 // words, series and links that are remembered of a chain
 	mostChains   = 64   // that are watched
 	retestPages  = 4    // stale pages after which a chain that was a trap in the run before is one again
-	leadsToTrap  = 4    // part of the limit, for a chain that leads to a trap
+	leadsToTrap  = 4    // part of the limit, for a chain that links to a trap
 )
 
 // Chains finds endless chains of pages. It is safe for concurrent use; nil finds none.
 type Chains struct {
-	limit    int          // limits.max_stale
+	limit    int          // limits.traps
 	cuts     atomic.Int32 // traps
 	doubtful atomic.Bool  // some pattern may be a trap
 
 	mu      sync.Mutex
 	of      map[string]*chain // by pattern
 	turn    int               // counts the pages that were learned
-	grown   urls.IDSet        // pages that a chain led to
+	grown   urls.IDSet        // pages that a chain links to
 	indexes urls.IDSet        // pages that lead to several of their own pattern
 	named   map[uint32]int    // of Load: by pages, how many of their own pattern they named before
 	vouch   urls.IDSet        // pages that others name, too
 	echoes  echoes
 }
 
-// chain is what is known of pages of one kind.
+// chain describes the pages of one kind.
 type chain struct {
 	seen  map[uint64]struct{}
-	stale int      // weight of the pages in a row that brought nothing new
+	stale int      // weight of the pages in a row that had nothing new
 	pages []uint32 // these pages
 	cut   bool
 	known bool            // it was a trap in the run before
-	above map[string]bool // patterns of other chains that lead to it
-	short bool            // it leads to a trap
+	above map[string]bool // patterns of other chains that link to it
+	short bool            // it links to a trap
 	used  int             // the turn in which it had a page
 }
 
@@ -189,8 +189,8 @@ type ChainPage struct {
 	Entered []site.URL      // URLs that enter the frontier because of it
 }
 
-// Recall takes a page that is in the mirror already, and the one that first named it: what a chain led to
-// before goes on leading to its pages.
+// Recall takes a page that is in the mirror already, and the one that first named it: pages that a chain
+// linked to before still count as linked from it.
 func (c *Chains) Recall(id uint32, u, from site.URL) {
 	if c == nil {
 		return
@@ -213,7 +213,7 @@ func (c *Chains) Reread(p *ChainPage) {
 	c.index(p)
 }
 
-// Learn takes a page that is new in the mirror. It is called before the URLs that the page leads to are
+// Learn takes a page that is new in the mirror. It is called before the URLs that the page links to are
 // requested.
 func (c *Chains) Learn(p *ChainPage) {
 	if c == nil {
@@ -251,7 +251,7 @@ func (c *Chains) Learn(p *ChainPage) {
 	}
 }
 
-// ledOn reports whether a page of a chain leads to a page.
+// ledOn reports whether a page of a chain links to a page.
 func (c *Chains) ledOn(p *ChainPage, pattern string) bool {
 	from := PatternOf(p.From)
 	switch {
@@ -263,8 +263,8 @@ func (c *Chains) ledOn(p *ChainPage, pattern string) bool {
 	return (from != "") && (from == PatternOf(p.Above))
 }
 
-// index notes whether a page leads to several new ones of its own pattern: a chain goes on by one, or by one
-// in each direction. It returns the pattern.
+// index notes whether a page links to several new ones of its own pattern: a chain continues by one, or by
+// one in each direction. It returns the pattern.
 func (c *Chains) index(p *ChainPage) (pattern string) {
 	if pattern = PatternOf(p.URL); pattern == "" {
 		return ""
@@ -281,7 +281,7 @@ func (c *Chains) index(p *ChainPage) (pattern string) {
 	return pattern
 }
 
-// chain returns what is known of a pattern; nil when too many chains may be traps.
+// chain returns the chain of a pattern; nil when too many chains may be traps.
 func (c *Chains) chain(pattern string) *chain {
 	k := c.of[pattern]
 	if k == nil {
@@ -431,7 +431,7 @@ func (k *chain) isNew(s string) bool {
 	return !old
 }
 
-// Traps returns the traps by pattern, each with its pages that were requested and brought nothing new.
+// Traps returns the traps by pattern, each with its pages that were requested and had nothing new.
 func (c *Chains) Traps() map[string][]uint32 {
 	out := map[string][]uint32{}
 	if c == nil {

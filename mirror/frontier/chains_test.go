@@ -43,8 +43,8 @@ func TestWithoutNumbers(t *testing.T) {
 	}
 }
 
-// Pages that an index names are no chain, whatever they say; those that lead to one another are one, unless
-// they say or lead to something new.
+// Pages that an index names are no chain, regardless of their text; those that lead to one another are one,
+// unless they have new text or link to something new.
 func TestChainsLearn(t *testing.T) {
 	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/p?n=%d", i)) }
 	for _, c := range []struct {
@@ -107,7 +107,7 @@ func TestChainsLearn(t *testing.T) {
 	}
 }
 
-// What an index named in a run that was interrupted, or before, is no chain in the run that goes on.
+// What an index named in a run that was interrupted, or before, is no chain in the run that resumes.
 func TestChainsOfBefore(t *testing.T) {
 	const pages, limit = 60, 10
 	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/p?n=%d", i)) }

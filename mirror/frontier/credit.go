@@ -20,7 +20,7 @@ const (
 	ownCredit   = 0.0001 // of a page beside what it was given
 )
 
-// grow makes room for a number.
+// grow extends the list to hold a number.
 func (c *Credits) grow(id uint32) {
 	for int(id) >= len(c.of) {
 		c.of, c.at = append(c.of, 0), append(c.at, 0)

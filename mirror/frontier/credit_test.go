@@ -33,7 +33,7 @@ func TestCreditsAgainstSearch(t *testing.T) {
 				}
 			case rnd.IntN(2) == 0:
 				to := []uint32{rnd.Uint32N(60), rnd.Uint32N(60), store.Guess + 3}
-				if !slices.Contains(waiting, id) { // what is read does not wait
+				if !slices.Contains(waiting, id) { // a page that was read does not wait
 					c.spend(id, to, func(uint32) *fifo { return q })
 				}
 			default:

@@ -38,10 +38,9 @@ type DispatcherOptions struct {
 	Politeness fetch.Politeness
 	Now        func() time.Time
 	Table      *urls.Table
-	Waits      func() bool // see NewEntrance
 	First      scope.Priorities
 	Down       func(Left) // see HostErrorsOptions; nil for none
-	// Ahead hears of each origin when its first URL is queued. It returns at once. nil: nobody does
+	// Ahead hears of each origin when its first URL is queued. It returns at once. May be nil
 	Ahead func(origin string)
 }
 
@@ -63,7 +62,7 @@ func NewMotor(o DispatcherOptions) (*Dispatcher, error) {
 	m := &Dispatcher{
 		Gate:     gate,
 		Front:    front,
-		Entrance: NewEntrance(o.Table, front, o.Waits, o.First),
+		Entrance: NewEntrance(o.Table, front, func() bool { return false }, o.First),
 		Troubles: NewTroubles(HostErrorsOptions{
 			Front:         front,
 			MaxWait:       o.Job.Polite.MaxWait,
@@ -188,7 +187,7 @@ func isWell(s urls.State) bool {
 	return s.InSet() && (s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged)
 }
 
-// entryAt returns the first entry point of an origin, or what it leads to, that did not fail.
+// entryAt returns the first entry point of an origin, or the target of its redirect, that did not fail.
 func entryAt(t *urls.Table, seeds []site.URL, origin string) (site.URL, bool) {
 	for _, seed := range seeds {
 		id, ok := t.Find([]byte(seed.String()))

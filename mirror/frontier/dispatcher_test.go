@@ -43,7 +43,6 @@ func TestLearnRobots(t *testing.T) {
 				Hosts: new(fetch.Hosts),
 				Now:   time.Now,
 				Table: urls.New(),
-				Waits: never,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -15,12 +15,12 @@ import (
 )
 
 // A site may answer every path below a directory with one page, mostly an error page with status 200. When
-// its links are relative, each of these pages leads to others that lie deeper, without end:
-// /shop/shop/about/. Such a page is an echo: it lies below the page that led to it, it spells its links in
+// its links are relative, each of these pages links to others that lie deeper, without end:
+// /shop/shop/about/. Such a page is an echo: it lies below the page that links to it, it spells its links in
 // the same way, and it has the text of the other echoes but for their own address. No honest site has eight
 // of these.
 
-// echoMark ends the name of what is refused.
+// echoMark ends the name of a refused group.
 const echoMark = "…"
 
 // mostParents is how many pages are remembered that may have echoes.
@@ -112,7 +112,7 @@ func (e *echoes) mayKnow(u site.URL) bool {
 	return false
 }
 
-// refuses reports whether a page is an echo that leads to u below it.
+// refuses reports whether a page is an echo that links to u below it.
 func (e *echoes) refuses(u site.URL, from uint32) bool {
 	k := e.of[from]
 	return (k != nil) && k.cut && isBelow(u, k.dir)

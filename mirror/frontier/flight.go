@@ -13,10 +13,10 @@ import (
 )
 
 // A request that waits for its header gives its turn to a URL that is known to answer, so early that what
-// comes of that is known after one polite.header_timeout: the last third of it is the patience with that URL.
+// comes of that is known after one polite.timeout: the last third of it is the patience with that URL.
 // It does so once in a run, when its origin answered nothing since it began and is not slow.
 const (
-	witnessShare = 1. / 3 // of polite.header_timeout
+	witnessShare = 1. / 3 // of polite.timeout
 	slowShare    = 1. / 6 // an origin of which an answer took longer is slow
 )
 
@@ -129,7 +129,7 @@ func (t *HostErrors) giveWay(u site.URL, heard int) (witness site.URL, ok bool) 
 			return
 		}
 		slow := float64(k.slowest) > slowShare*float64(t.o.HeaderTimeout)
-		if k.answers == 0 { // it may be slow: another request goes on
+		if k.answers == 0 { // it may be slow: another request continues
 			slow = len(k.flying) < 2
 		}
 		if slow || !t.findWitness(u, k, Silent) {

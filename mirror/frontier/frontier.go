@@ -16,7 +16,7 @@ import (
 // Mercator's (Najork and Heydon; Manning, Raghavan, Schütze, lecture on crawling): front queues order by
 // priority, each origin has one back queue, and a heap of back queues by the time at which each is due feeds
 // the workers. A worker waits only while no host is due. The origins of one host share its turns, but not its
-// troubles. The run journal also has what is in the frontier; a resumed run reads it there. Safe for
+// troubles. The run journal also has the content of the frontier; a resumed run reads it there. Safe for
 // concurrent use.
 type Frontier struct {
 	gate  turns
@@ -277,7 +277,7 @@ func (f *Frontier) Another(origin string) (id uint32, ok bool) {
 	return f.take(q), true
 }
 
-// Free hands out what is queued for an origin, now and later, without waiting for turns: no request follows.
+// Free hands out the queued URLs of an origin, now and later, without waiting for turns: no request follows.
 func (f *Frontier) Free(origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -361,7 +361,7 @@ func (f *Frontier) Release(origin string) {
 	f.cond.Signal()
 }
 
-// Done says that all effects of a URL of an origin are known: it is not in flight any more.
+// Done says that all effects of a URL of an origin are known: it is no longer in flight.
 func (f *Frontier) Done(origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -409,7 +409,7 @@ func (f *Frontier) Stop() {
 	f.cond.Broadcast()
 }
 
-// Drop forgets the queues, which are empty or not wanted any more.
+// Drop forgets the queues, which are empty or no longer wanted.
 func (f *Frontier) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -82,8 +82,8 @@ func TestFrontierPriorities(t *testing.T) {
 						f.Add("h", 21, PrioRequisite)
 					}
 				})
-				// A worker takes the next URL when the exchange ends, which is before the page is scanned: requisites may
-				// be one late.
+				// A worker takes the next URL when the exchange ends, which is before the page is scanned:
+				// requisites may be one late.
 				requisite := func(s string) bool { return s == "h 20" || s == "h 21" }
 				got, want := slices.DeleteFunc(slices.Clone(v.order), requisite),
 					slices.DeleteFunc(slices.Clone(c.want), requisite)
@@ -112,7 +112,7 @@ func TestFrontierAnnouncesOrigins(t *testing.T) {
 	}
 }
 
-// Each host is asked at its own pace, and a slow one holds up nobody.
+// Each host is asked at its own pace, and a slow one delays no other host.
 func TestFrontierGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 2, Delay: time.Second}
@@ -234,7 +234,7 @@ func TestFrontierAnother(t *testing.T) {
 	if _, ok := f.Another("a"); ok {
 		t.Error("a third URL of a host with two")
 	}
-	if _, ok := f.Another("nobody"); ok {
+	if _, ok := f.Another("unknown"); ok {
 		t.Error("a URL of an unknown host")
 	}
 	f.Stop()

@@ -19,7 +19,7 @@ const (
 	guessAgain    = 8   // a guess that led nowhere is requested again in one of so many runs
 )
 
-// TiredReason says why guesses are not followed any more.
+// TiredReason says why guesses are no longer followed.
 const TiredReason = "addresses in scripts were no longer followed: most led nowhere"
 
 // Tired reports whether most of the guesses of this run led nowhere.

@@ -33,7 +33,7 @@ func TestPauseSaysWhoHoldsTheHost(t *testing.T) {
 			t.Helper()
 			can, p := f.Pause(time.Now())
 			if can {
-				t.Fatal("it can go on")
+				t.Fatal("it can continue")
 			}
 			return p.wait()
 		}

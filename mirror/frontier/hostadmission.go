@@ -55,6 +55,9 @@ func (e *HostAdmission) Add(qs ...Queued) {
 	}
 }
 
+// WaitWhile says when the sources of evidence are requested. No URL enters meanwhile.
+func (e *HostAdmission) WaitWhile(first func() bool) { e.waits = first }
+
 // First reports whether this is the first stored document that names a URL which waits, see Postponed.
 func (e *HostAdmission) First(id uint32) bool { return e.postponed.First(id) }
 
@@ -74,8 +77,8 @@ func (e *HostAdmission) Known(id uint32, p Priority) {
 	}
 }
 
-// Again puts a URL back for the end of the run, not before a time; the zero time is none. While the sources
-// of evidence are requested, nothing waits for one of them.
+// Again puts a URL back for the end of the run, not before a time; the zero time means any time. While the
+// sources of evidence are requested, nothing waits for one of them.
 func (e *HostAdmission) Again(id uint32, origin string, at time.Time) {
 	switch {
 	case at.IsZero():
@@ -108,7 +111,7 @@ func (e *HostAdmission) EndWait() {
 	}
 	add := list[:0]
 	e.table.Mark(ids, func(_ uint32, s urls.State, _ site.URL) urls.Mark {
-		if s.Queued() || (s.Governed() && q.Prio != PrioSeed) { // what is governed has its turn
+		if s.Queued() || (s.Governed() && q.Prio != PrioSeed) { // a governed URL has its turn
 			return urls.Mark{}
 		}
 		add = append(add, q)
@@ -203,7 +206,7 @@ func takeTurns(known []uint32, late []lateURL) []uint32 {
 	return out
 }
 
-// Owed lets enter what a run requests whatever its plan says: what an unfinished run has not requested yet,
+// Owed admits what a run requests regardless of its plan: what an unfinished run has not requested yet,
 // what failed and is no broken link, and what owed names. No worker runs.
 func (e *HostAdmission) Owed(broken, owed func(id uint32) bool) {
 	var failed []uint32

@@ -35,7 +35,7 @@ func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*Host
 	return NewEntrance(table, f, waits, scope.Priorities{}), f
 }
 
-// drain returns what is in a frontier, in its order.
+// drain returns the URLs of a frontier, in its order.
 func drain(f *Frontier) (ids []uint32) {
 	for f.State(time.Now()).Queued > 0 {
 		h, ok := f.next(time.Now)
@@ -84,7 +84,7 @@ func TestEntranceAll(t *testing.T) {
 	}
 }
 
-// What a plan does not decide about: unfinished, failed but not broken, and what is owed.
+// What a plan does not decide about: unfinished, failed but not broken, and owed URLs.
 func TestEntranceOwed(t *testing.T) {
 	e, f := entering(t, never,
 		&store.Resource{Outcome: site.Failed, Run: 1},
@@ -99,8 +99,8 @@ func TestEntranceOwed(t *testing.T) {
 	}
 }
 
-// While the sources of evidence are requested the rest waits; then enters what is new, and what the run puts
-// back.
+// While the sources of evidence are requested the rest waits; then new URLs enter, and those that the run
+// puts back.
 func TestEntranceWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := true

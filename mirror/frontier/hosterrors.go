@@ -18,10 +18,10 @@ import (
 type HostErrorsOptions struct {
 	Front   *Frontier
 	MaxWait time.Duration // the longest wait for a host that the job accepts: polite.max_wait
-	// polite.header_timeout; see Flight
+	// polite.timeout; see Flight
 	HeaderTimeout time.Duration
-	// Known returns a URL of an origin that answered in an earlier run, and is none of some; if it can, one of
-	// another directory.
+	// Known returns a URL of an origin that answered in an earlier run, and is not among some; if it can,
+	// one of another directory.
 	Known func(origin string, but []site.URL) (site.URL, bool)
 	// Entry returns an entry point of an origin, or where it leads, that answered when it was last requested;
 	// nil: none is known.
@@ -32,7 +32,7 @@ type HostErrorsOptions struct {
 
 // HostErrors is what a run knows of the troubles of origins, and of hosts for what concerns all their
 // origins.
-// What is left for the next run it frees in the frontier. Safe for concurrent use.
+// It frees URLs that are left for the next run in the frontier. Safe for concurrent use.
 type HostErrors struct {
 	o HostErrorsOptions
 
@@ -345,7 +345,7 @@ func (t *HostErrors) HostWaits() map[string]time.Time {
 	return out
 }
 
-// left says what is left for the next run. The caller holds t.mu.
+// left returns what waits for the next run. The caller holds t.mu.
 func (t *HostErrors) left(key string, k *trouble) Left {
 	return Left{
 		Name:   key,
@@ -374,9 +374,9 @@ func (t *HostErrors) Observe(
 	return o
 }
 
-// Down reports whether a URL is not to be requested any more in this run, and why: its origin is down, or its
+// Down reports whether a URL is no longer to be requested in this run, and why: its origin is down, or its
 // host is left for the next run. entry says that it belongs to an entry point: the rest of such an origin
-// waits for the next run, which then goes on with this one. Other origins may be gone for good: there each
+// waits for the next run, which then resumes this one. Other origins may be gone for good: there each
 // URL is a failure of its own.
 func (t *HostErrors) Down(u site.URL) (reason string, entry, down bool) {
 	t.mu.Lock()

@@ -25,7 +25,7 @@ func newTroubles() (*HostErrors, *Frontier) {
 	return NewTroubles(HostErrorsOptions{Front: f, MaxWait: time.Minute}), f
 }
 
-// Failures in a row leave an origin for the next run, and free what is queued for it; an answer between them
+// Failures in a row leave an origin for the next run, and free its queued URLs; an answer between them
 // starts again.
 func TestTroublesFailed(t *testing.T) {
 	tr, front := newTroubles()

@@ -10,7 +10,7 @@ import (
 	"mirrord/fetch"
 )
 
-// A helper is a host that may be requested in the place of an origin's. While the origin's host is not due, a
+// A helper is a host that may be requested instead of an origin's. While the origin's host is not due, a
 // helper whose turn it is takes the next URL of the origin that it may have: the faster a host gives turns
 // back, the more it gets. What a helper may not have, or does not give, only the origin is asked for.
 

@@ -15,7 +15,7 @@ import (
 )
 
 // TestLevelsOverHTTP is the least that a crawler takes for a site over real connections: it knows what each
-// page leads to, requests that once the page has come, requisites first, and writes files as they come. Like
+// page links to, requests that once the page has come, requisites first, and writes files as they come. Like
 // any crawler that asks first, it requests robots.txt before all else. It is a measurement to hold `get`
 // against: MIRRORD_ORDERS names the folder of the site, MIRRORD_LEVELS the URL of a server that offers it.
 func TestLevelsOverHTTP(t *testing.T) {

@@ -75,7 +75,7 @@ func (r *ranking) take() (uint32, bool) {
 type orderer interface {
 	add(id uint32)
 	take() (uint32, bool)
-	// read hears of each page that was read, and which URLs it led to for the first time
+	// read hears of each page that was read, and which URLs it was the first to link to
 	read(id uint32, found []uint32)
 }
 
@@ -150,8 +150,8 @@ func (p *prioritized) take() (uint32, bool) {
 
 func (p *prioritized) read(uint32, []uint32) {}
 
-// yielding is adaptive: the folder whose pages led to most new URLs so far is next; one of which nothing is
-// known yet counts as the mean.
+// yielding is adaptive: the folder whose pages linked to most new URLs so far is next; one of which nothing
+// is known yet counts as the mean.
 type yielding struct {
 	g       *webGraph
 	folders map[string]*folder
@@ -396,7 +396,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestOrdersBiased says what a biased choice among front queues brings: the share of the pages of a
+// TestOrdersBiased measures a biased choice among front queues: the share of the pages of a
 // prioritized folder after 10, 25 and 50 % of the requests, and that of the best pages of the whole site. The
 // folder is the largest that takes less than a third of the site.
 func TestOrdersBiased(t *testing.T) {
@@ -437,7 +437,7 @@ func TestOrdersBiased(t *testing.T) {
 			if every == 0 {
 				strict = share
 			} else if share[2] > strict[2]+0.01 {
-				t.Errorf("%s: one of %d brings more of the folder than none: %v, %v", name, every, share, strict)
+				t.Errorf("%s: one of %d fetches more of the folder than none: %v, %v", name, every, share, strict)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func readGraph(root string) (*webGraph, error) {
 	return g, nil
 }
 
-// madeGraph is a small site of folders: an index leads to indexes, those to their pages, and each page to its
+// madeGraph is a small site of folders: an index links to indexes, those to their pages, and each page to its
 // neighbours, to some pages of the first folder, and to what it needs.
 func madeGraph(folders, pages int) *webGraph {
 	g, rnd := &webGraph{}, rand.New(rand.NewPCG(1, 2))

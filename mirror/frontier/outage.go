@@ -20,7 +20,7 @@ const (
 // falseAlarm is the share of the outages found that may be none, for an origin whose requests fail by chance.
 const falseAlarm = 1e-4
 
-// calmAnswers is for how many answers silence of one URL leads to no request of another one, after that has
+// calmAnswers is for how many answers silence of one URL causes no request of another one, after that has
 // shown that the origin answers.
 const calmAnswers = 20
 
@@ -89,7 +89,7 @@ type outage struct {
 	busy     int  // answers 429 since the last other answer
 	before   int  // failures of the origin that an answer ended
 	answers  int  // of this run, by this process
-	calm     int  // up to so many answers, silence of one URL is taken for its own
+	calm     int  // up to so many answers, silence of one URL counts for that URL only
 	sure     bool // the failures are not those of single URLs
 	crowded  bool // the same of the answers 429
 	refusals int  // since the last other answer

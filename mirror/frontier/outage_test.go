@@ -47,7 +47,7 @@ func TestOutageWitness(t *testing.T) {
 	}
 }
 
-// Nobody listens, or nobody trusts: no witness is needed.
+// Connection refused, or an untrusted certificate: no witness is needed.
 func TestOutageAtOnce(t *testing.T) {
 	u := site.Canonical("http://h/")
 	for _, c := range []struct {

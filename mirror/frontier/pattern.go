@@ -91,10 +91,10 @@ func isNext(a, b string) bool {
 	return (err1 == nil) && (err2 == nil) && ((n == m+1) || ends)
 }
 
-// dirOf is the URL of the directory that u lies in.
+// dirOf is the URL of the directory of u.
 func dirOf(u site.URL) string { return u.Origin() + u.Dir() }
 
-// isBelow reports whether u lies in a directory below dir.
+// isBelow reports whether u is in a directory below dir.
 func isBelow(u site.URL, dir string) bool {
 	d := dirOf(u)
 	return (len(d) > len(dir)) && strings.HasPrefix(d, dir)

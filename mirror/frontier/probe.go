@@ -6,7 +6,7 @@ package frontier
 type probe struct {
 	begun, ended bool
 	id           uint32   // of the URL that is requested
-	held         []uint32 // those that wait for what it comes to
+	held         []uint32 // those that wait for its outcome
 }
 
 // isOpen reports whether the request has begun and nothing came of it yet.

@@ -39,10 +39,10 @@ type backQueue struct {
 type Ordering struct {
 	LIFO bool                   // depth first: the page found last is the next one
 	Less func(a, b uint32) bool // else by this, when it is given
-	// Known takes the place of Less for known pages. Without either they come as they were added: whoever adds
-	// them orders them.
+	// Known takes the place of Less for known pages. Without either they come as they were added: the caller
+	// orders them.
 	Known func(a, b uint32) bool
-	// Credits, when they are given, order new pages in the place of all else; Origin is that of a URL then
+	// Credits, when they are given, order new pages instead of all else; Origin is that of a URL then
 	Credits *Credits
 	Origin  func(id uint32) string
 }

@@ -12,7 +12,7 @@ import (
 // recentKept is how many URLs Recent has.
 const recentKept = 5
 
-// Recent are the URLs that were answered last, for whoever watches a run. The zero value is ready. It is safe
+// Recent are the URLs that were answered last, for displays of a run. The zero value is ready. It is safe
 // for concurrent use.
 type Recent struct {
 	mu   sync.Mutex

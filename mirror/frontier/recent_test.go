@@ -11,7 +11,7 @@ import (
 	"mirrord/site"
 )
 
-// The last answers come newest first, and no more than a few are kept, whoever notes them.
+// The last answers come newest first, and no more than a few are kept, from all callers.
 func TestRecent(t *testing.T) {
 	var r Recent
 	if got := r.List(); got != nil {

@@ -33,7 +33,7 @@ func pauseFor(g turns, origin string, until, now time.Time) Pause {
 	}
 }
 
-// wait returns the pause for whoever gives out turns.
+// wait returns the pause for the giver of turns.
 func (p Pause) wait() status.Wait {
 	w := status.Wait{For: p.Why, Host: p.Host}
 	if p.Why == status.ForHost {
@@ -73,15 +73,15 @@ type SharedTurn interface {
 	Over() bool
 }
 
-// RunSlot gives the turn of a run back while the run only waits, and takes it again when it can go on. A run
-// waits when no URL can be requested
+// RunSlot gives the turn of a run back while the run only waits, and takes it again when it can continue. A
+// run waits when no URL can be requested
 //
 //   - for longer than shortPause, and nothing is under way; or
-//   - for slowAfter, and what is under way brings less than slowRate.
+//   - for slowAfter, and the requests in progress transfer less than slowRate.
 //
-// Without a turn the frontier hands out nothing. What is under way goes on, which is little. When others wait
-// and the time of the run is over, it hands out nothing more, and gives the turn back when nothing is under
-// way or drainMost has passed.
+// Without a turn the frontier hands out nothing. Requests in progress continue, which are few. When others
+// wait and the time of the run is over, it hands out nothing more, and gives the turn back when nothing is
+// under way or drainMost has passed.
 //
 // A nil RunSlot is that of a run that has no turns. Safe for concurrent use.
 type RunSlot struct {
@@ -90,7 +90,7 @@ type RunSlot struct {
 	now   func() time.Time
 	moved func() int64 // see slowRate
 
-	single sync.Mutex // held by whoever gives the turn back, a stage or a single wait
+	single sync.Mutex // held to give the turn back, by a stage or a single wait
 
 	mu     sync.Mutex
 	pause  Pause         // while the turn is given back
@@ -104,8 +104,8 @@ const (
 	slowAfter  = 3 * time.Second
 	drainMost  = 30 * time.Second
 
-	// slowRate is how much must move in a second for a run to work: bytes of bodies as they come, and urlWorth
-	// for each URL that is done, whose answer may have no body.
+	// slowRate is how much must move in a second for a run to work: bytes of bodies as they come, and
+	// urlWorth for each URL that is done, whose answer may have no body.
 	slowRate = 2 << 10
 	urlWorth = 4 << 10
 )
@@ -222,7 +222,7 @@ func (a *attendant) attend(ctx context.Context) {
 	}
 }
 
-// look does what is to be done now, and returns when to look again.
+// look does what is due now, and returns when to look again.
 func (a *attendant) look(ctx context.Context) time.Duration {
 	now := a.now()
 	can, p := a.front.Pause(now)
@@ -299,7 +299,7 @@ func (s *RunSlot) setPause(p Pause) {
 	s.pause, s.since = p, now
 }
 
-// flow judges whether what is under way moves.
+// flow judges whether the requests in progress make progress.
 type flow struct {
 	since time.Time // since when no URL could be requested; zero: one can
 	moved int64     // at that time

@@ -18,7 +18,7 @@ import (
 
 // A site may put a new session id into the links of each answer: each page is then found again under as many
 // URLs as there are answers, each of which has links to as many again. Digests, numbers of messages and names
-// of documents look the same, so a kind of tokens (see site.RandomPart) is taken for session ids only when
+// of documents look the same, so a kind of tokens (see site.RandomPart) is treated as session ids only when
 //
 //   - four answers or more had links with tokens that were never seen before;
 //   - pages whose URLs differ only in that token say the same and have the same links, but for the tokens and
@@ -56,12 +56,12 @@ type SessionIDs struct {
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
 }
 
-// tokens is what is known of a kind that may be one of session ids.
+// tokens describes a kind that may be one of session ids.
 type tokens struct {
-	no     bool // it is none
+	no     bool // they are no session ids
 	used   int
 	length int
-	of     map[string]uint32 // the document that brought a token
+	of     map[string]uint32 // the document that first had a token
 	docs   map[uint32]*answer
 	forms  map[string]*said
 	pairs  int
@@ -204,7 +204,7 @@ func (s *SessionIDs) answer(id uint32, doc, u site.URL, t site.RandomPart) {
 	}
 }
 
-// kind returns what is known of a kind of tokens, nil when there are too many, or when it is learned.
+// kind returns the record of a kind of tokens, nil when there are too many, or when it is learned.
 func (s *SessionIDs) kind(name string) *tokens {
 	k := s.watched[name]
 	if (k != nil) || (s.learned[name] != nil) {
@@ -232,7 +232,7 @@ func (s *SessionIDs) kind(name string) *tokens {
 	return k
 }
 
-// drop notes that a kind is none of session ids.
+// drop notes that a kind has no session ids.
 func (k *tokens) drop() { *k = tokens{no: true, used: k.used} }
 
 // Read takes a page of the mirror. text and links are those of the answer.

@@ -114,14 +114,14 @@ func (t *Tail) drop() {
 	t.idle = nil
 }
 
-// look ends what is too slow. alone says that nothing is left but what is in work.
+// look ends bodies that are too slow. alone says that nothing is left but what is in work.
 func (t *Tail) look(alone bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for b := range t.bodies {
 		n := b.bytes.Load()
 		switch {
-		case !alone, n == 0: // for a header there is polite.header_timeout
+		case !alone, n == 0: // for a header there is polite.timeout
 			b.since, b.alone = time.Time{}, time.Time{}
 		case b.alone.IsZero():
 			b.since, b.began, b.alone = now, n, now

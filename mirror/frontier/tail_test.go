@@ -44,7 +44,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// A body without a length that goes on for ever is given up, one with a length is not.
+// A body without a length that does not end is given up, one with a length is not.
 func TestTailEndless(t *testing.T) {
 	for _, sized := range []bool{false, true} {
 		var tail Tail

@@ -19,7 +19,7 @@ type typesOf struct {
 	run   int
 }
 
-// types returns what is known of types now. It must not be called while the table waits.
+// types returns a snapshot of types. It must not be called while the table waits.
 func (a *Admission) types() (t typesOf) {
 	if t.rule = a.o.Rules.Types; t.rule != nil {
 		t.mimes, t.run, t.allow = a.o.Table.MIMEs(), a.o.Run, a.o.Rules.Allow
@@ -44,7 +44,7 @@ func (t *typesOf) needs(c *scope.Candidate, s urls.State) bool {
 // leftOut reports whether this run left out a URL that a document needs, or where it leads.
 func (t *typesOf) leftOut(c *scope.Candidate, s urls.State) bool {
 	if !s.Answered() {
-		return false // whoever has its answer sees that it is needed
+		return false // the worker that has its answer sees that it is needed
 	}
 	u := site.Canonical(string(c.URL))
 	if s.Outcome() == site.OutOfScope {

@@ -48,7 +48,7 @@ func isText(b []byte) bool {
 	return (len(b) > 0) && !bytes.EqualFold(b, []byte("&nbsp;")) && !bytes.EqualFold(b, []byte("loading"))
 }
 
-// isHidden reports whether browsers that run scripts show nothing of what stands in an element.
+// isHidden reports whether browsers that run scripts hide the content of an element.
 func isHidden(name []byte) bool {
 	switch atom.Lookup(name) {
 	case atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template:

@@ -8,7 +8,7 @@ import (
 	"mirrord/site"
 )
 
-// ShapeOf returns the shape of a page that is not kept; ok is false for what is no page. maxLinks is
+// ShapeOf returns the shape of a page that is not kept; ok is false for other bodies. maxLinks is
 // limits.max_links.
 func ShapeOf(u site.URL, res *fetch.Result, body []byte, maxLinks int) (shape uint32, ok bool) {
 	format := relocate.Detect(res.MIME, u, body[:min(len(body), 1024)])

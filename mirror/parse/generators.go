@@ -20,13 +20,13 @@ import (
 )
 
 // Generators of documentation write pages whose scripts put addresses together: of the index of the search,
-// of the tree of contents. What such scripts load is known of the generators that are widely used, so that
-// their search works in a mirror. Each address is a guess: another version may have other files.
+// of the tree of contents. The loads of such scripts are known for the generators that are widely used, so
+// that their search works in a mirror. Each address is a guess: another version may have other files.
 
 // loader is a script of a generator.
 type loader struct {
 	name  string         // of its file, see path.Match
-	sign  string         // stands in it
+	sign  string         // is in it
 	loads *regexp.Regexp // what else it loads, in its first group; nil: nothing
 	also  []string       // in its directory
 	up    string         // a directory; a script in it loads from the one above
@@ -260,7 +260,7 @@ func pageLoads(b *Body, links []relocate.Link) []string {
 	return nil
 }
 
-// isLean reports whether a link leads to the script of a page without its text.
+// isLean reports whether a link is to the script of a page without its text.
 func isStorybook(l relocate.Link) bool { return bytes.HasPrefix(l.Ref, []byte("./sb-manager/")) }
 
 func isLean(l relocate.Link) bool { return bytes.HasSuffix(l.URL, []byte(".lean.js")) }
@@ -281,7 +281,7 @@ func generator(page []byte) []byte {
 	}
 }
 
-// headBytes is how much of a page is looked at for what stands in its head.
+// headBytes is how much of a page is searched for its head.
 const headBytes = 64 << 10
 
 // within returns the first groups of the first matches in the head of a page, each with more behind it.

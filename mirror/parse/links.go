@@ -56,7 +56,7 @@ func (rd *Reader) within() func(u []byte, as scope.Purpose) bool {
 	}
 }
 
-// sortsListing reports whether a link of a listing leads to the same listing in another order or form
+// sortsListing reports whether a link of a listing is to the same listing in another order or form
 // (?C=M;O=D): such links are the same directory again.
 func sortsListing(u []byte, dir site.URL) bool {
 	p, _, query := bytes.Cut(u, []byte{'?'})
@@ -64,8 +64,8 @@ func sortsListing(u []byte, dir site.URL) bool {
 	return query && string(p) == d
 }
 
-// header makes candidates of what the header of an answer leads to, and of the icon that browsers request
-// without being told.
+// header makes candidates of the links in the header of an answer, and of the icon that browsers request
+// by default.
 func (rd *Reader) header(b *Body) {
 	x := &rd.x
 	isHTML := x.Format == relocate.HTML

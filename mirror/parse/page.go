@@ -52,7 +52,7 @@ func directives(d *relocate.Doc, product string, now time.Time) robots.Directive
 	return out
 }
 
-// listingOf returns the directory listing that a page is, nil when it is none.
+// listingOf returns the directory listing that a page is, nil for other pages.
 func listingOf(b *Body) *listing.Listing {
 	if !strings.HasSuffix(b.URL.Path(), "/") {
 		return nil

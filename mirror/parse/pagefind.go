@@ -17,7 +17,7 @@ import (
 	"mirrord/site"
 )
 
-// The search index of Pagefind (format 0.9 to 1.x) lies in a directory of the site:
+// The search index of Pagefind (format 0.9 to 1.x) is in a directory of the site:
 //
 //	pagefind.js             loads pagefind-entry.json
 //	pagefind-entry.json     names a pf_meta file and a program for each language
@@ -85,7 +85,7 @@ func entryLoads(data []byte) (refs []string) {
 	return refs
 }
 
-// What is read of a pf_meta file at most: bytes, unpacked, and items of CBOR, of which each page has three.
+// Limits for reading a pf_meta file: bytes, unpacked, and items of CBOR, of which each page has three.
 const (
 	mostMeta  = 16 << 20
 	mostItems = 1 << 20

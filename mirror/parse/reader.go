@@ -32,12 +32,12 @@ type Options struct {
 	Tired func() bool
 }
 
-// Body is a body that came, with what is known of it before it is read.
+// Body is a body that came, with the facts about it before it is read.
 type Body struct {
 	URL     site.URL
 	MIME    string
 	Charset string // of the header; "" for none
-	// Around says the encoding of the document that leads to it, "" when that is not known. Only style sheets
+	// Around says the encoding of the document that links to it, "" when that is not known. Only style sheets
 	// and scripts of which the header names none ask it; nil knows nothing.
 	Around   func() string
 	Data     []byte
@@ -45,7 +45,7 @@ type Body struct {
 	NoFollow bool              // the header forbids to follow its links
 	Links    []string          // the Link fields of the header (RFC 8288)
 	Refresh  string            // the Refresh field of the header
-	Also     []scope.Candidate // what else it leads to
+	Also     []scope.Candidate // what else it links to
 	Now      time.Time         // when it came: robots metas may end at a time
 }
 
@@ -59,7 +59,7 @@ type Extract struct {
 	Around     string            // what Body.Around said
 	NoArchive  bool              // its metas forbid to keep it
 	NoFollow   bool              // its metas or the header forbid to follow its links
-	Candidates []scope.Candidate // what it leads to
+	Candidates []scope.Candidate // its links
 	IDs        []int64           // for the numbers of the candidates, -1 for one without
 	Cut        result.Cut        // the limits that cut it short
 	Notes      []string          // kinds of notes under which the summary lists the URL
@@ -126,7 +126,7 @@ func (rd *Reader) Read(b *Body) *Extract {
 	return x
 }
 
-// isOther reports whether what is named as a sitemap is a page or feed of the mirror: some sites have a page
+// isOther reports whether an alleged sitemap is a page or feed of the mirror: some sites have a page
 // of links there, a feed, or an error page with status 200.
 func (rd *Reader) isOther(b *Body, format relocate.Format) bool {
 	return ((format == relocate.HTML) || (format == relocate.Feed)) && rd.o.Rules.Scope.Covers(b.URL)

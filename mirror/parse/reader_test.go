@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 			want: []string{"page https://e.org/d/a.html", "[page https://e.org/d/b.html]", icon},
 		},
 		{
-			name: "a style sheet, and what else it leads to",
+			name: "a style sheet, and what else it links to",
 			body: Body{
 				MIME:    "text/css",
 				Data:    []byte(`p{background:url(p.png)}`),
@@ -147,7 +147,7 @@ func TestRead(t *testing.T) {
 			want: []string{"page https://e.org/i.html"},
 		},
 		{
-			name: "a page in the place of a sitemap",
+			name: "a page instead of a sitemap",
 			body: Body{MIME: "text/html", Sitemap: true, Data: []byte(`<!DOCTYPE html><a href="/a.html">a</a>`)},
 			want: []string{"page https://e.org/a.html", icon},
 		},

@@ -55,7 +55,7 @@ type attributes []attribute
 
 type attribute struct{ name, value string }
 
-// get returns the value of an attribute, the last one of several; "" when there is none.
+// get returns the value of an attribute, the last one of several; "" without one.
 func (a attributes) get(name string) string {
 	for i := len(a) - 1; i >= 0; i-- {
 		if a[i].name == name {

@@ -20,7 +20,7 @@ var (
 // there, and on the first page those of the other pages that the site has: some themes list them by scripts.
 //
 // A map has their names in lower case with "_" for each slash. The settings of the site, with its menus,
-// name most of them as they are; of the others a "_" is taken for a slash. Without ".html" a guess would be
+// name most of them as they are; of the others a "_" is read as a slash. Without ".html" a guess would be
 // no page.
 func vitepressLoads(page []byte) []string {
 	refs := within(page, leanPage, ".js")

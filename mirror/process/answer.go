@@ -237,7 +237,7 @@ func (x *Processor) originFails(ctx context.Context, rec *store.Resource, f fail
 }
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run. What failed in so
-// many runs that it is taken for broken gets one only because its host limits how fast it is requested.
+// many runs that it counts as broken gets one only because its host limits how fast it is requested.
 func (x *Processor) failsAgain(rec *store.Resource, f failure) bool {
 	if f.counts {
 		x.Troubles.Failed(rec.URL, f.reason, f.symptom)
@@ -299,7 +299,7 @@ func (x *Processor) isSecondLook(rec *store.Resource) bool {
 }
 
 // firstGone reads a first 404 or 410 of something that the mirror has: it stays. A second look follows in
-// this run when that goes on for long enough, else in the next one.
+// this run when that lasts long enough, else in the next one.
 func (x *Processor) firstGone(rec *store.Resource, as urls.Account) (Found, error) {
 	turn := urls.Turn{Why: urls.AfterGone}
 	if x.Confirm < 0 {

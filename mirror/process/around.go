@@ -25,7 +25,7 @@ type encodings struct {
 }
 
 // note remembers the encoding of a document that was read. A style sheet that names none passes on that of
-// what leads to it.
+// the document that links to it.
 func (e *encodings) note(id uint32, x *parse.Extract) {
 	if x.Doc == nil {
 		return
@@ -51,7 +51,7 @@ func (e *encodings) noted(id uint32) (name string, ok bool) {
 // mostAround is how many redirects and style sheets lead to one at most.
 const mostAround = 8
 
-// around returns the encoding of the document that first led to a style sheet or script; "" when it is not
+// around returns the encoding of the document that first linked to a style sheet or script; "" when it is not
 // known.
 func (e *encodings) around(rec *store.Resource) string {
 	next := rec.Referrer
@@ -69,7 +69,7 @@ func (e *encodings) around(rec *store.Resource) string {
 }
 
 // stored returns the encoding of a stored document. final is false for a redirect, and for a style sheet that
-// may have that of what leads to it.
+// may have that of the document that links to it.
 func (e *encodings) stored(id uint32) (name string, final bool) {
 	rec, ok, err := e.Records.Get(e.Table.URL(id))
 	if err != nil || !ok || rec.Body != store.PackBody {

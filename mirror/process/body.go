@@ -95,7 +95,7 @@ func digestOf(body []byte, now, old *store.Resource, sink *source.BodySink, oneO
 	return sink.Digest()
 }
 
-// recordOf begins the record now of a body that came in the place of what is known.
+// recordOf begins the record now of a body that replaces the known one.
 func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
 	c := a.Content
 	*now = store.Resource{

@@ -6,7 +6,7 @@
 //	answer   answer.go, redirect.go: what the answer means for the URL, and whether it gets another turn
 //	body     body.go, document.go, keep.go: what the body says, by package parse, and where it is stored
 //	store    save.go, seen.go: Saver writes documents to the packs and knows pages by their text
-//	again    rescan.go, hear.go, resume.go: what is stored is read in the place of an answer
+//	again    rescan.go, hear.go, resume.go: stored bodies are read instead of an answer
 //
 // What becomes of the URL is returned: a finding that the caller applies, or another turn. What a document
 // says of other URLs takes effect here, before its finding is returned: what it links to enters the frontier,

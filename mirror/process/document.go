@@ -179,7 +179,7 @@ func (r *reading) linkedDocument(
 	}
 	r.Advice.Plan.Named(now.ID, numbers(add))
 	r.Advice.Plan.Says(now.ID, p.news(r, now, old, body, x))
-	if full := r.reserve(now, old, &as); full != nil { // before what it leads to can take its place
+	if full := r.reserve(now, old, &as); full != nil { // before its links can take its place
 		return full, nil
 	}
 	r.Entrance.Add(add...)
@@ -202,7 +202,7 @@ func (r *reading) linkedDocument(
 	return r.keep(f, old, x.Targets(r.Rules), as)
 }
 
-// learn takes a page into the count of chains. It leads to what add says.
+// learn takes a page into the count of chains. Its links are those of add.
 func (r *reading) learn(now, old *store.Resource, x *parse.Extract, add []frontier.Queued, body []byte) {
 	p := r.chainPage(now)
 	p.Links = x.Doc.Links
@@ -235,7 +235,7 @@ func (r *reading) chainPage(rec *store.Resource) *frontier.ChainPage {
 	return p
 }
 
-// mostChainText is how much of a page is read to see whether it brings new text, in bytes.
+// mostChainText is how much of a page is read to see whether it has new text, in bytes.
 const mostChainText = 256 << 10
 
 // notKept is a kind of note.

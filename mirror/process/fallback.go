@@ -107,7 +107,7 @@ func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why strin
 	return f, err
 }
 
-// take reads an answer that is not from the origin; nil when there is none.
+// take reads an answer that is not from the origin; nil without one.
 func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, error) {
 	now := *rec
 	now.Status, now.Checked = a.Status, a.Checked
@@ -120,7 +120,7 @@ func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, 
 		f, err := x.redirect(&now, a.Result, a.To) // to another URL: there is no further turn
 		return f.Finding, err
 	}
-	now.Reason, now.Answer = a.Reason, nil // the origin's head brought nothing
+	now.Reason, now.Answer = a.Reason, nil // the origin's head is of no use
 	if a.Same || a.Told != "" {
 		x.Provenance.SetHearsay(rec.ID)
 	}

@@ -99,7 +99,7 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 	list = r.readSitemap(rec.URL, body)
 	if list.Index {
 		for u := range parse.Locations(rec.URL, list) {
-			_, _ = r.Admission.Sitemap(u) // that the index is cut stands in its record
+			_, _ = r.Admission.Sitemap(u) // its record says that the index is cut
 		}
 	}
 	return list, nil

@@ -15,7 +15,7 @@ import (
 	"mirrord/store"
 )
 
-// reserve counts a body in the place of what the mirror had, before its links are followed; apply does not
+// reserve counts a body instead of the one that the mirror had, before its links are followed; apply does not
 // count it a second time. When a cap is reached meanwhile, because others were faster, the URL is not part of
 // the mirror, and full says so. An entry point always fits: without it there is no mirror.
 func (r *reading) reserve(now, old *store.Resource, as *urls.Account) (full *urls.Finding) {
@@ -150,8 +150,8 @@ func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding
 	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
 }
 
-// notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL is not
-// taken for broken because of this.
+// notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL does
+// not count as broken because of this.
 func (r *reading) notGiven(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	if r.Rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {

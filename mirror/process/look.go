@@ -207,9 +207,9 @@ func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fe
 }
 
 // mayRetry returns what decides whether an exchange repeats a request within its turn of the host. What broke
-// off goes on at once. Of what brought nothing only the last turn of a URL is repeated, and only while its
-// origin answers: that several URLs fail must show soon, whatever each of them would do. What is taken for
-// broken is not repeated.
+// off is resumed at once. Of requests without an answer only the last turn of a URL is repeated, and only
+// while its origin answers: that several URLs fail must show soon, regardless of each of them. URLs that
+// count as broken are not repeated.
 func (x *Processor) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool {
 	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Broken(rec.ID)
 	return func(res *fetch.Result, err error) bool {

@@ -65,7 +65,7 @@ func New(o Options) *Processor { return &Processor{Options: o, read: newReading(
 type Found struct {
 	Finding *urls.Finding // the outcome; nil for none
 	Turn    urls.Turn     // another request of this run
-	Spent   urls.Again    // for these reasons there is no other turn any more
+	Spent   urls.Again    // for these reasons there is no other turn
 }
 
 // outcome wraps a finding that ends what this run has to do with a URL.

@@ -15,7 +15,7 @@ import (
 	"mirrord/store"
 )
 
-// redirect reads an answer that leads to another URL of the site, which is a URL of its own.
+// redirect reads an answer that redirects to another URL of the site, which is a URL of its own.
 func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
 	if main := x.Rules.Main(to); main != to {
 		if main == rec.URL {
@@ -109,9 +109,9 @@ func (x *Processor) brokenRedirect(rec *store.Resource, reason string) (*urls.Fi
 	return x.failed(rec, reason, false)
 }
 
-// Unredirect puts back what was known of a URL before this run took it for a redirect, as a failure; or gives
-// it another turn. again says that there may be something to request now: the URL itself, or what its copy
-// links to under new rules.
+// Unredirect restores the record of a URL from before this run found it to be a redirect, as a failure; or
+// gives it another turn. again says that there may be something to request now: the URL itself, or what its
+// copy links to under new rules.
 func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, again bool, err error) {
 	rec, err := x.read.record(id, x.Table.URL(id)) // as before this run: what it found is not folded yet
 	if err != nil {

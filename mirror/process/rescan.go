@@ -52,8 +52,8 @@ func (r *reading) declaredRefresh(links *render.StoredLinks) string {
 	})
 }
 
-// unlinked returns what a stored document leads to that its links do not name: what the header of its answer
-// did.
+// unlinked returns the targets of a stored document that its links do not name: those of the header of its
+// answer.
 func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []scope.Candidate, err error) {
 	targets, err := r.Records.TargetsOf(id)
 	if err != nil {

@@ -75,7 +75,7 @@ func NewSaver(o SaverOptions) *Saver {
 	return k
 }
 
-// Close ends the work. Digests are written again when most of them are of what no page says any more.
+// Close ends the work. Digests are written again when most of them are of texts that no page has now.
 func (k *Saver) Close() { k.seen.end() }
 
 // Page is a body on its way into the store.

@@ -24,7 +24,7 @@ type contentSeen struct {
 	index  *text.SeenPages
 	latest numbered.Values[uint32] // by the number of a URL: that of its newest digest, plus one
 	own    uint32                  // digests with this number and higher are of this process
-	past   map[uint32]bool         // digests of earlier runs that do not count any more
+	past   map[uint32]bool         // digests of earlier runs that no longer count
 	asking uint32                  // the URL whose page is being looked up, plus one
 }
 
@@ -169,7 +169,7 @@ func (s *contentSeen) storedBlob(said *pageText) {
 	}
 }
 
-// prepare reads what is known of the mirror's pages. The caller holds mu.
+// prepare reads the digests of the mirror's pages. The caller holds mu.
 func (s *contentSeen) prepare() (err error) {
 	if s.ready {
 		return nil
@@ -225,7 +225,7 @@ func (s *contentSeen) isCurrent(n uint32, d *text.ContentDigest) bool {
 	return d.Site+1 != s.asking && s.newest(d.Site) == n+1 && !s.past[n]
 }
 
-// fails goes on without knowing what pages say: an error is no reason to end a run. The caller holds mu.
+// fails continues without knowing what pages say: an error is no reason to end a run. The caller holds mu.
 func (s *contentSeen) fails(err error) {
 	if err == nil {
 		return
@@ -250,7 +250,7 @@ func (s *contentSeen) drop() {
 }
 
 // end lets go of the digests at the end of the retrieval. They are written again when most of them are of
-// what no page says any more.
+// texts that no page has now.
 func (s *contentSeen) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,7 @@ func (b *SiteBodies) Lost(noted []string) (lost []store.Resource, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if bad { // if not, an older body is, or another site has brought this one again
+		if bad { // if not, an older body is, or another site has stored this one again
 			LoseBody(&rec)
 			rec.Expires, rec.Evidence = 0, [len(rec.Evidence)]uint64{} // so that nothing saves the request
 			lost = append(lost, rec)

@@ -30,12 +30,12 @@ type Trees interface {
 	Scratch() (*os.File, error)
 }
 
-// Records reads what is recorded of a URL; *store.Records does. Safe for concurrent use.
+// Records reads the record of a URL; *store.Records does. Safe for concurrent use.
 type Records interface {
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 }
 
-// ManyRecords reads what is recorded of many URLs at once; *store.Records does. Safe for concurrent use.
+// ManyRecords reads the records of many URLs at once; *store.Records does. Safe for concurrent use.
 type ManyRecords interface {
 	// Some calls f for each of the URLs that has a record, with its place in the list.
 	Some(urls []site.URL, f func(n int, rec *store.Resource) error) error

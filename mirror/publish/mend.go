@@ -17,8 +17,8 @@ import (
 )
 
 // Mend is the first thing that a run does with a site that has a published version. It looks at what
-// readers see and makes again, from the stored bodies and without a request, what is missing, cut or wrong,
-// so that nothing of it goes on into the next version. It looks at current, at the bytes of phm.json and
+// readers see and makes again, from the stored bodies and without a request, files that are missing, cut or
+// wrong, so that none of them enters the next version. It looks at current, at the bytes of phm.json and
 // phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was
 // not written since the version was published. Bytes are read only of files that were, and of those that
 // Verify found wrong.
@@ -48,7 +48,7 @@ func Mend(ctx context.Context, o Mending, live *store.Version) (TreeDamage, erro
 
 // TreeDamage is what became of the damage of a published tree.
 type TreeDamage struct {
-	Mended []string        // what was made again
+	Mended []string        // files that were made again
 	Wrong  map[string]bool // mirror paths of files whose stored body is damaged too: made again when it has come
 	Lost   error           // why the file table is not known: the next version is made without it
 }
@@ -105,7 +105,7 @@ func (m *treeMender) mend(ctx context.Context, noted []string) error {
 	return m.replace(ctx, &d)
 }
 
-// defects are what is wrong with a published tree.
+// defects are the errors of a published tree.
 type defects struct {
 	files    []phm.File // missing, or not what their lines say
 	describe []string   // phm.json and phm.files, as far as they are wrong
@@ -113,8 +113,8 @@ type defects struct {
 	extra    []string   // files that the table does not name
 }
 
-// inspect looks at a published tree. noted are the paths that a check found wrong. lost says why nothing
-// can be known of the files.
+// inspect looks at a published tree. noted are the paths that a check found wrong. lost says why the
+// files cannot be checked.
 func (m *treeMender) inspect(ctx context.Context, tree regular.Root, noted []string) (
 	d defects, lost, err error) {
 	raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
@@ -242,7 +242,7 @@ func (m *treeMender) good(tree regular.Root, l *store.TreeLooker, f *phm.File, s
 	return st.Good, err
 }
 
-// replace puts good files in the place of wrong ones, each by a rename, and removes files that the table
+// replace replaces wrong files by good ones, each by a rename, and removes files that the table
 // does not name.
 func (m *treeMender) replace(ctx context.Context, d *defects) error {
 	t, err := m.Trees.Mend()

@@ -109,7 +109,7 @@ func (o *outlook) of(id uint32) (f foreseen, ok bool) {
 	return f, true
 }
 
-// put keeps what is said of a number; ok is false when there is no room for it, and nothing is said then.
+// put keeps the statement on a number; ok is false when there is no memory for it, and nothing is said then.
 func (o *outlook) put(id uint32, f foreseen) (ok bool) {
 	s := inMore
 	switch {
@@ -155,7 +155,7 @@ func (o *outlook) pathTo(f foreseen, final site.URL) string {
 	return string(o.paths.Append(nil, f.path))
 }
 
-// named is the mirror path that the name of a URL gives it: while nothing else is known of it.
+// named is the mirror path that the name of a URL gives it: while it has no other facts.
 func (o *outlook) named(u site.URL) string { return o.layout.Preferred(u, o.likelyType(u)) }
 
 // begin reports whether the layout of the tree is known. rec is the record of a document that has just come.
@@ -188,7 +188,7 @@ func (o *outlook) self(rec *store.Resource) (f foreseen, ok bool) {
 }
 
 // restate says something of a number, and retracts what was said before if that was something else. ok is
-// false when there is no room for it.
+// false when there is no memory for it.
 func (o *outlook) restate(v view) (f foreseen, ok bool) {
 	was, said := o.of(v.id)
 	f = foreseen{
@@ -222,7 +222,7 @@ func (o *outlook) came(rec *store.Resource) {
 	}
 }
 
-// lookAgain says something of a number of which something was said, by what is known now. It has the URL.
+// lookAgain says something of a number of which something was said, by the present facts. It has the URL.
 func (o *outlook) lookAgain(id uint32, u site.URL) {
 	if _, said := o.of(id); !said {
 		return
@@ -245,13 +245,13 @@ func (o *outlook) say(id uint32) (f foreseen, ok bool) {
 	return o.restate(v)
 }
 
-// view is what an outlook comes to say of a number.
+// view is the statement of an outlook on a number.
 type view struct {
 	id, path, final uint32 // the last two are those of a foreseen
 	text            string // the path, where that has no number yet
 }
 
-// look finds out what most likely becomes of a number, by what is known now. u is its URL, or none.
+// look foresees the outcome of a number by the present facts. u is its URL, or none.
 func (o *outlook) look(id uint32, u site.URL) (v view, ok bool) {
 	final, s, known := o.table.Leads(id)
 	switch {

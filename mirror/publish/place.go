@@ -175,7 +175,7 @@ func (p *Placer) lineOf(t *Placing, f phm.File) phm.File {
 
 // keep makes the file the one that is published already. It reads the file before it links it: when the
 // published bytes are not those of its line, kept is false and the file is to be made from the stored body.
-// A file that already stands in the tree is not read.
+// A file that is already in the tree is not read.
 func (p *Placer) keep(ctx context.Context, t *Placing, path string) (kept bool, err error) {
 	there := t.Old != nil && t.Old.SHA256 == t.Was.SHA256 && t.Old.Modified.Equal(t.Was.Modified)
 	if there && p.stands(t.Old) {

@@ -190,8 +190,8 @@ func (w *window) drop(f *phm.File) {
 }
 
 // chunk places the files of a chunk: those that stay, then the others in the order in which their documents
-// are stored, so that each frame is unpacked once. It goes on after a damaged body, so that all of them are
-// found.
+// are stored, so that each frame is unpacked once. It continues after a damaged body, so that all of them
+// are found.
 func (p *Placer) chunk(ctx context.Context, c *chunk) {
 	defer close(c.done)
 	p.stored = p.stored[:0]

@@ -26,8 +26,8 @@ func (r *readPlaces) ReadFrame(fr *store.FrameReader, at store.Place) (store.Fra
 	return r.Frames.ReadFrame(fr, at)
 }
 
-// Files of a chunk are made in the order in which their documents are stored, whatever the order of their
-// URLs and paths, and each has its own line.
+// Files of a chunk are made in the order in which their documents are stored, for any order of their URLs
+// and paths, and each has its own line.
 func TestChunkInOrderOfPacks(t *testing.T) {
 	e := newEdition(t)
 	const n = 20
@@ -108,7 +108,7 @@ func TestChunksOfFewThatAreMade(t *testing.T) {
 	}
 }
 
-// What is damaged is named each; a full disk, which all workers meet, once.
+// Each damaged body is named; a full disk, which all workers meet, once.
 func TestWindowErrors(t *testing.T) {
 	for cause, times := range map[error]int{store.ErrDamaged: 3, syscall.ENOSPC: 1} {
 		w := new(window)

@@ -17,7 +17,7 @@ type Basis struct {
 	Table  urls.Settled
 	Links  func(f func(id uint32, targets []byte) error) error // the stored lists of targets of documents
 	Covers func(u site.URL) bool                               // the scope of the job
-	Live   *store.Version                                      // the published version; nil when there is none
+	Live   *store.Version                                      // the published version; nil without one
 	Damage TreeDamage                                          // of the published tree
 	Rescan bool                                                // the job's rules are not those of Live
 	Seeds  []site.URL
@@ -31,14 +31,14 @@ type Basis struct {
 type VersionPlan struct {
 	Table urls.Settled
 	Live  *store.Version
-	Files []uint32 // what has a file in the version, by mirror path
+	Files []uint32 // the resources with a file in the version, by mirror path
 	Entry string   // mirror path of the page to open; "" when there is none, and nothing may be published
 	Meta  phm.Meta
 
 	moved bool            // a URL entered, left or moved
 	again numbers         // documents that are rendered again although their bodies are as they were
 	wrong map[string]bool // mirror paths of published files that are damaged
-	lost  bool            // nothing is known of the published files
+	lost  bool            // the published files cannot be checked
 }
 
 // NewPlan plans a version. It changes nothing.

@@ -109,7 +109,7 @@ func TestPlan(t *testing.T) {
 				Changed: 3,
 			})
 		}, []string{"a.html"}},
-		{"what a redirect leads to moved", func(p *planned) {
+		{"the target of a redirect moved", func(p *planned) {
 			p.load(store.Resource{
 				ID:      3,
 				URL:     url("c.html"),

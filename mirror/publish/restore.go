@@ -47,7 +47,7 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 		}
 		fr, err := from.ReadFrame(frames, rec.At)
 		if errors.Is(err, store.ErrDamaged) {
-			continue // whoever publishes it finds it damaged, and the next run requests it
+			continue // publishing finds it damaged, and the next run requests it
 		}
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", rec.URL, err)

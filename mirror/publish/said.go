@@ -100,8 +100,8 @@ func (s *said) Final(id uint32) (uint32, bool) {
 // Fragment implements render.Names.
 func (s *said) Fragment(id uint32) string { return s.of[id/2].fragment }
 
-// Path implements render.Names. The table has a path that is that of a URL, so that nobody waits for the
-// outlook. Most links need none: they are right as they are.
+// Path implements render.Names. The table has a path that is that of a URL, so that this does not wait
+// for the outlook. Most links need none: they are right as they are.
 func (s *said) Path(id uint32) string {
 	l := &s.of[id/2]
 	if l.in && l.identity {

@@ -69,8 +69,8 @@ func (t *Through) take(
 // documentsRead is how many documents naming reads at a time.
 const documentsRead = 256
 
-// naming returns those documents that link to some URLs without numbers, by their hashes. Who reads one next
-// that cannot be read says what is wrong.
+// naming returns those documents that link to some URLs without numbers, by their hashes. The next reader of
+// one that cannot be read reports the error.
 func (t *Through) naming(
 	ids []uint32, now urls.Settled, records ManyRecords, named map[uint64]bool,
 ) (naming []uint32, err error) {
@@ -127,7 +127,7 @@ func leadsToAny(targets []byte, is func(id uint32) bool) (found bool) {
 	return found
 }
 
-// lineOf is what is kept of a file and of the document that it was made of, whose rest lies at a place.
+// lineOf is the kept line of a file and of the document that it was made of, whose rest is at a place.
 func (t *Through) lineOf(rec *store.Resource, at store.Place, f *phm.File) (writtenLine, error) {
 	l := writtenLine{
 		id:    rec.ID,

@@ -30,7 +30,7 @@ func TestThroughDiscarded(t *testing.T) {
 	}
 }
 
-// Where links are repaired, all files are made by the draft, in a tree that nobody else empties.
+// Where links are repaired, all files are made by the draft, in a tree that no other process empties.
 func TestThroughBesideRepairs(t *testing.T) {
 	for _, kind := range kinds {
 		c := newCame(t, kind.oneOff)
@@ -46,8 +46,8 @@ func TestThroughBesideRepairs(t *testing.T) {
 	}
 }
 
-// Documents of large numbers are written through as others are, and what is said of numbers is bounded only
-// where it is not what their names say.
+// Documents of large numbers are written through as others are, and statements on numbers are bounded only
+// where they differ from what the names say.
 func TestThroughOfManyNumbers(t *testing.T) {
 	for _, kind := range kinds {
 		c := newCame(t, kind.oneOff)

@@ -28,10 +28,10 @@ type ThroughOptions struct {
 }
 
 // Through writes documents of the first version of a mirror through: when one comes, its links are relocated
-// at once on the guess that what is in scope will be there, and its published file is made. Of a one-off
+// at once on the guess that all in scope will be there, and its published file is made. Of a one-off
 // mirror this file and a rest (store.ThroughRests) are all that is stored. Names are given, and the verdict
 // falls, after the last answer; the Draft then takes over the files that are right, and the others are made
-// again. Nobody sees the tree before that is published. A nil Through writes nothing.
+// again. The tree is not visible before that is published. A nil Through writes nothing.
 //
 // Came and ThroughWriters may be used at once. Stop must follow; then a Draft uses the Through, and Discard
 // comes last.
@@ -208,7 +208,7 @@ func (w *ThroughWriter) foresee(
 		path:     t.outlook.pathTo(f, rec.URL),
 		number:   f.path,
 		identity: f.identity(),
-		when:     t.outlook.clock, // not before: what is stale is retracted and said again
+		when:     t.outlook.clock, // not before: stale statements are retracted and made again
 		is:       isWritten,
 	}
 	if literal {

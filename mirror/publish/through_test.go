@@ -259,7 +259,7 @@ func found(name string) store.Resource {
 
 func gone(name string) store.Resource { return store.Resource{URL: url(name), Outcome: site.Gone} }
 
-// What is written through stays where it proves right, and is made again where it does not.
+// Files that are written through stay where they prove right, and are made again where they do not.
 func TestThrough(t *testing.T) {
 	for _, x := range []struct {
 		name       string
@@ -292,7 +292,7 @@ func TestThrough(t *testing.T) {
 			c.answer(found("b.html"), strings.Repeat("other ", render.LargestRest/6+1))
 			c.named++
 		}, 3, 3},
-		{"a large page links to what is gone", func(c *came) {
+		{"a large page links to a page that is gone", func(c *came) {
 			const link = `<a href="gone">g</a> <a href="a.html">a</a>` + "\n"
 			c.answer(found("b.html"), strings.Repeat(link, render.SmallDocument/len(link)+1))
 			c.answer(gone("gone"), "")
@@ -301,7 +301,7 @@ func TestThrough(t *testing.T) {
 			const link = `<a href="http://h.example/">start</a>` + "\n"
 			c.answer(found("b.html"), strings.Repeat(link, render.SmallDocument/len(link)+1))
 		}, 3, 3},
-		{"a file is in the place of a folder, and cases", func(c *came) {
+		{"a file replaces a folder, and cases", func(c *came) {
 			for _, name := range []string{"b", "B", "b/c"} {
 				c.admit(name)
 				c.answer(found(name), `<a href="/">start</a>`)

@@ -16,7 +16,7 @@ const mostAtOnce = 3 << 20
 type turns struct {
 	mu    sync.Mutex
 	used  int64         // bytes of the documents in memory
-	ended chan struct{} // closed when one of them leaves the memory; nil when nobody waits
+	ended chan struct{} // closed when one of them leaves the memory; nil without a waiter
 }
 
 // turn waits until a document of so many bytes may be in memory; the caller calls done afterwards.
@@ -30,7 +30,7 @@ func (t *turns) turn(size int64) (done func()) {
 	return func() { t.give(size) }
 }
 
-// take takes room for a document; where there is none it returns what is closed when it may be tried again.
+// take reserves memory for a document; without any it returns a channel that is closed when to try again.
 func (t *turns) take(size int64) (wait <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

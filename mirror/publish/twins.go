@@ -94,7 +94,7 @@ func (n *Naming) share(w *twins, id uint32) bool {
 		return true
 	case a.body == b.body:
 	case (a.shared || a.imported || b.imported) && !looked:
-		// One of the two was not looked at, so that nobody knows whether they differ.
+		// One of the two was not requested, so that it is not known whether they differ.
 	default:
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 type graceTrees struct {
 	free  time.Time
 	looks int
-	then  func(looks int) (free time.Time, ok bool) // a reader lets go of another tree; nil: nobody does
+	then  func(looks int) (free time.Time, ok bool) // a reader lets go of another tree; may be nil
 }
 
 func (g *graceTrees) Next(store.TreeRules) (store.NextTree, error) {
@@ -71,7 +71,7 @@ func TestTreeWait(t *testing.T) {
 	}
 }
 
-// A wait ends when a reader lets go of a tree that is past its grace, and when the run is told to end.
+// A wait ends when a reader lets go of a tree that is past its grace, and when the run is asked to end.
 func TestTreeWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

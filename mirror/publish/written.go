@@ -25,7 +25,7 @@ const (
 	writtenBits = 3
 )
 
-// written is a document that was written through. The zero value is none.
+// written is a document that was written through. The zero value means none.
 type written struct {
 	of   uint32 // where the line of its file is, in units of lineUnit, and by the lower bits what it is
 	when uint32 // see outlook.clock
@@ -40,7 +40,7 @@ func (w written) is(what writtenIs) bool { return writtenIs(w.of)&what != 0 }
 // line is where the line of its file is kept.
 func (w written) line() int64 { return int64(w.of>>writtenBits) * lineUnit }
 
-// writtenLine is what is kept of a file that was written through.
+// writtenLine is the line of a file that was written through.
 type writtenLine struct {
 	id     uint32      // of the document
 	when   uint32      // see outlook.clock
@@ -54,7 +54,7 @@ type writtenLine struct {
 	extra  []byte // JSON of the other members of the line in the file table; empty for none
 }
 
-// writtenLines keeps lines in a file that nobody else sees: each is read once, and a large site has many.
+// writtenLines keeps lines in a private file: each is read once, and a large site has many.
 // They are added one at a time; after flush they are read, by several at once.
 type writtenLines struct {
 	file *os.File
@@ -140,7 +140,7 @@ func (l *writtenLines) documents(is *numbered.Values[writtenIs]) (all numbered.V
 	return all, nil
 }
 
-// read reads a line. Its extra lies in room, which the next one may have.
+// read reads a line. Its extra is in room, which the next one may have.
 func (l *writtenLines) read(at int64, room *[]byte) (w writtenLine, err error) {
 	if *room == nil {
 		*room = make([]byte, lineRoom)

@@ -28,7 +28,7 @@ func scratchFile(t *testing.T) *os.File {
 	return f
 }
 
-// Lines come back as they were added, whatever their lengths are.
+// Lines come back as they were added, at any length.
 func TestWrittenLines(t *testing.T) {
 	l := writtenLines{file: scratchFile(t)}
 	var want []writtenLine

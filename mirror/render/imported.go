@@ -50,7 +50,7 @@ func (m *ImportedFiles) Close() {
 	m.tree.Close()
 }
 
-// Find returns the line of the file of a URL; nil when there is none. It may be called on nil. A table that
+// Find returns the line of the file of a URL; nil without one. It may be called on nil. A table that
 // cannot be read has no lines: the run reports that otherwise.
 func (m *ImportedFiles) Find(u site.URL) *phm.File {
 	if m == nil {
@@ -124,7 +124,7 @@ func (m *ImportedFiles) Open(f *phm.File) (fs.File, error) {
 	return phm.OpenRegular(m.tree.FS(), f.Path)
 }
 
-// Document returns a document as if the site had sent it: what leads to other files leads to their URLs. A
+// Document returns a document as if the site had sent it: links to other files become links to their URLs. A
 // reference that does so by itself is left as it is. Bytes that are not those of the line are
 // store.ErrDamaged.
 func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
@@ -149,7 +149,7 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 	if !in.Format.Spliced() {
 		return raw, nil
 	}
-	var here, there relocate.Doc // as it lies in the mirror, and as it would read on the site
+	var here, there relocate.Doc // as it is in the mirror, and as it would read on the site
 	err = here.Scan(raw, in)
 	if in.URL = u; err == nil {
 		err = there.Scan(raw, in)

@@ -19,7 +19,7 @@ const (
 	repairField = "mirrord.repaired"
 )
 
-// RepairedLink is one link that leads to an equivalent copy.
+// RepairedLink is one link to an equivalent copy.
 type RepairedLink struct {
 	At  int64  `json:"at"`  // byte offset in the body as the origin sent it
 	Was string `json:"was"` // the URL that is broken

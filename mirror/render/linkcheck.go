@@ -69,7 +69,7 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 	return broken
 }
 
-// link says what is wrong with a link; "" when nothing is.
+// link reports the error of a link; "" without one.
 func (c *PageChecker) link(l *relocate.Link, exists func(string) bool) string {
 	switch {
 	case l.URL == nil, l.Kind == relocate.Discovered, len(l.Ref) == 0:
@@ -81,7 +81,7 @@ func (c *PageChecker) link(l *relocate.Link, exists func(string) bool) string {
 		p, in := insidePath(l.URL)
 		switch {
 		case l.Absolute:
-			return "" // somebody's link to the reserved origin
+			return "" // a link of the page to the reserved origin
 		case bytes.HasPrefix(l.Ref, []byte("/")):
 			return fmt.Sprintf("%.200s is not relative: it leads out of the mirror's directory", l.Ref)
 		case !in:
@@ -102,7 +102,7 @@ func insideURL(path string) site.URL {
 	return site.Canonical(insideOrigin + (&url.URL{Path: insideFolder + path}).EscapedPath())
 }
 
-// insidePath returns the mirror path that a resolved link leads to, "" for none, and whether it leads inside.
+// insidePath returns the mirror path of the target of a resolved link, "" for none, and whether it is inside.
 func insidePath(u []byte) (string, bool) {
 	rest, ok := bytes.CutPrefix(u, []byte(insideOrigin+insideFolder))
 	if !ok {
@@ -132,7 +132,7 @@ func (c *PageChecker) again(f *phm.File, raw []byte) int {
 		}
 		p, in := insidePath(l.URL)
 		if l.Kind == relocate.InScript {
-			return nil, false, false // inside, it leads to its file by now; all others stay as they stand
+			return nil, false, false // inside, it points to its file by now; all others stay as they stand
 		}
 		if !in || p == "" || l.Absolute || l.Kind == relocate.Action {
 			return l.URL, false, !l.Absolute

@@ -59,7 +59,7 @@ func TestLinksRoundTrip(t *testing.T) {
 	}
 	for range 2 { // in new memory, and in that of the first time
 		if !bytes.Equal(kept.encode(nil, d, numberOf, true), b) {
-			t.Error("what is kept is encoded in another way")
+			t.Error("the kept links are encoded in another way")
 		}
 		if !reflect.DeepEqual(kept, got) {
 			t.Errorf("kept: %+v\ndecoded: %+v", kept, got)
@@ -83,7 +83,7 @@ func TestLinksRoundTrip(t *testing.T) {
 		}
 		if id, ok := numbers[i]; (ok && (target.Literal != nil || target.ID != id)) ||
 			(!ok && !bytes.Equal(target.Literal, want.URL)) {
-			t.Errorf("link %d leads to %d, %q", i, target.ID, target.Literal)
+			t.Errorf("link %d has target %d, %q", i, target.ID, target.Literal)
 		}
 		n++
 	}

@@ -34,7 +34,7 @@ type PastFS struct {
 	table   []byte     // phm.files
 	names   urls.Settled
 
-	gone func(u site.URL) bool // what is not in the version any more; nil: nothing
+	gone func(u site.URL) bool // URLs that are no longer in the version; nil: none
 }
 
 // pastBody says where the body of a file lies.

@@ -43,7 +43,7 @@ type Names interface {
 // Renderer makes the published files of one version of a site. Its fields are set before the first use; all
 // but Table and Frames may be zero. Safe for concurrent use by Splicers.
 type Renderer struct {
-	Table  Names // says what is in the mirror, and at which path
+	Table  Names // says which URLs are in the mirror, and at which path
 	Frames FrameSource
 	Shared Shared
 	Cures  map[string]Cure // by the URL that is broken
@@ -67,8 +67,8 @@ const SmallDocument = 1 << 20
 // collection of its own.
 const hugeDocument = 4 << 20
 
-// LargestRest is the size in bytes of the largest document that has a rest, or is written through: whoever
-// reads a rest has the file and the document in memory.
+// LargestRest is the size in bytes of the largest document that has a rest, or is written through: the
+// reader of a rest has the file and the document in memory.
 const LargestRest = 8 << 20
 
 // mostEdits is how many edits a line of the file table declares, beside repaired links, which have their
@@ -184,11 +184,11 @@ func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity 
 	return &s.fresh
 }
 
-// Lend lends room for the next document, when that is a large one: its size is above KeptRoom.
+// Lend lends a buffer for the next document, when that is a large one: its size is above KeptRoom.
 func (s *Splicer) Lend(room []byte) { s.kept, s.out = s.out, room[:0] }
 
 // Trim gives up memory that a large document has left. It returns the room that it was made in, which may be
-// lent to the next one of any Splicer; nil when there is none.
+// lent to the next one of any Splicer; nil without one.
 func (s *Splicer) Trim() (room []byte) {
 	if cap(s.out) > KeptRoom {
 		room, s.out = s.out, s.kept

@@ -46,7 +46,7 @@ func (o *oneFile) Stream(path string, _ time.Time, write func(io.Writer) error) 
 }
 
 // renderer returns a Renderer of a mirror in which dir/page.html is the page with a body, and other.html
-// another one, which a redirect leads to.
+// another one, the target of a redirect.
 func renderer(t *testing.T, body string) (*Renderer, *store.Resource) {
 	t.Helper()
 	table := urls.New().Settled()
@@ -111,7 +111,7 @@ func TestRender(t *testing.T) {
 		t.Errorf("%s, %+v", w.data, f)
 	}
 
-	// A link that is repaired stands in the line, and is found again by it.
+	// A link that is repaired is in the line, and is found again by it.
 	r.Cures = map[string]Cure{"http://far.example/gone": {To: "http://copy.example/gone", Why: "test"}}
 	f, w = render(t, r, rec)
 	links, err := RepairsOf(&f)
@@ -134,7 +134,7 @@ func TestRenderLarge(t *testing.T) {
 	}
 }
 
-// asked counts what is asked of names.
+// asked counts the calls of names.
 type asked struct {
 	Names
 	n int
@@ -145,7 +145,7 @@ func (a *asked) Final(id uint32) (uint32, bool) {
 	return a.Names.Final(id)
 }
 
-// A large document is relocated once, and once more only if somebody wants to know its line before.
+// A large document is relocated once, and once more only if its line is needed before.
 func TestRenderLargeOnce(t *testing.T) {
 	r, rec := renderer(t, linkedBody+strings.Repeat("<p>filler</p>\n", SmallDocument/14+1))
 	names := &asked{Names: r.Table}

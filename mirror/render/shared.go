@@ -49,7 +49,7 @@ func TwinOf(t urls.Settled, id uint32) (uint32, bool) {
 	return other, ok && other != id
 }
 
-// IndexTwin returns the URL of TwinOf: "" when u is none of the two.
+// IndexTwin returns the URL of TwinOf: "" when u is neither of the two.
 func IndexTwin(u site.URL, mime string) string {
 	p := u.Path()
 	if _, query := u.Query(); query {

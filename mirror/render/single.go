@@ -29,8 +29,8 @@ const (
 const onlyInside = `default-src data: blob: 'unsafe-inline' 'unsafe-eval'`
 
 // SinglePage returns a published page with all it shows inside it: styles, images, fonts, scripts and frames
-// as data: URLs. Links to other pages lead to their origins. A policy keeps browsers from loading what is not
-// in the mirror, so that the page makes no request. Each file is checked against files.
+// as data: URLs. Links to other pages point to their origins. A policy keeps browsers from loading resources
+// outside of the mirror, so that the page makes no request. Each file is checked against files.
 func SinglePage(tree fs.FS, files map[string]*phm.File, path string) ([]byte, error) {
 	f := files[path]
 	if f == nil {
@@ -101,7 +101,7 @@ func (s *singler) inlined(f *phm.File) (body []byte, format relocate.Format, cha
 	return body, format, doc.Charset, failed
 }
 
-// target returns the file that a link leads to, nil for none.
+// target returns the file that a link points to, nil for none.
 func (s *singler) target(l *relocate.Link) *phm.File {
 	path, inside := insidePath(l.URL)
 	if l.URL == nil || !inside || l.Absolute {
@@ -123,7 +123,7 @@ func (s *singler) ref(l *relocate.Link) ([]byte, error) {
 			return nil, nil
 		}
 		if path == s.open[0] && len(s.open) == 1 {
-			return []byte{}, nil // the page itself, whatever the file is called
+			return []byte{}, nil // the page itself, under any file name
 		}
 		return []byte(to.URL), nil
 	}

@@ -16,11 +16,11 @@ import (
 	"mirrord/store"
 )
 
-// The file table of the published version lies in the tree. The database has its digest, in the phm.json
+// The file table of the published version is in the tree. The database has its digest, in the phm.json
 // that is kept with each version, so a table that is missing or damaged is noticed, and can be made again
 // of the records and the stored bodies.
 
-// MetaOf reads the phm.json that is kept with a version; nil when there is none, as after a rebuild by
+// MetaOf reads the phm.json that is kept with a version; nil without one, as after a rebuild by
 // older versions of mirrord.
 func MetaOf(v *store.Version) *phm.Meta {
 	m, err := phm.ReadMeta(bytes.NewReader(v.Meta))

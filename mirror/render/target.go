@@ -38,7 +38,7 @@ func (s *Splicer) target(i int, p string, identity bool) (ref []byte, inside, re
 	return s.ref, true, true
 }
 
-// outsideRef is the reference that link i gets when it leads to the URL u outside of the set.
+// outsideRef is the reference that link i gets when its target is the URL u outside of the set.
 func (s *Splicer) outsideRef(i int, u []byte) (ref []byte, inside, replace bool) {
 	if ref, ok := s.repair(i, u); ok {
 		return ref, false, true
@@ -49,7 +49,7 @@ func (s *Splicer) outsideRef(i int, u []byte) (ref []byte, inside, replace bool)
 	return u, false, true
 }
 
-// numberOf is the number of the URL that link i leads to; ok is false for one that has none, which is a
+// numberOf is the number of the URL of link i; ok is false for one that has none, which is a
 // literal.
 func (s *Splicer) numberOf(i int) (id uint32, ok bool) {
 	l := &s.links.Targets[i]
@@ -131,7 +131,7 @@ func (s *Splicer) repair(i int, u []byte) (ref []byte, ok bool) {
 
 // RepairedAlike reports whether the links of a stored document that Cures repairs are the given ones, in
 // their order. It reads all that is stored of the document, because links to other sites have no number. A
-// document that is damaged is alike: whoever needs it reports that.
+// document that is damaged is alike: its reader reports that.
 func (s *Splicer) RepairedAlike(rec *store.Resource, published []RepairedLink) bool {
 	if _, err := s.read(s.frames, rec.At, "", false); err != nil {
 		return true

@@ -78,7 +78,7 @@ func CheckTree(m Material) error {
 	})
 }
 
-// CheckMeta is CheckTree of what the tree says of itself, and of no file: whoever reads these checks them.
+// CheckMeta is CheckTree of what the tree says of itself, and of no file: the readers of these check them.
 func CheckMeta(m Material) error {
 	tree, _, err := liveTree(m)
 	if err == nil {

@@ -80,13 +80,13 @@ type Remade struct {
 	Time time.Time // of its last modification
 }
 
-// Rest is a version without what is gone.
+// Rest is a version without removed URLs.
 type Rest struct {
 	Files []phm.File // by path
 	Same  bool       // it is as it was
 }
 
-// Version makes a version again. remade gets each file with other bytes; nil: nobody does. A document that
+// Version makes a version again. remade gets each file with other bytes; may be nil. A document that
 // cannot be read stays as its line says, unless all is needed, when it is store.ErrDamaged.
 func (w *Without) Version(
 	ctx context.Context, number int, all bool, remade func(Remade) error,
@@ -170,7 +170,7 @@ func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error)
 	return now, remade(Remade{Path: now.Path, Data: out, Time: time.Unix(b.time, 0)})
 }
 
-// touches reports whether a stored document links to something that leads to what is gone.
+// touches reports whether a stored document links, or by redirects, to a removed URL.
 func (w *Without) touches(at store.Place) (bool, error) {
 	if does, known := w.touched[at]; known {
 		return does, nil

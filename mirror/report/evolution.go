@@ -99,7 +99,7 @@ func (v *View) Evolution(minDoC float64, structural bool) (*Evolution, error) {
 	return e, nil
 }
 
-// SiteRules are the negative evolution association rules of a site: which directories seldom change when
+// SiteRules are the negative evolution association rules of a site: which directories rarely change when
 // those above them do.
 type SiteRules struct {
 	Job       string     `json:"job"`
@@ -110,7 +110,7 @@ type SiteRules struct {
 
 // SiteRule is one rule.
 type SiteRule struct {
-	Directory   string   `json:"directory"` // that seldom changes
+	Directory   string   `json:"directory"` // that rarely changes
 	Above       []string `json:"above"`     // when these do
 	Skipped     bool     `json:"skipped"`   // by this rule; else by one of a directory above
 	Support     float64  `json:"support"`   // in what share of the runs those above changed
@@ -122,7 +122,7 @@ type SiteRule struct {
 	Estimate *RuleEstimate `json:"estimate"` // null where none is made
 }
 
-// RuleEstimate is what is expected of the figures of a rule when what was not looked at is taken into
+// RuleEstimate is the estimate for the figures of a rule when unobserved changes are taken into
 // account. Each truth lies between its low and its high with a chance of 90 %.
 type RuleEstimate struct {
 	Seen            int      `json:"seen"` // runs of which it is known whether each directory changed

@@ -36,11 +36,11 @@ type Explanation struct {
 	SameText bool     `json:"same_text,omitempty"` // it said the same, to the word
 	Space    string   `json:"space,omitempty"`     // where links to it lead in the job's space, and why
 
-	Head     *heads.Head `json:"head,omitempty"`      // of the answer that brought the body, see Heads
+	Head     *heads.Head `json:"head,omitempty"`      // of the answer with the body, see Heads
 	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer if a redirect or an error
 	NoHead   string      `json:"no_head,omitempty"`   // why there is no head
 
-	rec *store.Resource // nil: nothing is known of it
+	rec *store.Resource // nil: there is no record
 }
 
 // explainer makes an explanation.
@@ -63,9 +63,9 @@ func (e *explainer) refuse(reason string) {
 	}
 }
 
-// Explain answers why a URL is or is not in the mirror, from the job's rules and what is stored. rb may be
-// nil: then only what was recorded is said of robots.txt. An error is of the URL, of what is stored, or
-// that ctx ended.
+// Explain answers why a URL is or is not in the mirror, from the job's rules and the records. rb may be
+// nil: then only what was recorded is said of robots.txt. An error is of the URL, of the state, or that
+// ctx ended.
 func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*Explanation, error) {
 	u, frag, err := site.Parse(raw)
 	if err != nil {

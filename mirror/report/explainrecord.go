@@ -93,7 +93,7 @@ func (v *View) base() (string, error) {
 	return v.Job.Base(), nil
 }
 
-// record says what is recorded.
+// record reports the record.
 func (e *explainer) record(rec *store.Resource) error {
 	v, x := e.v, e.x
 	x.Last = rec.Outcome.String()

@@ -8,7 +8,7 @@ import (
 	"mirrord/store"
 )
 
-// session says which learned session id a URL has, and goes on with the URL that stands for it.
+// session says which learned session id a URL has, and continues with its representative URL.
 func (e *explainer) session() error {
 	if (e.v.Site == nil) || !e.v.Job.Scope.LearnSessions {
 		return nil

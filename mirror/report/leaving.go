@@ -18,12 +18,12 @@ type Leaving struct {
 	Files     int // of the mirror
 	Refused   int // the rules refuse them
 	Pictures  int // among those, pictures that scope.not_types leaves out
-	Unreached int // only what the rules refuse leads to them
+	Unreached int // only refused pages link to them
 	Example   site.URL
 }
 
 // LeavingOnAccept returns the numbers of the resources that accept takes out of a mirror because nothing
-// links to them any more. Their records are as they were.
+// links to them now. Their records are as they were.
 func LeavingOnAccept(s *store.Site) (store.IDs, error) {
 	v, err := s.Notes.Fact(urls.LeavingFact)
 	if err != nil {
@@ -32,7 +32,7 @@ func LeavingOnAccept(s *store.Site) (store.IDs, error) {
 	return urls.DecodeLeaving(v)
 }
 
-// LeavingOf compares what is stored of a site with the rules of its job. It is empty when the rules are those
+// LeavingOf compares the records of a site with the rules of its job. It is empty when the rules are those
 // of the last run; otherwise it needs memory for the table of all URLs.
 func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 	switch stored, err := s.Notes.Fingerprint(); {

@@ -12,7 +12,7 @@ import (
 // An explanation reads the records that it names, by key. Only a number needs more, because no index leads
 // from it to its URL: one pass over the numbers of all records, which keeps nothing.
 
-// record returns what is known of a URL: the journal of an unfinished run knows more than the record.
+// record returns the latest record of a URL: the journal of an unfinished run knows more than the record.
 func (v *View) record(u site.URL) (rec store.Resource, known bool, err error) {
 	if v.Site == nil || u.IsZero() {
 		return rec, false, nil
@@ -93,7 +93,7 @@ func (v *View) trail(rec *store.Resource, most int) (out []string, err error) {
 	return out, err
 }
 
-// target returns what a record redirects to; without a URL when it does not, or nothing is known of that.
+// target returns what a record redirects to; without a URL when it does not, or has no record.
 func (v *View) target(rec *store.Resource) (store.Resource, error) {
 	if rec.Target == 0 || rec.InSet {
 		return store.Resource{}, nil
@@ -129,7 +129,7 @@ func (v *View) twin(rec *store.Resource) (store.Resource, error) {
 	return other, err
 }
 
-// isKept reports whether a resource belongs to the mirror whatever its type.
+// isKept reports whether a resource belongs to the mirror regardless of its type.
 func (v *View) isKept(rec *store.Resource) (bool, error) {
 	if isUntypedPage(rec) {
 		return true, nil

@@ -19,7 +19,7 @@ type NotMirroredError struct {
 func (e *NotMirroredError) Error() string { return fmt.Sprintf("%s is not mirrored: %s", e.Ref, e.Why) }
 
 // Named returns the URLs of a job that references mean in its first entry point. The error is a
-// *NotMirroredError for what is no URL, or none that the job admits as a page.
+// *NotMirroredError for a reference that is no URL, or one that the job does not admit as a page.
 func Named(j *job.Job, refs []string) ([]site.URL, error) {
 	rules, err := scope.Compile(j)
 	if err != nil {

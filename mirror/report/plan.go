@@ -17,14 +17,14 @@ import (
 )
 
 // PlanReport is what the next run of a job would request if nothing has changed: a change that it finds makes
-// it request more. What is new is not part of any plan.
+// it request more. New URLs are not part of any plan.
 type PlanReport struct {
 	Job string `json:"job"`
 	Run int    `json:"run"` // that would come next
-	// Unfinished: run Run has begun. It is under way, or goes on from where it stopped; the plan is that of all
+	// Unfinished: run Run has begun. It is under way, or resumes where it stopped; the plan is that of all
 	// of it.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// At is the time for which the plan is made: what is expected grows with the time since the last run.
+	// At is the time for which the plan is made: the expected changes grow with the time since the last run.
 	// When says in words which time that is; the caller does.
 	At      time.Time `json:"at"`
 	When    string    `json:"when,omitempty"`
@@ -131,8 +131,8 @@ func (v *View) foresee(p *revisit.Planner) revisit.Forecast {
 	return revisit.Foresee(o)
 }
 
-// names returns what reports whether a document, as it is stored, names a URL or leads to it. It is quick for
-// one document after the other.
+// names returns what reports whether a document, as it is stored, names a URL or redirects to it. It is
+// quick for one document after the other.
 func (v *View) names() func(doc, id uint32) bool {
 	last, named := uint32(0), map[uint32]bool(nil)
 	return func(doc, id uint32) bool {
@@ -193,7 +193,7 @@ type dirCount struct {
 	why map[string]int
 }
 
-// dir returns the count of the directory that a URL lies in.
+// dir returns the count of the directory of a URL.
 func (c *planCount) dir(dirs *revisit.DirTable, id uint32) *dirCount {
 	d := dirs.Of(c.v.table.URL(id))
 	s := c.by[d]
@@ -275,7 +275,7 @@ func (c *planCount) finish() {
 	slices.SortFunc(c.rep.Dirs, func(a, b PlanDir) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// planUpTo is View.PlanUpTo, if nobody says otherwise.
+// planUpTo is the default of View.PlanUpTo.
 const planUpTo = 50_000
 
 // plan says whether the last run skipped a URL, and what the next one means to do with it.

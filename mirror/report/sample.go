@@ -55,7 +55,7 @@ func Sample(
 	if err == nil {
 		err = x.tree()
 	}
-	if nerr := x.note(); err == nil && !errors.Is(nerr, os.ErrPermission) { // whoever may only read can check
+	if nerr := x.note(); err == nil && !errors.Is(nerr, os.ErrPermission) { // read access is enough to check
 		err = nerr
 	}
 	return x.st, err
@@ -78,7 +78,7 @@ func (x *sampler) problem(k store.ProblemKind, subject, detail string) {
 	}
 }
 
-// note adds what was found to what is noted for the next run.
+// note adds the findings to the notes for the next run.
 func (x *sampler) note() error {
 	var err error
 	if len(x.damaged) > 0 {

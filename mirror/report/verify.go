@@ -63,7 +63,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 		return st, err
 	}
 	if len(damaged) > 0 {
-		_ = s.Notes.NoteDamaged(damaged) // whoever may only read can check, and a later check notes it
+		_ = s.Notes.NoteDamaged(damaged) // read access is enough to check, and a later check notes it
 	}
 	problem := func(k store.ProblemKind, subject, format string, args ...any) {
 		st.Problems++
@@ -120,10 +120,10 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 	return st, nil
 }
 
-// reportProblem reports what is wrong with a subject.
+// reportProblem reports a problem of a subject.
 type reportProblem func(k store.ProblemKind, subject, format string, args ...any)
 
-// verifyRecords compares the records of what is in the mirror with the file table of the published version.
+// verifyRecords compares the records of the mirror with the file table of the published version.
 // Records that a later run changed already are left out.
 func verifyRecords(
 	ctx context.Context, s *store.Site, root regular.Root, live int, problem reportProblem,

@@ -19,7 +19,7 @@ import (
 	"mirrord/store"
 )
 
-// View is what is stored of a site, with the rules of its job: all that reports are made from. It is not safe
+// View has the records of a site, with the rules of its job: all that reports are made from. It is not safe
 // for concurrent use.
 type View struct {
 	Job      *job.Job
@@ -39,12 +39,12 @@ type View struct {
 	advice  *revisit.SkipPlan
 	broken  map[uint32]bool
 	maps    map[uint32]bool // sitemaps
-	kept    map[uint32]bool // belongs to the mirror whatever its type
+	kept    map[uint32]bool // belongs to the mirror regardless of its type
 
 	newRules bool // the job's rules have changed since the last complete run; set by planner
 }
 
-// Load reads what is stored of a site, which must stay open as long as the view is used. It takes memory for
+// Load reads the records of a site, which must stay open as long as the view is used. It takes memory for
 // the table of all URLs. s may be nil for a site that was never retrieved; at is the time for which plans are
 // made.
 func Load(j *job.Job, s *store.Site, at time.Time) (*View, error) {
@@ -102,7 +102,7 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	return v, err
 }
 
-// findRun finds the run that would come next, or go on.
+// findRun finds the run that would come next, or resume.
 func (v *View) findRun() error {
 	vs, err := v.Site.Versions.List()
 	if err != nil {
@@ -115,7 +115,7 @@ func (v *View) findRun() error {
 	if err != nil {
 		return err
 	}
-	if state != nil { // it goes on
+	if state != nil { // it resumes
 		v.run, v.begun = *state, true
 		return nil
 	}

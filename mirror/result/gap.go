@@ -15,7 +15,7 @@ const MaxGaps = 100
 // Why a gap is no new trouble.
 const (
 	WrittenOff = "written off" // it failed in several runs in a row
-	Accepted   = "accepted"    // somebody accepted it
+	Accepted   = "accepted"    // a user accepted it
 	Few        = "few"         // limits.max_failures tolerates it
 )
 
@@ -49,7 +49,7 @@ type GapReport struct {
 	Known int        `json:"known"`           // of Count: gaps that are no new trouble
 	Since *time.Time `json:"since,omitempty"` // the first failure of the oldest gap
 	Grew  bool       `json:"grew,omitempty"`  // a gap that is not known appeared or grew in this run
-	// the run is the first one, would publish less than half of what is known, and waits for accept
+	// the run is the first one, would publish less than half of the known URLs, and waits for accept
 	Hold bool  `json:"hold,omitempty"`
 	List []Gap `json:"list,omitempty"` // at most MaxGaps, those that are not known first
 }

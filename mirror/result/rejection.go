@@ -6,7 +6,7 @@ import "fmt"
 
 // Rejection says that a run found the site as it was when its mirror was rolled back.
 type Rejection struct {
-	RolledBackTo int `json:"rolled_back_to"` // the version that the rollback brought back
+	RolledBackTo int `json:"rolled_back_to"` // the version that the rollback restored
 	Rejected     int `json:"rejected"`       // the version that it replaced, and that the site still has
 }
 

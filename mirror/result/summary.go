@@ -15,7 +15,7 @@ type Summary struct {
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended"`
 	Resumed   bool      `json:"resumed,omitempty"`
-	Closed    bool      `json:"closed,omitempty"` // it was too old to go on, made no request and ended
+	Closed    bool      `json:"closed,omitempty"` // it was too old to resume, made no request and ended
 	Verdict   Verdict   `json:"verdict"`
 	Reasons   []string  `json:"reasons,omitempty"`
 	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see run.Held

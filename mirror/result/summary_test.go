@@ -222,7 +222,7 @@ func TestVerdictText(t *testing.T) {
 	}
 	var v Verdict
 	if err := v.UnmarshalText([]byte("fine")); err == nil {
-		t.Error("a verdict that is none was read")
+		t.Error("a bad verdict was read")
 	}
 }
 

@@ -195,7 +195,7 @@ func (t *text) skipped() {
 	}
 }
 
-// sources says what is alike, and what came from elsewhere.
+// sources reports pages that are alike, and resources from elsewhere.
 func (t *text) sources() {
 	s := t.s
 	if s.SameText+s.NearText > 0 {
@@ -246,7 +246,7 @@ func (t *text) notRequested() {
 	}
 }
 
-// tree says what is published.
+// tree reports the published tree.
 func (t *text) tree() {
 	s := t.s
 	if s.Version == 0 {

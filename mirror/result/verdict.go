@@ -14,8 +14,8 @@ type Verdict uint8
 const (
 	Complete   Verdict = iota // everything in scope was requested or skipped with a reason; see Summary.Gaps
 	Gaps                      // published, but some part could not be had, which is new
-	Partial                   // something is left to request; the next run goes on
-	Suspicious                // the site looks wrong; nothing is published until somebody accepts it
+	Partial                   // something is left to request; the next run resumes
+	Suspicious                // the site looks wrong; nothing is published until a user accepts it
 )
 
 func (v Verdict) String() string { return [...]string{"complete", "gaps", "partial", "suspicious"}[v] }

@@ -13,8 +13,8 @@ import (
 )
 
 // Dead links have a rate of their own. That one is alive again grows less likely with every run for which it
-// was dead: over a time in which its age doubles the chance is about the same, whatever the age. How large it
-// is, is learned from the dead links of the site.
+// was dead: over a time in which its age doubles the chance is about the same at any age. How large it is, is
+// learned from the dead links of the site.
 
 const (
 	// For so many runs a dead link is requested whenever its age has doubled, so that what comes back soon is
@@ -111,7 +111,7 @@ func planDead(m *SiteModel, run int, price float64, most int) deadPlan {
 }
 
 // urgency is how much it is time to request a dead link: below 1 it rests, and what was not requested before,
-// or lies in a directory in which one is alive again, is infinite.
+// or is in a directory in which one is alive again, is infinite.
 func (p *deadPlan) urgency(id uint32) float64 {
 	looked, died := p.model.Looked(id), p.model.Died(id)
 	age, since := looked-died, p.run-looked

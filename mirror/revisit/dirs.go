@@ -48,7 +48,7 @@ func (k KnownSite) foldedDirs(listings urls.IDSet) (d *DirTable, live []bool) {
 	d = NewDirTable(k.Primary)
 	var files []uint32 // by number: of the mirror
 	var kept []bool    // by number: it holds something else, or something lies below it
-	var more []bool    // the same of all URLs, also of what is not in the mirror any more
+	var more []bool    // the same of all URLs, also of those no longer in the mirror
 	urls := k.Table.Reader()
 	for id, s := range k.Table.All() {
 		if !s.Given() {
@@ -101,7 +101,7 @@ func (d *DirTable) Of(u site.URL) policy.Dir {
 	return n
 }
 
-// of is Of; folded says that the URL lies in a directory below that one.
+// of is Of; folded says that the URL is in a directory below that one.
 func (d *DirTable) of(u site.URL) (n policy.Dir, folded bool) {
 	if u.Dir() != d.dir || u.Origin() != d.origin {
 		d.origin, d.dir = u.Origin(), u.Dir()

@@ -59,7 +59,7 @@ func TestDirectoriesOfOnePage(t *testing.T) {
 		home + "/docs/a/b/",
 		home + "/files/",
 		"https://cdn.example.org/",
-		home + "/posts/gone/", // not in the mirror any more
+		home + "/posts/gone/", // no longer in the mirror
 		home + "/old/a.html",  // neither are these
 		home + "/old/",
 	}
@@ -78,7 +78,7 @@ func TestDirectoriesOfOnePage(t *testing.T) {
 	}
 	exact := NewDirTable(home)
 	if got := exact.Path(exact.Of(all[2])); got != "posts/one" {
-		t.Errorf("by the directories as they are %s lies in %q", all[2], got)
+		t.Errorf("by the directories as they are %s is in %q", all[2], got)
 	}
 
 	// And so they are in the history that is shown: /posts/ has three pages of its own and two directories.

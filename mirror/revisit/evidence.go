@@ -22,7 +22,7 @@ import (
 	"mirrord/store"
 )
 
-// RecordReader reads what is stored of URLs. *store.Site does. It is safe for concurrent use.
+// RecordReader reads the records of URLs. *store.Site does. It is safe for concurrent use.
 type RecordReader interface {
 	// Get returns the record of a URL.
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
@@ -66,7 +66,7 @@ type Evidence struct {
 	tried     [urls.EvidenceKinds]int // audits of this run
 }
 
-// NewEvidence returns the evidence of a run that has read no source. trust is what is stored as TrustFact.
+// NewEvidence returns the evidence of a run that has read no source. trust is the stored value of TrustFact.
 // With an error, what was stored of trust cannot be read, and every kind is believed.
 func NewEvidence(o EvidenceOptions, trust []byte) (*Evidence, error) {
 	e := &Evidence{o: o}
@@ -101,7 +101,7 @@ func (e *Evidence) note(k urls.EvidenceKind, id uint32, hash uint64) {
 	e.say[k][id] = hash
 }
 
-// For returns what is recorded as evidence with a resource: what the sources said when it was found to be as
+// For returns the evidence to record with a resource: what the sources said when it was found to be as
 // the record says. aside says that its body is not the origin's.
 func (e *Evidence) For(rec *store.Resource, aside bool) [urls.SpokenKinds]uint64 {
 	none := [urls.SpokenKinds]uint64{}
@@ -279,9 +279,9 @@ type statement struct {
 	agrees  func(*store.Resource) bool // with the record; nil: it always does
 }
 
-// hear takes a statement. In a stage of sources it decides whether the URL need not be requested. What is not
-// settled covers nothing and is not remembered. When the source says something else than before, a plan gets
-// a hint.
+// hear takes a statement. In a stage of sources it decides whether the URL need not be requested. An
+// unsettled statement covers nothing and is not remembered. When the source says something else than
+// before, a plan gets a hint.
 func (e *Evidence) hear(s statement) error {
 	hash := max(xxh3.HashString(s.kind.String()+s.text), 1)
 	if s.settled {
@@ -379,8 +379,8 @@ func (e *Evidence) hearDirectory(x listing.Entry, asked time.Time) error {
 // decides reports whether the sources are being requested, and a plan decides which listings are.
 func (e *Evidence) decides() bool { return e.first && e.o.Plan.DecidesListings() }
 
-// HearMissing takes note of what a listing named before and does not any more: it is requested, so that what
-// is gone is found. named are the numbers of what it names now, or negative.
+// HearMissing takes note of what a listing named before and no longer does: it is requested, so that its
+// removal is found. named are the numbers of what it names now, or negative.
 func (e *Evidence) HearMissing(id uint32, named []int64) error {
 	if !e.decides() {
 		return nil

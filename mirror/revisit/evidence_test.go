@@ -95,7 +95,7 @@ func TestWhatASitemapCovers(t *testing.T) {
 	e.Begin()
 	hearSitemap(t, e, old)
 	if ids := e.Unchanged(); len(ids) > 0 {
-		t.Errorf("%d are covered although nothing was known of them", len(ids))
+		t.Errorf("%d are covered although they were unknown", len(ids))
 	}
 	remember(e, recs)
 	hearSitemap(t, e, sitemapOf(50, "2026-04-02"))
@@ -122,7 +122,7 @@ func TestWhatASitemapCovers(t *testing.T) {
 	}
 }
 
-// What is not settled is neither believed nor remembered, nor is what a later answer may contradict.
+// Unsettled statements are neither believed nor remembered, nor are those that a later answer may contradict.
 func TestWhatIsNotSettled(t *testing.T) {
 	e, recs := listening(t, 10, 7, nil)
 	e.Begin()
@@ -259,7 +259,7 @@ func TestListingsHintAtListings(t *testing.T) {
 	}
 }
 
-// What is recorded as evidence with a resource.
+// The evidence that is recorded with a resource.
 func TestEvidenceOfARecord(t *testing.T) {
 	e, _ := listening(t, 10, 7, nil)
 	e.note(urls.ByListing, 3, 33)

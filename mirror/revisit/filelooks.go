@@ -7,8 +7,8 @@ import (
 	"mirrord/store"
 )
 
-// mostLooked bounds what an estimate is made from: directories times runs. Beyond it there is none; it would
-// take more than half a gigabyte.
+// mostLooked bounds what an estimate is made from: directories times runs. Beyond it there is no estimate;
+// it would take more than half a gigabyte.
 const mostLooked = 32 << 20
 
 // Looks are what the runs of a history of directories saw of single files; nil where that is too much for an

@@ -30,7 +30,7 @@ type ForeseeOptions struct {
 	Table    urls.Settled
 	Seeds    []site.URL
 	Broken   func(id uint32) bool // the URL failed for several runs; nil: none did
-	// Names reports whether what is stored of a document still names a URL that it was the first to name; nil:
+	// Names reports whether a stored document still names a URL that it was the first to name; nil:
 	// all do.
 	Names func(doc, id uint32) bool
 	// Refused reports whether the rules of the job leave a URL out of the run; nil: none.
@@ -176,7 +176,7 @@ func (f *forecaster) settle() {
 	}
 }
 
-// owed requests what a run requests whatever its plan says: entry points, and what failed.
+// owed requests what a run requests regardless of its plan: entry points, and what failed.
 func (f *forecaster) owed() {
 	put := func(id uint32) bool {
 		if !f.ask(id) {
@@ -244,9 +244,9 @@ func (f *forecaster) listings() (some bool) {
 	return f.stage() || some
 }
 
-// stage requests what is queued and what the plan hands out, and reports whether it was any.
+// stage requests the queue and what the plan hands out, and reports whether it was any.
 func (f *forecaster) stage() (some bool) {
-	// what waits, and what is in flight
+	// the waiting, and those in flight
 	short := func(low int, _ []string) bool { return len(f.queue) < low+low/2 }
 	for {
 		for b := f.Plan.Refill(short); len(b.Asks) > 0; b = f.Plan.Refill(short) {
@@ -266,7 +266,7 @@ func (f *forecaster) stage() (some bool) {
 	}
 }
 
-// dead requests what is not in the mirror and named by a document of it that is known to be unchanged.
+// dead requests URLs outside of the mirror that a document of it names which is known to be unchanged.
 func (f *forecaster) dead() {
 	for id, s := range f.Table.All() {
 		if !s.Given() || s.Governed() || s.Referrer() == 0 || f.Asked.Has(id) {

@@ -42,7 +42,7 @@ const (
 )
 
 const (
-	// What is known of all sources counts for each as much as so many of its own hints.
+	// The record of all sources counts for each as much as so many of its own hints.
 	hintPrior = 2
 	// A source that was told of so many has half of its past forgotten.
 	hintMemory = 64
@@ -55,7 +55,7 @@ const (
 
 func newHints(fact []byte) hints {
 	h := hints{open: map[uint32]uint32{}, of: map[uint32]worth{}}
-	if json.Unmarshal(fact, &h.of) != nil { // or there is none: it begins again
+	if json.Unmarshal(fact, &h.of) != nil { // or there is no fact: it begins again
 		clear(h.of)
 	}
 	for _, w := range h.of {
@@ -117,7 +117,7 @@ func (h *hints) tell(id uint32, changed bool) (is bool) {
 	return true
 }
 
-// fact is what is to be remembered.
+// fact returns the value to remember.
 func (h *hints) fact() ([]byte, error) {
 	keep := map[uint32]worth{}
 	often := slices.SortedFunc(maps.Keys(h.of), func(a, b uint32) int {

@@ -64,8 +64,8 @@ type members struct {
 	files []int // by directory: those that are in
 }
 
-// firstMembers returns the members before the first run of the history. It goes back from what is in the
-// mirror now: what entered first was not in, what left first was.
+// firstMembers returns the members before the first run of the history. It goes back from the present
+// mirror: what entered first was not in, what left first was.
 func (k KnownSite) firstMembers(dirs *DirTable) (*members, error) {
 	n := k.Table.Len()
 	m := &members{dir: make([]policy.Dir, n), in: make([]bool, n)}

@@ -61,7 +61,7 @@ func pages(n int, later ...store.Observation) (KnownSite, *urls.Table) {
 	}, t
 }
 
-// The directories of URLs: one for each, parents first, whatever stands in the path.
+// The directories of URLs: one for each, parents first, for any path.
 func TestDirTable(t *testing.T) {
 	d := NewDirTable(home)
 	for _, c := range []struct{ url, want string }{
@@ -80,7 +80,7 @@ func TestDirTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := d.Path(d.Of(u)); got != c.want {
-			t.Errorf("%s lies in %q, want %q", c.url, got, c.want)
+			t.Errorf("%s is in %q, want %q", c.url, got, c.want)
 		}
 	}
 	for i, up := range d.parent {
@@ -93,7 +93,7 @@ func TestDirTable(t *testing.T) {
 	}
 }
 
-// What left without a request, because the job does not want it any more, is not a page that nobody looks at.
+// What left without a request, because the job no longer wants it, is not a page without looks.
 func TestWhatLeftWithoutRequestIsGone(t *testing.T) {
 	known, table := pages(300,
 		store.Observation{Run: 2, Time: 1_700_100_000, Left: store.IDs{{First: 7, Last: 8}}},
@@ -163,7 +163,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	if m.In(5) || !m.In(6) {
-		t.Error("the model must know what is in the mirror now")
+		t.Error("the model must know the present mirror")
 	}
 }
 

@@ -46,7 +46,7 @@ func Expires(ev job.Evidence, h http.Header, now time.Time) int64 {
 	return now.Add(min(d, longestLifetime)).Unix()
 }
 
-// lifetime is what is left of the explicit freshness lifetime of an answer that just came: max-age, else
+// lifetime is the rest of the explicit freshness lifetime of an answer that just came: max-age, else
 // Expires, less its age. no-cache and no-store leave nothing, nor does what cannot be read.
 func lifetime(h http.Header, now time.Time) time.Duration {
 	life, given, stale := maxAge(h)
@@ -87,7 +87,7 @@ func maxAge(h http.Header) (life time.Duration, given, stale bool) {
 	return life, given, false
 }
 
-// Stands reports whether an answer may be given to somebody else who asks now (RFC 9111 3 and 4.2): the site
+// Stands reports whether an answer may be given to another client now (RFC 9111 3 and 4.2): the site
 // keeps it from no cache, and its lifetime, if the site named one, is not over.
 func Stands(h http.Header, answered, now time.Time) bool {
 	for field := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
@@ -104,7 +104,7 @@ func Stands(h http.Header, answered, now time.Time) bool {
 	return !named || lifetime(h, answered) > now.Sub(answered)
 }
 
-// seconds reads a number of them. What is beyond 68 years is that (RFC 9111 1.2.2).
+// seconds reads a number of them. More than 68 years count as 68 (RFC 9111 1.2.2).
 func seconds(s string) (time.Duration, bool) {
 	n, err := strconv.ParseUint(strings.Trim(s, `" `), 10, 31)
 	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)

@@ -22,7 +22,7 @@ type Observations interface {
 	Observations(f func(o *store.Observation) error) error
 }
 
-// KnownSite is what is known of a site: its URLs and what its runs observed.
+// KnownSite describes a site: its URLs and what its runs observed.
 type KnownSite struct {
 	Name     string // of the site, for errors
 	Primary  string // the origin whose directories begin at the root

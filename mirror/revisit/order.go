@@ -10,16 +10,16 @@ import (
 
 // inOrder passes outcomes to a plan in the order in which the plan handed out their URLs, a batch at a time:
 // whenever the plan hands out a batch it knows the outcomes of all batches before but the last one. Each
-// outcome decides on what is worth a request after it, so that without this order the requests of a run would
-// depend on how its answers happen to overlap. At most two batches are open at a time.
+// outcome decides which URLs are worth a request after it, so that without this order the requests of a run
+// would depend on how its answers happen to overlap. At most two batches are open at a time.
 type inOrder struct {
-	by      func(u, v policy.ID) int   // orders what is aside
+	by      func(u, v policy.ID) int   // orders those aside
 	batches [][]uint32                 // handed out, oldest first, and not passed yet
-	came    map[uint32]*policy.Outcome // of what is in batches; nil while it is missing
+	came    map[uint32]*policy.Outcome // of those in batches; nil while it is missing
 	aside   []policy.Outcome           // of what was not handed out: evidence, audits, entry points
 }
 
-// push notes a batch that was handed out. An empty one counts: what is passed next is the batch before it.
+// push notes a batch that was handed out. An empty one counts: the batch before it is passed next.
 func (q *inOrder) push(ids []uint32) {
 	if q.came == nil {
 		q.came = map[uint32]*policy.Outcome{}
@@ -54,7 +54,8 @@ func (q *inOrder) missing() (id uint32, some bool) {
 	return 0, false
 }
 
-// pass returns what the plan is told before it hands out the next batch. Nothing may be missing.
+// pass returns the outcomes that the plan receives before it hands out the next batch. Nothing may be
+// missing.
 func (q *inOrder) pass() (out []policy.Outcome) {
 	slices.SortStableFunc(q.aside, func(a, b policy.Outcome) int { return q.by(a.Unit, b.Unit) })
 	out, q.aside = q.aside, nil

@@ -59,7 +59,7 @@ func TestNudge(t *testing.T) {
 	}
 	for _, id := range slices.Concat(first[1:], second) {
 		if p.Nudge() {
-			t.Error("nobody has asked the plan for more")
+			t.Error("the plan was not asked for more")
 		}
 		p.Tell(id, urls.Asked)
 	}
@@ -67,7 +67,7 @@ func TestNudge(t *testing.T) {
 		t.Errorf("batch %v without the answer of %d", b.Asks, first[0])
 	}
 	if !p.Nudge() || p.Nudge() {
-		t.Error("the second nudge must let the plan go on, and once")
+		t.Error("the second nudge must let the plan continue, and once")
 	}
 	if b := p.Refill(short); len(b.Asks) == 0 {
 		t.Error("nothing was handed out after the nudge")

@@ -84,7 +84,7 @@ func (p *Places) Read(fact []byte) error {
 	return nil
 }
 
-// publish makes what is learned known.
+// publish makes the learned places known.
 func (p *Places) publish() {
 	var sure []volatile.Spot
 	for _, f := range p.fact.Places {
@@ -104,8 +104,8 @@ func (p *Places) Known() []volatile.Spot {
 	return nil
 }
 
-// Changed says that a page of the mirror came with another body, in more than what is known to vary. rec is
-// what was known of it before.
+// Changed says that a page of the mirror came with another body, in more than the places known to vary. rec
+// is its record before.
 func (p *Places) Changed(rec *store.Resource, body []byte) {
 	const always = 1<<(changedLast-1) - 1
 	if (rec.Recent&always != always) || len(body) > volatile.MaxBody {

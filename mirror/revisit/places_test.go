@@ -63,7 +63,7 @@ func TestPlacesAreRememberedAndForgotten(t *testing.T) {
 		}
 	}
 	if err := NewPlaces(11).Read([]byte("{")); err == nil {
-		t.Error("what is damaged was read")
+		t.Error("a damaged fact was read")
 	}
 }
 

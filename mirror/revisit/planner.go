@@ -28,7 +28,7 @@ type Planner struct {
 	rules   *MinedRules // nil for a policy without rules
 	low     int         // the frontier is filled when it has fewer URLs
 	origins []string    // of the units
-	due     urls.IDSet  // requested whatever pays, because the job gives them priority
+	due     urls.IDSet  // requested in all cases, because the job gives them priority
 	dead    deadPlan
 	deadDue *deadQueue
 
@@ -56,7 +56,7 @@ type planPhase uint8
 const (
 	phaseClosed   planPhase = iota // nothing
 	phaseListings                  // listings
-	phaseOpen                      // whatever pays
+	phaseOpen                      // all that pays
 )
 
 // bestFirst is the policy by which a run that has too little to judge by requests everything within a budget,
@@ -306,8 +306,8 @@ func (p *Planner) ToKeep() (hints, told []byte, err error) {
 // of the site, those that failed when they were last requested, and all while listings are not believed on
 // this site.
 //
-// What listings say makes others pay, so the sources of evidence are requested in stages until no listing
-// pays any more: one stage before all else, and more when what was found then raises what is expected
+// What listings say makes others pay, so the sources of evidence are requested in stages until no more
+// listing pays: one stage before all else, and more when what was found then raises what is expected
 // elsewhere.
 
 // Batch is what a planner hands out at a time.
@@ -316,7 +316,7 @@ type Batch struct {
 	Listings bool         // it is for the stage of listings, before all else
 }
 
-// Open lets Refill hand out whatever pays.
+// Open lets Refill hand out all that pays.
 func (p *Planner) Open() { p.enter(phaseOpen) }
 
 // OpenListings lets Refill hand out listings only.
@@ -384,8 +384,8 @@ func unitsOf(asks []policy.Ask) (ids []uint32) {
 }
 
 // Nudge is called from time to time. When the plan is held up by an outcome that was missing at the last
-// call, too, it goes on without, and Nudge reports that: call Refill then. One slow answer must not hold up a
-// run.
+// call, too, it continues without, and Nudge reports that: call Refill then. One slow answer must not hold
+// up a run.
 func (p *Planner) Nudge() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

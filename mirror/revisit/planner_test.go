@@ -58,7 +58,7 @@ func planned(t *testing.T, runs int, set func(*PlanOptions)) *Planner {
 // short is a frontier that always runs low.
 func short(int, []string) bool { return true }
 
-// drain takes all batches. seen is what is found out about each URL.
+// drain takes all batches. seen returns the outcome of each URL.
 func drain(p *Planner, seen func(id uint32) urls.Seen) (ids []uint32) {
 	for b := p.Refill(short); len(b.Asks) > 0; b = p.Refill(short) {
 		for _, id := range unitsOf(b.Asks) {
@@ -206,7 +206,7 @@ func TestHints(t *testing.T) {
 	p.Open()
 	drain(p, asBefore)
 	p.Hint(90, urls.BySitemap)
-	p.Tell(91, urls.Asked) // the plan may go on
+	p.Tell(91, urls.Asked) // the plan may continue
 	if ids := drain(p, asBefore); !slices.Contains(ids, 90) {
 		t.Errorf("a hint was not followed: %v", ids)
 	}
@@ -331,7 +331,7 @@ func TestForesee(t *testing.T) {
 		t.Errorf("entry points %v, sources %v", f.EntryPoints, f.Sources)
 	}
 	if _, ok := f.Planned[99]; ok || len(f.Planned) == 0 || len(f.Planned) > 50 {
-		t.Errorf("%d foreseen, want some of what changes, and not what is owed", len(f.Planned))
+		t.Errorf("%d foreseen, want some of what changes, and not the owed", len(f.Planned))
 	}
 	o.Plan = nil
 	if f := Foresee(o); len(f.Planned) > 0 || !f.Sources[98] {
@@ -339,7 +339,7 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// Why a run requests everything, whatever was observed.
+// Why a run requests everything, regardless of observations.
 func TestWhyEverythingIsRequested(t *testing.T) {
 	for name, set := range map[string]func(*PlanOptions){
 		"published":      func(o *PlanOptions) { o.Published = false },

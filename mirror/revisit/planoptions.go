@@ -40,7 +40,7 @@ const (
 	FullDoubtful = "doubtful" // what a suspicious run found may be wrong; accepting it says that it is not
 )
 
-// WhyFull says why a run requests everything whatever was observed; "" when it may follow a plan.
+// WhyFull says why a run requests everything regardless of observations; "" when it may follow a plan.
 func (o *PlanOptions) WhyFull() string {
 	switch {
 	case !o.Published:
@@ -58,8 +58,8 @@ func (o *PlanOptions) WhyFull() string {
 	return ""
 }
 
-// policy is what the registry says of the job's policy. Nothing is known of a policy that is not registered;
-// making a plan then fails. A run for a few URLs has none.
+// policy is what the registry says of the job's policy. There is no entry for a policy that is not
+// registered; making a plan then fails. A run for a few URLs has none.
 func (o *PlanOptions) policy() policy.Definition {
 	if len(o.Job.Only) > 0 {
 		return policy.Definition{}

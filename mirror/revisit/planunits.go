@@ -26,12 +26,12 @@ func (p *Planner) findDue() (n int) {
 	return n
 }
 
-// Due reports whether a URL is requested whatever the policy says, because the job gives it priority.
+// Due reports whether a URL is requested regardless of the policy, because the job gives it priority.
 func (p *Planner) Due(id uint32) bool { return p != nil && p.due.Has(id) }
 
 // lowWater is how many URLs wait in the frontier at least while a plan has more: twice as many as may be
-// requested at a time, so that no worker waits for the plan, and not many more, because whatever waits was
-// decided without what is being found out.
+// requested at a time, so that no worker waits for the plan, and not many more, because those that wait
+// were chosen without the outcomes under way.
 func lowWater(j *job.Job) int { return max(4, int(min(2*j.Polite.Connections, 128))) }
 
 // Model is what the plan was made from.

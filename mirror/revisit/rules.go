@@ -22,7 +22,7 @@ type MinedRules struct {
 }
 
 // ruleAudits is how many resources of each skipped directory a run requests all the same. One that changed
-// brings the directory back.
+// ends the skipping of the directory.
 const ruleAudits = 2
 
 // leastSteps is in how many runs a directory and those above it must have been observed before a rule counts.
@@ -62,7 +62,7 @@ func (k KnownSite) Rules(dirs *DirTable, n job.Near) (*MinedRules, error) {
 	return m, nil
 }
 
-// Text is a rule in words, by its Skip.Rule; "" when there is none.
+// Text is a rule in words, by its Skip.Rule; "" without one.
 func (m *MinedRules) Text(n int) string {
 	if n < 0 || n >= len(m.mined) {
 		return ""

@@ -16,7 +16,7 @@ import (
 
 // FactReader reads what a site remembers from run to run. *store.SiteNotes is one.
 type FactReader interface {
-	// Fact returns the value of a key, nil when there is none.
+	// Fact returns the value of a key, nil without one.
 	Fact(key string) ([]byte, error)
 }
 

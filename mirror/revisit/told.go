@@ -22,13 +22,13 @@ const toldRuns = 64
 
 func newTold(fact []byte) toldTimes {
 	t := toldTimes{}
-	if json.Unmarshal(fact, &t) != nil { // or there is none: it begins again
+	if json.Unmarshal(fact, &t) != nil { // or there is no fact: it begins again
 		clear(t)
 	}
 	return t
 }
 
-// fact is what is to be remembered.
+// fact returns the value to remember.
 func (t toldTimes) fact() ([]byte, error) {
 	runs := make([]int, 0, len(t))
 	for run := range t {

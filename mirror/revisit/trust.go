@@ -69,7 +69,8 @@ func (t *trusts) distrust(k urls.EvidenceKind, run int) (note string) {
 	return fmt.Sprintf(caughtNote, source, t[k].Until)
 }
 
-// doubtedNote is for a sitemap beside a plan: what it does not show is expected less, but not taken for true.
+// doubtedNote is for a sitemap beside a plan: what it does not show is expected less, but its silence is
+// not proof.
 const doubtedNote = "changed although the sitemap said nothing of it: its silence counts for less from now on"
 
 // caughtNote has the source and the run until which it is not believed.

@@ -19,7 +19,7 @@ import (
 	"mirrord/store"
 )
 
-// Validators that stay the same while the content changes are unreliable. Then they are not sent any more. An
+// Validators that stay the same while the content changes are unreliable. Then they are no longer sent. An
 // answer 304 cannot be checked, so every run requests a few of the resources that answered so without
 // validators; when one of these hid a change, none are sent in its directory for some runs, and for twice as
 // many when that is found again soon after.
@@ -239,7 +239,7 @@ func (v *Validators) Plan(id, key uint32) {
 }
 
 // StaleValidators compares the validators of a body with those of another body before it. It reports whether
-// some stayed the same; now then says which ones are not sent any more.
+// some stayed the same; now then says which ones are no longer sent.
 func StaleValidators(now, old *store.Resource) bool {
 	sameTag := old.ETag != "" && now.ETag == old.ETag
 	byDate := sameTag || now.ETag == ""
@@ -257,7 +257,7 @@ func StaleValidators(now, old *store.Resource) bool {
 }
 
 // Forgive lets the validators of a resource be sent again when it did not change at any of the times that are
-// remembered: bodies that are transferred in vain cost more than they tell, and the audits go on.
+// remembered: bodies that are transferred in vain cost more than they tell, and the audits continue.
 func Forgive(rec *store.Resource) {
 	if (rec.NoETag || rec.NoDate) && rec.Recent == 0 && rec.Observed >= 16 {
 		rec.NoETag, rec.NoDate = false, false

@@ -163,8 +163,8 @@ func TestPlannedAudits(t *testing.T) {
 	}
 }
 
-// A planned run that requests five pages audits one of them in the mean, so that a server which answers 304
-// whatever happens is found out on a quiet site, too.
+// A planned run that requests five pages audits one of them in the mean, so that a server which always
+// answers 304 is found out on a quiet site, too.
 func TestPlannedAuditsOfFew(t *testing.T) {
 	const runs = 200
 	audits, none := 0, 0

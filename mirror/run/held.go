@@ -13,10 +13,10 @@ import (
 	"mirrord/store"
 )
 
-// A run that is suspicious is held back until somebody accepts it or the site answers otherwise. Requesting
+// A run that is suspicious is held back until a user accepts it or the site answers otherwise. Requesting
 // all of the site in every run would find the same again. So the next runs look at a few pages only.
 
-// Held is what is kept of a run that was held back.
+// Held has the kept facts of a run that was held back.
 type Held struct {
 	Run     int      `json:"run"`
 	Since   int64    `json:"since"` // Unix seconds at which the first run began that was held back
@@ -51,7 +51,7 @@ func jobDigest(j *job.Job) string {
 	return hex.EncodeToString(d[:8])
 }
 
-// Held returns what is kept of the run before, when that was held back and a look is enough now. The version
+// Held returns the facts of the run before, when that was held back and a look is enough now. The version
 // that is published must be known.
 func (s *Session) Held() (h Held, ok bool, err error) {
 	chosen := s.Job.All || (len(s.Job.Only) > 0)
@@ -70,7 +70,7 @@ func (s *Session) Held() (h Held, ok bool, err error) {
 	return h, sameJob && (age >= 0) && (age < fullAfter), nil
 }
 
-// storedHeld reads the fact. One that cannot be decoded is none.
+// storedHeld reads the fact. One that cannot be decoded counts as missing.
 func (s *Session) storedHeld() (h Held, ok bool, err error) {
 	v, err := s.Site.Notes.Fact(heldFact)
 	if (err != nil) || (len(v) == 0) {
@@ -80,7 +80,7 @@ func (s *Session) storedHeld() (h Held, ok bool, err error) {
 }
 
 // KeepHeld notes how a run ended that knew so many URLs. When it requested everything and was held back:
-// which pages the next runs look at. When its result was published: that nothing is held back any more.
+// which pages the next runs look at. When its result was published: that nothing is held back now.
 func (s *Session) KeepHeld(j *verdict.Judgement, known int64, entries, dropped []string) error {
 	before, ok, err := s.storedHeld()
 	switch {

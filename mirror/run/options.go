@@ -31,13 +31,13 @@ type Options struct {
 	Log      *slog.Logger          // default none
 	Progress func(status.Progress) // called about four times a second and at the end, never twice at a time
 	Accept   bool                  // publish even if the run is suspicious, and make gaps known
-	NoFetch  bool                  // only relocate and publish what is stored
+	NoFetch  bool                  // only relocate and publish the stored documents
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Space    string                // of the job, from whose mirrors is taken what they have; "": none is
 	Turn     frontier.SharedTurn   // of the run, which has it, among others; nil: it has no turns
 	Imports  bool                  // answers are old: the run is in no log, and the next one requests all
-	Also     []site.URL            // requested after all that the entry points lead to, and reached as these are
-	Restores int                   // the older version that comes back, of whose gaps nothing is said; 0 is none
+	Also     []site.URL            // requested after all that the entry points link to, and reached as these are
+	Restores int                   // the older version that comes back, whose gaps are not reported; 0 for none
 	// Confirm is the least time between the two answers 404 or 410 in one run that take something out of the
 	// mirror; default 5 minutes, negative: the second request is made at the end of the run.
 	Confirm time.Duration

@@ -10,7 +10,7 @@ import (
 // worthRelease is the size in bytes of a heap that is worth a collection and the calls that give it back.
 const worthRelease = 48 << 20
 
-// Release gives memory that is not used any more back to the system, unless the heap is small: at the end of
+// Release gives unused memory back to the system, unless the heap is small: at the end of
 // a phase of a run, so that the run needs the larger of its phases and not their sum.
 func Release() {
 	if heap() > worthRelease {

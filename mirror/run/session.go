@@ -32,7 +32,7 @@ type Session struct {
 
 	Live        *store.Version // that is published; nil before the first one
 	Resumed     bool           // Run is of an earlier process
-	Expired     bool           // Resumed, and too old to go on: it makes no more requests
+	Expired     bool           // Resumed, and too old to continue: it makes no more requests
 	Fingerprint string         // of the rules
 
 	Taken int64 // bytes that the site took when the run began; 0: not measured
@@ -40,11 +40,11 @@ type Session struct {
 
 	urls.KnownURLs
 
-	Through *publish.Through // writes documents through while the run retrieves; nil: nobody does
+	Through *publish.Through // writes documents through while the run retrieves; may be nil
 }
 
-// textsInMemory is how many bytes of URLs and paths of a run lie in memory, at most: of 200,000 URLs that are
-// new, or 500,000 that are known. Below that, what is read of a file takes as much as it saves.
+// textsInMemory is how many bytes of URLs and paths of a run are in memory, at most: of 200,000 URLs that are
+// new, or 500,000 that are known. Below that, reading a file takes as much as it saves.
 const textsInMemory = 4 << 20
 
 // New returns a session that has read nothing of the site. The error is a job that cannot be compiled.

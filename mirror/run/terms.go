@@ -20,7 +20,7 @@ type Terms struct {
 	Layout  phm.Layout
 	Version int           // that this run works for
 	Run     *store.Run    // as it is stored
-	Rescan  bool          // the rules changed: what is stored is scanned again
+	Rescan  bool          // the rules changed: stored bodies are scanned again
 	Confirm time.Duration // the least time between two answers 404, see Options.Confirm
 	Log     *slog.Logger
 	Now     func() time.Time

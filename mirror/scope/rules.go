@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package scope holds a job's rules about URLs, compiled: which URLs belong to the mirror, and what for. It
-// is pure: what a run has counted, what robots.txt says and what is stored are for others.
+// is pure: the counts of a run, robots.txt and the records are for others.
 package scope
 
 import (

@@ -93,7 +93,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// Whatever changes which links are followed changes the fingerprint, and nothing else does.
+// All that changes which links are followed changes the fingerprint, and nothing else does.
 func TestFingerprint(t *testing.T) {
 	parse := func(text string) *job.Job {
 		j, err := job.Parse("j", "j.toml", []byte("url = \"https://e.org/\"\n"+text))

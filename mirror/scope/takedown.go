@@ -25,7 +25,7 @@ type TakeDown struct {
 	Versions int       `json:"versions,omitempty"` // that had a file of them
 }
 
-// TakeDownWork is what is left to do of the take-downs of a site.
+// TakeDownWork is the remaining work of the take-downs of a site.
 type TakeDownWork string
 
 // What can be left to do. Each step does the next ones too.
@@ -85,7 +85,7 @@ func (t *TakeDowns) With(more ...TakeDown) (*TakeDowns, error) {
 	return out, out.compile()
 }
 
-// Without returns the take-downs without one; ok is false when it is none of them.
+// Without returns the take-downs without one; ok is false when it is not among them.
 func (t *TakeDowns) Without(what string) (out *TakeDowns, ok bool, err error) {
 	out = &TakeDowns{Left: t.Left}
 	out.List = slices.DeleteFunc(slices.Clone(t.List), func(d TakeDown) bool { return d.What == what })
@@ -139,8 +139,8 @@ func (d *TakeDown) Sentence() string {
 	return fmt.Sprintf("forgotten on %s: %s", d.At.UTC().Format(time.DateOnly), d.Reason)
 }
 
-// CompileWithout is Compile for a site from which something was taken: that is out of scope, whatever the job
-// says.
+// CompileWithout is Compile for a site from which something was taken: that is out of scope, regardless of
+// the job.
 func CompileWithout(j *job.Job, down *TakeDowns) (*URLRules, error) {
 	r, err := Compile(j)
 	if err != nil || down == nil || len(down.List) == 0 {

@@ -61,7 +61,7 @@ func (c *town) page(i int, says []string) string {
 		strings.Join(says, " ") + "</main><p>" + strings.Join(c.frame[middle:], " ") + "</html>"
 }
 
-// replaced puts other words in the place of a part of some, in runs.
+// replaced replaces a part of some words by others, in runs.
 func replaced(r *rand.Rand, words []string, share float64, run int) []string {
 	out := append([]string(nil), words...)
 	for n := int(share * float64(len(words))); n > 0; n -= run {
@@ -70,8 +70,8 @@ func replaced(r *rand.Rand, words []string, share float64, run int) []string {
 	return out
 }
 
-// adversary is a host that is taken for a replica. It answers with page i; right says that this may be
-// published in the place of the origin's.
+// adversary is a host that poses as a replica. It answers with page i; right says that this may be
+// published instead of the origin's.
 type adversary struct {
 	name   string
 	least  int // words of a page's own
@@ -246,7 +246,7 @@ var adversaries = []adversary{
 // trial counts what became of the pages of an adversary.
 type trial struct{ tries, rights, given, wrong int }
 
-// No page of another site, another page or a part of one is published in the place of a page, whether the
+// No page of another site, another page or a part of one is published instead of a page, whether the
 // replica was tested before it became what it is or is tested now, and whatever date it sends. Without
 // alternates_replace none is at all. MIRRORD_LONG=1 makes more than 10 000 tries.
 func TestNoWrongPage(t *testing.T) {

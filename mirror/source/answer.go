@@ -33,11 +33,11 @@ func hasLength(h *fetch.Head) bool { return (h.Length >= 0) || (h.Header.Get("Co
 
 // Ask is one URL that a run wants.
 type Ask struct {
-	Record *store.Resource // what is known of the URL; it is not changed
+	Record *store.Resource // the record of the URL; it is not changed
 	Of     Provider        // which sources may answer
 
 	Request fetch.Request // of the origin
-	Watcher Watcher       // of its body; nil: nobody watches
+	Watcher Watcher       // of its body; may be nil
 	// GivenUp says for a cause with which ctx ended the class of failure that it is; nil when the run ends.
 	GivenUp func(cause error) (class error)
 
@@ -66,12 +66,12 @@ type Answer struct {
 	Told   string // the mirror of the space that the origin gave this answer, earlier; "": to this one, now
 
 	Result *fetch.Result // of the origin, and of a replica with To; nil when no request was made
-	Err    error         // of the origin: why the exchange brought no usable answer
+	Err    error         // of the origin: why the exchange had no usable answer
 
 	Refused string    // of the origin: why its body was not read, see Ask.Refuse
 	Content *Received // a body came; of the origin, when Result says that it was kept
 	Same    bool      // the body is the one that the mirror holds; none came
-	To      site.URL  // the URL leads to this one, of replicas
+	To      site.URL  // the URL redirects to this one, of replicas
 
 	Status  int      // of the URL's record
 	Reason  string   // of the URL's record
@@ -88,7 +88,7 @@ type Received struct {
 	Body          *BodySink
 	MIME, Charset string
 	Modified      int64       // Unix seconds; 0 when that is not known
-	Head          *fetch.Head // of the exchange that brought it; nil from the mirror of another job
+	Head          *fetch.Head // of the exchange that returned it; nil from the mirror of another job
 }
 
 // Release lets go of the body.

@@ -58,9 +58,9 @@ type AskerOptions struct {
 	MaxWait time.Duration    // longest Crawl-delay
 	MaxBody int64            // bytes; 0 is no limit
 	Now     func() time.Time // default time.Now
-	Count   func(wire int64) // called after each request with the bytes that it took; nil is nobody
+	Count   func(wire int64) // called after each request with the bytes that it took; may be nil
 	// Watch is called for each exchange, which gets its context, tells w of the body, and calls end afterwards;
-	// nil: nobody watches. GivenUp says for a cause with which that context ended the class of failure that it
+	// may be nil. GivenUp says for a cause with which that context ended the class of failure that it
 	// is.
 	Watch   func(ctx context.Context) (_ context.Context, w Watcher, end func())
 	GivenUp func(cause error) (class error)
@@ -96,11 +96,11 @@ func NewAsker(o AskerOptions) *Asker {
 	return &Asker{o: o, known: map[string]*fetch.Robots{}, mute: map[string]int{}}
 }
 
-// A host that did not answer so many tests in a row is not tested any more: each further one would wait
+// A host that did not answer so many tests in a row is no longer tested: each further one would wait
 // longer, and say as little.
 const muteTests = 4
 
-// isMute reports whether a host is not tested any more.
+// isMute reports whether a host is no longer tested.
 func (k *Asker) isMute(host string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -183,7 +183,7 @@ func (k *Asker) learnInTurn(ctx context.Context, u site.URL) (*fetch.Robots, err
 const replicaRedirects = 5
 
 // page requests a page as a test needs it. other is the base URL of the other side: a redirect to it, by
-// whatever scheme, says that both are one host.
+// any scheme, says that both are one host.
 func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.TestAnswer, error) {
 	away, origin := false, u.Origin()
 	_, otherPlace, _ := strings.Cut(other, "://")

@@ -30,7 +30,7 @@ type BlobMaker interface {
 type PartKeeper interface {
 	// Keep makes what was written of a body outlive the process. about is for the next exchange.
 	Keep(w *store.BlobWriter, url string, about []byte) error
-	// Take returns the beginning of a body, to be continued; nil when there is none.
+	// Take returns the beginning of a body, to be continued; nil without one.
 	Take(ctx context.Context, url string) (w *store.BlobWriter, about []byte, err error)
 }
 
@@ -39,7 +39,7 @@ type BodyOptions struct {
 	Blobs       BlobMaker
 	Parts       PartKeeper
 	MaxDocument int64         // bytes of the largest document that is scanned
-	Coming      *atomic.Int64 // counts the bytes of bodies while they come; nil: nobody wants to know
+	Coming      *atomic.Int64 // counts the bytes of bodies while they come; may be nil
 	Now         func() time.Time
 	Log         *slog.Logger
 }
@@ -67,8 +67,8 @@ func NewBodyPool(o BodyOptions) *BodyPool {
 	return b
 }
 
-// take returns an empty buffer with room for so many bytes: the smallest free one that has it, else a larger
-// one in the place of one that is too small.
+// take returns an empty buffer of so many bytes: the smallest free one that is large enough, else a larger
+// one that replaces one that is too small.
 func (p *BodyPool) take(room int) *[]byte {
 	p.mu.Lock()
 	best := len(p.free) - 1
@@ -337,7 +337,7 @@ func (b *BodySink) keepPart() error {
 	return b.o.Parts.Keep(b.blob, b.url.String(), about)
 }
 
-// Resume takes what an earlier exchange brought of the body, and makes req request the rest.
+// Resume takes what an earlier exchange received of the body, and makes req request the rest.
 func (b *BodySink) Resume(ctx context.Context, req *fetch.Request) error {
 	w, about, err := b.o.Parts.Take(ctx, b.url.String())
 	if err != nil || w == nil {
@@ -351,7 +351,7 @@ func (b *BodySink) Resume(ctx context.Context, req *fetch.Request) error {
 	return nil
 }
 
-// Ended says how the exchange that brought the body ended: when another one may bring the rest, Close keeps
+// Ended says how the exchange of the body ended: when another one may fetch the rest, Close keeps
 // what has come.
 func (b *BodySink) Ended(res *fetch.Result, err error) {
 	if b.refused != "" {

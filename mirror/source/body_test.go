@@ -55,7 +55,7 @@ func TestBodySink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for part := range bytes.SplitSeq(data, nil) { // each write brings one byte
+			for part := range bytes.SplitSeq(data, nil) { // each write has one byte
 				if _, err := w.Write(part); err != nil {
 					t.Fatal(err)
 				}

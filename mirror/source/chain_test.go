@@ -211,7 +211,7 @@ func TestReplicaAnswers(t *testing.T) {
 					err, a.From, a.Same, a.Notes, c.from, c.same, c.notes)
 			}
 			if c.to != "" && a.To.String() != c.to {
-				t.Errorf("leads to %s, want %s", a.To, c.to)
+				t.Errorf("redirects to %s, want %s", a.To, c.to)
 			}
 			if wants := c.from != 0 && !c.same && c.to == ""; wants != (a.Content != nil) {
 				t.Errorf("content %v, want %v", a.Content != nil, wants)

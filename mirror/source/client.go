@@ -38,6 +38,7 @@ func NewClient(j *job.Job, w Surroundings, log *slog.Logger) (*fetch.Client, err
 
 // clientOptions returns what a job says of its client, without secrets.
 func clientOptions(j *job.Job) fetch.Options {
+	proxy, _, _ := j.ProxyServer()
 	o := fetch.Options{
 		UserAgent:       j.Polite.UserAgent,
 		ConnectTimeout:  j.Polite.ConnectTimeout,
@@ -52,7 +53,7 @@ func clientOptions(j *job.Job) fetch.Options {
 		InsecureTLS:     j.TLS.Insecure,
 		Cookies:         j.Auth.Cookies,
 		Retries:         int(orNone(j.Limits.Retries)),
-		Proxy:           j.Proxy,
+		Proxy:           proxy,
 		AuthHeader:      map[string]string{},
 		Reach:           j.Reach(),
 	}
@@ -68,7 +69,7 @@ func clientOptions(j *job.Job) fetch.Options {
 	return o
 }
 
-// secrets reads what a job refers to outside of its file, and collects what is wrong with it.
+// secrets reads what a job refers to outside of its file, and collects its errors.
 type secrets struct {
 	Surroundings
 	errs []error
@@ -87,15 +88,14 @@ func (c *secrets) secret(key string, s job.Secret) string {
 
 func (c *secrets) passwords(j *job.Job, o *fetch.Options) {
 	if j.Auth.User != "" {
-		o.BasicUser, o.BasicPassword = j.Auth.User, c.secret("auth.password", j.Auth.Password())
+		o.BasicUser, o.BasicPassword = j.Auth.User, c.secret("auth.password", j.Auth.Password)
 	}
 	for name, s := range j.Auth.Headers {
 		o.AuthHeader[name] = c.secret("auth.headers."+name, s)
 	}
-	if j.Auth.ProxyUser != "" && j.Proxy != "" {
-		if p, err := url.Parse(j.Proxy); err == nil {
-			password := c.secret("auth.proxy_password", j.Auth.ProxyPassword())
-			p.User = url.UserPassword(j.Auth.ProxyUser, password)
+	if address, user, password := j.ProxyServer(); user != "" {
+		if p, err := url.Parse(address); err == nil {
+			p.User = url.UserPassword(user, c.secret("the proxy's password", password))
 			o.Proxy = p.String()
 		}
 	}
@@ -131,7 +131,7 @@ func Politeness(j *job.Job) fetch.Politeness {
 	}
 }
 
-// orNone turns "0 is none" of job files into "negative is none" of fetch.Options.
+// orNone turns 0, which means none in job files, into -1, which means none in fetch.Options.
 func orNone(n int64) int64 {
 	if n == 0 {
 		return -1

@@ -140,7 +140,7 @@ func (l *Lender) gave() {
 	l.misses = 0
 }
 
-// missed counts a request that brought no file.
+// missed counts a request without a file.
 func (l *Lender) missed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +183,7 @@ func (l *Lender) Gave(n int64) {
 	l.given += n
 }
 
-// report returns how many outcomes are the replica's, and why it is not used any more.
+// report returns how many outcomes are the replica's, and why it is no longer used.
 func (l *Lender) report() (given int64, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,7 +32,8 @@ func mannerOf(j *job.Job, now time.Time) manner {
 	for _, r := range j.Polite.AllowPrivate.Rules {
 		inside = append(inside, r.String())
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q", j.Proxy, j.TLS.CAFile, j.TLS.Insecure, inside))
+	proxy, _, _ := j.ProxyServer()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q", proxy, j.TLS.CAFile, j.TLS.Insecure, inside))
 	return manner{
 		Agent: j.Polite.UserAgent,
 		Way:   hex.EncodeToString(sum[:8]),

@@ -75,7 +75,7 @@ func TestMannerVaries(t *testing.T) {
 	}
 }
 
-// What came by a login stays where it is when the job has none any more, until it comes again.
+// What came by a login stays where it is when the job no longer has one, until it comes again.
 func TestMannerSince(t *testing.T) {
 	f := facts{}
 	j := job.Default("http://a.example/")
@@ -104,7 +104,7 @@ func TestMannerSince(t *testing.T) {
 	}
 	f[mannerFact] = []byte("{")
 	if since(600) != 600 {
-		t.Error("what is damaged is not known")
+		t.Error("a damaged fact is not known")
 	}
 }
 

@@ -32,7 +32,7 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
 	if class := ask.givenUp(ctx); (a.Err != nil) && (class != nil) {
 		a.Err = &fetch.Error{URL: req.URL, Class: class, Err: context.Cause(ctx)}
-		ctx = context.WithoutCancel(ctx) // the run goes on
+		ctx = context.WithoutCancel(ctx) // the run continues
 	}
 	body.Ended(a.Result, a.Err)
 	if err := body.Err(); err != nil {
@@ -59,7 +59,7 @@ func ended(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrCanceled))
 }
 
-// contentOf returns the body that an exchange brought.
+// contentOf returns the body of an exchange.
 func contentOf(res *fetch.Result, body *BodySink, now time.Time) *Received {
 	body.received = Received{
 		Body:     body,

@@ -13,7 +13,7 @@ import (
 // MaxBody.
 type PageSink struct{ bytes.Buffer }
 
-// Begin makes room for the body from its start.
+// Begin allocates the buffer for the body from its start.
 func (s *PageSink) Begin(*fetch.Head) (io.Writer, error) {
 	s.Reset()
 	return &s.Buffer, nil

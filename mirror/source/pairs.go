@@ -12,7 +12,7 @@ import (
 // PairFacts keeps the results of testing two base URLs for being replicas. Its methods may be called from
 // several goroutines.
 type PairFacts interface {
-	// SavePair keeps the result of a test, in the place of an earlier one of the same URLs in the same order.
+	// SavePair keeps the result of a test, instead of an earlier one of the same URLs in the same order.
 	SavePair(store.PairRecord) error
 	// LoadPair returns the last test of two base URLs in this order; ok is false when there was none.
 	LoadPair(base1, base2 string) (p store.PairRecord, ok bool, err error)

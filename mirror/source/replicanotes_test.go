@@ -13,8 +13,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// A run says one thing of a replica, whatever the test before it, the requests in it and the test at its end
-// found.
+// A run says one thing of a replica, for any findings of the test before it, the requests in it and the test
+// at its end.
 func TestOneNoteOfAReplica(t *testing.T) {
 	r := rand.New(rand.NewPCG(58, 8))
 	c, other := newTown(r, 60, 90), newTown(r, 60, 90)
@@ -33,11 +33,11 @@ func TestOneNoteOfAReplica(t *testing.T) {
 		{"is one, and is tested again", true, 15, true, true, true, "was tested and is used", "is not"},
 		{"was turned, and is one at the end", true, 15, true, false, true, used + " from", "is not"},
 		{"was none, and is one at the end", true, 0, false, false, true, isNone, used},
-		{"is none any more", true, 15, true, true, false, noMore, used},
-		{"is none", true, 0, false, false, false, isNone, used},
-		{"was turned, and is none", true, 15, true, false, false, isNone, used},
+		{"was one, and is not", true, 15, true, true, false, noMore, used},
+		{"is not one", true, 0, false, false, false, isNone, used},
+		{"was turned, and is not one", true, 15, true, false, false, isNone, used},
 		{"was none, is one, not requested", false, 15, false, false, true, "was tested and is used", "is not"},
-		{"is none, not requested", false, 15, true, false, false, isNone, used},
+		{"is not one, not requested", false, 15, true, false, false, isNone, used},
 	} {
 		p := newUntested(t, false)
 		p.build(c)

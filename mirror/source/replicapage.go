@@ -48,7 +48,7 @@ func (n *neighbours) of(rec *store.Resource, t *urls.Table, base string) (out []
 	return out
 }
 
-// list reads the table while other workers go on.
+// list reads the table while other workers continue.
 func (n *neighbours) list(t *urls.Table, base string) {
 	n.in, n.below = map[string][]uint32{}, map[string][]uint32{}
 	for id := range t.Len() {

@@ -21,7 +21,7 @@ import (
 )
 
 // A job may name alternates: replicas of its site. When the origin does not give a URL (its host is left for
-// the next run, nobody answers, or a status of 500 or more after all attempts and a second turn), they are a
+// the next run, no connection, or a status of 500 or more after all attempts and a second turn), they are a
 // fallback, in their order, as politely as any host and by their own robots.txt.
 //
 // What a replica sends is taken when the two are interchangeable (levels 1 to 3 and confident, see package
@@ -255,7 +255,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 	}
 	held := rec.InSet && rec.Body != store.NoBody
 	switch {
-	case held && body.Digest() == rec.Digest: // whatever type it says that this is
+	case held && body.Digest() == rec.Digest: // for any type that it states
 		got.Same = true
 		return got
 	case held:
@@ -316,8 +316,8 @@ func saysNoType(mime string) bool {
 	return mime == "" || mime == "text/plain" || mime == "application/octet-stream"
 }
 
-// redirect reads where a URL that is not in the mirror leads, when a replica says that it leads to another
-// place of the site.
+// redirect reads the target of a URL that is not in the mirror, when a replica says that it redirects
+// within the site.
 func (x *ReplicaSource) redirect(a *replica, ask *Ask, res *fetch.Result, u site.URL) Answer {
 	rec := ask.Record
 	rest, ok := strings.CutPrefix(res.Location.String(), a.base.String())

@@ -77,8 +77,8 @@ func (x *ReplicaSource) trusts(ctx context.Context, a *replica) bool {
 // run: since it was tested, its host may have been sold, or another site may be there.
 const provePages = 3
 
-// turned says that a replica is not what it was when it was tested: none of some pages of the mirror is there
-// any more. It is "" when one is, or when the mirror has none to compare. The only error is that the run
+// turned says that a replica is not what it was when it was tested: none of some pages of the mirror is still
+// there. It is "" when one is, or when the mirror has none to compare. The only error is that the run
 // ends.
 func (x *ReplicaSource) turned(ctx context.Context, a *replica) (string, error) {
 	others := 0
@@ -153,7 +153,7 @@ func leadsAway(ctx context.Context, a *replica) (string, error) {
 	return fmt.Sprintf(form, a.base, to), nil
 }
 
-// Renew tests, at the end of a complete run, the replicas of which no test is valid any more: while the
+// Renew tests, at the end of a complete run, the replicas of which no test is still valid: while the
 // mirror is as the site is, a page that only one of the two has tells most. What it finds is what Report says
 // of them.
 func (x *ReplicaSource) Renew(ctx context.Context) {

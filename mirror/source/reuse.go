@@ -29,7 +29,7 @@ import (
 
 // OtherMirrors reads the mirrors of other jobs. *store.State is one.
 type OtherMirrors interface {
-	// ViewSite opens what is known of the site of a job, also while the job runs; store.ErrNoSite when it has
+	// ViewSite opens the site of a job, also while the job runs; store.ErrNoSite when it has
 	// none.
 	ViewSite(job string) (*store.Site, error)
 	// Documents opens the documents of the site of a job, which may be read while the job runs.
@@ -70,7 +70,7 @@ type ReuseSource struct {
 	taken   atomic.Int64
 }
 
-// reusedFile is what is needed of a record of the other mirror: a collection may have a million.
+// reusedFile has the needed fields of a record of the other mirror: a collection may have a million.
 type reusedFile struct {
 	mime, charset string // each value is one string
 	modified      int64

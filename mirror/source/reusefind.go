@@ -45,7 +45,7 @@ type ReuseFinder struct {
 	Now          func() time.Time
 }
 
-// Renew looks again when it is time, or when the job that was found is no more, and returns what is known.
+// Renew looks again when it is time, or when the job that was found is no more, and returns the result.
 func (f *ReuseFinder) Renew(ctx context.Context) (urls.FoundReuse, error) {
 	last, err := urls.LastFoundReuse(f.Site.Notes)
 	if err != nil {

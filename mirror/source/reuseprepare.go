@@ -169,7 +169,7 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 }
 
 // isReusable reports whether a record of another mirror has a body that can be taken as it is. The last good
-// copy of what could not be had is none.
+// copy of a lost resource is not.
 func isReusable(rec *store.Resource) bool {
 	return rec.InSet && rec.Outcome != site.Failed && rec.Body != store.NoBody && !rec.NoFollow &&
 		!urls.IsSitemap(rec)

@@ -61,7 +61,7 @@ func lastReuse(f SiteFacts) (last reuseRecord, err error) {
 type reuseVerification struct {
 	record reuseRecord
 	said   bool   // enough answers came to decide
-	why    string // what the last request brought when it brought no file
+	why    string // the outcome of the last request when it was no file
 }
 
 // verify requests some of the files of the site itself. The only error is that ctx ended.
@@ -117,14 +117,14 @@ func (x *ReuseSource) verify(
 	return v, nil
 }
 
-// comparison is what the request of one file of a verification brought.
+// comparison is the outcome of the request of one file of a verification.
 type comparison struct {
 	answered bool   // an answer came
 	silent   bool   // no answer came
 	same     bool   // the file of the other mirror
 	differs  bool   // another file, or one that is not to be taken
 	because  string // of differs; "": its bytes are others
-	why      string // what came in the place of a file
+	why      string // what came instead of a file
 }
 
 // compare requests one file. The only error is that ctx ended.

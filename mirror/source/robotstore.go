@@ -13,13 +13,13 @@ import (
 
 // HostFacts keeps robots.txt of origins. Its methods may be called from several goroutines.
 type HostFacts interface {
-	// LoadHost returns what is known of an origin; ok is false when nothing is.
+	// LoadHost returns the facts of an origin; ok is false without any.
 	LoadHost(origin string) (f store.HostFact, ok bool, err error)
-	// SaveHost keeps it, in the place of what was known.
+	// SaveHost replaces them.
 	SaveHost(origin string, f store.HostFact) error
 }
 
-// freshRobots is how old a copy of a robots.txt may be in a run that requests everything, whatever is known.
+// freshRobots is how old a copy of a robots.txt may be in a run that requests everything, in all cases.
 const freshRobots = time.Minute
 
 // NewRobots makes the robots cache of a job.

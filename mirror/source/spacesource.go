@@ -144,7 +144,8 @@ func (x *SpaceSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	return Answer{}, nil
 }
 
-// neighbour returns a mirror that can be read; nil when it cannot. Nobody waits for one that others look for.
+// neighbour returns a mirror that can be read; nil when it cannot. No caller waits for one that others look
+// for.
 func (x *SpaceSource) neighbour(name string) *neighbour {
 	x.mu.Lock()
 	n := x.known[name]

@@ -27,7 +27,7 @@ import (
 // of every spreadEvery requests. One that differs ends this for spreadBan, and everything that came from the
 // replica in the run is requested again.
 //
-// A replica gives what is new, and confirms what the mirror holds. What it does not give, and of what the
+// A replica gives new URLs, and confirms what the mirror holds. What it does not give, and of what the
 // mirror holds otherwise, the origin is asked; so it is in the next run for all that a replica gave or
 // confirmed.
 
@@ -357,7 +357,7 @@ func (s *Spread) Report() (given map[string]int64, notes []string) {
 }
 
 // MayGive reports whether a replica can give a URL, or confirm what the mirror holds of it: the origin has
-// said so in an earlier run, or nothing is known of it.
+// said so in an earlier run, or there is no record.
 func MayGive(rec *store.Resource) bool {
 	if !rec.InSet {
 		return rec.Run == 0 && !urls.IsGone(rec)

@@ -23,8 +23,8 @@ import (
 	"mirrord/site"
 )
 
-// What is stored of the mirror that a job follows: its offer as of the last complete run, and the file table
-// of that version, compressed with zstd.
+// The stored facts of the mirror that a job follows: its offer as of the last complete run, and the file
+// table of that version, compressed with zstd.
 const (
 	upstreamName  = "upstream"
 	upstreamTable = "upstream-table"
@@ -32,7 +32,7 @@ const (
 	maxUpstreamTable = 512 << 20 // bytes, unpacked
 )
 
-// upstreamFact is what is known of the mirror that a job follows.
+// upstreamFact describes the mirror that a job follows.
 type upstreamFact struct {
 	At    string     `json:"at"`             // address of its offer; "": it follows none
 	ETag  string     `json:"etag,omitempty"` // of the offer
@@ -54,7 +54,7 @@ type followed struct {
 	body   *BodySink // of the update
 }
 
-// errNotOffered says that a mirror is not offered any more.
+// errNotOffered says that a mirror is no longer offered.
 var errNotOffered = errors.New("it is not offered any more")
 
 // Prepare asks the mirror that the job followed for its version, and pulls what has changed. note is what the
@@ -113,7 +113,7 @@ func upstreamBase(at site.URL) (base string, ok bool) {
 	return rest + "/", ok
 }
 
-// isOf reports whether an entry point of the job lies in the mirror.
+// isOf reports whether an entry point of the job is in the mirror.
 func (x *UpstreamSource) isOf(base string) bool {
 	return slices.ContainsFunc(x.o.Seeds, func(u site.URL) bool { return strings.HasPrefix(u.String(), base) })
 }
@@ -259,7 +259,7 @@ func (p *pull) since(ctx context.Context, v *followed, version int, table []byte
 	return nil
 }
 
-// isGone reports whether what follows the root of the mirror in a URL led to a file that it has no more.
+// isGone reports whether a URL, after the root of the mirror, had a file that the mirror no longer has.
 func (v *followed) isGone(rest string) bool {
 	place, err := url.PathUnescape(rest)
 	return err == nil && v.gone[place]
@@ -271,7 +271,7 @@ func (p *pull) tableAlone(ctx context.Context, v *followed) error {
 	return err
 }
 
-// update pulls an update, and checks the table that it leads to.
+// update pulls an update, and checks the resulting table.
 func (p *pull) update(ctx context.Context, v *followed, rest string, base []byte) (*phm.Update, error) {
 	if _, err := p.get(ctx, rest, "", v.body); err != nil {
 		return nil, errors.Join(err, v.body.Err())
@@ -352,7 +352,7 @@ func (x *UpstreamSource) Keep() error {
 	return errors.Join(x.o.Facts.SetFact(upstreamTable, packed.Bytes()), x.o.Facts.SetFact(upstreamName, fact))
 }
 
-// unpackTable unpacks a stored table; nil when there is none.
+// unpackTable unpacks a stored table; nil without one.
 func unpackTable(packed []byte) []byte {
 	if packed == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"mirrord/store"
 )
 
-// DropLost takes what is lost out of the versions that have it: phm.json of each of them says so, links to it
-// are absolute, and nothing else changes. It is forgotten in one step. The next run requests what the site
-// still has of it. No run may be under way.
+// DropLost takes lost bodies out of the versions that have them: phm.json of each of them says so, links to
+// it are absolute, and nothing else changes. They are forgotten in one step. The next run requests what the
+// site still has of it. No run may be under way.
 func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.LostBody) (err error) {
 	defer func() {
 		if err != nil {
@@ -59,7 +59,7 @@ func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.
 	return errors.Join(s.Trees.DropBeside(), s.Notes.NoteDamaged(nil))
 }
 
-// lose makes what is lost in a version what is gone in it.
+// lose marks lost bodies of a version as removed from it.
 func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []store.LostBody) (err error) {
 	gone := map[string]bool{}
 	r.lost = nil

@@ -24,7 +24,7 @@ type Sought struct {
 	Bodies   map[[32]byte]string // of those that other sites may have too, with a URL of each
 }
 
-// Find looks for what is to be taken down. It changes nothing.
+// Find looks for the resources to take down. It changes nothing.
 func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 	down, err := new(scope.TakeDowns).With(d)
 	if err != nil {

@@ -42,7 +42,7 @@ func (r *remaking) past(ctx context.Context, v store.Version) error {
 	return err
 }
 
-// version changes what is kept of a version to what is left of it, and reports whether anything is different.
+// version reduces the kept data of a version to the rest, and reports whether anything is different.
 func (r *remaking) version(v *store.Version, rest *render.Rest) (changed bool, err error) {
 	defer func() { r.last, r.first, r.changed = rest.Files, true, !rest.Same }()
 	changed = !rest.Same

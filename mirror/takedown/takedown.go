@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package takedown takes URLs out of a mirror for good: out of the published tree, of all kept versions and
-// of what is stored. What was taken down is a fact of the site (scope.TakeDowns), which keeps it from being
-// requested again and says what is left to do. The fact comes first; work that was cut off goes on by it.
+// of the stored bodies. What was taken down is a fact of the site (scope.TakeDowns), which keeps it from
+// being requested again and says what is left to do. The fact comes first; work that was cut off resumes by
+// it.
 //
-// The published version and the ones before it keep their numbers. A page that links to what is gone gets an
-// absolute link, as to any page outside of the mirror.
+// The published version and the ones before it keep their numbers. A page that links to a removed URL gets
+// an absolute link, as to any page outside of the mirror.
 package takedown
 
 import (
@@ -25,7 +26,7 @@ import (
 	"mirrord/store"
 )
 
-// Begin keeps what is to be taken down. Finish does it.
+// Begin records the take-downs. Finish executes them.
 func Begin(s *store.Site, more []scope.TakeDown) error {
 	down, err := scope.TakeDownsOf(s.Notes)
 	if err != nil {
@@ -38,9 +39,9 @@ func Begin(s *store.Site, more []scope.TakeDown) error {
 	return s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
-// Finish does what is left of the take-downs of a site, but for the bodies that sites share: SharedDone
-// notes that these were collected since. An unfinished run goes on without what is gone. Finish returns the
-// packs that it was not able to rewrite.
+// Finish does the remaining work of the take-downs of a site, but for the bodies that sites share: SharedDone
+// notes that these were collected since. An unfinished run continues without the removed URLs. Finish
+// returns the packs that it was not able to rewrite.
 func Finish(
 	ctx context.Context, st *store.State, s *store.Site, log *slog.Logger,
 ) (left []string, err error) {
@@ -122,7 +123,7 @@ func Allow(s *store.Site, what string) (was bool, err error) {
 	return true, s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
-// fold moves the journal of an unfinished run into the records: what is erased must not be in both.
+// fold moves the journal of an unfinished run into the records: erased URLs must not be in both.
 func fold(s *store.Site) error {
 	vs, err := s.Versions.List()
 	if err != nil {
@@ -140,7 +141,7 @@ func fold(s *store.Site) error {
 }
 
 // rejournal puts what an unfinished run has found, and what has no mirror path yet, back into the journal:
-// the run gives paths to what is there.
+// the run gives paths to those in the journal.
 func rejournal(s *store.Site) error {
 	run, err := s.Notes.Run()
 	if err != nil || run == nil {
@@ -179,8 +180,8 @@ func (e *eraser) goneRaw(url string) bool {
 	return err == nil && e.down.Has(u)
 }
 
-// erase makes all versions again without what is gone, and publishes the last one of them in its place. It is
-// one step on the disk, or none when it was done before.
+// erase makes all versions again without the removed URLs, and publishes the last one of them in its place.
+// It is one step on the disk, or none when it was done before.
 func (e *eraser) erase(ctx context.Context) error {
 	erasure := &store.Erasure{Scripts: map[int][]byte{}}
 	err := e.s.Versions.Every(func(rec *store.Resource) error {
@@ -229,7 +230,7 @@ func (e *eraser) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.publish(ctx, *live, &r) // also when only older versions changed: servers look at what is published
+	return e.publish(ctx, *live, &r) // also when only older versions changed: servers check this one
 }
 
 // publish makes the published version again, and commits the erasure with it.
@@ -277,7 +278,7 @@ func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (
 	return tree.PublishErased(live, r.erasure)
 }
 
-// dropNotes takes what is gone out of the notes of what is damaged.
+// dropNotes takes the removed URLs out of the notes of damaged bodies.
 func (e *eraser) dropNotes() error {
 	noted, err := e.s.Notes.Damaged()
 	if err != nil || len(noted) == 0 {

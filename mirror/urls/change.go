@@ -7,7 +7,7 @@ import (
 	"mirrord/store"
 )
 
-// Reserve makes room for the numbers below n, which get their URLs by Load and LoadNew. The table is empty.
+// Reserve allocates the numbers below n, which get their URLs by Load and LoadNew. The table is empty.
 func (t Settled) Reserve(n uint32) { t.urls.reserve(n) }
 
 // Load takes what a record says. A later record of a number replaces an earlier one. in says whether the

@@ -18,8 +18,8 @@ const (
 	batchAge   = 250 * time.Millisecond
 )
 
-// Between commits, results are noted when they are this old: a kill costs little more than what is under way.
-// Where documents are packed a note waits for a frame of them: small frames take twice the room.
+// Between commits, results are noted when they are this old: a kill costs little more than the requests in
+// progress. Where documents are packed a note waits for a frame of them: small frames take twice the room.
 const (
 	noteAge   = 4 * time.Millisecond
 	noteFrame = 256 << 10
@@ -34,7 +34,8 @@ const waiting = 64
 type Journal interface {
 	// Known is how many numbers the journal has given to URLs.
 	Known() (uint32, error)
-	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer to.
+	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer
+	// to.
 	Commit(first uint32, news []store.NewURL, done []*store.Done) error
 	// Note keeps results that come before a Commit in case that the process is killed.
 	Note(first uint32, news []store.NewURL, done []*store.Done) error
@@ -48,7 +49,7 @@ type CommitOptions struct {
 	Large  int64
 	Packed bool         // documents come in frames of many
 	Room   func() error // says why nothing more may be stored, four times a second and after each batch
-	Stop   func(error)  // ends the run, because of the disk or of Room; what is under way is still committed
+	Stop   func(error)  // ends the run, because of the disk or of Room; results in progress are still committed
 }
 
 // Committer gathers results and makes them permanent in batches, in the order in which they come. After an
@@ -89,7 +90,7 @@ func (c *Committer) Start() {
 func (c *Committer) Add(d *store.Done) { c.done <- d }
 
 // Close waits until everything that was added is committed. The error says why something could not be. Add
-// must not be called any more.
+// must no longer be called.
 func (c *Committer) Close() error {
 	close(c.done)
 	return <-c.ended
@@ -149,7 +150,7 @@ func (c *Committer) take(d *store.Done) {
 // waits reports whether there is too little to note.
 func (c *Committer) waits() bool { return len(c.fresh) == 0 || (c.o.Packed && c.packed < noteFrame) }
 
-// keep notes what is fresh.
+// keep notes fresh results.
 func (c *Committer) keep() {
 	if c.err != nil || c.waits() {
 		return

@@ -40,7 +40,7 @@ func (j *journal) Note(first uint32, news []store.NewURL, done []*store.Done) er
 
 func doneOf(id uint32) *store.Done { return &store.Done{Resource: store.Resource{ID: id}} }
 
-// Nothing is written any more once the table could not read its file: what was decided by it may be wrong.
+// Nothing is written once the table could not read its file: what was decided by it may be wrong.
 func TestCommitterTableLost(t *testing.T) {
 	for name, packed := range map[string]bool{"commit": true, "note": false} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestCommitter(t *testing.T) {
 		large.Body, large.Size = store.BlobBody, 1000
 		c.Add(large)
 		synctest.Wait()
-		for _, outcome := range []site.Outcome{site.Unchanged, site.Fetched} { // the first brought nothing
+		for _, outcome := range []site.Outcome{site.Unchanged, site.Fetched} { // the first had no body
 			page := doneOf(5)
 			page.Outcome, page.Size = outcome, batchBytes
 			c.Add(page)
@@ -192,7 +192,7 @@ func TestCommitterFails(t *testing.T) {
 	})
 }
 
-// When nothing more may be stored the run ends, and what is under way is committed.
+// When nothing more may be stored the run ends, and results in progress are committed.
 func TestCommitterRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		low := errors.New("little room")

@@ -69,7 +69,7 @@ func (c Cuts) Robots(read map[string]result.Cut) map[string]result.Cut {
 	return out
 }
 
-// Next returns the cuts of a run: those that it found, by URL, with what was known of them before. accept
+// Next returns the cuts of a run: those that it found, by URL, with their earlier records. accept
 // makes all of them known.
 func (c Cuts) Next(found map[string]result.Cut, run int, now time.Time, accept bool) (next Cuts) {
 	type cut struct {

@@ -20,7 +20,7 @@ const (
 	BySitemap
 	ByExpiry
 	EvidenceKinds
-	SpokenKinds = ByExpiry // of which something is said by somebody else: store.Resource.Evidence
+	SpokenKinds = ByExpiry // of which another source says something: store.Resource.Evidence
 )
 
 func (k EvidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry"}[k] }
@@ -92,7 +92,7 @@ func (r Room) Add(o Room) Room { return Room{Files: r.Files + o.Files, Bytes: r.
 func (r Room) Neg() Room { return Room{Files: -r.Files, Bytes: -r.Bytes} }
 
 // Finding is what one answer, or one decision, taught of a URL: its record and links, and how the run
-// accounts for it. Whoever reads an answer makes a Finding; apply writes it.
+// accounts for it. The reader of an answer makes a Finding; apply writes it.
 type Finding struct {
 	store.Done
 	As Account
@@ -112,7 +112,7 @@ type Account struct {
 	Notes    []string // kinds of notes under which the summary lists the URL
 	// Disallowed are the records of new URLs that the document names and robots.txt forbids.
 	Disallowed []store.Resource
-	// Needed are URLs outside of the mirror that the document needs to be shown, which was not known of them.
+	// Needed are URLs outside of the mirror that the document needs to be shown, which had not been noted.
 	// Reopened are such that this run left out because of their types: the table took their outcomes back.
 	Needed, Reopened []uint32
 }
@@ -130,7 +130,7 @@ const (
 	AsTrapped
 	AsFailed      // limits.max_failures counts it
 	AsRefused     // a failure that does not spoil the run
-	AsNotRedirect // it came under AsRedirected earlier in this run, and does not any more
+	AsNotRedirect // it came under AsRedirected earlier in this run, and no longer does
 	AsSameText    // a page with the words of another page
 	AsNearText    // a page with nearly the words of another page
 	AsFirstGone   // a first 404 or 410 of something that the mirror has
@@ -205,7 +205,7 @@ func (s *Counts) count(a Tally, n int64) {
 	}
 }
 
-// Unlinked is the reason of a resource, or redirect, that left the mirror because nothing leads to it.
+// Unlinked is the reason of a resource, or redirect, that left the mirror because nothing links to it.
 const Unlinked = "nothing in the mirror links to it any more"
 
 // Leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes

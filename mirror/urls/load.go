@@ -14,7 +14,8 @@ type Stored interface {
 	Known() (uint32, error)
 	// Resources calls f for the record of each URL that has one. A record is valid during the call.
 	Resources(f func(rec *store.Resource) error) error
-	// Replay calls newURL and done for what the journal of an unfinished run has, in the order in which it came.
+	// Replay calls newURL and done for what the journal of an unfinished run has, in the order in which it
+	// came.
 	Replay(
 		newURL func(id uint32, u store.NewURL) error,
 		done func(rec *store.Resource, targets []byte, linked bool) error,
@@ -25,13 +26,13 @@ type Stored interface {
 type Loading struct {
 	From Stored
 	Run  Run
-	Bad  func(error) error // makes an error of damage of what is wrong with a record
-	// gets each record, of one URL the latest last; nil: nobody does
+	Bad  func(error) error // makes an error of damage of a bad record
+	// gets each record, of one URL the latest last; may be nil
 	Visit func(rec *store.Resource, answered bool)
 }
 
-// Fill fills an empty table from what is stored, and returns what the mirror takes. answered says of a record
-// that Visit gets whether it is an outcome of this run.
+// Fill fills an empty table from the stored records, and returns what the mirror takes. answered says of a
+// record that Visit gets whether it is an outcome of this run.
 func (t Settled) Fill(l Loading) (room Room, err error) {
 	n, err := l.From.Known()
 	if err != nil {

@@ -46,8 +46,8 @@ func (s *records) Replay(
 	return nil
 }
 
-// A table is filled from records and journal, the latest record of a URL counts, and the mirror takes what is
-// in it now.
+// A table is filled from records and journal, the latest record of a URL counts, and the mirror takes its
+// present members.
 func TestFill(t *testing.T) {
 	a, b := site.Canonical("http://h/a"), site.Canonical("http://h/b")
 	from := &records{

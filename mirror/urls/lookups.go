@@ -12,7 +12,7 @@ import (
 )
 
 // Lookups remembers the numbers of the URLs that documents named last: the pages of a site have many links in
-// common. A number never gets another URL, so that nobody needs to wait for the table because of those. One
+// common. A number never gets another URL, so that those need no wait for the table. One
 // goroutine uses it at a time. The zero value remembers nothing.
 type Lookups struct {
 	recent []recent // by the hash of the URL
@@ -41,7 +41,7 @@ type named struct {
 	settled bool
 }
 
-// Deciding is what is decided of the URLs of a list, by their places in it.
+// Deciding has the decisions on the URLs of a list, by their places in it.
 type Deciding struct {
 	URL func(i int) []byte // which one it is
 	// Settled takes a URL of which Mark.Settled was said: there is nothing to decide.

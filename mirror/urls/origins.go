@@ -92,7 +92,7 @@ func (o *SilentOrigins) EndRun(run int, now int64, silent []string, heard func(o
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.silent, func(origin string, s SilentOrigin) bool {
-		return heard(origin) || run-s.Asked >= originForgotten // nothing leads there any more
+		return heard(origin) || run-s.Asked >= originForgotten // nothing links there now
 	})
 	for _, origin := range silent {
 		s, known := o.silent[origin]

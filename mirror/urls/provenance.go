@@ -11,8 +11,8 @@ import (
 )
 
 // Provenance knows which bodies of the mirror the site itself did not send, as records say and as the run
-// goes on. A body from the mirror of another job (reuse) was verified and counts as the site's; a body from a
-// replica is fetched again as soon as the origin answers. It is safe for concurrent use.
+// continues. A body from the mirror of another job (reuse) was verified and counts as the site's; a body
+// from a replica is fetched again as soon as the origin answers. It is safe for concurrent use.
 type Provenance struct {
 	// What lies under At may be what the mirror of Job has under From. Job "": nothing is reused.
 	Job, From, At string
@@ -81,7 +81,7 @@ func (p *Provenance) FromReplicas(since time.Time) (all, recent int) {
 	return len(p.replicas), recent
 }
 
-// Owed reports whether the run looks at a resource whatever the plan says: its body is not from the site
+// Owed reports whether the run looks at a resource regardless of the plan: its body is not from the site
 // itself. Reuse costs no request.
 func (p *Provenance) Owed(id uint32) bool {
 	p.mu.Lock()

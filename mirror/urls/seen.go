@@ -54,7 +54,7 @@ func SeenOf(rec *store.Resource, was bool) (s Seen) {
 }
 
 // RateOf estimates how often a resource changes, from 0 to 255 times in 255 looks: (changes + 1/2) / (looks +
-// 1) of its last 16, so that what was seldom looked at comes before what never changed in many.
+// 1) of its last 16, so that resources with few looks come before those that never changed in many.
 func RateOf(rec *store.Resource) uint8 {
 	looks := min(rec.Observed, 16)
 	return uint8(255 * (2*bits.OnesCount16(rec.Recent) + 1) / (2*looks + 2))

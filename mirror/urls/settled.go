@@ -24,7 +24,7 @@ func (t Settled) URL(id uint32) site.URL { return t.urls.urlOf(id) }
 func (t Settled) Reader() *Reader { return &Reader{urls: t.urls} }
 
 // Reader reads URLs in less time than Settled.URL when most numbers are larger than the one before. It is for
-// one goroutine, as long as nobody writes.
+// one goroutine, as long as there is no writer.
 type Reader struct {
 	urls *urls
 	text texts.Reader
@@ -40,13 +40,13 @@ func (t Settled) AppendURL(dst []byte, id uint32) []byte {
 	return t.urls.texts.Append(dst, t.urls.at(id).url)
 }
 
-// State returns what is known of a number.
+// State returns the state of a number.
 func (t Settled) State(id uint32) State { return State{*t.urls.at(id)} }
 
 // Identity reports whether the mirror path of a number is its URL path.
 func (t Settled) Identity(id uint32) bool { return t.urls.at(id).flags&fIdentity != 0 }
 
-// All returns all numbers, ascending, with what is known of each when its turn comes.
+// All returns all numbers, ascending, with the state of each when its turn comes.
 func (t Settled) All() iter.Seq2[uint32, State] {
 	return func(yield func(uint32, State) bool) {
 		for id := uint32(0); id < t.urls.n; id++ {

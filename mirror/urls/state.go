@@ -4,8 +4,8 @@ package urls
 
 import "mirrord/site"
 
-// State is what is known of a number at one moment. The zero value is that of a number whose URL is not known
-// yet.
+// State is a snapshot of what the table has about a number. The zero value is that of a number whose URL is
+// not known yet.
 type State struct{ e entry }
 
 // Given reports whether the number has a URL: a number that was reserved, and of which nothing was read yet,

@@ -28,7 +28,7 @@ func (t *Table) UseFile(above int, open func() (texts.File, error)) {
 	t.urls.texts.UseFile(above, open)
 }
 
-// Close lets go of the file. The table must not be used any more.
+// Close lets go of the file. The table must no longer be used.
 func (t *Table) Close() error { return t.urls.texts.Close() }
 
 // Err says why URLs or paths could not be read from the file. What the table has said since may be wrong, and
@@ -53,7 +53,7 @@ type Referral struct {
 	Requisite bool
 }
 
-// Mark is what is decided about a URL.
+// Mark is the decision about a URL.
 type Mark struct {
 	Seen  Seen // is added to what was seen of it
 	Queue bool // it enters the frontier: its State says so from now on
@@ -86,14 +86,14 @@ func (t *Table) AppendURL(dst []byte, id uint32) []byte {
 	return t.urls.texts.Append(dst, t.urls.at(id).url)
 }
 
-// State returns what is known of a number.
+// State returns the state of a number.
 func (t *Table) State(id uint32) State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return State{*t.urls.at(id)}
 }
 
-// Get returns the URL of a number and what is known of it.
+// Get returns the URL of a number and its state.
 func (t *Table) Get(id uint32) (site.URL, State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,8 +229,8 @@ func (t *Table) LessRate(a, b uint32) bool {
 	return t.LessPath(a, b)
 }
 
-// Mark asks decide about each of ids that is a number, in order, and does what it says before it goes on to
-// the next. All of it is one step. decide gets the URL itself if it has not entered the frontier: of the
+// Mark asks decide about each of ids that is a number, in order, and does what it says before it continues
+// with the next. All of it is one step. decide gets the URL itself if it has not entered the frontier: of the
 // others, most of what a page names, there is less to decide.
 func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u site.URL) Mark) {
 	t.mu.Lock()
@@ -283,7 +283,7 @@ func (t *Table) MarkNamed(n int, last *Lookups, by Deciding) {
 }
 
 // Admit gives a URL the next number, unless another worker was faster, and does in the same step what decide
-// says of it. It returns the number, and what is known of it now.
+// says of it. It returns the number, and its state now.
 func (t *Table) Admit(
 	u []byte, how Referral, decide func(id uint32, s State, added bool) Mark,
 ) (uint32, State) {
@@ -343,7 +343,7 @@ func (t *Table) Unsee(id uint32, s Seen) {
 	t.urls.at(id).seen &^= s
 }
 
-// BringBack makes a URL one that was in the mirror before this run, whatever the records say of runs that
+// BringBack makes a URL one that was in the mirror before this run, regardless of the records of runs that
 // were not published.
 func (t *Table) BringBack(id uint32) {
 	t.mu.Lock()
@@ -351,7 +351,7 @@ func (t *Table) BringBack(id uint32) {
 	t.urls.at(id).flags |= fInSet
 }
 
-// Record writes what became of a URL in a run. It returns what was known of it before, and what is now.
+// Record writes what became of a URL in a run. It returns its states before and now.
 func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,7 +21,7 @@ func admitted(n int) *Table {
 	return t
 }
 
-// A URL keeps its number and its first referrer, whoever names it again, and enters the frontier once.
+// A URL keeps its number and its first referrer, also when others name it, and enters the frontier once.
 func TestAdmitOnce(t *testing.T) {
 	table := admitted(2)
 	again := 0
@@ -123,7 +123,7 @@ func TestRecord(t *testing.T) {
 	}
 	if !table.InSet(0) || table.InSet(1) || table.InSet(2) || table.MIME(0) != "text/html" ||
 		table.MIMEs()[now.Type()] != "text/html" {
-		t.Error("what was recorded is not what is known")
+		t.Error("the state is not what was recorded")
 	}
 	settled := table.Settled()
 	settled.Place(0, "0")
@@ -144,7 +144,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// What is loaded is in the mirror, known and not answered, unless the run that is resumed has answered it;
+// Loaded records are in the mirror, known and not answered, unless the run that is resumed has answered it;
 // the last record counts.
 func TestLoad(t *testing.T) {
 	table := New().Settled()

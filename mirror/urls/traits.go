@@ -35,7 +35,7 @@ const (
 	isReopened
 )
 
-// change changes what is known of a number. The caller holds t.mu.
+// change changes the trait of a number. The caller holds t.mu.
 func (t *Traits) change(id uint32, how func(*trait)) {
 	if t.of == nil {
 		t.of = map[uint32]trait{}
@@ -82,7 +82,7 @@ func (t *Traits) Hops(id uint32) int {
 }
 
 // Redirect notes that a URL redirects to another one, which is then so many hops away. seed says that from is
-// an entry point; lead, that an entry point leads to the target.
+// an entry point; lead, that an entry point redirects to the target.
 func (t *Traits) Redirect(from, to uint32, hops int, seed bool) (lead bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,10 +102,10 @@ func (t *Traits) NoteCookie(id uint32) { t.flag(id, setCookie) }
 // SetCookie reports whether an answer of this run set a cookie, see NoteCookie.
 func (t *Traits) SetCookie(id uint32) bool { return t.has(id, setCookie) }
 
-// NoteBroken notes that a URL has failed for so many runs that it is taken for broken.
+// NoteBroken notes that a URL has failed for so many runs that it counts as broken.
 func (t *Traits) NoteBroken(id uint32) { t.flag(id, isBroken) }
 
-// Broken reports whether a URL is taken for broken.
+// Broken reports whether a URL counts as broken.
 func (t *Traits) Broken(id uint32) bool { return t.has(id, isBroken) }
 
 // NoteRefused notes that a URL failed in this run so that another request will not mend it.
@@ -114,13 +114,13 @@ func (t *Traits) NoteRefused(id uint32) { t.flag(id, isRefused) }
 // IsRefused reports whether a URL failed so, see NoteRefused.
 func (t *Traits) IsRefused(id uint32) bool { return t.has(id, isRefused) }
 
-// NoteLead notes that an entry point led to a URL when it was last requested.
+// NoteLead notes that an entry point redirected to a URL when it was last requested.
 func (t *Traits) NoteLead(id uint32) { t.flag(id, isLead) }
 
-// IsLead reports whether an entry point leads to a URL.
+// IsLead reports whether an entry point redirects to a URL.
 func (t *Traits) IsLead(id uint32) bool { return t.has(id, isLead) }
 
-// NoteReopened notes that a URL is requested once more in this run, as if nothing was known of it.
+// NoteReopened notes that a URL is requested once more in this run, as if it was new.
 func (t *Traits) NoteReopened(id uint32) { t.flag(id, isReopened) }
 
 // IsReopened reports whether a URL is requested so, see NoteReopened.

@@ -40,12 +40,12 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// An entry point leads to what its target redirects to, and the longest way counts.
+// An entry point redirects to what its target redirects to, and the longest way counts.
 func TestTraitsRedirect(t *testing.T) {
 	var x Traits
 	if x.Redirect(1, 2, 1, false) || !x.Redirect(0, 1, 1, true) || !x.Redirect(1, 2, 2, false) ||
 		x.Redirect(9, 2, 1, false) {
-		t.Error("who is led to by an entry point")
+		t.Error("which URLs an entry point redirects to")
 	}
 	if x.Hops(2) != 2 || x.Hops(0) != 0 {
 		t.Error(x.Hops(2), x.Hops(0))

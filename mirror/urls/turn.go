@@ -15,11 +15,11 @@ const (
 	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
 )
 
-// Turn is one more request of a URL in the same run, at its end. The zero value is none.
+// Turn is one more request of a URL in the same run, at its end. The zero value means none.
 type Turn struct {
 	Why Again
 	At  time.Time // not before; the zero time: as soon as nothing else is left
-	// Optional says that the run does not go on for this turn: the URL has its outcome, and the next run makes
-	// the request if this one does not.
+	// Optional says that the run does not continue for this turn: the URL has its outcome, and the next run
+	// makes the request if this one does not.
 	Optional bool
 }

@@ -53,8 +53,8 @@ const (
 	fKnown                // a record of an earlier run exists
 )
 
-// The mirror path of a URL is mostly its URL path. Another one has the place of the target, because what has
-// a file seldom leads elsewhere.
+// The mirror path of a URL is mostly its URL path. Another one has the place of the target, because a URL
+// with a file rarely redirects.
 const (
 	mPath      = 1 << iota // it has such a path
 	mPathAside             // and a target: the path is aside
@@ -300,7 +300,7 @@ func (t *urls) final(id uint32) (uint32, bool) {
 	return id, false
 }
 
-// reserve makes room for the numbers below n. It is called on an empty table.
+// reserve allocates the numbers below n. It is called on an empty table.
 func (t *urls) reserve(n uint32) {
 	for uint32(len(t.chunks))*entryChunk < n {
 		t.chunks = append(t.chunks, make([]entry, entryChunk))

@@ -48,7 +48,7 @@ func TestTableFindsWhatWasAdded(t *testing.T) {
 	}
 }
 
-// What is remembered of the last searches changes no answer.
+// The memory of the last searches changes no answer.
 func TestTableFindsAgain(t *testing.T) {
 	table, last := New(), NewLookups()
 	name := func(i int) []byte {
@@ -72,7 +72,7 @@ func TestTableFindsAgain(t *testing.T) {
 	}
 	const n = 3 * recently
 	for i := range n {
-		for range 2 { // what is not there is not remembered
+		for range 2 { // missing URLs are not remembered
 			if got := numbersOf(i); got[0] != -2 {
 				t.Fatalf("%d is there before it was added: %d", i, got)
 			}
@@ -117,7 +117,7 @@ func TestTableMemory(t *testing.T) {
 	}
 }
 
-// Of a table that has a file, little more than states and the index lies in memory.
+// Of a table that has a file, little more than states and the index is in memory.
 func TestTableFile(t *testing.T) {
 	table, _ := inFile(t)
 	all := &table.urls
@@ -251,7 +251,7 @@ func TestTableFinal(t *testing.T) {
 	table.at(2).flags |= fInSet
 	link(3, 4)
 	link(4, 3) // a loop
-	link(5, 6) // ends at what is not in the mirror
+	link(5, 6) // ends outside of the mirror
 	for i := uint32(7); i < 29; i++ {
 		link(i, i+1)
 	}
@@ -261,7 +261,7 @@ func TestTableFinal(t *testing.T) {
 		in        bool
 	}{{0, 2, true}, {2, 2, true}, {5, 6, false}, {10, 29, true}} {
 		if id, in := table.final(c.id); id != c.final || in != c.in {
-			t.Errorf("%d leads to %d, %v; want %d, %v", c.id, id, in, c.final, c.in)
+			t.Errorf("%d redirects to %d, %v; want %d, %v", c.id, id, in, c.final, c.in)
 		}
 	}
 	for _, id := range []uint32{3, 4, 7} { // a loop, and a chain that is too long

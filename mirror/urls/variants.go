@@ -27,7 +27,7 @@ func (v *Variants) Add(u site.URL) (reason string, trapped bool) {
 	return v.counter.Add(u)
 }
 
-// Drop gives the memory back; Add must not be called any more.
+// Drop gives the memory back; Add must no longer be called.
 func (v *Variants) Drop() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -16,13 +16,13 @@ import (
 type Case struct {
 	Seeds   []site.URL
 	Limits  job.Limits
-	Accept  bool // somebody has looked at what is suspicious and accepts it
+	Accept  bool // a user has checked the result held for review and accepts it
 	NoFetch bool // the run makes no requests
 
 	Run     urls.Run
-	Live    *store.Version // what is published, nil before the first version
+	Live    *store.Version // the published version, nil before the first
 	Resumed bool           // an earlier process began the run
-	Planned bool           // a policy planned it: some of what is known was skipped
+	Planned bool           // a policy planned it: some known URLs were skipped
 
 	Ledger  urls.Settled
 	Records Recorded
@@ -75,7 +75,7 @@ type PartFacts struct {
 	Rejection RejectionFacts // at Compared: the parts as they were in a version that a rollback rejected
 }
 
-// Recorded is what is stored. *store.Records is one.
+// Recorded reads stored records. *store.Records is one.
 type Recorded interface {
 	// Resources calls f for every record, in the order of the URLs. f must not keep it.
 	Resources(f func(*store.Resource) error) error

@@ -52,9 +52,9 @@ func Requested(t urls.Settled) (n int64) {
 	return n
 }
 
-// Coverage counts the URLs that the run requested, and those that it knew: these, and what is in the mirror
-// or redirects. A guess that leads nowhere is in neither count: it is requested in some runs only, which
-// depends on its number, and two runs of the same site must show the same count of known URLs.
+// Coverage counts the URLs that the run requested, and those that it knew: these, and those that are in the
+// mirror or redirect. A guess that leads nowhere is in neither count: it is requested in some runs only,
+// which depends on its number, and two runs of the same site must show the same count of known URLs.
 func Coverage(t urls.Settled) (requested, known int64) {
 	for _, s := range t.All() {
 		switch {

@@ -171,7 +171,7 @@ func isHash(word string, asset bool) bool {
 	return (digits > 0 && changes >= 3 && 4*others < len(word)) || (asset && others == 0 && capitals > 0)
 }
 
-// maskQuery puts edition in the place of the version in a query: that of a file with an extension which no
+// maskQuery replaces the version in a query by edition: that of a file with an extension which no
 // program makes, under a name for versions or none.
 func maskQuery(query, ext string) string {
 	switch strings.ToLower(ext) {

@@ -67,7 +67,7 @@ func TestEditions(t *testing.T) {
 	}
 }
 
-// Whatever an address is, its editions can be told, and it is one of its own.
+// Any address has editions that can be found, and is one of its own.
 func TestEditionsOfAnyAddress(t *testing.T) {
 	r := rand.New(rand.NewPCG(58, 5))
 	const letters = "av01.-_/?=&#%2Z@~+v"

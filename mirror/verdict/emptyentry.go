@@ -5,7 +5,7 @@ package verdict
 import "mirrord/store"
 
 // EmptyEntry is the rule about an entry page without a byte, as a program answers that hides its errors. It
-// is nothing to begin a mirror with, and takes the place of a good one only when somebody accepts it.
+// is nothing to begin a mirror with, and takes the place of a good one only when a user accepts it.
 func (rules) EmptyEntry() rule { return rule{at: Folded, place: 11, judge: emptyEntry} }
 
 const (

@@ -55,7 +55,7 @@ type deadEntry struct {
 	url    site.URL
 	became string
 	failed bool // it may be had later
-	away   bool // it leads to what is not mirrored
+	away   bool // it redirects outside of the mirror
 }
 
 // entries returns the dead entry points, and whether they are parts like others: the run had another one, or

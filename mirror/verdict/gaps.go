@@ -14,8 +14,8 @@ import (
 
 // Gaps is the rule about parts that the mirror should have and could not get. What they had stays, and the
 // rest is published. The verdict is gaps as long as some of them are new trouble: neither accepted, nor
-// written off after urls.LastingFailures runs, nor few. A first version of less than half of what is known
-// waits.
+// written off after urls.LastingFailures runs, nor few. A first version of less than half of the known
+// URLs waits.
 func (rules) Gaps() rule { return rule{at: Folded, place: 20, judge: gaps} }
 
 // fewFailures is how many URLs may fail on a site of any size, unless limits.max_failures is 0.
@@ -38,7 +38,7 @@ func gaps(c *Case) (r Ruling, _ error) {
 		l := &lacks[i]
 		l.Accepted = l.Accepted || c.Accept
 		if a, ok := c.Parts.Before.of(l.id); ok && c.Parts.Before.Untold && (a.Runs < urls.LastingFailures) {
-			l.Runs = min(l.Runs, urls.LastingFailures-1) // nothing is written off that nobody was told
+			l.Runs = min(l.Runs, urls.LastingFailures-1) // nothing is written off that was never reported
 		}
 		now.URLs[l.id] = l.Absence
 	}
@@ -62,7 +62,7 @@ func gaps(c *Case) (r Ruling, _ error) {
 	wasOpen := (c.Parts.Before != nil) && c.Parts.Before.Open
 	untold := (c.Parts.Before != nil) && c.Parts.Before.Untold
 	switch {
-	case c.isUnfinished(): // the run says why, and what is new is reported when it has ended
+	case c.isUnfinished(): // the run says why, and new gaps are reported when it has ended
 		now.Open, now.Untold = wasOpen, untold
 	case now.Open:
 		died := slices.ContainsFunc(parts, func(p *part) bool { return p.entry && (p.begun > 0) })
@@ -72,7 +72,7 @@ func gaps(c *Case) (r Ruling, _ error) {
 		c.sayGaps(&r, parts, fresh)
 		sayCuts(c, &r, cuts)
 	}
-	if c.Parts.Closed { // only the run log has its report: the next run says what is new
+	if c.Parts.Closed { // only the run log has its report: the next run reports new gaps
 		now.Open, now.Untold = wasOpen, untold
 	}
 	stays := (c.Parts.Before != nil) && (now.Open == wasOpen) && (now.Untold == untold)
@@ -169,7 +169,7 @@ func (p *part) isFresh() bool {
 // manyAlike is how many URLs of an origin that fail in the same way are named one by one.
 const manyAlike = 5
 
-// partsOf gathers what is missing by part, in the order of the first URL of each: an origin of which nothing
+// partsOf groups missing resources by part, in the order of the first URL of each: an origin of which nothing
 // came, many URLs of an origin that failed in the same way, or a URL.
 func partsOf(lacks []lack) (out []*part) {
 	alike := map[partKey]int{}

@@ -121,7 +121,7 @@ func TestGapsOverRuns(t *testing.T) {
 			t.Errorf("run %d: counted twice: %+v", n+2, again.Gaps)
 		}
 	}
-	c.Run.Number++ // nothing links to it any more
+	c.Run.Number++ // nothing links to it now
 	c.Parts.Before = before
 	link(c, 0)
 	if r := conclude(t, c); r.Gaps.Count != 0 {
@@ -191,7 +191,7 @@ func TestGapsThatAreNone(t *testing.T) {
 		if r := conclude(t, c); (r.Gaps.Count != 0) || (r.Verdict != result.Complete) {
 			t.Errorf("%s: %+v", name, r.Gaps)
 		}
-		rec.InSet, rec.Outcome = true, site.Failed // what the mirror has is missing whatever the reason
+		rec.InSet, rec.Outcome = true, site.Failed // what the mirror has is missing, for any reason
 		c = known(t, page(t, "http://h/"), rec)
 		c.Parts.Before = &Missing{Run: 6}
 		if r := conclude(t, c); r.Gaps.Count != 1 {
@@ -332,7 +332,7 @@ func TestGapOfSecondEntryPoint(t *testing.T) {
 	}
 }
 
-// What nothing links to any more is no new gap, when an earlier run knew it.
+// What nothing links to now is no new gap, when an earlier run knew it.
 func TestGapsUnlinked(t *testing.T) {
 	c := lackingSite(t, 50, 0, 10)
 	link(c, 0)
@@ -370,7 +370,7 @@ func TestGapsOfAnOriginInherit(t *testing.T) {
 	}
 }
 
-// What is new is reported by the first run that ends with the verdict gaps, not lost in one that ends
+// New gaps are reported by the first run that ends with the verdict gaps, not lost in one that ends
 // otherwise.
 func TestGapsUntold(t *testing.T) {
 	c := lackingSite(t, 50, 6, 0)

@@ -20,7 +20,7 @@ type Judgement struct {
 	Rejection *result.Rejection // nothing is published; see there
 }
 
-// Held reports whether what the run found waits for somebody to accept it.
+// Held reports whether what the run found waits for a user to accept it.
 func (j *Judgement) Held() bool { return j.Verdict == result.Suspicious }
 
 // Add takes in what rules concluded.
@@ -55,7 +55,7 @@ func (j *Judgement) Broke(err error) error {
 	return err
 }
 
-// StartsOver reports whether the next run does not go on with this one and requests everything.
+// StartsOver reports whether the next run does not resume this one and requests everything.
 func (j *Judgement) StartsOver() bool {
 	return (j.Verdict == result.Suspicious) || (j.Restart && j.Left == 0)
 }

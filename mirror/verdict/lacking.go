@@ -30,8 +30,8 @@ func (l *lack) isKnown() bool { return l.Accepted || (l.Runs >= urls.LastingFail
 
 const notRequested = "not requested"
 
-// lacking returns what is missing, in the order of the numbers. Dead links of the site, what the site refuses
-// to give, sitemaps, and addresses that were only guessed are not missing.
+// lacking returns the missing resources, in the order of the numbers. Dead links of the site, what the site
+// refuses to give, sitemaps, and addresses that were only guessed are not missing.
 func (c *Case) lacking() ([]lack, error) {
 	if c.NoFetch {
 		return c.acceptedNow()
@@ -57,7 +57,7 @@ func (c *Case) lacking() ([]lack, error) {
 		sitemaps[id] = true
 	}
 	var out []lack
-	old := false // some may not be linked to any more
+	old := false // some may no longer be linked to
 	for id, s := range c.Ledger.All() {
 		became, entry := entries[id]
 		left := !unfinished && c.isLeft(s)
@@ -101,10 +101,10 @@ func (c *Case) isLeft(s urls.State) bool {
 	return s.Queued() && !s.Answered()
 }
 
-// isUnfinished reports whether more can be had, so that what is left is not missing.
+// isUnfinished reports whether more can be had, so that the rest is not missing.
 func (c *Case) isUnfinished() bool { return (c.Ended != nil) || c.waits() }
 
-// lackOf returns what is missing with a URL that failed or is left; ok is false when that is nothing.
+// lackOf returns the missing resource with a URL that failed or is left; ok is false when that is nothing.
 func (c *Case) lackOf(id uint32, s urls.State, left bool) (l lack, ok bool, err error) {
 	l = lack{id: id, url: c.Ledger.URL(id), left: left}
 	rec, known, err := c.Records.Get(l.url)

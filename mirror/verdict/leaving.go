@@ -17,7 +17,7 @@ import (
 // leaving counts published files that leave the mirror, by the reason.
 type leaving struct {
 	lost    int // none of the others; limits.max_delete counts these
-	refused int // the job's rules refuse them, or refuse all documents that led to them
+	refused int // the job's rules refuse them, or refuse all documents that linked to them
 	renamed int // another resource has their place: of another type, extension or edition, or on a list
 }
 
@@ -44,7 +44,7 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 }
 
 // notRefused returns those of the numbers that the rules of the job do not explain. A resource is explained
-// when the rules refuse its URL, or when a document that they refuse led to it. The site's own 404 is not.
+// when the rules refuse its URL, or when a document that they refuse linked to it. The site's own 404 is not.
 func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	var roots []uint32
 	for id, s := range c.Ledger.All() {
@@ -137,7 +137,7 @@ func setOf(ids []uint32) map[uint32]bool {
 	return set
 }
 
-// comers finds what may be in the place of resources that leave. One that waited as an orphan may have left
+// comers finds resources that may replace those that leave. One that waited as an orphan may have left
 // its place in an earlier run, and others of the same place may have come and leave as well.
 func (c *Case) comers(ids []uint32) (f comers, err error) {
 	f = comers{

@@ -116,7 +116,7 @@ func TestLeaving(t *testing.T) {
 			left(page(t, "http://h/a/17.html"), site.Gone, 0), entered(page(t, "http://h/a/18.html")),
 			left(page(t, "http://h/GettingStarted"), site.Gone, 0), entered(page(t, "http://h/GettingFurther")),
 		}, nil, []uint32{1, 3, 5, 7}, leaving{lost: 4}},
-		{"refused, and what only refused pages led to", []store.Resource{
+		{"refused, and what only refused pages linked to", []store.Resource{
 			left(page(t, "http://h/no/"), site.OutOfScope, 0), left(page(t, "http://h/a.html"), site.Unchanged, 0),
 			left(page(t, "http://h/b.html"), site.Unchanged, 0),
 		}, map[uint32][]uint32{1: {2}}, []uint32{1, 2, 3}, leaving{lost: 1, refused: 2}},
@@ -135,7 +135,7 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// A site of nine files may lose one, by whatever rule; what a new rule of the job refuses is no loss.
+// A site of nine files may lose one, by any rule; what a new rule of the job refuses is no loss.
 func TestDropped(t *testing.T) {
 	records := []store.Resource{page(t, "http://h/")}
 	for i := range 8 {

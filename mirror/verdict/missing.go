@@ -21,7 +21,7 @@ type Missing struct {
 	URLs   map[uint32]Absence
 }
 
-// Absence is what is known of one of them.
+// Absence describes one of them.
 type Absence struct {
 	Since    int64 // Unix seconds of the first failure
 	Runs     int   // that failed, in a row
@@ -110,7 +110,7 @@ func (m *Missing) Since(id uint32) (at int64, ok bool) {
 	return a.Since, ok
 }
 
-// of returns what is known of a URL; it may be called on nil.
+// of returns the absence of a URL; it may be called on nil.
 func (m *Missing) of(id uint32) (a Absence, ok bool) {
 	if m == nil {
 		return a, false

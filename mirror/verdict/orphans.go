@@ -13,7 +13,7 @@ import (
 	"mirrord/store"
 )
 
-// An orphan is a resource of the mirror that no document of it leads to, as far as the documents were looked
+// An orphan is a resource of the mirror that no document of it links to, as far as the documents were looked
 // at. In a run that looks at all of them it leaves at once. A planned run does not: a page that was skipped
 // may have come to link to it. So an orphan waits, in the mirror, until every document that can be reached
 // was looked at since it became one; limits.max_skip bounds how long that takes.

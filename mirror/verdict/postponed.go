@@ -23,8 +23,8 @@ func postponed(c *Case) (r Ruling, _ error) {
 	return r, nil
 }
 
-// waits reports whether something is left for the next run because every entry point lies on, or leads to, a
-// host that is postponed. Once an origin of entry points gave something, what was missing before does not
+// waits reports whether something is left for the next run because every entry point is on, or redirects to,
+// a host that is postponed. Once an origin of entry points gave something, what was missing before does not
 // count: requests for it come last in a run, and that they fail one after the other may be why the host was
 // postponed.
 func (c *Case) waits() bool {
@@ -52,7 +52,7 @@ func (c *Case) isEntered() bool {
 	return slices.ContainsFunc(c.Seeds, func(u site.URL) bool { return c.gave(u.Origin()) })
 }
 
-// isPostponedEntry reports whether an entry point, or something that it leads to, lies on a postponed host.
+// isPostponedEntry reports whether an entry point, or something that it redirects to, is on a postponed host.
 func (c *Case) isPostponedEntry(u site.URL) bool {
 	id, ok := c.Ledger.Find([]byte(u.String()))
 	for range urls.MaxHops {

@@ -15,7 +15,7 @@ import (
 	"mirrord/store"
 )
 
-// Somebody who rolls a mirror back rejects what was published. A run that finds the site as it was then does
+// To roll a mirror back is to reject what was published. A run that finds the site as it was then does
 // not publish that again. What the site says decides, not the published files: these also depend on what
 // could be had of other pages.
 
@@ -199,7 +199,7 @@ func rejections(c *Case) (r Ruling, _ error) {
 }
 
 // foundRejected returns the rejected version that the run found again, nil if the site is another one now.
-// differs reports whether what was found differs from what is published.
+// differs reports whether what was found differs from the published version.
 func foundRejected(c *Case) (found *Rejected, differs bool) {
 	f := &c.Parts.Rejection
 	n := uint32(max(len(f.Live), len(f.Now)))

@@ -16,13 +16,13 @@ import (
 // maxRolled bounds how far what came by a list lies behind it.
 const maxRolled = 64
 
-// list is the place that a resource has on the list that led to it, "" for none: the list is a page of the
+// list is the place that a resource has on the list that linked to it, "" for none: the list is a page of the
 // mirror that was there before and stays, or a sitemap. Pages on the list, what lies behind them and what
-// pages need are told apart, so that a list with fewer pages does not pass for one with more images.
+// pages need are kept apart, so that a list with fewer pages does not pass for one with more images.
 func (f *comers) list(t urls.Settled, id uint32) string {
 	s := t.State(id)
 	if o := s.Outcome(); o != site.Fetched && o != site.Unchanged {
-		return "" // it does not answer any more
+		return "" // it no longer answers
 	}
 	behind := "page on"
 	for range maxRolled {

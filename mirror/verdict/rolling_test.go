@@ -11,7 +11,7 @@ import (
 	"mirrord/store"
 )
 
-// by makes a resource one that another one led to first.
+// by makes a resource one that another one linked to first.
 func by(list uint32, rec store.Resource) store.Resource {
 	rec.Referrer = list + 1
 	return rec
@@ -51,16 +51,16 @@ func TestLeavingLists(t *testing.T) {
 		{"the list is new", []store.Resource{
 			came(0, "list"), old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), came(1, "c"), came(1, "d"),
 		}, []uint32{2, 3}, leaving{renamed: 1, lost: 1}}, // for the list
-		{"images in the place of pages", []store.Resource{
+		{"images instead of pages", []store.Resource{
 			old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), picture(0, "c.png"), picture(0, "d.png"),
 		}, []uint32{1, 2}, leaving{lost: 2}},
-		{"one page with another one behind it, in the place of two", []store.Resource{
+		{"one page with another one behind it, instead of two", []store.Resource{
 			old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), came(0, "c"), came(3, "d"),
 		}, []uint32{1, 2}, leaving{renamed: 1, lost: 1}},
 		{"what lies behind them", []store.Resource{
 			old(0, "a", site.Unchanged), old(1, "b", site.Unchanged), came(0, "c"), came(3, "d"),
 		}, []uint32{1, 2}, leaving{renamed: 2}},
-		{"no list led to them", []store.Resource{
+		{"no list linked to them", []store.Resource{
 			left(page(t, "http://h/a"), site.Unchanged, 0), entered(page(t, "http://h/b")),
 		}, []uint32{1}, leaving{lost: 1}},
 	} {
@@ -71,7 +71,7 @@ func TestLeavingLists(t *testing.T) {
 	}
 }
 
-// Whatever leaves and comes by whatever lists: each list loses what left it beyond what came by it.
+// For any resources that leave and come by any lists: each list loses what left it beyond what came by it.
 func TestLeavingListsCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(58, 6))
 	for range 300 {

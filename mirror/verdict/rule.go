@@ -51,7 +51,7 @@ type Ruling struct {
 	Why     string     // they leave; "": nothing links to them
 	Dropped []uint32   // resources whose loss makes the run suspicious
 	Stay    []uint32   // those of Dropped that are still in the mirror, and leave when the run is accepted
-	Orphans Orphans    // in the place of the stored ones; nil: these stay
+	Orphans Orphans    // instead of the stored ones; nil: these stay
 	Missing *Missing   // likewise
 	Cuts    *urls.Cuts // likewise
 	Gaps    *result.GapReport

@@ -13,8 +13,8 @@ import (
 
 // Texts reads what pages say. It is used by one goroutine.
 type Texts interface {
-	// Now returns the text of a page as it is stored, Before that of the published file. ok is false when there
-	// is none to read; an error is one of the disk.
+	// Now returns the text of a page as it is stored, Before that of the published file. ok is false without
+	// one to read; an error is one of the disk.
 	Now(rec *store.Resource) (said string, ok bool, err error)
 	Before(rec *store.Resource) (said string, ok bool, err error)
 }
@@ -171,7 +171,7 @@ func read(c *Case, all []*suspect) (sample []*suspect, err error) {
 
 // becameOne returns those of the suspects, which look alike, that say the same by now and said something
 // else before. page is the error page that they may have become, nil when it is not known. Where a sample
-// was read, what is true of most of it is taken to be true of all.
+// was read, what holds for most of it counts for all.
 func becameOne(c *Case, all []*suspect, page *ErrorPage) (same []uint32, err error) {
 	if c.Texts == nil {
 		return ids(alikeInSize(all, page)), nil

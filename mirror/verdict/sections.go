@@ -16,7 +16,7 @@ import (
 
 const (
 	mostSections    = 3     // of an origin that are probed, beside the directory that all of them are in
-	mostDirectories = 10000 // that are told apart
+	mostDirectories = 10000 // that are kept apart
 )
 
 // sections counts pages by the URLs of their directories.

@@ -11,12 +11,12 @@ import (
 	"mirrord/site"
 )
 
-// Traps is the rule about endless chains of pages: those that brought nothing new leave, and the rest of the
+// Traps is the rule about endless chains of pages: those that had nothing new leave, and the rest of the
 // site is published.
 func (rules) Traps() rule { return rule{at: Settled, place: 5, judge: traps} }
 
 const leftOut = "%s was left out as a trap: %s of it in a row had no new text, pictures or links; " +
-	"limits.max_stale = 0, or a larger number, takes it in"
+	"limits.traps = \"off\" takes it in"
 
 func traps(c *Case) (r Ruling, _ error) {
 	for _, pattern := range slices.Sorted(maps.Keys(c.Traps)) {

@@ -10,7 +10,7 @@ import (
 	"mirrord/site"
 )
 
-// Unreached is the rule about resources that no document of the mirror links to any more: they leave, unless
+// Unreached is the rule about resources that no document of the mirror links to now: they leave, unless
 // they are more than limits.max_delete. Only a complete run gets here: what failed or was not requested keeps
 // its links, so that its children stay; and what skipped documents may have come to link to waits as an
 // orphan.
@@ -74,7 +74,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 }
 
 // shown returns those of the resources that leave now. Accept drops of the published ones what was shown to
-// whoever accepts, and leaves others to the judgement of the next run.
+// the user who accepts, and leaves others to the judgement of the next run.
 func (c *Case) shown(lost []uint32) []uint32 {
 	if !c.NoFetch {
 		return lost
@@ -84,8 +84,8 @@ func (c *Case) shown(lost []uint32) []uint32 {
 	})
 }
 
-// isPublished reports whether readers can see a resource: what an unfinished run fetched and nobody saw is no
-// loss.
+// isPublished reports whether readers can see a resource: what an unfinished run fetched and was never shown
+// is no loss.
 func isPublished(s urls.State) bool { return s.InSet() && !s.Moved() }
 
 // roots are where reading begins: the entry points, and of the sitemaps those that were read or skipped; all
@@ -105,7 +105,7 @@ func (c *Case) roots() (ids []uint32) {
 	return ids
 }
 
-// links are those of what is in the mirror, and of sitemaps.
+// links are those of the mirror, and of sitemaps.
 func (c *Case) links() urls.Links {
 	documents := urls.DocumentTypes(c.Ledger.MIMEs())
 	sitemaps := map[uint32]bool{}

@@ -103,6 +103,6 @@ func TestOrphansWait(t *testing.T) {
 	c2.Lost.Noted.Add(4)
 	r, err = unreached(c2)
 	if err != nil || !slices.Equal(r.Leave, []uint32{4}) {
-		t.Errorf("got %+v, %v; want that 4 leaves, which was shown to whoever accepts", r, err)
+		t.Errorf("got %+v, %v; want that 4 leaves, which was shown to the user who accepts", r, err)
 	}
 }

@@ -28,7 +28,7 @@ type API interface {
 	Registry() (any, error)
 	// Register tests a place that is said to have what the mirror of a job has, and keeps it when that is so.
 	Register(ctx context.Context, job, at string) (any, error)
-	// Gather brings to this machine what the other nodes of its cluster know of the pages of their mirrors.
+	// Gather copies to this machine what the other nodes of its cluster know about the pages of their mirrors.
 	Gather(ctx context.Context) error
 	// Alive reports whether the daemon does its work, as far as it can tell.
 	Alive() error

@@ -59,12 +59,12 @@ func (c *Client) Runs(ctx context.Context, name string, n int) ([]status.Run, er
 	return runs, c.call(ctx, http.MethodGet, "jobs/"+url.PathEscape(name)+"/runs?n="+strconv.Itoa(n), nil, &runs)
 }
 
-// Cancel, Pause and Resume return what is known of the job afterwards.
+// Cancel, Pause and Resume return the state of the job afterwards.
 func (c *Client) Cancel(ctx context.Context, name string) (status.Job, error) {
 	return c.do(ctx, name, "cancel")
 }
 
-// Pause ends the run of a job and starts none any more.
+// Pause ends the run of a job and starts no other.
 func (c *Client) Pause(ctx context.Context, name string) (status.Job, error) {
 	return c.do(ctx, name, "pause")
 }
@@ -91,7 +91,7 @@ func (c *Client) OpenConsole(ctx context.Context, r OpenRequest) (OpenLink, erro
 	return link, c.call(ctx, http.MethodPost, "console", r, &link)
 }
 
-// Health returns nil when the daemon's scheduler is alive (GET /healthz), else what is wrong with it.
+// Health returns nil when the daemon's scheduler is alive (GET /healthz), else the reason why not.
 func (c *Client) Health(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mirrord/healthz", nil)
 	if err != nil {
@@ -126,11 +126,11 @@ func (c *Client) Registry(ctx context.Context, out any) error {
 	return c.call(ctx, http.MethodGet, "registry", nil, out)
 }
 
-// ErrGone says that the daemon went away before the run had ended. The run goes on when it comes back.
-var ErrGone = errors.New("the daemon went away; the run goes on when it starts again")
+// ErrGone says that the daemon went away before the run had ended. The run continues when it comes back.
+var ErrGone = errors.New("the daemon went away; the run continues when it starts again")
 
 // Run asks for a run. Each event is handed to heard; with Wait it returns how the run ended, otherwise nil at
-// once. When ctx ends, the run goes on without us.
+// once. When ctx ends, the run continues without us.
 func (c *Client) Run(ctx context.Context, name string, r RunRequest, heard func(Event)) (*status.Run, error) {
 	resp, err := c.send(ctx, http.MethodPost, "jobs/"+url.PathEscape(name)+"/run", r)
 	if err != nil {

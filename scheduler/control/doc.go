@@ -8,7 +8,7 @@
 //	POST /v1/jobs/NAME/run        RunRequest; answers with Events, one JSON object a line, until the run has
 //	                              ended, or with the first one only when Wait is false
 //	POST /v1/jobs/NAME/cancel     ends the run as partial
-//	POST /v1/jobs/NAME/pause      ends the run and starts none any more
+//	POST /v1/jobs/NAME/pause      ends the run and starts no other
 //	POST /v1/jobs/NAME/resume     takes that back
 //	POST /v1/jobs/NAME/notify     tells everybody whom the job names that this is a test; answers with Told
 //	POST /v1/reload               reads the jobs directory again; answers with Reloaded
@@ -20,7 +20,8 @@
 // The first path element is the version of the API: fields may be added to it, everything else makes a new
 // one. An error is an Error with an HTTP status of 400 and above.
 //
-// Who may connect is a matter of the socket's file mode: whoever can may do everything that is listed here.
+// Who may connect is a matter of the socket's file mode: a user who can may do everything that is listed
+// here.
 // There is nothing that writes on the status page of package serve.
 //
 // A run belongs to the daemon: the client that requested it may disconnect.
@@ -37,7 +38,7 @@ import (
 type RunRequest struct {
 	Accept bool     `json:"accept,omitempty"` // publish what a run held back, and make its gaps known
 	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
-	// ask for every known URL, whatever evidence and policy would spare
+	// request every known URL, also those that evidence and policy would skip
 	Full bool `json:"full,omitempty"`
 	// request only these URLs, or references from the entry point, beside what a run needs
 	Only []string `json:"only,omitempty"`
@@ -90,7 +91,7 @@ type OpenLink struct {
 // Error is what went wrong.
 type Error struct {
 	Code    Code   `json:"code"`
-	Message string `json:"error"` // what is wrong, and what to do
+	Message string `json:"error"` // the problem, and what to do
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -17,12 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longest is how many bytes the address of a Unix socket may have, with room for its end (sun_path of unix(7)
+// longest is how many bytes the address of a Unix socket may have, including its end (sun_path of unix(7)
 // has 108).
 const longest = 104
 
 // Listen makes a socket at a path, with a file mode that says who may connect: who may write. A socket that a
-// dead daemon left there is replaced; one behind which somebody answers is not.
+// dead daemon left there is replaced; one behind which a process answers is not.
 func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	fi, err := os.Lstat(path)
 	switch {
@@ -66,13 +66,13 @@ func bind(path string, mode fs.FileMode) (l net.Listener, err error) {
 	return l, err
 }
 
-// lives reports whether somebody answers at a socket.
+// lives reports whether a process answers at a socket.
 func lives(path string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	conn, err := dial(ctx, path)
 	if err != nil {
-		// a queue that is full, or no permission: somebody else's
+		// a queue that is full, or no permission: the socket of another process
 		return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
 	}
 	conn.Close()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A socket behind which somebody lives is not taken away: it may be the daemon of another state directory.
+// A socket at which a process answers is not removed: it may be the daemon of another state directory.
 func TestListenWhereSomebodyLives(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	a, err := Listen(path, 0o600)
@@ -36,7 +36,7 @@ func TestListenWhereSomebodyLives(t *testing.T) {
 	b.Close()
 }
 
-// A socket is never open to more than its mode says, whatever the umask, also not before it has its mode.
+// A socket is never open to more than its mode says, with any umask, also not before it has its mode.
 func TestSocketMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	defer syscall.Umask(syscall.Umask(0))

@@ -117,7 +117,7 @@ func serveExchange(t *testing.T, e wiretest.Talk) (*Client, <-chan error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := make(chan error, 1) // room for the one request
+	sent := make(chan error, 1) // holds the one request
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, err := wiretest.Sent(r)
 		sent <- errors.Join(err, e.Request.Differs(got))

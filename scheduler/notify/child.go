@@ -51,7 +51,7 @@ func (c Child) Run(ctx context.Context) (output string, err error) {
 	return out.String(), err
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the beginning of the text that is written to it.
 type bounded struct{ kept []byte }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -33,11 +33,17 @@ func (ways) Mail() way {
 				name:  "mail to " + to,
 				key:   "mail " + to,
 				again: true,
-				send:  func(ctx context.Context, m status.Message) error { return n.o.Mail.send(ctx, n.o, to, m) },
+				send:  func(ctx context.Context, m status.Message) error { return n.send(ctx, to, m) },
 			})
 		}
 		return out
 	}}
+}
+
+func (n *Notifier) send(ctx context.Context, to string, m status.Message) error {
+	o, by := n.o, n.mail.Load()
+	o.Host = by.host
+	return by.mail.send(ctx, o, to, m)
 }
 
 // Mail is how mail leaves the machine.

@@ -3,8 +3,8 @@
 // Package notify tells people about jobs that did not end well: by a command, a webhook and mail, as the job
 // says.
 //
-// What is to be told is decided elsewhere (status.Told); this package delivers it. Delivering takes time and
-// may fail or hang: each delivery has a timeout, webhooks and mail are tried again, and nobody who calls Tell
+// Package status decides about messages (status.Told); this package delivers them. Delivering takes time and
+// may fail or hang: each delivery has a timeout, webhooks and mail are tried again, and no caller of Tell
 // waits. Messages to one receiver are bounded per hour, so that a network that is down does not send one mail
 // for each of a thousand jobs: those above are held back, and the next one that goes says how many there
 // were.
@@ -51,9 +51,20 @@ type Notifier struct {
 	queue  chan queued
 	untold atomic.Int64
 
+	mail atomic.Pointer[mailing]
+
 	mu   sync.Mutex
 	sent map[string]*quota // by receiver
 }
+
+// mailing is what Use replaces.
+type mailing struct {
+	host string // name of this machine
+	mail Mail
+}
+
+// Use replaces the name of this machine and how mail leaves it, for the messages that follow.
+func (n *Notifier) Use(host string, mail Mail) { n.mail.Store(&mailing{host, mail}) }
 
 type queued struct {
 	job *job.Job
@@ -93,12 +104,14 @@ func New(o Options) *Notifier {
 	if o.Transport == nil {
 		o.Transport = func(*job.Job) http.RoundTripper { return http.DefaultTransport }
 	}
-	return &Notifier{
+	n := &Notifier{
 		o:     o,
 		ways:  allWays(),
 		queue: make(chan queued, waiting),
 		sent:  map[string]*quota{},
 	}
+	n.Use(o.Host, o.Mail)
+	return n
 }
 
 // Untold is how many messages could not be delivered or were held back.
@@ -107,7 +120,7 @@ func (n *Notifier) Untold() int64 { return n.untold.Load() }
 // Tell takes a message for everybody whom a job names. It does not wait.
 func (n *Notifier) Tell(kind status.Kind, j *job.Job, s status.Job) {
 	select {
-	case n.queue <- queued{j, status.NewMessage(kind, n.o.Host, s, n.o.Now())}:
+	case n.queue <- queued{j, status.NewMessage(kind, n.mail.Load().host, s, n.o.Now())}:
 	default:
 		n.untold.Add(1)
 		n.o.Log.Error("too many messages wait; one was dropped", "job", j.Name, "kind", string(kind))
@@ -117,7 +130,7 @@ func (n *Notifier) Tell(kind status.Kind, j *job.Job, s status.Job) {
 // last is how long what waits may take when the daemon ends.
 const last = 5 * time.Second
 
-// Run delivers messages until ctx ends, and what is under way or waits then for a moment longer.
+// Run delivers messages until ctx ends, and those under way or waiting then for a moment longer.
 func (n *Notifier) Run(ctx context.Context) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -156,7 +169,7 @@ type Delivery struct {
 // Test delivers a test to everybody whom a job names and returns how that went; one attempt each, and no
 // bound.
 func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Delivery {
-	m := status.NewMessage(status.TellTest, n.o.Host, s, n.o.Now())
+	m := status.NewMessage(status.TellTest, n.mail.Load().host, s, n.o.Now())
 	var out []Delivery
 	for _, r := range n.receivers(j) {
 		out = append(out, Delivery{r.name, n.try(ctx, r, m)})
@@ -164,7 +177,7 @@ func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Deliver
 	return out
 }
 
-// deliver brings a message to all receivers.
+// deliver sends a message to all receivers.
 func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 	for _, r := range n.receivers(j) {
 		dropped, ok := n.take(r.key)
@@ -246,7 +259,7 @@ func (n *Notifier) Write(ctx context.Context, to, subject, text string) error {
 	j := &job.Job{Name: "orders", Notify: job.Notify{Email: []string{to}}}
 	m := status.Message{
 		Kind:    "order",
-		Host:    n.o.Host,
+		Host:    n.mail.Load().host,
 		Time:    n.o.Now(),
 		Subject: subject,
 		Text:    text,

@@ -111,7 +111,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A command that hangs is killed with all that it has started, also when what it has started goes on its own
+// A command that hangs is killed with all that it has started, also when a child process goes its own
 // way.
 func TestHangingCommand(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
@@ -431,7 +431,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Nobody who tells waits, even when nothing is delivered at all.
+// No caller of Tell waits, even when nothing is delivered at all.
 func TestFullQueue(t *testing.T) {
 	n := New(options(nil))
 	for range waiting + 10 {

@@ -19,7 +19,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// What is shown of receivers, in the log and by notify-test, names them and gives none of their secrets away.
+// The text that names receivers, in the log and by notify-test, has none of their secrets.
 func TestNoSecretsShown(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
@@ -61,7 +61,7 @@ func TestSignatureIsFresh(t *testing.T) {
 	}
 }
 
-// A command that ends well has told, whatever it leaves behind; and what it leaves behind ends with it.
+// A command that ends well has delivered, whichever processes it leaves behind; and those end with it.
 func TestCommandLeavesChildren(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	o := options(map[string]string{"PATH": os.Getenv("PATH")})
@@ -80,7 +80,7 @@ func TestCommandLeavesChildren(t *testing.T) {
 	waitDead(t, n)
 }
 
-// Receivers that nobody tells any more are forgotten.
+// Receivers without further messages are forgotten.
 func TestQuotasAreForgotten(t *testing.T) {
 	var now atomic.Pointer[time.Time]
 	at := noon

@@ -27,7 +27,7 @@ type way struct {
 	receivers func(n *Notifier, j *job.Job) []receiver
 }
 
-// receiver is somebody who gets messages.
+// receiver is one destination of messages.
 type receiver struct {
 	name  string // for people; no secrets
 	key   string // of the quota

@@ -17,7 +17,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Toy is a notifier of this file alone: it tells jobs whose title begins with "toy:". That it is told shows
+// Toy is a notifier of this file alone: it tells jobs whose title begins with "toy:". Its messages show
 // that a notifier needs no other edit.
 func (ways) Toy() way {
 	return way{key: "title", place: 99, receivers: func(n *Notifier, j *job.Job) []receiver {

@@ -38,7 +38,7 @@ func (ways) Webhook() way {
 	}}
 }
 
-// webhookName shows of an address that stands in a job file whose it is: the path is often the secret.
+// webhookName shows of the address in a job file whose it is: the path is often the secret.
 func webhookName(w job.Secret) string {
 	if w.Value == "" {
 		return "webhook " + w.String()

@@ -70,7 +70,7 @@ func (h Health) Worse(other Health) bool {
 	return slices.Index(all, h) > slices.Index(all, other)
 }
 
-// fix is the command that would mend the job, "" when nothing is to be mended.
+// fix is the command that would repair the job, "" when nothing needs a repair.
 func (j *Job) fix() string {
 	switch {
 	case j.Health == Damaged:
@@ -82,7 +82,7 @@ func (j *Job) fix() string {
 	case j.Health == Gaps:
 		return GapsHint(j.Name, j.why())
 	case j.Activity == NoRoom || (j.Last != nil && j.Last.Cause == DiskFull && j.Health != OK):
-		return "free some space (mirrord gc), or lower limits.min_free in the job's file; the run then goes on " +
+		return "free some space (mirrord gc), or lower limits.min_free in the job's file; the run then continues " +
 			"by itself"
 	case j.Health == Invalid, j.Refused && j.Health == OK:
 		return "mirrord check"
@@ -116,7 +116,7 @@ func NeedsEntry(reasons []string) bool {
 }
 
 // RebuildHint is what to do about a database that cannot be used.
-func RebuildHint(name string) string { return "mirrord verify --rebuild " + name }
+func RebuildHint(name string) string { return "mirrord repair --rebuild " + name }
 
 // ForgetHint is the command that takes something out of a mirror.
 func ForgetHint(name, what string) string {
@@ -171,7 +171,7 @@ func GapsHint(name, why string) string {
 	return do + "; if the gaps are to stay: mirrord accept " + name
 }
 
-// goesOn reports whether a run that was ended for a cause goes on by itself.
+// goesOn reports whether a run that was ended for a cause continues by itself.
 func goesOn(c Cause) bool {
 	return slices.Contains([]Cause{Shutdown, OutOfHours, Killed, GaveWay, Postponed}, c)
 }

@@ -158,7 +158,7 @@ func jobMetrics() []jobMetric {
 		{"mirrord_job_turn", "Whether the job's run has a turn: it works.", always(func(j *Job) float64 {
 			return flag(j.Turn)
 		})},
-		{"mirrord_job_paused", "Whether somebody paused the job.", always(func(j *Job) float64 {
+		{"mirrord_job_paused", "Whether the job is paused by a user.", always(func(j *Job) float64 {
 			return flag(j.Activity == Paused)
 		})},
 		{"mirrord_job_refused", "Whether the job's file is refused.", always(func(j *Job) float64 {

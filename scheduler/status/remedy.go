@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Trouble is why a run did not end well, as far as somebody can do something about it.
+// Trouble is why a run did not end well, as far as a user can do something about it.
 type Trouble struct {
 	Cause string // the expression that the reasons match: one of Causes
 	What  string // in a few words, behind the URL that it concerns
 	Do    string // what to do when a job file says what is mirrored
-	Get   string // what to do when a command line says it; "" when its next run may go on
-	// another run brings the same until somebody does what Do says
+	Get   string // what to do when a command line says it; "" when its next run may continue
+	// another run has the same result until a user does what Do says
 	Lasting bool
 	// it is tried again by itself, and Do only helps when that does not
 	Again bool
@@ -104,19 +104,19 @@ func Troubles(why string) []KnownTrouble {
 		{"status 401", Trouble{
 			What:    "the site wants a login (status 401)",
 			Do:      "the site wants a login: user and password of [auth] in the job's file",
-			Get:     "--set auth.user=NAME --set auth.password_env=VARIABLE give one",
+			Get:     "--set auth.user=NAME --set 'auth.password=${VARIABLE}' give one",
 			Lasting: true,
 		}},
 		{"proxy answers …status 403", Trouble{
 			What:    "the proxy refuses that (status 403)",
-			Do:      "the proxy refuses that: ask whoever runs it, or look at proxy in the job's file",
-			Get:     "ask whoever runs the proxy",
+			Do:      "the proxy refuses that: ask its operator, or check proxy in the job's file",
+			Get:     "ask the operator of the proxy",
 			Lasting: true,
 		}},
 		{"status 407|authentication methods|username/password authentication failed", Trouble{
 			What:    "the proxy wants a login",
-			Do:      "the proxy wants a login: proxy_user and its password in [auth] of the job's file",
-			Get:     "--set auth.proxy_user=NAME --set auth.proxy_password_env=VARIABLE give one",
+			Do:      "the proxy wants a login: proxy = \"http://USER:${VARIABLE}@HOST:PORT\" in the job's file",
+			Get:     "--set 'proxy=http://USER:${VARIABLE}@HOST:PORT' gives one",
 			Lasting: true,
 		}},
 		{"it refuses also what it gave before", Trouble{
@@ -196,7 +196,7 @@ func Troubles(why string) []KnownTrouble {
 			Lasting: true,
 		}},
 		{"longer than polite.max_wait", Trouble{
-			Do:    "nothing, the site wants to be left alone for so long; the first run after that goes on",
+			Do:    "nothing, the site wants to be left alone for so long; the first run after that continues",
 			Waits: true,
 		}},
 		{"the entry point", Trouble{Do: "look whether url in the job's file is right"}},
@@ -216,9 +216,9 @@ func Troubles(why string) []KnownTrouble {
 		{"takes more than its share of the room", Trouble{
 			Do: "raise --max-state of the daemon, or remove a mirror (mirrord remove JOB)",
 		}},
-		{"limits.max_time", Trouble{Do: "nothing, the next run goes on", Again: true}},
+		{"limits.max_time", Trouble{Do: "nothing, the next run continues", Again: true}},
 		{"publish.dir", Trouble{
-			Do:      "let the daemon's user write there: mirrord check names what is in the way",
+			Do:      "let the daemon's user write there: mirrord check names the obstacle",
 			Lasting: true,
 		}},
 		{"permission denied", Trouble{
@@ -291,7 +291,7 @@ const (
 		"x509: cannot validate certificate for "
 )
 
-// certified returns the names for which a certificate is valid, as far as a line has room for them.
+// certified returns the names for which a certificate is valid, as far as a line can hold them.
 func certified(why string) string {
 	_, names, ok := strings.Cut(why, validFor)
 	names, _, _ = strings.Cut(names, ", not ")

@@ -64,7 +64,7 @@ func TestAlertRules(t *testing.T) {
 	if alerts < 8 || strings.Count(string(rules), "- alert: ") != alerts {
 		t.Errorf("%d expressions of %d alerts", alerts, strings.Count(string(rules), "- alert: "))
 	}
-	// What wakes somebody up must not be forgotten.
+	// A message that wakes an operator must not be forgotten.
 	for _, name := range []string{
 		"mirrord_ready", "mirrord_config_ok", "mirrord_disk_free_bytes", "mirrord_messages_untold_total",
 		"mirrord_job_ok", "mirrord_job_suspicious", "mirrord_job_stale",

@@ -69,10 +69,10 @@ func ScrubHint(name string) string {
 
 // DropHint is what to do about damaged bodies that only older versions have.
 func DropHint(name string) string {
-	return "mirrord verify --drop-lost " + name + " takes what is lost out of the versions that have it"
+	return "mirrord repair --drop-lost " + name + " removes lost files from the versions that have them"
 }
 
-// Say describes one damaged file: "damaged: FILE: what is wrong; what happens".
+// Say describes one damaged file: "damaged: FILE: the problem; the consequence".
 func (d *Damage) Say() string {
 	head := "damaged"
 	if d.Healed != nil {

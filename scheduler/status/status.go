@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status is the truth about jobs: what is known of each, whether it is well, and when somebody has to
+// Package status is the truth about jobs: the state of each, whether it is well, and when a user has to
 // be told.
 //
 // The scheduler fills a Job for every job it knows; the control socket carries it, the status page and the
@@ -22,7 +22,7 @@ import (
 	"mirrord/internal/count"
 )
 
-// Health is what is to be thought of a job.
+// Health is the judgement of a job.
 type Health string
 
 // The healths, from good to bad: Worse compares them.
@@ -31,7 +31,7 @@ const (
 	New Health = "new" // it has not run yet
 	// the last run was published, and could not get some part, which is new
 	Gaps Health = "gaps"
-	// its file is refused; the last good version of it goes on, when there is one
+	// its file is refused; its last good version stays in force, if there is one
 	Invalid    Health = "invalid"
 	Partial    Health = "partial"    // the last run left something to ask
 	Down       Health = "down"       // the site does not answer the run that is in progress
@@ -63,11 +63,12 @@ const (
 // Cause says who ended a run early.
 type Cause string
 
-// The causes. A run that ends for one of them but BadState is no failure: it goes on by itself, or whoever
+// The causes. A run that ends for one of them but BadState is no failure: it continues by itself, or the
+// user who
 // ended it knows.
 const (
 	ByItself   Cause = ""
-	Shutdown   Cause = "shutdown"  // the daemon was told to end; the run goes on when it starts again
+	Shutdown   Cause = "shutdown"  // the daemon ended; the run continues when it starts again
 	Cancelled  Cause = "cancelled" // mirrord cancel
 	PausedRun  Cause = "paused"    // mirrord pause
 	OutOfHours Cause = "window"    // the window closed
@@ -76,7 +77,7 @@ const (
 	StateFull  Cause = "statefull" // the mirror takes as much as limits.max_state or --max-state allows
 	GaveWay    Cause = "gaveway"   // it only waited, and others could not start for lack of memory
 	Busy       Cause = "locked"    // another process works on the site
-	// the database of the mirror cannot be used: Run.Error says what is wrong and what to do
+	// the database of the mirror cannot be used: Run.Error has the problem and what to do
 	BadState Cause = "damaged"
 	Killed   Cause = "killed" // the process ended without a word: kill -9, power
 )
@@ -87,7 +88,7 @@ const (
 	VerdictGaps       = "gaps"
 	VerdictPartial    = "partial"
 	VerdictSuspicious = "suspicious"
-	VerdictError      = "error" // it could not go on
+	VerdictError      = "error" // it could not continue
 )
 
 // Run is how one run ended.
@@ -119,11 +120,11 @@ type Run struct {
 	GapsSince *time.Time `json:"gaps_since,omitempty"` // the first failure of the oldest
 	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
 	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version
-	// another run would only repeat it until somebody does something: it is not retried before its schedule
+	// another run would only repeat it until a user acts: it is not retried before its schedule
 	Lasting bool     `json:"lasting,omitempty"`
 	Waiting []string `json:"waiting,omitempty"` // lines that show what accept would change
 
-	// the version that a rollback brought back, and that is published while the site stays as it was rejected
+	// the version that a rollback restored, and that is published while the site stays as it was rejected
 	RolledBackTo int  `json:"rolled_back_to,omitempty"`
 	Held         bool `json:"held,omitempty"` // the run found the site so; accept publishes it
 
@@ -182,7 +183,7 @@ type Progress struct {
 	Busy     []BusyHost    `json:"busy,omitempty"`      // those of Hosts with the most URLs
 	WaitHost string        `json:"wait_host,omitempty"` // the host whose turn is waited for
 	WaitFor  time.Duration `json:"wait_for,omitempty"`  // nanoseconds
-	WaitWhy  WaitFor       `json:"wait_why,omitempty"`  // what is waited for
+	WaitWhy  WaitFor       `json:"wait_why,omitempty"`  // the reason for waiting
 	// origins and hosts of entry points that do not answer
 	Down      []string `json:"down,omitempty"`
 	Relocated int64    `json:"relocated,omitempty"` // of Total files
@@ -214,7 +215,7 @@ const (
 	Publishing = "publishing"
 )
 
-// Job is what is known of one job. Times that are not known are nil.
+// Job is the state of one job. Unknown times are nil.
 type Job struct {
 	Name string `json:"job"`            // its name
 	File string `json:"file,omitempty"` // path of the job file
@@ -253,6 +254,7 @@ type Job struct {
 
 	Problems []string `json:"problems,omitempty"` // with the job's file or its mirror
 	Refused  bool     `json:"refused,omitempty"`  // the file is refused: see Problems
+	Warnings []string `json:"warnings,omitempty"` // old keys in the job's file, each with what to write instead
 	Fix      string   `json:"fix,omitempty"`      // the command that would mend it
 
 	// what was taken out of the mirror, when and why; only where one job is requested
@@ -284,7 +286,7 @@ type Disk struct {
 	Database  int64     `json:"database"`
 }
 
-// Daemon is what is known of a daemon.
+// Daemon is the state of a daemon.
 type Daemon struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`

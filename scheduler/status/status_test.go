@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 		{"damaged", Job{Last: &Run{
 			Verdict: VerdictError,
 			Cause:   BadState,
-		}}, Damaged, "mirrord verify --rebuild x; then: mirrord run-now x"},
+		}}, Damaged, "mirrord repair --rebuild x; then: mirrord run-now x"},
 		{"damaged and stale", Job{
 			Last:       &Run{Verdict: VerdictComplete, Cause: BadState},
 			Verified:   ago(80 * time.Hour),
@@ -243,7 +243,7 @@ func TestRoomMessage(t *testing.T) {
 	j := Job{Name: "docs", Activity: NoRoom, Fix: "mirrord accept docs"}
 	m := NewMessage(TellRoom, "host", j, time.Time{})
 	if !strings.Contains(m.Subject, "docs waits for room on the disk") ||
-		!strings.Contains(m.Text, "told once for all of them\nwhat to do: free some space (mirrord gc)") {
+		!strings.Contains(m.Text, "reported once for all of them\nwhat to do: free some space (mirrord gc)") {
 		t.Errorf("%s\n%s", m.Subject, m.Text)
 	}
 }

@@ -23,10 +23,10 @@ const (
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
 	TellDamaged    Kind = "damaged"    // the scrub found damaged files
 	TellHealed     Kind = "healed"     // damaged files are good again
-	TellTest       Kind = "test"       // mirrord notify-test
+	TellTest       Kind = "test"       // mirrord daemon notify
 )
 
-// Told is what somebody was last told about a job; it outlives the process.
+// Told is the last message about a job; it outlives the process.
 type Told struct {
 	Kind Kind      `json:"kind,omitempty"` // "" or recovered: nothing is open
 	At   time.Time `json:"at,omitzero"`
@@ -52,11 +52,14 @@ const (
 // Tell decides whether something is to be told about a job that was judged, "" when not. It is called
 // after each run and from time to time.
 //
-// A run that was ended by somebody, by the window or by a full disk that is seen to is told only when the
-// mirror gets stale by it. One and the same problem is told again after RepeatAfter, but a run that waits for
-// somebody to accept it only once. Another problem is told at once but no more than one an hour, so that a
+// A run that was ended by a user, by the window or by a full disk that is taken care of is reported only
+// when the
+// mirror gets stale by it. One and the same problem is reported again after RepeatAfter, but a run that
+// waits for
+// a user to accept it only once. Another problem is reported at once but no more than one an hour, so that a
 // site that comes and goes does not fill mailboxes. A full disk concerns all jobs alike; the job that stopped
-// for it says so once. Gaps are told once, by the run in which they appeared or grew. So is what another run
+// for it says so once. Gaps are reported once, by the run in which they appeared or grew. So is what another
+// run
 // would only meet again, such as a secret that cannot be read, but for that the mirror gets stale by it.
 // TellRoom is decided elsewhere: it is about all jobs that wait.
 func (t Told) Tell(j *Job, now time.Time) Kind {
@@ -107,7 +110,7 @@ func (j *Job) LastingTrouble() string {
 	return cmp.Or(t.Cause, j.why())
 }
 
-// Message is what is told. Its JSON form is a contract with whoever receives it.
+// Message is one message. Its JSON form is a contract with its receivers.
 type Message struct {
 	Kind    Kind      `json:"kind"`
 	Host    string    `json:"host"` // name of the mirror's machine
@@ -119,7 +122,7 @@ type Message struct {
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// NewMessage words what is told about a job.
+// NewMessage words a message about a job.
 func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	j.Progress = nil
 	m := Message{
@@ -190,7 +193,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		fmt.Fprintf(&b, "published: version %d\n", j.Version)
 	}
 	if kind == TellRoom {
-		b.WriteString("so do all jobs that find too little room: this is told once for all of them\n")
+		b.WriteString("so do all jobs that find too little space: this is reported once for all of them\n")
 	}
 	if kind == TellDamaged || kind == TellHealed {
 		for _, d := range j.Scrub.orNone().Found {

@@ -180,7 +180,7 @@ type HostHeld struct {
 	Next     time.Time `json:"next,omitzero"`     // earliest start of the next one
 }
 
-// Holders says in a few lines who has the turns and the hosts; none when nobody works.
+// Holders says in a few lines who has the turns and the hosts; none when no run works.
 func (d *Daemon) Holders() (lines []string) {
 	var turns []string
 	for _, t := range d.Turns {

@@ -59,7 +59,7 @@ func (s *Changing) Mirror(t *testing.T, runList int64) {
 	s.App.Jobs = t.TempDir()
 	s.App.Now = func() time.Time { return time.Unix(s.now.Load(), 0) }
 	Put(t, s.App.Jobs, "site.toml", "url = \""+s.URL+"/\"\nfull_runs = 1000\n[polite]\ndelay = \"0s\"\n"+
-		"factor = 0\n[limits]\nmax_stale = 0\n[publish]\nkeep = \"all\"\n")
+		"factor = 0\n[limits]\ntraps = \"off\"\n[publish]\nkeep = \"all\"\n")
 	for v := range runList {
 		s.Version.Store(v + 1)
 		s.now.Store(ChangingStart + v*86400)

@@ -155,7 +155,6 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 		Politeness: source.Politeness(j),
 		Now:        now,
 		Table:      o.Table,
-		Waits:      no,
 		First:      rules.First,
 	})
 	if err != nil {

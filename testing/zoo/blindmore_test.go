@@ -111,7 +111,7 @@ func silenceCases() []Exhibit {
 					return nil
 				})
 			},
-			Want: []Want{ // 5 s, polite.header_timeout, and the gap of politeness
+			Want: []Want{ // 5 s, polite.timeout, and the gap of politeness
 				{Run: 2, Verdict: "partial", Pages: "all *@+", Within: 37 * time.Second},
 				{Run: 3, Verdict: "complete", Pages: "all *@+"},
 				{Run: 4, Verdict: "complete", Pages: "all"},

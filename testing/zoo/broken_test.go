@@ -157,7 +157,7 @@ func TestDeadOrigin(t *testing.T) {
 			problems := sameBut(without, with, s, dead+"*")
 			for i := range with {
 				w := Want{Down: dead}
-				if f == Silent || f == BlackHole { // one header_timeout
+				if f == Silent || f == BlackHole { // one timeout
 					w.Patience = 30 * time.Second
 				}
 				if i >= 3 {

@@ -61,6 +61,7 @@ Files are read back before they replace older ones. Web archives hold the answer
 	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
 	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "all kept versions, not in a ZIM file")
 	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
+	cli.OldFlag(cmd, "with-cookies", "cookies of a crawl may be sessions")
 	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
 	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
 		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")

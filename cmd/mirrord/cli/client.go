@@ -35,7 +35,7 @@ func WaitText(j *status.Job) string {
 func CauseText(c status.Cause) string {
 	switch c {
 	case status.Shutdown:
-		return "the daemon was told to end; the run goes on when it starts again"
+		return "the daemon ended; the run continues when it starts again"
 	case status.Cancelled:
 		return "it was cancelled"
 	case status.PausedRun:

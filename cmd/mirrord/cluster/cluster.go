@@ -311,10 +311,10 @@ type NodeFlags struct {
 	source  bool   // its job files are the cluster's
 	Follow  bool   // it has the mirrors of other nodes too, to read
 	depot   string // address; "": each site stays on one node
-	keepers int
+	keepers int64
 	// check-outs leave in the depot what only older versions need
 	onDemand bool
-	depotGC  string // time between collections
+	depotGC  time.Duration // between collections
 	Keeper   keeperFlags
 }
 
@@ -331,27 +331,13 @@ func (f *NodeFlags) Add(cmd *cobra.Command) {
 	fl.StringVar(&f.name, "node", "", "its `NAME` there")
 	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
 	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
-	fl.StringVar(&f.depotGC, "depot-gc", "7d", "`TIME` from gc to gc of it; 0: never")
+	cli.DurationFlag(cmd, &f.depotGC, "depot-gc", "`TIME` from gc to gc of it; 0: never")
 	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
 	fl.BoolVar(&f.Follow, "follow", false, "have all mirrors of the depot, to read")
-	fl.IntVar(&f.keepers, "keepers", 1, "how many keepers it has")
+	fl.Int64Var(&f.keepers, "keepers", f.keepers, "how many keepers it has")
 	fl.StringVar(&f.Keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
 	fl.StringVar(&f.Keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
 	fl.StringSliceVar(&f.Keeper.Peers, "join", nil, "`ADDRESSES` of theirs")
 	fl.StringVar(&f.Keeper.cert, "keeper-cert", "", "`FILE` of its certificate")
 	fl.StringVar(&f.Keeper.key, "keeper-key", "", "`FILE` of its key")
-	// The help has to be short; manual pages and completions have them.
-	hide := func(hidden bool) {
-		for _, name := range []string{
-			"cluster-secret", "cluster-ca", "node", "jobs-source", "follow", "depot", "depot-on-demand", "depot-gc",
-			"keepers", "keeper", "keeper-routes", "join", "keeper-cert", "keeper-key",
-		} {
-			fl.Lookup(name).Hidden = hidden
-		}
-	}
-	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
-		hide(true)
-		defer hide(false)
-		c.Parent().HelpFunc()(c, args)
-	})
 }

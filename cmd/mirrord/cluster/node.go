@@ -22,7 +22,6 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/version"
-	"mirrord/job"
 	"mirrord/store"
 )
 
@@ -102,10 +101,7 @@ func (f *NodeFlags) Join(
 			return nil, env.Usagef("--node: %w", err)
 		}
 	}
-	n := new(Membership)
-	if n.gc, err = job.ParseDuration(f.depotGC); err != nil {
-		return nil, env.Usagef("--depot-gc: %w", err)
-	}
+	n := &Membership{gc: f.depotGC}
 	if f.Keeper.listen != "" {
 		if host, _, err := net.SplitHostPort(f.Keeper.listen); err != nil {
 			return nil, env.Usagef("--keeper: %w", err)
@@ -127,7 +123,7 @@ func (f *NodeFlags) Join(
 			}
 		}
 	}
-	o.Replicas, o.Slots, o.Version, o.Log = f.keepers, slots, version.Number, x.Log
+	o.Replicas, o.Slots, o.Version, o.Log = int(f.keepers), slots, version.Number, x.Log
 	o.Floor = st.LastToken
 	if n.Depot, o.Mode, err = f.openDepot(ctx, a, x); err != nil {
 		n.Release()

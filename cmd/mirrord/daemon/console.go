@@ -407,7 +407,8 @@ func reached(at net.Addr) string {
 func OpenCommand(a *cli.CLI) *cobra.Command {
 	var r control.OpenRequest
 	cmd := &cobra.Command{
-		Use: "open",
+		Use:     "open",
+		Aliases: []string{"console"},
 		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
 decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
 
@@ -441,5 +442,6 @@ Guide: docs/console.md.`,
 		},
 	}
 	cmd.Flags().StringVar(&r.Role, "role", console.Operate.String(), "`ROLE` in it: read, order or operate")
+	cmd.AddCommand(UserCommand(a), TokenCommand(a))
 	return cmd
 }

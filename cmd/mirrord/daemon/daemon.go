@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"mirrord/app/daemon"
 	"mirrord/app/env"
@@ -45,17 +45,36 @@ import (
 // daemonFlags are the flags of daemon.
 type daemonFlags struct {
 	socket, mode, listen string
-	maxRuns, maxParked   int
+	config               string // "": daemon.toml beside the jobs directory, if there is one
+	maxRuns, maxParked   int64
 	spread, poll, within time.Duration
-	gc                   time.Duration
-	scrub                string
+	gc, scrub            time.Duration
 	log, mail, from      string
-	host, maxState       string
-	space                string
+	host, space          string
+	maxState             job.Size
 	listenHosts          []string
 	mirrorz              string
 	console              consoleFlags
 	node                 cluster.NodeFlags
+}
+
+// defaultDaemonFlags are the flags of a daemon of which nothing is said.
+func defaultDaemonFlags() daemonFlags {
+	return daemonFlags{
+		mode:    "0660",
+		maxRuns: 4,
+		spread:  scheduler.DefaultSpread,
+		poll:    30 * time.Second,
+		within:  25 * time.Second,
+		gc:      env.TidyEvery,
+		scrub:   30 * 24 * time.Hour,
+		node:    cluster.DefaultNodeFlags(),
+	}
+}
+
+// notify says how messages leave this machine.
+func (f *daemonFlags) notify() life.NotifyOptions {
+	return life.NotifyOptions{Mail: f.mail, From: f.from, Host: f.host}
 }
 
 // statusHosts are the host names under which the status page is reached.
@@ -92,34 +111,45 @@ const (
 	fdStatus  = "status"
 )
 
-func Command(a *cli.CLI) *cobra.Command {
-	var f daemonFlags
+func Command(a *cli.CLI) *cobra.Command { return commandOf(a, new(daemonFlags)) }
+
+// commandOf is daemon with its flags in f.
+func commandOf(a *cli.CLI, f *daemonFlags) *cobra.Command {
+	*f = defaultDaemonFlags()
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "Run all jobs at their times",
 		Long: `Run all jobs at their times.
 
-SIGTERM ends the runs; SIGHUP reads the jobs again.
+SIGTERM ends the runs; SIGHUP reads the jobs and settings again. Settings are keys of daemon.toml beside the jobs
+directory; a flag wins.
 
 Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/running.md, docs/console.md.`,
 		Example: `  mirrord daemon --jobs jobs.d --listen 127.0.0.1:9180`,
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g, err := f.configured(a, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return runDaemon(cmd.Context(), a, g, cmd.Flags())
+		},
 	}
 	fl := cmd.Flags()
+	fl.StringVar(&f.config, "config", "", "`FILE` of settings")
 	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket")
-	fl.StringVar(&f.mode, "socket-mode", "0660", "its file `MODE`")
+	fl.StringVar(&f.mode, "socket-mode", f.mode, "its file `MODE`")
 	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page and metrics")
 	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` of that page")
-	fl.IntVar(&f.maxRuns, "max-runs", 4, "most runs that work at a time")
-	fl.IntVar(&f.maxParked, "max-parked", 0, "runs besides that wait; 0: 4 * --max-runs")
-	fl.StringVar(&f.maxState, "max-state", "", "most `SIZE` of all mirrors")
+	fl.Int64Var(&f.maxRuns, "max-runs", f.maxRuns, "most runs that work at a time")
+	fl.Int64Var(&f.maxParked, "max-parked", 0, "runs besides that wait; 0: 4 * --max-runs")
+	cli.SizeFlag(cmd, &f.maxState, "max-state", "most `SIZE` of all mirrors")
 	fl.StringVar(&f.space, "space", "", "default space `NAME`")
-	fl.DurationVar(&f.spread, "spread", scheduler.DefaultSpread, "spread due jobs over")
-	fl.DurationVar(&f.poll, "poll", 30*time.Second, "interval of reading jobs")
-	fl.DurationVar(&f.within, "stop-within", 25*time.Second, "time for runs to end")
-	fl.DurationVar(&f.gc, "gc", env.TidyEvery, "gc interval; 0: never")
-	fl.StringVar(&f.scrub, "scrub", "30d", "`TIME` to read everything; 0: never")
+	fl.DurationVar(&f.spread, "spread", f.spread, "spread due jobs over")
+	fl.DurationVar(&f.poll, "poll", f.poll, "interval of reading jobs")
+	fl.DurationVar(&f.within, "stop-within", f.within, "time for runs to end")
+	fl.DurationVar(&f.gc, "gc", f.gc, "gc interval; 0: never")
+	cli.DurationFlag(cmd, &f.scrub, "scrub", "`TIME` to read everything; 0: never")
 	fl.StringVar(&f.mirrorz, "mirrorz", "", "`FILE` for mirrorz.json")
 	fl.StringVar(&f.log, "log", "", "`FORM`: text, json or journal")
 	fl.StringVar(&f.mail, "mail", "", "`PATH` of sendmail, or smtp://[USER@]HOST[:PORT]")
@@ -127,10 +157,15 @@ Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/running.
 	fl.StringVar(&f.host, "host", "", "`NAME` of this machine")
 	f.console.add(cmd)
 	f.node.Add(cmd)
-	return cli.PlainDefaults(cmd, "spread", "gc")
+	for _, s := range f.settings() {
+		fl.Lookup(s.Flag).Hidden = !slices.Contains(shownFlags(), s.Flag)
+	}
+	cmd.AddCommand(ReloadCommand(a), HealthCommand(a), NotifyTestCommand(a, "notify"))
+	return cmd
 }
 
-func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
+// runDaemon runs until ctx ends. flags are those of the command line.
+func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.FlagSet) (err error) {
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if err != nil || mode > 0o777 {
 		return env.Usagef("--socket-mode %s is no file mode such as 0660", f.mode)
@@ -140,14 +175,6 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 	}
 	if f.maxParked < 0 {
 		return env.Usagef("--max-parked %d: at least 0", f.maxParked)
-	}
-	most, err := job.ParseSize(cmp.Or(f.maxState, "0"))
-	if err != nil {
-		return env.Usagef("--max-state: %w", err)
-	}
-	scrub, err := job.ParseDuration(f.scrub)
-	if err != nil {
-		return env.Usagef("--scrub: %w", err)
 	}
 	if _, err := f.console.trusted(); err != nil {
 		return err
@@ -163,11 +190,12 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	f.warnOldFlags(a, flags, log)
 	x := a.App()
 	x.Log, x.AsOwner = log, false // its service says as whom it runs
 	x.Warn = func(line string) { log.Warn("left out", "what", line) }
 	about := status.Daemon{PID: os.Getpid(), Version: version.Text(), Started: time.Now()}
-	tell := life.NotifyOptions{Mail: f.mail, From: f.from, Host: f.host}
+	tell := f.notify()
 	if err := life.CheckNotify(x, tell); err != nil { // before anything is made
 		return err
 	}
@@ -197,7 +225,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 	var sites shares.Travels
 	var users *shares.ClusterUsers
 	if f.node.On(a) {
-		n, err = f.node.Join(ctx, a, x, st, f.maxRuns)
+		n, err = f.node.Join(ctx, a, x, st, int(f.maxRuns))
 		if err != nil {
 			return err
 		}
@@ -220,11 +248,11 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 		spread = -1
 	}
 	d, err := daemon.NewDaemon(x, st, daemon.DaemonOptions{
-		MaxRuns:    f.maxRuns,
-		MaxParked:  f.maxParked,
+		MaxRuns:    int(f.maxRuns),
+		MaxParked:  int(f.maxParked),
 		Spread:     spread,
 		StopWithin: f.within,
-		MaxState:   most,
+		MaxState:   f.maxState,
 		Space:      f.space,
 		Cluster:    cluster,
 		Depot:      sites,
@@ -235,6 +263,9 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	d.Settings = f.rereads(a, flags, log, func(f daemonFlags) error {
+		return daemon.UseSettings(d, f.notify(), f.maxState)
+	})
 	var face nodes.Face = d
 	var all *nodes.Everywhere
 	var found *nodes.ClusterFound
@@ -246,7 +277,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 		found = nodes.ShareFound(d, n.Me(), n.Jobs.Facts)
 		face, all.Follows, all.Depot = all, f.node.Follow, n.Depot
 	}
-	own, err := openOrders(ctx, x, st, d, f.maxRuns, n)
+	own, err := openOrders(ctx, x, st, d, int(f.maxRuns), n)
 	if err != nil {
 		return err
 	}
@@ -293,7 +324,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags) (err error) {
 	wg.Go(func() { cli.Attend(a, ctx, work, d, log) })
 	wg.Go(func() { watch(ctx, d, f.poll) })
 	wg.Go(func() { d.Tidy(ctx, f.gc) })
-	wg.Go(func() { d.Scrub(ctx, scrub) })
+	wg.Go(func() { d.Scrub(ctx, f.scrub) })
 	wg.Go(func() { daemon.IndexOf(d).Keep(ctx) })
 	wg.Go(func() { own.Run(ctx) })
 	wg.Go(func() { d.FollowShare(ctx) })
@@ -443,6 +474,9 @@ func watch(ctx context.Context, d *daemon.Daemon, poll time.Duration) {
 			case <-ctx.Done():
 				return
 			case <-hup:
+				if err := daemon.ReadSettings(d); err != nil {
+					d.Log.Error("settings stay as they were", "err", err)
+				}
 			}
 			select {
 			case <-ctx.Done():

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"mirrord/internal/demosite"
 )
 
@@ -50,7 +52,6 @@ func (d *demo) show(ctx context.Context) error {
 		maxRuns: 1,
 		poll:    time.Second,
 		within:  10 * time.Second,
-		scrub:   "0",
 		console: consoleFlags{
 			listen:  "127.0.0.1:0",
 			mirrors: "http://" + mirrors.Addr().String(),
@@ -60,7 +61,7 @@ func (d *demo) show(ctx context.Context) error {
 				say("Press ^C to end.")
 			},
 		},
-	})
+	}, new(pflag.FlagSet))
 	end()
 	wg.Wait()
 	return errors.Join(err, shown)

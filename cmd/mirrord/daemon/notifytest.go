@@ -16,10 +16,11 @@ import (
 	"mirrord/scheduler/notify"
 )
 
-func NotifyTestCommand(a *cli.CLI) *cobra.Command {
-	var mail, from, host string
-	cmd := cli.JobCommand(a, "notify-test", `Send a test message to all receivers in [notify] of a job: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
-the one who sends, with its own flags and from inside its sandbox. Exit code 1 when one could not be reached.`,
+func NotifyTestCommand(a *cli.CLI, name string) *cobra.Command {
+	var cmd *cobra.Command
+	f := defaultDaemonFlags()
+	cmd = cli.JobCommand(a, name, `Send a test message to all receivers in [notify] of a job: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
+the one who sends, with its own settings and from inside its sandbox. Exit code 1 when one could not be reached.`,
 		func(ctx context.Context, name string) error {
 			c, err := a.App().Commander(ctx)
 			if err != nil {
@@ -31,16 +32,20 @@ the one who sends, with its own flags and from inside its sandbox. Exit code 1 w
 					return cli.ClientError(err)
 				}
 			} else {
-				told, err = life.NotifyTest(ctx, a.App(), name, life.NotifyOptions{Mail: mail, From: from, Host: host})
+				g, err := f.configured(a, cmd.Flags())
 				if err != nil {
+					return err
+				}
+				if told, err = life.NotifyTest(ctx, a.App(), name, g.notify()); err != nil {
 					return err
 				}
 			}
 			return reportTold(a, name, told)
 		})
-	cmd.Flags().StringVar(&mail, "mail", "", "without a daemon: as for mirrord daemon")
-	cmd.Flags().StringVar(&from, "mail-from", "", "without a daemon: as for mirrord daemon")
-	cmd.Flags().StringVar(&host, "host", "", "without a daemon: as for mirrord daemon")
+	for name, to := range map[string]*string{"mail": &f.mail, "mail-from": &f.from, "host": &f.host} {
+		cmd.Flags().StringVar(to, name, "", "")
+		cli.OldFlag(cmd, name, "it is in "+configName)
+	}
 	return cmd
 }
 

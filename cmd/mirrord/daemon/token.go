@@ -37,9 +37,9 @@ func tokenAddCommand(a *cli.CLI) *cobra.Command {
 --hook makes a key instead, for a service that calls POST /v1/hook/JOB when the site has changed, by the rules of the
 Standard Webhooks. Several keys may sign calls for a job, so that they can be replaced. A key is stored as it is, in
 mirror.db of the state directory, which only its owner may read.`,
-		Example: `  mirrord token add grafana
-  mirrord token add deploy --role operate --expires 90d
-  mirrord token add forge --hook docs`,
+		Example: `  mirrord console token add grafana
+  mirrord console token add deploy --role operate --expires 90d
+  mirrord console token add forge --hook docs`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Name = args[0]
@@ -80,7 +80,7 @@ func tokenListCommand(a *cli.CLI) *cobra.Command {
 				return a.PrintJSON(append([]jobs.TokenInfo{}, all...))
 			}
 			if len(all) == 0 {
-				a.Printf("no tokens; mirrord token add NAME makes one\n")
+				a.Printf("no tokens; mirrord console token add NAME makes one\n")
 				return nil
 			}
 			rows := cli.Table{{"NAME", "MAY", "CREATED", "EXPIRES"}}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -172,38 +171,4 @@ func setPaused(ctx context.Context, a *cli.CLI, name string, paused bool) error 
 		return err
 	}
 	return cli.Said(a, status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
-}
-
-func ReloadCommand(a *cli.CLI) *cobra.Command {
-	return &cobra.Command{
-		Use: "reload",
-		Long: `Let the daemon read the jobs directory again, and print what changed. It does so by itself soon after a change, and on SIGHUP; this command is for
-those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Jobs whose last run met what only somebody could mend (a host name, a secret,
-permissions) run again, as after a restart of the daemon. Exit code 1 when a file is refused.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.App().Commander(cmd.Context())
-			if err == nil && c == nil {
-				err = errors.New("no daemon runs on this state directory; mirrord check validates job files")
-			}
-			if err != nil {
-				return err
-			}
-			re, err := c.Reload(cmd.Context())
-			if err != nil {
-				return cli.ClientError(err)
-			}
-			if a.JSON {
-				err = a.PrintJSON(re)
-			} else {
-				cli.PrintReloaded(a, re)
-			}
-			// a daemon of an older version names the changes only
-			refused := func(ch control.Change) bool { return ch.Kind == string(scheduler.Refused) }
-			if err == nil && (len(re.Refused) > 0 || slices.ContainsFunc(re.Changes, refused)) {
-				err = &env.Error{}
-			}
-			return err
-		},
-	}
 }

@@ -117,6 +117,8 @@ docs/json.md the JSON.`,
 		"files with other contents are no change, only files that come and go")
 	fl.StringVar(&f.sort, "sort", "path", "order: path, foc, doc or edits, the largest first")
 	fl.IntVar(&f.top, "top", 0, "only so many directories; 0 is all")
+	cli.OldFlags(cmd, "--json gives all figures", "min-doc", "structural", "sort")
+	cmd.Aliases = []string{"history"}
 	return cmd
 }
 

@@ -194,6 +194,9 @@ func printStatus(a *cli.CLI, s status.Job) error {
 	if s.Fix != "" {
 		a.Printf("  what to do: %s\n", a.Typed(s.Fix))
 	}
+	for _, w := range s.Warnings {
+		a.Printf("  warning: %s\n", w)
+	}
 	if s.Version > 0 {
 		a.Printf("  version %d", s.Version)
 		if s.Published != nil {

@@ -68,6 +68,8 @@ Guide: docs/find.md.`,
 	f.IntVar(&r.Limit, "limit", 10, "most results, up to 100")
 	f.IntVar(&r.Skip, "skip", 0, "leave out so many results")
 	f.BoolVar(&drop, "drop", false, "delete the index")
+	cli.OldFlags(cmd, "--limit and --json give all results", "each", "skip")
+	cli.OldFlag(cmd, "drop", "the index needs no care")
 	cli.Complete(cmd, "job", func(c *cobra.Command, _ []string, prefix string) ([]string,
 		cobra.ShellCompDirective) {
 		return a.CompleteJob(c, nil, prefix)

@@ -19,7 +19,7 @@ import (
 
 func ForgetCommand(a *cli.CLI) *cobra.Command {
 	var reason string
-	var yes, allow bool
+	var yes, allow, address bool
 	cmd := &cobra.Command{
 		Use: "forget JOB [URL|GLOB]",
 		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of what is stored. Links to them become absolute. They
@@ -28,15 +28,23 @@ are not requested again; explain, status and check name the reason. Exports made
 The command shows what it deletes and where else it knows of it, and asks first; without a terminal it needs --yes. Mirrors of other jobs and
 exports made before are left as they are. While a run goes on nothing is deleted (exit code 5). Versions keep their numbers.
 
-Without URL it lists what was forgotten. --allow lets it be mirrored again; the next run requests everything.`,
+Without URL it lists what was forgotten. --allow lets it be mirrored again; the next run requests everything. --address
+allows host names that moved from a public to a private address.`,
 		Example: `  mirrord forget samba https://www.samba.org/people/smith.html --reason "request of 2026-11-20"
   mirrord forget samba "/people/smith/**" --reason "court order 12" --yes
   mirrord forget samba
   mirrord forget samba "/people/smith/**" --allow`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if address {
+				return cobra.MinimumNArgs(1)(cmd, args)
+			}
+			return cobra.RangeArgs(1, 2)(cmd, args)
+		},
 		ValidArgsFunction: a.CompleteJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case address:
+				return forgetAddresses(a, args)
 			case len(args) == 1 && (allow || reason != ""):
 				return env.Usagef("name the URL or GLOB; mirrord forget %s lists what was forgotten", args[0])
 			case len(args) == 1:
@@ -74,7 +82,9 @@ Without URL it lists what was forgotten. --allow lets it be mirrored again; the 
 	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT`: why, as explain and status show it")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&allow, "allow", false, "let it be mirrored again")
-	cmd.MarkFlagsMutuallyExclusive("allow", "reason")
+	cmd.Flags().BoolVar(&address, "address", false, "the arguments are host names that moved inside")
+	cmd.MarkFlagsMutuallyExclusive("allow", "reason", "address")
+	cmd.MarkFlagsMutuallyExclusive("yes", "address")
 	return cmd
 }
 

@@ -23,34 +23,37 @@ mirror into its own network. Names that were moved inside for good are let throu
 addresses: the job still needs polite.allow_private. Runs under way heed it at their next connection.
 
 The names lie in the file public-names of the state directory. Exit code 1 when a name is not remembered.`,
-		Example: `  mirrord forget-address wiki.corp.example`,
+		Example: `  mirrord forget --address wiki.corp.example`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			results, err := care.ForgetAddresses(a.App(), args)
-			unknown := false
-			for _, x := range results {
-				unknown = unknown || !x.Forgotten
-				switch {
-				case a.JSON:
-				case x.Forgotten:
-					a.Printf("%s: forgotten; it may be private where a job allows it\n", x.Name)
-				default:
-					a.Printf("%s: not remembered as public; nothing to do\n", x.Name)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				if err := a.PrintJSON(results); err != nil {
-					return err
-				}
-			}
-			if unknown {
-				return &env.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
-					"without port, as in public-names")}
-			}
-			return nil
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return forgetAddresses(a, args) },
 	}
+}
+
+// forgetAddresses lets host names be private that were public.
+func forgetAddresses(a *cli.CLI, args []string) error {
+	results, err := care.ForgetAddresses(a.App(), args)
+	unknown := false
+	for _, x := range results {
+		unknown = unknown || !x.Forgotten
+		switch {
+		case a.JSON:
+		case x.Forgotten:
+			a.Printf("%s: forgotten; it may be private where a job allows it\n", x.Name)
+		default:
+			a.Printf("%s: not remembered as public; nothing to do\n", x.Name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		if err := a.PrintJSON(results); err != nil {
+			return err
+		}
+	}
+	if unknown {
+		return &env.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
+			"without port, as in public-names")}
+	}
+	return nil
 }

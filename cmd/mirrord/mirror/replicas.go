@@ -93,6 +93,8 @@ candidates are tested. Details: docs/replicas.md.`,
 	f.IntVar(&o.Limit, "limit", 50, "table lines; 0: all")
 	cli.SetFlag(cmd, &o.set)
 	f.StringVar(&method, "method", "text", "find collections by text or along links")
+	cli.OldFlag(cmd, "memory", "more pages are compared through files")
+	cli.OldFlag(cmd, "method", "text is the method")
 	cli.MovedFlags(cmd, "paper", "plot", "graph", "cluster")
 	return cmd
 }

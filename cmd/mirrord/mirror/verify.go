@@ -27,15 +27,12 @@ func VerifyCommand(a *cli.CLI) *cobra.Command {
 links; of other archives each record or cluster. Of a JOB all that is stored is checked too, as of the last commit. A
 name that exists here and that no job or mirror has is a PATH. Exit code 1 when something is wrong.
 
---sample reads a random share of a JOB, as daemon --scrub does in turn.
+--sample reads a random share of a JOB, as the daemon does in turn (scrub).
 
---repair makes again what can be made without a request: the database from its log, bodies from copies, published files
-from bodies, those in a space too. The next run does so too, and requests the rest. --drop-lost takes pages that are lost out of the versions
-that had them. If the log is damaged too, --rebuild uses the published version; older versions are lost.`,
+mirrord repair repairs a JOB.`,
 		Example: `  mirrord verify samba
   mirrord verify samba.wacz
-  mirrord verify --sample 5% samba
-  mirrord verify --rebuild samba`,
+  mirrord verify --sample 5% samba`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cli.CompleteJobOrFile(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,6 +65,11 @@ that had them. If the log is damaged too, --rebuild uses the published version; 
 	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take what is lost out of a JOB")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
 	cmd.MarkFlagsMutuallyExclusive("sample", "rebuild", "repair", "drop-lost")
+	cli.OldFlag(cmd, "no-links", "reading the links takes a part of the time only")
+	cli.OldFlag(cmd, "seed", "--sample names the seed that it used")
+	cli.OldFlag(cmd, "rebuild", "write mirrord repair --rebuild")
+	cli.OldFlag(cmd, "drop-lost", "write mirrord repair --drop-lost")
+	cli.OldFlags(cmd, "write mirrord repair", "repair", "yes")
 	return cmd
 }
 
@@ -117,7 +119,7 @@ func printVerified(a *cli.CLI, what string, report *care.Verified) error {
 		}) {
 			a.Printf("%s: the database is damaged; %s\n", what, status.RebuildHint(what))
 		} else if report.CanBeMade() || len(report.Damaged) > 0 {
-			a.Printf("mirrord verify --repair %s repairs what it can without a request; mirrord run-now %s "+
+			a.Printf("mirrord repair %s repairs what it can without a request; mirrord run-now %s "+
 				"requests the rest\n", what, what)
 		}
 	}
@@ -130,29 +132,6 @@ func printVerified(a *cli.CLI, what string, report *care.Verified) error {
 	if k := report.Kept; (k != nil) && k.Away > 0 && !a.JSON {
 		a.Printf("%s: note: not read, because only the depot has it: %s; "+
 			"mirrord cluster pull %s brings all here\n", what, count.Of(k.Away, "stored body", "stored bodies"), what)
-	}
-	return nil
-}
-
-// runRebuild says whether a database had to be made again.
-func runRebuild(ctx context.Context, a *cli.CLI, name string) error {
-	out, err := care.Rebuild(ctx, a.App(), name)
-	if err != nil {
-		return err
-	}
-	switch {
-	case a.JSON:
-		return a.PrintJSON(out)
-	case out.Whole:
-		a.Printf("%s: its database was made again from its log, and nothing is lost; the damaged one is in the "+
-			"site's folder \"damaged\"\n", name)
-	case out.Rebuilt:
-		a.Printf(
-			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+
-				"\"damaged\"\n", name, out.Known)
-		a.Printf("mirrord run-now %s brings the rest\n", name)
-	default:
-		a.Printf("%s: its database can be read; nothing was changed\n", name)
 	}
 	return nil
 }

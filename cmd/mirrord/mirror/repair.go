@@ -7,11 +7,44 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/store"
 )
+
+func RepairCommand(a *cli.CLI) *cobra.Command {
+	var rebuild, dropLost, yes bool
+	cmd := &cobra.Command{
+		Use:   "repair JOB",
+		Short: "Repair a mirror without a request",
+		Long: `Make again what can be made without a request: the database from its log, bodies from copies, published files from
+bodies, those in a space too. The next run does so too, and requests the rest.
+
+--drop-lost takes pages that are lost out of the versions that had them. If the log is damaged too, --rebuild uses the
+published version; older versions are lost. Exit code 1 when something stays wrong.`,
+		Example: `  mirrord repair samba
+  mirrord repair --rebuild samba`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case rebuild:
+				return runRebuild(cmd.Context(), a, args[0])
+			case dropLost:
+				return runDropLost(cmd.Context(), a, args[0], yes)
+			}
+			return runMend(cmd.Context(), a, args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database")
+	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take what is lost out of the mirror")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
+	cmd.MarkFlagsMutuallyExclusive("rebuild", "drop-lost")
+	return cmd
+}
 
 // runMend repairs what it can of a mirror without a request.
 func runMend(ctx context.Context, a *cli.CLI, name string) error {
@@ -97,9 +130,32 @@ func sayMended(a *cli.CLI, out *care.Repaired) {
 	switch {
 	case len(out.Lost) == 0 || out.Dropped:
 	case present:
-		a.Printf("mirrord run-now %s requests what the site has; mirrord verify --drop-lost %s drops the rest\n",
+		a.Printf("mirrord run-now %s requests what the site has; mirrord repair --drop-lost %s drops the rest\n",
 			name, name)
 	default:
-		a.Printf("no copy is known; mirrord verify --drop-lost %s drops it\n", name)
+		a.Printf("no copy is known; mirrord repair --drop-lost %s drops it\n", name)
 	}
+}
+
+// runRebuild says whether a database had to be made again.
+func runRebuild(ctx context.Context, a *cli.CLI, name string) error {
+	out, err := care.Rebuild(ctx, a.App(), name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.JSON:
+		return a.PrintJSON(out)
+	case out.Whole:
+		a.Printf("%s: its database was made again from its log, and nothing is lost; the damaged one is in the "+
+			"site's folder \"damaged\"\n", name)
+	case out.Rebuilt:
+		a.Printf(
+			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+
+				"\"damaged\"\n", name, out.Known)
+		a.Printf("mirrord run-now %s brings the rest\n", name)
+	default:
+		a.Printf("%s: its database can be read; nothing was changed\n", name)
+	}
+	return nil
 }

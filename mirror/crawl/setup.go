@@ -5,6 +5,9 @@ package crawl
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"mirrord/job"
 	"mirrord/mirror/frontier"
@@ -13,14 +16,86 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
+	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
+	"mirrord/mirror/verdict"
 	"mirrord/store"
 )
 
+// loaded is a retrieval whose table is filled.
+type loaded struct {
+	*Retrieval
+	advice *revisit.SkipPlan
+	shapes verdict.Shapes
+	hosts  hostWaits
+	lent   lending
+	ran    bool // the published version is of a run, and was not imported
+}
+
+// planned is a retrieval that can decide which URLs enter the frontier.
+type planned struct {
+	*loaded
+	chains    *frontier.Chains
+	sessions  *frontier.SessionIDs
+	admission *frontier.Admission
+}
+
+// crawling is a retrieval that makes requests and writes what they bring.
+type crawling struct {
+	*planned
+	saver   *process.Saver
+	commits *urls.Committer
+	needed  *needed
+	ends    []func()     // what Close calls, the last one first
+	bodies  atomic.Int64 // bytes of new bodies that are no documents
+
+	process *process.Processor // made when the run is planned
+	held    unpublished
+	skips   skips               // what the plan skipped
+	probes  []verdict.ErrorPage // see probeSections
+}
+
+// plan makes what decides which URLs enter the frontier.
+func (l *loaded) plan() (p *planned, err error) {
+	p = &planned{loaded: l}
+	if p.chains, err = l.newChains(); err != nil {
+		return nil, err
+	}
+	if p.sessions, err = newSessions(l.Retrieval); err != nil {
+		return nil, err
+	}
+	p.admission = p.newAdmission()
+	return p, nil
+}
+
+// start makes what writes to the disk. stop ends the run.
+func (p *planned) start(stop func(error)) *crawling {
+	c := &crawling{planned: p, saver: p.newSaver()}
+	c.ends = append(c.ends, c.saver.Close)
+	if most := c.Job.Limits.MaxTime; most > 0 {
+		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", most)}
+		c.ends = append(c.ends, c.limitTime(most, func() { stop(over) }))
+	}
+	c.commits = c.newCommitter(stop)
+	c.commits.Start()
+	c.Through = newThrough(p.Retrieval)
+	c.needed = &needed{Session: c.Session, commits: c.commits, front: c.motor.Front}
+	c.ends = append(c.ends, c.Through.Stop, c.motor.WatchTail(c.Now), c.chain.Reuse.Close,
+		c.chain.Upstream.Close, c.chain.Space.Close, func() { c.chain.Imported.Files.Close() })
+	return c
+}
+
+// Close ends what start began.
+func (r *crawling) Close() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
+	}
+}
+
 // newStages returns what carries out the advice of the run. stage and hear are for the caller to set.
-func (r *Retrieval) newStages() *stages {
+func (r *crawling) newStages() *stages {
 	return &stages{
 		Session: r.Session,
 		advice:  r.advice,
@@ -58,7 +133,7 @@ func (r *Retrieval) newChains() (*frontier.Chains, error) {
 }
 
 // keepChains stores which endless chains there are, for the next run.
-func (r *Retrieval) keepChains() error {
+func (r *planned) keepChains() error {
 	patterns := r.chains.Known()
 	if len(patterns) == 0 {
 		if v, err := r.Site.Notes.Fact(trapsFact); (err != nil) || (len(v) == 0) {
@@ -74,7 +149,7 @@ func (r *Retrieval) keepChains() error {
 }
 
 // newAdmission returns what decides which URLs enter the frontier.
-func (r *Retrieval) newAdmission() *frontier.Admission {
+func (r *planned) newAdmission() *frontier.Admission {
 	return frontier.NewAdmission(frontier.AdmissionOptions{
 		KnownURLs:  &r.KnownURLs,
 		Dispatcher: r.motor,
@@ -86,7 +161,7 @@ func (r *Retrieval) newAdmission() *frontier.Admission {
 		MaxDepth: r.Job.Limits.MaxDepth,
 		Run:      r.Run.Number,
 		Rescan:   r.Rescan,
-		First:    func() bool { return r.advice.Evidence.First() },
+		First:    r.advice.Evidence.First,
 		Planned:  func() bool { return r.advice.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
 			return r.advice.Plan.Leaves(id, s, r.Traits.Broken(id))
@@ -94,8 +169,8 @@ func (r *Retrieval) newAdmission() *frontier.Admission {
 	})
 }
 
-// newExchange returns what finds out what a URL comes to. The plan is made.
-func (r *Retrieval) newExchange() *process.Processor {
+// newProcessor returns what finds out what a URL comes to. The plan is made.
+func (r *crawling) newProcessor() *process.Processor {
 	return process.New(process.Options{
 		Terms:      &r.Terms,
 		KnownURLs:  &r.KnownURLs,
@@ -104,7 +179,7 @@ func (r *Retrieval) newExchange() *process.Processor {
 			Records: r.Site.Records,
 			Frames:  r.Site.Frames,
 			Bodies:  r.Options.State.Bodies,
-			Saver:   r.keeper,
+			Saver:   r.saver,
 			Through: r.Through,
 		},
 		Chain:     &r.chain,
@@ -116,7 +191,7 @@ func (r *Retrieval) newExchange() *process.Processor {
 
 // openImported opens what is published when no run made it: a mirror that was imported without what the site
 // sent, or whose database was rebuilt.
-func openImported(r *Retrieval) error {
+func openImported(r *loaded) error {
 	if (r.Live == nil) || r.ran {
 		return nil
 	}
@@ -133,8 +208,8 @@ func openImported(r *Retrieval) error {
 	return err
 }
 
-// newKeeper returns what stores the bodies of the run. A one-off mirror knows no digests.
-func (r *Retrieval) newKeeper() *process.Saver {
+// newSaver returns what stores the bodies of the run. A one-off mirror knows no digests.
+func (r *Retrieval) newSaver() *process.Saver {
 	o := process.SaverOptions{
 		Frames: r.Site.Frames,
 		Bodies: r.Options.State.Bodies,
@@ -172,7 +247,7 @@ func newThrough(r *Retrieval) *publish.Through {
 }
 
 // newCommitter returns what writes findings to the disk. stop ends the run.
-func (r *Retrieval) newCommitter(stop func(error)) *urls.Committer {
+func (r *crawling) newCommitter(stop func(error)) *urls.Committer {
 	return urls.NewCommitter(urls.CommitOptions{
 		Table:   r.Table,
 		Journal: r.Site.Records,
@@ -184,7 +259,7 @@ func (r *Retrieval) newCommitter(stop func(error)) *urls.Committer {
 }
 
 // room says why nothing more may be stored.
-func (r *Retrieval) room() error {
+func (r *crawling) room() error {
 	if most, limit := r.MostState(); most > 0 && r.Taken+r.Site.Frames.Grown()+r.bodies.Load() > most {
 		return run.StateFull(limit)
 	}

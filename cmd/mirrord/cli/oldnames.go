@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"mirrord/job"
+)
+
+// OldInstead is the annotation of a flag or command that works, is not shown, and says what to write.
+const OldInstead = "instead"
+
+// OldFlag hides a flag of a command. It works; who uses it is told what to do instead.
+func OldFlag(c *cobra.Command, name, instead string) {
+	f := c.Flags().Lookup(name)
+	f.Hidden = true
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[OldInstead] = []string{instead}
+}
+
+// OldFlags is OldFlag for several.
+func OldFlags(c *cobra.Command, instead string, names ...string) {
+	for _, name := range names {
+		OldFlag(c, name, instead)
+	}
+}
+
+// OldCommand hides a command that has another name by now.
+func OldCommand(c *cobra.Command, now string) *cobra.Command {
+	c.Hidden = true
+	c.Annotations = map[string]string{OldInstead: now}
+	return c
+}
+
+// NoteOld says which old names a command line has, and what to write.
+func NoteOld(w io.Writer, c *cobra.Command) {
+	for up := c; up != nil; up = up.Parent() {
+		if now := up.Annotations[OldInstead]; now != "" {
+			fmt.Fprintf(w, "mirrord: note: mirrord %s is an old name and works; the command is mirrord %s\n",
+				up.Name(), now)
+		}
+	}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if instead := f.Annotations[OldInstead]; len(instead) > 0 {
+			fmt.Fprintf(w, "mirrord: note: --%s is an old flag and works; %s\n", f.Name, instead[0])
+		}
+		sets, isList := f.Value.(pflag.SliceValue)
+		if f.Name != "set" || !isList {
+			return
+		}
+		for _, set := range sets.GetSlice() {
+			key, _, _ := strings.Cut(set, "=")
+			if instead := job.Instead(strings.TrimSpace(key)); instead != "" {
+				fmt.Fprintf(w, "mirrord: note: --set %s is an old key and works; %s\n", key, instead)
+			}
+		}
+	})
+}

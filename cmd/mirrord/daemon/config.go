@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"mirrord/app/env"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/internal/regular"
+	"mirrord/job"
+)
+
+// configName is the name of the daemon's cli.Settings, beside the jobs directory.
+const configName = "daemon.toml"
+
+// settings are the keys of daemon.toml, in the order of the reference.
+func (f *daemonFlags) settings() []cli.DaemonKey {
+	row := cli.NewDaemonKey
+	live := func(s cli.DaemonKey) cli.DaemonKey {
+		s.Live = true
+		return s
+	}
+	c := &f.console
+	return append([]cli.DaemonKey{
+		row("listen", "listen", "address", `"127.0.0.1:9180"`,
+			"Address of status page, metrics and health checks.", &f.listen),
+		row("listen-host", "listen_hosts", "list of hosts", `["status.example.org"]`,
+			"Further names under which that page is reached.", &f.listenHosts),
+		row("socket", "socket", "path", `"/run/mirrord/mirrord.sock"`, "The control socket.", &f.socket),
+		row("socket-mode", "socket_mode", "text", `"0600"`, "File mode of the control socket.", &f.mode),
+		row("log", "log", "text", `"json"`, "Form of the log: text, json or journal.", &f.log),
+		live(row("host", "host", "text", `"mirror1"`, "Name of this machine in messages.", &f.host)),
+		row("max-runs", "max_runs", "number", "8", "Most runs that work concurrently.", &f.maxRuns),
+		row("max-parked", "max_parked", "number", "64", "Runs besides that wait. 0: 4 times max_runs.",
+			&f.maxParked),
+		live(row("max-state", "max_state", "size", `"2TB"`, "Most bytes of all mirrors together. 0 is no limit.",
+			&f.maxState)),
+		row("space", "space", "name", `"library"`, "Space of the jobs that name none.", &f.space),
+		row("gc", "gc", "duration", `"12h"`, "Time between two garbage collections. 0: never.", &f.gc),
+		row("scrub", "scrub", "duration", `"90d"`, "Time in which all stored bytes are read once. 0: never.", &f.scrub),
+		row("mirrorz", "mirrorz", "path", `"/etc/mirrord/mirrorz.json"`, "File with the site's part of mirrorz.json.",
+			&f.mirrorz),
+
+		live(row("mail", "mail.via", "text", `"smtp://localhost"`,
+			"How mail leaves: the path of a sendmail, or smtp://[USER@]HOST[:PORT].", &f.mail)),
+		live(row("mail-from", "mail.from", "address", `"mirrord@example.org"`, "Sender of mail.", &f.from)),
+
+		row("console", "console.listen", "address", `"127.0.0.1:9181"`, `Address of the console; "off": never.`,
+			&c.listen),
+		row("console-host", "console.hosts", "list of hosts", `["mirror.example.org"]`,
+			"Further names under which the console is reached.", &c.hosts),
+		row("console-proxy", "console.proxy", "text", `"127.0.0.1=X-Remote-User"`,
+			"ADDRESS[=HEADER] of a proxy that logs users in.", &c.proxy),
+		row("console-operator", "console.operators", "list of texts", `["ada=operate"]`, "USER[=ROLE] of that proxy.",
+			&c.operators),
+		row("console-tls", "console.tls", "text", `"/etc/mirrord/cert.pem,/etc/mirrord/key.pem"`,
+			"CERT,KEY: files of a certificate and its key.", &c.tls),
+		row("console-oidc", "console.oidc", "path", `"/etc/mirrord/oidc.toml"`, "File of an OpenID login.", &c.oidc),
+		row("console-mirrors", "console.mirrors", "URL", `"http://127.0.0.1:8080"`, "URL of mirrord serve.", &c.mirrors),
+
+		row("spread", "", "duration", "", "", &f.spread),
+		row("poll", "", "duration", "", "", &f.poll),
+		row("stop-within", "", "duration", "", "", &f.within),
+	}, f.node.Settings()...)
+}
+
+// shownFlags are the flags of daemon that its help has; all others work, and are keys of daemon.toml.
+func shownFlags() []string { return []string{"config", "listen", "console", "cluster"} }
+
+// configPath is where the settings are; named: --config says so.
+func (f *daemonFlags) configPath(a *cli.CLI) (name string, named bool) {
+	if f.config != "" {
+		return f.config, true
+	}
+	return filepath.Join(filepath.Dir(filepath.Clean(a.JobsDir())), configName), false
+}
+
+// configured returns the flags with what daemon.toml says where the command line says nothing.
+func (f daemonFlags) configured(a *cli.CLI, given *pflag.FlagSet) (daemonFlags, error) {
+	out, none := f, defaultDaemonFlags()
+	rows, defaults := out.settings(), none.settings()
+	var keys []job.Key
+	for i, s := range rows {
+		field := s.Field
+		if given.Changed(s.Flag) { // checked, and not used
+			field = reflect.New(reflect.TypeOf(s.Field).Elem()).Interface()
+		} else {
+			reflect.ValueOf(s.Field).Elem().Set(reflect.ValueOf(defaults[i].Field).Elem())
+		}
+		if s.Name != "" {
+			keys = append(keys, s.To(field))
+		}
+	}
+	name, named := f.configPath(a)
+	data, err := regular.Read(name, job.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return out, nil
+	}
+	if err != nil {
+		return f, env.Usagef("--config: %w", err)
+	}
+	if err := job.ReadKeys(name, data, keys); err != nil {
+		return f, env.Usagef("%w", err)
+	}
+	return out, nil
+}
+
+// warnOldFlags says of each old flag of the command line what replaces it.
+func (f *daemonFlags) warnOldFlags(a *cli.CLI, given *pflag.FlagSet, log *slog.Logger) {
+	name, _ := f.configPath(a)
+	for _, s := range f.settings() {
+		switch flag := given.Lookup(s.Flag); {
+		case s.Stays || flag == nil || !flag.Changed || !flag.Hidden:
+		case s.Name == "":
+			log.Warn("old flag: it works, and is no longer needed", "flag", "--"+s.Flag)
+		default:
+			log.Warn("old flag: it works; write the key", "flag", "--"+s.Flag, "key", s.Name, "file", name)
+		}
+	}
+}
+
+// changedFrom returns the keys in which two settings differ: those that a reload puts in force, and others.
+func (f *daemonFlags) changedFrom(old *daemonFlags) (live, others []string) {
+	was := old.settings()
+	for i, s := range f.settings() {
+		switch {
+		case reflect.DeepEqual(s.Field, was[i].Field):
+		case s.Live:
+			live = append(live, s.Name)
+		default:
+			others = append(others, s.Name)
+		}
+	}
+	return live, others
+}
+
+// rereads returns what reads the settings again and puts in force what can be.
+func (f daemonFlags) rereads(
+	a *cli.CLI, given *pflag.FlagSet, log *slog.Logger, use func(daemonFlags) error,
+) func() error {
+	now := f
+	var mu sync.Mutex
+	return func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		next, err := now.configured(a, given)
+		if err != nil {
+			return err
+		}
+		if _, err = next.console.trusted(); err != nil {
+			return err
+		}
+		live, others := next.changedFrom(&now)
+		if len(live) > 0 {
+			if err := use(next); err != nil {
+				return err
+			}
+			log.Info("settings in force", "keys", strings.Join(live, " "))
+		}
+		if len(others) > 0 {
+			log.Warn("settings take effect when the daemon starts again", "keys", strings.Join(others, " "))
+		}
+		now = next
+		return nil
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"mirrord/cmd/mirrord/cli"
+)
+
+// Every command and flag of 7f94b91d is accepted, or its error says where in the laboratory it is.
+func TestOldNames(t *testing.T) {
+	text, err := os.ReadFile("testdata/oldnames.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, flags := 0, 0
+	for line := range strings.Lines(string(text)) {
+		path, names, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(path)[1:]
+		root := rootCommand(new(cli.CLI))
+		root.InitDefaultCompletionCmd()
+		c, rest, err := root.Find(words)
+		if err != nil || len(rest) > 0 {
+			t.Errorf("%s: %v, %q", path, err, rest)
+			continue
+		}
+		commands++
+		c.InitDefaultHelpFlag()
+		for _, flag := range strings.Fields(names) {
+			flags++
+			f := c.Flags().Lookup(strings.TrimPrefix(flag, "--"))
+			if f == nil {
+				f = root.PersistentFlags().Lookup(strings.TrimPrefix(flag, "--"))
+			}
+			if f == nil {
+				t.Errorf("%s %s is gone", path, flag)
+			}
+		}
+	}
+	if commands < 60 || flags < 200 {
+		t.Errorf("only %d commands with %d flags", commands, flags)
+	}
+}
+
+// Old names work, and standard error says what to write.
+func TestOldNamesAreNoted(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"health"}, "mirrord health is an old name and works; the command is mirrord daemon health"},
+		{[]string{"daemon", "health"}, ""},
+		{[]string{"find", "x", "--each"}, "--each is an old flag and works; --limit and --json give all results"},
+		{[]string{"find", "x"}, ""},
+		{[]string{"verify", "--repair", "x"}, "--repair is an old flag and works; write mirrord repair"},
+		{[]string{"token", "list"}, "the command is mirrord console token"},
+		{[]string{"get", "http://127.0.0.1:1/", "--set", "limits.max_stale=5"},
+			`--set limits.max_stale is an old key and works; write limits.traps = "strict", "normal" or "off"`},
+	} {
+		_, _, errs := runArgs(t, nil, append(tc.args, "--state", t.TempDir(), "--jobs", t.TempDir())...)
+		has := strings.Contains(errs, "mirrord: note:")
+		if has != (tc.want != "") || !strings.Contains(errs, tc.want) {
+			t.Errorf("%q: %s", tc.args, errs)
+		}
+	}
+}
+
+// The list of commands has no old names, and each of them still has its help.
+func TestOldNamesAreHidden(t *testing.T) {
+	var out bytes.Buffer
+	root := rootCommand(new(cli.CLI))
+	root.SetOut(&out)
+	if err := root.Help(); err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, c := range root.Commands() {
+		if now := c.Annotations[cli.OldInstead]; now != "" {
+			if strings.Contains(out.String(), "\n  "+c.Name()+" ") {
+				t.Errorf("%s is in the list of commands", c.Name())
+			}
+			if d, _, err := root.Find(strings.Fields(now)[:1]); err != nil || d == root {
+				t.Errorf("%s: there is no command %s", c.Name(), now)
+			}
+		}
+		if c.IsAvailableCommand() && c.GroupID != "" {
+			shown++
+		}
+	}
+	if shown > mostCommands {
+		t.Errorf("%d commands, more than %d", shown, mostCommands)
+	}
+}
+
+// mostCommands only falls.
+const mostCommands = 35
