@@ -83,7 +83,9 @@ func (d *fakeDaemon) Alive() error { return nil }
 
 func (d *fakeDaemon) Reload() (control.Reloaded, error) { return control.Reloaded{}, d.do("reload") }
 
-func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) { return nil, nil }
+func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) {
+	return nil, nil
+}
 
 func (d *fakeDaemon) Gather(context.Context) error { return nil }
 

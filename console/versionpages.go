@@ -63,7 +63,7 @@ type diffData struct {
 	Older    int // the pair of versions before and after the one that is shown, when A and B are neighbours
 	Newer    int
 	Dirs     []*diff.Dir
-	Files    []diff.Change
+	Files    []diff.FileChange
 	MoreDirs int
 	More     int
 	Back     bool // B can be brought back

@@ -142,7 +142,7 @@ func TestGuardRebinding(t *testing.T) {
 		policy  reach.Policy
 		answers []string // of the lookups of the requests, in turn
 		want    []string // where each connection goes; "" is a refusal
-		why     reach.Why
+		why     reach.RefusalReason
 	}{
 		{"to loopback", reach.Policy{}, []string{public4, "127.0.0.1"}, []string{public4, ""}, reach.NotAllowed},
 		{"to loopback, IPv6", reach.Policy{}, []string{public6, "::1"}, []string{public6, ""}, reach.NotAllowed},

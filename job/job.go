@@ -41,7 +41,7 @@ type Job struct {
 	Timezone                 string // IANA name; "" means the machine's
 	Window                   string // see ParseWindow; "" means always
 
-	Scope         Scope
+	Scope         WrittenScope
 	Policy        policy.Name
 	FullRuns      int64 // complete runs that ask for everything before the policy spares anything
 	Requisites    Requisites
@@ -58,7 +58,7 @@ type Job struct {
 	Repair   bool // a page that is gone but linked is taken from an alternate
 	Priority []PriorityRule
 
-	Programs Programs
+	Programs WrittenPrograms
 	Limits   Limits
 	Polite   Polite
 	Evidence Evidence
@@ -101,8 +101,8 @@ const (
 	OrderLinked  Order = "linked"  // what many pages, and such pages, link to
 )
 
-// Scope is the job's scope as written; package site compiles it.
-type Scope struct {
+// WrittenScope is the job's scope as written; package site compiles it.
+type WrittenScope struct {
 	Kind     string   // directory, host, domain or prefixes
 	Prefixes []string // URL prefixes, for kind prefixes
 	Include  []string // globs that widen the scope
@@ -115,8 +115,8 @@ type Scope struct {
 	NotTypes      []string // file types that are not wanted; they beat Types
 }
 
-// Programs says which URLs are programs: linked absolutely, never requested.
-type Programs struct {
+// WrittenPrograms says which URLs are programs: linked absolutely, never requested.
+type WrittenPrograms struct {
 	Suffixes []string // path suffixes such as ".cgi"
 	Dirs     []string // directory names such as "cgi-bin"
 	Globs    []string // globs on the path or the URL
@@ -278,7 +278,7 @@ func Default(urls ...string) *Job {
 		FetchOnce:     24 * time.Hour,
 		MinInterval:   time.Hour,
 		MaxInterval:   7 * 24 * time.Hour,
-		Scope:         Scope{Kind: "directory", LearnSessions: true},
+		Scope:         WrittenScope{Kind: "directory", LearnSessions: true},
 		Policy:        policy.Adaptive,
 		FullRuns:      3,
 		Requisites:    RequisitesDomain,
@@ -287,7 +287,10 @@ func Default(urls ...string) *Job {
 		ObeyRobots:    true,
 		ObeyNofollow:  true,
 		Scripts:       true,
-		Programs:      Programs{Suffixes: []string{".cgi", ".fcgi", ".pl"}, Dirs: []string{"cgi-bin", "cgi"}},
+		Programs: WrittenPrograms{
+			Suffixes: []string{".cgi", ".fcgi", ".pl"},
+			Dirs:     []string{"cgi-bin", "cgi"},
+		},
 		Limits: Limits{
 			MaxFiles:     1_000_000,
 			MaxSize:      100e9,

@@ -58,7 +58,7 @@ type SharedTurn = frontier.SharedTurn
 type (
 	Fetcher = source.Fetcher
 	Robots  = source.Robots
-	World   = source.World
+	World   = source.Surroundings
 )
 
 // NewClient makes the client of a job. An error names the key of the job file that is at fault.

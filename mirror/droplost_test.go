@@ -90,7 +90,7 @@ func TestDropLost(t *testing.T) {
 				for _, v := range vs {
 					meta, err := phm.ReadMeta(strings.NewReader(string(v.Meta)))
 					must(t, err)
-					says := slices.ContainsFunc(meta.Failed, func(f phm.Failure) bool { return f.URL == page })
+					says := slices.ContainsFunc(meta.Failed, func(f phm.MissingURL) bool { return f.URL == page })
 					if says != slices.Contains(lostIn, v.Number) || meta.Files != v.Files {
 						t.Errorf("phm.json of version %d says that the page is missing: %v; %d of %d files", v.Number, says,
 							meta.Files, v.Files)

@@ -17,7 +17,7 @@ const (
 )
 
 // guarded is a mirror of http://site.test/ in a network whose names change, with the memory of its state.
-func guarded(t *testing.T, toml string) (*mirrortest.Web, *mirrortest.Network, *mirrortest.Mirror) {
+func guarded(t *testing.T, toml string) (*mirrortest.Web, *mirrortest.FakeNetwork, *mirrortest.Mirror) {
 	t.Helper()
 	w := mirrortest.NewWeb()
 	setSite(w)
@@ -48,7 +48,7 @@ func setSite(w *mirrortest.Web) {
 	w.Set("http://img.test/x.png", mirrortest.Page{Body: "\x89PNG"})
 }
 
-func wantNothingInside(t *testing.T, n *mirrortest.Network, m *mirrortest.Mirror) {
+func wantNothingInside(t *testing.T, n *mirrortest.FakeNetwork, m *mirrortest.Mirror) {
 	t.Helper()
 	for _, r := range n.Inside.Requests() {
 		t.Errorf("%s was asked inside", r.URL)

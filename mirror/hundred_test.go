@@ -111,7 +111,7 @@ func keepHistory(b *testing.B, name string) {
 	j := jobfile.Default("http://past.example.org/" + filesPage)
 	j.Policy = policy.Full
 	j.Policy, j.Polite.Connections, j.Polite.Delay, j.Polite.Factor = policy.Full, 16, 0, 0
-	j.Programs = jobfile.Programs{Suffixes: []string{}, Dirs: []string{}} // the recorded files are all files
+	j.Programs = jobfile.WrittenPrograms{Suffixes: []string{}, Dirs: []string{}} // all are files
 	j.Publish.Keep, j.Limits.MaxDelete = "all", 1
 	huge := name == "openlayers"
 	web, every := newHistorySite(huge), uint32(1)

@@ -57,7 +57,7 @@ func heap() uint64 {
 func BenchmarkLargeSite(b *testing.B) {
 	var h *evolution.History
 	var miner *Miner
-	var rules *Rules
+	var rules *RuleSet
 	var skips *Skips
 	before := heap()
 	perDir := func(b *testing.B) {

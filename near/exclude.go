@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Format is a program for which skipped directories are written as a list of what it is to leave out.
-type Format string
+// SkipFormat is a program for which skipped directories are written as a list of what it is to leave out.
+type SkipFormat string
 
 const (
 	// Rsync is a file for rsync's --exclude-from: "/docs/old/", from the root of the transfer.
-	Rsync Format = "rsync"
+	Rsync SkipFormat = "rsync"
 	// Wget is a part of a wgetrc, which wget also takes by --config: "exclude_directories = /docs/old".
-	Wget Format = "wget"
+	Wget SkipFormat = "wget"
 	// Lftp is a file for --exclude-rx-from of lftp's mirror, a regular expression in each line: "^docs/old/".
-	Lftp Format = "lftp"
+	Lftp SkipFormat = "lftp"
 )
 
 // Formats are all of them.
-func Formats() []Format { return []Format{Rsync, Wget, Lftp} }
+func Formats() []SkipFormat { return []SkipFormat{Rsync, Wget, Lftp} }
 
 // Exclude yields a line for each directory, without its end. Paths are those of the site, not escaped,
 // without a slash before or after; the empty one, the root, is never left out. A directory that a program has
 // no way to say yields an error that names it, and no line: leaving out too little costs requests only. Tried
 // with rsync 3.5, wget 1.21 and lftp 4.9.
-func Exclude(format Format, dirs iter.Seq[string]) iter.Seq2[string, error] {
+func Exclude(format SkipFormat, dirs iter.Seq[string]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for dir := range dirs {
 			line, err := exclude(format, dir)
@@ -38,7 +38,7 @@ func Exclude(format Format, dirs iter.Seq[string]) iter.Seq2[string, error] {
 	}
 }
 
-func exclude(format Format, dir string) (string, error) {
+func exclude(format SkipFormat, dir string) (string, error) {
 	cannot := func(why string) (string, error) {
 		return "", fmt.Errorf("exclude %q for %s: %s", dir, format, why)
 	}

@@ -26,7 +26,7 @@ func TestExclude(t *testing.T) {
 		{"two\nlines", "", "", ""},
 		{"", "", "", ""},
 	} {
-		for format, want := range map[Format]string{Rsync: c.rsync, Wget: c.wget, Lftp: c.lftp, "tar": ""} {
+		for format, want := range map[SkipFormat]string{Rsync: c.rsync, Wget: c.wget, Lftp: c.lftp, "tar": ""} {
 			n := 0
 			for got, err := range Exclude(format, slices.Values([]string{c.dir})) {
 				n++

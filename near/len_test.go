@@ -11,7 +11,7 @@ func (s *Skips) below(dir string) (top evolution.Dir, skipped bool) {
 }
 
 // Len is how many directories have a rule.
-func (r *Rules) Len() (n int) {
+func (r *RuleSet) Len() (n int) {
 	for _, k := range r.of {
 		if k >= 0 {
 			n++

@@ -11,12 +11,12 @@ import (
 	"mirrord/evolution"
 )
 
-// Rules is for every directory the best rule of which it is the consequent, where it has one: all that
+// RuleSet is for every directory the best rule of which it is the consequent, where it has one: all that
 // skipping needs. It takes 8 bytes for each directory; mining takes 4 more for each, and what the cases take
 // that are looked at: on a site on which no two directories ever changed in the same of 100 steps 500 bytes
 // for each directory, on real ones next to nothing. Chains are not kept without end, however the directories
 // changed.
-type Rules struct {
+type RuleSet struct {
 	// Truncated says that some chains were left out, because of Options.MaxChains or because too many would have
 	// been kept for all directories: some directory may lack a rule, or have one that is not its best.
 	Truncated bool
@@ -35,7 +35,7 @@ type kind struct {
 }
 
 // Mine finds the best rule for every directory.
-func Mine(h *evolution.History, o Options) (*Rules, error) {
+func Mine(h *evolution.History, o Options) (*RuleSet, error) {
 	m, err := NewMiner(h, o)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 // the same steps are one chain, and directories that changed in the same steps below the same chains have the
 // same rules: on a site of a million directories a few hundred cases are looked at, and the time is that of
 // one pass over the directories.
-func (m *Miner) Mine() *Rules {
+func (m *Miner) Mine() *RuleSet {
 	m.t.Extend()
 	f := &finder{
 		o:     &m.o,
@@ -209,9 +209,9 @@ func (f *finder) classify() []int32 {
 	return class
 }
 
-func (f *finder) rules(dirs *evolution.Dirs) *Rules {
+func (f *finder) rules(dirs *evolution.Dirs) *RuleSet {
 	class := f.classify()
-	out := &Rules{Steps: f.n, dirs: dirs, of: make([]int32, len(class))}
+	out := &RuleSet{Steps: f.n, dirs: dirs, of: make([]int32, len(class))}
 	state := make([]int32, len(class)) // of the chains above the directory
 	f.states, f.room = [][]chain{nil}, max(mostChains, chainsPerDir*len(class))
 	for i := range class {
@@ -324,10 +324,10 @@ func (f *finder) expired(y vector) bool {
 }
 
 // Has reports whether a directory has a rule.
-func (r *Rules) Has(d evolution.Dir) bool { return int(d) < len(r.of) && r.of[d] >= 0 }
+func (r *RuleSet) Has(d evolution.Dir) bool { return int(d) < len(r.of) && r.of[d] >= 0 }
 
 // For is the best rule of a directory.
-func (r *Rules) For(d evolution.Dir) (Rule, bool) {
+func (r *RuleSet) For(d evolution.Dir) (Rule, bool) {
 	if !r.Has(d) {
 		return Rule{}, false
 	}
@@ -350,7 +350,7 @@ func (r *Rules) For(d evolution.Dir) (Rule, bool) {
 }
 
 // All yields the best rule of every directory that has one, in the order of the directories' numbers.
-func (r *Rules) All() iter.Seq[Rule] {
+func (r *RuleSet) All() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
 		for d := range r.of {
 			if rule, ok := r.For(evolution.Dir(d)); ok && !yield(rule) {

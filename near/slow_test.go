@@ -333,7 +333,7 @@ func TestAgainstSlowMiner(t *testing.T) {
 }
 
 // sameRules compares rules mined step by step with those mined again.
-func sameRules(t *rapid.T, h *evolution.History, got *Rules, o Options) *Rules {
+func sameRules(t *rapid.T, h *evolution.History, got *RuleSet, o Options) *RuleSet {
 	t.Helper()
 	want, err := Mine(h, o)
 	if err != nil {
@@ -342,7 +342,7 @@ func sameRules(t *rapid.T, h *evolution.History, got *Rules, o Options) *Rules {
 	if got.Steps != want.Steps || got.Truncated || want.Truncated {
 		t.Fatalf("learned from %d steps, want %d", got.Steps, want.Steps)
 	}
-	list := func(r *Rules) (out []string) {
+	list := func(r *RuleSet) (out []string) {
 		for rule := range r.All() {
 			out = append(out, rule.Text(h.Dirs())+fmt.Sprint(rule.Counts))
 		}

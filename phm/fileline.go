@@ -65,7 +65,7 @@ func parseOwn(s string) (f *File, ok bool) {
 		before := `,"edits":[{"kind":"`
 		for l.next(before) {
 			kind := l.text(before)
-			f.Edits = append(f.Edits, Edit{kind, l.number(`,"at":`)})
+			f.Edits = append(f.Edits, DeclaredEdit{kind, l.number(`,"at":`)})
 			l.skip(`}`)
 			before = `,{"kind":"`
 		}

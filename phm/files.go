@@ -31,20 +31,20 @@ var ErrTable = errors.New("bad file table")
 
 // A File is one line of phm.files: one file of the set and where it came from.
 type File struct {
-	Path     string    `json:"path"`              // mirror path, unique, in bytewise order over the table
-	URL      string    `json:"url"`               // canonical absolute URL that the bytes came from
-	Type     string    `json:"type,omitempty"`    // MIME type without parameters
-	Size     int64     `json:"size"`              // bytes of the file in the PHM
-	SHA256   string    `json:"sha256"`            // of the same, 64 hex digits in lower case
-	Modified time.Time `json:"modified,omitzero"` // Last-Modified of the origin; zero when it sent none
-	Edits    []Edit    `json:"edits,omitempty"`   // what was changed other than links
-	From     string    `json:"from,omitempty"`    // path in the PHM that this one was flattened from
+	Path     string         `json:"path"`              // mirror path, unique, in bytewise order over the table
+	URL      string         `json:"url"`               // canonical absolute URL that the bytes came from
+	Type     string         `json:"type,omitempty"`    // MIME type without parameters
+	Size     int64          `json:"size"`              // bytes of the file in the PHM
+	SHA256   string         `json:"sha256"`            // of the same, 64 hex digits in lower case
+	Modified time.Time      `json:"modified,omitzero"` // Last-Modified of the origin; zero when it sent none
+	Edits    []DeclaredEdit `json:"edits,omitempty"`   // what was changed other than links
+	From     string         `json:"from,omitempty"`    // path in the PHM that this one was flattened from
 
 	Extra map[string]json.RawMessage `json:"-"` // fields of other writers, kept
 }
 
 // An Edit is one declared change of a file that is not the relocation of a link.
-type Edit struct {
+type DeclaredEdit struct {
 	Kind string `json:"kind"` // "charset", "base", "integrity", "crossorigin", "csp", …
 	At   int64  `json:"at"`   // byte offset in the body as the origin sent it, content codings removed
 }

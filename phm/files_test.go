@@ -25,7 +25,7 @@ func TestFilesGolden(t *testing.T) {
 			Size:     7,
 			SHA256:   sum0,
 			Modified: time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600)),
-			Edits:    []Edit{{"charset", 12}, {"base", 40}},
+			Edits:    []DeclaredEdit{{"charset", 12}, {"base", 40}},
 		},
 		{
 			Path:   "b",

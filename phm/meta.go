@@ -38,18 +38,18 @@ type Meta struct {
 	Abstract  string   `json:"abstract,omitempty"`  //
 	Language  string   `json:"language,omitempty"`  // BCP 47 tag of the entry point
 	// URLs that retrieval started from; the first is the entry point's
-	Origins   []string    `json:"origins,omitempty"`
-	Primary   string      `json:"primary,omitempty"`   // origin whose URLs lie at the root: Layout.Primary
-	Retrieved time.Time   `json:"retrieved,omitzero"`  // end of the retrieval; written in UTC, whole seconds
-	Scope     string      `json:"scope,omitempty"`     // the rule of what belongs to the set, for people
-	Version   int         `json:"version,omitempty"`   // ordinal of this version of the set, from 1
-	Files     int         `json:"files"`               // in phm.files, like all that follows
-	Bytes     int64       `json:"bytes"`               //
-	Types     []TypeCount `json:"types,omitempty"`     // sorted by type
-	Relocated int64       `json:"relocated,omitempty"` // links that were changed
-	Failures  int         `json:"failures,omitempty"`  // URLs in scope that could not be had
-	Failed    []Failure   `json:"failed,omitempty"`    // the first of them
-	Gaps      []Lacking   `json:"gaps,omitempty"`      // parts that the set should have and could not get
+	Origins   []string     `json:"origins,omitempty"`
+	Primary   string       `json:"primary,omitempty"`   // origin whose URLs lie at the root: Layout.Primary
+	Retrieved time.Time    `json:"retrieved,omitzero"`  // end of the retrieval; written in UTC, whole seconds
+	Scope     string       `json:"scope,omitempty"`     // the rule of what belongs to the set, for people
+	Version   int          `json:"version,omitempty"`   // ordinal of this version of the set, from 1
+	Files     int          `json:"files"`               // in phm.files, like all that follows
+	Bytes     int64        `json:"bytes"`               //
+	Types     []TypeCount  `json:"types,omitempty"`     // sorted by type
+	Relocated int64        `json:"relocated,omitempty"` // links that were changed
+	Failures  int          `json:"failures,omitempty"`  // URLs in scope that could not be had
+	Failed    []MissingURL `json:"failed,omitempty"`    // the first of them
+	Gaps      []Lacking    `json:"gaps,omitempty"`      // parts that the set should have and could not get
 	// "flatten", "mask" or "flatten+mask" when made from another PHM
 	Derived     string   `json:"derived,omitempty"`
 	Masked      []string `json:"masked,omitempty"`      // what a mask left out, as Mask.Words has it
@@ -70,8 +70,8 @@ type TypeCount struct {
 	Needs  string `json:"needs,omitempty"`  // what opens them
 }
 
-// Failure is a URL that the set should have and has not.
-type Failure struct {
+// MissingURL is a URL that the set should have and has not.
+type MissingURL struct {
 	URL    string `json:"url"`
 	Reason string `json:"reason,omitempty"`
 }

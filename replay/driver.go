@@ -371,7 +371,7 @@ func (d *driver) askPage(w *World, p policy.Plan, u policy.ID, page Page, more *
 }
 
 // entered takes in the pages that a request fetched, and returns how many they are.
-func (d *driver) entered(p policy.Plan, s *Seen, more *found) int {
+func (d *driver) entered(p policy.Plan, s *ListingSeen, more *found) int {
 	for _, page := range s.Entered {
 		if l := d.page[page]; l != 0 { // it was there before
 			d.seen[l-1] |= asked | entered

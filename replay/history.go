@@ -27,8 +27,8 @@ type Content uint32
 // Gone is the content of a page that is not there.
 const Gone Content = 0
 
-// Change is one step of an edit script: from now on the page has this content.
-type Change struct {
+// PageChange is one step of an edit script: from now on the page has this content.
+type PageChange struct {
 	Page    Page
 	Content Content
 	Size    int64 // bytes; -1 when not known, 0 when gone
@@ -38,8 +38,8 @@ type Change struct {
 type Version struct {
 	Time    time.Time
 	Commit  string
-	Files   int      // in the version
-	Changes []Change // sorted by path; each page once
+	Files   int          // in the version
+	Changes []PageChange // sorted by path; each page once
 }
 
 // History is what a site was, version by version. It does not change once it is made, and may be read
@@ -129,7 +129,7 @@ func (b *Builder) Add(at time.Time, commit string, records []Record) error {
 		return fmt.Errorf("version %d: its time %s is before that of version %d, %s", n, at.Format(time.RFC3339),
 			n-1, b.h.Versions[n-1].Time.Format(time.RFC3339))
 	}
-	v := Version{Time: at, Commit: commit, Changes: make([]Change, 0, len(records))}
+	v := Version{Time: at, Commit: commit, Changes: make([]PageChange, 0, len(records))}
 	for i, r := range records {
 		if i > 0 && r.Path <= records[i-1].Path {
 			if r.Path == records[i-1].Path {
@@ -159,7 +159,7 @@ func (b *Builder) apply(v *Version, r Record) error {
 		}
 		b.state[page] = Gone
 		b.files--
-		v.Changes = append(v.Changes, Change{Page: page})
+		v.Changes = append(v.Changes, PageChange{Page: page})
 		return nil
 	}
 	if !seen {
@@ -180,7 +180,7 @@ func (b *Builder) apply(v *Version, r Record) error {
 		b.files++
 	}
 	b.state[page] = content
-	v.Changes = append(v.Changes, Change{page, content, r.Size})
+	v.Changes = append(v.Changes, PageChange{page, content, r.Size})
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (h *History) Linked() bool { return h.links != nil }
 
 // Named follows what a page names: each page that is new costs a request, and what that one names is followed
 // in the same way. What it returns is valid until the next call of Named, Listing or Begin.
-func (w *World) Named(p Page) *Seen {
+func (w *World) Named(p Page) *ListingSeen {
 	w.seen.reset()
 	w.follow(p)
 	return &w.seen
@@ -89,7 +89,7 @@ func (w *World) enter(p Page) bool {
 
 // Begin finds what no page of the site names: a run learns of it by other means, at one request each. It
 // returns as well the pages that every run requests.
-func (w *World) Begin() (found *Seen, first []Page) {
+func (w *World) Begin() (found *ListingSeen, first []Page) {
 	w.seen.reset()
 	l := w.h.links
 	if l == nil {
@@ -109,7 +109,7 @@ func (w *World) Begin() (found *Seen, first []Page) {
 	return &w.seen, first
 }
 
-func (s *Seen) reset() {
+func (s *ListingSeen) reset() {
 	s.Entered, s.Left, s.Listings, s.NonEmpty = s.Entered[:0], s.Left[:0], s.Listings[:0], s.NonEmpty[:0]
 }
 

@@ -29,7 +29,7 @@ func BenchmarkMineRecorded(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			var rules *near.Rules
+			var rules *near.RuleSet
 			for b.Loop() {
 				if rules, err = near.Mine(e, o); err != nil {
 					b.Fatal(err)

@@ -10,15 +10,15 @@ import (
 
 // Result is what a policy requested and found.
 type Result struct {
-	Site   string      `json:"site"`
-	Policy policy.Name `json:"policy"`
-	Train  int         `json:"train"` // full syncs before the first step
-	Steps  []Step      `json:"steps"`
-	Total  Total       `json:"total"`
+	Site   string        `json:"site"`
+	Policy policy.Name   `json:"policy"`
+	Train  int           `json:"train"` // full syncs before the first step
+	Steps  []VersionStep `json:"steps"`
+	Total  Total         `json:"total"`
 }
 
-// Step is one version, as the policy met it.
-type Step struct {
+// VersionStep is one version, as the policy met it.
+type VersionStep struct {
 	Version  int       `json:"version"`
 	Time     time.Time `json:"time"`
 	Files    int       `json:"files"`    // of the site
@@ -75,7 +75,7 @@ func share(a, b int) float64 {
 
 func (r *Result) add(w *World) {
 	m := w.Measure()
-	r.Steps = append(r.Steps, Step{
+	r.Steps = append(r.Steps, VersionStep{
 		Version:  w.Now(),
 		Time:     w.h.Versions[w.Now()].Time,
 		Files:    m.Files,
@@ -131,7 +131,7 @@ func (t *Total) add(requests, full, changes, found int, bytes, allBytes int64) {
 func (r *Result) total() {
 	t := &r.Total
 	var br, op, or, cr, stale mean
-	var quiet Step
+	var quiet VersionStep
 	for _, s := range r.Steps {
 		if s.Changes == 0 {
 			quiet.Requests, quiet.Full = quiet.Requests+s.Requests, quiet.Full+s.Full

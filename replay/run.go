@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Policy policy.Name // default adaptive; Nothing, Never and RoundRobin are baselines
 
-	Policies policy.Registry // where the policy is found; default known.All()
+	Policies policy.PolicyRegistry // where the policy is found; default known.All()
 
 	Train int // full syncs before the first measured step; default 20
 

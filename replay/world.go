@@ -41,7 +41,7 @@ type World struct {
 	added    int   // of what changed, how many were not there before
 	left     int   // of what changed, how many are gone
 
-	seen Seen
+	seen ListingSeen
 }
 
 // NewWorld returns the world after n full syncs: site and mirror both are version n-1 of the history, and n
@@ -200,8 +200,8 @@ func (w *World) take(p Page) Outcome {
 	return Changed
 }
 
-// Seen is what the request for a listing showed, including the listings that it caused.
-type Seen struct {
+// ListingSeen is what the request for a listing showed, including the listings that it caused.
+type ListingSeen struct {
 	Entered  []Page // fetched; in the order in which they were found
 	Left     []Page
 	Listings []Dir // all that were requested, the first one included
@@ -211,7 +211,7 @@ type Seen struct {
 // Listing asks for the names directly in a directory. Pages that are gone leave the mirror; each that is new
 // costs a request and enters it; a subdirectory that was not known is listed at once in the same way. What it
 // returns is valid until the next call.
-func (w *World) Listing(d Dir) *Seen {
+func (w *World) Listing(d Dir) *ListingSeen {
 	w.seen.reset()
 	todo := []Dir{d}
 	for len(todo) > 0 {

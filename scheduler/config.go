@@ -168,8 +168,8 @@ const (
 	Retried ChangeKind = "retried" // the file is as before; what ended the last run may be mended, so it runs
 )
 
-// Change is one difference between two configurations.
-type Change struct {
+// ConfigChange is one difference between two configurations.
+type ConfigChange struct {
 	Kind     ChangeKind `json:"change"`
 	Job      string     `json:"job"`
 	Problems []string   `json:"problems,omitempty"`
@@ -177,7 +177,7 @@ type Change struct {
 
 // Diff returns what changes from one configuration to another, by name. Jobs in which nothing changes do not
 // appear. It is pure.
-func Diff(from, to Config) []Change {
+func Diff(from, to Config) []ConfigChange {
 	names := from.names()
 	for _, n := range to.names() {
 		if from[n] == nil {
@@ -185,11 +185,11 @@ func Diff(from, to Config) []Change {
 		}
 	}
 	slices.Sort(names)
-	var out []Change
+	var out []ConfigChange
 	for _, name := range names {
 		a, b := from[name], to[name]
 		if b == nil {
-			out = append(out, Change{Kind: Removed, Job: name})
+			out = append(out, ConfigChange{Kind: Removed, Job: name})
 			continue
 		}
 		var had *job.Job
@@ -199,16 +199,16 @@ func Diff(from, to Config) []Change {
 		}
 		switch {
 		case had == nil && b.Job != nil:
-			out = append(out, Change{Kind: Added, Job: name})
+			out = append(out, ConfigChange{Kind: Added, Job: name})
 		case had != nil && b.Job == nil:
-			out = append(out, Change{Kind: Removed, Job: name})
+			out = append(out, ConfigChange{Kind: Removed, Job: name})
 		case b.Job != nil && !bytes.Equal(a.Text, b.Text):
-			out = append(out, Change{Kind: Changed, Job: name})
+			out = append(out, ConfigChange{Kind: Changed, Job: name})
 		case len(refused) > 0 && len(b.Refused) == 0:
-			out = append(out, Change{Kind: Mended, Job: name})
+			out = append(out, ConfigChange{Kind: Mended, Job: name})
 		}
 		if len(b.Refused) > 0 && !slices.Equal(refused, b.Refused) {
-			out = append(out, Change{Kind: Refused, Job: name, Problems: b.Refused})
+			out = append(out, ConfigChange{Kind: Refused, Job: name, Problems: b.Refused})
 		}
 	}
 	return out

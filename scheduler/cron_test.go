@@ -229,10 +229,10 @@ func TestJitter(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	least, most := time.Hour, 7*24*time.Hour
-	if got := (Rate{}).Interval(1000, least, most); got != least {
+	if got := (ChangeRate{}).Interval(1000, least, most); got != least {
 		t.Errorf("nothing known: %v", got)
 	}
-	quiet := Rate{}
+	quiet := ChangeRate{}
 	last := time.Duration(0)
 	for range 20 {
 		over := max(least, last)
@@ -246,7 +246,7 @@ func TestRate(t *testing.T) {
 	if last != most {
 		t.Errorf("a site that never changes ends at %v", last)
 	}
-	busy := Rate{}
+	busy := ChangeRate{}
 	for range 20 {
 		busy = busy.Observe(240, 24*time.Hour) // ten an hour
 	}

@@ -4,9 +4,9 @@ package scheduler
 
 import "time"
 
-// Rate is what a continuous job knows of how fast its site changes: sums over past runs in which older ones
-// count less. The zero value knows nothing.
-type Rate struct {
+// ChangeRate is what a continuous job knows of how fast its site changes: sums over past runs in which older
+// ones count less. The zero value knows nothing.
+type ChangeRate struct {
 	Changes float64 `json:"changes,omitempty"` // pages that entered, left or changed
 	Hours   float64 `json:"hours,omitempty"`   // in which they did
 }
@@ -20,17 +20,17 @@ const (
 )
 
 // Observe adds a run that found changes in what had happened over the time since the run before it.
-func (r Rate) Observe(changes int, over time.Duration) Rate {
+func (r ChangeRate) Observe(changes int, over time.Duration) ChangeRate {
 	if over <= 0 {
 		return r
 	}
-	return Rate{Changes: r.Changes*rateMemory + float64(changes), Hours: r.Hours*rateMemory + over.Hours()}
+	return ChangeRate{Changes: r.Changes*rateMemory + float64(changes), Hours: r.Hours*rateMemory + over.Hours()}
 }
 
 // Interval is how long to wait from the end of a run to the start of the next: until about a thousandth of
 // the files, and at least one, is expected to have changed, within the bounds. A site that was never seen to
 // change is taken to change half a time in all the time it was watched, so that waits grow.
-func (r Rate) Interval(files int, least, most time.Duration) time.Duration {
+func (r ChangeRate) Interval(files int, least, most time.Duration) time.Duration {
 	if r.Hours <= 0 {
 		return least
 	}

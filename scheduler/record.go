@@ -24,8 +24,8 @@ type Record struct {
 	Retry  time.Time `json:"retry,omitzero"` // after a run that did not end well
 	At     time.Time `json:"at,omitzero"`    // next run of a continuous job
 	// when the URLs are looked at again that answered 404 or 410 for the first time, until that look has ended
-	Again time.Time `json:"again,omitzero"`
-	Rate  Rate      `json:"rate,omitzero"`
+	Again time.Time  `json:"again,omitzero"`
+	Rate  ChangeRate `json:"rate,omitzero"`
 
 	Last     *status.Run `json:"last,omitempty"`
 	Complete time.Time   `json:"complete,omitzero"` // end of the last run that was complete or had gaps

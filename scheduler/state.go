@@ -131,7 +131,7 @@ func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
 }
 
 // apply puts a configuration in force and returns what it changed.
-func (s *state) apply(c Config) []Change {
+func (s *state) apply(c Config) []ConfigChange {
 	now := s.o.Now()
 	changes := Diff(s.config, c)
 	maps.Copy(s.jobs, s.newcomers(c, now))

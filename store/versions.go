@@ -98,8 +98,8 @@ func decodeVersion(site string, v []byte, x *Version) error {
 	return nil
 }
 
-// Dated is the record of a URL in a version.
-type Dated struct {
+// DatedRecord is the record of a URL in a version.
+type DatedRecord struct {
 	Version Version
 	Record  Resource
 	Known   bool // the URL was known then
@@ -107,12 +107,12 @@ type Dated struct {
 
 // History returns the records of a URL in all kept versions, oldest first. It does not open the versions: one
 // look-up for each.
-func (s *SiteVersions) History(u site.URL) ([]Dated, error) {
+func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
 	vs, err := s.List()
 	if err != nil || len(vs) == 0 {
 		return nil, err
 	}
-	out := make([]Dated, len(vs))
+	out := make([]DatedRecord, len(vs))
 	key := u.Key(nil)
 	err = s.db.View(func(tx *transaction) error {
 		now, hist := tx.Bucket(bResources).Get(key), tx.Bucket(bHistory)

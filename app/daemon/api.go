@@ -236,7 +236,7 @@ func removes(from, to scheduler.Config) bool {
 	return false
 }
 
-func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded {
+func reloadedOf(c scheduler.Config, changes []scheduler.ConfigChange) control.Reloaded {
 	out := control.Reloaded{Changes: []control.Change{}}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		e := c[name]
@@ -252,7 +252,11 @@ func reloadedOf(c scheduler.Config, changes []scheduler.Change) control.Reloaded
 		}
 	}
 	for _, ch := range changes {
-		out.Changes = append(out.Changes, control.Change{Kind: string(ch.Kind), Job: ch.Job, Problems: ch.Problems})
+		out.Changes = append(out.Changes, control.Change{
+			Kind:     string(ch.Kind),
+			Job:      ch.Job,
+			Problems: ch.Problems,
+		})
 	}
 	return out
 }

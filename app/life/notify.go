@@ -58,7 +58,9 @@ func Transport(a *env.App, n NotifyOptions) (o notify.Options, err error) {
 }
 
 // NotifyTest sends a test to everybody whom a job names, from this process, and returns how each went.
-func NotifyTest(ctx context.Context, a *env.App, name string, n NotifyOptions) ([]control.Told, error) {
+func NotifyTest(
+	ctx context.Context, a *env.App, name string, n NotifyOptions,
+) ([]control.Told, error) {
 	j, err := a.FindJob(name)
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.K
 
 // History tells which versions brought another state of a URL.
 func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []serve.Version, err error) {
-	var all []store.Dated
+	var all []store.DatedRecord
 	err = k.views.read(k.State, name, func(s *store.Site) error {
 		all, err = s.Versions.History(u)
 		return err

@@ -15,16 +15,16 @@ import (
 	"mirrord/phm"
 )
 
-// Tree is the PHM that a ZIM file was made of. It is not safe for concurrent use.
-type Tree struct{ zim *zim.Reader }
+// ZimTree is the PHM that a ZIM file was made of. It is not safe for concurrent use.
+type ZimTree struct{ zim *zim.Reader }
 
 // Open opens a ZIM file that Pack wrote.
-func Open(r io.ReaderAt, size int64, l phm.Limits) (*Tree, error) {
+func Open(r io.ReaderAt, size int64, l phm.Limits) (*ZimTree, error) {
 	z, err := zim.Open(r, size, zim.Limits{Entries: l.Entries})
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
-	t := &Tree{z}
+	t := &ZimTree{z}
 	if z.Minor < 1 {
 		return nil, fmt.Errorf("open archive: %w: the ZIM file has the namespaces of before 2021 (version %d.%d): "+
 			"another program wrote it", phm.ErrNotPHM, z.Major, z.Minor)
@@ -49,7 +49,7 @@ func Foreign(r io.ReaderAt, size int64) bool {
 }
 
 // Names returns the names of all files.
-func (t *Tree) Names() (names []string) {
+func (t *ZimTree) Names() (names []string) {
 	names = append(names, phm.MetaName, phm.FilesName)
 	for i := range t.zim.Len() {
 		if e, target := t.zim.Entry(i); e.Namespace == zim.Content && target < 0 {
@@ -60,10 +60,10 @@ func (t *Tree) Names() (names []string) {
 }
 
 // CheckSum checks what the file says of itself as a whole.
-func (t *Tree) CheckSum() error { return t.zim.CheckSum() }
+func (t *ZimTree) CheckSum() error { return t.zim.CheckSum() }
 
 // Open opens a file as it is in the PHM.
-func (t *Tree) Open(name string) (fs.File, error) {
+func (t *ZimTree) Open(name string) (fs.File, error) {
 	i, ok := t.zim.Find(zim.Index, kept+name)
 	if !ok && name != phm.MetaName && name != phm.FilesName {
 		i, ok = t.zim.Find(zim.Content, name)
@@ -85,7 +85,7 @@ func (t *Tree) Open(name string) (fs.File, error) {
 }
 
 // restored returns the original page, made from the shown one and the entry with the differences.
-func (t *Tree) restored(shown *zim.Blob, undo int) (*zim.Blob, error) {
+func (t *ZimTree) restored(shown *zim.Blob, undo int) (*zim.Blob, error) {
 	page, err := readBlob(shown)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 // insider is a jobs directory and a state in a network whose names change.
 type insider struct {
 	t           *testing.T
-	n           *mirrortest.Network
+	n           *mirrortest.FakeNetwork
 	jobs, state string
 }
 

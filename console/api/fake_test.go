@@ -94,7 +94,8 @@ func (d *fakeDaemon) Alive() error             { return nil }
 
 func (d *fakeDaemon) Reload() (control.Reloaded, error) {
 	bad := control.Change{Kind: "refused", Job: "x", Problems: []string{"bad"}}
-	return control.Reloaded{Changes: []control.Change{bad}, Refused: []control.Change{bad}}, d.note("reload")
+	list := []control.Change{bad}
+	return control.Reloaded{Changes: list, Refused: list}, d.note("reload")
 }
 
 func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error) {

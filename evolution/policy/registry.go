@@ -31,13 +31,13 @@ type Definition struct {
 	Begin func(m *Model, o Options) Plan
 }
 
-// Registry holds policies in the order in which they are shown. It is not changed after it was made, so it is
-// safe for concurrent use.
-type Registry []Definition
+// PolicyRegistry holds policies in the order in which they are shown. It is not changed after it was
+// made, so it is safe for concurrent use.
+type PolicyRegistry []Definition
 
 // Standard returns the policies of this package.
-func Standard() Registry {
-	return Registry{
+func Standard() PolicyRegistry {
+	return PolicyRegistry{
 		{
 			Name:       Full,
 			Doc:        "all of them",
@@ -61,7 +61,7 @@ func Standard() Registry {
 }
 
 // Find returns the policy of a name.
-func (r Registry) Find(n Name) (Definition, bool) {
+func (r PolicyRegistry) Find(n Name) (Definition, bool) {
 	for _, p := range r {
 		if p.Name == n {
 			return p, true
@@ -71,7 +71,7 @@ func (r Registry) Find(n Name) (Definition, bool) {
 }
 
 // Names returns the names in order.
-func (r Registry) Names() []string {
+func (r PolicyRegistry) Names() []string {
 	names := make([]string, len(r))
 	for i, p := range r {
 		names[i] = string(p.Name)
@@ -80,7 +80,7 @@ func (r Registry) Names() []string {
 }
 
 // That returns the names of the policies that have a capability.
-func (r Registry) That(can func(Definition) bool) (names []string) {
+func (r PolicyRegistry) That(can func(Definition) bool) (names []string) {
 	for _, p := range r {
 		if can(p) {
 			names = append(names, string(p.Name))
@@ -90,7 +90,7 @@ func (r Registry) That(can func(Definition) bool) (names []string) {
 }
 
 // Plan begins a run under the policy that o names. Nothing observed so far makes every policy behave as full.
-func (r Registry) Plan(m *Model, o Options) (Plan, error) {
+func (r PolicyRegistry) Plan(m *Model, o Options) (Plan, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

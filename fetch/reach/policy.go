@@ -151,26 +151,26 @@ func sameHost(a, b string) bool {
 	return errx == nil && erry == nil && x.Unmap() == y.Unmap()
 }
 
-// Why is the reason of a refusal.
-type Why uint8
+// RefusalReason is the reason of a refusal.
+type RefusalReason uint8
 
 // The reasons.
 const (
-	NotAllowed   Why = iota // private, and the job does not say that it may be
-	MovedInside             // private now, public once
-	NeverReached            // the metadata service of a cloud
+	NotAllowed   RefusalReason = iota // private, and the job does not say that it may be
+	MovedInside                       // private now, public once
+	NeverReached                      // the metadata service of a cloud
 )
 
 // Refusal says why a target is not connected to and, where it is a host that the job names itself, what to
 // do.
 type Refusal struct {
 	Target
-	Why  Why
+	Why  RefusalReason
 	Kind string // of the address: "loopback", "link-local" …
 	Fix  string // "" when there is nothing that one should do
 }
 
-func (p *Policy) refuse(t Target, why Why, kind string) *Refusal {
+func (p *Policy) refuse(t Target, why RefusalReason, kind string) *Refusal {
 	r := &Refusal{Target: t, Why: why, Kind: kind}
 	switch {
 	case why == MovedInside:

@@ -10,7 +10,7 @@ import (
 )
 
 func TestDecide(t *testing.T) {
-	const ok = Why(99)
+	const ok = RefusalReason(99)
 	policies := map[string]Policy{
 		"none": {},
 		"all":  {All: true},
@@ -27,7 +27,7 @@ func TestDecide(t *testing.T) {
 		port   uint16
 		addr   string // "" is behind a proxy
 		past   bool
-		want   Why
+		want   RefusalReason
 	}{
 		{"none", "www.example.org", 80, "93.184.216.34", false, ok},
 		{"none", "www.example.org", 80, "2606:2800:220:1::1", true, ok},

@@ -22,22 +22,21 @@ func sharedNames() map[string]string {
 		domain = "the field's word, with another subject in each package"
 	)
 	return map[string]string{
-		"Ask": domain, "Body": domain, "Bodies": door, "Chain": domain, "Change": domain, "Client": idiom,
-		"Counts": layer, "Daemon": layer, "Dated": layer, "Difference": domain, "Dir": domain,
-		"Edit": domain, "Entry": domain, "Error": idiom, "Evidence": layer, "Facts": door, "Failure": layer,
-		"File": domain, "Format": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
-		"Hosts": door, "Job": layer, "Kept": domain, "Kind": idiom, "Limits": layer, "LineError": idiom,
-		"Mark":  domain,
-		"Names": door, "Network": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
-		"Page": domain, "Plan": domain, "Problem": idiom, "ProblemKind": idiom, "Programs": layer,
-		"Rate": layer, "Reader": idiom, "Record": domain, "Records": door, "Registry": idiom,
+		"Ask": domain, "Body": domain, "Bodies": door, "Change": domain, "Client": idiom,
+		"Counts": layer, "Daemon": layer, "Dir": domain,
+		"Entry": domain, "Error": idiom, "Evidence": layer, "Facts": door,
+		"File": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
+		"Hosts": door, "Job": layer, "Kind": idiom, "Limits": layer, "LineError": idiom,
+		"Names": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
+		"Page": domain, "Problem": idiom, "ProblemKind": idiom,
+		"Reader": idiom, "Record": domain, "Records": door,
 		"Request": idiom, "Resource": domain, "Result": idiom,
-		"Robots": door, "Rule": domain, "Rules": domain, "Run": layer, "RunOptions": layer,
-		"Scope": layer, "Seen": domain, "Server": idiom, "Shared": domain, "Sink": door, "Site": domain,
+		"Robots": door, "Rule": domain, "Run": layer, "RunOptions": layer,
+		"Server": idiom, "Shared": domain, "Sink": door, "Site": domain,
 		"Span":  domain,
-		"State": domain, "Step": domain, "Store": door, "Table": domain, "Told": domain, "Tree": domain,
+		"State": domain, "Store": door, "Table": domain, "Told": domain,
 		"Trees":   door,
-		"Version": domain, "Why": domain, "World": door, "Writer": idiom,
+		"Version": domain, "Writer": idiom,
 	}
 }
 

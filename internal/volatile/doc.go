@@ -53,7 +53,7 @@ func (r Rule) templates() []uint64 {
 }
 
 // Covers reports whether a difference is one that the rule takes for none.
-func (r Rule) Covers(d Difference) bool {
+func (r Rule) Covers(d BodyDifference) bool {
 	if r.Held >= MaxHeld || len(d.Examples) == 0 || (!r.Holds() && len(d.Templates) > 0) {
 		return false
 	}
@@ -98,7 +98,7 @@ func (r Rule) Still() Rule {
 func (r Rule) Broken() Rule { return r.Same() }
 
 // Changed returns the rule after a change in which Compare found nothing but d.
-func (r Rule) Changed(d Difference) Rule {
+func (r Rule) Changed(d BodyDifference) Rule {
 	r.Held = 0
 	if len(d.Templates) == 0 {
 		return r
@@ -141,15 +141,15 @@ func (r Rule) Find(body []byte) (found []string) {
 	return slices.Compact(found)
 }
 
-// Difference is what differs between two bodies.
-type Difference struct {
+// BodyDifference is what differs between two bodies.
+type BodyDifference struct {
 	Templates []uint64 // of the segments, ascending, each once; none when both say the same
 	Examples  []string // of the segments, as Find writes them
 }
 
 // Compare cuts two bodies of one page into segments, of which the second came so much later. ok is true when
 // they differ, and only in what may change by itself.
-func Compare(old, now []byte, later time.Duration) (d Difference, ok bool) {
+func Compare(old, now []byte, later time.Duration) (d BodyDifference, ok bool) {
 	if len(old) > MaxBody || len(now) > MaxBody || bytes.Equal(old, now) {
 		return d, false
 	}
@@ -162,7 +162,7 @@ func Compare(old, now []byte, later time.Duration) (d Difference, ok bool) {
 	for {
 		more := a.next()
 		if b.next() != more || a.kind != b.kind {
-			return Difference{}, false
+			return BodyDifference{}, false
 		}
 		if !more {
 			break
@@ -173,7 +173,7 @@ func Compare(old, now []byte, later time.Duration) (d Difference, ok bool) {
 		s.parse(a.seg, a.kind)
 		t.parse(b.seg, b.kind)
 		if !s.like(&t, a.around(), later) {
-			return Difference{}, false
+			return BodyDifference{}, false
 		}
 		if s.varied == 0 { // but for how long ago something was
 			if len(d.Examples) < MaxTemplates {
@@ -182,11 +182,11 @@ func Compare(old, now []byte, later time.Duration) (d Difference, ok bool) {
 			continue
 		}
 		if differ++; differ > MaxTemplates {
-			return Difference{}, false
+			return BodyDifference{}, false
 		}
 		h := a.hash(&s)
 		if h != b.hash(&t) {
-			return Difference{}, false
+			return BodyDifference{}, false
 		}
 		d.Templates = append(d.Templates, h)
 		d.Examples = append(d.Examples, s.example())

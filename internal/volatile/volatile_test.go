@@ -105,7 +105,7 @@ func TestWhatIsAChange(t *testing.T) {
 }
 
 // at is the difference between two pages whose footers have other times.
-func difference(t *testing.T, old, now string) Difference {
+func difference(t *testing.T, old, now string) BodyDifference {
 	t.Helper()
 	d, ok := Compare([]byte(old), []byte(now), 0)
 	if !ok {
@@ -126,7 +126,7 @@ func TestRuleNeedsTwoChangesInARow(t *testing.T) {
 		t.Error("what was the same once, or changed in another way, does not always change")
 	}
 	rule := once.Changed(time)
-	if !rule.Covers(time) || rule.Covers(count) || rule.Covers(Difference{}) {
+	if !rule.Covers(time) || rule.Covers(count) || rule.Covers(BodyDifference{}) {
 		t.Errorf("%+v", rule)
 	}
 	if rule.Same() != rule || rule.Broken() != rule {

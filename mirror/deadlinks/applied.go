@@ -18,8 +18,8 @@ type Applied struct {
 // appliedFact keeps Applied with a site.
 const appliedFact = "repair"
 
-// Kept keeps small facts of a site. *store.SiteNotes is one.
-type Kept interface {
+// SmallFacts keeps small facts of a site. *store.SiteNotes is one.
+type SmallFacts interface {
 	// Fact returns what SetFact kept under a name, nil when there is nothing.
 	Fact(name string) ([]byte, error)
 	// SetFact replaces the stored value.
@@ -27,7 +27,7 @@ type Kept interface {
 }
 
 // Load reads what was saved: nil when nothing ever was, the zero value when it cannot be decoded.
-func Load(k Kept) (*Applied, error) {
+func Load(k SmallFacts) (*Applied, error) {
 	data, err := k.Fact(appliedFact)
 	if (err != nil) || (data == nil) {
 		return nil, err
@@ -40,7 +40,7 @@ func Load(k Kept) (*Applied, error) {
 }
 
 // Save keeps a with a site.
-func (a Applied) Save(k Kept) error {
+func (a Applied) Save(k SmallFacts) error {
 	data, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (a Applied) Save(k Kept) error {
 }
 
 // InVersion returns the repaired links of a kept version; nil when no version ever had any.
-func InVersion(k Kept, m render.Material, number int) (map[string]render.Cure, error) {
+func InVersion(k SmallFacts, m render.Material, number int) (map[string]render.Cure, error) {
 	if v, err := k.Fact(appliedFact); v == nil || err != nil {
 		return nil, err
 	}

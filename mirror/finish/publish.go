@@ -108,7 +108,7 @@ func (c *Closing) basis(others []uint32, gaps []result.Gap) publish.Basis {
 	}
 	_, failures := c.Notes.List()
 	for _, f := range failures {
-		meta.Failed = append(meta.Failed, phm.Failure{URL: f.URL, Reason: f.Reason})
+		meta.Failed = append(meta.Failed, phm.MissingURL{URL: f.URL, Reason: f.Reason})
 	}
 	for i := range gaps {
 		g := &gaps[i]

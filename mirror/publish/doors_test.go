@@ -198,9 +198,9 @@ func (e *edition) finish(d *Draft, was map[uint32]*phm.File) map[uint32]*phm.Fil
 		}
 		lines[id] = &f
 	}
-	_, err := d.Finish(func(add func(Change) error) error {
+	_, err := d.Finish(func(add func(FileFate) error) error {
 		for _, id := range d.plan.Files {
-			if err := add(Change{Was: was[id], Is: lines[id]}); err != nil {
+			if err := add(FileFate{Was: was[id], Is: lines[id]}); err != nil {
 				return err
 			}
 		}

@@ -58,7 +58,7 @@ type Means struct {
 
 // Draft is a version that is being made, in the tree that is not live. Close must follow.
 type Draft struct {
-	plan   *Plan
+	plan   *VersionPlan
 	by     Means
 	tree   *store.Tree
 	damage damagedBodies
@@ -71,7 +71,7 @@ type Draft struct {
 // Open starts the tree of a version. It takes out of the tree what the version does not have, before any
 // file is made: a file may stand where a folder must come. A tree whose own file table is damaged is
 // emptied.
-func Open(p *Plan, by Means) (*Draft, error) {
+func Open(p *VersionPlan, by Means) (*Draft, error) {
 	d := &Draft{plan: p, by: by}
 	if ok, err := d.takeThrough(); ok || (err != nil) {
 		return d, err
@@ -164,7 +164,7 @@ func (d *Draft) Build(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("file table of the tree: %w", err)
 	}
 	defer old.stop()
-	res, err := d.Finish(func(add func(Change) error) error { return d.placeAll(ctx, live, old, add) })
+	res, err := d.Finish(func(add func(FileFate) error) error { return d.placeAll(ctx, live, old, add) })
 	if err != nil {
 		return nil, d.damage.explain(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"mirrord/phm"
 )
 
-// Change is what becomes of one file of the mirror: Was is its line in the published version, nil when it
+// FileFate is what becomes of one file of the mirror: Was is its line in the published version, nil when it
 // had none at that path; Is is its line in the new one, nil when it is dropped.
-type Change struct{ Was, Is *phm.File }
+type FileFate struct{ Was, Is *phm.File }
 
 // Result says how a version differs from the published one.
 type Result struct {
@@ -36,14 +36,14 @@ func (r *Result) script() []byte { return append(r.lost.Bytes(), r.differ.Bytes(
 // Finish completes the draft, all of whose files are placed: with its file table, its edit script and
 // phm.json. changes calls add for each file of the version, by path, and for each one that is dropped; a
 // line is not used after add returns. The tree's former file table is gone by then. Finish is called once.
-func (d *Draft) Finish(changes func(add func(Change) error) error) (*Result, error) {
+func (d *Draft) Finish(changes func(add func(FileFate) error) error) (*Result, error) {
 	w, err := d.tree.Create(phm.FilesName)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 	fw := phm.NewFilesWriter(w)
-	err = changes(func(c Change) error {
+	err = changes(func(c FileFate) error {
 		d.count(c)
 		if c.Is == nil {
 			return nil
@@ -60,7 +60,7 @@ func (d *Draft) Finish(changes func(add func(Change) error) error) (*Result, err
 }
 
 // count counts a change and adds it to the edit script.
-func (d *Draft) count(c Change) {
+func (d *Draft) count(c FileFate) {
 	r := &d.result
 	if c.Is == nil {
 		r.Removed++

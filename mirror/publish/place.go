@@ -49,7 +49,7 @@ type Placing struct {
 }
 
 // clean reports whether the published file stays, unless it is damaged.
-func (t *Placing) clean(p *Plan) bool { return t.Was != nil && !p.Dirty(t.ID) && !t.wrong }
+func (t *Placing) clean(p *VersionPlan) bool { return t.Was != nil && !p.Dirty(t.ID) && !t.wrong }
 
 // stay makes the file the one that is published already, if the plan wants that; stays is false when it is to
 // be made from the stored body.

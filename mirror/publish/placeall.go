@@ -63,7 +63,7 @@ const leastWindow = 8 << 10
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
 // path order. live and old are the file tables of the published tree and of the draft's.
-func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(Change) error) error {
+func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(FileFate) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.by.Counts.RelocateTotal.Store(int64(len(d.plan.Files)))
@@ -244,18 +244,18 @@ func (c *chunk) take(ctx context.Context, d *Draft, i int, f phm.File, err error
 }
 
 // passOn passes on what became of the files of each window, in order.
-func (d *Draft) passOn(order <-chan *window, add func(Change) error) error {
+func (d *Draft) passOn(order <-chan *window, add func(FileFate) error) error {
 	for w := range order {
 		if err := w.wait(); err != nil {
 			return err
 		}
 		for _, f := range w.dropped {
-			if err := add(Change{Was: f}); err != nil {
+			if err := add(FileFate{Was: f}); err != nil {
 				return err
 			}
 		}
 		for i := range w.files {
-			if err := add(Change{Was: w.tasks[i].Was, Is: &w.files[i]}); err != nil {
+			if err := add(FileFate{Was: w.tasks[i].Was, Is: &w.files[i]}); err != nil {
 				return err
 			}
 		}

@@ -77,7 +77,7 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 // Where most files were written through, those that are made come first, and all workers get some of them.
 func TestChunksOfFewThatAreMade(t *testing.T) {
 	const n, every = 2000, 20
-	d := &Draft{plan: new(Plan), by: Means{Through: new(Through)}}
+	d := &Draft{plan: new(VersionPlan), by: Means{Through: new(Through)}}
 	w := &window{tasks: make([]Placing, n), files: make([]phm.File, n)}
 	for i := range n {
 		w.tasks[i].ID = uint32(n - i)

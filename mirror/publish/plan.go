@@ -27,8 +27,8 @@ type Basis struct {
 	Repaired []uint32
 }
 
-// Plan says what the next version of a mirror has.
-type Plan struct {
+// VersionPlan says what the next version of a mirror has.
+type VersionPlan struct {
 	Table urls.Settled
 	Live  *store.Version
 	Files []uint32 // the resources with a file in the version, by mirror path
@@ -42,9 +42,9 @@ type Plan struct {
 }
 
 // NewPlan plans a version. It changes nothing.
-func NewPlan(b Basis) (*Plan, error) {
+func NewPlan(b Basis) (*VersionPlan, error) {
 	t := b.Table
-	p := &Plan{
+	p := &VersionPlan{
 		Table: t,
 		Live:  b.Live,
 		Files: inOrder(t),
@@ -82,15 +82,15 @@ func NewPlan(b Basis) (*Plan, error) {
 }
 
 // Nothing reports whether the published version is as the plan wants the next one.
-func (p *Plan) Nothing() bool {
+func (p *VersionPlan) Nothing() bool {
 	return p.Live != nil && !p.moved && !slices.ContainsFunc(p.Files, p.Dirty)
 }
 
 // Dirty reports whether the published file of a resource may not be taken over as it is.
-func (p *Plan) Dirty(id uint32) bool { return p.Table.State(id).Dirty() || p.again.has(id) }
+func (p *VersionPlan) Dirty(id uint32) bool { return p.Table.State(id).Dirty() || p.again.has(id) }
 
 // Damaged reports whether published files are damaged.
-func (p *Plan) Damaged() bool { return len(p.wrong) > 0 }
+func (p *VersionPlan) Damaged() bool { return len(p.wrong) > 0 }
 
 // inOrder returns what has a file, by mirror path.
 func inOrder(t urls.Settled) []uint32 {
@@ -105,7 +105,7 @@ func inOrder(t urls.Settled) []uint32 {
 
 // affected finds the documents that link to a URL that entered, left or moved, by one sequential pass over
 // the links.
-func (p *Plan) affected(b *Basis) error {
+func (p *VersionPlan) affected(b *Basis) error {
 	t := p.Table
 	all := b.Live == nil || b.Rescan
 	for id, s := range t.All() {

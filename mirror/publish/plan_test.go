@@ -76,7 +76,7 @@ func (p *planned) states() (s string) {
 }
 
 // dirty makes a plan, and returns the paths of the files that are not taken over as they are.
-func (p *planned) dirty() (plan *Plan, paths []string) {
+func (p *planned) dirty() (plan *VersionPlan, paths []string) {
 	p.t.Helper()
 	plan, err := NewPlan(p.basis)
 	if err != nil {

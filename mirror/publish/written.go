@@ -50,7 +50,7 @@ type writtenLine struct {
 	digest [32]byte    // SHA-256 of the file
 	size   int64       // of the file
 	mtime  int64       // Unix seconds
-	edits  []phm.Edit
+	edits  []phm.DeclaredEdit
 	extra  []byte // JSON of the other members of the line in the file table; empty for none
 }
 
@@ -185,7 +185,7 @@ func (l *writtenLines) close() error {
 
 // packEdits appends declared edits to b in few bytes: of each, the length of its kind, the kind, and its
 // place.
-func packEdits(b []byte, edits []phm.Edit) []byte {
+func packEdits(b []byte, edits []phm.DeclaredEdit) []byte {
 	for _, e := range edits {
 		b = append(append(b, byte(len(e.Kind))), e.Kind...)
 		b = binary.AppendUvarint(b, uint64(e.At))
@@ -194,9 +194,9 @@ func packEdits(b []byte, edits []phm.Edit) []byte {
 }
 
 // unpackEdits returns what packEdits packed.
-func unpackEdits(b []byte) (edits []phm.Edit) {
+func unpackEdits(b []byte) (edits []phm.DeclaredEdit) {
 	if len(b) > 0 {
-		edits = make([]phm.Edit, 0, fewEdits)
+		edits = make([]phm.DeclaredEdit, 0, fewEdits)
 	}
 	kind := "" // mostly the same as before
 	for len(b) > 0 {
@@ -205,7 +205,7 @@ func unpackEdits(b []byte) (edits []phm.Edit) {
 			kind = string(b[1:n])
 		}
 		at, size := binary.Uvarint(b[n:])
-		edits = append(edits, phm.Edit{Kind: kind, At: int64(at)})
+		edits = append(edits, phm.DeclaredEdit{Kind: kind, At: int64(at)})
 		b = b[n+size:]
 	}
 	return edits

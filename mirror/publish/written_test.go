@@ -45,7 +45,7 @@ func TestWrittenLines(t *testing.T) {
 		}
 		w.body[3], w.digest[31] = byte(i), byte(i+1)
 		for k := range i % mostWrittenEdits {
-			w.edits = append(w.edits, phm.Edit{Kind: "base"[:k%4+1], At: int64(k) << (k % 50)})
+			w.edits = append(w.edits, phm.DeclaredEdit{Kind: "base"[:k%4+1], At: int64(k) << (k % 50)})
 		}
 		if err := l.add(&w); err != nil {
 			t.Fatal(err)

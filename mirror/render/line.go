@@ -47,9 +47,9 @@ func declareRepairs(f *phm.File, links []RepairedLink) error {
 	}
 	slices.SortFunc(links, func(a, b RepairedLink) int { return cmp.Compare(a.At, b.At) })
 	for _, l := range links {
-		f.Edits = append(f.Edits, phm.Edit{Kind: repairKind, At: l.At})
+		f.Edits = append(f.Edits, phm.DeclaredEdit{Kind: repairKind, At: l.At})
 	}
-	slices.SortStableFunc(f.Edits, func(a, b phm.Edit) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(f.Edits, func(a, b phm.DeclaredEdit) int { return cmp.Compare(a.At, b.At) })
 	return declare(f, repairField, links)
 }
 

@@ -374,7 +374,7 @@ func (d *Rendered) declare(size int64, digest [sha256.Size]byte, edits []relocat
 	f.Size, f.SHA256 = size, store.HexOf(digest)
 	f.Edits = slices.Grow(f.Edits, min(len(edits), mostEdits))
 	for _, e := range edits[:min(len(edits), mostEdits)] {
-		f.Edits = append(f.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
+		f.Edits = append(f.Edits, phm.DeclaredEdit{Kind: e.Why.String(), At: int64(e.Start)})
 	}
 	if s.Notes != nil {
 		if len(edits) > mostEdits {

@@ -159,7 +159,7 @@ func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error)
 		}
 	}
 	for _, e := range edits[:min(len(edits), mostEdits)] {
-		now.Edits = append(now.Edits, phm.Edit{Kind: e.Why.String(), At: int64(e.Start)})
+		now.Edits = append(now.Edits, phm.DeclaredEdit{Kind: e.Why.String(), At: int64(e.Start)})
 	}
 	if err := errors.Join(doc.declareSymbols(&now), declareRepairs(&now, sp.cured)); err != nil {
 		return now, err

@@ -283,7 +283,7 @@ func (v *View) Rules(estimate bool) (*SiteRules, error) {
 
 // Exclude yields the lines of a list with which another program leaves the skipped directories of the entry
 // point's origin out, or an error for one that cannot stand in such a list.
-func (s *SiteRules) Exclude(f near.Format) iter.Seq2[string, error] {
+func (s *SiteRules) Exclude(f near.SkipFormat) iter.Seq2[string, error] {
 	return near.Exclude(f, func(yield func(string) bool) {
 		for _, x := range s.Rules {
 			path := strings.TrimPrefix(x.Directory, "/")

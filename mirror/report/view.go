@@ -25,7 +25,7 @@ type View struct {
 	Job      *job.Job
 	Site     *store.Site // open for reading; nil: the site was never retrieved
 	At       time.Time   // for which plans are made: what is expected grows with the time since the last run
-	Policies policy.Registry
+	Policies policy.PolicyRegistry
 	PlanUpTo uint32 // so many URLs: Explain makes no plan of the next run of a site with more
 
 	rules   *scope.URLRules

@@ -9,8 +9,8 @@ type Note struct {
 	Examples []string `json:"examples,omitempty"` // some of the URLs
 }
 
-// Failure is one URL that could not be retrieved.
-type Failure struct {
+// FailedURL is one URL that could not be retrieved.
+type FailedURL struct {
 	URL    string `json:"url"`
 	Reason string `json:"reason"`
 }

@@ -100,9 +100,9 @@ type Summary struct {
 	Gaps GapReport  `json:"gaps,omitzero"`
 	Held *Rejection `json:"held,omitempty"` // a rollback holds: what was found was not published
 
-	ReuseFound string    `json:"reuse_found,omitempty"` // another job mirrors a collection of the site too
-	Notes      []Note    `json:"notes,omitempty"`
-	Failures   []Failure `json:"failures,omitempty"`
+	ReuseFound string      `json:"reuse_found,omitempty"` // another job mirrors a collection of the site too
+	Notes      []Note      `json:"notes,omitempty"`
+	Failures   []FailedURL `json:"failures,omitempty"`
 }
 
 // Followed says which version of a mirror a run followed, whose server says what it has.

@@ -205,9 +205,9 @@ func TestSummaryText(t *testing.T) {
 	}
 }
 
-func failures(n int) (out []Failure) {
+func failures(n int) (out []FailedURL) {
 	for i := range n {
-		out = append(out, Failure{URL: fmt.Sprintf("http://h/%d", i), Reason: "status 500"})
+		out = append(out, FailedURL{URL: fmt.Sprintf("http://h/%d", i), Reason: "status 500"})
 	}
 	return out
 }

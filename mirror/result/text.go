@@ -305,7 +305,7 @@ func (t *text) notes() {
 		}
 		t.p("\n")
 	}
-	failures := slices.DeleteFunc(slices.Clone(t.s.Failures), func(f Failure) bool { return t.isGap(f.URL) })
+	failures := slices.DeleteFunc(slices.Clone(t.s.Failures), func(f FailedURL) bool { return t.isGap(f.URL) })
 	for i, f := range failures {
 		if i == shownFailures {
 			t.p("  … and %d more\n", len(failures)-i)

@@ -14,7 +14,7 @@ import (
 // PlanOptions are what a run is planned from. All fields but Listings and Covered are needed.
 type PlanOptions struct {
 	Job      *job.Job
-	Policies policy.Registry
+	Policies policy.PolicyRegistry
 	Site     KnownSite
 	Run      int        // number of the run
 	Now      time.Time  // its beginning

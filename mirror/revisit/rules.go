@@ -15,7 +15,7 @@ import (
 // MinedRules are the rules mined from a site's history, and what they skip.
 type MinedRules struct {
 	History *DirHistory
-	Rules   *near.Rules
+	Rules   *near.RuleSet
 	Skips   []policy.Skip // the topmost directories that have a rule
 
 	mined []near.Rule // by Skip.Rule

@@ -23,7 +23,7 @@ type FactReader interface {
 // SkipPlanOptions are what advice is made from. All fields are needed.
 type SkipPlanOptions struct {
 	Job      *job.Job
-	Policies policy.Registry
+	Policies policy.PolicyRegistry
 	Run      int              // number of the run
 	Started  time.Time        // its beginning
 	Now      func() time.Time // the clock

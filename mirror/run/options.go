@@ -48,7 +48,7 @@ type Options struct {
 	MostState   int64
 	MostStateOf string
 
-	Policies policy.Registry // where the job's policy is found; default known.All()
+	Policies policy.PolicyRegistry // where the job's policy is found; default known.All()
 }
 
 func (o Options) withDefaults() Options {

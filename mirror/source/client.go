@@ -14,8 +14,8 @@ import (
 	"mirrord/job"
 )
 
-// World is where a job's secrets and files come from, and what its connections go through.
-type World struct {
+// Surroundings is where a job's secrets and files come from, and what its connections go through.
+type Surroundings struct {
 	LookupEnv func(string) (string, bool)
 	ReadFile  func(string) ([]byte, error)
 	Names     fetch.Names   // which names were ever public; default for the life of the client
@@ -24,10 +24,10 @@ type World struct {
 }
 
 // NewClient makes the client of a job. An error names the key of the job file that is at fault.
-func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
+func NewClient(j *job.Job, w Surroundings, log *slog.Logger) (*fetch.Client, error) {
 	o := clientOptions(j)
 	o.Names, o.Network, o.Log, o.NoHeads = w.Names, w.Network, log, w.NoHeads
-	c := secrets{World: w}
+	c := secrets{Surroundings: w}
 	c.passwords(j, &o)
 	c.files(j, &o)
 	if err := errors.Join(c.errs...); err != nil {
@@ -71,7 +71,7 @@ func clientOptions(j *job.Job) fetch.Options {
 
 // secrets reads what a job refers to outside of its file, and collects its errors.
 type secrets struct {
-	World
+	Surroundings
 	errs []error
 }
 

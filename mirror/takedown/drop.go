@@ -66,7 +66,7 @@ func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []st
 	for i := range lost {
 		if lost[i].In(version) {
 			gone[lost[i].URL] = true
-			r.lost = append(r.lost, phm.Failure{URL: lost[i].URL, Reason: render.LostReason})
+			r.lost = append(r.lost, phm.MissingURL{URL: lost[i].URL, Reason: render.LostReason})
 		}
 	}
 	r.gone = func(url string) bool { return gone[url] }

@@ -26,7 +26,7 @@ type remaking struct {
 	first   bool       // last is known
 	changed bool       // the version before is not what it was
 
-	lost []phm.Failure // what the version lacks from now on, and is to say so; nil: it says nothing
+	lost []phm.MissingURL // what the version lacks from now on, and is to say so; nil: it says nothing
 }
 
 // past makes a version again that is not the published one.
@@ -77,7 +77,7 @@ func (r *remaking) meta(v *store.Version, files []phm.File) error {
 	}
 	m.Count(table)
 	m.DescribeFormats()
-	m.Failed = slices.DeleteFunc(m.Failed, func(f phm.Failure) bool { return r.gone(f.URL) })
+	m.Failed = slices.DeleteFunc(m.Failed, func(f phm.MissingURL) bool { return r.gone(f.URL) })
 	m.Failed = append(m.Failed, r.lost...)
 	m.Failures += len(r.lost)
 	m.Gaps = slices.DeleteFunc(m.Gaps, func(g phm.Lacking) bool { return g.URL != "" && r.gone(g.URL) })

@@ -129,7 +129,7 @@ func (n *Notes) Reason(u site.URL) string {
 }
 
 // List returns all notes in a stable order.
-func (n *Notes) List() (ns []result.Note, failures []result.Failure) {
+func (n *Notes) List() (ns []result.Note, failures []result.FailedURL) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(n.caps)) {
@@ -147,7 +147,7 @@ func (n *Notes) List() (ns []result.Note, failures []result.Failure) {
 		if len(failures) == MaxFailures {
 			break
 		}
-		failures = append(failures, result.Failure{URL: u, Reason: n.failures[u]})
+		failures = append(failures, result.FailedURL{URL: u, Reason: n.failures[u]})
 	}
 	return ns, failures
 }

@@ -20,19 +20,19 @@ const (
 
 // Dir sums up what differs in a directory and all below it.
 type Dir struct {
-	Path     string   `json:"path"` // mirror path without trailing slash; "." is the top
-	Added    int      `json:"added"`
-	Changed  int      `json:"changed"`
-	Removed  int      `json:"removed"`
-	Bytes    int64    `json:"bytes"`           // by how much the files that differ grew
-	Dirs     []*Dir   `json:"dirs,omitempty"`  // those in which something differs, by name
-	Files    []Change `json:"files,omitempty"` // directly in it, by name
-	More     int      `json:"more,omitempty"`  // files that KeepFiles or Shorten left out
-	MoreDirs int      `json:"-"`               // directories directly in it that Shorten left out
+	Path     string       `json:"path"` // mirror path without trailing slash; "." is the top
+	Added    int          `json:"added"`
+	Changed  int          `json:"changed"`
+	Removed  int          `json:"removed"`
+	Bytes    int64        `json:"bytes"`           // by how much the files that differ grew
+	Dirs     []*Dir       `json:"dirs,omitempty"`  // those in which something differs, by name
+	Files    []FileChange `json:"files,omitempty"` // directly in it, by name
+	More     int          `json:"more,omitempty"`  // files that KeepFiles or Shorten left out
+	MoreDirs int          `json:"-"`               // directories directly in it that Shorten left out
 }
 
-// Change is one file that differs.
-type Change struct {
+// FileChange is one file that differs.
+type FileChange struct {
 	Path   string `json:"path"`
 	What   string `json:"what"`             // Added, Changed or Removed
 	Before int64  `json:"before,omitempty"` // bytes
@@ -46,14 +46,14 @@ func Trees(a, b []phm.File) *Dir {
 	for len(a) > 0 || len(b) > 0 {
 		switch {
 		case len(b) == 0 || (len(a) > 0 && a[0].Path < b[0].Path):
-			top.add(Change{Path: a[0].Path, What: Removed, Before: a[0].Size})
+			top.add(FileChange{Path: a[0].Path, What: Removed, Before: a[0].Size})
 			a = a[1:]
 		case len(a) == 0 || b[0].Path < a[0].Path:
-			top.add(Change{Path: b[0].Path, What: Added, After: b[0].Size})
+			top.add(FileChange{Path: b[0].Path, What: Added, After: b[0].Size})
 			b = b[1:]
 		default:
 			if a[0].SHA256 != b[0].SHA256 {
-				top.add(Change{b[0].Path, Changed, a[0].Size, b[0].Size})
+				top.add(FileChange{b[0].Path, Changed, a[0].Size, b[0].Size})
 			}
 			a, b = a[1:], b[1:]
 		}
@@ -63,7 +63,7 @@ func Trees(a, b []phm.File) *Dir {
 
 // add counts a change in all directories above it. Changes come in bytewise order of their paths, so that the
 // files below a directory come one after the other: it is the last one of its parent, or new.
-func (d *Dir) add(c Change) {
+func (d *Dir) add(c FileChange) {
 	for from := 0; ; {
 		switch c.What {
 		case Added:
@@ -140,7 +140,7 @@ func (d *Dir) Shorten(dirs, files int) {
 		slices.SortFunc(d.Dirs, func(x, y *Dir) int { return strings.Compare(x.Path, y.Path) })
 	}
 	for _, sub := range d.Dirs {
-		var examples []Change
+		var examples []FileChange
 		sub.Walk(func(below *Dir, _ int) {
 			examples = append(examples, below.Files[:min(files-len(examples), len(below.Files))]...)
 		})

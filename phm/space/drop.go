@@ -77,18 +77,18 @@ func notice(mirror, p, since, url string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Kept are the files of a mirror that are in a space because pages of other mirrors lead to them that
+// KeptFiles are the files of a mirror that are in a space because pages of other mirrors lead to them that
 // cannot be made again.
-type Kept struct {
+type KeptFiles struct {
 	Space string
 	Files int
 }
 
 // KeptOf returns what spaces keep of a mirror that was removed, nil when nothing is kept.
-func KeptOf(state, mirror string) (kept []Kept, err error) {
+func KeptOf(state, mirror string) (kept []KeptFiles, err error) {
 	err = eachNote(state, mirror, func(d *disk, n *note) (bool, error) {
 		if n.Gone && !n.Struck && len(n.Kept) > 0 {
-			kept = append(kept, Kept{d.name, len(n.Kept)})
+			kept = append(kept, KeptFiles{d.name, len(n.Kept)})
 		}
 		return true, nil
 	})

@@ -64,7 +64,7 @@ func TestStale(t *testing.T) {
 			t.Fatalf("%+v", o)
 		}
 	}
-	if k, err := KeptOf(w.dir, "b"); err != nil || !slices.Equal(k, []Kept{{"s", 1}}) {
+	if k, err := KeptOf(w.dir, "b"); err != nil || !slices.Equal(k, []KeptFiles{{"s", 1}}) {
 		t.Errorf("%v, %v", k, err)
 	}
 	before := w.log.Len()

@@ -12,20 +12,20 @@ import (
 	"mirrord/replica/unionfind"
 )
 
-// Chain says whether a page that is there once extends a cluster beyond itself.
-type Chain uint8
+// ChainRule says whether a page that is there once extends a cluster beyond itself.
+type ChainRule uint8
 
 const (
-	ChainNone   Chain = iota // what it links to is not taken
-	ChainPrefix              // what it links to is taken below the collection's own directory
-	ChainAll                 // everything that it links to is taken: the paper's letter
+	ChainNone   ChainRule = iota // what it links to is not taken
+	ChainPrefix                  // what it links to is taken below the collection's own directory
+	ChainAll                     // everything that it links to is taken: the paper's letter
 )
 
 // Growing says how similar clusters are grown from trivial ones.
 type Growing struct {
-	Extended        bool  // partial mirrors too: pages of a smaller trivial cluster are shared by collections
-	Chain           Chain // with Extended
-	SkipBoilerplate bool  // trivial clusters that repeat within one directory extend no cluster
+	Extended        bool      // partial mirrors too: collections share pages of a smaller trivial cluster
+	Chain           ChainRule // with Extended
+	SkipBoilerplate bool      // trivial clusters that repeat within one directory extend no cluster
 }
 
 // Collection is one copy: the pages that are its own, and those of other copies that it links to in their

@@ -59,7 +59,7 @@ func TestGrowOptions(t *testing.T) {
 	sets := unionfind.New(5)
 	sets.Union(0, 1)
 	for _, tc := range []struct {
-		chain Chain
+		chain ChainRule
 		want  string
 	}{{ChainNone, "[0 2]"}, {ChainPrefix, "[0 2 3]"}, {ChainAll, "[0 2 3 4]"}} {
 		clusters := Grow(w, sets, Growing{Extended: true, Chain: tc.chain})

@@ -13,9 +13,9 @@ import (
 	"mirrord/testing/badserver"
 )
 
-// Network is an internet of two servers for World.Network: all public addresses are one, all private
+// FakeNetwork is an internet of two servers for World.Network: all public addresses are one, all private
 // addresses the other. Names change their addresses as it pleases the test. It is safe for concurrent use.
-type Network struct {
+type FakeNetwork struct {
 	Inside *Web // what a mirror may not reach; it answers everything with SECRET
 
 	badserver.Names
@@ -25,9 +25,9 @@ type Network struct {
 
 // StartNetwork serves both sides until the test ends. Each request has a connection, and so a lookup, of its
 // own.
-func StartNetwork(t testing.TB, outside *Web) *Network {
+func StartNetwork(t testing.TB, outside *Web) *FakeNetwork {
 	t.Helper()
-	n := &Network{Inside: NewWeb()}
+	n := &FakeNetwork{Inside: NewWeb()}
 	start := func(w *Web) string {
 		s := httptest.NewUnstartedServer(w)
 		s.Config.SetKeepAlivesEnabled(false)
@@ -41,7 +41,7 @@ func StartNetwork(t testing.TB, outside *Web) *Network {
 }
 
 // Connect is that of fetch.Network.
-func (n *Network) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+func (n *FakeNetwork) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	server := n.outside
 	if class, _ := reach.Classify(to.Addr()); class != reach.Public {
 		server = n.inside

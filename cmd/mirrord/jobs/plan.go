@@ -213,7 +213,7 @@ describes the JSON.`,
 }
 
 func rules(a *cli.CLI, name, format string) error {
-	if format != "text" && format != "json" && !slices.Contains(near.Formats(), near.Format(format)) {
+	if format != "text" && format != "json" && !slices.Contains(near.Formats(), near.SkipFormat(format)) {
 		return env.Usagef("--format %s: want text, json, rsync, wget or lftp", format)
 	}
 	r, err := look.Rules(a.App(), name)
@@ -224,7 +224,7 @@ func rules(a *cli.CLI, name, format string) error {
 	case a.JSON || format == "json":
 		return a.PrintJSON(r)
 	case format != "text":
-		for line, err := range r.Exclude(near.Format(format)) {
+		for line, err := range r.Exclude(near.SkipFormat(format)) {
 			if err != nil {
 				fmt.Fprintf(a.Stderr, "mirrord: %v\n", err)
 				continue

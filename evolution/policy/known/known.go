@@ -7,6 +7,6 @@ package known
 import "mirrord/evolution/policy"
 
 // All returns every policy of the program, in the order in which the reference of the job file lists them.
-func All() policy.Registry {
+func All() policy.PolicyRegistry {
 	return policy.Standard()
 }

@@ -17,18 +17,18 @@ import (
 	"mirrord/replica/collections"
 )
 
-// Mark is a cluster in a drawing.
-type Mark struct {
+// PlotMark is a cluster in a drawing.
+type PlotMark struct {
 	Cardinality, Size int
 	Label             string
 }
 
 // Marks makes the marks of clusters, each with the name of its largest copy.
-func Marks(clusters []collections.DirCluster) []Mark {
-	var out []Mark
+func Marks(clusters []collections.DirCluster) []PlotMark {
+	var out []PlotMark
 	for i := range clusters {
 		c := &clusters[i]
-		out = append(out, Mark{len(c.Copies), c.Size(), c.Copies[0].String()})
+		out = append(out, PlotMark{len(c.Copies), c.Size(), c.Copies[0].String()})
 	}
 	return out
 }
@@ -87,7 +87,7 @@ const (
 // Plot draws the cardinality of clusters against the size of their collections, both logarithmic (Cho,
 // Shivakumar, Garcia-Molina, figure 12). Clusters of the same cardinality and size are one mark, larger the
 // more they are; the twelve with the most pages in all copies are named.
-func Plot(w io.Writer, marks []Mark) error {
+func Plot(w io.Writer, marks []PlotMark) error {
 	const width, left, top, right, bottom = 900, 70.0, 60.0, 870.0, 500.0
 	height := 580
 	if n := min(len(marks), maxNamed); n > 0 {
@@ -117,7 +117,7 @@ func Plot(w io.Writer, marks []Mark) error {
 	d.text("mid", (left+right)/2, bottom+40, "pages of the collection")
 	d.printf(`<text class="mid" transform="translate(22 %.0f) rotate(-90)">copies</text>`+"\n", (top+bottom)/2)
 	marks = slices.Clone(marks)
-	slices.SortFunc(marks, func(a, b Mark) int {
+	slices.SortFunc(marks, func(a, b PlotMark) int {
 		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Cardinality, b.Cardinality),
 			cmp.Compare(a.Label, b.Label))
 	})
@@ -136,14 +136,14 @@ func Plot(w io.Writer, marks []Mark) error {
 		d.printf("</title></circle>\n")
 		from = to
 	}
-	d.key(marks, left, bottom+70, func(m Mark) (float64, float64) { return x(m.Size), y(m.Cardinality) })
+	d.key(marks, left, bottom+70, func(m PlotMark) (float64, float64) { return x(m.Size), y(m.Cardinality) })
 	return d.end()
 }
 
 // key numbers the clusters of most pages in all copies, and lists their names below the drawing, which are
 // too long to stand beside dots that are near to one another.
-func (d drawing) key(marks []Mark, left, top float64, at func(Mark) (x, y float64)) {
-	slices.SortStableFunc(marks, func(a, b Mark) int {
+func (d drawing) key(marks []PlotMark, left, top float64, at func(PlotMark) (x, y float64)) {
+	slices.SortStableFunc(marks, func(a, b PlotMark) int {
 		return cmp.Compare(b.Size*b.Cardinality, a.Size*a.Cardinality)
 	})
 	named := marks[:min(len(marks), maxNamed)]

@@ -45,13 +45,15 @@ func elements(t *testing.T, svg string) (count map[string]int, texts []string) {
 }
 
 func TestPlot(t *testing.T) {
-	var marks []Mark
+	var marks []PlotMark
 	for i := range 100 {
-		marks = append(marks, Mark{2 + i%7, 10 + i*i, fmt.Sprintf("h%d.test/<doc>&%s", i, strings.Repeat("x", i))})
+		marks = append(marks, PlotMark{
+			2 + i%7, 10 + i*i, fmt.Sprintf("h%d.test/<doc>&%s", i, strings.Repeat("x", i)),
+		})
 	}
 	marks = append(marks, marks[5], marks[5])
 	for _, tc := range []struct {
-		marks []Mark
+		marks []PlotMark
 		dots  int
 		says  string
 	}{{nil, 0, "0 clusters"}, {marks[:1], 1, "h0.test/<doc>&"}, {marks, 100, "102 clusters"}} {
@@ -151,7 +153,7 @@ func TestPlotClusterLikeness(t *testing.T) {
 func TestPlotOdd(t *testing.T) {
 	odd := "h.test/\x00\x1b[31m\xff\ufffe</text><script>'\""
 	var b strings.Builder
-	if err := Plot(&b, []Mark{{Label: odd}, {2, 1 << 30, odd}, {-1, -5, ""}}); err != nil {
+	if err := Plot(&b, []PlotMark{{Label: odd}, {2, 1 << 30, odd}, {-1, -5, ""}}); err != nil {
 		t.Fatal(err)
 	}
 	if count, _ := elements(t, b.String()); count["circle"] != 3 || count["script"] != 0 {

@@ -21,9 +21,9 @@ type Maintenance struct {
 
 // Maintain maintains a mirror once. The mirror is the old version in the skipped directories, the test
 // version elsewhere.
-func Maintain(old, test *versions.Tree, skipped func(file string) bool) Maintenance {
+func Maintain(old, test *versions.HashedTree, skipped func(file string) bool) Maintenance {
 	var m Maintenance
-	inSkips := func(t *versions.Tree) (n int) {
+	inSkips := func(t *versions.HashedTree) (n int) {
 		for f := range t.Files() {
 			if skipped(f.Path) {
 				n++

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMaintain(t *testing.T) {
-	tree := func(words string) *versions.Tree {
+	tree := func(words string) *versions.HashedTree {
 		var files []versions.File
 		for _, w := range strings.Fields(words) {
 			path, id, _ := strings.Cut(w, "=")

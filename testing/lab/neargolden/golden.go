@@ -125,7 +125,7 @@ type checker struct {
 	c      *goldenCase
 	report *GoldenReport
 	h      evolution.History
-	trees  []*versions.Tree
+	trees  []*versions.HashedTree
 }
 
 // same compares one value.
@@ -163,7 +163,7 @@ func (k *checker) run() error {
 	if len(c.Versions) == 0 || c.TrainVersions < 1 || c.TrainVersions > len(c.Versions) {
 		return fmt.Errorf("%w: train_versions %d of %d versions", ErrGolden, c.TrainVersions, len(c.Versions))
 	}
-	var tree *versions.Tree
+	var tree *versions.HashedTree
 	for i, v := range c.Versions {
 		next, err := versionTree(v)
 		if err != nil {
@@ -204,7 +204,7 @@ func (k *checker) run() error {
 	return k.maintain(o)
 }
 
-func versionTree(v map[string]string) (*versions.Tree, error) {
+func versionTree(v map[string]string) (*versions.HashedTree, error) {
 	files := make([]versions.File, 0, len(v))
 	for path, id := range v {
 		files = append(files, versions.File{Path: path, Digest: versions.DigestOf(id)})

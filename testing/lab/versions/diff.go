@@ -20,8 +20,8 @@ const (
 	Update // of a file: other contents
 )
 
-// Edit is one step of an edit script; it costs 1.
-type Edit struct {
+// TreeEdit is one step of an edit script; it costs 1.
+type TreeEdit struct {
 	Op   Op
 	Dir  bool // the node is a directory: only its path counts
 	File      // as it is after the edit; as it was, when it is deleted
@@ -31,10 +31,10 @@ type Edit struct {
 // of them and for each file with other contents. Its length is the distance D. It is ordered by path; of one
 // path deletes come first, then directories. Subtrees that are equal are not entered: the time is that of the
 // directories on the way to a change, and of what these hold directly.
-func Diff(from, to *Tree) []Edit {
+func Diff(from, to *HashedTree) []TreeEdit {
 	var d differ
 	d.dirs("", from.top(), to.top())
-	slices.SortFunc(d.script, func(a, b Edit) int {
+	slices.SortFunc(d.script, func(a, b TreeEdit) int {
 		if c := strings.Compare(a.Path, b.Path); c != 0 {
 			return c
 		}
@@ -49,10 +49,10 @@ func Diff(from, to *Tree) []Edit {
 	return d.script
 }
 
-type differ struct{ script []Edit }
+type differ struct{ script []TreeEdit }
 
 func (d *differ) file(op Op, prefix string, f *leaf) {
-	d.script = append(d.script, Edit{Op: op, File: File{prefix + f.name, f.digest, f.size}})
+	d.script = append(d.script, TreeEdit{Op: op, File: File{prefix + f.name, f.digest, f.size}})
 }
 
 // dirs compares two directories of one path.
@@ -114,7 +114,7 @@ func (d *differ) dirs(prefix string, a, b *node) {
 
 // whole takes a subtree that is only in one of the versions.
 func (d *differ) whole(op Op, prefix string, n *node) {
-	d.script = append(d.script, Edit{Op: op, Dir: true, File: File{Path: prefix + n.name}})
+	d.script = append(d.script, TreeEdit{Op: op, Dir: true, File: File{Path: prefix + n.name}})
 	prefix += n.name + "/"
 	for i := range n.files {
 		d.file(op, prefix, &n.files[i])
@@ -127,7 +127,7 @@ func (d *differ) whole(op Op, prefix string, n *node) {
 // Changes reads off an edit script and the version that it starts from how every directory changed: those in
 // which something did, each with all that lies below it, by path. The time is that of the edits times their
 // depth. The script has to have the edits of directories, as that of Diff does.
-func Changes(from *Tree, script iter.Seq[Edit]) map[string]evolution.Change {
+func Changes(from *HashedTree, script iter.Seq[TreeEdit]) map[string]evolution.Change {
 	changes := map[string]evolution.Change{}
 	add := func(dir string, op Op) {
 		c, known := changes[dir]
@@ -159,7 +159,7 @@ func Changes(from *Tree, script iter.Seq[Edit]) map[string]evolution.Change {
 
 // AddTree begins a history with a version, or adds the step to a version in which everything was looked at.
 // previous has to be the tree of the entry before, nil for the base.
-func AddTree(h *evolution.History, time int64, previous, next *Tree) error {
+func AddTree(h *evolution.History, time int64, previous, next *HashedTree) error {
 	r := h.Record(time)
 	for _, e := range Diff(previous, next) {
 		if e.Dir {

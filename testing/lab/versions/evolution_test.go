@@ -16,7 +16,7 @@ import (
 // version is a site in the plainest form: contents by path.
 type version map[string]string
 
-func (v version) tree(t testing.TB) *Tree {
+func (v version) tree(t testing.TB) *HashedTree {
 	t.Helper()
 	var files []File
 	for path, id := range v {
@@ -113,11 +113,11 @@ func TestAgainstDefinition(t *testing.T) {
 		versions := drawVersions(r)
 		dirs := allDirs(versions)
 		var h evolution.History
-		var trees []*Tree
+		var trees []*HashedTree
 		for i, v := range versions {
 			tree := v.tree(t)
 			trees = append(trees, tree)
-			var before *Tree
+			var before *HashedTree
 			if i > 0 {
 				before = trees[i-1]
 			}

@@ -32,10 +32,10 @@ type File struct {
 // ErrOrder says that paths do not come in ascending order, each once.
 var ErrOrder = errors.New("paths are not in ascending order")
 
-// Tree is a version: its files and, implied by them, its directories. Every directory has the hash of all
-// that lies below it, so that equal subtrees are known to be equal without a look inside. A tree never
+// HashedTree is a version: its files and, implied by them, its directories. Every directory has the hash of
+// all that lies below it, so that equal subtrees are known to be equal without a look inside. A tree never
 // changes. The nil tree and the zero one are empty.
-type Tree struct{ root node }
+type HashedTree struct{ root node }
 
 // node is a directory.
 type node struct {
@@ -54,7 +54,7 @@ type leaf struct {
 }
 
 // NewTree makes a tree of files in ascending order of their paths (as bytes), in linear time.
-func NewTree(files iter.Seq[File]) (*Tree, error) {
+func NewTree(files iter.Seq[File]) (*HashedTree, error) {
 	var b builder
 	for f := range files {
 		if err := b.add(f); err != nil {
@@ -65,7 +65,7 @@ func NewTree(files iter.Seq[File]) (*Tree, error) {
 }
 
 // TreeOf makes a tree of files in any order.
-func TreeOf(files []File) (*Tree, error) {
+func TreeOf(files []File) (*HashedTree, error) {
 	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int {
 		return strings.Compare(a.Path, b.Path)
 	})
@@ -133,13 +133,13 @@ func (b *builder) close(from int) {
 	b.open, b.ends = b.open[:from], b.ends[:from]
 }
 
-func (b *builder) tree() *Tree {
+func (b *builder) tree() *HashedTree {
 	if b.open == nil {
 		b.open, b.ends = []*node{{}}, []int{0}
 	}
 	b.close(1)
 	b.open[0].seal(b.buf)
-	return &Tree{*b.open[0]}
+	return &HashedTree{*b.open[0]}
 }
 
 // seal counts and hashes a directory whose contents are complete. The buffer is for use by the next call; it
@@ -182,7 +182,7 @@ func dirOrder(a, b string) int {
 	return cmp.Compare(next(a), next(b))
 }
 
-func (t *Tree) top() *node {
+func (t *HashedTree) top() *node {
 	if t == nil || t.root.nd == 0 {
 		return &node{nd: 1}
 	}
@@ -190,10 +190,10 @@ func (t *Tree) top() *node {
 }
 
 // Len is how many files the tree has.
-func (t *Tree) Len() int { return t.top().nf }
+func (t *HashedTree) Len() int { return t.top().nf }
 
 // Nodes is how many nodes the subtree of a directory has, itself among them; 0 when it is not there.
-func (t *Tree) Nodes(dir string) int {
+func (t *HashedTree) Nodes(dir string) int {
 	if n := t.find(dir); n != nil {
 		return n.nf + n.nd
 	}
@@ -201,7 +201,7 @@ func (t *Tree) Nodes(dir string) int {
 }
 
 // find returns a directory, nil when it is not there.
-func (t *Tree) find(dir string) *node {
+func (t *HashedTree) find(dir string) *node {
 	n := t.top()
 	for dir != "" {
 		name, rest, _ := strings.Cut(dir, "/")
@@ -221,7 +221,7 @@ func (n *node) findDir(name string) (int, bool) {
 }
 
 // Files yields the files in ascending order of their paths.
-func (t *Tree) Files() iter.Seq[File] {
+func (t *HashedTree) Files() iter.Seq[File] {
 	return func(yield func(File) bool) { t.top().walk("", yield) }
 }
 

@@ -15,7 +15,7 @@ import (
 func file(path, id string) File { return File{Path: path, Digest: DigestOf(id), Size: int64(len(id))} }
 
 // site is a tree of "path=contents" words.
-func site(t testing.TB, words string) *Tree {
+func site(t testing.TB, words string) *HashedTree {
 	t.Helper()
 	var files []File
 	for _, w := range strings.Fields(words) {
@@ -138,7 +138,7 @@ func TestEmptyTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*Tree{nil, empty, {}} {
+	for _, e := range []*HashedTree{nil, empty, {}} {
 		if e.Len() != 0 || e.Nodes("") != 1 || e.Nodes("a") != 0 {
 			t.Errorf("an empty tree has %d files and %d nodes, want the root only", e.Len(), e.Nodes(""))
 		}
