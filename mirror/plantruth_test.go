@@ -208,7 +208,8 @@ func planStates() []planState {
 	}
 }
 
-// The plan names the run that comes next, with or without observations of those before.
+// The plan names the run that comes next, with or without records of those before: a state of format 1 has no
+// observations.
 func TestPlanNamesTheNextRun(t *testing.T) {
 	f := newFolders(t, map[string]int{"old": 3})
 	m := mirrortest.New(t, f.w, job())

@@ -35,5 +35,4 @@
 // Site.Verify checks all of it; State.Rebuild restores a site whose database cannot be read.
 //
 // The format has a version number (FormatVersion); a newer one is refused with ErrNewerFormat.
-// Formats before 8, of which no release was made, are only read.
 package store

@@ -12,7 +12,6 @@ import (
 var (
 	ErrLocked      = errors.New("locked by another process")
 	ErrNewerFormat = errors.New("written by a newer mirrord")
-	errOldFormat   = errors.New("written by a mirrord that is too old")
 	ErrNoSite      = errors.New("no such site")
 	ErrNoVersion   = errors.New("no version is published")
 	ErrClosed      = errors.New("site is closed")
@@ -79,9 +78,7 @@ func diskErr(op string, err error) error {
 	if errors.As(err, &d) {
 		return err
 	}
-	for _, ours := range []error{
-		ErrLocked, ErrBusy, ErrLeaseLost, ErrDamaged, ErrNewerFormat, errOldFormat, ErrNoSite,
-	} {
+	for _, ours := range []error{ErrLocked, ErrBusy, ErrLeaseLost, ErrDamaged, ErrNewerFormat, ErrNoSite} {
 		if errors.Is(err, ours) {
 			return err
 		}

@@ -133,7 +133,7 @@ func apply(list []look, r *Resource) (changed bool) {
 func (l *looks) folded(tx *transaction) ([]look, error) {
 	b := tx.Bucket(bLooks)
 	if b == nil {
-		return nil, nil
+		return nil, nil // of an older format
 	}
 	seqs := [2]uint64{b.Sequence(), 0}
 	var j *bucket

@@ -217,7 +217,7 @@ func formatOf(tx *transaction) uint32 {
 	if tx.sealed {
 		return FormatVersion
 	}
-	return FormatVersion - 1
+	return sealedFormat - 1
 }
 
 // checkFormat reports the defect of a site's database before anything else of it is read.
@@ -239,10 +239,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	} else if be32(v) > awayFormat {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			ErrNewerFormat, awayFormat)
-	} else if be32(v) < FormatVersion && !db.volatile && !f.mode.readOnly() {
-		return fmt.Errorf("site.db: %w: format %d, this one writes formats %d and %d: remove the mirror and run "+
-			"it again, or once with a mirrord that converts it", errOldFormat, be32(v), FormatVersion, awayFormat)
-	} else if (be32(v) >= FormatVersion) && !tx.sealed {
+	} else if (be32(v) >= sealedFormat) && !tx.sealed {
 		return db.damaged(errors.New("its checksums are missing"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
@@ -296,7 +293,8 @@ func linkedVersion(site *os.Root) int {
 	return version
 }
 
-// renew makes a new database one of the present format.
+// renew makes a new database one of the present format, and one of an older format too: from now on records
+// of this format may come in.
 func (f *siteFolder) renew(tx *transaction) error {
 	if tx.isFresh() && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {
@@ -322,6 +320,11 @@ func (f *siteFolder) renew(tx *transaction) error {
 	}
 	if m := tx.Bucket(bMeta); tx.sealed && (be32(m.Get(kFormat)) < format) {
 		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, format)); err != nil {
+			return err
+		}
+	}
+	for _, b := range allBuckets() { // older ones had fewer
+		if _, err := tx.CreateBucketIfNotExists(b); err != nil {
 			return err
 		}
 	}

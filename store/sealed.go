@@ -24,7 +24,8 @@ import (
 //     128-bit hash of each. A transaction updates the tallies. Sums compares them with the values;
 //     so values that are missing, and old ones that came back, are found.
 //
-// A new database is sealed by its first transaction, unless it lives for one run. In this file and
+// A new database is sealed by its first transaction, unless it lives for one run, and one of an older format
+// by sealOlder. In this file and
 // database.go values have their checksums, in all others they do not.
 
 // bSums has the tallies, by the name of the bucket. A database that has it is sealed.
@@ -458,8 +459,8 @@ func (b *bucket) readAll() {
 	}
 }
 
-// checkSums reads all values of a sealed database and reports wrong values and wrong numbers of values. One
-// that lives for one run has nothing to compare with.
+// checkSums reads all values of a sealed database and reports wrong values and wrong numbers of values. A
+// database of an older format has nothing to compare with.
 func (t *transaction) checkSums() error {
 	if !t.sealed {
 		return nil
