@@ -104,7 +104,7 @@ func walkNoRoom(t *testing.T, _ string) {
 	w.job(w.site.URL+"/", `limits.min_free = "4000000TB"`)
 	w.do(cli.ExitOK, "daemon", "reload")
 	w.do(cli.ExitOK, "run-now", w.name, "--wait=false")
-	w.shown("free some space (mirrord gc)", "lower limits.min_free in the job's file", "goes on by itself")
+	w.shown("free some space (mirrord gc)", "lower limits.min_free in the job's file", "continues by itself")
 	w.do(cli.ExitOK, "gc")
 	w.job(w.site.URL + "/")
 	w.do(cli.ExitOK, "daemon", "reload")

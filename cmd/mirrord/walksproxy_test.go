@@ -113,7 +113,7 @@ func walkProxyRefuses(t *testing.T, cause string) {
 	}))
 	defer proxy.Close()
 	w.job("https://www.example.org/", fmt.Sprintf("proxy = %q", proxy.URL))
-	w.lasts("the proxy refuses that", "look at proxy in the job's file")
+	w.lasts("the proxy refuses that", "check proxy in the job's file")
 	w.job(w.site.URL + "/")
 	w.gone()
 }
