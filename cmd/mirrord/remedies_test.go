@@ -24,7 +24,7 @@ func TestRemediesLeadSomewhere(t *testing.T) {
 	root.InitDefaultHelpCmd()
 	named := regexp.MustCompile(`\bmirrord ([a-z][a-z-]*)((?: (?:--?[a-z-]+|[A-Z%][A-Za-z%]*))*)`)
 	// "mirrord login" is the label of a key in app/access, "mirrord feeds" a title of console.
-	prose := strings.Fields("login feeds for in on keeps is has a and may must itself cannot or that")
+	prose := strings.Fields("login feeds for in on keeps is has a and may must itself cannot or must")
 	found := 0
 	check := func(where, text string) {
 		for _, m := range named.FindAllStringSubmatch(text, -1) {
