@@ -110,7 +110,7 @@ func New(o Options) (*Client, error) {
 		}
 	}
 	c.tr = &http.Transport{
-		DialContext:            c.dial,
+		DialContext:            c.dial(c.guard.Dial),
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    o.ConnectTimeout,
 		DisableCompression:     true,
@@ -137,11 +137,16 @@ func New(o Options) (*Client, error) {
 		c.tr.OnProxyConnectResponse = tunnel
 		c.httpProxy = p.Scheme == "http" || p.Scheme == "https"
 	} else {
-		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone())
+		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone(), c.guard.Dial)
 	}
 	c.sent = c.secrets()
 	c.fresh = c.tr.Clone()
 	c.fresh.DisableKeepAlives = true
+	if o.MaxConnsPerHost > 0 && o.Proxy == "" {
+		// A proxy has one address for all hosts, and its connections may be kept for any of them.
+		c.tr.DialContext = c.dial(newOpenLimit(o.MaxConnsPerHost).within(c.guard.Dial))
+		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone(), newOpenLimit(o.MaxConnsPerHost).within(c.guard.Dial))
+	}
 	return c, nil
 }
 

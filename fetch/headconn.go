@@ -109,21 +109,20 @@ func (s *seenHead) head() *heads.Head {
 }
 
 // dial connects to a host for plain HTTP, or to a proxy.
-func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := c.guard.Dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
+func (c *Client) dial(connect dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := connect(ctx, network, addr)
+		if err != nil || c.o.NoHeads {
+			return conn, err
+		}
+		return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
 	}
-	if c.o.NoHeads {
-		return conn, nil
-	}
-	return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
 }
 
 // dialProxy is dial for a proxy, which has to let the request through, or to answer, in the time for a
 // connection; see watch.gotConn.
 func (c *Client) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := c.dial(ctx, network, addr)
+	conn, err := c.dial(c.guard.Dial)(ctx, network, addr)
 	if err == nil {
 		err = conn.SetDeadline(time.Now().Add(c.o.ConnectTimeout))
 	}
@@ -140,9 +139,7 @@ func tunnel(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response)
 
 // dialTLS connects to a host for HTTPS. What speaks HTTP/2, whose fields have no spelling, is for net/http to
 // know.
-func (c *Client) dialTLS(
-	config *tls.Config,
-) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (c *Client) dialTLS(config *tls.Config, connect dialFunc) dialFunc {
 	config.NextProtos = []string{"http/1.1"}
 	if !c.o.DisableHTTP2 {
 		config.NextProtos = []string{"h2", "http/1.1"}
@@ -152,7 +149,7 @@ func (c *Client) dialTLS(
 		if err != nil {
 			return nil, err
 		}
-		plain, err := c.guard.Dial(ctx, network, addr)
+		plain, err := connect(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}

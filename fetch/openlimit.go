@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// openLimit bounds the connections that are open to an address at a time. http.Transport bounds them too, but
+// counts a connection as gone before it closes it: while a server that ends its connections is busy, one more
+// than the limit is open for a moment, and a server that counts (nginx: limit_conn) refuses it.
+//
+// Its methods may be called concurrently.
+type openLimit struct {
+	most int
+
+	mu    sync.Mutex
+	slots map[string]*openSlots // by address
+}
+
+// openSlots are the connections of one address.
+type openSlots struct {
+	taken chan struct{}
+	users int // that hold a slot or wait for one, under mu
+}
+
+func newOpenLimit(most int) *openLimit {
+	return &openLimit{most: most, slots: map[string]*openSlots{}}
+}
+
+// dialFunc is what http.Transport calls for a connection.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// within returns a dialFunc that waits until another connection may be open to the address.
+func (l *openLimit) within(connect dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		release, err := l.take(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := connect(ctx, network, addr)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		return &openSlot{Conn: conn, release: release}, nil
+	}
+}
+
+// take waits for a slot until ctx ends, and returns what gives it back.
+func (l *openLimit) take(ctx context.Context, addr string) (release func(), err error) {
+	l.mu.Lock()
+	s := l.slots[addr]
+	if s == nil {
+		s = &openSlots{taken: make(chan struct{}, l.most)}
+		l.slots[addr] = s
+	}
+	s.users++
+	l.mu.Unlock()
+	select {
+	case s.taken <- struct{}{}:
+	case <-ctx.Done():
+		l.leave(addr, s)
+		return nil, context.Cause(ctx)
+	}
+	return sync.OnceFunc(func() {
+		<-s.taken
+		l.leave(addr, s)
+	}), nil
+}
+
+func (l *openLimit) leave(addr string, s *openSlots) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.users--; s.users == 0 {
+		delete(l.slots, addr)
+	}
+}
+
+// openSlot is a connection that gives its slot back when it is closed.
+type openSlot struct {
+	net.Conn
+	release func()
+}
+
+// Close closes the connection, and lets the next one be made.
+func (c *openSlot) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
