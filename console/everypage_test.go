@@ -221,10 +221,10 @@ func TestEveryPage(t *testing.T) {
 	b.login(Operate)
 	fill(b)
 	asNobody := newBrowser(t, o)
-	for _, role := range []Role{Nobody, Read, Order, Operate} {
+	for _, role := range []Role{NoRole, Read, Order, Operate} {
 		v := b
 		switch role {
-		case Nobody:
+		case NoRole:
 			v = asNobody
 		default:
 			b.login(role)

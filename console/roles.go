@@ -14,7 +14,7 @@ type Role = access.Role
 
 // The roles.
 const (
-	Nobody  = access.Nobody
+	NoRole  = access.NoRole
 	Read    = access.Read
 	Order   = access.Order
 	Operate = access.Operate

@@ -123,15 +123,15 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			op:     op,
 			job:    r.PathValue("job"),
 		}
-		if who.Role > Nobody {
+		if who.Role > NoRole {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		err := formOf(r)
 		switch {
 		case err != nil:
-		case op.Need > Nobody && who.Role == Nobody && fromElsewhere(r):
+		case op.Need > NoRole && who.Role == NoRole && fromElsewhere(r):
 			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
-		case op.Need > Nobody && who.Role == Nobody:
+		case op.Need > NoRole && who.Role == NoRole:
 			err = errLogin
 		case who.Role < op.Need:
 			err = errRole
@@ -208,7 +208,7 @@ func (s *Server) bySession(token string) (who account, ok bool) {
 	if ok {
 		who = s.accountNow(f)
 	}
-	return who, ok && who.Role > Nobody
+	return who, ok && who.Role > NoRole
 }
 
 // cookieName has the port in it: browsers send the cookies of a host to all of its ports.
@@ -280,7 +280,7 @@ func loginPage(v *visit) error {
 	switch {
 	case v.r.Method == http.MethodHead: // whoever only looks at a link does not use it up
 		return nil
-	case key == "" && v.who.Role > Nobody:
+	case key == "" && v.who.Role > NoRole:
 		http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
 		return nil
 	case key == "":
@@ -334,7 +334,7 @@ func logout(v *visit) error {
 		v.share(v.r)
 		v.setCookie("", -1)
 	}
-	if v.who.Role > Nobody {
+	if v.who.Role > NoRole {
 		v.audit(v.r, v.who, act{what: "logout"}, nil)
 	}
 	http.Redirect(v.w, v.r, "/login", http.StatusSeeOther)

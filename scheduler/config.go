@@ -160,12 +160,12 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	Added   ChangeKind = "added"
-	Changed ChangeKind = "changed" // a run under way ends under the old configuration
-	Removed ChangeKind = "removed" // a run under way is ended; the mirror stays
-	Refused ChangeKind = "refused" // the file is refused, for reasons that were not known before
-	Mended  ChangeKind = "mended"  // the file was refused and is as before that
-	Retried ChangeKind = "retried" // the file is as before; what ended the last run may be mended, so it runs
+	Added     ChangeKind = "added"
+	Changed   ChangeKind = "changed" // a run under way ends under the old configuration
+	Removed   ChangeKind = "removed" // a run under way is ended; the mirror stays
+	Refused   ChangeKind = "refused" // the file is refused, for reasons that were not known before
+	Corrected ChangeKind = "mended"  // the file was refused and is as before that
+	Retried   ChangeKind = "retried" // the file is as before; what ended the last run may be mended, so it runs
 )
 
 // ConfigChange is one difference between two configurations.
@@ -205,7 +205,7 @@ func Diff(from, to Config) []ConfigChange {
 		case b.Job != nil && !bytes.Equal(a.Text, b.Text):
 			out = append(out, ConfigChange{Kind: Changed, Job: name})
 		case len(refused) > 0 && len(b.Refused) == 0:
-			out = append(out, ConfigChange{Kind: Mended, Job: name})
+			out = append(out, ConfigChange{Kind: Corrected, Job: name})
 		}
 		if len(b.Refused) > 0 && !slices.Equal(refused, b.Refused) {
 			out = append(out, ConfigChange{Kind: Refused, Job: name, Problems: b.Refused})

@@ -72,8 +72,8 @@ func forgottenLines(facts siteFacts, name string) (lines []string, err error) {
 	return lines, nil
 }
 
-// MirrorWarnings says what the next run of a job does with its mirror that nobody may expect: which URLs it
-// does not request any more, because they were taken out, and that it converts the database.
+// MirrorWarnings says what may be unexpected in the next run of a job: which URLs it no longer requests,
+// because they were taken out, and that it converts the database.
 func MirrorWarnings(a *env.App, name string) (lines []string) {
 	st, ok, err := a.OpenState()
 	if err != nil || !ok {

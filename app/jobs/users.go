@@ -18,11 +18,11 @@ type UserInfo struct {
 	Name     string    `json:"name"`
 	Role     string    `json:"role"`
 	Changed  time.Time `json:"changed"`         // when the password was set
-	First    bool      `json:"first,omitempty"` // somebody else made the password: the user chooses another one
+	First    bool      `json:"first,omitempty"` // another user made the password: its owner chooses a new one
 	Password string    `json:"password,omitempty"`
 }
 
-// newPassword makes a password for a user, or takes one that was chosen, and returns what is stored of it.
+// newPassword makes a password for a user, or takes one that was chosen, and returns the user to store.
 func newPassword(a *env.App, name, chosen string) (made string, u store.UserFact, err error) {
 	password := chosen
 	if chosen == "" {

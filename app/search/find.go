@@ -83,7 +83,7 @@ func Find(ctx context.Context, a *env.App, r FindRequest) (*FoundTexts, error) {
 	case err != nil && stopped != nil:
 		return nil, stopped
 	case stopped != nil && len(out.Behind) > 0:
-		a.Warning(fmt.Sprintf("the index of texts was not brought up to date: %v", stopped))
+		a.Warning(fmt.Sprintf("the index of texts was not updated: %v", stopped))
 	}
 	return out, FindError(err)
 }

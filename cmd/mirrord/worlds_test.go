@@ -336,7 +336,7 @@ func TestCommandsAsUsers(t *testing.T) {
 	root, own := worldUser{name: "root"}, worldUser{name: "owner", uid: owner, gid: owner}
 	s.twice(t, func(args ...string) (int, string) { return s.as(own, strings.Join(args, " ")) })
 	refused := spoken{cli.ExitError, `^mirrord: [^\n]*(as root|sudo)[^\n]*\n$`}
-	runs := spoken{cli.ExitError, `^mirrord: what is noted of runs cannot be read: [^\n]*user 61234: ` +
+	runs := spoken{cli.ExitError, `^mirrord: the records of runs cannot be read: [^\n]*user 61234: ` +
 		`run this as root \(sudo\)[^\n]*while it runs \(sudo systemctl start mirrord\)\n$`}
 	reads := with(map[string]spoken{
 		"status":    runs, // they are the owner's

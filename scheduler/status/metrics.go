@@ -212,7 +212,7 @@ func jobMetrics() []jobMetric {
 			return float64(j.Scrub.orNone().Damaged)
 		})},
 		{"mirrord_job_scrub_healed", "Files that were damaged and are good again.", always(func(j *Job) float64 {
-			return float64(j.Scrub.orNone().Healed)
+			return float64(j.Scrub.orNone().Repaired)
 		})},
 		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 {
 			return float64(j.Version)

@@ -22,7 +22,7 @@ const (
 	TellRoom       Kind = "room"       // jobs wait for room on the disk
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
 	TellDamaged    Kind = "damaged"    // the scrub found damaged files
-	TellHealed     Kind = "healed"     // damaged files are good again
+	TellRepaired   Kind = "healed"     // damaged files are good again
 	TellTest       Kind = "test"       // mirrord daemon notify
 )
 
@@ -155,7 +155,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		}
 	case TellDamaged:
 		what = j.Scrub.told("is damaged", "has %d damaged files")
-	case TellHealed:
+	case TellRepaired:
 		what = j.Scrub.told("was damaged and is good again", "had %d damaged files, which are good again")
 	case TellTest:
 		what = "this is a test"
@@ -195,7 +195,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	if kind == TellRoom {
 		b.WriteString("so do all jobs that find too little space: this is reported once for all of them\n")
 	}
-	if kind == TellDamaged || kind == TellHealed {
+	if kind == TellDamaged || kind == TellRepaired {
 		for _, d := range j.Scrub.orNone().Found {
 			fmt.Fprintf(&b, "%s\n", oneLine(d.Say()))
 		}
