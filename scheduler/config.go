@@ -32,9 +32,9 @@ type Entry struct {
 // Resolve makes a configuration of the files in the directory, and last, the one that holds. A file that
 // is refused leaves the last good version of its job in force, as long as the file is there. Of two files
 // that cannot go together, because they have one name, mirror the same thing or publish to the same place,
-// the one whose job is in force already stays, else the first by name; the other one is refused. So is a job
-// that reuses the mirror of a missing one or cannot have what is reused, and the one that would close
-// a circle. It is pure.
+// the one whose job is in force already stays, else the first by name; the other one is refused. So is a
+// job that reuses the mirror of a missing one or cannot have the reused mirror, and the one that would
+// close a circle. It is pure.
 func Resolve(files []File, last Config) Config {
 	out := Config{}
 	for _, f := range files {
@@ -165,7 +165,7 @@ const (
 	Removed   ChangeKind = "removed" // a run under way is ended; the mirror stays
 	Refused   ChangeKind = "refused" // the file is refused, for reasons that were not known before
 	Corrected ChangeKind = "mended"  // the file was refused and is as before that
-	Retried   ChangeKind = "retried" // the file is as before; what ended the last run may be mended, so it runs
+	Retried   ChangeKind = "retried" // the file is as before; what ended the last run may be gone
 )
 
 // ConfigChange is one difference between two configurations.

@@ -21,7 +21,7 @@ const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
 <small>As of <time datetime="{{iso .Now}}">{{day .Now}}</time> UTC; version {{.All.Daemon.Version}}, since <time datetime="{{iso .All.Daemon.Started}}">{{day .All.Daemon.Started}}</time>.</small></p>
 {{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{n .All.Daemon.Parked "run"}}, of {{.All.Daemon.MaxParked}}.{{end}}
 {{range .All.Daemon.Hosts}}<br>{{.Host}}: {{range $i, $j := .Jobs}}{{if $i}}, {{end}}{{.}}{{end}}{{with .Waiting}}; {{range $i, $j := .}}{{if $i}}, {{end}}{{.}}{{end}} next{{end}}{{end}}</small></p>
-{{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
+{{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs continue unchanged.</p>
 {{end}}{{if .All.Jobs}}<div class="wide" tabindex="0" role="region" aria-label="Table of jobs"><table>
 <thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run</th><th>Schedule</th></tr></thead>
 <tbody>
@@ -89,7 +89,7 @@ func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tally is how many jobs are in a state that asks for somebody.
+// tally is how many jobs are in a state that needs attention.
 type tally struct {
 	N    int
 	What status.Health

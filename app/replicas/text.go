@@ -154,7 +154,7 @@ func (s *Study) WriteText(w io.Writer) {
 // writeSkipped says how many lines of logs of proxies count for nothing.
 func writeSkipped(w io.Writer, n int) {
 	if n > 0 {
-		fmt.Fprintf(w, "%s brought no page\n", count.Of(n, "request in the log", "requests in the logs"))
+		fmt.Fprintf(w, "%s no page view\n", count.Of(n, "request in the log was", "requests in the logs were"))
 	}
 }
 

@@ -29,7 +29,8 @@ func walkRobotsLead(t *testing.T, cause string) {
 		page(rw, r)
 	})
 	w.job(w.site.URL + "/")
-	w.lasts("its robots.txt leads to http://nowhere.invalid/robots.txt", "set obey_robots = false in the job's")
+	w.lasts("its robots.txt redirects to http://nowhere.invalid/robots.txt",
+		"set obey_robots = false in the job's")
 	w.job(w.site.URL+"/", "obey_robots = false")
 	w.gone()
 }
@@ -46,7 +47,7 @@ func walkRobotsLeadInside(t *testing.T, cause string) {
 			page(rw, r)
 		})
 		w.job(w.site.URL + "/")
-		w.lasts("its robots.txt leads to "+inside+", and inside.test at 127.0.0.1 is a loopback address",
+		w.lasts("its robots.txt redirects to "+inside+", and inside.test at 127.0.0.1 is a loopback address",
 			"set obey_robots = false or add", "to allow_private of the table [polite]")
 		if strings.Contains(mends, "%s") {
 			mends = fmt.Sprintf(mends, regexp.MustCompile(`"inside[^"]*"`).FindString(w.was.Fix))

@@ -93,7 +93,7 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 	}
 	const away = "the entry point http://h/: redirected (to https://g/x, which is not mirrored)"
 	if to := LeadsTo(away); to != "https://g/x" {
-		t.Errorf("leads to %q", to)
+		t.Errorf("redirects to %q", to)
 	}
 }
 
