@@ -258,7 +258,7 @@ func TestProductToken(t *testing.T) {
 	}
 }
 
-// FuzzParse holds: no input panics; what is refused has a place in the file; what is accepted survives being
+// FuzzParse holds: no input panics; a refused input has a place in the file; an accepted one survives being
 // written and read.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sambaFile))

@@ -175,8 +175,8 @@ func limitKeys() []Key {
 			Type:    "number",
 			Unit:    "requests",
 			Example: "5000",
-			Doc: "Most requests of a run for what the mirror already has, in the mean of 8 runs: what quiet " +
-				"runs leave, later ones may use. What is worth most comes first; the rest is skipped." + noLimit,
+			Doc: "Most requests of a run for pages that the mirror already has, in the mean of 8 runs: what quiet " +
+				"runs leave, later ones may use. The most valuable requests come first; the rest is skipped." + noLimit,
 			Risk: "It wins over max_skip: with a small number pages can get old. A run after quiet ones may make " +
 				"8 times as many requests.",
 			field: func(j *Job) any { return &j.Limits.MaxRequests },
@@ -197,7 +197,7 @@ func limitKeys() []Key {
 			Type:    "size",
 			Example: `"10GiB"`,
 			Doc: "A run ends as partial when less is free on the disk of the state directory. In the " +
-				"daemon it goes on when there is room again.",
+				"daemon it continues when there is space again.",
 			field: func(j *Job) any { return &j.Limits.MinFree },
 		},
 		{
@@ -207,7 +207,7 @@ func limitKeys() []Key {
 			Doc: "Most bytes that the mirror takes in the state directory, with all versions; status JOB " +
 				"shows what it takes. When it takes more, old versions yield, the oldest first, also those " +
 				"that publish.keep wants; the published one and the one before it stay. When that does " +
-				"not help, runs end as partial, and what is published stays." + noLimit,
+				"not help, runs end as partial, and the published version stays." + noLimit,
 			field: func(j *Job) any { return &j.Limits.MaxState },
 		},
 	}

@@ -108,7 +108,7 @@ func followedBefore(a *env.App, r GetRequest) ([]string, error) {
 		}
 		work := workOf(out)
 		if _, err := os.Stat(work); err != nil {
-			return nil, nil // there is none, or the run reports the error
+			return nil, nil // no record, or the run reports the error
 		}
 		if st, err = store.OpenState(work, store.Options{Volatile: true, Now: a.Clock}); err != nil {
 			return nil, nil // openWork reports the error
@@ -117,7 +117,7 @@ func followedBefore(a *env.App, r GetRequest) ([]string, error) {
 	defer st.Close()
 	s, err := st.ViewSite(r.Job.Name)
 	if err != nil {
-		return nil, nil // there is none, or the run reports the error
+		return nil, nil // no record, or the run reports the error
 	}
 	defer s.Close()
 	was, err := rememberedURLs(s)

@@ -167,7 +167,7 @@ func TestTell(t *testing.T) {
 		{"locked elsewhere", Told{}, job(Failed, Busy), ""},
 		{"new gaps", Told{}, withGaps(true), TellGaps},
 		{"known gaps", Told{}, withGaps(false), ""},
-		{"gaps are told once", told(TellGaps, 0), withGaps(true), ""},
+		{"gaps: one message", told(TellGaps, 0), withGaps(true), ""},
 		{"gaps that grew after they were told", told(TellGaps, 25*time.Hour), withGaps(true), TellGaps},
 		{"new gaps after a failure", told(TellFailed, 2*time.Hour), withGaps(true), TellGaps},
 		{"new gaps within the hour", told(TellFailed, 30*time.Minute), withGaps(true), ""},
