@@ -105,12 +105,9 @@ func (t *transaction) isFresh() bool {
 // Size returns the size of the database, in bytes.
 func (t *transaction) Size() int64 { return t.tx.Size() }
 
-// dropPages gives the memory of the pages that were read back, unless the whole database needs little. What was
-// handed out stays valid.
+// dropPages gives the memory of the pages that were read back. What was handed out stays valid.
 func (t *transaction) dropPages() {
-	if size := t.tx.Size(); size > smallDatabase {
-		dropPages(t.tx.DB().Info().Data, size) // what cannot be given back stays
-	}
+	dropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }
 
 // looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
@@ -118,7 +115,7 @@ func (t *transaction) dropPages() {
 // thousand keys of any order would map all of a large database. To give back stops other cores, and what is
 // used again faults again: after 32 look-ups, a run that finds nothing new takes 1.28 of the processor time that
 // it takes without (20 000 pages), 1.10 of that after 128 (75 000 pages), which needs 1 MB more memory. Of a
-// large value, each bytesPerLook count as one.
+// large value, each bytesPerLook count as one. Of a small database all may stay mapped.
 const (
 	looksPerDrop  = 128
 	bytesPerLook  = 32 << 10
@@ -127,7 +124,7 @@ const (
 
 // looked counts a look-up of a single key, whose value has a size.
 func (t *transaction) looked(size int) {
-	if t.looks == nil {
+	if t.looks == nil || t.tx.Size() <= smallDatabase {
 		return
 	}
 	n := uint32(1 + size/bytesPerLook)
