@@ -25,9 +25,9 @@ func fetchOnceKey() Key {
 		Example: `"6h"`,
 		Doc: "In a space: how long ago another mirror may have got a page that is taken from it and not " +
 			"requested again. It must be newer than this mirror's copy, and within the lifetime that the site " +
-			"named. \"0s\": all is requested. Entry points, sitemaps and listings always are, and so is a page that either " +
-			"job may be shown otherwise: with credentials, cookies or headers of its own, another proxy, tls or " +
-			"allow_private.",
+			"named. \"0s\": all is requested. Entry points, sitemaps and listings always are, and so is a page that " +
+			"either job may be shown otherwise: with credentials, cookies or headers of its own, another proxy, " +
+			"tls or allow_private.",
 		Risk:  "A page may be older than the run by that much, but not than the last look of either mirror.",
 		field: func(j *Job) any { return &j.FetchOnce },
 	}
