@@ -65,7 +65,7 @@ func RunSite(
 		TreeWait: o.TreeWait,
 
 		MostState:   o.Most,
-		MostStateOf: "its share of the space for all mirrors",
+		MostStateOf: "its share of the room of all mirrors",
 	})
 }
 
