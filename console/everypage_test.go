@@ -221,10 +221,10 @@ func TestEveryPage(t *testing.T) {
 	b.login(Operate)
 	fill(b)
 	asNobody := newBrowser(t, o)
-	for _, role := range []Role{NoRole, Read, Order, Operate} {
+	for _, role := range []Role{Anonymous, Read, Order, Operate} {
 		v := b
 		switch role {
-		case NoRole:
+		case Anonymous:
 			v = asNobody
 		default:
 			b.login(role)

@@ -70,7 +70,7 @@ func endOIDC(v *visit) error {
 		return err
 	}
 	setOIDCCookie(v, "", -1)
-	name, role := "", NoRole
+	name, role := "", Anonymous
 	if why := v.r.FormValue("error"); why != "" {
 		err = errors.New(v.o.OIDC.At() + " refused the login: " + access.Clip(why))
 	} else {

@@ -96,7 +96,7 @@ type drawn struct {
 func (a account) Operates() bool { return a.Role >= Operate }
 
 // In reports whether somebody is logged in.
-func (a account) In() bool { return a.Role > NoRole }
+func (a account) In() bool { return a.Role > Anonymous }
 
 // Session reports whether there is a session to end.
 func (a account) Session() bool { return a.via == "session" }

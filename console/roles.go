@@ -14,10 +14,10 @@ type Role = access.Role
 
 // The roles.
 const (
-	NoRole  = access.NoRole
-	Read    = access.Read
-	Order   = access.Order
-	Operate = access.Operate
+	Anonymous = access.Anonymous
+	Read      = access.Read
+	Order     = access.Order
+	Operate   = access.Operate
 )
 
 // ParseRole reads a role.

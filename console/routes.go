@@ -123,15 +123,15 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			op:     op,
 			job:    r.PathValue("job"),
 		}
-		if who.Role > NoRole {
+		if who.Role > Anonymous {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		err := formOf(r)
 		switch {
 		case err != nil:
-		case op.Need > NoRole && who.Role == NoRole && fromElsewhere(r):
+		case op.Need > Anonymous && who.Role == Anonymous && fromElsewhere(r):
 			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
-		case op.Need > NoRole && who.Role == NoRole:
+		case op.Need > Anonymous && who.Role == Anonymous:
 			err = errLogin
 		case who.Role < op.Need:
 			err = errRole
@@ -208,7 +208,7 @@ func (s *Server) bySession(token string) (who account, ok bool) {
 	if ok {
 		who = s.accountNow(f)
 	}
-	return who, ok && who.Role > NoRole
+	return who, ok && who.Role > Anonymous
 }
 
 // cookieName has the port in it: browsers send the cookies of a host to all of its ports.
@@ -280,7 +280,7 @@ func loginPage(v *visit) error {
 	switch {
 	case v.r.Method == http.MethodHead: // whoever only looks at a link does not use it up
 		return nil
-	case key == "" && v.who.Role > NoRole:
+	case key == "" && v.who.Role > Anonymous:
 		http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
 		return nil
 	case key == "":
@@ -334,7 +334,7 @@ func logout(v *visit) error {
 		v.share(v.r)
 		v.setCookie("", -1)
 	}
-	if v.who.Role > NoRole {
+	if v.who.Role > Anonymous {
 		v.audit(v.r, v.who, act{what: "logout"}, nil)
 	}
 	http.Redirect(v.w, v.r, "/login", http.StatusSeeOther)

@@ -47,8 +47,8 @@ func (k Key) List() bool {
 	return is
 }
 
-// Typed returns the typed text for the key as a TOML value, "" for nothing. An invalid value becomes a
-// text, so that Parse reports the error at its line.
+// Typed returns the input for the key as a TOML value, "" for nothing. Invalid input
+// becomes a text, so that Parse reports the problem at its line.
 func (k Key) Typed(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -258,7 +258,7 @@ func TestProductToken(t *testing.T) {
 	}
 }
 
-// FuzzParse holds: no input panics; a refused input has a place in the file; an accepted one survives being
+// FuzzParse holds: no input panics; errors have a place in the file; accepted values survive being
 // written and read.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sambaFile))

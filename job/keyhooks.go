@@ -40,7 +40,7 @@ func hookKeys() []Key {
 		how   = " The program and its arguments, without a shell. It gets a JSON object on standard input, and " +
 			"MIRRORD_HOOK, MIRRORD_JOB, MIRRORD_VERSION and MIRRORD_DIR (the published tree) in the environment. " +
 			"Its output goes into the log."
-		risk = "Runs as the daemon's user, in its sandbox: users who may write job files choose the program."
+		risk = "Runs as the daemon's user, in its sandbox: users who may write job files choose it."
 	)
 	return []Key{
 		{

@@ -20,7 +20,7 @@ type Key struct {
 	Risk    string   // what a bad choice costs; may be empty
 	Example string   // a TOML value
 	Enum    []string // the words allowed, for a choice
-	Later   bool     // checked already, but not used yet
+	Later   bool     // checked already, but has no effect yet
 
 	min, max int64              // of integers; max 0 is no bound
 	field    func(j *Job) any   // pointer to the field

@@ -45,8 +45,8 @@ func namesOrigin(old, now []site.URL) bool {
 	})
 }
 
-// ofMachine reports whether only users with an account on the machine may change the key. The connection to
-// a proxy is not judged by its address, and its responses are published.
+// ofMachine reports whether only users with an account on the machine may change the key. The connection to a
+// proxy is not judged by its address, and what answers there is published.
 func (k Key) ofMachine() bool {
 	for _, prefix := range []string{
 		HookPrefix, "notify.command", "notify.webhook", "auth.", "tls.", "publish.dir", "polite.allow_private",

@@ -81,16 +81,16 @@ func ParseSchedule(spec string) (Schedule, error) {
 	return Schedule{Cron: c}, nil
 }
 
-// resumeAtMost is how long any run may be continued.
+// resumeAtMost is how long any run may continue.
 const resumeAtMost = 7 * 24 * time.Hour
 
-// ResumeFor is for how long after its beginning an unfinished run of a job is continued: twice the longest
-// time between two runs of the schedule, at most seven days. After that it is closed, and the next run
-// begins afresh.
+// ResumeFor is for how long after its beginning an unfinished run of a job continues: twice the longest time
+// between two runs of the schedule, at most seven days. After that it is closed, and the next run begins
+// afresh.
 func ResumeFor(j *Job) time.Duration {
 	s, err := ParseSchedule(j.Schedule)
 	if err != nil {
-		return resumeAtMost // the scheduler reports the error
+		return resumeAtMost // the scheduler reports the problem
 	}
 	switch {
 	case s.Continuous:
@@ -121,7 +121,7 @@ func ResumeFor(j *Job) time.Duration {
 func TreeWait(j *Job) time.Duration {
 	s, err := ParseSchedule(j.Schedule)
 	switch {
-	case err != nil: // the scheduler reports the error
+	case err != nil: // the scheduler reports the problem
 		return 0
 	case s.Continuous:
 		return j.MinInterval / 10

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Secret says where a value comes from: the environment, a file, or, for values that are no secret, the job
+// Secret says where a value comes from: the environment, a file, or, for a value that is not secret, the job
 // file itself.
 type Secret struct {
 	Value string // literal; only for what needs no hiding

@@ -39,7 +39,7 @@ func daemonOps() []Operation {
 		{"login", Daemon, operate, Changes, Here, "POST /v1/console",
 			"Log in to the console in a browser", "", does(login)},
 		{"whoAmI", Daemon, read, Reads, Here, "GET /v1/me", "Show whose token was sent", "", nil},
-		{"describe", Daemon, access.NoRole, Reads, Here, "GET /v1/openapi.yaml", "Describe the API", "", nil},
+		{"describe", Daemon, access.Anonymous, Reads, Here, "GET /v1/openapi.yaml", "Describe the API", "", nil},
 		{"createJob", Daemon, operate, Changes, Here, "POST /v1/jobs", "Write a job file for a site", "", nil},
 		{"import", Daemon, operate, Changes, Here, "", "Make a mirror of an archive", "", nil},
 		{"listOrders", Daemon, order, Reads, All, "GET /v1/orders",
@@ -97,7 +97,7 @@ func jobOps() []Operation {
 			"What nothing refers to was freed.", does(collect)},
 		{"forget", Job, operate, Deletes, Holder, "POST /v1/jobs/{job}/forget", "Delete URLs from a mirror",
 			"It was deleted from the mirror, and is not requested again.", does(forget)},
-		{"hook", Job, access.NoRole, Changes, Here, "POST /v1/hook/{job}",
+		{"hook", Job, access.Anonymous, Changes, Here, "POST /v1/hook/{job}",
 			"Start a run a little later, by a call that is signed as the Standard Webhooks say", "", nil},
 	}
 }

@@ -290,7 +290,7 @@ func (g *generator) operation(o ops.Operation) object {
 	var out object
 	out.add("operationId", o.Name)
 	out.add("summary", o.Doc)
-	if o.Need == access.NoRole {
+	if o.Need == access.Anonymous {
 		out.add("security", list{})
 	} else {
 		out.add("description", strings.TrimSpace(fmt.Sprintf("Role: %v. %s", o.Need, d.more)))

@@ -140,7 +140,7 @@ func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.Handler
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		err := c.admit(o)
-		if err == nil && o.Need > access.NoRole {
+		if err == nil && o.Need > access.Anonymous {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
@@ -163,7 +163,7 @@ func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.Handler
 
 // admit finds out who calls, and whether he may.
 func (c *call) admit(o ops.Operation) error {
-	if o.Need == access.NoRole {
+	if o.Need == access.Anonymous {
 		return nil
 	}
 	if g := access.GuestOf(c.r); g != nil { // who has a token, as the other node has found
