@@ -117,7 +117,7 @@ func (b *Book) Token(secret string) (t Token, ok bool, err error) {
 	digest := Digest(secret)
 	err = b.find(func() bool {
 		t, ok = b.tokens[digest]
-		ok = ok && t.Role > Nobody && !ended(t.expires, b.now())
+		ok = ok && t.Role > Anonymous && !ended(t.expires, b.now())
 		return ok
 	})
 	if !ok {

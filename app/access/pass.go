@@ -51,7 +51,7 @@ func Door(h http.Handler) http.Handler {
 			From: q.Get("from"),
 			Base: q.Get("base"),
 		}
-		if err != nil || g.Role == Nobody {
+		if err != nil || g.Role == Anonymous {
 			http.Error(w, "for whom?", http.StatusBadRequest)
 			return
 		}

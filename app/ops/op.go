@@ -76,7 +76,7 @@ func Named(name string) Operation {
 
 // Act is what the audit log calls an operation; "" for what only reads, and for what needs no role.
 func (o Operation) Act() string {
-	if o.Risk == Reads || o.Need == access.Nobody {
+	if o.Risk == Reads || o.Need == access.Anonymous {
 		return ""
 	}
 	return cmp.Or(acts()[o.Name], o.Name)

@@ -187,7 +187,7 @@ func UpdateSpaces(ctx context.Context, a *env.App, st *store.State, ran []string
 
 func UpdateSpace(
 	ctx context.Context, a *env.App, st *store.State, name string, ran, damaged []string,
-) (space.Brought, error) {
+) (space.Refreshed, error) {
 	return space.Update(ctx, space.Options{
 		State:   st.Dir,
 		Name:    name,
