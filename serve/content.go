@@ -207,3 +207,16 @@ func (s *Snapshot) canonical(r Resource) (site.URL, error) {
 	}
 	return r.URL, nil
 }
+
+// found is what an address means.
+type found struct {
+	r  Resource
+	ok bool
+	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
+	// Zero: here.
+	to    site.URL
+	twice bool // the address is the URL of one file and the place of another
+}
+
+// isFile reports whether a file is sent.
+func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }
