@@ -259,8 +259,8 @@ func (d *heatData) AuditMark() string { return "M7 4" + auditMark }
 // Legend says what the shades mean.
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
-		{evolution.Absent, "not there"}, {evolution.Unseen, "not looked at"},
-		{evolution.PartlySeen, "unchanged as far as it was looked at"},
+		{evolution.Absent, "not there"}, {evolution.Unseen, "not checked"},
+		{evolution.PartlySeen, "unchanged where checked"},
 		{evolution.Degrees, "below 2 % changed"}, {evolution.Degrees + 1, "2 to 10 %"},
 		{evolution.Degrees + 2, "10 to 30 %"}, {evolution.Degrees + 3, "30 to 60 %"},
 		{evolution.Degrees + 4, "60 % and more"},

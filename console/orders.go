@@ -42,13 +42,13 @@ func (d orderData) Has(form string) bool { return slices.Contains(d.Want.Forms, 
 
 // Scopes are the choices of the scope.
 func (d orderData) Scopes() [][2]string {
-	return [][2]string{{"directory", "what lies below this address"}, {"host", "the whole host"},
+	return [][2]string{{"directory", "all below this address"}, {"host", "the whole host"},
 		{"domain", "all hosts of the domain"}}
 }
 
 // Firsts are the choices of which pages come first.
 func (d orderData) Firsts() [][2]string {
-	return [][2]string{{"linked", "what many pages link to"}, {"breadth", "pages few links away"},
+	return [][2]string{{"linked", "pages that many others link to"}, {"breadth", "pages few links away"},
 		{"depth", "pages many links away"}, {"path", "directory after directory"}}
 }
 
