@@ -82,7 +82,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if sum != nil {
 		var werr error
 		if waiting, werr = look.HeldChanges(s, j.Name, sum); werr != nil {
-			r.app.Log.Error("what waits for accept cannot be shown", "job", j.Name, "err", werr)
+			r.app.Log.Error("the run held for review cannot be shown", "job", j.Name, "err", werr)
 		}
 	}
 	if cerr := s.Close(); cerr != nil {

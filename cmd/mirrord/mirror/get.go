@@ -32,7 +32,7 @@ The same command continues after an interruption, and updates the mirror later: 
 fetches everything. With --state the mirror itself is kept there, with its versions; PATH is then written with -o only.
 
 A run that would lose much of an existing mirror is suspicious (exit code 4) and publishes nothing. If the site really
-is so, --accept publishes what was held back. Exit code 6: the mirror is there, but some parts could not be had.`,
+is so, --accept publishes the run held for review. Exit code 6: the mirror is there, but some resources are missing.`,
 		Example: `  mirrord get https://www.samba.org/samba/docs/
   mirrord get https://example.org/ -o example.phm --set polite.delay=1s
   mirrord get http://intranet.example/ --set polite.connections=16 --set polite.delay=0s --set polite.factor=0`,
