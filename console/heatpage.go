@@ -133,7 +133,7 @@ func heatPage(v *visit) error {
 	if err := heatCost(v, &d); err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "heat.html", "How "+v.job+" changes", &d)
+	return v.draw(http.StatusOK, "heat.html", "Change history of "+v.job, &d)
 }
 
 // skips says that a rule skips the directory of a row.
@@ -179,7 +179,7 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 func (d *heatData) mark(name string) {
 	for i := range d.Texts {
 		if t := &d.Texts[i]; t.Full == name {
-			t.Text, t.Full = skipMark+shortName(name, heatName-len([]rune(skipMark))), name+", skipped by a rule"
+			t.Text, t.Full = skipMark+shortName(name, heatName-len([]rune(skipMark))), name+", skipped by rule"
 			return
 		}
 	}

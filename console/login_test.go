@@ -52,7 +52,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A session is never one that the browser brought along, and the one before it ends.
+// A session is never one that the browser sent, and the one before it ends.
 func TestSessionFixation(t *testing.T) {
 	b := newBrowser(t, nil)
 	planted := strings.Repeat("ab", 32)
@@ -69,7 +69,7 @@ func TestSessionFixation(t *testing.T) {
 	b.want(http.StatusUnauthorized, "", "/", nil)
 }
 
-// Very many wrong links are refused, fill no log, and keep nobody out who has a right one; in the long run
+// Very many wrong links are refused, fill no log, and keep out no user with a right one; in the long run
 // they are 10 000.
 func TestLoginAttempts(t *testing.T) {
 	b := newBrowser(t, nil)
@@ -156,7 +156,7 @@ func TestProxyRoles(t *testing.T) {
 			t.Errorf("%s: %+v", name, who)
 		}
 	}
-	for _, bad := range []string{"*", "*=operate", "=order", "ann=root", "ann=nobody"} {
+	for _, bad := range []string{"*", "*=operate", "=order", "ann=root", "ann=noone"} {
 		if roles, err := ParseRoles([]string{bad}); err == nil {
 			t.Errorf("%q was taken: %v", bad, roles)
 		}

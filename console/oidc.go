@@ -29,7 +29,7 @@ func setOIDCCookie(v *visit, value string, maxAge int) {
 	})
 }
 
-// beginOIDC leads to the provider. It is a link, as a form may lead to this origin only.
+// beginOIDC redirects to the provider. It is a link, as a form may lead to this origin only.
 func beginOIDC(v *visit) error {
 	if v.o.OIDC == nil {
 		return errNoPage

@@ -211,7 +211,7 @@ func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(sto
 		found(p)
 	})
 	if (err == nil) && len(urls) > 0 {
-		var h store.Healed
+		var h store.BodyRepairs
 		h, err = store.Heal(ctx, s, urls, nil)
 		out.Damaged = h.Lost
 	}

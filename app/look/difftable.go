@@ -22,7 +22,7 @@ const (
 
 // WriteHeld writes what waits to be accepted, as text: how much, why, and the table of directories.
 func (c *Difference) WriteHeld(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: waits for accept%s: %s\n", c.Job, c.in(), c.heldText()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: held for review%s: %s\n", c.Job, c.in(), c.heldText()); err != nil {
 		return err
 	}
 	for _, why := range c.Reasons {

@@ -54,8 +54,7 @@ func (r *Replicas) writeJoined(w io.Writer) {
 	if len(r.Joined) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", count.Of(len(r.Joined), "collection joined on fewer pages elsewhere",
-		"collections joined on fewer pages elsewhere"))
+	fmt.Fprintf(w, "\n%s\n", count.Of(len(r.Joined), "weak match", "weak matches"))
 	for _, j := range r.Joined {
 		on := "one page"
 		if j.On > 1 {

@@ -204,7 +204,7 @@ func WaitsForAccept(st *store.State, name string) error {
 		return fmt.Errorf("accept %s: report of the last run: %w", name, err)
 	}
 	if !sum.Acceptable() {
-		return fmt.Errorf("accept %s: nothing waits; the last run was %s", name, runs[0].Verdict)
+		return fmt.Errorf("accept %s: nothing is held for review; the last run was %s", name, runs[0].Verdict)
 	}
 	return nil
 }

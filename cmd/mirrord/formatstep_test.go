@@ -19,8 +19,8 @@ import (
 	"mirrord/internal/demosite"
 )
 
-// check announces that a run converts a mirror of an older format, what room that needs, and where the copy
-// for going back is; the run does so; then check says nothing of it. With the copy in the place of the
+// check announces that a run converts a mirror of an older format, how much space that needs, and where the
+// copy for going back is; the run does so; then check says nothing of it. With the copy instead of the
 // database, as docs/operations.md says, the mirror is as before, and is converted again.
 func TestFormatStep(t *testing.T) {
 	t.Parallel()

@@ -20,8 +20,8 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Commands that read what a mirror left on this machine say that another node has a later version, whatever
-// they come to.
+// Commands that read what a mirror left on this machine say that another node has a later version, with any
+// result.
 func TestReadsWhatWasLeft(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {

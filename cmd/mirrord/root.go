@@ -22,8 +22,8 @@ A job is a file NAME.toml in the jobs directory (/etc/mirrord/jobs.d, else ./job
 directory: $STATE_DIRECTORY, else /var/lib/mirrord for root and beside /etc/mirrord/jobs.d, else mirrord in the user's
 state directory.
 
-Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or invalid job file; 3 partial: run again to go on;
-4 suspicious: see mirrord accept; 5 locked by another process; 6 published with new gaps: see mirrord status JOB.`,
+Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or invalid job file; 3 partial: run again to continue;
+4 suspicious: see mirrord accept; 5 locked by another process; 6 published, with resources newly missing: see mirrord status JOB.`,
 		Version:       version.Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

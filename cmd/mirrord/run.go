@@ -200,7 +200,7 @@ func withFlag(err error) string {
 	case env.FieldReason:
 		return text + ": set --reason"
 	case env.FieldDamaged:
-		return text + "; --lenient leaves out what is damaged"
+		return text + "; --lenient leaves out damaged files"
 	case env.FieldFormat, env.FieldMask, env.FieldSince, env.FieldURL:
 		return "--" + text
 	}

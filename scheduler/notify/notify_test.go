@@ -272,7 +272,7 @@ func TestSendmail(t *testing.T) {
 		t.Errorf("%v", m.Header)
 	}
 	if !strings.Contains(text, "why: ü  Bcc: all@example.org") ||
-		!strings.Contains(text, "what to do: mirrord run-now samba") {
+		!strings.Contains(text, "fix: mirrord run-now samba") {
 		t.Errorf("%s", text)
 	}
 	o.Mail = Mail{Program: filepath.Join(dir, "none")}

@@ -209,28 +209,29 @@ func TestGapsInWords(t *testing.T) {
 	j := withGaps(true)
 	j.Judge(noon)
 	since := " (since " + j.Last.GapsSince.Format(time.DateOnly) + ")"
-	if got, want := j.Say(), "gaps: 2 new and 1 known gap"+since; (got != want) || (j.Health != Gaps) {
+	if got, want := j.Say(), "missing: 2 new and 1 accepted"+since; (got != want) || (j.Health != Gaps) {
 		t.Errorf("%s: %q, want %q", j.Health, got, want)
 	}
 	if !strings.Contains(j.Fix, "mirrord accept x") {
 		t.Errorf("what to do: %q", j.Fix)
 	}
 	m := NewMessage(TellGaps, "mirror.example", *j, noon)
-	if (m.Subject != "mirrord on mirror.example: x has new gaps; the rest is published") ||
-		!strings.Contains(m.Text, "missing: 2 new and 1 known gap"+since) {
+	if (m.Subject != "mirrord on mirror.example: x has newly missing resources; the rest is published") ||
+		!strings.Contains(m.Text, "missing: 2 new and 1 accepted"+since) {
 		t.Errorf("%q\n%s", m.Subject, m.Text)
 	}
 	j.Last.Verdict, j.Last.KnownGaps = VerdictComplete, 3
 	j.Judge(noon)
 	isOK := (j.Health == OK) && (j.Fix == "")
-	if got, want := j.Say(), "ok but for 3 known gaps"+since; (got != want) || !isOK {
+	if got, want := j.Say(), "ok but for 3 accepted as missing"+since; (got != want) || !isOK {
 		t.Errorf("%s: %q, want %q; %s", j.Health, got, want, j.Fix)
 	}
-	if m = NewMessage(TellRecovered, "mirror.example", *j, noon); !strings.Contains(m.Subject, "3 known gaps") {
+	m = NewMessage(TellRecovered, "mirror.example", *j, noon)
+	if !strings.Contains(m.Subject, "3 accepted as missing") {
 		t.Errorf("%q", m.Subject)
 	}
 	j.Last.Gaps, j.Last.KnownGaps = 1, 1
-	if got, want := j.Last.GapsText(), "1 known gap"+since; got != want {
+	if got, want := j.Last.GapsText(), "1 accepted as missing"+since; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	held := &Job{Name: "x", Last: &Run{Verdict: VerdictPartial, Hold: true, Ended: noon}}
@@ -243,7 +244,7 @@ func TestRoomMessage(t *testing.T) {
 	j := Job{Name: "docs", Activity: NoRoom, Fix: "mirrord accept docs"}
 	m := NewMessage(TellRoom, "host", j, time.Time{})
 	if !strings.Contains(m.Subject, "docs waits for room on the disk") ||
-		!strings.Contains(m.Text, "reported once for all of them\nwhat to do: free some space (mirrord gc)") {
+		!strings.Contains(m.Text, "reported once for all of them\nfix: free some space (mirrord gc)") {
 		t.Errorf("%s\n%s", m.Subject, m.Text)
 	}
 }
@@ -274,7 +275,7 @@ func TestMessage(t *testing.T) {
 	for _, want := range []string{
 		"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n",
 		"last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n",
-		"what to do: mirrord run-now samba\n", "problem: a b\n",
+		"fix: mirrord run-now samba\n", "problem: a b\n",
 		"\nnext run: 2026-11-20 14:00 CET\n", "\naccept would publish: 1 added\n  a/\n",
 	} {
 		if !strings.Contains(m.Text, want) {

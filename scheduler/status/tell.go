@@ -16,7 +16,7 @@ type Kind string
 // The kinds of messages.
 const (
 	TellFailed     Kind = "failed"     // a run ended in an error, or left something to ask
-	TellSuspicious Kind = "suspicious" // a run waits for accept
+	TellSuspicious Kind = "suspicious" // a run is held for review
 	TellGaps       Kind = "gaps"       // a gap appeared or grew; the rest is published
 	TellStale      Kind = "stale"      // the bound of staleness has passed
 	TellRoom       Kind = "room"       // jobs wait for room on the disk
@@ -139,9 +139,9 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 			what = fmt.Sprintf("did not end well, %d times in a row", j.Failures)
 		}
 	case TellSuspicious:
-		what = "is suspicious and waits for you"
+		what = "is suspicious and held for review"
 	case TellGaps:
-		what = "has new gaps; the rest is published"
+		what = "has newly missing resources; the rest is published"
 	case TellStale:
 		what = "is stale"
 		if j.Staleness > 0 {
@@ -164,7 +164,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", j.Name, j.Say())
 	if j.Last != nil {
-		fmt.Fprintf(&b, "last run: %s, ended %s\n", j.Last.Verdict, j.Last.Ended.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&b, "last run: %s, ended %s\n", Shown(j.Last.Verdict), j.Last.Ended.UTC().Format(time.RFC3339))
 		if j.Last.Error != "" {
 			fmt.Fprintf(&b, "error: %s\n", oneLine(j.Last.Error))
 		}
@@ -211,7 +211,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		b.WriteString("\n")
 	}
 	if j.Fix != "" {
-		fmt.Fprintf(&b, "what to do: %s\n", j.Fix)
+		fmt.Fprintf(&b, "fix: %s\n", j.Fix)
 	}
 	m.Text = b.String()
 	return m

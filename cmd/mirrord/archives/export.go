@@ -25,7 +25,7 @@ func ExportCommand(a *cli.CLI) *cobra.Command {
 
 Files are read back before they replace older ones. Web archives hold the answers of the site.
 
---flatten and --mask need room for a copy of the mirror. Guide: docs/archives.md.`,
+--flatten and --mask need free space for a copy of the mirror. Guide: docs/archives.md.`,
 		Example: `  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba --format wacz --all-versions
   mirrord export samba --since 12

@@ -160,7 +160,7 @@ func (d *consoleDoor) open() error {
 	}
 	has = has || d.flags.oidc != ""
 	if !has && console.CheckAddress(cmp.Or(d.flags.listen, consoleAddress), proxy, false) != nil {
-		return fmt.Errorf("console: %s can be reached from other machines, and nobody can log in there: "+
+		return fmt.Errorf("console: %s can be reached from other machines, and no user can log in there: "+
 			"make a user first, with mirrord user add", d.flags.listen)
 	}
 	if err := d.make(proxy); err != nil {
@@ -412,7 +412,7 @@ func OpenCommand(a *cli.CLI) *cobra.Command {
 		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
 decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
 
-A daemon without --console opens it on 127.0.0.1. Whoever may command the daemon through its socket may log in.
+A daemon without --console opens it on 127.0.0.1. Users who may command the daemon through its socket may log in.
 Guide: docs/console.md.`,
 		Example: `  mirrord open
   mirrord open --role read  # to look only`,

@@ -56,8 +56,8 @@ func userAddCommand(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a user",
-		Long: `Make a user of the console, and print a password. It works for a week, and only for choosing another one, which nobody
-else knows.`,
+		Long: `Make a user of the console, and print a password. It works for a week, and only for choosing another one, which only
+the user knows.`,
 		Example: `  mirrord user add ann --role operate
   pass show mirrord/bob | mirrord user add bob --stdin`,
 		Args: cobra.ExactArgs(1),
