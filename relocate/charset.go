@@ -27,10 +27,17 @@ func unit16(s []byte, i int, big bool) rune {
 	return rune(s[i]) | rune(s[i+1])<<8
 }
 
-// decodeUTF16 returns the document in UTF-8. The byte order mark, if any, is left out.
-func (sc *scanner) decodeUTF16(v view, big bool) view {
-	d := sc.newDecoder(&v)
-	s := v.s
+// document returns a document of an encoding that the scanner cannot read as it is, in UTF-8.
+func (d *decoder) document(cs charset.Charset) view {
+	if cs.Name == "iso-2022-jp" {
+		return d.iso2022()
+	}
+	return d.utf16(cs.Name == "utf-16be")
+}
+
+// utf16 returns a UTF-16 document in UTF-8. The byte order mark, if any, is left out.
+func (d *decoder) utf16(big bool) view {
+	s := d.v.s
 	i := 0
 	if len(s) >= 2 && unit16(s, 0, big) == 0xfeff {
 		i = 2
@@ -58,19 +65,18 @@ func (sc *scanner) decodeUTF16(v view, big bool) view {
 	return w
 }
 
-// decode2022 returns an ISO-2022-JP document in UTF-8 (WHATWG encoding standard, section 12.2). An escape
+// iso2022 returns an ISO-2022-JP document in UTF-8 (WHATWG encoding standard, section 12.2). An escape
 // sequence belongs to the character after it: a link that ends in Japanese then keeps its return to ASCII,
 // and a replacement is in ASCII state.
-func (sc *scanner) decode2022(v view) view {
+func (d *decoder) iso2022() view {
 	const (
 		asciiState = iota
 		romanState
 		katakanaState
 		kanjiState
 	)
-	d := sc.newDecoder(&v)
 	dec := japanese.EUCJP.NewDecoder()
-	s := v.s
+	s := d.v.s
 	state, from := asciiState, 0
 	for i := 0; i < len(s); {
 		if s[i] == 0x1b && i+2 < len(s) {

@@ -24,14 +24,14 @@ func (readers) CSS() reader {
 
 // declareInCSS writes the @charset rule.
 func declareInCSS(sc *scanner, raw []byte) {
-	if sc.neutral(raw) {
+	if neutral(sc.cs, raw) {
 		return
 	}
 	name := sc.cs.String()
 	if a, b := charset.CSSRule(raw[:min(len(raw), charset.Window)]); b > 0 {
-		sc.insert(int32(a), int32(b), name)
+		sc.d.declare(int32(a), int32(b), name)
 	} else {
-		sc.insert(0, 0, `@charset "`+name+`";`)
+		sc.d.declare(0, 0, `@charset "`+name+`";`)
 	}
 }
 

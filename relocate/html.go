@@ -43,7 +43,7 @@ func (sc *scanner) declareInHTML(raw []byte) {
 			break
 		}
 	}
-	sc.insert(at, at, `<meta charset="`+sc.cs.String()+`">`)
+	sc.d.declare(at, at, `<meta charset="`+sc.cs.String()+`">`)
 }
 
 // attr is an attribute that matters, in a tag being read. Offsets are into the view that is scanned.
@@ -67,9 +67,7 @@ type scanner struct {
 
 	urlsBefore int    // bytes in the blocks before
 	attrs      []attr // of the tags being read, innermost last
-	text       []byte // scratch
-
-	strings map[string]string // those of earlier documents
+	labels     labels
 
 	imports       importMap
 	outer, nested resolver
@@ -351,7 +349,7 @@ func (sc *scanner) title(v view, xml bool) {
 		v = v.sub(0, 16*maxTitle)
 	}
 	t := sc.attrText(v, xml)
-	sc.d.Title = sc.collapse(t.s, maxTitle)
+	sc.d.Title = sc.labels.collapse(t.s, maxTitle)
 }
 
 // resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is

@@ -69,7 +69,7 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 		return
 	case tagHtml:
 		if a := h.find(mark, attrLang); a != nil && h.top && sc.d.Lang == "" {
-			sc.d.Lang = sc.collapse(h.text(a), 64)
+			sc.d.Lang = sc.labels.collapse(h.text(a), 64)
 		}
 	case tagParam:
 		var buf [foldMax]byte

@@ -48,7 +48,7 @@ func (d *Doc) Scan(raw []byte, in Input) error {
 			d.CharsetFrom = FromDocument
 			if sc.late.Name != sc.cs.Name {
 				sc.cs = sc.late
-				if !sc.neutral(raw) {
+				if !neutral(sc.cs, raw) {
 					continue
 				}
 			}
@@ -79,10 +79,10 @@ func trim[T any](b []T) []T {
 // next one.
 func (d *Doc) Forget() {
 	links, sc := Emptied(d.Links), &d.sc
-	arena, maps, urls, strings := Emptied(sc.arena), Emptied(sc.maps), Emptied(sc.urls), sc.strings
+	arena, maps, urls, known := Emptied(sc.arena), Emptied(sc.maps), Emptied(sc.urls), sc.labels.known
 	*d = Doc{} // in its place: on the stack, a second one would take a third of what a goroutine needs
 	d.Links = links
-	sc.arena, sc.maps, sc.urls, sc.strings = arena, maps, urls, strings
+	sc.arena, sc.maps, sc.urls, sc.labels.known = arena, maps, urls, known
 }
 
 // Emptied returns the room of a list for the next document, without what the list refers to; nil when the
@@ -115,11 +115,8 @@ func (sc *scanner) run(raw []byte) {
 			d.Truncated |= BoundText
 			return
 		}
-		if sc.cs.Name == "iso-2022-jp" {
-			v = sc.decode2022(v)
-		} else {
-			v = sc.decodeUTF16(v, sc.cs.Name == "utf-16be")
-		}
+		dec := sc.newDecoder(&v)
+		v = dec.document(sc.cs)
 	} else if bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) {
 		v = v.sub(3, len(raw))
 	}
@@ -176,7 +173,7 @@ func (sc *scanner) charsetEdit(raw []byte) {
 		return
 	}
 	if sc.cs.IsUTF16() {
-		sc.insert(0, 0, "\ufeff") // nothing inside a document can declare UTF-16
+		d.declare(0, 0, "\ufeff") // nothing inside a document can declare UTF-16
 		return
 	}
 	if c, ok := charset.Declared(raw[:min(len(raw), charset.Window)], r.syntax); ok && c.Name == sc.cs.Name {
@@ -187,11 +184,12 @@ func (sc *scanner) charsetEdit(raw []byte) {
 	}
 }
 
-// neutral reports whether raw reads the same in all encodings that could be the document's.
-func (sc *scanner) neutral(raw []byte) bool { return !sc.cs.Transcoded() && ascii(raw) }
+// neutral reports whether a document in an encoding reads the same in all that could be its own.
+func neutral(cs charset.Charset, raw []byte) bool { return !cs.Transcoded() && ascii(raw) }
 
-func (sc *scanner) insert(a, b int32, text string) {
-	sc.d.Edits = append(sc.d.Edits, Edit{
+// declare declares the encoding between two places.
+func (d *Doc) declare(a, b int32, text string) {
+	d.Edits = append(d.Edits, Edit{
 		Start: a,
 		End:   b,
 		New:   text,

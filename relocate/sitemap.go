@@ -67,10 +67,9 @@ func ScanSitemap(raw []byte, limit int) SitemapList {
 	case sc.cs.Transcoded() && len(raw) > MaxDecoded:
 		list.Truncated = true
 		return list
-	case sc.cs.Name == "iso-2022-jp":
-		v = sc.decode2022(v)
 	case sc.cs.Transcoded():
-		v = sc.decodeUTF16(v, sc.cs.Name == "utf-16be")
+		dec := sc.newDecoder(&v)
+		v = dec.document(sc.cs)
 	}
 	if s := bytes.TrimLeft(v.s, "\ufeff\t\n\r "); len(s) > 0 && s[0] != '<' {
 		return textSitemap(s, limit)

@@ -2,10 +2,7 @@
 
 package relocate
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // view is a text to scan and where each of its bytes came from in the raw document: the document itself, or
 // an attribute value or a nested document after its character references or escapes were decoded.
@@ -205,49 +202,4 @@ func ascii(b []byte) bool {
 		}
 	}
 	return true
-}
-
-// collapse returns text with runs of white space as one space and none at the ends, at most limit bytes, cut
-// at a character.
-func (sc *scanner) collapse(b []byte, limit int) string {
-	out := sc.text[:0]
-	for f, rest := word(b); len(f) > 0 && len(out) < limit; f, rest = word(rest) {
-		if len(out) > 0 {
-			out = append(out, ' ')
-		}
-		out = append(out, f...)
-	}
-	sc.text = out
-	if len(out) > limit {
-		for out = out[:limit]; len(out) > 0 && !utf8.RuneStart(out[len(out)-1]); {
-			out = out[:len(out)-1]
-		}
-		if len(out) > 0 && out[len(out)-1] >= 0x80 {
-			out = out[:len(out)-1]
-		}
-	}
-	if !utf8.Valid(out) {
-		out = bytes.ToValidUTF8(out, []byte("\ufffd"))
-	}
-	return sc.intern(out)
-}
-
-// internMax bounds the strings kept from one scan to the next.
-const internMax = 256
-
-// intern returns b as a string, the same one as last time if it can: titles, languages and robots metas
-// repeat.
-func (sc *scanner) intern(b []byte) string {
-	if s, ok := sc.strings[string(b)]; ok {
-		return s
-	}
-	s := string(b)
-	if len(sc.strings) >= internMax {
-		clear(sc.strings)
-	}
-	if sc.strings == nil {
-		sc.strings = make(map[string]string)
-	}
-	sc.strings[s] = s
-	return s
 }

@@ -27,13 +27,13 @@ func (sc *scanner) declareInXML(raw []byte) {
 	name := sc.cs.String()
 	label, a, b := charset.XMLDeclaration(raw[:min(len(raw), charset.Window)])
 	switch {
-	case sc.cs.IsUTF8() && len(label) == 0, sc.neutral(raw):
+	case sc.cs.IsUTF8() && len(label) == 0, neutral(sc.cs, raw):
 	case len(label) > 0:
-		sc.insert(int32(a), int32(b), name)
+		sc.d.declare(int32(a), int32(b), name)
 	case b > 0:
-		sc.insert(int32(a), int32(b), ` encoding="`+name+`"`)
+		sc.d.declare(int32(a), int32(b), ` encoding="`+name+`"`)
 	default:
-		sc.insert(0, 0, `<?xml version="1.0" encoding="`+name+`"?>`)
+		sc.d.declare(0, 0, `<?xml version="1.0" encoding="`+name+`"?>`)
 	}
 }
 
@@ -324,7 +324,7 @@ func (sc *scanner) xmlLang(x *xmlReader) {
 	}
 	if a != nil {
 		t := sc.attrText(x.v.sub(a.v0, a.v1), true)
-		sc.d.Lang = sc.collapse(t.s, 64)
+		sc.d.Lang = sc.labels.collapse(t.s, 64)
 	}
 }
 

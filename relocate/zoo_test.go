@@ -262,7 +262,7 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 		t.Fatal(err)
 	}
 	checkSpans(t, out, &d2)
-	if d2.Charset != d.Charset && !(d.sc.neutral(raw) && d2.sc.neutral(raw)) {
+	if d2.Charset != d.Charset && !(neutral(d.sc.cs, raw) && neutral(d2.sc.cs, raw)) {
 		t.Fatalf("charset %s became %s in\n%q", d.Charset, d2.Charset, out)
 	}
 	if len(d2.Links) != len(d.Links) {

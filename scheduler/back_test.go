@@ -108,7 +108,7 @@ func TestLockedWhenItGoesOn(t *testing.T) {
 		r.mu.Lock()
 		r.state.jobs["byhand"].rec.Resume = true // as after a restart
 		r.mu.Unlock()
-		r.state.kick()
+		r.state.wake.kick()
 		sleepUntil(1, 13, 0)
 		r.want("byhand", "01 12:00 resume", "01 12:02 resume")
 	})

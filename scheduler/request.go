@@ -93,13 +93,13 @@ func (s *state) runNow(name string, o RunNowOptions) (t *Ticket, attached bool, 
 	case e.manual != nil && e.run == nil && e.manual.o == (RunNowOptions{}) && !o.Accept:
 		// it waits, maybe for what this one does not wait for
 		e.manual.o, e.manual.clock = o, t.clock
-		s.kick()
+		s.wake.kick()
 		return e.manual, true, nil
 	case (e.run != nil && e.run.cause == status.ByItself) || e.manual != nil: // one that is ending is waited for
 		return nil, false, fmt.Errorf("run %s: %w", name, ErrRunning)
 	}
 	e.manual = t
-	s.kick()
+	s.wake.kick()
 	return t, false, nil
 }
 
@@ -110,7 +110,7 @@ func (s *state) cancel(name string) error {
 	}
 	switch {
 	case e.run != nil:
-		s.end(e, status.Cancelled)
+		e.end(status.Cancelled)
 		if e.run.cause != status.Cancelled {
 			e.run.cause = status.Cancelled // it was ending already, to continue later
 		}
@@ -140,7 +140,7 @@ func (s *state) noted(name string, run status.Run) {
 	e.rec.Note(run)
 	e.dirty = true
 	s.save()
-	s.kick()
+	s.wake.kick()
 }
 
 func (s *state) pause(name string) error {
@@ -153,7 +153,7 @@ func (s *state) pause(name string) error {
 	}
 	e.rec.Paused, e.dirty = true, true
 	if e.run != nil {
-		s.end(e, status.PausedRun)
+		e.end(status.PausedRun)
 	}
 	return s.ordered("pause", name)
 }
@@ -204,11 +204,11 @@ func (s *state) wanted(name string) (*job.Job, error) {
 func (s *state) status() status.All {
 	now := s.o.Now()
 	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{
-		Running:   s.running,
+		Running:   s.turns.running(),
 		MaxRuns:   s.o.MaxRuns,
-		Parked:    s.parked,
+		Parked:    s.turns.parked,
 		MaxParked: s.o.MaxParked,
-		Turns:     s.held(),
+		Turns:     turnsHeld(s.jobs),
 		Ready:     s.ready,
 		Ending:    s.ending,
 		Reloaded:  known(s.reloaded),

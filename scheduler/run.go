@@ -61,7 +61,7 @@ func (s *state) tend(e *entry, now time.Time) (closes time.Time) {
 		return closes
 	}
 	if p := e.run.progress.Load(); p == nil || p.Phase == status.Retrieving {
-		s.end(e, status.OutOfHours)
+		e.end(status.OutOfHours)
 	}
 	return time.Time{}
 }
@@ -114,8 +114,7 @@ func (s *state) start(e *entry, now time.Time) launch {
 	}
 	why := e.why
 	e.run = r
-	s.running++
-	s.begin(r, now)
+	s.turns.begin(r, now)
 	s.counts.Started++
 	// before the first request: after kill -9 the schedule must not be served twice, and the run must continue
 	s.save()
@@ -143,8 +142,8 @@ func (s *Scheduler) safely(l launch) (run status.Run) {
 	return s.o.Runner.Run(l.ctx, l.r.job, l.o)
 }
 
-// end tells a run to end.
-func (s *state) end(e *entry, why status.Cause) {
+// end tells the run of a job to end.
+func (e *entry) end(why status.Cause) {
 	if e.run.cause == status.ByItself {
 		e.run.cause = why
 		e.run.cancel(endedFor(why))
@@ -177,8 +176,7 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 	if run.Started.IsZero() || run.Started.After(run.Ended) {
 		run.Started = r.started
 	}
-	s.running--
-	s.finish(e, r, run.Ended)
+	s.turns.finish(e, r, run.Ended)
 	e.run = nil
 	s.overrun(e, r, run.Ended)
 	e.rec.ended(r.job, e.clock, run)
@@ -217,7 +215,7 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 		s.drop()
 	}
 	s.save()
-	s.kick()
+	s.wake.kick()
 }
 
 // consider tells about a job when there is something to tell.

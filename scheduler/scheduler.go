@@ -202,7 +202,7 @@ func (s *Scheduler) Job(name string) (status.Job, error) {
 func (s *Scheduler) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.running
+	return s.state.turns.running()
 }
 
 // Wanted returns the job in force under a name.
@@ -240,7 +240,7 @@ func (s *Scheduler) stop() error {
 		defer s.mu.Unlock()
 		return fmt.Errorf(
 			"%s not end within %s; those that did not continue from their last batch when the daemon starts again",
-			count.Of(s.state.running, "run did", "runs did"), count.Span(s.o.StopWithin))
+			count.Of(s.state.turns.running(), "run did", "runs did"), count.Span(s.o.StopWithin))
 	}
 }
 
@@ -271,17 +271,17 @@ func (s *Scheduler) ended(l launch, run status.Run) {
 func (s *Scheduler) yield(e *entry, r *running, w status.Wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.yield(e, r, w)
+	s.state.turns.yield(e, r, w, s.o.Now())
 }
 
 func (s *Scheduler) want(e *entry, r *running) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.want(e, r)
+	return s.state.turns.want(e, r, s.o.Now())
 }
 
 func (s *Scheduler) giveUp(e *entry, r *running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.giveUp(e, r)
+	s.state.turns.giveUp(e, r, s.o.Now())
 }

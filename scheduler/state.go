@@ -24,16 +24,11 @@ import (
 type state struct {
 	o    Options
 	log  *slog.Logger
-	wake chan<- struct{}
+	wake waker
 
 	config   Config
 	jobs     map[string]*entry
-	running  int // runs under way
-	turns    int // of them work
-	shorts   int // work in a short turn
-	parked   int // have no turn
-	queued   int // jobs that would work if there were a turn
-	crowded  int // jobs that cannot begin because too many runs are parked
+	turns    turns
 	room     roomWait
 	ready    bool
 	ending   bool
@@ -50,6 +45,7 @@ func newState(o Options, wake chan<- struct{}) (*state, error) {
 		wake:   wake,
 		config: Config{},
 		jobs:   map[string]*entry{},
+		turns:  turns{most: o.MaxRuns, wake: wake},
 	}
 	records, err := o.Store.LoadRecords()
 	if err != nil {
@@ -100,7 +96,7 @@ func (s *state) retryLasting() (names []string) {
 	}
 	if len(names) > 0 {
 		s.save()
-		s.kick()
+		s.wake.kick()
 	}
 	slices.Sort(names)
 	return names
@@ -146,7 +142,7 @@ func (s *state) apply(c Config) []ConfigChange {
 		}
 		if cfg.Job == nil { // refused, and there is no good version
 			if e.run != nil {
-				s.end(e, status.Cancelled)
+				e.end(status.Cancelled)
 			}
 			e.refuse(fmt.Errorf("job %s: %w: %s", name, ErrRefused, strings.Join(cfg.Refused, "; ")))
 			continue
@@ -165,7 +161,7 @@ func (s *state) apply(c Config) []ConfigChange {
 		}
 		if e.cfg = nil; e.run != nil {
 			e.run.removed, e.run.back = e.run.cause == status.ByItself || e.run.removed, false
-			s.end(e, status.Cancelled)
+			e.end(status.Cancelled)
 		}
 		e.refuse(fmt.Errorf("job %s was removed", name))
 	}
@@ -173,7 +169,7 @@ func (s *state) apply(c Config) []ConfigChange {
 	s.config, s.ready, s.reloaded, s.problem = c, true, now, ""
 	s.drop()
 	s.save()
-	s.kick()
+	s.wake.kick()
 	if first {
 		s.log.Info("jobs read", "jobs", len(c))
 	}
@@ -215,7 +211,7 @@ func (s *state) setProblem(what string) {
 			}
 		}
 		s.ready = true
-		s.kick()
+		s.wake.kick()
 	}
 }
 
@@ -263,7 +259,7 @@ func (s *state) save() error {
 // ordered stores the request of a user, which is in force already.
 func (s *state) ordered(what, name string) error {
 	err := s.save()
-	s.kick()
+	s.wake.kick()
 	if err != nil {
 		return fmt.Errorf("%s %s: it is in force, but was not stored, and a daemon that is started again does not "+
 			"know it; the daemon stores it as soon as it can: %w", what, name, err)
@@ -271,9 +267,12 @@ func (s *state) ordered(what, name string) error {
 	return nil
 }
 
-func (s *state) kick() {
+// waker lets the scheduler look again.
+type waker chan<- struct{}
+
+func (w waker) kick() {
 	select {
-	case s.wake <- struct{}{}:
+	case w <- struct{}{}:
 	default:
 	}
 }
@@ -283,7 +282,7 @@ func (s *state) stop() {
 	s.ending = true
 	for _, e := range s.jobs {
 		if e.run != nil {
-			s.end(e, status.Shutdown)
+			e.end(status.Shutdown)
 		}
 		e.refuse(errors.New("the daemon is ending"))
 	}

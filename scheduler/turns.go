@@ -103,8 +103,21 @@ func (t *RunTurn) Resume(ctx context.Context) error {
 // back soon, and resume.
 func (t *RunTurn) Over() bool { return t.r.turn.over.Load() }
 
+// turns are those of the runs under way.
+type turns struct {
+	most   int // Options.MaxRuns
+	held   int
+	shorts int // short ones that are held
+	parked int // runs without a turn
+	queued int // jobs that would work if there were a turn
+	wake   waker
+}
+
+// running returns how many runs are under way.
+func (s *turns) running() int { return s.held + s.shorts + s.parked }
+
 // stand changes how a run stands towards the turns.
-func (s *state) stand(e *entry, r *running, how holding, now time.Time) {
+func (s *turns) stand(e *entry, r *running, how holding, now time.Time) {
 	t := &r.turn
 	t.account(now)
 	s.count(t.how, -1)
@@ -116,10 +129,10 @@ func (s *state) stand(e *entry, r *running, how holding, now time.Time) {
 	t.over.Store(false)
 }
 
-func (s *state) count(how holding, n int) {
+func (s *turns) count(how holding, n int) {
 	switch how {
 	case holdsTurn:
-		s.turns += n
+		s.held += n
 	case holdsShort:
 		s.shorts += n
 	default:
@@ -128,13 +141,13 @@ func (s *state) count(how holding, n int) {
 }
 
 // begin gives a run that starts its turn.
-func (s *state) begin(r *running, now time.Time) {
+func (s *turns) begin(r *running, now time.Time) {
 	r.turn.how, r.turn.since, r.turn.counted = holdsTurn, now, now
 	s.count(holdsTurn, 1)
 }
 
 // finish takes the turn of a run that has ended.
-func (s *state) finish(e *entry, r *running, now time.Time) {
+func (s *turns) finish(e *entry, r *running, now time.Time) {
 	s.stand(e, r, parked, now)
 	s.count(parked, -1)
 	if r.cause == status.GaveWay {
@@ -142,14 +155,13 @@ func (s *state) finish(e *entry, r *running, now time.Time) {
 	}
 }
 
-func (s *state) yield(e *entry, r *running, w status.Wait) {
-	now := s.o.Now()
+func (s *turns) yield(e *entry, r *running, w status.Wait, now time.Time) {
 	if e.run != r {
 		return // it has ended
 	}
 	if r.turn.how.works() {
 		if s.stand(e, r, parked, now); s.queued > 0 {
-			s.kick()
+			s.wake.kick()
 		}
 	}
 	if w.Since = known(r.turn.since); w.Until != nil && e.clock.zone != nil {
@@ -160,32 +172,31 @@ func (s *state) yield(e *entry, r *running, w status.Wait) {
 }
 
 // want returns nil when the run has a turn now, else a channel that is closed when it has one.
-func (s *state) want(e *entry, r *running) <-chan struct{} {
-	now := s.o.Now()
+func (s *turns) want(e *entry, r *running, now time.Time) <-chan struct{} {
 	t := &r.turn
 	t.account(now)
 	switch {
 	case t.how.works() || e.run != r:
 		return nil
-	case s.turns < s.o.MaxRuns && s.queued == 0:
+	case s.held < s.most && s.queued == 0:
 		s.stand(e, r, holdsTurn, now)
 		return nil
-	case t.used < lightUse && s.shorts < s.o.MaxRuns:
+	case t.used < lightUse && s.shorts < s.most:
 		s.stand(e, r, holdsShort, now)
-		s.kick()
+		s.wake.kick()
 		return nil
 	case t.how != wanting:
 		s.stand(e, r, wanting, now)
 		t.granted = make(chan struct{})
 	}
-	s.kick()
+	s.wake.kick()
 	return t.granted
 }
 
 // giveUp takes back that a run wants a turn.
-func (s *state) giveUp(e *entry, r *running) {
+func (s *turns) giveUp(e *entry, r *running, now time.Time) {
 	if r.turn.how == wanting {
-		s.stand(e, r, parked, s.o.Now())
+		s.stand(e, r, parked, now)
 	}
 }
 
@@ -210,47 +221,42 @@ func (e *entry) wants() time.Time {
 // begin. sooner takes the times at which to look again.
 func (s *state) assign(list []*entry, now time.Time, sooner func(time.Time)) (runs []launch) {
 	queue(list)
-	ahead := s.workers()
-	s.queued, s.crowded = 0, 0
+	var ahead []string
+	for _, t := range turnsHeld(s.jobs) {
+		ahead = append(ahead, t.Job)
+	}
+	tooMany := 0 // jobs that cannot begin because too many runs are parked
+	s.turns.queued = 0
 	for _, e := range list {
-		full := s.turns >= s.o.MaxRuns
-		crowded := e.run == nil && s.running >= s.o.MaxRuns+s.o.MaxParked
+		full := s.turns.held >= s.o.MaxRuns
+		crowded := e.run == nil && s.turns.running() >= s.o.MaxRuns+s.o.MaxParked
 		switch {
 		case full || crowded:
 			if e.behind = slices.Clone(ahead); e.run == nil {
 				e.activity = status.Waiting
 			}
 			if crowded {
-				s.crowded++
+				tooMany++
 			} else {
-				s.queued++
+				s.turns.queued++
 			}
 		case e.run != nil:
-			s.stand(e, e.run, holdsTurn, now)
+			s.turns.stand(e, e.run, holdsTurn, now)
 			close(e.run.turn.granted)
 		default:
 			runs = append(runs, s.start(e, now))
 		}
 		ahead = append(ahead, e.name)
 	}
-	s.endTurns(now, sooner)
-	s.makeRoom(now, sooner)
+	s.turns.end(s.jobs, now, sooner)
+	makeRoom(s.jobs, tooMany, now, sooner)
 	return runs
 }
 
-// workers returns the jobs that have a turn, longest first.
-func (s *state) workers() []string {
-	var names []string
-	for _, t := range s.held() {
-		names = append(names, t.Job)
-	}
-	return names
-}
-
-// held returns who has which turn, longest first.
-func (s *state) held() []status.TurnHeld {
+// turnsHeld returns which of the jobs have which turn, longest first.
+func turnsHeld(jobs map[string]*entry) []status.TurnHeld {
 	var out []status.TurnHeld
-	for _, e := range s.jobs {
+	for _, e := range jobs {
 		if e.run != nil && e.run.turn.how.works() {
 			out = append(out, status.TurnHeld{
 				Job:   e.name,
@@ -265,16 +271,16 @@ func (s *state) held() []status.TurnHeld {
 	return out
 }
 
-// endTurns tells runs to give way: as many as there are who wait, those that have worked longest, and those
+// end tells runs to give way: as many as there are who wait, those that have worked longest, and those
 // whose short turn was too short for what they do.
-func (s *state) endTurns(now time.Time, sooner func(time.Time)) {
+func (s *turns) end(jobs map[string]*entry, now time.Time, sooner func(time.Time)) {
 	giveWay := s.queued
-	for _, h := range s.held() {
-		e := s.jobs[h.Job]
+	for _, h := range turnsHeld(jobs) {
+		e := jobs[h.Job]
 		t := &e.run.turn
 		end := t.since.Add(slice)
 		switch {
-		case h.Short && s.turns < s.o.MaxRuns && s.queued == 0:
+		case h.Short && s.held < s.most && s.queued == 0:
 			if t.since.Add(shortTurn).After(now) {
 				sooner(t.since.Add(shortTurn))
 			} else {
@@ -296,11 +302,10 @@ func (s *state) endTurns(now time.Time, sooner func(time.Time)) {
 	}
 }
 
-// makeRoom ends runs that only wait when jobs cannot begin because too many do.
-func (s *state) makeRoom(now time.Time, sooner func(time.Time)) {
-	need := s.crowded
+// makeRoom ends runs that only wait when so many jobs cannot begin because too many do.
+func makeRoom(jobs map[string]*entry, need int, now time.Time, sooner func(time.Time)) {
 	var waiting []*entry
-	for _, e := range s.jobs {
+	for _, e := range jobs {
 		switch {
 		case e.run == nil:
 		case e.run.cause != status.ByItself:
@@ -314,7 +319,7 @@ func (s *state) makeRoom(now time.Time, sooner func(time.Time)) {
 		if at := e.run.leaves(); at.After(now) {
 			sooner(at)
 		} else {
-			s.end(e, status.GaveWay)
+			e.end(status.GaveWay)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // body sends a file: whole, in ranges, compressed, or not at all when the client has it.
 func (v *view) body(r Resource) error {
-	r, err := v.typed(r)
+	r, err := v.snap.typed(r)
 	if err != nil {
 		return err
 	}
@@ -24,8 +24,8 @@ func (v *view) body(r Resource) error {
 			coding = v.codings.choose(v.r.Header["Accept-Encoding"], r.Size)
 		}
 	}
-	if coding != "" && v.fresh(r, coding) { // nothing need be compressed to say so
-		v.describe(r, coding)
+	if coding != "" && fresh(v.r.Header, r, coding) { // nothing need be compressed to say so
+		describe(h, r, coding)
 		v.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -35,7 +35,7 @@ func (v *view) body(r Resource) error {
 			return err
 		}
 		if packed != nil {
-			v.describe(r, coding)
+			describe(h, r, coding)
 			h.Set("Content-Type", contentType(r))
 			h.Set("Content-Encoding", coding)
 			w := &sized{v.w, int64(len(packed))}
@@ -48,7 +48,7 @@ func (v *view) body(r Resource) error {
 		return err
 	}
 	defer f.Close()
-	v.describe(r, "")
+	describe(h, r, "")
 	h.Set("Content-Type", contentType(r))
 	http.ServeContent(v.w, v.r, "", r.Modified, f)
 	return nil
@@ -75,8 +75,7 @@ func heedRange(r *http.Request, size int64) {
 }
 
 // describe sets the validators. http.ServeContent writes Last-Modified and answers by both (RFC 9110 §13.2).
-func (v *view) describe(r Resource, coding string) {
-	h := v.w.Header()
+func describe(h http.Header, r Resource, coding string) {
 	h.Set("ETag", phm.EntityTag(r.Digest[:], coding))
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "no-cache") // keep it, but ask whether a new version has come
@@ -85,8 +84,7 @@ func (v *view) describe(r Resource, coding string) {
 
 // fresh reports whether the client has exactly this representation by its entity tag, and asks for nothing
 // else.
-func (v *view) fresh(r Resource, coding string) bool {
-	h := v.r.Header
+func fresh(h http.Header, r Resource, coding string) bool {
 	if h.Get("If-Match") != "" || h.Get("If-Unmodified-Since") != "" {
 		return false
 	}

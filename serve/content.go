@@ -157,3 +157,66 @@ func hasLinks(mime string) bool {
 	}
 	return strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json")
 }
+
+// unbusted finds the file that a URL means whose query only keeps caches from answering, as scripts make it:
+// pagefind-entry.json?ts=1795470961021. Servers of files ignore it. A page may be another one by its query.
+func (s *Snapshot) unbusted(u site.URL) (f found, err error) {
+	query, has := u.Query()
+	name, value, pair := strings.Cut(query, "=")
+	if !has || !busts(name, value, pair) {
+		return found{}, nil
+	}
+	f.r, f.ok, err = s.Table.Find(site.Canonical(u.Origin() + u.Path()))
+	if err != nil || !f.isFile() || f.r.MIME == "text/html" || f.r.MIME == "" || !s.atHome(f.r, u) {
+		return found{}, err
+	}
+	return f, nil
+}
+
+// busts reports whether a query of one parameter, or of a number alone, only keeps caches from answering.
+func busts(name, value string, pair bool) bool {
+	if strings.ContainsAny(value, "&;=") {
+		return false
+	}
+	if !pair {
+		return name != "" && strings.Trim(name, "0123456789") == ""
+	}
+	switch name {
+	case "_", "ts", "t", "v", "ver", "version", "cb", "nocache":
+		return true
+	}
+	return false
+}
+
+// canonical returns a URL at which r can be had and that nothing else can mean: its own, else its place.
+func (s *Snapshot) canonical(r Resource) (site.URL, error) {
+	if r.Path == "" {
+		return r.URL, nil
+	}
+	if r.URL.Origin() != s.Primary {
+		return s.place(r.Path), nil
+	}
+	if path, ok := s.pathOf(r.URL); ok {
+		other, ok, err := s.Table.At(path)
+		if err != nil {
+			return site.URL{}, err
+		}
+		if ok && other.Path != r.Path {
+			return s.place(r.Path), nil
+		}
+	}
+	return r.URL, nil
+}
+
+// found is what an address means.
+type found struct {
+	r  Resource
+	ok bool
+	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
+	// Zero: here.
+	to    site.URL
+	twice bool // the address is the URL of one file and the place of another
+}
+
+// isFile reports whether a file is sent.
+func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }

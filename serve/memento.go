@@ -110,12 +110,12 @@ func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 			return true, nil
 		}
 	}
-	all, known, err := v.history(u)
+	all, known, err := history(v.r.Context(), v.site, u)
 	if err != nil {
 		return false, err
 	}
 	if !known {
-		if all, err = v.nearest(u, want); err != nil {
+		if all, err = nearest(v.r.Context(), v.site, u, want); err != nil {
 			return false, err
 		}
 	}
@@ -187,17 +187,17 @@ func (v *view) mementoLink(u site.URL, m Version, rel []string) string {
 }
 
 // history returns the versions in which the state of u changed, oldest first, if the site knows.
-func (v *view) history(u site.URL) (all []Version, known bool, err error) {
-	if h, ok := v.site.(Historian); ok {
-		return h.History(v.r.Context(), u)
+func history(ctx context.Context, s Site, u site.URL) (all []Version, known bool, err error) {
+	if h, ok := s.(Historian); ok {
+		return h.History(ctx, u)
 	}
 	return nil, false, nil
 }
 
 // nearest returns the version in effect at a time (zero: the last), or where u is not in it the nearest that
 // has u, older ones first.
-func (v *view) nearest(u site.URL, t time.Time) ([]Version, error) {
-	all, err := v.site.Versions()
+func nearest(ctx context.Context, s Site, u site.URL, t time.Time) ([]Version, error) {
+	all, err := s.Versions()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (v *view) nearest(u site.URL, t time.Time) ([]Version, error) {
 	order := slices.Concat(all[:i+1], nil)
 	slices.Reverse(order)
 	for _, x := range append(order, all[i+1:]...) {
-		_, ok, err := lookUp(v.r.Context(), v.site, x.Number, u)
+		_, ok, err := lookUp(ctx, s, x.Number, u)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +283,7 @@ func (v *view) version(u site.URL, t time.Time) error {
 		h.Set("Cache-Control", "public, max-age=3600")
 	}
 	if f.to.IsZero() {
-		states, known, err := v.history(f.r.URL)
+		states, known, err := history(v.r.Context(), v.site, f.r.URL)
 		if err != nil {
 			return err
 		}

@@ -127,19 +127,6 @@ func (l live) of(u site.URL) string {
 	return "" // other origins are reached by the places of their files
 }
 
-// found is what an address means.
-type found struct {
-	r  Resource
-	ok bool
-	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
-	// Zero: here.
-	to    site.URL
-	twice bool // the address is the URL of one file and the place of another
-}
-
-// isFile reports whether a file is sent.
-func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }
-
 // resolve finds what u means to this request.
 func (v *view) resolve(u site.URL) (f found, err error) {
 	t := v.snap.Table
@@ -159,7 +146,7 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 	}
 	switch {
 	case !ok && !f.ok:
-		return v.unbusted(u)
+		return v.snap.unbusted(u)
 	case !ok: // only a URL
 		if f.ok && f.r.Path != "" && !v.snap.atHome(f.r, u) {
 			f.to = v.snap.place(f.r.Path)
@@ -172,7 +159,7 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 		return f, nil
 	}
 	f.twice = true
-	if v.prefix != "" || v.inside() { // sandboxed pages send no Referer
+	if v.prefix != "" || inside(v.r) { // sandboxed pages send no Referer
 		f.r = byPath
 		return f, nil
 	}
@@ -182,40 +169,10 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 	return f, nil
 }
 
-// unbusted finds the file that a URL means whose query only keeps caches from answering, as scripts make it:
-// pagefind-entry.json?ts=1795470961021. Servers of files ignore it. A page may be another one by its query.
-func (v *view) unbusted(u site.URL) (f found, err error) {
-	query, has := u.Query()
-	name, value, pair := strings.Cut(query, "=")
-	if !has || !busts(name, value, pair) {
-		return found{}, nil
-	}
-	f.r, f.ok, err = v.snap.Table.Find(site.Canonical(u.Origin() + u.Path()))
-	if err != nil || !f.isFile() || f.r.MIME == "text/html" || f.r.MIME == "" || !v.snap.atHome(f.r, u) {
-		return found{}, err
-	}
-	return f, nil
-}
-
-// busts reports whether a query of one parameter, or of a number alone, only keeps caches from answering.
-func busts(name, value string, pair bool) bool {
-	if strings.ContainsAny(value, "&;=") {
-		return false
-	}
-	if !pair {
-		return name != "" && strings.Trim(name, "0123456789") == ""
-	}
-	switch name {
-	case "_", "ts", "t", "v", "ver", "version", "cb", "nocache":
-		return true
-	}
-	return false
-}
-
-// inside reports whether the request comes from a page of this origin.
-func (v *view) inside() bool {
-	ref, err := url.Parse(v.r.Referer())
-	return err == nil && ref.Host != "" && strings.EqualFold(ref.Host, v.r.Host)
+// inside reports whether a request comes from a page of this origin.
+func inside(r *http.Request) bool {
+	ref, err := url.Parse(r.Referer())
+	return err == nil && ref.Host != "" && strings.EqualFold(ref.Host, r.Host)
 }
 
 // answer sends what was found for u.
@@ -241,26 +198,6 @@ func (v *view) answer(u site.URL, f found, a addresses) error {
 	return v.body(f.r)
 }
 
-// canonical returns a URL at which r can be had and that nothing else can mean: its own, else its place.
-func (v *view) canonical(r Resource) (site.URL, error) {
-	if r.Path == "" {
-		return r.URL, nil
-	}
-	if r.URL.Origin() != v.snap.Primary {
-		return v.snap.place(r.Path), nil
-	}
-	if path, ok := v.snap.pathOf(r.URL); ok {
-		other, ok, err := v.snap.Table.At(path)
-		if err != nil {
-			return site.URL{}, err
-		}
-		if ok && other.Path != r.Path {
-			return v.snap.place(r.Path), nil
-		}
-	}
-	return r.URL, nil
-}
-
 // redirected answers with the redirect that the origin gave, to our copy of its target or, where there is
 // none, to the origin.
 func (v *view) redirected(r Resource, a addresses) error {
@@ -277,7 +214,7 @@ func (v *view) redirected(r Resource, a addresses) error {
 		return err
 	}
 	if ok {
-		canonical, err := v.canonical(t)
+		canonical, err := v.snap.canonical(t)
 		if err != nil {
 			return err
 		}

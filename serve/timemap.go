@@ -14,7 +14,7 @@ import (
 
 // timeMap lists the Mementos of u.
 func (v *view) timeMap(u site.URL, form string) error {
-	all, known, err := v.history(u)
+	all, known, err := history(v.r.Context(), v.site, u)
 	if err == nil && !known {
 		all, err = slowHistory(v.r.Context(), v.site, u)
 	}

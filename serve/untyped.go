@@ -18,7 +18,7 @@ const sniffed = 1445
 // typed gives a file whose origin named no type one by which browsers can use it: that of its extension
 // unless that is a page's, else plain text if its bytes are that (MIME Sniffing, section 7.1). All others
 // stay without one: a page that was recognised when it came has its type.
-func (v *view) typed(r Resource) (Resource, error) {
+func (s *Snapshot) typed(r Resource) (Resource, error) {
 	switch r.MIME {
 	case "", "*/*", "unknown/unknown", "application/unknown":
 	default:
@@ -31,7 +31,7 @@ func (v *view) typed(r Resource) (Resource, error) {
 			return r, nil
 		}
 	}
-	f, err := v.snap.Table.Open(r)
+	f, err := s.Table.Open(r)
 	if err != nil {
 		return r, err
 	}

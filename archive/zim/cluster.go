@@ -154,12 +154,12 @@ func (w *Writer) takeEntries(c *OpenCluster) error {
 	}
 	c.id = w.open()
 	for i, e := range c.entries {
-		rec, err := w.record(e)
+		rec, err := w.dir.check(e)
 		if err != nil {
 			return err
 		}
 		rec.cluster, rec.blob = c.id, uint32(i)
-		w.keep(e, rec)
+		w.dir.add(e, rec)
 	}
 	c.entries = nil
 	return nil

@@ -4,13 +4,9 @@ package zim
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // Close adds what a ZIM file needs besides: the counter of types, the main page, the listings; then dirents,
@@ -27,7 +23,7 @@ func (w *Writer) Close() error {
 }
 
 func (w *Writer) finish() error {
-	if err := w.add(Entry{Namespace: Metadata, Path: counterName, Type: textType}, w.counter()); err != nil {
+	if err := w.add(Entry{Namespace: Metadata, Path: counterName, Type: textType}, w.dir.counter()); err != nil {
 		return err
 	}
 	if w.o.MainPage != "" {
@@ -43,12 +39,12 @@ func (w *Writer) finish() error {
 	lists := w.open()
 	for i, name := range []string{listingV0, listingV1} {
 		e := Entry{Namespace: Index, Path: name, Type: listingType}
-		rec, err := w.record(e)
+		rec, err := w.dir.check(e)
 		if err != nil {
 			return err
 		}
 		rec.cluster, rec.blob = lists, uint32(i+1)
-		w.keep(e, rec)
+		w.dir.add(e, rec)
 	}
 	if err := w.flush(0); err != nil {
 		return err
@@ -71,85 +67,15 @@ func (w *Writer) finish() error {
 
 // writeRest writes what follows the clusters of content: the listings, dirents and pointers.
 func (w *Writer) writeRest(lists uint32, end uint64) error {
-	order, err := w.order()
+	order, err := w.dir.order()
 	if err != nil {
 		return err
 	}
 	w.place(lists)
-	if err := w.writeListings(w.byTitle(order), order, end); err != nil {
+	if err := w.writeListings(w.dir.byTitle(order), order, end); err != nil {
 		return err
 	}
 	return w.writeIndex(order)
-}
-
-// counter is the metadata that counts content by type.
-func (w *Writer) counter() []byte {
-	var parts []string
-	for i, n := range w.counts {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s=%d", w.types[i], n))
-		}
-	}
-	slices.Sort(parts)
-	return []byte(strings.Join(parts, ";"))
-}
-
-func (w *Writer) path(i uint32) []byte { return until0(w.names[w.entries[i].names:]) }
-
-// title is the path for entries without one.
-func (w *Writer) title(i uint32) []byte {
-	path := w.path(i)
-	if t := until0(w.names[w.entries[i].names+uint64(len(path))+1:]); len(t) > 0 {
-		return t
-	}
-	return path
-}
-
-func until0(b []byte) []byte { return b[:bytes.IndexByte(b, 0)] }
-
-// order returns the entries as added, by namespace and path.
-func (w *Writer) order() ([]uint32, error) {
-	order := make([]uint32, len(w.entries))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(w.entries[a].namespace, w.entries[b].namespace),
-			bytes.Compare(w.path(a), w.path(b)))
-	})
-	for k := 1; k < len(order); k++ {
-		a, b := order[k-1], order[k]
-		if w.entries[a].namespace == w.entries[b].namespace && bytes.Equal(w.path(a), w.path(b)) {
-			return nil, fmt.Errorf("%c/%s: %w: it stands twice", w.entries[b].namespace, w.path(b), ErrEntry)
-		}
-	}
-	return order, nil
-}
-
-// find returns the index of a content entry.
-func (w *Writer) find(order []uint32, path string) (uint32, error) {
-	k, ok := slices.BinarySearchFunc(order, path, func(i uint32, path string) int {
-		return cmp.Or(cmp.Compare(w.entries[i].namespace, Content), cmp.Compare(string(w.path(i)), path))
-	})
-	if !ok {
-		return 0, fmt.Errorf("%q: %w: a redirect or the main page points to it, and it was not added", path,
-			ErrEntry)
-	}
-	return uint32(k), nil
-}
-
-// byTitle returns the indexes of all entries by namespace and title.
-func (w *Writer) byTitle(order []uint32) []uint32 {
-	titles := make([]uint32, len(order))
-	for k := range titles {
-		titles[k] = uint32(k)
-	}
-	slices.SortFunc(titles, func(a, b uint32) int {
-		i, j := order[a], order[b]
-		return cmp.Or(cmp.Compare(w.entries[i].namespace, w.entries[j].namespace),
-			bytes.Compare(w.title(i), w.title(j)), cmp.Compare(a, b))
-	})
-	return titles
 }
 
 // listingsAt is where the first listing begins in its cluster when nothing stands before it: behind the info
@@ -165,20 +91,20 @@ func (w *Writer) header(end uint64) *header {
 		Major:     6,
 		Minor:     1,
 		UUID:      w.o.UUID,
-		Entries:   uint32(len(w.entries)),
+		Entries:   uint32(len(w.dir.entries)),
 		Clusters:  uint32(clusters),
 		TitlePtrs: end + listingsAt,
 		Types:     headerSize,
 		MainPage:  noIndex,
 		Layout:    noIndex,
 	}
-	listed, before := len(w.entries), uint32(0)
-	for i := range w.entries {
-		e := &w.entries[i]
+	listed, before := len(w.dir.entries), uint32(0)
+	for i := range w.dir.entries {
+		e := &w.dir.entries[i]
 		if e.front {
 			listed++
 		}
-		if e.namespace < WellKnown || (e.namespace == WellKnown && string(w.path(uint32(i))) < mainPage) {
+		if e.namespace < WellKnown || (e.namespace == WellKnown && string(w.dir.path(uint32(i))) < mainPage) {
 			before++
 		}
 	}
@@ -186,9 +112,9 @@ func (w *Writer) header(end uint64) *header {
 		h.MainPage = before
 	}
 	dirents := h.TitlePtrs + 4*uint64(listed)
-	fixed := direntSize*len(w.entries) - (direntSize-redirectSize)*len(w.redirects)
-	h.PathPtrs = dirents + uint64(fixed+len(w.names))
-	h.ClusterPtrs = h.PathPtrs + 8*uint64(len(w.entries))
+	fixed := direntSize*len(w.dir.entries) - (direntSize-redirectSize)*len(w.dir.redirects)
+	h.PathPtrs = dirents + uint64(fixed+len(w.dir.names))
+	h.ClusterPtrs = h.PathPtrs + 8*uint64(len(w.dir.entries))
 	h.Sum = h.ClusterPtrs + 8*uint64(clusters)
 	return h
 }
@@ -196,7 +122,8 @@ func (w *Writer) header(end uint64) *header {
 // writeListings writes the cluster of both listings. Its first blob, which no entry has, fills the room that
 // the clusters before it left up to end: only zeros.
 func (w *Writer) writeListings(titles, order []uint32, end uint64) error {
-	fronts := slices.DeleteFunc(slices.Clone(titles), func(k uint32) bool { return !w.entries[order[k]].front })
+	fronts := slices.DeleteFunc(slices.Clone(titles),
+		func(k uint32) bool { return !w.dir.entries[order[k]].front })
 	room := end - w.out.n
 	out := bufio.NewWriterSize(&w.out, 64<<10)
 	head := []byte{plainCluster | wideOffsets}
@@ -225,7 +152,7 @@ func (w *Writer) writeIndex(order []uint32) error {
 	for _, i := range order {
 		pointers = binary.LittleEndian.AppendUint64(pointers, at)
 		var err error
-		if buf, err = w.appendDirent(buf[:0], order, i); err != nil {
+		if buf, err = w.dir.appendDirent(buf[:0], order, i, w.sealed); err != nil {
 			return err
 		}
 		out.Write(buf)
@@ -236,32 +163,4 @@ func (w *Writer) writeIndex(order []uint32) error {
 		out.Write(binary.LittleEndian.AppendUint64(buf[:0], offset))
 	}
 	return out.Flush()
-}
-
-// Bytes of a dirent before its names.
-const (
-	direntSize   = 16
-	redirectSize = 12
-)
-
-// appendDirent appends the directory entry of an entry.
-func (w *Writer) appendDirent(dst []byte, order []uint32, i uint32) ([]byte, error) {
-	e := &w.entries[i]
-	dst = binary.LittleEndian.AppendUint16(dst, e.mime)
-	dst = append(dst, 0, e.namespace, 0, 0, 0, 0)
-	if e.mime == redirectType {
-		k, err := w.find(order, w.redirects[i])
-		if err != nil {
-			return nil, err
-		}
-		dst = binary.LittleEndian.AppendUint32(dst, k)
-	} else {
-		dst = binary.LittleEndian.AppendUint32(dst, w.sealed[e.cluster])
-		dst = binary.LittleEndian.AppendUint32(dst, e.blob)
-	}
-	end := uint64(len(w.names))
-	if int(i)+1 < len(w.entries) {
-		end = w.entries[i+1].names
-	}
-	return append(dst, w.names[e.names:end]...), nil
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 )
 
 // A File is what a ZIM file is written to: its header is known last, and its MD5 is that of all the rest.
@@ -54,8 +52,7 @@ type Writer struct {
 	out appender
 	err error
 
-	types    []string
-	typeOf   map[string]uint16
+	dir      *directory
 	packed   *OpenCluster // for compressed blobs; nil when it is not begun
 	plain    *OpenCluster
 	opened   uint32
@@ -69,24 +66,11 @@ type Writer struct {
 
 	plainSize, packedSize uint64 // of the clusters that were to be compressed
 
-	entries   []entry
-	names     []byte // path, NUL, title, NUL of each entry
-	redirects map[uint32]string
-	counts    []int                // of content entries, by type
-	shared    map[[16]byte]blobRef // by Entry.Same
+	shared map[[16]byte]blobRef // by Entry.Same
 }
 
 // blobRef is where a blob lies. cluster counts by opening.
 type blobRef struct{ cluster, blob uint32 }
-
-// entry is an entry that was added. cluster counts by opening until the clusters are sealed.
-type entry struct {
-	names         uint64 // offset in Writer.names
-	cluster, blob uint32
-	mime          uint16
-	namespace     byte
-	front         bool
-}
 
 // appender counts the bytes appended.
 type appender struct {
@@ -111,14 +95,12 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		o.Cluster = defaultCluster
 	}
 	w := &Writer{
-		o:         o,
-		out:       appender{File: f},
-		typeOf:    map[string]uint16{},
-		redirects: map[uint32]string{},
-		shared:    map[[16]byte]blobRef{},
-		blobs:     make(buffers, 2*ahead),
-		packs:     make(buffers, 2*ahead),
-		encoders:  make(encoders, ahead),
+		o:        o,
+		out:      appender{File: f},
+		shared:   map[[16]byte]blobRef{},
+		blobs:    make(buffers, 2*ahead),
+		packs:    make(buffers, 2*ahead),
+		encoders: make(encoders, ahead),
 	}
 	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
@@ -127,19 +109,13 @@ func NewWriter(f File, o Options) (*Writer, error) {
 }
 
 func (w *Writer) start() (err error) {
+	if w.dir, err = newDirectory(w.o.Types); err != nil {
+		return err
+	}
 	head := make([]byte, headerSize, headerSize+1024)
-	for _, t := range append(slices.Clone(w.o.Types), textType, listingType) {
-		if _, twice := w.typeOf[t]; twice {
-			continue
-		}
-		if t == "" || strings.ContainsRune(t, 0) || len(w.types) >= maxTypes {
-			return fmt.Errorf("%w: %q is no MIME type, or one too many", ErrEntry, t)
-		}
-		w.typeOf[t] = uint16(len(w.types))
-		w.types = append(w.types, t)
+	for _, t := range w.dir.types {
 		head = append(append(head, t...), 0)
 	}
-	w.counts = make([]int, len(w.types))
 	_, err = w.out.Write(append(head, 0))
 	return err
 }
@@ -153,13 +129,13 @@ func (w *Writer) Add(e Entry, blob []byte) error {
 }
 
 func (w *Writer) add(e Entry, blob []byte) error {
-	rec, err := w.record(e)
+	rec, err := w.dir.check(e)
 	if err != nil {
 		return err
 	}
 	if at, ok := w.shared[e.Same]; ok {
 		rec.cluster, rec.blob = at.cluster, at.blob
-		w.keep(e, rec)
+		w.dir.add(e, rec)
 		return nil
 	}
 	at := &w.packed
@@ -178,7 +154,7 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	c := *at
 	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
 	c.add(blob)
-	w.keep(e, rec)
+	w.dir.add(e, rec)
 	if e.Same != [16]byte{} {
 		w.shared[e.Same] = blobRef{rec.cluster, rec.blob}
 	}
@@ -199,7 +175,7 @@ func (w *Writer) Stream(e Entry, size int64) (io.WriteCloser, error) {
 }
 
 func (w *Writer) stream(e Entry, size uint64) (*stream, error) {
-	rec, err := w.record(e)
+	rec, err := w.dir.check(e)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +188,7 @@ func (w *Writer) stream(e Entry, size uint64) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", e.Path, err)
 	}
-	w.keep(e, rec)
+	w.dir.add(e, rec)
 	return s, nil
 }
 
@@ -222,13 +198,11 @@ func (w *Writer) Redirect(e Entry, target string) error {
 		return w.err
 	}
 	e.Type = textType // any
-	rec, err := w.record(e)
+	rec, err := w.dir.check(e)
 	if err != nil {
 		return w.note(err)
 	}
-	rec.mime = redirectType
-	w.redirects[uint32(len(w.entries))] = target
-	w.keep(e, rec)
+	w.dir.redirect(e, rec, target)
 	return nil
 }
 
@@ -237,34 +211,6 @@ func (w *Writer) note(err error) error {
 		w.err = fmt.Errorf("write ZIM file: %w", err)
 	}
 	return w.err
-}
-
-// record checks an entry.
-func (w *Writer) record(e Entry) (entry, error) {
-	mime, known := w.typeOf[e.Type]
-	bad := func(why string) error { return fmt.Errorf("%q: %w: %s", e.Path, ErrEntry, why) }
-	switch {
-	case !known:
-		return entry{}, bad(fmt.Sprintf("its type %q is not in the list", e.Type))
-	case e.Path == "", strings.ContainsRune(e.Path, 0), strings.ContainsRune(e.Title, 0):
-		return entry{}, bad("an empty path, or a NUL")
-	case len(w.entries) >= maxEntries:
-		return entry{}, bad("one entry too many")
-	}
-	return entry{mime: mime, namespace: e.Namespace, front: e.Front}, nil
-}
-
-func (w *Writer) keep(e Entry, rec entry) {
-	rec.names = uint64(len(w.names))
-	w.names = append(append(w.names, e.Path...), 0)
-	if e.Title != e.Path {
-		w.names = append(w.names, e.Title...)
-	}
-	w.names = append(w.names, 0)
-	w.entries = append(w.entries, rec)
-	if rec.namespace == Content && rec.mime != redirectType {
-		w.counts[rec.mime]++
-	}
 }
 
 // open begins a cluster and returns its place among those that were opened.

@@ -21,20 +21,14 @@ type adaptive struct {
 	m *Model
 	o Options
 
-	// What the model says as of now.
-	gap     float64        // usual intervals since anything was observed
-	times   float64        // how often the site changed in them, given that it did
-	disc    []float64      // by run: the weight now of what was discounted then
-	rates   [][kinds]share // by directory: how much of it changes when it does
-	nodes   []node         // by directory
-	listing float64        // how often a listing changes when its directory does
+	chain chain
 
 	// Groups: order holds the units, group by group; first is the first group of each directory, and one more.
 	order []ID
 	pos   []uint32 // by unit: its place in order
 	gs    []group
 	first []uint32
-	heap  [heaps][]uint32 // groups by worth
+	ranks ranking
 
 	quiet silence
 	alone alone
@@ -95,17 +89,12 @@ func newAdaptive(m *Model, o Options) *adaptive {
 		m:     m,
 		o:     o,
 		state: make([]handling, m.Units()),
-		disc:  make([]float64, m.runs+1),
-	}
-	a.gap = m.clock.gap(o.Now) + m.clock.at[m.runs] - m.clock.at[m.seen]
-	now := m.clock.at[m.seen] + a.gap
-	for r := range a.disc {
-		a.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
+		chain: newChain(m, &o),
 	}
 	a.factors = newFactors(m, &a.o)
-	a.believe()
 	a.lists.find(a.m)
 	a.group()
+	a.ranks = ranking{m: m, groups: a.gs}
 	a.alone = newAlone(m)
 	a.quiet.find(a)
 	a.names = newNames(m)
@@ -190,6 +179,19 @@ func (a *adaptive) take(most int, listings bool) (out []Ask) {
 	return out
 }
 
+// revalue values all groups again.
+func (a *adaptive) revalue() {
+	a.stale, a.news = 0, 0
+	a.chain.settle()
+	for d := range a.chain.nodes {
+		a.chain.nodes[d].valued = a.chain.nodes[d].act
+	}
+	for i := range a.gs {
+		a.value(uint32(i))
+	}
+	a.ranks.rebuild(a.withheld)
+}
+
 // next takes the unit that is to be requested next.
 func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	if u, ok := a.pop(due); ok {
@@ -206,12 +208,12 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 			return u, r, true
 		}
 	}
-	for i, ok := a.top(listings); ok; i, ok = a.top(listings) {
+	for i, ok := a.ranks.top(listings); ok; i, ok = a.ranks.top(listings) {
 		g := &a.gs[i]
 		was := g.worth
 		// what was told since has made it less
 		if a.value(i); g.next == g.to || g.worth < was*0.95 || (g.worth < was && float64(g.worth) < a.price()) {
-			a.fix(i)
+			a.ranks.fix(i)
 			continue
 		}
 		if float64(g.worth) < a.price() {
@@ -236,7 +238,7 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 		g.take()
 		a.kin.hand(g, 1)
 		a.value(i)
-		a.fix(i)
+		a.ranks.fix(i)
 		return u, r, true
 	}
 	if listings && a.o.Budget != 0 {
@@ -315,7 +317,7 @@ func (a *adaptive) Tell(o Outcome) {
 	defer a.release(u)
 	if o.Result == Failed {
 		a.value(i)
-		a.fix(i)
+		a.ranks.fix(i)
 		return
 	}
 	hit := o.Result != Unchanged
@@ -332,7 +334,7 @@ func (a *adaptive) Tell(o Outcome) {
 			a.stale += 1 << 20
 		}
 		a.value(i)
-		a.fix(i)
+		a.ranks.fix(i)
 		return
 	}
 	like := g.expect(a.quota(u, g))
@@ -349,7 +351,7 @@ func (a *adaptive) Tell(o Outcome) {
 		a.news++
 	}
 	if !missed && a.o.Without != Evidence {
-		a.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
+		a.chain.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
 	}
 	if a.o.Without != Naming {
 		for _, v := range a.names.tell(a.m, u, hit, a.state) {
@@ -357,17 +359,17 @@ func (a *adaptive) Tell(o Outcome) {
 		}
 	}
 	a.stale++
-	if n := &a.nodes[g.dir]; moved(n.act, n.valued, 0.2) {
+	if n := &a.chain.nodes[g.dir]; moved(n.act, n.valued, 0.2) {
 		n.valued = n.act
 		for j := a.first[g.dir]; j < a.first[g.dir+1]; j++ {
 			a.value(j)
-			a.fix(j)
+			a.ranks.fix(j)
 		}
 	} else {
 		a.value(i)
-		a.fix(i)
+		a.ranks.fix(i)
 	}
-	if n := &a.nodes[Root]; moved(n.act, n.valued, 0.3) {
+	if n := &a.chain.nodes[Root]; moved(n.act, n.valued, 0.3) {
 		a.stale += 1 << 20 // everything is worth another sum
 	}
 }
@@ -392,7 +394,7 @@ func (a *adaptive) reason(u ID) Reason {
 // ruledRuns is the most that counts as a rule for a directory: its own, or that of one above it.
 func ruledRuns(a *adaptive, d Dir) (runs int) {
 	for ; d != Root; d = a.m.dirs[d].parent {
-		runs = max(runs, int(a.nodes[d].silent))
+		runs = max(runs, int(a.chain.nodes[d].silent))
 	}
 	return runs
 }

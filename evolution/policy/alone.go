@@ -94,11 +94,11 @@ func (r alone) rate(a *adaptive, u ID, g *group) float64 {
 func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
 	switch { // of listings and what they tell of cohorts know more
 	case a.o.Without == Alone:
-		return -math.Expm1(-floor * (steps + a.gap))
+		return -math.Expm1(-floor * (steps + a.chain.gap))
 	case g.listed:
-		return -math.Expm1(-listedFloor * (steps + a.gap))
+		return -math.Expm1(-listedFloor * (steps + a.chain.gap))
 	case a.lists.tells(a.m, u):
-		return -math.Expm1(-floor * (steps + a.gap))
+		return -math.Expm1(-floor * (steps + a.chain.gap))
 	}
 	rate := r.rate(a, u, g)
 	now := rate
@@ -106,5 +106,5 @@ func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
 		changes, looks := a.m.alone(u, a.m.calm(g.dir)&a.quiet.runs)
 		now = (changes + silentShrink*rate*a.quiet.alone) / (looks + silentShrink)
 	}
-	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.gap)
+	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.chain.gap)
 }

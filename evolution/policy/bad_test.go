@@ -336,7 +336,7 @@ func TestPlanEndsAtThePrice(t *testing.T) {
 		}
 		a := p.(*adaptive)
 		a.revalue()
-		if i, ok := a.top(false); ok && float64(a.gs[i].worth) >= a.price() {
+		if i, ok := a.ranks.top(false); ok && float64(a.gs[i].worth) >= a.price() {
 			t.Fatalf("week %d: the plan ended, and a request was worth %v at a price of %v", w,
 				a.gs[i].worth, a.price())
 		}

@@ -62,58 +62,81 @@ type node struct {
 	hit     bool    // a change was told of
 }
 
-// believe sets the chances of the model before any result.
-func (a *adaptive) believe() {
-	m := a.m
-	a.nodes, a.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
+// chain is what the model says of the directories as of now, and what was told since.
+type chain struct {
+	m       *Model
+	gap     float64        // usual intervals since anything was observed
+	times   float64        // how often the site changed in them, given that it did
+	disc    []float64      // by run: the weight now of what was discounted then
+	rates   [][kinds]share // by directory: how much of it changes when it does
+	nodes   []node         // by directory
+	listing float64        // how often a listing changes when its directory does
+}
+
+// newChain returns the chances of the model before any result.
+func newChain(m *Model, o *Options) chain {
+	c := chain{m: m, disc: make([]float64, m.runs+1)}
+	c.gap = m.clock.gap(o.Now) + m.clock.at[m.runs] - m.clock.at[m.seen]
+	now := m.clock.at[m.seen] + c.gap
+	for r := range c.disc {
+		c.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
+	}
+	c.believe(o.Without == Ruling)
+	return c
+}
+
+// believe sets the chances of the directories, with or without rules.
+func (c *chain) believe(unruled bool) {
+	m := c.m
+	c.nodes, c.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
 	for u, f := range m.flags {
 		if f&present != 0 {
 			d, x, e := m.dir[u], m.exposure(ID(u)), m.edits(ID(u))
-			s := &a.rates[d][f&kindMask]
-			s.changes += float64(e.c) * a.disc[e.at]
-			s.looks += float64(x.n) * a.disc[x.last]
-			a.nodes[d].entries++
+			s := &c.rates[d][f&kindMask]
+			s.changes += float64(e.c) * c.disc[e.at]
+			s.looks += float64(x.n) * c.disc[x.last]
+			c.nodes[d].entries++
 		}
 	}
 	// The usual values of the directories directly below one.
 	below := make([]share, m.Dirs())
 	for d := m.Dirs() - 1; d > 0; d-- {
-		if a.nodes[d].entries == 0 {
+		if c.nodes[d].entries == 0 {
 			continue
 		}
 		x := &m.dirs[d]
-		a.nodes[x.parent].entries++
-		w := a.disc[x.since]
+		c.nodes[x.parent].entries++
+		w := c.disc[x.since]
 		below[x.parent].changes += float64(x.act) * w
 		below[x.parent].looks += float64(x.obs) * w
 	}
-	for d := range a.nodes {
-		x, n := &m.dirs[d], &a.nodes[d]
+	for d := range c.nodes {
+		x, n := &m.dirs[d], &c.nodes[d]
 		mean, up := 0.5, 1.0
 		if d > 0 {
 			b := below[x.parent]
-			mean = (b.changes + actShrink*usual(int(a.nodes[x.parent].entries))) / (b.looks + actShrink)
-			up = a.nodes[x.parent].rate
+			mean = (b.changes + actShrink*usual(int(c.nodes[x.parent].entries))) / (b.looks + actShrink)
+			up = c.nodes[x.parent].rate
 		}
-		w := a.disc[x.since]
+		w := c.disc[x.since]
 		n.alpha = min(0.999, (float64(x.act)*w+actShrink*mean)/(float64(x.obs)*w+actShrink))
 		if runs := float64(x.obs) * w; d > 0 && float64(x.act)*w < ruleChanges/2 && runs >= ruleRuns &&
-			a.o.Without != Ruling {
+			!unruled {
 			n.silent = int32(runs)
 			n.alpha = min(n.alpha, (float64(x.act)*w+ruleChanges)/(runs+1))
 		}
 		n.rate = n.alpha * up
 		n.before = n.alpha
 		if d == int(Root) { // the only one whose chance is one in time
-			n.alpha = min(surest, 1-math.Pow(1-n.alpha, a.gap))
+			n.alpha = min(surest, 1-math.Pow(1-n.alpha, c.gap))
 			n.before = n.alpha
-			a.times = max(1, a.gap*n.rate/n.alpha)
+			c.times = max(1, c.gap*n.rate/n.alpha)
 		} else {
-			n.before *= a.nodes[x.parent].before
+			n.before *= c.nodes[x.parent].before
 		}
 	}
-	a.listing = usualListing(a.rates)
-	a.settle()
+	c.listing = usualListing(c.rates)
+	c.settle()
 }
 
 // usualListing is how often the listings of the site changed when their directories did. That of a directory
@@ -129,25 +152,25 @@ func usualListing(rates [][kinds]share) float64 {
 
 // usual is how often units of a group's kind in its directory change when anything in it does.
 func (g *group) usual(a *adaptive) float64 {
-	s := a.rates[g.dir][g.kind]
+	s := a.chain.rates[g.dir][g.kind]
 	if g.kind == Listing {
-		return (s.changes + shareShrink*a.listing) / (s.looks + shareShrink)
+		return (s.changes + shareShrink*a.chain.listing) / (s.looks + shareShrink)
 	}
-	return s.mean(int(a.nodes[g.dir].entries))
+	return s.mean(int(a.chain.nodes[g.dir].entries))
 }
 
 // settle computes how active every directory is.
-func (a *adaptive) settle() {
-	for d := range a.nodes {
-		a.activity(Dir(d))
+func (c *chain) settle() {
+	for d := range c.nodes {
+		c.activity(Dir(d))
 	}
 }
 
-func (a *adaptive) activity(d Dir) {
-	n := &a.nodes[d]
+func (c *chain) activity(d Dir) {
+	n := &c.nodes[d]
 	up := 1.0
 	if d != Root {
-		up = a.nodes[a.m.dirs[d].parent].act
+		up = c.nodes[c.m.dirs[d].parent].act
 	}
 	if n.hit {
 		n.act = up
@@ -159,9 +182,9 @@ func (a *adaptive) activity(d Dir) {
 
 // evidence passes what was told of a unit, as a log likelihood if its directory is active, up to the root,
 // and what follows from it down to the directory.
-func (a *adaptive) evidence(d Dir, l float64, hit bool) {
-	for at := d; ; at = a.m.dirs[at].parent {
-		n := &a.nodes[at]
+func (c *chain) evidence(d Dir, l float64, hit bool) {
+	for at := d; ; at = c.m.dirs[at].parent {
+		n := &c.nodes[at]
 		n.like, n.hit = n.like+l, n.hit || hit
 		was := n.message
 		if n.hit {
@@ -173,12 +196,12 @@ func (a *adaptive) evidence(d Dir, l float64, hit bool) {
 			break
 		}
 	}
-	a.down(d)
+	c.down(d)
 }
 
-func (a *adaptive) down(d Dir) {
+func (c *chain) down(d Dir) {
 	if d != Root {
-		a.down(a.m.dirs[d].parent)
+		c.down(c.m.dirs[d].parent)
 	}
-	a.activity(d)
+	c.activity(d)
 }

@@ -65,8 +65,8 @@ func goalOf(a *adaptive) goal {
 	}
 	var may, waited float64
 	for r := range a.m.changes {
-		may += a.disc[r] * a.m.changes[r] * float64(a.o.Late)
-		waited += a.disc[r] * a.m.waited[r]
+		may += a.chain.disc[r] * a.m.changes[r] * float64(a.o.Late)
+		waited += a.chain.disc[r] * a.m.waited[r]
 	}
 	if waited <= may {
 		return 1

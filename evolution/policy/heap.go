@@ -7,15 +7,22 @@ import "cmp"
 // The heaps of groups, one of units and one of listings: the one worth most is first, of equals the one with
 // the lower key.
 
-// heaps of adaptive.
+// heaps of a ranking.
 const (
 	ofUnits = iota
 	ofListings
 	heaps
 )
 
-// heapOf is the heap in which a group is, when it is in one.
-func (a *adaptive) heapOf(g *group) int {
+// ranking orders groups by worth.
+type ranking struct {
+	m      *Model
+	groups []group
+	heap   [heaps][]uint32
+}
+
+// heap is the one in which a group is, when it is in one.
+func (g *group) heap() int {
 	if g.kind == Listing {
 		return ofListings
 	}
@@ -23,24 +30,24 @@ func (a *adaptive) heapOf(g *group) int {
 }
 
 // top finds the group that is worth most, in all heaps or in that of the listings.
-func (a *adaptive) top(listings bool) (i uint32, ok bool) {
-	for h := range a.heap {
-		if len(a.heap[h]) == 0 || (listings && h != ofListings) {
+func (r *ranking) top(listings bool) (i uint32, ok bool) {
+	for h := range r.heap {
+		if len(r.heap[h]) == 0 || (listings && h != ofListings) {
 			continue
 		}
-		if !ok || a.before(a.heap[h][0], i) {
-			i, ok = a.heap[h][0], true
+		if !ok || r.before(r.heap[h][0], i) {
+			i, ok = r.heap[h][0], true
 		}
 	}
 	return i, ok
 }
 
-func (a *adaptive) before(i, j uint32) bool {
-	if x, y := a.gs[i].worth, a.gs[j].worth; x != y {
+func (r *ranking) before(i, j uint32) bool {
+	if x, y := r.groups[i].worth, r.groups[j].worth; x != y {
 		return x > y
 	}
-	x, y := a.gs[i].dir, a.gs[j].dir
-	if c := cmp.Compare(a.m.dirs[x].key, a.m.dirs[y].key); c != 0 {
+	x, y := r.groups[i].dir, r.groups[j].dir
+	if c := cmp.Compare(r.m.dirs[x].key, r.m.dirs[y].key); c != 0 {
 		return c < 0
 	}
 	return i < j
@@ -48,40 +55,34 @@ func (a *adaptive) before(i, j uint32) bool {
 
 func put(gs []group, h []uint32, at int, i uint32) { h[at], gs[i].place = i, int32(at) }
 
-// revalue values all groups again.
-func (a *adaptive) revalue() {
-	a.stale, a.news = 0, 0
-	a.settle()
-	for d := range a.nodes {
-		a.nodes[d].valued = a.nodes[d].act
+// rebuild ranks the groups of which something is left, but those that are withheld.
+func (r *ranking) rebuild(withheld func(*group) bool) {
+	for h := range r.heap {
+		r.heap[h] = r.heap[h][:0]
 	}
-	for h := range a.heap {
-		a.heap[h] = a.heap[h][:0]
-	}
-	for i := range a.gs {
-		g := &a.gs[i]
-		a.value(uint32(i))
-		if g.place = -1; g.next < g.to && !a.withheld(g) {
-			h := &a.heap[a.heapOf(g)]
+	for i := range r.groups {
+		g := &r.groups[i]
+		if g.place = -1; g.next < g.to && !withheld(g) {
+			h := &r.heap[g.heap()]
 			*h = append(*h, uint32(i))
 			g.place = int32(len(*h) - 1)
 		}
 	}
-	for _, h := range a.heap {
+	for _, h := range r.heap {
 		for at := len(h)/2 - 1; at >= 0; at-- {
-			a.sift(h, at)
+			r.sift(h, at)
 		}
 	}
 }
 
 // fix puts a group that was valued again into its place; one of which nothing is left leaves the heap.
-func (a *adaptive) fix(i uint32) {
-	g := &a.gs[i]
+func (r *ranking) fix(i uint32) {
+	g := &r.groups[i]
 	at := int(g.place)
 	if at < 0 {
 		return
 	}
-	heap := &a.heap[a.heapOf(g)]
+	heap := &r.heap[g.heap()]
 	h := *heap
 	if g.next == g.to {
 		end := len(h) - 1
@@ -91,52 +92,52 @@ func (a *adaptive) fix(i uint32) {
 		if at == end {
 			return
 		}
-		put(a.gs, h, at, last)
+		put(r.groups, h, at, last)
 	}
-	a.up(h, at)
-	a.sift(h, int(a.gs[h[at]].place))
+	r.up(h, at)
+	r.sift(h, int(r.groups[h[at]].place))
 }
 
 // push puts a group into its heap that is in none.
-func (a *adaptive) push(i uint32) {
-	g := &a.gs[i]
+func (r *ranking) push(i uint32) {
+	g := &r.groups[i]
 	if g.place >= 0 || g.next == g.to {
 		return
 	}
-	h := &a.heap[a.heapOf(g)]
+	h := &r.heap[g.heap()]
 	*h = append(*h, i)
-	put(a.gs, *h, len(*h)-1, i)
-	a.up(*h, len(*h)-1)
+	put(r.groups, *h, len(*h)-1, i)
+	r.up(*h, len(*h)-1)
 }
 
-func (a *adaptive) up(h []uint32, at int) {
+func (r *ranking) up(h []uint32, at int) {
 	i := h[at]
 	for at > 0 {
 		up := (at - 1) / 2
-		if !a.before(i, h[up]) {
+		if !r.before(i, h[up]) {
 			break
 		}
-		put(a.gs, h, at, h[up])
+		put(r.groups, h, at, h[up])
 		at = up
 	}
-	put(a.gs, h, at, i)
+	put(r.groups, h, at, i)
 }
 
-func (a *adaptive) sift(h []uint32, at int) {
+func (r *ranking) sift(h []uint32, at int) {
 	i := h[at]
 	for {
 		c := 2*at + 1
 		if c >= len(h) {
 			break
 		}
-		if c+1 < len(h) && a.before(h[c+1], h[c]) {
+		if c+1 < len(h) && r.before(h[c+1], h[c]) {
 			c++
 		}
-		if !a.before(h[c], i) {
+		if !r.before(h[c], i) {
 			break
 		}
-		put(a.gs, h, at, h[c])
+		put(r.groups, h, at, h[c])
 		at = c
 	}
-	put(a.gs, h, at, i)
+	put(r.groups, h, at, i)
 }

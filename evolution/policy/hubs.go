@@ -159,7 +159,7 @@ func (q *silence) learn(a *adaptive) {
 				continue
 			}
 			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves(u), u))) / size
-			usual[c] += float64(mathbits.OnesCount64(looks)) * (a.nodes[g.dir].before * a.quota(u, g)) / size
+			usual[c] += float64(mathbits.OnesCount64(looks)) * (a.chain.nodes[g.dir].before * a.quota(u, g)) / size
 			n, l := m.alone(u, m.calm(g.dir)&q.runs)
 			edits, expected = edits+n, expected+l*a.alone.rate(a, u, g)
 		}
@@ -198,7 +198,7 @@ func (q *silence) tell(u ID, hit bool) bool {
 // chance is the chance that a unit changed with others since the last run, when no hub has changed.
 func (q *silence) chance(a *adaptive, u ID, g *group, quota float64) float64 {
 	n := float64(mathbits.OnesCount64(a.m.at(a.m.exposure(u).looks, u) & q.runs))
-	x := &a.nodes[g.dir]
+	x := &a.chain.nodes[g.dir]
 	usual := q.part[g.class] * (x.before * quota)
 	// The hubs are among what has lowered the chance of the directory, so it counts by half: as the root.
 	return usual * silentShrink / (n + silentShrink) * math.Sqrt(min(1, x.act/max(x.before, 1e-9)))
@@ -226,8 +226,8 @@ func (q *silence) unseen(a *adaptive, g *group, last int32, steps, known float64
 	}
 	silent := (runs - active) / runs * steps
 	rest := max(0, steps-silent-known)
-	usual := a.nodes[g.dir].rate
-	given := usual / max(usual, a.nodes[Root].rate) // that the site changed
+	usual := a.chain.nodes[g.dir].rate
+	given := usual / max(usual, a.chain.nodes[Root].rate) // that the site changed
 	part := 1.0
 	if len(q.hubs) > 0 {
 		part = q.part[g.class]

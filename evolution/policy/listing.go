@@ -28,14 +28,15 @@ const cohortWeight = 1
 
 // activeNow is the chance that a group's directory is active, after what was told of its cohort.
 func (a *adaptive) activeNow(g *group) float64 {
-	act := a.nodes[g.dir].act
+	act := a.chain.nodes[g.dir].act
 	c, ok := a.cohortOf(g)
 	if !ok || c.outcomes == 0 {
 		return act
 	}
 	// As with names, the square of the share of hits: one among many is one by itself.
 	share := float64(c.hits) / float64(c.outcomes+1)
-	return min(act*cohortWeight/(cohortWeight+float64(c.outcomes))+share*share, max(act, a.nodes[Root].act))
+	return min(act*cohortWeight/(cohortWeight+float64(c.outcomes))+share*share, max(act,
+		a.chain.nodes[Root].act))
 }
 
 // cohortOf returns the cohort of a group that a listing tells of, or that is the listing; false when it has
@@ -145,9 +146,9 @@ func (a *adaptive) release(u ID) {
 			continue
 		}
 		if a.value(i); g.place >= 0 {
-			a.fix(i)
+			a.ranks.fix(i)
 		} else {
-			a.push(i)
+			a.ranks.push(i)
 		}
 		for _, v := range a.order[g.next:g.to] {
 			if late, _ := a.overdue(v); late {
@@ -159,8 +160,8 @@ func (a *adaptive) release(u ID) {
 
 // better reports whether there is a budget, and another unit that is worth more than a listing's group.
 func (a *adaptive) better(i uint32) bool {
-	if a.o.Budget == 0 || len(a.heap[ofUnits]) == 0 {
+	if a.o.Budget == 0 || len(a.ranks.heap[ofUnits]) == 0 {
 		return false
 	}
-	return a.before(a.heap[ofUnits][0], i)
+	return a.ranks.before(a.ranks.heap[ofUnits][0], i)
 }

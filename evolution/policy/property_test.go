@@ -199,8 +199,8 @@ func TestBeliefsAreChances(t *testing.T) {
 			for _, x := range next(3) {
 				a.Tell(Outcome{Unit: x.Unit, Result: Result(rapid.IntRange(0, 2).Draw(t, "result"))})
 			}
-			for d := range a.nodes {
-				if x := a.nodes[d].act; !(x >= 0 && x <= 1) {
+			for d := range a.chain.nodes {
+				if x := a.chain.nodes[d].act; !(x >= 0 && x <= 1) {
 					t.Fatalf("directory %d is active with chance %v", d, x)
 				}
 			}
@@ -209,12 +209,12 @@ func TestBeliefsAreChances(t *testing.T) {
 					t.Fatalf("unit %d changed with chance %v", u, p)
 				}
 			}
-			for n, heap := range a.heap {
+			for n, heap := range a.ranks.heap {
 				for at, i := range heap {
-					if at > 0 && a.before(i, heap[(at-1)/2]) {
+					if at > 0 && a.ranks.before(i, heap[(at-1)/2]) {
 						t.Fatal("the heap is no heap")
 					}
-					if a.gs[i].place != int32(at) || a.heapOf(&a.gs[i]) != n {
+					if a.gs[i].place != int32(at) || a.gs[i].heap() != n {
 						t.Fatal("a group does not know its place")
 					}
 					if a.withheld(&a.gs[i]) {

@@ -105,14 +105,14 @@ func (c *change) affected() {
 			continue
 		}
 		for _, u := range urls {
-			m.links.to(u, func(doc uint64) { c.mark(name, doc) })
+			m.links.to(u, func(doc uint64) { c.dirty.add(name, doc) })
 		}
 		if c.all { // pages may link to files that no index names
 			if pages, err := c.pagesOf(m); err == nil {
 				for _, p := range pages {
 					if slices.ContainsFunc(p.To, func(t Landing) bool { return t.Mirror == c.is.Name }) {
-						if doc, ok := c.docAt(m, p.Path); ok {
-							c.mark(name, doc)
+						if doc, ok := m.docAt(p.Path, c.seed); ok {
+							c.dirty.add(name, doc)
 						}
 					}
 				}
@@ -213,7 +213,7 @@ func (u *update) commit(m *mirror) error {
 
 // commitPages puts the new records of pages into force, and drops unused bodies.
 func (u *update) commitPages() error {
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		if m.written {
 			if err := u.writePages(m.Name, m.pages); err != nil {
 				return err

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -89,7 +88,7 @@ func export(
 	}
 	x := &exporter{update: u, out: out}
 	a := &Archived{Format: archiveFormat, Name: name}
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		if err := x.mirror(ctx, m, open); err != nil {
 			return nil, fmt.Errorf("mirror %s: %w", m.Name, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"html/template"
-	"maps"
 	"slices"
 	"syscall"
 
@@ -36,7 +35,7 @@ const indexPage = `<!DOCTYPE html>
 func (u *update) describe() error {
 	type row struct{ Name, Title, Ref string }
 	var rows []row
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		if m.Entry != "" {
 			ref := relocate.Relative(nil, indexName, MirrorFolder(m.Name)+"/"+m.Entry)
 			rows = append(rows, row{m.Name, m.Title, string(ref)})

@@ -51,20 +51,6 @@ func (m *mirror) lastOf(url string) LastCopy {
 	return m.Last[i]
 }
 
-// isWanted reports whether a page of a mirror that repairs links to a URL.
-func (u *update) isWanted(url uint64) bool {
-	for _, m := range u.mirrors {
-		found := false
-		if m.Repair {
-			m.links.to(url, func(uint64) { found = true })
-		}
-		if found {
-			return true
-		}
-	}
-	return false
-}
-
 // findLast finds the last copies that the new version of a mirror has in the space.
 func (c *change) findLast() error {
 	c.is.Asked = c.repairs
@@ -78,7 +64,7 @@ func (c *change) findLast() error {
 	var wanted []string
 	var broken []uint64
 	for _, url := range urls {
-		if sum := c.seed.of(url); c.isWanted(sum) {
+		if sum := c.seed.of(url); c.mirrors.want(sum) {
 			wanted = append(wanted, url)
 		} else {
 			broken = append(broken, sum)
@@ -130,7 +116,7 @@ func (u *update) hasWanted(m *mirror) bool {
 		has[u.seed.of(m.Last[i].URL)] = true
 	}
 	for b := m.Broken; len(b) >= 8; b = b[8:] {
-		if sum := binary.LittleEndian.Uint64(b); u.isWanted(sum) != has[sum] {
+		if sum := binary.LittleEndian.Uint64(b); u.mirrors.want(sum) != has[sum] {
 			return false
 		}
 	}
@@ -171,7 +157,7 @@ func (c *change) sourceOf(f *phm.File) string {
 // affectedLast marks the documents of the mirror itself whose links change: its last copies that link to what
 // came, moved or left, and all that link to last copies of others when the mirror begins or ends to repair.
 func (c *change) affectedLast(urls []uint64) {
-	mark := func(doc uint64) { c.mark(c.is.Name, doc) }
+	mark := func(doc uint64) { c.dirty.add(c.is.Name, doc) }
 	if len(c.was.Last) > 0 || c.is.Repair {
 		for _, u := range urls {
 			c.is.links.to(u, mark)

@@ -26,6 +26,21 @@ func (m *mirror) after(at int64) int64 {
 // files iterates over the table of a mirror in the space.
 func (m *mirror) files() iter.Seq2[*phm.File, error] { return phm.Files(bytes.NewReader(m.table.data)) }
 
+// docAt returns the hash of the document at a path.
+func (m *mirror) docAt(p string, by seed) (uint64, bool) {
+	for at := int64(0); at < int64(len(m.table.data)); {
+		f, err := m.lineAt(at)
+		if err != nil {
+			return 0, false
+		}
+		if f.Path == p {
+			return by.of(f.URL), true
+		}
+		at = m.after(at)
+	}
+	return 0, false
+}
+
 // change is a mirror on its way into the space, or out of it.
 type change struct {
 	*update

@@ -247,6 +247,18 @@ func (d *disk) load(name string) (m *mirror, err error) {
 	return m, nil
 }
 
+// dropped returns the day since when nothing of a mirror may stay in the space, "" when it may.
+func (d *disk) dropped(m *mirror) (string, error) {
+	if !m.Gone {
+		return "", nil
+	}
+	data, err := d.root.ReadFile(d.note(m.Name, dropSuffix), mostRead)
+	if err != nil {
+		return "", gone(err)
+	}
+	return cmp.Or(strings.TrimSpace(string(data)), "a day that is not known"), nil
+}
+
 // readPages reads the pages of a mirror of which the space has files of its own, by path.
 func (d *disk) readPages(mirror string) (map[string]*Page, error) {
 	pages := map[string]*Page{}

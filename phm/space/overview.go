@@ -50,11 +50,9 @@ func look(state, name string) (u *update, done func(), err error) {
 	if _, err := root.Stat(d.at(filesFolder)); err != nil {
 		return nil, nil, errors.Join(err, root.Close())
 	}
-	u = &update{disk: d, mirrors: map[string]*mirror{}, dirty: map[string]map[uint64]bool{}}
+	u = &update{disk: d, mirrors: mirrorSet{}, dirty: marks{}}
 	done = func() {
-		for _, m := range u.mirrors {
-			m.close()
-		}
+		u.mirrors.close()
 		root.Close() // read only: nothing can be lost
 	}
 	names, err := d.names(notesFolder, ".json")
@@ -93,7 +91,7 @@ func Look(state, name string, most int) (*Overview, error) {
 		return nil, err
 	}
 	wanted := map[string]int{}
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		row := Resident{
 			Name:    m.Name,
 			Version: m.Version,
@@ -119,7 +117,7 @@ func Look(state, name string, most int) (*Overview, error) {
 		o.Pages += row.Pages
 		o.Mirrors = append(o.Mirrors, row)
 		if most > 0 {
-			u.wanted(m, wanted)
+			u.mirrors.countWanted(m, wanted)
 		}
 	}
 	for host, links := range wanted {
@@ -129,28 +127,6 @@ func Look(state, name string, most int) (*Overview, error) {
 	slices.SortFunc(o.Wanted, mostFirst)
 	o.Wanted = o.Wanted[:min(most, len(o.Wanted))]
 	return o, nil
-}
-
-// wanted counts the links of a mirror to URLs that no mirror holds, by host.
-func (u *update) wanted(m *mirror, hosts map[string]int) {
-	at := make([]int, 0, len(u.mirrors))
-	indexes := make([]heldIndex, 0, len(u.mirrors))
-	for _, other := range u.mirrors {
-		indexes, at = append(indexes, other.held), append(at, 0)
-	}
-	for i := range m.links.len() { // both are sorted by URL
-		l := m.links.at(i)
-		found := false
-		for k, x := range indexes {
-			for at[k] < x.len() && x.at(at[k]).url < l.url {
-				at[k]++
-			}
-			found = found || (at[k] < x.len() && x.at(at[k]).url == l.url)
-		}
-		if !found {
-			hosts[m.links.hosts[l.host]]++
-		}
-	}
 }
 
 // Lead says where a link of a mirror's page to a URL leads in a space.
@@ -175,12 +151,12 @@ func Explain(state, name, from, url string) (*Lead, error) {
 	}
 	u.seed = seedOf(data)
 	h := &Lead{Space: name}
-	to, ok, err := u.resolveFrom(from, url, false)
+	to, ok, err := u.mirrors.resolve(u.seed, from, url, false)
 	if err != nil {
 		return nil, err
 	}
 	holders := 0
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		if _, holds := m.held.find(u.seed.of(url)); holds && m.lastOf(url).URL == "" {
 			holders++
 			if m.Name != to.Mirror && m.Name != from {
@@ -219,7 +195,7 @@ func Verify(state, name string) (findings []Discrepancy, err error) {
 	if _, err := u.root.Lstat(u.at(todoName)); err == nil {
 		findings = append(findings, Discrepancy{What: "it was being updated"})
 	}
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		found, err := u.verify(m)
 		if err != nil {
 			return nil, err

@@ -2,12 +2,7 @@
 
 package space
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // release removes the files that have left mirrors, but for those that stale pages lead to. As long as it
 // is not known what the pages of some mirror lead to, all stay. Of a mirror that was dropped only the names
@@ -33,7 +28,7 @@ func (u *update) release() error {
 			}
 		}
 	}
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		if len(m.Kept) == 0 && !m.Gone {
 			continue
 		}
@@ -106,7 +101,7 @@ func (u *update) forget(m *mirror) error {
 
 // strikeAll is strike for all mirrors, and everything that is left of them.
 func (u *update) strikeAll() error {
-	for _, m := range slices.SortedFunc(maps.Values(u.mirrors), byName) {
+	for _, m := range u.mirrors.sorted() {
 		struck := m.Struck
 		err := u.strike(m, m.Kept)
 		if err == nil && struck != m.Struck {
@@ -152,16 +147,4 @@ func (u *update) strike(m *mirror, kept []string) error {
 	}
 	m.Struck = true
 	return nil
-}
-
-// dropped returns the day since when nothing of a mirror may stay in the space, "" when it may.
-func (u *update) dropped(m *mirror) (string, error) {
-	if !m.Gone {
-		return "", nil
-	}
-	data, err := u.root.ReadFile(u.disk.note(m.Name, dropSuffix), mostRead)
-	if err != nil {
-		return "", gone(err)
-	}
-	return cmp.Or(strings.TrimSpace(string(data)), "a day that is not known"), nil
 }

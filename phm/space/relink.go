@@ -6,61 +6,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 
 	"mirrord/phm"
 )
-
-// resolve says where a link of a mirror's page to another site leads: to the mirror whose scope is the
-// narrowest around the URL, then by name; nowhere when the mirror itself holds it.
-func (u *update) resolve(owner string) func(raw string) (Landing, bool, error) {
-	return func(raw string) (Landing, bool, error) { return u.resolveFrom(owner, raw, false) }
-}
-
-// resolveLast is resolve for a last copy of a mirror, whose links to the mirror itself are absolute too.
-func (u *update) resolveLast(owner string) func(raw string) (Landing, bool, error) {
-	return func(raw string) (Landing, bool, error) { return u.resolveFrom(owner, raw, true) }
-}
-
-func (u *update) resolveFrom(owner, raw string, ofLast bool) (Landing, bool, error) {
-	sum := u.seed.of(raw)
-	var best *mirror
-	var at held
-	narrow, seen := 0, int64(0)
-	repairs := u.mirrors[owner] != nil && u.mirrors[owner].Repair
-	for name, m := range u.mirrors {
-		h, ok := m.held.find(sum)
-		if !ok {
-			continue
-		}
-		n, last := narrowness(m.Places, raw), m.lastOf(raw)
-		switch {
-		case last.URL != "" && !repairs:
-			continue
-		case last.URL != "":
-			n = -1 // any other copy is newer
-		case name == owner && !ofLast:
-			return Landing{}, false, nil
-		}
-		newer := last.Seen > seen || (last.Seen == seen && best != nil && name < best.Name)
-		if best == nil || n > narrow || (n == narrow && newer) {
-			best, at, narrow, seen = m, h, n, last.Seen
-		}
-	}
-	if best == nil {
-		return Landing{}, false, nil
-	}
-	f, err := best.lineAt(at.at)
-	if err != nil {
-		return Landing{}, false, err
-	}
-	if u.seed.of(f.Path) != at.path {
-		return Landing{}, false, fmt.Errorf("what the space knows of %s is of two versions", best.Name)
-	}
-	return Landing{Mirror: best.Name, Path: f.Path, part: best.Parts[raw]}, true, nil
-}
 
 // placePage makes the file of a page of which the published file is from: the same, or one in which links
 // lead to other mirrors.
@@ -72,9 +22,8 @@ func (u *update) placePage(m *mirror, f *phm.File, from string) error {
 	if err := checkDigest(f, raw); err != nil {
 		return err
 	}
-	resolve := u.resolve(m.Name)
-	if isLast(f.Path) {
-		resolve = u.resolveLast(m.Name)
+	resolve := func(url string) (Landing, bool, error) {
+		return u.mirrors.resolve(u.seed, m.Name, url, isLast(f.Path))
 	}
 	out, to, links, err := u.page.relink(m.Name, f, raw, resolve)
 	if err != nil {

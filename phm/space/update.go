@@ -162,13 +162,23 @@ type update struct {
 	*disk
 	o       *Options
 	seed    seed
-	mirrors map[string]*mirror
-	dirty   map[string]map[uint64]bool // documents by mirror, to be made again
-	half    map[string]bool            // mirrors of which nothing in the space is certain
-	late    map[string]int             // of how many files of a mirror the paths are taken
-	repairs bool                       // a mirror repairs its broken links
+	mirrors mirrorSet
+	dirty   marks
+	half    map[string]bool // mirrors of which nothing in the space is certain
+	late    map[string]int  // of how many files of a mirror the paths are taken
+	repairs bool            // a mirror repairs its broken links
 	page    pages
 	report  *Refreshed
+}
+
+// marks are documents to be made again, by mirror.
+type marks map[string]map[uint64]bool
+
+func (a marks) add(mirror string, doc uint64) {
+	if a[mirror] == nil {
+		a[mirror] = map[uint64]bool{}
+	}
+	a[mirror][doc] = true
 }
 
 // pass updates the space. The caller has the lock.
@@ -180,18 +190,14 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Refreshed) (err error) {
 	u := &update{
 		disk:    d,
 		o:       o,
-		mirrors: map[string]*mirror{},
-		dirty:   map[string]map[uint64]bool{},
+		mirrors: mirrorSet{},
+		dirty:   marks{},
 		half:    map[string]bool{},
 		late:    map[string]int{},
 		report:  r,
 	}
 	r.Left = map[string]string{}
-	defer func() {
-		for _, m := range u.mirrors {
-			m.close()
-		}
-	}()
+	defer u.mirrors.close()
 	members, err := o.Members()
 	if err != nil {
 		return err
@@ -324,8 +330,8 @@ func (u *update) load() error {
 		}
 		u.mirrors[name] = m
 		for p := range m.Stale {
-			if h, ok := u.docAt(m, p); ok {
-				u.mark(name, h)
+			if h, ok := m.docAt(p, u.seed); ok {
+				u.dirty.add(name, h)
 			}
 		}
 	}
@@ -346,33 +352,10 @@ func (u *update) load() error {
 	}
 	for name, docs := range t.Pages {
 		for _, doc := range docs {
-			u.mark(name, doc)
+			u.dirty.add(name, doc)
 		}
 	}
 	return nil
-}
-
-// docAt returns the hash of the document at a path.
-func (u *update) docAt(m *mirror, p string) (uint64, bool) {
-	for at := int64(0); at < int64(len(m.table.data)); {
-		f, err := m.lineAt(at)
-		if err != nil {
-			return 0, false
-		}
-		if f.Path == p {
-			return u.seed.of(f.URL), true
-		}
-		at = m.after(at)
-	}
-	return 0, false
-}
-
-// mark notes a document to be made again.
-func (u *update) mark(mirror string, doc uint64) {
-	if u.dirty[mirror] == nil {
-		u.dirty[mirror] = map[uint64]bool{}
-	}
-	u.dirty[mirror][doc] = true
 }
 
 // writeTodo notes what would have to be done again.
