@@ -135,6 +135,6 @@ func TestLiveLogoutInBrowser(t *testing.T) {
 	c.goTo("/jobs/job0000")
 	c.wait("17 answered")
 	c.srv.logins.endUser("ann")
-	c.wait("mirrord open")
+	c.wait("mirrord console")
 	c.until(`document.querySelectorAll("main").length === 1`)
 }

@@ -22,7 +22,7 @@ type Passwords struct {
 	Change func(name string, change func(*store.UserFact) (*store.UserFact, error)) error
 }
 
-// How often passwords are tried. A link of mirrord open always works.
+// How often passwords are tried. A link of mirrord console always works.
 const (
 	clientEvery = 3 * time.Second // from one address, after clientBurst
 	clientBurst = 20

@@ -117,7 +117,7 @@ func TestPasswordLogin(t *testing.T) {
 	b.want(http.StatusSeeOther, "/", "/login", entering("ann", annsPassword+"!"))
 	delete(users.users, "ann")
 	b.now = b.now.Add(time.Second)
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
 }
 
 // The first login, and that after a lost password, lead to a password that only the user knows.

@@ -20,8 +20,8 @@ import (
 // daemon.
 func TestLogin(t *testing.T) {
 	b := newBrowser(t, nil)
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
-	b.want(http.StatusUnauthorized, "mirrord open", "/login", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/login", nil)
 	link, _ := b.srv.LoginLink("http://"+testHost, "ann", Operate)
 	path := strings.TrimPrefix(link, "http://"+testHost)
 	b.change = func(r *http.Request) { r.Method = http.MethodHead }
@@ -38,11 +38,11 @@ func TestLogin(t *testing.T) {
 	b.want(http.StatusOK, "ann: operate", "/", nil)
 	b.want(http.StatusSeeOther, "/login", "/logout", url.Values{})
 	b.cookie = c
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
 
 	b.login(Read)
 	b.now = b.now.Add(sessionFor + time.Second)
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
 	link, _ = b.srv.LoginLink("http://"+testHost, "ann", Operate)
 	b.now = b.now.Add(linkFor + time.Second)
 	b.want(http.StatusForbidden, "too old", strings.TrimPrefix(link, "http://"+testHost), nil)

@@ -149,7 +149,7 @@ func TestFromElsewhere(t *testing.T) {
 	if to, _ := doc.Find("main a").Attr("href"); to != "/order?url=http%3A%2F%2Fa.example%2F%22%3E" {
 		t.Errorf("it links to %q", to)
 	}
-	b.want(http.StatusUnauthorized, "mirrord open", "/order", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/order", nil)
 }
 
 // Without orders there are no pages of them.

@@ -194,9 +194,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		return
 	case errors.Is(err, errLogin):
 		code = http.StatusUnauthorized
-		what = "Run the command “mirrord open” on the machine of the daemon: it prints a link that logs you in."
+		what = "Run the command “mirrord console” on the machine of the daemon: it prints a link that logs you in."
 	case errors.Is(err, errLink):
-		code, what = http.StatusForbidden, "The command “mirrord open” makes a new one."
+		code, what = http.StatusForbidden, "The command “mirrord console” makes a new one."
 	case errors.Is(err, errTries): // no page, which would cost more than the refused request
 		w.Header().Set("Retry-After", strconv.Itoa(int(triesFor.Seconds())))
 		http.Error(w, err.Error(), http.StatusTooManyRequests)

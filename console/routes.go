@@ -273,7 +273,8 @@ var (
 	errPassword    = errors.New("the name or the password is wrong, or an initial password is too old")
 )
 
-// loginPage takes the link of mirrord open. GET changes something here: a user with the key may log in, and
+// loginPage takes the link of mirrord console. GET changes something here: a user with the key may log in,
+// and
 // only the daemon can make one.
 func loginPage(v *visit) error {
 	key := v.r.FormValue("key")

@@ -28,7 +28,7 @@ const convertBytes = 16 << 20
 // errOldFormat reports a database that this program does not read.
 var errOldFormat = errors.New("written by an older mirrord")
 
-// convert puts a database with checksums in the place of one without, which is closed then: the error is
+// convert replaces a database without checksums, which is closed then, by one with them: the error is
 // errReplaced, as when another process had done it. It does nothing for one that has them, or that is new.
 func (d *database) convert() error {
 	format, old, err := d.unsealed()

@@ -98,7 +98,7 @@ func TestConvert(t *testing.T) {
 
 // A database of a format before that is refused with what to do, and one whose checksums were lost is
 // damaged:
-// neither is taken for one that has none.
+// neither is treated as one that has none.
 func TestNotConverted(t *testing.T) {
 	for format, want := range map[uint32]error{unsealedFormat - 1: errOldFormat, FormatVersion: nil} {
 		dir, path := sealedSite(t)

@@ -58,6 +58,7 @@ const (
 	FieldImported RequestField = "as"      // the name of the mirror or job that Import or Init makes
 	FieldDamaged  RequestField = "lenient" // ImportRequest.Lenient would leave out the damaged captures
 	FieldURL      RequestField = "url"     // ImportRequest.URL; the text begins with the name of the field
+	FieldVersion  RequestField = "version" // a number that no version of the mirror has
 	FieldReason   RequestField = "reason"  // why PlanForget is to take something out of a mirror
 )
 
@@ -129,10 +130,13 @@ type noVersionError struct {
 	number int
 }
 
-func NoVersion(name string, number int) error { return &noVersionError{name, number} }
+// NoVersion is the error about a number that no version of a mirror has.
+func NoVersion(name string, number int) error {
+	return &Error{Field: FieldVersion, Err: &noVersionError{name, number}}
+}
 
 func (e *noVersionError) Error() string {
-	return fmt.Sprintf("%s has no version %d; mirrord versions %s lists them", e.name, e.number, e.name)
+	return fmt.Sprintf("%s has no version %d", e.name, e.number)
 }
 
 func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }

@@ -51,8 +51,8 @@ func AddUser(a *env.App, name, role, password string) (*UserInfo, error) {
 	u.Role = role
 	err = changeUser(a, a.MakeState, "add user", name, func(was *store.UserFact) (*store.UserFact, error) {
 		if was != nil {
-			return nil, env.Usagef("there is a user %s already: mirrord user password makes a new password, "+
-				"mirrord user role changes the role", name)
+			return nil, env.Usagef("there is a user %s already: mirrord console user password makes a new password, "+
+				"mirrord console user role changes the role", name)
 		}
 		return &u, nil
 	})
@@ -103,7 +103,7 @@ func RemoveUser(a *env.App, name string) error {
 }
 
 func noUser(name string) error {
-	return env.Usagef("there is no user %s: mirrord user list shows all", name)
+	return env.Usagef("there is no user %s: mirrord console user list shows all", name)
 }
 
 // changeUser changes a user, and notes it in the audit log.

@@ -128,9 +128,10 @@ func commands() map[string]string {
 		"gather":    "replicas",
 		"index":     "find",
 		"spaces":    "space",
+		"versions":  "status",
 		"createJob": "init",
 		"removeJob": "remove",
 		"run":       "run-now",
-		"login":     "open",
+		"login":     "console",
 	}
 }

@@ -71,8 +71,13 @@ func TestReadsWhatWasLeft(t *testing.T) {
 	}
 	defer lock.Close()
 	const note = "with version 1; node north has version 7"
-	for command, want := range map[string]int{"versions": cli.ExitOK, "diff": cli.ExitError} {
-		if code, errs := mirrord(command, name); code != want || strings.Count(errs, note) != 1 {
+	for command, want := range map[string]int{
+		"status --versions": cli.ExitOK,
+		"versions":          cli.ExitOK,
+		"diff":              cli.ExitError,
+	} {
+		code, errs := mirrord(append(strings.Fields(command), name)...)
+		if code != want || strings.Count(errs, note) != 1 {
 			t.Errorf("%s: %d, %s", command, code, errs)
 		}
 	}

@@ -135,14 +135,14 @@ type spoken struct {
 // ordinary is what the commands come to where nothing is in their way.
 func ordinary() map[string]spoken {
 	return map[string]spoken{
-		"status":        {cli.ExitOK, `(?m)^a +ok`},
-		"status a":      {cli.ExitOK, `^a: ok\n`},
-		"run-now a":     {cli.ExitOK, `^a: (complete|no change found)`},
-		"plan a":        {cli.ExitOK, `^a: run \d+ would request \d+ of the \d+`},
-		"explain a URL": {cli.ExitOK, `\n  mirrored\n`},
-		"versions a":    {cli.ExitOK, `\n2 .*current`},
-		"diff a":        {cli.ExitOK, `from version 1 to 2: 0 added, 2 changed`},
-		"accept a":      {cli.ExitError, `^mirrord: accept a: nothing is held for review; the last run was complete\n$`},
+		"status":              {cli.ExitOK, `(?m)^a +ok`},
+		"status a":            {cli.ExitOK, `^a: ok\n`},
+		"run-now a":           {cli.ExitOK, `^a: (complete|no change found)`},
+		"plan a":              {cli.ExitOK, `^a: run \d+ would request \d+ of the \d+`},
+		"explain a URL":       {cli.ExitOK, `\n  mirrored\n`},
+		"status a --versions": {cli.ExitOK, `\n2 .*current`},
+		"diff a":              {cli.ExitOK, `from version 1 to 2: 0 added, 2 changed`},
+		"accept a":            {cli.ExitError, `^mirrord: accept a: nothing is held for review; the last run was complete\n$`},
 	}
 }
 
@@ -354,16 +354,16 @@ func TestCommandsAsUsers(t *testing.T) {
 		{own, ordinary()},
 		{worldUser{"in the group", other, other, []uint32{owner}}, reads},
 		{worldUser{"stranger", stranger, stranger, nil}, map[string]spoken{
-			"status":        refused,
-			"status a":      refused,
-			"run-now a":     refused,
-			"plan a":        refused,
-			"explain a URL": refused,
-			"versions a":    refused,
-			"verify a":      refused,
-			"rename a b":    refused,
-			"diff a":        refused,
-			"accept a":      refused,
+			"status":              refused,
+			"status a":            refused,
+			"run-now a":           refused,
+			"plan a":              refused,
+			"explain a URL":       refused,
+			"status a --versions": refused,
+			"verify a":            refused,
+			"rename a b":          refused,
+			"diff a":              refused,
+			"accept a":            refused,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 )
 
 func StatusCommand(a *cli.CLI) *cobra.Command {
-	runs := 0
+	runs, versions := 0, false
 	cmd := &cobra.Command{
 		Use: "status [JOB]",
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
@@ -38,6 +38,7 @@ running, waiting (for a turn, a host, its window, room on the disk), paused. LAS
 With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown. Mirrors that have no job file are listed too.`,
 		Example: `  mirrord status
   mirrord status samba --runs 20
+  mirrord status samba --versions
   mirrord status --json | jq '.[] | select(.state != "ok")'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.CompleteJob,
@@ -47,8 +48,8 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 				return err
 			}
 			if len(args) == 0 {
-				if runs > 0 {
-					return env.Usagef("--runs needs the name of a job")
+				if runs > 0 || versions {
+					return env.Usagef("--runs and --versions need the name of a job")
 				}
 				all, err := statuses(cmd.Context(), a, c, time.Now())
 				if err != nil {
@@ -60,6 +61,9 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 				return cli.PrintSpaces(cmd.Context(), a)
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			if versions {
+				return printVersions(a, name)
+			}
 			if runs > 0 {
 				return printRuns(cmd.Context(), a, c, name, runs)
 			}
@@ -71,6 +75,8 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 		},
 	}
 	cmd.Flags().IntVar(&runs, "runs", 0, "list the last `N` runs of JOB instead")
+	cmd.Flags().BoolVar(&versions, "versions", false, "list the versions of the mirror of JOB instead")
+	cmd.MarkFlagsMutuallyExclusive("runs", "versions")
 	return cmd
 }
 

@@ -41,7 +41,7 @@ The next run looks at the whole site. While the site stays as it was when you ro
 func versionArg(arg string) (int, error) {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 {
-		return 0, env.Usagef("%q is no number of a version; mirrord versions lists them", arg)
+		return 0, env.Usagef("%q is no number of a version; mirrord status JOB --versions lists them", arg)
 	}
 	return n, nil
 }
