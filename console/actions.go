@@ -21,7 +21,7 @@ func runJob(v *visit) error {
 		about = append(about, "full")
 	}
 	if req.Now {
-		about = append(about, "outside of its window too")
+		about = append(about, "ignoring the time window")
 	}
 	_, attached, err := v.o.Daemon.Run(v.job, req)
 	to := jobPath(v.job, "")

@@ -86,7 +86,7 @@ func TestOversizedAndElsewhere(t *testing.T) {
 	} {
 		w := b.do(path, nil)
 		if to := w.Header().Get("Location"); strings.HasPrefix(to, "//") || strings.Contains(to, "://") {
-			t.Errorf("%s leads to %s", path, to)
+			t.Errorf("%s redirects to %s", path, to)
 		}
 	}
 }

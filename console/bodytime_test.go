@@ -23,7 +23,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// Who is not logged in has ten seconds for a body, in whatever form and wherever it goes.
+// A client without a login has ten seconds for a body, in any form and at any path.
 func TestBodyTime(t *testing.T) {
 	b := newBrowser(t, nil)
 	send := func(path string) time.Duration {

@@ -48,7 +48,7 @@ func (c *chromium) page(w http.ResponseWriter, r *http.Request) {
 	srv.ServeHTTP(w, r)
 }
 
-// restart puts another console in the place of this one, as a start of the daemon does.
+// restart replaces this console by another one, as a start of the daemon does.
 func (c *chromium) restart(o func(*Options)) {
 	c.Helper()
 	c.mu.Lock()
@@ -57,7 +57,7 @@ func (c *chromium) restart(o func(*Options)) {
 	c.start(o)
 }
 
-// with changes what is behind the console.
+// with changes the options of the console.
 func (c *chromium) with(f func(*fakeDaemon)) {
 	c.daemon.mu.Lock()
 	defer c.daemon.mu.Unlock()
@@ -403,7 +403,7 @@ func (c *chromium) look(scheme string, width int64) {
 	}
 }
 
-// findings are what axe-core says of the page, and what is wider than the screen.
+// findings are those of axe-core, and elements wider than the screen.
 func (c *chromium) findings() (out []string) {
 	c.Helper()
 	got := c.ask(`axe.run(document).then(r => JSON.stringify(r.violations.map(

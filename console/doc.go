@@ -12,6 +12,6 @@
 // methods (CSRF), the bound of its size, the login, and the role that its route needs. Each act, done or
 // refused, is a line of the audit log.
 //
-// Logins: a link that works once, made over the control socket (mirrord open), and a header that a trusted
+// Logins: a link that works once, made over the control socket (mirrord console), and a header that a trusted
 // proxy sets. docs/console.md is the guide.
 package console

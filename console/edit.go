@@ -32,7 +32,7 @@ type editData struct {
 	Fields               []formField // none when the text is no TOML
 }
 
-// badLine is a line of the text with what is wrong there.
+// badLine is a line of the text with its problem.
 type badLine struct {
 	N       int
 	Text    string
@@ -99,7 +99,7 @@ func editJob(v *visit) error {
 	return v.edit(code, d)
 }
 
-// saved puts the file in force and leads to the job.
+// saved puts the file in force and redirects to the job.
 func (v *visit) saved(err error) error {
 	to := jobPath(v.job, "")
 	if err == nil {

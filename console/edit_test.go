@@ -38,7 +38,7 @@ func newEditor(t *testing.T, text string) (b *browser, file string) {
 }
 
 // A job file is changed in an editor: errors at their lines, what changes before it is saved, nothing lost
-// when somebody else was faster, and no command of the machine.
+// when another user was faster, and no command of the machine.
 func TestEdit(t *testing.T) {
 	const of = "url = \"https://a.example/\"\n"
 	const first = of + "# </textarea><script>alert(1)</script>\n[limits]\nmax_depth = 3\n"

@@ -24,7 +24,7 @@ import (
 )
 
 // pageAddresses has addresses of the pages of each GET route, for the tests of all pages. They belong to
-// newWhole. What is no page, and so is not drawn, has none.
+// newWhole. A route that draws no page has none.
 func pageAddresses() map[string][]string {
 	return map[string][]string{
 		"GET /{$}": {"/", "/?by=name&page=2", "/?q=nosuch", "/?q=" + url.QueryEscape(evilText)},
@@ -71,7 +71,7 @@ func pageAddresses() map[string][]string {
 		"GET /password":               {"/password"},
 		"/":                           {"/nosuch"},
 
-		"GET /jobs/{job}/step":         nil, // leads to another page
+		"GET /jobs/{job}/step":         nil, // redirects to another page
 		"GET /jobs/{job}/live":         nil, // streams of what TestBrowser sees
 		"GET /orders/{n}/live":         nil,
 		"GET /jobs/{job}/over":         nil,
@@ -80,7 +80,7 @@ func pageAddresses() map[string][]string {
 		"GET /jobs/{job}/feed.atom":    nil,
 		"GET /jobs/{job}/export":       nil,
 		"GET /orders/{n}/files/{name}": nil,
-		"GET /login/oidc":              nil, // leads to the provider
+		"GET /login/oidc":              nil, // redirects to the provider
 		"GET " + access.OIDCCallback:   nil,
 	}
 }
@@ -221,10 +221,10 @@ func TestEveryPage(t *testing.T) {
 	b.login(Operate)
 	fill(b)
 	asNobody := newBrowser(t, o)
-	for _, role := range []Role{Nobody, Read, Order, Operate} {
+	for _, role := range []Role{Anonymous, Read, Order, Operate} {
 		v := b
 		switch role {
-		case Nobody:
+		case Anonymous:
 			v = asNobody
 		default:
 			b.login(role)

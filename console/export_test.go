@@ -23,7 +23,7 @@ func (u *unread) Write([]byte) (int, error) {
 	return 0, context.Cause(u.until)
 }
 
-// Downloads that nobody reads leave the places to others, and a user has one at a time.
+// Downloads that no client reads leave the places to others, and a user has one at a time.
 func TestUnreadExports(t *testing.T) {
 	a := mirrored(t)
 	b := newBrowser(t, func(o *Options) { o.App = a })

@@ -21,7 +21,7 @@ import (
 	"mirrord/store"
 )
 
-// fakeDaemon has jobs and writes down what it is told. Who changes it while pages are live holds its lock.
+// fakeDaemon has jobs and records its calls. Who changes it while pages are live holds its lock.
 type fakeDaemon struct {
 	mu     sync.Mutex
 	jobs   []status.Job
@@ -93,7 +93,7 @@ func (d *fakeDaemon) Registry() (any, error) {
 	return &replicas.Registry{}, nil
 }
 
-// Register refuses what is not said to be good.
+// Register refuses a place that is not declared good.
 func (d *fakeDaemon) Register(_ context.Context, job, at string) (any, error) {
 	if at != "https://good.test/" {
 		return nil, fmt.Errorf("%s is not registered: mismatch: %w", at, control.ErrInvalid)
@@ -164,7 +164,7 @@ func (f *fakeFacts) Sessions() (map[string]store.SessionFact, error) {
 
 const testHost = "127.0.0.1:9181"
 
-// browser is somebody who uses a console. Requests go to its handler, one after the other.
+// browser is a user of a console. Requests go to its handler, one after the other.
 type browser struct {
 	testing.TB
 	srv    *Server

@@ -70,7 +70,8 @@ func (v *visit) entry(name, title string, version int, at time.Time, summary str
 }
 
 // feedReader is the owner of a token of the API who asks for a feed: programs that read feeds keep no
-// cookies, but send a name and a password. The name does not matter. It may read, whatever the token may.
+// cookies, but send a name and a password. The name does not matter. It may only read, regardless of the
+// token.
 func (s *Server) feedReader(r *http.Request) account {
 	_, secret, ok := r.BasicAuth()
 	if !ok {

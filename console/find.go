@@ -18,7 +18,7 @@ import (
 	"mirrord/serve/find"
 )
 
-// TextIndex is what the console asks of the index of texts, and of what is known of replicas.
+// TextIndex is what the console asks of the index of texts, and of known replicas.
 // *daemon.KeptIndex has it.
 type TextIndex interface {
 	// Find looks for pages in the index as it is.
@@ -27,7 +27,7 @@ type TextIndex interface {
 	Wanted() bool
 	// Begin makes the index.
 	Begin() error
-	// Replicas is what was last found; fs.ErrNotExist when nobody looked.
+	// Replicas are those that were found last; fs.ErrNotExist before the first comparison.
 	Replicas() (*replicas.KnownReplicas, error)
 }
 
@@ -98,7 +98,7 @@ func findPage(v *visit) error {
 	return v.draw(http.StatusOK, "find.html", "Find", f)
 }
 
-// cutText is the beginning of what somebody typed, to show it.
+// cutText is the beginning of a query, to show it.
 func cutText(s string) string { return s[:min(len(s), 200)] }
 
 func foundRowOf(v *visit, p *find.FoundPage, titles map[string]daemon.MirrorTitle) foundRow {
@@ -127,7 +127,7 @@ func beginFind(v *visit) error {
 
 // replicasView is what the page Replicas shows.
 type replicasView struct {
-	Known       *replicas.KnownReplicas // nil: nobody looked yet
+	Known       *replicas.KnownReplicas // nil before the first comparison
 	Problem     string
 	Collections []collectionRow
 	More        int // collections and pairs that are not shown

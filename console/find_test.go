@@ -64,7 +64,7 @@ func (f *fakeTexts) Replicas() (*replicas.KnownReplicas, error) {
 	return f.known, nil
 }
 
-// The page Find shows results, whatever stands in them, and leads to those of a collection and its replicas.
+// The page Find shows results with any content, and links to those of a collection and its replicas.
 func TestFindPage(t *testing.T) {
 	texts := new(fakeTexts)
 	b := newBrowser(t, func(o *Options) { o.Texts = texts })
@@ -72,7 +72,7 @@ func TestFindPage(t *testing.T) {
 	b.want(http.StatusOK, "no index of texts yet", "/find", nil)
 	b.want(http.StatusForbidden, "your role", "/find", url.Values{"x": {"1"}})
 	b.login(Operate)
-	b.want(http.StatusOK, "Make the index", "/find?q=x", nil)
+	b.want(http.StatusOK, "Build index", "/find?q=x", nil)
 	b.want(http.StatusSeeOther, "/find?said=index", "/find", url.Values{"x": {"1"}})
 	b.want(http.StatusOK, "is being made", "/find?said=index", nil)
 	b.login(Read)
@@ -139,7 +139,7 @@ func knownReplicas() *replicas.KnownReplicas {
 	return known
 }
 
-// The page Replicas shows evidence, and says what to do while there is none.
+// The page Replicas shows evidence, and the command to run before there is any.
 func TestReplicasPage(t *testing.T) {
 	texts := new(fakeTexts)
 	b := newBrowser(t, func(o *Options) { o.Texts = texts })

@@ -43,12 +43,12 @@ func TestFlowsInBrowser(t *testing.T) {
 	for i, on := range []bool{true, false} {
 		c.scripts(on)
 		c.goTo("/jobs/site")
-		c.press("Accept: publish this")
-		c.wait("What was held back is being published.")
+		c.press("Approve and publish")
+		c.wait("The run that was held for review is being published.")
 
-		from, to := 2+i, 1+i // what is brought back becomes a new version
+		from, to := 2+i, 1+i // a restored version becomes a new one
 		c.goTo(fmt.Sprintf("/jobs/site/diff?from=%d&to=%d", from, to))
-		c.press(fmt.Sprintf("Bring version %d back", to))
+		c.press(fmt.Sprintf("Restore version %d", to))
 		c.wait("The older version is published again")
 
 		c.goTo("/jobs/site/file")
@@ -135,6 +135,6 @@ func TestLiveLogoutInBrowser(t *testing.T) {
 	c.goTo("/jobs/job0000")
 	c.wait("17 answered")
 	c.srv.logins.endUser("ann")
-	c.wait("mirrord open")
+	c.wait("mirrord console")
 	c.until(`document.querySelectorAll("main").length === 1`)
 }

@@ -74,7 +74,7 @@ func keyOf(keys []job.Key, name string) job.Key {
 // formed puts what was changed in the form into a text. The form says what it showed, so that a key that was
 // changed in the text stays as it is there.
 func formed(text string, form url.Values) (string, error) {
-	// a browser sends the lines of a text with CRLF, whatever the file has
+	// a browser sends the lines of a text with CRLF, also when the file has LF
 	out := []byte(strings.ReplaceAll(text, "\r\n", "\n"))
 	keys := job.Keys()
 	for _, c := range commonKeys() {

@@ -79,7 +79,7 @@ func (f *freshStatus) get() status.All {
 	return out
 }
 
-// drop forgets it, because somebody has changed something.
+// drop forgets it after a change.
 func (f *freshStatus) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

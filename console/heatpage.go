@@ -133,7 +133,7 @@ func heatPage(v *visit) error {
 	if err := heatCost(v, &d); err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "heat.html", "How "+v.job+" changes", &d)
+	return v.draw(http.StatusOK, "heat.html", "Change history of "+v.job, &d)
 }
 
 // skips says that a rule skips the directory of a row.
@@ -179,7 +179,7 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 func (d *heatData) mark(name string) {
 	for i := range d.Texts {
 		if t := &d.Texts[i]; t.Full == name {
-			t.Text, t.Full = skipMark+shortName(name, heatName-len([]rune(skipMark))), name+", skipped by a rule"
+			t.Text, t.Full = skipMark+shortName(name, heatName-len([]rune(skipMark))), name+", skipped by rule"
 			return
 		}
 	}
@@ -259,8 +259,8 @@ func (d *heatData) AuditMark() string { return "M7 4" + auditMark }
 // Legend says what the shades mean.
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
-		{evolution.Absent, "not there"}, {evolution.Unseen, "not looked at"},
-		{evolution.PartlySeen, "unchanged as far as it was looked at"},
+		{evolution.Absent, "not there"}, {evolution.Unseen, "not checked"},
+		{evolution.PartlySeen, "unchanged where checked"},
 		{evolution.Degrees, "below 2 % changed"}, {evolution.Degrees + 1, "2 to 10 %"},
 		{evolution.Degrees + 2, "10 to 30 %"}, {evolution.Degrees + 3, "30 to 60 %"},
 		{evolution.Degrees + 4, "60 % and more"},

@@ -53,7 +53,7 @@ func drawHeat(b *browser, h *evolution.History, all bool) string {
 		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
 		job:    "site",
 	}
-	audits := make([][]evolution.Dir, h.Len()+1) // of what is not looked at in a step, some
+	audits := make([][]evolution.Dir, h.Len()+1) // some of what a step does not check
 	for i := range audits {
 		for dir := evolution.Dir(1 + i%9); int(dir) < h.Dirs().Len(); dir += 9 {
 			audits[i] = append(audits[i], dir)
@@ -64,7 +64,7 @@ func drawHeat(b *browser, h *evolution.History, all bool) string {
 		Most:   heatSteps,
 		Audits: audits,
 	}))
-	if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
+	if err := v.draw(http.StatusOK, "heat.html", "Change history", &d); err != nil {
 		b.Fatal(err)
 	}
 	return w.Body.String()
@@ -135,7 +135,7 @@ func heatHTML(t *testing.T, d heatData) *goquery.Document {
 		w:      w,
 		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
 	}
-	if err := v.draw(http.StatusOK, "heat.html", "How it changes", &d); err != nil {
+	if err := v.draw(http.StatusOK, "heat.html", "Change history", &d); err != nil {
 		t.Fatal(err)
 	}
 	return parse(t, w.Body.String())
@@ -146,12 +146,12 @@ func TestHeatShowsRules(t *testing.T) {
 	h := largeHistory(t, 6, 3)
 	d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{}))
 	skipped := d.Rows[2].Name
-	d.skips(2, 0.37, 0.91, "seldom <when>")
+	d.skips(2, 0.37, 0.91, "rarely <when>")
 	doc := heatHTML(t, d)
 	doc.Find("tbody tr").Each(func(_ int, row *goquery.Selection) {
 		want := ""
 		if name := row.Find("td").First().Text(); name == skipped {
-			want = "support 0.37, confidence 0.91: seldom <when>"
+			want = "support 0.37, confidence 0.91: rarely <when>"
 		}
 		if got := row.Find("td").Last().Text(); got != want {
 			t.Errorf("%s: the rule %q, want %q", row.Find("td").First().Text(), got, want)
@@ -181,7 +181,7 @@ func TestHeatMarksAudits(t *testing.T) {
 	}
 	column := -1
 	doc.Find("thead th").Each(func(i int, s *goquery.Selection) {
-		if s.Text() == "Runs with audits" {
+		if s.Text() == "Sampled runs" {
 			column = i
 		}
 	})
@@ -211,9 +211,10 @@ func TestHeatCost(t *testing.T) {
 		{Ended: later.AddDate(-1, 0, 0), Requests: 1000}, // before the first column
 	}
 	b.login(Read)
-	got := parse(t, b.want(http.StatusOK, "What was saved", "/jobs/site/changes", nil)).Find("#cost + dl").Text()
+	doc := parse(t, b.want(http.StatusOK, "Requests saved, and", "/jobs/site/changes", nil))
+	got := doc.Find("#cost + dl").Text()
 	for _, want := range []string{
-		"30 in 2 runs, 30 %", "10 by listing, 60 by rule", "0 of 1 run with changes", "all was looked at",
+		"30 in 2 runs, 30 %", "10 by listing, 60 by rule", "0 of 1 run with changes", "all was checked",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)

@@ -43,7 +43,7 @@ func gcPage(v *visit) error {
 		return err
 	}
 	c := &care.Collected{Sites: []care.CollectedSite{s}}
-	return v.draw(http.StatusOK, "gc.html", "Free space of "+v.job, gcOf(v.job, c))
+	return v.draw(http.StatusOK, "gc.html", "Prune "+v.job, gcOf(v.job, c))
 }
 
 func gcOf(name string, c *care.Collected) gcData {
@@ -67,7 +67,7 @@ func gcOf(name string, c *care.Collected) gcData {
 
 // gcJob drops the versions that the job does not keep, and frees what nothing refers to.
 func gcJob(v *visit) error {
-	// whoever closes the page has wanted it all the same
+	// a user who closes the page still wants it
 	c, err := care.Collect(context.WithoutCancel(v.r.Context()), v.o.App, []string{v.job}, false)
 	if c != nil {
 		d := gcOf(v.job, c)
@@ -91,12 +91,12 @@ var (
 	errOwn     = errors.New("you are downloading a mirror; one at a time")
 )
 
-// exportJob sends the published version, or an older one, in a form. What is sent breaks off when something
-// goes wrong on the way, so that nobody takes it for whole.
+// exportJob sends the published version, or an older one, in a form. The response breaks off at an
+// error, so that no client treats it as whole.
 func exportJob(v *visit) error {
 	form := v.r.FormValue("format")
 	if !slices.Contains(orders.Forms(), form) {
-		return env.Usagef("format: %q is none of %s", access.Clip(form), env.Joined(orders.Forms(), "and"))
+		return env.Usagef("format: %q is not one of %s", access.Clip(form), env.Joined(orders.Forms(), "and"))
 	}
 	number, err := v.number("version")
 	if err != nil {

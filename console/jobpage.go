@@ -21,7 +21,7 @@ import (
 // runsShown is how many runs the page of a job shows.
 const runsShown = 30
 
-// live is the part of a job's page that changes while a run goes on.
+// live is the part of a job's page that changes during a run.
 type live struct {
 	Job  *status.Job
 	Busy bool // a run is under way

@@ -12,7 +12,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// A mirror whose job file was removed has pages, and each link of them leads to a page.
+// A mirror whose job file was removed has pages, and each link of them works.
 func TestMirrorWithoutJob(t *testing.T) {
 	a := mirrored(t)
 	b := newBrowser(t, func(o *Options) { o.App = a })

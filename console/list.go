@@ -26,7 +26,7 @@ type listed struct {
 	Page  bool   // it has one: that of a file whose name cannot name a job has none
 }
 
-// tally is how many jobs are in a state that needs somebody.
+// tally is how many jobs are in a state that needs an operator.
 type tally struct {
 	N    int
 	What status.Health
@@ -98,7 +98,7 @@ func listPage(v *visit) error {
 	return v.draw(http.StatusOK, "list.html", "Mirrors", m)
 }
 
-// tallied are the states that need somebody, with how many jobs are in them.
+// tallied are the states that need an operator, with how many jobs are in them.
 func tallied(jobs []status.Job) (out []tally) {
 	n := map[status.Health]int{}
 	for i := range jobs {

@@ -22,7 +22,7 @@ type Passwords struct {
 	Change func(name string, change func(*store.UserFact) (*store.UserFact, error)) error
 }
 
-// How often passwords are tried. A link of mirrord open works whatever was tried.
+// How often passwords are tried. A link of mirrord console always works.
 const (
 	clientEvery = 3 * time.Second // from one address, after clientBurst
 	clientBurst = 20
@@ -66,7 +66,7 @@ func (s *Server) accountNow(f store.SessionFact) account {
 	return who
 }
 
-// hasForm reports whether somebody can log in with a password.
+// hasForm reports whether a user can log in with a password.
 func (s *Server) hasForm() bool {
 	if s.o.Passwords == nil {
 		return false
@@ -79,7 +79,7 @@ func (s *Server) hasForm() bool {
 type loginForm struct {
 	Why      string // the last attempt failed
 	Name     string
-	Password bool   // somebody can log in with one
+	Password bool   // a user can log in with one
 	Provider string // where users can log in, too; ""
 }
 
@@ -107,7 +107,7 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
 	}
 }
 
-// private reports whether nobody on the way can read a request: it came over TLS, from this machine, or from
+// private reports whether a request cannot be read on the way: it came over TLS, from this machine, or from
 // the proxy.
 func (s *Server) private(r *http.Request) bool {
 	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && ap.Addr().Unmap().IsLoopback() {
@@ -154,7 +154,7 @@ func enter(v *visit, name string, u store.UserFact) {
 	v.loggedIn(accountOf(f), v.logins.start(f))
 }
 
-// passwordLogin logs a user in. Somebody with an initial password must choose one first.
+// passwordLogin logs a user in. A user with an initial password must choose one first.
 func passwordLogin(v *visit) error {
 	name, u, err := byPassword(v)
 	switch {
@@ -175,7 +175,7 @@ func passwordLogin(v *visit) error {
 type passwordForm struct {
 	Name  string
 	Why   string // the last attempt failed
-	First bool   // the password was made by somebody else
+	First bool   // an operator made the password
 }
 
 func askPassword(v *visit, code int, f passwordForm) error {
@@ -224,7 +224,7 @@ func changePassword(v *visit) error {
 	}
 	changed := store.UserFact{Role: u.Role, Hash: v.o.Passwords.Hasher.Hash(next), Changed: v.o.Now().UTC()}
 	err = v.o.Passwords.Change(name, func(was *store.UserFact) (*store.UserFact, error) {
-		if was == nil || was.Hash != u.Hash { // removed, or changed by somebody else
+		if was == nil || was.Hash != u.Hash { // removed, or changed by another user
 			return nil, ops.ErrChanged
 		}
 		changed.Role = was.Role

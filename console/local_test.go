@@ -117,7 +117,7 @@ func TestPasswordLogin(t *testing.T) {
 	b.want(http.StatusSeeOther, "/", "/login", entering("ann", annsPassword+"!"))
 	delete(users.users, "ann")
 	b.now = b.now.Add(time.Second)
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
 }
 
 // The first login, and that after a lost password, lead to a password that only the user knows.
@@ -189,7 +189,7 @@ func TestPasswordAttempts(t *testing.T) {
 	b.want(http.StatusSeeOther, "/", "/login", entering("ann", annsPassword))
 }
 
-// A form of another site logs nobody in, names and passwords are text on every page, and behind a proxy it is
+// A form of another site makes no login, names and passwords are text on every page, and behind a proxy it is
 // the address that the proxy saw which is limited.
 func TestPasswordAttacks(t *testing.T) {
 	b, _, _ := newLocal(t, func(o *Options) {
@@ -211,7 +211,7 @@ func TestPasswordAttacks(t *testing.T) {
 	}
 	for range 2 * clientBurst {
 		b.change = from("198.51.100.1")
-		b.do("/login", entering("nobody", "x"))
+		b.do("/login", entering("noone", "x"))
 	}
 	b.change = from("198.51.100.1")
 	b.want(http.StatusTooManyRequests, "", "/login", entering("ann", annsPassword))

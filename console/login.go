@@ -33,7 +33,7 @@ const (
 type logins struct {
 	facts Facts
 	now   func() time.Time
-	// hands in what was changed here, and brings what was changed on other nodes; nil: there are none
+	// hands in changes of this node, and fetches those of other nodes; nil: there are none
 	exchange func(context.Context)
 
 	mu       sync.Mutex
@@ -67,7 +67,7 @@ func newLogins(facts Facts, now func() time.Time, exchange func(context.Context)
 	}, nil
 }
 
-// readEvery is how old what is known of the sessions of other nodes may be.
+// readEvery is how old the known sessions of other nodes may be.
 const readEvery = time.Second
 
 // refresh reads the sessions again when there are other nodes, which change them too. The caller holds the
@@ -89,7 +89,7 @@ func (l *logins) refresh(most time.Duration) {
 	l.sessions, l.read = kept, now
 }
 
-// share lets other nodes have what was changed here, and brings what was changed there.
+// share gives other nodes the changes of this one, and fetches theirs.
 func (l *logins) share(ctx context.Context) {
 	if l.exchange == nil {
 		return
@@ -110,7 +110,7 @@ func (l *logins) link(user string, role Role) (token string, expires time.Time) 
 	return token, expires
 }
 
-// makeRoom removes the entries that end first until there is room for one more.
+// makeRoom removes the entries that end first until one more fits.
 func makeRoom(all map[string]store.SessionFact, most int) (gone []string) {
 	for len(all) >= most {
 		first := ""
@@ -125,9 +125,9 @@ func makeRoom(all map[string]store.SessionFact, most int) (gone []string) {
 	return gone
 }
 
-// use takes a link's token and returns that of a new session. A session is always new, so that nobody can
-// plant one. ok is false for a token that is wrong, used or too old; slow says that this address tried too
-// many of them. A right link works whatever was tried before.
+// use takes a link's token and returns that of a new session. A session is always new, so that none can be
+// planted. ok is false for a token that is wrong, used or too old; slow says that this address tried too
+// many of them. A right link works after any number of wrong ones.
 func (l *logins) use(token, from string) (session string, who account, ok, slow bool) {
 	now := l.now()
 	l.mu.Lock()

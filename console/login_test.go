@@ -20,8 +20,8 @@ import (
 // daemon.
 func TestLogin(t *testing.T) {
 	b := newBrowser(t, nil)
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
-	b.want(http.StatusUnauthorized, "mirrord open", "/login", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/login", nil)
 	link, _ := b.srv.LoginLink("http://"+testHost, "ann", Operate)
 	path := strings.TrimPrefix(link, "http://"+testHost)
 	b.change = func(r *http.Request) { r.Method = http.MethodHead }
@@ -38,11 +38,11 @@ func TestLogin(t *testing.T) {
 	b.want(http.StatusOK, "ann: operate", "/", nil)
 	b.want(http.StatusSeeOther, "/login", "/logout", url.Values{})
 	b.cookie = c
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
 
 	b.login(Read)
 	b.now = b.now.Add(sessionFor + time.Second)
-	b.want(http.StatusUnauthorized, "mirrord open", "/", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
 	link, _ = b.srv.LoginLink("http://"+testHost, "ann", Operate)
 	b.now = b.now.Add(linkFor + time.Second)
 	b.want(http.StatusForbidden, "too old", strings.TrimPrefix(link, "http://"+testHost), nil)
@@ -52,7 +52,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A session is never one that the browser brought along, and the one before it ends.
+// A session is never one that the browser sent, and the one before it ends.
 func TestSessionFixation(t *testing.T) {
 	b := newBrowser(t, nil)
 	planted := strings.Repeat("ab", 32)
@@ -69,7 +69,7 @@ func TestSessionFixation(t *testing.T) {
 	b.want(http.StatusUnauthorized, "", "/", nil)
 }
 
-// Very many wrong links are refused, fill no log, and keep nobody out who has a right one; in the long run
+// Very many wrong links are refused, fill no log, and keep out no user with a right one; in the long run
 // they are 10 000.
 func TestLoginAttempts(t *testing.T) {
 	b := newBrowser(t, nil)
@@ -156,7 +156,7 @@ func TestProxyRoles(t *testing.T) {
 			t.Errorf("%s: %+v", name, who)
 		}
 	}
-	for _, bad := range []string{"*", "*=operate", "=order", "ann=root", "ann=nobody"} {
+	for _, bad := range []string{"*", "*=operate", "=order", "ann=root", "ann=noone"} {
 		if roles, err := ParseRoles([]string{bad}); err == nil {
 			t.Errorf("%q was taken: %v", bad, roles)
 		}
@@ -189,7 +189,7 @@ func TestRolesOfRoutes(t *testing.T) {
 	b.daemon.jobs = testJobs(1)
 	need := map[Role][]string{}
 	for _, r := range routes() {
-		role := Nobody
+		role := Anonymous
 		if r.op != "" {
 			role = ops.Named(r.op).Need
 		}
@@ -217,7 +217,7 @@ func TestRolesOfRoutes(t *testing.T) {
 		p, form := path(pattern)
 		b.want(http.StatusForbidden, "your role does not allow that", p, form)
 	}
-	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Nobody]) != 8 {
+	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Anonymous]) != 8 {
 		t.Errorf("done: %v; routes: %v", b.daemon.did, need)
 	}
 	if last := b.facts.audit[len(b.facts.audit)-1]; last.Who != "ann" || last.Error == "" {

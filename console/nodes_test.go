@@ -194,7 +194,7 @@ func TestPasswordsOfNodes(t *testing.T) {
 	change(nil)
 	a.share()
 	b.share()
-	if who := b.srv.accountNow(current); who.Role != Nobody {
+	if who := b.srv.accountNow(current); who.Role != Anonymous {
 		t.Errorf("a user who was removed is %v", who)
 	}
 }

@@ -29,7 +29,7 @@ func setOIDCCookie(v *visit, value string, maxAge int) {
 	})
 }
 
-// beginOIDC leads to the provider. It is a link, as a form may lead to this origin only.
+// beginOIDC redirects to the provider. It is a link, as a form may lead to this origin only.
 func beginOIDC(v *visit) error {
 	if v.o.OIDC == nil {
 		return errNoPage
@@ -70,7 +70,7 @@ func endOIDC(v *visit) error {
 		return err
 	}
 	setOIDCCookie(v, "", -1)
-	name, role := "", Nobody
+	name, role := "", Anonymous
 	if why := v.r.FormValue("error"); why != "" {
 		err = errors.New(v.o.OIDC.At() + " refused the login: " + access.Clip(why))
 	} else {

@@ -40,16 +40,16 @@ func schedules() [][2]string {
 // Has reports whether a form is chosen.
 func (d orderData) Has(form string) bool { return slices.Contains(d.Want.Forms, form) }
 
-// Scopes are the choices of what is taken in.
+// Scopes are the choices of the scope.
 func (d orderData) Scopes() [][2]string {
-	return [][2]string{{"directory", "what lies below this address"}, {"host", "the whole host"},
+	return [][2]string{{"directory", "all below this address"}, {"host", "the whole host"},
 		{"domain", "all hosts of the domain"}}
 }
 
 // Firsts are the choices of which pages come first.
 func (d orderData) Firsts() [][2]string {
-	return [][2]string{{"linked", "what many pages link to"}, {"breadth", "what is few links away"},
-		{"depth", "what is many links away"}, {"path", "directory after directory"}}
+	return [][2]string{{"linked", "pages that many others link to"}, {"breadth", "pages few links away"},
+		{"depth", "pages many links away"}, {"path", "directory after directory"}}
 }
 
 // Megabytes is the size that is chosen.
@@ -102,14 +102,14 @@ func (v *visit) orderForm(code int, w orders.Wish, problem error) error {
 	to, _ := url.JoinPath(v.base(), "order")
 	d.Bookmark = template.URL("javascript:location.href='" + template.JSEscapeString(to) +
 		"?url='+encodeURIComponent(location.href)")
-	return v.draw(code, "order.html", "Order a mirror", d)
+	return v.draw(code, "order.html", "Request a mirror", d)
 }
 
 func (v *visit) user() orders.User {
 	return orders.User{Name: v.who.Name, Operator: v.who.Operates(), Base: v.base()}
 }
 
-// draftOrder takes an order form: a preview follows. What is wrong is shown beside what was filled in.
+// draftOrder takes an order form: a preview follows. Problems are shown next to the input.
 func draftOrder(v *visit) error {
 	w, err := orders.ReadForm(v.r.PostForm)
 	var o orders.Ordered
@@ -129,7 +129,7 @@ type orderRow struct {
 	orders.Ordered
 	Place   orders.QueuePlace
 	Own     bool
-	Too     string // why it is more than what is ordered
+	Too     string // why it is more than the order allows
 	Streams bool   // it changes by itself
 	On      string // the other node on which its archives lie
 	Silent  bool   // that one is not part of the cluster now
@@ -214,7 +214,7 @@ func liveOrder(v *visit) error {
 	return stream(v, fmt.Sprintf("order %s %s", o.Ref(), access.Clip(string(first))), look)
 }
 
-// orderAct does something with an order, and leads back to it. What is "": as the operation is called.
+// orderAct does something with an order, and redirects back to it. An empty what: the name of the operation.
 func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
 	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err == nil {

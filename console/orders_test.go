@@ -123,7 +123,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("live after it was %s: %q", seen, got)
 		}
 	}
-	// somebody else does not even learn that it is there
+	// another user does not even learn that it exists
 	link, _ := b.srv.LoginLink("http://"+testHost, "eve", Order)
 	b.do(strings.TrimPrefix(link, "http://"+testHost), nil)
 	for _, path := range []string{"/orders/1", "/orders/1/live", to, "/order?like=1"} {
@@ -137,7 +137,7 @@ func TestOrders(t *testing.T) {
 	b.want(http.StatusOK, `href="/jobs/site.example"`, "/orders/1", nil)
 }
 
-// A bookmark of another page leads to the form although the browser sends no cookie.
+// A bookmark of another page opens the form although the browser sends no cookie.
 func TestFromElsewhere(t *testing.T) {
 	b := newBrowser(t, func(o *Options) { o.Orders = orderFrom(t) })
 	come := func(r *http.Request) {
@@ -147,9 +147,9 @@ func TestFromElsewhere(t *testing.T) {
 	b.change = come
 	doc := parse(t, b.want(http.StatusOK, "Continue", "/order?url=http%3A%2F%2Fa.example%2F%22%3E", nil))
 	if to, _ := doc.Find("main a").Attr("href"); to != "/order?url=http%3A%2F%2Fa.example%2F%22%3E" {
-		t.Errorf("it leads to %q", to)
+		t.Errorf("it links to %q", to)
 	}
-	b.want(http.StatusUnauthorized, "mirrord open", "/order", nil)
+	b.want(http.StatusUnauthorized, "mirrord console", "/order", nil)
 }
 
 // Without orders there are no pages of them.
@@ -158,6 +158,6 @@ func TestNoOrders(t *testing.T) {
 	b.login(Operate)
 	b.want(http.StatusNotFound, "no such page", "/order", nil)
 	if got, err := io.ReadAll(b.do("/", nil).Body); err != nil || strings.Contains(string(got), "/order") {
-		t.Error("the list leads to orders")
+		t.Error("the list links to orders")
 	}
 }

@@ -23,7 +23,7 @@ func (c *chromium) fill(id, text string) {
 	}
 }
 
-// Somebody orders a mirror in a browser, with and without scripts, by the keyboard, and downloads it; a page
+// A user orders a mirror in a browser, with and without scripts, by the keyboard, and downloads it; a page
 // that is open says by itself when it is ready.
 func TestOrderInBrowser(t *testing.T) {
 	all := orderFrom(t)
@@ -44,8 +44,8 @@ func TestOrderInBrowser(t *testing.T) {
 			c.goTo(fmt.Sprintf("/orders/%d", n))
 		}
 		c.wait("4: these are all")
-		c.press("Place the order")
-		if !on { // whoever ordered leaves; the order goes on
+		c.press("Submit")
+		if !on { // the user leaves; the order continues
 			c.until(`document.body.innerText.includes("Order") && !document.body.innerText.includes("not placed yet")`)
 			c.open("about:blank")
 			orderstest.Until(t, all, orders.OrderID{Number: n}, orders.Done)
@@ -54,7 +54,7 @@ func TestOrderInBrowser(t *testing.T) {
 		c.wait("They can be downloaded until")
 		c.wait("site.example.phm")
 	}
-	c.press("Make it a job")
+	c.press("Schedule as job")
 	c.wait("It is kept fresh as site.example")
 	c.goTo("/orders")
 	c.wait("http://site.example/docs/")

@@ -48,6 +48,7 @@ func parsePages() (*template.Template, error) {
 
 		"address": addressAttr,
 
+		"shown":  status.Shown,
 		"growth": look.Growth,
 		"forms":  orders.Forms,
 		"path":   jobPath,
@@ -95,8 +96,8 @@ type drawn struct {
 // Operates and the like let templates ask for rights.
 func (a account) Operates() bool { return a.Role >= Operate }
 
-// In reports whether somebody is logged in.
-func (a account) In() bool { return a.Role > Nobody }
+// In reports whether a user is logged in.
+func (a account) In() bool { return a.Role > Anonymous }
 
 // Session reports whether there is a session to end.
 func (a account) Session() bool { return a.via == "session" }
@@ -193,10 +194,10 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		return
 	case errors.Is(err, errLogin):
 		code = http.StatusUnauthorized
-		what = "Run the command “mirrord open” on the machine of the daemon: it prints a link that logs you in."
+		what = "Run the command “mirrord console” on the machine of the daemon: it prints a link that logs you in."
 	case errors.Is(err, errLink):
-		code, what = http.StatusForbidden, "The command “mirrord open” makes a new one."
-	case errors.Is(err, errTries): // no page, which would cost more than what is refused
+		code, what = http.StatusForbidden, "The command “mirrord console” makes a new one."
+	case errors.Is(err, errTries): // no page, which would cost more than the refused request
 		w.Header().Set("Retry-After", strconv.Itoa(int(triesFor.Seconds())))
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return

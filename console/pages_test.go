@@ -73,7 +73,7 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// A thousand mirrors come in pages of a hundred, those that need somebody first for operators.
+// A thousand mirrors come in pages of a hundred, those with problems first for operators.
 func TestList(t *testing.T) {
 	b := newBrowser(t, func(o *Options) { o.Mirrors = "https://mirrors.example/" })
 	b.login(Operate)
@@ -81,7 +81,7 @@ func TestList(t *testing.T) {
 	b.daemon.jobs = testJobs(1000)
 	b.daemon.jobs[700].Health, b.daemon.jobs[300].Health = status.Damaged, status.Gaps
 	b.daemon.titles = map[string]daemon.MirrorTitle{"job0700": {Title: "The Seventh", Entry: "a b/index.html"}}
-	doc := parse(t, b.want(http.StatusOK, "1 gaps, 1 damaged", "/", nil))
+	doc := parse(t, b.want(http.StatusOK, "1 missing, 1 damaged", "/", nil))
 	rows := doc.Find("tbody tr")
 	if first := rows.Eq(0).Find("a").First().Text(); rows.Length() != perPage || first != "The Seventh" {
 		t.Errorf("%d rows; the first is %q", rows.Length(), first)
@@ -109,7 +109,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// What a list of a thousand mirrors costs: one look at the daemon, the titles of what is shown, once for each
+// What a list of a thousand mirrors costs: one look at the daemon, the titles of those shown, once for each
 // version, and a page that is small when it is packed.
 func TestListCosts(t *testing.T) {
 	b := newBrowser(t, func(o *Options) { o.Keep, o.Mirrors = time.Hour, "https://mirrors.example/" })
@@ -158,7 +158,7 @@ func TestListCosts(t *testing.T) {
 	}
 }
 
-// Many who look at the list ask the daemon once, until somebody changes something.
+// Many who look at the list ask the daemon once, until the next change.
 func TestListIsKept(t *testing.T) {
 	b := newBrowser(t, func(o *Options) { o.Keep = time.Hour })
 	b.daemon.jobs = testJobs(3)
@@ -176,7 +176,7 @@ func TestListIsKept(t *testing.T) {
 	}
 }
 
-// What operators do reaches the daemon, leads to a page, and is in the audit log.
+// What operators do reaches the daemon, redirects to a page, and is in the audit log.
 func TestActs(t *testing.T) {
 	b := newBrowser(t, nil)
 	b.daemon.jobs = testJobs(2)
@@ -202,7 +202,7 @@ func TestActs(t *testing.T) {
 		t.Error("a text of the address is shown")
 	}
 	log := parse(t, b.want(http.StatusOK, "refused: no job", "/audit", nil)).Find("tbody tr")
-	if log.Length() != 7 || !strings.Contains(log.Eq(5).Text(), "full, outside of its window too") {
+	if log.Length() != 7 || !strings.Contains(log.Eq(5).Text(), "full, ignoring the time window") {
 		t.Errorf("%d entries, %s", log.Length(), log.Text())
 	}
 }
@@ -220,7 +220,7 @@ func TestAccept(t *testing.T) {
 		Waiting: []string{"900 removed", "docs/<b>"},
 	}
 	b.login(Operate)
-	doc := parse(t, b.want(http.StatusOK, "Held back", "/jobs/job0000", nil))
+	doc := parse(t, b.want(http.StatusOK, "Held for review", "/jobs/job0000", nil))
 	id, _ := doc.Find("form[action$=accept] input[name=run]").Attr("value")
 	if !strings.Contains(doc.Find("pre").Text(), "docs/<b>") || id == "" {
 		t.Errorf("run %q, %s", id, doc.Find("pre").Text())
@@ -240,7 +240,7 @@ func TestAccept(t *testing.T) {
 	}
 	j.Last.Waiting, j.Last.Verdict, j.Last.Gaps = nil, status.VerdictGaps, 2
 	b.login(Operate)
-	b.want(http.StatusOK, "Accept the gaps as known", "/jobs/job0000", nil)
+	b.want(http.StatusOK, "Ignore these missing resources", "/jobs/job0000", nil)
 }
 
 // A run under way is shown, and the part that changes renews itself until the run has ended.
@@ -342,7 +342,7 @@ func TestFeedReader(t *testing.T) {
 	}
 }
 
-// The feed is XML whatever titles have, and names what was published last first.
+// The feed is XML with any titles, and names what was published last first.
 func TestFeed(t *testing.T) {
 	b := newBrowser(t, nil)
 	b.daemon.jobs = testJobs(60)

@@ -83,7 +83,7 @@ func joined(t *testing.T, o *fakeOthers, with func(node string, o *Options)) (a,
 	return one("a"), one("b")
 }
 
-// Pages and downloads of a mirror that lies on another node are that node's, for whoever asks, with his role.
+// Pages and downloads of a mirror on another node come from that node, for each user, with his role.
 func TestPagesOfOtherNodes(t *testing.T) {
 	has := mirrored(t)
 	empty := &env.App{
@@ -132,7 +132,7 @@ func TestPagesOfOtherNodes(t *testing.T) {
 }
 
 // A node that does not answer, or is older, is named; a request that was passed on is not passed on again;
-// and nobody but nodes can say for whom he asks.
+// and only nodes can name the user for whom they ask.
 func TestPassedOnOnce(t *testing.T) {
 	o := &fakeOthers{mirrors: map[string]string{"lost": "north", "old": "south", "moves": "b"}}
 	a, _ := joined(t, o, func(string, *Options) {})
@@ -154,7 +154,7 @@ func TestPassedOnOnce(t *testing.T) {
 		a.cookie = nil
 		a.change = func(r *http.Request) { r.Header.Set(access.GuestField, guest) }
 		if w := a.do(path, nil); w.Code < 400 || strings.Contains(w.Body.String(), "eve") {
-			t.Errorf("%s: %d for somebody who says that he is a node's guest", path, w.Code)
+			t.Errorf("%s: %d for a client that claims to be a node's guest", path, w.Code)
 		}
 	}
 	for path, code := range map[string]int{
@@ -195,7 +195,7 @@ func TestOrdersOfOtherNodes(t *testing.T) {
 	orderstest.Until(t, onB, key, orders.Done)
 	b.want(http.StatusOK, "event: over", "/orders/1@a/live?state=runs", nil)
 	b.want(http.StatusOK, `value="http://site.example/docs/"`, "/order?like=1@a", nil)
-	done := b.want(http.StatusOK, "They lie on node a.", "/orders/1@a", nil)
+	done := b.want(http.StatusOK, "They are on node a.", "/orders/1@a", nil)
 	to, _ := parse(t, done).Find("a[download]").Attr("href")
 	orderstest.Until(t, onA, key, orders.Done)
 	here, there := a.do(to, nil), b.do(to, nil)

@@ -9,28 +9,28 @@ import (
 	"mirrord/app/access"
 )
 
-// Role is what somebody may do.
+// Role is what a user may do.
 type Role = access.Role
 
 // The roles.
 const (
-	Nobody  = access.Nobody
-	Read    = access.Read
-	Order   = access.Order
-	Operate = access.Operate
+	Anonymous = access.Anonymous
+	Read      = access.Read
+	Order     = access.Order
+	Operate   = access.Operate
 )
 
 // ParseRole reads a role.
 func ParseRole(s string) (Role, error) { return access.ParseRole(s) }
 
-// account is whoever makes a request.
+// account is the user who makes a request.
 type account struct {
 	Name string
 	Role Role
 	via  string // how the account was authenticated: session or proxy
 }
 
-// Proxy is a reverse proxy that says who its users are. The zero value trusts nobody.
+// Proxy is a reverse proxy that says who its users are. The zero value trusts no proxy.
 type Proxy struct {
 	From   access.Proxies  // from which Header is believed
 	Header string          // that has the user's name
@@ -78,7 +78,7 @@ func ParseRoles(list []string) (map[string]Role, error) {
 	return out, nil
 }
 
-// account is that of a user whom the proxy names. A header that came twice is believed by nobody: one of them
+// account is that of a user whom the proxy names. A header that came twice is not believed: one of them
 // may be the client's.
 func (p *Proxy) account(values []string) (account, bool) {
 	if len(values) != 1 {

@@ -17,7 +17,7 @@ import (
 	"mirrord/store"
 )
 
-// visit is a request of somebody who may make it.
+// visit is a request whose user may make it.
 type visit struct {
 	*Server
 	w   http.ResponseWriter
@@ -123,15 +123,15 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			op:     op,
 			job:    r.PathValue("job"),
 		}
-		if who.Role > Nobody {
+		if who.Role > Anonymous {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		err := formOf(r)
 		switch {
 		case err != nil:
-		case op.Need > Nobody && who.Role == Nobody && fromElsewhere(r):
+		case op.Need > Anonymous && who.Role == Anonymous && fromElsewhere(r):
 			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
-		case op.Need > Nobody && who.Role == Nobody:
+		case op.Need > Anonymous && who.Role == Anonymous:
 			err = errLogin
 		case who.Role < op.Need:
 			err = errRole
@@ -154,7 +154,7 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 }
 
 // fromElsewhere reports whether a link or bookmark of another site led here: browsers send no strict cookie
-// then. Whoever goes on from our own page sends it.
+// then. A user who continues from our own page sends it.
 func fromElsewhere(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site" &&
 		r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -169,8 +169,8 @@ func formOf(r *http.Request) error {
 	return err
 }
 
-// account is whoever makes a request: for whom another node passes it on, else a user of the proxy, else of a
-// session, else a feed reader; the zero value is nobody.
+// account is the user who makes a request: for whom another node passes it on, else a user of the proxy, else
+// of a session, else a feed reader; the zero value is anonymous.
 func (s *Server) account(r *http.Request) account {
 	if g := access.GuestOf(r); g != nil {
 		return account{g.Name, g.Role, g.Via}
@@ -193,8 +193,8 @@ func (s *Server) account(r *http.Request) account {
 	return s.feedReader(r)
 }
 
-// share lets the other nodes of a cluster have what was changed here of users and sessions, and brings what
-// was changed there. What is read next is what is stored.
+// share gives the other nodes of a cluster the changes of users and sessions of this one, and fetches theirs.
+// Later reads see the stored state.
 func (s *Server) share(r *http.Request) {
 	s.logins.share(r.Context())
 	if s.o.Passwords != nil {
@@ -208,7 +208,7 @@ func (s *Server) bySession(token string) (who account, ok bool) {
 	if ok {
 		who = s.accountNow(f)
 	}
-	return who, ok && who.Role > Nobody
+	return who, ok && who.Role > Anonymous
 }
 
 // cookieName has the port in it: browsers send the cookies of a host to all of its ports.
@@ -217,7 +217,7 @@ func cookieName(r *http.Request) string {
 	return "mirrord-console-" + port
 }
 
-// act is what somebody did.
+// act is what a user did.
 type act struct {
 	what  string // "": as the operation of the route is called
 	job   string
@@ -240,7 +240,7 @@ func (s *Server) audit(r *http.Request, who account, a act, err error) {
 	access.Record(s.o.Log, "console", s.o.Facts, e)
 }
 
-// done records an act and leads to a page, which says what has become of it.
+// done records an act and redirects to a page, which says what has become of it.
 func (v *visit) done(a act, err error, to string) error {
 	a.job, a.what = v.job, cmp.Or(a.what, v.op.Act())
 	v.audit(v.r, v.who, a, err)
@@ -273,14 +273,15 @@ var (
 	errPassword    = errors.New("the name or the password is wrong, or an initial password is too old")
 )
 
-// loginPage takes the link of mirrord open. GET changes something here: whoever has the key may log in, and
-// nobody else can make one.
+// loginPage takes the link of mirrord console. GET changes something here: a user with the key may log in,
+// and
+// only the daemon can make one.
 func loginPage(v *visit) error {
 	key := v.r.FormValue("key")
 	switch {
-	case v.r.Method == http.MethodHead: // whoever only looks at a link does not use it up
+	case v.r.Method == http.MethodHead: // a look at a link does not use it up
 		return nil
-	case key == "" && v.who.Role > Nobody:
+	case key == "" && v.who.Role > Anonymous:
 		http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
 		return nil
 	case key == "":
@@ -299,7 +300,7 @@ func loginPage(v *visit) error {
 	return nil
 }
 
-// loggedIn gives the browser a session, in the place of the one that it has.
+// loggedIn gives the browser a session, instead of the one that it has.
 func (v *visit) loggedIn(who account, session string) {
 	v.audit(v.r, who, act{what: "login", about: "as " + who.Role.String()}, nil)
 	if old, err := v.r.Cookie(cookieName(v.r)); err == nil {
@@ -321,8 +322,8 @@ func (v *visit) setCookie(value string, maxAge int) {
 	})
 }
 
-// overTLS reports whether the browser speaks TLS: with us, or with a proxy that says so. Who lies in that
-// header does it to his own cookie.
+// overTLS reports whether the browser speaks TLS: with us, or with a proxy that says so. A client that forges
+// the header harms only its own cookie.
 func overTLS(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
@@ -334,7 +335,7 @@ func logout(v *visit) error {
 		v.share(v.r)
 		v.setCookie("", -1)
 	}
-	if v.who.Role > Nobody {
+	if v.who.Role > Anonymous {
 		v.audit(v.r, v.who, act{what: "logout"}, nil)
 	}
 	http.Redirect(v.w, v.r, "/login", http.StatusSeeOther)

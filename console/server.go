@@ -53,21 +53,21 @@ type Options struct {
 	App     *env.App
 	Facts   Facts            // required
 	Proxy   Proxy            // that logs users in
-	Orders  *orders.Orders   // nil: nobody can order
+	Orders  *orders.Orders   // nil: orders are not possible
 	Texts   TextIndex        // nil: there are no pages Find and Replicas
 	Hosts   []string         // names by which browsers reach it, besides localhost and addresses
 	Mirrors string           // base URL of mirrord serve, for links into mirrors; "" shows none
-	API     http.Handler     // answers below /v1/; nil: there is none
+	API     http.Handler     // answers below /v1/; nil: no API
 	Others  nodes.OtherNodes // the other nodes of a cluster; nil: there are none
 	// users with passwords; nil: there are none
 	Passwords *Passwords
 	OIDC      *access.OIDC // the provider that logs users in; nil: none
-	// hands in what was changed here of users and sessions, and brings what was changed on the other nodes of a
+	// hands in the changes of users and sessions of this node, and fetches those of the other nodes of a
 	// cluster; it does not wait for long. nil: there are none
 	Exchange func(context.Context)
 	Keep     time.Duration    // how old the list of all jobs may be
 	Now      func() time.Time // default: time.Now
-	Log      *slog.Logger     // default: nobody
+	Log      *slog.Logger     // default: discards all
 }
 
 // Server is the http.Handler of the console.
@@ -130,7 +130,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// CheckAddress refuses an address that others can reach while nobody could log in from there.
+// CheckAddress refuses an address that others can reach while no user could log in from there.
 // There, the console has TLS or is behind a proxy, so that no password goes over the network as it is.
 func CheckAddress(address string, p Proxy, withTLS bool) error {
 	host, _, err := net.SplitHostPort(address)
@@ -193,7 +193,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// contentPolicy lets pages use what is ours, and nothing else.
+// contentPolicy lets pages use our own files, and nothing else.
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 

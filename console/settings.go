@@ -107,7 +107,7 @@ func limitsOf(r *http.Request) (l orders.Limits, err error) {
 	return l, bad
 }
 
-// userRow is somebody who is logged in.
+// userRow is a user who is logged in.
 type userRow struct {
 	store.SessionFact
 	Sessions int
@@ -117,7 +117,7 @@ type userRow struct {
 type passwordRow struct {
 	Name, Role string
 	Changed    time.Time
-	Initial    bool // made by somebody else
+	Initial    bool // made by an operator
 	Late       bool // and too old
 }
 

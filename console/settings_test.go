@@ -41,7 +41,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Operators see who is logged in, and log somebody out.
+// Operators see who is logged in, and log users out.
 func TestUsers(t *testing.T) {
 	b := newBrowser(t, nil)
 	b.login(Read)
@@ -127,7 +127,7 @@ func TestExportAndGC(t *testing.T) {
 			t.Errorf("%s: %d, %v", form, w.Code, w.Header())
 		}
 	}
-	b.want(http.StatusBadRequest, "none of", "/jobs/site/export?format=dir", nil)
+	b.want(http.StatusBadRequest, "is not one of", "/jobs/site/export?format=dir", nil)
 	b.want(http.StatusNotFound, "", "/jobs/site/export?format=phm&version=99", nil)
 	b.want(http.StatusOK, "would be freed", "/jobs/site/gc", nil)
 	b.want(http.StatusSeeOther, "/jobs/site?said=gc", "/jobs/site/gc", url.Values{})

@@ -147,7 +147,7 @@ func drawSpace(rows []spaceRow) *spaceGraph {
 			ex, ey := mx+(to[0]-mx)*end, my+(to[1]-my)*end
 			g.Edges = append(g.Edges, graphEdge{
 				Path:  fmt.Sprintf("M%.0f %.0fQ%.0f %.0f %.0f %.0f", from[0], from[1], mx, my, ex, ey),
-				What:  fmt.Sprintf("%s leads to %s of %s", r.Name, count.Of(e.Links, "file"), e.Name),
+				What:  fmt.Sprintf("%s links to %s of %s", r.Name, count.Of(e.Links, "file"), e.Name),
 				Thick: fmt.Sprintf("%.1f", min(6, 1+math.Log10(float64(max(1, e.Links)))*1.5)),
 			})
 		}

@@ -15,7 +15,7 @@ import (
 	"mirrord/phm/space"
 )
 
-// The picture of a space has an arrow for each pair of mirrors of which one leads to the other; the table
+// The picture of a space has an arrow for each pair of mirrors of which one links to the other; the table
 // says the same in both directions.
 func TestViewSpace(t *testing.T) {
 	s := &spaces.LookedSpace{Overview: space.Overview{
@@ -31,7 +31,7 @@ func TestViewSpace(t *testing.T) {
 	if d.Graph == nil || len(d.Graph.Nodes) != 3 || len(d.Graph.Edges) != 3 {
 		t.Fatalf("%+v", d.Graph)
 	}
-	if e := d.Graph.Edges[0]; e.What != "a leads to 1000 files of b" || e.Thick != "5.5" {
+	if e := d.Graph.Edges[0]; e.What != "a links to 1000 files of b" || e.Thick != "5.5" {
 		t.Errorf("%+v", e)
 	}
 	for _, n := range d.Graph.Nodes {
@@ -92,7 +92,7 @@ func TestSpacesPage(t *testing.T) {
 		t.Error(none)
 	}
 	for _, want := range []string{
-		`<a href="/spaces" aria-current="page">Spaces</a>`, "site leads to 1 file of other", ">other 1<",
+		`<a href="/spaces" aria-current="page">Spaces</a>`, "site links to 1 file of other", ">other 1<",
 		"stays as it was: &lt;script&gt;", "2 pages have 4 links to other mirrors",
 	} {
 		if !strings.Contains(page, want) {

@@ -14,7 +14,7 @@ import (
 	"mirrord/app/access"
 )
 
-// How live parts of pages are sent: as server-sent events. What is shown to many is drawn once.
+// How live parts of pages are sent: as server-sent events. A part that many users see is drawn once.
 const (
 	streamGap  = time.Second      // between two looks
 	streamPing = 20 * time.Second // between two messages when nothing changes, to notice who has disconnected
@@ -22,7 +22,7 @@ const (
 	mostStream = 1000             // listeners
 )
 
-// streams sends the live parts of pages to whoever looks at them. It is safe for concurrent use.
+// streams sends the live parts of pages to their viewers. It is safe for concurrent use.
 type streams struct {
 	end  context.Context // of the console
 	stop context.CancelFunc
@@ -36,8 +36,8 @@ type streams struct {
 
 // topic is one live part.
 type topic struct {
-	now     []byte        // what is shown; nil before the first look
-	over    bool          // it does not change any more
+	now     []byte        // the part shown; nil before the first look
+	over    bool          // it no longer changes
 	changed chan struct{} // closed when now or over change
 	n       int           // listeners
 }
@@ -55,8 +55,8 @@ func newStreams(gap time.Duration) *streams {
 // errStreams says that there are too many listeners.
 var errStreams = errors.New("too many pages are live now; reload this one from time to time")
 
-// join makes a listener of a topic. The first one starts to look; look says what to show, and that it does
-// not change any more.
+// join makes a listener of a topic. The first one starts to look; look says what to show, and that it
+// no longer changes.
 func (s *streams) join(key string, look func() (part []byte, over bool)) (*topic, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *streams) leave(t *topic) {
 	s.n--
 }
 
-// follow looks at a topic until it is over or nobody listens.
+// follow looks at a topic until it is over or has no listener.
 func (s *streams) follow(key string, t *topic, look func() ([]byte, bool)) {
 	tick := time.NewTicker(s.gap)
 	defer tick.Stop()
@@ -122,7 +122,7 @@ func (s *streams) close() {
 	s.group.Wait()
 }
 
-// errAnother says that whoever looks at a live page is logged out, or has another role now.
+// errAnother says that the viewer of a live page is logged out, or has another role now.
 var errAnother = errors.New("the login or its role is another one now")
 
 // lasting is a page that is sent for a long time. It ends soon after the login of its reader, or his role.
@@ -151,7 +151,7 @@ func stream(v *visit, key string, look func() ([]byte, bool)) error {
 	rc := http.NewResponseController(v.w)
 	_ = rc.SetReadDeadline(time.Time{}) // a request for a stream is read as a whole
 	v.w.Header().Set("Content-Type", "text/event-stream")
-	v.w.Header().Set("X-Accel-Buffering", "no") // nginx would keep what is sent until it is much
+	v.w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer the events
 	v.w.WriteHeader(http.StatusOK)
 	ping := time.NewTicker(streamPing)
 	defer ping.Stop()

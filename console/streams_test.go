@@ -122,7 +122,7 @@ func endOfStream(t *testing.T, take func(*browser, *fakeUsers)) {
 	select {
 	case <-ended:
 	default:
-		t.Error("the stream goes on without its login")
+		t.Error("the stream continues without its login")
 		b.srv.Close()
 		<-ended
 	}
@@ -131,7 +131,7 @@ func endOfStream(t *testing.T, take func(*browser, *fakeUsers)) {
 	}
 }
 
-// The end of the console ends what is live.
+// The end of the console ends live streams.
 func TestStreamsEnd(t *testing.T) {
 	s := newStreams(time.Millisecond)
 	topic, err := s.join("x", func() ([]byte, bool) { return []byte("now"), false })

@@ -73,7 +73,7 @@ func (d viewData) Newer() *store.Version {
 // At is the address of the same page in another version.
 func (d viewData) At(version int) string { return viewPath(d.Job, version, d.Path) }
 
-// State is the version that brought the state of the page that is shown; 0 when that is not known.
+// State is the version in which the page that is shown changed last; 0 when that is not known.
 func (d viewData) State() (number int) {
 	for _, s := range d.States {
 		if s <= d.Version().Number {
@@ -143,7 +143,7 @@ func lineOf(name, page, p string, vs []store.Version, at int) timeline {
 	return l
 }
 
-// stepPage leads to the version at which the slider stands: a page of it, or what it changed.
+// stepPage redirects to the version of the slider: a page of it, or what it changed.
 func stepPage(v *visit) error {
 	vs, err := look.Versions(v.o.App, v.job)
 	if err != nil {
@@ -151,7 +151,7 @@ func stepPage(v *visit) error {
 	}
 	n, err := strconv.Atoi(v.r.FormValue("n"))
 	if err != nil || n < 0 || n >= len(vs) {
-		return env.Usagef("there is no such version any more; look at the list of versions")
+		return env.Usagef("this version no longer exists; look at the list of versions")
 	}
 	to := viewPath(v.job, vs[n].Number, v.r.FormValue("path"))
 	switch page := v.r.FormValue("page"); {

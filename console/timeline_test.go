@@ -63,12 +63,12 @@ func TestTimeline(t *testing.T) {
 	b.change = func(r *http.Request) { r.Header.Set("HX-Request", "true") }
 	to := b.do(at+"/step?"+step.Encode(), nil).Header().Get("HX-Redirect")
 	if !strings.Contains(to, "version=2") {
-		t.Errorf("htmx is led to %q", to)
+		t.Errorf("htmx is redirected to %q", to)
 	}
 	b.want(http.StatusSeeOther, "/diff?from=1&path=docs&to=2", at+"/step?page=diff&n=1&path=docs", nil)
 	b.want(http.StatusSeeOther, "/beside?from=1&path=a&to=2", at+"/step?page=beside&n=1&path=a", nil)
 	for _, n := range []string{"", "-1", "2", "x"} {
-		b.want(http.StatusBadRequest, "no such version any more", at+"/step?n="+n, nil)
+		b.want(http.StatusBadRequest, "this version no longer exists", at+"/step?n="+n, nil)
 	}
 
 	doc = parse(t, b.want(http.StatusOK, "Line by line", at+"/beside?from=1&to=2&path=docs/1.html", nil))

@@ -21,7 +21,7 @@ import (
 	"mirrord/store"
 )
 
-// versionRow is a version with what is remarkable about it.
+// versionRow is a version with its notes.
 type versionRow struct {
 	store.Version
 	Note   string
@@ -66,7 +66,7 @@ type diffData struct {
 	Files    []diff.FileChange
 	MoreDirs int
 	More     int
-	Back     bool // B can be brought back
+	Back     bool // B can be restored
 	Words    bool // what pages say is compared, not their source
 	Line     timeline
 }
@@ -127,8 +127,8 @@ type diffRow struct {
 	Spans          []diff.Span
 }
 
-// diffPage compares two versions, or the current one with what is held back: by directory, or a page line by
-// line.
+// diffPage compares two versions, or the current one with the run held for review: by directory, or a page
+// line by line.
 func diffPage(v *visit) error {
 	r := look.DiffRequest{
 		Job:   v.job,
@@ -151,7 +151,7 @@ func diffPage(v *visit) error {
 	}
 	c, err := look.Diff(v.o.App, r)
 	if errors.Is(err, look.ErrNoneHeld) {
-		return env.Usagef("nothing waits to be accepted any more")
+		return env.Usagef("nothing is held for review now")
 	}
 	if err != nil {
 		return err

@@ -98,8 +98,8 @@ func TestOneVersion(t *testing.T) {
 	}
 }
 
-// Versions, what differs between them, what is held back, why a URL is there, and the plan: as the commands
-// say it.
+// Versions, what differs between them, a run held for review, why a URL is there, and the plan: as the
+// commands say it.
 func TestVersionPages(t *testing.T) {
 	a := mirrored(t)
 	b := newBrowser(t, func(o *Options) { o.App = a })
@@ -138,7 +138,7 @@ func TestVersionPages(t *testing.T) {
 
 	doc = parse(t, b.want(http.StatusOK, "docs/", at+"/changes", nil))
 	row := doc.Find("tbody tr").Eq(1).Text()
-	if !strings.Contains(row, "1 of 1") || doc.Find("svg.heat > path").Length() == 0 {
+	if !strings.Contains(row, "1 / 1") || doc.Find("svg.heat > path").Length() == 0 {
 		t.Errorf("the row of docs: %s; %d paths", row, doc.Find("svg.heat > path").Length())
 	}
 	b.want(http.StatusOK, "Up</a>", at+"/changes?path=docs&all=1", nil)
@@ -156,7 +156,7 @@ func TestVersionPages(t *testing.T) {
 	}
 
 	b.login(Operate)
-	b.want(http.StatusOK, "Bring version 1 back", at+"/diff?from=2&to=1", nil)
+	b.want(http.StatusOK, "Restore version 1", at+"/diff?from=2&to=1", nil)
 	b.want(http.StatusConflict, "look at it again", at+"/rollback", url.Values{"current": {"1"}, "to": {"1"}})
 	b.want(http.StatusNotFound, "no version 7", at+"/rollback", url.Values{"current": {"2"}, "to": {"7"}})
 	st, err := a.MustWriteState() // as a run does

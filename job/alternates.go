@@ -58,7 +58,7 @@ func replicaKeys() []Key {
 			Doc: "Repair broken links. What the site links to but reports as gone (404, 410) is taken " +
 				"from an alternate that was found to hold the same; entry points are excluded. A " +
 				"link to another site that is broken by the record of another mirror of this state " +
-				"leads to an equivalent copy that such a mirror knows.",
+				"then points to an equivalent copy that such a mirror knows.",
 			Risk: "What the site has removed but still links to stays in the mirror; each dead link " +
 				"costs one more request. Links to other sites may lead to another host than the " +
 				"author wrote; the file table says which.",

@@ -36,8 +36,8 @@ func crowds(n int) map[string]string {
 	}
 }
 
-// TestCrowdedFile reads files of which no part is a job file: little of them is decoded, and some of what is
-// wrong is reported, at its place.
+// TestCrowdedFile reads files of which no part is a job file: little of them is decoded, and some of its
+// problems are reported, at their places.
 func TestCrowdedFile(t *testing.T) {
 	const n = 60_000
 	for name, text := range crowds(n) {

@@ -58,7 +58,7 @@ func reference() string {
 			fmt.Fprintf(&b, "  \n*Risk:* %s", k.Risk)
 		}
 		if k.Later {
-			b.WriteString("  \n*Not yet:* it is checked, but nothing heeds it so far.")
+			b.WriteString("  \n*Not yet:* it is checked, but has no effect so far.")
 		}
 		fmt.Fprintf(&b, "  \nExample: `%s = %s`\n\n", leaf, k.Example)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// doubts records what is valid and very likely not what its author wants. A file with doubts is in force.
+// doubts records valid settings that are very likely not meant. A file with doubts is in force.
 func (p *parser) doubts() {
 	for _, k := range []struct {
 		name  string
@@ -37,7 +37,7 @@ func (p *parser) doubts() {
 	}
 	for _, raw := range p.job.URLs {
 		if strings.Contains(raw, "*") {
-			p.warn("url", fmt.Sprintf("url %q: the * is taken for a part of the address", raw),
+			p.warn("url", fmt.Sprintf("url %q: the * is a part of the address here", raw),
 				"a url is where the mirror begins; [scope] says what belongs to it")
 		}
 	}
@@ -74,7 +74,7 @@ func looksLikeRegexp(glob string) bool {
 }
 
 // outsideWindow returns when the job starts first and when it then may make its first request, by its own
-// clock; "" when some start of a month lies in the window, or when there is none.
+// clock; "" when some start of a month is in the window, or the job has none.
 func outsideWindow(j *Job) (start, opens string) {
 	w, err := ParseWindow(j.Window)
 	s, serr := ParseSchedule(j.Schedule)

@@ -12,7 +12,7 @@ import (
 // maxErrors bounds how many errors of one file are kept; the rest are counted.
 const maxErrors = 100
 
-// SetSource is the File of an Error of Job.Set. A command line names its flag in the place of it.
+// SetSource is the File of an Error of Job.Set. A command line names its flag instead.
 const SetSource = "set"
 
 // Error is one thing that is wrong with a job file, or with an assignment by Job.Set.
@@ -21,7 +21,7 @@ type Error struct {
 	Line int    // from 1; 0 when the error has no place
 	Col  int    // from 1, in bytes
 	Key  string // dotted key, "" when the error concerns no single key
-	Msg  string // what is wrong
+	Msg  string // the problem
 	Hint string // what to do about it; may be empty
 }
 

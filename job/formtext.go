@@ -47,8 +47,8 @@ func (k Key) List() bool {
 	return is
 }
 
-// Typed returns what somebody typed for the key as a TOML value, "" for nothing. What is no value of the key
-// becomes a text, so that Parse says at its line what is wrong.
+// Typed returns the input for the key as a TOML value, "" for nothing. Invalid input
+// becomes a text, so that Parse reports the problem at its line.
 func (k Key) Typed(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -34,7 +34,7 @@ const (
 // LearnFor returns how long the complete looks at the site must span before a policy that weighs requests
 // skips anything: adaptive.learn_for, or its default.
 func (j *Job) LearnFor() time.Duration {
-	if d, err := ParseDuration(j.Adaptive.LearnFor); err == nil { // "" is none
+	if d, err := ParseDuration(j.Adaptive.LearnFor); err == nil { // not ""
 		return d
 	}
 	return max(learnIntervals*j.UsualInterval(), leastLearning)

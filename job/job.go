@@ -16,7 +16,7 @@ import (
 )
 
 // Job is one job. Every field has its key, unit, default and risk in Keys and in docs/jobs.md.
-// A Job is plain data: it may be copied, and it is safe for concurrent use as long as nobody calls Set.
+// A Job is plain data: it may be copied, and it is safe for concurrent use while no caller uses Set.
 type Job struct {
 	Name string // file name without .toml; see ValidName
 	File string // where it was read from, for messages
@@ -31,7 +31,7 @@ type Job struct {
 	Authors             []string
 	Copyright, Abstract string
 
-	Space string // in which links to URLs of other mirrors of it lead to these; "" is none
+	Space string // in which links to URLs of other mirrors of it lead to these; "": no space
 	// FetchOnce is how old the answer may be that another mirror of the space got; 0: none is taken.
 	FetchOnce time.Duration
 
@@ -132,7 +132,7 @@ type Limits struct {
 	MaxDepth     int64         // link hops from an entry point; 0 no limit
 	MaxPathDepth int64         // path segments
 	Traps        string        // strict, normal or off; sets MaxRepeats, MaxURLLength and MaxStale
-	MaxRepeats   int64         // times that a segment or series of segments stands in a row; 0 no limit
+	MaxRepeats   int64         // times that a segment or series of segments follows itself; 0 no limit
 	MaxLinks     int64         // links taken from one page
 	MaxURLLength int64         // bytes
 	MaxRedirects int64         // in one chain
@@ -144,7 +144,7 @@ type Limits struct {
 	MaxFailures  Share         // of the requested URLs that may fail in a complete run
 	MaxSkip      int64         // runs in a row in which a resource may be skipped; 0 no bound
 	MaxSkipTime  time.Duration // that a resource may be skipped for; 0 no bound
-	MaxRequests  int64         // for what is known, in one run; 0 no limit
+	MaxRequests  int64         // of known URLs, in one run; 0 no limit
 	Retries      int64         // of one URL after a passing failure
 	MinFree      Size          // bytes that must stay free on the state's disk
 	MaxState     Size          // bytes that the mirror may take in the state; 0 no limit
@@ -341,8 +341,8 @@ func Default(urls ...string) *Job {
 	}
 }
 
-// Seeds returns the entry points in canonical form. It leaves out what is no web URL; a validated job has
-// none of those.
+// Seeds returns the entry points in canonical form. It leaves out other URLs than web URLs; a validated job
+// has none of those.
 func (j *Job) Seeds() []site.URL {
 	out := make([]site.URL, 0, len(j.URLs))
 	for _, raw := range j.URLs {

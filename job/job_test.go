@@ -258,7 +258,7 @@ func TestProductToken(t *testing.T) {
 	}
 }
 
-// FuzzParse holds: no input panics; what is refused has a place in the file; what is accepted survives being
+// FuzzParse holds: no input panics; errors have a place in the file; accepted values survive being
 // written and read.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sambaFile))

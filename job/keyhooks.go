@@ -40,7 +40,7 @@ func hookKeys() []Key {
 		how   = " The program and its arguments, without a shell. It gets a JSON object on standard input, and " +
 			"MIRRORD_HOOK, MIRRORD_JOB, MIRRORD_VERSION and MIRRORD_DIR (the published tree) in the environment. " +
 			"Its output goes into the log."
-		risk = "Runs as the daemon's user, in its sandbox: whoever may write job files decides what that is."
+		risk = "Runs as the daemon's user, in its sandbox: users who may write job files choose it."
 	)
 	return []Key{
 		{
@@ -48,7 +48,7 @@ func hookKeys() []Key {
 			Type:    words,
 			Example: `["/usr/local/bin/may-mirror", "--nightly"]`,
 			Doc: "Run before a run makes requests. Exit code 75 postpones the run; any other failure is " +
-				"reported, and the run goes on." + how,
+				"reported, and the run continues." + how,
 			Risk:  risk,
 			field: func(j *Job) any { return &j.Hooks.Before },
 			check: func(j *Job) error { return checkHook(j.Hooks.Before) },

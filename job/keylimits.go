@@ -34,7 +34,7 @@ func limitKeys() []Key {
 			Type:    "size",
 			Example: `"4MiB"`,
 			Doc: "A larger page or style sheet is stored as it came; its links are neither followed " +
-				"nor relocated, and verify leaves them out. What it linked to before stays, and it is a gap until " +
+				"nor relocated, and verify leaves them out. What it linked to before stays, and it is missing until " +
 				"`mirrord accept`.",
 			Risk:  "A run needs a few times this much memory.",
 			min:   1 << 10,
@@ -73,7 +73,7 @@ func limitKeys() []Key {
 			Unit:    "links",
 			Example: "20000",
 			Doc: "Most links followed of one page; links that the scope excludes do not count. What a page " +
-				"linked to before stays, and a page with more links is a gap until `mirrord accept`.",
+				"linked to before stays, and the rest of its links is missing until `mirrord accept`.",
 			min:   1,
 			max:   10_000_000,
 			field: func(j *Job) any { return &j.Limits.MaxLinks },
@@ -132,7 +132,7 @@ func limitKeys() []Key {
 			Type:    "share",
 			Example: `"30%"`,
 			Doc: "A run that would remove more than this share of the site, and more than 3 files, is " +
-				"suspicious and waits for accept. 0%: any file. Files that new rules of the job refuse, " +
+				"suspicious and held for review. 0%: any file. Files that new rules of the job refuse, " +
 				"files that change their type or extension, files of which only the hash or version in the " +
 				"address changes, and pages that left a list to which as many came and that still answer, do " +
 				"not count.",
@@ -144,7 +144,7 @@ func limitKeys() []Key {
 			Type:    "share",
 			Example: `"5%"`,
 			Doc: "Share of the requests that may fail without being reported; 3 URLs always may, unless " +
-				"it is 0. When more failed, the run is published with gaps (exit code 6) and reported.",
+				"it is 0. When more failed, the run is published with resources missing (exit code 6) and reported.",
 			Risk: "None for the mirror: a page that fails keeps its last good copy. With 0 each failure is " +
 				"reported.",
 			field: func(j *Job) any { return &j.Limits.MaxFailures },
@@ -176,7 +176,7 @@ func limitKeys() []Key {
 			Unit:    "requests",
 			Example: "5000",
 			Doc: "Most requests of a run for what the mirror already has, in the mean of 8 runs: what quiet " +
-				"runs leave, later ones may use. What is worth most comes first; the rest is skipped." + noLimit,
+				"runs leave, later ones may use. The most valuable requests come first; the rest is skipped." + noLimit,
 			Risk: "It wins over max_skip: with a small number pages can get old. A run after quiet ones may make " +
 				"8 times as many requests.",
 			field: func(j *Job) any { return &j.Limits.MaxRequests },
@@ -186,7 +186,7 @@ func limitKeys() []Key {
 			Type:    "number",
 			Unit:    "attempts",
 			Example: "5",
-			Doc: "Further attempts for one URL after a transient failure, with growing gaps. A broken " +
+			Doc: "Further attempts for one URL after a transient failure, with growing pauses. A broken " +
 				"answer (not proper HTTP, cut short, connection closed) is requested once more, at " +
 				"the end of the run; a large file is resumed.",
 			max:   20,
@@ -197,7 +197,7 @@ func limitKeys() []Key {
 			Type:    "size",
 			Example: `"10GiB"`,
 			Doc: "A run ends as partial when less is free on the disk of the state directory. In the " +
-				"daemon it goes on when there is room again.",
+				"daemon it continues when there is enough free space.",
 			field: func(j *Job) any { return &j.Limits.MinFree },
 		},
 		{
@@ -207,7 +207,7 @@ func limitKeys() []Key {
 			Doc: "Most bytes that the mirror takes in the state directory, with all versions; status JOB " +
 				"shows what it takes. When it takes more, old versions yield, the oldest first, also those " +
 				"that publish.keep wants; the published one and the one before it stay. When that does " +
-				"not help, runs end as partial, and what is published stays." + noLimit,
+				"not help, runs end as partial, and the published version stays." + noLimit,
 			field: func(j *Job) any { return &j.Limits.MaxState },
 		},
 	}

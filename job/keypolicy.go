@@ -65,7 +65,7 @@ func policyKeys() []Key {
 				"all of its bytes where it does not; a change has to be worth its bytes, too. With 0.01 a file of " +
 				"10 MB that comes whole is requested once the chance that it has changed is about one in ten. " +
 				"0: bytes cost nothing. With price = 0 it decides on the order only.",
-			Risk: "What is larger than 1 MB / price_mb is requested by limits.max_skip and " +
+			Risk: "Resources larger than 1 MB / price_mb are requested by limits.max_skip and " +
 				"limits.max_skip_time only.",
 			field: func(j *Job) any { return &j.Adaptive.PriceMB },
 			max:   policy.MostPriceMB,
@@ -131,7 +131,7 @@ func policyKeys() []Key {
 			Type:    "number",
 			Unit:    "runs",
 			Example: "4",
-			Doc: "After so many runs in a row without a visit a directory has no rule any more. 0: " +
+			Doc: "After so many runs in a row without a visit a directory has no rule. 0: " +
 				"never.",
 			Risk:  "Rules that do not expire are corrected by audits only.",
 			max:   1000,

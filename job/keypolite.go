@@ -104,8 +104,8 @@ func politeKeys() []Key {
 				"addresses, ranges or hosts, each at the ports after the colon or else at all ports; " +
 				"true allows all. A name that was ever public stays refused until mirrord " +
 				"forget-address NAME. Cloud metadata addresses are never reached.",
-			Risk: "Whoever controls a page, a redirect or the DNS of a host can make mirrord fetch " +
-				"what is allowed here, and it is published.",
+			Risk: "The owner of a page, a redirect or the DNS of a host can make mirrord fetch " +
+				"from the addresses allowed here, and it is published.",
 			field: func(j *Job) any { return &j.Polite.AllowPrivate },
 		},
 		{

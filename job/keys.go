@@ -20,7 +20,7 @@ type Key struct {
 	Risk    string   // what a bad choice costs; may be empty
 	Example string   // a TOML value
 	Enum    []string // the words allowed, for a choice
-	Later   bool     // checked already, but nothing heeds it yet
+	Later   bool     // checked already, but has no effect yet
 
 	min, max int64              // of integers; max 0 is no bound
 	field    func(j *Job) any   // pointer to the field
@@ -37,7 +37,7 @@ func (k Key) Default() string {
 	return encode(k.field(Default()))
 }
 
-// To returns the key with its value stored where field points to, whatever the job. Of the key its Name,
+// To returns the key with its value stored where field points to, for any job. Of the key its Name,
 // Type, Example and Enum count.
 func (k Key) To(field any) Key {
 	k.field = func(*Job) any { return field }

@@ -97,7 +97,7 @@ func topKeys() []Key {
 			Name:    "window",
 			Type:    "window",
 			Example: `"22:00-06:00"`,
-			Doc: "Requests are made only inside it. Outside a run pauses; it goes on when the window " +
+			Doc: "Requests are made only inside it. Outside a run pauses; it continues when the window " +
 				"opens. Several spans are separated by commas.",
 			Risk:  "In a window that is too short a large site never completes.",
 			field: func(j *Job) any { return &j.Window },
@@ -147,8 +147,8 @@ func topKeys() []Key {
 			Example: `[{ match = ["/news/**"], every = 1 }]`,
 			Doc: "Pages that matter more than others, each group as [[priority]] at the end of the file, or in one " +
 				"line: match has globs; what matches comes first in each run (in seven of eight requests), new " +
-				"pages too, and is looked at in every so many runs at least (every, default 1: each), whatever the " +
-				"policy says. A list of globs alone means each run.",
+				"pages too, and is looked at in every so many runs at least (every, default 1: each), regardless " +
+				"of the policy. A list of globs alone means each run.",
 			Risk: "These requests come on top of what the policy finds worthwhile; they count in " +
 				"limits.max_requests and may exceed it.",
 			field: func(j *Job) any { return &j.Priority },
@@ -252,7 +252,7 @@ func scopeKeys() []Key {
 			Type:    "list of hosts",
 			Example: `["example.org"]`,
 			Doc: "Other names of the host of the first url, such as the one without www. A URL with such a name " +
-				"is taken for the URL with that host: it is requested there, and links to either lead to the " +
+				"is treated as the URL with that host: it is requested there, and links to either lead to the " +
 				"one copy. No request goes to the other names. A name without a port has that of the first url; " +
 				"example.org:80 is the one at the usual port.",
 			Risk: "Two hosts that are not the same are mixed up. url must name the host to which the site " +
@@ -266,7 +266,7 @@ func scopeKeys() []Key {
 			Example: `["visit"]`,
 			Doc: "Parameters that hold session ids, in queries (?visit=…) and paths (;visit=…). URLs are " +
 				"requested without them. Well-known ones, such as PHPSESSID and jsessionid, need not be named.",
-			Risk:  "Pages that differ in such a parameter are taken for one.",
+			Risk:  "Pages that differ in such a parameter are treated as one.",
 			field: func(j *Job) any { return &j.Scope.Sessions },
 			check: checkSessions,
 		},

@@ -12,7 +12,7 @@ import (
 
 // MachineKeys returns the keys in which two jobs differ that name commands, files, secrets, a proxy or
 // private addresses of the machine of the mirror, or that have b show the secrets of a to another origin.
-// Whoever may only change jobs, and has no account there, must not set them.
+// Users who may only change jobs, and have no account there, must not set them.
 func MachineKeys(a, b *Job) (names []string) {
 	for _, k := range everyKey() {
 		if k.ofMachine() && encode(k.field(a)) != encode(k.field(b)) {
@@ -45,7 +45,7 @@ func namesOrigin(old, now []site.URL) bool {
 	})
 }
 
-// ofMachine reports whether nobody without an account on the machine may change the key. The connection to a
+// ofMachine reports whether only users with an account on the machine may change the key. The connection to a
 // proxy is not judged by its address, and what answers there is published.
 func (k Key) ofMachine() bool {
 	for _, prefix := range []string{

@@ -143,7 +143,7 @@ func (m *roff) table(name string) {
 	}
 }
 
-// key writes what is known of a key.
+// key writes the description of a key.
 func (m *roff) key(k *Key) {
 	_, leaf := k.Table()
 	m.term(leaf)

@@ -23,7 +23,7 @@ func notifyKeys() []Key {
 			Name:    "notify.command",
 			Type:    "text",
 			Example: `"/usr/local/bin/tell-ops"`,
-			Doc: "Run by the shell when a run did not end well, when a gap appears or grows, when the " +
+			Doc: "Run by the shell when a run did not end well, when a resource is newly missing, when the " +
 				"mirror is suspicious or stale, when jobs wait for room on the disk, and when it is well again. " +
 				"It gets the report as JSON " +
 				"on standard input, and " +

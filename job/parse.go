@@ -141,7 +141,7 @@ type parser struct {
 	errs   Errors
 }
 
-// fail records an error of key at the place of path, the key or table as it stands in the file.
+// fail records an error of key at the place of path, the key or table as the file has it.
 func (p *parser) fail(key, path string, err error) {
 	msg, hint := split(err)
 	at := p.places.of(path)
@@ -226,7 +226,7 @@ func (p *parser) assign(k Key, v any) error {
 	return nil
 }
 
-// warn records what is accepted and will not do what it seems to.
+// warn records an accepted setting that does not do what it seems to.
 func (p *parser) warn(key, msg, hint string) {
 	at := p.places.of(key)
 	p.job.Warnings = append(slices.Clip(p.job.Warnings), Error{ // a job that Set changes is a copy

@@ -223,7 +223,8 @@ func manyKeys(n int) string {
 	return b.String()
 }
 
-// Keys that earlier versions knew do not make a file invalid: the mirror goes on, and check says what to do.
+// Keys that earlier versions knew do not make a file invalid: the mirror continues, and check says what to
+// do.
 func TestRemovedKeys(t *testing.T) {
 	const file = "url = \"https://www.example.org/\"\n[near]\nexpire = 4\nzero = \"strict\"\naudits = \"many\"\n"
 	j, err := Parse("j", "j.toml", []byte(file))

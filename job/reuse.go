@@ -19,7 +19,7 @@ type Reuse struct {
 // ReuseAuto as Job, without From, is a reuse that is found by itself.
 const ReuseAuto = "auto"
 
-// FindsReuse reports whether the job reuses what is found by itself: reuse = "auto".
+// FindsReuse reports whether the job reuses collections that it finds itself: reuse = "auto".
 func (j *Job) FindsReuse() bool { return j.Reuse.Job == ReuseAuto && j.Reuse.From == "" }
 
 // ReusedJob is the job of whose mirror a job says that it reuses it; "" for none.

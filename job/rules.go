@@ -23,7 +23,7 @@ func (j *Job) ScopeRule() (*site.Rule, error) {
 	}.Compile(j.Seeds())
 }
 
-// ProgramRule compiles the job's rule of what is a program. A validated job's rule compiles.
+// ProgramRule compiles the job's rule that tells programs. A validated job's rule compiles.
 func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 	// In site a nil list is its default; here an empty list means none.
 	list := func(s []string) []string { return append([]string{}, s...) }
@@ -35,7 +35,7 @@ func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 }
 
 // AliasHosts returns the other names of the host of the first URL, with ports that are not the default.
-// It leaves out what is no host; a validated job has none of those.
+// It leaves out other texts than hosts; a validated job has none of those.
 func (j *Job) AliasHosts() (out []string) {
 	for _, raw := range j.Scope.Aliases {
 		if u, ok := j.aliasURL(raw); ok {

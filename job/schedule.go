@@ -43,7 +43,7 @@ func ParseSchedule(spec string) (Schedule, error) {
 	case strings.Contains(strings.ToUpper(s), "TZ="):
 		return Schedule{}, problemf(`set timezone = "Europe/Berlin"`, "schedule %q names a time zone", spec)
 	case s == "@reboot":
-		return Schedule{}, problemf("the daemon runs what is due when it starts", "schedule @reboot is not known")
+		return Schedule{}, problemf("the daemon runs due jobs when it starts", "schedule @reboot is not known")
 	case strings.HasPrefix(s, "@every"):
 		d, err := ParseDuration(strings.TrimPrefix(s, "@every"))
 		if err != nil {
@@ -81,16 +81,16 @@ func ParseSchedule(spec string) (Schedule, error) {
 	return Schedule{Cron: c}, nil
 }
 
-// resumeAtMost is how long any run may go on.
+// resumeAtMost is how long any run may continue.
 const resumeAtMost = 7 * 24 * time.Hour
 
-// ResumeFor is for how long after its beginning an unfinished run of a job goes on: twice the longest time
+// ResumeFor is for how long after its beginning an unfinished run of a job continues: twice the longest time
 // between two runs of the schedule, at most seven days. After that it is closed, and the next run begins
 // afresh.
 func ResumeFor(j *Job) time.Duration {
 	s, err := ParseSchedule(j.Schedule)
 	if err != nil {
-		return resumeAtMost // whoever schedules it says what is wrong
+		return resumeAtMost // the scheduler reports the problem
 	}
 	switch {
 	case s.Continuous:
@@ -110,7 +110,7 @@ func ResumeFor(j *Job) time.Duration {
 		}
 		longest, t = max(longest, next.Sub(t)), next
 	}
-	if longest == 0 { // it is seldom due
+	if longest == 0 { // it is rarely due
 		return resumeAtMost
 	}
 	return min(2*longest, resumeAtMost)
@@ -121,7 +121,7 @@ func ResumeFor(j *Job) time.Duration {
 func TreeWait(j *Job) time.Duration {
 	s, err := ParseSchedule(j.Schedule)
 	switch {
-	case err != nil: // whoever schedules it says what is wrong
+	case err != nil: // the scheduler reports the problem
 		return 0
 	case s.Continuous:
 		return j.MinInterval / 10

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Secret says where a value comes from: the environment, a file, or, for what is no secret, the job file
-// itself.
+// Secret says where a value comes from: the environment, a file, or, for a value that is not secret, the job
+// file itself.
 type Secret struct {
 	Value string // literal; only for what needs no hiding
 	Env   string // name of an environment variable

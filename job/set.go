@@ -63,7 +63,7 @@ func (j *Job) setHeader(p *parser, name string, v any) error {
 	return nil
 }
 
-// looseValue reads a TOML value; what is none is a string.
+// looseValue reads a TOML value; any other text is a string.
 func looseValue(s string) any {
 	if len(s) <= MaxFile && !strings.ContainsAny(s, "\n\r") {
 		var doc map[string]any

@@ -12,7 +12,7 @@ func spaceKey() Key {
 		Doc: "The space of the mirror. In a space, links from one mirror to what another one holds lead to that " +
 			"copy: see spaces/NAME/files in the state directory. All jobs with the same name form one. Empty: " +
 			"none.",
-		Risk:  "Whoever may read a space may read all of its mirrors, also pages that needed a login.",
+		Risk:  "Users who may read a space may read all of its mirrors, also pages that needed a login.",
 		field: func(j *Job) any { return &j.Space },
 		check: checkSpace,
 	}
@@ -23,8 +23,8 @@ func fetchOnceKey() Key {
 		Name:    "fetch_once",
 		Type:    "duration",
 		Example: `"6h"`,
-		Doc: "In a space: how long ago another mirror may have got what is taken from it and not requested " +
-			"again. It must be newer than what this mirror has, and within the lifetime that the site named. " +
+		Doc: "In a space: how long ago another mirror may have fetched a resource that is taken from it and not " +
+			"requested again. It must be newer than the own one, and within the lifetime that the site gave. " +
 			"\"0s\": all is requested. Entry points, sitemaps and listings always are, and so is what either " +
 			"job may be shown otherwise: with credentials, cookies or headers of its own, another proxy, tls or " +
 			"allow_private.",

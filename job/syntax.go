@@ -87,7 +87,7 @@ func wholeCharacter(e Error, lines []string) string {
 }
 
 const (
-	quoteHint   = "text stands in quotes"
+	quoteHint   = "text needs quotes"
 	commentHint = "a comment begins with #"
 	lineHint    = `a line is KEY = VALUE, [TABLE] or # comment, as in url = "https://www.example.org/"`
 )
@@ -104,7 +104,7 @@ func syntaxHint(e Error, lines []string) string {
 	case strings.ContainsAny(line, "“”„‘’«»"):
 		return `use straight quotes: "text"`
 	case strings.ContainsAny(line, "\u00a0\u200b\ufeff"):
-		return "an invisible character such as a non-breaking space stands in this line; type the line again"
+		return "an invisible character such as a non-breaking space is in this line; type the line again"
 	case has("start of value"):
 		return valueHint(rest)
 	case has("must be quoted"), has("incomplete number"):
@@ -174,7 +174,7 @@ func againHint(lines []string, at int) string {
 	for i, line := range lines[:at-1] {
 		got := name(line)
 		if want != "" && (got == want || strings.HasPrefix(got, want+".")) {
-			return fmt.Sprintf("it stands in line %d already; put all of it there", i+1)
+			return fmt.Sprintf("it is in line %d already; put all of it there", i+1)
 		}
 	}
 	return "each key and each table stands once"

@@ -38,7 +38,7 @@ func TemplateOf(inForce map[string]string) []byte {
 		byName[k.Name] = k
 	}
 	var b strings.Builder
-	b.WriteString("# What is mirrored, and when. A line that begins with # is not in force.\n" +
+	b.WriteString("# The site to mirror, and when. A line that begins with # is not in force.\n" +
 		"# mirrord check finds mistakes; man mirrord-job explains every key.\n")
 	current := ""
 	for _, name := range templateKeys() {

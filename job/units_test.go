@@ -59,7 +59,7 @@ func TestParseShare(t *testing.T) {
 	}
 }
 
-// What is written for a unit is read back as the same value.
+// A text written for a unit is read back as the same value.
 func TestUnitsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Sizes above 2^53 have no exact decimal fraction; whole ones still survive in their largest exact unit.

@@ -53,7 +53,7 @@ func checkExclude(j *Job) error {
 	}
 	rule, err := j.ScopeRule()
 	if err != nil {
-		return nil // what is wrong is another key's, and said there
+		return nil // the problem is another key's, and reported there
 	}
 	for _, u := range j.Seeds() {
 		if ok, why := rule.Admits(u); !ok {

@@ -54,7 +54,7 @@ func parseClock(s string, most int) (minutes int, ok bool) {
 	return h*60 + m, m < 60 && h*60+m <= most
 }
 
-// Open reports whether t lies in the window, by the wall clock of t's location.
+// Open reports whether t is in the window, by the wall clock of t's location.
 func (w Window) Open(t time.Time) bool {
 	if len(w) == 0 {
 		return true

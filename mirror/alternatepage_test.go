@@ -32,7 +32,7 @@ func product(frame, own string) mirrortest.Page {
 		frame[len(frame)/2:]+"</div>")
 }
 
-// One product of a replica is another product: it is not published in the place of the one that the mirror
+// One product of a replica is another product: it is not published instead of the one that the mirror
 // holds. An edition of the same product is.
 func TestAlternateHasAnotherProduct(t *testing.T) {
 	pages := shop(24, 0)
@@ -70,7 +70,7 @@ func TestAlternateIsAnotherShop(t *testing.T) {
 	m := mirrortest.New(t, w, withAlternates())
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "is not taken for the origin")
+	wantText(t, s, "is not treated as the origin")
 	before := m.Tree()
 	takeDown(w, pages)
 	s = m.Run()

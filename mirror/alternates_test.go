@@ -295,7 +295,7 @@ func TestAlternateThatIsNoReplica(t *testing.T) {
 			if !maps.Equal(m.Tree(), before) {
 				t.Error("the tree is another one")
 			}
-			wantText(t, s, "is not taken for the origin")
+			wantText(t, s, "is not treated as the origin")
 		})
 	}
 }
@@ -344,7 +344,7 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	m := mirrortest.New(t, w, withAlternates())
 	s := m.Run()
 	if s.Verdict != mirror.Partial || s.Version != 0 {
-		t.Fatalf("nothing is known of the replica:\n%s", mirrortest.Text(s))
+		t.Fatalf("the replica is not known:\n%s", mirrortest.Text(s))
 	}
 	st, err := store.OpenState(m.Dir, store.Options{Volatile: true})
 	if err != nil {

@@ -25,7 +25,7 @@ type (
 	Facts   = run.Facts
 )
 
-// What a run comes to, as package result has it.
+// The results of a run, as package result has them.
 type (
 	Summary = result.Summary
 	Verdict = result.Verdict
@@ -44,7 +44,7 @@ const (
 func Bytes(n int64) string { return result.Bytes(n) }
 
 // Mend is finish.Site.
-func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (finish.Mended, error) {
+func Mend(ctx context.Context, st *store.State, s *store.Site, drop bool) (finish.SiteRepairs, error) {
 	return finish.Site(ctx, st, s, drop)
 }
 

@@ -225,7 +225,7 @@ func TestCrashResyncReaders(t *testing.T) {
 }
 
 // A site whose database was lost, and its log, is rebuilt from the published tree: it stays published, keeps
-// its version, and goes on.
+// its version, and continues.
 func TestCrashRebuild(t *testing.T) {
 	t.Parallel()
 	s := newCrashSite(t, 150)

@@ -78,7 +78,7 @@ func TestDigestsUnusable(t *testing.T) {
 	w.Set(home+"/page01.html", wordy(3, 100, ""))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "pages that say the same are not looked for any more: open digests")
+	wantText(t, s, "pages that say the same are no longer looked for: open digests")
 }
 
 // Digests of texts that no page has now do not pile up.

@@ -16,11 +16,11 @@ type (
 	TakeDown  = scope.TakeDown
 	TakeDowns = scope.TakeDowns
 	Sought    = takedown.Sought
-	// TakeDownWork is what is left to do of take-downs.
+	// TakeDownWork is the rest of the work of take-downs.
 	TakeDownWork = scope.TakeDownWork
 )
 
-// What is left to do of take-downs.
+// The rest of the work of take-downs.
 const (
 	EraseLeft  = scope.EraseLeft
 	SharedLeft = scope.SharedLeft
@@ -29,10 +29,10 @@ const (
 // Forgotten returns what was taken out of a mirror, from the facts of its site.
 func Forgotten(facts scope.KeptFacts) (*TakeDowns, error) { return scope.TakeDownsOf(facts) }
 
-// FindToForget looks for what is to be taken out of a mirror.
+// FindToForget finds what a take-down takes out of a mirror.
 func FindToForget(s *store.Site, d TakeDown) (*Sought, error) { return takedown.Find(s, d) }
 
-// Forget keeps that something is to be taken out of a mirror: it is not requested any more. FinishForgetting
+// Forget notes that something is to be taken out of a mirror: it is no longer requested. FinishForgetting
 // takes it out. No run may be under way.
 func Forget(s *store.Site, what ...TakeDown) error { return takedown.Begin(s, what) }
 

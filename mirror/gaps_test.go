@@ -67,7 +67,7 @@ func TestGapOfOneURL(t *testing.T) {
 				began := time.Now().Format(time.DateOnly)
 				for range 5 {
 					s := night(t, w, fake, m, mirror.Complete)
-					wantText(t, s, "complete but for 1 known gap (since ", "known gap: ")
+					wantText(t, s, "complete but for 1 accepted as missing (since ", "accepted as missing: ")
 					if got := m.Tree()["index.html"]; !strings.Contains(got, broken) {
 						t.Errorf("the link is not absolute: %s", got)
 					}
@@ -105,7 +105,8 @@ func TestGapOfContentNetwork(t *testing.T) {
 	) {
 		entry(w, 20, images(10))
 		s := night(t, w, fake, m, mirror.Gaps)
-		wantText(t, s, "gaps, version 1 published", "gap: http://cdn.example.net (10 URLs")
+		wantText(t, s, "some resources are missing, version 1 published",
+			"missing: http://cdn.example.net (10 URLs")
 		if !s.Gaps.Grew {
 			t.Error("the gap is new, and the run does not say so")
 		}
@@ -114,7 +115,7 @@ func TestGapOfContentNetwork(t *testing.T) {
 		}
 		for range 3 {
 			s = night(t, w, fake, m, mirror.Complete)
-			wantText(t, s, "complete but for 1 known gap (since ", "written off")
+			wantText(t, s, "complete but for 1 accepted as missing (since ", "written off")
 		}
 		entry(w, 20, images(12)) // a few more are the same trouble
 		night(t, w, fake, m, mirror.Complete)
@@ -124,7 +125,7 @@ func TestGapOfContentNetwork(t *testing.T) {
 		}
 		night(t, w, fake, m, mirror.Gaps)
 		s = night(t, w, fake, m, mirror.Complete)
-		wantText(t, s, "known gap: http://cdn.example.net (40 URLs")
+		wantText(t, s, "accepted as missing: http://cdn.example.net (40 URLs")
 		meta := metaOf(t, m)
 		if (len(meta.Gaps) != 1) || (meta.Gaps[0].Origin != "http://cdn.example.net") || (meta.Gaps[0].URLs != 40) {
 			t.Errorf("phm.json: %+v", meta.Gaps)
@@ -210,7 +211,7 @@ func TestGapOfEntryPoint(t *testing.T) {
 						want = mirror.Complete
 					}
 					s := night(t, w, fake, m, want)
-					wantText(t, s, "gap: "+other)
+					wantText(t, s, "missing: "+other)
 					if got := m.Tree()["@other.example.org_80/a.html"]; !strings.Contains(got, "alpha") {
 						t.Errorf("run %d: the copy is %q", n, got)
 					}
@@ -240,7 +241,7 @@ func TestGapOfEntryPointInFirstRun(t *testing.T) {
 				w.Set(strings.TrimSuffix(dead, "/")+"/x", mirrortest.HTML("", ""))
 				s := m.Run()
 				wantVerdict(t, s, mirror.Gaps, true)
-				wantText(t, s, "the entry point "+dead+": gone", "gap: "+dead)
+				wantText(t, s, "the entry point "+dead+": gone", "missing: "+dead)
 			})
 		})
 	}
@@ -303,7 +304,7 @@ func TestGapsAndMaxFailures(t *testing.T) {
 		night(t, w, fake, m, mirror.Complete)
 		failing(w, 6)
 		s := night(t, w, fake, m, mirror.Complete)
-		wantText(t, s, "known gap", "status 500", "few")
+		wantText(t, s, "accepted as missing", "status 500", "few")
 		failing(w, 15)
 		s = night(t, w, fake, m, mirror.Gaps)
 		wantText(t, s, "could not be had, more than limits.max_failures")
@@ -429,7 +430,7 @@ func TestGapOfOnlyEntryPage(t *testing.T) {
 						want = mirror.Complete
 					}
 					s := night(t, w, fake, m, want)
-					wantText(t, s, "gap: "+home+"/, since ")
+					wantText(t, s, "missing: "+home+"/, since ")
 				}
 			})
 		})

@@ -95,7 +95,7 @@ func TestClosedRunIsPublished(t *testing.T) {
 		if !closed.Closed || !closed.Published || (closed.Verdict != mirror.Gaps) || (closed.Changed == 0) {
 			t.Errorf("%s", mirrortest.Text(&closed))
 		}
-		wantText(t, &closed, "not requested", "too old to go on")
+		wantText(t, &closed, "not requested", "too old to continue")
 		fresh := 0
 		for _, body := range m.Tree() {
 			if strings.Contains(body, "second edition") {

@@ -84,7 +84,7 @@ func confirmedByTheNextRun(
 		}
 	}
 	if s.Gone == 0 || s.Removed == 0 {
-		t.Errorf("what is gone does not leave:\n%s", mirrortest.Text(s))
+		t.Errorf("gone pages do not leave:\n%s", mirrortest.Text(s))
 	}
 }
 

@@ -98,7 +98,7 @@ func TestScheduledPublishWaits(t *testing.T) {
 			says        string
 		}{
 			{3, 30 * time.Minute, 10 * time.Minute, "publishing waited 10m, because there were 2 trees"},
-			{4, 6 * time.Minute, 6 * time.Minute, "the tree of version 2 was brought forward 54m before"},
+			{4, 6 * time.Minute, 6 * time.Minute, "the tree of version 2 was replaced 54m before"},
 		} {
 			b.change(3, c.version)
 			turn := &waitingTurn{now: time.Now}

@@ -38,7 +38,7 @@ func wantLook(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {
 	t.Helper()
 	s := m.Run()
 	wantVerdict(t, s, mirror.Suspicious, false)
-	wantText(t, s, "still held back since 2026-11-20 12:", "10 of 21 files would be dropped")
+	wantText(t, s, "still held for review since 2026-11-20 12:", "10 of 21 files would be dropped")
 	if n := len(w.Requests()); n > 7 { // with robots.txt
 		t.Errorf("%d requests", n)
 	}
@@ -131,7 +131,7 @@ func TestHeldBackByAWall(t *testing.T) {
 	w.Requests()
 	s := m.Run()
 	wantVerdict(t, s, mirror.Suspicious, false)
-	wantText(t, s, "still held back", "have become the same page")
+	wantText(t, s, "still held for review", "have become the same page")
 	if n := len(w.Requests()); n > 7 {
 		t.Errorf("%d requests", n)
 	}
@@ -150,7 +150,7 @@ func TestHeldBackWithoutAnswer(t *testing.T) {
 		}
 	})
 	s := m.Run()
-	if n := len(w.Requests()); (n < 10) || strings.Contains(mirrortest.Text(s), "still held back") {
+	if n := len(w.Requests()); (n < 10) || strings.Contains(mirrortest.Text(s), "still held for review") {
 		t.Errorf("%d requests, %s", n, mirrortest.Text(s))
 	}
 }
@@ -187,7 +187,7 @@ func TestHeldBackByRobotsRequestsNothing(t *testing.T) {
 	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /"})
 	wantVerdict(t, m.Run(), mirror.Suspicious, false)
 	s := m.Run()
-	wantText(t, s, "still held back", "(0 were requested;")
+	wantText(t, s, "still held for review", "(0 were requested;")
 	if s.Asked != 0 {
 		t.Errorf("%d requests", s.Asked)
 	}

@@ -15,8 +15,8 @@ import (
 	jobfile "mirrord/job"
 )
 
-// uneven is a news site that answers each page later than others, in an order of its own, and notes what is
-// requested.
+// uneven is a news site that answers each page later than others, in an order of its own, and notes the
+// requests.
 type uneven struct {
 	*newsSite
 	order byte

@@ -207,7 +207,7 @@ func TestValidatorsThatLieAreFoundOut(t *testing.T) {
 			if s.Changed != len(texts) {
 				t.Errorf("%d of %d changes are seen\n%s", s.Changed, len(texts), mirrortest.Text(s))
 			}
-			wantText(t, s, "its directory is requested without them until run 8", "not sent any more")
+			wantText(t, s, "its directory is requested without them until run 8", "no longer sent")
 			page := home + "/dir/p0.html"
 			if got := explain(t, m, page); !strings.Contains(got, "validators: its "+header+" is not sent") ||
 				!strings.Contains(got, "before run 8") {
@@ -242,7 +242,7 @@ func TestETagOfAnotherBodyIsNotSent(t *testing.T) {
 	m := mirrortest.New(t, w, job())
 	m.Run()
 	set("two")
-	wantText(t, m.Run(), "stayed the same when the content changed are not sent any more")
+	wantText(t, m.Run(), "stayed the same when the content changed are no longer sent")
 	w.Requests()
 	m.Run()
 	for _, r := range w.Requests() {

@@ -125,7 +125,8 @@ func TestDeadOriginsOfOwnHost(t *testing.T) {
 			site.URL+"/", "https://"+dead+"/"))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Gaps, true)
-	wantText(t, s, "servers that gave no answer", "gap: https://"+dead+" (30 URLs", "gap: http://"+closed)
+	wantText(t, s, "servers that gave no answer", "missing: https://"+dead+" (30 URLs",
+		"missing: http://"+closed)
 	if text := m.Tree()["p7.html"]; !strings.Contains(text, "https://"+dead+"/p7.html") ||
 		!strings.Contains(text, "edition 1") {
 		t.Errorf("p7.html is %q", text)
@@ -182,7 +183,7 @@ func TestOriginOfOwnHostDies(t *testing.T) {
 			wantVerdict(t, s, mirror.Gaps, true)
 		} else { // written off
 			wantVerdict(t, s, mirror.Complete, true)
-			wantText(t, s, "complete but for 1 known gap (since")
+			wantText(t, s, "complete but for 1 accepted as missing (since")
 		}
 		if text := m.Tree()["p3.html"]; !strings.Contains(text, fmt.Sprint("edition ", n)) {
 			t.Errorf("run %d published %q", n, text)

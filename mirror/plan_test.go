@@ -144,7 +144,7 @@ func TestAuditThatFailsVisitsTheDirectory(t *testing.T) {
 func TestNewURLInASkippedDirectoryIsFetched(t *testing.T) {
 	f, m := silent(t)
 	f.also[f.path("news", 0)] = `<a href="/old/new.html">n</a>`
-	f.change("leads to a new page", f.path("news", 0))
+	f.change("links to a new page", f.path("news", 0))
 	f.w.Set(home+"/old/new.html", mirrortest.HTML("New", `<a href="/old/deep/newer.html">n</a>`))
 	f.w.Set(home+"/old/deep/newer.html", mirrortest.HTML("Newer", "text"))
 	s := m.Run()

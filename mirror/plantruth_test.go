@@ -208,8 +208,7 @@ func planStates() []planState {
 	}
 }
 
-// The plan names the run that comes next, with or without records of those before: a state of format 1 has no
-// observations.
+// The plan names the run that comes next, with or without records of those before.
 func TestPlanNamesTheNextRun(t *testing.T) {
 	f := newFolders(t, map[string]int{"old": 3})
 	m := mirrortest.New(t, f.w, job())

@@ -250,7 +250,7 @@ func TestRedirectFragment(t *testing.T) {
 			).Replace(want)
 		}
 		if got := m.Tree()["index.html"]; !strings.Contains(got, want) {
-			t.Errorf("it leads to %s:\n%s\nwant\n%s", to, got, want)
+			t.Errorf("it redirects to %s:\n%s\nwant\n%s", to, got, want)
 		}
 		versions = append(versions, allFiles(t, m))
 	}

@@ -278,7 +278,7 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 	}
 }
 
-// A line of the file table has room for so many repaired links; a page that has more is published all the
+// A line of the file table holds so many repaired links; a page that has more is published all the
 // same.
 func TestRepairOfManyLinksOfOnePageInBulk(t *testing.T) {
 	const links = 25_000

@@ -17,7 +17,7 @@ import (
 // Broder through the polite fetcher.
 type ReplicaSide struct {
 	Base    string   // URL of the directory, with a slash at its end
-	Paths   []string // that are known of it, below Base, each with a slash before it, such as "/a/b.html"
+	Paths   []string // known paths, below Base, each with a slash before it, such as "/a/b.html"
 	Job     *job.Job // by whose rules requests are made: robots, politeness, window, limits
 	Fetcher Fetcher
 	Robots  Robots

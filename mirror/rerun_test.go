@@ -258,10 +258,11 @@ func TestAcceptWithoutEntryPoint(t *testing.T) {
 	w.Remove(home + "/page03.html")
 	s := m.Run()
 	wantVerdict(t, s, mirror.Gaps, false)
-	wantText(t, s, "gap: "+home+"/page03.html, since ", "status 404")
+	wantText(t, s, "missing: "+home+"/page03.html, since ", "status 404")
 	s = m.Accept()
 	wantVerdict(t, s, mirror.Complete, false)
-	wantText(t, s, "complete but for 1 known gap", "known gap: "+home+"/page03.html, since ", "accepted")
+	wantText(t, s, "complete but for 1 accepted as missing",
+		"accepted as missing: "+home+"/page03.html, since ", "accepted")
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 	if !slices.Contains(m.Paths(), "page03.html") {
 		t.Errorf("files %q", m.Paths())

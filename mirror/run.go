@@ -20,7 +20,7 @@ import (
 func Run(ctx context.Context, o Options) (*Summary, error) { return runWith(ctx, o, nil) }
 
 // runWith makes one run. repairs are those of a version that comes back; nil for those that are known now. A
-// run that is too old to go on is closed before, and reported in the run log.
+// run that is too old to continue is closed before, and reported in the run log.
 func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*Summary, error) {
 	ctx, stop := o.Site.WhileOwned(ctx)
 	defer stop()
@@ -37,7 +37,7 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 	return sum, err
 }
 
-// runOnce makes one run, or closes one that is too old to go on, and reports it in the run log.
+// runOnce makes one run, or closes one that is too old to continue, and reports it in the run log.
 func runOnce(
 	ctx context.Context, o Options, repairs map[string]render.Cure,
 ) (sum *Summary, expired bool, err error) {

@@ -98,7 +98,7 @@ func TestSoft404(t *testing.T) {
 				asked := c.asked
 				if (i > 0) && !full { // a look at some pages found the same
 					asked = 0
-					wantText(t, s, "still held back")
+					wantText(t, s, "still held for review")
 				}
 				if n := probes(w); n != asked {
 					t.Errorf("%d requests for what cannot exist, want %d", n, asked)

@@ -143,7 +143,7 @@ func spreadTurnsBad(t *testing.T, good int64) {
 		}
 		s := m.Run()
 		wantVerdict(t, s, mirror.Complete, true)
-		wantText(t, s, "does not spread the load any more", "has other bytes than the origin's", "requested again")
+		wantText(t, s, "no longer spreads the load", "has other bytes than the origin's", "requested again")
 		for p, body := range m.Tree() {
 			if strings.Contains(body, "Cheap watches") || body != want[p] {
 				t.Errorf("%s is %.60q", p, body)
@@ -163,7 +163,7 @@ func spreadTurnsBad(t *testing.T, good int64) {
 		if n := hostsOf(w.Requests()); n["mirror.example.net"] > 0 {
 			t.Errorf("the replica was requested: %v", n)
 		}
-		wantText(t, s, "does not spread the load any more")
+		wantText(t, s, "no longer spreads the load")
 	})
 }
 
@@ -202,13 +202,13 @@ func TestSpreadRefuses(t *testing.T) {
 			header := map[string]string{"Content-Type": "text/html; charset=iso-8859-7"}
 			return mirrortest.Page{Body: body, Header: header}
 		}},
-		{"no page", "", "in a row brought no file", func(p, body string) mirrortest.Page {
+		{"no page", "", "in a row returned no file", func(p, body string) mirrortest.Page {
 			return mirrortest.Status(404)
 		}},
-		{"redirects", "", "in a row brought no file", func(p, body string) mirrortest.Page {
+		{"redirects", "", "in a row returned no file", func(p, body string) mirrortest.Page {
 			return mirrortest.Redirect(home + p)
 		}},
-		{"errors", "", "in a row brought no file", func(p, body string) mirrortest.Page {
+		{"errors", "", "in a row returned no file", func(p, body string) mirrortest.Page {
 			return mirrortest.Status(503)
 		}},
 		{"robots", "User-agent: *\nDisallow: /", "does not spread", func(p, body string) mirrortest.Page {
@@ -363,7 +363,7 @@ func TestSpreadInterrupted(t *testing.T) {
 			stopAt.Store(-1)
 			s := m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
-			wantText(t, s, "does not spread the load any more")
+			wantText(t, s, "no longer spreads the load")
 			for p, body := range m.Tree() {
 				if body != want[p] {
 					t.Errorf("%s is %.60q", p, body)

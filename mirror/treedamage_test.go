@@ -449,7 +449,7 @@ func TestMendedTreeStaysUntouched(t *testing.T) {
 	tw := newTwins(t)
 	must(t, os.Remove(filepath.Join(tw.site(), "current/page01.html")))
 	before := tw.hurt.Stamps()
-	s := tw.run("mends", false)
+	s := tw.run("repairs", false)
 	wantText(t, s, "damage of the published tree was repaired", "page01.html")
 	after := tw.hurt.Stamps()
 	for p, was := range before {

@@ -95,7 +95,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"a link leads nowhere", func(t *testing.T, tree string) {
 			edit(t, tree, "index.html", `"d1/p1.html"`, `"d1/p0.html"`)
 			sign(t, tree)
-		}, "leads to no file"},
+		}, "links to no file"},
 		{"a link leads out of the tree", func(t *testing.T, tree string) {
 			edit(t, tree, "index.html", `"d1/p1.html"`, `"/d1/p1.html"`)
 			sign(t, tree)
@@ -119,7 +119,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"a link goes to the origin", func(t *testing.T, tree string) {
 			edit(t, tree, "index.html", `"d1/p1.html"`, `"`+web.srv.URL+`/d1/p1.html"`)
 			sign(t, tree)
-		}, "leads to the origin"},
+		}, "links to the origin"},
 		{"a link is written another way", func(t *testing.T, tree string) {
 			edit(t, tree, "index.html", `"d1/p1.html"`, `"d%31/p1.html"`)
 			sign(t, tree)
@@ -127,7 +127,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"a style sheet's link", func(t *testing.T, tree string) {
 			edit(t, tree, "style.css", "more.css", "none.css")
 			sign(t, tree)
-		}, "leads to no file"},
+		}, "links to no file"},
 		{"an image of its own", func(t *testing.T, tree string) {
 			edit(t, tree, "img/0.png", "image", "IMAGE")
 			sign(t, tree)

@@ -18,7 +18,8 @@ const deltaFormat = 2
 
 var (
 	// ErrDelta says that an archive is a delta, which is no set by itself.
-	ErrDelta = errors.New("a delta, which is only the difference to another archive; mirrord apply puts the " +
+	ErrDelta = errors.New(
+		"a delta, which is only the difference to another archive; mirrord import --delta puts the " +
 		"two together")
 	// ErrNotDelta says that an archive is no delta.
 	ErrNotDelta = errors.New("not a delta archive")

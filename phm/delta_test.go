@@ -193,7 +193,7 @@ func TestDeltaRefused(t *testing.T) {
 			"it builds on version 1 of https://h.example", false},
 		"applied already": {pack(t, v2), delta, ErrBase, "the old archive is version 2 already", false},
 		"no delta":        {old, old, ErrNotDelta, "", false},
-		"delta as base":   {delta, delta, ErrDelta, "mirrord apply", false},
+		"delta as base":   {delta, delta, ErrDelta, "mirrord import --delta", false},
 		"damaged base":    {damaged, small, ErrBase, "one of the two is damaged", true},
 		"a lying delta": {old, edited(t, delta, func(d *Delta) { d.Target.SHA256 = strings.Repeat("0", 64) }),
 			ErrBase, "what comes out is not", true},

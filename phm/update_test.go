@@ -28,7 +28,7 @@ func packedUpdate(t *testing.T, base, target fs.FS, o UpdateOptions) *Archive {
 }
 
 // An update leads from the table of its base to that of its target, has each file that changed, and is no
-// delta for mirrord apply.
+// delta for mirrord import --delta.
 func TestUpdate(t *testing.T) {
 	v1, v2 := twoVersions(t)
 	had := map[string]string{}

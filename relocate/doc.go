@@ -10,7 +10,7 @@
 // nothing is rendered: everything but links and declared edits is copied byte for byte, including errors in
 // the markup.
 //
-// # What is a link
+// # Links
 //
 // HTML: every attribute by which a browser loads or links to a document, by element (a, area, base, link by
 // its rel, img with srcset, picture, source, track, audio, video, embed, object, param, iframe with srcdoc,

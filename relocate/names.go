@@ -216,6 +216,3 @@ func indexFold(b []byte, word string) int {
 	}
 	return -1
 }
-
-// space reports ASCII white space.
-func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }

@@ -110,18 +110,6 @@ func fold(buf *[foldMax]byte, b []byte) []byte {
 	return buf[:len(b)]
 }
 
-// word returns the first word of a space-separated list and what follows it; the word is empty at the end.
-func word(list []byte) (first, rest []byte) {
-	for len(list) > 0 && space(list[0]) {
-		list = list[1:]
-	}
-	n := 0
-	for n < len(list) && !space(list[n]) {
-		n++
-	}
-	return list[:n], list[n:]
-}
-
 // hasToken reports whether a space-separated list holds a word, case aside.
 func hasToken(list []byte, want string) bool {
 	for f, rest := word(list); len(f) > 0; f, rest = word(rest) {

@@ -236,7 +236,7 @@ func (d *driver) learn(version int) error {
 			add(&r.Left, id)
 		}
 		if s&linksNew != 0 {
-			add(&r.Brought, id)
+			add(&r.Naming, id)
 		}
 	}
 	clear(d.seen)

@@ -32,9 +32,9 @@ type Entry struct {
 // Resolve makes a configuration of the files in the directory, and last, the one that holds. A file that
 // is refused leaves the last good version of its job in force, as long as the file is there. Of two files
 // that cannot go together, because they have one name, mirror the same thing or publish to the same place,
-// the one whose job is in force already stays, else the first by name; the other one is refused. So is a job
-// that reuses the mirror of a missing one or cannot have what is reused, and the one that would close
-// a circle. It is pure.
+// the one whose job is in force already stays, else the first by name; the other one is refused. So is a
+// job that reuses the mirror of a missing one or cannot have the reused mirror, and the one that would
+// close a circle. It is pure.
 func Resolve(files []File, last Config) Config {
 	out := Config{}
 	for _, f := range files {
@@ -160,12 +160,12 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	Added   ChangeKind = "added"
-	Changed ChangeKind = "changed" // a run under way ends under the old configuration
-	Removed ChangeKind = "removed" // a run under way is ended; the mirror stays
-	Refused ChangeKind = "refused" // the file is refused, for reasons that were not known before
-	Mended  ChangeKind = "mended"  // the file was refused and is as before that
-	Retried ChangeKind = "retried" // the file is as before; what ended the last run may be mended, so it runs
+	Added     ChangeKind = "added"
+	Changed   ChangeKind = "changed" // a run under way ends under the old configuration
+	Removed   ChangeKind = "removed" // a run under way is ended; the mirror stays
+	Refused   ChangeKind = "refused" // the file is refused, for reasons that were not known before
+	Corrected ChangeKind = "mended"  // the file was refused and is as before that
+	Retried   ChangeKind = "retried" // the file is as before; what ended the last run may be gone
 )
 
 // ConfigChange is one difference between two configurations.
@@ -205,7 +205,7 @@ func Diff(from, to Config) []ConfigChange {
 		case b.Job != nil && !bytes.Equal(a.Text, b.Text):
 			out = append(out, ConfigChange{Kind: Changed, Job: name})
 		case len(refused) > 0 && len(b.Refused) == 0:
-			out = append(out, ConfigChange{Kind: Mended, Job: name})
+			out = append(out, ConfigChange{Kind: Corrected, Job: name})
 		}
 		if len(b.Refused) > 0 && !slices.Equal(refused, b.Refused) {
 			out = append(out, ConfigChange{Kind: Refused, Job: name, Problems: b.Refused})

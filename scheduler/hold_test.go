@@ -45,9 +45,8 @@ func TestFullDiskElsewhere(t *testing.T) {
 	}
 }
 
-// A client that waits for a run is told when the job's file comes to be refused without a good version, and
-// a run under
-// way ends as when the file were removed.
+// A client that waits for a run gets an error when the job's file is refused without a good version, and a
+// run in progress ends as if the file were removed.
 func TestRefusedWhileWaited(t *testing.T) {
 	run := &fakeRunner{takes: func(*job.Job) time.Duration { return 24 * time.Hour }}
 	files := []File{makeJob(t, "busy01", "", "UTC", ""), makeJob(t, "waits1", "", "UTC", "")}

@@ -57,9 +57,8 @@ func (d *Dir) Path() string { return d.path }
 // Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are
 // left out, so that a file can be put aside. A job whose rename was interrupted is refused under its old
 // name, with a *Renaming. The problem of one file is its Err. The error says
-// that the directory as a whole cannot be read or trusted: then nothing is known about any job, which is not
-// to
-// say that there is none.
+// that the directory as a whole cannot be read or trusted: then nothing is known about any job, which does
+// not mean that there are no jobs.
 func (d *Dir) Read() ([]File, error) {
 	root, err := os.OpenRoot(d.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -156,7 +156,7 @@ func TestSwappedFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ch := Diff(after, Resolve(files, after)); len(ch) != 1 || ch[0].Kind != Mended {
+			if ch := Diff(after, Resolve(files, after)); len(ch) != 1 || ch[0].Kind != Corrected {
 				t.Errorf("changes %v", ch)
 			}
 		})

@@ -32,7 +32,8 @@ func TestReuse(t *testing.T) {
 	}{
 		{"a chain", nil, []File{reusing(t, "a", "b"), reusing(t, "b", "c"), reusing(t, "c", "")}, ""},
 		{"two of one", nil, []File{reusing(t, "a", "c"), reusing(t, "b", "c"), reusing(t, "c", "")}, ""},
-		{"nobody", nil, []File{reusing(t, "a", "b")}, "a: reuse.job: there is no job b; there is no other job"},
+		{"no job", nil, []File{reusing(t, "a", "b")},
+			"a: reuse.job: there is no job b; there is no other job"},
 		{"a name mistyped", nil,
 			[]File{reusing(t, "a", "manuel"), parsed(t, "manual", "url = \"https://manual.example/\"")},
 			"a: reuse.job: there is no job manuel; there is manual"},

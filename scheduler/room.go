@@ -20,7 +20,7 @@ type roomWait struct {
 }
 
 // note logs when jobs begin to wait for space, and when none does. It tells each receiver once,
-// however many of the jobs name it; that it is over is told when the job of that message is well again.
+// however many of the jobs name it; its end is reported when the job of that message is well again.
 func (w *roomWait) note(s *state, jobs []*entry, now time.Time) {
 	slices.SortFunc(jobs, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
 	names := make([]string, len(jobs))

@@ -26,7 +26,7 @@ var (
 type Sites interface {
 	// Names lists the mirrors that have a published version, sorted.
 	Names() ([]string, error)
-	// Site returns a mirror, ErrNoSite when there is none of that name. It is called for every request.
+	// Site returns a mirror, ErrNoSite for an unknown name. It is called for every request.
 	Site(name string) (Site, error)
 }
 
@@ -35,13 +35,13 @@ type Site interface {
 	// Versions lists the versions that Snapshot can open, oldest first, times ascending. The last one is the
 	// current.
 	Versions() ([]Version, error)
-	// Snapshot opens a version, the current one for 0. ErrNoVersion says that there is none. The caller calls
-	// Release.
+	// Snapshot opens a version, the current one for 0. ErrNoVersion says that it does not exist. The caller
+	// calls Release.
 	Snapshot(ctx context.Context, number int) (*Snapshot, error)
 }
 
-// Historian is a Site that can know without opening every version which of them brought another state of a
-// URL: oldest first, the first one that has the URL included. ok is false when it does not know.
+// Historian is a Site that can know without opening every version in which of them the state of a URL
+// changed: oldest first, the first one that has the URL included. ok is false when it does not know.
 type Historian interface {
 	History(ctx context.Context, u site.URL) (all []Version, ok bool, err error)
 }
@@ -56,7 +56,7 @@ type Version struct {
 type Snapshot struct {
 	Version
 	Primary string // origin whose URLs lie at the root of the tree
-	Nowhere bool   // Primary is only a name: what is not here is nowhere, and has no other versions
+	Nowhere bool   // Primary is only a name: other URLs are nowhere, and have no other versions
 	Entry   string // mirror path to open first
 	Title   string // plain text, like the next three; all may be empty
 	Authors []string
@@ -113,7 +113,7 @@ func (s *Snapshot) pathOf(u site.URL) (string, bool) {
 // place returns the URL below the primary origin at which all links of the file at a mirror path are right.
 func (s *Snapshot) place(path string) site.URL {
 	u, _, err := site.Parse(s.Primary + "/" + escapePath(path))
-	if err != nil { // the primary origin is none: a damaged phm.json
+	if err != nil { // the primary origin is not valid: a damaged phm.json
 		return site.URL{}
 	}
 	return u
@@ -207,3 +207,16 @@ func (s *Snapshot) canonical(r Resource) (site.URL, error) {
 	}
 	return r.URL, nil
 }
+
+// found is what an address means.
+type found struct {
+	r  Resource
+	ok bool
+	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
+	// Zero: here.
+	to    site.URL
+	twice bool // the address is the URL of one file and the place of another
+}
+
+// isFile reports whether a file is sent.
+func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }

@@ -9,7 +9,7 @@
 //
 // Published documents are relocated: their links are relative references between mirror paths. So every file
 // has one place where its links are right, the address that its mirror path makes below the primary origin. A
-// document is served at its original URL when that lies in the same directory as its place, which is the
+// document is served at its original URL when that is in the same directory as its place, which is the
 // ordinary case, and redirected to its place otherwise. An address can be the URL of one file and the place
 // of another; then a request that comes from a page of the mirror means the place, any other the URL.
 //

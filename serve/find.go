@@ -178,7 +178,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 	return http.StatusOK
 }
 
-// findingRow leads to the page as it is, or as it was when it had the words.
+// findingRow links to the page as it is, or as it was when it had the words.
 func (s *Server) findingRow(r *http.Request, p *find.FoundPage) findingRow {
 	row := findingRow{FoundPage: p, Name: p.Title}
 	if strings.TrimSpace(row.Name) == "" {

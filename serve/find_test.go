@@ -95,7 +95,7 @@ func TestFindPage(t *testing.T) {
 	}
 	doc = get("http://127.0.0.1"+findPath+"?q=a", 200)
 	if to, _ := doc.Find("section a").Attr("href"); to != "/one/a%20b.html" {
-		t.Errorf("by an address, it leads to %q", to)
+		t.Errorf("by an address, it redirects to %q", to)
 	}
 	if asked.Only != nil {
 		t.Errorf("only %v is searched", asked.Only)

@@ -70,8 +70,8 @@ var (
 		"Cache-Control", "Retry-After", "Vary"}
 )
 
-// serve makes one exchange with the origin. Whatever goes wrong before the first byte of the answer is 502,
-// 503 or 504.
+// serve makes one exchange with the origin. Any failure before the first byte of the response is 502, 503
+// or 504.
 func (f *forwarder) serve(v *view, u site.URL) {
 	select {
 	case f.slots <- struct{}{}:

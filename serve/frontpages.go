@@ -46,7 +46,7 @@ func NewFronts(o FrontOptions) http.Handler {
 			http.Error(w, "mirrord daemon --mirrorz FILE names the site that this is about", http.StatusNotFound)
 			return
 		}
-		// MirrorZ reads it from its own origin, and whoever names the site wants it to be read
+		// MirrorZ reads it from its own origin, and the operator who lists the site wants it to be read
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		sendFront(w, r, mirrorzOf(o.Site, o.All()))
 	})

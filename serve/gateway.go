@@ -43,7 +43,7 @@ func GatewayOrder() []GatewaySource {
 type Gateway struct {
 	// Order are the sources that are tried, one after the other. Default: GatewayOrder.
 	Order []GatewaySource
-	// Sites lists what is mirrored. Required.
+	// Sites lists the mirrors. Required.
 	Sites func() ([]GatewaySite, error)
 	// Transport returns what makes requests for a mirror. It must refuse addresses that the mirror may not
 	// reach, after DNS, and follow no redirect. Required.
@@ -114,7 +114,7 @@ func newGateway(s *Server, o *Gateway) (*gateway, error) {
 	}
 	for i, from := range g.o.Order {
 		if !slices.Contains(GatewayOrder(), from) || slices.Contains(g.o.Order[:i], from) {
-			const form = "web: gateway: %q is none of origin, mirror and equivalent, or is named twice"
+			const form = "web: gateway: %q is not origin, mirror or equivalent, or is named twice"
 			return nil, fmt.Errorf(form, from)
 		}
 	}
@@ -210,7 +210,7 @@ func (g *gateway) siteOf(u site.URL) (found GatewaySite, ok bool, err error) {
 	return found, ok, err
 }
 
-// list returns what is mirrored, at most gatewaySites old.
+// list returns the mirrors, at most gatewaySites old.
 func (g *gateway) list() ([]GatewaySite, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

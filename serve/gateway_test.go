@@ -136,7 +136,7 @@ func TestGatewaySources(t *testing.T) {
 		{"equal path", "/web/https://one.test/part/same.html", 200, "equivalent http://part.test/same.html",
 			"mirror: does not have it", nil, true},
 		{"path that was not verified", "/web/https://one.test/part/other.html", 502, "none", "", nil, true},
-		{"nobody", "/web/https://one.test/docs/none", 502, "none", "", []string{"equivalent: status 404"}, true},
+		{"nowhere", "/web/https://one.test/docs/none", 502, "none", "", []string{"equivalent: status 404"}, true},
 		{"gone", "/web/https://one.test/gone", 404, "none", "", []string{"origin: status 404"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestGatewayProxied(t *testing.T) {
 	}
 }
 
-// Versions: by path the time gate of the mirror is led to, as a proxy it answers itself.
+// Versions: by path it redirects to the time gate of the mirror, as a proxy it answers itself.
 func TestGatewayVersions(t *testing.T) {
 	srv, behind := startGateway(t)
 	const at = "Accept-Datetime: Sun, 01 Mar 2026 12:00:00 GMT\n"

@@ -17,8 +17,8 @@ import (
 	"mirrord/site"
 )
 
-// The headers that pass the gateway, beside the type and what is set by itself. The second list passes only
-// where the page has its own origin, as the owner's rules for it.
+// The headers that pass the gateway, besides the type and those that the gateway sets. The second list
+// passes only where the page has its own origin, as the owner's rules for it.
 var (
 	gatewayUp   = [...]string{"Accept", "Accept-Language"}
 	gatewayUpTo = [...]string{"If-None-Match", "If-Modified-Since", "Range", "If-Range"} // of a proxy

@@ -27,7 +27,7 @@ func isolate(h http.Header, sandbox bool) {
 	h.Set("Referrer-Policy", "same-origin") // origins need not learn the names of mirrors
 	h.Set("Origin-Agent-Cluster", "?1")     // no document.domain
 	if sandbox {
-		// Cross-Origin-Resource-Policy would shut the page out from its own pictures: its origin is none.
+		// Cross-Origin-Resource-Policy would shut the page out from its own pictures: its origin is opaque.
 		h.Set("Content-Security-Policy", sandboxPolicy)
 		return
 	}

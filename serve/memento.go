@@ -71,7 +71,7 @@ func (v *view) memento(rest string) error {
 	return nil
 }
 
-// original reads the URL of an original resource from the end of an address; when it is none, it has
+// original reads the URL of an original resource from the end of an address; if that is not valid, it has
 // answered.
 func (v *view) original(arg string) (site.URL, bool) {
 	u, err := originalURL(arg + query(v.r.URL))
@@ -82,7 +82,7 @@ func (v *view) original(arg string) (site.URL, bool) {
 	return u, true
 }
 
-// originalURL parses a URL that stands in a path; proxies like to make one slash of two.
+// originalURL parses a URL that is in a path; proxies like to make one slash of two.
 func originalURL(s string) (site.URL, error) {
 	scheme, rest, ok := strings.Cut(s, ":/")
 	if !ok || (scheme != "http" && scheme != "https") {
@@ -100,7 +100,7 @@ func (v *view) negotiate(u site.URL) (done bool, err error) {
 	return v.gate(u, false)
 }
 
-// gate redirects to the Memento of u that is wanted; done is false when there is none.
+// gate redirects to the Memento of u that is wanted; done is false if no Memento fits.
 func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 	want := time.Time{}
 	if ad := v.r.Header.Get("Accept-Datetime"); ad != "" {
@@ -186,7 +186,7 @@ func (v *view) mementoLink(u site.URL, m Version, rel []string) string {
 		`datetime="`+m.Time.UTC().Format(http.TimeFormat)+`"`)
 }
 
-// history returns the versions that brought another state of u, oldest first, if the site knows.
+// history returns the versions in which the state of u changed, oldest first, if the site knows.
 func history(ctx context.Context, s Site, u site.URL) (all []Version, known bool, err error) {
 	if h, ok := s.(Historian); ok {
 		return h.History(ctx, u)
@@ -312,8 +312,8 @@ func (p past) of(u site.URL) string {
 	return p.v.prefix + wellKnown + "memento/" + p.t.Format(stamp) + "/" + u.String()
 }
 
-// serveAnyMemento answers a Memento request on the base host that names no mirror: the first one that has the
-// URL goes on.
+// serveAnyMemento answers a Memento request on the base host that names no mirror: the first one that has
+// the URL answers.
 func (s *Server) serveAnyMemento(w http.ResponseWriter, r *http.Request) {
 	rest := r.URL.EscapedPath()[len(wellKnown):]
 	kind, arg, _ := strings.Cut(rest, "/")

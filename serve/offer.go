@@ -19,7 +19,7 @@ import (
 	"mirrord/phm"
 )
 
-// What is offered to programs that mirror a mirror (docs/mirror-protocol.md), below phm.OfferPath:
+// The offer to programs that mirror a mirror (docs/mirror-protocol.md), below phm.OfferPath:
 //
 //	(nothing)   phm.Offer, as JSON with an ETag
 //	/N/table    an update to version N that has only its file table
@@ -129,8 +129,8 @@ func tableSum(tree fs.FS) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// update sends an update to the version that is open. When it breaks off the connection does, so that nobody
-// takes a part for all.
+// update sends an update to the version that is open. When it breaks off the connection does, so that a
+// part is not treated as complete.
 func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
 	place, err := v.updates.Take(v.r.Context(), v.o.Proxies.Single(v.r))
 	if err != nil {
@@ -146,7 +146,7 @@ func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
 	o.Charset = func(path string) string {
 		r, _, err := v.snap.Table.At(path)
 		if err != nil {
-			return "" // the file says what is wrong
+			return "" // the file has the error
 		}
 		return r.Charset
 	}

@@ -24,7 +24,7 @@ func (u *unread) Write([]byte) (int, error) {
 	return 0, context.Cause(u.until)
 }
 
-// Updates that nobody reads leave the places to others. An address has one at a time, unless many may come
+// Updates that are not read leave their slots to others. An address has one at a time, unless many may come
 // from there; behind a proxy it is the one that the proxy names.
 func TestUnreadUpdates(t *testing.T) {
 	m := mirrorSite(t)

@@ -22,7 +22,7 @@ import (
 
 // Options say how mirrors are served. Only Sites is required.
 type Options struct {
-	Sites Sites // what is served
+	Sites Sites // the served mirrors
 
 	// Base is the host name, without port, below which every mirror has its own: NAME.Base. Default: mirrors by
 	// host only at NAME.localhost, which browsers lead to the machine they run on (RFC 6761).
@@ -32,19 +32,20 @@ type Options struct {
 	Hosts []string
 	// Aliases are other host names of mirrors: host name, without port, to mirror.
 	Aliases map[string]string
-	// Only limits what is served to these mirrors. Default: all.
+	// Only limits serving to these mirrors. Default: all.
 	Only []string
 	// HTTPS says that clients come by https, through a proxy in front; it decides the scheme of the addresses in
 	// headers and pages.
 	HTTPS bool
-	// StayHere answers 404 for what is not mirrored, with a link to the origin, instead of a redirect there.
+	// StayHere answers 404 for URLs that are not mirrored, with a link to the origin, instead of a redirect
+	// there.
 	StayHere bool
 
 	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are
 	// redirected, see Forward.
 	Forward *Forward
 
-	// Gateway shows pages from the origin, the mirror, or an equivalent place. Default: there is none.
+	// Gateway shows pages from the origin, the mirror, or an equivalent place. Default: no gateway.
 	Gateway *Gateway
 
 	// Texts looks for pages of mirrors. Default: there is no search box.
@@ -63,16 +64,16 @@ type Options struct {
 	Log *slog.Logger // default: none
 }
 
-// Forward bounds what is sent on to an origin: GET, HEAD and POST to a URL below the primary origin of a
-// mirror that is not mirrored and is a program, or is posted to. Cookies and credentials are passed in
-// neither direction.
+// Forward bounds the requests that are forwarded to an origin: GET, HEAD and POST to a URL below the
+// primary origin of a mirror that is not mirrored and is a program, or is posted to. Cookies and
+// credentials are passed in neither direction.
 type Forward struct {
 	// Transport returns what makes the exchanges with the origin of a mirror. It must refuse addresses that the
 	// mirror may not reach, after DNS. Required.
 	Transport func(name string) http.RoundTripper
 	// Allow decides for each URL, after the rule above. Default: all.
 	Allow func(name string, u site.URL) bool
-	// Programs returns the rule of what is a program at the origin of a mirror. Default, and where it returns
+	// Programs returns the rule for programs at the origin of a mirror. Default, and where it returns
 	// nil: site.Programs.
 	Programs func(name string) *site.ProgramRule
 	// Parallel is how many requests are under way at once; one more gets 503. Default 8.
@@ -92,7 +93,7 @@ type Server struct {
 	aliases map[string]string
 	only    map[string]bool // nil: all
 	forward *forwarder      // nil: redirect
-	gateway *gateway        // nil: there is none
+	gateway *gateway        // may be nil
 	codings *codings
 	pages   *template.Template
 	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path

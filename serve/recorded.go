@@ -233,7 +233,7 @@ func (c *recordedCrawl) relocated(r Resource, raw []byte) []byte {
 // inMemory takes a body.
 type inMemory struct{ bytes.Buffer }
 
-// Begin makes room for the body from its start.
+// Begin makes a buffer for the body from its start.
 func (b *inMemory) Begin(*fetch.Head) (io.Writer, error) {
 	b.Reset()
 	return &b.Buffer, nil

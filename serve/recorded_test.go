@@ -94,7 +94,7 @@ func TestRecorded(t *testing.T) {
 				}
 				if found == "" {
 					if m[1] != "https://h.test/lost" {
-						t.Errorf("%s: %s leads to %s", at, sign, m[1])
+						t.Errorf("%s: %s links to %s", at, sign, m[1])
 					}
 					continue
 				}

@@ -165,7 +165,7 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, name string, err
 		s.notFound(w, r, notFound{What: "There is no such mirror here."})
 	case errors.Is(err, ErrNoVersion):
 		s.notFound(w, r, notFound{Name: name, What: "This mirror has no such version."})
-	case r.Context().Err() != nil: // nobody listens any more
+	case r.Context().Err() != nil: // the client has disconnected
 	default:
 		s.log.Error("request failed", "job", name, "path", r.URL.EscapedPath(), "err", err)
 		h := w.Header()

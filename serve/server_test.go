@@ -110,7 +110,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Whatever comes, nothing but files of the tables is answered, and nothing panics.
+// Any request is answered only with files of the tables, and nothing panics.
 func TestHostilePaths(t *testing.T) {
 	s := testServer(t, nil)
 	for _, path := range []string{

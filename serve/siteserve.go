@@ -127,19 +127,6 @@ func (l live) of(u site.URL) string {
 	return "" // other origins are reached by the places of their files
 }
 
-// found is what an address means.
-type found struct {
-	r  Resource
-	ok bool
-	// to is the URL at which r is served instead: its links would be wrong here, or the address means two files.
-	// Zero: here.
-	to    site.URL
-	twice bool // the address is the URL of one file and the place of another
-}
-
-// isFile reports whether a file is sent.
-func (f *found) isFile() bool { return f.ok && f.r.Path != "" && f.to.IsZero() }
-
 // resolve finds what u means to this request.
 func (v *view) resolve(u site.URL) (f found, err error) {
 	t := v.snap.Table

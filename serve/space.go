@@ -16,10 +16,10 @@ import (
 	"mirrord/site"
 )
 
-// A mirror of a space is served as it lies there: pages with links to other mirrors in the place of those
-// that are published. Such a link leads to an address below the root, "/@@NAME/…", which is answered by
-// the other mirror. What is asked for by URL (the gateway, what is offered to other mirrors) is as it is
-// published; spacepast.go has Mementos.
+// A mirror of a space is served as it is there: pages with links to other mirrors instead of those that are
+// published. Such a link goes to an address below the root, "/@@NAME/…", which is answered by the other
+// mirror. Requests by URL (the gateway, the offer to other mirrors) get the published files;
+// spacepast.go has Mementos.
 
 // spaceSite is a Site that may be a mirror of a space.
 type spaceSite interface {
@@ -29,7 +29,7 @@ type spaceSite interface {
 
 // spaceSites is a Sites whose mirrors may be in spaces.
 type spaceSites interface {
-	// Kept opens what a space keeps of a mirror that does not have it any more; in is the space, "" any.
+	// Kept opens a file that a space keeps of a mirror that no longer has it; in is the space, "" any.
 	// fs.ErrNotExist says that it keeps no such file.
 	Kept(in, mirror, path string) (*space.KeptFile, error)
 }
@@ -76,7 +76,7 @@ func (t spaceTable) At(path string) (Resource, bool, error) {
 	return t.in(r), ok, err
 }
 
-// in returns what the space has in the place of a resource.
+// in returns the resource of the space that replaces r.
 func (t spaceTable) in(r Resource) Resource {
 	if p, ok := t.space.Page(r.Path, r.Digest); ok {
 		r.Digest, r.Size = p.Digest, p.Size
@@ -99,9 +99,9 @@ func (t spaceTable) Open(r Resource) (io.ReadSeekCloser, error) {
 }
 
 // neighbour answers an address of another mirror of the space, below the root of this one or of the base
-// host. false: it is none. A document is answered by a redirect, so that its scripts have the origin of
-// its own mirror; all else, which pages show, is sent as it is, because browsers let no other origin give
-// it.
+// host. false: it is no such address. A document is answered by a redirect, so that its scripts have the
+// origin of its own mirror; all else, which pages show, is sent as it is, because browsers let no other
+// origin give it.
 func (v *view) neighbour(path, in string) (done bool, err error) {
 	p, err := url.PathUnescape(path)
 	if err != nil || len(p) < 2 {
@@ -162,7 +162,7 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 	return true, nil
 }
 
-// lastCopy answers an address of the last copy of what a site does not have any more. It is of no version
+// lastCopy answers an address of the last copy of a page that a site no longer has. It is of no version
 // that is served, and so of no host: a page gets an origin of its own.
 func (v *view) lastCopy(o *space.Overlay, path string) (done bool, err error) {
 	f, mime, err := o.OpenLast(path)
@@ -176,7 +176,7 @@ func (v *view) lastCopy(o *space.Overlay, path string) (done bool, err error) {
 	return true, nil
 }
 
-// kept answers an address of a file that its mirror does not have any more, and that the space keeps for a
+// kept answers an address of a file that its mirror no longer has, and that the space keeps for a
 // page that could not be made again; or the page that says that the mirror was removed.
 func (v *view) kept(in, mirror, path string) (done bool, err error) {
 	sites, ok := v.o.Sites.(spaceSites)

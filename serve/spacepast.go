@@ -13,8 +13,8 @@ import (
 	"mirrord/site"
 )
 
-// A link of a Memento to what another mirror of the space had at that time leads to its Memento. Where that
-// mirror had no version yet, or not the page, the link leads to the site as it is published.
+// A link of a Memento to a page that another mirror of the space had at that time goes to its Memento.
+// Where that mirror had no version yet, or not the page, the link goes to the site as it is published.
 
 // neighbourly is a Site that knows the other mirrors of its space.
 type neighbourly interface {
@@ -101,7 +101,7 @@ type pastLinks struct {
 	*view
 	t   time.Time
 	all []space.Neighbour
-	at  map[string]*Snapshot // by mirror: the version of the time; nil: there is none
+	at  map[string]*Snapshot // by mirror: the version of the time, or nil
 	err error
 }
 

@@ -21,18 +21,18 @@ const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
 <small>As of <time datetime="{{iso .Now}}">{{day .Now}}</time> UTC; version {{.All.Daemon.Version}}, since <time datetime="{{iso .All.Daemon.Started}}">{{day .All.Daemon.Started}}</time>.</small></p>
 {{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{n .All.Daemon.Parked "run"}}, of {{.All.Daemon.MaxParked}}.{{end}}
 {{range .All.Daemon.Hosts}}<br>{{.Host}}: {{range $i, $j := .Jobs}}{{if $i}}, {{end}}{{.}}{{end}}{{with .Waiting}}; {{range $i, $j := .}}{{if $i}}, {{end}}{{.}}{{end}} next{{end}}{{end}}</small></p>
-{{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs go on as they were.</p>
+{{end}}{{with .All.Daemon.Problem}}<p class="bad">The jobs directory cannot be read: {{.}}. Jobs continue unchanged.</p>
 {{end}}{{if .All.Jobs}}<div class="wide" tabindex="0" role="region" aria-label="Table of jobs"><table>
-<thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Verified</th><th>Last run (UTC)</th><th>Next run</th><th>Schedule</th></tr></thead>
+<thead><tr><th>Job</th><th>State</th><th class="n">Version</th><th class="n">Files</th><th class="n">Size</th><th>Last checked</th><th>Last run (UTC)</th><th>Next run</th><th>Schedule</th></tr></thead>
 <tbody>
 {{range .All.Jobs}}<tr><td>{{.Name}}</td>
 <td><span class="s {{.Health}}">{{.Say}}</span>{{with .Progress}}<br><small>{{.Phase}}: {{if eq .Phase "retrieving"}}{{.Done}} done, {{.Queued}} queued{{else}}{{.Relocated}} of {{.Total}}{{end}}</small>{{end}}
-{{- range .Reasons}}<br><small>{{.}}</small>{{end}}{{range .Problems}}<br><small>{{.}}</small>{{end}}{{with .Fix}}<br><small>What to do: {{.}}</small>{{end}}
+{{- range .Reasons}}<br><small>{{.}}</small>{{end}}{{range .Problems}}<br><small>{{.}}</small>{{end}}{{with .Fix}}<br><small>Fix: {{.}}</small>{{end}}
 {{- with .Last}}{{with .ReuseFound}}<br><small>Reuse: {{.}}</small>{{end}}{{with .Waiting}}<pre>{{range .}}{{.}}
 {{end}}</pre>{{end}}{{end}}</td>
 <td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
-<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{.Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{n .Requests "request"}}{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
+<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{shown .Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{n .Requests "request"}}{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
 <td>{{if .Next}}<time datetime="{{iso .Next}}">{{.NextText}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
 {{end}}</tbody></table></div>
 {{else}}<p>There are no jobs yet.</p>
@@ -50,11 +50,12 @@ type statusServer struct {
 // are for reading only; all is called for each request.
 func NewStatus(all func() status.All) (http.Handler, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
-		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"age":  func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
-		"size": sizeText,
-		"n":    func(n any, noun string) string { return count.Of(reflect.ValueOf(n).Int(), noun) },
+		"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"age":   func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
+		"size":  sizeText,
+		"shown": status.Shown,
+		"n":     func(n any, noun string) string { return count.Of(reflect.ValueOf(n).Int(), noun) },
 		"spared": func(r *status.Run) (n int64) {
 			for _, by := range r.Spared {
 				n += by
@@ -89,7 +90,7 @@ func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tally is how many jobs are in a state that asks for somebody.
+// tally is how many jobs are in a state that needs attention.
 type tally struct {
 	N    int
 	What status.Health

@@ -34,8 +34,7 @@ type redirection struct {
 	part   string // fragment of to, "" for none
 }
 
-// facts reads them; st.build is held. While they cannot be read nothing is known of them, and the site is
-// served without.
+// facts reads them; st.build is held. While they cannot be read the site is served without them.
 func (st *storeSite) facts(t *openTree) *facts {
 	f := &facts{tried: st.s.now()}
 	if err := st.records(f, t); err != nil {

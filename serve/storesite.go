@@ -147,7 +147,7 @@ func (st *storeSite) History(ctx context.Context, u site.URL) (all []Version, ok
 	}
 	if h, ok := st.s.kept.(KeptHistorian); ok {
 		all, err = h.History(ctx, st.name, u)
-		if errors.Is(err, store.ErrBusy) { // what is open can be served
+		if errors.Is(err, store.ErrBusy) { // open versions can be served
 			return nil, false, nil
 		}
 		return all, err == nil, err

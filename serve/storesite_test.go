@@ -111,7 +111,7 @@ func TestStore(t *testing.T) {
 		res.Header.Get("Last-Modified") != "Mon, 03 Feb 2020 04:05:06 GMT" {
 		t.Errorf("text: %q %v", got, res.Header)
 	}
-	// Every link of every page leads to a page, as it is written there.
+	// Every link of every page goes to a page, as it is written there.
 	seen := map[string]bool{}
 	for todo := []string{"http://test.mirrors.test/"}; len(todo) > 0; todo = todo[1:] {
 		u, _, err := site.Parse(todo[0])
@@ -137,7 +137,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A new version is served as soon as it is published, the old one's compressed bodies are not taken for it,
+// A new version is served as soon as it is published, the old one's compressed bodies are not served for it,
 // and an open file stays good.
 func TestStoreFollowsCurrent(t *testing.T) {
 	m := mirrorSite(t)
@@ -184,7 +184,7 @@ func TestStoreFollowsCurrent(t *testing.T) {
 	}
 }
 
-// What is rolled back is served at once, and what is taken out is not served any more.
+// A rolled back version is served at once, and a page that is taken out is no longer served.
 func TestStoreFollowsRollback(t *testing.T) {
 	m := mirrorSite(t)
 	see := func(path, want string) {
@@ -310,7 +310,7 @@ func TestStoreUnreadable(t *testing.T) {
 	}
 }
 
-// Readers that never stop see a whole page of one version or the next, whatever is published.
+// Readers that never stop see a whole page of one version or the next during any publish.
 func TestStoreReadersDuringPublishes(t *testing.T) {
 	m := mirrorSite(t)
 	srv := httptest.NewServer(m.server.Site("test"))

@@ -32,7 +32,7 @@ type openTree struct {
 	facts atomic.Pointer[facts]
 	users atomic.Int64
 
-	current string // path of the published file table; "" of a tree that nobody changes
+	current string // path of the published file table; "" of a tree that does not change
 }
 
 type tableReader interface {
@@ -193,7 +193,7 @@ type Kept interface {
 }
 
 // KeptHistorian is a Kept that knows without opening every version which of them, the current one included,
-// brought another state of a URL: oldest first, the first one that has the URL included. Without it a TimeMap
+// changed the state of a URL: oldest first, the first one that has the URL included. Without it a TimeMap
 // costs a look into every version, and Mementos do not link to their neighbours.
 type KeptHistorian interface {
 	History(ctx context.Context, name string, u site.URL) ([]Version, error)

@@ -8,7 +8,7 @@ import (
 )
 
 // A file whose origin named no type has that of its extension, or is plain text when its bytes are; nothing
-// is taken for a page, and nobody else guesses.
+// is treated as a page, and no other program guesses.
 func TestUntyped(t *testing.T) {
 	const none = "application/octet-stream"
 	rows := []struct{ path, mime, body, want string }{

@@ -107,7 +107,7 @@ func (s *zimSite) find(path string) (zim.Located, bool, error) {
 	return s.zim.Find(namespace, path)
 }
 
-// Find returns what a URL leads to: an entry, or a redirect to one. A query may be part of an entry's path;
+// Find returns the content of a URL: an entry, or a redirect to one. A query may be part of an entry's path;
 // one that is not changes nothing.
 func (s *zimSite) Find(u site.URL) (Resource, bool, error) {
 	path, err := url.PathUnescape(u.Path()[1:])

@@ -4,7 +4,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -32,11 +31,8 @@ func TestDeltaChains(t *testing.T) {
 		body := strings.Join(lines, "")
 		at := appendOver(t, s, w, []byte(body), old)
 		d, ok := parseDelta(frameOf(t, s, at))
-		switch {
-		case !ok:
+		if !ok {
 			full++
-		case d.old:
-			t.Fatal("a delta of the old format")
 		}
 		deepest = max(deepest, int(d.depth))
 		if i > 0 && i <= maxDepth && (int(d.depth) != i || at.Len > 400) {
@@ -100,31 +96,8 @@ func TestChooseBase(t *testing.T) {
 	t.Error("no full frame comes, although one costs four steps")
 }
 
-// oldDelta appends a delta as format 3 wrote them.
-func oldDelta(t testing.TB, s *Site, d *Done, body string, base Place) *Done {
-	t.Helper()
-	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
-	if err := w.fill(FrameMetaOf(&d.Resource), []byte("links"), []byte(body)); err != nil {
-		t.Fatal(err)
-	}
-	dict, err := s.packs.payload(r, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := delta{base: base, sum: binary.LittleEndian.Uint32(frameOf(t, s, base)[8:]), old: true}
-	raw, err := w.coder.encode(make([]byte, h.start()), w.buf[frameHeader:], dict)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.put(raw)
-	if d.At, err = s.packs.append(raw); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// chainOf makes versions of a document, each over the one before, with a pack of its own for each; the second
-// one is of format 3. Only the last one is in use.
+// chainOf makes versions of a document, each over the one before, with a pack of its own for each. Only the
+// last one is in use.
 func chainOf(t testing.TB, s *Site, n int) (places []Place, bodies []string) {
 	t.Helper()
 	s.packs.max = 128 << 10
@@ -134,29 +107,12 @@ func chainOf(t testing.TB, s *Site, n int) (places []Place, bodies []string) {
 	for i := range n {
 		places, bodies = append(places, last.At), append(bodies, body)
 		filler(i)
-		if body += fmt.Sprintf("change %d", i); i == 0 {
-			last = oldDelta(t, s, documentRecord(0, body, nil), body, last.At)
-		} else {
-			last = documentOver(t, s, 0, body, last.At)
-		}
+		body += fmt.Sprintf("change %d", i)
+		last = documentOver(t, s, 0, body, last.At)
 	}
 	commit(t, s, 0, newURLs(0, 1), last)
 	foldAll(t, s, 1)
 	return append(places, last.At), append(bodies, body)
-}
-
-// Frames of format 3 are read, and are bases of new deltas.
-func TestDeltasOfFormat3(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	places, bodies := chainOf(t, s, 3)
-	for i, want := range []delta{{}, {old: true, depth: 1}, {depth: 2}, {depth: 3}} {
-		if d, _ := parseDelta(frameOf(t, s, places[i])); d.depth != want.depth || d.old != want.old {
-			t.Errorf("version %d: %+v, want %+v", i, d, want)
-		}
-		if f, err := s.Frames.ReadFrame(NewFrameReader(), places[i]); err != nil || string(f.Body) != bodies[i] {
-			t.Errorf("version %d: %v", i, err)
-		}
-	}
 }
 
 // The frames of a chain stay as long as the last delta is in use, and move together, wherever they lie.
@@ -176,7 +132,7 @@ func TestCompactMovesChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	links, err := s.packs.chain(nil, rec.At)
-	if err != nil || len(links) != 6 || !links[4].old {
+	if err != nil || len(links) != 6 {
 		t.Errorf("the chain is %+v, %v", links, err)
 	}
 	verifyTest(t, s)

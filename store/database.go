@@ -45,7 +45,6 @@ type database struct {
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that are never released
 	wrote   atomic.Bool
-	sealed  atomic.Bool   // a committed transaction has seen that it is; saves each of the others a look
 	looks   atomic.Uint32 // see transaction.looked
 }
 
@@ -109,7 +108,12 @@ var errReplaced = errors.New("the file was replaced")
 func openDatabase(o doorOptions) (d *database, err error) {
 	for range 10 { // each time another process has made progress
 		d = &database{doorOptions: o}
-		if err = d.open(); !errors.Is(err, errReplaced) {
+		if err = d.open(); err == nil {
+			if err = d.convert(); err != nil {
+				err = errors.Join(err, d.Close())
+			}
+		}
+		if !errors.Is(err, errReplaced) {
 			break
 		}
 	}
@@ -321,17 +325,12 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	logged := false
 	body := func(t *bolt.Tx) error {
 		tx = t
-		x, err := begin(t, !d.volatile, d.sealed.Load())
-		if err == nil && (d.lost != nil) && !x.sealed {
-			err = d.damaged(d.lost)
-		}
+		x, err := begin(t)
 		if err != nil {
 			return err
 		}
 		if x.looks = &d.looks; write {
 			x.redo = d.redo
-		} else if x.sealed {
-			d.sealed.Store(true)
 		}
 		if err := f(x); (err != nil) || !write {
 			return err

@@ -189,7 +189,7 @@ func TestValuesAreChecked(t *testing.T) {
 func TestSiteWithoutDatabase(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		st, s, name := faultySite(t)
-		tree := filepath.Dir(name) + "/trees/a"
+		tree := filepath.Dir(name) + "/trees/000001"
 		if err := os.MkdirAll(tree, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestSiteWithoutDatabase(t *testing.T) {
 			Size:   4,
 			SHA256: sum("page"),
 		}})
-		if err := os.Symlink("trees/a", filepath.Join(filepath.Dir(name), currentLink)); err != nil {
+		if err := os.Symlink("trees/000001", filepath.Join(filepath.Dir(name), currentLink)); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()

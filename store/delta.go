@@ -30,9 +30,6 @@ import (
 // reading a document reads maxDepth+1 frames at most, of which those above the full frame have at most 3/4 of
 // the length of a full frame each. A frame that is damaged spoils all deltas over it.
 //
-// Format 3 wrote "mPd1": the base is always a full frame, the sum is that in the base's own header, and
-// instead of the depth it has 4 bytes that are ignored.
-//
 // A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a
 // base it writes the deltas over it again.
 const (
@@ -40,8 +37,6 @@ const (
 	deltaHeader    = 21 // bytes between the checksum and the payload
 	manyDeltaMagic = "mPd3"
 	manyHeader     = deltaHeader + 4
-	oldDeltaMagic  = "mPd1"
-	oldDeltaHeader = 24
 	deltaPeek      = frameHeader + manyHeader // bytes that hold the header of any delta
 
 	maxDepth = 8
@@ -55,7 +50,6 @@ type delta struct {
 	base  Place
 	sum   uint32
 	depth uint8
-	old   bool // of format 3
 }
 
 // parseDelta reads the header of a delta; ok is false for any other frame and for too few bytes.
@@ -64,7 +58,7 @@ func parseDelta(raw []byte) (d delta, ok bool) {
 		return d, false
 	}
 	magic := string(raw[:4])
-	if d.old = magic == oldDeltaMagic; magic == manyDeltaMagic {
+	if magic == manyDeltaMagic {
 		d.base.Doc = 1
 	}
 	if len(raw) < d.start() {
@@ -76,18 +70,13 @@ func parseDelta(raw []byte) (d delta, ok bool) {
 		d.base.Doc, b = le.Uint32(b), b[4:]
 	}
 	d.sum = le.Uint32(b)
-	if d.depth = 1; !d.old {
-		d.depth = b[4]
-	}
+	d.depth = b[4]
 	return d, magic != manyDeltaMagic || d.base.Doc > 0
 }
 
 // start is where the payload of the delta begins.
 func (d *delta) start() int {
-	switch {
-	case d.old:
-		return frameHeader + oldDeltaHeader
-	case d.base.Doc > 0:
+	if d.base.Doc > 0 {
 		return frameHeader + manyHeader
 	}
 	return frameHeader + deltaHeader
@@ -96,13 +85,9 @@ func (d *delta) start() int {
 // put writes the header of the delta into the space for it in a frame, and seals the frame.
 func (d *delta) put(raw []byte) {
 	le, b := binary.LittleEndian, raw[frameHeader:]
-	switch {
-	case d.old:
-		copy(raw, oldDeltaMagic)
-	case d.base.Doc > 0:
+	copy(raw, deltaMagic)
+	if d.base.Doc > 0 {
 		copy(raw, manyDeltaMagic)
-	default:
-		copy(raw, deltaMagic)
 	}
 	le.PutUint32(b, d.base.Pack)
 	le.PutUint64(b[4:], uint64(d.base.Off))
@@ -112,9 +97,7 @@ func (d *delta) put(raw []byte) {
 		b = b[4:]
 	}
 	le.PutUint32(b, d.sum)
-	if !d.old {
-		b[4] = d.depth
-	}
+	b[4] = d.depth
 	seal(raw)
 }
 
@@ -131,11 +114,8 @@ func (d *delta) rebase(raw []byte, base Place) []byte {
 
 // isDelta reports whether a frame, or its beginning, says that it is a delta.
 func isDelta(raw []byte) bool {
-	switch string(raw[:4]) {
-	case deltaMagic, manyDeltaMagic, oldDeltaMagic:
-		return true
-	}
-	return false
+	magic := string(raw[:4])
+	return magic == deltaMagic || magic == manyDeltaMagic
 }
 
 // chained is a frame of a chain; delta is zero for the full one.
@@ -224,7 +204,7 @@ func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) {
 // unchain unpacks the first frame of a chain, from the last one on.
 func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 	i := len(links) - 1
-	out, full, err := p.lowest(r, links[i].at)
+	out, err := p.lowest(r, links[i].at)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +220,7 @@ func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 			switch sum := crc32.Checksum(out, castagnoli); {
 			case !ok || d != l.delta:
 				err = fmt.Errorf("%w: a delta was there before", ErrDamaged)
-			case d.old && d.sum != full, !d.old && d.sum != sum, len(out) > maxDelta:
+			case d.sum != sum, len(out) > maxDelta:
 				err = fmt.Errorf("base in %s at %d: %w: it is another frame", packName(d.base.Pack), d.base.Off,
 					ErrDamaged)
 			default:
@@ -256,23 +236,21 @@ func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
 	return out, nil
 }
 
-// lowest unpacks the full frame at the end of a chain into memory of r; sum is what the header of a frame of
-// one document says of it.
-func (p *packs) lowest(r *FrameReader, at Place) (out []byte, sum uint32, err error) {
+// lowest unpacks the full frame at the end of a chain into memory of r.
+func (p *packs) lowest(r *FrameReader, at Place) (out []byte, err error) {
 	var raw []byte
 	if at.Doc > 0 {
 		out, err = p.document(r, at)
 	} else if raw, err = p.raw(r, at); err == nil {
-		sum = binary.LittleEndian.Uint32(raw[8:])
 		out, err = r.payload(raw)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("base in %s at %d: %w", packName(at.Pack), at.Off, err)
+		return nil, fmt.Errorf("base in %s at %d: %w", packName(at.Pack), at.Off, err)
 	}
 	if at.Doc > 0 || string(raw[:4]) == plainMagic { // its memory is shared, or the buffer of frames
 		out = append(r.out[:0], out...)
 	}
-	return out, sum, nil
+	return out, nil
 }
 
 // kept is the buffer b if it is small enough to be used for the next frame.

@@ -338,12 +338,9 @@ func FuzzDelta(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, magic := range []string{deltaMagic, oldDeltaMagic} {
-			d := delta{old: magic == oldDeltaMagic}
-			raw := append(make([]byte, d.start()), head[frameHeader:]...)
-			copy(raw, magic)
-			f.Add(raw, dict, uint32(1), int64(0), uint32(len(dict)))
-		}
+		raw := append(make([]byte, new(delta).start()), head[frameHeader:]...)
+		copy(raw, deltaMagic)
+		f.Add(raw, dict, uint32(1), int64(0), uint32(len(dict)))
 	}
 	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
 	old := appendOver(f, s, w, dict, Place{})

@@ -34,5 +34,7 @@
 //
 // Site.Verify checks all of it; State.Rebuild restores a site whose database cannot be read.
 //
-// The format has a version number (FormatVersion); a newer one is refused with ErrNewerFormat.
+// The format has a version number (FormatVersion). Format 7 is converted by the first opening for writing,
+// older
+// and newer ones are refused.
 package store

@@ -78,7 +78,8 @@ func diskErr(op string, err error) error {
 	if errors.As(err, &d) {
 		return err
 	}
-	for _, ours := range []error{ErrLocked, ErrBusy, ErrLeaseLost, ErrDamaged, ErrNewerFormat, ErrNoSite} {
+	for _, ours := range []error{ErrLocked, ErrBusy, ErrLeaseLost, ErrDamaged, ErrNewerFormat, errOldFormat,
+		ErrNoSite} {
 		if errors.Is(err, ours) {
 			return err
 		}

@@ -381,3 +381,13 @@ func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
 	}
 	return nil
 }
+
+// dropOldFormats removes the copies that older programs kept of databases they converted: what these refer to
+// is about to be removed.
+func (s *home) dropOldFormats() error {
+	names, err := fs.Glob(s.root.FS(), siteDB+".format-*")
+	for _, name := range names {
+		err = errors.Join(err, s.root.Remove(name))
+	}
+	return diskErr("remove the copy of an older format", err)
+}

@@ -138,7 +138,7 @@ func (s *home) look() (g *Glance, err error) {
 // writeGlance writes the file, unless it is as it was.
 func (s *home) writeGlance(open bool) error {
 	g, err := s.look()
-	if err != nil || g == nil || !s.db.sealed.Load() { // changes of one that is not sealed are not told
+	if err != nil || g == nil {
 		return errors.Join(err, fs.ErrNotExist)
 	}
 	out := glanceFile{Glance: *g, Format: FormatVersion, Open: open}
@@ -165,7 +165,7 @@ func (s *home) writeGlance(open bool) error {
 	return nil
 }
 
-// changed reports whether values of a bucket were written. Of a database that is not sealed it is false.
+// changed reports whether values of a bucket were written.
 func (t *transaction) changed(bucket []byte) bool {
 	b := t.top[string(bucket)]
 	return (b != nil) && (b.tally != nil)

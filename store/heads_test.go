@@ -3,8 +3,6 @@
 package store
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -353,42 +351,6 @@ func TestRestoredVersionHasItsHeads(t *testing.T) {
 	}
 	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
 		t.Errorf("got %v", h)
-	}
-}
-
-// A site of format 6, in the middle of a run, is opened and continues; heads come with the pages.
-func TestFormat6GetsHeads(t *testing.T) {
-	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{})
-	bare := func(d *Done) *Done { d.Answer = nil; return d }
-	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
-	foldAll(t, s, 1)
-	commit(t, s, 3, nil, bare(document(t, s, 2, "two"))) // waits in the journal
-	err := s.db.Update(func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
-		return errors.Join(m.Delete(kHeads), m.Put(kFormat, binary.BigEndian.AppendUint32(nil, 6)))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.root.Remove(headsFile(1)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
-	closeTest(t, st, s)
-	_, s = openTest(t, dir, Options{})
-	d := document(t, s, 1, "one, changed")
-	d.Run, d.Checked, d.Fetched, d.Answer = 2, 2000, 2000, headOf(t, plainHead)
-	commit(t, s, 3, nil, d)
-	publishTest(t, s, 1, nil)
-	foldAll(t, s, 2)
-	publishTest(t, s, 2, nil)
-	for id, want := range []string{"<nil>", plainHead, "<nil>"} {
-		if h, _ := headsOf(t, s, id); fmt.Sprint(h) != want {
-			t.Errorf("page %d: %v", id, h)
-		}
-	}
-	if len(resources(t, s)) != 3 {
-		t.Error("records are missing")
 	}
 }
 

@@ -23,8 +23,8 @@ type BodyCopy struct{ Body, Links []byte }
 // bodies of its digest. What it yields is not kept.
 type BodyCopies func(r *Resource) iter.Seq[BodyCopy]
 
-// Healed is the result of Heal.
-type Healed struct {
+// BodyRepairs is the result of Heal.
+type BodyRepairs struct {
 	URLs []string   // of which a damaged body was replaced, in any version
 	Lost []LostBody // by URL
 }
@@ -77,7 +77,7 @@ func (l *LostBody) drop(tx *transaction) error {
 //
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is only
 // checked. A crash leaves each body as it was, or repaired.
-func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Healed, err error) {
+func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h BodyRepairs, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("heal bodies of %s: %w", s.name, err)

@@ -42,7 +42,7 @@ func (w *healer) repoint(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !d.old && crc32.Checksum(payload, castagnoli) == d.sum {
+		if crc32.Checksum(payload, castagnoli) == d.sum {
 			to[d.base], depths[d.base] = at, 0
 		}
 	}

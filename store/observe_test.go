@@ -3,18 +3,14 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 )
 
@@ -152,57 +148,6 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 		if (c.want == "" && got != "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
 		}
-	}
-}
-
-// A site of format 1 is opened, and is of this format from then on.
-func TestOlderFormat(t *testing.T) {
-	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
-	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "body"))
-	foldAll(t, s, 1)
-	err := s.db.Update(func(tx *transaction) error {
-		return errors.Join(tx.tx.DeleteBucket(bObserved),
-			tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, 1)))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeTest(t, st, s)
-	st, err = OpenState(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err = st.readSite("x"); err != nil { // reading changes nothing
-		t.Fatal(err)
-	}
-	if err := s.Records.Observations(func(*Observation) error {
-		return errors.New("there is one")
-	}); err != nil {
-		t.Error(err)
-	}
-	closeTest(t, st, s)
-	_, s = openTest(t, dir, Options{})
-	if len(resources(t, s)) != 1 {
-		t.Error("the record is lost")
-	}
-	back := filepath.Join(s.Dir(), fmt.Sprint(formatCopyPrefix, 1))
-	if v, err := bolt.Open(back, 0o600, &bolt.Options{ReadOnly: true}); err != nil {
-		t.Errorf("there is no way back: %v", err)
-	} else {
-		v.Close()
-	}
-	if err := s.Records.AddObservation(&Observation{Run: 1}); err != nil {
-		t.Error(err)
-	}
-	err = s.db.View(func(tx *transaction) error {
-		if v := be32(tx.Bucket(bMeta).Get(kFormat)); (v != FormatVersion) || !tx.sealed {
-			t.Errorf("format %d, sealed %v", v, tx.sealed)
-		}
-		return tx.checkSums()
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 

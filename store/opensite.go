@@ -212,14 +212,6 @@ func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved, bLooks}
 }
 
-// formatOf returns the format of a new database. One that lives for one run is not sealed.
-func formatOf(tx *transaction) uint32 {
-	if tx.sealed {
-		return FormatVersion
-	}
-	return sealedFormat - 1
-}
-
 // checkFormat reports the defect of a site's database before anything else of it is read.
 func (f *siteFolder) checkFormat(tx *transaction) error {
 	db, m := f.db, tx.Bucket(bMeta)
@@ -239,8 +231,6 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	} else if be32(v) > awayFormat {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			ErrNewerFormat, awayFormat)
-	} else if (be32(v) >= sealedFormat) && !tx.sealed {
-		return db.damaged(errors.New("its checksums are missing"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
 		if db.busy {
@@ -293,8 +283,7 @@ func linkedVersion(site *os.Root) int {
 	return version
 }
 
-// renew makes a new database one of the present format, and one of an older format too: from now on records
-// of this format may come in.
+// renew makes a new database one of the present format.
 func (f *siteFolder) renew(tx *transaction) error {
 	if tx.isFresh() && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {
@@ -302,7 +291,7 @@ func (f *siteFolder) renew(tx *transaction) error {
 				return err
 			}
 		}
-		if err := tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, formatOf(tx))); err != nil {
+		if err := tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
 			return err
 		}
 		if f.mode == rebuilding {
@@ -318,13 +307,8 @@ func (f *siteFolder) renew(tx *transaction) error {
 	if _, err := f.root.Lstat(AwayName); !errors.Is(err, fs.ErrNotExist) {
 		format = awayFormat
 	}
-	if m := tx.Bucket(bMeta); tx.sealed && (be32(m.Get(kFormat)) < format) {
+	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < format {
 		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, format)); err != nil {
-			return err
-		}
-	}
-	for _, b := range allBuckets() { // older ones had fewer
-		if _, err := tx.CreateBucketIfNotExists(b); err != nil {
 			return err
 		}
 	}

@@ -81,19 +81,11 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 			return nil, err
 		}
 	}
-	if !s.opt.Volatile {
-		if err := l.keepOldFormat(); err != nil {
-			return nil, err
-		}
-	}
 	if err := l.db.follow(l.root); err != nil {
 		return nil, err
 	}
 	if err := l.db.Update(l.take); err != nil {
 		return nil, diskErr("open "+siteDB, err)
-	}
-	if l.db, err = sealOlder(l.db); err != nil {
-		return nil, errors.Join(err, l.root.Close())
 	}
 	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)

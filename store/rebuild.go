@@ -71,16 +71,6 @@ type rebuilder struct{ *Site }
 // finish makes the database count. A tree whose name does not say that it was finished may be half built,
 // which the lost database knew: the next build removes it.
 func (s rebuilder) finish() error {
-	live, err := s.Trees.known()
-	if err != nil {
-		return err
-	}
-	unsure := nextTree
-	for _, name := range []string{"a", "b"} {
-		if name != live {
-			unsure += " " + name
-		}
-	}
 	facts, err := s.lastingFacts()
 	if err != nil {
 		return err
@@ -92,7 +82,7 @@ func (s rebuilder) finish() error {
 				return err
 			}
 		}
-		if err := m.Put(kBuild, []byte(unsure)); err != nil {
+		if err := m.Put(kBuild, []byte(nextTree)); err != nil {
 			return err
 		}
 		return m.Put(kRebuilt, seqKey(uint64(s.now().Unix())))

@@ -23,14 +23,18 @@ import (
 func (d *database) follow(root *os.Root) (err error) {
 	tx := uint64(0)
 	err = d.View(func(t *transaction) error {
-		if t.sealed { // a log beside another database is not its log
+		if !t.isFresh() { // a log beside another database is not its log
 			tx = uint64(t.tx.ID())
 		}
 		return nil
 	})
-	if (err == nil) && ((tx > 0) || !d.volatile) {
-		d.redo, err = openRedo(root, tx)
+	if err != nil {
+		return err
 	}
+	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
+		return nil
+	}
+	d.redo, err = openRedo(root, tx)
 	return err
 }
 

@@ -24,9 +24,9 @@ import (
 //     128-bit hash of each. A transaction updates the tallies. Sums compares them with the values;
 //     so values that are missing, and old ones that came back, are found.
 //
-// A new database is sealed by its first transaction, unless it lives for one run, and one of an older format
-// by sealOlder. In this file and
-// database.go values have their checksums, in all others they do not.
+// A new database is sealed by its first transaction. In this file and database.go values have their
+// checksums,
+// in all others they do not.
 
 // bSums has the tallies, by the name of the bucket. A database that has it is sealed.
 var bSums = []byte("sums")
@@ -36,10 +36,9 @@ const sealSize = 4 // bytes
 // transaction is one transaction of a database. What it hands out is valid as long as it is open. A value
 // that is not what was written ends it: the door returns a *DatabaseError.
 type transaction struct {
-	tx     *bolt.Tx
-	sealed bool
-	top    map[string]*bucket // of a writing transaction: those that were used
-	redo   *redoLog           // that takes the changes; nil for none
+	tx   *bolt.Tx
+	top  map[string]*bucket // of a writing transaction: those that were used
+	redo *redoLog           // that takes the changes; nil for none
 	// what was changed, for redo
 	changes []byte
 	looks   *atomic.Uint32 // of all transactions, in look-ups of single keys; nil: they are not counted
@@ -48,29 +47,23 @@ type transaction struct {
 // badSeal is what a transaction panics with when a value is not what was written; the door recovers.
 type badSeal struct{ err error }
 
-// begin wraps a transaction of bbolt. The first one that writes a new database seals it, if seals says so. A
-// database that is known to be sealed stays so.
-func begin(tx *bolt.Tx, seals, known bool) (*transaction, error) {
-	t := &transaction{tx: tx, sealed: known}
-	if tx.Writable() {
-		t.top = map[string]*bucket{}
-		if k, _ := tx.Cursor().First(); (k == nil) && seals && !known {
-			if _, err := tx.CreateBucket(bSums); err != nil {
-				return nil, err
-			}
-		}
+// begin wraps a transaction of bbolt. The first one that writes a new database seals it.
+func begin(tx *bolt.Tx) (*transaction, error) {
+	t := &transaction{tx: tx}
+	if !tx.Writable() {
+		return t, nil
 	}
-	if !known {
-		t.sealed = tx.Bucket(bSums) != nil
+	t.top = map[string]*bucket{}
+	if k, _ := tx.Cursor().First(); k == nil {
+		if _, err := tx.CreateBucket(bSums); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
 
 // end writes the tallies of what was changed.
 func (t *transaction) end() error {
-	if !t.sealed {
-		return nil
-	}
 	sums := t.tx.Bucket(bSums)
 	for name, b := range t.top {
 		if b.tally == nil {
@@ -113,9 +106,9 @@ func (t *transaction) dropPages() {
 // looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
 // maps 16 pages for each, or as many as lie in one folio, 50 on average with Linux 6.18, so that a few
 // thousand keys of any order would map all of a large database. To give back stops other cores, and what is
-// used again faults again: after 32 look-ups, a run that finds nothing new takes 1.28 of the processor time that
-// it takes without (20 000 pages), 1.10 of that after 128 (75 000 pages), which needs 1 MB more memory. Of a
-// large value, each bytesPerLook count as one. Of a small database all may stay mapped.
+// used again faults again: after 32 look-ups, a run that finds nothing new takes 1.28 of the processor time
+// that it takes without (20 000 pages), 1.10 of that after 128 (75 000 pages), which needs 1 MB more memory.
+// Of a large value, each bytesPerLook count as one. Of a small database all may stay mapped.
 const (
 	looksPerDrop  = 128
 	bytesPerLook  = 32 << 10
@@ -187,7 +180,7 @@ func (b *bucket) Get(key []byte) []byte {
 
 // opened checks a value and returns it without its checksum.
 func (b *bucket) opened(key, v []byte) []byte {
-	if (v == nil) || !b.t.sealed {
+	if v == nil {
 		return v
 	}
 	n := len(v) - sealSize
@@ -220,11 +213,9 @@ func (b *bucket) Put(key, v []byte) error {
 
 // PutNear is Put of a key that lies near the last one that was put, so that its page is there already.
 func (b *bucket) PutNear(key, v []byte) error {
-	if b.t.sealed {
-		if t := b.tallied(); t != nil {
-			if old := b.b.Get(key); old != nil {
-				t.take(key, old)
-			}
+	if t := b.tallied(); t != nil {
+		if old := b.b.Get(key); old != nil {
+			t.take(key, old)
 		}
 	}
 	return b.PutNew(key, v)
@@ -232,9 +223,6 @@ func (b *bucket) PutNear(key, v []byte) error {
 
 // PutNew is PutNear of a key that has no value.
 func (b *bucket) PutNew(key, v []byte) error {
-	if !b.t.sealed {
-		return b.b.Put(key, bytes.Clone(v))
-	}
 	b.t.note(redoPut, b.name, key, v)
 	v = sealed(b.name, key, v)
 	if t := b.tallied(); t != nil {
@@ -257,7 +245,7 @@ func (b *bucket) Delete(key []byte) error {
 
 // tallied returns the tally of a bucket that is about to be changed; nil when it has none.
 func (b *bucket) tallied() *tally {
-	if !b.t.sealed || b.inner {
+	if b.inner {
 		return nil
 	}
 	if b.tally == nil {
@@ -462,10 +450,9 @@ func (b *bucket) readAll() {
 	}
 }
 
-// checkSums reads all values of a sealed database and reports wrong values and wrong numbers of values. A
-// database of an older format has nothing to compare with.
+// checkSums reads all values of a database and reports wrong values and wrong numbers of values.
 func (t *transaction) checkSums() error {
-	if !t.sealed {
+	if t.isFresh() {
 		return nil
 	}
 	root := t.tx.Cursor()

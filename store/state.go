@@ -20,25 +20,15 @@ import (
 
 // FormatVersion is the version of the on-disk format.
 //
-//	1  first
-//	2  records may have more fields: validators, observations, what always changes, lifetime. Format 1 is read
-//	   as it is
-//	3  frames of packs may be deltas over full frames. Formats 1 and 2 are read as they are
-//	4  deltas may be over deltas. Formats 1 to 3 are read as they are
-//	5  records may say that a body came from a replica. Formats 1 to 4 are read as they are
-//	6  records may say that a page reads like another one. Formats 1 to 5 are read as they are
-//	7  records may say where the heads of answers lie, and batches of the journal may have heads. Formats 1 to
-//	   6 are read as they are
-//	8  site.db is sealed, see sealed.go. Formats 1 to 7 are read as they are, and sealed by the first run
+//	7  without checksums in the databases; the first opening for writing converts it, see convert.go. Formats 1
+//	   to 6 are refused
+//	8  site.db is sealed, see sealed.go
 //	9  packs may have holes of which a depot has the bytes, see away.go. Only a site that was checked out so is
 //	   of it, and stays so. All others are of format 8
 const FormatVersion = 8
 
 // awayFormat is the format of a site whose packs may have holes.
 const awayFormat = FormatVersion + 1
-
-// sealedFormat is the first format in which values have checksums.
-const sealedFormat = 8
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

@@ -153,46 +153,9 @@ func (s *State) viewDB(f func(*transaction) error) error {
 	return err
 }
 
-// updateDB writes mirror.db. One of an older version is sealed first.
+// updateDB writes mirror.db.
 func (s *State) updateDB(op string, f func(*transaction) error) error {
-	return s.withDB(updateWait, func(db *database) error {
-		made, err := s.sealDB(db)
-		if err != nil {
-			return err
-		}
-		if err = diskErr(op, made.Update(f)); made != db {
-			err = errors.Join(err, made.Close())
-		}
-		return err
-	})
-}
-
-// sealDB returns a sealed mirror.db: the one that is open, or a copy with its name when it is of an older
-// version, which keeps its values under another name for going back. The work is in proportion to what it
-// has; readers have the old one meanwhile. One that cannot be sealed, on a full disk, stays in use.
-func (s *State) sealDB(db *database) (*database, error) {
-	needs := false
-	err := db.View(func(t *transaction) error {
-		needs = !t.sealed && !db.volatile && !t.isFresh()
-		return nil
-	})
-	if (err != nil) || !needs {
-		return db, err
-	}
-	const aside = stateDB + ".copy"
-	err = errors.Join(copyWhole(s.root, stateDB, aside), s.root.Rename(aside, stateDB+".format-7"))
-	if err == nil {
-		var made *database
-		var named bool
-		if made, named, err = sealedCopy(db); err == nil {
-			return made, nil
-		}
-		if named || errors.Is(err, ErrDamaged) {
-			return nil, err
-		}
-	}
-	s.opt.Log.Warn("mirror.db gets no checksums yet", "err", err)
-	return db, nil
+	return s.withDB(updateWait, func(db *database) error { return diskErr(op, db.Update(f)) })
 }
 
 // replaceDB puts a new mirror.db instead of one that is damaged, which keeps a dated name, or of one

@@ -85,31 +85,24 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 		rules    TreeRules
 		old      int
 		volatile bool
-		letters  bool // the trees are of an older version
 	}{
-		{"first", TreeRules{}, 0, false, false},
-		{"second", TreeRules{}, 1, false, false},
-		{"third", TreeRules{}, 2, false, false},
-		{"third without syncs", TreeRules{}, 2, true, false},
-		{"a new tree in grace", hour, 2, true, false},
-		{"all in grace", hour, 3, true, false},
-		{"one tree", TreeRules{Grace: time.Hour, Most: 1}, 2, true, false},
-		{"migrated", TreeRules{}, 2, false, true},
-		{"migrated in grace", hour, 2, true, true},
-		{"migrated after one", hour, 1, true, true},
+		{"first", TreeRules{}, 0, false},
+		{"second", TreeRules{}, 1, false},
+		{"third", TreeRules{}, 2, false},
+		{"third without syncs", TreeRules{}, 2, true},
+		{"a new tree in grace", hour, 2, true},
+		{"all in grace", hour, 3, true},
+		{"one tree", TreeRules{Grace: time.Hour, Most: 1}, 2, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opt := Options{Volatile: c.volatile}
 			dir := t.TempDir()
-			st, s := openTest(t, dir, opt)
+			_, s := openTest(t, dir, opt)
 			for v := 1; v <= c.old; v++ {
 				publishUnder(t, s, c.rules, v, map[string]string{
 					"a/b":                 fmt.Sprint("of ", v),
 					fmt.Sprint("only", v): "x",
 				})
-			}
-			if c.letters {
-				s = toLetters(t, st, s, dir)
 			}
 			type point struct{ step, dir string }
 			var points []point
@@ -136,37 +129,8 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 				t.Errorf("only %d points: %v", len(points), points)
 			}
 			verifyTest(t, s)
-			if c.letters {
-				s.Close()
-			}
 		})
 	}
-}
-
-// toLetters makes the trees of a site what they were in mirrord 0.2.0 and before, and opens it again.
-func toLetters(t *testing.T, st *State, s *Site, dir string) *Site {
-	t.Helper()
-	err := s.update("forget trees", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kTrees) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	vs, err := s.Versions.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeSite(t, s)
-	site := filepath.Join(dir, "sites/x")
-	for i, v := range vs {
-		name := []string{"a", "b"}[i%2]
-		must(t, os.Rename(filepath.Join(site, "trees", treeName(v.Number)), filepath.Join(site, "trees", name)))
-		must(t, os.RemoveAll(filepath.Join(site, "current")))
-		must(t, os.Symlink("trees/"+name, filepath.Join(site, "current")))
-	}
-	must(t, os.RemoveAll(filepath.Join(site, "versions")))
-	if s, err = st.OpenSite("x"); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func must(t *testing.T, err error) {

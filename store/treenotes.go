@@ -40,12 +40,8 @@ const maxDoubt = 1000
 
 func treeName(version int) string { return fmt.Sprintf("%06d", version) }
 
-// versionOf returns the version that the name of a finished tree says; 0 for the names that mirrord 0.2.0
-// and before gave.
+// versionOf returns the version that the name of a finished tree says.
 func versionOf(name string) (version int, ok bool) {
-	if name == "a" || name == "b" {
-		return 0, true
-	}
 	number, again, repeated := strings.Cut(name, "-")
 	v, err := strconv.Atoi(number)
 	if (err != nil) || v < 1 || number != treeName(v) {

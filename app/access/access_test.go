@@ -11,7 +11,7 @@ import (
 	"mirrord/store"
 )
 
-// Whoever comes beyond the keys that a Limit knows shares one allowance, and what is not used is forgotten.
+// Callers beyond the keys that a Limit holds share one allowance, and unused keys are forgotten.
 func TestLimitIsBounded(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	l := NewLimit(time.Second, 2)

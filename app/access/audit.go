@@ -23,7 +23,7 @@ func Record(log *slog.Logger, door string, to AuditLog, e store.AuditEntry) {
 	}
 }
 
-// Clip bounds what is kept of a text that anybody may have sent, to 500 characters of valid UTF-8.
+// Clip cuts a text that anybody may have sent to 500 characters of valid UTF-8.
 func Clip(s string) string {
 	const longest = 500
 	if r := []rune(s); len(r) > longest {

@@ -58,7 +58,7 @@ func NewBook(facts Facts, now func() time.Time) *Book {
 	}
 }
 
-// find calls look with what is known, and once more with what is stored now when it finds nothing.
+// find calls look on the facts in memory and, when it finds nothing, once more on freshly read facts.
 func (b *Book) find(look func() bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +80,7 @@ func (b *Book) find(look func() bool) error {
 	return nil
 }
 
-// Forget lets the next question read what is stored, because it was changed.
+// Forget makes the next call read the stored facts again, because they were changed.
 func (b *Book) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,12 +112,12 @@ func (b *Book) load(now time.Time) error {
 
 func ended(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
 
-// Token returns the token with a secret; ok is false when there is none, or it has expired.
+// Token returns the token with a secret; ok is false when there is no such token, or it has expired.
 func (b *Book) Token(secret string) (t Token, ok bool, err error) {
 	digest := Digest(secret)
 	err = b.find(func() bool {
 		t, ok = b.tokens[digest]
-		ok = ok && t.Role > Nobody && !ended(t.expires, b.now())
+		ok = ok && t.Role > Anonymous && !ended(t.expires, b.now())
 		return ok
 	})
 	if !ok {
@@ -160,7 +160,7 @@ func (b *Book) User(name string, fits func(store.UserFact) bool) (u store.UserFa
 	return u, ok, err
 }
 
-// UserNow returns the user of a name as he is stored; the zero value when there is none.
+// UserNow returns the stored user of a name; the zero value when there is no such user.
 func (b *Book) UserNow(name string) (store.UserFact, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

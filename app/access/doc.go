@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package access decides who may do what in the daemon's web interface and its API: roles, tokens of
-// programs, users with passwords, and how often somebody may try.
+// programs, users with passwords, and how many attempts a client has.
 //
 // What it knows lies behind Facts, which a state keeps in mirror.db. Commands change them there while a
 // daemon runs; a Book sees the changes within a second.

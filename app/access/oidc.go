@@ -125,7 +125,7 @@ func (c *OIDCConfig) role(groups []string) Role {
 	case has(c.Roles.Read):
 		return Read
 	}
-	return Nobody
+	return Anonymous
 }
 
 // OIDC logs users in with an OpenID provider. Make it with NewOIDC. It is safe for concurrent use.
@@ -142,7 +142,7 @@ type OIDC struct {
 // oidcTimeout is how long the provider may take for an answer.
 const oidcTimeout = 15 * time.Second
 
-// NewOIDC makes one. The provider is contacted when somebody logs in.
+// NewOIDC makes one. The provider is contacted at a login.
 func NewOIDC(c OIDCConfig, now func() time.Time) (*OIDC, error) {
 	seal, err := c.sealer()
 	return &OIDC{
@@ -234,8 +234,8 @@ func (o *OIDC) Begin(ctx context.Context) (to, cookie string, err error) {
 	return c.AuthCodeURL(g.State, oidc.Nonce(g.Nonce), oauth2.S256ChallengeOption(g.Verifier)), cookie, nil
 }
 
-// Back opens the cookie of a browser that comes back with a state. The error is ErrGoing: nobody ends the
-// login of another browser.
+// Back opens the cookie of a browser that comes back with a state. The error is ErrGoing: no browser can
+// end the login of another.
 func (o *OIDC) Back(state, cookie string) (*Login, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
 	if err != nil {
@@ -268,36 +268,36 @@ func (l *Login) Finish(ctx context.Context, code string) (name string, role Role
 	o, g := l.o, l.g
 	p, c, err := o.found(ctx)
 	if err != nil {
-		return "", Nobody, err
+		return "", Anonymous, err
 	}
 	ctx = oidc.ClientContext(ctx, o.client)
 	t, err := c.Exchange(ctx, code, oauth2.VerifierOption(g.Verifier))
 	if refused, is := errors.AsType[*oauth2.RetrieveError](err); is { // its text has the whole answer
-		return "", Nobody, fmt.Errorf("%s refused the login: %s", o.At(), Clip(refused.ErrorCode))
+		return "", Anonymous, fmt.Errorf("%s refused the login: %s", o.At(), Clip(refused.ErrorCode))
 	}
 	if err != nil {
-		return "", Nobody, fmt.Errorf("%s cannot be reached: %w", o.At(), err)
+		return "", Anonymous, fmt.Errorf("%s cannot be reached: %w", o.At(), err)
 	}
 	raw, _ := t.Extra("id_token").(string)
 	id, err := p.Verifier(&oidc.Config{ClientID: o.c.ClientID, Now: o.now}).Verify(ctx, raw)
 	if err != nil {
-		return "", Nobody, fmt.Errorf("the token of %s is not valid: %w", o.At(), err)
+		return "", Anonymous, fmt.Errorf("the token of %s is not valid: %w", o.At(), err)
 	}
 	if id.Nonce != g.Nonce {
-		return "", Nobody, fmt.Errorf("the token of %s is of another login", o.At())
+		return "", Anonymous, fmt.Errorf("the token of %s is of another login", o.At())
 	}
 	claims := map[string]any{}
 	if err := id.Claims(&claims); err != nil {
-		return "", Nobody, fmt.Errorf("the token of %s cannot be read: %w", o.At(), err)
+		return "", Anonymous, fmt.Errorf("the token of %s cannot be read: %w", o.At(), err)
 	}
 	user, _ := claims[o.c.User].(string)
 	bad := func(r rune) bool { return !unicode.IsPrint(r) }
 	if user == "" || len(user) > mostName || strings.ContainsFunc(user, bad) {
-		return "", Nobody, fmt.Errorf("the token of %s has no claim %s that can be a name", o.At(), o.c.User)
+		return "", Anonymous, fmt.Errorf("the token of %s has no claim %s that can be a name", o.At(), o.c.User)
 	}
 	name = "oidc:" + user
-	if role = o.c.role(groupsOf(claims[o.c.Groups])); role == Nobody {
-		return name, Nobody, ErrNoRole
+	if role = o.c.role(groupsOf(claims[o.c.Groups])); role == Anonymous {
+		return name, Anonymous, ErrNoRole
 	}
 	return name, role, nil
 }

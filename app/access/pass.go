@@ -34,13 +34,13 @@ const Below = "/node/pass"
 
 type guestKey struct{}
 
-// GuestOf returns for whom another node has passed a request on; nil: nobody has.
+// GuestOf returns for whom another node has passed the request on; nil if it came directly.
 func GuestOf(r *http.Request) *Guest {
 	g, _ := r.Context().Value(guestKey{}).(*Guest)
 	return g
 }
 
-// Door lets h answer what other nodes pass on. Whoever reaches it is believed.
+// Door lets h answer what other nodes pass on. It trusts every client: only nodes may reach it.
 func Door(h http.Handler) http.Handler {
 	return http.StripPrefix(Below, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, err := url.ParseQuery(r.Header.Get(GuestField))
@@ -51,7 +51,7 @@ func Door(h http.Handler) http.Handler {
 			From: q.Get("from"),
 			Base: q.Get("base"),
 		}
-		if err != nil || g.Role == Nobody {
+		if err != nil || g.Role == Anonymous {
 			http.Error(w, "for whom?", http.StatusBadRequest)
 			return
 		}
@@ -120,7 +120,7 @@ func PassOn(w http.ResponseWriter, r *http.Request, node string, way http.RoundT
 	}
 	w.WriteHeader(resp.StatusCode)
 	if err := relay(w, resp); err != nil {
-		panic(http.ErrAbortHandler) // nobody takes it for whole
+		panic(http.ErrAbortHandler) // so that the client sees that the response is incomplete
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const (
 	hashSize   = 32 // bytes
 )
 
-// InitialFor is how long a password works that was made for somebody: until then he chooses one.
+// InitialFor is how long a password made for a user works; before that the user chooses another.
 const InitialFor = 7 * 24 * time.Hour
 
 // Bounds of a password.
@@ -58,23 +58,23 @@ func NewPassword() string {
 type Hasher struct {
 	slots  chan struct{} // of the size of how many hashes are made at a time
 	memory uint32
-	nobody string // a hash that no password has
+	noUser string // a hash that no password has
 }
 
 // hashesAtOnce is how many hashes a Hasher makes at a time.
 const hashesAtOnce = 2
 
-// NewHasher returns a Hasher; memory is in KiB, and 0 is what is recommended.
+// NewHasher returns a Hasher; memory is in KiB, and 0 is the recommended amount.
 func NewHasher(memory uint32) *Hasher {
 	if memory == 0 {
 		memory = hashMemory
 	}
 	h := &Hasher{slots: make(chan struct{}, hashesAtOnce), memory: memory}
-	h.nobody = encodeHash(h.memory, random(hashSalt), random(hashSize))
+	h.noUser = encodeHash(h.memory, random(hashSalt), random(hashSize))
 	return h
 }
 
-// Hash returns what is stored of a password.
+// Hash returns the hash of a password that is stored.
 func (h *Hasher) Hash(password string) string {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
@@ -94,7 +94,7 @@ func encodeHash(memory uint32, salt, sum []byte) string {
 func (h *Hasher) Fits(hash, password string) bool {
 	known := hash != ""
 	if !known {
-		hash = h.nobody
+		hash = h.noUser
 	}
 	d, err := decodeHash(hash)
 	if err != nil || len(password) > mostPassword {

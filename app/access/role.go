@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Role is what somebody may do. Each includes those before it.
+// Role is what a user or token may do. Each includes those before it.
 type Role int
 
 // The roles.
 const (
-	Nobody  Role = iota
-	Read         // see mirrors, versions and why things are as they are
-	Order        // and order mirrors
-	Operate      // and run, decide and change jobs
+	Anonymous Role = iota
+	Read           // see mirrors, versions and why things are as they are
+	Order          // and order mirrors
+	Operate        // and run, decide and change jobs
 )
 
 // roleNames are the roles as they are written.
@@ -28,10 +28,10 @@ func ParseRole(s string) (Role, error) {
 	if i := slices.Index(roleNames(), s); i > 0 {
 		return Role(i), nil
 	}
-	return Nobody, fmt.Errorf("%q is no role: want read, order or operate", s)
+	return Anonymous, fmt.Errorf("%q is no role: want read, order or operate", s)
 }
 
-// RoleOf is the role of a stored fact; Nobody when it cannot be read.
+// RoleOf is the role of a stored fact; Anonymous when it cannot be read.
 func RoleOf(s string) Role {
 	r, _ := ParseRole(s)
 	return r

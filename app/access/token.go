@@ -28,7 +28,7 @@ func random(n int) []byte {
 // NewSecret returns 256 random bits.
 func NewSecret() string { return hex.EncodeToString(random(32)) }
 
-// Digest is what is stored of a secret of 256 random bits.
+// Digest is the digest of a secret of 256 random bits that is stored.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
@@ -59,7 +59,7 @@ func NewHookKey(job string, now, expires time.Time) (secret string, f store.Toke
 // mostName is how many bytes the name of a token or a user may have.
 const mostName = 100
 
-// CheckName returns why a name is none for a token or a user.
+// CheckName returns why a name is not valid for a token or a user.
 func CheckName(name string) error {
 	const rest = "-_.@+"
 	bad := func(r rune) bool {

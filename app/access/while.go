@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// againAfter is how often somebody who gets a long answer is checked again.
+// againAfter is how often the role of a client is checked again during a long response.
 const againAfter = 2 * time.Second
 
 // While returns a context of ctx for a long answer. It ends when may returns an error, which is its cause

@@ -11,8 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// A capture comes back of its line as it was, whatever bytes it has; a line that was changed is refused or
-// another capture, and no panic.
+// A capture is read from its line unchanged, with any bytes; a changed line is refused or gives another
+// capture, without a panic.
 func TestPlannedLine(t *testing.T) {
 	text := func() string {
 		b := make([]byte, rand.N(40))

@@ -157,7 +157,7 @@ func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
 	return packed, done, nil
 }
 
-// checkedBody digests what is read.
+// checkedBody computes the digest of the bytes read.
 type checkedBody struct {
 	r io.Reader
 	h hash.Hash
@@ -256,7 +256,7 @@ const (
 	batchMost = 64        // captures
 )
 
-// takes reports whether a batch goes on with a capture.
+// takes reports whether a batch includes a capture.
 func (b *batch) takes(c *planned) bool {
 	n := len(b.captures)
 	if n == 0 {

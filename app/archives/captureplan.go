@@ -37,7 +37,7 @@ type planned struct {
 	Source  string // a replica that the body came from
 	Again   int64  // for a revisit: the date of the capture that it refers to
 	Kept    int64  // for a capture that stands for no request: when the URL was last requested
-	Listed  int64  // the date under which it stands among the pages; 0 for what is no page
+	Listed  int64  // the date of its entry in the list of pages; 0 if it is not a page
 	Body    store.BodyKind
 	At      store.Place
 }
@@ -45,15 +45,15 @@ type planned struct {
 // captureCounts is what an export of captures holds.
 type captureCounts struct {
 	Captures int   // bodies and redirects
-	Revisits int   // that brought what had come before
+	Revisits int   // with the same content as an earlier capture
 	Made     int   // whose head was made
 	Bytes    int64 // of bodies
 	Packed   int64 // of bodies that do not get smaller
 }
 
 // capturePlanner finds the captures of versions in the records of a site. One that came in one version and
-// stays to a later one has a record when it came, and one when it was last seen: whoever looks for the
-// capture that is nearest to a time finds what the mirror showed then.
+// stays to a later one has a record when it came, and one when it was last seen: a search for the capture
+// nearest to a time finds what the mirror showed then.
 type capturePlanner struct {
 	site     *store.Site
 	material render.Material
@@ -73,7 +73,7 @@ type capturePlanner struct {
 
 // seenCapture is what was last planned of a URL.
 type seenCapture struct {
-	state  [32]byte // of body or redirect; zero: there is none
+	state  [32]byte // of body or redirect; zero: has neither
 	date   int64    // of its capture
 	seen   int64    // when it was last known to be so
 	upTo   int64    // date of the last version that has it
@@ -82,9 +82,9 @@ type seenCapture struct {
 	head   store.HeadPlace
 	digest [32]byte
 	size   int64
-	made   []byte // the head, when it is none that is stored
+	made   []byte // the head, when no stored one is used
 	page   bool   // people read it
-	unsent bool   // no answer brought it
+	unsent bool   // it came in no response
 }
 
 // until is when it was last known to be so, for a record that is written once the version of a date is read:
@@ -182,7 +182,7 @@ func (p *capturePlanner) leadsTo(rec *store.Resource) string {
 	return to
 }
 
-// record plans what is new of a URL in the version.
+// record plans the new captures of a URL in the version.
 func (p *capturePlanner) record(rec *store.Resource) error {
 	c := planned{
 		URL:     rec.URL.String(),
@@ -339,7 +339,7 @@ func (p *capturePlanner) head(c *planned, rec *store.Resource, at store.HeadPlac
 	return nil
 }
 
-// isPage reports whether people read what is of a type.
+// isPage reports whether content of a type is a page for people.
 func isPage(mime string) bool {
 	return strings.HasPrefix(mime, "text/html") || strings.HasPrefix(mime, "application/xhtml+xml")
 }

@@ -194,7 +194,7 @@ type ApplyRequest struct {
 	Old, Delta string // files
 	Out        string // file; "" replaces Old
 
-	Progress func(done, total int64) // receives how much was written of how much; nil: nobody does
+	Progress func(done, total int64) // receives how much was written of how much; may be nil
 }
 
 // Updated is what ApplyDelta wrote.
@@ -207,7 +207,7 @@ type Updated struct {
 }
 
 // ApplyDelta writes the archive that an older one and a delta give: byte for byte that of which the delta was
-// made. When something is wrong with either, whatever stood at the place stays.
+// made. When something is wrong with either, the destination keeps its previous content.
 func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
 	if r.Out == "" {
 		r.Out = r.Old
@@ -255,7 +255,7 @@ func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
 	}, nil
 }
 
-// watchedWriter reports how much was written; nil: to nobody.
+// watchedWriter reports how much was written; nil: not at all.
 type watchedWriter struct {
 	io.Writer
 	done, total int64

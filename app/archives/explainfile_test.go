@@ -42,7 +42,7 @@ func TestExplainFile(t *testing.T) {
 			}
 		}
 		if _, err := ExplainFile(t.Context(), a, file, "http://[", false); err == nil {
-			t.Error("a URL that is none was explained")
+			t.Error("an invalid URL was explained")
 		}
 	}
 }

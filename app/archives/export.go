@@ -142,7 +142,7 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.out.Write(p)
 }
 
-// look looks at the published tree, if that is what is exported. damage is what is wrong with it.
+// look checks the published tree, if that is exported. damage describes its damage.
 func (o *ExportRequest) look(
 	st *store.State, name string, check func(render.Material) error,
 ) (damage, err error) {
@@ -157,8 +157,8 @@ func (o *ExportRequest) look(
 	}))
 }
 
-// treeDamage tells damage of a tree from an error that says what to do. What else a look at a tree failed
-// with is said by whoever opens it.
+// treeDamage tells damage of a tree from an error that says what to do. Other errors of such a check are
+// ignored: the code that opens the tree reports them.
 func treeDamage(err error) (damage, other error) {
 	if _, database := errors.AsType[*store.DatabaseError](err); database {
 		return nil, err // which says what to do
@@ -169,7 +169,7 @@ func treeDamage(err error) (damage, other error) {
 	return damage, nil
 }
 
-// canHold returns an error when a form of trees cannot hold what is asked for.
+// canHold returns an error when a form of trees cannot hold the requested content.
 func (o *ExportRequest) canHold(form archive.Form) error {
 	switch {
 	case o.Cookies:
@@ -191,7 +191,7 @@ func (o *ExportRequest) canHold(form archive.Form) error {
 }
 
 // exportStored exports the published version, whose tree is damaged, from the stored bodies, of which it is
-// made. why is what is wrong with the tree.
+// made. why is the damage of the tree.
 func exportStored(
 	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
 	how phm.Derivation, why error,
@@ -308,7 +308,7 @@ type derivedTree struct {
 func (d derivedTree) Close() error { return errors.Join(d.published.Close(), d.done()) }
 
 // deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for
-// temporary files when there is none.
+// temporary files if the export has no place on the disk.
 func deriveTree(
 	tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form,
 ) (_ files.VersionTree, err error) {

@@ -21,7 +21,7 @@ import (
 	"mirrord/store"
 )
 
-// captureExport is an export in a form of captures: what the site answered, not what is published.
+// captureExport is an export in a form of captures: the site's responses, not the published files.
 type captureExport struct {
 	name  string
 	o     ExportRequest
@@ -91,7 +91,8 @@ func badFormat(format, why string) error {
 	return &env.Error{Kind: env.Usage, Field: env.FieldFormat, Err: fmt.Errorf("format %s: %s", format, why)}
 }
 
-// spillBeside makes room for what an export gathers: beside its file, or where temporary files lie.
+// spillBeside makes a temporary file for the data that an export collects: beside its output, or in the
+// directory for temporary files.
 func spillBeside(out string) (*files.FileSpill, error) {
 	if out == "-" {
 		root, err := openTemporary()

@@ -76,7 +76,7 @@ func whole(form archive.Form, file []byte) bool {
 		report, err := form.Verify(r, r.Size())
 		return err == nil && report.Err() == nil
 	}
-	if form.Name == "tar.zst" { // what is inside may end behind any file
+	if form.Name == "tar.zst" { // the tar file inside may end after any file
 		z, err := zstd.NewReader(r)
 		if err != nil {
 			return false

@@ -46,7 +46,7 @@ func packedHistory(m *phm.Meta) (paths []string, err error) {
 	return paths, nil
 }
 
-// historyTree is a tree with history: what it adds lies in a folder that is made for one export.
+// historyTree is a tree with history: its additional files are in a folder that is made for one export.
 type historyTree struct {
 	files.VersionTree
 	added derivedTree

@@ -12,8 +12,8 @@ import (
 	"mirrord/store"
 )
 
-// begin opens the version that is exported, and begins to find its redirects when the form has room for them.
-// damage is what is wrong with the published tree; tree is nil then.
+// begin opens the version that is exported, and begins to find its redirects when the form can hold them.
+// damage describes damage of the published tree; tree is nil then.
 func (o *ExportRequest) begin(
 	beside *sync.WaitGroup, st *store.State, name string, leads bool,
 ) (tree files.VersionTree, damage, err error) {

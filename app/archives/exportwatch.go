@@ -29,12 +29,12 @@ func (o *ExportRequest) watch(ctx context.Context, tree files.VersionTree) files
 	}
 	m, err := phm.OpenMeta(tree)
 	if err != nil {
-		return tree // whoever exports it says what is wrong
+		return tree // the export reports the error
 	}
 	return &counted{VersionTree: tree, total: m.Bytes, report: o.Progress}
 }
 
-// counted counts what is read of a tree. It is safe for concurrent use.
+// counted counts the bytes read of a tree. It is safe for concurrent use.
 type counted struct {
 	files.VersionTree
 	total int64
@@ -67,8 +67,8 @@ func (f *countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mostShrunk is what text is packed to at the least, a share of its size: pages of real sites come to between
-// a third and a twelfth, tables and lists to a fortieth, and less where files are packed together.
+// mostShrunk is what text is packed to at the least, a share of its size: pages of real sites shrink to
+// between a third and a twelfth, tables and lists to a fortieth, and less where files are packed together.
 const mostShrunk = 60
 
 // room returns an error when an export cannot fit where it is to lie, however well it is packed.
@@ -81,7 +81,7 @@ func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) 
 	}
 	m, err := phm.OpenMeta(tree)
 	if err != nil {
-		return nil // whoever exports it says what is wrong
+		return nil // the export reports the error
 	}
 	need := int64(0)
 	for _, t := range m.Types {
@@ -92,7 +92,7 @@ func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) 
 		}
 	}
 	if how.Mask != nil {
-		need = 0 // nobody knows what is left
+		need = 0 // the size after the mask is unknown
 	}
 	if o.Out == "-" {
 		return roomIn(os.TempDir(), os.TempDir(), need, anotherTemporary)
@@ -152,7 +152,7 @@ func roomForDelta(out string, base, target fs.FS) error {
 		})
 	}
 	if err != nil {
-		return nil // whoever packs it says what is wrong
+		return nil // the packer reports the error
 	}
 	return roomFor(out, need)
 }

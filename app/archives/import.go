@@ -58,7 +58,7 @@ func importAs(
 	return m, nil
 }
 
-// abandoned reports whether nothing is known of a site: an import that was killed leaves one.
+// abandoned reports whether a site has no facts: an import that was killed leaves one.
 func abandoned(s *store.Site) bool {
 	vs, err := s.Versions.List()
 	known, kerr := s.Records.Known()
@@ -66,13 +66,13 @@ func abandoned(s *store.Site) bool {
 	return errors.Join(err, kerr, rerr) == nil && len(vs) == 0 && known == 0 && run == nil
 }
 
-// ImportedVersion is the version that an imported mirror goes on from: the archive's own.
+// ImportedVersion is the version that an imported mirror continues from: the archive's own.
 func ImportedVersion(m *phm.Meta) int { return max(m.Version, 1) }
 
-// maxVersion leaves more room for later versions than a mirror will ever need.
+// maxVersion leaves more numbers for later versions than a mirror will ever need.
 const maxVersion = 1<<31 - 1
 
-// importInto makes a PHM that copyTo writes the first version that is known of a site.
+// importInto makes a PHM that copyTo writes the first version of a site.
 func importInto(
 	ctx context.Context, s *store.Site, copyTo func(phm.Sink) (*phm.Meta, error), now time.Time,
 ) (*phm.Meta, error) {

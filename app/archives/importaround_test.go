@@ -19,7 +19,7 @@ import (
 	"mirrord/testing/wholetest"
 )
 
-// A style sheet that names no encoding has that of the page that leads to it, or of the style sheet that does
+// A style sheet that names no encoding has that of the page that links to it, or of the style sheet that does
 // (CSS Syntax Level 3, §3.2), also when all of them come from an archive: the mirror is as the site made it.
 func TestImportEncodings(t *testing.T) {
 	const koi8 = "\xf0\xf2\xe9\xf7\xe5\xf4"

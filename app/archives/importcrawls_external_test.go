@@ -22,7 +22,7 @@ import (
 	"mirrord/testing/wholetest"
 )
 
-// What is exported with all versions comes back as it was: the same versions, files, digests and heads. It
+// An export with all versions is imported unchanged: the same versions, files, digests and heads. It
 // lives: the next run gets 304.
 func TestImportRoundTrip(t *testing.T) {
 	a, g, srv, now := apptest.MirrorGrowing(t, 3)

@@ -40,7 +40,7 @@ func (in *importInputs) history(ctx context.Context, name string, wanted bool) (
 		}
 		defer f.Close()
 		if tree, err = archive.Open(regular.UntilAt(ctx, f), fi.Size(), phm.Limits{}); err != nil {
-			return false, nil // who imports the tree says what is wrong
+			return false, nil // the import of the tree reports the error
 		}
 	}
 	m, err := phm.OpenMeta(tree)

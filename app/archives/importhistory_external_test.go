@@ -121,7 +121,7 @@ func TestHistoryDelta(t *testing.T) {
 		t.Fatal(err)
 	}
 	if paths, err := archives.PackedHistory(about); err != nil || len(paths) != 2 {
-		t.Errorf("the history lies in %q, %v", paths, err)
+		t.Errorf("the history is at %q, %v", paths, err)
 	}
 	x.Since = "2"
 	if _, err := archives.Export(t.Context(), a, x); err == nil || env.FieldOf(err) != env.FieldSince {

@@ -33,7 +33,7 @@ import (
 type ImportRequest struct {
 	Files   []string // one archive; several files of records are read as one
 	As      string   // the job that the mirror is for
-	Lenient bool     // leave out what is damaged
+	Lenient bool     // leave out damaged captures
 	Job     bool     // write a job file
 	URL     string   // the entry point of a job that is made; "" is what the archive begins with
 
@@ -216,7 +216,7 @@ func (in *importInputs) project(
 	return true, err
 }
 
-// anyNames is the files of a folder under whatever names they have. Those of an old site often are no UTF-8,
+// anyNames is the files of a folder under any names. Names of an old site often are not UTF-8,
 // which [os.Root.FS] refuses.
 type anyNames struct{ root regular.Root }
 
@@ -287,7 +287,7 @@ func (in *importInputs) scratch() (lines.Scratch, error) {
 	}
 	file, ok := f.(*os.File)
 	if !ok {
-		return nil, errors.New("a temporary file is none")
+		return nil, errors.New("a temporary file is no input")
 	}
 	in.open = append(in.open, file)
 	return file, nil

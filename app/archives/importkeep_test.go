@@ -152,8 +152,8 @@ func recordsOf(t *testing.T, a *env.App) string {
 	return string(raw)
 }
 
-// What fails in the first run after an import, and what is not found once, stays as it was imported, and so
-// does what only such pages lead to.
+// A page that fails in the first run after an import, or is not found once, stays as it was imported, and
+// so do pages that only such pages link to.
 func TestImportedStaysWhileItFails(t *testing.T) {
 	a, site, clock, want := importFailing(t)
 	site.set(map[string]int{"/list?of=birds": 500, "/img/owl.png": 403, "/gone.html": 404, "/sub/": 500})
@@ -162,7 +162,7 @@ func TestImportedStaysWhileItFails(t *testing.T) {
 		t.Fatalf("%+v\n%q\nnot\n%q", sum, got, want)
 	}
 	if site.asked["/sub/deep.html?x=1"] == 0 || site.asked["/img/owl.png"] == 0 {
-		t.Errorf("what a page leads to that failed was not requested: %v", site.asked)
+		t.Errorf("the links of a page that failed were not requested: %v", site.asked)
 	}
 	records := recordsOf(t, a)
 	if n := strings.Count(records, "\nWARC-Type: resource\r\n"); n != 4 ||
@@ -216,7 +216,7 @@ func TestImportedStaysWhileItFails(t *testing.T) {
 	}
 }
 
-// A page that fails for many runs follows the mirror: what it leads to moves and leaves.
+// A page that fails for many runs follows the mirror: the pages it links to move and are removed.
 func TestImportedFollowsTheMirror(t *testing.T) {
 	a, site, clock, want := importFailing(t)
 	for n := range 6 {

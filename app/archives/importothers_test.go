@@ -29,7 +29,7 @@ func TestImportAfterCrawlsOfOthers(t *testing.T) {
 	if err != nil || len(m.Versions) != 2 || m.Versions[0].Time.Day() != 3 || m.Unused != 2 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	r.As, r.URL = "none", "http://nobody.test/"
+	r.As, r.URL = "none", "http://none.test/"
 	if _, err := ImportAny(t.Context(), a, r); err == nil || !strings.Contains(err.Error(), "entry point") {
 		t.Errorf("of no crawl: %v", err)
 	}

@@ -69,7 +69,7 @@ func firstCrawl(j *job.Job, a *crawls.Recordings) (int, error) {
 	return 0, nil
 }
 
-// importOne makes the run of one crawl. The error says why it brought no version.
+// importOne makes the run of one crawl. The error says why it made no version.
 func importOne(ctx context.Context, o mirror.Options) (*mirror.Summary, error) {
 	sum, err := mirror.Run(ctx, o)
 	switch {
@@ -85,8 +85,8 @@ func importOne(ctx context.Context, o mirror.Options) (*mirror.Summary, error) {
 	return sum, nil
 }
 
-// asImported makes a job one whose runs take everything from an archive, whatever the site allows at what
-// time. Which URLs belong to the mirror it does not change.
+// asImported makes a job one whose runs take everything from an archive, regardless of the windows in which
+// the site allows requests. Which URLs belong to the mirror it does not change.
 func asImported(j *job.Job) {
 	j.AskAll()
 	j.Policy = policy.Full

@@ -12,7 +12,7 @@ import (
 )
 
 // All that an archive has of a site is imported, also what a run would leave alone because there seems to be
-// no end of it: the months of an empty calendar, the variants of one page, and one that nothing leads to.
+// no end of it: the months of an empty calendar, the variants of one page, and one that no page links to.
 func TestImportWhatWouldBeTraps(t *testing.T) {
 	var file strings.Builder
 	record := func(path, body string) {

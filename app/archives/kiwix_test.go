@@ -80,7 +80,7 @@ func TestZimRedirects(t *testing.T) {
 	}
 }
 
-// kiwix-serve serves what is exported as ZIM, and suggests pages by their titles.
+// kiwix-serve serves a ZIM export, and suggests pages by their titles.
 func TestKiwix(t *testing.T) {
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("it waits for a server of others: MIRRORD_LONG=1 runs it")

@@ -12,7 +12,7 @@ import (
 type ExportRequest struct {
 	Job     string
 	Out     string    // file or directory; "-" is Stream; "" is a name made of the job and the options
-	Stream  io.Writer // gets what is exported to "-"
+	Stream  io.Writer // receives an export to "-"
 	Format  string    // the name of one of archive.Exports(); "" is what the name of Out says, else archive.PHM
 	Version int       // 0 is the published one
 	Flatten bool      // all files in one folder

@@ -17,8 +17,8 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// A damaged document that another mirror of the state has too is taken from there, in all versions, also when
-// the site does not have it any more.
+// A damaged document that another mirror of the state has too is taken from there, in all versions, also
+// when the site no longer has it.
 func TestHealedFromAnotherMirror(t *testing.T) {
 	var version atomic.Int64
 	version.Store(1)
@@ -69,7 +69,7 @@ func TestHealedFromAnotherMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(m.Bodies) == 0 || len(m.Lost) > 0 || m.After.Count() > 0 {
-		t.Errorf("healed are %v, lost %v, left %v", m.Bodies, m.Lost, m.After.KeptProblems)
+		t.Errorf("repaired are %v, lost %v, left %v", m.Bodies, m.Lost, m.After.KeptProblems)
 	}
 	for n := 1; n <= 2; n++ {
 		out := filepath.Join(t.TempDir(), "out")

@@ -190,7 +190,7 @@ func TestForeignZIM(t *testing.T) {
 	}
 }
 
-// What is wrong with a ZIM file of another program is found by verify, and concerns only what lies there.
+// Damage in a ZIM file of another program is found by verify, and concerns only the content at that place.
 func TestForeignZIMDamaged(t *testing.T) {
 	a := apptest.TestApp(t.TempDir())
 	file := foreignZIM(t, "wiki.zim", true)
@@ -280,6 +280,6 @@ func TestServeOfZimwriterfs(t *testing.T) {
 		}
 	}
 	if w := ask(srv, "http://fs.localhost/", ""); w.Header().Get("Location") != "/index.html" {
-		t.Errorf("/ leads to %q", w.Header().Get("Location"))
+		t.Errorf("/ redirects to %q", w.Header().Get("Location"))
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"mirrord/store"
 )
 
-// Forgetting is what is taken out of a mirror for good.
+// Forgetting is a take-down: what a mirror loses for good.
 type Forgetting struct {
 	Job       string   `json:"job"`
 	What      string   `json:"what"` // URL or pattern
@@ -30,7 +30,7 @@ type Forgetting struct {
 	Also      []string `json:"also,omitempty"` // of URLs: other names of the same files
 	Versions  int      `json:"versions"`       // that have files of them
 	Elsewhere []string `json:"elsewhere,omitempty"`
-	Left      []string `json:"left,omitempty"` // what is not done yet, and what to do
+	Left      []string `json:"left,omitempty"` // what remains to be done, and how
 
 	down []mirror.TakeDown
 }
@@ -90,7 +90,7 @@ func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
 	return f, err
 }
 
-// takeDownOf reads what is to be forgotten: a URL without a wildcard, or a pattern.
+// takeDownOf parses the argument of a take-down: a URL without a wildcard, or a pattern.
 func takeDownOf(what string) (d mirror.TakeDown, err error) {
 	url := !look.IsPath(what) && !strings.ContainsAny(what, "*\\")
 	if url {
@@ -212,8 +212,8 @@ func (f *Forgetting) say(example, format, name, what string) {
 	}
 }
 
-// Forget takes out of a mirror what was planned. It is an error while a run goes on. The same request goes on
-// after an interruption, and so does the next run or start of the daemon.
+// Forget carries out a planned take-down. It is an error during a run. The same request continues after an
+// interruption, and so does the next run or start of the daemon.
 func Forget(ctx context.Context, a *env.App, f *Forgetting) error {
 	c, err := a.NotRunning(ctx, f.Job)
 	if err != nil {
@@ -296,7 +296,7 @@ func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err 
 	for _, name := range names {
 		s, err := st.ViewSite(name)
 		if err != nil {
-			continue // a run, verify and status say what is wrong
+			continue // a run, verify and status report the damage
 		}
 		down, err := mirror.Forgotten(s.Notes)
 		if err == nil && slices.Contains(left, down.Left) {
@@ -309,7 +309,7 @@ func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err 
 	return out, nil
 }
 
-// FinishForgetting goes on with what a process that was killed has begun to forget.
+// FinishForgetting continues the take-downs that a killed process has begun.
 func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
 	names, err := sitesLeft(st, mirror.EraseLeft, mirror.SharedLeft)
 	for _, name := range names {

@@ -51,7 +51,7 @@ func SmithSite(t *testing.T) (a *env.App, url string) {
 	return a, srv.URL
 }
 
-// A daemon that starts goes on with what was cut off.
+// A daemon that starts continues interrupted take-downs.
 func TestForgettingGoesOn(t *testing.T) {
 	a, _ := SmithSite(t)
 	f, err := PlanForget(a, "x", "smith.*", "because")

@@ -163,5 +163,5 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 	return c
 }
 
-// partLife is how long the beginning of a large file waits for a run that goes on with it.
+// partLife is how long the beginning of a large file is kept for a run that continues it.
 const partLife = 30 * 24 * time.Hour

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IdleThread keeps the goroutine on a thread of its own, which ends with it, and which the kernel lets work
-// when nobody else wants to. Where the kernel refuses, it is a thread like any other.
+// IdleThread keeps the goroutine on a thread of its own, which ends with it, and which the kernel schedules
+// only when no other thread is ready. Where the kernel refuses, it is a thread like any other.
 func IdleThread() {
 	const lowest, whoProcess, classIdle = 19, 1, 3 << 13
 	runtime.LockOSThread()

@@ -25,7 +25,7 @@ type Repaired struct {
 	Files    []string         `json:"files"`    // of the published tree, that were made again
 	Bodies   []string         `json:"bodies"`   // URLs of which a damaged stored body was replaced
 	Lost     []store.LostBody `json:"lost"`     // of which there is no good copy here
-	Dropped  bool             `json:"dropped"`  // what is lost was taken out of its versions
+	Dropped  bool             `json:"dropped"`  // lost files were taken out of their versions
 	Spaces   []string         `json:"spaces"`   // in which its files were made again
 	Tree     string           `json:"tree"`     // why the published tree cannot be made again; "" when it is whole
 	After    *Verified        `json:"after"`    // what a check found when all this was done
@@ -38,7 +38,7 @@ func Mend(ctx context.Context, a *env.App, name string) (*Repaired, error) {
 	return repairMirror(ctx, a, name, false)
 }
 
-// DropLost is Mend that then takes what is lost out of the versions that have it.
+// DropLost is Mend that then takes lost files out of the versions that have them.
 func DropLost(ctx context.Context, a *env.App, name string) (*Repaired, error) {
 	return repairMirror(ctx, a, name, true)
 }
@@ -83,20 +83,20 @@ func repairMirror(ctx context.Context, a *env.App, name string, drop bool) (out 
 }
 
 // mendInSpaces makes the files of a mirror again in the spaces in which something is wrong with them, and
-// names these. When that does not suffice, because a link leads to a file of another mirror that is missing
+// names these. When that does not suffice, because a link goes to a file of another mirror that is missing
 // there, all damaged files of the space are made again.
 func mendInSpaces(
 	ctx context.Context, a *env.App, st *store.State, mirror string,
-) (mended []string, err error) {
+) (remade []string, err error) {
 	names, err := space.Names(st.Dir)
 	if err != nil {
 		return nil, err
 	}
-	mended = []string{}
+	remade = []string{}
 	for _, name := range names {
 		found, err := space.VerifyMirror(st.Dir, name, mirror)
 		if err == nil && len(found) > 0 {
-			mended = append(mended, name)
+			remade = append(remade, name)
 			if _, err = spaces.UpdateSpace(ctx, a, st, name, nil, []string{mirror}); err == nil {
 				found, err = space.VerifyMirror(st.Dir, name, mirror)
 			}
@@ -108,7 +108,7 @@ func mendInSpaces(
 			return nil, fmt.Errorf("space %s: %w", name, err)
 		}
 	}
-	return mended, nil
+	return remade, nil
 }
 
 // mendSite does the work on the site, which is open for writing meanwhile. bad is why its database cannot be
@@ -116,7 +116,7 @@ func mendInSpaces(
 func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, drop bool) (err error) {
 	if bad != nil { // before it is opened, which sees less
 		if err := store.Redo(st, out.Job, bad); errors.Is(err, store.ErrDamaged) {
-			return errors.Join(bad, err) // the first one is told with what to do
+			return errors.Join(bad, err) // the first error says what to do
 		} else if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, dr
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if _, err := report.Verify(ctx, s, true, nil); err != nil { // which notes what is damaged
+	if _, err := report.Verify(ctx, s, true, nil); err != nil { // which records damage
 		return err
 	}
 	m, err := mirror.Mend(ctx, st, s, drop)

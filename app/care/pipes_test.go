@@ -43,7 +43,7 @@ func within(t *testing.T, what string, work func() error) error {
 	}
 }
 
-// pipe puts a named pipe in the place of a file.
+// pipe replaces a file by a named pipe.
 func pipe(t *testing.T, name string) {
 	t.Helper()
 	os.Remove(name)
@@ -116,7 +116,7 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-// In a folder, too, a pipe in the place of a file is damage.
+// In a folder, too, a pipe instead of a file is damage.
 func TestPipesInFolders(t *testing.T) {
 	a, _, _, _ := apptest.MirrorGrowing(t, 1)
 	for _, name := range []string{phm.MetaName, phm.FilesName, "same.html"} {
@@ -227,12 +227,12 @@ func everyUse(t *testing.T, a *env.App) map[string]func(context.Context) error {
 	}
 }
 
-// A pipe in a tree of a job is damage that verify finds, and that a repair or a run heals. Nobody waits for
-// it.
+// A pipe in a tree of a job is damage that verify finds, and that a repair or a run repairs. No reader
+// waits for it.
 func TestPipesInTrees(t *testing.T) {
 	a, _, _, now := apptest.MirrorGrowing(t, 2)
 	dir := filepath.Join(apptest.StateOf(t, a), "sites/site")
-	heals := map[string]func() error{
+	repairs := map[string]func() error{
 		"repair": func() error {
 			_, err := Mend(t.Context(), a, "site")
 			return err
@@ -246,7 +246,7 @@ func TestPipesInTrees(t *testing.T) {
 	}
 	for _, name := range []string{"current", "current/phm.json", "current/phm.files", "current/same.html",
 		"trees/*", "trees/*/phm.json", "trees/*/phm.files", "trees/*/same.html"} {
-		for how, heal := range heals {
+		for how, repair := range repairs {
 			files, err := filepath.Glob(filepath.Join(dir, name))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("%s: %q, %v", name, files, err)
@@ -263,7 +263,7 @@ func TestPipesInTrees(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			if err := within(t, how+" with a pipe at "+name, heal); err != nil {
+			if err := within(t, how+" with a pipe at "+name, repair); err != nil {
 				t.Errorf("%s with a pipe at %s: %v", how, name, err)
 			}
 			if r, err := Verify(t.Context(), a, "site", true); err != nil || r.Count() > 0 {
@@ -339,7 +339,7 @@ func TestPipesOfOthers(t *testing.T) {
 	}
 }
 
-// What somebody else has made may be of any size: a signal ends the reading of it.
+// A file from another program may be of any size: a signal ends the reading of it.
 func TestReadingEnds(t *testing.T) {
 	a, _, _, _ := apptest.MirrorGrowing(t, 1)
 	dir := filepath.Join(t.TempDir(), "mirror")

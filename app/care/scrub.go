@@ -22,7 +22,7 @@ import (
 const ScrubEvery = 30 * 24 * time.Hour
 
 // How fast a scrub reads, in bytes a second: scrubRate, or scrubBeside while a run of any site is under way,
-// so that the run does not feel it; but never less than twice what is needed to be done in time. Each body
+// so that the run does not feel it; but never at less than twice the rate needed to finish in time. Each body
 // costs scrubSeek besides, so that a disk with a head has time for others. It sleeps for at least scrubNap,
 // and looks whether a run is under way every scrubDoze.
 const (
@@ -31,24 +31,24 @@ const (
 	scrubSeek   = 32 << 10
 	scrubNap    = 50 * time.Millisecond
 	scrubDoze   = time.Second
-	scrubTick   = time.Minute      // between two looks at what is due
+	scrubTick   = time.Minute      // between two checks of what to do
 	scrubAgain  = 10 * time.Minute // after a site that could not be read
 	lookEvery   = 24 * time.Hour   // between two looks at all published files of a site
 )
 
-// Scrubber reads what is stored, a part of each site after the other, heals what it can and tells people. It
-// works in one goroutine.
+// Scrubber reads all stored data, a part of each site after the other, repairs damage where it can and
+// notifies people. It works in one goroutine.
 type Scrubber struct {
 	App   *env.App
 	State *store.State
 	Every time.Duration // 0: it reads nothing, and only tells of databases that were made again
-	// what is known of a job and its run; ok is false for a mirror without a job
+	// the state of a job and its run; ok is false for a mirror without a job
 	Job  func(name string) (j *job.Job, s status.Job, ok bool)
 	Busy func() bool // whether a run of any job is under way
 	Tell func(kind status.Kind, j *job.Job, s status.Job)
 	// pause waits, and returns an error when ctx ends before
-	Pause func(ctx context.Context, d time.Duration) error
-	Heals *Heals
+	Pause   func(ctx context.Context, d time.Duration) error
+	Repairs *Repairs
 
 	shared time.Time // when mirror.db was last read
 	notes  map[string]*look.ScrubNote
@@ -106,7 +106,7 @@ func (s *Scrubber) readShared() {
 	}
 }
 
-// site does what is to be done of one site, and reports whether another part is due.
+// site does the work due for one site, and reports whether another part is due.
 func (s *Scrubber) site(ctx context.Context, name string, n *look.ScrubNote) (more bool) {
 	now := s.State.Now()
 	changed := s.redone(name, n)
@@ -247,7 +247,7 @@ func (c *scrubLook) check(ctx context.Context, st *store.State, name string) ([]
 }
 
 // errInPlace says that a site is only to be read in its place, where a run would wait for the reader.
-var errInPlace = errors.New("there is no room for a copy of its database")
+var errInPlace = errors.New("no free space for a copy of its database")
 
 // once reads a part of a site in a view.
 func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (

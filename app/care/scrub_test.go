@@ -24,7 +24,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// scrubWorld is a mirror, a clock that goes on when the scrub waits, and what people are told.
+// scrubWorld is a mirror, a clock that advances when the scrub waits, and the notifications.
 type scrubWorld struct {
 	*Scrubber
 	t      *testing.T
@@ -65,7 +65,7 @@ func newScrubWorld(t *testing.T, pages int) *scrubWorld {
 	return w
 }
 
-// restart begins a scrubber that knows what is on the disk.
+// restart begins a scrubber that knows only the disk.
 func (w *scrubWorld) restart(st *store.State) {
 	w.Scrubber = &Scrubber{
 		App:   w.App,
@@ -76,10 +76,10 @@ func (w *scrubWorld) restart(st *store.State) {
 			m := status.NewMessage(kind, "host", s, st.Now())
 			w.told = append(w.told, m.Subject+"\n"+m.Text)
 		},
-		Busy:  func() bool { return w.others || w.about.Activity == status.Running },
-		Heals: new(Heals),
-		notes: map[string]*look.ScrubNote{},
-		later: map[string]time.Time{},
+		Busy:    func() bool { return w.others || w.about.Activity == status.Running },
+		Repairs: new(Repairs),
+		notes:   map[string]*look.ScrubNote{},
+		later:   map[string]time.Time{},
 	}
 	w.Pause = func(ctx context.Context, d time.Duration) error {
 		w.clock.Add(int64(d))
@@ -200,8 +200,8 @@ func (w *scrubWorld) glob(pattern string) string {
 	return names[0]
 }
 
-// In the time of a pass all stored bytes are read once, a part a day; a restart of the daemon goes on where
-// the last one was, also after a note that cannot be read.
+// In the time of a pass all stored bytes are read once, a part a day; a restart of the daemon continues
+// where the last one was, also after a note that cannot be read.
 func TestScrubReadsAllInTime(t *testing.T) {
 	w := newScrubWorld(t, 60)
 	var whole int64
@@ -215,7 +215,7 @@ func TestScrubReadsAllInTime(t *testing.T) {
 	first := w.State.Now()
 	w.days(10)
 	if s := w.status().Scrub; s == nil || s.Done < 10 || s.Done > 11 || s.Parts != 30 || s.Whole != nil ||
-		s.Damaged+s.Healed > 0 || s.Looked == nil || s.Read == 0 || s.Read >= whole {
+		s.Damaged+s.Repaired > 0 || s.Looked == nil || s.Read == 0 || s.Read >= whole {
 		t.Errorf("after ten days %+v", s)
 	}
 	w.restart(w.State)
@@ -241,81 +241,82 @@ func TestScrubReadsAllInTime(t *testing.T) {
 	}
 }
 
-// Each kind of damage is found within a pass, and told once. What can be made of what is stored is healed at
-// once, what cannot by the next run, which is told too; the status says so, and is well then.
-func TestScrubHeals(t *testing.T) {
+// Each kind of damage is found within a pass, and reported once. What can be made from stored data is
+// repaired at once, other damage by the next run, and both are reported; the status says so, and is well
+// then.
+func TestScrubRepairs(t *testing.T) {
 	for name, c := range map[string]struct {
-		do      func(w *scrubWorld)
-		file    string // that is told
-		needs   bool   // a run
-		within  int    // days; 0: a pass of five
-		healing string
+		do     func(w *scrubWorld)
+		file   string // that is reported
+		needs  bool   // a run
+		within int    // days; 0: a pass of five
+		repair string
 	}{
 		"page": {
-			do:      func(w *scrubWorld) { w.flip(w.path("current/p3.html"), 20) },
-			file:    "p3.html",
-			healing: "made again from the stored bodies",
+			do:     func(w *scrubWorld) { w.flip(w.path("current/p3.html"), 20) },
+			file:   "p3.html",
+			repair: "made again from the stored bodies",
 		},
 		"page missing": {
-			do:      func(w *scrubWorld) { os.Remove(w.path("current/p3.html")) },
-			file:    "p3.html",
-			within:  2,
-			healing: "made again from the stored bodies",
+			do:     func(w *scrubWorld) { os.Remove(w.path("current/p3.html")) },
+			file:   "p3.html",
+			within: 2,
+			repair: "made again from the stored bodies",
 		},
 		"table": {
-			do:      func(w *scrubWorld) { w.flip(w.path("current/phm.files"), 200) },
-			file:    "phm.files",
-			within:  2,
-			healing: "made again from the stored bodies",
+			do:     func(w *scrubWorld) { w.flip(w.path("current/phm.files"), 200) },
+			file:   "phm.files",
+			within: 2,
+			repair: "made again from the stored bodies",
 		},
 		"trees missing": {
-			do:      func(w *scrubWorld) { os.RemoveAll(w.path("trees")) },
-			file:    "current",
-			within:  1,
-			healing: "made again from the stored bodies",
+			do:     func(w *scrubWorld) { os.RemoveAll(w.path("trees")) },
+			file:   "current",
+			within: 1,
+			repair: "made again from the stored bodies",
 		},
 		"frame": {
 			do: func(w *scrubWorld) {
 				w.alone("/p3.html", "<title>3</title>")
 				w.flipFrame("/p3.html")
 			},
-			file:    ".html", // published as it came
-			healing: "replaced by a good copy",
+			file:   ".html", // published as it came
+			repair: "replaced by a good copy",
 		},
 		"frame without a copy": { // the links of the page were relocated
 			do: func(w *scrubWorld) {
 				w.alone("/", w.entry)
 				w.flipFrame("/")
 			},
-			file:    "http://",
-			needs:   true,
-			healing: "it is good again",
+			file:   "http://",
+			needs:  true,
+			repair: "it is good again",
 		},
 		"blob": {
 			do: func(w *scrubWorld) {
 				w.flip(w.glob(filepath.Join(w.State.Dir, "blobs/??/*")), 9)
 			},
-			file:    "/i.png",
-			needs:   true,
-			healing: "it is good again",
+			file:   "/i.png",
+			needs:  true,
+			repair: "it is good again",
 		},
 		"database": {
-			do:      func(w *scrubWorld) { os.WriteFile(w.path("site.db"), make([]byte, 1<<16), 0o640) },
-			file:    "site.db",
-			within:  2,
-			healing: "made again from its log, and nothing is lost",
+			do:     func(w *scrubWorld) { os.WriteFile(w.path("site.db"), make([]byte, 1<<16), 0o640) },
+			file:   "site.db",
+			within: 2,
+			repair: "made again from its log, and nothing is lost",
 		},
 		"database missing": {
-			do:      func(w *scrubWorld) { os.Remove(w.path("site.db")) },
-			file:    "site.db",
-			within:  2,
-			healing: "made again from its log, and nothing is lost",
+			do:     func(w *scrubWorld) { os.Remove(w.path("site.db")) },
+			file:   "site.db",
+			within: 2,
+			repair: "made again from its log, and nothing is lost",
 		},
 		"log": {
-			do:      func(w *scrubWorld) { w.flip(w.glob(w.path("log/*.log")), 200) },
-			file:    "log",
-			within:  2,
-			healing: "begun again with all that the database has",
+			do:     func(w *scrubWorld) { w.flip(w.glob(w.path("log/*.log")), 200) },
+			file:   "log",
+			within: 2,
+			repair: "begun again with all that the database has",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,11 +351,11 @@ func TestScrubHeals(t *testing.T) {
 				w.days(1)
 			}
 			if len(w.told) != 1 || !strings.Contains(w.told[0], "good again: ") ||
-				!strings.Contains(w.told[0], c.file) || !strings.Contains(w.told[0], c.healing) {
+				!strings.Contains(w.told[0], c.file) || !strings.Contains(w.told[0], c.repair) {
 				t.Errorf("told %q", w.told)
 			}
 			j := w.status()
-			if j.Health != status.OK || j.Scrub == nil || j.Scrub.Damaged != 0 || j.Scrub.Healed != 1 {
+			if j.Health != status.OK || j.Scrub == nil || j.Scrub.Damaged != 0 || j.Scrub.Repaired != 1 {
 				t.Errorf("%+v, scrub %+v", j, j.Scrub)
 			}
 			v, err := Verify(t.Context(), w.App, "site", true)
@@ -370,7 +371,7 @@ func TestScrubHeals(t *testing.T) {
 }
 
 // While a run of any site is under way the scrub reads at a sixteenth of its pace, so that the run does not
-// feel it; it goes on at its own pace as soon as the run has ended.
+// feel it; it returns to its own pace as soon as the run has ended.
 func TestScrubPace(t *testing.T) {
 	w := newScrubWorld(t, 40)
 	w.Every = 24 * time.Hour // one part
@@ -398,7 +399,7 @@ func TestScrubPace(t *testing.T) {
 }
 
 // While a run of the site is under way nothing begins, unless one always is; while it publishes the reading
-// waits; and a run that begins ends a healing and is not kept waiting by another.
+// waits; and a run that begins ends a repair and is not kept waiting by another.
 func TestScrubGivesWay(t *testing.T) {
 	w := newScrubWorld(t, 40)
 	w.about.Activity = status.Running
@@ -429,27 +430,27 @@ func TestScrubGivesWay(t *testing.T) {
 		t.Errorf("parts %d, then %d; it waited for %v", done, got, waited)
 	}
 
-	var h Heals
-	ctx, end, ok := h.heal(t.Context(), "site")
+	var h Repairs
+	ctx, end, ok := h.begin(t.Context(), "site")
 	if !ok {
-		t.Fatal("no healing")
+		t.Fatal("no repair")
 	}
 	began := make(chan func())
 	go func() { began <- h.Run("site") }()
 	<-ctx.Done()
 	end()
 	over := <-began
-	if _, _, ok := h.heal(t.Context(), "site"); ok {
-		t.Error("healing during a run")
+	if _, _, ok := h.begin(t.Context(), "site"); ok {
+		t.Error("repair during a run")
 	}
-	if _, end, ok := h.heal(t.Context(), "other"); !ok {
-		t.Error("no healing of another site")
+	if _, end, ok := h.begin(t.Context(), "other"); !ok {
+		t.Error("no repair of another site")
 	} else {
 		end()
 	}
 	over()
-	if _, end, ok := h.heal(t.Context(), "site"); !ok {
-		t.Error("no healing after the run")
+	if _, end, ok := h.begin(t.Context(), "site"); !ok {
+		t.Error("no repair after the run")
 	} else {
 		end()
 	}

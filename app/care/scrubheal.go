@@ -15,24 +15,24 @@ import (
 	"mirrord/store"
 )
 
-// Heals keeps runs and the healing of sites apart: a run never waits for a site that is being healed. Safe
+// Repairs keeps runs and the repair of sites apart: a run never waits for a site that is being repaired. Safe
 // for concurrent use; the zero value is ready.
-type Heals struct {
+type Repairs struct {
 	mu    sync.Mutex
 	runs  map[string]int // of each site
-	sites map[string]*healing
+	sites map[string]*siteRepair
 }
 
-// healing is a site that is being healed.
-type healing struct {
+// siteRepair is a repair of a site in progress.
+type siteRepair struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// Run says that a run of a site begins: it ends a healing that is under way, and lets none begin until end is
-// called. The run heals the site itself.
-func (h *Heals) Run(name string) (end func()) {
-	if h == nil { // nothing heals beside this runner
+// Run says that a run of a site begins: it ends a repair in progress, and no other begins until end is
+// called. The run repairs the site itself.
+func (h *Repairs) Run(name string) (end func()) {
+	if h == nil { // no scrub beside this runner
 		return func() {}
 	}
 	h.mu.Lock()
@@ -55,18 +55,18 @@ func (h *Heals) Run(name string) (end func()) {
 	}
 }
 
-// heal says that a site is about to be healed; ok is false while a run of it is under way. The context ends
+// begin says that a repair of a site begins; ok is false during a run of it. The context ends
 // when a run begins; end must be called.
-func (h *Heals) heal(ctx context.Context, name string) (within context.Context, end func(), ok bool) {
+func (h *Repairs) begin(ctx context.Context, name string) (within context.Context, end func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.runs[name] > 0 {
 		return nil, nil, false
 	}
 	within, cancel := context.WithCancel(ctx)
-	x := &healing{cancel: cancel, done: make(chan struct{})}
+	x := &siteRepair{cancel: cancel, done: make(chan struct{})}
 	if h.sites == nil {
-		h.sites = map[string]*healing{}
+		h.sites = map[string]*siteRepair{}
 	}
 	h.sites[name] = x
 	return within, func() {
@@ -106,7 +106,7 @@ func damageOf(name string, p store.Problem, at time.Time) look.FoundDamage {
 	return d
 }
 
-// found heals what was found damaged, as far as that is possible now.
+// found repairs the damage that was found, as far as that is possible now.
 func (s *Scrubber) found(ctx context.Context, name string, n *look.ScrubNote, problems []store.Problem) {
 	now := s.State.Now()
 	for _, p := range problems {
@@ -117,10 +117,10 @@ func (s *Scrubber) found(ctx context.Context, name string, n *look.ScrubNote, pr
 	s.mend(ctx, name, n)
 }
 
-// mend makes again what can be made of what is stored: the database, its log, bodies from copies of them,
-// published files. A run that begins ends it, and does the same.
+// mend makes again the files that can be made from stored data: the database, its log, bodies from copies
+// of them, published files. A run that begins ends it, and does the same.
 func (s *Scrubber) mend(ctx context.Context, name string, n *look.ScrubNote) {
-	within, end, ok := s.Heals.heal(ctx, name)
+	within, end, ok := s.Repairs.begin(ctx, name)
 	if !ok {
 		return
 	}
@@ -132,13 +132,13 @@ func (s *Scrubber) mend(ctx context.Context, name string, n *look.ScrubNote) {
 		err = errors.Join(err, site.Close())
 	}
 	if err != nil && within.Err() == nil && !errors.Is(err, store.ErrLocked) {
-		s.App.Log.Warn("damage could not be healed yet", "job", name, "err", err)
+		s.App.Log.Warn("damage could not be repaired yet", "job", name, "err", err)
 	}
 }
 
 // renewLog opens a site whose log the power has cut, which begins the log again.
 func (s *Scrubber) renewLog(ctx context.Context, name string) {
-	_, end, ok := s.Heals.heal(ctx, name)
+	_, end, ok := s.Repairs.begin(ctx, name)
 	if !ok {
 		return // a run does the same
 	}
@@ -158,7 +158,7 @@ func (s *Scrubber) mendOpen(ctx context.Context, site *store.Site, n *look.Scrub
 		if err := store.RenewLog(site); err != nil {
 			return err
 		}
-		s.healed(n, []store.ProblemKind{store.BadLog}, "begun again with all that the database has", nil)
+		s.repaired(n, []store.ProblemKind{store.BadLog}, "begun again with all that the database has", nil)
 	}
 	if !n.Has(look.BodyKinds()...) && !n.Has(treeKinds()...) {
 		return nil
@@ -177,7 +177,7 @@ func (s *Scrubber) mendOpen(ctx context.Context, site *store.Site, n *look.Scrub
 	}
 	for _, d := range slices.Clone(n.All) {
 		if slices.Contains(look.BodyKinds(), d.Kind) && slices.Contains(m.Bodies, d.File) && !left[d.File] {
-			n.Heal(d, s.State.Now(), "replaced by a good copy")
+			n.Repair(d, s.State.Now(), "replaced by a good copy")
 		}
 	}
 	wrong, err := site.Notes.WrongFiles()
@@ -187,17 +187,17 @@ func (s *Scrubber) mendOpen(ctx context.Context, site *store.Site, n *look.Scrub
 	for _, p := range wrong {
 		left[p] = true
 	}
-	s.healed(n, treeKinds(), "made again from the stored bodies", left)
+	s.repaired(n, treeKinds(), "made again from the stored bodies", left)
 	return nil
 }
 
 func treeKinds() []store.ProblemKind { return []store.ProblemKind{store.BadTree, store.BadCurrent} }
 
-// healed takes in that damage of some kinds is healed, but for some files.
-func (s *Scrubber) healed(n *look.ScrubNote, kinds []store.ProblemKind, how string, but map[string]bool) {
+// repaired records that damage of some kinds is repaired, but for some files.
+func (s *Scrubber) repaired(n *look.ScrubNote, kinds []store.ProblemKind, how string, but map[string]bool) {
 	for _, d := range slices.Clone(n.All) {
 		if slices.Contains(kinds, d.Kind) && !but[d.File] {
-			n.Heal(d, s.State.Now(), how)
+			n.Repair(d, s.State.Now(), how)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (s *Scrubber) settle(ctx context.Context, name string, n *look.ScrubNote, n
 	}
 	for _, d := range slices.Clone(n.All) {
 		if !still[d.File] {
-			n.Heal(d, now, "it is good again")
+			n.Repair(d, now, "it is good again")
 		}
 	}
 	return true
@@ -275,11 +275,11 @@ func (s *Scrubber) redone(name string, n *look.ScrubNote) (changed bool) {
 		Kind:   store.BadDatabase,
 		Damage: status.Damage{File: status.DatabaseFile, What: r.Why, Found: r.At},
 	}
-	n.Heal(d, r.At, "made again from its log, and nothing is lost")
+	n.Repair(d, r.At, "made again from its log, and nothing is lost")
 	return true
 }
 
-// report tells people, once, what is damaged and what is good again, and reports whether there was something.
+// report notifies people, once, of damage and of its repair, and reports whether there was something.
 func (s *Scrubber) report(name string, n *look.ScrubNote) bool {
 	var fresh, good []status.Damage
 	for i := range n.All {
@@ -290,24 +290,24 @@ func (s *Scrubber) report(name string, n *look.ScrubNote) bool {
 	}
 	for i := range n.Untold {
 		good = append(good, n.Untold[i].Damage)
-		s.App.Log.Info("damage healed", "job", name, "file", n.Untold[i].File, "how", n.Untold[i].Do)
+		s.App.Log.Info("damage repaired", "job", name, "file", n.Untold[i].File, "how", n.Untold[i].Do)
 	}
 	n.Untold = nil
 	j, about, ok := s.Job(name)
 	about.WithScrub(n.Shown(), n.Fix(name))
-	about.Problems = nil // they are what is told
+	about.Problems = nil // they are in the message
 	say := func(kind status.Kind, list []status.Damage) {
 		if !ok || len(list) == 0 {
 			return
 		}
 		about.Scrub = &status.Scrub{
-			Damaged: len(n.All),
-			Healed:  n.Healed,
-			Found:   list[:min(len(list), status.MostDamage)],
+			Damaged:  len(n.All),
+			Repaired: n.Repaired,
+			Found:    list[:min(len(list), status.MostDamage)],
 		}
 		s.Tell(kind, j, about)
 	}
 	say(status.TellDamaged, fresh)
-	say(status.TellHealed, good)
+	say(status.TellRepaired, good)
 	return len(fresh)+len(good) > 0
 }

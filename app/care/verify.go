@@ -23,10 +23,10 @@ import (
 	"mirrord/store"
 )
 
-// maxKeptProblems bounds what is said of a ruined site.
+// maxKeptProblems bounds the report on a ruined site.
 const maxKeptProblems = 1000
 
-// Verified is what Verify found: of the files, and of a job also of what is kept besides.
+// Verified is what Verify found: of the files, and of a job also of its stored bodies.
 type Verified struct {
 	*phm.Report
 	Kept         *store.Stats    `json:"kept,omitempty"`
@@ -37,9 +37,9 @@ type Verified struct {
 	Damaged []store.LostBody `json:"damaged,omitempty"` // stored bodies, with the versions that need them
 }
 
-// Verify checks a mirror: a file, a directory, or that of a job, of which what is kept besides is checked
+// Verify checks a mirror: a file, a directory, or that of a job, of which the stored bodies are checked
 // too. links says whether the links of pages are read in files and directories; of a job they always are.
-// What is wrong is in the report, and is no error.
+// Damage is in the report, and is no error.
 func Verify(ctx context.Context, a *env.App, what string, links bool) (*Verified, error) {
 	out := new(Verified)
 	fi, err := os.Stat(what)
@@ -57,8 +57,8 @@ func Verify(ctx context.Context, a *env.App, what string, links bool) (*Verified
 	return out, err
 }
 
-// CanBeMade reports whether something is wrong that is made of what is kept besides: of the published tree of
-// a job, or mirror.db.
+// CanBeMade reports damage of files that are made from stored data: of the published tree of a job, or
+// mirror.db.
 func (r *Verified) CanBeMade() bool {
 	return slices.ContainsFunc(r.KeptProblems, func(p store.Problem) bool {
 		return p.Kind == store.BadTree || p.Kind == store.BadCurrent || p.Kind == store.BadShared
@@ -89,7 +89,7 @@ func verifyFolder(ctx context.Context, a *env.App, dir string, links bool) (*phm
 	case err != nil:
 		return nil, err
 	case len(in.Files) == 0:
-		return verifyDir(ctx, dir, links) // which says what is missing
+		return verifyDir(ctx, dir, links) // which reports missing files
 	}
 	out := new(phm.Report)
 	wrong := func(format string, args ...any) {
@@ -164,7 +164,7 @@ func verifySite(ctx context.Context, a *env.App, name string, check siteCheck) (
 	return out, out.addShared(st)
 }
 
-// addShared adds what is wrong with mirror.db, which belongs to no site.
+// addShared adds the damage of mirror.db, which belongs to no site.
 func (r *Verified) addShared(st *store.State) error {
 	err := store.CheckShared(st)
 	if _, damaged := errors.AsType[*store.DatabaseError](err); !damaged {
@@ -179,7 +179,7 @@ func (r *Verified) addShared(st *store.State) error {
 	return nil
 }
 
-// addSpaces adds what is wrong with a mirror in its space: files, and links to other mirrors.
+// addSpaces adds the damage of a mirror in its space: files, and links to other mirrors.
 func (r *Verified) addSpaces(a *env.App, mirror string) error {
 	state, err := a.State()
 	if err != nil {
@@ -211,7 +211,7 @@ func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(sto
 		found(p)
 	})
 	if (err == nil) && len(urls) > 0 {
-		var h store.Healed
+		var h store.BodyRepairs
 		h, err = store.Heal(ctx, s, urls, nil)
 		out.Damaged = h.Lost
 	}

@@ -10,7 +10,7 @@ import (
 	"mirrord/store"
 )
 
-// Of two checks of a site that changes, a problem that only one found is not there any more; what both found
+// Of two checks of a site that changes, a problem that only one found has gone; what both found
 // is damage.
 func TestKeepCommonProblems(t *testing.T) {
 	found := func(subjects ...string) *Verified {

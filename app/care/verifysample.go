@@ -16,7 +16,7 @@ import (
 	"mirrord/store"
 )
 
-// Sample is a share of what is stored: the same seed picks the same URLs.
+// Sample is a share of the stored bodies: the same seed picks the same URLs.
 type Sample struct {
 	Share float64 `json:"share"` // above 0, at most 1
 	Seed  uint64  `json:"seed"`

@@ -44,7 +44,7 @@ type Daemon struct {
 	about      status.Daemon // what does not change
 	Log        *slog.Logger
 	Politeness *fetch.Hosts
-	heals      care.Heals
+	repairs    care.Repairs
 	trees      treeLooks
 	Texts      *KeptIndex
 	most       *atomic.Int64 // bytes that all mirrors together may take; 0: no limit
@@ -59,7 +59,7 @@ type Daemon struct {
 	dir *scheduler.Dir
 }
 
-// Status is what is known of the daemon and of all jobs.
+// Status is the state of the daemon and of all jobs.
 func (d *Daemon) Status() status.All {
 	if last, err := d.State.LastRuns(); err == nil {
 		for _, r := range last {
@@ -87,7 +87,7 @@ func (d *Daemon) aboutItself(all *status.All) {
 	all.Daemon.Problem, all.Daemon.Free, all.Daemon.Untold = s.Problem, s.Free, d.tell.Untold()
 }
 
-// Job is what is known of one job, with the report of its last run.
+// Job is the state of one job, with the report of its last run.
 func (d *Daemon) Job(name string) (status.Job, error) {
 	runs, rerr := d.State.Runs(name, 1)
 	if rerr == nil && len(runs) > 0 {
@@ -185,8 +185,8 @@ func (d *Daemon) NotifyTest(ctx context.Context, name string) ([]control.Told, e
 	return jobs.ToldOf(d.tell.Test(ctx, j, s)), nil
 }
 
-// Reload reads the jobs directory and puts what it says in force. Somebody wants it, and may have mended
-// something outside of the job files: jobs that only that could help run again.
+// Reload reads the jobs directory and puts it in force. Because a user requests it, who may have repaired
+// something outside of the job files, jobs that only this could help run again.
 func (d *Daemon) Reload() (control.Reloaded, error) {
 	out, err := d.load(nil)
 	if err != nil {

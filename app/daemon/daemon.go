@@ -89,13 +89,13 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	}
 	d.Scheduler, err = scheduler.New(scheduler.Options{
 		Runner: &runner{
-			app:   a,
-			st:    st,
-			hosts: d.Politeness,
-			most:  d.most,
-			heals: &d.heals,
-			texts: d.Texts,
-			share: d.Share,
+			app:     a,
+			st:      st,
+			hosts:   d.Politeness,
+			most:    d.most,
+			repairs: &d.repairs,
+			texts:   d.Texts,
+			share:   d.Share,
 		},
 		Store:      kept,
 		Teller:     d.tell,
@@ -176,7 +176,7 @@ func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan str
 // Ready reports whether the jobs directory has been read and the daemon does its work.
 func (d *Daemon) Ready() bool { return d.Scheduler.Status().Daemon.Ready }
 
-// Forget drops what is remembered of hosts that received no request for a day.
+// Forget drops the state of hosts that received no request for a day.
 func (d *Daemon) Forget(now time.Time) { d.Politeness.Prune(now.Add(-24*time.Hour), now) }
 
 // Line says in one line how things stand.
@@ -233,7 +233,7 @@ func (d *Daemon) FollowShare(ctx context.Context) {
 		case <-d.Share.Cluster.Changed():
 		case <-d.Share.Came:
 		}
-		// what is wrong with the jobs is in the log; the next change tries again
+		// errors of the jobs are in the log; the next change tries again
 		_ = d.ReloadUnasked(ctx)
 	}
 }

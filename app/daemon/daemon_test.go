@@ -87,8 +87,8 @@ func TestRunWhileFileIsReplaced(t *testing.T) {
 	})
 }
 
-// Everything in a mirror has been looked at since the oldest answer of what is in it; what is broken, or is
-// not in it, does not count.
+// Everything in a mirror has been looked at since its oldest response; URLs that are broken, or not in it,
+// do not count.
 func TestVerifiedSince(t *testing.T) {
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {
@@ -137,7 +137,7 @@ func TestVerifiedSince(t *testing.T) {
 	}
 }
 
-// A full disk is told from one that fails.
+// A full disk is distinguished from one that fails.
 func TestNoRoom(t *testing.T) {
 	for want, errs := range map[bool][]error{
 		true: {&store.DiskError{

@@ -124,8 +124,8 @@ func TestFindTexts(t *testing.T) {
 	}
 }
 
-// What is known of replicas is old a day after it was found, when mirrors have other versions, and only where
-// somebody wanted to know.
+// The search for replicas is out of date after a day, when mirrors have other versions, and only if a user
+// ran it before.
 func TestReplicasAreFoundAgain(t *testing.T) {
 	a, run, version := apptest.MirroredToFind(t, "all")
 	run()
@@ -142,7 +142,7 @@ func TestReplicasAreFoundAgain(t *testing.T) {
 		}
 	}
 	const day = ReplicasEvery + time.Hour
-	old(day, false) // nobody asked
+	old(day, false) // no user ran it
 	if _, err := replicas.FindReplicas(t.Context(), a, nil, replicas.ReplicaOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func served(t *testing.T, a *env.App) {
 	}
 }
 
-// What was ended in the middle goes on; a damaged index is reported and made again; a removed mirror leaves
+// An interrupted build continues; a damaged index is reported and made again; a removed mirror leaves
 // it.
 func TestFindIsMadeAgain(t *testing.T) {
 	a, run, _ := apptest.MirroredToFind(t, "1")
@@ -197,7 +197,7 @@ func TestFindIsMadeAgain(t *testing.T) {
 		t.Errorf("after that: %v", got)
 	}
 	file := filepath.Join(apptest.StateOf(t, a), find.Folder, "index.db")
-	if err := os.WriteFile(file, []byte("this was a database once, and is none now"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("this was a database once, and is not one now"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var said []string
@@ -244,7 +244,7 @@ func TestFindWhereNothingCanBeWritten(t *testing.T) {
 		said = nil
 		f, err := search.Find(t.Context(), a, search.FindRequest{Words: "harvest"})
 		if err != nil || f.Matches != 1 || len(f.Behind) != 1 || len(said) != 1 ||
-			!strings.HasPrefix(said[0], "the index of texts was not brought up to date: ") {
+			!strings.HasPrefix(said[0], "the index of texts was not updated: ") {
 			t.Errorf("%s: %+v, %v, said %q", disk, f, err, said)
 		}
 	}

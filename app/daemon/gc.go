@@ -99,8 +99,8 @@ func TidyUp(ctx context.Context, a *env.App, st *store.State, busy func() map[st
 	return done
 }
 
-// syncSpacesOf brings the spaces up to date with the jobs in force: each time that the jobs directory is
-// looked at, so that what another process did, or could not do, is seen to.
+// syncSpacesOf updates the spaces to the jobs in force each time that the jobs directory is read, so that
+// changes of other processes, complete or not, are completed.
 func syncSpacesOf(ctx context.Context, d *Daemon) {
 	for _, e := range d.Scheduler.Config() {
 		if e.Job != nil && e.Job.Space != "" {

@@ -42,7 +42,7 @@ func (t *treeLooks) note(name string, at time.Time, p store.TreeProblem) store.T
 }
 
 // due are the jobs whose trees are looked at as a whole now: those that are known to be damaged, and of the
-// others some that were not looked at for the longest time. What is known of other jobs is forgotten.
+// others some that were not looked at for the longest time. Results for other jobs are dropped.
 func (t *treeLooks) due(jobs []status.Job, now time.Time) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +73,7 @@ func (t *treeLooks) due(jobs []status.Job, now time.Time) map[string]bool {
 
 // Glance is Status for a list that many look at. Of most published trees it looks only whether they are there
 // and not at each file: with a thousand jobs that would take a third of a second. The rest has its turn in
-// the next lists, and what is known to be damaged is looked at each time.
+// the next lists, and those known to be damaged are checked each time.
 func (d *Daemon) Glance() status.All {
 	all := d.Scheduler.Status()
 	if last, err := d.State.LastRuns(); err == nil {

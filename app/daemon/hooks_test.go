@@ -287,7 +287,7 @@ func TestHookThatHangsOrIsNotThere(t *testing.T) {
 	}
 }
 
-// Whoever may command the daemon may not name commands.
+// A user who may command the daemon may not name commands.
 func TestHooksAreOfTheJobFile(t *testing.T) {
 	j, err := job.Parse("x", "x.toml", []byte("url = \"http://x.example/\"\n"))
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"mirrord/store"
 )
 
-// How often the daemon looks what is not in the index of texts, besides after each run, and how long it waits
+// How often the daemon looks for texts that the index lacks, besides after each run, and how long it waits
 // after an index could not be made.
 const (
 	findEvery = 10 * time.Minute
 	findRetry = 30 * time.Minute
 )
 
-// KeptIndex is the index of texts that a daemon keeps up to date, if somebody wants one. It is safe for
+// KeptIndex is the index of texts that a daemon keeps up to date, if a user has made one. It is safe for
 // concurrent use.
 type KeptIndex struct {
 	app *env.App
@@ -51,7 +51,7 @@ func NewKeptIndex(a *env.App, st *store.State) *KeptIndex {
 func IndexOf(d *Daemon) *KeptIndex { return d.Texts }
 
 // Keep keeps the index up to date until ctx ends, if there is one: after each run, with what the run changed.
-// Once a day it also finds replicas again, if somebody ever did and mirrors have changed.
+// Once a day it also finds replicas again, if a user ever did and mirrors have changed.
 // Its thread is the last to get processor and disk, and runs never wait for it.
 func (k *KeptIndex) Keep(ctx context.Context) {
 	care.IdleThread()
@@ -101,7 +101,7 @@ func (k *KeptIndex) Begin() error {
 	return nil
 }
 
-// What is known of replicas is made again at most so often, with so many bytes of memory, and shows so many
+// The search for replicas is repeated at most so often, with so many bytes of memory, and shows so many
 // collections and pairs of hosts.
 const (
 	ReplicasEvery  = 24 * time.Hour
@@ -109,11 +109,11 @@ const (
 	replicasShown  = 50
 )
 
-// ReplicasAreOld reports whether somebody wanted to know of replicas, and mirrors have other versions by now.
+// ReplicasAreOld reports whether a user has searched for replicas, and mirrors have other versions by now.
 func (k *KeptIndex) ReplicasAreOld(ctx context.Context, now time.Time) bool {
 	known, err := replicas.LoadReplicas(k.st.Dir)
 	if err != nil || now.Sub(known.Made) < ReplicasEvery {
-		return false // nobody ever asked; or what is damaged is reported where it is shown
+		return false // no search was made; or it is damaged, which the page that shows it reports
 	}
 	if k.Turn != nil {
 		mine, err := k.Turn()
@@ -145,7 +145,7 @@ func (k *KeptIndex) Replicas() (*replicas.KnownReplicas, error) {
 	return replicas.LoadReplicas(k.st.Dir)
 }
 
-// wake has what is new looked at now. Nobody keeps an index that is nil.
+// wake has new texts indexed now. A nil index is not kept.
 func (k *KeptIndex) wake() {
 	if k == nil {
 		return

@@ -69,7 +69,7 @@ type diskMatrix struct {
 	want map[int]map[string]string // files of each version
 	at   *atomic.Int64             // what the site serves: the version
 
-	found, healed, named, harmless int
+	found, repaired, named, harmless int
 }
 
 // newDiskMatrix makes the mirror.
@@ -135,7 +135,7 @@ publish.keep = "all"
 	return a
 }
 
-// export reads a version. must says that it has to be there; else nil is an error that names what is wrong.
+// export reads a version. must says that it has to be there; else nil is an error that names the damage.
 func (m *diskMatrix) export(t *testing.T, a *env.App, version int, must bool) map[string]string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
@@ -197,7 +197,7 @@ func (m *diskMatrix) exports(t *testing.T, a *env.App, versions []int, must bool
 	}
 }
 
-// targets are what is damaged: each kind of file, and each page of the databases.
+// targets are what the test damages: each kind of file, and each page of the databases.
 func (m *diskMatrix) targets(t *testing.T) (out []harmed) {
 	t.Helper()
 	site := "sites/x/"
@@ -306,7 +306,7 @@ func (m *diskMatrix) harm(t *testing.T, state string, h harmed, how diskHarm) {
 	}
 }
 
-// diskAction is what somebody does to a mirror of which nobody knows that it is damaged.
+// diskAction is an operation on a mirror whose damage is not yet known.
 type diskAction struct {
 	name string
 	do   func(t *testing.T, m *diskMatrix, a *env.App, h harmed)
@@ -386,8 +386,8 @@ func diskActions() []diskAction {
 }
 
 // What a disk does to a mirror: never a crash, never wrong bytes in a version that can be exported, always
-// found by verify, healed where the bytes exist on the disk or at the site, and else named. After each of
-// these, verify --repair and a run bring everything back that the site or the disk has.
+// found by verify, repaired where the bytes exist on the disk or at the site, and else named. After each of
+// these, verify --repair and a run restore everything that the site or the disk has.
 func TestDiskMatrixInBulk(t *testing.T) {
 	m := newDiskMatrix(t)
 	all := os.Getenv("MIRRORD_LONG") != ""
@@ -406,8 +406,8 @@ func TestDiskMatrixInBulk(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d cases: %d found by verify, %d harmless, %d errors that name what is damaged, %d healed",
-		cases, n, m.found, m.harmless, m.named, m.healed)
+	t.Logf("%d of %d cases: %d found by verify, %d harmless, %d errors that name the damage, %d repaired",
+		cases, n, m.found, m.harmless, m.named, m.repaired)
 }
 
 // A file table in which a bit has flipped is not copied: every version is exported as it was, from the stored
@@ -431,7 +431,7 @@ func TestExportDamagedTable(t *testing.T) {
 	m.exports(t, m.app(t, m.dir), []int{1, 2, 3}, true)
 }
 
-// one damages a copy, does something, and brings back what can be had.
+// one damages a copy, performs an action, and repairs what can be repaired.
 func (m *diskMatrix) one(t *testing.T, h harmed, how diskHarm, action diskAction) {
 	state := filepath.Join(t.TempDir(), "state")
 	if out, err := exec.Command("cp", "-a", m.dir, state).CombinedOutput(); err != nil {
@@ -445,7 +445,7 @@ func (m *diskMatrix) one(t *testing.T, h harmed, how diskHarm, action diskAction
 		t.Errorf("verify --repair: %v", err)
 	}
 	runList := 1
-	if action.name == "rollback" { // one that failed leaves a run that goes on: the one after it requests more
+	if action.name == "rollback" { // one that failed leaves a run to continue: the one after it requests more
 		runList = 2
 	}
 	for range runList {
@@ -480,6 +480,6 @@ func (m *diskMatrix) one(t *testing.T, h harmed, how diskHarm, action diskAction
 	if len(lost) > 0 {
 		m.named++
 	} else {
-		m.healed++
+		m.repaired++
 	}
 }

@@ -25,13 +25,13 @@ import (
 
 // runner makes the runs of a daemon.
 type runner struct {
-	app   *env.App
-	st    *store.State
-	hosts *fetch.Hosts  // politeness over all runs
-	most  *atomic.Int64 // bytes that all mirrors may take; 0: no limit
-	heals *care.Heals   // of sites, which give way to runs
-	texts *KeptIndex
-	share *shares.NodeShare // nil: of no cluster
+	app     *env.App
+	st      *store.State
+	hosts   *fetch.Hosts  // politeness over all runs
+	most    *atomic.Int64 // bytes that all mirrors may take; 0: no limit
+	repairs *care.Repairs // of sites, which give way to runs
+	texts   *KeptIndex
+	share   *shares.NodeShare // nil: of no cluster
 }
 
 func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) status.Run {
@@ -49,7 +49,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		return out
 	}
 	defer r.share.Ran(j.Name)
-	defer r.heals.Run(j.Name)()
+	defer r.repairs.Run(j.Name)()
 	defer r.texts.wake()
 	s, err := r.st.OpenSite(j.Name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if sum != nil {
 		var werr error
 		if waiting, werr = look.HeldChanges(s, j.Name, sum); werr != nil {
-			r.app.Log.Error("what waits for accept cannot be shown", "job", j.Name, "err", werr)
+			r.app.Log.Error("the run held for review cannot be shown", "job", j.Name, "err", werr)
 		}
 	}
 	if cerr := s.Close(); cerr != nil {
@@ -111,7 +111,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			return out
 		}
 	}
-	if errors.Is(err, store.ErrLeaseLost) { // whoever has the site next goes on
+	if errors.Is(err, store.ErrLeaseLost) { // the next owner of the site continues
 		out.Cause = status.Killed
 		return out
 	}

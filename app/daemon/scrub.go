@@ -16,19 +16,19 @@ import (
 func (d *Daemon) Scrub(ctx context.Context, every time.Duration) {
 	care.IdleThread()
 	s := &care.Scrubber{
-		App:   d.App,
-		State: d.State,
-		Every: max(every, 0),
-		Job:   d.scrubbed,
-		Busy:  func() bool { return d.Scheduler.Active() > 0 },
-		Tell:  d.tellScrub,
-		Pause: care.PauseFor,
-		Heals: &d.heals,
+		App:     d.App,
+		State:   d.State,
+		Every:   max(every, 0),
+		Job:     d.scrubbed,
+		Busy:    func() bool { return d.Scheduler.Active() > 0 },
+		Tell:    d.tellScrub,
+		Pause:   care.PauseFor,
+		Repairs: &d.repairs,
 	}
 	s.Run(ctx)
 }
 
-// scrubbed is what is known of the job of a mirror.
+// scrubbed is the state of the job of a mirror.
 func (d *Daemon) scrubbed(name string) (*job.Job, status.Job, bool) {
 	j, err := d.Scheduler.Wanted(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *Daemon) scrubbed(name string) (*job.Job, status.Job, bool) {
 	return j, s, err == nil
 }
 
-// tellScrub tells whoever a job names.
+// tellScrub notifies the recipients that a job names.
 func (d *Daemon) tellScrub(kind status.Kind, j *job.Job, s status.Job) {
 	if d.tell.HasReceiver(j) {
 		d.tell.Tell(kind, j, s)

@@ -16,7 +16,7 @@ import (
 	"mirrord/testing/storetest"
 )
 
-// One node at a time collects a depot when the last collection is long ago, whoever made it, and says so.
+// One node at a time collects a depot when the last collection by any node is long ago, and reports it.
 func TestDepotCollector(t *testing.T) {
 	dir := t.TempDir()
 	s, err := objects.OpenFolder(dir)

@@ -22,11 +22,11 @@ import (
 	"mirrord/store"
 )
 
-// DepotRequest says what is brought to a depot, or from it.
+// DepotRequest says what to copy to a depot, or from it.
 type DepotRequest struct {
 	Depot string   // its address, see objects.Open
 	Jobs  []string // none: all, with the job files and what else belongs to no site
-	Again bool     // Push: whatever the depot has is replaced
+	Again bool     // Push: the depot's content is replaced
 	// Discard makes Pull replace what has changed here since it was last in the depot.
 	Discard bool
 	// Keepers reaches those of the cluster, if the depot has its pointers there; nil: nothing does.
@@ -62,7 +62,7 @@ type Pushed struct {
 	Cluster  string           `json:"cluster"`
 	Sites    []PushedSite     `json:"sites"`
 	Shared   *depot.CheckedIn `json:"shared,omitempty"`  // job files, mirror.db and the like
-	Problem  string           `json:"problem,omitempty"` // why these were not brought
+	Problem  string           `json:"problem,omitempty"` // why these were not copied
 	Requests Requests         `json:"requests"`
 }
 
@@ -70,7 +70,7 @@ type Pushed struct {
 type PushedSite struct {
 	*depot.CheckedIn
 	Job     string `json:"job"`
-	Problem string `json:"problem,omitempty"` // why it was not brought
+	Problem string `json:"problem,omitempty"` // why it was not copied
 }
 
 // Pulled is what Pull did.
@@ -93,7 +93,7 @@ type PulledSite struct {
 // they are. done, which is never nil, ends that.
 type Keepers func(ctx context.Context) (shared store.Shared, done func(), err error)
 
-// openDepot opens a depot. One that is to be written is tested, and made where there is none; a node of a
+// openDepot opens a depot. One that is to be written is tested, and made if it does not exist; a node of a
 // cluster can do without what the store lacks.
 func openDepot(
 	ctx context.Context, a *env.App, address string, write, node bool,
@@ -155,8 +155,8 @@ func validJobs(names []string) ([]string, error) {
 	return out, nil
 }
 
-// Push brings mirrors to a depot, each as of its last commit; only what is new is sent. What goes wrong with
-// one is in the report, and the error says so without a text.
+// Push copies mirrors to a depot, each as of its last commit; only new data is sent. Failures of single
+// mirrors are in the report, and the error says so without a text.
 func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 	names, err := validJobs(r.Jobs)
 	if err != nil {
@@ -239,7 +239,7 @@ func (f *failures) err() error {
 	return nil
 }
 
-// Pull brings mirrors from a depot, as they were last brought there; only what is missing is fetched. The
+// Pull copies mirrors from a depot, as they were last pushed; only missing data is fetched. The
 // published trees are made again from the stored documents. What goes wrong with one mirror is in the report,
 // and the error says so without a text.
 func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
@@ -286,7 +286,7 @@ func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
 	var failed failures
 	for _, name := range names {
 		if _, err := depot.Look(ctx, d, name); len(r.Jobs) == 0 && errors.Is(err, depot.ErrRemoved) {
-			continue // what is here stays
+			continue // the local mirror stays
 		}
 		s := pullSite(ctx, st, d, name, r.Discard, &failed)
 		if err := ctx.Err(); err != nil {
@@ -322,7 +322,7 @@ func OpenDepot(ctx context.Context, a *env.App, address string, onDemand bool) (
 	return d, err
 }
 
-// ReadDepot opens a depot to which nothing is brought. onDemand is that of OpenDepot.
+// ReadDepot opens a depot for reading only. onDemand is that of OpenDepot.
 func ReadDepot(ctx context.Context, a *env.App, address string, onDemand bool) (*depot.Depot, error) {
 	d, _, err := openDepot(ctx, a, address, false, false)
 	if err == nil {
@@ -331,7 +331,7 @@ func ReadDepot(ctx context.Context, a *env.App, address string, onDemand bool) (
 	return d, err
 }
 
-// pullSite brings one mirror.
+// pullSite copies one mirror.
 func pullSite(
 	ctx context.Context, st *store.State, d *depot.Depot, name string, discard bool, failed *failures,
 ) PulledSite {

@@ -17,21 +17,22 @@ import (
 // DepotEnv is the variable with the address of the depot.
 const DepotEnv = "MIRRORD_DEPOT"
 
-// left brings what check-outs have left in depots, for a state: a store.Bringer. It opens a depot when
-// something of it is first read, at the address of the environment, or else where it was.
+// left fetches the data that check-outs have left in depots, for a state: a store.Bringer. It opens a depot
+// when something of it is first read, at the address of the environment, or else where it was.
 type left struct {
 	app *env.App
 
 	mu     sync.Mutex
 	depots map[string]store.Bringer // by cluster
-	failed error                    // the last one, for a moment: nobody waits for each of many reads
+	failed error                    // the last error, for a moment: many reads do not wait one after the other
 	until  time.Time
 }
 
 // notAsked is how long a depot that does not answer is not asked again.
 const notAsked = 5 * time.Second
 
-// LeftBehind is the Away of an App: what brings it, nil where there is no environment to find keys in.
+// LeftBehind is the Away of an App: it fetches data left in depots; nil without an environment to find keys
+// in.
 func LeftBehind(a *env.App) store.Bringer {
 	if a.LookupEnv == nil {
 		return nil

@@ -21,7 +21,7 @@ type App struct {
 	State     func() (string, error) // returns the directory of the mirrors; required
 	Jobs      string                 // directory of job files
 	JobsNamed bool                   // the user named Jobs, so that it is an error when it is missing
-	Activates string                 // socket at which systemd starts the daemon of State; "" is none
+	Activates string                 // socket at which systemd starts the daemon of State; may be ""
 	Log       *slog.Logger           // required
 	// root changes a state as the user who owns it, for the rest of the process
 	AsOwner bool
@@ -29,12 +29,12 @@ type App struct {
 	LookupEnv func(string) (string, bool)
 	Network   fetch.Network // connects to sites; nil is the system's network
 	Hosts     *fetch.Hosts  // the politeness of all runs of this process; nil is that of each run alone
-	Owner     store.Owner   // decides over sites beside the lock of the state; nil is nobody
-	// brings what check-outs have left in depots, nil where there is no environment; nil brings nothing
+	Owner     store.Owner   // decides over sites beside the lock of the state; may be nil
+	// fetches the data that check-outs have left in depots; nil without an environment, then nothing is fetched
 	Away   func(*App) store.Bringer
-	Robots SharedRobots      // robots.txt that several machines share; nil is none
+	Robots SharedRobots      // robots.txt that several machines share; may be nil
 	Now    func() time.Time  // the clock of states and runs; nil is time.Now
-	Warn   func(line string) // receives what is left out while the rest is done; nil discards it
+	Warn   func(line string) // receives a line for each item that is left out; nil discards it
 	Note   func(line string) // receives progress, each line replacing the one before; nil discards it
 }
 
@@ -74,16 +74,16 @@ func NoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// MachineKey is why only somebody with an account on the machine may change a key.
+// MachineKey is why only users with an account on the machine may change a key.
 const MachineKey = "names a command, file, secret, proxy or private address of the machine, or another " +
 	"site for the secrets of the job"
 
 // KeptRobots keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
 // one.
 type KeptRobots interface {
-	// LoadHost returns what is known of an origin; ok is false when nothing is.
+	// LoadHost returns the stored facts of an origin; ok is false without any.
 	LoadHost(origin string) (f store.HostFact, ok bool, err error)
-	// SaveHost keeps it, in the place of what was known.
+	// SaveHost stores the facts of an origin; they replace the previous ones.
 	SaveHost(origin string, f store.HostFact) error
 }
 

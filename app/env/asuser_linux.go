@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AsUser calls f with the rights of a user on files, on a thread of its own that ends with the call. Whoever
-// is not root can be nobody else: f is called as it is. f must not leave its goroutine.
+// AsUser calls f with the rights of a user on files, on a thread of its own that ends with the call.
+// Without root the user cannot be changed: f is called directly. f must not leave its goroutine.
 func AsUser(u FileOwner, f func()) error {
 	if os.Geteuid() != 0 || u.UID == 0 {
 		f()

@@ -21,11 +21,11 @@ import (
 )
 
 // LockFile says in the state directory who owns it. The lock is on the file, so that it ends with the
-// process, however that ends; what stands in it is only worth something while it is locked.
+// process, however that ends; its content is only valid while it is locked.
 const LockFile = "daemon.lock"
 
-// lockMode lets those look who may command the daemon: who may write to its socket. Whoever may read the file
-// may also hold its lock, and so keep a daemon from starting.
+// lockMode lets those look who may command the daemon: who may write to its socket. Every user who may read
+// the file may also hold its lock, and so prevent a daemon from starting.
 func lockMode(socket fs.FileMode) fs.FileMode { return 0o600 | socket&0o022<<1 }
 
 // Owner is the daemon that owns a state directory.
@@ -96,11 +96,11 @@ func readOwner(f *os.File) (by Owner, ok bool) {
 }
 
 // readsWhatIsWritten is an error beside a daemon of an older format: a command that writes a mirror would
-// convert it, and the daemon could not read it any more.
+// convert it, and the daemon could no longer read it.
 func readsWhatIsWritten(dir string) error {
 	by, ok, err := DaemonOf(dir)
 	if err != nil || !ok || by.Format >= store.FormatVersion {
-		return nil // whoever needs the daemon says what is wrong with its lock
+		return nil // commands that need the daemon report errors of its lock
 	}
 	return fmt.Errorf("the daemon (process id %d) is of an older version, and could not read what this "+
 		"program writes: start it again, with this version: sudo systemctl restart mirrord", by.PID)
@@ -109,7 +109,7 @@ func readsWhatIsWritten(dir string) error {
 // activatesWithin is how long a socket that systemd holds may take to accept.
 const activatesWithin = time.Second
 
-// DaemonOf returns the daemon that owns a state directory; ok is false when there is none.
+// DaemonOf returns the daemon that owns a state directory; ok is false when no daemon does.
 func DaemonOf(dir string) (by Owner, ok bool, err error) {
 	f, err := regular.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func DaemonOf(dir string) (by Owner, ok bool, err error) {
 	return Owner{}, false, fmt.Errorf("%s is locked by an unknown process", f.Name())
 }
 
-// Client returns a client of the daemon that owns the state directory, nil when none does. Where somebody
+// Client returns a client of the daemon that owns the state directory, nil when none does. Where systemd
 // listens at Activates, the daemon is started by the first request.
 func (a *App) Client() (*control.Client, error) {
 	dir, err := a.State()
@@ -169,8 +169,8 @@ var ErrSilent = errors.New(
 // starting.
 const commandWithin = 5 * time.Second
 
-// Commander is Client for whoever gives the daemon a command. The daemon has answered a question before: a
-// command to one that is stopped would hang, and be carried out when nobody expects it any more.
+// Commander is Client for commands to the daemon. The daemon has answered a question before: a
+// command to one that is stopped would hang, and be carried out unexpectedly later.
 func (a *App) Commander(ctx context.Context) (*control.Client, error) {
 	c, err := a.Client()
 	if err != nil || c == nil {
@@ -178,7 +178,7 @@ func (a *App) Commander(ctx context.Context) (*control.Client, error) {
 	}
 	within, cancel := context.WithTimeoutCause(ctx, commandWithin, ErrSilent)
 	defer cancel()
-	// whatever it says of its health, it answers
+	// an unhealthy daemon answers too
 	if err := c.Health(within); err != nil && errors.Is(context.Cause(within), ErrSilent) {
 		return nil, ErrSilent
 	}

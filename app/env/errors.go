@@ -17,11 +17,11 @@ import (
 // status.
 type Kind int
 
-// The kinds of an Error. What is no Error is of kind Failed, unless it says more itself: store.ErrLocked,
-// job.Errors.
+// The kinds of an Error. Other errors are of kind Failed, except for those that have a kind of their own:
+// store.ErrLocked, job.Errors.
 const (
 	Failed     Kind = iota // something went wrong, or something wrong was found
-	Usage                  // the request makes no sense, or names what is not there
+	Usage                  // the request makes no sense, or names something that does not exist
 	Partial                // a run ended early and can be resumed
 	Suspicious             // a run was held back and waits to be accepted
 	Locked                 // another process works on it
@@ -56,8 +56,9 @@ const (
 	FieldMask     RequestField = "mask"    // ExportRequest.Mask; the text begins with the name of the field
 	FieldSince    RequestField = "since"   // ExportRequest.Since; the text begins with the name of the field
 	FieldImported RequestField = "as"      // the name of the mirror or job that Import or Init makes
-	FieldDamaged  RequestField = "lenient" // ImportRequest.Lenient would leave out what is damaged
+	FieldDamaged  RequestField = "lenient" // ImportRequest.Lenient would leave out the damaged captures
 	FieldURL      RequestField = "url"     // ImportRequest.URL; the text begins with the name of the field
+	FieldVersion  RequestField = "version" // a number that no version of the mirror has
 	FieldReason   RequestField = "reason"  // why PlanForget is to take something out of a mirror
 )
 
@@ -76,7 +77,7 @@ func (e *Error) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns the cause; nil when there is none.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Usagef returns an Error of kind Usage.
@@ -95,7 +96,7 @@ func NotAName(name string) error {
 		"without '..'", name)
 }
 
-// FieldOf returns the field that an error is about, "" when there is none.
+// FieldOf returns the field that an error is about, "" if it is about no field.
 func FieldOf(err error) RequestField {
 	for e, ok := errors.AsType[*Error](err); ok; e, ok = errors.AsType[*Error](e.Err) {
 		if e.Field != "" {
@@ -116,7 +117,7 @@ func Remedied(err error) string {
 }
 
 // SetupError is an error of what a job needs on this machine beside the site: its secrets and certificates,
-// and the place where it publishes. Another run meets the same until somebody mends that.
+// and the place where it publishes. Other runs fail in the same way until this is corrected.
 type SetupError struct{ Err error }
 
 func (e SetupError) Error() string { return e.Err.Error() }
@@ -129,10 +130,13 @@ type noVersionError struct {
 	number int
 }
 
-func NoVersion(name string, number int) error { return &noVersionError{name, number} }
+// NoVersion is the error about a number that no version of a mirror has.
+func NoVersion(name string, number int) error {
+	return &Error{Field: FieldVersion, Err: &noVersionError{name, number}}
+}
 
 func (e *noVersionError) Error() string {
-	return fmt.Sprintf("%s has no version %d; mirrord versions %s lists them", e.name, e.number, e.name)
+	return fmt.Sprintf("%s has no version %d", e.name, e.number)
 }
 
 func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }

@@ -24,7 +24,7 @@ type FileOwner struct {
 
 func (o FileOwner) String() string { return cmp.Or(o.name, strconv.Itoa(o.UID)) }
 
-// StateOwner is who the daemon of this state runs as: the owner of the directory; where there is none yet,
+// StateOwner is who the daemon of this state runs as: the owner of the directory; if it does not exist yet,
 // the daemon's user of the packages for root, else the caller.
 func (a *App) StateOwner() FileOwner {
 	me := FileOwner{UID: os.Geteuid(), GID: os.Getegid()}

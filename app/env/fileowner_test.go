@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Who may not command the daemon is told which group may, unless there is none.
+// An error for a user who may not command the daemon names the group that may, if there is one.
 func TestJoinHint(t *testing.T) {
 	g, err := user.LookupGroup("daemon")
 	if os.Geteuid() != 0 || err != nil {

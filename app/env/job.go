@@ -92,7 +92,7 @@ func (a *App) NotRunning(ctx context.Context, name string) (*control.Client, err
 	return c, nil
 }
 
-// Hold keeps the mirror of a job from being opened; nil when there is none.
+// Hold prevents the mirror of a job from being opened; nil if there is no mirror.
 func (a *App) Hold(d *JobOnDisk) (*store.State, *store.HeldSite, error) {
 	st, ok, err := a.OpenState()
 	if err != nil || !ok {

@@ -73,13 +73,13 @@ func IsMirror(st *store.State, name string) error {
 // JobOnDisk is what lies on the disk of a job: its file and its mirror.
 type JobOnDisk struct {
 	Name   string
-	File   string   // path of the job file; "" when there is none
+	File   string   // path of the job file; "" without one
 	Job    *job.Job // nil when there is no file, or it is refused
-	Mirror string   // path of the site's folder; "" when there is none
+	Mirror string   // path of the site's folder; "" without one
 	Half   string   // path of what an interrupted removal of the mirror has left; "" for nothing
 }
 
-// Link is the symbolic link of publish.dir, if it leads to the mirror; "" otherwise.
+// Link is the symbolic link of publish.dir, if it points to the mirror; "" otherwise.
 func (d *JobOnDisk) Link() string {
 	if d.Job == nil || d.Job.Publish.Dir == "" || d.Mirror == "" {
 		return ""

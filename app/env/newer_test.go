@@ -17,7 +17,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// Who reads a mirror that has moved to another node is told so, if that has a later version.
+// A command that reads a mirror which has moved to another node says so, if that node has a later version.
 func TestNewerElsewhere(t *testing.T) {
 	a, run, _ := apptest.MirroredToFind(t, "all")
 	run()

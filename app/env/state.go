@@ -19,7 +19,7 @@ import (
 	"mirrord/store"
 )
 
-// BaseFile lies in the state directory and has the JobSet that was last the same here and in the cluster.
+// BaseFile, in the state directory, has the JobSet that was last the same here and in the cluster.
 const BaseFile = "cluster-jobs.json"
 
 // JobsShared reports whether the job files of this machine were once those of a cluster.
@@ -28,8 +28,8 @@ func JobsShared(a *App) bool {
 	return err == nil && Exists(filepath.Join(state, BaseFile))
 }
 
-// IsRemoved reports whether a site could not be checked out because it was removed from the depot. It is not
-// here any more then.
+// IsRemoved reports whether a site could not be checked out because it was removed from the depot. It is
+// then no longer here.
 func IsRemoved(err error) bool {
 	return errors.Is(err, depot.ErrRemoved) && !errors.Is(err, depot.ErrDiverged) &&
 		!errors.Is(err, store.ErrLocked)
@@ -63,7 +63,8 @@ func (p PublishedAs) After(q PublishedAs) bool {
 	return p.Retrieved.After(q.Retrieved) || (p.Retrieved.Equal(q.Retrieved) && p.Version > q.Version)
 }
 
-// PublishedHere is what is published of a site; ok is false when nothing is, or it cannot be read.
+// PublishedHere is the published version of a site; ok is false when there is no such version, or it cannot
+// be read.
 func PublishedHere(st *store.State, name string) (p PublishedAs, ok bool) {
 	meta, err := render.PublishedMeta(st, name)
 	if err != nil {
@@ -90,11 +91,11 @@ func IsFile(a *App, name string) bool {
 		(err != nil || !Exists(filepath.Join(state, "sites", bare)))
 }
 
-// lookWait is how long a run waits for its site: where there is no room for a copy, serve and status hold the
-// database for a moment; only another run holds it longer.
+// lookWait is how long a run waits for its site: where a copy does not fit on the disk, serve and status
+// hold the database for a moment; only another run holds it longer.
 const lookWait = 2 * time.Second
 
-// OpenState opens the state directory for a command that only looks; ok is false when there is none yet.
+// OpenState opens the state directory for a command that only reads; ok is false if it does not exist yet.
 func (a *App) OpenState() (st *store.State, ok bool, err error) {
 	dir, err := a.State()
 	if err != nil {
@@ -168,7 +169,7 @@ func (a *App) openToWrite(dir string) (*store.State, error) {
 	})
 }
 
-// away is what brings what check-outs have left in depots, nil where nothing does.
+// away fetches the data that check-outs have left in depots; nil where this is not possible.
 func (a *App) away() store.Bringer {
 	if a.Away == nil {
 		return nil
@@ -177,7 +178,7 @@ func (a *App) away() store.Bringer {
 }
 
 // NotYours adds to an error what to do, when it says that the caller may not use files of a state that
-// belongs to somebody else.
+// belongs to another user.
 func (a *App) NotYours(err error) error {
 	dir, serr := a.State()
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -212,7 +213,7 @@ func (a *App) AboutRuns(err error) error {
 	if !ok || o.UID == os.Geteuid() {
 		return err
 	}
-	const say = "what is noted of runs cannot be read: %w; it belongs to user %s: run this as root (sudo) " +
+	const say = "the records of runs cannot be read: %w; it belongs to user %s: run this as root (sudo) " +
 		"or as that user; the daemon knows the status of jobs too, and answers members of its group " +
 		"while it runs (sudo systemctl start mirrord)"
 	return fmt.Errorf(say, p, o)

@@ -40,7 +40,7 @@ func (w InterruptibleWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// Interruptible opens no more files once its context has ended, so that whoever reads a tree ends too.
+// Interruptible opens no more files once its context has ended, so that readers of a tree end too.
 type Interruptible struct {
 	VersionTree
 	Ctx context.Context
@@ -80,7 +80,7 @@ func (s InterruptibleSink) Create(name string, modified time.Time) (io.WriteClos
 }
 
 // ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place
-// of an older one; a directory is brought up to date in place, file by file.
+// of an older one; a directory is updated in place, file by file.
 func ExportTree(ctx context.Context, tree fs.FS, out string, form archive.Form) error {
 	return ExportRedirecting(ctx, tree, out, form, nil)
 }
@@ -221,7 +221,7 @@ func Place(ctx context.Context, s *store.Site, out string) error {
 }
 
 // keepForeign moves the files that are no part of an old mirror into the new one that took its place: they
-// are somebody's notes. A name that the new mirror has is the mirror's.
+// are a user's notes. A name that the new mirror has is the mirror's.
 func keepForeign(old, out string) error {
 	src, err := regular.OpenRoot(old)
 	if err != nil {
@@ -230,7 +230,7 @@ func keepForeign(old, out string) error {
 	defer src.Close()
 	part, err := TableOf(src.FS())
 	if err != nil {
-		return nil // nobody knows what was part of it
+		return nil // its own files are not known
 	}
 	return fs.WalkDir(src.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -52,7 +52,7 @@ func PendingOutput(out string) (*pendingFile, error) {
 	}
 	p := &pendingFile{File: f, out: out}
 	if replaces {
-		if err := f.Chmod(perm); err != nil { // whatever the umask is
+		if err := f.Chmod(perm); err != nil { // regardless of the umask
 			return nil, errors.Join(err, p.Cleanup())
 		}
 	}
@@ -113,11 +113,11 @@ func lockedAside(prefix string, create func(name string) (*os.File, error)) (*os
 		if held, err := lockAside(f); held || err != nil { // where there are no locks nothing is removed
 			return f, nil
 		}
-		f.Close() // somebody has taken it for one that was left
+		f.Close() // another process has treated it as abandoned
 	}
 }
 
-// lockAside locks a file that is aside, unless another process has it, or it has not its name any more.
+// lockAside locks a file that is aside, unless another process has it, or it has lost its name.
 func lockAside(f *os.File) (held bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -95,7 +95,7 @@ func TestReadBackFindsDamage(t *testing.T) {
 			bad := bytes.Clone(whole)
 			bad[at] ^= 0x10
 			if check(bad) == nil {
-				missed++ // a time, a mode, bits that nobody reads
+				missed++ // a time, a mode, bits that no reader uses
 			}
 		}
 		if missed > tried/10 {

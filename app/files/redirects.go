@@ -80,10 +80,10 @@ func findRedirects(s *store.Site, v store.Version) (out []archive.Redirect, err 
 	return out, err
 }
 
-// Redirected is what a redirect leads to, at the end of its chain, with the last fragment that one names.
+// Redirected is the target of a redirect, at the end of its chain, with the last fragment that one names.
 type Redirected struct{ URL, path, mime, Part string }
 
-// EachRedirect calls f for each redirect of a version that leads to a resource of it, in the order of the
+// EachRedirect calls f for each redirect of a version whose target is a resource of it, in the order of the
 // URLs.
 func EachRedirect(s *store.Site, number int, f func(from site.URL, to *Redirected)) error {
 	past, err := s.Versions.Past(number)

@@ -13,7 +13,7 @@ import (
 
 // sendFile moves what follows in f to w within the kernel, as far as that goes: w is to be a file, a pipe or
 // a device. It returns early where that does not work and when ctx has ended; the offset of f is then where
-// a copy goes on.
+// a copy continues.
 func sendFile(ctx context.Context, w io.Writer, f *os.File) {
 	const most = 1 << 20 // bytes between looks at ctx
 	to, ok := w.(*os.File)

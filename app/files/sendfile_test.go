@@ -18,7 +18,7 @@ import (
 	"mirrord/phm"
 )
 
-// What is made in a temporary file arrives as a whole, whatever it is written to.
+// An archive that is made in a temporary file arrives complete at any kind of destination.
 func TestPackStream(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	form := archive.Form{Placed: true, Pack: func(w io.Writer, _ fs.FS, _ archive.Packing) (*phm.Meta, error) {
@@ -65,7 +65,7 @@ func TestPackStream(t *testing.T) {
 	defer w.Close()
 	r.Close()
 	if err := stream(t.Context(), w); !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("a pipe that nobody reads: %v", err)
+		t.Errorf("a pipe without a reader: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

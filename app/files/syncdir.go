@@ -17,7 +17,7 @@ import (
 	"mirrord/phm"
 )
 
-// syncDir brings a PHM directory up to date with the tree of a version, or makes it. Only files that differ
+// syncDir updates a PHM directory to the tree of a version, or makes it. Only files that differ
 // are written, each aside and then renamed; files that left the mirror are removed; phm.files and phm.json
 // come last. Files that are no part of the mirror that stood there are left alone. The tree's file table is
 // compared with its phm.json before a file of it is copied.

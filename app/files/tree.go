@@ -79,7 +79,7 @@ func (f *timedFile) Close() error {
 	return err
 }
 
-// FileSpill makes files that have no name any more: what becomes of the process, nothing is left of them.
+// FileSpill makes files without a name: they are removed with the process, even if it is killed.
 type FileSpill struct {
 	Root *os.Root
 	made int

@@ -33,7 +33,7 @@ type CheckedFile struct {
 	Err    error    `json:"-"` // nil if OK; all of Errors in one
 }
 
-// Text is what is wrong with the file, a line for each fault, in the words of the daemon; "" when it is OK.
+// Text lists the errors of the file, one a line, in the words of the daemon; "" when it is OK.
 func (f *CheckedFile) Text() string {
 	if f.Err == nil {
 		return ""
@@ -61,7 +61,7 @@ type Checked struct {
 	NotAs string
 }
 
-// Check validates job files: those named, and what is in directories that are named; without names the jobs
+// Check validates job files: those named, and those in directories that are named; without names the jobs
 // directory. It warns of private addresses that jobs may not reach, for which it asks the resolver if resolve
 // is set, and of files that leave a mirror because the rules of its job changed. It makes no request to any
 // site.
@@ -111,7 +111,7 @@ func Check(ctx context.Context, a *env.App, names []string, resolve bool) (*Chec
 	return out, nil
 }
 
-// inDir reports whether a file lies in a directory.
+// inDir reports whether a file is in a directory.
 func inDir(dir, file string) bool {
 	in, err := filepath.Abs(filepath.Dir(file))
 	abs, derr := filepath.Abs(dir)
@@ -172,7 +172,7 @@ func checkFiles(a *env.App, args []string) (files []scheduler.File, beside map[s
 	return files, beside, nil
 }
 
-// fileOfJob is the file in the jobs directory of the job of this name, "" when there is none.
+// fileOfJob is the file in the jobs directory of the job of this name, "" if there is no such job.
 func fileOfJob(a *env.App, name string) string {
 	if !job.ValidName(name) {
 		return ""
@@ -230,7 +230,7 @@ func checkDir(a *env.App, dir string) ([]scheduler.File, error) {
 func notRead(dir string) (out []CheckedFile) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // what is wrong with the directory is said already
+		return nil // the error of the directory is reported already
 	}
 	for _, e := range entries {
 		base := e.Name()

@@ -171,7 +171,7 @@ func (e daemonEyes) hookWarning(f namedPath) string {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s: there is no program %s; the runs of the job report it, and go on", f.key, f.path)
+		return fmt.Sprintf("%s: there is no program %s; the runs of the job report it and continue", f.key, f.path)
 	case err != nil:
 		return fmt.Sprintf("%s: user %s may not run %s; allow it (chmod a+rx)", f.key, e.user, f.path)
 	}

@@ -33,7 +33,7 @@ func TestCheckLooksAsTheDaemonsUser(t *testing.T) {
 	secret := file(filepath.Join(base, "secret"), "hush\n", 0o600)
 	empty := file(filepath.Join(base, "empty"), "\n", 0o644)
 	who := "daemon's"
-	if os.Geteuid() == 0 { // the state belongs to somebody who may not read what is root's
+	if os.Geteuid() == 0 { // the state belongs to a user who may not read root's files
 		if err := os.Chown(state, 65534, 65534); err != nil {
 			t.Fatal(err)
 		}

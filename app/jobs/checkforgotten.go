@@ -23,7 +23,7 @@ func NotForgotten(st *store.State, j *job.Job) error {
 		down, err = mirror.Forgotten(s.Notes)
 		return err
 	})
-	if err != nil { // there is no mirror yet, or the run says what is wrong with it
+	if err != nil { // there is no mirror yet, or the run reports its error
 		return nil
 	}
 	for _, u := range j.Only {
@@ -42,7 +42,7 @@ func OnlyMirrored(a *env.App, j *job.Job) error {
 	}
 	st, ok, err := a.OpenState()
 	if (err != nil) || !ok {
-		return nil // the run says what is wrong
+		return nil // the run reports the error
 	}
 	return errors.Join(NotForgotten(st, j), st.Close())
 }

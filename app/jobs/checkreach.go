@@ -174,7 +174,7 @@ func originsOf(st *store.State, name string, f func(site.URL) bool) error {
 	return err
 }
 
-// reachWarnings says what is refused to a job and the one line that ends it.
+// reachWarnings says which requests are refused to a job and the one line that allows them.
 func reachWarnings(j *job.Job, all []*reachQuestion) (lines, unknown []string) {
 	var add []reach.Endpoint
 	var forget []string

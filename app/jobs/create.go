@@ -10,7 +10,7 @@ import (
 	"mirrord/job"
 )
 
-// CreateJob writes a new job file for somebody who may only change jobs, and has no account on the machine:
+// CreateJob writes a new job file for a user who may only change jobs, and has no account on the machine:
 // one that Init would write, or, when text is not empty, that text. It writes nothing when problems come
 // back, and overwrites nothing.
 func CreateJob(a *env.App, r InitRequest, text []byte) (*NewJobFile, []JobFileError, error) {

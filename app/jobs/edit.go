@@ -36,17 +36,17 @@ type JobEdit struct {
 
 // EditedJob is what a new text would do.
 type EditedJob struct {
-	Now      *JobText       // what is on the disk
+	Now      *JobText       // the file on the disk
 	Moved    bool           // that is not what the new text was made from
 	Errors   []JobFileError // why it is refused
 	Warnings []string       // what will go wrong although it is not
 	First    string         // when the first run of its job comes, such as "runs now"; "" when it has had one
-	Diff     *diff.Page     // from what is on the disk to the new text
+	Diff     *diff.Page     // from the file on the disk to the new text
 
 	text []byte // the new one as it is written
 }
 
-// ErrJobMoved says that a job file was changed by somebody else.
+// ErrJobMoved says that another process has changed the job file.
 var ErrJobMoved = errors.New("the job file was changed on the disk since it was shown")
 
 // ReadJobText reads a job file that can be changed here, also one that is refused. One that is a symbolic
@@ -111,7 +111,7 @@ func CheckEdit(a *env.App, e JobEdit) (*EditedJob, error) {
 	return out, nil
 }
 
-// machineErrors are the keys in which two jobs differ that only somebody with an account on the machine may
+// machineErrors are the keys in which two jobs differ that only users with an account on the machine may
 // change.
 func machineErrors(was, now *job.Job, file string) (out []JobFileError) {
 	for _, key := range job.MachineKeys(was, now) {
@@ -133,8 +133,8 @@ func withLinesOf(text, like []byte) []byte {
 	return text
 }
 
-// SaveEdit puts a new text in the place of a job file, in one step, when it would be accepted and the file is
-// still what the text was made from. A daemon sees it by itself.
+// SaveEdit replaces a job file by a new text, in one step, when it would be accepted and the file is still
+// the one that the text was made from. A daemon sees it by itself.
 func SaveEdit(a *env.App, e JobEdit) error {
 	c, err := CheckEdit(a, e)
 	switch {

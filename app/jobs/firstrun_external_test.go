@@ -14,8 +14,8 @@ import (
 	"mirrord/app/life"
 )
 
-// TestSaysFirstRun: whoever makes or changes a job is told when its first run comes, and only until it has
-// come.
+// TestSaysFirstRun: commands that make or change a job say when its first run is due, and only before that
+// run.
 func TestSaysFirstRun(t *testing.T) {
 	dir := t.TempDir()
 	a := &env.App{

@@ -63,7 +63,7 @@ type HookFile struct {
 	URL  string `json:"url"`
 }
 
-// hookNotes is what is kept of the hooks of a job.
+// hookNotes is the stored state of the hooks of a job.
 type hookNotes struct {
 	Told   int               `json:"told"` // the last version that hooks.published was told of
 	Known  bool              `json:"known"`
@@ -116,7 +116,7 @@ func WithHooks(
 	return sum, errors.Join(err, h.write())
 }
 
-// read reads what is kept of the hooks.
+// read reads the stored state of the hooks.
 func (h *hooked) read() error {
 	v, err := h.site.Notes.Fact(store.HooksFact)
 	if err == nil && v != nil {
@@ -164,8 +164,8 @@ func postpones(key string, err error) bool {
 	return ok && (key == "hooks.before") && (exit.ExitCode() == postponeCode)
 }
 
-// published runs hooks.published when a version was published that it has not been told of. A version from
-// before the hook was named is none of these.
+// published runs hooks.published when a version was published that the hook does not know yet. It does not
+// run for a version from before it was configured.
 func (h *hooked) published(ctx context.Context, sum *mirror.Summary) {
 	if len(h.job.Hooks.Published) == 0 {
 		h.notes.Known = false

@@ -128,7 +128,7 @@ func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
 	if err != nil {
 		return err
 	}
-	last := scheduler.Resolve(files, nil) // whoever is there stays
+	last := scheduler.Resolve(files, nil) // existing jobs stay
 	files = append(files, scheduler.File{
 		Name: f.Job,
 		Path: f.File,

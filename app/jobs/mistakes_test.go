@@ -256,7 +256,7 @@ func TestMistakesAreSaidAlike(t *testing.T) {
 		}
 		alone[filepath.Base(f.Path)] = one.Files[0]
 	}
-	// Jobs of one URL would refuse one another, which is not what is tested.
+	// Jobs of one URL would refuse one another, which this does not test.
 	daemon := func(f scheduler.File) string {
 		return strings.Join(scheduler.Resolve([]scheduler.File{f}, nil)[f.Name].Refused, "\n")
 	}

@@ -15,8 +15,8 @@ import (
 	"mirrord/store"
 )
 
-// jobRecords is the door to what is kept of jobs. *store.State is one; so is storetest.Facts, in memory. It
-// is safe for concurrent use.
+// jobRecords gives access to the stored records of jobs. *store.State is one; so is storetest.Facts, in
+// memory. It is safe for concurrent use.
 type jobRecords interface {
 	// JobRecords returns the records of all jobs, by name.
 	JobRecords() (map[string][]byte, error)

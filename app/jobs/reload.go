@@ -9,8 +9,8 @@ import (
 	"mirrord/scheduler/control"
 )
 
-// TellChanged lets a daemon look at what was changed beside it, which one of a cluster brings to the depot.
-// It looks from time to time anyway. nil is no daemon.
+// TellChanged lets a daemon read changes that were made without it; a node of a cluster copies them to the
+// depot. The daemon also looks from time to time. nil is no daemon.
 func TellChanged(ctx context.Context, c *control.Client, a *env.App) {
 	if err := Reloaded(ctx, c); err != nil {
 		a.Log.Debug("the daemon was not told of a change", "err", err)

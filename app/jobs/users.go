@@ -18,11 +18,11 @@ type UserInfo struct {
 	Name     string    `json:"name"`
 	Role     string    `json:"role"`
 	Changed  time.Time `json:"changed"`         // when the password was set
-	First    bool      `json:"first,omitempty"` // somebody else made the password: the user chooses another one
+	First    bool      `json:"first,omitempty"` // another user made the password: its owner chooses a new one
 	Password string    `json:"password,omitempty"`
 }
 
-// newPassword makes a password for a user, or takes one that was chosen, and returns what is stored of it.
+// newPassword makes a password for a user, or takes one that was chosen, and returns the user to store.
 func newPassword(a *env.App, name, chosen string) (made string, u store.UserFact, err error) {
 	password := chosen
 	if chosen == "" {
@@ -51,8 +51,8 @@ func AddUser(a *env.App, name, role, password string) (*UserInfo, error) {
 	u.Role = role
 	err = changeUser(a, a.MakeState, "add user", name, func(was *store.UserFact) (*store.UserFact, error) {
 		if was != nil {
-			return nil, env.Usagef("there is a user %s already: mirrord user password makes a new password, "+
-				"mirrord user role changes the role", name)
+			return nil, env.Usagef("there is a user %s already: mirrord console user password makes a new password, "+
+				"mirrord console user role changes the role", name)
 		}
 		return &u, nil
 	})
@@ -103,7 +103,7 @@ func RemoveUser(a *env.App, name string) error {
 }
 
 func noUser(name string) error {
-	return env.Usagef("there is no user %s: mirrord user list shows all", name)
+	return env.Usagef("there is no user %s: mirrord console user list shows all", name)
 }
 
 // changeUser changes a user, and notes it in the audit log.

@@ -12,7 +12,7 @@ import (
 	"mirrord/store"
 )
 
-// SetPaused says for the next daemon whether a job is paused; a daemon that runs is told through its socket.
+// SetPaused says for the next daemon whether a job is paused; a running daemon gets it through its socket.
 // It is an error when nothing changes.
 func SetPaused(a *env.App, name string, paused bool) error {
 	if _, err := a.FindJob(name); err != nil {

@@ -25,14 +25,14 @@ import (
 type Removal struct {
 	Job      string `json:"job"`
 	File     string `json:"file,omitempty"`   // "" when there is no job file
-	Mirror   string `json:"mirror,omitempty"` // directory, or what is left of it; "" when there is no mirror
+	Mirror   string `json:"mirror,omitempty"` // directory, or its remains; "" when there is no mirror
 	Versions int    `json:"versions,omitempty"`
 	Files    int    `json:"files,omitempty"` // of the current version
 	Bytes    int64  `json:"bytes,omitempty"`
-	Link     string `json:"link,omitempty"` // publish.dir, when it leads to the mirror
+	Link     string `json:"link,omitempty"` // publish.dir, when it points to the mirror
 
-	// Kept are the files that stay in spaces, because pages of other mirrors lead to them that could not be
-	// made again. With Now there is a page in the place of each that says that the mirror was removed.
+	// Kept are the files that stay in spaces, because pages of other mirrors link to them that could not be
+	// made again. With Now each is replaced by a page that says that the mirror was removed.
 	Kept int  `json:"kept,omitempty"`
 	Now  bool `json:"now,omitempty"` // files that spaces keep are replaced by a notice
 
@@ -57,7 +57,7 @@ func (r *Removal) Plan() (lines []string) {
 		lines = append(lines, count.Of(r.Kept, "file")+" that its space keeps for pages of other mirrors")
 	}
 	if r.Link != "" {
-		lines = append(lines, fmt.Sprintf("the link %s that leads to it", r.Link))
+		lines = append(lines, fmt.Sprintf("the link %s to it", r.Link))
 	}
 	return lines
 }
@@ -106,9 +106,9 @@ func PlanRemoval(a *env.App, name string, now bool) (*Removal, error) {
 	return r, err
 }
 
-// Remove deletes a job: its file, its mirror with all versions, what is noted of its runs, and the symbolic
-// link that leads to the mirror. It is an error while a run goes on. Bodies that other mirrors may share stay
-// until the next collection. The same request goes on after an interruption. It sets Kept.
+// Remove deletes a job: its file, its mirror with all versions, the records of its runs, and the symbolic
+// link to the mirror. It is an error during a run. Bodies that other mirrors may share stay until the next
+// collection. The same request continues after an interruption. It sets Kept.
 func Remove(ctx context.Context, a *env.App, r *Removal) (err error) {
 	defer func() { r.Kept = keptOf(a, r.Job) }()
 	if r.File == "" && r.Mirror == "" && r.Kept > 0 { // it was removed before
@@ -180,7 +180,7 @@ func keptOf(a *env.App, name string) (files int) {
 	return files
 }
 
-// dropKept puts notices in the place of what spaces keep of a mirror that was removed before.
+// dropKept replaces the files that spaces keep of a mirror removed before by notices.
 func dropKept(ctx context.Context, a *env.App, name string) error {
 	st, err := a.MustWriteState()
 	if err != nil {

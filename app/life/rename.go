@@ -36,9 +36,9 @@ type Renamed struct {
 	Shared bool `json:"shared,omitempty"` // the file was changed here, and is one of those that a cluster shares
 }
 
-// Rename gives a job another name: its file, its mirror, and what is noted of its runs. It is an error while
-// a run goes on, and when the new name is taken. From the first change to the last the job file has a name
-// that no daemon reads, so that no run begins; the same request goes on after an interruption.
+// Rename gives a job another name: its file, its mirror, and the records of its runs. It is an error during
+// a run, and when the new name is taken. From the first change to the last the job file has a name that no
+// daemon reads, so that no run begins; the same request continues after an interruption.
 func Rename(ctx context.Context, a *env.App, from, to string) (*Renamed, error) {
 	r, err := newRenaming(a, from, to)
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *renaming) make(
 	return out, errors.Join(linked, jobs.Reloaded(ctx, c))
 }
 
-// drop removes what is noted of the old name.
+// drop removes the records of the old name.
 func (r *renaming) drop(st *store.State) error {
 	if st == nil {
 		return nil
@@ -198,7 +198,7 @@ func (r *renaming) placed() bool {
 	return (err == nil) && (oerr == nil) && os.SameFile(made, ours)
 }
 
-// place gives the job file its new name. One of that name that somebody has made meanwhile is left alone.
+// place gives the job file its new name. A file of that name that was made meanwhile is not replaced.
 func (r *renaming) place() error {
 	err := os.Link(r.aside, r.toFile)
 	if !errors.Is(err, fs.ErrExist) {

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoneHeld says that Held was set and nothing waits to be accepted.
-var ErrNoneHeld = errors.New("nothing waits to be accepted")
+var ErrNoneHeld = errors.New("nothing is held for review")
 
 // heldExamples is how many files of each directory stand for what waits.
 const heldExamples = 3

@@ -22,7 +22,7 @@ const (
 
 // WriteHeld writes what waits to be accepted, as text: how much, why, and the table of directories.
 func (c *Difference) WriteHeld(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: waits for accept%s: %s\n", c.Job, c.in(), c.heldText()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: held for review%s: %s\n", c.Job, c.in(), c.heldText()); err != nil {
 		return err
 	}
 	for _, why := range c.Reasons {
@@ -43,7 +43,7 @@ func (c *Difference) writeHeldTable(w io.Writer) error {
 	return err
 }
 
-// in is behind what is said of a directory.
+// in ends a sentence about a directory.
 func (c *Difference) in() string {
 	if c.Path == "" {
 		return ""
@@ -51,7 +51,7 @@ func (c *Difference) in() string {
 	return " in " + c.Path + "/"
 }
 
-// heldText says in one line what accept would change, and what is not known.
+// heldText says in one line what accept would change, and how much is unknown.
 func (c *Difference) heldText() string {
 	text := fmt.Sprintf("%d added, %d changed, %d removed; %s", c.Tree.Added, c.Tree.Changed, c.Tree.Removed,
 		Growth(c.Tree.Bytes))

@@ -36,7 +36,7 @@ type KeptPage struct {
 	Index    int             // of the one that is meant
 	Path     string
 	File     *phm.File // nil: that version does not have it
-	States   []int     // versions that brought another state of it, oldest first; empty when File is nil
+	States   []int     // versions in which its state changed, oldest first; empty when File is nil
 	Stamp    time.Time // names the version in the address of a Memento
 }
 

@@ -165,7 +165,7 @@ func (o *observed) link() {
 	o.b.Linked(by)
 }
 
-// free makes a name of one's own out of one that somebody else may have.
+// free makes a unique name from one that another file may have.
 func (o *observed) free(name string) string {
 	for o.taken[name] {
 		name += "~"

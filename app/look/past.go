@@ -18,8 +18,8 @@ import (
 	"mirrord/store"
 )
 
-// OpenPast opens a kept version of a site, also while a run writes it; 0 is the published version. Nobody
-// is kept from writing.
+// OpenPast opens a kept version of a site, also while a run writes it; 0 is the published version. It does
+// not block writers.
 func OpenPast(st *store.State, name string, number int) (*pastTree, error) {
 	p, err := readPast(st, name, number)
 	if err != nil {
@@ -33,7 +33,7 @@ func OpenPast(st *store.State, name string, number int) (*pastTree, error) {
 	}, nil
 }
 
-// readPast reads what is needed of a version.
+// readPast reads the needed data of a version.
 func readPast(st *store.State, name string, number int) (p *render.PastFS, err error) {
 	err = env.View(st, name, func(s *store.Site) error {
 		n := number
@@ -111,7 +111,7 @@ func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.K
 	return p, nil
 }
 
-// History tells which versions brought another state of a URL.
+// History returns the versions in which the state of a URL changed.
 func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []serve.Version, err error) {
 	var all []store.DatedRecord
 	err = k.views.read(k.State, name, func(s *store.Site) error {
@@ -173,7 +173,7 @@ func (t *pastTree) Open(name string) (fs.File, error) {
 	return now.Open(name)
 }
 
-// again opens the version once more, unless somebody else has done so since it was p.
+// again opens the version once more, unless another caller has done so since it was p.
 func (t *pastTree) again(p *render.PastFS) (*render.PastFS, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +184,7 @@ func (t *pastTree) again(p *render.PastFS) (*render.PastFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.past = append(t.past, p) // somebody may be reading it
+	t.past = append(t.past, p) // it may have readers
 	t.p = now
 	return now, nil
 }

@@ -16,7 +16,7 @@ import (
 	"mirrord/store"
 )
 
-// look reads what is stored of a job, for a command that makes no request. f may be called again: see view.
+// look reads the stored data of a job, for a command that makes no request. f may be called again: see view.
 func look(a *env.App, name string, f func(*job.Job, *store.Site) error) error {
 	j, err := a.FindJob(name)
 	if err != nil {
@@ -148,7 +148,7 @@ func (o EvolutionOrder) compare(x, y *report.DirEvolution) int {
 	return 0
 }
 
-// Rules is which directories of a mirror seldom change, as mined from what runs have observed with the
+// Rules is which directories of a mirror rarely change, as mined from what runs have observed with the
 // thresholds of the job.
 func Rules(a *env.App, name string) (r *report.SiteRules, err error) {
 	err = look(a, name, func(j *job.Job, s *store.Site) error {

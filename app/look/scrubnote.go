@@ -15,9 +15,9 @@ import (
 // ScrubNote is what outlives the process about the scrub of one site. Fields may be added.
 type ScrubNote struct {
 	status.Scrub
-	All     []FoundDamage `json:"all,omitempty"`    // what is damaged now: Found of Scrub is made of it
+	All     []FoundDamage `json:"all,omitempty"`    // damaged now: Found of Scrub is made of it
 	Redone  time.Time     `json:"redone,omitzero"`  // when the database was last made again, as far as it was told
-	Untold  []FoundDamage `json:"untold,omitempty"` // healed since the last message
+	Untold  []FoundDamage `json:"untold,omitempty"` // repaired since the last message
 	Checked time.Time     `json:"checked,omitzero"` // when All was compared with the disk
 	Size    int64         `json:"size,omitempty"`   // of the site, when the pass began
 }
@@ -30,7 +30,7 @@ type FoundDamage struct {
 	Lost bool              `json:"lost,omitempty"` // only older versions have it: no run requests it
 }
 
-// MostDamage bounds what is kept of a ruined site: what is left out is found by the next pass.
+// MostDamage bounds the list of a ruined site: the next pass finds the rest.
 const MostDamage = 1000
 
 // LoadScrub reads the note of a site. One that cannot be read is begun again.
@@ -56,7 +56,7 @@ func (n *ScrubNote) Save(st *store.State, name string) error {
 // Shown is what status shows of the note; nil when there is nothing.
 func (n *ScrubNote) Shown() *status.Scrub {
 	s := n.Scrub
-	if s.Damaged, s.Found = len(n.All), nil; s.Last == nil && s.Damaged+s.Healed == 0 {
+	if s.Damaged, s.Found = len(n.All), nil; s.Last == nil && s.Damaged+s.Repaired == 0 {
 		return nil
 	}
 	for i := range n.All[:min(len(n.All), status.MostDamage)] {
@@ -73,14 +73,14 @@ func (n *ScrubNote) Add(d FoundDamage) {
 	}
 }
 
-// Heal takes in that damage is healed.
-func (n *ScrubNote) Heal(d FoundDamage, at time.Time, how string) {
+// Repair records that damage is repaired.
+func (n *ScrubNote) Repair(d FoundDamage, at time.Time, how string) {
 	n.All = slices.DeleteFunc(n.All, func(x FoundDamage) bool { return x.Kind == d.Kind && x.File == d.File })
-	d.Healed, d.Do, d.Told = &at, how, false
-	n.Healed++
-	n.Mended = append(n.Mended, d.Damage)
-	if more := len(n.Mended) - status.MostDamage; more > 0 {
-		n.Mended = slices.Delete(n.Mended, 0, more)
+	d.Repaired, d.Do, d.Told = &at, how, false
+	n.Repaired++
+	n.LastRepaired = append(n.LastRepaired, d.Damage)
+	if more := len(n.LastRepaired) - status.MostDamage; more > 0 {
+		n.LastRepaired = slices.Delete(n.LastRepaired, 0, more)
 	}
 	if len(n.Untold) < MostDamage {
 		n.Untold = append(n.Untold, d)
@@ -123,8 +123,8 @@ func (n *ScrubNote) Finish(now time.Time, every time.Duration, read int64, looke
 	n.Begin(next, every, n.Size)
 }
 
-// scrubOf is what status shows of the scrub of a site, and what to do about it. What a run has healed since
-// is left out.
+// scrubOf is what status shows of the scrub of a site, and what to do about it. Damage that a run has
+// repaired since is left out.
 func scrubOf(st *store.State, name string) (*status.Scrub, string) {
 	n := LoadScrub(st, name)
 	if len(n.All) > 0 {
@@ -135,7 +135,7 @@ func scrubOf(st *store.State, name string) (*status.Scrub, string) {
 	return n.Shown(), n.Fix(name)
 }
 
-// Noted reports whether damage is of a kind that stands in the notes for the next run until it is healed.
+// Noted reports whether damage is of a kind that is kept in the notes for the next run until it is repaired.
 func (d *FoundDamage) Noted() bool {
 	return d.Kind == store.BadTree || slices.Contains(BodyKinds(), d.Kind)
 }
@@ -145,7 +145,7 @@ func (n *ScrubNote) Has(kinds ...store.ProblemKind) bool {
 	return slices.ContainsFunc(n.All, func(d FoundDamage) bool { return slices.Contains(kinds, d.Kind) })
 }
 
-// Fix is what to do about what is damaged.
+// Fix is what to do about the damage.
 func (n *ScrubNote) Fix(name string) string {
 	waits := func(d FoundDamage) bool { return d.Noted() && !d.Lost }
 	switch {
@@ -175,7 +175,7 @@ func (n *ScrubNote) Lost(site string, l *store.LostBody) {
 	}
 }
 
-// NoteIn adds what is damaged to what a site has noted for its next run.
+// NoteIn adds the damage to the notes of a site for its next run.
 func (n *ScrubNote) NoteIn(s *store.Site) error {
 	urls, err := s.Notes.Damaged()
 	if err != nil {

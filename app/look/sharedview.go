@@ -11,7 +11,7 @@ import (
 	"mirrord/store"
 )
 
-// sharedFor is how long a view that is a copy serves further requests: whoever asks a public server often
+// sharedFor is how long a view that is a copy serves further requests: frequent requests to a public server
 // must not make it copy a large database each time.
 const sharedFor = 5 * time.Second
 
@@ -27,7 +27,7 @@ type sharedViews struct {
 type sharedView struct {
 	site  *store.Site
 	users int
-	until *time.Timer // nil once nobody new may read it
+	until *time.Timer // nil once it takes no new readers
 }
 
 // read calls f with a view of a site, which may be sharedFor old while a run writes it. f is called again
@@ -52,7 +52,7 @@ func (v *sharedViews) read(st *store.State, name string, f func(*store.Site) err
 	return err
 }
 
-// take returns the view that is kept of a site, with one more user; nil when there is none.
+// take returns the view that is kept of a site, with one more user, or nil.
 func (v *sharedViews) take(name string) *sharedView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -81,7 +81,7 @@ func (v *sharedViews) put(name string, site *store.Site) *sharedView {
 	return s
 }
 
-// drop makes a view one that nobody new reads.
+// drop makes a view take no new readers.
 func (v *sharedViews) drop(name string, s *sharedView) error {
 	v.mu.Lock()
 	if v.open[name] != s {

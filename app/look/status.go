@@ -23,8 +23,8 @@ import (
 // scheduler knows.
 const Broken status.Health = "broken"
 
-// Statuses is what the disk knows of all jobs and mirrors, sorted by name. Nothing is known of what a daemon
-// would do next.
+// Statuses is the state of all jobs and mirrors on the disk, sorted by name. It does not include what a
+// daemon would do next.
 func Statuses(a *env.App, now time.Time) ([]status.Job, error) {
 	files, err := scheduler.NewDir(a.Jobs).Read()
 	if err != nil && a.JobsNamed {
@@ -105,7 +105,7 @@ func (NoRecords) LoadRecords() (map[string]scheduler.Record, error) { return nil
 
 func (NoRecords) SaveRecords(map[string]*scheduler.Record) error { return nil }
 
-// fillAll adds what the sites know. No run mends a mirror whose job file was removed.
+// fillAll adds what the sites know. No run repairs a mirror whose job file was removed.
 func fillAll(list []status.Job, st *store.State, now time.Time) error {
 	for i := range list {
 		j := &list[i]
@@ -178,8 +178,8 @@ func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 	s.Judge(now)
 }
 
-// JudgeTree looks at whether the mirror can be read: its database, when the last run could not, and what is
-// published.
+// JudgeTree looks at whether the mirror can be read: its database, when the last run could not, and the
+// published tree.
 func JudgeTree(
 	s *status.Job, st *store.State, now time.Time, look func(name string) store.TreeProblem,
 ) {
@@ -205,7 +205,7 @@ func JudgeTree(
 }
 
 // Publishing reports whether a publish was decided that is not carried out yet: readers see its version as
-// soon as somebody opens the site for writing.
+// soon as the site is opened for writing.
 func Publishing(st *store.State, name string) bool {
 	g, err := store.GlanceAt(st, name)
 	return (err == nil) && g.Publishing
@@ -261,7 +261,7 @@ func Runs(a *env.App, name string, n int) ([]status.Run, error) {
 func SummaryJSON(r store.RunRecord) json.RawMessage {
 	var sum mirror.Summary
 	if json.Unmarshal(r.Summary, &sum) != nil {
-		return r.Summary // whoever decodes it reports that
+		return r.Summary // the decoder reports that
 	}
 	data, err := json.Marshal(&sum)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestStatusWhileWritten(t *testing.T) {
 	}
 }
 
-// What is to be done about a mirror whose job file was removed is no run: there is no job to run.
+// The fix for a mirror whose job file was removed is not a run: there is no job to run.
 func TestStatusWithoutFile(t *testing.T) {
 	a, _, srv, _ := apptest.MirrorGrowing(t, 1)
 	srv.Close()

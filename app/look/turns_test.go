@@ -220,7 +220,7 @@ func TestPoliteRunKeepsItsPace(t *testing.T) {
 	t.Log(took)
 }
 
-// Nobody waits for longer than the bound while others work: long runs give way to one another.
+// No job waits for longer than the bound while others work: long runs give way to one another.
 func TestLongRunsTakeTurns(t *testing.T) {
 	sites := map[string]aSite{}
 	for i := range 6 {

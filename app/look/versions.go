@@ -26,7 +26,7 @@ func Versions(a *env.App, name string) ([]store.Version, error) {
 	return vs, nil
 }
 
-// VersionNote says what is remarkable about a version; current says that readers see it.
+// VersionNote describes a remarkable version; current says that readers see it.
 func VersionNote(v store.Version, current bool) string {
 	note := ""
 	if v.Accepted {

@@ -56,7 +56,7 @@ func TestActsOfNodes(t *testing.T) {
 	}
 	own, err := c["b"].Daemon.Acts(t.Context(), 10)
 	if err != nil || slices.ContainsFunc(own.Entries, func(e store.AuditEntry) bool { return e.Node != "" }) {
-		t.Errorf("what is stored names the node: %+v, %v", own, err)
+		t.Errorf("the stored fact names the node: %+v, %v", own, err)
 	}
 }
 

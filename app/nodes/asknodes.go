@@ -52,13 +52,13 @@ type lastSaid[T any] struct {
 	err   error // of the last question
 }
 
-// heard is what is known of one other node. Without AsOf it never answered.
+// heard is the last answer of another node. Without AsOf it never answered.
 type heard[T any] struct {
 	status.NodeSaid
 	value T
 }
 
-// ask asks the other nodes, and returns what is known of all that were ever asked. Those that have answered a
+// ask asks the other nodes, and returns the last answers of all that were ever asked. Nodes that answered a
 // moment ago are not asked again. Nodes that answer come first.
 func (s *said[T]) ask(c *Everywhere, now time.Time, ask func(node string) (T, error)) []heard[T] {
 	members := c.nodes.Members()

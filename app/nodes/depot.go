@@ -16,8 +16,8 @@ import (
 	"mirrord/cluster/depot"
 )
 
-// askDepot brings what the depot has of the pages of mirrors that are not this node's: of the jobs in force,
-// whoever has them. What it has of the others stays as it was when the depot does not answer.
+// askDepot fetches the digests that the depot has of pages of mirrors that are not this node's: those of
+// the jobs in force on any node. The others' stay unchanged when the depot does not answer.
 func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 	if c.Depot == nil {
 		e.Depot = nil
@@ -33,7 +33,7 @@ func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 		was.Away = err.Error()
 		return
 	}
-	kept := map[string]env.PublishedAs{} // whoever it came from
+	kept := map[string]env.PublishedAs{} // from any source
 	for _, n := range e.All() {
 		for name, s := range n.Sites {
 			if s.Kept.Version > 0 {
@@ -55,10 +55,10 @@ func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
-			s, brought := pagesInDepot(ctx, c, name, marks[name], s)
+			s, fetched := pagesInDepot(ctx, c, name, marks[name], s)
 			mu.Lock()
 			defer mu.Unlock()
-			now.Sites[name], came[name] = s, brought
+			now.Sites[name], came[name] = s, fetched
 		})
 	}
 	wg.Wait()
@@ -76,10 +76,11 @@ func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 	}
 }
 
-// pagesInDepot brings what the pages of one mirror say, unless that is known. was is what is known of it.
+// pagesInDepot fetches the digests of the pages of one mirror, unless they are here. was is the mirror as
+// known here.
 func pagesInDepot(
 	ctx context.Context, c *Everywhere, name, mark string, was replicas.SaidMirror,
-) (now replicas.SaidMirror, brought bool) {
+) (now replicas.SaidMirror, fetched bool) {
 	here, ok := env.PublishedHere(c.State, name)
 	known := func(has env.PublishedAs) bool { return was.Kept.Equal(has) || (ok && here.Equal(has)) }
 	now = replicas.SaidMirror{Kept: was.Kept, Mark: mark, Settled: was.Mark == mark}
@@ -98,7 +99,7 @@ func pagesInDepot(
 		if err := replicas.SayPages(f, list, digests); err != nil {
 			return err
 		}
-		brought = true
+		fetched = true
 		return f.CloseAtomicallyReplace()
 	})
 	switch {
@@ -109,9 +110,9 @@ func pagesInDepot(
 			c.Log.Warn("what the pages of a mirror say does not come from the depot", "job", name, "err", err)
 		}
 	default:
-		if now.Has = (env.PublishedAs{Version: l.Version, Retrieved: l.Retrieved}); brought {
+		if now.Has = (env.PublishedAs{Version: l.Version, Retrieved: l.Retrieved}); fetched {
 			now.Kept = now.Has
 		}
 	}
-	return now, brought && err == nil
+	return now, fetched && err == nil
 }

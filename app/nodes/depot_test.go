@@ -111,7 +111,7 @@ func TestPublishedAfter(t *testing.T) {
 }
 
 // The replicas of a node that is gone for good are found by one that never asked it: its mirrors are in the
-// depot. No node is asked for what is there, and nothing is read twice.
+// depot. No node is asked for mirrors that the depot has, and nothing is read twice.
 func TestReplicasFromDepot(t *testing.T) {
 	n := newDepotNodes(t)
 	alone := n.find(t, "")
@@ -142,7 +142,7 @@ func TestReplicasFromDepot(t *testing.T) {
 		t.Errorf("the digests came once more: %v", err)
 	}
 
-	// An older program checks in what is new, which its node says; then one without a node.
+	// An older program checks in a new version, which its node reports; then one without a node.
 	n.manuals["x"].pages.Store(16)
 	n.run(t, "a", "x")
 	if r := n.find(t, "c"); r.Pages != alone.Pages+2 || !slices.Equal(n.asked, []string{"x"}) {
@@ -207,7 +207,7 @@ func TestReplicasFromDamagedDepot(t *testing.T) {
 	if r := n.find(t, "c"); !reflect.DeepEqual(r.Clusters, whole.Clusters) || depotSaid(t, r).Jobs != 2 {
 		t.Errorf("put again: %+v", r.Elsewhere)
 	}
-	// what was brought counts while the depot is away
+	// fetched digests count while the depot is away
 	away := &objectstest.Faulty{Store: n.depot.Store}
 	away.Decide = func(_ int, op, _ string) objectstest.Failure {
 		if op == "list" {

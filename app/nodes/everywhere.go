@@ -62,12 +62,12 @@ type Everywhere struct {
 	Depot   *depot.Depot // which has the lists of pages of mirrors; nil: nodes are asked; set as Follows
 
 	nodes Nodes
-	ctx   context.Context // of runs elsewhere that somebody here waits for
+	ctx   context.Context // of runs elsewhere that a caller here waits for
 	stop  func()
 	calls *http.ServeMux       // of other nodes
 	users *shares.ClusterUsers // nil: nothing is exchanged
 	waits time.Duration        // for a job that no node has
-	live  sync.Map             // jobs whose runs elsewhere somebody here waits for: *status.Job
+	live  sync.Map             // jobs whose runs elsewhere a caller here waits for: *status.Job
 
 	gathers    chan struct{} // size 1: one Gather at a time
 	jobs       said[[]status.Job]
@@ -123,7 +123,7 @@ func Join(
 	return c, nil
 }
 
-// Close ends what Join began. Runs go on.
+// Close ends what Join began. Runs continue.
 func (c *Everywhere) Close() { c.stop() }
 
 // Own is the daemon of this node: health and metrics are those of each node.
@@ -135,7 +135,7 @@ type nodeFace struct{ *daemon.Daemon }
 // Status is a look that costs little: many nodes may ask.
 func (f nodeFace) Status() status.All { return f.Glance() }
 
-// Status is what is known of this daemon and of the jobs of all nodes.
+// Status is the state of this daemon and of the jobs of all nodes.
 func (c *Everywhere) Status() status.All { return c.with(c.Daemon.Status()) }
 
 // Glance is Status without a look at each published file.
@@ -277,7 +277,7 @@ func (f far) said(name string, err error) error {
 		"remove %s: %w", name, f.node, f.node, err)
 }
 
-// Job is what is known of one job, with the report of its last run.
+// Job is the state of one job, with the report of its last run.
 func (c *Everywhere) Job(name string) (status.Job, error) {
 	return c.job(name, c.Daemon.Job)
 }

@@ -176,7 +176,7 @@ func daemonsOf(t *testing.T, nodes *fakeNodes, names ...string) map[string]*Ever
 	return out
 }
 
-// Whoever asks a node about a job of another one, or wants something done with it, gets that one's answer.
+// A request to a node about a job of another one, also to change it, gets that one's answer.
 func TestEverywhere(t *testing.T) {
 	nodes := &fakeNodes{sites: map[string]string{"x": "a", "y": "b"}}
 	c := daemonsOf(t, nodes, "a", "b")
@@ -218,14 +218,14 @@ func TestEverywhere(t *testing.T) {
 	}
 	_, _, err = a.Run("y", control.RunRequest{Set: []string{"nonsense=1"}})
 	if !errors.Is(err, control.ErrInvalid) {
-		t.Errorf("a key that is none: %v", err)
+		t.Errorf("an unknown key: %v", err)
 	}
 	_, _, err = Remote{a}.Run("y", control.RunRequest{Set: []string{`hooks.after="true"`}})
 	if !errors.Is(err, control.ErrInvalid) || !strings.Contains(err.Error(), "hooks.after") {
 		t.Errorf("a command, from afar: %v", err)
 	}
 	if err := a.Pause("z"); !errors.Is(err, control.ErrNotFound) {
-		t.Errorf("a job that is none: %v", err)
+		t.Errorf("an unknown job: %v", err)
 	}
 	if n := len(a.Own().Status().Jobs); n != 1 {
 		t.Errorf("%d jobs in its own metrics", n)
@@ -293,8 +293,8 @@ func forget[T any](s *said[T]) {
 	}
 }
 
-// What a node said last is shown when it does not answer any more, with the time. What cannot be done says
-// why.
+// The last answer of a node is shown when it no longer answers, with the time. An operation that is not
+// possible says why.
 func TestEverywhereAway(t *testing.T) {
 	nodes := &fakeNodes{sites: map[string]string{"x": "a", "y": "b", "z": "c"}}
 	c := daemonsOf(t, nodes, "a", "b")
@@ -328,6 +328,6 @@ func TestEverywhereAway(t *testing.T) {
 	delete(nodes.sites, "y")
 	a.waits = 0
 	if err := a.Cancel("y"); !errors.Is(err, control.ErrConflict) {
-		t.Errorf("nobody has it: %v", err)
+		t.Errorf("no node has it: %v", err)
 	}
 }

@@ -63,13 +63,13 @@ type foundClaim struct {
 
 const (
 	foundPiece = 256 << 10
-	mostPacked = 8 << 20   // bytes, packed: what is more stays on its node
+	mostPacked = 8 << 20   // bytes, packed: larger findings stay on their node
 	mostSpread = 256 << 20 // and unpacked
 	// the turn of a node that is gone ends after so long
 	foundTurnFor = 2 * time.Hour
 	// pieces without a head are removed after so long
 	foundLeft = 24 * time.Hour
-	// how far the clocks of nodes differ: what is of a later time is of a wrong clock, and does not count
+	// how far the clocks of nodes may differ: a later time is of a wrong clock, and does not count
 	clocksDiffer = time.Hour
 )
 
@@ -101,7 +101,7 @@ func (c *ClusterFound) turn() (mine bool, err error) {
 	return mine && err == nil, err
 }
 
-// Follow exchanges what is found until ctx ends.
+// Follow exchanges findings until ctx ends.
 func (c *ClusterFound) Follow(ctx context.Context) {
 	var changed atomic.Bool
 	changed.Store(true)
@@ -133,7 +133,7 @@ func (c *ClusterFound) counts(made time.Time) bool {
 	return made.Before(c.State.Now().Add(clocksDiffer))
 }
 
-// settle exchanges once: the newest counts. changed: somebody else may have found something.
+// settle exchanges once: the newest counts. changed: another node may have found something.
 func (c *ClusterFound) settle(ctx context.Context, changed bool) (err error) {
 	file := filepath.Join(c.State.Dir, replicas.ReplicasName)
 	fi, err := os.Stat(file)
@@ -155,7 +155,7 @@ func (c *ClusterFound) settle(ctx context.Context, changed bool) (err error) {
 		c.seen, c.made = fi, here.Made
 		defer func() {
 			if err != nil {
-				c.seen = nil // the next time what is here is looked at once more
+				c.seen = nil // the next time the local findings are read again
 			}
 		}()
 	}
@@ -179,7 +179,7 @@ func (c *ClusterFound) settle(ctx context.Context, changed bool) (err error) {
 	return nil
 }
 
-// give makes known what was found here: pieces first, then what leads to them.
+// give publishes the local findings: pieces first, then the head that names them.
 func (c *ClusterFound) give(k *replicas.KnownReplicas) error {
 	k.Node = c.Node
 	data, err := json.Marshal(k)
@@ -232,8 +232,8 @@ func (c *ClusterFound) give(k *replicas.KnownReplicas) error {
 // piece is the key of a piece.
 func (f *foundFact) piece(n int) string { return f.ID + "." + strconv.Itoa(n) }
 
-// tidy removes the pieces that a head led to before, and old ones to which none leads: somebody was killed
-// between both.
+// tidy removes the pieces that the previous head named, and old ones that no head names: a process was
+// killed between writing both.
 func (c *ClusterFound) tidy(was, now *foundFact) error {
 	all, err := c.Facts.All(kindFound)
 	if err != nil {

@@ -162,7 +162,7 @@ func TestClusterFound(t *testing.T) {
 		t.Errorf("%d pieces", n)
 	}
 
-	// What is damaged or missing is said, and taken by nobody; the next one replaces it.
+	// Damaged or missing pieces are reported, and no node uses them; the next findings replace them.
 	f.at = f.at.Add(time.Minute)
 	f.find(0, 40, nil, other)
 	if err := f.nodes[0].settle(t.Context(), false); err != nil {

@@ -264,8 +264,8 @@ func changedJobs(a, b shares.JobSet) (names []string) {
 	return names
 }
 
-// Take brings the files of the cluster, when none was edited here; with discard at any rate. Files that are
-// given up stay beside, as NAME.toml.mine.
+// Take copies the files of the cluster to here, if no file was edited here; with discard in any case. Files
+// that are given up stay beside, as NAME.toml.mine.
 func (c *ClusterJobs) Take(ctx context.Context, discard bool) (*JobsLook, error) {
 	l, err := c.Look(ctx)
 	if err != nil {
@@ -291,7 +291,7 @@ func (c *ClusterJobs) Take(ctx context.Context, discard bool) (*JobsLook, error)
 	return l, c.note(l.Cluster.Files)
 }
 
-// bring puts files of the cluster in the place of those here. What was edited stays beside.
+// bring replaces files here by those of the cluster. Edited files are kept beside.
 func (c *ClusterJobs) bring(ctx context.Context, l *JobsLook, names []string) error {
 	texts := map[string][]byte{}
 	for _, name := range names { // all of them first
@@ -304,7 +304,7 @@ func (c *ClusterJobs) bring(ctx context.Context, l *JobsLook, names []string) er
 			return err
 		}
 		if sum := sha256.Sum256(text); text == nil || hex.EncodeToString(sum[:]) != tag {
-			return fmt.Errorf("job %s: its file is not in the cluster any more: try again", name)
+			return fmt.Errorf("job %s: its file is no longer in the cluster: try again", name)
 		}
 		texts[name] = text
 	}
@@ -321,7 +321,7 @@ func (c *ClusterJobs) bring(ctx context.Context, l *JobsLook, names []string) er
 	return nil
 }
 
-// keepAside keeps what somebody wrote, under a name that no daemon reads.
+// keepAside keeps an edited file under a name that no daemon reads.
 func keepAside(t *jobs.JobText) error {
 	name := t.File + ".mine"
 	for n := 2; ; n++ {
@@ -340,7 +340,7 @@ func keepAside(t *jobs.JobText) error {
 	}
 }
 
-// replace puts a text in the place of a job file, which is still what it was when it was compared; nil
+// replace replaces a job file, if it is unchanged since it was compared, by a text; nil
 // removes it.
 func (c *ClusterJobs) replace(name string, l *JobsLook, text []byte) error {
 	was := l.files[name]

@@ -74,8 +74,8 @@ func TestJobsState(t *testing.T) {
 	}
 }
 
-// The files of a source are those of the other machines, as long as nobody edits them there. Files that were
-// edited on two machines stay, and both ways out do what they say.
+// The files of a source are those of the other machines, as long as they are not edited there. Files that
+// were edited on two machines stay, and both ways out do what they say.
 func TestClusterJobs(t *testing.T) {
 	shared, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // replaces a file removes it for a moment.
 const settleFor = time.Second
 
-// lookAgain is how often job files are compared, whatever nobody said.
+// lookAgain is how often job files are compared, also without a message.
 const lookAgain = 30 * time.Second
 
 // Follow keeps the job files of a daemon those of its cluster until ctx ends, and says in the cluster when
@@ -37,7 +37,7 @@ func (c *ClusterJobs) Follow(ctx context.Context, d *daemon.Daemon) {
 	for {
 		now, changed := c.settle(ctx)
 		if changed {
-			// what is wrong with the jobs is in the log and the status
+			// errors of the jobs are in the log and the status
 			_ = d.ReloadUnasked(ctx)
 		}
 		if now != nil && (said == nil || !sameJobs(said, now)) && c.say(now) == nil {
@@ -61,7 +61,7 @@ func sameJobs(a, b *NodeJobs) bool {
 	return a.State == b.State && a.Error == b.Error && slices.Equal(a.Jobs, b.Jobs)
 }
 
-// settle does what is to be done; changed: files were written. nil is nothing new.
+// settle does the work due; changed: files were written. nil is nothing new.
 func (c *ClusterJobs) settle(ctx context.Context) (now *NodeJobs, changed bool) {
 	l, err := c.Look(ctx)
 	switch {

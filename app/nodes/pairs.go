@@ -28,8 +28,8 @@ type ClusterPairs struct {
 // kindPairs are the facts of tested pairs: digest of the two URLs -> store.PairRecord.
 const kindPairs = "replicas"
 
-// How often is looked whether there are tests that not all know, here or elsewhere, and how often they are
-// compared whatever nobody said.
+// How often the node checks for tests that not all nodes know, and how often they are compared also without
+// a message.
 const (
 	pairsEvery = time.Minute
 	pairsAgain = time.Hour

@@ -13,8 +13,8 @@ import (
 	"mirrord/store"
 )
 
-// What a test of two places came to is known on all nodes, and the last one counts. What cannot be read of it
-// is replaced, and taken from nobody.
+// The result of a test of two places is known on all nodes, and the last one counts. An unreadable result
+// is replaced, and not used.
 func TestClusterPairs(t *testing.T) {
 	state := func() *store.State {
 		st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})

@@ -38,8 +38,8 @@ func (c *Everywhere) pause(
 	return err
 }
 
-// HeedPauses lets what is known of pauses count for the jobs that a daemon has, and writes down those of
-// which nothing is known yet: from before the machine was part of a cluster.
+// HeedPauses applies the cluster's pauses to the jobs of a daemon, and records pauses that the cluster does
+// not know yet: from before the machine was part of it.
 func HeedPauses(d *daemon.Daemon) {
 	all, err := store.Pauses(store.SharedOf(d.State))
 	if err != nil {
@@ -62,7 +62,7 @@ func HeedPauses(d *daemon.Daemon) {
 			continue
 		}
 		if do(j.Name) == nil { // else it is so, or the job is gone
-			d.Log.Info("as somebody wanted on another node", "job", j.Name, "now", what)
+			d.Log.Info("as requested on another node", "job", j.Name, "now", what)
 		}
 	}
 }

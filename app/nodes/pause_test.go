@@ -42,7 +42,7 @@ func TestPauseMoves(t *testing.T) {
 	}
 	is(b, status.Idle)
 
-	b.Close() // nobody reaches it
+	b.Close() // it cannot be reached
 	if err := a.Pause("y"); err == nil || !strings.Contains(err.Error(), "it is noted") {
 		t.Errorf("a node that does not answer: %v", err)
 	}

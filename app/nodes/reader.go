@@ -33,7 +33,7 @@ type Reader struct {
 	seen  map[string]seenSite
 }
 
-// seenSite is what is known of a site in the depot.
+// seenSite is the state of a site in the depot.
 type seenSite struct {
 	mark    string
 	settled bool   // it was checked out in two rounds with that mark: a list may miss one of two check-ins
@@ -43,7 +43,7 @@ type seenSite struct {
 // readerRounds is the pause between looks at a depot.
 const readerRounds = 5 * time.Second
 
-// Follow brings what is new until ctx ends.
+// Follow fetches new versions until ctx ends.
 func (r *Reader) Follow(ctx context.Context) {
 	away := ""
 	for {
@@ -66,7 +66,7 @@ func (r *Reader) Follow(ctx context.Context) {
 	}
 }
 
-// Look brings what is new. The error is one of the depot as a whole; what is wrong with a site is in the log.
+// Look fetches new versions. The error concerns the depot as a whole; errors of a site are in the log.
 func (r *Reader) Look(ctx context.Context) (err error) {
 	if r.depot == nil {
 		if r.depot, err = r.Open(ctx); err != nil {
@@ -132,14 +132,14 @@ func (r *Reader) bring(ctx context.Context, name, mark string) {
 		r.Log.Info("a mirror was removed, as from the depot", "job", name)
 	case removed:
 	case err == nil && !out.Unchanged && !out.Ahead:
-		r.Log.Info("a mirror was brought from the depot", "job", name, "version", out.Version)
+		r.Log.Info("a mirror was fetched from the depot", "job", name, "version", out.Version)
 	case err == nil, ctx.Err() != nil, errors.Is(err, store.ErrLocked), was.problem == now.problem:
 	default:
 		r.Log.Warn("a mirror stays as it is here", "job", name, "err", err)
 	}
 }
 
-// FollowDepot brings the mirrors that other nodes of the cluster have, to be read, until ctx ends.
+// FollowDepot fetches the mirrors that other nodes of the cluster have, for reading, until ctx ends.
 func FollowDepot(ctx context.Context, d *daemon.Daemon, from *depot.Depot) {
 	r := &Reader{
 		State: d.State,

@@ -26,8 +26,8 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// A server on another machine shows what is in the depot, and each new version without a restart. It makes no
-// request to the site.
+// A server on another machine shows the mirrors in the depot, and each new version without a restart. It
+// makes no request to the site.
 func TestReader(t *testing.T) {
 	var word atomic.Value
 	word.Store("first")

@@ -31,7 +31,7 @@ const replicasPath = "/replicas"
 // listsWithin is how long a node may take for a list of its mirrors.
 const listsWithin = 10 * time.Second
 
-// ownsMirror reports whether a daemon speaks of a mirror: of its jobs, and of those that are nobody's.
+// ownsMirror reports whether a daemon answers for a mirror: those of its jobs, and those without a job.
 func ownsMirror(d *daemon.Daemon, name string) bool {
 	if e := d.Scheduler.Config()[name]; e != nil && e.Job != nil {
 		return true
@@ -39,7 +39,7 @@ func ownsMirror(d *daemon.Daemon, name string) bool {
 	return d.Wanted()[name] == nil
 }
 
-// hasMirror reports whether what is published here of a site counts, whatever others have.
+// hasMirror reports whether the version of a site published here counts, regardless of other nodes.
 func (c *Everywhere) hasMirror(name string) bool {
 	_, ok := env.PublishedHere(c.State, name)
 	return ok && ownsMirror(c.Daemon, name)
@@ -73,16 +73,16 @@ func sayReplicas(d *daemon.Daemon, mux *http.ServeMux) {
 			http.NotFound(w, r)
 			return
 		}
-		// what is cut off is seen to be so by its reader
+		// the reader detects an incomplete answer
 		if err := replicas.WriteSiteDigests(r.Context(), w, d.State, name); err != nil && r.Context().Err() == nil {
 			d.Log.Warn("another node does not get what the pages of a mirror say", "job", name, "err", err)
 		}
 	})
 }
 
-// Gather brings what the pages of the mirrors of other nodes say: of those that have a new version since it
-// was last called. What the depot has comes from there, all else from nodes. Of a node that does not answer
-// what it last said stays.
+// Gather fetches the digests of the pages of other nodes' mirrors that have a new version since the last
+// call. What the depot has comes from there, all else from nodes. Of a node that does not answer what it
+// last said stays.
 func (c *Everywhere) Gather(ctx context.Context) error {
 	select {
 	case c.gathers <- struct{}{}:
@@ -96,7 +96,7 @@ func (c *Everywhere) Gather(ctx context.Context) error {
 	dir := c.State.Dir
 	e, err := replicas.LoadElsewhere(dir)
 	if err != nil { // it is made again
-		c.Log.Warn("what was known of the mirrors of other nodes is lost", "err", err)
+		c.Log.Warn("the digests of the mirrors of other nodes are lost", "err", err)
 		e = &replicas.OthersSaid{Nodes: map[string]*replicas.SaidMirrors{}}
 	}
 	c.lists(ctx, e)
@@ -149,7 +149,7 @@ func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
 }
 
 // settle leaves each mirror with one node: this one, the depot, one that answers, or the last that spoke of
-// it. What is kept of it goes along.
+// it. Its kept digests are passed on.
 func (c *Everywhere) settle(e *replicas.OthersSaid) {
 	best := map[string]*replicas.SaidMirrors{}
 	kept := map[string]env.PublishedAs{}
@@ -196,7 +196,7 @@ func (c *Everywhere) settle(e *replicas.OthersSaid) {
 	slices.Sort(e.Unheard)
 }
 
-// fetchDigests brings the digests of mirrors that have another version. Nodes are asked at the same time.
+// fetchDigests fetches the digests of mirrors that have another version. Nodes are asked at the same time.
 func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
 	var wg sync.WaitGroup
 	room := make(chan struct{}, env.MovesAtOnce)
@@ -232,7 +232,7 @@ func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
 	wg.Wait()
 }
 
-// fetchOne brings the digests of one mirror, whole or not at all.
+// fetchOne fetches the digests of one mirror, whole or not at all.
 func (c *Everywhere) fetchOne(ctx context.Context, node, name string) (err error) {
 	file := filepath.Join(c.State.Dir, env.ElsewhereFolder, name)
 	f, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
@@ -281,7 +281,7 @@ func (c *Everywhere) Registry() (any, error) {
 	return own, nil
 }
 
-// Registry is what other nodes are told: of this daemon's mirrors only.
+// Registry is the registry for other nodes: of this daemon's mirrors only.
 func (f nodeFace) Registry() (any, error) { return f.registry() }
 
 func (f nodeFace) registry() (*replicas.Registry, error) {

@@ -86,7 +86,7 @@ func TestSiteDigests(t *testing.T) {
 	}
 }
 
-// manual serves pages that are the same on each host, and counts what is requested.
+// manual serves pages that are the same on each host, and counts requests.
 type manual struct {
 	pages    atomic.Int64
 	requests atomic.Int64
@@ -272,8 +272,8 @@ func TestReplicasEverywhere(t *testing.T) {
 	}
 }
 
-// What a node said that does not answer any more stays, with the time; of a node that never answered, and of
-// what came damaged, nothing is guessed.
+// The last answer of a node that no longer answers stays, with the time; nothing is assumed about a node
+// that never answered, or whose answer was damaged.
 func TestReplicasOfNodesAway(t *testing.T) {
 	n := newReplicaNodes(t)
 	whole := n.find(t, "a")
@@ -295,7 +295,7 @@ func TestReplicasOfNodesAway(t *testing.T) {
 	if last := r.Elsewhere[2]; last.Node != "" || !slices.Equal(last.Missing, []string{"y"}) {
 		t.Errorf("%+v", r.Elsewhere)
 	}
-	// somebody removed what was known, and a sends what is cut off
+	// the kept digests were removed, and a sends an incomplete answer
 	if err := os.Remove(filepath.Join(apptest.StateOf(t, n.apps["c"]), env.ElsewhereFolder, "x")); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestRegistryEverywhere(t *testing.T) {
 
 var _ control.API = (*Everywhere)(nil)
 
-// A machine that is in no cluster any more forgets what other nodes said.
+// A machine that has left its cluster drops the answers of other nodes.
 func TestElsewhereIsForgotten(t *testing.T) {
 	n := newReplicaNodes(t)
 	if r := n.find(t, "c"); len(r.Elsewhere) != 2 {

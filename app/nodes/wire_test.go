@@ -100,8 +100,8 @@ func (n *recordedNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.Response.ServeHTTP(w, r)
 }
 
-// TestWireOtherNode lets a node ask one of the release before: it asks as those did, and understands what it
-// is told.
+// TestWireOtherNode lets a node ask one of the release before: it asks as those did, and understands the
+// answer.
 func TestWireOtherNode(t *testing.T) {
 	nodes := &fakeNodes{sites: map[string]string{"x": "a", "y": "b"}}
 	a := daemonsOf(t, nodes, "a")["a"]

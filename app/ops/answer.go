@@ -151,7 +151,7 @@ func (b *begun) answer(w http.ResponseWriter, r *http.Request, log *slog.Logger)
 	for {
 		select {
 		case <-r.Context().Done():
-			return // the run goes on
+			return // the run continues
 		case <-b.Done():
 			res, err := b.Result()
 			if err != nil {

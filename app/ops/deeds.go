@@ -44,7 +44,7 @@ func rename(ctx context.Context, a Act, in *NewName) (*life.Renamed, error) {
 	return life.Rename(context.WithoutCancel(ctx), a.App, a.Job, in.To)
 }
 
-// Forget is what is deleted from a mirror.
+// Forget is the argument of a take-down.
 type Forget struct {
 	Dry    bool   `json:"dry_run,omitempty"`                     // say what would go, and delete nothing; needs no If-Match
 	What   string `json:"what" doc:"URL, or pattern of URLs"`    // URL, or a pattern of scope.exclude
@@ -71,7 +71,7 @@ type OlderVersion struct {
 // About is what the audit log says of it.
 func (r *OlderVersion) About() string { return fmt.Sprintf("from version %d to %d", r.Current, r.To) }
 
-// ErrChanged says that a request is about something that is not so any more.
+// ErrChanged says that a request is about a state that has changed.
 var ErrChanged = control.WithCode(errors.New("it has changed since this page was shown; look at it again"),
 	control.ErrConflict)
 

@@ -68,7 +68,7 @@ func ofDaemon[Out any](f func(control.API) (Out, error)) *deed {
 
 func showStatus(d control.API) (status.All, error) { return d.Status(), nil }
 
-// onJob is the deed of what is done with a job without arguments. It answers with the job as it is then.
+// onJob is the deed of an operation on a job without arguments. It answers with the job's state afterwards.
 func onJob(f func(d control.API, name string) error) *deed {
 	return does(func(_ context.Context, a Act, _ *None) (j status.Job, err error) {
 		if err = f(a.Daemon, a.Job); err == nil {

@@ -76,7 +76,7 @@ func Named(name string) Operation {
 
 // Act is what the audit log calls an operation; "" for what only reads, and for what needs no role.
 func (o Operation) Act() string {
-	if o.Risk == Reads || o.Need == access.Nobody {
+	if o.Risk == Reads || o.Need == access.Anonymous {
 		return ""
 	}
 	return cmp.Or(acts()[o.Name], o.Name)
@@ -128,9 +128,10 @@ func commands() map[string]string {
 		"gather":    "replicas",
 		"index":     "find",
 		"spaces":    "space",
+		"versions":  "status",
 		"createJob": "init",
 		"removeJob": "remove",
 		"run":       "run-now",
-		"login":     "open",
+		"login":     "console",
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What is set for one run is logged by its key: the value may be a password.
+// A setting for one run is logged by its key: the value may be a password.
 func TestSetIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	api := &fakeAPI{run: make(chan struct{})}

@@ -11,8 +11,8 @@ import (
 	"mirrord/scheduler/control"
 )
 
-// NewServer returns the handler of the control socket: all operations that it has. Whoever can connect may
-// ask for each.
+// NewServer returns the handler of the control socket: all operations that it has. Every client that can
+// connect may call each.
 func NewServer(h Host, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	fail := func(w http.ResponseWriter, status int, e *control.Error) { send(w, log, status, e) }

@@ -253,7 +253,7 @@ func TestGoingAway(t *testing.T) {
 	}
 }
 
-// What is no request of ours is answered with an error and does nothing.
+// An invalid request is answered with an error and does nothing.
 func TestBadRequests(t *testing.T) {
 	api := &fakeAPI{}
 	_, path := serve(t, api)

@@ -22,9 +22,9 @@ import (
 type Facts interface {
 	// Next returns an ID for a new order. One of that ID may be there already, when the node has lost its disk.
 	Next() (OrderID, error)
-	// Change replaces a value by what change makes of it, if nobody else writes it meanwhile; nil stands for
-	// none. An error of change leaves all as it was. change may be called several times, must not keep what it
-	// is given, and must not use the facts.
+	// Change replaces a value by what change makes of it, unless another process writes it meanwhile; nil
+	// stands for none. An error of change leaves all as it was. change may be called several times, must not
+	// keep what it is given, and must not use the facts.
 	Change(k OrderID, change func(was []byte) ([]byte, error)) error
 	// All returns all values, with all changes of these facts. Those of other nodes may be missing for a moment.
 	All() (map[OrderID][]byte, error)
@@ -33,7 +33,7 @@ type Facts interface {
 	Watch(ctx context.Context, changed func(k OrderID, value []byte))
 }
 
-// board is what is known here of all orders: a copy of what the facts are, which may be a moment old. Changes
+// board is the local copy of all orders, which may be a moment old. Changes
 // are made by what the facts are, see update. Safe for concurrent use.
 type board struct {
 	facts Facts
@@ -70,7 +70,7 @@ func newBoard(facts Facts, log *slog.Logger) (*board, error) {
 	return b, err
 }
 
-// hear takes in a value that somebody else has written.
+// hear applies a value that another process has written.
 func (b *board) hear(k OrderID, value []byte) {
 	switch {
 	case value == nil:
@@ -103,7 +103,7 @@ func readOrder(k OrderID, value []byte) (*Ordered, error) {
 	}
 	x.OrderID = k
 	x.Result.Archives = slices.DeleteFunc(x.Result.Archives, func(a ArchiveFile) bool {
-		return a.Name != filepath.Base(a.Name) // nobody leads a node to other files of its disk
+		return a.Name != filepath.Base(a.Name) // a name must not reach other files of the node's disk
 	})
 	return x, err
 }
@@ -117,7 +117,7 @@ func readTerms(value []byte) (terms, error) {
 	return t, err
 }
 
-// put takes in an order, unless what is known of it is newer.
+// put stores an order, unless a newer state of it is known.
 func (b *board) put(x *Ordered) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +168,7 @@ func (b *board) create(x *Ordered) (made bool, err error) {
 	return err == nil, err
 }
 
-// update changes an order by what it is where it is kept, whoever changes it meanwhile, and returns it. An
+// update changes the stored order, also while others change it, and returns it. An
 // error of change leaves it as it was.
 func (b *board) update(k OrderID, change func(x *Ordered) error) (Ordered, error) {
 	var now *Ordered
@@ -245,7 +245,7 @@ func (b *board) Changed() <-chan struct{} {
 	return b.changed
 }
 
-// read calls f with what is known, which f must not change, nor keep. It must not call methods of the board.
+// read calls f with the local copy, which f must not change, nor keep. It must not call methods of the board.
 func (b *board) read(f func(all queue, t *terms)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -304,7 +304,7 @@ func (b *board) busy() (looking, running int) {
 	return looking, running
 }
 
-// lost ends what is done here under other sessions than one.
+// lost ends local work under other sessions than one.
 func (b *board) lost(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

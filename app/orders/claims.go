@@ -22,7 +22,7 @@ type NodeSessions interface {
 	Members() []string
 	// Session is the name of this node's session; "": it has none now, and may not work.
 	Session() string
-	// Over reports whether a session of a node is over: whoever had it has stopped.
+	// Over reports whether a session of a node is over: its owner has stopped.
 	Over(ctx context.Context, node, session string) (bool, error)
 	// Drained reports whether this node is to take no further work.
 	Drained() bool
@@ -33,10 +33,10 @@ var (
 	errTaken = errors.New("another node works on the order now")
 )
 
-// claims decides which orders this node works on. All of them are in one queue; who works on an order has
-// written so into it, by a change that fails when somebody else was first. A claim counts as long as the
-// session does under which it was made: whoever loses his session stops before others may see that it is
-// over, as with sites (package lease). Only one goroutine uses claims.
+// claims decides which orders this node works on. All of them are in one queue; a node that works on an
+// order has written so into it, by a change that fails when another node was first. A claim counts as long
+// as the session under which it was made: a node that loses its session stops before others may see that it
+// is over, as with sites (package lease). Only one goroutine uses claims.
 type claims struct {
 	cluster  NodeSessions // nil: this is the only machine
 	patience time.Duration
@@ -44,7 +44,7 @@ type claims struct {
 
 	over   map[Claim]time.Time   // since when a session was seen to be over
 	unsure bool                  // of another one that is not known
-	free   map[OrderID]time.Time // since when nobody works on an order that waits for a node
+	free   map[OrderID]time.Time // since when an order waits for a node without being worked on
 }
 
 // stale is how much older than the last write what a keeper says may be.
@@ -59,7 +59,7 @@ func (c *claims) claim(was Claim) (_ Claim, ok bool) {
 	return Claim{Node: c.cluster.Me(), Session: session, Token: was.Token + 1}, session != ""
 }
 
-// look finds which sessions are over of those under which somebody works.
+// look finds which of the sessions under which orders are worked on are over.
 func (c *claims) look(ctx context.Context, held []Claim) {
 	now := time.Now()
 	was := c.over
@@ -79,10 +79,10 @@ func (c *claims) look(ctx context.Context, held []Claim) {
 	}
 }
 
-// isFree reports whether nobody works on an order that this process does not work on.
+// isFree reports whether no node works on an order.
 func (c *claims) isFree(x *Ordered, now time.Time) bool {
 	if c.cluster == nil || x.Claim.Session == "" || x.Claim.Session == c.cluster.Session() {
-		return true // what this process took it does not work on any more
+		return true // this process took it, and no longer works on it
 	}
 	since, over := c.over[x.Claim]
 	return over && now.Sub(since) >= min(stale, c.patience)
@@ -136,8 +136,8 @@ func (c *claims) keep(free map[OrderID]bool) {
 // errNoSession says why nothing begins.
 var errNoSession = errors.New("this node is not part of the cluster now")
 
-// follow ends what is done here under a session that is over, and has others looked after when nodes come or
-// go, until ctx ends.
+// follow ends local work under a session that is over, and has the other orders taken care of when nodes
+// come or go, until ctx ends.
 func follow(ctx context.Context, c NodeSessions, b *board) {
 	t := time.NewTicker(500 * time.Millisecond)
 	defer t.Stop()

@@ -129,8 +129,8 @@ func (s *Orders) upload(ctx context.Context) {
 // errNoFile says that archives are not on the disk of the node that made them: it may be another disk.
 var errNoFile = errors.New("the archives are not on the disk of this node")
 
-// putArchives puts the archives of an order into the depot. Another attempt puts them in the place of those
-// of the last one.
+// putArchives puts the archives of an order into the depot. Those of another attempt replace those of the
+// last one.
 func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 	name := h.depot.names[x.OrderID]
 	if name == "" {
@@ -203,7 +203,7 @@ func (h *shelf) withdraw(ctx context.Context, x Ordered) {
 // sweepEvery is how often is looked for objects that belong to no order, and how old they are at least.
 const sweepEvery = 24 * time.Hour
 
-// sweep removes archives from the depot that no order has any more.
+// sweep removes archives from the depot that no longer belong to an order.
 func (s *Orders) sweep(ctx context.Context, now time.Time) {
 	d := s.depot
 	if d.objects == nil || now.Sub(d.swept) < sweepEvery || s.claims.rank(new(Ordered)) > 0 {

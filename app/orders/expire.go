@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// expire removes what has been there for long enough. In a cluster each order is looked after by one node,
-// and each node removes from its disk what does not count any more.
+// expire removes what has been there for long enough. In a cluster each order is expired by one node, and
+// each node removes from its disk files that are no longer needed.
 func (s *Orders) expire(ctx context.Context) {
 	if s.o.Cluster != nil && s.o.Cluster.Session() == "" {
-		return // what is known here may be days old
+		return // the local copy may be days old
 	}
 	now := s.o.Now()
 	due := map[OrderID]func(x *Ordered) error{}
@@ -58,7 +58,7 @@ func (s *Orders) expire(ctx context.Context) {
 	s.sweep(ctx, now)
 }
 
-// aged is what is to be changed of an order because of the time; nil: nothing.
+// aged is the change of an order that is due by its age; nil: nothing.
 func aged(x, same *Ordered, now time.Time) func(x *Ordered) error {
 	state := x.State
 	expired := func(y *Ordered) error {

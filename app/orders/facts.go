@@ -54,7 +54,7 @@ func (f onMachine) All() (map[OrderID][]byte, error) {
 	return out, err
 }
 
-// Watch implements Facts. Nobody else writes them.
+// Watch implements Facts. No other process writes them.
 func (f onMachine) Watch(ctx context.Context, _ func(OrderID, []byte)) { <-ctx.Done() }
 
 // ClusterFacts are what the nodes of a cluster share. *engine.Facts has them.

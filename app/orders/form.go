@@ -144,7 +144,7 @@ func ReadForm(fields url.Values) (Wish, error) {
 	return f.Wish(), problem
 }
 
-// words are the words of a list that somebody typed.
+// words are the words of a typed list.
 func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == ';' })
 }

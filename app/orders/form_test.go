@@ -60,7 +60,7 @@ func TestFormsAgree(t *testing.T) {
 	}
 }
 
-// What is no number, time or size is said with the name of its field; the rest is read all the same.
+// An invalid number, time or size is reported with the name of its field; the rest is read all the same.
 func TestFormProblems(t *testing.T) {
 	for field, value := range map[string]string{
 		"depth": "x",

@@ -50,14 +50,14 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 	return err
 }
 
-// makes reports whether somebody makes the job. Who died in it does so no more after a minute.
+// makes reports whether a process makes the job. One that died in it does not count after a minute.
 func (k *Keeping) makes(now time.Time) bool { return k.State == Runs && now.Sub(k.At) < time.Minute }
 
 // mostNames is how many names are tried for a job.
 const mostNames = 100
 
 // makeJob writes the job file of an order, and puts it in force. The order says that this is being done, so
-// that nobody else does it.
+// that no other process does it.
 func (s *Orders) makeJob(k OrderID) (string, error) {
 	x, err := s.Get(k)
 	if err != nil {

@@ -179,8 +179,9 @@ func TestJoinsWithoutKeepers(t *testing.T) {
 	}
 }
 
-// Archives that are not on the disk any more keep no others from the depot, and a new order of the same is a
-// run of its own. While it cannot be noted where archives are in the depot, they lie there once.
+// Archives that are no longer on the disk do not keep others from the depot, and a new order of the same is
+// a run of its own. While the place of archives in the depot cannot be recorded, they are stored there
+// once.
 func TestArchivesNotThere(t *testing.T) {
 	site, nodes := newCounted(t), orderstest.NewCluster(t)
 	folder, err := objects.OpenFolder(t.TempDir())

@@ -116,7 +116,7 @@ func (l *Limits) left(user string, all queue, being []placement, now time.Time) 
 	return out
 }
 
-// over says why an order is more than what is left; "" when it is not.
+// over says why an order exceeds the remaining quota; "" when it does not.
 func (l *Limits) over(o *Ordered, left Remaining) string {
 	switch {
 	case left.Orders < 1:
@@ -149,8 +149,8 @@ func (o *Ordered) Takes() time.Duration {
 // mostAge is as long as anybody wants to know.
 const mostAge = 100 * 365 * 24 * time.Hour
 
-// tooLarge says that what a preview estimates is more than what is ordered; "" when it is not, or a part is
-// enough.
+// tooLarge says that the estimate of a preview exceeds the ordered limits; "" when it does not, or a part
+// is enough.
 func (o *Ordered) tooLarge() string {
 	p := o.Look
 	if p == nil || o.Want.Part {

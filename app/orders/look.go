@@ -48,7 +48,7 @@ func (s *Orders) look(ctx context.Context, o Ordered) {
 // mostLook is how many bytes of a preview are kept.
 const mostLook = 64 << 10
 
-// bounded returns what is kept of a preview: of one whose addresses are very long the figures, without lists.
+// bounded returns a preview as it is stored: without its lists if its addresses are very long.
 func bounded(p *runs.Preview) *runs.Preview {
 	if text, err := json.Marshal(p); p == nil || (err == nil && len(text) <= mostLook) {
 		return p
@@ -71,7 +71,7 @@ func problem(p *runs.Preview) string {
 	switch {
 	case strings.Contains(p.Problem, fetch.ErrForbiddenAddress.Error()):
 		p.Robots = "not requested"
-		return "the entry point " + p.URL + " is in a network that nobody can order from"
+		return "the entry point " + p.URL + " is in a private network, which cannot be ordered"
 	case p.Problem != "" && !answered && strings.HasPrefix(p.URL, "https://"):
 		return p.Problem + "; if the site has no https, order it with http:// before its name"
 	}
@@ -81,7 +81,7 @@ func problem(p *runs.Preview) string {
 // mostNear is how often an address is followed: to https, to www. and to a page there.
 const mostNear = 3
 
-// near reports whether an address leads to the same site under another scheme or a near name.
+// near reports whether an address is the same site under another scheme or a similar name.
 func near(from, to string) bool {
 	u, _, err := site.Parse(from)
 	v, _, terr := site.Parse(to)

@@ -56,11 +56,11 @@ func Newest(s *Orders, by User, before uint64, most int) (p Page) {
 	return p
 }
 
-// Question is what is to be done about an order.
+// Question is the purpose of a request about an order.
 type Question int
 
-// The questions. What is not known of an order here may be known to the node of its name: one of an older
-// version tells nobody of its orders.
+// The questions. Details of an order that are not known here may be known to the node of its name: a node
+// of an older version does not share its orders.
 const (
 	ToAct   Question = iota // any node that knows the order can
 	ToShow                  // where a run stands is known to the node that makes it

@@ -188,8 +188,8 @@ func TestNewestOfNodes(t *testing.T) {
 	}
 }
 
-// An order whose node is lost in its run is run by another one. The first one, which was only silent, goes on
-// and changes nothing; what it has on its disk goes.
+// An order whose node is lost in its run is run by another one. The first one, which was only silent,
+// continues and changes nothing; its files are removed from its disk.
 func TestLostNode(t *testing.T) {
 	site, nodes := newCounted(t), orderstest.NewCluster(t)
 	var mails atomic.Int64
@@ -247,7 +247,7 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
-// A node that learns in a run that its session is over stops, and may go on itself under the next one.
+// A node that learns in a run that its session is over stops, and may continue under its next one.
 func TestSessionEnds(t *testing.T) {
 	site, nodes := newCounted(t), orderstest.NewCluster(t)
 	a := nodes.Join(t, "a", site.at)
@@ -419,7 +419,7 @@ func TestHandedIn(t *testing.T) {
 			t.Errorf("an order of an older program: %+v", x)
 		}
 		if node, known := orders.NodeOf(b, "9@a", orders.ToAct); node != "a" || known {
-			t.Errorf("an order that nobody knows: %q, %v", node, known)
+			t.Errorf("an unknown order: %q, %v", node, known)
 		}
 		if last.Number == 0 {
 			last = placed(t, a, opal, page("/2/")).OrderID

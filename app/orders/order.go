@@ -28,7 +28,7 @@ const (
 	Done      State = "done"      // its archives can be downloaded
 	Failed    State = "failed"    // there is nothing to download
 	Refused   State = "refused"   // by an operator
-	Cancelled State = "cancelled" // by whoever ordered it, or an operator
+	Cancelled State = "cancelled" // by its user, or an operator
 	Expired   State = "expired"   // its archives were removed
 )
 
@@ -85,7 +85,7 @@ func compareIDs(a, b OrderID) int {
 	return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Node, b.Node))
 }
 
-// Claim says who of a cluster works on an order. The zero value is nobody.
+// Claim says which node of a cluster works on an order. The zero value is no node.
 type Claim struct {
 	Node    string `json:"node,omitempty"` // or who worked on it last
 	Session string `json:"session,omitempty"`
@@ -107,7 +107,7 @@ type Keeping struct {
 	Why   string    `json:"why,omitempty"`   // when it is not
 }
 
-// Ordered is what somebody wants, and what became of it.
+// Ordered is a user's request, and its outcome.
 type Ordered struct {
 	OrderID
 	Rev    uint64        `json:"rev,omitempty"` // grows with each change
@@ -117,7 +117,7 @@ type Ordered struct {
 	Base   string        `json:"base,omitempty"` // where the console was reached, for links in mail
 	Want   Wish          `json:"want"`
 	State  State         `json:"state"`
-	Why    string        `json:"why,omitempty"`    // of a state that somebody will not like
+	Why    string        `json:"why,omitempty"`    // of a state that the user does not want
 	Leads  string        `json:"leads,omitempty"`  // where the address leads, when that is elsewhere
 	Look   *runs.Preview `json:"look,omitempty"`   // what a few requests said
 	Judged string        `json:"judged,omitempty"` // the operator who approved or refused it
@@ -133,7 +133,7 @@ type Ordered struct {
 	SameNode string `json:"same_node,omitempty"`
 
 	Claim Claim  `json:"claim,omitzero"`
-	Stop  bool   `json:"stop,omitempty"`  // whoever works on it shall cancel it
+	Stop  bool   `json:"stop,omitempty"`  // the node that works on it is to cancel it
 	Held  string `json:"held,omitempty"`  // the node on whose disk the archives are
 	Depot string `json:"depot,omitempty"` // their folder in the depot, when they are there, too
 
@@ -159,7 +159,7 @@ type Result struct {
 // twinID is the key of the order whose run is this one's too.
 func (o *Ordered) twinID() OrderID { return OrderID{o.Same, o.SameNode} }
 
-// underWay reports whether somebody works on the order, or did until his session ended.
+// underWay reports whether a node works on the order, or did until its session ended.
 func (o *Ordered) underWay() bool { return o.State == Looking || o.State == Runs }
 
 // Stored is how many bytes the archives of an order take.

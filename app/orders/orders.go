@@ -38,7 +38,7 @@ type Options struct {
 	Mail func(ctx context.Context, to, subject, text string) error
 	// Reload puts a new job file in force
 	Reload func() error
-	// Cluster is the one that this machine is a node of; Facts are its facts then. nil: there is none
+	// Cluster is the one that this machine is a node of; Facts are its facts then. nil without a cluster
 	Cluster NodeSessions
 	// Depot is where archives lie beside the disk of a node of a cluster. nil: nowhere
 	Depot objects.Store
@@ -66,7 +66,7 @@ var (
 	errRequests  = errors.New("it has made as many requests as it may in a day")
 )
 
-// cannot says that the state of an order does not allow what somebody wants of it.
+// cannot says that the state of an order does not allow the operation.
 func (x *Ordered) cannot(be string) error {
 	err := fmt.Errorf("order %s cannot be %s: its state is now “%s”", x.Ref(), be, x.State.Words())
 	return control.WithCode(err, control.ErrConflict)
@@ -168,7 +168,7 @@ func (s *Orders) Place(k OrderID) (p QueuePlace) {
 	return p
 }
 
-// User is whoever orders.
+// User is a user who orders.
 type User struct {
 	Name     string
 	Operator bool
@@ -209,8 +209,8 @@ func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
 	}
 }
 
-// PlaceOrder places a draft: it runs in its turn. With ask, what the user may not have is put before an
-// operator. An order that somebody has placed already, and whose archives are there or will be, is not run
+// PlaceOrder places a draft: it runs in its turn. With ask, an order that exceeds the user's limits is put
+// before an operator. An order that was placed before, and whose archives are there or will be, is not run
 // again.
 func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	x, err := s.Get(k)
@@ -228,7 +228,7 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	now := s.o.Now()
 	err = s.agree(func(t *terms) (err error) {
 		x.Placed, x.State, x.Why = now, Waits, ""
-		x.Same, x.SameNode, x.Expires = 0, "", time.Time{} // of an attempt that somebody was faster than
+		x.Same, x.SameNode, x.Expires = 0, "", time.Time{} // of an attempt that lost to another process
 		s.read(func(all queue, _ *terms) { err = s.place(&x, t, all, who, ask) })
 		if err == nil && x.Same == 0 {
 			t.begin(&x, now)

@@ -98,7 +98,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What is wrong with an address is said, with what was meant.
+// An error of an address is reported, with the address that was meant.
 func TestAddresses(t *testing.T) {
 	for typed, want := range map[string]string{
 		"www.example.org/docs/":   "https://www.example.org/docs/",
@@ -139,7 +139,7 @@ func TestOwnNetwork(t *testing.T) {
 	}
 	x := s.draft(ann, want("http://inside.example/docs/"))
 	if !strings.Contains(x.Why, "inside.example") {
-		t.Errorf("a name that leads to our own network: %q", x.Why)
+		t.Errorf("a name that resolves to our own network: %q", x.Why)
 	}
 	err := s.PlaceOrder(x.OrderID, ann, false)
 	if err == nil {
@@ -280,7 +280,7 @@ func TestOrderRoom(t *testing.T) {
 	}
 }
 
-// The same order twice is one run; it is cancelled, and goes on after a stop of the daemon.
+// The same order twice is one run; it is cancelled, and continues after a stop of the daemon.
 func TestSameAndAgain(t *testing.T) {
 	s := newShop(t, nil)
 	s.fast()
@@ -399,14 +399,14 @@ func TestPreviewProblems(t *testing.T) {
 	s := newShop(t, nil)
 	x := s.draft(ann, want("http://site.example/away/"))
 	if x.Leads != "http://other.example/" || !strings.Contains(x.Why, "which is not mirrored") {
-		t.Errorf("%q, leads to %q", x.Why, x.Leads)
+		t.Errorf("%q, redirects to %q", x.Why, x.Leads)
 	}
 	x = s.draft(ann, want("site.example/docs/")) // the server speaks no TLS
 	if !strings.HasSuffix(x.Why, "order it with http:// before its name") {
 		t.Errorf("no https: %q", x.Why)
 	}
 	refused := &runs.Preview{URL: "http://intranet.example/", Problem: "fetch: address not allowed: do this"}
-	if got := problem(refused); strings.Contains(got, "do this") || !strings.Contains(got, "nobody can order") {
+	if got := problem(refused); strings.Contains(got, "do this") || !strings.Contains(got, "cannot be ordered") {
 		t.Errorf("a private address: %q", got)
 	}
 	x = s.draft(ann, want("http://site.example/private/"))

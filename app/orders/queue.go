@@ -39,7 +39,7 @@ func (q queue) of(user string) (out []Ordered) {
 	return out
 }
 
-// QueuePlace is where an order stands in the queue.
+// QueuePlace is the place of an order in the queue.
 type QueuePlace struct {
 	Ahead int           // orders that come before
 	Wait  time.Duration // about how long they take; 0 when nothing is known

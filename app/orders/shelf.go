@@ -16,8 +16,8 @@ import (
 // shelf is where the archives of orders lie, and the states of those that run: STATE/orders.
 type shelf struct {
 	*board
-	node    string       // this one of a cluster; "": there is none
-	cluster NodeSessions // nil: there is none
+	node    string       // this node; "" without a cluster
+	cluster NodeSessions // nil without a cluster
 	depot   *depotShelf
 	state   func() (string, error)
 	// how long at least between two looks at the disk, and the last one, by the goroutine that works
@@ -91,9 +91,9 @@ func (h *shelf) drop(k OrderID, parts ...string) {
 	}
 }
 
-// tidy removes from the disk of a node what belongs to orders that others have taken over, or that are over.
-// What nobody knows stays as long as archives do: the keepers may have lost all, and another node tells of it
-// later.
+// tidy removes from the disk of a node the files of orders that others have taken over, or that are over.
+// Files of unknown orders stay as long as archives do: the keepers may have lost all, and another node may
+// report the order later.
 func (h *shelf) tidy(now time.Time) {
 	if h.node == "" || time.Since(h.tidied) < h.patience {
 		return
@@ -124,8 +124,8 @@ func (h *shelf) tidy(now time.Time) {
 	}
 }
 
-// isNeeded is counts for an order as it is where it is kept, which a write finds out: what is known here, and
-// what a keeper says, may be old. When it cannot be known it is needed.
+// isNeeded is counts for the stored order, which a write finds out: the local copy, and a keeper's answer,
+// may be old. When it cannot be known it is needed.
 func (h *shelf) isNeeded(k OrderID) bool {
 	_, err := h.update(k, func(x *Ordered) error {
 		if h.needs(x) {

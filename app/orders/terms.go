@@ -15,7 +15,7 @@ import (
 // terms are what holds for all orders: the fact of OrderID{}.
 //
 // Orders are placed one after another, also on several nodes: each one is written here first, by a change
-// that fails when somebody else has placed one meanwhile. So the quota of a user, and which order another one
+// that fails when another one was placed meanwhile. So the quota of a user, and which order another one
 // shares its run with, do not depend on how soon a node hears of the orders of others.
 type terms struct {
 	Limits
@@ -39,8 +39,8 @@ type placement struct {
 // placed because the keepers did not answer.
 const beingFor = 10 * time.Minute
 
-// begin adds the placement of an order that stands as it is placed, in the place of an earlier one, which
-// came to nothing.
+// begin adds the placement of an order that is stored as it is placed; it replaces an earlier one that did
+// not succeed.
 func (t *terms) begin(x *Ordered, now time.Time) {
 	p := placement{
 		OrderID: x.OrderID,

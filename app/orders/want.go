@@ -19,7 +19,7 @@ import (
 	"mirrord/site"
 )
 
-// Wish is what somebody orders.
+// Wish is the request of an order.
 type Wish struct {
 	URL      string        `json:"url"`
 	Scope    string        `json:"scope,omitempty"` // directory, host or domain
@@ -103,7 +103,7 @@ func notAddress(typed string, err error) error {
 	return env.Usagef("url: %q is no web address", typed)
 }
 
-// check completes what is ordered and finds fault with it.
+// check completes a request and reports its errors.
 func (w *Wish) check(l *Limits, now time.Time) error {
 	orders := []job.Order{job.OrderLinked, job.OrderBreadth, job.OrderDepth, job.OrderPath}
 	url, err := ReadAddress(w.URL)
@@ -113,7 +113,7 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	w.URL = url
 	u, _, _ := site.Parse(url)
 	if reach.PrivateName(u.Hostname()) || reach.NeverReachable(u.Hostname()) {
-		return env.Usagef("url: %s is an address of a private network, which nobody can order", u.Hostname())
+		return env.Usagef("url: %s is an address of a private network, which cannot be ordered", u.Hostname())
 	}
 	if len(w.Forms) == 0 {
 		return env.Usagef("forms: choose at least one of %s", env.Joined(Forms(), "and"))
@@ -125,7 +125,7 @@ func (w *Wish) check(l *Limits, now time.Time) error {
 	}
 	switch {
 	case !slices.Contains([]string{"directory", "host", "domain"}, w.Scope):
-		return env.Usagef("scope: %q is none; want directory, host or domain", w.Scope)
+		return env.Usagef("scope: %q is not valid; want directory, host or domain", w.Scope)
 	case w.First != "" && !slices.Contains(orders, w.First):
 		return env.Usagef("first: %q is no order; want linked, breadth, depth or path", w.First)
 	case len(strings.Join(w.Types, ""))+len(strings.Join(w.NotTypes, "")) > mostTypes:
@@ -197,7 +197,7 @@ const mostTime = 12 * time.Hour
 // same reports whether two orders make the same archives.
 func (w *Wish) same(x *Wish) bool { return w.digest() == x.digest() }
 
-// String says in a line what is ordered.
+// String describes the request in a line.
 func (w *Wish) String() string {
 	return fmt.Sprintf("%s: %s, at most %s and %s, as %s", w.URL, w.Scope, count.Of(w.Files, "file"), w.Size,
 		env.Joined(w.Forms, "and"))

@@ -171,7 +171,7 @@ func TestQuotaMeasures(t *testing.T) {
 	}
 }
 
-// What is kept of an order fits into a message of the keepers of a cluster, whatever a site sends.
+// A stored order fits into a message of the keepers of a cluster, regardless of what a site sends.
 func TestBounded(t *testing.T) {
 	long := "http://site.example/" + strings.Repeat("x", 60<<10)
 	p := &runs.Preview{

@@ -43,7 +43,7 @@ const (
 	noteGap  = 20 * time.Second // between two notes of how many requests a run has made
 )
 
-// Run works until ctx ends, and then waits for what is under way. What that leaves goes on after the next
+// Run works until ctx ends, and then waits for work in progress. Interrupted orders continue after the next
 // start, or on another node.
 func (s *Orders) Run(ctx context.Context) {
 	defer s.group.Wait()
@@ -96,7 +96,7 @@ func (s *Orders) begin(ctx context.Context) (again time.Duration) {
 	}
 }
 
-// levelOf tells what is usual among nodes from what somebody should know.
+// levelOf distinguishes usual conflicts among nodes from errors that an operator should see.
 func levelOf(err error) slog.Level {
 	if errors.Is(err, errTaken) || errors.Is(err, errNoSession) || errors.Is(err, ErrNone) {
 		return slog.LevelDebug
@@ -104,7 +104,7 @@ func levelOf(err error) slog.Level {
 	return slog.LevelError
 }
 
-// next is the order that this node is to begin now; nil: there is none, but there may be after a time.
+// next is the order that this node is to begin now; nil: none now, but there may be one after wait.
 func (s *Orders) next() (next *Ordered, wait time.Duration) {
 	looking, running := s.busy()
 	now, at := s.o.Now(), time.Now()
@@ -244,7 +244,7 @@ func (s *Orders) run(ctx context.Context, o Ordered) {
 		s.cancelled(o)
 		return
 	case why != nil && !errors.Is(why, errRequests):
-		return // the daemon or its session ends; the run goes on after its next start, or elsewhere
+		return // the daemon or its session ends; the run continues after its next start, or elsewhere
 	}
 	if sum != nil {
 		o.Result = resultOf(sum, o.Result)
@@ -271,8 +271,8 @@ func (s *Orders) cancelled(o Ordered) {
 	s.change(o, func(x *Ordered) { x.State, x.Ended, x.Stop = Cancelled, s.o.Now(), false })
 }
 
-// watch keeps where a run stands, and ends one when the orders of its user have made as many requests as they
-// may, also those that run beside it. What it notes of that may go on until notes is done.
+// watch records the progress of a run, and ends it when the orders of its user have made as many requests
+// as they may, also those that run beside it. Its records of that may be written until notes is done.
 func (s *Orders) watch(o Ordered, end context.CancelCauseFunc, notes *sync.WaitGroup) func(status.Progress) {
 	var told, noted time.Time
 	most := s.mayRequest(&o)
@@ -352,7 +352,7 @@ func (s *Orders) unpublished(o Ordered, sum *mirror.Summary, why error) {
 		if sum.WaitUntil.After(x.Want.Start) {
 			x.Want.Start = sum.WaitUntil
 		}
-		x.Why = "the run ended early and goes on later: " + strings.Join(sum.Reasons, "; ")
+		x.Why = "the run ended early and continues later: " + strings.Join(sum.Reasons, "; ")
 	})
 }
 
@@ -446,7 +446,7 @@ func (s *Orders) tellTwins(ctx context.Context) {
 	}
 }
 
-// mail tells whoever ordered how an order ended.
+// mail notifies the user how an order ended.
 func (s *Orders) mail(ctx context.Context, o Ordered) {
 	if o.Want.Mail == "" || s.o.Mail == nil {
 		return

@@ -19,13 +19,13 @@ import (
 	"mirrord/store"
 )
 
-// suggestHosts says what may be done with what is known of two hosts: nothing but what the tests of these two
-// showed. known are their numbers of pages; 0 when nobody counted.
+// suggestHosts says what may be done with two hosts, from the tests of these two only. known are their
+// numbers of pages; 0 when they were not counted.
 func suggestHosts(v *hosts.PairVerdict, known [2]int) string {
 	equal := len(v.Equal())
 	switch {
 	case v.Alias:
-		return "one leads to the other: one host by two names"
+		return "one redirects to the other: one host by two names"
 	case v.RootOnly:
 		return "only the first page is the same: do nothing"
 	case !v.Confident:

@@ -110,7 +110,7 @@ func outcomeOf(from, to *text.ContentDigest) (hosts.TestOutcome, float64) {
 	return hosts.NotSimilar, r
 }
 
-// digest is what a page says; nil when there is none.
+// digest is the digest of a page's text; nil without one.
 func (f replicaFile) digest(sketcher *text.Sketcher) (*text.ContentDigest, error) {
 	if f.said != nil || f.fsys == nil {
 		return f.said, nil

@@ -25,8 +25,8 @@ type replicaPage struct {
 	keep   bool   // the digest is to be kept
 }
 
-// replicaBatch is how many pages are looked up at a time. Where there is no room for a view that is a copy,
-// the site is open only as long as that takes, so that no run waits for it.
+// replicaBatch is how many pages are looked up at a time. If a copy as view does not fit on the disk, the
+// site is open only as long as that takes, so that no run waits for it.
 const replicaBatch = 4096
 
 // digests gives every page with its digest to f; a page that cannot be read is said and left out. Of a site,
@@ -89,7 +89,7 @@ func (r *replicaPages) treeDigests(
 	return flush()
 }
 
-// makeDigest reads a page. It counts what is none.
+// makeDigest reads a page. It counts files that are no page.
 func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool {
 	if p.file.said != nil {
 		p.digest.Digest, p.known = *p.file.said, true
@@ -118,7 +118,7 @@ type keptDigests struct {
 	state *store.State
 	name  string
 	tree  regular.Root
-	view  *store.Site // while it is open: a copy, which keeps nobody from writing
+	view  *store.Site // while it is open: a copy, which does not block writers
 	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
 	live   int
 	file   *store.Digests
@@ -235,7 +235,8 @@ func liveVersion(s *store.Site) (int, error) {
 }
 
 // keep keeps the digests that had to be made, unless a run may write them too, or has published since the
-// pages were looked up: nobody knows which file was read then. What cannot be kept is made again next time.
+// pages were looked up: then it is unknown which file was read. Digests that cannot be kept are made again
+// next time.
 func (k *keptDigests) keep(batch []replicaPage) {
 	some := false
 	for i := range batch {

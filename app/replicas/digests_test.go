@@ -19,7 +19,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// publishedTree is what is published of a site, until the test ends.
+// publishedTree is the published tree of a site, until the test ends.
 func publishedTree(t *testing.T, st *store.State, name string) replicaTree {
 	t.Helper()
 	root, err := env.OpenTree(st, name)
@@ -111,7 +111,7 @@ func TestDigestsOfBodiesAndFiles(t *testing.T) {
 	busy, r := digestsIn(t, st, open())
 	same("busy", busy)
 	if r.known != r.pages {
-		t.Errorf("%d of %d pages were known of a site that is being written", r.known, r.pages)
+		t.Errorf("%d of %d pages of a site that is being written were known", r.known, r.pages)
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)

@@ -38,10 +38,10 @@ type ReplicaNode struct {
 	Depot   bool       `json:"depot,omitempty"`   // it is no node, but the cluster's depot
 }
 
-// OthersSaid is what is known of the mirrors of other nodes.
+// OthersSaid is the known state of the mirrors of other nodes.
 type OthersSaid struct {
 	Nodes   map[string]*SaidMirrors `json:"nodes"`
-	Depot   *SaidMirrors            `json:"depot,omitempty"`   // nil: there is none
+	Depot   *SaidMirrors            `json:"depot,omitempty"`   // nil without a depot
 	Unheard []string                `json:"unheard,omitempty"` // jobs that no node has spoken of
 }
 
@@ -52,7 +52,7 @@ type SaidMirrors struct {
 	Sites map[string]SaidMirror `json:"sites,omitempty"`
 }
 
-// SaidMirror is a published mirror: what the node has, and what is known here.
+// SaidMirror is a published mirror: the version that the node has, and the one whose digests are here.
 type SaidMirror struct {
 	Has  env.PublishedAs `json:"has"`           // version 0: nothing is published
 	Kept env.PublishedAs `json:"kept,omitzero"` // of which the digests are; zero: none are here
@@ -77,7 +77,7 @@ func (e *OthersSaid) All() iter.Seq2[string, *SaidMirrors] {
 	}
 }
 
-// LoadElsewhere reads what is known; nothing when nobody ever asked.
+// LoadElsewhere reads the known state; empty before the first request.
 func LoadElsewhere(dir string) (*OthersSaid, error) {
 	e := &OthersSaid{Nodes: map[string]*SaidMirrors{}}
 	data, err := regular.Read(filepath.Join(dir, env.ElsewhereFolder, env.ElsewhereNotes), mostNotes)
@@ -88,13 +88,13 @@ func LoadElsewhere(dir string) (*OthersSaid, error) {
 		err = json.Unmarshal(data, e)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what is known of the mirrors of other nodes: %w; remove %s", err,
+		return nil, fmt.Errorf("the digests of the mirrors of other nodes: %w; remove %s", err,
 			filepath.Join(dir, env.ElsewhereFolder))
 	}
 	for _, n := range e.All() {
 		for name, s := range n.Sites {
 			if _, err := os.Stat(filepath.Join(dir, env.ElsewhereFolder, name)); err != nil {
-				s.Kept = env.PublishedAs{} // somebody removed it
+				s.Kept = env.PublishedAs{} // it was removed
 				n.Sites[name] = s
 			}
 		}
@@ -102,7 +102,7 @@ func LoadElsewhere(dir string) (*OthersSaid, error) {
 	return e, nil
 }
 
-// Save keeps what is known, and removes digests that nobody needs.
+// Save stores the state, and removes digests that are not needed.
 func (e *OthersSaid) Save(dir string) error {
 	folder := filepath.Join(dir, env.ElsewhereFolder)
 	data, err := json.Marshal(e)
@@ -189,7 +189,7 @@ func (e *OthersSaid) said(here func(name string) (env.PublishedAs, bool)) (out [
 	return out
 }
 
-// addElsewhere adds the mirrors of other nodes to the trees, each in the place of an older one here.
+// addElsewhere adds the mirrors of other nodes to the trees, each replaces an older one here.
 func (r *replicaPages) addElsewhere() ([]ReplicaNode, error) {
 	e, err := LoadElsewhere(r.state.Dir)
 	if err != nil {
@@ -252,8 +252,9 @@ func joined(a, b string) string {
 // gatherWithin is how long the daemon may take to bring what other nodes know. What has come counts then.
 const gatherWithin = 10 * time.Minute
 
-// GatherReplicas lets the daemon of the state bring what the other nodes of its cluster know of the pages of
-// their mirrors. Without a daemon, or when it does not answer, what it last brought counts.
+// GatherReplicas lets the daemon of the state fetch the digests that the other nodes of its cluster have of
+// the pages of their mirrors. Without a daemon, or when it does not answer, those that it last fetched
+// count.
 func GatherReplicas(ctx context.Context, a *env.App) {
 	c := clusterDaemon(a)
 	if c == nil {
@@ -267,11 +268,11 @@ func GatherReplicas(ctx context.Context, a *env.App) {
 	}
 }
 
-// clusterDaemon returns a client of the daemon of a state that is part of a cluster; nil: there is none.
+// clusterDaemon returns a client of the daemon of a state that is part of a cluster; nil without one.
 func clusterDaemon(a *env.App) *control.Client {
 	dir, err := a.State()
 	if err != nil {
-		return nil // whoever reads the state says what is wrong
+		return nil // the reader of the state reports the error
 	}
 	if _, err := os.Stat(filepath.Join(dir, env.ElsewhereFolder)); err != nil {
 		return nil // the daemon of a cluster makes it

@@ -77,11 +77,11 @@ type JoinedPages struct {
 	Pages   int     `json:"pages"`    // below it
 	At      string  `json:"at"`       // where they are joined: a page, or a directory
 	On      int     `json:"on"`       // pages there
-	Share   float64 `json:"share"`    // of what is said there that the parts say, estimated
+	Share   float64 `json:"share"`    // of the text there that is also in the parts, estimated
 	OfParts float64 `json:"of_parts"` // of their words those that are there, at least
 }
 
-// ReplicaCopy is one place of a collection. What is said of it is true of it and the first copy.
+// ReplicaCopy is one place of a collection. Its figures compare it with the first copy.
 type ReplicaCopy struct {
 	At       string    `json:"at"`
 	Pages    int       `json:"pages"`
@@ -189,7 +189,7 @@ func FindReplicas(ctx context.Context, a *env.App, dirs []string, o ReplicaOptio
 		out.Clusters = append(out.Clusters, clusterOf(&some[i], facts))
 	}
 	if r.state != nil {
-		// whoever may not write the state keeps nothing
+		// without the right to write the state nothing is stored
 		if err := SaveReplicas(r.state.Dir, r.state.Now(), out, versions); err != nil {
 			a.Log.Info("what was found is not kept", "err", err)
 		}
@@ -294,7 +294,7 @@ func (r *replicaPages) hostLevels(
 	return nil
 }
 
-// planOf returns the tests of two hosts, and what is needed of them: also pages around those that are tested.
+// planOf returns the tests of two hosts, and the pages they need: also pages around those that are tested.
 func planOf(a, b hosts.HostSample) (tests []hosts.Test, needed []hosts.TestRequest) {
 	tests = hosts.StageTwo{}.Plan(a, b)
 	needed = append(hosts.Asks(tests), hosts.Around(a, tests)...)

@@ -18,7 +18,7 @@ type ReplicaOptions struct {
 	Paper   bool  // pairs of hosts by the rule of Bharat and Broder (1999) to the letter
 	MinURLs int   // addresses that a host must have to be compared; 0 is the default
 	Limit   int   // most lines of each table; 0 is no limit
-	Memory  int64 // bytes that the comparison of pages holds before it uses files; only FindReplicas heeds it
+	Memory  int64 // bytes that the comparison of pages holds before it uses files; only used by FindReplicas
 }
 
 // minOfPages is MinURLs where the addresses are those of pages that were mirrored.
@@ -33,7 +33,7 @@ func (o ReplicaOptions) ofPages() hosts.StageOne {
 type Candidates struct {
 	URLs int `json:"urls"`
 	Bad  int `json:"bad_lines"`
-	// of logs of proxies: requests that brought no page
+	// of logs of proxies: requests that were no page views
 	Skipped int              `json:"skipped_lines"`
 	Hosts   int              `json:"hosts"`
 	Found   int              `json:"candidates"` // of which Pairs has the best

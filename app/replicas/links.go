@@ -187,8 +187,8 @@ func (l *linkReader) take(at collections.Address, file replicaFile) error {
 // inTree is the host that the links of a published tree lead to when they stay within it.
 const inTree = "http://tree.invalid/"
 
-// scan collects where the links and frames of a page lead. A page whose address is none has no links. In a
-// published tree links lead to files, whose URLs its table has.
+// scan collects where the links and frames of a page lead. A page whose address is not valid has no links.
+// In a published tree links name files, whose URLs its table has.
 func (l *linkReader) scan(at collections.Address, file replicaFile, body []byte) {
 	own := file.url
 	base := inTree + (&url.URL{Path: file.name}).EscapedPath()
@@ -241,7 +241,7 @@ func (l *linkReader) openTable(fsys fs.FS) {
 	}
 }
 
-// target is the URL that a link leads to, which may name a file of the tree.
+// target is the URL of a link, which may name a file of the tree.
 func (l *linkReader) target(to string) string {
 	name, ok := strings.CutPrefix(to, inTree)
 	if !ok {

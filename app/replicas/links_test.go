@@ -30,8 +30,8 @@ func writeCorpus(t *testing.T, c *replicatest.Corpus, dir string) {
 	}
 }
 
-// Along links, on real documentation with a banner, reformatted, renamed and in part: what is said to be a
-// copy is one, and nearly all are found.
+// Along links, on real documentation with a banner, reformatted, renamed and in part: reported copies are
+// copies, and nearly all are found.
 func TestLinkedCorpus(t *testing.T) {
 	c := replicatest.ReadCorpus(t)
 	if c == nil {

@@ -22,7 +22,7 @@ import (
 	"mirrord/store"
 )
 
-// maxReplicaPage bounds what is read of one page.
+// maxReplicaPage bounds the bytes read of one page.
 const maxReplicaPage = 128 << 20
 
 // replicaPages reads the pages that replicas are looked for among.
@@ -52,7 +52,7 @@ type replicaFile struct {
 	name string
 	html bool
 	url  string              // as the file table has it; "" without one
-	said *text.ContentDigest // all that is known of a page of another node; nil: it can be read
+	said *text.ContentDigest // the digest of a page of another node; nil: it can be read
 
 	modified time.Time // as the server said; zero when it did not
 }

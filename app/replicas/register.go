@@ -71,7 +71,7 @@ func (r Registering) Renew(ctx context.Context, j *job.Job) {
 	}
 	base, err := (&replicaVerifier{App: r.App, st: r.State}).base(j)
 	if err != nil {
-		return // nothing is published, or the run said what is wrong
+		return // nothing is published, or the run has reported the error
 	}
 	alternates := j.AlternateURLs()
 	for _, p := range pairs {

@@ -218,7 +218,7 @@ func (reg *Registry) Link(pairs []store.PairRecord) {
 	}
 }
 
-// readRegistryMirror reads what is published of a site; j is nil when there is no job of its name.
+// readRegistryMirror reads the published version of a site; j is nil when there is no job of its name.
 func readRegistryMirror(
 	st *store.State, name string, j *job.Job, runs map[string]store.RunRecord,
 ) (*RegistryMirror, error) {
@@ -240,7 +240,7 @@ func readRegistryMirror(
 	}
 	if j != nil {
 		m.Prefixes = prefixesOf(j)
-		if j.Scope.Kind != "prefixes" { // what the url leads to, when that is another origin
+		if j.Scope.Kind != "prefixes" { // the target of url, when that is another origin
 			if p := primaryBase(j, meta.Primary); p != j.Base() {
 				if j.Scope.Kind != "directory" {
 					p = meta.Primary + "/"
@@ -295,7 +295,7 @@ func prefixesOf(j *job.Job) (out []string) {
 	return out
 }
 
-// Known says what is known of the mirrors of a node.
+// Known describes the known state of the mirrors of a node.
 func (n *RegistryNode) Known() string {
 	if n.AsOf == nil {
 		return "are not known"

@@ -25,7 +25,7 @@ func TestFileSpill(t *testing.T) {
 	}
 	defer root.Close()
 	taken := filepath.Join(dir, fmt.Sprintf("replicas-%d-1.tmp", os.Getpid()))
-	if err := os.WriteFile(taken, []byte("of somebody else"), 0o600); err != nil {
+	if err := os.WriteFile(taken, []byte("of another user"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := files.FileSpill{Root: root}
@@ -49,7 +49,7 @@ func TestFileSpill(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
 	}
-	if b, err := os.ReadFile(taken); err != nil || string(b) != "of somebody else" {
+	if b, err := os.ReadFile(taken); err != nil || string(b) != "of another user" {
 		t.Errorf("%q, %v", b, err)
 	}
 }
@@ -166,7 +166,7 @@ func TestRegistryAsDocumented(t *testing.T) {
 	if err := e.Encode(&reg); err != nil {
 		t.Fatal(err)
 	}
-	// the list of one prefix stands in one line
+	// the list of one prefix is in one line
 	flat := strings.NewReplacer("[\n        ", "[", "\n      ],", "],")
 	if want := strings.TrimSpace(example); strings.TrimSpace(flat.Replace(got.String())) != strings.TrimSpace(
 		flat.Replace(want)) {

@@ -201,7 +201,7 @@ func (s *summed) pages(
 			return int(n), s.end(n, sum)
 		}
 		if same > uint64(len(address)) || rest > maxSaidAddress-same {
-			return 0, errors.New("digests of pages: an address is none")
+			return 0, errors.New("digests of pages: an address is not valid")
 		}
 		address = append(address[:same], make([]byte, rest)...)
 		if err := s.full(address[same:]); err != nil {
@@ -209,7 +209,7 @@ func (s *summed) pages(
 		}
 		host, path, ok := strings.Cut(string(address), "/")
 		if !ok {
-			return 0, errors.New("digests of pages: an address is none")
+			return 0, errors.New("digests of pages: an address is not valid")
 		}
 		p = PageSaid{At: collections.Address{Host: host, Path: "/" + path}}
 		modified, err := binary.ReadUvarint(s)

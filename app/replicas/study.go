@@ -46,7 +46,7 @@ type StudyRequest struct {
 type Study struct {
 	URLs       int               `json:"urls"`
 	Bad        int               `json:"bad_lines"`
-	Skipped    int               `json:"skipped_lines"` // of logs of proxies: requests that brought no page
+	Skipped    int               `json:"skipped_lines"` // of logs of proxies: requests that were no page views
 	Hosts      int               `json:"hosts"`
 	Candidates int               `json:"candidates"`
 	Kept       int               `json:"kept"` // pairs that were tested before, and not again
@@ -64,9 +64,8 @@ type StudyPair struct {
 }
 
 // StudyHosts finds candidate pairs of hosts in lists of addresses, looks up the addresses of the hosts, tests
-// the best candidates over the network, and counts the results. Each result is kept in the state as soon as
-// it is there: a study that was interrupted goes on, and a pair that was tested in the last 30 days is not
-// tested again.
+// the best candidates over the network, and counts the results. Each result is stored at once: a study that
+// was interrupted continues, and a pair that was tested in the last 30 days is not tested again.
 func StudyHosts(ctx context.Context, a *env.App, r StudyRequest) (_ *Study, err error) {
 	j := job.Default("http://replicas.invalid/") // a job has a URL; this one is not requested
 	j.Name = "replicas"
@@ -258,7 +257,7 @@ func (s *study) test(ctx context.Context, pairs []hosts.HostPair) ([]StudyPair, 
 		return nil
 	})
 	if err != nil {
-		const form = "%d of %d pairs were tested and are kept, the same command goes on from there: %w"
+		const form = "%d of %d pairs were tested and are kept, the same command continues from there: %w"
 		return nil, fmt.Errorf(form, len(out)-len(todo)+done, len(out), err)
 	}
 	for i := range out {
@@ -267,7 +266,7 @@ func (s *study) test(ctx context.Context, pairs []hosts.HostPair) ([]StudyPair, 
 	return out, nil
 }
 
-// begin fills in what is known of a pair before it is tested; known says that it need not be.
+// begin fills in the known result of a pair before it is tested; known says that it need not be.
 func (s *study) begin(p *StudyPair, i int, pair hosts.HostPair) (known bool, err error) {
 	p.Rank, p.Score = i+1, pair.Score
 	p.Base1, p.Base2 = s.base(pair.Host1), s.base(pair.Host2)

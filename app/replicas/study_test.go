@@ -123,7 +123,7 @@ func TestStudyOfOddHosts(t *testing.T) {
 	}
 }
 
-// What was interrupted goes on: results are kept as they come.
+// An interrupted study continues: results are kept as they come.
 func TestStudyResumes(t *testing.T) {
 	var asked atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func TestStudyResumes(t *testing.T) {
 		}
 	}
 	_, err := StudyHosts(ctx, a, request())
-	if err == nil || !strings.Contains(err.Error(), "the same command goes on from there") {
+	if err == nil || !strings.Contains(err.Error(), "the same command continues from there") {
 		t.Fatalf("interrupted: %v", err)
 	}
 	got, err := StudyHosts(t.Context(), a, request())

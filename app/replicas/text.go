@@ -54,8 +54,7 @@ func (r *Replicas) writeJoined(w io.Writer) {
 	if len(r.Joined) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", count.Of(len(r.Joined), "collection joined on fewer pages elsewhere",
-		"collections joined on fewer pages elsewhere"))
+	fmt.Fprintf(w, "\n%s\n", count.Of(len(r.Joined), "weak match", "weak matches"))
 	for _, j := range r.Joined {
 		on := "one page"
 		if j.On > 1 {
@@ -154,7 +153,7 @@ func (s *Study) WriteText(w io.Writer) {
 // writeSkipped says how many lines of logs of proxies count for nothing.
 func writeSkipped(w io.Writer, n int) {
 	if n > 0 {
-		fmt.Fprintf(w, "%s brought no page\n", count.Of(n, "request in the log", "requests in the logs"))
+		fmt.Fprintf(w, "%s no page view\n", count.Of(n, "request in the log was", "requests in the logs were"))
 	}
 }
 

@@ -250,7 +250,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 	if err != nil {
 		return err
 	}
-	dir := map[string]string{} // above all pages of a host: what is tested is that directory
+	dir := map[string]string{} // above all pages of a host: the test compares that directory
 	bad := map[string]bool{}
 	read := func(name string, f func(host, path []byte)) error {
 		err := v.pages(ctx, name, func(u string) {

@@ -190,7 +190,7 @@ func (w *shared) record(name, url string) store.Resource {
 	return out
 }
 
-// What the site says that it may answer otherwise is requested, and so is what is too old by its own word.
+// A URL whose response may differ by the site's word is requested, and so is one that is too old by it.
 func TestFetchOnceByAnswer(t *testing.T) {
 	files := map[string]mirrortest.Page{
 		"plain.png":    picture("plain"),
@@ -228,7 +228,7 @@ func TestFetchOnceRobots(t *testing.T) {
 	}
 }
 
-// Whoever shows credentials neither gives nor takes; nor does who must not take.
+// A job with credentials neither gives nor takes; nor does one that must not take.
 func TestFetchOnceByJob(t *testing.T) {
 	w := newShared(t, map[string]mirrortest.Page{"logo.png": picture("logo")})
 	w.app.LookupEnv = func(string) (string, bool) { return "secret", true }
@@ -245,7 +245,7 @@ func TestFetchOnceByJob(t *testing.T) {
 	}
 }
 
-// What is private by itself, and this job may not reach, it does not get from a job that may.
+// A private address that this job may not reach is not taken from a job that may.
 func TestFetchOnceInside(t *testing.T) {
 	const inside = "http://10.9.8.7/"
 	w := newShared(t, nil)
@@ -260,7 +260,7 @@ func TestFetchOnceInside(t *testing.T) {
 	}
 }
 
-// From a damaged mirror nothing is taken, and nobody waits for one that is locked.
+// Nothing is taken from a damaged mirror, and no run waits for one that is locked.
 func TestFetchOnceOfDamaged(t *testing.T) {
 	w := newShared(t, map[string]mirrortest.Page{
 		"small.png": picture("small"),
@@ -273,7 +273,7 @@ func TestFetchOnceOfDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.OpenSite("b") // which nobody else can write meanwhile
+	s, err := st.OpenSite("b") // which no other process can write meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}

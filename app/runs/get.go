@@ -33,15 +33,16 @@ type GetRequest struct {
 	Progress func(status.Progress) // receives where the run stands; may be nil
 
 	typed  []string // the URLs of Job as they were given; Get may have followed them since
-	byName bool     // nobody named Out
+	byName bool     // Out was not given
 }
 
 // Get makes a run of a job that has no file. The summary and the error are those of Run; Path of the summary
 // is where the mirror is, of one that is not kept. A second Get of the same URLs into the same place updates
 // the mirror: it makes conditional requests, and what stands there stays until there is a new version.
 //
-// An entry point that only leads to itself under another scheme or a near name is followed, and Warn receives
-// where. What another run would only repeat is an error with the remedy, and leaves nothing behind.
+// An entry point that only redirects to itself under another scheme or a similar name is followed, and Warn
+// receives the target. A failure that another run would only repeat is an error with the remedy, and leaves
+// nothing behind.
 func Get(ctx context.Context, a *env.App, r GetRequest) (*mirror.Summary, error) {
 	if r.Out == "" && !r.Keep {
 		r.Out, r.byName = r.Job.Name, true
@@ -60,7 +61,7 @@ func Get(ctx context.Context, a *env.App, r GetRequest) (*mirror.Summary, error)
 		if !near || ctx.Err() != nil {
 			return sum, err
 		}
-		a.Warning(fmt.Sprintf("mirrord: %s leads to %s, which is mirrored", r.Job.Seeds()[0], to))
+		a.Warning(fmt.Sprintf("mirrord: %s redirects to %s, which is mirrored", r.Job.Seeds()[0], to))
 		if err := r.mirror([]string{to.String()}); err != nil {
 			return sum, err
 		}
@@ -79,8 +80,8 @@ func (r *GetRequest) mirror(urls []string) error {
 	return j.Validate()
 }
 
-// wwwTwin returns the host of a URL that leads to the URL to, when their hosts differ in "www." only; "" when
-// they do not.
+// wwwTwin returns the host of a URL that redirects to the URL to, when their hosts differ in "www." only;
+// "" when they do not.
 func wwwTwin(from site.URL, to string) string {
 	u, _, err := site.Parse(to)
 	bare := func(host string) string { return strings.TrimPrefix(host, "www.") }
@@ -91,7 +92,7 @@ func wwwTwin(from site.URL, to string) string {
 }
 
 // followedBefore returns where an earlier get of the same URLs into the same place found that they lead; nil
-// for nowhere else. It is an error when the mirror of other URLs has the place and nobody named that.
+// for nowhere else. It is an error when the mirror of other URLs has the place and the place was not given.
 func followedBefore(a *env.App, r GetRequest) ([]string, error) {
 	var st *store.State
 	if r.Keep {
@@ -107,16 +108,16 @@ func followedBefore(a *env.App, r GetRequest) ([]string, error) {
 		}
 		work := workOf(out)
 		if _, err := os.Stat(work); err != nil {
-			return nil, nil // there is none, or the run says what is wrong
+			return nil, nil // no record, or the run reports the error
 		}
 		if st, err = store.OpenState(work, store.Options{Volatile: true, Now: a.Clock}); err != nil {
-			return nil, nil // openWork says what is wrong
+			return nil, nil // openWork reports the error
 		}
 	}
 	defer st.Close()
 	s, err := st.ViewSite(r.Job.Name)
 	if err != nil {
-		return nil, nil // there is none, or the run says what is wrong
+		return nil, nil // no record, or the run reports the error
 	}
 	defer s.Close()
 	was, err := rememberedURLs(s)
@@ -132,7 +133,7 @@ func followedBefore(a *env.App, r GetRequest) ([]string, error) {
 	return nil, nil
 }
 
-// isPlaced reports whether a mirror has a version and lies in its place.
+// isPlaced reports whether a mirror has a version and is in its place.
 func isPlaced(s *store.Site, out string) bool {
 	vs, err := s.Versions.List()
 	if (err != nil) || (len(vs) == 0) {
@@ -202,8 +203,8 @@ func getKept(ctx context.Context, a *env.App, r GetRequest) (*mirror.Summary, er
 const finishedFor = time.Hour
 
 // getOnce mirrors in a hidden folder beside Out and moves the result into its place. The folder lies on the
-// same file system, so that the move is one rename. It stays: an interrupted run goes on from it with the
-// same request, and what a later run needs is left in it.
+// same file system, so that the move is one rename. It stays: an interrupted run continues from it with the
+// same request, and it has the data that a later run needs.
 func getOnce(ctx context.Context, a *env.App, r GetRequest) (*mirror.Summary, error) {
 	if err := files.CheckOutput(r.Out); err != nil {
 		return nil, err

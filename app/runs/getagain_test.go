@@ -23,7 +23,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// mirrorAt reads the files of a mirror, whatever its form, phm.json apart.
+// mirrorAt reads the files of a mirror in any form, phm.json apart.
 func mirrorAt(t *testing.T, out string) map[string]string {
 	t.Helper()
 	var tree fs.FS = os.DirFS(out)
@@ -56,8 +56,8 @@ func mirrorAt(t *testing.T, out string) map[string]string {
 	return fileList
 }
 
-// A second get into the same place makes conditional requests, publishes what changed, and leaves what stands
-// there alone when nothing did or it fails, whatever the form.
+// A second get into the same place makes conditional requests, publishes changes, and leaves the mirror
+// alone when nothing changed or it fails, in any form.
 func TestGetAgainUpdates(t *testing.T) {
 	for _, form := range []string{"out", "out.phm", "out.tar.zst"} {
 		t.Run(form, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestGetAgainLargePage(t *testing.T) {
 	}
 }
 
-// What get keeps beside a mirror is not taken for a state whose bodies are lost.
+// The folder that get keeps beside a mirror is not treated as a state whose bodies are lost.
 func TestVerifyBesideGet(t *testing.T) {
 	srv := apptest.NewPagesSite(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -9,7 +9,7 @@ import (
 	"mirrord/job"
 )
 
-// When what was typed leads to the same host with or without www., links to either lead to the one copy.
+// When the given URL redirects to the same host with or without www., links to either go to the one copy.
 func TestGetKnowsOtherName(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
@@ -25,7 +25,7 @@ func TestGetKnowsOtherName(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.Job.Scope.Aliases; !slices.Equal(got, c.want) {
-			t.Errorf("%s leads to %s: aliases %v", c.from, c.to, got)
+			t.Errorf("%s redirects to %s: aliases %v", c.from, c.to, got)
 		}
 	}
 }

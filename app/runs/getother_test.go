@@ -57,8 +57,7 @@ func TestGetURLSpelledOtherwise(t *testing.T) {
 	}
 }
 
-// So they do in the place of a first run that was cut off: what it has is not theirs. The same URLs go on
-// from it.
+// So they do instead of an interrupted first run: its data is not theirs. The same URLs continue from it.
 func TestGetOtherURLsUnfinished(t *testing.T) {
 	pages := apptest.NewPagesSite(t)
 	out := filepath.Join(t.TempDir(), "out")
@@ -93,8 +92,8 @@ func TestGetOtherURLsUnfinished(t *testing.T) {
 	}
 }
 
-// A mirror of another host in the same place starts afresh, also when somebody has removed the one that was
-// there: nothing of that is left to compare with.
+// A mirror of another host in the same place starts afresh, also when the previous one was removed: nothing
+// of that is left to compare with.
 func TestGetOtherHost(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for i, name := range []string{"one", "two", "three"} {
@@ -117,7 +116,7 @@ func TestGetOtherHost(t *testing.T) {
 	}
 }
 
-// Without a place that somebody named, other URLs of a host do not take the place of its mirror, nor what the
+// Without a given place, other URLs of a host do not take the place of its mirror, nor what the
 // next get of that needs.
 func TestGetOtherURLsByName(t *testing.T) {
 	srv := apptest.NewPagesSite(t)

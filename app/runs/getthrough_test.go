@@ -143,7 +143,7 @@ func cutWhileWritingThrough(t *testing.T, keep bool) {
 	}
 }
 
-// filesIn is how many files there are in a folder and below it; 0 where there is none.
+// filesIn is how many files there are in a folder and below it; 0 without the folder.
 func filesIn(t *testing.T, dir string) (n int) {
 	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -46,8 +46,8 @@ func workOf(out string) string {
 	return filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".mirrord")
 }
 
-// NotOfGet refuses a state that is the folder of a one-off mirror: all that lies in the mirror would seem to
-// be lost.
+// NotOfGet refuses a state that is the folder of a one-off mirror: all files in the mirror would seem to be
+// lost.
 func NotOfGet(a *env.App) error {
 	dir, err := a.State()
 	if err == nil {
@@ -132,9 +132,9 @@ func (w *getWork) remove() error {
 	return os.RemoveAll(w.Dir)
 }
 
-// usable reports whether a run can go on from what the folder holds: there is nothing yet, or an unfinished
-// first run, or the version that lies at out, or one that was not moved there yet. With a site of another
-// host, or other URLs, it belongs to another mirror.
+// usable reports whether a run can continue from the folder: it is empty, or has an unfinished first run,
+// or the version that is at out, or one that was not moved there yet. With a site of another host, or other
+// URLs, it belongs to another mirror.
 func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 	sites, err := w.st.Sites()
 	if (err != nil) || !slices.Equal(sites, []string{w.Site}) {
@@ -157,7 +157,7 @@ func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 	return w.Restore(ctx, live)
 }
 
-// Live is the published version, nil when there is none.
+// Live is the published version, or nil.
 func (w *getWork) Live() (*store.Version, error) {
 	vs, err := w.s.Versions.List()
 	if (err != nil) || len(vs) == 0 {
@@ -169,7 +169,7 @@ func (w *getWork) Live() (*store.Version, error) {
 // treeDir is the folder of the published tree, relative to that of the site.
 func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w.s.Dir(), "current")) }
 
-// hasTree reports whether the published tree lies in the folder. Its phm.json comes last, and leaves first.
+// hasTree reports whether the published tree is in the folder. Its phm.json comes last, and leaves first.
 func (w *getWork) hasTree(live *store.Version) (bool, error) {
 	tree, err := w.s.Trees.Current()
 	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
@@ -213,7 +213,7 @@ func (w *getWork) placed(live *store.Version) bool {
 
 // Restore makes the published tree of the site again of the mirror at out, by links where it is a directory,
 // and gives the site its bodies back. It reports whether the mirror is the published version. The mirror is
-// not changed. What is damaged or missing of it the run mends.
+// not changed. The run repairs damaged and missing files.
 func (w *getWork) Restore(ctx context.Context, live *store.Version) (bool, error) {
 	if !w.placed(live) {
 		return false, nil
@@ -310,7 +310,7 @@ func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
 		return w.st.Blobs.PutFile(digest, tree, f.Path)
 	})
 	if errors.Is(err, store.ErrDamaged) {
-		return nil // the run mends the table, and requests the bodies that are missing
+		return nil // the run repairs the table, and requests the missing bodies
 	}
 	return err
 }
@@ -375,8 +375,8 @@ func (w *getWork) putAway(ctx context.Context) error {
 		os.RemoveAll(filepath.Join(w.Dir, "blobs")))
 }
 
-// finished returns the version of a complete run that was cut off before it was moved to its place; nil when
-// there is none.
+// finished returns the version of a complete run that was interrupted before it was moved to its place, or
+// nil.
 func (w *getWork) finished(now time.Time) (*store.Version, error) {
 	run, err := w.s.Notes.Run()
 	if err != nil || run != nil {
@@ -392,7 +392,7 @@ func (w *getWork) finished(now time.Time) (*store.Version, error) {
 	return v, nil
 }
 
-// gotURLs is what is kept of the URLs of a mirror without a job file.
+// gotURLs is the record of the URLs of a mirror without a job file.
 type gotURLs struct {
 	Typed []string `json:"typed"`          // as they were given
 	URLs  []string `json:"urls,omitempty"` // where they lead, when that is followed

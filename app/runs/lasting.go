@@ -40,8 +40,8 @@ func troubleAtStart(sum *mirror.Summary) (t status.Trouble, ok bool) {
 	return t, ok
 }
 
-// LastingSetup reports whether an error of a run says that something on this machine keeps it from its work
-// until somebody mends that.
+// LastingSetup reports whether an error of a run says that something on this machine prevents its work
+// until it is corrected.
 func LastingSetup(err error) bool {
 	_, setup := errors.AsType[env.SetupError](err)
 	return (setup || errors.Is(err, fs.ErrPermission)) && !env.NoRoom(err)

@@ -20,8 +20,9 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// What keeps a first get from beginning is one line with the remedy and leaves nothing behind; an entry point
-// that leads to a near place is followed, one that leads to another host is named with the command to type.
+// An error that prevents a first get is one line with the remedy and leaves nothing behind; an entry
+// point that redirects to a near place is followed, one that redirects to another host is named with the
+// command to type.
 func TestGetThatCannotBegin(t *testing.T) {
 	page := func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -67,7 +68,7 @@ func TestGetThatCannotBegin(t *testing.T) {
 		{banned.URL + "/", "its robots.txt forbids that; ask its owner", ""},
 		{secure.URL + "/", "its certificate is not accepted; --set tls.ca_file", ""},
 		{srv.URL + "/far", "mirrord get " + far + "/", ""},
-		{srv.URL + "/near", "", "leads to " + there.URL + "/, which is mirrored"},
+		{srv.URL + "/near", "", "redirects to " + there.URL + "/, which is mirrored"},
 	} {
 		dir := t.TempDir()
 		var warned []string

@@ -123,7 +123,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 		return nil, err
 	}
 	if p.Leads = status.LeadsTo(strings.Join(sum.Reasons, "\n")); p.Leads != "" && p.Problem == "" {
-		p.Problem = fmt.Sprintf("the entry point %s leads to %s, which is not mirrored", p.URL, p.Leads)
+		p.Problem = fmt.Sprintf("the entry point %s redirects to %s, which is not mirrored", p.URL, p.Leads)
 	}
 	return p, nil
 }
@@ -286,7 +286,7 @@ func robotsText(j *job.Job, r *fetch.Robots) string {
 		text = "forbids the entry point: " + rule
 	}
 	if r.Status != 200 {
-		text = fmt.Sprintf("there is none (status %d): everything is allowed", r.Status)
+		text = fmt.Sprintf("no such file (status %d): everything is allowed", r.Status)
 	}
 	if d, ok := r.CrawlDelay(); ok {
 		text += "; Crawl-delay " + count.Span(d)

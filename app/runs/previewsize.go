@@ -64,9 +64,9 @@ func (s sitemapSize) all() int64 {
 
 // moreFiles estimates how many files are not known yet, of how many each page that was read was the first to
 // name, and how many known ones were not requested. The first half of the pages are entry pages and indexes,
-// and one page of the second half may be another index: the others tell what a page leads to. Twice that is
-// what the next pages may lead to. Of the sites in the test, this bounds seven of eight. Of very few pages,
-// whose style sheets took the other requests, half of what they lead to is taken.
+// and one page of the second half may be another index: the others show how many files a page adds on
+// average: the next pages may each add twice as many. Of the sites in the test, this bounds seven of eight.
+// Of very few pages, whose style sheets took the other requests, half of their files are counted.
 func moreFiles(counts []int64, left int64) int64 {
 	half := counts[len(counts)/2:]
 	if len(half) == 0 || left <= 0 {

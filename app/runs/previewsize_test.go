@@ -36,7 +36,7 @@ func TestMoreFiles(t *testing.T) {
 		t.Errorf("the range holds for %d of %d sites", held, len(sites))
 	}
 	if moreFiles(nil, 9) != 0 || moreFiles([]int64{5}, 0) != 0 {
-		t.Error("what was not read, or read as a whole, leads to more")
+		t.Error("a page that was not read, or read as a whole, adds files")
 	}
 	if got := moreFiles([]int64{33}, 20); got != 300 {
 		t.Errorf("a single page and 20 more lead to %d", got)

@@ -45,7 +45,7 @@ func priced(a *env.App, name string) (*job.Job, *replay.History, replay.Options,
 	o.MaxAge, o.PriceMB = j.Limits.MaxSkipTime, j.Adaptive.PriceMB
 	o.MaxRequests, o.Late = int(j.Limits.MaxRequests), j.Adaptive.Late
 	if n := len(h.Versions); n < o.Train+leastSteps {
-		return nil, nil, o, fmt.Errorf("%s: %s so far, and prices are told by %d: mirrord run-now %s",
+		return nil, nil, o, fmt.Errorf("%s: %s so far, and prices need %d: mirrord run-now %s",
 			name, count.Of(n, "complete run"), o.Train+leastSteps, name)
 	}
 	return j, h, o, nil

@@ -33,7 +33,7 @@ type sharedRobots struct {
 	log *slog.Logger
 }
 
-// robotsFresh is how long robots.txt may be used (RFC 9309, 2.4). What is younger here is not looked for
+// robotsFresh is how long robots.txt may be used (RFC 9309, 2.4). A younger copy here is not looked for
 // elsewhere.
 const robotsFresh = 24 * time.Hour
 

@@ -35,8 +35,8 @@ func (f *factsOf) SaveHost(origin string, fact store.HostFact) error {
 // ClaimHost implements SharedRobots.
 func (f *factsOf) ClaimHost(context.Context, string) func() { return func() {} }
 
-// robots.txt that one machine has fetched is not fetched by others for a day; without them each goes on with
-// what it has.
+// robots.txt that one machine has fetched is not fetched by others for a day; without them each continues
+// with its own copy.
 func TestSharedRobots(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	all := &factsOf{known: map[string]store.HostFact{}}

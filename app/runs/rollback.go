@@ -22,7 +22,7 @@ func Rollback(ctx context.Context, a *env.App, name string, number int) (*mirror
 	if err != nil {
 		return nil, err
 	}
-	if err := env.Elsewhere(ctx, a, j.Name); err != nil { // what is here was left behind
+	if err := env.Elsewhere(ctx, a, j.Name); err != nil { // the site here was left behind
 		return nil, err
 	}
 	if _, err := look.Versions(a, j.Name); err != nil {

@@ -23,7 +23,7 @@ import (
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
 	Accept   bool                  // publish what was held back, and make its gaps known
-	AsIs     bool                  // ask for nothing: only relocate and publish what is stored
+	AsIs     bool                  // ask for nothing: only relocate and publish the stored bodies
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // receives where the run stands; may be nil
 	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
@@ -65,11 +65,11 @@ func RunSite(
 		TreeWait: o.TreeWait,
 
 		MostState:   o.Most,
-		MostStateOf: "its share of the room for all mirrors",
+		MostStateOf: "its share of the room of all mirrors",
 	})
 }
 
-// Run opens the site of a job in the state, makes one run and brings the job's symbolic link up to date. The
+// Run opens the site of a job in the state, makes one run and updates the job's symbolic link. The
 // summary is nil when the run did not begin; it may come with an error, as Ended says.
 func Run(ctx context.Context, a *env.App, j *job.Job, o RunOptions) (*mirror.Summary, error) {
 	run := func(st *store.State, s *store.Site) (*mirror.Summary, error) {
@@ -79,7 +79,7 @@ func Run(ctx context.Context, a *env.App, j *job.Job, o RunOptions) (*mirror.Sum
 }
 
 // changed opens the site of a job for a change that may publish a version, with the hooks of the job, and
-// brings its symbolic link up to date after it. requests says that the change makes requests.
+// updates its symbolic link after it. requests says that the change makes requests.
 func changed(
 	ctx context.Context, a *env.App, j *job.Job, requests bool, open func() (*store.State, error),
 	change func(*store.State, *store.Site) (*mirror.Summary, error),
@@ -124,7 +124,7 @@ func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
 type RunHere struct {
 	Job string
 	control.RunRequest
-	Window   func(opens time.Time) // is told when the run waits for its window; nil is nobody
+	Window   func(opens time.Time) // is called when the run waits for its window; may be nil
 	Progress func(status.Progress) // receives where the run stands; may be nil
 }
 
@@ -165,7 +165,7 @@ func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
 	w, err := job.ParseWindow(j.Window)
 	zone, zerr := j.Location(time.Local)
 	if err != nil || zerr != nil || len(w) == 0 || w.Open(now.In(zone)) {
-		return at, false // the run says what is wrong
+		return at, false // the run reports the error
 	}
 	return w.Change(now.In(zone)), true
 }
@@ -204,7 +204,7 @@ func WaitsForAccept(st *store.State, name string) error {
 		return fmt.Errorf("accept %s: report of the last run: %w", name, err)
 	}
 	if !sum.Acceptable() {
-		return fmt.Errorf("accept %s: nothing waits; the last run was %s", name, runs[0].Verdict)
+		return fmt.Errorf("accept %s: nothing is held for review; the last run was %s", name, runs[0].Verdict)
 	}
 	return nil
 }

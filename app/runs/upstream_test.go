@@ -24,7 +24,7 @@ import (
 	"mirrord/testing/wholetest"
 )
 
-// offering is a server of the mirror of a site that changes, which notes what is requested of it.
+// offering is a server of the mirror of a site that changes, which records its requests.
 type offering struct {
 	up   *env.App
 	site *apptest.GrowingSite
@@ -215,7 +215,7 @@ func described(version string) string {
 	return rest
 }
 
-// Whatever goes wrong with what is offered, the job makes ordinary requests and has the same files.
+// With any error of the offer, the job makes ordinary requests and has the same files.
 func TestFollowFallsBack(t *testing.T) {
 	o := offerGrowing(t, "/")
 	o.silent.Store(true)
@@ -243,7 +243,7 @@ func TestFollowFallsBack(t *testing.T) {
 
 func isOffer(path string) bool { return strings.Contains(path, phm.OfferPath) }
 
-// Robots rules, the scope and credentials hold for what is offered.
+// Robots rules, the scope and credentials apply to offered files.
 func TestFollowKeepsRules(t *testing.T) {
 	o := offerGrowing(t, "/")
 	const password = "secret"
@@ -282,7 +282,7 @@ func TestFollowHostile(t *testing.T) {
 		strings.Repeat("a", 64) + `"}`
 	for name, c := range map[string]struct {
 		link, offer, update string
-		most                int // requests for what is offered
+		most                int // requests for the offer
 	}{
 		"of another server":  {link: "http://127.0.0.2:1" + phm.OfferPath},
 		"of another folder":  {link: "/else" + phm.OfferPath},

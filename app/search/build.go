@@ -25,17 +25,17 @@ import (
 	"mirrord/store"
 )
 
-// How much goes into one transaction of the index: what is killed then is read again.
+// How much goes into one transaction of the index: after a kill this much is read again.
 const (
 	findTexts = 1000
 	findBytes = 16 << 20
 	findURLs  = 20000
 )
 
-// maxFindPage bounds what is read of one page.
+// maxFindPage bounds the bytes read of one page.
 const maxFindPage = 8 << 20
 
-// findUpdate brings the index up to date.
+// findUpdate updates the index.
 type findUpdate struct {
 	app  *env.App
 	st   *store.State
@@ -73,8 +73,7 @@ func (f *findUpdate) behind(ctx context.Context) (behind, gone []string, err err
 	return behind, gone, nil
 }
 
-// all brings the index up to date with all mirrors. What is wrong with one of them does not keep the others
-// from it.
+// all updates the index to all mirrors. An error in one of them does not stop the others.
 func (f *findUpdate) all(ctx context.Context) error {
 	behind, gone, err := f.behind(ctx)
 	if err != nil {
@@ -133,11 +132,11 @@ type findURL struct {
 	since int // version from which on its record is as it is now, and always in the mirror
 }
 
-// site brings the index up to date with a mirror. It reads what changed since the version that the index has;
+// site updates the index to a mirror. It reads changes since the version that the index has;
 // all of it, when it has none, or one that is not of this mirror.
 func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
 	if !s.Copied() {
-		return errors.New("there is no room for a copy of its database, without which runs would have to wait")
+		return errors.New("no free space for a copy of its database, without which runs would have to wait")
 	}
 	x := &findSite{
 		st:     f.st,
@@ -368,7 +367,7 @@ func (x *findSite) targets() (out []uint32) {
 	return out
 }
 
-// FindPruned takes the texts of dropped versions out of the index, if there is one: nobody waits for that.
+// FindPruned takes the texts of dropped versions out of the index, if there is one, without waiting for that.
 func FindPruned(ctx context.Context, a *env.App, st *store.State, s *store.Site) {
 	if !find.Wanted(st.Dir) {
 		return

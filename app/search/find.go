@@ -44,9 +44,9 @@ type FoundTexts struct {
 	Behind []string        `json:"behind,omitempty"` // mirrors whose published version is not in the index yet
 }
 
-// Find brings the index of texts up to date, as far as the caller may, and looks for pages in it. It makes
-// the index if it is missing; from then on the daemon keeps it up to date. What keeps it from being brought
-// up to date, such as a full disk, does not stop a search of the index.
+// Find updates the index of texts, as far as the caller may, and searches it for pages. It makes
+// the index if it is missing; from then on the daemon keeps it up to date. An error of the update, such as
+// a full disk, does not stop a search of the index.
 func Find(ctx context.Context, a *env.App, r FindRequest) (*FoundTexts, error) {
 	if _, err := r.search(nil); err != nil {
 		return nil, err
@@ -83,12 +83,12 @@ func Find(ctx context.Context, a *env.App, r FindRequest) (*FoundTexts, error) {
 	case err != nil && stopped != nil:
 		return nil, stopped
 	case stopped != nil && len(out.Behind) > 0:
-		a.Warning(fmt.Sprintf("the index of texts was not brought up to date: %v", stopped))
+		a.Warning(fmt.Sprintf("the index of texts was not updated: %v", stopped))
 	}
 	return out, FindError(err)
 }
 
-// DropFind deletes the index of texts: the daemon keeps none until somebody looks for something again.
+// DropFind deletes the index of texts: the daemon keeps none until the next search.
 func DropFind(a *env.App) error {
 	st, err := a.MustWriteState()
 	if err != nil {
@@ -191,8 +191,8 @@ func findFamilies(st *store.State) *find.Families {
 	return find.NewFamilies(r.Families)
 }
 
-// updateFind brings the index up to date. Who may not write the state, or comes while somebody else does it,
-// finds what is there.
+// updateFind updates the index. A caller who may not write the state, or comes during another update,
+// searches the index as it is.
 func updateFind(ctx context.Context, a *env.App) error {
 	st, err := a.MustWriteState()
 	if errors.Is(err, fs.ErrPermission) {
@@ -209,7 +209,7 @@ func updateFind(ctx context.Context, a *env.App) error {
 	return err
 }
 
-// IndexTexts brings the index of a state up to date, unless somebody else does. An index that is damaged is
+// IndexTexts updates the index of a state, unless another process does. An index that is damaged is
 // made again.
 func IndexTexts(ctx context.Context, a *env.App, st *store.State, begin bool) error {
 	dir := filepath.Join(st.Dir, find.Folder)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serving makes what is served: the mirrors of a state under their hosts, a gateway that puts the
+// Package serving makes the served content: the mirrors of a state under their hosts, a gateway that puts the
 // mirrors of several machines under one name, and archive files.
 package serving

@@ -19,8 +19,8 @@ import (
 )
 
 // Forwarding returns how programs are reached by a server of mirrors; allowPrivate is for all jobs. done
-// closes the connections. Each job says what is a program on its site, and which private addresses may be
-// reached for it.
+// closes the connections. Each job says which URLs are programs on its site, and which private addresses
+// may be reached for it.
 func Forwarding(a *env.App, names fetch.Names, allowPrivate bool) (_ *serve.Forward, done func(), _ error) {
 	rules, ways := map[string]*site.ProgramRule{}, map[string]*http.Transport{}
 	way := func(p reach.Policy) *http.Transport {
@@ -43,7 +43,7 @@ func Forwarding(a *env.App, names fetch.Names, allowPrivate bool) (_ *serve.Forw
 	other := way(reach.Policy{}) // of mirrors without a job
 	files, err := env.JobFiles(a.Jobs)
 	if err != nil {
-		a.Log.Debug("no job files: what is a program goes by the default rule", "err", err)
+		a.Log.Debug("no job files: programs are recognized by the default rule", "err", err)
 	}
 	for _, name := range files {
 		j, err := scheduler.ReadFile(name)

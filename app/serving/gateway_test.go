@@ -71,8 +71,8 @@ func (publicNames) WasPublic(string) (bool, error) { return true, nil }
 
 func (publicNames) KeepPublic(string) error { return nil }
 
-// A place that was public when it was tested and leads into our network since makes no request there,
-// whatever the registry says of it.
+// A place that was public when it was tested and has an address in our network since gets no request there,
+// regardless of the registry.
 func TestGatewayReachesNothingInside(t *testing.T) {
 	var reached atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))

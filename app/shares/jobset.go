@@ -23,7 +23,7 @@ const (
 	JobsConflict JobsState = "conflict" // they were edited here, and the cluster has others: nothing is replaced
 )
 
-// CompareJobs compares the job files of a machine with those of the cluster, of which nil is none. base are
+// CompareJobs compares the job files of a machine with those of the cluster, which may be nil. base are
 // those that both had when they were last the same; nil: they never were. It names the jobs whose files were
 // edited, made or removed here.
 func CompareJobs(local, base, cluster JobSet) (state JobsState, edited []string) {

@@ -21,7 +21,7 @@ func NotePause(st *store.State, name string, paused bool, now time.Time) (change
 	return changed, err
 }
 
-// heed adds to records what is known of pauses.
+// heed adds the known pauses to records.
 func heed(st *store.State, recs map[string]scheduler.Record, log *slog.Logger) {
 	all, err := store.Pauses(store.SharedOf(st))
 	if err != nil {

@@ -50,7 +50,7 @@ type NodeShare struct {
 	st      *store.State
 	depot   Travels // nil: sites stay on the machine that has them
 	log     *slog.Logger
-	// brings what other nodes have just been told of jobs; nil: there are none
+	// fetches changes that other nodes have just received; nil: there are none
 	Exchange func(context.Context) bool
 	Whole    atomic.Pointer[scheduler.Config] // the jobs of all
 
@@ -68,7 +68,7 @@ type NodeShare struct {
 	stuck   map[string]string // why mirrors do not come, or do not get to the depot
 	leaving map[string]int    // runs that are not in the depot yet
 	there   map[string]uint64 // the transaction of the site's database that the depot has
-	reading map[string]bool   // sites that a Reader brings; true: has waits for that
+	reading map[string]bool   // sites that a Reader fetches; true: has waits for that
 	going   map[string]bool   // sites that are being removed from the depot
 }
 
@@ -76,14 +76,14 @@ type NodeShare struct {
 type Travels interface {
 	Checkout(ctx context.Context, st *store.State, site string, o depot.Out) (*depot.CheckedOut, error)
 	Checkin(ctx context.Context, st *store.State, site string, in depot.In) (*depot.CheckedIn, error)
-	Brought(st *store.State) (map[string]bool, error)
+	Strangers(st *store.State) (map[string]bool, error)
 	Removals(st *store.State) ([]string, error)
 	FinishRemoval(ctx context.Context, st *store.State, site string) (done bool, err error)
 }
 
 func NewShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*NodeShare, error) {
 	if d != nil {
-		if _, err := d.Brought(st); err != nil { // before this machine makes sites of its own
+		if _, err := d.Strangers(st); err != nil { // before this machine makes sites of its own
 			return nil, err
 		}
 	}
@@ -139,8 +139,8 @@ func (s *NodeShare) Of(all scheduler.Config) scheduler.Config {
 	return out
 }
 
-// changed reports whether a site that is here has changed since it was in the depot, and nothing brings it
-// there yet: a command or the console has changed it, or a daemon that was killed.
+// changed reports whether a site here has changed since it was in the depot, and is not being copied there:
+// a command or the console has changed it, or a daemon that was killed.
 func (s *NodeShare) changed(name string) bool {
 	s.mu.Lock()
 	there, ok := s.there[name]
@@ -150,7 +150,7 @@ func (s *NodeShare) changed(name string) bool {
 		return false
 	}
 	tx, err := store.LastTransaction(s.st, name)
-	return err == nil && tx > 0 && tx != there // what is wrong with a site each run says
+	return err == nil && tx > 0 && tx != there // each run reports errors of the site
 }
 
 // same notes that the depot has a site as of a transaction of its database.
@@ -201,10 +201,10 @@ func (s *NodeShare) Reads(name string) (release func(), ok bool) {
 	}, true
 }
 
-// moveAgain is the pause after a site that could not be brought.
+// moveAgain is the pause after a site that could not be moved.
 const moveAgain = 30 * time.Second
 
-// come brings a site from the depot.
+// come fetches a site from the depot.
 func (s *NodeShare) come(name string) {
 	err := s.move(name, func() error {
 		if err := s.gone(name); err != nil { // else it would come back as it was
@@ -223,7 +223,7 @@ func (s *NodeShare) come(name string) {
 			out, err = s.depot.Checkout(s.ends, s.st, name, o)
 		}
 		if errors.Is(err, depot.ErrUnknown) {
-			out, err = nil, nil // a first run, or a mirror that this machine brings in
+			out, err = nil, nil // a first run, or a mirror that this machine adds
 		}
 		if err == nil {
 			var tx uint64
@@ -313,20 +313,20 @@ func Kick(c chan<- struct{}) {
 }
 
 // lost reports whether a site could not be checked out because this machine has changes that never got to
-// the depot, and another one went on. A site that the machine brought from elsewhere, and one of which the
-// depot has an older state, are no such: somebody has to decide which one counts.
+// the depot, and another one continued. A site that the machine had from elsewhere, and one of which the
+// depot has an older state, do not count: a user has to decide which one to keep.
 func (s *NodeShare) lost(name string, err error) (bool, error) {
 	if !errors.Is(err, depot.ErrDiverged) || errors.Is(err, depot.ErrSetBack) {
 		return false, nil
 	}
-	brought, berr := s.depot.Brought(s.st)
-	return !brought[name] || !errors.Is(err, depot.ErrStranger), berr
+	strangers, serr := s.depot.Strangers(s.st)
+	return !strangers[name] || !errors.Is(err, depot.ErrStranger), serr
 }
 
 // afterRun is when the scheduler has noted how a run ended.
 const afterRun = 300 * time.Millisecond
 
-// Ran brings a site to the depot after a run. What waits to bring an earlier run brings this one too.
+// Ran copies a site to the depot after a run. A pending copy of an earlier run includes this one.
 func (s *NodeShare) Ran(name string) {
 	if s == nil || s.depot == nil {
 		return
@@ -348,7 +348,7 @@ func (s *NodeShare) Ran(name string) {
 				return err
 			})
 			switch {
-			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or whoever has it now
+			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or its present owner
 				s.say(name, "", nil)
 				if s.left(name, -runs) == 0 {
 					return
@@ -390,7 +390,7 @@ func (s *NodeShare) goes(name string, now bool) (was bool) {
 	return was
 }
 
-// move does something with a site that nobody else has meanwhile.
+// move does something with a site that it holds meanwhile.
 func (s *NodeShare) move(name string, do func() error) error {
 	select {
 	case s.room <- struct{}{}:
@@ -484,7 +484,7 @@ type Acts struct {
 // Facts are values that the nodes of a cluster share. *engine.Facts has them. Safe for concurrent use.
 type Facts interface {
 	store.Shared
-	// Get returns one value; nil: there is none.
+	// Get returns one value; nil: no such value.
 	Get(ctx context.Context, kind, key string) ([]byte, error)
 	// Watch calls changed at first and after each change of some kinds, until ctx ends.
 	Watch(ctx context.Context, changed func(), kinds ...string)

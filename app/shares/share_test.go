@@ -25,15 +25,15 @@ import (
 
 // travels notes which sites come and go, and fails once with each of some errors.
 type travels struct {
-	mu      sync.Mutex
-	calls   []string
-	fail    []error
-	brought map[string]bool
-	ahead   bool            // what is here is not in the depot yet
-	removed map[string]bool // here, and not yet in the depot
+	mu        sync.Mutex
+	calls     []string
+	fail      []error
+	strangers map[string]bool
+	ahead     bool            // the local state is not in the depot yet
+	removed   map[string]bool // here, and not yet in the depot
 }
 
-func (v *travels) Brought(*store.State) (map[string]bool, error) { return v.brought, nil }
+func (v *travels) Strangers(*store.State) (map[string]bool, error) { return v.strangers, nil }
 
 func (v *travels) Removals(*store.State) ([]string, error) {
 	v.mu.Lock()
@@ -166,7 +166,7 @@ func TestRemovedGoesFromTheDepot(t *testing.T) {
 	}
 }
 
-// What is changed outside of a run gets to the depot too, also after the daemon was killed before.
+// Changes outside of a run get to the depot too, also after the daemon was killed before.
 func TestChangesGoToTheDepot(t *testing.T) {
 	st, err := store.OpenState(t.TempDir(), store.Options{})
 	if err != nil {
@@ -235,10 +235,9 @@ func TestChangesGoToTheDepot(t *testing.T) {
 	said("comes x", "goes x")
 }
 
-// A mirror that a machine brought from elsewhere stays, and so does one of which the depot has an older
-// state: their jobs wait until somebody decides. Only what this machine made of what the depot had is given
-// up.
-func TestBroughtMirrorsStay(t *testing.T) {
+// A mirror that a machine had from elsewhere stays, and so does one of which the depot has an older state:
+// their jobs wait until a user decides. Only versions that this machine made from the depot's are given up.
+func TestStrangersStay(t *testing.T) {
 	st, err := store.OpenState(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -249,14 +248,14 @@ func TestBroughtMirrorsStay(t *testing.T) {
 		fail error
 		lost bool
 	}{
-		{"brought", depot.ErrStranger, false},
+		{"stranger", depot.ErrStranger, false},
 		{"made", depot.ErrStranger, true},
 		{"made", depot.ErrDiverged, true},
-		{"brought", depot.ErrDiverged, true}, // the depot has it from here
+		{"stranger", depot.ErrDiverged, true}, // the depot has it from here
 		{"made", depot.ErrSetBack, false},
 		{"made", depot.ErrLost, false},
 	} {
-		v := &travels{brought: map[string]bool{"brought": true}}
+		v := &travels{strangers: map[string]bool{"stranger": true}}
 		s, err := NewShare(&apptest.TwoPeers{Owner: new(storetest.Owner)}, st, v, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -328,8 +327,8 @@ func TestSharedRecords(t *testing.T) {
 	}
 }
 
-// What another node has may be brought here to be read, but not what this one has, or has not brought to the
-// depot yet. A site that becomes this node's meanwhile comes afterwards.
+// A mirror of another node may be fetched for reading, but not one that this node has, or has not copied to
+// the depot yet. A site that becomes this node's meanwhile comes afterwards.
 func TestShareReads(t *testing.T) {
 	st, err := store.OpenState(t.TempDir(), store.Options{})
 	if err != nil {
@@ -344,7 +343,7 @@ func TestShareReads(t *testing.T) {
 	defer s.Close(time.Minute)
 	release, ok := s.Reads("x")
 	if !ok || s.has("x", true) {
-		t.Fatal("it is brought to be read, and is not here to be run")
+		t.Fatal("it is fetched for reading, and is not here to be run")
 	}
 	release()
 	<-s.Came
@@ -367,7 +366,7 @@ func TestShareReads(t *testing.T) {
 	}
 	select {
 	case <-s.Came:
-		t.Error("nobody waits for it")
+		t.Error("no caller waits for it")
 	default:
 	}
 }

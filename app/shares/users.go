@@ -29,11 +29,11 @@ type ClusterUsers struct {
 	wake  chan struct{} // size 1: there is a reason for a round
 
 	mu     sync.Mutex
-	asked  *round // the next round; nil: nobody waits for it
+	asked  *round // the next round; nil: no caller waits for it
 	failed bool   // the last round
 }
 
-// round is an exchange that somebody waits for.
+// round is an exchange that callers wait for.
 type round struct {
 	done chan struct{} // is closed after it
 	ok   bool          // it did all; set before
@@ -59,13 +59,13 @@ const (
 // usersEvery is how often is looked whether users and tokens have changed here: commands say no word.
 const usersEvery = 2 * time.Second
 
-// usersAgain is how often they are compared with those of the cluster, whatever nobody said.
+// usersAgain is how often they are compared with those of the cluster, also without a message.
 const usersAgain = 10 * time.Minute
 
-// exchangeWithin is how long somebody waits for an exchange, who logs in or out.
+// exchangeWithin is how long a login or logout waits for an exchange.
 const exchangeWithin = time.Second
 
-// Exchange hands in what was changed here before it was called, and brings what was changed elsewhere. It
+// Exchange sends the changes made here before it was called, and fetches those of other nodes. It
 // waits for that, but not for long, and not while the keepers cannot be reached: then it happens later, and
 // the result is false.
 func (c *ClusterUsers) Exchange(ctx context.Context) bool {
@@ -173,7 +173,7 @@ func (c *ClusterUsers) local() (string, error) {
 }
 
 // errMoved says that a value was changed while it was compared: the next time decides.
-var errMoved = errors.New("somebody changes it at this moment")
+var errMoved = errors.New("another process is changing it")
 
 // digestOfFact is "" for none.
 func digestOfFact(v []byte) string {

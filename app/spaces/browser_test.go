@@ -30,7 +30,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// ring are three sites of which each leads to the next; the servers are gone when it returns.
+// ring are three sites of which each links to the next; the servers are gone when it returns.
 func ring(t *testing.T) *env.App {
 	t.Helper()
 	a := apptest.TestApp(t.TempDir())
@@ -107,7 +107,7 @@ http {
 	server { listen %[2]s; root %[3]s; }
 }`, dir, address, folder))
 	cmd := exec.Command(bin, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", filepath.Join(dir, "log"))
-	cmd.ExtraFiles = []*os.File{socket}        // so that nobody takes the port, and whoever asks early waits
+	cmd.ExtraFiles = []*os.File{socket}        // so that the port is reserved, and early requests wait
 	cmd.Env = append(os.Environ(), "NGINX=3;") // the descriptor, as nginx hands it from one process to the next
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ http {
 }
 
 // TestSpaceBrowser clicks through three mirrors of a space in a browser, from file:// and from a web server,
-// when the sites are gone: each click leads to the next mirror's copy, pictures of other mirrors show, and
-// nothing is asked of anybody else.
+// when the sites are gone: each click opens the next mirror's copy, pictures of other mirrors show, and no
+// other request is made.
 func TestSpaceBrowser(t *testing.T) {
 	a := ring(t)
 	folder := filepath.Join(apptest.StateOf(t, a), space.FilesDir("ring"))

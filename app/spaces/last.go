@@ -26,7 +26,7 @@ import (
 // mostGone bounds the URLs of one mirror whose last copies are looked for.
 const mostGone = 100_000
 
-// goneOf lists what a mirror had and its site does not have any more.
+// goneOf lists the URLs that a mirror had and its site no longer has.
 func goneOf(st *store.State, mirror string) (urls []string, err error) {
 	err = env.View(st, mirror, func(s *store.Site) error {
 		urls = nil
@@ -91,8 +91,8 @@ func lastOf(st *store.State, name, mirror string, urls []string) (all space.Last
 	return all, err
 }
 
-// lastRecord finds the newest version of a mirror that has a URL, and the record then. 0 is none, or that the
-// published version has it, as while a rollback holds.
+// lastRecord finds the newest version of a mirror that has a URL, and the record then. 0 if no version has
+// it, or the published one does, as while a rollback holds.
 func lastRecord(s *store.Site, u site.URL) (rec store.Resource, version int, err error) {
 	history, err := s.Versions.History(u)
 	for i, v := range slices.Backward(history) {

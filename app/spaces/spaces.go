@@ -24,13 +24,13 @@ import (
 	"mirrord/store"
 )
 
-// SyncSpaces brings all spaces of a state up to date: with the jobs as their files say, and with what is
-// published. ran are the mirrors that ran or changed. It costs a look at the state when there are no
-// spaces, and another at each mirror of a space. No mirror is changed or waited for; what cannot be done
-// now is said, and done by the next call.
+// SyncSpaces updates all spaces of a state: to the jobs as their files say, and to the published versions.
+// ran are the mirrors that ran or changed. It costs a look at the state when there are no spaces, and
+// another at each mirror of a space. No mirror is changed or waited for; what cannot be done now is said,
+// and done by the next call.
 func SyncSpaces(ctx context.Context, a *env.App, st *store.State, ran ...string) {
 	if err := UpdateSpaces(ctx, a, st, ran); err != nil && ctx.Err() == nil {
-		a.Log.Error("a space is not up to date; the next run goes on", "err", err)
+		a.Log.Error("a space is not up to date; the next run continues", "err", err)
 	}
 }
 
@@ -59,7 +59,7 @@ func ExplainSpace(st *store.State, j *job.Job, url string) (string, error) {
 	return "links to it lead to " + lead.Leads + ": " + lead.Why + also, nil
 }
 
-// LookedSpace is a space, and what is wrong with it.
+// LookedSpace is a space, and its errors.
 type LookedSpace struct {
 	space.Overview
 	Findings []space.Discrepancy `json:"findings,omitempty"`
@@ -187,7 +187,7 @@ func UpdateSpaces(ctx context.Context, a *env.App, st *store.State, ran []string
 
 func UpdateSpace(
 	ctx context.Context, a *env.App, st *store.State, name string, ran, damaged []string,
-) (space.Brought, error) {
+) (space.Refreshed, error) {
 	return space.Update(ctx, space.Options{
 		State:   st.Dir,
 		Name:    name,
@@ -240,8 +240,8 @@ func membersOf(a *env.App, st *store.State, name string) (members []space.Member
 	return members, nil
 }
 
-// SpaceOf is the space of a job: the one that it names, else the one to which all belong, if there is one. A
-// job with credentials names its own, because whoever reads a space reads all of it.
+// SpaceOf is the space of a job: the one that it names, else the one to which all belong, if there is one.
+// A job with credentials names its own, because a reader of a space reads all of it.
 func SpaceOf(st *store.State, j *job.Job) string {
 	if j.Space != "" || !StateHasSpaces(st) || j.Auth.Given() {
 		return j.Space

@@ -34,7 +34,7 @@ func TestSpaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s, err := st.OpenSite("a") // which nobody can write meanwhile
+	s, err := st.OpenSite("a") // which no other process can write meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}

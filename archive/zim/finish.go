@@ -122,7 +122,8 @@ func (w *Writer) header(end uint64) *header {
 // writeListings writes the cluster of both listings. Its first blob, which no entry has, fills the room that
 // the clusters before it left up to end: only zeros.
 func (w *Writer) writeListings(titles, order []uint32, end uint64) error {
-	fronts := slices.DeleteFunc(slices.Clone(titles), func(k uint32) bool { return !w.dir.entries[order[k]].front })
+	fronts := slices.DeleteFunc(slices.Clone(titles),
+		func(k uint32) bool { return !w.dir.entries[order[k]].front })
 	room := end - w.out.n
 	out := bufio.NewWriterSize(&w.out, 64<<10)
 	head := []byte{plainCluster | wideOffsets}

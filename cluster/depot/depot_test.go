@@ -308,7 +308,7 @@ func TestStrangers(t *testing.T) {
 		t.Helper()
 		st := openState(t, m.Dir)
 		defer st.Close()
-		if names, err := openDepot(t, s).Brought(st); err != nil || names["test"] != want || len(names) > 1 {
+		if names, err := openDepot(t, s).Strangers(st); err != nil || names["test"] != want || len(names) > 1 {
 			t.Errorf("unseen: %v, %v", names, err)
 		}
 	}
@@ -377,7 +377,7 @@ func TestRenamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Brought(st); err != nil {
+	if _, err := d.Strangers(st); err != nil {
 		t.Fatal(err)
 	}
 	rename("test", "other")
@@ -389,7 +389,7 @@ func TestRenamed(t *testing.T) {
 	rename("other", "test")
 	_, err = d.Checkout(t.Context(), st, "test", depot.Out{})
 	check(t, "out under the old name", err, depot.ErrStranger)
-	if names, err := d.Brought(st); err != nil || !names["test"] {
+	if names, err := d.Strangers(st); err != nil || !names["test"] {
 		t.Errorf("unseen: %v, %v", names, err)
 	}
 }

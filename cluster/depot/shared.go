@@ -322,10 +322,10 @@ func Renamed(st *store.State, from, to string) error {
 	return os.Remove(notes)
 }
 
-// Brought returns the sites that were in a state when it met this depot for the first time, and that it
+// Strangers returns the sites that were in a state when it met this depot for the first time, and that it
 // has not checked in or out since. They are of another cluster, or of a machine by itself: what the depot
 // has under their names are other mirrors.
-func (d *Depot) Brought(st *store.State) (map[string]bool, error) {
+func (d *Depot) Strangers(st *store.State) (map[string]bool, error) {
 	file := filepath.Join(st.Dir, broughtName)
 	all, err := readNotesIn[[]string](file)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestFirstVersionWaits(t *testing.T) {
 	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir(), "--listen", "127.0.0.1:0")
 	d.do(cli.ExitPartial, "mirrord accept demo", "run-now", "demo", "--set", "limits.retries=0")
 	held := `8 added, 0 changed, 0 removed; \+[0-9.]+ k?B; nothing is published yet; not known: 13 URLs without an answer`
-	d.do(cli.ExitOK, "^demo: waits for accept: "+held, "diff", "demo")
+	d.do(cli.ExitOK, "^demo: held for review: "+held, "diff", "demo")
 	d.do(cli.ExitOK, "(?m)^ +8 .* \\./$", "diff", "demo", "--held")
 	d.do(cli.ExitOK, `"waiting": \[`, "status", "demo", "--json")
 	resp, err := http.Get(statusAddress(t, d))
@@ -47,7 +47,7 @@ func TestFirstVersionWaits(t *testing.T) {
 	}
 	for _, answer := range []string{"n\n", "\n", ""} {
 		said, err := asks(answer, false)
-		if (err == nil) || !strings.Contains(said, "demo: waits for accept: 8 added") {
+		if (err == nil) || !strings.Contains(said, "demo: held for review: 8 added") {
 			t.Errorf("%q: %v, %q", answer, err, said)
 		}
 	}

@@ -167,7 +167,7 @@ func TestBadPagesHealedInBulk(t *testing.T) {
 	long := os.Getenv("MIRRORD_LONG") != ""
 	name := filepath.Join(b.state, "sites/bad/site.db")
 	_, versions, _ := b.run("versions", "bad")
-	healed, turn := 0, 0
+	again, turn := 0, 0
 	for _, d := range pageDamages() {
 		good, err := os.ReadFile(name) // it changes with each run
 		if err != nil {
@@ -189,7 +189,7 @@ func TestBadPagesHealedInBulk(t *testing.T) {
 				t.Fatalf("%s: a run: %d\n%s%s", what, code, stdout, stderr)
 			}
 			if strings.Contains(stderr, "made again from its log") {
-				healed++
+				again++
 			}
 			if code, stdout, stderr = b.run("verify", "bad"); code != cli.ExitOK {
 				t.Errorf("%s: afterwards: %d\n%s%s", what, code, stdout, stderr)
@@ -202,8 +202,8 @@ func TestBadPagesHealedInBulk(t *testing.T) {
 			}
 		}
 	}
-	if healed < 2 { // a page that is free, or of the commit before, does not matter
-		t.Errorf("only %d databases were made again", healed)
+	if again < 2 { // a page that is free, or of the commit before, does not matter
+		t.Errorf("only %d databases were made again", again)
 	}
 }
 
@@ -331,7 +331,7 @@ func usedPages(data []byte) int {
 }
 
 // Databases with damaged pages in a daemon: the healthy site always finishes, the damaged one is said to be
-// so, and the daemon lives and does not run it again by itself. What the remedy names brings it back.
+// so, and the daemon lives and does not run it again by itself. Its remedy repairs it.
 func TestBadPagesInDaemonInBulk(t *testing.T) {
 	t.Parallel()
 	b := newBadPages(t)
@@ -441,7 +441,7 @@ func (b *badPages) daemon(base string, walk bool) {
 			t.Errorf("rebuild beside the daemon: %d\n%s%s", c, o, e)
 		}
 		if _, o, _ := b.run("status", "bad"); strings.Contains(o, "bad: damaged") ||
-			strings.Contains(o, "--rebuild") || !strings.Contains(o, "what to do: mirrord run-now bad") {
+			strings.Contains(o, "--rebuild") || !strings.Contains(o, "fix: mirrord run-now bad") {
 			t.Errorf("status after the rebuild: %s", o)
 		}
 		if c, o, e := b.run("run-now", "bad"); c != cli.ExitOK {

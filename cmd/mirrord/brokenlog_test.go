@@ -19,7 +19,7 @@ import (
 )
 
 // A daemon and a server outlive the reader of their standard output and error, as when "| logger" ends or
-// journald is restarted: they work, and end cleanly when they are told to.
+// journald is restarted: they work, and end cleanly on a signal.
 func TestBrokenLog(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
 	defer srv.Close()
@@ -66,7 +66,7 @@ func TestBrokenLog(t *testing.T) {
 	}
 }
 
-// The log goes on with the next reader of a named pipe: what was logged without one is lost, and nothing
+// The log continues with the next reader of a named pipe: what was logged without one is lost, and nothing
 // else.
 func TestLogGoesOn(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())

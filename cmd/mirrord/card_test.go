@@ -48,7 +48,7 @@ func TestEveryKindOfLink(t *testing.T) {
 	if code, stdout, stderr := runArgs(t, nil, "verify", out); code != cli.ExitOK {
 		t.Errorf("verify: exit code %d: %s%s", code, stdout, stderr)
 	}
-	// Nothing of the copy leads back to the site but programs, what robots.txt forbids, and what is not there.
+	// Only links to programs, forbidden and missing pages lead from the copy to the site.
 	card, err := os.ReadFile(filepath.Join(out, "card", "index.html"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestEveryKindOfLink(t *testing.T) {
 			break
 		}
 		if !strings.HasPrefix(after, "/cgi-bin/") && !strings.HasPrefix(after, "/card/missing.html") {
-			t.Errorf("the test card's copy leads to the site: …%.40s", after)
+			t.Errorf("the test card's copy links to the site: …%.40s", after)
 		}
 		rest = after
 	}

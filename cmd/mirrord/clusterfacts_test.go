@@ -25,7 +25,7 @@ import (
 
 // TestClusterFacts has three nodes, of which one is the source of the job files. All jobs are seen, run and
 // paused from each of them; files that are edited on two machines stay, and the command that status names
-// brings them together again.
+// makes them the same again.
 func TestClusterFacts(t *testing.T) {
 	long(t, "a minute")
 	dir := t.TempDir()

@@ -239,7 +239,7 @@ func TestClusterTwo(t *testing.T) {
 	w.finish()
 }
 
-// TestClusterEmptied removes parts of the depot, and brings a node with mirrors of another cluster: nothing
+// TestClusterEmptied removes parts of the depot, and adds a node with mirrors of another cluster: nothing
 // is overwritten, logs name the missing parts, and their advice helps.
 func TestClusterEmptied(t *testing.T) {
 	long(t, "six minutes")

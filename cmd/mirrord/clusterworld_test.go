@@ -213,7 +213,7 @@ func (w *clusterWorld) allRun(what string) {
 			return
 		}
 		if time.Now().After(end) {
-			w.t.Fatalf("%s: %d sites do not go on, %d do not commit", what, missing, open)
+			w.t.Fatalf("%s: %d sites do not continue, %d do not commit", what, missing, open)
 		}
 	}
 }

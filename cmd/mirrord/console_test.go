@@ -24,7 +24,7 @@ type visitor struct {
 	base string
 }
 
-// visit logs in with mirrord open.
+// visit logs in with mirrord console.
 func (d *testDaemon) visit(args ...string) *visitor {
 	d.t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -66,7 +66,7 @@ func TestConsoleTLS(t *testing.T) {
 	}
 	code, _, errs := runArgs(t, nil, "daemon", "--jobs", t.TempDir(), "--state", t.TempDir(), "--console",
 		"0.0.0.0:0", "--console-tls", names)
-	if code == cli.ExitOK || !strings.Contains(errs, "mirrord user add") {
+	if code == cli.ExitOK || !strings.Contains(errs, "mirrord console user add") {
 		t.Errorf("without a user: %d %s", code, errs)
 	}
 	d := startDaemon(t, t.TempDir(), t.TempDir(), "--console", "127.0.0.1:0", "--console-tls", names)

@@ -229,7 +229,7 @@ func TestDaemon(t *testing.T) {
 	}
 	d.do(cli.ExitUsage, "no such job", "status", "nosuch")
 	d.do(cli.ExitUsage, "unknown key", "run-now", "docs", "--set", "titel=x")
-	d.do(cli.ExitError, "nothing waits; the last run was complete", "accept", "docs")
+	d.do(cli.ExitError, "nothing is held for review; the last run was complete", "accept", "docs")
 	d.do(cli.ExitError, "no run is under way", "cancel", "docs")
 	d.do(cli.ExitOK, "^ok$", "daemon", "health")
 
@@ -258,7 +258,7 @@ func TestDaemon(t *testing.T) {
 	}()
 	if code := <-left; code != cli.ExitPartial ||
 		!strings.Contains(errOut.String(), "a run is under way; this is it") ||
-		!strings.Contains(errOut.String(), "left alone: the run of about goes on") {
+		!strings.Contains(errOut.String(), "left alone: the run of about continues") {
 		t.Errorf("%d %s", code, errOut.String())
 	}
 	d.do(cli.ExitOK, "^about: cancelled$", "cancel", "about")
@@ -273,7 +273,7 @@ func TestDaemon(t *testing.T) {
 	site.SetVersion(6)
 	d.do(cli.ExitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--full",
 		"--set", "limits.max_delete=0.1%")
-	d.do(cli.ExitOK, "^docs: suspicious\n  why: .*max_delete.*\n  what to do: .*mirrord accept docs",
+	d.do(cli.ExitOK, "^docs: suspicious\n  why: .*max_delete.*\n  fix: .*mirrord accept docs",
 		"status", "docs")
 	d.do(cli.ExitOK, "version 2 published", "accept", "docs")
 
@@ -292,13 +292,13 @@ func TestDaemon(t *testing.T) {
 	put(t, jobs, "new.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/almanac/", fast))
 	d.do(cli.ExitOK, "complete", "run-now", "new") // without a word to the daemon
 	d.do(cli.ExitOK, `^command cat …: ok$`, "daemon", "notify", "about")
-	d.do(cli.ExitError, "tells nobody", "daemon", "notify", "docs")
+	d.do(cli.ExitError, "notifies no one", "daemon", "notify", "docs")
 	if data, err := os.ReadFile(filepath.Join(state, "told")); err != nil ||
 		!strings.Contains(string(data), `"kind":"test"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 
-	// A disk without room for what a job wants to leave free: it waits, and says so.
+	// A disk with less free space than a job wants to leave: it waits, and says so.
 	put(t, jobs, "large.toml", fmt.Sprintf("url = %q\nlimits.min_free = \"900TB\"\n%s", srv.URL+"/data/", fast))
 	d.do(cli.ExitOK, "^large: asked for; waits for room on the disk$", "run-now", "large", "--wait=false")
 	d.do(cli.ExitOK, "^large +new, waits for (room on the disk|its turn) ", "status")

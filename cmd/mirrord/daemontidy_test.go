@@ -29,7 +29,7 @@ func TestDaemonTidies(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(orphan), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Dir(orphan), filepath.Base(orphan), "nobody's")
+	put(t, filepath.Dir(orphan), filepath.Base(orphan), "orphan")
 	st, err := store.OpenState(state, store.Options{})
 	if err != nil {
 		t.Fatal(err)

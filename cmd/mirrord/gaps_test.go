@@ -62,10 +62,10 @@ func TestGapsExitCode(t *testing.T) {
 		t.Helper()
 		do(code, want, append([]string{"run-now", "demo"}, quick...)...)
 	}
-	again(cli.ExitGaps, "demo: gaps, version 1 published")
-	do(cli.ExitOK, "demo: gaps: 1 new gap (since ", "status", "demo")
-	do(cli.ExitOK, "gap: "+srv.URL+" (6 URLs, such as "+srv.URL+"/p1.html), since ", "status", "demo")
-	do(cli.ExitOK, "what to do: nothing, each run tries again; if the gaps are to stay: mirrord accept demo",
+	again(cli.ExitGaps, "demo: some resources are missing, version 1 published")
+	do(cli.ExitOK, "demo: missing: 1 new (since ", "status", "demo")
+	do(cli.ExitOK, "missing: "+srv.URL+" (6 URLs, such as "+srv.URL+"/p1.html), since ", "status", "demo")
+	do(cli.ExitOK, "fix: nothing, each run tries again; to accept missing resources: mirrord accept demo",
 		"status", "demo")
 	var list []status.Job
 	if err := json.Unmarshal([]byte(do(cli.ExitOK, "", "status", "--json")), &list); err != nil {
@@ -75,10 +75,10 @@ func TestGapsExitCode(t *testing.T) {
 	if !isListed || (list[0].Failures != 0) {
 		t.Errorf("%+v", list)
 	}
-	do(cli.ExitOK, "complete but for 1 known gap (since ", "accept", "demo")
-	do(cli.ExitError, "nothing waits", "accept", "demo")
-	again(cli.ExitOK, "complete but for 1 known gap (since ")
-	do(cli.ExitOK, "demo: ok but for 1 known gap (since ", "status", "demo")
+	do(cli.ExitOK, "complete but for 1 accepted as missing (since ", "accept", "demo")
+	do(cli.ExitError, "nothing is held for review", "accept", "demo")
+	again(cli.ExitOK, "complete but for 1 accepted as missing (since ")
+	do(cli.ExitOK, "demo: ok but for 1 accepted as missing (since ", "status", "demo")
 	broken.Store(10)
 	again(cli.ExitGaps, "could not be had")
 	broken.Store(0)
@@ -128,12 +128,12 @@ func TestDaemonGaps(t *testing.T) {
 	put(t, jobs, "demo.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n"+
 		"[limits]\nretries = 0\n[notify]\ncommand = 'echo $MIRRORD_KIND >> %s'\n", srv.URL+"/", told))
 	d := startDaemon(t, jobs, state)
-	d.do(cli.ExitGaps, "demo: gaps, version 1 published", "run-now", "demo", "--full")
-	d.do(cli.ExitGaps, "gap: ", "run-now", "demo", "--full")
-	d.do(cli.ExitOK, "^demo +gaps: 1 new gap ", "status")
-	d.do(cli.ExitOK, "complete but for 1 known gap", "accept", "demo")
-	d.do(cli.ExitOK, "complete but for 1 known gap", "run-now", "demo", "--full")
-	d.do(cli.ExitOK, "^demo +ok but for 1 known gap ", "status")
+	d.do(cli.ExitGaps, "demo: some resources are missing, version 1 published", "run-now", "demo", "--full")
+	d.do(cli.ExitGaps, "missing: ", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "^demo +missing: 1 new ", "status")
+	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "accept", "demo")
+	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "^demo +ok but for 1 accepted as missing ", "status")
 	d.stop(cli.ExitOK)
 	got, err := os.ReadFile(told)
 	if (err != nil) || (string(got) != "gaps\nrecovered\n") {

@@ -198,7 +198,7 @@ func TestGetDiskFull(t *testing.T) {
 }
 
 // A one-off mirror is killed again and again, while it retrieves, while it publishes and while it settles
-// what is left of its documents: the same command ends in the files of a mirror that nothing disturbed.
+// the rest of its documents: the same command ends in the files of a mirror that nothing disturbed.
 func TestGetKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	s := &killSite{pages: 200, served: make(chan struct{}, 1<<16)}

@@ -28,8 +28,7 @@ func commandGroups(a *cli.CLI) []commandGroup {
 				a), daemon.ServeCommand(a),
 		}},
 		{"Look", []*cobra.Command{
-			jobs.StatusCommand(a), mirror.FindCommand(a), jobs.PlanCommand(a), mirror.ExplainCommand(
-				a), mirror.VersionsCommand(a),
+			jobs.StatusCommand(a), mirror.FindCommand(a), jobs.PlanCommand(a), mirror.ExplainCommand(a),
 			mirror.DiffCommand(a), mirror.VerifyCommand(a), mirror.RepairCommand(a), archives.SpaceCommand(a),
 			jobs.EvolutionCommand(a), jobs.RulesCommand(a), mirror.ReplicasCommand(a),
 		}},
@@ -42,10 +41,10 @@ func commandGroups(a *cli.CLI) []commandGroup {
 			jobs.RunNowCommand(a), jobs.CancelCommand(a), jobs.PauseCommand(a), jobs.ResumeCommand(a),
 		}},
 		{"Archives", []*cobra.Command{
-			archives.ExportCommand(a), archives.ImportCommand(a), archives.ApplyCommand(a), cluster.Command(a),
+			archives.ExportCommand(a), archives.ImportCommand(a), cluster.Command(a),
 		}},
 		{"Daemon", []*cobra.Command{
-			daemon.Command(a), daemon.OpenCommand(a), daemon.UserCommand(a),
+			daemon.Command(a), daemon.ConsoleCommand(a),
 		}},
 	}
 }

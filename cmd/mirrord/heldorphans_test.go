@@ -53,19 +53,19 @@ func TestHeldOrphansAreShown(t *testing.T) {
 	do(cli.ExitError, "later has not run yet: mirrord run-now later ", "versions", "later")
 	links.Store(5)
 	do(cli.ExitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo", "--full")
-	do(cli.ExitOK, "demo: waits for accept: "+lost, "diff", "demo")
+	do(cli.ExitOK, "demo: held for review: "+lost, "diff", "demo")
 	do(cli.ExitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo")
-	do(cli.ExitOK, "demo: waits for accept: "+lost, "diff", "demo", "--held")
+	do(cli.ExitOK, "demo: held for review: "+lost, "diff", "demo", "--held")
 	do(cli.ExitOK, "\nPages that link to what comes or goes get other links", "diff", "demo", "--held")
 	do(cli.ExitOK, "15", "diff", "demo", "docs/", "--held")
 	do(cli.ExitOK, lost, "accept", "demo")
 	do(cli.ExitOK, "demo: from version 1 to 2: "+lost, "diff", "demo")
 	links.Store(0) // what was accepted is no part of what waits next
 	do(cli.ExitSuspicious, "5 of 6 resources are no longer linked", "run-now", "demo", "--full")
-	do(cli.ExitOK, "demo: waits for accept: 0 added, 1 changed, 5 removed; ", "diff", "demo")
+	do(cli.ExitOK, "demo: held for review: 0 added, 1 changed, 5 removed; ", "diff", "demo")
 	links.Store(5)
 	do(cli.ExitOK, "", "run-now", "demo", "--full")
-	do(cli.ExitError, "nothing waits", "diff", "demo", "--held")
+	do(cli.ExitError, "nothing is held for review", "diff", "demo", "--held")
 }
 
 // A run that is held back because its entry points are gone looks at no links. What accept publishes then is

@@ -165,7 +165,7 @@ func recorded(t *testing.T, dir string) (names []string) {
 }
 
 // A rename that is killed before any of its steps leaves the job under one name, or says in every command how
-// to go on; the same command finishes it, and nothing of the job is lost.
+// to continue; the same command finishes it, and nothing of the job is lost.
 func TestRenameKilled(t *testing.T) {
 	k := newKilledJob(t)
 	halves := 0

@@ -61,6 +61,8 @@ func TestOldNamesAreNoted(t *testing.T) {
 		{[]string{"find", "x"}, ""},
 		{[]string{"verify", "--repair", "x"}, "--repair is an old flag and works; write mirrord repair"},
 		{[]string{"token", "list"}, "the command is mirrord console token"},
+		{[]string{"versions", "x"}, "the command is mirrord status JOB --versions"},
+		{[]string{"status", "x", "--versions"}, ""},
 		{[]string{"get", "http://127.0.0.1:1/", "--set", "limits.max_stale=5"},
 			`--set limits.max_stale is an old key and works; write limits.traps = "strict", "normal" or "off"`},
 	} {

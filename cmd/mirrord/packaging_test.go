@@ -147,7 +147,7 @@ func TestPackagedLinks(t *testing.T) {
 			n++
 			to := filepath.Join(filepath.Dir(name), m[1])
 			if _, ok := at[to]; !ok {
-				t.Errorf("%s leads to %s, which is not in the package", name, to)
+				t.Errorf("%s links to %s, which is not in the package", name, to)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func TestRemediesLeadSomewhere(t *testing.T) {
 			}
 			after := text[strings.Index(text, m[0]):]
 			if m[1] == "status" && strings.Contains(where, "status/remedy.go") {
-				t.Errorf("%s: a remedy leads to status, which shows it: %s", where, after)
+				t.Errorf("%s: a remedy names status, which shows it: %s", where, after)
 			}
 		}
 	}

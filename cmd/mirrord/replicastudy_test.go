@@ -110,7 +110,7 @@ func TestReplicasStudy(t *testing.T) {
 	code, out, errs = study("--set", private, "--limit", "0")
 	for _, want := range []string{
 		"480 addresses of 4 hosts, 0 bad lines; 6 candidate pairs, of which 6 were tested before",
-		"1 request in the log brought no page", "level 1, 100% of 19 answered tests good: either may stand",
+		"1 request in the log was no page view", "level 1, 100% of 19 answered tests good: either may stand",
 		"motive: same network", "server failure        3  50.0%", "address address       1 100.0%",
 		"1 to 6                3       1     33.3%",
 	} {

@@ -207,8 +207,8 @@ func TestReplicasFlagsThatDoNotGoTogether(t *testing.T) {
 	}
 }
 
-// One mirror that is damaged does not hide the others, and a url that leads to another host has the prefix of
-// that too.
+// One mirror that is damaged does not hide the others, and a url that redirects to another host has the
+// prefix of that too.
 func TestReplicasWithADamagedMirror(t *testing.T) {
 	t.Parallel()
 	var lead string

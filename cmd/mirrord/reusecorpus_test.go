@@ -127,7 +127,7 @@ func TestReuseOnCorpus(t *testing.T) {
 	})
 	less("without the copies that were found", skipped, 0.22)
 	of, gone := lostDocuments(c, all, skip)
-	t.Logf("without the copies: of %d documents %d are on no host any more (%.2f %%)", of, gone,
+	t.Logf("without the copies: of %d documents no host has %d (%.2f %%)", of, gone,
 		100*float64(gone)/float64(of))
 	if 20*gone > of {
 		t.Errorf("%d of %d documents are lost", gone, of)

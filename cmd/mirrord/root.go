@@ -6,8 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app/ops"
+	"mirrord/cmd/mirrord/archives"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/cmd/mirrord/daemon"
+	"mirrord/cmd/mirrord/jobs"
 	"mirrord/cmd/mirrord/mirror"
 	"mirrord/internal/version"
 )
@@ -22,8 +24,8 @@ A job is a file NAME.toml in the jobs directory (/etc/mirrord/jobs.d, else ./job
 directory: $STATE_DIRECTORY, else /var/lib/mirrord for root and beside /etc/mirrord/jobs.d, else mirrord in the user's
 state directory.
 
-Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or invalid job file; 3 partial: run again to go on;
-4 suspicious: see mirrord accept; 5 locked by another process; 6 published with new gaps: see mirrord status JOB.`,
+Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or invalid job file; 3 partial: run again to continue;
+4 suspicious: see mirrord accept; 5 locked by another process; 6 published, with resources newly missing: see mirrord status JOB.`,
 		Version:       version.Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -55,6 +57,9 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 		cli.OldCommand(daemon.HealthCommand(a), "daemon health"),
 		cli.OldCommand(daemon.NotifyTestCommand(a, "notify-test"), "daemon notify"),
 		cli.OldCommand(daemon.TokenCommand(a), "console token"),
+		cli.OldCommand(daemon.UserCommand(a), "console user"),
+		cli.OldCommand(jobs.VersionsCommand(a), "status JOB --versions"),
+		cli.OldCommand(archives.ApplyCommand(a), "import OLD --delta DELTA"),
 		cli.OldCommand(mirror.ForgetAddressCommand(a), "forget --address"))
 	root.AddCommand(mirror.ReplayCommand(a), cli.MovedCommand("near-golden"),
 		cli.MovedCommand("replica-golden"), manCommand(a),

@@ -98,7 +98,7 @@ func run(ctx context.Context, e cli.Environ, args []string) int {
 		err = unknownJob(a, cmd, err)
 		code = exitCode(err, true)
 	}
-	if a.Started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd.Name()) {
+	if a.Started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd) {
 		for _, name := range cmd.Flags().Args() {
 			if note := env.NewerElsewhere(ctx, a.App(), name); job.ValidName(name) && note != "" {
 				fmt.Fprintf(e.Stderr, "mirrord: %s\n", note)
@@ -181,10 +181,13 @@ func (w *output) Write(b []byte) (int, error) {
 }
 
 // readsMirrors reports whether a command shows what a mirror on this machine has.
-func readsMirrors(command string) bool {
+func readsMirrors(c *cobra.Command) bool {
+	if c.Name() == "status" {
+		return c.Flags().Changed("versions")
+	}
 	return slices.Contains([]string{
 		"versions", "diff", "explain", "export", "verify", "evolution", "rules", "plan", "replay", "tune",
-	}, command)
+	}, c.Name())
 }
 
 // withFlag returns the text of an error with the flag that sets what it is about.
@@ -197,10 +200,12 @@ func withFlag(err error) string {
 		return text + ": create it or set --jobs"
 	case env.FieldImported:
 		return text + "; choose another name with --as"
+	case env.FieldVersion:
+		return text + "; mirrord status JOB --versions lists them"
 	case env.FieldReason:
 		return text + ": set --reason"
 	case env.FieldDamaged:
-		return text + "; --lenient leaves out what is damaged"
+		return text + "; --lenient leaves out damaged files"
 	case env.FieldFormat, env.FieldMask, env.FieldSince, env.FieldURL:
 		return "--" + text
 	}

@@ -92,7 +92,7 @@ func TestLockedSite(t *testing.T) {
 	}
 }
 
-// A run that is told to stop ends as partial, and the next one resumes.
+// A run that gets a signal ends as partial, and the next one resumes.
 func TestInterruptedRun(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(demosite.New())

@@ -42,7 +42,7 @@ func TestBrowser(t *testing.T) {
 	for _, shot := range []struct{ name, url, want string }{
 		{"", s.console, "Kestrel Point Observatory"},
 		{"console-job.png", job, "Last runs"},
-		{"console-changes.png", job + "/changes", "How"},
+		{"console-changes.png", job + "/changes", "Change history"},
 		{"console-versions.png", job + "/versions", "current"},
 	} {
 		text, err := visitPage(ctx, shot.url)

@@ -31,7 +31,7 @@ import (
 // requests one page of it, and then all files in turn. Needs nginx and wrk. More of the environment:
 //
 //	MIRRORD_SERVE_WITH         other mirrord programs to compare with: paths with ':' between them
-//	MIRRORD_SERVE_ROUNDS       rounds, in which each has its turn (3); what is shown is the median
+//	MIRRORD_SERVE_ROUNDS       rounds, in which each has its turn (3); the median is printed
 //	MIRRORD_SERVE_SECONDS      of one turn (3)
 //	MIRRORD_SERVE_CONNECTIONS  that wrk keeps (32)
 //

@@ -101,7 +101,7 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 		t.Errorf("files after the import:\n%swant\n%s", got, want)
 	}
 	if text := do("versions", "copy"); strings.Count(text, "\n") > 2 {
-		t.Errorf("the run after the import published what is the same:\n%s", text)
+		t.Errorf("the run after the import published the same again:\n%s", text)
 	}
 	if text := do("run-now", "demo"); !strings.Contains(text, "version 1") {
 		t.Errorf("a run without a change: %s", text)

@@ -68,7 +68,7 @@ func TestAPI(t *testing.T) {
 	d.do(cli.ExitUsage, "no job", "console", "token", "add", "x", "--hook", "nosuch")
 	if text, err := os.ReadFile("../../docs/openapi.yaml"); err != nil ||
 		c.call(http.StatusOK, "", "GET", "/v1/openapi.yaml", "") != string(text) {
-		t.Errorf("docs/openapi.yaml is not what is served: %v", err)
+		t.Errorf("docs/openapi.yaml differs from the served one: %v", err)
 	}
 	c.call(http.StatusOK, `"attached":false`, "POST", "/v1/jobs/docs/run", `{"wait":true}`)
 	c.call(http.StatusOK, `"number":1`, "GET", "/v1/jobs/docs/versions", "")

@@ -26,14 +26,14 @@ func TestUsers(t *testing.T) {
 		t.Cleanup(v.http.CloseIdleConnections)
 		return v
 	}
-	d.do(cli.ExitOK, "no users", "user", "list")
+	d.do(cli.ExitOK, "no users", "console", "user", "list")
 	const form = `^[a-z2-7]{5}(-[a-z2-7]{5}){3}\n$`
-	given := strings.TrimSpace(d.do(cli.ExitOK, form, "user", "add", "ann", "--role", "operate"))
-	d.do(cli.ExitUsage, "already", "user", "add", "ann")
-	d.do(cli.ExitUsage, "cannot be a name", "user", "add", "a b")
-	d.do(cli.ExitUsage, "is no role", "user", "add", "bob", "--role", "king")
-	d.do(cli.ExitUsage, "no user", "user", "password", "bob")
-	d.do(cli.ExitUsage, "no password", "user", "add", "bob", "--stdin")
+	given := strings.TrimSpace(d.do(cli.ExitOK, form, "console", "user", "add", "ann", "--role", "operate"))
+	d.do(cli.ExitUsage, "already", "console", "user", "add", "ann")
+	d.do(cli.ExitUsage, "cannot be a name", "console", "user", "add", "a b")
+	d.do(cli.ExitUsage, "is no role", "console", "user", "add", "bob", "--role", "king")
+	d.do(cli.ExitUsage, "no user", "console", "user", "password", "bob")
+	d.do(cli.ExitUsage, "no password", "console", "user", "add", "bob", "--stdin")
 
 	v := browser()
 	v.see(http.StatusUnauthorized, `type="password"`, "/", nil)
@@ -41,16 +41,16 @@ func TestUsers(t *testing.T) {
 	const mine = "correct horse battery"
 	v.see(http.StatusOK, "ann: operate", "/password",
 		url.Values{"name": {"ann"}, "password": {given}, "new": {mine}, "again": {mine}})
-	d.do(cli.ExitOK, "ann +operate +of [0-9-]+\n", "user", "list")
-	d.do(cli.ExitOK, "", "user", "role", "ann", "read")
-	given = strings.TrimSpace(d.do(cli.ExitOK, form, "user", "password", "ann"))
+	d.do(cli.ExitOK, "ann +operate +of [0-9-]+\n", "console", "user", "list")
+	d.do(cli.ExitOK, "", "console", "user", "role", "ann", "read")
+	given = strings.TrimSpace(d.do(cli.ExitOK, form, "console", "user", "password", "ann"))
 	v.see(http.StatusUnauthorized, "is wrong", "/login", url.Values{"name": {"ann"}, "password": {mine}})
 	v.see(http.StatusOK, "ann: read", "/password",
 		url.Values{"name": {"ann"}, "password": {given}, "new": {mine}, "again": {mine}})
 	admin := d.visit()
 	admin.see(http.StatusOK, "set password of user", "/audit", nil)
-	d.do(cli.ExitOK, "", "user", "remove", "ann")
-	d.do(cli.ExitUsage, "no user", "user", "remove", "ann")
-	browser().see(http.StatusUnauthorized, "mirrord open", "/login",
+	d.do(cli.ExitOK, "", "console", "user", "remove", "ann")
+	d.do(cli.ExitUsage, "no user", "console", "user", "remove", "ann")
+	browser().see(http.StatusUnauthorized, "mirrord console", "/login",
 		url.Values{"name": {"ann"}, "password": {mine}})
 }

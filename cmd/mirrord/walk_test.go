@@ -166,9 +166,9 @@ func (w *walk) shown(texts ...string) string {
 		w.Errorf("remedy %q", fix)
 	}
 	if tr, _ := status.TroubleOf(strings.Join(w.was.Reasons, "\n")); tr.Cause != w.cause {
-		w.Errorf("%q is taken for %q, want %q", w.was.Reasons, tr.Cause, w.cause)
+		w.Errorf("%q is treated as %q, want %q", w.was.Reasons, tr.Cause, w.cause)
 	}
-	if text := w.do(cli.ExitOK, "status", w.name); !strings.Contains(text, "  what to do: "+fix+"\n") {
+	if text := w.do(cli.ExitOK, "status", w.name); !strings.Contains(text, "  fix: "+fix+"\n") {
 		w.Errorf("status does not say %q:\n%s", fix, text)
 	}
 	kind := status.Told{}.Tell(&w.was, time.Now())
@@ -176,7 +176,7 @@ func (w *walk) shown(texts ...string) string {
 		kind = status.TellFailed
 	}
 	m := status.NewMessage(kind, "host", w.was, time.Now())
-	if !strings.Contains(m.Text, "what to do: "+fix+"\n") {
+	if !strings.Contains(m.Text, "fix: "+fix+"\n") {
 		w.Errorf("the message does not say %q:\n%s", fix, m.Text)
 	}
 	resp, err := http.Get(statusAddress(w.T, w.d) + "/")
@@ -188,7 +188,7 @@ func (w *walk) shown(texts ...string) string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if !strings.Contains(html.UnescapeString(string(body)), "What to do: "+fix) {
+	if !strings.Contains(html.UnescapeString(string(body)), "Fix: "+fix) {
 		w.Errorf("the page does not say %q:\n%s", fix, body)
 	}
 	return fix

@@ -111,7 +111,7 @@ func walkNoRoom(t *testing.T, _ string) {
 	select {
 	case <-asked: // by itself
 	case <-t.Context().Done():
-		t.Fatal("the run does not go on by itself")
+		t.Fatal("the run does not continue by itself")
 	}
 	w.gone()
 	t.Run("full", func(t *testing.T) {

@@ -29,13 +29,14 @@ func walkRobotsLead(t *testing.T, cause string) {
 		page(rw, r)
 	})
 	w.job(w.site.URL + "/")
-	w.lasts("its robots.txt leads to http://nowhere.invalid/robots.txt", "set obey_robots = false in the job's")
+	w.lasts("its robots.txt redirects to http://nowhere.invalid/robots.txt",
+		"set obey_robots = false in the job's")
 	w.job(w.site.URL+"/", "obey_robots = false")
 	w.gone()
 }
 
 func walkRobotsLeadInside(t *testing.T, cause string) {
-	for _, mends := range []string{"obey_robots = false", "polite.allow_private = [%s]"} {
+	for _, cure := range []string{"obey_robots = false", "polite.allow_private = [%s]"} {
 		w := newWalk(t, cause)
 		inside := strings.Replace(w.site.URL, "127.0.0.1", "inside.test", 1) + "/rules.txt"
 		w.answers(func(rw http.ResponseWriter, r *http.Request) {
@@ -46,12 +47,12 @@ func walkRobotsLeadInside(t *testing.T, cause string) {
 			page(rw, r)
 		})
 		w.job(w.site.URL + "/")
-		w.lasts("its robots.txt leads to "+inside+", and inside.test at 127.0.0.1 is a loopback address",
+		w.lasts("its robots.txt redirects to "+inside+", and inside.test at 127.0.0.1 is a loopback address",
 			"set obey_robots = false or add", "to allow_private of the table [polite]")
-		if strings.Contains(mends, "%s") {
-			mends = fmt.Sprintf(mends, regexp.MustCompile(`"inside[^"]*"`).FindString(w.was.Fix))
+		if strings.Contains(cure, "%s") {
+			cure = fmt.Sprintf(cure, regexp.MustCompile(`"inside[^"]*"`).FindString(w.was.Fix))
 		}
-		w.job(w.site.URL+"/", mends)
+		w.job(w.site.URL+"/", cure)
 		w.gone()
 	}
 }

@@ -104,7 +104,7 @@ func (s *worldSite) inProcess(t *testing.T, line string) (int, string) {
 }
 
 // stopProcess stops a process, and returns once all its threads stand still: on a busy machine some of them
-// go on for a while.
+// continue for a while.
 func stopProcess(t *testing.T, p *os.Process) {
 	t.Helper()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
@@ -135,14 +135,14 @@ type spoken struct {
 // ordinary is what the commands come to where nothing is in their way.
 func ordinary() map[string]spoken {
 	return map[string]spoken{
-		"status":        {cli.ExitOK, `(?m)^a +ok`},
-		"status a":      {cli.ExitOK, `^a: ok\n`},
-		"run-now a":     {cli.ExitOK, `^a: (complete|no change found)`},
-		"plan a":        {cli.ExitOK, `^a: run \d+ would request \d+ of the \d+`},
-		"explain a URL": {cli.ExitOK, `\n  mirrored\n`},
-		"versions a":    {cli.ExitOK, `\n2 .*current`},
-		"diff a":        {cli.ExitOK, `from version 1 to 2: 0 added, 2 changed`},
-		"accept a":      {cli.ExitError, `^mirrord: accept a: nothing waits; the last run was complete\n$`},
+		"status":              {cli.ExitOK, `(?m)^a +ok`},
+		"status a":            {cli.ExitOK, `^a: ok\n`},
+		"run-now a":           {cli.ExitOK, `^a: (complete|no change found)`},
+		"plan a":              {cli.ExitOK, `^a: run \d+ would request \d+ of the \d+`},
+		"explain a URL":       {cli.ExitOK, `\n  mirrored\n`},
+		"status a --versions": {cli.ExitOK, `\n2 .*current`},
+		"diff a":              {cli.ExitOK, `from version 1 to 2: 0 added, 2 changed`},
+		"accept a":            {cli.ExitError, `^mirrord: accept a: nothing is held for review; the last run was complete\n$`},
 	}
 }
 
@@ -328,7 +328,7 @@ func TestCommandsAsUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	const owner, other, nobody = 61234, 61235, 65534
+	const owner, other, stranger = 61234, 61235, 65534
 	s := newWorldSite(t)
 	if err := os.Chown(s.state, owner, owner); err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestCommandsAsUsers(t *testing.T) {
 	root, own := worldUser{name: "root"}, worldUser{name: "owner", uid: owner, gid: owner}
 	s.twice(t, func(args ...string) (int, string) { return s.as(own, strings.Join(args, " ")) })
 	refused := spoken{cli.ExitError, `^mirrord: [^\n]*(as root|sudo)[^\n]*\n$`}
-	runs := spoken{cli.ExitError, `^mirrord: what is noted of runs cannot be read: [^\n]*user 61234: ` +
+	runs := spoken{cli.ExitError, `^mirrord: the records of runs cannot be read: [^\n]*user 61234: ` +
 		`run this as root \(sudo\)[^\n]*while it runs \(sudo systemctl start mirrord\)\n$`}
 	reads := with(map[string]spoken{
 		"status":    runs, // they are the owner's
@@ -353,17 +353,17 @@ func TestCommandsAsUsers(t *testing.T) {
 		{root, ordinary()},
 		{own, ordinary()},
 		{worldUser{"in the group", other, other, []uint32{owner}}, reads},
-		{worldUser{"nobody", nobody, nobody, nil}, map[string]spoken{
-			"status":        refused,
-			"status a":      refused,
-			"run-now a":     refused,
-			"plan a":        refused,
-			"explain a URL": refused,
-			"versions a":    refused,
-			"verify a":      refused,
-			"rename a b":    refused,
-			"diff a":        refused,
-			"accept a":      refused,
+		{worldUser{"stranger", stranger, stranger, nil}, map[string]spoken{
+			"status":              refused,
+			"status a":            refused,
+			"run-now a":           refused,
+			"plan a":              refused,
+			"explain a URL":       refused,
+			"status a --versions": refused,
+			"verify a":            refused,
+			"rename a b":          refused,
+			"diff a":              refused,
+			"accept a":            refused,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -430,7 +430,7 @@ func openTerminal(t *testing.T, columns uint16) (master, terminal *os.File) {
 }
 
 // On a terminal nothing that is rewritten is wider than it, colours follow NO_COLOR, and a locale without
-// UTF-8 gets ASCII. Without a terminal there is none of it.
+// UTF-8 gets ASCII. Without a terminal there is nothing of it.
 func TestCommandsOnTerminals(t *testing.T) {
 	s := newWorldSite(t)
 	s.twice(t, func(args ...string) (int, string) { return s.inProcess(t, strings.Join(args, " ")) })

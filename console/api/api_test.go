@@ -156,7 +156,7 @@ func TestTokens(t *testing.T) {
 	of := map[access.Role]int{}
 	for _, o := range ops.Table() {
 		method, path, _ := strings.Cut(strings.ReplaceAll(o.Call, "{job}", "docs"), " ")
-		if _, lacks := ops.Lacking()[ops.API][o.Name]; lacks || o.Need == access.Nobody {
+		if _, lacks := ops.Lacking()[ops.API][o.Name]; lacks || o.Need == access.Anonymous {
 			continue
 		}
 		of[o.Need]++
@@ -192,7 +192,7 @@ func TestTokens(t *testing.T) {
 	c.want(401, "unauthorized", "", "GET", "/v1/me", "", "Cookie", "mirrord-console-9181="+secret)
 }
 
-// A stream of events ends, and says why, soon after its token was removed. The run goes on.
+// A stream of events ends, and says why, soon after its token was removed. The run continues.
 func TestStreamEndsWithToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, time.Now)
@@ -218,7 +218,7 @@ func TestStreamEndsWithToken(t *testing.T) {
 		select {
 		case <-ended:
 		default:
-			t.Error("the stream goes on without its token")
+			t.Error("the stream continues without its token")
 			close(run.done)
 			<-ended
 		}
@@ -229,7 +229,7 @@ func TestStreamEndsWithToken(t *testing.T) {
 	})
 }
 
-// Very many guesses get no answer, fill no log, and keep nobody out who has a token; in the long run they are
+// Very many guesses get no answer, fill no log, and keep out no owner of a token; in the long run they are
 // 10 000. And no token calls without end.
 func TestLimits(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

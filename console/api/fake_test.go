@@ -30,7 +30,7 @@ import (
 	"mirrord/store"
 )
 
-// fakeDaemon has jobs and writes down what it is told. Goroutines of a Server use it, too.
+// fakeDaemon has jobs and records its calls. Goroutines of a Server use it, too.
 type fakeDaemon struct {
 	jobs []status.Job // not changed while a Server runs
 

@@ -66,7 +66,7 @@ func due(f store.HookFact) time.Time {
 	return quiet
 }
 
-// takeHook takes a signed call. Whoever has no key learns nothing, not even which jobs there are.
+// takeHook takes a signed call. A caller without the key learns nothing, not even which jobs there are.
 func takeHook(c *call) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, mostHook))
 	if err != nil {
@@ -116,7 +116,7 @@ func takeHook(c *call) error {
 	return nil
 }
 
-// noted adds a call to what is known; nil when it came before.
+// noted adds a call to those known; nil when it came before.
 func noted(was *store.HookFact, id string, now time.Time) *store.HookFact {
 	f := store.HookFact{Seen: map[string]time.Time{}}
 	if was != nil {
@@ -135,8 +135,8 @@ func noted(was *store.HookFact, id string, now time.Time) *store.HookFact {
 	return &f
 }
 
-// Run starts the runs that signed calls want, until ctx ends. What waits then is stored, and goes on with the
-// next process.
+// Run starts the runs that signed calls want, until ctx ends. What waits then is stored, and continues with
+// the next process.
 func (s *Server) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -200,7 +200,7 @@ func TestCallsOutlive(t *testing.T) {
 	})
 }
 
-// What is remembered of calls is bounded in time.
+// Calls are remembered for a bounded time.
 func TestSeen(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	seen := map[string]time.Time{"old": now.Add(-seenFor - time.Second), "a": now}

@@ -26,7 +26,7 @@ type savedJob struct {
 	First    string   `json:"first_run,omitempty"` // when its first run comes, such as "runs now"
 }
 
-// problemsError says what is wrong with a job file.
+// problemsError lists the problems of a job file.
 type problemsError struct{ all []jobs.JobFileError }
 
 func (e *problemsError) Error() string {
@@ -70,7 +70,7 @@ func (c *call) reload() {
 	}
 }
 
-// saved answers with what is in the job file now.
+// saved answers with the job file as it is now.
 func (c *call) saved(code int, first string, warnings []string) error {
 	t, err := jobs.ReadJobText(c.o.App, c.job)
 	if err != nil {

@@ -105,7 +105,7 @@ func bare(v any) any {
 	return v
 }
 
-// changed lists what is not as it was.
+// changed lists the differences.
 func changed(where string, was, now any) (out []string) {
 	a, isA := was.(map[string]any)
 	b, isB := now.(map[string]any)
@@ -139,7 +139,7 @@ type list []any
 
 func (o *object) add(key string, value any) { *o = append(*o, member{key, value}) }
 
-// node makes YAML of a value. What is short is on one line.
+// node makes YAML of a value. A short value is on one line.
 func node(v any) *yaml.Node {
 	n := new(yaml.Node)
 	switch v := v.(type) {
@@ -278,7 +278,7 @@ type described struct {
 	in, out  reflect.Type // bodies; nil: none
 	query    reflect.Type // its parameters
 	required bool         // the body
-	answers  object       // by status, in the place of one 200 with out
+	answers  object       // by status, instead of one 200 with out
 	params   list         // besides those of path and query
 	headers  []string     // of the answer
 	code     string       // of the answer, when not 200
@@ -290,7 +290,7 @@ func (g *generator) operation(o ops.Operation) object {
 	var out object
 	out.add("operationId", o.Name)
 	out.add("summary", o.Doc)
-	if o.Need == access.Nobody {
+	if o.Need == access.Anonymous {
 		out.add("security", list{})
 	} else {
 		out.add("description", strings.TrimSpace(fmt.Sprintf("Role: %v. %s", o.Need, d.more)))
@@ -413,7 +413,7 @@ func (g *generator) bodies() map[string]described {
 	ordered := described{answers: object{{"200", ref("responses/Order")}}}
 	place, judge := ordered, ordered
 	place.in, judge.in, judge.required = reflect.TypeFor[placing](), reflect.TypeFor[judging](), true
-	place.more = "What is more than the limits allow is refused, or with ask waits for an operator."
+	place.more = "An order beyond the limits is refused, or with ask waits for an operator."
 	event := reflect.TypeFor[control.Event]()
 	return map[string]described{
 		"describe": {media: [2]string{"", "application/yaml"}},

@@ -25,7 +25,7 @@ import (
 	"mirrord/store"
 )
 
-// Facts keeps the audit log and what is known of signed calls; both outlive the process. store.ConsoleFacts
+// Facts keeps the audit log and the signed calls; both outlive the process. store.ConsoleFacts
 // has it. Its methods may be called from several goroutines.
 type Facts interface {
 	AddAudit(store.AuditEntry) error
@@ -41,14 +41,14 @@ type Options struct {
 	Acts   func(ctx context.Context, n int) (shares.Acts, error) // the newest n of the audit log
 	Book   *access.Book
 	Texts  TextFinder
-	Orders *orders.Orders           // nil: nobody can order
+	Orders *orders.Orders           // nil: orders are not possible
 	Others nodes.OtherNodes         // the other nodes of a cluster; nil: there are none
 	Save   func(jobs.JobEdit) error // puts a new text of a job file in its place
 	Now    func() time.Time
-	Log    *slog.Logger // default: nobody
+	Log    *slog.Logger // default: discards all
 }
 
-// How often somebody may call.
+// How often a client may call.
 const (
 	callEvery  = 100 * time.Millisecond // of one token, after callBurst
 	callBurst  = 100
@@ -92,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// call is a request of somebody who may make it.
+// call is a request whose caller may make it.
 type call struct {
 	*Server
 	w   http.ResponseWriter
@@ -140,7 +140,7 @@ func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.Handler
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		err := c.admit(o)
-		if err == nil && o.Need > access.Nobody {
+		if err == nil && o.Need > access.Anonymous {
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
@@ -163,7 +163,7 @@ func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.Handler
 
 // admit finds out who calls, and whether he may.
 func (c *call) admit(o ops.Operation) error {
-	if o.Need == access.Nobody {
+	if o.Need == access.Anonymous {
 		return nil
 	}
 	if g := access.GuestOf(c.r); g != nil { // who has a token, as the other node has found
@@ -201,7 +201,7 @@ func (c *call) token() (t access.Token, known bool, err error) {
 	return c.o.Book.Token(strings.TrimSpace(secret))
 }
 
-// wrongly counts a call of somebody who cannot say who he is. Only so many of them get into the audit log.
+// wrongly counts a call without a valid token. Only so many of them get into the audit log.
 func (c *call) wrongly(what string, err error) error {
 	if !c.wrong.Allow(access.Client(c.r.RemoteAddr), c.o.Now()) {
 		return errTooMany

@@ -212,7 +212,7 @@ func TestHubIsWorthMore(t *testing.T) {
 	for w := range 20 {
 		r := &Run{Asked: []Span{{0, 39}}}
 		if w%5 == 0 {
-			r.Changed, r.Brought = []Span{{7, 8}}, []Span{{8, 8}}
+			r.Changed, r.Naming = []Span{{7, 8}}, []Span{{8, 8}}
 		}
 		f.learn(r)
 	}

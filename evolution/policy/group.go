@@ -179,7 +179,8 @@ func (a *adaptive) groupOf(u ID) uint32 {
 func (a *adaptive) quota(u ID, g *group) float64 {
 	x, e := a.m.exposure(u), a.m.edits(u)
 	of := g.usual(a)
-	q := min(0.98, (float64(e.c)*a.chain.disc[e.at]+unitShrink*of)/(float64(x.n)*a.chain.disc[x.last]+unitShrink))
+	q := min(0.98,
+		(float64(e.c)*a.chain.disc[e.at]+unitShrink*of)/(float64(x.n)*a.chain.disc[x.last]+unitShrink))
 	if a.chain.times > 1 {
 		q = min(surest, 1-math.Pow(1-q, a.chain.times))
 	}

@@ -25,7 +25,7 @@ type Run struct {
 	Changed []Span // with another content than before; a listing: that named other entries than before
 	Entered []Span // not there before
 	Left    []Span // no longer there
-	Brought []Span // that named unknown URLs; may be left out
+	Naming  []Span // that named unknown URLs; may be left out
 
 	// how many seconds too long changes seem to have waited by Waiting, since something told of them
 	// that had not when it was last observed
@@ -80,7 +80,7 @@ func (l *lesson) learn(r *Run, first bool) {
 	l.tides()
 	l.come(r.Entered, first)
 	l.leave(r.Left)
-	for u := range m.spans(r.Brought) {
+	for u := range m.spans(r.Naming) {
 		m.flags[u] |= linksNew
 	}
 	m.exposures.forget(m.exposed)

@@ -35,7 +35,8 @@ func (a *adaptive) activeNow(g *group) float64 {
 	}
 	// As with names, the square of the share of hits: one among many is one by itself.
 	share := float64(c.hits) / float64(c.outcomes+1)
-	return min(act*cohortWeight/(cohortWeight+float64(c.outcomes))+share*share, max(act, a.chain.nodes[Root].act))
+	return min(act*cohortWeight/(cohortWeight+float64(c.outcomes))+share*share, max(act,
+		a.chain.nodes[Root].act))
 }
 
 // cohortOf returns the cohort of a group that a listing tells of, or that is the listing; false when it has

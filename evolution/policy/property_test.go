@@ -41,7 +41,7 @@ func history(t *rapid.T) *Model {
 			Changed: drawSet(t, n),
 			Entered: drawSet(t, n),
 			Left:    drawSet(t, n),
-			Brought: drawSet(t, n),
+			Naming:  drawSet(t, n),
 		})
 	}
 	return m

@@ -124,7 +124,7 @@ func TestLinks(t *testing.T) {
 	}
 	for _, page := range append(documents(t), "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md") {
 		for _, link := range brokenLinks(t, page, textOf(t, page)) {
-			t.Errorf("%s leads to %s, which is not there", page, link)
+			t.Errorf("%s links to %s, which does not exist", page, link)
 		}
 	}
 }

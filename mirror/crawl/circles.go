@@ -8,8 +8,8 @@ import (
 	"mirrord/site"
 )
 
-// openCircles ends retrieval: circles are requested again where that may help, and what is left of them are
-// failures. It ends because no URL gets a second turn, and because a failure is no part of a circle any more.
+// openCircles ends retrieval: circles are requested again where that may help, and the rest of them are
+// failures. It ends because no URL gets a second turn, and because a failure is no longer part of a circle.
 func (r *crawling) openCircles(stage func()) error {
 	for {
 		again, err := r.endCircles()
@@ -21,8 +21,8 @@ func (r *crawling) openCircles(stage func()) error {
 }
 
 // endCircles makes failures of what redirects in a circle: two answers of one run may each look right, and
-// nobody arrives. It is called when nothing is left to ask. A circle of which an answer set a cookie is asked
-// once more, as a wall that wants a session lets pass who comes back with it; again says that there is
+// no client arrives. It is called when nothing is left to ask. A circle of which an answer set a cookie is
+// asked once more, as a wall that wants a session lets pass who comes back with it; again says that there is
 // something to request.
 func (r *crawling) endCircles() (again bool, err error) {
 	for _, circle := range r.Table.Settled().Circles() {

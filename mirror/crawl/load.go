@@ -12,7 +12,7 @@ import (
 	"mirrord/store"
 )
 
-// load fills the table from what is stored.
+// load fills the table from the store.
 func (r *Retrieval) load() (*loaded, error) {
 	l := &loaded{Retrieval: r, advice: r.newAdvice()}
 	r.motor.Entrance.WaitWhile(l.advice.Evidence.First)
@@ -59,7 +59,7 @@ func cutOf(rec *store.Resource) result.Cut {
 	return cut
 }
 
-// recall finds out what no record says: how many URLs of each shape there are, so that a trap does not go on
+// recall finds out what no record says: how many URLs of each shape there are, so that a trap does not grow
 // with every run, and which of the URLs that an interrupted run has yet to request are sitemaps.
 func (r *Retrieval) recall() {
 	t := r.Table.Settled()

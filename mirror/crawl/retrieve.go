@@ -41,7 +41,7 @@ func (r *Retrieval) retrieve(parent context.Context) run.Retrieved {
 	return c.crawled(err, lost)
 }
 
-// crawl requests what is to be requested. The error says why it ended before nothing was left; lost is that
+// crawl makes the requests. The error says why it ended before nothing was left; lost is that
 // of run.Retrieved.
 func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error) {
 	check := func(err error) {
@@ -140,7 +140,7 @@ func (r *Retrieval) prepareSources(ctx context.Context) error {
 	return err
 }
 
-// requestAll requests what is to be requested, stage by stage. An error that check is given ends the run; the
+// requestAll makes the requests, stage by stage. An error that check is given ends the run; the
 // stages that follow do nothing then.
 func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error)) {
 	named := r.advice.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
@@ -202,8 +202,8 @@ func enterNamed(r *Retrieval, second bool) {
 	}
 }
 
-// requestAlso requests what is to be had beside what the entry points lead to. It comes later than that, so
-// that what a page leads to is known to come from it: a style sheet has its encoding from there.
+// requestAlso requests URLs that the entry points do not link to. It comes after them, so
+// that the links of a page are known to come from it: a style sheet has its encoding from there.
 func requestAlso(r *crawling, s *stages) {
 	if len(r.Options.Also) == 0 {
 		return
@@ -240,7 +240,7 @@ func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused boo
 		return false, nil
 	}
 	rule := r.Rules.Types
-	// else a page that shows it brings it back
+	// else a page that shows it adds it again
 	if _, everywhere := rule.Refuses(rec.MIME, u, true); everywhere && rule.IsPicture(rec.MIME, u) {
 		r.Notes.Add("pictures that leave the mirror, because scope.not_types leaves them out", u)
 	}

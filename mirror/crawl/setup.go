@@ -75,7 +75,7 @@ func (p *planned) start(stop func(error)) *crawling {
 	c := &crawling{planned: p, saver: p.newSaver()}
 	c.ends = append(c.ends, c.saver.Close)
 	if most := c.Job.Limits.MaxTime; most > 0 {
-		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to go on", most)}
+		over := result.LimitError{What: fmt.Sprintf("limits.max_time = %v is over; run again to continue", most)}
 		c.ends = append(c.ends, c.limitTime(most, func() { stop(over) }))
 	}
 	c.commits = c.newCommitter(stop)
@@ -125,7 +125,7 @@ func (r *Retrieval) newChains() (*frontier.Chains, error) {
 	}
 	limit := r.Job.Limits.MaxStale
 	if r.Options.Imports {
-		limit = 0 // an archive ends, and has what somebody wanted to keep
+		limit = 0 // an archive ends, and a user wanted to keep all of it
 	}
 	c := frontier.NewChains(limit, known.Patterns)
 	c.Load(r.Table.Settled())
@@ -169,7 +169,7 @@ func (r *planned) newAdmission() *frontier.Admission {
 	})
 }
 
-// newProcessor returns what finds out what a URL comes to. The plan is made.
+// newProcessor returns the processor of URLs. The plan is made.
 func (r *crawling) newProcessor() *process.Processor {
 	return process.New(process.Options{
 		Terms:      &r.Terms,
@@ -189,8 +189,8 @@ func (r *crawling) newProcessor() *process.Processor {
 	})
 }
 
-// openImported opens what is published when no run made it: a mirror that was imported without what the site
-// sent, or whose database was rebuilt.
+// openImported opens the published version when no run made it: a mirror that was imported without what the
+// site sent, or whose database was rebuilt.
 func openImported(r *loaded) error {
 	if (r.Live == nil) || r.ran {
 		return nil
@@ -219,7 +219,7 @@ func (r *Retrieval) newSaver() *process.Saver {
 		Run:    r.Run.Number,
 		Log:    r.Log,
 		Failed: func(err error) {
-			const what = "pages that say the same are not looked for any more"
+			const what = "pages that say the same are no longer looked for"
 			r.Log.Warn(what, "err", err)
 			r.Notes.Add(what+": "+err.Error(), r.Rules.Seeds[0])
 		},
@@ -276,5 +276,5 @@ func diskRoom(dir string, least job.Size) error {
 		return nil
 	}
 	return result.LimitError{What: "less than limits.min_free = " + least.String() +
-		" is left on the disk of the state directory; free some space and run again to go on"}
+		" is left on the disk of the state directory; free some space and run again to continue"}
 }

@@ -59,7 +59,7 @@ func (n *unpublished) drop(r *crawling) error {
 		if err != nil {
 			return err
 		}
-		rec.Reason = "only a run that was held back found it, and nothing in the mirror links to it"
+		rec.Reason = "only a run that is held for review found it, and nothing in the mirror links to it"
 		as := urls.Account{Room: urls.Leave(&rec, r.Version)}
 		r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
 	}

@@ -36,7 +36,7 @@ const (
 type Mirrors interface {
 	// Sites lists the names of all sites.
 	Sites() ([]string, error)
-	// ViewSite opens a site for reading, also while a run writes it; store.ErrNoSite says that there is none.
+	// ViewSite opens a site for reading, also while a run writes it; store.ErrNoSite when it does not exist.
 	ViewSite(name string) (*store.Site, error)
 }
 

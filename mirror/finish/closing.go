@@ -86,7 +86,7 @@ func (c *Closing) Close(ctx context.Context, v *verdict.Judgement) error {
 			return v.Broke(err)
 		}
 	}
-	if err := c.mended(ctx); err != nil {
+	if err := c.repairBodies(ctx); err != nil {
 		return v.Broke(err)
 	}
 	if c.requestedAll(v) {

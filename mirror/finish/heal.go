@@ -42,7 +42,7 @@ func (c *Closing) heal(j *verdict.Judgement, err error) error {
 		herr = c.Site.Notes.SetRun(c.Run)
 	}
 	if herr != nil {
-		return fmt.Errorf("ask again for what is damaged: %w", herr)
+		return fmt.Errorf("request damaged files again: %w", herr)
 	}
 	if herr := noteDamaged(c.Session, bad.IDs); herr != nil {
 		return herr
@@ -118,25 +118,25 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 		err = c.Site.Notes.SetRun(c.Run)
 	}
 	if err != nil {
-		return fmt.Errorf("ask again for what is damaged: %w", err)
+		return fmt.Errorf("request damaged files again: %w", err)
 	}
 	return nil
 }
 
 // healBodies replaces damaged bodies by good copies, in all versions.
-func healBodies(ctx context.Context, c *run.Session, noted []string) (store.Healed, error) {
+func healBodies(ctx context.Context, c *run.Session, noted []string) (store.BodyRepairs, error) {
 	h, err := store.Heal(ctx, c.Site, noted, render.CopiesOf(c.Site).Of)
 	if n := len(h.URLs); n > 0 {
-		c.Log.Info("damaged bodies healed", "urls", n)
+		c.Log.Info("damaged bodies repaired", "urls", n)
 		c.Notes.Cap(count.Of(n, "damaged stored body was replaced by a good copy",
 			"damaged stored bodies were replaced by good copies"))
 	}
 	return h, err
 }
 
-// mended replaces damaged bodies by those that came, in all versions and in the published tree.
+// repairBodies replaces damaged bodies by those that came, in all versions and in the published tree.
 // The next run requests what did not come.
-func (c *Closing) mended(ctx context.Context) error {
+func (c *Closing) repairBodies(ctx context.Context) error {
 	noted, err := c.Site.Notes.Damaged()
 	if err != nil || len(noted) == 0 {
 		return err

@@ -13,17 +13,19 @@ import (
 	"mirrord/store"
 )
 
-// Mended reports the repairs of Site.
-type Mended struct {
+// SiteRepairs reports the repairs of Site.
+type SiteRepairs struct {
 	Files   []string         // of the published tree, that were made again
 	Bodies  []string         // URLs of which a damaged stored body was replaced
-	Lost    []store.LostBody // of which there is no good copy here: the next run requests what is Present
+	Lost    []store.LostBody // of which there is no good copy here: the next run requests those that are Present
 	Dropped bool             // lost bodies were taken out of their versions
 	Tree    error            // why the published tree cannot be made again; nil when it is whole
 }
 
 // heal replaces damaged bodies by copies of this site, and else by those that other sites have.
-func heal(ctx context.Context, st *store.State, s *store.Site, noted []string) (h store.Healed, err error) {
+func heal(
+	ctx context.Context, st *store.State, s *store.Site, noted []string,
+) (h store.BodyRepairs, err error) {
 	copies := render.CopiesOf(s)
 	want := map[[32]byte]bool{} // bodies of which this site has no good copy
 	copies.More = func(r *store.Resource) []byte {
@@ -47,7 +49,7 @@ func heal(ctx context.Context, st *store.State, s *store.Site, noted []string) (
 
 // Site repairs what a check noted as damaged of a site that is open for writing. No run may be under way.
 // With drop, bodies that are then lost are taken out of the versions that have them.
-func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Mended, err error) {
+func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m SiteRepairs, err error) {
 	noted, err := s.Notes.Damaged()
 	if err != nil {
 		return m, err
@@ -66,7 +68,7 @@ func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Men
 	if err != nil {
 		return m, err
 	}
-	m.Files, m.Tree = tree.Mended, tree.Lost
+	m.Files, m.Tree = tree.Repaired, tree.Lost
 	if noted, err = s.Notes.Damaged(); err != nil { // the tree may have shown others
 		return m, err
 	}
@@ -83,7 +85,7 @@ func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Men
 	}
 	if run, err := s.Notes.Run(); (run != nil) || (err != nil) {
 		if err == nil {
-			err = fmt.Errorf("a run of %s is unfinished: mirrord run-now %s ends it; then drop what is lost", s.Name,
+			err = fmt.Errorf("a run of %s is unfinished: mirrord run-now %s ends it; then drop lost files", s.Name,
 				s.Name)
 		}
 		return m, err

@@ -66,7 +66,7 @@ func (c *Closing) publish(ctx context.Context, j *verdict.Judgement) error {
 	}
 	if c.Live != nil && res.Same() {
 		if plan.Damaged() {
-			c.Notes.Cap("the published version was published again, with bodies in the place of damaged ones")
+			c.Notes.Cap("the published version was published again, with good bodies instead of damaged ones")
 			return draft.PublishAgain()
 		}
 		return draft.Leave()
@@ -188,12 +188,12 @@ func (c *Closing) entry() string {
 
 // sayDamage reports what was found of damage of the published tree.
 func (c *Closing) sayDamage(d *publish.TreeDamage) {
-	if n := len(d.Mended); n > 0 {
-		names := d.Mended
+	if n := len(d.Repaired); n > 0 {
+		names := d.Repaired
 		if n > urls.MaxExamples {
 			names = append(slices.Clone(names[:urls.MaxExamples]), fmt.Sprintf("and %d more", n-urls.MaxExamples))
 		}
-		c.Log.Warn("published tree mended", "files", n)
+		c.Log.Warn("published tree repaired", "files", n)
 		c.Notes.Cap("damage of the published tree was repaired from the stored bodies: " +
 			strings.Join(names, ", "))
 	}

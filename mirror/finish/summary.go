@@ -77,8 +77,8 @@ func (c *Closing) HeldBack(h *run.Held, asked int) *result.Summary {
 	return sum
 }
 
-const stillHeld = "still held back since %s: the entry page and pages that would be lost answer as before " +
-	"(%s requested; all are once a day, or with --full)"
+const stillHeld = "still held for review since %s: the entry page and pages that would be lost answer as " +
+	"before (%s requested; all are once a day, or with --full)"
 
 // addSkips says what the plan skipped, by reason.
 func addSkips(sum *result.Summary, skips map[policy.Why]int64) {

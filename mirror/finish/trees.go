@@ -62,9 +62,9 @@ func sayTree(s *run.Session, next *store.NextTree, waited time.Duration) {
 	if early <= 0 {
 		return
 	}
-	s.Log.Info("a tree is brought forward in its grace", "version", next.Version, "left", next.Left,
+	s.Log.Info("a tree is replaced within its grace", "version", next.Version, "left", next.Left,
 		"early", early)
-	const what = "the tree of version %d was brought forward %s before its grace was over: a copy of that " +
+	const what = "the tree of version %d was replaced %s before its grace was over: a copy of that " +
 		"version that is still being made must begin again"
 	s.Notes.Cap(fmt.Sprintf(what, next.Version, count.Span(early)))
 }

@@ -72,7 +72,7 @@ func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
 	if c.Purpose != scope.Page || !deep {
 		return false
 	}
-	const what = "limits.max_depth = %d left out what is linked from further away"
+	const what = "limits.max_depth = %d left out pages that only deeper ones link to"
 	a.o.Notes.Cap(fmt.Sprintf(what, a.o.MaxDepth))
 	return true
 }

@@ -8,7 +8,7 @@ import (
 	"mirrord/site"
 )
 
-const sameSession = "URLs that differ only in a session id that is new in each answer, taken for one"
+const sameSession = "URLs that differ only in a session id that is new in each answer, treated as one"
 
 // SameSession is why a URL redirects to its representative, whose URL follows.
 const SameSession = "the same but for a session id: "

@@ -222,7 +222,7 @@ func (a *attendant) attend(ctx context.Context) {
 	}
 }
 
-// look does what is due now, and returns when to look again.
+// look does the work that is due, and returns when to look again.
 func (a *attendant) look(ctx context.Context) time.Duration {
 	now := a.now()
 	can, p := a.front.Pause(now)

@@ -23,11 +23,11 @@ const (
 const tailMost = 30 * time.Minute
 
 // ErrEndless is the cause with which the context of such a body ends.
-var ErrEndless = errors.New("nothing else is left to request, and it goes on after 30m without a length")
+var ErrEndless = errors.New("nothing else is left to request, and it still sends after 30m, without a length")
 
 // ErrTrickles is the cause with which the context of a body ends that holds a run which is finished
 // otherwise.
-var ErrTrickles = errors.New("nothing else is left to request, and it brings less than 1 kB/s")
+var ErrTrickles = errors.New("nothing else is left to request, and it sends less than 1 kB/s")
 
 // Tail ends the bodies that hold a run which is finished otherwise. Safe for concurrent use; the zero value
 // is ready.
@@ -114,7 +114,7 @@ func (t *Tail) drop() {
 	t.idle = nil
 }
 
-// look ends bodies that are too slow. alone says that nothing is left but what is in work.
+// look ends bodies that are too slow. alone says that only URLs in work are left.
 func (t *Tail) look(alone bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // A Retry-After is that of its URL until so many different URLs of the origin in a row, without an answer in
 // between, asked to wait. Then the host waits. When that is for longer than polite.max_wait, a URL that is
 // known to answer is requested first; the host is left for the next run when that asks to wait as well, or
-// when there is none.
+// when no URL is known to answer.
 const (
 	waitsShort = 2
 	waitsLong  = 4

@@ -58,7 +58,7 @@ func KeepImported(x *Processor, f Found) (Found, error) {
 }
 
 // adopt makes a URL one of the mirror, with the imported file as its body, and follows its links. rec says
-// what became of its request. No answer of the site brought the body: Fetched is 0, there are no validators,
+// what became of its request. The body is of no answer of the site: Fetched is 0, there are no validators,
 // and any answer replaces it. nil when the file is damaged.
 func adopt(
 	x *Processor, rec *store.Resource, file *phm.File, as urls.Account,

@@ -177,7 +177,7 @@ func observe(now, old *store.Resource, only bool, as *urls.Account) {
 	}
 	now.Volatile = old.Volatile.Broken()
 	if as.Stale = revisit.StaleValidators(now, old); as.Stale {
-		const what = "validators that stayed the same when the content changed are not sent any more"
+		const what = "validators that stayed the same when the content changed are no longer sent"
 		as.Notes = append(as.Notes, what)
 	}
 }

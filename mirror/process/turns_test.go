@@ -26,7 +26,7 @@ type row struct {
 	before func(*processtest.Bench)
 	answer processtest.SiteReply
 
-	outcome site.Outcome // Pending: there is none
+	outcome site.Outcome // Pending: none
 	reason  string       // a part of it
 	turn    urls.Again   // the other turn that follows in this run
 	after   time.Duration

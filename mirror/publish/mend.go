@@ -48,9 +48,9 @@ func Mend(ctx context.Context, o Mending, live *store.Version) (TreeDamage, erro
 
 // TreeDamage is what became of the damage of a published tree.
 type TreeDamage struct {
-	Mended []string        // files that were made again
-	Wrong  map[string]bool // mirror paths of files whose stored body is damaged too: made again when it has come
-	Lost   error           // why the file table is not known: the next version is made without it
+	Repaired []string        // files that were made again
+	Wrong    map[string]bool // mirror paths of files whose stored body is damaged too: made again when it comes
+	Lost     error           // why the file table is not known: the next version is made without it
 }
 
 // DamageNotes keeps what was found damaged; *store.SiteNotes does.
@@ -188,7 +188,7 @@ func (m *treeMender) open() (regular.Root, error) {
 		if tree.Root != nil {
 			tree.Close()
 		}
-		m.left.Mended = append(m.left.Mended, "current")
+		m.left.Repaired = append(m.left.Repaired, "current")
 		return m.Trees.Current()
 	}
 	if errors.Is(err, store.ErrNoVersion) {
@@ -268,7 +268,7 @@ func (m *treeMender) replace(ctx context.Context, d *defects) error {
 	if err := t.Replace(paths, d.extra); err != nil {
 		return err
 	}
-	m.left.Mended = append(append(m.left.Mended, paths...), d.extra...)
+	m.left.Repaired = append(append(m.left.Repaired, paths...), d.extra...)
 	return nil
 }
 
@@ -301,7 +301,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 	if err := t.PublishAgain(*m.live); err != nil {
 		return err
 	}
-	m.left.Mended = append(m.left.Mended, "all files")
+	m.left.Repaired = append(m.left.Repaired, "all files")
 	return nil
 }
 

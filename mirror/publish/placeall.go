@@ -39,7 +39,7 @@ type chunk struct {
 type stored struct {
 	i   int // its index
 	rec store.Resource
-	err error // why there is none
+	err error // why it has no record
 }
 
 // chunkFiles is how many files a chunk of a window has: enough that few frames have documents of two chunks,

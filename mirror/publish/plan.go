@@ -32,7 +32,7 @@ type VersionPlan struct {
 	Table urls.Settled
 	Live  *store.Version
 	Files []uint32 // the resources with a file in the version, by mirror path
-	Entry string   // mirror path of the page to open; "" when there is none, and nothing may be published
+	Entry string   // mirror path of the page to open; "" when none exists, and nothing may be published
 	Meta  phm.Meta
 
 	moved bool            // a URL entered, left or moved

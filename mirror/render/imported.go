@@ -98,7 +98,7 @@ func (m *ImportedFiles) index() {
 	}
 }
 
-// line returns the line that has a URL or a mirror path; nil when there is none, or it cannot be read.
+// line returns the line that has a URL or a mirror path; nil when no line has it, or it cannot be read.
 func (m *ImportedFiles) line(name string) *phm.File {
 	at, ok := m.at[maphash.String(m.seed, name)]
 	if !ok {

@@ -87,12 +87,12 @@ func (c *PageChecker) link(l *relocate.Link, exists func(string) bool) string {
 		case !in:
 			return fmt.Sprintf("%.200s leads out of the mirror's directory", l.Ref)
 		case p == "" || !exists(p):
-			return fmt.Sprintf("%.200s leads to no file", l.Ref)
+			return fmt.Sprintf("%.200s links to no file", l.Ref)
 		}
 		return ""
 	}
 	if p, ok := c.urls[string(l.URL)]; ok && l.Kind != relocate.Action {
-		return fmt.Sprintf("%.200s leads to the origin, although the mirror has it at %s", l.Ref, p)
+		return fmt.Sprintf("%.200s links to the origin, although the mirror has it at %s", l.Ref, p)
 	}
 	return ""
 }

@@ -382,7 +382,7 @@ func (d *Rendered) declare(size int64, digest [sha256.Size]byte, edits []relocat
 				"the file table names the first ones", mostEdits), d.rec.URL)
 		}
 		if s.full {
-			s.Notes.Add("documents with more links to repair than their lines in the file table have room for: "+
+			s.Notes.Add("documents with more links to repair than fit in their lines of the file table: "+
 				"the rest stay as they are", d.rec.URL)
 		}
 	}

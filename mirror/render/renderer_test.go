@@ -26,7 +26,7 @@ func (o oneFrame) ReadFrame(*store.FrameReader, store.Place) (store.Frame, error
 	return o.frame, nil
 }
 
-// oneFile keeps what is written to it.
+// oneFile keeps the data written to it.
 type oneFile struct {
 	path     string
 	data     []byte

@@ -34,7 +34,7 @@ func (e *explainer) history(rec *store.Resource) {
 			what = volatile.Examples(rec.Volatile.Find(fr.Body))
 		}
 		e.say("volatile: a change of this alone does not count: %s; "+
-			"at most %d answers in a row are taken for unchanged so, and %d were",
+			"at most %d answers in a row count as unchanged so, and %d were",
 			what, volatile.MaxHeld, rec.Volatile.Held)
 	}
 	if rec.NoETag {

@@ -42,7 +42,7 @@ func (e *explainer) session() error {
 }
 
 // sameForm returns the URL of the mirror that differs from the explained one only in a token; that one when
-// there is none. It reads all records.
+// no other exists. It reads all records.
 func (e *explainer) sameForm(t site.RandomPart) (main site.URL, err error) {
 	main = e.u
 	err = e.v.Site.Records.Resources(func(rec *store.Resource) error {

@@ -121,9 +121,9 @@ func (l Leaving) String() string {
 	case l.Unreached == 0:
 		out += "they are refused"
 	case l.Refused == 0:
-		out += "nothing that stays leads to them"
+		out += "nothing that stays links to them"
 	default:
-		out += fmt.Sprintf("%d are refused, and nothing that stays leads to the other %d", l.Refused, l.Unreached)
+		out += fmt.Sprintf("%d are refused, and nothing that stays links to the other %d", l.Refused, l.Unreached)
 	}
 	if l.Pictures > 0 {
 		out += "; " + count.Of(l.Pictures, "picture") + " among them"

@@ -119,7 +119,7 @@ func (v *View) final(rec store.Resource) (store.Resource, error) {
 }
 
 // twin returns the other one of two resources that want the mirror path of a directory's index; without a
-// path when there is none.
+// path when none exists.
 func (v *View) twin(rec *store.Resource) (store.Resource, error) {
 	u := site.Canonical(render.IndexTwin(rec.URL, rec.MIME))
 	other, _, err := v.record(u)

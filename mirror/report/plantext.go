@@ -28,7 +28,7 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		return err
 	}
 	if p.Unfinished {
-		fmt.Fprintf(w, "  run %d has begun: it is under way, or goes on from where it stopped\n", p.Run)
+		fmt.Fprintf(w, "  run %d has begun: it is under way, or continues from where it stopped\n", p.Run)
 	}
 	if len(p.Without) > 0 {
 		fmt.Fprintf(w, "  not in this plan: %s\n", strings.Join(p.Without, "; "))
@@ -49,7 +49,7 @@ func (p *PlanReport) WriteText(w io.Writer, all bool) error {
 		fmt.Fprintf(w, "  for a run at %s: %s\n", p.At.Local().Format("2006-01-02 15:04 MST"), p.When)
 	}
 	if p.Expected > 0 || p.Missed > 0 {
-		fmt.Fprintf(w, "  expected changes: %.3g in what is requested, %.3g in what is skipped\n",
+		fmt.Fprintf(w, "  expected changes: %.3g in requested URLs, %.3g in skipped ones\n",
 			p.Expected, p.Missed)
 	}
 	var parts []string

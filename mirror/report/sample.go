@@ -26,7 +26,7 @@ type SampleOptions struct {
 // SampleStats say how much Sample looked at.
 type SampleStats struct {
 	store.Stats
-	Version int   `json:"version"` // the published one, 0 when there is none
+	Version int   `json:"version"` // the published one, 0 without one
 	Looked  int   `json:"looked"`  // published files that were looked at
 	Files   int   `json:"files"`   // of those, read
 	Size    int64 `json:"size"`    // bytes of published files that were read

@@ -23,7 +23,7 @@ import (
 // VerifyStats say how much Verify looked at.
 type VerifyStats struct {
 	store.Stats
-	Version int   `json:"version"` // the published one, 0 when there is none
+	Version int   `json:"version"` // the published one, 0 without one
 	Files   int   `json:"files"`   // of the published tree, right in size and digest
 	Size    int64 `json:"size"`    // of those, in bytes
 	Linked  int   `json:"linked"`  // documents whose links were followed

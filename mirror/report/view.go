@@ -24,13 +24,13 @@ import (
 type View struct {
 	Job      *job.Job
 	Site     *store.Site // open for reading; nil: the site was never retrieved
-	At       time.Time   // for which plans are made: what is expected grows with the time since the last run
+	At       time.Time   // for which plans are made: expected changes grow with the time since the last run
 	Policies policy.PolicyRegistry
 	PlanUpTo uint32 // so many URLs: Explain makes no plan of the next run of a site with more
 
 	rules   *scope.URLRules
 	down    *scope.TakeDowns // nil: the site was never retrieved
-	live    *store.Version   // the published one; nil: there is none
+	live    *store.Version   // the published one; nil without one
 	run     store.Run        // the unfinished run, or the one that would come next
 	begun   bool             // run is unfinished
 	loaded  bool             // table and what follows are filled

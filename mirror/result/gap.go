@@ -3,10 +3,9 @@
 package result
 
 import (
+	"fmt"
 	"slices"
 	"time"
-
-	"mirrord/internal/count"
 )
 
 // MaxGaps is how many gaps a summary names.
@@ -72,10 +71,10 @@ func (r *GapReport) AddFirst(list []Gap) {
 	r.List = r.List[:min(len(r.List), MaxGaps)]
 }
 
-// KnownText is "but for 3 known gaps (since 2026-11-01)", "" without known gaps.
+// KnownText is "but for 3 accepted as missing (since 2026-11-01)", "" when nothing is.
 func (r *GapReport) KnownText() string {
 	if r.Known == 0 || r.Since == nil {
 		return ""
 	}
-	return "but for " + count.Of(r.Known, "known gap") + " (since " + r.Since.Format(time.DateOnly) + ")"
+	return fmt.Sprintf("but for %d accepted as missing (since %s)", r.Known, r.Since.Format(time.DateOnly))
 }

@@ -22,7 +22,7 @@ type Summary struct {
 	Published bool      `json:"published"`            // a new version
 	// the older version that a rollback published again; 0 for all other runs
 	RolledBackTo int `json:"rolled_back_to,omitempty"`
-	Version      int `json:"version"` // the published one, 0 when there is none
+	Version      int `json:"version"` // the published one, 0 without one
 	// when that was published: the mirror has not changed since
 	VersionTime time.Time `json:"version_time,omitzero"`
 	Path        string    `json:"path,omitempty"`

@@ -137,7 +137,7 @@ func TestSummaryText(t *testing.T) {
 		{"partial", Summary{
 			Job:        "docs",
 			Verdict:    Partial,
-			Reasons:    []string{"interrupted; run again to go on"},
+			Reasons:    []string{"interrupted; run again to continue"},
 			Started:    start,
 			Ended:      start,
 			Requests:   9,
@@ -157,7 +157,7 @@ func TestSummaryText(t *testing.T) {
 				},
 			},
 		}, `docs: partial, nothing published yet (0s)
-  why: interrupted; run again to go on
+  why: interrupted; run again to continue
   asked 9: 3 fetched, 0 unchanged, 0 redirected, 0 gone, 5 failed, 1 refused; 1.0 kB received
   not asked: 4 disallowed by robots rules, 70 left for the next run
   note: limits.max_files = 10 is reached

@@ -68,7 +68,7 @@ func (t *text) join(parts ...part) bool {
 // head says how the run ended, and why.
 func (t *text) head() {
 	s := t.s
-	verdict, found := s.Verdict.String(), "no change found"
+	verdict, found := s.Verdict.Words(), "no change found"
 	if but := s.Gaps.KnownText(); (but != "") && (s.Verdict == Complete) {
 		verdict, found = verdict+" "+but, found+" "+but
 	}
@@ -93,7 +93,7 @@ func (t *text) head() {
 	}
 	t.p(" (%s)\n", count.Span(s.Ended.Sub(s.Started)))
 	if s.Closed {
-		t.p("  the run was too old to go on and was closed; the next one starts over\n")
+		t.p("  the run was too old to continue and was closed; the next one starts over\n")
 	}
 	if s.RolledBackTo > 0 {
 		t.p("  runs publish nothing as long as the site stays as it was in the version before\n")
@@ -262,20 +262,20 @@ func (t *text) tree() {
 	t.p("\n")
 }
 
-// gaps lists what could not be had, since when and why.
+// gaps lists missing resources, since when and why.
 func (t *text) gaps() {
 	r := &t.s.Gaps
 	for i := range r.List {
 		if i == shownGaps {
-			t.p("  … and %s\n", count.Of(r.Count-i, "more gap"))
+			t.p("  … and %s\n", count.Of(r.Count-i, "more missing resource"))
 			break
 		}
 		g := &r.List[i]
 		t.p("  ")
 		if g.Known != "" {
-			t.p("known ")
+			t.p("accepted as ")
 		}
-		t.p("gap: %s", g.Name())
+		t.p("missing: %s", g.Name())
 		if g.URL == "" {
 			t.p(" (%s, such as %s)", count.Of(g.URLs, "URL"), g.Example)
 		}

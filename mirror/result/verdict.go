@@ -20,6 +20,14 @@ const (
 
 func (v Verdict) String() string { return [...]string{"complete", "gaps", "partial", "suspicious"}[v] }
 
+// Words returns the verdict as people read it.
+func (v Verdict) Words() string {
+	if v == Gaps {
+		return "some resources are missing"
+	}
+	return v.String()
+}
+
 // Finished reports whether the run got what could be had, so that its result is published.
 func (v Verdict) Finished() bool { return v <= Gaps }
 

@@ -82,7 +82,7 @@ func (e *Evidence) Believes(k urls.EvidenceKind) bool { return e.trust[k].Until 
 // Follow gives the evidence a plan, which it hints at changes. No worker may run.
 func (e *Evidence) Follow(p *Planner) { e.o.Plan = p }
 
-// Begin begins a stage of sources: what they say then decides what is requested. No worker may run.
+// Begin begins a stage of sources, which then decide the requests. No worker may run.
 func (e *Evidence) Begin() { e.first = true }
 
 // End ends it. No worker may run.

@@ -74,8 +74,8 @@ func (h *hints) chance(from uint32) float64 {
 	return x * x
 }
 
-// heeds reports whether most hints of a source came true.
-func (h *hints) heeds(from uint32) bool {
+// trusts reports whether most hints of a source came true.
+func (h *hints) trusts(from uint32) bool {
 	w := h.of[from]
 	return w[told] > 0 && 2*w[hit] >= w[told]
 }

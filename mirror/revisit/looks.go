@@ -68,8 +68,8 @@ type looks struct {
 
 // lookSets are what the runs of a look observed.
 type lookSets struct {
-	asked, spared, changed, entered, left, brought store.IDs
-	told                                           float64 // seconds, see policy.Run
+	asked, spared, changed, entered, left, naming store.IDs
+	told                                          float64 // seconds, see policy.Run
 }
 
 // take takes what a run observed.
@@ -77,7 +77,7 @@ func (l *looks) take(at int64, s lookSets) {
 	if l.open && sameLook(l.look.Time, at, l.gap) {
 		o := &l.sets
 		o.asked, o.spared = union(o.asked, s.asked), union(o.spared, s.spared)
-		o.changed, o.brought = union(o.changed, s.changed), union(o.brought, s.brought)
+		o.changed, o.naming = union(o.changed, s.changed), union(o.naming, s.naming)
 		o.entered, o.left = union(minus(o.entered, s.left), s.entered), union(minus(o.left, s.entered), s.left)
 		o.told += s.told
 		return
@@ -99,7 +99,7 @@ func (l *looks) flush() {
 		Changed: policy.Spans(l.sets.changed),
 		Entered: policy.Spans(l.sets.entered),
 		Left:    policy.Spans(l.sets.left),
-		Brought: policy.Spans(l.sets.brought),
+		Naming:  policy.Spans(l.sets.naming),
 		Told:    l.sets.told,
 	})
 }

@@ -253,7 +253,7 @@ func (l *learner) learn(o *store.Observation, n int) {
 			told:    l.o.Told[o.Run],
 		}
 		if n > 1 {
-			s.brought = namedBy(l.known.Table, o.Entered)
+			s.naming = namedBy(l.known.Table, o.Entered)
 		}
 	}
 	l.looks.take(o.Time, s)

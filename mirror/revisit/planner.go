@@ -271,14 +271,14 @@ func (p *Planner) Says(doc uint32, ids []uint32) {
 	}
 }
 
-// Heeds reports whether what a document said of others proved right so far.
-func (p *Planner) Heeds(doc uint32) bool {
+// Trusts reports whether what a document said of others proved right so far.
+func (p *Planner) Trusts(doc uint32) bool {
 	if p == nil {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hinted.heeds(doc)
+	return p.hinted.trusts(doc)
 }
 
 // ToKeep is to be stored as HintsFact and ToldFact at the end of the run. No worker may run.
@@ -298,7 +298,7 @@ func (p *Planner) ToKeep() (hints, told []byte, err error) {
 // this site.
 //
 // What listings say makes others pay, so the sources of evidence are requested in stages until no more
-// listing pays: one stage before all else, and more when what was found then raises what is expected
+// listing pays: one stage before all else, and more when what was found then raises expectations
 // elsewhere.
 
 // Batch is what a planner hands out at a time.

@@ -252,7 +252,7 @@ func StaleValidators(now, old *store.Resource) bool {
 	if sameTag {
 		what = "ETag"
 	}
-	now.Reason = "its " + what + " stayed the same when its content changed: it is not sent any more"
+	now.Reason = "its " + what + " stayed the same when its content changed: it is no longer sent"
 	return true
 }
 

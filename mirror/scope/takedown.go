@@ -18,7 +18,7 @@ const TakeDownsFact = "takedowns"
 // TakeDown is a URL, or a pattern of URLs, that was taken out of a mirror and is not requested again.
 type TakeDown struct {
 	What     string    `json:"what"`           // a URL, or a pattern as those of scope.exclude
-	Glob     bool      `json:"glob,omitempty"` // What is a pattern
+	Glob     bool      `json:"glob,omitempty"` // a pattern, not a URL
 	Reason   string    `json:"reason"`
 	At       time.Time `json:"at"`
 	URLs     int       `json:"urls,omitempty"`     // that the mirror knew

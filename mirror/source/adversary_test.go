@@ -247,7 +247,7 @@ var adversaries = []adversary{
 type trial struct{ tries, rights, given, wrong int }
 
 // No page of another site, another page or a part of one is published instead of a page, whether the
-// replica was tested before it became what it is or is tested now, and whatever date it sends. Without
+// replica was tested before it became what it is or is tested now, and with any date. Without
 // alternates_replace none is at all. MIRRORD_LONG=1 makes more than 10 000 tries.
 func TestNoWrongPage(t *testing.T) {
 	rounds := 1

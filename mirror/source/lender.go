@@ -145,7 +145,7 @@ func (l *Lender) missed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.misses++; l.misses >= spreadMisses && !l.left {
-		const form = "%s does not spread the load: %d requests in a row brought no file"
+		const form = "%s does not spread the load: %d requests in a row returned no file"
 		l.left, l.why = true, fmt.Sprintf(form, l.Base(), l.misses)
 	}
 }

@@ -18,12 +18,12 @@ import (
 func TestOneNoteOfAReplica(t *testing.T) {
 	r := rand.New(rand.NewPCG(58, 8))
 	c, other := newTown(r, 60, 90), newTown(r, 60, 90)
-	const used, isNone = "is used", "is not taken for the origin ("
-	const noMore = "is not taken for the origin from the next"
+	const used, isNone = "is used", "is not treated as the origin ("
+	const noMore = "is not treated as the origin from the next"
 	for _, k := range []struct {
 		name     string
 		asked    bool // the replica is requested in the run
-		days     int  // age of the test before it; 0: there is none
+		days     int  // age of the test before it; 0: none
 		equal    bool // it found that the replica is one
 		good     bool // the replica is one while the run requests it
 		later    bool // and when it ends

@@ -15,7 +15,7 @@ import (
 
 // A replica that was tested is one as a whole; a page of it may be another one all the same. Before its bytes
 // take the place of a page that the mirror holds, the two are compared without what the pages around it say
-// as well: the template. Of what is no text only the type can be compared.
+// as well: the template. Of other files only the type can be compared.
 
 const (
 	pageShingle    = 4   // words

@@ -25,7 +25,7 @@ import (
 // fallback, in their order, as politely as any host and by their own robots.txt.
 //
 // What a replica sends is taken when the two are interchangeable (levels 1 to 3 and confident, see package
-// replica/hosts): by a test of what the mirror holds, which a complete run makes when there is none of late,
+// replica/hosts): by a test of what the mirror holds, which a complete run makes without a recent one,
 // or the failing origin when it is needed; or by one of "replicas --verify". Of any other replica only a body
 // is taken that the mirror holds already.
 //

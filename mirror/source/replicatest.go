@@ -16,7 +16,7 @@ import (
 // Side is one of two directories of the web that are tested for being replicas.
 type Side struct {
 	Base  string   // URL of the directory, with a slash at its end
-	Paths []string // that are known of it, below Base, each with a slash before it, such as "/a/b.html"
+	Paths []string // known paths, below Base, each with a slash before it, such as "/a/b.html"
 	Asker *Asker   // makes the requests to it
 }
 

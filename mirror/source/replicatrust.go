@@ -38,7 +38,7 @@ func (x *ReplicaSource) trusts(ctx context.Context, a *replica) bool {
 	}
 	p, ok, err := x.testOf(a)
 	if err != nil {
-		x.o.Log.Warn("what is known of a replica cannot be read", "url", a.base.String(), "err", err)
+		x.o.Log.Warn("the tests of a replica cannot be read", "url", a.base.String(), "err", err)
 	}
 	if err != nil || !ok || !isValid(&p, x.o.Now(), hosts.TestedFor) {
 		if p, ok = x.test(ctx, a); !ok {
@@ -194,7 +194,7 @@ func notTrusted(a *replica, p *store.PairRecord) string {
 	if a.trusted {
 		from = " from the next run on"
 	}
-	const form = "%s is not taken for the origin%s (%s%s): only what the mirror holds already is believed of it"
+	const form = "%s is not treated as the origin%s (%s%s): only what the mirror holds already is believed of it"
 	return fmt.Sprintf(form, a.base, from, aboutPair(p), why)
 }
 
@@ -231,7 +231,7 @@ func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecor
 	p = PairOf(&v, x.base, a.base.String(), x.o.Now())
 	p.Named, p.Stored = true, true
 	if err := KeepPair(x.o.Pairs, p); err != nil {
-		x.o.Log.Warn("what is known of a replica cannot be kept", "url", a.base.String(), "err", err)
+		x.o.Log.Warn("the tests of a replica cannot be kept", "url", a.base.String(), "err", err)
 	}
 	x.o.Log.Info("replica tested", "url", a.base.String(), "outcome", aboutPair(&p))
 	return p, true

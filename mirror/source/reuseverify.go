@@ -151,7 +151,7 @@ func (x *ReuseSource) compare(
 	obeyed := x.o.Product != ""
 	switch {
 	case !res.Location.IsZero():
-		c.why = fmt.Sprintf("%s leads to %s", u, res.Location)
+		c.why = fmt.Sprintf("%s redirects to %s", u, res.Location)
 	case !res.Kept || res.Status != http.StatusOK:
 		c.why = fmt.Sprintf("%s: status %d", u, res.Status)
 	case obeyed && tags.NoArchive:

@@ -104,7 +104,7 @@ func (s *Spread) bans() (bans, error) {
 
 // ban ends the use of a replica that differs.
 func (s *Spread) ban(l *Lender, u site.URL, how string) error {
-	why := fmt.Sprintf("%s does not spread the load any more: %s %s", l.Base(), u, how)
+	why := fmt.Sprintf("%s no longer spreads the load: %s %s", l.Base(), u, how)
 	l.leave(why, true)
 	known, err := s.bans()
 	if err != nil {

@@ -55,7 +55,7 @@ type followed struct {
 }
 
 // errNotOffered says that a mirror is no longer offered.
-var errNotOffered = errors.New("it is not offered any more")
+var errNotOffered = errors.New("it is no longer offered")
 
 // Prepare asks the mirror that the job followed for its version, and pulls what has changed. note is what the
 // summary says of it, "" for nothing. When ctx ends, the run does.
@@ -286,7 +286,7 @@ func (p *pull) update(ctx context.Context, v *followed, rest string, base []byte
 	case err != nil:
 		return nil, fmt.Errorf("%s%s: %w", p.at, rest, err)
 	case u.Target.Version != v.offer.Version || u.Target.TableSum != v.offer.TableSum:
-		return nil, fmt.Errorf("%s%s: it leads to version %d, another one than was offered", p.at, rest,
+		return nil, fmt.Errorf("%s%s: it redirects to version %d, not to the offered one", p.at, rest,
 			u.Target.Version)
 	}
 	v.table = u.Table

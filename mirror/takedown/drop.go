@@ -20,7 +20,7 @@ import (
 func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.LostBody) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("drop what is lost of %s: %w", s.Name, err)
+			err = fmt.Errorf("drop lost files of %s: %w", s.Name, err)
 		}
 	}()
 	vs, err := s.Versions.List()

@@ -2,8 +2,8 @@
 
 // Package takedown takes URLs out of a mirror for good: out of the published tree, of all kept versions and
 // of the stored bodies. What was taken down is a fact of the site (scope.TakeDowns), which keeps it from
-// being requested again and says what is left to do. The fact comes first; work that was cut off resumes by
-// it.
+// being requested again and names the rest of the work. The fact comes first; work that was cut off resumes
+// by it.
 //
 // The published version and the ones before it keep their numbers. A page that links to a removed URL gets
 // an absolute link, as to any page outside of the mirror.
@@ -248,7 +248,7 @@ func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (
 		return w.Write(f.Path, f.Data, f.Time)
 	})
 	if errors.Is(err, store.ErrDamaged) {
-		return fmt.Errorf("%w; mirrord run-now %s requests what is damaged or was imported without its original; "+
+		return fmt.Errorf("%w; mirrord run-now %s requests damaged files and those imported without originals; "+
 			"then forget it", err, e.s.Name)
 	}
 	if err != nil {

@@ -117,7 +117,7 @@ func TestCommitter(t *testing.T) {
 }
 
 // What came between two commits is noted, once, with the URLs that are new: when it is a moment old, or where
-// documents are packed when a frame of them is full. What is as it was is not.
+// documents are packed when a frame of them is full. Unchanged URLs are not.
 func TestCommitterNotes(t *testing.T) {
 	for _, x := range []struct {
 		packed  bool

@@ -16,7 +16,7 @@ import (
 // FoundReuseFact is the name of the fact of a site that is a FoundReuse.
 const FoundReuseFact = "reuse-found"
 
-// FoundReuse is a collection of a site that another job mirrors too. The zero value means that there is none.
+// FoundReuse is a collection of a site that another job mirrors too. The zero value means none.
 type FoundReuse struct {
 	Searched time.Time `json:"searched"`
 	Job      string    `json:"job,omitempty"`

@@ -79,7 +79,7 @@ type PartFacts struct {
 type Recorded interface {
 	// Resources calls f for every record, in the order of the URLs. f must not keep it.
 	Resources(f func(*store.Resource) error) error
-	// Get returns the record of a URL; ok is false when there is none.
+	// Get returns the record of a URL; ok is false without one.
 	Get(u site.URL) (rec store.Resource, ok bool, err error)
 	// TargetsOf returns the links of a document, for store.Targets.
 	TargetsOf(id uint32) ([]byte, error)

@@ -14,7 +14,7 @@ import (
 func (rules) Dropped() rule { return rule{at: Publishing, place: 10, judge: dropped} }
 
 const jobChanged = "%s left because the job changed: its new rules refuse them, " +
-	"or every page that led to them"
+	"or every page that linked to them"
 
 func dropped(c *Case) (r Ruling, _ error) {
 	if c.Live == nil {

@@ -57,7 +57,7 @@ func isAsset(ext string) bool {
 	return false
 }
 
-// maskName puts edition in the place of each hash and version in a name without its extension. A name that is
+// maskName replaces each hash and version in a name without extension by edition. A name that is
 // nothing else stays as it is, unless bare says that it may be one.
 func maskName(name, ext string, bare bool) string {
 	if len(name) >= 16 && isHash(name, false) {

@@ -22,7 +22,7 @@ func ended(c *Case) (r Ruling, _ error) {
 	case errors.As(c.Ended, &disk):
 		r.partial("%v", disk)
 	case errors.Is(c.Ended, result.ErrInterrupted):
-		r.partial("interrupted; run again to go on")
+		r.partial("interrupted; run again to continue")
 	default:
 		r.partial("%v", c.Ended)
 	}

@@ -63,7 +63,7 @@ func TestEndedEarly(t *testing.T) {
 		want string
 	}{
 		{result.LimitError{What: "limits.max_time = 1s is over"}, "limits.max_time = 1s is over"},
-		{result.ErrInterrupted, "interrupted; run again to go on"},
+		{result.ErrInterrupted, "interrupted; run again to continue"},
 		{errors.New("other"), "other"},
 	} {
 		c := known(t, page(t, "http://h/"))

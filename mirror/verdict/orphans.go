@@ -69,7 +69,7 @@ func (o Orphans) Encode() ([]byte, error) {
 }
 
 const orphansWait = "%s until every document was looked at again: " +
-	"nothing that was looked at links there any more"
+	"none of those looked at links there now"
 
 // watch decides which of the resources that nothing was seen to lead to leave now, and which wait. docs are
 // the documents that can be reached.

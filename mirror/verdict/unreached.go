@@ -18,7 +18,7 @@ func (rules) Unreached() rule { return rule{at: Settled, place: 10, judge: unrea
 
 const (
 	fromReplicas = " of the mirror came from replicas: " +
-		"what no document leads to stays until the origin has answered"
+		"those that no document links to stay until the origin has answered"
 	tooManyLoose = "%d of %d resources are no longer linked from anywhere, more than limits.max_delete = %v"
 )
 

@@ -59,8 +59,8 @@ type Options struct {
 	step func(what string) // called between two changes of the disk; tests stop the world there
 }
 
-// Brought is the result of Update.
-type Brought struct {
+// Refreshed is the result of Update.
+type Refreshed struct {
 	Mirrors []string          // that came, changed or left
 	Pages   int               // that were written again
 	Left    map[string]string // mirrors that stay in the space as they were, or not in it, with the reason
@@ -70,7 +70,7 @@ type Brought struct {
 // Update updates a space to the published versions of its members. One that cannot be read stays as it
 // is, and so do the pages that link to it. When another call works on the same space, it does this
 // one's work too, and this one returns immediately.
-func Update(ctx context.Context, o Options) (r Brought, err error) {
+func Update(ctx context.Context, o Options) (r Refreshed, err error) {
 	if o.step == nil {
 		o.step = func(string) {}
 	}
@@ -111,7 +111,7 @@ func Update(ctx context.Context, o Options) (r Brought, err error) {
 }
 
 // locked makes one pass and gives the lock back.
-func (d *disk) locked(ctx context.Context, lock *os.File, o *Options, r *Brought) error {
+func (d *disk) locked(ctx context.Context, lock *os.File, o *Options, r *Refreshed) error {
 	defer lock.Close()
 	return d.pass(ctx, o, r)
 }
@@ -168,7 +168,7 @@ type update struct {
 	late    map[string]int  // of how many files of a mirror the paths are taken
 	repairs bool            // a mirror repairs its broken links
 	page    pages
-	report  *Brought
+	report  *Refreshed
 }
 
 // marks are documents to be made again, by mirror.
@@ -182,7 +182,7 @@ func (a marks) add(mirror string, doc uint64) {
 }
 
 // pass updates the space. The caller has the lock.
-func (d *disk) pass(ctx context.Context, o *Options, r *Brought) (err error) {
+func (d *disk) pass(ctx context.Context, o *Options, r *Refreshed) (err error) {
 	asked, err := d.asked()
 	if err != nil {
 		return err

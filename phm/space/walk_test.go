@@ -189,7 +189,7 @@ func (w *world) lasts(name string, urls []string) (l Lasts) {
 	return l
 }
 
-func (w *world) update() Brought {
+func (w *world) update() Refreshed {
 	w.t.Helper()
 	r, err := Update(w.t.Context(), w.options())
 	w.must(err)

@@ -180,7 +180,7 @@ func TestPagesThatRepeatTheirPath(t *testing.T) {
 			ask.Path + " as of now, but there are many other offers: insurance, loans, holidays and flights."
 	}
 	genuine := func(ask TestRequest) string {
-		return "<title>" + ask.Path + "</title><p>This is what is told of " + ask.Path +
+		return "<title>" + ask.Path + "</title><p>This is the story of " + ask.Path +
 			" here, in words of its own: " + strings.Repeat(fmt.Sprintf("%x ", hash.H(ask.Path)), 20)
 	}
 	ask := func(f func(TestRequest) string) map[TestRequest]TestAnswer {
@@ -243,7 +243,7 @@ func TestDecide(t *testing.T) {
 		if len(ask.Path) > 5 {
 			return TestAnswer{}
 		}
-		return page("what is told of " + strings.Repeat(ask.Path+" ", 3))
+		return page("the story of " + strings.Repeat(ask.Path+" ", 3))
 	}
 	for _, tc := range []struct {
 		name string

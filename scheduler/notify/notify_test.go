@@ -104,8 +104,8 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%v: %s", err, body)
 	}
 	d := one(t, New(o),
-		testJob("notify.command", "echo what is wrong >&2; head -c 100000 /dev/zero | tr '\\0' x; exit 3"))
-	if d.Err == nil || !strings.Contains(d.Err.Error(), "exit status 3: what is wrong") ||
+		testJob("notify.command", "echo the reason >&2; head -c 100000 /dev/zero | tr '\\0' x; exit 3"))
+	if d.Err == nil || !strings.Contains(d.Err.Error(), "exit status 3: the reason") ||
 		len(d.Err.Error()) > shown+100 {
 		t.Errorf("%.200v", d.Err)
 	}
@@ -272,7 +272,7 @@ func TestSendmail(t *testing.T) {
 		t.Errorf("%v", m.Header)
 	}
 	if !strings.Contains(text, "why: ü  Bcc: all@example.org") ||
-		!strings.Contains(text, "what to do: mirrord run-now samba") {
+		!strings.Contains(text, "fix: mirrord run-now samba") {
 		t.Errorf("%s", text)
 	}
 	o.Mail = Mail{Program: filepath.Join(dir, "none")}
@@ -318,7 +318,7 @@ func smtpServer(t *testing.T) (addr string, said func() (lines []string, data st
 			case strings.HasPrefix(line, "EHLO"):
 				fmt.Fprintf(c, "250-here\r\n250-STARTTLS\r\n250 AUTH PLAIN\r\n")
 			case line == "DATA":
-				fmt.Fprintf(c, "354 go on\r\n")
+				fmt.Fprintf(c, "354 continue\r\n")
 				for {
 					l, err := r.ReadString('\n')
 					if err != nil {

@@ -106,7 +106,7 @@ func TestSchedulerTellsEveryWay(t *testing.T) {
 			t.Errorf("the notifier was told %d times of the failed job, want once:\n%s", got, log.String())
 		}
 		if strings.Contains(log.String(), "silent") {
-			t.Errorf("a job without receivers is told of:\n%s", log.String())
+			t.Errorf("a job without receivers has messages:\n%s", log.String())
 		}
 	})
 }

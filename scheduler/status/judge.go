@@ -162,13 +162,13 @@ func CutBy(why string) string {
 	return strings.Join(slices.Compact(keys), " and ")
 }
 
-// GapsHint is what to do about a run that found new gaps, by its reasons.
+// GapsHint is the fix of a run that found newly missing resources, by its reasons.
 func GapsHint(name, why string) string {
 	do := "nothing, each run tries again"
 	if keys := CutBy(why); keys != "" {
 		do = "raise " + keys + " in the job's file"
 	}
-	return do + "; if the gaps are to stay: mirrord accept " + name
+	return do + "; to accept missing resources: mirrord accept " + name
 }
 
 // goesOn reports whether a run that was ended for a cause continues by itself.
@@ -179,7 +179,7 @@ func goesOn(c Cause) bool {
 // Say describes health and activity in a few words: "failed 3 times, running".
 func (j *Job) Say() string {
 	var b strings.Builder
-	b.WriteString(string(j.Health))
+	b.WriteString(Shown(string(j.Health)))
 	if j.Failures > 1 && (j.Health == Failed || j.Health == Partial || j.Health == Stale) {
 		fmt.Fprintf(&b, " %d times", j.Failures)
 	}

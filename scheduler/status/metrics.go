@@ -148,8 +148,8 @@ func jobMetrics() []jobMetric {
 		}
 	}
 	return []jobMetric{
-		{"mirrord_job_ok", "Whether the job is well: its last run was complete, maybe but for known gaps, " +
-			"its file is accepted and it is not stale.", always(func(j *Job) float64 {
+		{"mirrord_job_ok", "Whether the job is well: its last run was complete, maybe but for resources " +
+			"accepted as missing, its file is accepted and it is not stale.", always(func(j *Job) float64 {
 			return flag(j.Health == OK)
 		})},
 		{"mirrord_job_running", "Whether a run is under way.", always(func(j *Job) float64 {
@@ -164,7 +164,7 @@ func jobMetrics() []jobMetric {
 		{"mirrord_job_refused", "Whether the job's file is refused.", always(func(j *Job) float64 {
 			return flag(j.Refused)
 		})},
-		{"mirrord_job_suspicious", "Whether the last run waits for accept.", always(func(j *Job) float64 {
+		{"mirrord_job_suspicious", "Whether the last run is held for review.", always(func(j *Job) float64 {
 			return flag(j.Health == Suspicious)
 		})},
 		{"mirrord_job_stale", "Whether the bound of staleness has passed.", always(func(j *Job) float64 {
@@ -212,7 +212,7 @@ func jobMetrics() []jobMetric {
 			return float64(j.Scrub.orNone().Damaged)
 		})},
 		{"mirrord_job_scrub_healed", "Files that were damaged and are good again.", always(func(j *Job) float64 {
-			return float64(j.Scrub.orNone().Healed)
+			return float64(j.Scrub.orNone().Repaired)
 		})},
 		{"mirrord_job_version", "Number of the published version.", always(func(j *Job) float64 {
 			return float64(j.Version)

@@ -12,7 +12,7 @@ import (
 type Trouble struct {
 	Cause string // the expression that the reasons match: one of Causes
 	What  string // in a few words, behind the URL that it concerns
-	Do    string // what to do when a job file says what is mirrored
+	Do    string // what to do for a mirror with a job file
 	Get   string // what to do when a command line says it; "" when its next run may continue
 	// another run has the same result until a user does what Do says
 	Lasting bool
@@ -58,7 +58,7 @@ func Troubles(why string) []KnownTrouble {
 	to := LeadsTo(why)
 	private, use := forbidden(why)
 	names := certified(why)
-	robotsTo := "its robots.txt leads to " + robotsAt(why)
+	robotsTo := "its robots.txt redirects to " + robotsAt(why)
 	robots, inside := robotsTo+", and no host has that name", robotsTo+", and "+private
 	return []KnownTrouble{
 		{robotsLeads + "…" + forbiddenAddress, Trouble{
@@ -171,7 +171,7 @@ func Troubles(why string) []KnownTrouble {
 			Lasting: true,
 		}},
 		{"entry point …: redirected (to ", Trouble{
-			What:    "it leads to " + to,
+			What:    "it redirects to " + to,
 			Do:      fmt.Sprintf("it leads elsewhere: write url = %q in the job's file, if that is meant", to),
 			Get:     "when that is meant: mirrord get " + to,
 			Lasting: true,
@@ -241,7 +241,7 @@ func silence(why string) string {
 	return ""
 }
 
-// robotsLeads is the text of package fetch for a robots.txt that leads to what cannot be had.
+// robotsLeads is the text of package fetch for a robots.txt whose redirect target cannot be fetched.
 const robotsLeads = "its robots.txt cannot be had: it leads to "
 
 // robotsAt returns the URL that follows it.
@@ -317,8 +317,8 @@ func AgainHint(name, why string) string {
 	return do + "; then: " + now
 }
 
-// LeadsTo returns the URL that the entry point of a run leads to outside of what is mirrored, "" when it
-// leads nowhere else.
+// LeadsTo returns the URL outside of the mirror to which the entry point of a run redirects, "" if it does
+// not.
 func LeadsTo(why string) string {
 	for line := range strings.Lines(why) {
 		_, rest, entry := strings.Cut(line, "entry point ")

@@ -83,7 +83,7 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 		if strings.HasSuffix(j.Fix, ": ") || strings.Contains(j.Fix, ": ;") {
 			t.Errorf("%q: no remedy in %q", why, j.Fix)
 		}
-		if text := NewMessage(TellFailed, "host", j, now).Text; !strings.Contains(text, "what to do: "+j.Fix) {
+		if text := NewMessage(TellFailed, "host", j, now).Text; !strings.Contains(text, "fix: "+j.Fix) {
 			t.Errorf("%q: the mail says\n%s", why, text)
 		}
 	}
@@ -93,7 +93,7 @@ func TestRemediesAreTheirOwn(t *testing.T) {
 	}
 	const away = "the entry point http://h/: redirected (to https://g/x, which is not mirrored)"
 	if to := LeadsTo(away); to != "https://g/x" {
-		t.Errorf("leads to %q", to)
+		t.Errorf("redirects to %q", to)
 	}
 }
 

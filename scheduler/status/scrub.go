@@ -20,19 +20,19 @@ type Scrub struct {
 	Done   int        `json:"done,omitempty"`   // of them
 	Read   int64      `json:"read,omitempty"`   // bytes, in that pass
 
-	Damaged int      `json:"damaged"`          // files that are damaged now
-	Healed  int      `json:"healed"`           // files that were damaged and are good again, ever
-	Found   []Damage `json:"found,omitempty"`  // those that are damaged now, some of many
-	Mended  []Damage `json:"mended,omitempty"` // the last ones that are good again
+	Damaged      int      `json:"damaged"`          // files that are damaged now
+	Repaired     int      `json:"healed"`           // files that were damaged and are good again, ever
+	Found        []Damage `json:"found,omitempty"`  // those that are damaged now, some of many
+	LastRepaired []Damage `json:"mended,omitempty"` // the last ones that are good again
 }
 
 // Damage is one file that was found damaged.
 type Damage struct {
-	File   string     `json:"file"` // URL of a stored body, path of a published file, or name in the state
-	What   string     `json:"what"` // is wrong
-	Do     string     `json:"do"`   // what happens to it, or was done
-	Found  time.Time  `json:"found"`
-	Healed *time.Time `json:"healed,omitempty"`
+	File     string     `json:"file"` // URL of a stored body, path of a published file, or name in the state
+	What     string     `json:"what"` // is wrong
+	Do       string     `json:"do"`   // what happens to it, or was done
+	Found    time.Time  `json:"found"`
+	Repaired *time.Time `json:"healed,omitempty"`
 }
 
 // MostDamage is how many damaged files are listed.
@@ -75,15 +75,15 @@ func DropHint(name string) string {
 // Say describes one damaged file: "damaged: FILE: the problem; the consequence".
 func (d *Damage) Say() string {
 	head := "damaged"
-	if d.Healed != nil {
-		head = "healed"
+	if d.Repaired != nil {
+		head = "repaired"
 	}
 	return fmt.Sprintf("%s: %s: %s; %s", head, d.File, d.What, d.Do)
 }
 
 // Lines describe the scrub of a mirror for people, at a time.
 func (s *Scrub) Lines(now time.Time) (lines []string) {
-	if s == nil || (s.Last == nil && s.Damaged+s.Healed == 0) {
+	if s == nil || (s.Last == nil && s.Damaged+s.Repaired == 0) {
 		return nil
 	}
 	var parts []string
@@ -99,10 +99,10 @@ func (s *Scrub) Lines(now time.Time) (lines []string) {
 	if s.Looked != nil {
 		parts = append(parts, "published files looked at "+Age(now.Sub(*s.Looked))+" ago")
 	}
-	parts = append(parts, fmt.Sprintf("%d damaged, %d healed", s.Damaged, s.Healed))
+	parts = append(parts, fmt.Sprintf("%d damaged, %d repaired", s.Damaged, s.Repaired))
 	lines = append(lines, "scrub: "+strings.Join(parts, ", "))
-	for i := max(0, len(s.Mended)-mostProblems); i < len(s.Mended); i++ {
-		lines = append(lines, s.Mended[i].Say())
+	for i := max(0, len(s.LastRepaired)-mostProblems); i < len(s.LastRepaired); i++ {
+		lines = append(lines, s.LastRepaired[i].Say())
 	}
 	return lines
 }

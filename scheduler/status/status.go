@@ -36,7 +36,7 @@ const (
 	Partial    Health = "partial"    // the last run left something to ask
 	Down       Health = "down"       // the site does not answer the run that is in progress
 	Stale      Health = "stale"      // not verified for longer than its bound
-	Suspicious Health = "suspicious" // the last run waits for accept
+	Suspicious Health = "suspicious" // the last run is held for review
 	Failed     Health = "failed"     // the last run ended in an error
 	Damaged    Health = "damaged"    // the database cannot be used, or stored or published files are damaged
 )
@@ -91,6 +91,14 @@ const (
 	VerdictError      = "error" // it could not continue
 )
 
+// Shown returns the word that people read for a health or a verdict.
+func Shown(word string) string {
+	if word == VerdictGaps {
+		return "missing"
+	}
+	return word
+}
+
 // Run is how one run ended.
 type Run struct {
 	Started   time.Time `json:"started"`
@@ -141,18 +149,18 @@ func (r *Run) Complete() bool { return r != nil && r.Verdict == VerdictComplete 
 // Finished reports whether the run got what could be had: it was complete, or published with gaps.
 func (r *Run) Finished() bool { return r.Complete() || (r != nil && r.Verdict == VerdictGaps) }
 
-// GapsText says which gaps a run left: "3 known gaps (since 2026-11-01)"; "" for none.
+// GapsText counts what a run left missing: "3 accepted as missing (since 2026-11-01)"; "" for nothing.
 func (r *Run) GapsText() string {
 	if r == nil || r.Gaps == 0 {
 		return ""
 	}
 	fresh := r.Gaps - r.KnownGaps
-	text := fmt.Sprintf("%d new and %s", fresh, count.Of(r.KnownGaps, "known gap"))
+	text := fmt.Sprintf("%d new and %d accepted", fresh, r.KnownGaps)
 	switch {
 	case r.KnownGaps == 0:
-		text = count.Of(fresh, "new gap")
+		text = fmt.Sprintf("%d new", fresh)
 	case fresh == 0:
-		text = count.Of(r.KnownGaps, "known gap")
+		text = fmt.Sprintf("%d accepted as missing", r.KnownGaps)
 	}
 	if r.GapsSince != nil {
 		text += " (since " + r.GapsSince.Format(time.DateOnly) + ")"

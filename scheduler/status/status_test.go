@@ -150,16 +150,16 @@ func TestTell(t *testing.T) {
 		{"something else within the hour", told(TellFailed, time.Minute), job(Stale, ""), ""},
 		{"something else later", told(TellFailed, 2*time.Hour), job(Stale, ""), TellStale},
 		{"lasting", Told{}, lasting("read secret: x", false), TellFailed},
-		{"lasting is told once", toldLasting("read secret: "), lasting("read secret: x", false), ""},
+		{"lasting: one message", toldLasting("read secret: "), lasting("read secret: x", false), ""},
 		{"lasting, and stale", toldLasting("read secret: "), lasting("read secret: x", true), TellStale},
 		{"another that is lasting", toldLasting("publish.dir"), lasting("read secret: x", false), TellFailed},
 		{"lasting after a failure", told(TellFailed, 2*time.Hour), lasting("x", false), ""},
 		{"lasting, a day after a failure", told(TellFailed, 25*time.Hour), lasting("x", false), TellFailed},
 		{"lasting is over", toldLasting("x"), job(OK, ""), TellRecovered},
-		{"suspicion is told once", told(TellSuspicious, 100*time.Hour), job(Suspicious, ""), ""},
+		{"suspicion: one message", told(TellSuspicious, 100*time.Hour), job(Suspicious, ""), ""},
 		{"suspicion does not wait", told(TellFailed, time.Minute), job(Suspicious, ""), TellSuspicious},
 		{"recovery", told(TellStale, time.Minute), job(OK, ""), TellRecovered},
-		{"recovery is told once", told(TellRecovered, time.Minute), job(OK, ""), ""},
+		{"recovery: one message", told(TellRecovered, time.Minute), job(OK, ""), ""},
 		{"a site that comes and goes", told(TellRecovered, time.Minute), job(Failed, ""), ""},
 		{"and goes for good", told(TellRecovered, 2*time.Hour), job(Failed, ""), TellFailed},
 		{"interrupted is no recovery", told(TellFailed, time.Minute), job(Partial, Shutdown), ""},
@@ -167,7 +167,7 @@ func TestTell(t *testing.T) {
 		{"locked elsewhere", Told{}, job(Failed, Busy), ""},
 		{"new gaps", Told{}, withGaps(true), TellGaps},
 		{"known gaps", Told{}, withGaps(false), ""},
-		{"gaps are told once", told(TellGaps, 0), withGaps(true), ""},
+		{"gaps: one message", told(TellGaps, 0), withGaps(true), ""},
 		{"gaps that grew after they were told", told(TellGaps, 25*time.Hour), withGaps(true), TellGaps},
 		{"new gaps after a failure", told(TellFailed, 2*time.Hour), withGaps(true), TellGaps},
 		{"new gaps within the hour", told(TellFailed, 30*time.Minute), withGaps(true), ""},
@@ -209,28 +209,29 @@ func TestGapsInWords(t *testing.T) {
 	j := withGaps(true)
 	j.Judge(noon)
 	since := " (since " + j.Last.GapsSince.Format(time.DateOnly) + ")"
-	if got, want := j.Say(), "gaps: 2 new and 1 known gap"+since; (got != want) || (j.Health != Gaps) {
+	if got, want := j.Say(), "missing: 2 new and 1 accepted"+since; (got != want) || (j.Health != Gaps) {
 		t.Errorf("%s: %q, want %q", j.Health, got, want)
 	}
 	if !strings.Contains(j.Fix, "mirrord accept x") {
 		t.Errorf("what to do: %q", j.Fix)
 	}
 	m := NewMessage(TellGaps, "mirror.example", *j, noon)
-	if (m.Subject != "mirrord on mirror.example: x has new gaps; the rest is published") ||
-		!strings.Contains(m.Text, "missing: 2 new and 1 known gap"+since) {
+	if (m.Subject != "mirrord on mirror.example: x has newly missing resources; the rest is published") ||
+		!strings.Contains(m.Text, "missing: 2 new and 1 accepted"+since) {
 		t.Errorf("%q\n%s", m.Subject, m.Text)
 	}
 	j.Last.Verdict, j.Last.KnownGaps = VerdictComplete, 3
 	j.Judge(noon)
 	isOK := (j.Health == OK) && (j.Fix == "")
-	if got, want := j.Say(), "ok but for 3 known gaps"+since; (got != want) || !isOK {
+	if got, want := j.Say(), "ok but for 3 accepted as missing"+since; (got != want) || !isOK {
 		t.Errorf("%s: %q, want %q; %s", j.Health, got, want, j.Fix)
 	}
-	if m = NewMessage(TellRecovered, "mirror.example", *j, noon); !strings.Contains(m.Subject, "3 known gaps") {
+	m = NewMessage(TellRecovered, "mirror.example", *j, noon)
+	if !strings.Contains(m.Subject, "3 accepted as missing") {
 		t.Errorf("%q", m.Subject)
 	}
 	j.Last.Gaps, j.Last.KnownGaps = 1, 1
-	if got, want := j.Last.GapsText(), "1 known gap"+since; got != want {
+	if got, want := j.Last.GapsText(), "1 accepted as missing"+since; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	held := &Job{Name: "x", Last: &Run{Verdict: VerdictPartial, Hold: true, Ended: noon}}
@@ -243,7 +244,7 @@ func TestRoomMessage(t *testing.T) {
 	j := Job{Name: "docs", Activity: NoRoom, Fix: "mirrord accept docs"}
 	m := NewMessage(TellRoom, "host", j, time.Time{})
 	if !strings.Contains(m.Subject, "docs waits for room on the disk") ||
-		!strings.Contains(m.Text, "reported once for all of them\nwhat to do: free some space (mirrord gc)") {
+		!strings.Contains(m.Text, "reported once for all of them\nfix: free some space (mirrord gc)") {
 		t.Errorf("%s\n%s", m.Subject, m.Text)
 	}
 }
@@ -274,7 +275,7 @@ func TestMessage(t *testing.T) {
 	for _, want := range []string{
 		"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n",
 		"last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n",
-		"what to do: mirrord run-now samba\n", "problem: a b\n",
+		"fix: mirrord run-now samba\n", "problem: a b\n",
 		"\nnext run: 2026-11-20 14:00 CET\n", "\naccept would publish: 1 added\n  a/\n",
 	} {
 		if !strings.Contains(m.Text, want) {

@@ -16,13 +16,13 @@ type Kind string
 // The kinds of messages.
 const (
 	TellFailed     Kind = "failed"     // a run ended in an error, or left something to ask
-	TellSuspicious Kind = "suspicious" // a run waits for accept
+	TellSuspicious Kind = "suspicious" // a run is held for review
 	TellGaps       Kind = "gaps"       // a gap appeared or grew; the rest is published
 	TellStale      Kind = "stale"      // the bound of staleness has passed
 	TellRoom       Kind = "room"       // jobs wait for room on the disk
 	TellRecovered  Kind = "recovered"  // a run was complete again after one of these was told
 	TellDamaged    Kind = "damaged"    // the scrub found damaged files
-	TellHealed     Kind = "healed"     // damaged files are good again
+	TellRepaired   Kind = "healed"     // damaged files are good again
 	TellTest       Kind = "test"       // mirrord daemon notify
 )
 
@@ -139,9 +139,9 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 			what = fmt.Sprintf("did not end well, %d times in a row", j.Failures)
 		}
 	case TellSuspicious:
-		what = "is suspicious and waits for you"
+		what = "is suspicious and held for review"
 	case TellGaps:
-		what = "has new gaps; the rest is published"
+		what = "has newly missing resources; the rest is published"
 	case TellStale:
 		what = "is stale"
 		if j.Staleness > 0 {
@@ -155,7 +155,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		}
 	case TellDamaged:
 		what = j.Scrub.told("is damaged", "has %d damaged files")
-	case TellHealed:
+	case TellRepaired:
 		what = j.Scrub.told("was damaged and is good again", "had %d damaged files, which are good again")
 	case TellTest:
 		what = "this is a test"
@@ -164,7 +164,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", j.Name, j.Say())
 	if j.Last != nil {
-		fmt.Fprintf(&b, "last run: %s, ended %s\n", j.Last.Verdict, j.Last.Ended.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&b, "last run: %s, ended %s\n", Shown(j.Last.Verdict), j.Last.Ended.UTC().Format(time.RFC3339))
 		if j.Last.Error != "" {
 			fmt.Fprintf(&b, "error: %s\n", oneLine(j.Last.Error))
 		}
@@ -195,7 +195,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	if kind == TellRoom {
 		b.WriteString("so do all jobs that find too little space: this is reported once for all of them\n")
 	}
-	if kind == TellDamaged || kind == TellHealed {
+	if kind == TellDamaged || kind == TellRepaired {
 		for _, d := range j.Scrub.orNone().Found {
 			fmt.Fprintf(&b, "%s\n", oneLine(d.Say()))
 		}
@@ -211,7 +211,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		b.WriteString("\n")
 	}
 	if j.Fix != "" {
-		fmt.Fprintf(&b, "what to do: %s\n", j.Fix)
+		fmt.Fprintf(&b, "fix: %s\n", j.Fix)
 	}
 	m.Text = b.String()
 	return m

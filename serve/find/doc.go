@@ -4,8 +4,8 @@
 // kept.
 //
 // The index is one SQLite database in a folder of its own. All of it is made from the mirrors: the folder can
-// be deleted at any time, and a file that is damaged, or of another format, is made again. Open makes what is
-// missing; OpenToRead changes nothing, needs no right to write, and disturbs nobody.
+// be deleted at any time, and a file that is damaged, or of another format, is made again. Open makes
+// missing files; OpenToRead changes nothing, needs no right to write, and disturbs no other process.
 //
 // A text is what a page says from one version to another. Its row in table text has the URL, the first and
 // the last version, and the page's links as hashes; table said has what it says, compressed, for excerpts and

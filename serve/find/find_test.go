@@ -87,7 +87,7 @@ func hits(t *testing.T, x *Index, words string) (out []string) {
 	return out
 }
 
-// Each language has a sentence, a query that must find it, what is marked in it, and a query that must not.
+// Each language has a sentence, a query that must find it, the marked words, and a query that must not.
 func TestTenLanguages(t *testing.T) {
 	x, _ := newIndex(t)
 	langs := []struct{ name, text, query, marked, other string }{
@@ -127,7 +127,7 @@ func TestTenLanguages(t *testing.T) {
 	}
 }
 
-// No query is an error of the database, whatever stands in it.
+// No query is an error of the database, with any text in it.
 func TestBadQueries(t *testing.T) {
 	x, _ := newIndex(t)
 	put(t, x, "a", map[string]PageText{"https://a.example/": {
@@ -363,7 +363,7 @@ func TestTitlesAndTwins(t *testing.T) {
 	}
 }
 
-// A file that is damaged, cut off or no database is said to be, is made again, and what is not there is no
+// A file that is damaged, cut off or no database is said to be, is made again, and a missing index is no
 // error of the disk.
 func TestDamaged(t *testing.T) {
 	if _, err := OpenToRead(t.TempDir()); !errors.Is(err, ErrNoIndex) {
@@ -376,7 +376,7 @@ func TestDamaged(t *testing.T) {
 	}
 	for name, harm := range map[string]func(data []byte) []byte{
 		"cut off": func(d []byte) []byte { return d[:len(d)/2] },
-		"text":    func([]byte) []byte { return []byte("this is no database at all, whatever its name says") },
+		"text":    func([]byte) []byte { return []byte("this is no database at all, in spite of its name") },
 		"zeros":   func(d []byte) []byte { clear(d[4096:]); return d },
 		"other":   func(d []byte) []byte { d[63] = 9; return d }, // user_version
 	} {

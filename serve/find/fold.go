@@ -43,7 +43,7 @@ const (
 	apart class = iota // it parts words
 	wordy
 	gram
-	mark // it belongs to what is before it
+	mark // it belongs to the character before it
 )
 
 func classOf(r rune) class {
@@ -143,8 +143,8 @@ func dropped(r rune) bool {
 // gramLength is how many characters of a script without blanks make a word.
 const gramLength = 3
 
-// appendGrams appends the words that a run of characters is cut into: each three in a row, and what is left
-// of them at its end, so that a shorter query finds it there.
+// appendGrams appends the words that a run of characters is cut into: each three in a row, and the shorter
+// ones at its end, so that a shorter query finds it there.
 func appendGrams(b []byte, run string, tails bool) []byte {
 	at := make([]int, 0, len(run)+1)
 	for i := range run {
@@ -165,7 +165,7 @@ func appendGrams(b []byte, run string, tails bool) []byte {
 	return b
 }
 
-// longestWord is how long a word may be, in bytes: what is longer is data, such as pictures within a page.
+// longestWord is how long a word may be, in bytes: a longer one is data, such as pictures within a page.
 const longestWord = 128
 
 // indexedText is what the index gets of a text.

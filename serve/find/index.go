@@ -68,7 +68,7 @@ INSERT INTO words(words, rank) VALUES('hashsize', 8388608);
 INSERT INTO terms(terms, rank) VALUES('hashsize', 8388608);
 `
 
-// Open opens the index below a state to change it, and makes it when there is none. One that is damaged is
+// Open opens the index below a state to change it, and makes it if it does not exist. One that is damaged is
 // ErrDamaged: Remove it, and open it again.
 func Open(state string) (*Index, error) {
 	dir := filepath.Join(state, Folder)
@@ -78,7 +78,7 @@ func Open(state string) (*Index, error) {
 	return open(filepath.Join(dir, fileName), "rwc")
 }
 
-// OpenToRead opens the index below a state to search it; ErrNoIndex when there is none.
+// OpenToRead opens the index below a state to search it; ErrNoIndex if it does not exist.
 func OpenToRead(state string) (*Index, error) {
 	path := filepath.Join(state, Folder, fileName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -89,14 +89,14 @@ func OpenToRead(state string) (*Index, error) {
 	return open(path, "ro")
 }
 
-// Wanted reports whether somebody wants an index of this state: its folder is there.
+// Wanted reports whether an index of this state is wanted: its folder is there.
 func Wanted(state string) bool {
 	fi, err := os.Stat(filepath.Join(state, Folder))
 	return err == nil && fi.IsDir()
 }
 
-// Remove deletes the file of the index. It is made again as long as the folder is there. Whoever has it open
-// reads what it was.
+// Remove deletes the file of the index. It is made again as long as the folder is there. Readers that have
+// it open read the old one.
 func Remove(state string) error {
 	for _, end := range [...]string{"", "-journal"} {
 		err := os.Remove(filepath.Join(state, Folder, fileName+end))
@@ -107,7 +107,7 @@ func Remove(state string) error {
 	return nil
 }
 
-// Forget deletes the index and its folder: nobody wants it any more.
+// Forget deletes the index and its folder: it is no longer wanted.
 func Forget(state string) error { return os.RemoveAll(filepath.Join(state, Folder)) }
 
 func open(path, mode string) (_ *Index, err error) {
@@ -195,7 +195,7 @@ func damage(err error) error {
 		code == codeGeneral && strings.Contains(e.Error(), "no such"):
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case code == codeReadOnly:
-		return fmt.Errorf("the index is being written, and whoever did was stopped; it goes on soon: %w", err)
+		return fmt.Errorf("an update of the index was interrupted; it continues soon: %w", err)
 	}
 	return err
 }

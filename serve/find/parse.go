@@ -17,7 +17,7 @@ const (
 	leastStart = 3 // letters before a *
 )
 
-// QueryError says what is wrong with a query, and what to do.
+// QueryError says what the error of a query is, and what to do.
 type QueryError struct{ Why string }
 
 func (e *QueryError) Error() string { return e.Why }
@@ -35,7 +35,7 @@ type term struct {
 	prefix bool // what begins with the last word, too
 }
 
-// query is what is looked for: one term of each group, and none of the others.
+// query is a parsed query: one term of each group, and none of the others.
 type query struct {
 	groups [][]term
 	not    []term
@@ -218,7 +218,7 @@ func matches(terms []term) string {
 // terms are all terms that pages may have, for ranking and excerpts.
 func (q query) terms() []term { return slices.Concat(q.groups...) }
 
-// CheckWords returns what is wrong with a query, as Search does.
+// CheckWords returns the error of a query, as Search does.
 func CheckWords(words string) error {
 	_, err := parse(words)
 	return err

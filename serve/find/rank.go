@@ -51,7 +51,7 @@ func (r *reading) rank(pages []FoundPage) error {
 	return nil
 }
 
-// aside is the weight of what a page is, whatever it says.
+// aside is the weight of a page by its kind, apart from its text.
 func aside(p *FoundPage) float64 {
 	w := 1 + forLinks*math.Log2(1+float64(p.Linked))
 	if c := p.Collection; c != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Results are rolled up as Cho, Shivakumar and Garcia-Molina show it (Finding replicated web collections,
-// section 5.2): a collection that lies in several places has one line, from which the reader gets to all its
+// section 5.2): a collection that is in several places has one line, from which the reader gets to all its
 // pages that match (Collection) and to its other copies (Replica).
 
 // Families are directories that are copies of one another.
@@ -17,7 +17,7 @@ type Families struct {
 	at     map[string]place // by directory
 }
 
-// place is where a URL lies in the copies.
+// place is the place of a URL in the copies.
 type place struct {
 	known      bool
 	collection int
@@ -62,7 +62,7 @@ func (f *Families) find(url string) (p place) {
 	return p
 }
 
-// canonical is the same for all copies of a page, and no URL; of what is no copy it is the URL.
+// canonical is the same for all copies of a page, and no URL; of any other page it is the URL.
 func (f *Families) canonical(url string) string {
 	p := f.find(url)
 	if !p.known {
@@ -71,7 +71,7 @@ func (f *Families) canonical(url string) string {
 	return "//" + f.copies[p.collection][0] + p.rest
 }
 
-// FoundCollection is what lies in several places.
+// FoundCollection is a collection that is in several places.
 type FoundCollection struct {
 	At       string         `json:"at"`      // the copy that the line is of: where it begins
 	Matches  int            `json:"matches"` // its pages that match, at least

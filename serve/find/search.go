@@ -102,7 +102,7 @@ type Excerpt struct {
 	Hit  bool   `json:"hit,omitempty"` // it is what was looked for
 }
 
-// Search looks for pages. What is wrong with the words is a QueryError.
+// Search looks for pages. An error in the words is a QueryError.
 func (x *Index) Search(ctx context.Context, s TextSearch) (*SearchResults, error) {
 	q, err := parse(s.Words)
 	if err != nil {

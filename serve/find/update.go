@@ -123,7 +123,7 @@ type settled struct {
 	row         *kept // nil: it is added
 	first, last int
 	body, same  int64
-	text        *PageText // of what is added
+	text        *PageText // of an added page
 }
 
 // takes makes one of two that follow one another and say the same in other bytes.
@@ -142,8 +142,8 @@ func (s *settled) takes(next *settled) bool {
 }
 
 // Settle makes the index have what a URL said in the kept versions, and nothing else. read returns what the
-// page says in the interval number i; ok is false for what is no text. It is called for what the index does
-// not have yet.
+// page says in the interval number i; ok is false if it has no text. It is called for pages that the index
+// does not have yet.
 func (b *IndexChange) Settle(
 	url string, all []Interval, read func(i int) (t PageText, ok bool, err error),
 ) error {

@@ -7,7 +7,7 @@
 // that lists links is something else, and Parse must never take one for the other: the price of a listing
 // missed is requests, the price of a listing imagined is a stale mirror.
 //
-// # What is a listing
+// # Listings
 //
 // Parse takes a page for a listing of the directory u only when all of this holds:
 //

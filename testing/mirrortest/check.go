@@ -54,7 +54,7 @@ func (m *Mirror) checkPlaces() {
 		}
 	}
 	known := map[string]bool{
-		"mirror.db": true, "mirror.db.format-7": true, "public-names": true, "blobs": true, "sites": true,
+		"mirror.db": true, "public-names": true, "blobs": true, "sites": true,
 		".brought.json": true,
 	}
 	inside, err := os.ReadDir(m.Dir)

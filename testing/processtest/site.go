@@ -25,7 +25,7 @@ type SiteReply struct {
 	Err    error // class of the failure instead of an answer
 }
 
-// Site answers from a table; what is not in it is answered with 404. It is a source.Fetcher and a
+// Site answers from a table; other URLs are answered with 404. It is a source.Fetcher and a
 // source.Robots that forbids what Forbids lists. It is safe for concurrent use while the table stays.
 type Site struct {
 	Answers map[string]SiteReply // by URL

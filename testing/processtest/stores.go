@@ -32,7 +32,7 @@ func (f *Frames) add(links, body []byte) (store.Place, error) {
 	return store.Place{Pack: 1, Off: int64(len(f.frames)), Len: 1}, nil
 }
 
-// ReadFrame returns a document; store.ErrDamaged when there is none at the place.
+// ReadFrame returns a document; store.ErrDamaged without one at the place.
 func (f *Frames) ReadFrame(_ *store.FrameReader, at store.Place) (store.Frame, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

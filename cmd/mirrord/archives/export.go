@@ -25,7 +25,7 @@ func ExportCommand(a *cli.CLI) *cobra.Command {
 
 Files are read back before they replace older ones. Web archives hold the answers of the site.
 
---flatten and --mask need room for a copy of the mirror. Guide: docs/archives.md.`,
+--flatten and --mask need free space for a copy of the mirror. Guide: docs/archives.md.`,
 		Example: `  mirrord export samba --version 12 -o samba-12.phm
   mirrord export samba --format wacz --all-versions
   mirrord export samba --since 12
@@ -40,7 +40,8 @@ Files are read back before they replace older ones. Web archives hold the answer
 				return env.Usagef("export: name a job, or a space with --space")
 			}
 			if cmd.Flags().Changed("version") && o.Version < 1 {
-				return env.Usagef("--version %d: versions are numbered from 1; mirrord versions lists them", o.Version)
+				return env.Usagef(
+					"--version %d: versions are numbered from 1; mirrord status JOB --versions lists them", o.Version)
 			}
 			if cmd.Flags().Changed("mask") && len(o.Mask) == 0 {
 				return env.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")

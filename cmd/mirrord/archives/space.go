@@ -25,7 +25,7 @@ func SpaceCommand(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "space [NAME]",
 		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would
-be worth a mirror, because most links to what no mirror holds lead there.
+be worth a mirror, because most links to URLs that no mirror has point there.
 
 The mirrors of all jobs with the same space = "NAME" form a space. Links from one of them to what another one holds
 lead to that copy: open spaces/NAME/files/index.html in the state directory. Runs and the daemon keep spaces up to
@@ -89,7 +89,7 @@ func showSpace(a *cli.CLI, s *spaces.LookedSpace, verified bool) error {
 		return err
 	}
 	if len(s.Wanted) > 0 {
-		a.Printf("  %s to what no mirror holds, most to %s\n", count.Of(s.Outside, "link leads", "links lead"),
+		a.Printf("  %s to URLs that no mirror has, most to %s\n", count.Of(s.Outside, "link points", "links point"),
 			countsText(s.Wanted[:min(5, len(s.Wanted))]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Left)) {
@@ -101,7 +101,7 @@ func showSpace(a *cli.CLI, s *spaces.LookedSpace, verified bool) error {
 				m.Name, m.Stale[p])
 		}
 		if len(m.Last) > 0 {
-			a.Printf("  %s: last copies of what its site does not have any more: %d\n", m.Name, len(m.Last))
+			a.Printf("  %s: last copies of files that its site no longer has: %d\n", m.Name, len(m.Last))
 		}
 		if len(m.Kept) > 0 {
 			a.Printf("  %s: %s kept for such pages\n", m.Name,

@@ -171,17 +171,17 @@ func (a *CLI) PrintSummary(sum *mirror.Summary, h Hints) error {
 	}
 	switch {
 	case sum.Verdict == mirror.Suspicious && h.Entry != nil && status.NeedsEntry(sum.Reasons):
-		a.Printf("  what to do: %s\n", a.Typed(h.Entry(strings.Join(sum.Reasons, "\n"))))
+		a.Printf("  fix: %s\n", a.Typed(h.Entry(strings.Join(sum.Reasons, "\n"))))
 	case sum.Held != nil && h.held != "":
-		a.Printf("  what to do: %s\n", a.Typed(h.held))
+		a.Printf("  fix: %s\n", a.Typed(h.held))
 	case sum.Verdict == mirror.Gaps && h.Gaps != nil:
 		if do := h.Gaps(strings.Join(sum.Reasons, "\n")); do != "" {
-			a.Printf("  what to do: %s\n", a.Typed(do))
+			a.Printf("  fix: %s\n", a.Typed(do))
 		}
 	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.Accept != "":
-		a.Printf("  what to do: %s\n", a.Typed(h.Accept))
+		a.Printf("  fix: %s\n", a.Typed(h.Accept))
 	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:
-		a.Printf("  what to do: %s\n", a.Typed(h.again(strings.Join(sum.Reasons, "\n"))))
+		a.Printf("  fix: %s\n", a.Typed(h.again(strings.Join(sum.Reasons, "\n"))))
 	}
 	if sum.Published && sum.Version == 1 && h.look != "" {
 		a.Printf("  look at it: %s\n", a.Typed(h.look))
@@ -327,7 +327,7 @@ const (
 	ExitError      = 1
 	ExitUsage      = 2 // wrong usage or invalid job file
 	ExitPartial    = 3 // can be resumed
-	ExitSuspicious = 4 // waits for accept
+	ExitSuspicious = 4 // held for review
 	ExitLocked     = 5 // another process works on it
 	ExitGaps       = 6 // published, but a part that could not be had is new
 )

@@ -39,17 +39,17 @@ func CauseText(c status.Cause) string {
 	case status.Cancelled:
 		return "it was cancelled"
 	case status.PausedRun:
-		return "the job was paused; mirrord resume lets it go on"
+		return "the job was paused; mirrord resume continues it"
 	case status.OutOfHours:
-		return "the job's window closed; the run goes on when it opens"
+		return "the job's window closed; the run continues when it opens"
 	case status.GaveWay:
-		return "it waited for its site while other jobs could not begin; the run goes on later"
+		return "it waited for its site while other jobs could not begin; the run continues later"
 	case status.Postponed:
 		return "hooks.before postponed it; it is tried again"
 	case status.StateFull:
-		return "the mirror takes as much room as it may; the next run goes on when there is more"
+		return "the mirror is as large as it may be; the next run continues when it may be larger"
 	case status.DiskFull:
-		return "there is too little room on the disk; the run goes on when there is more"
+		return "there is too little free space on the disk; the run continues when there is more"
 	}
 	return string(c)
 }

@@ -16,7 +16,7 @@ import (
 // OldInstead is the annotation of a flag or command that works, is not shown, and says what to write.
 const OldInstead = "instead"
 
-// OldFlag hides a flag of a command. It works; who uses it is told what to do instead.
+// OldFlag hides a flag of a command. It works, with a warning that names what replaces it.
 func OldFlag(c *cobra.Command, name, instead string) {
 	f := c.Flags().Lookup(name)
 	f.Hidden = true

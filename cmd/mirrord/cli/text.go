@@ -87,8 +87,9 @@ func VerifySummary(r *care.Verified) string {
 		s = fmt.Sprintf("%s, %s; ", count.Of(r.Files, "record"), mirror.Bytes(r.Bytes))
 	}
 	if d := r.Delta; d != nil {
-		s = fmt.Sprintf("what version %d has since version %d: %s, of which it holds %d, %s; mirrord apply checks "+
-			"whether it fits; ", d.Version, d.Base.Version, count.Of(d.Lines, "new or changed file"), r.Files,
+		s = fmt.Sprintf(
+			"what version %d has since version %d: %s, of which it holds %d, %s; mirrord import --delta checks "+
+				"whether it fits; ", d.Version, d.Base.Version, count.Of(d.Lines, "new or changed file"), r.Files,
 			mirror.Bytes(r.Bytes))
 	}
 	if x := r.Sample; x != nil {

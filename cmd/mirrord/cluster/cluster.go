@@ -193,7 +193,7 @@ func clusterDrainCommand(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Let a node take no further sites",
-		Long: `Let a node take no further sites. Runs under way go on until they end; then other nodes have its sites. Sites that lie only on its own disk
+		Long: `Let a node take no further sites. Runs under way continue to their end; then other nodes have its sites. Sites that lie only on its own disk
 wait until the node is drained no more.`,
 		Example: "  mirrord cluster drain w2\n  mirrord cluster drain w2 --off",
 		Args:    cobra.ExactArgs(1),
@@ -275,8 +275,8 @@ func clusterAdoptCommand(a *cli.CLI) *cobra.Command {
 		Use:   "adopt",
 		Short: "Take over a depot",
 		Long: `Let this cluster use another depot than before: that of a cluster whose keepers are gone for good, or one that was made
-again after somebody had emptied it (mirrord cluster push --again). Nodes, which refuse such a depot, go on then. Nodes
-of the other cluster must not run any more: they would request the same hosts.`,
+again after it was emptied (mirrord cluster push --again). Nodes, which refuse such a depot, then continue. Nodes
+of the other cluster must no longer run: they would request the same hosts.`,
 		Example: "  mirrord cluster adopt --cluster nats://keeper1:4222 --depot s3://mirrors",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

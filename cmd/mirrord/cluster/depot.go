@@ -34,14 +34,14 @@ func clusterPushCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
 	cmd := &cobra.Command{
 		Use:   "push [JOB…]",
-		Short: "Bring mirrors to a depot",
-		Long: `Bring the mirrors of the jobs named to a depot, or all mirrors with the job files and what they share: an off-site
+		Short: "Copy mirrors to a depot",
+		Long: `Copy the mirrors of the jobs named to a depot, or all mirrors with the job files and what they share: an off-site
 copy, of which pull makes the same mirrors on another machine. Only what is new since the last push is sent. It may run
-beside the daemon; each mirror is brought as of its last commit.
+beside the daemon; each mirror is copied as of its last commit.
 
 A depot is a directory, or a bucket of an S3 server with conditional writes. For S3 set AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY (or ~/.aws/credentials), and AWS_ENDPOINT_URL for a server of one's own. Job files with secrets
-go there too: let nobody else read the depot. Guide: docs/depot.md.`,
+go there too: only you should be able to read the depot. Guide: docs/depot.md.`,
 		Example: `  mirrord cluster push --depot file:///mnt/nas/mirrord
   mirrord cluster push samba --depot s3://backup/mirrord`,
 		ValidArgsFunction: a.CompleteJob,
@@ -63,7 +63,7 @@ go there too: let nobody else read the depot. Guide: docs/depot.md.`,
 				a.Printf("job files and shared facts: %s sent\n", cli.BytesText(s.Sent))
 			}
 			if p.Problem != "" {
-				a.Printf("job files and shared facts: not brought: %s\n", p.Problem)
+				a.Printf("job files and shared facts: not copied: %s\n", p.Problem)
 			}
 			a.Printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
 			return err
@@ -77,7 +77,7 @@ go there too: let nobody else read the depot. Guide: docs/depot.md.`,
 func printPushed(a *cli.CLI, s *depots.PushedSite) {
 	switch {
 	case s.Problem != "":
-		a.Printf("%s: not brought: %s\n", s.Job, s.Problem)
+		a.Printf("%s: not copied: %s\n", s.Job, s.Problem)
 		return
 	case s.Unchanged:
 		a.Printf("%s: version %d, nothing new\n", s.Job, s.Version)
@@ -106,10 +106,10 @@ func clusterPullCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
 	cmd := &cobra.Command{
 		Use:   "pull [JOB…]",
-		Short: "Bring mirrors from a depot",
-		Long: `Bring the mirrors of the jobs named from a depot, or all mirrors with the job files: with all versions and the run
-log, as push brought them there. Only what is missing here is fetched; published files are made again without a request.
-A mirror is replaced in one step when all has come and was checked. A pull that was cut off goes on with what it has.
+		Short: "Copy mirrors from a depot",
+		Long: `Copy the mirrors of the jobs named from a depot, or all mirrors with the job files: with all versions and the run
+log, as push stored them. Only missing data is fetched; published files are made again without a request.
+A mirror is replaced in one step when all has come and was checked. An interrupted pull continues with what it has.
 
 What has changed here since it was last in the depot stays, and is reported: --discard replaces it. Nothing is removed.`,
 		Example: `  mirrord cluster pull --depot file:///mnt/nas/mirrord
@@ -148,10 +148,10 @@ What has changed here since it was last in the depot stays, and is reported: --d
 func printPulled(a *cli.CLI, s *depots.PulledSite) {
 	switch {
 	case s.Problem != "":
-		a.Printf("%s: not brought: %s\n", s.Job, s.Problem)
+		a.Printf("%s: not copied: %s\n", s.Job, s.Problem)
 		return
 	case s.Ahead:
-		a.Printf("%s: version here is newer than in the depot (check-in %d) and stays; push brings it there\n",
+		a.Printf("%s: version here is newer than in the depot (check-in %d) and stays; push copies it there\n",
 			s.Job, s.Sequence)
 	case s.Unchanged:
 		a.Printf("%s: version %d, nothing new\n", s.Job, s.Version)
@@ -175,8 +175,8 @@ func clusterDepotCommand(a *cli.CLI) *cobra.Command {
 digests; exit code 1 when something is damaged or missing.
 
 --remove removes the mirrors named from the depot. It shows them and asks first; without a terminal it needs --yes.
-What is still mirrored is not removed: mirrord remove comes first. From the depot of a cluster only a machine whose
-daemon is a node of it can remove. Copies on other machines stay; push --again brings one back. mirrord cluster gc
+Mirrors that still exist here are not removed: use mirrord remove first. From the depot of a cluster only a machine whose
+daemon is a node of it can remove. Copies on other machines stay; push --again restores one. mirrord cluster gc
 frees what it took.`,
 		Example: `  mirrord cluster depot --depot s3://backup/mirrord --check
   mirrord cluster depot --depot s3://backup/mirrord --remove old-name`,
@@ -275,8 +275,8 @@ func clusterCollectCommand(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove from a depot what nothing refers to",
-		Long: `Remove objects of a depot that no mirror refers to any more: what older states had, and what was left by a push that
-was cut off. An object goes only when two calls at least an hour apart found it unused, so that nothing else has to
+		Long: `Remove objects of a depot that no mirror refers to: those of older states, and those of an
+interrupted push. An object goes only when two calls at least an hour apart found it unused, so that nothing else has to
 wait; call it daily. The nodes of a cluster collect their depot by themselves (mirrord daemon --depot-gc).`,
 		Example: `  mirrord cluster gc --depot s3://backup/mirrord --dry-run`,
 		Args:    cobra.NoArgs,

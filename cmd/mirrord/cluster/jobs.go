@@ -74,9 +74,9 @@ mirrord cluster status. With daemon --jobs-source the edits of a machine are han
 		Long: `Make the job files of this machine those of the cluster: all nodes take them, but those whose files were edited.
 
 When the cluster has got other files since these were edited, nothing is done. With --again the files that were edited
-here count, and for all other jobs the files of the cluster, which are brought here first.`,
+here count, and for all other jobs the files of the cluster, which are fetched first.`,
 		Example: "  mirrord cluster jobs push",
-	}, "--again makes what was edited here the cluster's, mirrord cluster jobs take brings the cluster's",
+	}, "--again makes what was edited here the cluster's, mirrord cluster jobs take fetches the cluster's",
 		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Push(ctx, again) })
 	push.Flags().BoolVar(&again, "again", false, "also when the cluster has others, or there are none")
 	take := jobsCommand(a, &cobra.Command{

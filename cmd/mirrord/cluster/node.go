@@ -30,7 +30,7 @@ type Membership struct {
 	*engine.Engine
 	Jobs        *nodes.ClusterJobs
 	SharedFacts *engine.Facts
-	keeper      interface{ Close() } // nil: it is none
+	keeper      interface{ Close() } // nil: not a keeper
 	Depot       *depot.Depot         // nil: sites stay where they are
 	gc          time.Duration        // of the depot; 0: never
 	robots      *engine.Robots
@@ -53,7 +53,7 @@ func (f *NodeFlags) openDepot(ctx context.Context, a *cli.CLI, x *env.App) (*dep
 	return d, modeOf(d), nil
 }
 
-// whenThere calls f until the depot is there and not another cluster's. A keeper of this process goes on
+// whenThere calls f until the depot is there and not another cluster's. A keeper of this process continues
 // meanwhile.
 func whenThere(ctx context.Context, x *env.App, f func() error) error {
 	for {
@@ -106,7 +106,7 @@ func (f *NodeFlags) Join(
 		if host, _, err := net.SplitHostPort(f.Keeper.listen); err != nil {
 			return nil, env.Usagef("--keeper: %w", err)
 		} else if ip := net.ParseIP(host); o.Secret == "" && (ip == nil || !ip.IsLoopback()) {
-			return nil, env.Usagef("--keeper %s: whoever reaches it could take sites; set --cluster-secret",
+			return nil, env.Usagef("--keeper %s: any host that reaches it could take sites; set --cluster-secret",
 				f.Keeper.listen)
 		}
 		if (f.Keeper.cert == "") != (f.Keeper.key == "") {

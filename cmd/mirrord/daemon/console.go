@@ -36,7 +36,7 @@ import (
 
 // consoleFlags are the flags of daemon about the console.
 type consoleFlags struct {
-	listen    string // "" opens it when mirrord open asks for it; consoleOff never
+	listen    string // "" opens it when mirrord console asks for it; consoleOff never
 	hosts     []string
 	proxy     string
 	operators []string
@@ -48,7 +48,7 @@ type consoleFlags struct {
 
 const (
 	consoleOff     = "off"
-	consoleAddress = "127.0.0.1:9181" // where mirrord open opens it; another port when this one is taken
+	consoleAddress = "127.0.0.1:9181" // where mirrord console opens it; another port when this one is taken
 )
 
 func (f *consoleFlags) add(cmd *cobra.Command) {
@@ -114,7 +114,7 @@ func (f *consoleFlags) names() []string {
 	return f.hosts
 }
 
-// consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord open
+// consoleDoor opens the console: at the start of the daemon when its flags say so, else when mirrord console
 // asks for it. It opens the console for the control socket.
 type consoleDoor struct {
 	nodes.Face
@@ -160,8 +160,8 @@ func (d *consoleDoor) open() error {
 	}
 	has = has || d.flags.oidc != ""
 	if !has && console.CheckAddress(cmp.Or(d.flags.listen, consoleAddress), proxy, false) != nil {
-		return fmt.Errorf("console: %s can be reached from other machines, and nobody can log in there: "+
-			"make a user first, with mirrord user add", d.flags.listen)
+		return fmt.Errorf("console: %s can be reached from other machines, and no user can log in there: "+
+			"make a user first, with mirrord console user add", d.flags.listen)
 	}
 	if err := d.make(proxy); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (d *consoleDoor) open() error {
 		d.flags.greet(link)
 		return nil
 	}
-	d.say("console at %s%s/: mirrord open logs you in\n", d.flags.scheme(), d.at)
+	d.say("console at %s%s/: mirrord console logs you in\n", d.flags.scheme(), d.at)
 	return nil
 }
 
@@ -404,18 +404,18 @@ func reached(at net.Addr) string {
 	return at.String()
 }
 
-func OpenCommand(a *cli.CLI) *cobra.Command {
+func ConsoleCommand(a *cli.CLI) *cobra.Command {
 	var r control.OpenRequest
 	cmd := &cobra.Command{
-		Use:     "open",
-		Aliases: []string{"console"},
+		Use:     "console",
+		Aliases: []string{"open"},
 		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
 decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
 
-A daemon without --console opens it on 127.0.0.1. Whoever may command the daemon through its socket may log in.
+A daemon without --console opens it on 127.0.0.1. Users who may command the daemon through its socket may log in.
 Guide: docs/console.md.`,
-		Example: `  mirrord open
-  mirrord open --role read  # to look only`,
+		Example: `  mirrord console
+  mirrord console --role read  # to look only`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := console.ParseRole(r.Role); err != nil {

@@ -306,7 +306,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.Flag
 	}
 	log.Info("daemon started", "version", version.Text(), "pid", os.Getpid(), "state", st.Dir, "jobs",
 		d.About().Jobs, "socket", socket)
-	// before the first request, which may wait at a socket of systemd; what is wrong is logged
+	// before the first request, which may wait at a socket of systemd; problems are logged
 	_, _ = d.Reload()
 
 	work, end := context.WithCancel(context.WithoutCancel(ctx)) // work that continues until the runs have ended

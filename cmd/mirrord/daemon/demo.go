@@ -203,7 +203,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 	}
 	switch {
 	case !sum.Verdict.Finished():
-		d.say("  verdict   %s", sum.Verdict)
+		d.say("  result    %s", sum.Verdict.Words())
 		for _, why := range sum.Reasons {
 			d.say("            %s", why)
 		}

@@ -50,7 +50,7 @@ func ReloadCommand(a *cli.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use: "reload",
 		Long: `Let the daemon read the jobs directory and its settings again, and print what changed. It does so by itself soon after a change, and on SIGHUP; this command is for
-those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Jobs whose last run met what only somebody could mend (a host name, a secret,
+those who want to see the result. Jobs in which nothing changed are not touched; a run under way ends as it began. Jobs whose last run met a problem that only an operator can solve (a host name, a secret,
 permissions) run again, as after a restart of the daemon. Exit code 1 when a file is refused.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -38,11 +38,11 @@ func DaemonLog(
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: cli.WithoutEmpty}
 	switch form {
 	case LogText:
-		return slog.New(cli.NewSeldom(slog.NewTextHandler(w, o))), nil
+		return slog.New(cli.NewRepeats(slog.NewTextHandler(w, o))), nil
 	case logJSON:
-		return slog.New(cli.NewSeldom(slog.NewJSONHandler(w, o))), nil
+		return slog.New(cli.NewRepeats(slog.NewJSONHandler(w, o))), nil
 	case logJournal:
-		return slog.New(cli.NewSeldom(newJournal(w, level))), nil
+		return slog.New(cli.NewRepeats(newJournal(w, level))), nil
 	}
 	return nil, env.Usagef("--log %s: there are text, json and journal", form)
 }

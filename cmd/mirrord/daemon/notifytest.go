@@ -51,7 +51,7 @@ the one who sends, with its own settings and from inside its sandbox. Exit code 
 
 func reportTold(a *cli.CLI, name string, told []control.Told) error {
 	if len(told) == 0 {
-		return fmt.Errorf("job %s tells nobody: add one of %s", name, strings.Join(notify.Keys(), ", "))
+		return fmt.Errorf("job %s notifies no one: add one of %s", name, strings.Join(notify.Keys(), ", "))
 	}
 	failed := false
 	for _, t := range told {

@@ -19,7 +19,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Strangers may reach the status page: no connection there is held for ever. What is said on the socket may
+// Strangers may reach the status page: no connection there is held for ever. A call on the socket may
 // last as long as a run.
 func TestDaemonTimeouts(t *testing.T) {
 	a := &cli.CLI{Environ: cli.Environ{Stdout: io.Discard}}
@@ -63,10 +63,10 @@ func TestEndsWithin(t *testing.T) {
 
 func TestDaemonLog(t *testing.T) {
 	for form, want := range map[string]string{
-		"":         `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
-		LogText:    `^time=\S+ level=WARN msg="what is" job=a err="no\\n<0>good"\n$`,
-		logJSON:    `^\{"time":".*","level":"WARN","msg":"what is","job":"a","err":"no\\n<0>good"\}\n$`,
-		logJournal: `^<4>msg="what is" job=a err="no\\n<0>good"\n$`,
+		"":         `^time=\S+ level=WARN msg="two words" job=a err="no\\n<0>good"\n$`,
+		LogText:    `^time=\S+ level=WARN msg="two words" job=a err="no\\n<0>good"\n$`,
+		logJSON:    `^\{"time":".*","level":"WARN","msg":"two words","job":"a","err":"no\\n<0>good"\}\n$`,
+		logJournal: `^<4>msg="two words" job=a err="no\\n<0>good"\n$`,
 	} {
 		var b bytes.Buffer
 		log, err := DaemonLog(&b, form, 0, vars("JOURNAL_STREAM", "1:2"))
@@ -74,7 +74,7 @@ func TestDaemonLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		log.Debug("not shown")
-		log.With("job", "a").Warn("what is", "err", "no\n<0>good")
+		log.With("job", "a").Warn("two words", "err", "no\n<0>good")
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("%q: %q", form, b.String())
 		}

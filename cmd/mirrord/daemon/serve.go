@@ -42,7 +42,7 @@ type serveFlags struct {
 	proxy        string // in front, whose X-Forwarded-For is believed
 	stay         bool
 	forward      bool
-	gateway      string // order of its sources; "": there is none
+	gateway      string // order of its sources; "": no gateway
 	allowPrivate bool
 	depot        string // that is followed; "": mirrors come in another way
 	onDemand     bool   // older versions come from there when they are read
@@ -57,7 +57,7 @@ func ServeCommand(a *cli.CLI) *cobra.Command {
 ZIM file or a web archive: it is served as it is.
 
 Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
-queries. Below /NAME/ it is sandboxed. What is not mirrored redirects to the origin. Older versions
+queries. Below /NAME/ it is sandboxed. Other URLs redirect to the origin. Older versions
 are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
 		Example: `  mirrord serve
   mirrord serve samba --listen 127.0.0.1:8081 --forward

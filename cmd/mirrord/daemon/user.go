@@ -56,10 +56,10 @@ func userAddCommand(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a user",
-		Long: `Make a user of the console, and print a password. It works for a week, and only for choosing another one, which nobody
-else knows.`,
-		Example: `  mirrord user add ann --role operate
-  pass show mirrord/bob | mirrord user add bob --stdin`,
+		Long: `Make a user of the console, and print a password. It works for a week, and only for choosing another one, which only
+the user knows.`,
+		Example: `  mirrord console user add ann --role operate
+  pass show mirrord/bob | mirrord console user add bob --stdin`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			password, err := stdinPassword(a, stdin)
@@ -96,7 +96,7 @@ func userListCommand(a *cli.CLI) *cobra.Command {
 				return a.PrintJSON(append([]jobs.UserInfo{}, all...))
 			}
 			if len(all) == 0 {
-				a.Printf("no users; mirrord user add NAME makes one\n")
+				a.Printf("no users; mirrord console user add NAME makes one\n")
 				return nil
 			}
 			rows := cli.Table{{"NAME", "ROLE", "PASSWORD"}}
@@ -126,7 +126,7 @@ func userPasswordCommand(a *cli.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "password NAME",
 		Short: "Make a new password for a user, such as one who lost it",
-		Long: `Make a new password for a user, and print it, as mirrord user add does. The old one works no more, and all sessions of
+		Long: `Make a new password for a user, and print it, as mirrord console user add does. The old one works no more, and all sessions of
 the user end.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -19,12 +19,12 @@ func AcceptCommand(a *cli.CLI) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "accept JOB",
-		Long: `Publish what the last run of a job held back as suspicious: a site that suddenly lost many pages, or became the same page everywhere.
-A first version of less than half of what is known is published likewise. Gaps that the run found are known from now on: they stay
-listed, and runs exit with 0 until a gap appears or grows.
+		Long: `Publish what the last run of a job found and held for review: a site that suddenly lost many pages, or became the same page everywhere.
+A first version with less than half of the known URLs is published likewise. Resources that the run missed are accepted as missing: they stay
+listed, and runs exit with 0 until another one is missing.
 
-The command shows what would come, change and go, as mirrord diff JOB --held does, and asks on a terminal; without one it publishes.
-The site is not contacted. Whatever is dropped can be had back from an older version.`,
+The command shows all changes, as mirrord diff JOB --held does, and asks on a terminal; without one it publishes.
+The site is not contacted. Dropped files can be restored from an older version.`,
 		Example: `  mirrord accept samba
   mirrord accept samba --yes`,
 		Args:              cobra.ExactArgs(1),

@@ -26,8 +26,8 @@ A warning names the URLs of a job, and the origins of its mirror, that are at pr
 its file. For this host names are resolved, within ten seconds; --resolve=false leaves that out. Another one says how many files of the mirror the
 next run will remove because the rules of the job changed. No request is made to any site.
 
-Other warnings name what the daemon's user will not get at: publish.dir, files of secrets and certificates, variables that are not set; and what is
-valid and probably not meant: a regular expression as a glob, a schedule outside of the window, a file whose name does not end in .toml.
+Other warnings name what the daemon's user cannot reach: publish.dir, files of secrets and certificates, variables that are not set; and values
+that are valid and probably not meant: a regular expression as a glob, a schedule outside of the window, a file whose name does not end in .toml.
 
 Exit code 1 when a file is invalid.`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -57,7 +57,8 @@ func runInDaemon(
 		return &env.Error{
 			Kind: env.Partial,
 			Err: fmt.Errorf(
-				"left alone: the run of %s goes on in the daemon; mirrord status %s shows it, mirrord cancel %s ends it",
+				"left alone: the run of %s continues in the daemon; mirrord status %s shows it, mirrord cancel %s "+
+					"ends it",
 				name, name, name),
 		}
 	case errors.Is(err, control.ErrGone):
@@ -126,7 +127,7 @@ func reportRun(a *cli.CLI, name string, run *status.Run) error {
 }
 
 func CancelCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "cancel", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run goes on from there. A run that waits for its turn is taken
+	return cli.JobCommand(a, "cancel", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run continues from there. A run that waits for its turn is taken
 back. The job's schedule is not touched; mirrord pause is for that.`,
 		func(ctx context.Context, name string) error {
 			c, err := a.App().Commander(ctx)
@@ -142,14 +143,14 @@ back. The job's schedule is not touched; mirrord pause is for that.`,
 }
 
 func PauseCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "pause", `End the run of a job, if one is under way, and start none any more until mirrord resume: not after the daemon was restarted either. A run by
+	return cli.JobCommand(a, "pause", `End the run of a job, if one is under way, and start none until mirrord resume: not after the daemon was restarted either. A run by
 mirrord run-now is still possible. Without a daemon the next one will heed it.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, true) })
 }
 
 func ResumeCommand(a *cli.CLI) *cobra.Command {
 	return cli.JobCommand(a, "resume",
-		`Let a paused job run again. A run that the pause interrupted goes on, and one that it missed is made up once.`,
+		`Let a paused job run again. A run that the pause interrupted continues, and one that it missed is made up once.`,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
 }
 

@@ -34,7 +34,7 @@ The daemon runs the job at once, and then at its schedule, daily unless --schedu
 			}
 			a.Printf("%s written: job %s\n", made.File, made.Job)
 			for _, do := range []string{
-				"what to do: change it as you like; mirrord check " + made.File + " finds mistakes",
+				"next: change it as you like; mirrord check " + made.File + " finds mistakes",
 				"see what it takes in, by a few requests: mirrord plan " + made.Job,
 				"mirror it now: mirrord run-now " + made.Job,
 				"look at it: mirrord serve " + made.Job,

@@ -14,11 +14,11 @@ func RemoveCommand(a *cli.CLI) *cobra.Command {
 	var yes, now bool
 	cmd := &cobra.Command{
 		Use: "remove JOB",
-		Long: `Delete a job: its file, its mirror with all versions, and what is noted of its runs. The command shows what it deletes and asks first;
-without a terminal it needs --yes. While a run goes on nothing is deleted (exit code 5).
+		Long: `Delete a job: its file, its mirror with all versions, and the log of its runs. The command shows what it deletes and asks first;
+without a terminal it needs --yes. During a run nothing is deleted (exit code 5).
 
 In a space, links of other mirrors lead to the site again. Files to which a page leads that cannot be made again now (its stored copy is
-damaged) stay in the space until it can. With --now they go at once, and in the place of each is a page that says that the mirror was
+damaged) stay in the space until it can. With --now they are deleted immediately, and a page instead of each says that the mirror was
 removed; the command does this also for a mirror that is removed already.
 
 To stop mirroring and keep the mirror, delete the job file or use mirrord pause. mirrord export writes a mirror to a file first.`,
@@ -53,9 +53,9 @@ To stop mirroring and keep the mirror, delete the job file or use mirrord pause.
 				sayShared(a)
 			}
 			if r.Kept > 0 {
-				a.Printf("  %s in its space, because pages lead there that are damaged: mirrord "+
-					"space says which; the next run of their job mends them, and the rest goes\n"+
-					"  to remove it at once: mirrord remove %s --now\n", count.Of(r.Kept, "file stays", "files stay"), r.Job)
+				a.Printf("  %s in its space, because damaged pages link to it: mirrord "+
+					"space says which; the next run of their job repairs them, and the rest goes\n"+
+					"  to remove it now: mirrord remove %s --now\n", count.Of(r.Kept, "file stays", "files stay"), r.Job)
 			}
 			return nil
 		},
@@ -80,10 +80,10 @@ func sayShared(a *cli.CLI) {
 func RenameCommand(a *cli.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename OLD NEW",
-		Long: `Give a job another name: its file, its mirror with all versions, what is noted of its runs, and the link of publish.dir, which leads to
+		Long: `Give a job another name: its file, its mirror with all versions, the log of its runs, and the link of publish.dir, which points to
 the mirror under its new name. Nothing is requested again. Servers show the mirror under its new name.
 
-While a run goes on nothing is renamed (exit code 5). A rename that was interrupted goes on with the same command; until then no run
+During a run nothing is renamed (exit code 5). The same command continues an interrupted rename; until then no run
 of the job begins, and status and check name it.`,
 		Example:           `  mirrord rename www.samba.org samba`,
 		Args:              cobra.ExactArgs(2),

@@ -184,7 +184,7 @@ func RulesCommand(a *cli.CLI) *cobra.Command {
 	var together bool
 	cmd := &cobra.Command{
 		Use: "rules JOB",
-		Long: `List the negative evolution association rules (NEAR) of a mirror: directories that seldom changed when those above them
+		Long: `List the negative evolution association rules (NEAR) of a mirror: directories that rarely changed when those above them
 did. They are mined from what the job's runs observed, with the thresholds of its table [near]; policy near skips these
 directories. Support and correlation are estimated for the runs that skipped, with the interval of 90 %. --format writes
 exclusion lists of other programs. --together lists what changes with what instead. No site is contacted. docs/json.md

@@ -25,16 +25,16 @@ func RunNowCommand(a *cli.CLI) *cobra.Command {
 	var r control.RunRequest
 	cmd := &cobra.Command{
 		Use: "run-now JOB [URL|PATH]...",
-		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run goes on where it was.
+		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run continues where it was.
 Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
 
-With URLs or paths the run requests only these, the entry point and what is new.
+With URLs or paths the run requests only these, the entry point and new URLs.
 
 With a daemon the run is the daemon's: this command shows its progress and its end. Ctrl-C leaves the run
 alone; mirrord cancel ends it. A run in progress is joined.
 
 Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4 suspicious: see mirrord accept;
-5 another process runs this job; 6 published, but some parts could not be had: mirrord status JOB lists these gaps.`,
+5 another process runs this job; 6 published, but some resources are newly missing: mirrord status JOB lists them.`,
 		Example: `  mirrord run-now samba
   mirrord run-now samba --set limits.max_delete=50%
   mirrord run-now samba --full            # skip nothing
@@ -58,7 +58,7 @@ Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4
 			}
 			if !r.Wait {
 				return errors.New(
-					"--wait=false needs a daemon on this state directory, and there is none: mirrord daemon")
+					"--wait=false needs a daemon on this state directory, and none runs: mirrord daemon")
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
 			return a.WithProgress(name, cli.JobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {

@@ -26,18 +26,19 @@ import (
 )
 
 func StatusCommand(a *cli.CLI) *cobra.Command {
-	runs := 0
+	runs, versions := 0, false
 	cmd := &cobra.Command{
 		Use: "status [JOB]",
 		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
 
-States: ok (also with known gaps); new (never ran); gaps (published, but some part could not be had); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
+States: ok (also with resources accepted as missing); new (never ran); missing (published, but some resources are newly missing); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
 notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (its database or files of it are damaged); broken (the mirror cannot be read). What a job is doing stands beside it:
-running, waiting (for a turn, a host, its window, room on the disk), paused. VERIFIED is how long ago the part of the mirror was looked at that was not looked at for longest.
+running, waiting (for a turn, a host, its window, room on the disk), paused. LAST CHECKED is the age of the oldest check of any part of the mirror.
 
 With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown. Mirrors that have no job file are listed too.`,
 		Example: `  mirrord status
   mirrord status samba --runs 20
+  mirrord status samba --versions
   mirrord status --json | jq '.[] | select(.state != "ok")'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.CompleteJob,
@@ -47,8 +48,8 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 				return err
 			}
 			if len(args) == 0 {
-				if runs > 0 {
-					return env.Usagef("--runs needs the name of a job")
+				if runs > 0 || versions {
+					return env.Usagef("--runs and --versions need the name of a job")
 				}
 				all, err := statuses(cmd.Context(), a, c, time.Now())
 				if err != nil {
@@ -60,6 +61,9 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 				return cli.PrintSpaces(cmd.Context(), a)
 			}
 			name := strings.TrimSuffix(args[0], scheduler.Suffix)
+			if versions {
+				return printVersions(a, name)
+			}
 			if runs > 0 {
 				return printRuns(cmd.Context(), a, c, name, runs)
 			}
@@ -71,6 +75,8 @@ With a daemon the answer is the daemon's. Without one nothing will start by itse
 		},
 	}
 	cmd.Flags().IntVar(&runs, "runs", 0, "list the last `N` runs of JOB instead")
+	cmd.Flags().BoolVar(&versions, "versions", false, "list the versions of the mirror of JOB instead")
+	cmd.MarkFlagsMutuallyExclusive("runs", "versions")
 	return cmd
 }
 
@@ -134,7 +140,7 @@ func printStatuses(a *cli.CLI, all status.All) error {
 		return nil
 	}
 	t := cli.Table{
-		{"JOB", "STATE", "VERSION", "FILES", "SIZE", "VERIFIED", "LAST RUN", "NEXT RUN", "SCHEDULE"},
+		{"JOB", "STATE", "VERSION", "FILES", "SIZE", "LAST CHECKED", "LAST RUN", "NEXT RUN", "SCHEDULE"},
 	}
 	if len(all.Nodes) > 0 {
 		t[0] = append(t[0], "NODE")
@@ -156,7 +162,9 @@ func printStatuses(a *cli.CLI, all status.All) error {
 		}
 		t = append(t, row)
 	}
-	if err := t.Write(a, []string{"SCHEDULE", "FILES", "SIZE", "VERSION", "VERIFIED", "LAST RUN"}); err != nil {
+	if err := t.Write(a, []string{
+		"SCHEDULE", "FILES", "SIZE", "VERSION", "LAST CHECKED", "LAST RUN",
+	}); err != nil {
 		return err
 	}
 	for _, line := range all.Daemon.Holders() {
@@ -192,7 +200,7 @@ func printStatus(a *cli.CLI, s status.Job) error {
 		}
 	}
 	if s.Fix != "" {
-		a.Printf("  what to do: %s\n", a.Typed(s.Fix))
+		a.Printf("  fix: %s\n", a.Typed(s.Fix))
 	}
 	for _, w := range s.Warnings {
 		a.Printf("  warning: %s\n", w)
@@ -209,7 +217,7 @@ func printStatus(a *cli.CLI, s status.Job) error {
 			status.Age(time.Duration(s.Staleness)*time.Second))
 	}
 	if d := s.Disk; d != nil {
-		a.Printf("  on the disk at %s: %s (bodies %s, documents %s, trees %s, database %s)\n", cli.TimeText(&d.At),
+		a.Printf("  disk usage at %s: %s (bodies %s, documents %s, trees %s, database %s)\n", cli.TimeText(&d.At),
 			cli.BytesText(d.Total), cli.BytesText(d.Bodies), cli.BytesText(d.Documents), cli.BytesText(
 				d.Trees), cli.BytesText(d.Database))
 	}
@@ -250,7 +258,7 @@ func printStatus(a *cli.CLI, s status.Job) error {
 	if s.Last != nil && !s.Last.Started.Equal(sum.Started) {
 		a.Printf("  the run before it, of %s:\n", cli.TimeText(&sum.Started))
 	} else {
-		sum.Reasons = nil // they stand above, with what to do
+		sum.Reasons = nil // they are above, with the fix
 	}
 	return a.PrintSummary(&sum, cli.Hints{Full: cli.JobHints(s.Name).Full})
 }
@@ -283,15 +291,15 @@ func printRuns(ctx context.Context, a *cli.CLI, c *control.Client, name string, 
 		return nil
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "STARTED\tTOOK\tVERDICT\tVERSION\tREQUESTS\tRECEIVED\tWHY")
+	fmt.Fprintln(w, "STARTED\tDURATION\tRESULT\tVERSION\tREQUESTS\tRECEIVED\tWHY")
 	for _, r := range runs {
 		version := "-"
 		if r.Published {
 			version = fmt.Sprint(r.Version)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", cli.TimeText(&r.Started),
-			count.Span(r.Ended.Sub(r.Started)), r.Verdict, version, r.Requests, cli.BytesText(r.Received),
-			strings.Join(whyOf(&r), "; "))
+			count.Span(r.Ended.Sub(r.Started)), status.Shown(r.Verdict), version, r.Requests,
+			cli.BytesText(r.Received), strings.Join(whyOf(&r), "; "))
 	}
 	return w.Flush()
 }

@@ -26,7 +26,7 @@ func TuneCommand(a *cli.CLI) *cobra.Command {
 which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late
 neither half of these runs may be much worse than that, a run requests a twentieth of the site at least, and twice the
 price would save requests. A site may begin to change more, so a limit is proposed too, and runs keep to it: TIME as
-adaptive.late or, as limits.max_requests, N less what comes on top, which is what is new to the mirror and what earlier
+adaptive.late or, as limits.max_requests, N less the requests of new URLs and of those that earlier
 runs left. The price that fits the first half of the runs is tried on the other, so that you see how far to trust it.
 
 No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price

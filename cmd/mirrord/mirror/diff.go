@@ -50,7 +50,7 @@ Files that are no text, or larger than 8 MiB, are only said to differ. Links are
 		},
 	}
 	cmd.Flags().BoolVar(&f.html, "html", false, "write the difference of a page as HTML")
-	cmd.Flags().BoolVar(&f.held, "held", false, "compare with what waits for accept; the default then")
+	cmd.Flags().BoolVar(&f.held, "held", false, "compare with the run held for review; the default then")
 	cmd.Flags().StringVar(&f.since, "since", "", "compare with the version of `DATE`, such as 2026-03-01")
 	cmd.Flags().BoolVar(&f.files, "files", false, "list the files of each directory too")
 	return cmd
@@ -107,7 +107,7 @@ func runDiff(a *cli.CLI, args []string, f diffFlags) error {
 	if !f.held && (hidden || errors.Is(err, look.ErrNoneHeld)) { // the default is the last two versions
 		r.Held = false
 		if c, err = look.Diff(a.App(), r); hidden && (err == nil) {
-			fmt.Fprintf(a.Stderr, "mirrord: these are published versions; what waits to be accepted only the owner "+
+			fmt.Fprintf(a.Stderr, "mirrord: these are published versions; a run held for review only the owner "+
 				"of the state may read, and mirrord status %s shows it\n", name)
 		}
 	}

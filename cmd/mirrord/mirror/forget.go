@@ -22,11 +22,11 @@ func ForgetCommand(a *cli.CLI) *cobra.Command {
 	var yes, allow, address bool
 	cmd := &cobra.Command{
 		Use: "forget JOB [URL|GLOB]",
-		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of what is stored. Links to them become absolute. They
+		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of the store. Links to them become absolute. They
 are not requested again; explain, status and check name the reason. Exports made later have nothing of them. A GLOB is one of scope.exclude.
 
 The command shows what it deletes and where else it knows of it, and asks first; without a terminal it needs --yes. Mirrors of other jobs and
-exports made before are left as they are. While a run goes on nothing is deleted (exit code 5). Versions keep their numbers.
+exports made before are left as they are. During a run nothing is deleted (exit code 5). Versions keep their numbers.
 
 Without URL it lists what was forgotten. --allow lets it be mirrored again; the next run requests everything. --address
 allows host names that moved from a public to a private address.`,
@@ -111,7 +111,7 @@ func printForgotten(a *cli.CLI, name string) error {
 	}
 	switch down.Left {
 	case mirror.EraseLeft:
-		a.Printf("not finished: the next run goes on, and so does mirrord gc %s\n", name)
+		a.Printf("not finished: the next run continues, and so does mirrord gc %s\n", name)
 	case mirror.SharedLeft:
 		a.Printf("bodies that mirrors share are left; they are deleted when no run is in progress: mirrord gc\n")
 	}

@@ -15,14 +15,14 @@ import (
 func ForgetAddressCommand(a *cli.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget-address NAME…",
-		Short: "Allow a name that moved inside",
+		Short: "Trust a host's new private address",
 		Long: `Forget that host names were once at public addresses.
 
-A host name that was ever public is not connected to at a private address later, whatever polite.allow_private says: who owns its DNS could lead the
-mirror into its own network. Names that were moved inside for good are let through again by this command. It says nothing about other jobs or
-addresses: the job still needs polite.allow_private. Runs under way heed it at their next connection.
+A host name that was ever public is not connected to at a private address later, regardless of polite.allow_private: the owner of its DNS could lead the
+mirror into its own network. This command trusts names again that were moved to a private address for good. It says nothing about other jobs or
+addresses: the job still needs polite.allow_private. Runs under way use it at their next connection.
 
-The names lie in the file public-names of the state directory. Exit code 1 when a name is not remembered.`,
+The names are in the file public-names of the state directory. Exit code 1 when a name is not remembered.`,
 		Example: `  mirrord forget --address wiki.corp.example`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return forgetAddresses(a, args) },

@@ -18,7 +18,7 @@ func GCCommand(a *cli.CLI) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
 		Use: "gc [JOB…]",
-		Long: `Drop the versions that a job's publish.keep does not want, and give back the space of stored documents that no version refers to any more: for
+		Long: `Drop the versions that a job's publish.keep does not want, and give back the space of stored documents that no version refers to: for
 the jobs named, or for all. Then the stored bodies that no site refers to are deleted; for that nothing may be running, because they are
 shared. A mirror without a job file keeps its versions. The beginning of a large file that was cut off is dropped when no run has continued it for
 30 days.

@@ -40,7 +40,7 @@ published version; older versions are lost. Exit code 1 when something stays wro
 		},
 	}
 	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database")
-	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take what is lost out of the mirror")
+	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take lost files out of the mirror")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
 	cmd.MarkFlagsMutuallyExclusive("rebuild", "drop-lost")
 	return cmd
@@ -153,7 +153,7 @@ func runRebuild(ctx context.Context, a *cli.CLI, name string) error {
 		a.Printf(
 			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+
 				"\"damaged\"\n", name, out.Known)
-		a.Printf("mirrord run-now %s brings the rest\n", name)
+		a.Printf("mirrord run-now %s fetches the rest\n", name)
 	default:
 		a.Printf("%s: its database can be read; nothing was changed\n", name)
 	}

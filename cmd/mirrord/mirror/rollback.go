@@ -19,7 +19,7 @@ func RollbackCommand(a *cli.CLI) *cobra.Command {
 same way. The site is not contacted.
 
 The next run looks at the whole site. While the site stays as it was when you rolled back, runs publish nothing and exit with 0: mirrord status shows
-"rolled back to N", mirrord diff JOB what is held back, and mirrord accept JOB publishes it. When the site has changed, it is published as usual.`,
+"rolled back to N", mirrord diff JOB shows the run held for review, and mirrord accept JOB publishes it. When the site has changed, it is published as usual.`,
 		Example: `  mirrord rollback samba
   mirrord rollback samba 12`,
 		Args:              cobra.RangeArgs(1, 2),
@@ -41,7 +41,7 @@ The next run looks at the whole site. While the site stays as it was when you ro
 func versionArg(arg string) (int, error) {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 {
-		return 0, env.Usagef("%q is no number of a version; mirrord versions lists them", arg)
+		return 0, env.Usagef("%q is no number of a version; mirrord status JOB --versions lists them", arg)
 	}
 	return n, nil
 }

@@ -62,7 +62,7 @@ mirrord repair repairs a JOB.`,
 	cmd.Flags().StringVar(&share, "sample", "", "read a random `SHARE` of a JOB, such as 5%")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "`NUMBER` that the share depends on (default random)")
 	cmd.Flags().BoolVar(&repair, "repair", false, "repair a JOB without a request")
-	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take what is lost out of a JOB")
+	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take lost files out of a JOB")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
 	cmd.MarkFlagsMutuallyExclusive("sample", "rebuild", "repair", "drop-lost")
 	cli.OldFlag(cmd, "no-links", "reading the links takes a part of the time only")
@@ -131,7 +131,7 @@ func printVerified(a *cli.CLI, what string, report *care.Verified) error {
 	}
 	if k := report.Kept; (k != nil) && k.Away > 0 && !a.JSON {
 		a.Printf("%s: note: not read, because only the depot has it: %s; "+
-			"mirrord cluster pull %s brings all here\n", what, count.Of(k.Away, "stored body", "stored bodies"), what)
+			"mirrord cluster pull %s fetches all\n", what, count.Of(k.Away, "stored body", "stored bodies"), what)
 	}
 	return nil
 }

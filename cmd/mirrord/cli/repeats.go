@@ -19,9 +19,9 @@ const sayAgain = time.Hour
 // MostSaid is how many warnings are remembered.
 const MostSaid = 1000
 
-// Seldom is a slog.Handler that passes a warning or an error on once in sayAgain while it comes again with
+// Repeats is a slog.Handler that passes a warning or an error on once in sayAgain while it comes again with
 // the same attributes. The field repeated says how many were left out before it.
-type Seldom struct {
+type Repeats struct {
 	slog.Handler
 	under string // what WithAttrs and WithGroup have added
 	Said  *saidLines
@@ -38,11 +38,11 @@ type saidLine struct {
 	left int // not passed on since
 }
 
-func NewSeldom(h slog.Handler) *Seldom {
-	return &Seldom{Handler: h, Said: &saidLines{All: map[string]*saidLine{}}}
+func NewRepeats(h slog.Handler) *Repeats {
+	return &Repeats{Handler: h, Said: &saidLines{All: map[string]*saidLine{}}}
 }
 
-func (s *Seldom) Handle(ctx context.Context, r slog.Record) error {
+func (s *Repeats) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return s.Handler.Handle(ctx, r)
 	}
@@ -88,10 +88,10 @@ func (s *saidLines) say(key string, now time.Time) (left int, pass bool) {
 	return left, true
 }
 
-func (s *Seldom) WithAttrs(as []slog.Attr) slog.Handler {
-	return &Seldom{s.Handler.WithAttrs(as), s.under + fmt.Sprint(as), s.Said}
+func (s *Repeats) WithAttrs(as []slog.Attr) slog.Handler {
+	return &Repeats{s.Handler.WithAttrs(as), s.under + fmt.Sprint(as), s.Said}
 }
 
-func (s *Seldom) WithGroup(name string) slog.Handler {
-	return &Seldom{s.Handler.WithGroup(name), s.under + name + ".", s.Said}
+func (s *Repeats) WithGroup(name string) slog.Handler {
+	return &Repeats{s.Handler.WithGroup(name), s.under + name + ".", s.Said}
 }

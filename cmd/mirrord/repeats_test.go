@@ -45,7 +45,7 @@ func TestWarningsRepeatSeldom(t *testing.T) {
 		for i := range 3 * cli.MostSaid {
 			log.Warn("one of many", "n", i)
 		}
-		if n := len(log.Handler().(*cli.Seldom).Said.All); n > cli.MostSaid {
+		if n := len(log.Handler().(*cli.Repeats).Said.All); n > cli.MostSaid {
 			t.Errorf("%d are remembered", n)
 		}
 	})

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing copies
+// it, with checksums, into a new file, which then takes its name. A crash leaves the old database in use and
+// a
+// file that the next opening removes.
+
+// unsealedFormat is the format of a database without checksums that is converted. Older ones are refused.
+const unsealedFormat = 7
+
+// convertBytes is how much one transaction copies, about.
+const convertBytes = 16 << 20
+
+// errOldFormat reports a database that this program does not read.
+var errOldFormat = errors.New("written by an older mirrord")
+
+// convert replaces a database without checksums, which is closed then, by one with them: the error is
+// errReplaced, as when another process had done it. It does nothing for one that has them, or that is new.
+func (d *database) convert() error {
+	format, old, err := d.unsealed()
+	switch {
+	case err != nil || !old:
+		return err
+	case format > unsealedFormat || (format == 0 && d.site != ""):
+		return d.damaged(errors.New("its checksums are missing"))
+	case format < unsealedFormat && d.site != "":
+		return fmt.Errorf(
+			"%s: %w: format %d, this one reads formats %d to %d. Remove the mirror and run it again, "+
+				"or export it with the older mirrord and import that: its versions come, what it learned and its users "+
+				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, awayFormat)
+	case d.readOnly && d.site == "":
+		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), errOldFormat)
+	case d.readOnly:
+		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.path),
+			errOldFormat, d.site)
+	}
+	if err := d.replace(); err != nil {
+		return err
+	}
+	return errReplaced
+}
+
+// unsealed reports whether a database has values, and no checksums, and its format, 0 for none.
+func (d *database) unsealed() (format uint32, is bool, err error) {
+	err = d.raw(func(tx *bolt.Tx) error {
+		k, _ := tx.Cursor().First()
+		if is = k != nil && tx.Bucket(bSums) == nil; !is {
+			return nil
+		}
+		if m := tx.Bucket(bMeta); m != nil {
+			if v := m.Get(kFormat); len(v) == 4 {
+				format = be32(v)
+			}
+		}
+		return nil
+	})
+	return format, is, err
+}
+
+// replace copies the database into a new one, with checksums, which takes its name.
+func (d *database) replace() error {
+	dir, name := filepath.Split(d.path)
+	o := d.doorOptions
+	o.path, o.fresh, o.known, o.sign = filepath.Join(dir, "."+name+".sealed"), true, nil, ""
+	// of a process that was killed
+	if err := os.Remove(o.path); (err != nil) && !errors.Is(err, fs.ErrNotExist) {
+		return diskErr("convert "+name, err)
+	}
+	made, err := openDatabase(o)
+	if err != nil {
+		return err
+	}
+	made.bolt.NoSync = true // until all of it is there
+	if err = made.copyOf(d); err == nil && !d.volatile {
+		err = made.bolt.Sync()
+	}
+	if err = errors.Join(err, made.Close()); err == nil {
+		err = os.Rename(o.path, d.path)
+	}
+	if err == nil && !d.volatile {
+		err = syncDir(dir)
+	}
+	return diskErr("convert "+name, err)
+}
+
+// raw reads the database without checksums.
+func (d *database) raw(f func(*bolt.Tx) error) (err error) {
+	var tx *bolt.Tx
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = d.fault(p, tx, false)
+		}
+	}()
+	return d.bolt.View(func(t *bolt.Tx) error {
+		tx = t
+		return f(t)
+	})
+}
+
+// copyOf fills a new database with what one without checksums has.
+func (d *database) copyOf(old *database) error {
+	var names [][]byte
+	err := old.raw(func(t *bolt.Tx) error {
+		return t.ForEach(func(name []byte, _ *bolt.Bucket) error {
+			names = append(names, []byte(string(name)))
+			return nil
+		})
+	})
+	for _, name := range names {
+		for next := []byte{}; (next != nil) && (err == nil); {
+			next, err = d.copyPart(old, name, next)
+		}
+	}
+	return err
+}
+
+// copyPart copies values of a bucket from a key on, and returns the key from which on others are left, nil
+// for none.
+func (d *database) copyPart(old *database, name, from []byte) (next []byte, err error) {
+	err = d.Update(func(to *transaction) error {
+		return old.raw(func(t *bolt.Tx) error {
+			src := t.Bucket(name)
+			dst, err := to.CreateBucketIfNotExists(name)
+			if err == nil {
+				err = dst.b.SetSequence(src.Sequence())
+			}
+			if err != nil {
+				return err
+			}
+			dst.fill(1)
+			next = nil
+			size := 0
+			c := src.Cursor()
+			for k, v := c.Seek(from); k != nil; k, v = c.Next() {
+				if size > convertBytes {
+					next = []byte(string(k))
+					return nil
+				}
+				size += len(k) + len(v)
+				if (string(name) == string(bMeta)) && (string(k) == string(kFormat)) {
+					v = binary.BigEndian.AppendUint32(nil, FormatVersion)
+				}
+				n, err := dst.copyValue(k, v, src)
+				if size += n; err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	return next, err
+}
+
+// copyValue copies a value of a bucket, or the bucket of a name in it, and returns how many bytes that has.
+func (b *bucket) copyValue(k, v []byte, from *bolt.Bucket) (size int, err error) {
+	if v != nil {
+		return 0, b.Put(k, v)
+	}
+	in := from.Bucket(k)
+	to, err := b.CreateBucket(k)
+	if err == nil {
+		err = to.b.SetSequence(in.Sequence())
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = in.ForEach(func(k, v []byte) error {
+		n, err := to.copyValue(k, v, in)
+		size += n + len(k) + len(v)
+		return err
+	})
+	return size, err
+}
