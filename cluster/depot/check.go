@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
+
+	"mirrord/cluster/objects"
 )
 
 // DepotCheck says what Check found.
@@ -43,9 +45,9 @@ func (d *Depot) Check(ctx context.Context) (*DepotCheck, error) {
 	for i := range sites {
 		name := sites[i].Site
 		d.Note("checking " + name)
-		m, err := d.manifest(ctx, &sites[i])
+		m, err := readManifest(ctx, d.Store, &sites[i])
 		if err == nil {
-			err = d.checkChunks(ctx, m, done, out)
+			err = checkChunks(ctx, d.Store, m, done, out)
 		}
 		if err == nil {
 			err = bodies.load(ctx, m.Bodies)
@@ -69,7 +71,9 @@ func (d *Depot) Check(ctx context.Context) (*DepotCheck, error) {
 }
 
 // checkChunks reads the chunks of a manifest that were not read yet.
-func (d *Depot) checkChunks(ctx context.Context, m *Manifest, done map[SHA256]bool, out *DepotCheck) error {
+func checkChunks(
+	ctx context.Context, from objects.Store, m *Manifest, done map[SHA256]bool, out *DepotCheck,
+) error {
 	var pieces []piece
 	var read atomic.Int64
 	for f := range m.all() {
@@ -86,7 +90,7 @@ func (d *Depot) checkChunks(ctx context.Context, m *Manifest, done map[SHA256]bo
 			}))
 		}
 	}
-	err := d.fetch(ctx, pieces)
+	err := fetch(ctx, from, pieces)
 	out.Chunks += len(pieces)
 	out.Bytes += read.Load()
 	return err

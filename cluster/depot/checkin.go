@@ -145,7 +145,7 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 		return out, nil
 	}
 	for range 3 { // a collection may condemn what this relies on
-		e, _, err := d.epoch(ctx)
+		e, _, err := readEpoch(ctx, d.Pointers)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 			base:      base,
 			known:     known,
 			condemned: e.condemned(),
-			bodies:    d.bodiesIn(ctx, e.Number),
+			bodies:    d.bodies.in(ctx, d.Store, e.Number),
 			out:       out,
 		}
 		m, err := c.put(ctx)
@@ -167,7 +167,7 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 			return out, u.note(newNote(u, p))
 		}
 		m.Sequence = out.Sequence + 1
-		now, _, err := d.epoch(ctx)
+		now, _, err := readEpoch(ctx, d.Pointers)
 		if err != nil {
 			return nil, err
 		}
@@ -221,8 +221,8 @@ func (d *Depot) before(
 		return nil, "", nil, fmt.Errorf("%w: there it is check-in %d by %s, here last seen: %s; pull "+
 			"fetches that one, push --again replaces it", ErrDiverged, p.Sequence, p.Machine, seen)
 	}
-	if base, err = d.manifest(ctx, p); err == nil {
-		err = d.present(ctx, base)
+	if base, err = readManifest(ctx, d.Store, p); err == nil {
+		err = present(ctx, d.Store, &d.bodies, base)
 	}
 	if errors.Is(err, ErrLost) || errors.Is(err, ErrDamaged) {
 		err = fmt.Errorf("%w; push --again puts everything there", err)

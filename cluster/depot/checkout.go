@@ -106,7 +106,7 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 			return out, err
 		}
 	}
-	m, err := d.manifest(ctx, p)
+	m, err := readManifest(ctx, d.Store, p)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
 		r.out.Received += pieces[i].stored
 	}
 	r.depot.Note(fmt.Sprintf("%s: fetching %d pieces of files", r.out.Site, len(pieces)))
-	return r.depot.fetch(ctx, pieces)
+	return fetch(ctx, r.depot.Store, pieces)
 }
 
 // inMemory fetches a small file into memory.

@@ -42,8 +42,8 @@ type DepotCollection struct {
 // ErrTooSoon says that the last collection was a moment ago.
 var ErrTooSoon = errors.New("the last collection was too short a time ago")
 
-func (d *Depot) epoch(ctx context.Context) (e epoch, revision string, err error) {
-	b, revision, err := d.Pointers.Load(ctx, epochName)
+func readEpoch(ctx context.Context, from PointerStore) (e epoch, revision string, err error) {
+	b, revision, err := from.Load(ctx, epochName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, "", nil
 	}
@@ -75,7 +75,7 @@ func (d *Depot) Collect(ctx context.Context, dry bool) (*DepotCollection, error)
 	if err := d.writable(); err != nil && !dry {
 		return nil, err
 	}
-	e, revision, err := d.epoch(ctx)
+	e, revision, err := readEpoch(ctx, d.Pointers)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (d *Depot) Collect(ctx context.Context, dry bool) (*DepotCollection, error)
 		return nil, err
 	}
 	if err := d.Pointers.Swap(ctx, epochName, b, revision); err != nil {
-		if now, _, lerr := d.epoch(ctx); lerr != nil || now.Number != next.Number ||
+		if now, _, lerr := readEpoch(ctx, d.Pointers); lerr != nil || now.Number != next.Number ||
 			!slices.Equal(now.Condemned, next.Condemned) {
 			return nil, errors.Join(fmt.Errorf("another collection is under way: %w", err), lerr)
 		}
@@ -152,13 +152,13 @@ func (d *Depot) used(ctx context.Context) (map[string]bool, error) {
 	}
 	for i := range sites {
 		p := &sites[i]
-		m, err := d.manifest(ctx, p)
+		m, err := readManifest(ctx, d.Store, p)
 		for range 5 { // the pointer was moved, and the manifest before may be gone
 			if !errors.Is(err, ErrLost) {
 				break
 			}
 			if p, _, err = d.pointer(ctx, sites[i].Site); err == nil {
-				m, err = d.manifest(ctx, p)
+				m, err = readManifest(ctx, d.Store, p)
 			}
 		}
 		if errors.Is(err, ErrUnknown) {

@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 	"time"
 
 	"mirrord/cluster/objects"
@@ -62,10 +61,7 @@ type Depot struct {
 	Options
 	Cluster string // the identity of the cluster
 	kept    bool   // pointers lie with the keepers of a cluster
-
-	mu     sync.Mutex
-	bodies *Bodies
-	since  uint64 // the epoch in which bodies were begun
+	bodies  knownBodies
 }
 
 // Errors that say what keeps a depot or a site of it from being used. In each case nothing was changed.
@@ -236,25 +232,6 @@ func (d *Depot) condition(c objects.Condition) objects.Condition {
 		return objects.Condition{}
 	}
 	return c
-}
-
-// bodiesIn returns the known bodies of an epoch. What was known in an earlier one may have been
-// collected since.
-func (d *Depot) bodiesIn(ctx context.Context, epoch uint64) *Bodies {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.bodies == nil || d.since != epoch {
-		d.bodies, d.since = NewBodies(ctx, d.Store), epoch
-	}
-	return d.bodies
-}
-
-// loaded reports whether an object of bodies was seen in this epoch.
-func (d *Depot) loaded(name string) bool {
-	d.mu.Lock()
-	b := d.bodies
-	d.mu.Unlock()
-	return b != nil && b.has(name)
 }
 
 // SHA256 is a SHA-256, as hexadecimal digits in JSON.

@@ -35,7 +35,7 @@ const (
 )
 
 // fetch fetches pieces, neighbours by one request, checks them, and has them used.
-func (d *Depot) fetch(ctx context.Context, pieces []piece) error {
+func fetch(ctx context.Context, from objects.Store, pieces []piece) error {
 	slices.SortFunc(pieces, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.at, b.at))
 	})
@@ -52,7 +52,7 @@ func (d *Depot) fetch(ctx context.Context, pieces []piece) error {
 			}
 			defer dec.Close()
 			for run := range work {
-				if err := d.fetchRun(ctx, dec, run); err != nil {
+				if err := fetchRun(ctx, from, dec, run); err != nil {
 					cancel(err)
 				}
 			}
@@ -74,12 +74,12 @@ func (d *Depot) fetch(ctx context.Context, pieces []piece) error {
 }
 
 // fetchRun makes one request.
-func (d *Depot) fetchRun(ctx context.Context, dec *zstd.Decoder, run []piece) error {
+func fetchRun(ctx context.Context, from objects.Store, dec *zstd.Decoder, run []piece) error {
 	start, end := run[0].at, run[0].at
 	for _, p := range run {
 		end = max(end, p.at+p.stored)
 	}
-	b, _, err := d.Store.Get(ctx, run[0].object, start, end-start)
+	b, _, err := from.Get(ctx, run[0].object, start, end-start)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, run[0].object)
 	}

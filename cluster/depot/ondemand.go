@@ -271,7 +271,7 @@ func (f *fetcher) FetchParts(
 			use:    func(raw []byte) error { return use(p, raw) },
 		}
 	}
-	return f.depot.fetch(f.ctx, pieces)
+	return fetch(f.ctx, f.depot.Store, pieces)
 }
 
 // FetchBody implements store.Bringer.

@@ -115,7 +115,7 @@ func readPages(
 	ctx context.Context, d *Depot, p *Pointer, folder string, known func(*PageList) bool,
 	use func(list, digests *os.File) error,
 ) (_ *PageList, err error) {
-	m, err := d.manifest(ctx, p)
+	m, err := readManifest(ctx, d.Store, p)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func readPages(
 		files[i] = file
 		pieces = append(pieces, f.pieces(m, file)...)
 	}
-	if err := d.fetch(ctx, pieces); err != nil {
+	if err := fetch(ctx, d.Store, pieces); err != nil {
 		return nil, err
 	}
 	return m.Pages, use(files[0], files[1])

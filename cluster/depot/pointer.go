@@ -132,9 +132,9 @@ func (d *Depot) move(ctx context.Context, p *Pointer, revision string) error {
 	return err
 }
 
-// manifest reads the manifest that a pointer names.
-func (d *Depot) manifest(ctx context.Context, p *Pointer) (*Manifest, error) {
-	packed, _, err := objects.ReadAll(ctx, d.Store, p.Manifest)
+// readManifest reads the manifest that a pointer names.
+func readManifest(ctx context.Context, from objects.Store, p *Pointer) (*Manifest, error) {
+	packed, _, err := objects.ReadAll(ctx, from, p.Manifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w: its manifest %s; the store, or part of it, was emptied",
 			p.Site, ErrLost, p.Manifest)
@@ -158,14 +158,14 @@ const fewLarge = 16
 // present checks that the objects of a manifest are in the store, which may have been emptied in part. A
 // large body is looked for once as long as the depot is open and its epoch lasts; packs of bodies are read
 // anyway.
-func (d *Depot) present(ctx context.Context, m *Manifest) error {
+func present(ctx context.Context, in objects.Store, known *knownBodies, m *Manifest) error {
 	missing := make(map[string]int64, len(m.Segments))
 	for i := range m.Segments {
 		missing[m.Segments[i].Name] = m.Segments[i].Size
 	}
 	large := 0
 	for _, name := range m.Bodies {
-		if strings.HasPrefix(name, largeNames) && !d.loaded(name) {
+		if strings.HasPrefix(name, largeNames) && !known.loaded(name) {
 			_, p, err := parseLarge(name)
 			if err != nil {
 				return err
@@ -179,7 +179,7 @@ func (d *Depot) present(ctx context.Context, m *Manifest) error {
 		folders = append(folders, largeNames)
 	}
 	for _, folder := range folders {
-		for info, err := range d.Store.List(ctx, folder) {
+		for info, err := range in.List(ctx, folder) {
 			if err != nil {
 				return err
 			}
@@ -189,7 +189,7 @@ func (d *Depot) present(ctx context.Context, m *Manifest) error {
 		}
 	}
 	for name, size := range missing { // a store may list late
-		_, info, err := d.Store.Get(ctx, name, 0, 1)
+		_, info, err := in.Get(ctx, name, 0, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%s: %w: %s; the store, or part of it, was emptied", m.Site, ErrLost, name)

@@ -70,7 +70,7 @@ func (r *receiver) bodies(ctx context.Context, m *Manifest, s *store.Site) error
 		return err
 	}
 	r.depot.Note(fmt.Sprintf("%s: fetching %d bodies", r.out.Site, len(pieces)))
-	if err := r.depot.fetch(ctx, pieces); err != nil {
+	if err := fetch(ctx, r.depot.Store, pieces); err != nil {
 		return err
 	}
 	if y, ok := r.state.Bodies.(store.BodySyncer); ok {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/cluster/objects"
 	"mirrord/internal/regular"
 	"mirrord/store"
 )
@@ -164,7 +165,7 @@ func (d *Depot) checkoutShared(
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.manifest(ctx, p)
+	m, err := readManifest(ctx, d.Store, p)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (d *Depot) checkoutShared(
 		if err != nil {
 			return nil, err
 		}
-		digest, done, err := d.sharedFile(ctx, m, f, to, known, discard)
+		digest, done, err := sharedFile(ctx, d.Store, m, f, to, known, discard)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -222,8 +223,8 @@ const (
 )
 
 // sharedFile fetches one file. The digest is that of the file in the depot.
-func (d *Depot) sharedFile(
-	ctx context.Context, m *Manifest, f *File, to string, known *sharedNote, discard bool,
+func sharedFile(
+	ctx context.Context, from objects.Store, m *Manifest, f *File, to string, known *sharedNote, discard bool,
 ) (digest SHA256, done sharedOutcome, err error) {
 	local, lerr := regular.Read(to, mostNotes)
 	if lerr != nil && !errors.Is(lerr, fs.ErrNotExist) {
@@ -242,7 +243,7 @@ func (d *Depot) sharedFile(
 	}
 	defer os.Remove(aside)
 	defer file.Close()
-	if err := d.fetch(ctx, f.pieces(m, file)); err != nil {
+	if err := fetch(ctx, from, f.pieces(m, file)); err != nil {
 		return digest, stays, err
 	}
 	all, err := io.ReadAll(io.NewSectionReader(file, 0, f.Size))

@@ -23,17 +23,17 @@ const (
 )
 
 // tides takes note of the directories of which much has changed in the run that is being learned.
-func (m *Model) tides() {
-	slices.Sort(m.touched) // children have higher numbers than their parents
-	for _, d := range slices.Backward(m.touched) {
-		if x := &m.dirs[d]; d != Root {
-			up := &m.dirs[x.parent]
+func (l *lesson) tides() {
+	slices.Sort(l.touched) // children have higher numbers than their parents
+	for _, d := range slices.Backward(l.touched) {
+		if x := &l.m.dirs[d]; d != Root {
+			up := &l.m.dirs[x.parent]
 			up.looked, up.moved = up.looked+x.looked, up.moved+x.moved
 		}
 	}
-	for _, d := range m.touched {
-		x := &m.dirs[d]
-		above := d != Root && m.dirs[x.parent].tide&1 != 0
+	for _, d := range l.touched {
+		x := &l.m.dirs[d]
+		above := d != Root && l.m.dirs[x.parent].tide&1 != 0
 		if above || (x.moved >= tideLeast && float64(x.moved) >= tideShare*float64(x.looked)) {
 			x.tide |= 1
 		}

@@ -41,33 +41,45 @@ func (m *Model) Learn(r *Run) {
 	m.clock.step(r.Time)
 	m.times = append(m.times, r.Time)
 	m.runs++
-	now := int32(m.runs)
-	m.touched = m.touched[:0]
-	m.observe(r.Changed, observed|active)
-	m.observe(r.Left, observed|active)
+	l := lesson{m: m, now: int32(m.runs), touched: m.touched[:0]}
+	l.learn(r, first)
+	m.touched = l.touched
+}
+
+// lesson is a run that is being learned.
+type lesson struct {
+	m       *Model
+	now     int32
+	touched []Dir // directories that the run observed
+}
+
+func (l *lesson) learn(r *Run, first bool) {
+	m := l.m
+	l.observe(r.Changed, observed|active)
+	l.observe(r.Left, observed|active)
 	if first { // what the first run finds did not change: it was there
-		m.observe(r.Entered, observed)
+		l.observe(r.Entered, observed)
 	} else {
-		m.observe(r.Entered, observed|active)
+		l.observe(r.Entered, observed|active)
 	}
-	m.observe(r.Asked, observed)
-	m.observe(r.Spared, observed)
-	if len(m.touched) == 0 {
+	l.observe(r.Asked, observed)
+	l.observe(r.Spared, observed)
+	if len(l.touched) == 0 {
 		return
 	}
-	m.seen = now
-	for _, d := range m.touched {
-		m.count(d)
+	m.seen = l.now
+	for _, d := range l.touched {
+		l.count(d)
 	}
-	m.exposures.begin(now)
-	m.tales.begin(now)
-	m.look(r.Asked)
-	m.look(r.Spared)
-	m.look(r.Changed)
-	m.move(r.Changed)
-	m.tides()
-	m.come(r.Entered, first)
-	m.leave(r.Left)
+	m.exposures.begin(l.now)
+	m.tales.begin(l.now)
+	l.look(r.Asked)
+	l.look(r.Spared)
+	l.look(r.Changed)
+	l.move(r.Changed)
+	l.tides()
+	l.come(r.Entered, first)
+	l.leave(r.Left)
 	for u := range m.spans(r.Naming) {
 		m.flags[u] |= linksNew
 	}
@@ -89,36 +101,35 @@ func (m *Model) spans(s []Span) func(yield func(ID) bool) {
 }
 
 // clip limits a span to units, as a half-open range.
-func (m *Model) clip(x Span) (from, to int) {
-	return min(int(x.First), len(m.dir)), min(int(x.Last)+1, len(m.dir))
+func (l *lesson) clip(x Span) (from, to int) {
+	return min(int(x.First), len(l.m.dir)), min(int(x.Last)+1, len(l.m.dir))
 }
 
 // observe marks the directories of a set and all above them.
-func (m *Model) observe(s []Span, b bits) {
+func (l *lesson) observe(s []Span, b bits) {
 	for _, x := range s {
-		from, to := m.clip(x)
+		from, to := l.clip(x)
 		for u := from; u < to; {
-			d := m.dir[u]
-			m.mark(d, b)
-			for u++; u < to && m.dir[u] == d; { // neighbours mostly share a directory
+			d := l.m.dir[u]
+			l.mark(d, b)
+			for u++; u < to && l.m.dir[u] == d; { // neighbours mostly share a directory
 				u++
 			}
 		}
 	}
 }
 
-func (m *Model) mark(d Dir, b bits) {
-	now := int32(m.runs)
+func (l *lesson) mark(d Dir, b bits) {
 	for {
-		x := &m.dirs[d]
-		if x.run != now {
+		x := &l.m.dirs[d]
+		if x.run != l.now {
 			var is bits
 			if x.run == 0 {
 				is = born
 			}
-			x.recent, x.tide = shift(x.recent, now-x.run), shift(x.tide, now-x.run)
-			x.run, x.bits, x.looked, x.moved = now, is, 0, 0
-			m.touched = append(m.touched, d)
+			x.recent, x.tide = shift(x.recent, l.now-x.run), shift(x.tide, l.now-x.run)
+			x.run, x.bits, x.looked, x.moved = l.now, is, 0, 0
+			l.touched = append(l.touched, d)
 		}
 		if x.bits&b == b {
 			return
@@ -135,16 +146,16 @@ func (m *Model) mark(d Dir, b bits) {
 
 // count takes note of what a directory did when its parent changed: the chance of it is what Plan starts
 // from.
-func (m *Model) count(d Dir) {
-	x := &m.dirs[d]
-	if d != Root && m.dirs[x.parent].bits&active == 0 {
+func (l *lesson) count(d Dir) {
+	x := &l.m.dirs[d]
+	if d != Root && l.m.dirs[x.parent].bits&active == 0 {
 		return
 	}
 	if x.since != 0 {
-		f := m.clock.discount(x.since)
+		f := l.m.clock.discount(x.since)
 		x.act, x.obs = x.act*f, x.obs*f
 	}
-	x.since = int32(m.runs)
+	x.since = l.now
 	x.obs++
 	if x.bits&active != 0 {
 		x.act++
@@ -154,14 +165,14 @@ func (m *Model) count(d Dir) {
 // look takes note of units that were observed. Exposure is counted in runs in which something changed in the
 // directory: a page that stays as it is while its neighbours change says more than one in a directory where
 // nothing happens.
-func (m *Model) look(s []Span) {
+func (l *lesson) look(s []Span) {
 	for _, x := range s {
-		from, to := m.clip(x)
-		dirs, exposed := m.dir[:to], m.exposed[:to]
+		from, to := l.clip(x)
+		dirs, exposed := l.m.dir[:to], l.m.exposed[:to]
 		for u := from; u < to; {
 			dir, n := dirs[u], exposed[u]
-			d := &m.dirs[dir]
-			next, first := m.expose(n, d.recent)
+			d := &l.m.dirs[dir]
+			next, first := l.expose(n, d.recent)
 			began := u
 			for ; u < len(dirs) && u < len(exposed) && dirs[u] == dir && exposed[u] == n; u++ {
 				exposed[u] = next
@@ -175,51 +186,50 @@ func (m *Model) look(s []Span) {
 
 // expose returns what an exposure becomes in this run. recent are the runs in which the directory changed,
 // the last of them this one. first says that the run had not observed the units before.
-func (m *Model) expose(n uint32, recent uint64) (next uint32, first bool) {
-	now := int32(m.runs)
-	last := m.exposures.all[n].last
-	if last == now {
+func (l *lesson) expose(n uint32, recent uint64) (next uint32, first bool) {
+	last := l.m.exposures.all[n].last
+	if last == l.now {
 		return n, false
 	}
 	known := 0
 	if last != 0 {
-		known = ones(recent, now-last)
+		known = ones(recent, l.now-last)
 	}
-	next, isNew := m.exposures.after(n, 1+uint32(known))
+	next, isNew := l.m.exposures.after(n, 1+uint32(known))
 	if isNew {
-		m.exposures.all[next].see(now, known, &m.clock)
+		l.m.exposures.all[next].see(l.now, known, &l.m.clock)
 	}
 	return next, true
 }
 
 // move takes note of units of which another content was found.
-func (m *Model) move(s []Span) {
-	for u := range m.spans(s) {
-		next, isNew := m.tales.after(m.tale[u], 1)
+func (l *lesson) move(s []Span) {
+	for u := range l.m.spans(s) {
+		next, isNew := l.m.tales.after(l.m.tale[u], 1)
 		if isNew {
-			m.tales.all[next].add(int32(m.runs), &m.clock)
+			l.m.tales.all[next].add(l.now, &l.m.clock)
 		}
-		m.tale[u] = next
-		m.dirs[m.dir[u]].moved++
+		l.m.tale[u] = next
+		l.m.dirs[l.m.dir[u]].moved++
 	}
 }
 
 // come takes note of units that were not there before.
-func (m *Model) come(s []Span, first bool) {
+func (l *lesson) come(s []Span, first bool) {
 	if len(s) == 0 {
 		return
 	}
-	exposed := m.exposures.add(exposure{last: int32(m.runs)})
-	tale := m.tales.add(edits{past: uint32(m.runs)})
-	for u := range m.spans(s) {
-		m.flags[u] |= present
-		m.exposed[u], m.tale[u] = exposed, tale
+	exposed := l.m.exposures.add(exposure{last: l.now})
+	tale := l.m.tales.add(edits{past: uint32(l.now)})
+	for u := range l.m.spans(s) {
+		l.m.flags[u] |= present
+		l.m.exposed[u], l.m.tale[u] = exposed, tale
 		if !first {
-			m.dirs[m.listedBy(u)].count++
+			l.m.dirs[l.listedBy(u)].count++
 		}
 	}
 	if !first {
-		m.found(s)
+		l.found(s)
 	}
 }
 
@@ -227,33 +237,33 @@ func (m *Model) come(s []Span, first bool) {
 const left = 1 << 8
 
 // leave takes note of units that are no longer there.
-func (m *Model) leave(s []Span) {
-	for u := range m.spans(s) {
-		m.flags[u] &^= present
-		next, isNew := m.exposures.after(m.exposed[u], left)
+func (l *lesson) leave(s []Span) {
+	for u := range l.m.spans(s) {
+		l.m.flags[u] &^= present
+		next, isNew := l.m.exposures.after(l.m.exposed[u], left)
 		if isNew {
-			m.exposures.all[next].leave(int32(m.runs))
+			l.m.exposures.all[next].leave(l.now)
 		}
-		m.exposed[u] = next
-		m.dirs[m.listedBy(u)].count++
+		l.m.exposed[u] = next
+		l.m.dirs[l.listedBy(u)].count++
 	}
-	m.found(s)
+	l.found(s)
 }
 
 // listedBy is the directory whose listing shows that a unit came or went: the nearest one that was there
 // before.
-func (m *Model) listedBy(u ID) Dir {
-	d := m.dir[u]
-	for d != Root && m.dirs[d].bits&born != 0 {
-		d = m.dirs[d].parent
+func (l *lesson) listedBy(u ID) Dir {
+	d := l.m.dir[u]
+	for d != Root && l.m.dirs[d].bits&born != 0 {
+		d = l.m.dirs[d].parent
 	}
 	return d
 }
 
 // found moves the counts of what came or went to what a listing is worth.
-func (m *Model) found(s []Span) {
-	for u := range m.spans(s) {
-		if x := &m.dirs[m.listedBy(u)]; x.count > 0 {
+func (l *lesson) found(s []Span) {
+	for u := range l.m.spans(s) {
+		if x := &l.m.dirs[l.listedBy(u)]; x.count > 0 {
 			x.finds, x.times, x.count = x.finds+float32(x.count), x.times+1, 0
 		}
 	}

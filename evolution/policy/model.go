@@ -72,7 +72,7 @@ type Model struct {
 	changes []float64 // by run, from 1: changes, pages that came or went among them
 	waited  []float64 // by run, from 1: the seconds that these may have waited
 
-	touched []Dir // scratch: the directories that the run being learned observed
+	touched []Dir // scratch of a lesson
 }
 
 // directory is the record of a directory and all that is below it.
