@@ -89,7 +89,7 @@ func newCame(t *testing.T, oneOff bool) *came {
 
 // admit gives a URL a number, and lets it wait for its answer.
 func (c *came) admit(name string) uint32 {
-	id, _ := c.table.Enter([]byte(url(name).String()), urls.Named)
+	id, _ := urls.Enter(c.table, []byte(url(name).String()), urls.Named)
 	return id
 }
 
