@@ -34,9 +34,9 @@ func eachNode(nodes []string, f func(node string)) {
 	wg.Wait()
 }
 
-// others are the names without that of this node.
-func (c *Everywhere) others(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == c.nodes.Me() })
+// without returns the names but one.
+func without(names []string, me string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == me })
 }
 
 // said is what other nodes answered last to one question. Safe for concurrent use.
@@ -68,7 +68,7 @@ func (s *said[T]) ask(c *Everywhere, now time.Time, ask func(node string) (T, er
 		s.of = map[string]*lastSaid[T]{}
 	}
 	var due []string
-	for _, name := range c.others(members) {
+	for _, name := range without(members, c.nodes.Me()) {
 		n := s.of[name]
 		if n == nil {
 			n = new(lastSaid[T])
@@ -135,7 +135,7 @@ func AskNodes[T any](ctx context.Context, c *Everywhere, path string) (map[strin
 	ctx, cancel := context.WithTimeout(ctx, saysWithin)
 	defer cancel()
 	members := c.nodes.Members()
-	names := append(c.others(members), c.others(c.jobs.names())...)
+	names := without(append(c.jobs.names(), members...), c.nodes.Me())
 	slices.Sort(names)
 	var mu sync.Mutex
 	all := map[string]T{}
@@ -144,7 +144,7 @@ func AskNodes[T any](ctx context.Context, c *Everywhere, path string) (map[strin
 		var v T
 		err := errNoMember
 		if slices.Contains(members, name) {
-			err = askNode(ctx, c, name, path, &v)
+			err = askNode(ctx, c.nodes, name, path, &v)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -162,8 +162,8 @@ func AskNodes[T any](ctx context.Context, c *Everywhere, path string) (map[strin
 const mostSaid = 64 << 20
 
 // askNode reads the JSON that a node has at a path.
-func askNode(ctx context.Context, c *Everywhere, node, path string, into any) error {
-	err := readNode(ctx, c, node, path, func(body io.Reader) error {
+func askNode(ctx context.Context, nodes Nodes, node, path string, into any) error {
+	err := readNode(ctx, nodes, node, path, func(body io.Reader) error {
 		return json.NewDecoder(io.LimitReader(body, mostSaid)).Decode(into)
 	})
 	if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.code == http.StatusNotFound {
@@ -185,13 +185,13 @@ type silentError struct{ error }
 
 // readNode gives what a node has at a path to use.
 func readNode(
-	ctx context.Context, c *Everywhere, node, path string, use func(body io.Reader) error,
+	ctx context.Context, nodes Nodes, node, path string, use func(body io.Reader) error,
 ) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mirrord"+path, nil)
 	if err != nil {
 		return err
 	}
-	answer, err := c.nodes.To(node).RoundTrip(r)
+	answer, err := nodes.To(node).RoundTrip(r)
 	if err != nil {
 		return silentError{err}
 	}

@@ -47,7 +47,7 @@ func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 	var wg sync.WaitGroup
 	room := make(chan struct{}, env.MovesAtOnce)
 	for name, entry := range c.Wanted() {
-		if marks[name] == "" || entry.Job == nil || c.hasMirror(name) {
+		if marks[name] == "" || entry.Job == nil || hasMirror(c.Daemon, name) {
 			continue
 		}
 		s := was.Sites[name]

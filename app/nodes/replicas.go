@@ -40,9 +40,9 @@ func ownsMirror(d *daemon.Daemon, name string) bool {
 }
 
 // hasMirror reports whether the version of a site published here counts, regardless of other nodes.
-func (c *Everywhere) hasMirror(name string) bool {
-	_, ok := env.PublishedHere(c.State, name)
-	return ok && ownsMirror(c.Daemon, name)
+func hasMirror(d *daemon.Daemon, name string) bool {
+	_, ok := env.PublishedHere(d.State, name)
+	return ok && ownsMirror(d, name)
 }
 
 // sayReplicas answers other nodes.
@@ -117,9 +117,9 @@ func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
 	ctx, cancel := context.WithTimeout(ctx, listsWithin)
 	defer cancel()
 	var mu sync.Mutex
-	eachNode(c.others(members), func(node string) {
+	eachNode(without(members, c.nodes.Me()), func(node string) {
 		var has map[string]env.PublishedAs
-		err := askNode(ctx, c, node, replicasPath, &has)
+		err := askNode(ctx, c.nodes, node, replicasPath, &has)
 		mu.Lock()
 		defer mu.Unlock()
 		n := e.Nodes[node]
@@ -171,12 +171,12 @@ func (c *Everywhere) settle(e *replicas.OthersSaid) {
 		for name, s := range n.Sites {
 			s.Kept = kept[name]
 			switch silent := n == e.Depot && (s.Has.Version == 0 || s.Why != ""); {
-			case best[name] == n && !c.hasMirror(name):
+			case best[name] == n && !hasMirror(c.Daemon, name):
 				if s.Has.Version == 0 {
 					s.Kept = env.PublishedAs{}
 				}
 				n.Sites[name] = s
-			case silent && !c.hasMirror(name): // that it has nothing of use, and why, is known
+			case silent && !hasMirror(c.Daemon, name): // that it has nothing of use, and why, is known
 				s.Has, s.Kept = env.PublishedAs{}, env.PublishedAs{}
 				n.Sites[name] = s
 			default:
@@ -214,7 +214,7 @@ func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
 				if s.Has.Version == 0 || known {
 					continue
 				}
-				err := c.fetchOne(ctx, node, name)
+				err := fetchOne(ctx, c.nodes, c.State.Dir, node, name)
 				if err == nil {
 					s.Kept = s.Has
 					n.Sites[name] = s
@@ -233,14 +233,14 @@ func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
 }
 
 // fetchOne fetches the digests of one mirror, whole or not at all.
-func (c *Everywhere) fetchOne(ctx context.Context, node, name string) (err error) {
-	file := filepath.Join(c.State.Dir, env.ElsewhereFolder, name)
+func fetchOne(ctx context.Context, nodes Nodes, dir, node, name string) (err error) {
+	file := filepath.Join(dir, env.ElsewhereFolder, name)
 	f, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Cleanup()) }()
-	err = readNode(ctx, c, node, replicasPath+"/"+name, func(body io.Reader) error {
+	err = readNode(ctx, nodes, node, replicasPath+"/"+name, func(body io.Reader) error {
 		_, err := replicas.ReadSiteDigests(io.TeeReader(body, f), func(*replicas.PageSaid) error { return nil })
 		return err
 	})

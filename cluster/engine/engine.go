@@ -9,7 +9,8 @@
 //	table.go     what a node knows; the lock
 //	session.go   the beat
 //	sessions.go  who works, for claims that are kept elsewhere
-//	share.go     taking hosts and giving them back
+//	share.go     which hosts are this node's
+//	holdings.go  taking hosts and giving them back
 //	peers.go     who else there is, and who has ended
 //	site.go      leases of sites: store.Owner
 //	loans.go     turns of hosts that another node has
@@ -67,6 +68,8 @@ type Engine struct {
 	kv jetstream.KeyValue
 	t  *table
 
+	hosts *holdings
+
 	failed atomic.Int64 // calls in a row
 	began  atomic.Int64 // Unix time of the session
 	// why a keeper was not reached when that was last tried
@@ -108,9 +111,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	for tell := time.Now().Add(tellAfter); ; {
 		e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas)
 		if err == nil {
-			err = e.agree(ctx)
+			err = agree(ctx, e.kv, o.Mode)
 		}
 		if err == nil {
+			e.hosts = newHoldings(e)
 			return e, nil
 		}
 		again := retryOpen
@@ -159,21 +163,21 @@ func away(e *Engine, err error) error {
 // ErrMode says that a node and its cluster cannot go together.
 var ErrMode = errors.New("the cluster is another one")
 
-// agree compares the mode of the node with that of the cluster.
-func (e *Engine) agree(ctx context.Context) error {
-	if e.o.Mode == "" {
+// agree compares the mode of a node with that of the cluster.
+func agree(ctx context.Context, kv jetstream.KeyValue, mine string) error {
+	if mine == "" {
 		return nil
 	}
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err := put(short, e.kv, keyMode, e.o.Mode, 0)
+	_, err := put(short, kv, keyMode, mine, 0)
 	if !errors.Is(err, errOther) {
 		return err
 	}
-	mode, _, err := get[string](short, e.kv, keyMode)
-	if err == nil && mode != e.o.Mode {
+	mode, _, err := get[string](short, kv, keyMode)
+	if err == nil && mode != mine {
 		err = fmt.Errorf("%w: its sites lie in %s, and this node was told %s; give it the --depot of the others, "+
-			"or, if that was made again, give it to the cluster: mirrord cluster adopt", ErrMode, mode, e.o.Mode)
+			"or, if that was made again, give it to the cluster: mirrord cluster adopt", ErrMode, mode, mine)
 	}
 	return err
 }

@@ -195,38 +195,3 @@ func (p *peers) take(entry jetstream.KeyValueEntry) {
 		}
 	}
 }
-
-// watchOthers looks at the beats of the nodes that this one watches, and ends those that are silent.
-func (e *Engine) watchOthers(ctx context.Context) {
-	for _, name := range lease.Watched(e.o.Node, e.t.others()) {
-		key := keyBeat + escape(name)
-		b, revision, err := get[lease.Beat](ctx, e.kv, key)
-		if err != nil {
-			return
-		}
-		if b.Ended || e.t.silent(key, revision) {
-			e.bury(ctx, name, b, revision)
-		}
-	}
-}
-
-// bury ends the session of a node that was silent for a term, and takes it out of the members. It reports
-// whether that session is over.
-func (e *Engine) bury(ctx context.Context, name string, b lease.Beat, revision uint64) bool {
-	if !b.Ended {
-		b.Ended = true
-		if _, err := put(ctx, e.kv, keyBeat+escape(name), b, revision); err != nil {
-			return false // it lives, or another node was first
-		}
-		e.o.Log.Warn("a node of the cluster was silent for too long; its sites go to others", "node", name)
-	}
-	key := keyNode + escape(name)
-	n, revision, err := get[Node](ctx, e.kv, key)
-	if err == nil && revision > 0 && n.Session == b.Session {
-		err = e.kv.Delete(ctx, key, jetstream.LastRevision(revision))
-		if err != nil && !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			e.o.Log.Debug("a node that has ended is still a member", "node", name, "err", err)
-		}
-	}
-	return true
-}

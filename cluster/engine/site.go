@@ -20,7 +20,7 @@ var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", store.ErrLocked)
 
 // siteLease is the lease of one site. One without lost is about to be given out.
 type siteLease struct {
-	e          *Engine
+	from       *holdings
 	site, host string
 	token      uint64
 	lost       chan struct{}
@@ -37,10 +37,10 @@ func (l *siteLease) Lost() <-chan struct{} { return l.lost }
 
 // Release implements store.Lease.
 func (l *siteLease) Release() error {
-	if l.e.t.release(l) {
-		l.e.give(context.Background(), l.host)
+	if l.from.t.release(l) {
+		l.from.give(context.Background(), l.host)
 	} else {
-		kick(l.e.changed)
+		kick(l.from.changed)
 	}
 	return nil
 }
@@ -78,16 +78,16 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 	}
 	host, _ := e.t.hostOf(site)
 	if session, token, ok := e.t.again(host, floor); ok {
-		if l := e.t.lease(session, site, host, token, e); l != nil {
+		if l := e.t.lease(session, site, host, token, e.hosts); l != nil {
 			return l, nil
 		}
 	}
 	for within := firstAnswer; ; within *= 2 {
 		short, stop := context.WithTimeout(ctx, within)
-		session, token, err := e.take(short, host, floor)
+		session, token, err := e.hosts.take(short, host, floor)
 		stop()
 		if err == nil {
-			if l := e.t.lease(session, site, host, token, e); l != nil {
+			if l := e.t.lease(session, site, host, token, e.hosts); l != nil {
 				return l, nil
 			}
 			err = ErrAway

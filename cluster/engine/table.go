@@ -226,7 +226,7 @@ func (t *table) again(name string, floor uint64) (session string, token uint64, 
 }
 
 // lease gives out a site of a host that was taken with a token.
-func (t *table) lease(session, site, name string, token uint64, e *Engine) *siteLease {
+func (t *table) lease(session, site, name string, token uint64, from *holdings) *siteLease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[name]
@@ -235,7 +235,7 @@ func (t *table) lease(session, site, name string, token uint64, e *Engine) *site
 	}
 	h.uses++
 	l := &siteLease{
-		e:     e,
+		from:  from,
 		site:  site,
 		host:  name,
 		token: token,

@@ -107,7 +107,7 @@ func TestAdmit(t *testing.T) {
 	} {
 		x := newTestAdmission(t)
 		if c.known {
-			x.Table.Enter([]byte(c.url), urls.Named)
+			urls.Enter(x.Table, []byte(c.url), urls.Named)
 		}
 		ids := []int64{7}
 		got := x.Admitter(new(urls.Lookups)).Admit(ids, Document{ID: 0, Depth: c.depth}, []scope.Candidate{{

@@ -105,7 +105,7 @@ func (f *Frontier) queue(origin string) *backQueue {
 func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.queueAt(origin, id, p, at)
+	q := queueOfOne(origin, id, p, at)
 	q.free = f.queue(origin).free
 	f.queued++
 	heap.Push(&f.heap, q)
@@ -116,15 +116,15 @@ func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
 func (f *Frontier) AddOptional(origin string, id uint32, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := f.queueAt(origin, id, PrioLast, at)
+	q := queueOfOne(origin, id, PrioLast, at)
 	q.optional = true
 	f.optional++
 	heap.Push(&f.heap, q)
 	f.cond.Signal()
 }
 
-// queueAt returns a queue of one URL that waits for a time.
-func (f *Frontier) queueAt(origin string, id uint32, p Priority, at time.Time) *backQueue {
+// queueOfOne returns a queue of one URL that waits for a time.
+func queueOfOne(origin string, id uint32, p Priority, at time.Time) *backQueue {
 	q := &backQueue{
 		origin: origin,
 		host:   fetch.HostOf(origin),
@@ -149,7 +149,7 @@ func (f *Frontier) next(now func() time.Time) (h handed, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
-		if f.stopped || (f.queued == 0 && f.inFlight == 0 && !f.anyDue(now())) {
+		if f.stopped || (f.queued == 0 && f.inFlight == 0 && !f.heap.due(now())) {
 			f.cond.Broadcast()
 			return handed{}, false
 		}
@@ -202,9 +202,6 @@ func (f *Frontier) join(q *backQueue) bool {
 	}
 	return true
 }
-
-// anyDue reports whether an optional URL is due. The caller holds f.mu, and nothing else is queued.
-func (f *Frontier) anyDue(now time.Time) bool { return len(f.heap) > 0 && !f.heap[0].next.After(now) }
 
 // Hold says whether URLs are handed out; those that wait for that stay where they are.
 func (f *Frontier) Hold(held bool) {

@@ -63,7 +63,7 @@ func (e *HostAdmission) First(id uint32) bool { return e.postponed.First(id) }
 
 // New lets a URL enter that no stored document names, and returns its number.
 func (e *HostAdmission) New(u site.URL, seen urls.Seen, p Priority) uint32 {
-	id, first := e.table.Enter([]byte(u.String()), seen)
+	id, first := urls.Enter(e.table, []byte(u.String()), seen)
 	if first {
 		e.front.Add(u.Origin(), id, p)
 	}

@@ -59,7 +59,7 @@ type FrontierState struct {
 func (f *Frontier) State(now time.Time) (s FrontierState) {
 	f.locked(func() {
 		s.Queued, s.InFlight = f.queued, f.inFlight
-		s.Hosts, s.Busy = f.busyHosts(now)
+		s.Hosts, s.Busy = busyHosts(f.heap, f.flying, now)
 		if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
 			s.WaitHost, s.WaitUntil, s.WaitWhy = f.heap[0].host, f.heap[0].next, status.ForHost
 			if f.gate.Closed(now) {
@@ -74,9 +74,8 @@ func (f *Frontier) State(now time.Time) (s FrontierState) {
 const hostsShown = 10
 
 // busyHosts is how many hosts have URLs that wait or are in work, and what those with the most of them do.
-// It is called from locked.
-func (f *Frontier) busyHosts(now time.Time) (n int, most []status.BusyHost) {
-	at := make(map[string]int, len(f.flying))
+func busyHosts(queues hostHeap, flying map[string]int, now time.Time) (n int, most []status.BusyHost) {
+	at := make(map[string]int, len(flying))
 	of := func(host string) *status.BusyHost {
 		i, ok := at[host]
 		if !ok {
@@ -85,10 +84,10 @@ func (f *Frontier) busyHosts(now time.Time) (n int, most []status.BusyHost) {
 		}
 		return &most[i]
 	}
-	for host, flies := range f.flying {
+	for host, flies := range flying {
 		of(host).InFlight = flies
 	}
-	for _, q := range f.heap {
+	for _, q := range queues {
 		if q.optional {
 			continue
 		}

@@ -187,6 +187,9 @@ func (q *fifo) least(less func(a, b uint32) bool) (uint32, bool) {
 // hostHeap orders back queues by the time at which their host may be asked.
 type hostHeap []*backQueue
 
+// due reports whether a queue is.
+func (h hostHeap) due(now time.Time) bool { return len(h) > 0 && !h[0].next.After(now) }
+
 func (h hostHeap) Len() int           { return len(h) }
 func (h hostHeap) Less(i, j int) bool { return h[i].next.Before(h[j].next) }
 func (h hostHeap) Swap(i, j int) {

@@ -20,7 +20,7 @@ func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 	if !known && a.o.Traits.CountSitemaps() >= urls.MaxSitemaps {
 		return -1, true
 	}
-	n, first := a.o.Table.Enter([]byte(u.String()), 0)
+	n, first := urls.Enter(a.o.Table, []byte(u.String()), 0)
 	a.o.Traits.NoteSitemap(n) // before a worker may take it
 	if first {
 		a.o.Front.Add(u.Origin(), n, PrioSeed)

@@ -435,7 +435,7 @@ func TestFailures(t *testing.T) {
 func TestTypesAndGuesses(t *testing.T) {
 	const keys = "scope = { kind = \"host\", not_types = [\"gz\"] }"
 	gzip := processtest.SiteReply{MIME: "application/gzip", Body: "x"}
-	guess := func(b *processtest.Bench) { b.Table.Enter([]byte(page), urls.Guess) }
+	guess := func(b *processtest.Bench) { urls.Enter(b.Table, []byte(page), urls.Guess) }
 	runRows(t, []row{
 		{
 			name:    "wanted",

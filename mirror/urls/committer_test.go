@@ -90,7 +90,7 @@ func TestCommitter(t *testing.T) {
 		c.Add(doneOf(0))
 		c.Add(doneOf(1))
 		time.Sleep(batchAge + time.Millisecond) // of age
-		table.Enter([]byte("http://h/new"), Named)
+		Enter(table, []byte("http://h/new"), Named)
 		for id := range uint32(BatchItems + 1) { // one too many
 			c.Add(doneOf(id % 6))
 		}
@@ -151,7 +151,7 @@ func TestCommitterNotes(t *testing.T) {
 				time.Sleep(every)
 				synctest.Wait()
 				if len(j.notes) == 1 && table.Len() == 5 {
-					table.Enter([]byte("http://h/new"), Named)
+					Enter(table, []byte("http://h/new"), Named)
 				}
 			}
 			synctest.Wait()

@@ -100,9 +100,6 @@ func (t *Table) Get(id uint32) (site.URL, State) {
 	return t.urls.urlOf(id), State{*t.urls.at(id)}
 }
 
-// waits reports whether a number waits for its answer. The caller holds the lock.
-func (t *Table) waits(id uint32) bool { return t.urls.at(id).flags&(fQueued|fAnswered) == fQueued }
-
 // Leads follows redirects from a number as far as they are known: to what holds the content, or to what waits
 // for its answer.
 func (t *Table) Leads(id uint32) (final uint32, s State) {
@@ -110,7 +107,7 @@ func (t *Table) Leads(id uint32) (final uint32, s State) {
 	defer t.mu.Unlock()
 	for range MaxHops {
 		s = State{*t.urls.at(id)}
-		if to := s.Target(); t.waits(id) || to == 0 {
+		if to := s.Target(); t.urls.at(id).waits() || to == 0 {
 			return id, s
 		}
 		id = s.Target() - 1
@@ -124,7 +121,7 @@ func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, to := range slices.Backward(targets) {
-		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.waits(id) {
+		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.urls.at(id).waits() {
 			return id, true
 		}
 	}
@@ -230,18 +227,9 @@ func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u sit
 	for id := range ids {
 		if id < t.urls.n {
 			e := t.urls.at(id)
-			e.mark(decide(id, State{*e}, t.unqueued(id, e)))
+			e.mark(decide(id, State{*e}, t.urls.unqueued(id, e)))
 		}
 	}
-}
-
-// unqueued is the URL of a number if it has not entered the frontier, else nothing: to make it takes longer
-// than to decide. The caller holds the lock.
-func (t *Table) unqueued(id uint32, e *entry) site.URL {
-	if e.flags&fQueued != 0 {
-		return site.URL{}
-	}
-	return t.urls.urlOf(id)
 }
 
 // MarkNamed is Mark for n URLs of which the numbers are not known. last is that of the worker.
@@ -266,7 +254,7 @@ func (t *Table) MarkNamed(n int, last *Lookups, by Deciding) {
 			l.id = id
 		}
 		e := t.urls.at(l.id)
-		m := by.Decide(i, l.id, State{*e}, t.unqueued(l.id, e))
+		m := by.Decide(i, l.id, State{*e}, t.urls.unqueued(l.id, e))
 		e.mark(m)
 		if !l.known || m.Settled {
 			last.remember(l, u, m.Settled)
@@ -293,7 +281,7 @@ func (t *Table) Admit(
 
 // Enter lets a URL that no document names enter the frontier, and gives it a number when it has none. first
 // is false when it has entered before.
-func (t *Table) Enter(u []byte, s Seen) (id uint32, first bool) {
+func Enter(t *Table, u []byte, s Seen) (id uint32, first bool) {
 	id, _ = t.Admit(u, Referral{}, func(_ uint32, was State, _ bool) Mark {
 		first = !was.Queued()
 		return Mark{Seen: s, Queue: true}

@@ -42,10 +42,10 @@ func TestAdmitOnce(t *testing.T) {
 	if u, first := table.Queue(0); !first || u.String() != "http://h/0" {
 		t.Error(u, first)
 	}
-	if id, first := table.Enter([]byte("http://h/0"), Named); id != 0 || first {
+	if id, first := Enter(table, []byte("http://h/0"), Named); id != 0 || first {
 		t.Error(id, first)
 	}
-	if id, first := table.Enter([]byte("http://h/new"), Named); id != 2 || !first ||
+	if id, first := Enter(table, []byte("http://h/new"), Named); id != 2 || !first ||
 		table.State(2).Referrer() != 0 {
 		t.Error(id, first)
 	}

@@ -84,6 +84,15 @@ func (t *urls) urlOf(id uint32) site.URL {
 	return site.Canonical(string(t.texts.Append(room[:0], t.at(id).url)))
 }
 
+// unqueued is the URL of a number if it has not entered the frontier, else nothing: to make it takes longer
+// than to decide.
+func (t *urls) unqueued(id uint32, e *entry) site.URL {
+	if e.flags&fQueued != 0 {
+		return site.URL{}
+	}
+	return t.urlOf(id)
+}
+
 // find returns the number of a URL.
 func (t *urls) find(u []byte) (uint32, bool) { return t.findHash(xxh3.Hash(u), u) }
 
@@ -314,6 +323,9 @@ func (t *urls) set(id uint32, u []byte) {
 		t.give(id, u)
 	}
 }
+
+// waits reports whether the URL waits for its answer.
+func (e *entry) waits() bool { return e.flags&(fQueued|fAnswered) == fQueued }
 
 // mark does what was decided.
 func (e *entry) mark(m Mark) {

@@ -77,7 +77,7 @@ func TestTableFindsAgain(t *testing.T) {
 				t.Fatalf("%d is there before it was added: %d", i, got)
 			}
 		}
-		table.Enter(name(i), 0)
+		Enter(table, name(i), 0)
 		which := []int{i, i, i / 2, i - i%7}
 		if got := numbersOf(which...); !slices.Equal(got, which) {
 			t.Fatalf("%d, want %d", got, which)
@@ -163,7 +163,7 @@ func inFile(t *testing.T) (*Table, *os.File) {
 	table := New()
 	table.UseFile(1<<20, func() (texts.File, error) { return f, nil })
 	for _, u := range inFileURLs() {
-		table.Enter([]byte(u), Named)
+		Enter(table, []byte(u), Named)
 	}
 	if fi, err := f.Stat(); err != nil || fi.Size() < 1<<20 {
 		t.Fatalf("the file: %v, %v", fi, err)

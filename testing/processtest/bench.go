@@ -223,7 +223,7 @@ func (b *Bench) ID(url string) uint32 {
 	if id, ok := b.Table.Find([]byte(url)); ok {
 		return id
 	}
-	id, _ := b.Table.Enter([]byte(url), urls.Named)
+	id, _ := urls.Enter(b.Table, []byte(url), urls.Named)
 	return id
 }
 
