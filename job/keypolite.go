@@ -103,7 +103,7 @@ func politeKeys() []Key {
 				"or a name of one label is allowed at its port without this key. A list names " +
 				"addresses, ranges or hosts, each at the ports after the colon or else at all ports; " +
 				"true allows all. A name that was ever public stays refused until mirrord " +
-				"forget-address NAME. Cloud metadata addresses are never reached.",
+				"forget --address NAME. Cloud metadata addresses are never reached.",
 			Risk: "The owner of a page, a redirect or the DNS of a host can make mirrord fetch " +
 				"from the addresses allowed here, and it is published.",
 			field: func(j *Job) any { return &j.Polite.AllowPrivate },

@@ -36,8 +36,8 @@ func notifyKeys() []Key {
 			Name:    "notify.email",
 			Type:    "address or list of addresses",
 			Example: `["ops@example.org"]`,
-			Doc: "Receivers of the report by mail: through the machine's sendmail, or as mirrord " +
-				"daemon --mail says.",
+			Doc: "Receivers of the report by mail: through the machine's sendmail, or as mail.via " +
+				"of daemon.toml says.",
 			field: func(j *Job) any { return &j.Notify.Email },
 			check: checkEmail,
 		},

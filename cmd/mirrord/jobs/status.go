@@ -124,7 +124,7 @@ func jobStatus(
 
 func sayDisk(a *cli.CLI) {
 	fmt.Fprintln(a.Stderr, "mirrord: the daemon does not answer; this is what the disk knows. "+
-		"When mirrord health says the same, start it again: sudo systemctl restart mirrord")
+		"When mirrord daemon health says the same, start it again: sudo systemctl restart mirrord")
 }
 
 func printStatuses(a *cli.CLI, all status.All) error {
