@@ -128,7 +128,7 @@ func (m Mail) send(ctx context.Context, o Options, to string, msg status.Message
 		return m.smtp(ctx, o, to, data)
 	}
 	return errors.New(
-		"mail cannot leave this machine: there is no /usr/sbin/sendmail, and mail.via of daemon.toml names no server")
+		"mail cannot leave this machine: there is no /usr/sbin/sendmail, and daemon.toml has no mail.via")
 }
 
 func (m Mail) pipe(ctx context.Context, o Options, to string, data []byte) error {
