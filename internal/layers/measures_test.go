@@ -46,10 +46,9 @@ const mostLarge = 12
 // belong together. They may not grow.
 func largeTypes() map[string]large {
 	return map[string]large{
-		"app/daemon.Daemon":          {40, "it is the control API of one machine, one method an operation"},
 		"cluster/engine.table":       {38, "one lock keeps session, hosts, leases and partition consistent"},
 		"mirror/finish.Closing":      {40, "the steps after the retrieval share the ledger and the next version"},
-		"mirror/frontier.HostErrors": {40, "one lock keeps what is counted, postponed and told of a host consistent"},
+		"mirror/frontier.HostErrors": {40, "one lock keeps counts, witnesses and postponed hosts consistent"},
 		"mirror/process.Processor":   {40, "each way in which an answer is taken may end in each other one"},
 		"mirror/process.reading":     {40, "each way in which a body is read may end in each other one"},
 		"store.Records":              {31, "the records of a site, one method a question"},
