@@ -13,8 +13,8 @@ func startOneOff(t *testing.T, dir string, s *crashSite) *crashProcess {
 	return startCrash(t, dir, s.srv.URL+"/", "env", oneOff+"=1")
 }
 
-// A one-off mirror that is killed at any moment, while documents are written through, recovered or made
-// again, ends in the tree of an undisturbed run that is kept. Only requests under way are made twice.
+// A one-off mirror that is killed at any moment ends in the tree of an undisturbed run that is kept. Only
+// requests under way are made twice.
 func TestCrashOneOff(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
@@ -70,8 +70,8 @@ func TestOneOffFewDescriptors(t *testing.T) {
 	sameTree(t, publishedTree(t, dir), want)
 }
 
-// The disk is full while documents are written through, and again while they are recovered: each run says
-// what to do, and the last one ends in the tree of an undisturbed run.
+// The disk is full while documents are stored, and again while their files are made: each run says what to
+// do, and the last one ends in the tree of an undisturbed run.
 func TestCrashOneOffDiskFull(t *testing.T) {
 	t.Parallel()
 	dir, ok := smallDisk(t, "1200k")

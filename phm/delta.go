@@ -20,7 +20,7 @@ var (
 	// ErrDelta says that an archive is a delta, which is no set by itself.
 	ErrDelta = errors.New(
 		"a delta, which is only the difference to another archive; mirrord import --delta puts the " +
-		"two together")
+			"two together")
 	// ErrNotDelta says that an archive is no delta.
 	ErrNotDelta = errors.New("not a delta archive")
 	// ErrBase says that a delta builds on another archive.

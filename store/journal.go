@@ -119,23 +119,23 @@ func (s *Records) appendBatch(
 		buf = appendDepth(buf, n)
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
-	var rec, targets []byte
+	var url, rec, targets []byte
 	for _, d := range done {
 		r, err := s.gather.committed(d)
 		if err != nil {
 			return buf, err
 		}
-		buf = binread.AppendString(buf, d.URL.String())
-		rec = r.append(rec[:0])
-		buf = binary.AppendUvarint(buf, uint64(len(rec)))
-		buf = append(buf, rec...)
-		if !d.Linked {
-			buf = binary.AppendUvarint(buf, 0)
-			continue
+		url, rec = append(url[:0], d.URL.String()...), r.append(rec[:0])
+		raw := rawDone{
+			url:    url,
+			rec:    rec,
+			linked: d.Linked,
 		}
-		targets = AppendTargets(targets[:0], d.Targets)
-		buf = binary.AppendUvarint(buf, uint64(len(targets))+1)
-		buf = append(buf, targets...)
+		if d.Linked {
+			targets = AppendTargets(targets[:0], d.Targets)
+			raw.targets = targets
+		}
+		buf = raw.append(buf)
 	}
 	bare := len(buf)
 	if !s.volatile {
@@ -325,6 +325,16 @@ func appendDepth(b []byte, u *NewURL) []byte {
 func (u *NewURL) readDepth(d *binread.Reader) {
 	x := d.Uvarint()
 	u.Depth, u.Requis = int(x>>1), x&1 != 0
+}
+
+func (d *rawDone) append(b []byte) []byte {
+	for _, x := range [][]byte{d.url, d.rec} {
+		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
+	}
+	if !d.linked {
+		return binary.AppendUvarint(b, 0)
+	}
+	return append(binary.AppendUvarint(b, uint64(len(d.targets))+1), d.targets...)
 }
 
 func readDone(d *binread.Reader) rawDone {

@@ -317,9 +317,6 @@ func (f *siteFolder) renew(tx *transaction) error {
 
 // start finishes what a crash left half done.
 func (s *Site) start(f *siteFolder) error {
-	if err := s.packs.withdrawn.open(s.packs.root); err != nil {
-		return err
-	}
 	if s.readOnly {
 		return s.db.View(f.checkFormat)
 	}
@@ -329,7 +326,7 @@ func (s *Site) start(f *siteFolder) error {
 		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
 			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
 		}
-		return s.packs.loadMoved(tx)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -359,7 +356,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.Trees.tidy(); err != nil {
 		return err
 	}
-	if err := s.Rests().Recover(); err != nil {
+	if err := storeThrough(s); err != nil {
 		return err
 	}
 	s.noteGlance(true)

@@ -11,8 +11,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-
-	"mirrord/internal/regular"
 )
 
 // packs is the set of pack files of one site. Reads may run beside the one writer.
@@ -21,13 +19,11 @@ type packs struct {
 
 	unpacked unpackedBundles
 
-	away     *awaySite                    // what of them a check-out has left in a depot; nil for nothing
-	tree     func() (regular.Root, error) // the published one, of which rests are
-	volatile bool                         // nothing is synced
+	away     *awaySite // what of them a check-out has left in a depot; nil for nothing
+	volatile bool      // nothing is synced
 
-	withdrawn  withdrawn
-	unfinished atomic.Pointer[os.Root]         // the tree of documents that were written through; nil for none
-	moved      atomic.Pointer[map[Place]Place] // see ThroughRests; nil for nothing
+	// opens the published file to which the rest at a place belongs; nil for none
+	published func(path string, rest Place) (*os.File, error)
 
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
@@ -249,7 +245,6 @@ func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
 
 // raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
 func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
-	at = p.now(at)
 	f, err := p.open(at)
 	if err != nil {
 		return nil, err
@@ -321,7 +316,7 @@ func (p *packs) close() error {
 		errs = append(errs, p.w.Close())
 		p.w = nil
 	}
-	return errors.Join(append(errs, p.withdrawn.close(), p.root.Close())...)
+	return errors.Join(errors.Join(errs...), p.root.Close())
 }
 
 // finish ends the pack that is being written and begins the next one.

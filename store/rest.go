@@ -10,13 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/bits"
 	"os"
 	"slices"
 
 	"mirrord/internal/binread"
-	"mirrord/internal/regular"
 	"mirrord/relocate"
 )
 
@@ -73,7 +71,7 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
 	}
-	file, size, err := p.published(path, at)
+	file, size, err := p.publishedFile(path, at)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
 	}
@@ -142,14 +140,12 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 // fileBuffer is how many bytes of a published file are buffered while it is converted.
 const fileBuffer = 32 << 10
 
-// published opens the file to which the rest at a place belongs: one that was withdrawn, else that of the
-// tree.
-func (p *packs) published(path string, at Place) (f *os.File, size int64, err error) {
-	f, err = p.withdrawn.file(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = p.treeFile(path)
+// publishedFile opens the file to which the rest at a place belongs.
+func (p *packs) publishedFile(path string, at Place) (f *os.File, size int64, err error) {
+	if p.published == nil {
+		return nil, 0, ErrNoVersion
 	}
-	if err != nil {
+	if f, err = p.published(path, at); err != nil {
 		return nil, 0, err
 	}
 	fi, err := f.Stat()
@@ -173,22 +169,6 @@ func roomFor(b *[]byte, n int) []byte {
 		*b = make([]byte, 0, n)
 	}
 	return (*b)[:0]
-}
-
-// treeFile opens a file of the tree that documents were written through to, else of the published one.
-func (p *packs) treeFile(path string) (*os.File, error) {
-	if tree := p.unfinished.Load(); tree != nil {
-		return regular.Root{Root: tree}.Open(path)
-	}
-	if p.tree == nil {
-		return nil, ErrNoVersion
-	}
-	tree, err := p.tree()
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	return tree.Open(path)
 }
 
 // packKind returns the magic of the first frame of a pack, "" without one.
@@ -248,33 +228,4 @@ func (p *packs) separate(plain bool) error {
 		return err
 	}
 	return p.finish()
-}
-
-// now returns where a document lies that was first written through.
-func (p *packs) now(at Place) Place {
-	if m := p.moved.Load(); m != nil {
-		if to, ok := (*m)[at]; ok {
-			return to
-		}
-	}
-	return at
-}
-
-// loadMoved reads where documents went that were first written through.
-func (p *packs) loadMoved(tx *transaction) error {
-	v := tx.Bucket(bMeta).Get(kMoved)
-	if v == nil {
-		return nil
-	}
-	d := binread.Reader{Rest: v}
-	moved := map[Place]Place{}
-	for len(d.Rest) > 0 {
-		from := readPlace(&d)
-		moved[from] = readPlace(&d)
-	}
-	if d.Bad {
-		return fmt.Errorf("%w: the note of where documents lie", ErrDamaged)
-	}
-	p.moved.Store(&moved)
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"mirrord/internal/binread"
@@ -24,13 +25,8 @@ type Rests struct {
 
 	mu    sync.Mutex
 	came  map[uint32]bool // packs of documents as they came; nil until Add
-	moved []movedFrame
+	moved []byte          // pairs of places: where a document lies, and its rest
 }
-
-type movedFrame struct{ from, to Place }
-
-// settleItems is how many records one transaction of Settle changes at most: its pages are in memory.
-const settleItems = 2048
 
 // Add writes the rest of the document f, which lies at from and of which the file at a path of the next
 // version is made with what spans say. stays says that this file is already published. Two calls for one
@@ -48,7 +44,7 @@ func (r *Rests) Add(
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.moved = append(r.moved, movedFrame{from, to})
+	r.moved = to.append(from.append(r.moved))
 	return nil
 }
 
@@ -74,10 +70,7 @@ func (r *Rests) begin() (map[uint32]bool, error) {
 func (r *Rests) Note(version int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := binary.AppendUvarint(nil, uint64(version))
-	for _, m := range r.moved {
-		b = m.to.append(m.from.append(b))
-	}
+	b := append(binary.AppendUvarint(nil, uint64(version)), r.moved...)
 	err := r.update("note rests", func(tx *transaction) error {
 		if err := tx.Bucket(bMeta).Put(kRests, b); err != nil {
 			return err
@@ -88,8 +81,14 @@ func (r *Rests) Note(version int) error {
 	return err
 }
 
-// noted reads the note: where documents of the published version went. ok says that there is one.
-func (r *Rests) noted() (moved map[Place]Place, ok bool, err error) {
+// movedFrame is where a document lay, and where it lies.
+type movedFrame struct{ from, to Place }
+
+func (m movedFrame) compare(at Place) int { return m.from.Compare(at) }
+
+// noted reads the note: where documents of the published version went, by where they lay. ok says that there
+// is one.
+func (r *Rests) noted() (moved []movedFrame, ok bool, err error) {
 	err = r.db.View(func(tx *transaction) error {
 		v := tx.Bucket(bMeta).Get(kRests)
 		if v == nil {
@@ -99,17 +98,23 @@ func (r *Rests) noted() (moved map[Place]Place, ok bool, err error) {
 		if version := d.Uvarint(); !bytes.Equal(tx.Bucket(bMeta).Get(kLive), seqKey(version)) {
 			return nil
 		}
-		ok, moved = true, map[Place]Place{}
-		for len(d.Rest) > 0 {
-			from := readPlace(&d)
-			moved[from] = readPlace(&d)
-		}
-		if d.Bad {
-			return fmt.Errorf("%w: the note of where documents lie", ErrDamaged)
-		}
-		return nil
+		ok = true
+		moved, err = readMoved(&d)
+		return err
 	})
 	return moved, ok, err
+}
+
+// readMoved reads pairs of places, and sorts them by the first.
+func readMoved(d *binread.Reader) (moved []movedFrame, err error) {
+	for len(d.Rest) > 0 {
+		moved = append(moved, movedFrame{readPlace(d), readPlace(d)})
+	}
+	if d.Bad {
+		return nil, fmt.Errorf("%w: the note of where documents lie", ErrDamaged)
+	}
+	slices.SortFunc(moved, func(a, b movedFrame) int { return a.compare(b.from) })
+	return moved, nil
 }
 
 // Settle makes the records refer to the rests of the published version, and removes the documents as they
@@ -130,32 +135,16 @@ func (r *Rests) Settle() error {
 	if err := r.packs.separate(false); err != nil {
 		return err
 	}
-	withdrawn, err := r.packs.withdrawn.list()
-	if err != nil {
-		return err
-	}
 	w := &settler{
-		Rests:     r,
-		came:      came,
-		withdrawn: withdrawn,
-		moved:     moved,
-		frames:    NewFrameReader(),
+		Rests:  r,
+		came:   came,
+		moved:  moved,
+		packed: map[Place]Place{},
+		frames: NewFrameReader(),
 	}
 	w.frames.Aside = true // the remainder is large
-	for _, b := range recordBuckets() {
-		for next := []byte{}; next != nil; {
-			err := r.update("move documents", func(tx *transaction) (err error) {
-				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, settleItems, w.place); err != nil {
-					return err
-				}
-				return r.packs.note(tx)
-			})
-			if err != nil {
-				return err
-			}
-			r.dropPages()
-			r.at("some records moved")
-		}
+	if err := r.records.repointAll(w.place); err != nil {
+		return err
 	}
 	for n := range came {
 		if err := r.packs.remove(n); err != nil {
@@ -163,31 +152,28 @@ func (r *Rests) Settle() error {
 		}
 		r.at("pack removed")
 	}
-	err = r.update("settle rests", func(tx *transaction) error {
-		return errors.Join(tx.Bucket(bMeta).Delete(kRests), tx.Bucket(bMeta).Delete(kMoved))
-	})
-	if err != nil {
-		return err
-	}
-	r.packs.moved.Store(nil)
-	return r.packs.withdrawn.drop(r.packs.root)
+	return r.update("settle rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kRests) })
 }
 
 // settler knows where documents go.
 type settler struct {
 	*Rests
-	came      map[uint32]bool
-	withdrawn map[Place]bool // rests whose files go away; see withdrawn.list
-	moved     map[Place]Place
-	frames    *FrameReader
+	came   map[uint32]bool
+	moved  []movedFrame
+	packed map[Place]Place
+	frames *FrameReader
 }
 
 // place returns where a document lies from now on; moved is false for one that stays.
 func (s *settler) place(at Place) (to Place, moved bool, err error) {
-	if to, ok := s.moved[at]; ok {
+	i, ok := slices.BinarySearchFunc(s.moved, at, movedFrame.compare)
+	if ok {
+		return s.moved[i].to, true, nil
+	}
+	if to, ok := s.packed[at]; ok {
 		return to, true, nil
 	}
-	if now := s.packs.now(at); !s.came[now.Pack] && !s.withdrawn[Place{Pack: now.Pack, Off: now.Off}] {
+	if !s.came[at.Pack] {
 		return at, false, nil
 	}
 	defer s.frames.Release()
@@ -205,7 +191,7 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	}
 	defer free()
 	if to, err = s.packs.append(appendS2(room[:0], quickMagic, payload)); err == nil {
-		s.moved[at] = to
+		s.packed[at] = to
 	}
 	return to, true, err
 }

@@ -237,7 +237,11 @@ func FuzzRest(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(made), 0o644); err != nil {
 		f.Fatal(err)
 	}
-	p := &packs{tree: func() (regular.Root, error) { return regular.OpenRoot(dir) }}
+	root, err := regular.OpenRoot(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := &packs{published: func(path string, _ Place) (*os.File, error) { return root.Open(path) }}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		if n, err := s2.DecodedLen(packed); (err == nil) && n > 16<<20 {
 			return // a gigabyte for every input would end the fuzzing

@@ -40,10 +40,8 @@ var (
 	kFolding = []byte("folding") // of a chunk: number of its last batch, then the key up to which it is folded
 	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
 	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed
-	kThrough = []byte("through")
-	kMoved   = []byte("moved") // where documents lay and where they lie; see ThroughRests
-	kRules   = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
-	kToken   = []byte("token") // of the last lease; absent when only older versions have opened the site
+	kRules = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
+	kToken = []byte("token") // of the last lease; absent when only older versions have opened the site
 )
 
 // siteDB is the database of a site.
@@ -89,7 +87,7 @@ func (s *Site) makeParts() {
 	}
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
-	s.packs.tree, s.packs.volatile = s.Trees.Current, s.volatile
+	s.packs.published, s.packs.volatile = s.Trees.file, s.volatile
 	s.Notes = &SiteNotes{s.home}
 	s.Parts = &Parts{home: s.home, spool: s.spool}
 }

@@ -3,184 +3,219 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"sync/atomic"
+	"slices"
 
-	"mirrord/relocate"
+	"mirrord/internal/binread"
+	"mirrord/internal/regular"
 )
 
-// ThroughRests stores documents of the first version of a one-off mirror as what they are in the end, when
-// they come: as their published files, which the caller makes in the tree of that version, and their rests.
-// So nothing is written twice.
+// The first run of a one-off mirror once stored a document as its published file, in the tree that was not
+// published yet, and its rest. What such a run has left, when it was killed or interrupted, is read here:
 //
-// The rests have a pack of their own, which other documents never go to. Until the version is published,
-// kThrough names it, and a document is read by its file in the unfinished tree: no build removes that tree
-// before Rests.Recover has stored the documents as they came. Safe for concurrent use with a FrameWriter for
-// each goroutine.
-type ThroughRests struct {
-	packs *packs
-	file  *os.File
-	num   uint32
-	size  atomic.Int64
+//	"through" in bMeta     4 bytes: number of the pack of these rests; a 5th byte: all are in "moved"
+//	"moved" in bMeta       pairs of places: where records say that a document lies, and where it lies
+//	packs/withdrawn/N.OFF  the file of the rest at OFF in pack N, which was taken out of the tree
+var kThrough, kMoved = []byte("through"), []byte("moved")
+
+const withdrawnFolder = "withdrawn"
+
+// leftThrough stores documents as they came that are not.
+type leftThrough struct {
+	*Site
+	pack      uint32 // all of whose documents are to be stored; 0 for none
+	moved     map[Place]Place
+	withdrawn map[Place]bool // places of rests, without their lengths
+	frames    *FrameReader
 }
 
-// Through begins to store documents by their files in a tree, which is empty; nil when the site has documents
-// already, or is published. Close must follow.
-func (r *Rests) Through(t *Tree) (*ThroughRests, error) {
-	p := r.packs
-	if num, size := p.where(); num != 1 || size > 0 || t.Live.Root != nil {
-		return nil, nil
-	}
-	if err := p.withdrawn.drop(p.root); err != nil { // a process was killed before it did
-		return nil, err
-	}
-	file, err := p.root.OpenFile(packName(1), os.O_WRONLY, 0)
-	if err != nil {
-		return nil, diskErr("write rests", err)
-	}
-	if err = p.finish(); err == nil {
-		err = r.update("begin rests", func(tx *transaction) error {
-			return errors.Join(p.note(tx), tx.Bucket(bMeta).Put(kThrough, binary.BigEndian.AppendUint32(nil, 1)))
-		})
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	p.unfinished.Store(t.Root.Root)
-	return &ThroughRests{packs: p, file: file, num: 1}, nil
-}
-
-// Add writes the rest of a document, of which the file was made at a path with what spans say. It counts once
-// a record that refers to its place is committed.
-func (t *ThroughRests) Add(
-	w *FrameWriter, rec *Resource, links, body []byte, path string, spans []relocate.Span,
-) (Place, error) {
-	m := FrameMetaOf(rec)
-	meta, err := m.encode(w.meta[:0])
-	if err != nil {
-		return Place{}, fmt.Errorf("rest of %s: %w", rec.URL, err)
-	}
-	w.meta = meta
-	raw := w.rest(path, &Frame{Meta: meta, Links: links, Body: body}, spans)
-	n := int64(len(raw))
-	at := Place{Pack: t.num, Off: t.size.Add(n) - n, Len: uint32(n)}
-	t.packs.grown.Add(n + int64(len(body))) // with its file
-	_, err = t.file.WriteAt(raw, at.Off)
-	return at, diskErr("write pack", err)
-}
-
-// Size is how many bytes the rests take; of nil, 0.
-func (t *ThroughRests) Size() int64 {
-	if t == nil {
-		return 0
-	}
-	return t.size.Load()
-}
-
-// At is the place of the rest that Add wrote at an offset of the pack.
-func (t *ThroughRests) At(off int64, size uint32) Place {
-	return Place{Pack: t.num, Off: off, Len: size}
-}
-
-// Close ends the writing. Documents are still read by their files in the tree, until Forget.
-func (t *ThroughRests) Close() error { return diskErr("write pack", t.file.Close()) }
-
-// Forget lets go of the tree: what was written through is read by the published one from now on.
-func (t *ThroughRests) Forget() { t.packs.unfinished.Store(nil) }
-
-// Recover stores all documents that were written through as they came, when their version did not come about:
-// the process was killed, or the run ended early. Nothing refers to the unfinished tree then. It does nothing
-// where nothing was written through. A nil Rests does nothing.
-func (r *Rests) Recover() error {
-	if r == nil {
-		return nil
-	}
-	p := r.packs
-	if err := removeIn(p.root, earlyRests); err != nil {
-		return diskErr("remove rests", err)
-	}
-	num, gone, err := r.through()
-	if (err != nil) || num == 0 {
+// storeThrough stores all documents as they came of which there is a rest with a file of an unfinished tree,
+// and makes the records refer to them. A kill at any step costs nothing. It is called while a site is opened,
+// before any tree is made or removed.
+func storeThrough(s *Site) error {
+	l := &leftThrough{Site: s, moved: map[Place]Place{}, frames: NewFrameReader()}
+	l.frames.Aside = true // some are large
+	some, err := l.find()
+	if (err != nil) || !some {
 		return err
 	}
-	if !gone {
-		tree, err := r.unfinished()
-		if err != nil {
-			return err
-		}
-		if tree != nil {
-			defer tree.Close()
-			was := p.unfinished.Swap(tree)
-			defer p.unfinished.Store(was)
-		}
-		places, err := r.placesIn(num)
-		if err != nil {
-			return err
-		}
-		if err := r.storeAsTheyCame(num, places); err != nil {
-			return err
-		}
-		r.at("documents stored as they came")
-	}
-	if err := p.remove(num); err != nil {
-		return err
-	}
-	err = r.update("forget rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kThrough) })
+	tree, err := l.tree()
 	if err != nil {
 		return err
 	}
-	return p.withdrawn.drop(p.root)
+	if tree.Root != nil {
+		defer tree.Close()
+	}
+	published := s.packs.published
+	defer func() { s.packs.published = published }()
+	s.packs.published = func(path string, at Place) (*os.File, error) {
+		f, err := s.packs.root.Open(withdrawnFolder + "/" + fmt.Sprintf("%d.%d", at.Pack, at.Off))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+		if tree.Root != nil {
+			return tree.Open(path)
+		}
+		return published(path, at)
+	}
+	if err := s.packs.separate(true); err != nil {
+		return err
+	}
+	if err := errors.Join(l.journal(), s.Records.repointAll(l.place)); err != nil {
+		return err
+	}
+	s.at("documents stored as they came")
+	if l.pack > 0 {
+		if err := s.packs.remove(l.pack); err != nil {
+			return err
+		}
+	}
+	err = s.update("forget rests", func(tx *transaction) error {
+		return errors.Join(tx.Bucket(bMeta).Delete(kThrough), tx.Bucket(bMeta).Delete(kMoved))
+	})
+	if err != nil {
+		return err
+	}
+	return diskErr("remove folder", s.packs.root.RemoveAll(withdrawnFolder))
 }
 
-// earlyRests is a file that older versions have left when they were killed.
-const earlyRests = "early.rests"
-
-// through reads kThrough: the number of the pack, 0 for none; gone says that its documents were stored as
-// they came, so that it is removed.
-func (r *Rests) through() (num uint32, gone bool, err error) {
-	err = r.db.View(func(tx *transaction) error {
+// find finds out what there is. Where the version was published meanwhile, its rests count.
+func (l *leftThrough) find() (some bool, err error) {
+	dir, err := fs.ReadDir(l.packs.root.FS(), withdrawnFolder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, diskErr("list folder", err)
+	}
+	some = err == nil
+	l.withdrawn = map[Place]bool{}
+	for _, e := range dir {
+		var at Place
+		if _, err := fmt.Sscanf(e.Name(), "%d.%d", &at.Pack, &at.Off); err == nil {
+			l.withdrawn[at] = true
+		}
+	}
+	var moved []byte
+	err = l.db.View(func(tx *transaction) error {
 		if v := tx.Bucket(bMeta).Get(kThrough); len(v) >= 4 {
-			num, gone = be32(v), len(v) > 4
+			some, l.pack = true, be32(v)
 		}
+		moved = append(moved, tx.Bucket(bMeta).Get(kMoved)...)
 		return nil
 	})
-	return num, gone, err
+	if some = some || len(moved) > 0; (err != nil) || !some {
+		return false, err
+	}
+	pairs, err := readMoved(&binread.Reader{Rest: moved})
+	if err != nil {
+		return false, err
+	}
+	rests, _, err := (&Rests{home: l.home}).noted()
+	for _, m := range append(pairs, rests...) {
+		l.moved[m.from] = m.to
+	}
+	return true, err
 }
 
-// unfinished opens the tree that documents were written through to; nil when it was removed.
-func (r *Rests) unfinished() (*os.Root, error) {
-	names, err := (&Trees{home: r.home}).marked()
-	if err != nil {
-		return nil, err
+// tree opens the tree that is not published; the zero value when it was removed.
+func (l *leftThrough) tree() (regular.Root, error) {
+	names, err := l.Trees.marked()
+	if err != nil || l.pack == 0 {
+		return regular.Root{}, err
 	}
 	for _, name := range names {
-		tree, err := r.openTree(name)
-		if err == nil {
-			return tree.Root, nil
-		}
+		tree, err := l.openTree(name)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, diskErr("open tree", err)
+			return tree, diskErr("open tree", err)
 		}
 	}
-	return nil, nil
+	return regular.Root{}, nil
 }
 
-// placesIn lists the places in a pack that records of the present refer to, those of the journal too.
-func (r *Rests) placesIn(num uint32) (places []Place, err error) {
-	take := func(rec *Resource) {
-		if rec.Body == PackBody && rec.At.Pack == num {
-			places = append(places, rec.At)
-		}
+// place returns where a document lies from now on; moved is false for one that stays.
+func (l *leftThrough) place(at Place) (to Place, moved bool, err error) {
+	if to, ok := l.moved[at]; ok {
+		return to, true, nil
 	}
-	err = r.records.Resources(func(rec *Resource) error { take(rec); return nil })
+	if at.Pack != l.pack && !l.withdrawn[Place{Pack: at.Pack, Off: at.Off}] {
+		return at, false, nil
+	}
+	defer l.frames.Release()
+	payload, err := l.packs.payload(l.frames, at)
+	if errors.Is(err, ErrDamaged) {
+		return at, false, nil // the run that wants to read it finds that out
+	}
 	if err != nil {
-		return nil, err
+		return at, false, err
 	}
-	err = r.records.Replay(func(uint32, NewURL) error { return nil },
-		func(rec *Resource, _ []byte, _ bool) error { take(rec); return nil })
-	return places, err
+	var header [frameHeader]byte
+	copy(header[:], plainMagic)
+	sealFor(header[:], payload)
+	if to, err = l.packs.append(header[:], payload); err == nil {
+		l.moved[at] = to
+	}
+	return to, true, err
+}
+
+// journal is repointAll for the journal.
+func (l *leftThrough) journal() error {
+	var keys [][]byte
+	err := l.Records.each(bJournal, func(k, _ []byte) error {
+		keys = append(keys, slices.Clone(k))
+		return nil
+	})
+	for _, k := range keys {
+		if err != nil {
+			break
+		}
+		err = l.update("move documents", func(tx *transaction) error {
+			j := tx.Bucket(bJournal)
+			b, err := repointBatch(j.Get(k), l.place)
+			if err == nil && b != nil {
+				err = j.Put(k, b)
+			}
+			return errors.Join(err, l.packs.sync(), l.packs.note(tx))
+		})
+		l.at("some results moved")
+	}
+	return err
+}
+
+// repointBatch makes the results of a batch of the journal refer to where their documents went; nil when it
+// stays as it is.
+func repointBatch(v []byte, where func(Place) (to Place, moved bool, err error)) ([]byte, error) {
+	d := binread.Reader{Rest: v}
+	skipNews(&d)
+	count := d.Uvarint()
+	out, some := slices.Clone(v[:len(v)-len(d.Rest)]), false
+	for ; count > 0 && !d.Bad; count-- {
+		done := readDone(&d)
+		u, err := journalURL(done.url)
+		if err != nil {
+			return nil, err
+		}
+		var r Resource
+		if err := r.decode(u, done.rec); err != nil {
+			return nil, err
+		}
+		if r.Body == PackBody {
+			to, moved, err := where(r.At)
+			if err != nil {
+				return nil, fmt.Errorf("the document of %s: %w", u, err)
+			}
+			if moved {
+				r.At, some = to, true
+				done.rec = r.append(nil)
+			}
+		}
+		out = done.append(out)
+	}
+	if d.Bad {
+		return nil, fmt.Errorf("journal: %w: short batch", errValue)
+	}
+	if !some {
+		return nil, nil
+	}
+	return append(out, d.Rest...), nil
 }

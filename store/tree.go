@@ -86,6 +86,16 @@ func (s *Trees) Current() (regular.Root, error) {
 	return r, nil
 }
 
+// file opens a file of the published tree, which a rest is of.
+func (s *Trees) file(path string, _ Place) (*os.File, error) {
+	tree, err := s.Current()
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.Open(path)
+}
+
 // openTree opens the tree of a name. There may be other things than files.
 func (s *home) openTree(name string) (regular.Root, error) {
 	return regular.Root{Root: s.root}.OpenRoot(treesFolder + "/" + name)
@@ -145,12 +155,6 @@ func (s *Trees) BuildEmpty() (*Tree, error) {
 		return nil, err
 	}
 	return t, t.open()
-}
-
-// Scratch makes a file without a name on the disk of the trees. The caller closes it, and it is gone.
-func (s *Trees) Scratch() (*os.File, error) {
-	f, err := temporaryFile(s.dir, true)
-	return f, diskErr("make a scratch file", err)
 }
 
 func (t *Tree) open() error {
@@ -230,20 +234,8 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 
 // Remove deletes the file at a mirror path and the folders above it that are empty then.
 func (t *Tree) Remove(path string) error {
-	return t.takeOut(path, func() error { return t.Root.Remove(path) })
-}
-
-// moveOut is Remove for a file that is moved to another place in the folder of the site.
-func (t *Tree) moveOut(path, to string) error {
-	return t.takeOut(path, func() error {
-		return t.s.root.Rename(treesFolder+"/"+t.name+"/"+path, to)
-	})
-}
-
-// takeOut takes a file out of the tree, and removes the folders above it that are empty then.
-func (t *Tree) takeOut(path string, take func() error) error {
 	t.changes.gone(path)
-	if err := take(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskErr("unpublish "+path, err)
 	}
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -296,7 +288,7 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 				return err
 			}
 		}
-		return errors.Join(m.Delete(kBuild), m.Delete(kThrough))
+		return m.Delete(kBuild)
 	})
 	if err != nil {
 		return err

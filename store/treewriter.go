@@ -70,28 +70,6 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 	return diskErr("publish "+path, f.finish(mtime, write(f)))
 }
 
-// WriteNew is Write for a path at which nothing stands; what does is fs.ErrExist. A file that could not be
-// written whole is removed.
-func (w *TreeWriter) WriteNew(path string, data []byte, mtime time.Time) error {
-	return w.StreamNew(path, mtime, func(f io.Writer) error {
-		_, err := f.Write(data)
-		return err
-	})
-}
-
-// StreamNew is WriteNew for a file that write makes in pieces.
-func (w *TreeWriter) StreamNew(path string, mtime time.Time, write func(io.Writer) error) error {
-	w.t.changes.file(path)
-	d, f, err := w.dst.create(path)
-	if err != nil {
-		return diskErr("publish "+path, err)
-	}
-	if err = f.finish(mtime, write(f)); err != nil {
-		return diskErr("publish "+path, errors.Join(err, d.root.Remove(f.name)))
-	}
-	return nil
-}
-
 // LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no
 // links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {

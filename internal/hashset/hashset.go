@@ -23,9 +23,6 @@ func (s *Hashes) Has(h uint64) bool {
 	return len(s.slots) > 0 && s.slots[s.find(h)] == h
 }
 
-// Len is how many hashes there are.
-func (s *Hashes) Len() int { return s.n }
-
 // find returns the slot of h, or the free one where it belongs.
 func (s *Hashes) find(h uint64) int {
 	mask := len(s.slots) - 1

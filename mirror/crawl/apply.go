@@ -53,7 +53,6 @@ func (r *crawling) apply(f *urls.Finding) {
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
-	r.Through.Came(&d.Resource)
 	if d.Outcome == site.Fetched {
 		r.motor.Front.Credit(d.ID, d.Targets)
 	}

@@ -13,7 +13,6 @@ import (
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
 
-	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/revisit"
@@ -80,9 +79,8 @@ func (p *planned) start(stop func(error)) *crawling {
 	}
 	c.commits = c.newCommitter(stop)
 	c.commits.Start()
-	c.Through = newThrough(p.Retrieval)
 	c.needed = &needed{Session: c.Session, commits: c.commits, front: c.motor.Front}
-	c.ends = append(c.ends, c.Through.Stop, c.motor.WatchTail(c.Now), c.chain.Reuse.Close,
+	c.ends = append(c.ends, c.motor.WatchTail(c.Now), c.chain.Reuse.Close,
 		c.chain.Upstream.Close, c.chain.Space.Close, func() { c.chain.Imported.Files.Close() })
 	return c
 }
@@ -180,7 +178,6 @@ func (r *crawling) newProcessor() *process.Processor {
 			Frames:  r.Site.Frames,
 			Bodies:  r.Options.State.Bodies,
 			Saver:   r.saver,
-			Through: r.Through,
 		},
 		Chain:     &r.chain,
 		Admission: r.admission,
@@ -228,22 +225,6 @@ func (r *Retrieval) newSaver() *process.Saver {
 		o.Digests = r.Site.Digests
 	}
 	return process.NewSaver(o)
-}
-
-// newThrough returns what writes documents through; nil where nothing does: after the first run there is
-// little to write. What an earlier process of the run retrieved would be missing.
-func newThrough(r *Retrieval) *publish.Through {
-	if r.Live != nil || r.Resumed || r.Run.Number > 1 {
-		return nil
-	}
-	return publish.NewThrough(publish.ThroughOptions{
-		Table:  r.Table,
-		Seeds:  r.Rules.Seeds,
-		Frames: r.Site.Frames,
-		Trees:  r.Site.Trees,
-		Rests:  r.Site.Rests(),
-		Log:    r.Log,
-	})
 }
 
 // newCommitter returns what writes findings to the disk. stop ends the run.

@@ -142,8 +142,6 @@ func (c *Closing) means() publish.Means {
 		Renderer: c.renderer(),
 		Counts:   &c.Counts,
 		Rests:    c.Site.Rests(),
-		Through:  c.Through,
-		Links:    c.Site.Records.Links,
 		Now:      c.Now,
 		Log:      c.Log,
 	}

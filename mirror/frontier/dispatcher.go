@@ -194,7 +194,7 @@ func entryAt(t *urls.Table, seeds []site.URL, origin string) (site.URL, bool) {
 		if !ok {
 			continue
 		}
-		final, s, _ := t.Leads(id)
+		final, s := t.Leads(id)
 		if u := t.URL(final); isWell(s) && u.Origin() == origin {
 			return u, true
 		}

@@ -185,13 +185,7 @@ func (r *reading) linkedDocument(
 	r.Entrance.Add(add...)
 	of := x.Spread()
 	x.DropSessions(r.Rules)
-	p.links = p.through.AppendLinks(p.links[:0], x.Doc, len(body), of)
-	if at, ok, err := p.through.Write(now, p.links, body); err != nil {
-		return nil, err
-	} else if ok {
-		now.Body, now.At = store.PackBody, at
-		return r.keep(f, old, x.Targets(r.Rules), as)
-	}
+	p.links = render.AppendLinks(p.links[:0], x.Doc, of)
 	page := p.page(now, old, body, x.Format)
 	page.Links = p.links
 	like, err := r.Saver.Document(p.w, page)

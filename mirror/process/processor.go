@@ -5,7 +5,6 @@ package process
 import (
 	"mirrord/fetch/heads"
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/publish"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
 	"mirrord/mirror/source"
@@ -34,7 +33,6 @@ type Stores struct {
 	Frames  Frames
 	Bodies  store.Bodies
 	Saver   *Saver
-	Through *publish.Through // nil: documents are stored as they come
 }
 
 // Records is what the store has of URLs. *store.Records is one. It is safe for concurrent use.

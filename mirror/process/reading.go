@@ -7,7 +7,6 @@ import (
 
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
-	"mirrord/mirror/publish"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
@@ -39,8 +38,6 @@ type documentReader struct {
 	r        *store.FrameReader
 	admitter *frontier.Admitter
 	links    []byte
-
-	through *publish.ThroughWriter // nil: documents are stored as they come
 }
 
 // newProcessors returns as many processors as there are CPUs.
@@ -61,8 +58,6 @@ func newProcessors(o *Options) chan *documentReader {
 			w:        o.Frames.NewFrameWriter(),
 			r:        store.NewFrameReader(),
 			admitter: o.Admission.Admitter(urls.NewLookups()),
-
-			through: o.Through.Writer(),
 		}
 	}
 	return procs

@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"time"
 
 	"mirrord/internal/regular"
@@ -27,7 +26,6 @@ import (
 type Trees interface {
 	Build(r store.TreeRules) (*store.Tree, error)
 	BuildEmpty() (*store.Tree, error)
-	Scratch() (*os.File, error)
 }
 
 // Records reads the record of a URL; *store.Records does. Safe for concurrent use.
@@ -41,7 +39,7 @@ type ManyRecords interface {
 	Some(urls []site.URL, f func(n int, rec *store.Resource) error) error
 }
 
-// Means is what a version is made with. All fields but Rules, Rests, Through and Links are needed.
+// Means is what a version is made with. All fields but Rules and Rests are needed.
 type Means struct {
 	Trees    Trees
 	Rules    store.TreeRules
@@ -49,11 +47,8 @@ type Means struct {
 	Renderer *render.Renderer
 	Counts   *urls.Counts
 	Rests    *store.Rests // nil: documents stay as they are stored
-	Through  *Through     // has made files already; nil: none were made
-	// the stored lists of targets of documents, for Through
-	Links func(f func(id uint32, targets []byte) error) error
-	Now   func() time.Time
-	Log   *slog.Logger
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Draft is a version that is being made, in the tree that is not live. Close must follow.
@@ -71,15 +66,8 @@ type Draft struct {
 // Open starts the tree of a version. It takes out of the tree what the version does not have, before any
 // file is made: a file may stand where a folder must come. A tree whose own file table is damaged is
 // emptied.
-func Open(p *VersionPlan, by Means) (*Draft, error) {
-	d := &Draft{plan: p, by: by}
-	if ok, err := d.takeThrough(); ok || (err != nil) {
-		return d, err
-	}
-	err := by.Rests.Recover() // before the tree is made again
-	if err != nil {
-		return nil, err
-	}
+func Open(p *VersionPlan, by Means) (d *Draft, err error) {
+	d = &Draft{plan: p, by: by}
 	if p.lost {
 		d.tree, err = by.Trees.BuildEmpty()
 		return d, err
@@ -96,19 +84,6 @@ func Open(p *VersionPlan, by Means) (*Draft, error) {
 		return nil, errors.Join(err, d.tree.Close())
 	}
 	return d, nil
-}
-
-// takeThrough begins with the files that were written through, if there are any. It is known now which links
-// are repaired, and the files are made without that.
-func (d *Draft) takeThrough() (ok bool, err error) {
-	t := d.by.Through
-	if d.by.Through = nil; len(d.by.Renderer.Cures) > 0 {
-		return false, t.leave()
-	}
-	if d.tree, ok, err = t.take(d.plan.Table, d.by.Records, d.by.Links); ok {
-		d.by.Through = t
-	}
-	return ok, err
 }
 
 // clear removes the files that the version does not have. A file table that is not what phm.json beside it

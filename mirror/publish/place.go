@@ -22,7 +22,6 @@ type Placer struct {
 	stored []stored // of the chunk
 	order  []int    // in which they are made
 	urls   []site.URL
-	room   []byte // see writtenLines.read
 }
 
 // Placer returns a new Placer. The caller closes it, before the draft.
@@ -115,10 +114,6 @@ func (p *Placer) make(ctx context.Context, t *Placing, rec *store.Resource) (phm
 func (p *Placer) document(
 	ctx context.Context, t *Placing, rec *store.Resource, f phm.File,
 ) (phm.File, error) {
-	if made, err := p.d.by.Through.line(rec, &f, &p.room); made || (err != nil) {
-		p.d.by.Counts.Relocated.Add(1)
-		return f, err
-	}
 	defer p.d.turn(rec.Size)()
 	doc, err := p.splice.Document(rec, &f)
 	if (err != nil) && p.mayStay(t, rec, err) {

@@ -17,7 +17,7 @@ import (
 // window is a stretch of files in path order. Of many documents one frame has several, which came one after
 // the other but mostly are no neighbours by path; so the files of a window that are rendered are cut into
 // chunks in the order in which their URLs became known, and a chunk is placed in that of the packs. Those
-// that stay, or were written through, are cut by their paths: so their records lie together.
+// that stay are cut by their paths: so their records lie together.
 type window struct {
 	dropped []*phm.File // of the published version, up to the last of these files
 	tasks   []Placing
@@ -51,11 +51,8 @@ const leastChunk = 8
 
 // windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
 // has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to
-// 40 MB. Where files were written through, few frames are unpacked at all.
+// 40 MB.
 func (d *Draft) windowFiles() int {
-	if d.by.Through != nil {
-		return leastWindow
-	}
 	return min(max(len(d.plan.Files)/32, leastWindow), 4*leastWindow)
 }
 
@@ -164,7 +161,7 @@ func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 func (w *window) cut(d *Draft) {
 	var stay, made []int
 	for i := range w.tasks {
-		if w.tasks[i].clean(d.plan) || d.by.Through.has(w.tasks[i].ID) {
+		if w.tasks[i].clean(d.plan) {
 			stay = append(stay, i)
 		} else {
 			made = append(made, i)
@@ -177,7 +174,7 @@ func (w *window) cut(d *Draft) {
 }
 
 // divide makes chunks of at most so many files. Those that are made come first, and all workers get some of
-// them: where documents were written through they are few, and take most of the time.
+// them: they take most of the time.
 func (w *window) divide(files []int, most int) {
 	for these := range slices.Chunk(files, most) {
 		w.chunks = append(w.chunks, &chunk{window: w, these: these, done: make(chan struct{})})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/internal/regular"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -74,15 +75,17 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 	}
 }
 
-// Where most files were written through, those that are made come first, and all workers get some of them.
+// Where most files stay, those that are made come first, and all workers get some of them.
 func TestChunksOfFewThatAreMade(t *testing.T) {
 	const n, every = 2000, 20
-	d := &Draft{plan: new(VersionPlan), by: Means{Through: new(Through)}}
+	table := urls.New().Settled()
+	table.Reserve(n + 1)
+	d := &Draft{plan: &VersionPlan{Table: table, again: make(numbers, n/64+1)}}
 	w := &window{tasks: make([]Placing, n), files: make([]phm.File, n)}
 	for i := range n {
 		w.tasks[i].ID = uint32(n - i)
 		if i%every > 0 {
-			d.by.Through.taken.Put(w.tasks[i].ID, written{of: uint32(isWritten)})
+			w.tasks[i].Was = new(phm.File)
 		}
 	}
 	w.cut(d)

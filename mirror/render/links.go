@@ -64,15 +64,6 @@ const (
 
 // AppendLinks encodes what a scan found. target returns the number of a link's URL, or false for a literal.
 func AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
-	return new(StoredLinks).encode(b, d, target, false)
-}
-
-// encode is AppendLinks. With keep, the receiver has the links then as Decode would read them of what was
-// appended, and refers to the document.
-func (s *StoredLinks) encode(
-	b []byte, d *relocate.Doc, target func(i int) (uint32, bool), keep bool,
-) []byte {
-	s.Charset, s.Links, s.Targets, s.Edits = d.Charset, s.Links[:0], s.Targets[:0], s.Edits[:0]
 	b = append(b, linksVersion)
 	b = appendStr(b, d.Charset)
 	n := 0
@@ -82,9 +73,6 @@ func (s *StoredLinks) encode(
 		}
 	}
 	b = binary.AppendUvarint(b, uint64(n))
-	if keep {
-		s.Links, s.Targets = slices.Grow(s.Links, n), slices.Grow(s.Targets, n)
-	}
 	var renumber []int32 // link number in d -> in the list, for edits
 	if len(d.Edits) > 0 {
 		renumber = make([]int32, len(d.Links))
@@ -115,21 +103,7 @@ func (s *StoredLinks) encode(
 			k |= lfPlain
 		}
 		b = append(b, k)
-		id, ok := target(i)
-		if keep {
-			s.Links = append(s.Links, relocate.Link{
-				Start: l.Start,
-				End:   l.End,
-				Ctx:   l.Ctx,
-				Kind:  l.Kind,
-			})
-			t := StoredTarget{ID: id, Absolute: l.Absolute, Plain: l.Plain}
-			if !ok {
-				t.ID, t.Literal = 0, l.URL
-			}
-			s.Targets = append(s.Targets, t)
-		}
-		if ok {
+		if id, ok := target(i); ok {
 			b = binary.AppendUvarint(b, uint64(id)+1)
 			continue
 		}
@@ -147,10 +121,6 @@ func (s *StoredLinks) encode(
 		b = binary.AppendUvarint(b, uint64(e.Start-prev))
 		b = binary.AppendUvarint(b, uint64(e.End-e.Start))
 		prev = e.Start
-		if keep && link != editNever {
-			e.Link = link
-			s.Edits = append(s.Edits, e)
-		}
 		b = append(b, byte(e.Why))
 		b = binary.AppendUvarint(b, uint64(link+2))
 		b = appendStr(b, e.New)

@@ -67,8 +67,8 @@ const SmallDocument = 1 << 20
 // collection of its own.
 const hugeDocument = 4 << 20
 
-// LargestRest is the size in bytes of the largest document that has a rest, or is written through: the
-// reader of a rest has the file and the document in memory.
+// LargestRest is the size in bytes of the largest document that has a rest: the reader of a rest has the file
+// and the document in memory.
 const LargestRest = 8 << 20
 
 // mostEdits is how many edits a line of the file table declares, beside repaired links, which have their
@@ -81,14 +81,12 @@ type Splicer struct {
 	frames   *store.FrameReader
 	links    StoredLinks
 	out      []byte
-	kept     []byte          // that out was before room was lent
 	spans    []relocate.Span // of what was replaced in out
 	ref, url []byte
 	was      map[int32]Cure // repaired links of a published version, by their starts; nil: Cures says which are
 	cured    []RepairedLink // of the document
 	declared int            // bytes of its line that they take, about
 	full     bool           // some links are not repaired because of that
-	fresh    Rendered       // see Fresh
 }
 
 // Splicer returns a new Splicer.
@@ -158,71 +156,6 @@ func InMemory(rec *store.Resource) bool {
 	return rec.At.Len <= SmallDocument && rec.Size <= SmallDocument
 }
 
-// AppendLinks is the function of that name, for a document that Fresh may follow for.
-func (s *Splicer) AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
-	return s.links.encode(b, d, target, true)
-}
-
-// Targets are those of the links that were encoded last. The caller may change what they lead to.
-func (s *Splicer) Targets() []StoredTarget { return s.links.Targets }
-
-// Edits is how many edits a document with the links that were encoded last declares at most.
-func (s *Splicer) Edits() int { return len(s.links.Edits) }
-
-// Fresh is Document for one that has just come, of at most LargestRest bytes, with the links that were
-// encoded last. identity says whether its path is its URL's. It is valid until Trim, or the next one.
-func (s *Splicer) Fresh(rec *store.Resource, body []byte, f *phm.File, identity bool) *Rendered {
-	s.fresh = Rendered{
-		s:        s,
-		rec:      rec,
-		line:     f,
-		body:     body,
-		path:     f.Path,
-		identity: identity,
-		free:     func() {},
-	}
-	return &s.fresh
-}
-
-// Lend lends a buffer for the next document, when that is a large one: its size is above KeptRoom.
-func (s *Splicer) Lend(room []byte) { s.kept, s.out = s.out, room[:0] }
-
-// Trim gives up memory that a large document has left. It returns the room that it was made in, which may be
-// lent to the next one of any Splicer; nil without one.
-func (s *Splicer) Trim() (room []byte) {
-	if cap(s.out) > KeptRoom {
-		room, s.out = s.out, s.kept
-	}
-	s.kept, s.fresh = nil, Rendered{}
-	if cap(s.links.Links) > keptLinks {
-		s.links = StoredLinks{Charset: s.links.Charset}
-	}
-	if cap(s.spans) > keptSpans {
-		s.spans = nil
-	}
-	return room
-}
-
-// What Trim leaves: bytes, links, and spans of what was replaced.
-const (
-	KeptRoom  = 384 << 10
-	keptLinks = 4 << 10
-	keptSpans = 8 << 10
-)
-
-// Spans are those of what was replaced in the last document.
-func (s *Splicer) Spans() []relocate.Span { return s.spans }
-
-// Names reports whether a stored document links to a URL without a number that is one of some.
-func (s *Splicer) Names(at store.Place, is func(u []byte) bool) (bool, error) {
-	if _, err := s.read(s.frames, at, "", false); err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(s.links.Targets, func(t StoredTarget) bool {
-		return t.Literal != nil && is(t.Literal)
-	}), nil
-}
-
 // takeLarge returns the reader of large documents, of which one at a time is in memory: until free is called.
 func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) {
 	s.mu.Lock()
@@ -281,19 +214,6 @@ func (d *Rendered) Close() { d.free() }
 type FileWriter interface {
 	Write(path string, data []byte, mtime time.Time) error
 	Stream(path string, mtime time.Time, write func(io.Writer) error) error
-}
-
-// NewFiles is a FileWriter where no file is yet.
-type NewFiles struct{ *store.TreeWriter }
-
-// Write implements FileWriter.
-func (w NewFiles) Write(path string, data []byte, mtime time.Time) error {
-	return w.WriteNew(path, data, mtime)
-}
-
-// Stream implements FileWriter.
-func (w NewFiles) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
-	return w.StreamNew(path, mtime, write)
 }
 
 // WriteFile makes the document's file, and completes the line.

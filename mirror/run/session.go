@@ -13,7 +13,6 @@ import (
 	"mirrord/internal/texts"
 	"mirrord/job"
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/publish"
 	"mirrord/mirror/result"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
@@ -39,8 +38,6 @@ type Session struct {
 	Full  error // why nothing more may be stored from the start; nil: something may
 
 	urls.KnownURLs
-
-	Through *publish.Through // writes documents through while the run retrieves; may be nil
 }
 
 // textsInMemory is how many bytes of URLs and paths of a run are in memory, at most: of 200,000 URLs that are
@@ -148,16 +145,9 @@ func (s *Session) Begin() error {
 	return s.Site.Notes.BeginRun(s.Run)
 }
 
-// Attend reports where the run stands until end is called, which also lets go of the tree of what was
-// written through.
+// Attend reports where the run stands until end is called.
 func (s *Session) Attend(progress func() status.Progress) (end func()) {
-	told := frontier.Report(s.Options.Progress, progress)
-	return func() {
-		told()
-		if err := s.Through.Discard(); err != nil {
-			s.Log.Warn("documents that were written through are not let go of", "err", err)
-		}
-	}
+	return frontier.Report(s.Options.Progress, progress)
 }
 
 // StateFull says that the site takes as much as a limit allows. Status knows the cause by the text.

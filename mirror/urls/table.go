@@ -101,26 +101,18 @@ func (t *Table) Get(id uint32) (site.URL, State) {
 }
 
 // Leads follows redirects from a number as far as they are known: to what holds the content, or to what waits
-// for its answer, of which known is false.
-func (t *Table) Leads(id uint32) (final uint32, s State, known bool) {
+// for its answer.
+func (t *Table) Leads(id uint32) (final uint32, s State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for range MaxHops {
 		s = State{*t.urls.at(id)}
 		if to := s.Target(); t.urls.at(id).waits() || to == 0 {
-			return id, s, !t.urls.at(id).waits()
+			return id, s
 		}
 		id = s.Target() - 1
 	}
-	return id, State{}, true
-}
-
-// Fragment returns the fragment with which the redirects from a number lead on, as far as they are known; ""
-// for none.
-func (t *Table) Fragment(id uint32) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.urls.fragment(id)
+	return id, State{}
 }
 
 // Waiting returns the largest number that waits for its answer among the targets of a document, which are
