@@ -8,12 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"mirrord/app/care"
 	"mirrord/app/env"
@@ -55,15 +51,15 @@ type Daemon struct {
 	// daemon runs, and safe for concurrent use.
 	Settings func() error
 
-	mu  sync.Mutex // one reload at a time
-	dir *scheduler.Dir
+	Files  *JobFiles
+	Upkeep *Upkeep
 }
 
 // Status is the state of the daemon and of all jobs.
 func (d *Daemon) Status() status.All {
 	if last, err := d.State.LastRuns(); err == nil {
 		for _, r := range last {
-			d.note(r)
+			note(d.Scheduler, r)
 		}
 	}
 	all := d.Scheduler.Status()
@@ -91,7 +87,7 @@ func (d *Daemon) aboutItself(all *status.All) {
 func (d *Daemon) Job(name string) (status.Job, error) {
 	runs, rerr := d.State.Runs(name, 1)
 	if rerr == nil && len(runs) > 0 {
-		d.note(runs[0])
+		note(d.Scheduler, runs[0])
 	}
 	j, err := d.Scheduler.Job(name)
 	if j, err = d.Share.Problem(j, name, err); err != nil {
@@ -105,11 +101,11 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 	return j, nil
 }
 
-// note lets the scheduler know of a run that was made beside the daemon, such as by mirrord rollback.
-func (d *Daemon) note(r store.RunRecord) {
+// note lets a scheduler know of a run that was made beside the daemon, such as by mirrord rollback.
+func note(s *scheduler.Scheduler, r store.RunRecord) {
 	var sum mirror.Summary
 	if json.Unmarshal(r.Summary, &sum) == nil {
-		d.Scheduler.Noted(r.Site, env.RunOf(&sum))
+		s.Noted(r.Site, env.RunOf(&sum))
 	}
 }
 
@@ -130,7 +126,7 @@ func (d *Daemon) Runs(name string, n int) ([]status.Run, error) {
 // Run starts a run of a job, after the jobs directory has been read again; attached says that one was under
 // way already.
 func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, error) {
-	if err := d.ReloadUnasked(context.Background()); err != nil { // a file that was just put there is meant
+	if err := d.Files.Reread(context.Background()); err != nil { // a file that was just put there is meant
 		d.Log.Warn("run by hand with the jobs as they were last read", "err", err)
 	}
 	o := scheduler.RunNowOptions{Accept: r.Accept}
@@ -188,7 +184,7 @@ func (d *Daemon) NotifyTest(ctx context.Context, name string) ([]control.Told, e
 // Reload reads the jobs directory and puts it in force. Because a user requests it, who may have repaired
 // something outside of the job files, jobs that only this could help run again.
 func (d *Daemon) Reload() (control.Reloaded, error) {
-	out, err := d.load(nil)
+	out, err := d.Files.load(nil)
 	if err != nil {
 		return out, err
 	}
@@ -202,80 +198,6 @@ func (d *Daemon) Reload() (control.Reloaded, error) {
 		return out, control.WithCode(fmt.Errorf("settings stay as they were: %w", err), control.ErrInvalid)
 	}
 	return out, nil
-}
-
-// load is Reload; again decides, when a job would be removed, whether to look once more.
-func (d *Daemon) load(again func() bool) (control.Reloaded, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	files, err := d.dir.Read()
-	old := d.Wanted()
-	next := scheduler.Resolve(files, old)
-	if again != nil && (errors.Is(err, os.ErrNotExist) || (err == nil && removes(old, next))) {
-		if !again() {
-			return control.Reloaded{}, nil
-		}
-		if files, err = d.dir.Read(); err == nil {
-			next = scheduler.Resolve(files, old)
-		}
-	}
-	if err != nil {
-		d.Scheduler.Problem(err.Error())
-		return control.Reloaded{}, err
-	}
-	return reloadedOf(next, d.Scheduler.Apply(d.Share.Of(next))), nil
-}
-
-// removes reports whether a job of one configuration is not in another.
-func removes(from, to scheduler.Config) bool {
-	for name, e := range from {
-		if e.Job != nil && (to[name] == nil || to[name].Job == nil) {
-			return true
-		}
-	}
-	return false
-}
-
-func reloadedOf(c scheduler.Config, changes []scheduler.ConfigChange) control.Reloaded {
-	out := control.Reloaded{Changes: []control.Change{}}
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		e := c[name]
-		if e.Job != nil {
-			out.Jobs++
-		}
-		if len(e.Refused) > 0 {
-			out.Refused = append(out.Refused, control.Change{
-				Kind:     string(scheduler.Refused),
-				Job:      name,
-				Problems: e.Refused,
-			})
-		}
-	}
-	for _, ch := range changes {
-		out.Changes = append(out.Changes, control.Change{
-			Kind:     string(ch.Kind),
-			Job:      ch.Job,
-			Problems: ch.Problems,
-		})
-	}
-	return out
-}
-
-// ReloadUnasked is Reload without a request of a user. A file that is missing may be missing for a moment
-// only,
-// while an editor puts a new one in its place: it is looked for again before its run is ended.
-func (d *Daemon) ReloadUnasked(ctx context.Context) error {
-	_, err := d.load(func() bool {
-		t := time.NewTimer(time.Second)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
-			return false
-		case <-t.C:
-			return true
-		}
-	})
-	return err
 }
 
 // apiError gives an error of the scheduler the code that it has on the wire.

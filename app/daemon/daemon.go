@@ -65,7 +65,6 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	d := &Daemon{
 		App:        a,
 		State:      st,
-		dir:        scheduler.NewDir(jobList),
 		tell:       notify.New(tell),
 		Log:        a.Log,
 		about:      o.About,
@@ -108,6 +107,8 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		Now:        a.Now,
 		Log:        a.Log,
 	})
+	d.Files = &JobFiles{scheduler: d.Scheduler, share: d.Share, dir: scheduler.NewDir(jobList)}
+	d.Upkeep = upkeepOf(d)
 	return d, err
 }
 
@@ -134,9 +135,6 @@ func ReadSettings(d *Daemon) error {
 	return d.Settings()
 }
 
-// Hosts is the politeness of all runs.
-func (d *Daemon) Hosts() *fetch.Hosts { return d.Politeness }
-
 // Schedule runs jobs at their times until ctx ends, and then waits for the runs that are under way.
 func (d *Daemon) Schedule(ctx context.Context) error {
 	defer d.Share.Close(lastMoves)
@@ -161,11 +159,11 @@ func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan str
 			syncSpacesOf(ctx, d)
 		}
 	})
-	scheduler.Watch(ctx, d.dir.Path(), scheduler.WatchOptions{
+	scheduler.Watch(ctx, d.Files.dir.Path(), scheduler.WatchOptions{
 		Poll: poll,
 		Log:  d.Log,
 	}, again, func() {
-		d.ReloadUnasked(ctx)
+		d.Files.Reread(ctx)
 		select {
 		case looked <- struct{}{}:
 		default:
@@ -213,27 +211,5 @@ func (d *Daemon) Line() string {
 
 // Wanted returns the jobs of all as they were last read.
 func (d *Daemon) Wanted() scheduler.Config {
-	if d.Share != nil {
-		if all := d.Share.Whole.Load(); all != nil {
-			return *all
-		}
-	}
-	return d.Scheduler.Config()
-}
-
-// FollowShare puts each new share of the jobs in force until ctx ends.
-func (d *Daemon) FollowShare(ctx context.Context) {
-	if d.Share == nil {
-		return
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.Share.Cluster.Changed():
-		case <-d.Share.Came:
-		}
-		// errors of the jobs are in the log; the next change tries again
-		_ = d.ReloadUnasked(ctx)
-	}
+	return d.Share.All(d.Scheduler.Config())
 }

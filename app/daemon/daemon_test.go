@@ -59,7 +59,11 @@ func TestRunWhileFileIsReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &Daemon{Scheduler: sched, dir: scheduler.NewDir(dir), Log: log}
+		d := &Daemon{
+			Scheduler: sched,
+			Log:       log,
+			Files:     &JobFiles{scheduler: sched, dir: scheduler.NewDir(dir)},
+		}
 		if _, err := d.Reload(); err != nil {
 			t.Fatal(err)
 		}

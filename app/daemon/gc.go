@@ -5,49 +5,12 @@ package daemon
 import (
 	"context"
 	"errors"
-	"time"
 
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/app/spaces"
-	"mirrord/scheduler/status"
 	"mirrord/store"
 )
-
-// Tidy frees once a day what nothing refers to, as mirrord gc does. Sites that run are left for the next
-// time, and shared bodies are looked at when nothing runs.
-func (d *Daemon) Tidy(ctx context.Context, every time.Duration) {
-	care.FinishForgetting(ctx, d.App, d.State)
-	if every <= 0 {
-		return
-	}
-	t := time.NewTimer(min(every, env.CollectRetry)) // a daemon that is restarted every day tidies up too
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		next := every
-		if !TidyUp(ctx, d.App, d.State, d.busy) {
-			next = min(every, env.CollectRetry)
-		}
-		t.Reset(next)
-	}
-}
-
-// busy returns the sites that runs are under way on.
-func (d *Daemon) busy() map[string]bool {
-	out := map[string]bool{}
-	all := d.Scheduler.Status()
-	for i := range all.Jobs {
-		if a := all.Jobs[i].Activity; a == status.Running || a == status.Ending {
-			out[all.Jobs[i].Name] = true
-		}
-	}
-	return out
-}
 
 // TidyUp frees what nothing refers to in all sites that are not busy, one after the other, and then what they
 // share. It reports whether nothing was left.

@@ -82,7 +82,7 @@ func (d *Daemon) Glance() status.All {
 			j := &all.Jobs[i]
 			r, ran := last[j.Name]
 			if ran && (j.Last == nil || !j.Last.Ended.Equal(r.Ended)) { // made beside the daemon
-				d.note(r)
+				note(d.Scheduler, r)
 				noted = true
 			}
 		}

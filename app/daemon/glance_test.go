@@ -63,7 +63,7 @@ func TestGlance(t *testing.T) {
 		Scheduler:  sched,
 		tell:       new(notify.Notifier),
 		Politeness: new(fetch.Hosts),
-		dir:        scheduler.NewDir(jobs),
+		Files:      &JobFiles{scheduler: sched, dir: scheduler.NewDir(jobs)},
 		Log:        log,
 	}
 	if _, err := d.Reload(); err != nil {

@@ -38,7 +38,7 @@ func (c *ClusterJobs) Follow(ctx context.Context, d *daemon.Daemon) {
 		now, changed := c.settle(ctx)
 		if changed {
 			// errors of the jobs are in the log and the status
-			_ = d.ReloadUnasked(ctx)
+			_ = d.Files.Reread(ctx)
 		}
 		if now != nil && (said == nil || !sameJobs(said, now)) && c.say(now) == nil {
 			said = now

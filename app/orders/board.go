@@ -33,6 +33,9 @@ type Facts interface {
 	Watch(ctx context.Context, changed func(k OrderID, value []byte))
 }
 
+// ErrKeepers says that the keepers do not answer: what nodes share of orders is not known now.
+var ErrKeepers = errors.New("the keepers of the cluster do not answer")
+
 // board is the local copy of all orders, which may be a moment old. Changes
 // are made by what the facts are, see update. Safe for concurrent use.
 type board struct {

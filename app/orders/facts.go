@@ -79,9 +79,6 @@ type inCluster struct {
 	log   *slog.Logger
 }
 
-// ErrKeepers says that the keepers do not answer: what nodes share of orders is not known now.
-var ErrKeepers = errors.New("the keepers of the cluster do not answer")
-
 // keepersError is an error of facts that nodes share.
 type keepersError struct{ error }
 

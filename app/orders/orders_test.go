@@ -216,34 +216,34 @@ func TestQuota(t *testing.T) {
 func TestRequestsOfRuns(t *testing.T) {
 	s := newShop(t, nil)
 	s.fast()
-	var runs []Ordered
+	var runs []making
 	for _, files := range []int64{50, 60} {
 		w := quick("http://site.example/docs/")
 		w.Files = files
-		runs = append(runs, s.draft(ann, w))
+		runs = append(runs, making{s.Orders, s.draft(ann, w)})
 	}
 	defer s.hold()()
-	for i, x := range runs {
-		runs[i] = s.until(s.placed(x, ann).OrderID, Runs)
+	for i := range runs {
+		runs[i].o = s.until(s.placed(runs[i].o, ann).OrderID, Runs)
 	}
-	s.noteRequests(runs[0], 9000)
-	s.noteRequests(runs[0], 8000) // comes late
+	runs[0].noteRequests(9000)
+	runs[0].noteRequests(8000) // comes late
 	for i, want := range []int64{10_000, 1000} {
-		if n := s.mayRequest(&runs[i]); n != want {
+		if n := runs[i].mayRequest(); n != want {
 			t.Errorf("run %d may make %d requests, want %d", i, n, want)
 		}
 	}
 	for made, want := range map[int64]error{999: nil, 1000: errRequests} {
 		ctx, end := context.WithCancelCause(t.Context())
 		var notes sync.WaitGroup
-		s.watch(runs[1], end, &notes)(status.Progress{Requests: made})
+		runs[1].watch(end, &notes)(status.Progress{Requests: made})
 		notes.Wait()
 		if got := context.Cause(ctx); got != want {
 			t.Errorf("after %d requests: %v", made, got)
 		}
 		end(nil)
 	}
-	if x, _ := s.Get(runs[1].OrderID); x.Result.Requests != 1000 {
+	if x, _ := s.Get(runs[1].o.OrderID); x.Result.Requests != 1000 {
 		t.Errorf("%d are noted", x.Result.Requests)
 	}
 }

@@ -3,26 +3,17 @@
 package orders
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"mirrord/app/archives"
-	"mirrord/app/env"
-	"mirrord/app/runs"
 	"mirrord/internal/count"
 	"mirrord/mirror"
-	"mirrord/scheduler/status"
 )
 
 // The parts of an order's folder.
@@ -169,10 +160,6 @@ func (s *Orders) start(ctx context.Context, x *Ordered) error {
 			return err
 		}
 	}
-	do := s.run
-	if o.State == Looking {
-		do = s.look
-	}
 	work, end := context.WithCancelCause(ctx)
 	ended := s.begins(o.OrderID, o.Claim, end)
 	if !s.holds(o.Claim) { // the session ended before it could be told
@@ -181,7 +168,12 @@ func (s *Orders) start(ctx context.Context, x *Ordered) error {
 	s.group.Go(func() {
 		defer ended()
 		defer end(nil)
-		do(work, o)
+		if o.State == Looking {
+			s.look(work, o)
+			return
+		}
+		m := making{s, o}
+		m.run(work)
 	})
 	return nil
 }
@@ -209,221 +201,6 @@ func (s *Orders) change(o Ordered, f func(x *Ordered)) Ordered {
 		}
 		time.Sleep(s.o.Patience)
 	}
-}
-
-// run makes the run of an order, and its archives.
-func (s *Orders) run(ctx context.Context, o Ordered) {
-	dir, err := s.folder(o.OrderID)
-	if err != nil {
-		s.fail(o, err)
-		return
-	}
-	state := filepath.Join(dir, stateDir)
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		s.fail(o, err)
-		return
-	}
-	a := *s.app
-	a.State = func() (string, error) { return state, nil }
-	j, err := o.Want.runJob()
-	if err != nil {
-		s.fail(o, err)
-		return
-	}
-	if s.o.Silence > 0 {
-		j.Polite.HeaderTimeout = s.o.Silence
-	}
-	work, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	var notes sync.WaitGroup
-	sum, err := runs.Get(work, &a, runs.GetRequest{Job: j, Keep: true, Progress: s.watch(o, end, &notes)})
-	notes.Wait()
-	why := context.Cause(work)
-	switch {
-	case errors.Is(why, errCancelled):
-		s.cancelled(o)
-		return
-	case why != nil && !errors.Is(why, errRequests):
-		return // the daemon or its session ends; the run continues after its next start, or elsewhere
-	}
-	if sum != nil {
-		o.Result = resultOf(sum, o.Result)
-	}
-	if sum == nil || sum.Version == 0 {
-		s.unpublished(o, sum, cmp.Or(why, err))
-		return
-	}
-	err = s.pack(ctx, &a, &o, j.Name)
-	switch why := context.Cause(ctx); {
-	case errors.Is(why, errCancelled):
-		s.cancelled(o)
-	case err != nil && why != nil: // as above
-	case err != nil:
-		s.fail(o, err)
-	default:
-		s.finish(ctx, o)
-	}
-}
-
-// cancelled ends an order of which nothing stays.
-func (s *Orders) cancelled(o Ordered) {
-	s.drop(o.OrderID, filesDir, stateDir)
-	s.change(o, func(x *Ordered) { x.State, x.Ended, x.Stop = Cancelled, s.o.Now(), false })
-}
-
-// watch records the progress of a run, and ends it when the orders of its user have made as many requests
-// as they may, also those that run beside it. Its records of that may be written until notes is done.
-func (s *Orders) watch(o Ordered, end context.CancelCauseFunc, notes *sync.WaitGroup) func(status.Progress) {
-	var told, noted time.Time
-	most := s.mayRequest(&o)
-	return func(p status.Progress) {
-		tell := time.Since(told) >= tellGap
-		if tell {
-			told, most = time.Now(), s.mayRequest(&o)
-		}
-		if p.Requests >= most {
-			end(errRequests)
-		}
-		if time.Since(noted) >= noteGap {
-			noted = time.Now()
-			notes.Go(func() { s.noteRequests(o, p.Requests) })
-		}
-		s.progress(o.OrderID, &p, tell)
-	}
-}
-
-// mayRequest is how many requests the run under way of an order may make, beside the order's earlier runs.
-func (s *Orders) mayRequest(o *Ordered) (most int64) {
-	if o.Free {
-		return math.MaxInt64
-	}
-	now := s.o.Now()
-	s.read(func(all queue, t *terms) {
-		most = t.left(o.By, all, t.unseen(all, OrderID{}, now), now).Requests
-		if x := all[o.OrderID]; x != nil {
-			most += x.Result.Requests - o.Result.Requests // noted of this run
-		}
-	})
-	return most
-}
-
-// noteRequests keeps how many requests a run has made, so that those beside it, also on other nodes, and
-// those after a failure count them.
-func (s *Orders) noteRequests(o Ordered, made int64) {
-	_, err := s.update(o.OrderID, func(x *Ordered) error {
-		if x.State != Runs || x.Claim != o.Claim {
-			return errTaken
-		}
-		x.Result.Requests = max(x.Result.Requests, o.Result.Requests+made)
-		return nil
-	})
-	if err != nil && !errors.Is(err, errTaken) {
-		s.o.Log.Debug("the requests of an order are not kept", "order", o.Ref(), "err", err)
-	}
-}
-
-// resultOf adds a run to what an order has come to.
-func resultOf(sum *mirror.Summary, before Result) Result {
-	return Result{
-		Verdict:  sum.Verdict.String(),
-		Reasons:  sum.Reasons,
-		Files:    sum.Files,
-		Bytes:    sum.Size,
-		Gaps:     sum.Gaps.Count,
-		Requests: before.Requests + sum.Requests,
-		Received: before.Received + sum.Wire,
-	}
-}
-
-// unpublished decides what follows a run that has nothing to show: another one, or the end.
-func (s *Orders) unpublished(o Ordered, sum *mirror.Summary, why error) {
-	again := sum != nil && sum.Verdict == mirror.Partial && o.Tries+1 < tries && !errors.Is(why, errRequests)
-	if usage, is := errors.AsType[*env.Error](why); is && usage.Whole { // another run would meet the same
-		again = false
-	}
-	if !again {
-		s.fail(s.change(o, func(x *Ordered) { x.Result = o.Result }), why)
-		return
-	}
-	s.change(o, func(x *Ordered) {
-		x.State, x.Result, x.Claim.Session = Waits, o.Result, ""
-		x.Tries++
-		x.Want.Start = s.o.Now().Add(retry)
-		if sum.WaitUntil.After(x.Want.Start) {
-			x.Want.Start = sum.WaitUntil
-		}
-		x.Why = "the run ended early and continues later: " + strings.Join(sum.Reasons, "; ")
-	})
-}
-
-// fail ends an order without archives.
-func (s *Orders) fail(o Ordered, why error) {
-	s.drop(o.OrderID, filesDir, stateDir)
-	dir, _ := s.folder(o.OrderID)
-	o = s.change(o, func(x *Ordered) {
-		x.State, x.Ended = Failed, s.o.Now()
-		x.Why = strings.Join(x.Result.Reasons, "; ")
-		if why != nil && (x.Why == "" || why.Error() != env.Suspicious.String()) {
-			x.Why = strings.ReplaceAll(env.Remedied(why), filepath.Dir(dir), "…")
-		}
-	})
-	if o.State != Failed {
-		return
-	}
-	s.o.Log.Warn("an order failed", "order", o.Ref(), "user", o.By, "err", o.Why)
-	s.mail(context.Background(), o)
-}
-
-// pack makes the archives.
-func (s *Orders) pack(ctx context.Context, a *env.App, o *Ordered, name string) error {
-	dir, err := s.folder(o.OrderID)
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(dir, filesDir), 0o700)
-	}
-	if err != nil {
-		return err
-	}
-	for _, form := range o.Want.Forms {
-		file := name + "." + form
-		out := filepath.Join(dir, filesDir, file)
-		if _, err := archives.Export(ctx, a, archives.ExportRequest{Job: name, Out: out,
-			Format: form}); err != nil {
-			return err
-		}
-		fi, err := os.Stat(out)
-		if err != nil {
-			return err
-		}
-		o.Result.Archives = append(o.Result.Archives, ArchiveFile{Form: form, Name: file, Bytes: fi.Size()})
-	}
-	return nil
-}
-
-// finish ends an order whose archives are there.
-func (s *Orders) finish(ctx context.Context, o Ordered) {
-	keeps := s.keeps()
-	x := s.change(o, func(x *Ordered) {
-		if x.Stop {
-			return // it was cancelled at the last moment
-		}
-		now := s.o.Now()
-		x.State, x.Result, x.Ended, x.Why = Done, o.Result, now, ""
-		x.Expires, x.Held = now.Add(keeps), s.node
-	})
-	switch {
-	case x.Stop:
-		s.cancelled(o)
-		return
-	case x.State != Done: // another node works on it, or it is not known whether it was kept
-		return
-	}
-	s.drop(o.OrderID, stateDir)
-	if o.Want.Fresh != "" {
-		if err := s.KeepFresh(o.OrderID, o.Free, o.Want.Fresh, o.Want.Window); err != nil {
-			s.change(o, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: env.Remedied(err)} })
-		}
-	}
-	s.mail(ctx, x)
 }
 
 // tellTwins sends the mail of orders whose archives another order made.

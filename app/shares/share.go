@@ -107,6 +107,14 @@ func NewShare(c Peers, st *store.State, d Travels, log *slog.Logger) (*NodeShare
 	return s, nil
 }
 
+// All returns the jobs of all as they were last read; own are those of this daemon.
+func (s *NodeShare) All(own scheduler.Config) scheduler.Config {
+	if s == nil || s.Whole.Load() == nil {
+		return own
+	}
+	return *s.Whole.Load()
+}
+
 // Of returns the jobs of a configuration that are this daemon's. A file that is refused is everybody's.
 func (s *NodeShare) Of(all scheduler.Config) scheduler.Config {
 	if s == nil {

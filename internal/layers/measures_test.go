@@ -18,7 +18,7 @@ import (
 // The measures that keep parts small. Exceptions are in a list with their reasons; an entry that is no
 // longer needed fails the test, so that the lists only shrink.
 const (
-	mostMethods     = 40 // of a type
+	mostMethods     = 30 // of a type
 	mostMethodFiles = 8  // in which the methods of a type stand
 	mostFields      = 25 // of a struct that does something
 
@@ -39,10 +39,30 @@ func records() map[string]string {
 	}
 }
 
-// largeTypes lists the types that are still over a measure, with the numbers that are over it: methods, files
-// of them, fields. They may not grow.
-func largeTypes() map[string]size {
-	return map[string]size{}
+// mostLarge is how many types beside those of package store may have more methods than mostMethods.
+const mostLarge = 12
+
+// largeTypes lists the types with more than mostMethods, with how many they have and the reason why these
+// belong together. They may not grow.
+func largeTypes() map[string]large {
+	return map[string]large{
+		"cluster/engine.table":       {38, "one lock keeps session, hosts, leases and partition consistent"},
+		"mirror/finish.Closing":      {40, "the steps after the retrieval share the ledger and the next version"},
+		"mirror/frontier.HostErrors": {40, "one lock keeps counts, witnesses and postponed hosts consistent"},
+		"mirror/process.Processor":   {40, "each way in which an answer is taken may end in each other one"},
+		"mirror/process.reading":     {40, "each way in which a body is read may end in each other one"},
+		"store.Records":              {31, "the records of a site, one method a question"},
+		"store.State":                {40, "the entry of the package: one method a use of the state"},
+		"store.Trees":                {40, "the published trees of a site, written and verified in one order"},
+		"store.database":             {39, "one writer keeps pages, free list and transactions consistent"},
+		"store.packs":                {37, "one lock keeps packs, index and compaction consistent"},
+	}
+}
+
+// large is why a type has so many methods.
+type large struct {
+	methods int
+	why     string
 }
 
 // size is how large a type is.
@@ -146,6 +166,18 @@ func receiver(f *ast.FuncDecl) string {
 // No type has more methods, in more files, or more fields than a reader can hold in mind.
 func TestSizes(t *testing.T) {
 	data, large := records(), largeTypes()
+	beside := 0
+	for name, l := range large {
+		if !strings.HasPrefix(name, "store.") {
+			beside++
+		}
+		if l.why == "" {
+			t.Errorf("%s: why do its methods belong together?", name)
+		}
+	}
+	if beside > mostLarge {
+		t.Errorf("%d types are large, more than %d: look for the two things that one of them is", beside, mostLarge)
+	}
 	all := sizes(sources(t))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name].over()
@@ -156,15 +188,17 @@ func TestSizes(t *testing.T) {
 			s.fields = 0
 		}
 		switch was, listed := large[name]; {
-		case listed && s == (size{}):
-			t.Errorf("%s keeps to the measures now: take it out of largeTypes", name)
-		case listed && (s.methods > was.methods || s.files > was.files || s.fields > was.fields):
-			t.Errorf("%s has grown from %+v to %+v", name, was, s)
+		case listed && s.methods == 0:
+			t.Errorf("%s keeps to the measure now: take it out of largeTypes", name)
+		case listed && s.methods > was.methods:
+			t.Errorf("%s has grown from %d methods to %d: a part of it can leave", name, was.methods, s.methods)
 		case !listed && s.methods > 0:
 			t.Errorf("%s has %d methods, more than %d", name, s.methods, mostMethods)
-		case !listed && s.files > 0:
+		}
+		switch {
+		case s.files > 0:
 			t.Errorf("%s has methods in %d files, more than %d", name, s.files, mostMethodFiles)
-		case !listed && s.fields > 0:
+		case s.fields > 0:
 			t.Errorf("%s has %d fields, more than %d: does it only carry data? See records", name, s.fields,
 				mostFields)
 		}

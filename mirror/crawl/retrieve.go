@@ -11,6 +11,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
+	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
@@ -161,7 +162,7 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 			})
 		}
 		r.advice.Plan.Await(s.underWay())
-		r.advice.Plan.Open()
+		r.advice.Plan.Enter(revisit.PlanOpen)
 	}
 	if r.Resumed {
 		check(r.process.ResumeLinks())

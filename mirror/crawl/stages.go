@@ -142,8 +142,8 @@ func (s *stages) listings() (some bool) {
 		some = true
 		s.stage()
 	}
-	p.OpenListings()
-	defer p.Close()
+	p.Enter(revisit.PlanListings)
+	defer p.Enter(revisit.PlanClosed)
 	s.refill()
 	some = s.motor.Front.State(s.Now()).Queued > 0 || some
 	s.stage()
@@ -160,7 +160,7 @@ func (s *stages) moreListings() error {
 			return err
 		}
 		s.motor.Entrance.EndWait()
-		p.Open()
+		p.Enter(revisit.PlanOpen)
 		s.refill()
 		s.stage()
 	}

@@ -53,7 +53,7 @@ func BenchmarkPlan(b *testing.B) {
 				if err != nil || p == nil {
 					b.Fatal(why, err)
 				}
-				p.Open()
+				p.Enter(PlanOpen)
 				p.Refill(short)
 			}
 		})

@@ -217,7 +217,7 @@ func (f *forecaster) all() {
 func (f *forecaster) planned() {
 	f.Plan.Await(slices.Clone(f.queue))
 	for more := true; more; {
-		f.Plan.Open()
+		f.Plan.Enter(PlanOpen)
 		f.stage()
 		if more = f.Evidence != nil && f.Plan.DecidesListings(); more {
 			more = f.listings()
@@ -239,8 +239,8 @@ func (f *forecaster) listings() (some bool) {
 		f.stage()
 		some = true
 	}
-	f.Plan.OpenListings()
-	defer f.Plan.Close()
+	f.Plan.Enter(PlanListings)
+	defer f.Plan.Enter(PlanClosed)
 	return f.stage() || some
 }
 

@@ -24,7 +24,7 @@ func TestOrderOfAnswersDecidesNothing(t *testing.T) {
 		p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 0.02 })
 		under := []uint32{99, 50, 98} // what the run owes
 		p.Await(slices.Clone(under))
-		p.Open()
+		p.Enter(PlanOpen)
 		var ids []uint32
 		for {
 			for b := p.Refill(short); len(b.Asks) > 0; b = p.Refill(short) {
@@ -52,7 +52,7 @@ func TestOrderOfAnswersDecidesNothing(t *testing.T) {
 // An answer that does not come holds a plan up until the second nudge.
 func TestNudge(t *testing.T) {
 	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 0.02 })
-	p.Open()
+	p.Enter(PlanOpen)
 	first, second := unitsOf(p.Refill(short).Asks), unitsOf(p.Refill(short).Asks)
 	if len(first) < 2 || len(second) == 0 {
 		t.Fatalf("batches %v and %v", first, second)

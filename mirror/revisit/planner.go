@@ -27,6 +27,7 @@ type Planner struct {
 	model   *SiteModel
 	rules   *MinedRules // nil for a policy without rules
 	low     int         // the frontier is filled when it has fewer URLs
+	batch   int         // URLs of a batch. Two in order are as many as wait in the frontier
 	origins []string    // of the units
 	due     urls.IDSet  // requested in all cases, because the job gives them priority
 	dead    deadPlan
@@ -34,7 +35,7 @@ type Planner struct {
 
 	mu     sync.Mutex
 	plan   policy.Plan
-	phase  planPhase
+	phase  PlanPhase
 	dry    bool     // this phase had no more batches, and no outcome came since
 	wanted []uint32 // listings for the next stage of listings
 	order  inOrder
@@ -50,13 +51,14 @@ type Planner struct {
 	told   toldTimes
 }
 
-// planPhase says what the plan may hand out now.
-type planPhase uint8
+// PlanPhase says what Refill may hand out now.
+type PlanPhase uint8
 
+// The phases of a plan.
 const (
-	phaseClosed   planPhase = iota // nothing
-	phaseListings                  // listings
-	phaseOpen                      // all that pays
+	PlanClosed   PlanPhase = iota // nothing
+	PlanListings                  // listings
+	PlanOpen                      // all that pays
 )
 
 // bestFirst is the policy by which a run that has too little to judge by requests everything within a budget,
@@ -91,7 +93,8 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 		return nil, why, nil
 	}
 	p = newPlanner(o, m, nil)
-	if n := p.findDue(); with.Budget > 0 {
+	var n int
+	if p.due, n = dueIn(&o, m); with.Budget > 0 {
 		with.Budget = max(1, with.Budget-n)
 	}
 	if d, _ := o.Policies.Find(with.Policy); d.Rules {
@@ -129,7 +132,10 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		told:    newTold(o.Told),
 	}
 	p.order.by = m.ByKey
-	p.loose = len(p.origins) > 1
+	p.batch = p.low / 2
+	if p.loose = len(p.origins) > 1; p.loose {
+		p.batch = p.low
+	}
 	return p
 }
 
@@ -201,7 +207,9 @@ func (p *Planner) pass(all []policy.Outcome) {
 	for _, o := range all {
 		changed := o.Result == policy.Changed || o.Result == policy.Gone
 		if changed {
-			p.tellWaiting(o.Unit)
+			if from, told := p.hinted.open[uint32(o.Unit)]; told {
+				p.told.note(&p.o, p.model.Model, o.Unit, policy.ID(from))
+			}
 		}
 		o.Told = p.hinted.tell(uint32(o.Unit), changed)
 		p.plan.Tell(o)
@@ -307,16 +315,8 @@ type Batch struct {
 	Listings bool         // it is for the stage of listings, before all else
 }
 
-// Open lets Refill hand out all that pays.
-func (p *Planner) Open() { p.enter(phaseOpen) }
-
-// OpenListings lets Refill hand out listings only.
-func (p *Planner) OpenListings() { p.enter(phaseListings) }
-
-// Close lets Refill hand out nothing.
-func (p *Planner) Close() { p.enter(phaseClosed) }
-
-func (p *Planner) enter(x planPhase) {
+// Enter begins a phase. The first one is PlanClosed.
+func (p *Planner) Enter(x PlanPhase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.phase, p.dry = x, false
@@ -346,12 +346,12 @@ func (p *Planner) Refill(short func(low int, origins []string) bool) (b Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = false
-	for len(b.Asks) == 0 && p.phase != phaseClosed && !p.dry && short(p.low, p.origins) {
+	for len(b.Asks) == 0 && p.phase != PlanClosed && !p.dry && short(p.low, p.origins) {
 		if _, p.held = p.order.missing(); p.held {
 			break
 		}
 		p.pass(p.order.pass())
-		b.Listings = p.phase == phaseListings
+		b.Listings = p.phase == PlanListings
 		some := false
 		if b.Listings {
 			b.Asks = p.nextListings()
@@ -392,29 +392,21 @@ func (p *Planner) Nudge() bool {
 	return true
 }
 
-// most is how many URLs a batch has. Two batches in order are as many as wait in the frontier.
-func (p *Planner) most() int {
-	if p.loose {
-		return p.low
-	}
-	return p.low / 2
-}
-
 // next takes a batch of hints, or of the plan, and reports whether there was any. A listing that comes with
 // it waits for the next stage of listings.
 func (p *Planner) next() (out []policy.Ask, some bool) {
-	for _, h := range p.hinted.take(p.most(), p.price(), &p.met) {
+	for _, h := range p.hinted.take(p.batch, p.o.price(), &p.met) {
 		out = append(out, policy.Ask{Unit: policy.ID(h.id), Why: policy.Reason{
 			Why:      policy.Said,
 			Expected: float32(p.hinted.chance(h.from)),
-			Price:    float32(p.price()),
+			Price:    float32(p.o.price()),
 		}})
 		p.asked[policy.Said]++
 	}
 	if len(out) > 0 {
 		return out, true
 	}
-	asks := p.plan.Next(p.most())
+	asks := p.plan.Next(p.batch)
 	if len(asks) == 0 {
 		for _, id := range p.takeDead() {
 			out = append(out, policy.Ask{Unit: policy.ID(id)})
@@ -433,14 +425,6 @@ func (p *Planner) next() (out []policy.Ask, some bool) {
 	return out, len(asks) > 0
 }
 
-// price is what a hint must be worth.
-func (p *Planner) price() float64 {
-	if at := p.o.Job.Adaptive.Price; at > 0 {
-		return at
-	}
-	return policy.DefaultPrice
-}
-
 // nextListings takes the next listings that pay.
 func (p *Planner) nextListings() (out []policy.Ask) {
 	for _, id := range p.wanted {
@@ -449,7 +433,7 @@ func (p *Planner) nextListings() (out []policy.Ask) {
 	if p.wanted = nil; len(out) > 0 {
 		return out
 	}
-	out = p.plan.NextListings(p.most())
+	out = p.plan.NextListings(p.batch)
 	for _, a := range out {
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++
 	}

@@ -76,7 +76,7 @@ func TestPlanSkipsWhatDoesNotPay(t *testing.T) {
 	if ids := drain(p, asBefore); len(ids) > 0 {
 		t.Errorf("%d were handed out before the plan was opened", len(ids))
 	}
-	p.Open()
+	p.Enter(PlanOpen)
 	if b := p.Refill(func(int, []string) bool { return false }); len(b.Asks) > 0 {
 		t.Errorf("%d were handed out into a frontier that is full", len(b.Asks))
 	}
@@ -114,7 +114,7 @@ func TestPlanKeepsAGoalOfLateness(t *testing.T) {
 			o.Job.Adaptive.Price, o.Job.Adaptive.Late, o.Told = 0.02, late, []byte(told)
 			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
 		})
-		p.Open()
+		p.Enter(PlanOpen)
 		return len(drain(p, asBefore))
 	}
 	with, without, told := asked(time.Minute, ""), asked(0, ""), asked(time.Minute, `{"20": 1e9}`)
@@ -161,7 +161,7 @@ func TestToldOfDidNotWait(t *testing.T) {
 			o.Job.Adaptive.Price, o.Job.Adaptive.Late = 1, time.Hour
 			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
 		})
-		p.Open()
+		p.Enter(PlanOpen)
 		if from != 0 {
 			p.hinted.list = append(p.hinted.list, hint{40, from})
 		}
@@ -191,7 +191,7 @@ func TestTooFewRunsForAPlan(t *testing.T) {
 		t.Error("2 complete runs must not be enough")
 	}
 	p := planned(t, 2, func(o *PlanOptions) { o.Job.Limits.MaxRequests = 30 })
-	p.Open()
+	p.Enter(PlanOpen)
 	if ids := drain(p, asBefore); len(ids) != 30 {
 		t.Errorf("%d requests with a budget of 30", len(ids))
 	}
@@ -203,7 +203,7 @@ func TestTooFewRunsForAPlan(t *testing.T) {
 // A hint is followed before all else, until hints have shown to come to nothing.
 func TestHints(t *testing.T) {
 	p := planned(t, 20, func(o *PlanOptions) { o.Job.Adaptive.Price = 1 })
-	p.Open()
+	p.Enter(PlanOpen)
 	drain(p, asBefore)
 	p.Hint(90, urls.BySitemap)
 	p.Tell(91, urls.Asked) // the plan may continue
@@ -290,7 +290,7 @@ func TestListingsComeInStages(t *testing.T) {
 	if !p.DecidesOn(0, nil) || p.DecidesOn(0, []site.URL{page(0)}) || p.DecidesOn(1, nil) {
 		t.Error("the plan must decide on listings that are not entry points")
 	}
-	p.OpenListings()
+	p.Enter(PlanListings)
 	b := p.Refill(short)
 	if !b.Listings || !slices.Equal(unitsOf(b.Asks), []uint32{0}) {
 		t.Errorf("batch %+v, want the listing of the busy directory", b)
@@ -299,7 +299,7 @@ func TestListingsComeInStages(t *testing.T) {
 	if b := p.Refill(short); !slices.Equal(unitsOf(b.Asks), []uint32{50}) {
 		t.Errorf("batch %+v, want the listing that others hint at", b)
 	}
-	p.Close()
+	p.Enter(PlanClosed)
 	p.Want(50)
 	if ids := p.TakeWanted(); !slices.Equal(ids, []uint32{50}) || len(p.TakeWanted()) > 0 {
 		t.Errorf("wanted %v", ids)

@@ -77,6 +77,14 @@ func (m *SiteModel) left(own int) int {
 	return purse.Budget(own)
 }
 
+// price is what a hint must be worth.
+func (o *PlanOptions) price() float64 {
+	if at := o.Job.Adaptive.Price; at > 0 {
+		return at
+	}
+	return policy.DefaultPrice
+}
+
 // planned says how the policy plans. When too little was observed, why says so: then everything is requested,
 // within the requests that the job allows.
 func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {

@@ -5,25 +5,26 @@ package revisit
 import (
 	"mirrord/evolution/policy"
 	"mirrord/job"
+	"mirrord/mirror/urls"
 )
 
-// findDue finds the units whose turn it is by the priorities of the job, and returns how many they are.
-func (p *Planner) findDue() (n int) {
-	if !p.o.First.Any() {
-		return 0
+// dueIn returns the units whose turn it is by the priorities of the job, and how many they are.
+func dueIn(o *PlanOptions, m *SiteModel) (due urls.IDSet, n int) {
+	if !o.First.Any() {
+		return due, 0
 	}
-	t := p.o.Site.Table
+	t := o.Site.Table
 	for id, s := range t.All() {
 		if !s.Given() || !s.Governed() {
 			continue
 		}
-		every := p.o.First.Of(t.URL(id))
-		if every > 0 && p.o.Run-p.model.Looked(id) >= every {
-			p.due.Put(id, true)
+		every := o.First.Of(t.URL(id))
+		if every > 0 && o.Run-m.Looked(id) >= every {
+			due.Put(id, true)
 			n++
 		}
 	}
-	return n
+	return due, n
 }
 
 // Due reports whether a URL is requested regardless of the policy, because the job gives it priority.

@@ -41,16 +41,14 @@ func (t toldTimes) fact() ([]byte, error) {
 	return json.Marshal(t)
 }
 
-// tellWaiting takes note of a change, if a source told of it.
-func (p *Planner) tellWaiting(u policy.ID) {
-	from, told := p.hinted.open[uint32(u)]
-	if !told || p.o.Job.Adaptive.Late == 0 {
+// note takes note of a change of a unit that a source told of.
+func (t toldTimes) note(o *PlanOptions, m *policy.Model, u, from policy.ID) {
+	if o.Job.Adaptive.Late == 0 {
 		return
 	}
-	now := p.o.Now.Unix()
+	now := o.Now.Unix()
 	// a kind of sources has no number of a URL: all of it is looked at in each run
-	m := p.model.Model
-	if x := policy.Waiting(m, u, now) - policy.Waiting(m, policy.ID(from), now); x > 0 {
-		p.told[p.o.Run] += x
+	if x := policy.Waiting(m, u, now) - policy.Waiting(m, from, now); x > 0 {
+		t[o.Run] += x
 	}
 }

@@ -60,7 +60,7 @@ func TestBytesHaveAPrice(t *testing.T) {
 			}
 			o.Weights = w
 		})
-		p.Open()
+		p.Enter(PlanOpen)
 		return drain(p, asBefore)
 	}
 	odd := func(ids []uint32) (n int) {

@@ -273,7 +273,7 @@ func openOrders(
 		a.Log.Warn("orders may reach public addresses of this machine", "err", err)
 	}
 	x := *a
-	x.Hosts = d.Hosts()
+	x.Hosts = d.Politeness
 	var cluster orders.NodeSessions
 	var archives objects.Store
 	if n != nil {
