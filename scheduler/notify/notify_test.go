@@ -281,7 +281,7 @@ func TestSendmail(t *testing.T) {
 	}
 	o.Mail = Mail{}
 	if d := one(t, New(o), testJob("notify.email", "ops@example.org")); d.Err == nil ||
-		!strings.Contains(d.Err.Error(), "--mail") {
+		!strings.Contains(d.Err.Error(), "mail.via") {
 		t.Errorf("%v", d.Err)
 	}
 }
