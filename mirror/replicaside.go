@@ -45,7 +45,7 @@ func (s *ReplicaSide) asker() (*source.Asker, error) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	g, err := frontier.NewGate(s.Hosts, s.Job, source.Politeness(s.Job), s.Now)
+	g, err := frontier.NewPacer(s.Hosts, s.Job, source.Politeness(s.Job), s.Now)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", s.Job.Name, err)
 	}

@@ -45,22 +45,22 @@ func (r *siteRunner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions
 		s.host = j.Name
 	}
 	s.polite.By = j.Name
-	gate, err := frontier.NewGate(&r.hosts, j, s.polite, time.Now)
+	pacer, err := frontier.NewPacer(&r.hosts, j, s.polite, time.Now)
 	if err != nil {
 		return status.Run{Verdict: status.VerdictError, Error: err.Error()}
 	}
-	front := frontier.NewFrontier(gate, frontier.Ordering{})
+	front := frontier.NewFrontier(pacer, frontier.Ordering{})
 	for id := range s.urls {
 		front.Add("http://"+s.host, uint32(id), frontier.PrioNew)
 	}
 	var received, done atomic.Int64
-	shift := frontier.NewShift(o.Turn, front, time.Now, received.Load, done.Load)
+	slot := frontier.NewRunSlot(o.Turn, front, time.Now, received.Load, done.Load)
 	workers := frontier.Workers{
 		Front:       front,
 		Connections: s.polite.Connections,
 		Now:         time.Now,
-		Shift:       shift,
-		Release:     gate.Release,
+		Slot:        slot,
+		Release:     pacer.Release,
 		After:       func() {},
 		Ask: func(ctx context.Context, _ uint32, release func(fetch.Observation)) (bool, error) {
 			r.mu.Lock()

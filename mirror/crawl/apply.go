@@ -24,7 +24,7 @@ func (r *crawling) apply(f *urls.Finding) {
 	}
 	d := &f.Done
 	d.Run = r.Run.Number
-	d.Evidence = r.advice.Evidence.For(&d.Resource, r.Provenance.Hearsay(d.ID))
+	d.Evidence = r.skipPlan.Evidence.For(&d.Resource, r.Provenance.Hearsay(d.ID))
 	r.shapes.Note(&d.Resource, r.Recording())
 	r.Provenance.Note(&d.Resource)
 	r.Traits.NoteCut(d.ID, cutOf(&d.Resource))
@@ -49,12 +49,12 @@ func (r *crawling) apply(f *urls.Finding) {
 	if d.Body == store.BlobBody && d.Outcome == site.Fetched && d.Changed == r.Version {
 		r.bodies.Add(d.Size)
 	}
-	r.advice.Plan.Tell(d.ID, now.Seen())
+	r.skipPlan.Plan.Tell(d.ID, now.Seen())
 	if len(d.Targets) > 1 {
 		slices.Sort(d.Targets)
 	}
 	if d.Outcome == site.Fetched {
-		r.motor.Front.Credit(d.ID, d.Targets)
+		r.dispatcher.Front.Credit(d.ID, d.Targets)
 	}
 	r.commits.Add(d)
 	if late {
@@ -67,7 +67,7 @@ func (r *crawling) account(rec *store.Resource, as *urls.Account) {
 	r.Counts.Account(as)
 	r.recent.Note(rec.URL, rec.Outcome)
 	if as.Lost {
-		r.motor.Troubles.Lose(rec.URL, as.Tally&urls.AsFailed != 0)
+		r.dispatcher.HostErrors.Lose(rec.URL, as.Tally&urls.AsFailed != 0)
 	}
 	if as.Refused {
 		r.Traits.NoteRefused(rec.ID)
@@ -79,7 +79,7 @@ func (r *crawling) account(rec *store.Resource, as *urls.Account) {
 		r.Notes.Add(what, rec.URL)
 	}
 	if as.Stale {
-		r.advice.Validators.NoteStale(rec.ID, rec.URL)
+		r.skipPlan.Validators.NoteStale(rec.ID, rec.URL)
 	}
 }
 

@@ -5,7 +5,7 @@
 //	load    load.go: the URLs that the site knows, and what earlier runs found of them
 //	plan    setup.go: what decides which URLs enter the frontier
 //	start   setup.go: what stores bodies and writes findings
-//	crawl   advice.go, stages.go: package revisit decides what needs no request; URLs to request
+//	crawl   skipplan.go, stages.go: package revisit decides what needs no request; URLs to request
 //	        first enter the frontier in stages. Package frontier hands out URLs, package process finds the
 //	        outcome of each, and apply.go writes it. It is committed in batches, so that a run can be killed
 //	        at any moment and resumed.

@@ -24,7 +24,7 @@ const mostHeld = 8 << 20
 // compared, is another one. The only error is that of a stored record.
 func StillHeld(ctx context.Context, r *Retrieval, h *run.Held) (same bool, asked int, err error) {
 	making := sourcingOf(r)
-	defer r.motor.WatchTail(r.Now)()
+	defer r.dispatcher.WatchTail(r.Now)()
 	greet(ctx, r)
 	l := heldLook{
 		asker: making.asker(),

@@ -39,7 +39,7 @@ func insist(ctx context.Context, r *loaded) error {
 			continue
 		}
 		r.Notes.Add(insisted, u)
-		r.motor.Gate.Lift(host)
+		r.dispatcher.Pacer.Lift(host)
 		if _, waits := r.hosts[host]; waits {
 			r.hosts[host] = 0 // it is over
 		}
@@ -56,8 +56,8 @@ func waitingURLs(r *loaded) (urls []site.URL) {
 		urls = append(urls, r.Table.URL(id))
 	}
 	for _, u := range r.Rules.Seeds {
-		h := r.motor.Gate.Held(u.Origin(), now)
-		if h.Why == fetch.HeldAsked && r.motor.Gate.TooLong(h.Until, now) {
+		h := r.dispatcher.Pacer.Held(u.Origin(), now)
+		if h.Why == fetch.HeldAsked && r.dispatcher.Pacer.TooLong(h.Until, now) {
 			urls = append(urls, u)
 		}
 	}
@@ -79,15 +79,15 @@ func tryHost(ctx context.Context, r *loaded, u site.URL) (why string, err error)
 	if ok, reason := r.Rules.Allow(u, scope.Page); !ok {
 		return reason, nil
 	}
-	hostWaits := r.motor.Gate.Held(u.Origin(), r.Now()).Why == fetch.HeldAsked
-	if err := r.motor.Gate.TurnAnyway(ctx, u.Origin()); err != nil {
+	hostWaits := r.dispatcher.Pacer.Held(u.Origin(), r.Now()).Why == fetch.HeldAsked
+	if err := r.dispatcher.Pacer.TurnAnyway(ctx, u.Origin()); err != nil {
 		if ctx.Err() != nil {
 			return "", err
 		}
 		return err.Error(), nil
 	}
 	observed := fetch.Observation{Unused: true}
-	defer func() { r.motor.Gate.Release(u.Origin(), observed) }()
+	defer func() { r.dispatcher.Pacer.Release(u.Origin(), observed) }()
 	if r.Job.ObeyRobots {
 		rules, err := r.Options.Robots.Rules(ctx, u)
 		if err != nil {
@@ -105,7 +105,7 @@ func tryHost(ctx context.Context, r *loaded, u site.URL) (why string, err error)
 		}
 	}
 	r.Counts.Requests.Add(1)
-	res, err := r.chain.Origin.Probe(ctx, u, r.motor.Gate.Gap(u.Origin()), r.Job.Polite.HeaderTimeout)
+	res, err := r.chain.Origin.Probe(ctx, u, r.dispatcher.Pacer.Gap(u.Origin()), r.Job.Polite.HeaderTimeout)
 	r.Counts.Wire.Add(res.Wire)
 	if observed = fetch.Observe(res, err); !hostWaits {
 		observed.RetryAfter = 0 // it is the URL's

@@ -141,7 +141,7 @@ func (l *lending) lendOne(
 		if f != nil && f.As.Reserved {
 			l.Counts.Hold(f.As.Room.Neg())
 		}
-		l.r.motor.Front.Keep(turn.Of, turn.ID)
+		l.r.dispatcher.Front.Keep(turn.Of, turn.ID)
 		return nil
 	}
 	l.note(from.Base(), turn.ID, lent{isNew: wasNew, tally: f.As.Tally, room: f.As.Room})
@@ -165,7 +165,7 @@ func (l *lending) takeBack(from *source.Lender) {
 			l.Traits.NoteReopened(id)
 			l.r.needed.forget(id)
 		}
-		l.r.motor.Front.Add(u.Origin(), id, frontier.PrioNew)
+		l.r.dispatcher.Front.Add(u.Origin(), id, frontier.PrioNew)
 		if x.tally != 0 {
 			from.Gave(-1)
 		}

@@ -14,8 +14,8 @@ import (
 
 // load fills the table from the store.
 func (r *Retrieval) load() (*loaded, error) {
-	l := &loaded{Retrieval: r, advice: r.newAdvice()}
-	r.motor.Entrance.WaitWhile(l.advice.Evidence.First)
+	l := &loaded{Retrieval: r, skipPlan: r.newSkipPlan()}
+	r.dispatcher.HostAdmission.WaitWhile(l.skipPlan.Evidence.First)
 	room, err := r.Table.Settled().Fill(urls.Loading{
 		From:  r.Site.Records,
 		Run:   r.Recording(),
@@ -27,12 +27,12 @@ func (r *Retrieval) load() (*loaded, error) {
 		return nil, err
 	}
 	r.recall()
-	return l, l.endAdvice()
+	return l, l.endSkipPlan()
 }
 
 // note takes what a stored record says beside the table.
 func (r *loaded) note(rec *store.Resource, answered bool) {
-	r.advice.Load(rec)
+	r.skipPlan.Load(rec)
 	r.Provenance.Note(rec)
 	r.ran = r.ran || ((r.Live != nil) && rec.InSet && (rec.Changed > 0) && rec.Changed <= r.Live.Number)
 	if answered && r.Resumed {
@@ -95,7 +95,7 @@ func (r *Retrieval) settleBase() {
 		if !in || u.Origin() == seed.Origin() || !r.Rules.Scope.Covers(u) {
 			continue
 		}
-		r.motor.Troubles.AddEntry(u)
+		r.dispatcher.HostErrors.AddEntry(u)
 		if i == 0 && strings.HasPrefix(u.Path(), seed.Dir()) {
 			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
 		}

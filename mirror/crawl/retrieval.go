@@ -23,18 +23,18 @@ import (
 // Retrieval is phase one of one run, before anything is loaded.
 type Retrieval struct {
 	*run.Session
-	motor    *frontier.Dispatcher
-	shift    *frontier.RunSlot // nil: the run has no turns
-	chain    source.Chain
-	variants *urls.Variants
-	recent   frontier.Recent
-	found    string // a collection that another job mirrors too
+	dispatcher *frontier.Dispatcher
+	slot       *frontier.RunSlot // nil: the run has no turns
+	chain      source.Chain
+	variants   *urls.Variants
+	recent     frontier.Recent
+	found      string // a collection that another job mirrors too
 }
 
 // New returns the retrieval of a run. The error is a job that cannot be used.
 func New(s *run.Session) (r *Retrieval, err error) {
 	r = &Retrieval{Session: s}
-	r.motor, err = frontier.NewMotor(frontier.DispatcherOptions{
+	r.dispatcher, err = frontier.NewDispatcher(frontier.DispatcherOptions{
 		Job:        r.Job,
 		Seeds:      r.Rules.Seeds,
 		Hosts:      r.Options.Hosts,
@@ -48,8 +48,8 @@ func New(s *run.Session) (r *Retrieval, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)
 	}
-	r.shift = frontier.NewShift(r.Options.Turn, r.motor.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
-	r.motor.Gate.Shift = r.shift
+	r.slot = frontier.NewRunSlot(r.Options.Turn, r.dispatcher.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
+	r.dispatcher.Pacer.Slot = r.slot
 	r.chain = sourcingOf(r).chain()
 	r.variants = urls.NewVariants(r.Rules.Traps)
 	return r, nil
@@ -62,7 +62,7 @@ func (r *Retrieval) Retrieve(ctx context.Context) run.Retrieved {
 		f.Ended = result.ErrInterrupted
 	}
 	r.variants.Drop()
-	r.motor.Front.Drop()
+	r.dispatcher.Front.Drop()
 	run.Release() // of what retrieve has made
 	return f
 }
@@ -82,10 +82,10 @@ func (r *Retrieval) Renew(ctx context.Context) {
 		r.Log.Warn("the version of the mirror that is followed is not stored", "err", err)
 	}
 	r.settleBase()
-	if r.Options.NoFetch || len(r.motor.Troubles.DownEntries()) > 0 {
+	if r.Options.NoFetch || len(r.dispatcher.HostErrors.DownEntries()) > 0 {
 		return
 	}
-	defer r.motor.WatchTail(r.Now)()
+	defer r.dispatcher.WatchTail(r.Now)()
 	r.chain.Replicas.Renew(ctx)
 	r.found = findReuse(ctx, r)
 }
@@ -122,12 +122,12 @@ func findReuse(ctx context.Context, r *Retrieval) string {
 // Progress says where the run stands.
 func (r *Retrieval) Progress() status.Progress {
 	now := r.Now()
-	p := frontier.ProgressOf(&r.Counts, r.motor.Front.State(now), r.shift.Pause(), r.Started, now)
+	p := frontier.ProgressOf(&r.Counts, r.dispatcher.Front.State(now), r.slot.Pause(), r.Started, now)
 	for i := range p.Busy {
-		h := r.motor.Gate.Held(p.Busy[i].Host, now)
+		h := r.dispatcher.Pacer.Held(p.Busy[i].Host, now)
 		p.Busy[i].Gap, p.Busy[i].GapBy = h.Gap, h.Wishing
 	}
-	p.Down, p.Recent = r.motor.Troubles.DownEntries(), r.recent.List()
+	p.Down, p.Recent = r.dispatcher.HostErrors.DownEntries(), r.recent.List()
 	return p
 }
 
@@ -137,19 +137,19 @@ func (r *Retrieval) sayDown(l frontier.Left) {
 }
 
 // stopped reports whether the run was told to end.
-func (r *Retrieval) stopped() bool { return r.motor.Front.IsStopped() }
+func (r *Retrieval) stopped() bool { return r.dispatcher.Front.IsStopped() }
 
 // retrieved is what phase two needs of a retrieval that requested nothing.
 func (r *Retrieval) retrieved(ended error) run.Retrieved {
 	f := run.Retrieved{
 		Ended:  ended,
-		Silent: r.motor.Troubles.SilentOrigins(),
-		Down:   r.motor.Troubles.DownEntries(),
-		Waits:  r.motor.Troubles.WaitUntil(),
+		Silent: r.dispatcher.HostErrors.SilentOrigins(),
+		Down:   r.dispatcher.HostErrors.DownEntries(),
+		Waits:  r.dispatcher.HostErrors.WaitUntil(),
 
-		RobotsCuts: r.motor.Origins.Cuts(),
+		RobotsCuts: r.dispatcher.Origins.Cuts(),
 	}
-	for _, l := range r.motor.Troubles.LeftEntries() {
+	for _, l := range r.dispatcher.HostErrors.LeftEntries() {
 		f.Postponed = append(f.Postponed, verdict.PostponedHost{Host: l.Name, Reason: l.Reason})
 	}
 	return f
@@ -159,7 +159,7 @@ func (r *Retrieval) retrieved(ended error) run.Retrieved {
 func (r *crawling) crawled(ended, lost error) run.Retrieved {
 	f := r.retrieved(ended)
 	f.Lost, f.Probes, f.Traps = lost, r.probes, r.chains.Traps()
-	if p := r.advice.Plan; p != nil {
+	if p := r.skipPlan.Plan; p != nil {
 		f.HasPlan, f.Planned, f.Skips = true, p.HandedOut(), r.skips.by
 		f.OldestLook, f.LatestLook = r.skips.oldest, r.skips.latest
 	}

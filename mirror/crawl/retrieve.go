@@ -56,11 +56,11 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 	check(r.prepareSources(ctx))
 	s := r.newStages()
 	workers := &frontier.Workers{
-		Front:       r.motor.Front,
+		Front:       r.dispatcher.Front,
 		Connections: int(r.Job.Polite.Connections),
 		Now:         r.Now,
-		Shift:       r.shift,
-		Release:     r.motor.Gate.Release,
+		Slot:        r.slot,
+		Release:     r.dispatcher.Pacer.Release,
 		Ask:         r.ask,
 		After:       s.refill,
 		Stop:        stop,
@@ -81,7 +81,7 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 		r.probeSections(ctx)
 	}
 	if err == nil {
-		err = saveTroubles(r.Session, &r.hosts, r.motor.Troubles, context.Cause(ctx) == nil)
+		err = saveTroubles(r.Session, &r.hosts, r.dispatcher.HostErrors, context.Cause(ctx) == nil)
 	}
 	if err == nil {
 		err = context.Cause(ctx)
@@ -96,7 +96,7 @@ func (r *Retrieval) limitTime(most time.Duration, over func()) (end func()) {
 	var timer *time.Timer
 	timer = time.AfterFunc(time.Hour, func() {
 		now := r.Now()
-		waited := r.shift.Queued(now) + r.motor.Gate.ClosedFor(start, now)
+		waited := r.slot.Queued(now) + r.dispatcher.Pacer.ClosedFor(start, now)
 		if left := most - (now.Sub(start) - waited); left > 0 {
 			timer.Reset(left)
 			return
@@ -113,7 +113,7 @@ func (r *loaded) prepare() error {
 		return err
 	}
 	for host, at := range r.hosts {
-		r.motor.Gate.Defer(host, time.Unix(at, 0))
+		r.dispatcher.Pacer.Defer(host, time.Unix(at, 0))
 	}
 	r.settleBase()
 	noteLeads(r.Session)
@@ -144,25 +144,25 @@ func (r *Retrieval) prepareSources(ctx context.Context) error {
 // requestAll makes the requests, stage by stage. An error that check is given ends the run; the
 // stages that follow do nothing then.
 func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error)) {
-	named := r.advice.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
+	named := r.skipPlan.Plan != nil && len(r.Job.Only) > 0 // the run is for a few URLs: no sources, no audits
 	if !r.Rescan && r.Live != nil && !named {
 		check(s.skipKnown())
 	}
-	r.motor.Entrance.EndWait()
+	r.dispatcher.HostAdmission.EndWait()
 	enterNamed(r.Retrieval, named && r.Options.Again)
-	if r.advice.Plan == nil {
+	if r.skipPlan.Plan == nil {
 		missing, err := r.missing()
 		check(err)
-		check(r.motor.Entrance.All(missing.Since, r.dropRefused))
+		check(r.dispatcher.HostAdmission.All(missing.Since, r.dropRefused))
 	} else {
 		if !r.Options.Again {
 			owes := owed(r.Session)
-			r.motor.Entrance.Owed(r.Traits.Broken, func(id uint32) bool {
-				return owes(id) || r.advice.Plan.Due(id)
+			r.dispatcher.HostAdmission.Owed(r.Traits.Broken, func(id uint32) bool {
+				return owes(id) || r.skipPlan.Plan.Due(id)
 			})
 		}
-		r.advice.Plan.Await(s.underWay())
-		r.advice.Plan.Enter(revisit.PlanOpen)
+		r.skipPlan.Plan.Await(s.underWay())
+		r.skipPlan.Plan.Enter(revisit.PlanOpen)
 	}
 	if r.Resumed {
 		check(r.process.ResumeLinks())
@@ -188,7 +188,7 @@ func enterNamed(r *Retrieval, second bool) {
 	if second {
 		for _, u := range r.Job.Only {
 			if id, ok := r.Table.Settled().Find([]byte(u.String())); ok {
-				r.motor.Entrance.Known(id, frontier.PrioKnown)
+				r.dispatcher.HostAdmission.Known(id, frontier.PrioKnown)
 			}
 		}
 		return
@@ -199,7 +199,7 @@ func enterNamed(r *Retrieval, second bool) {
 			r.Notes.Add("not requested: "+why, u)
 			continue
 		}
-		r.motor.Entrance.New(r.Rules.Main(u), urls.Named, frontier.PrioSeed)
+		r.dispatcher.HostAdmission.New(r.Rules.Main(u), urls.Named, frontier.PrioSeed)
 	}
 }
 
@@ -211,7 +211,7 @@ func requestAlso(r *crawling, s *stages) {
 	}
 	for _, u := range r.Options.Also {
 		if u = r.Rules.Main(u); r.isWanted(u) {
-			r.motor.Entrance.New(u, urls.Named, frontier.PrioNew)
+			r.dispatcher.HostAdmission.New(u, urls.Named, frontier.PrioNew)
 		}
 	}
 	s.stage()
@@ -297,8 +297,8 @@ func (r *crawling) conclude(id uint32, u site.URL, f process.Found) {
 	}
 	switch {
 	case f.Turn.Optional:
-		r.motor.Entrance.Later(id, u.Origin(), f.Turn.At)
+		r.dispatcher.HostAdmission.Later(id, u.Origin(), f.Turn.At)
 	case f.Turn.Why != 0:
-		r.motor.Entrance.Again(id, u.Origin(), f.Turn.At)
+		r.dispatcher.HostAdmission.Again(id, u.Origin(), f.Turn.At)
 	}
 }

@@ -106,7 +106,7 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 // compareLast requests the pages once more, when nothing else is left to request, that are to be requested
 // twice.
 func compareLast(ctx context.Context, r *crawling) {
-	for q, ok := r.advice.Places.Question(""); ok && !r.stopped(); q, ok = r.advice.Places.Question("") {
+	for q, ok := r.skipPlan.Places.Question(""); ok && !r.stopped(); q, ok = r.skipPlan.Places.Question("") {
 		if !mayRequest(r.Retrieval, q.URL) {
 			continue
 		}

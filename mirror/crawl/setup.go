@@ -26,11 +26,11 @@ import (
 // loaded is a retrieval whose table is filled.
 type loaded struct {
 	*Retrieval
-	advice *revisit.SkipPlan
-	shapes verdict.Shapes
-	hosts  hostWaits
-	lent   lending
-	ran    bool // the published version is of a run, and was not imported
+	skipPlan *revisit.SkipPlan
+	shapes   verdict.Shapes
+	hosts    hostWaits
+	lent     lending
+	ran      bool // the published version is of a run, and was not imported
 }
 
 // planned is a retrieval that can decide which URLs enter the frontier.
@@ -79,8 +79,8 @@ func (p *planned) start(stop func(error)) *crawling {
 	}
 	c.commits = c.newCommitter(stop)
 	c.commits.Start()
-	c.needed = &needed{Session: c.Session, commits: c.commits, front: c.motor.Front}
-	c.ends = append(c.ends, c.motor.WatchTail(c.Now), c.chain.Reuse.Close,
+	c.needed = &needed{Session: c.Session, commits: c.commits, front: c.dispatcher.Front}
+	c.ends = append(c.ends, c.dispatcher.WatchTail(c.Now), c.chain.Reuse.Close,
 		c.chain.Upstream.Close, c.chain.Space.Close, func() { c.chain.Imported.Files.Close() })
 	return c
 }
@@ -92,14 +92,14 @@ func (r *crawling) Close() {
 	}
 }
 
-// newStages returns what carries out the advice of the run. stage and hear are for the caller to set.
+// newStages returns what carries out the skip plan of the run. stage and hear are for the caller to set.
 func (r *crawling) newStages() *stages {
 	return &stages{
-		Session: r.Session,
-		advice:  r.advice,
-		motor:   r.motor,
-		follow:  r.admission.Stored,
-		apply:   r.apply,
+		Session:    r.Session,
+		skipPlan:   r.skipPlan,
+		dispatcher: r.dispatcher,
+		follow:     r.admission.Stored,
+		apply:      r.apply,
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *planned) keepChains() error {
 func (r *planned) newAdmission() *frontier.Admission {
 	return frontier.NewAdmission(frontier.AdmissionOptions{
 		KnownURLs:  &r.KnownURLs,
-		Dispatcher: r.motor,
+		Dispatcher: r.dispatcher,
 
 		Rules:    r.Rules,
 		Variants: r.variants,
@@ -159,10 +159,10 @@ func (r *planned) newAdmission() *frontier.Admission {
 		MaxDepth: r.Job.Limits.MaxDepth,
 		Run:      r.Run.Number,
 		Rescan:   r.Rescan,
-		First:    r.advice.Evidence.First,
-		Planned:  func() bool { return r.advice.Plan != nil },
+		First:    r.skipPlan.Evidence.First,
+		Planned:  func() bool { return r.skipPlan.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
-			return r.advice.Plan.Leaves(id, s, r.Traits.Broken(id))
+			return r.skipPlan.Plan.Leaves(id, s, r.Traits.Broken(id))
 		},
 	})
 }
@@ -172,7 +172,7 @@ func (r *crawling) newProcessor() *process.Processor {
 	return process.New(process.Options{
 		Terms:      &r.Terms,
 		KnownURLs:  &r.KnownURLs,
-		Dispatcher: r.motor,
+		Dispatcher: r.dispatcher,
 		Stores: process.Stores{
 			Records: r.Site.Records,
 			Frames:  r.Site.Frames,
@@ -181,7 +181,7 @@ func (r *crawling) newProcessor() *process.Processor {
 		},
 		Chain:     &r.chain,
 		Admission: r.admission,
-		Advice:    r.advice,
+		SkipPlan:  r.skipPlan,
 		Shapes:    &r.shapes,
 	})
 }

@@ -52,23 +52,23 @@ func (r *crawling) probeSections(ctx context.Context) {
 func newAsker(r *Retrieval) *source.Asker {
 	return source.NewAsker(source.AskerOptions{
 		Fetcher: r.Options.Fetcher,
-		Turns:   r.motor.Gate,
+		Turns:   r.dispatcher.Pacer,
 		Now:     r.Now,
 		Count: func(wire int64) {
 			r.Counts.CountAside()
 			r.Counts.Wire.Add(wire)
 		},
-		Watch:   watch(r.motor.Tail),
+		Watch:   watch(r.dispatcher.Tail),
 		GivenUp: frontier.GivenUp,
 	})
 }
 
 // mayRequest reports whether a URL that no document names may be requested.
 func mayRequest(r *Retrieval, u site.URL) bool {
-	if ok, _ := r.Rules.Allow(u, scope.Page); !ok || r.motor.Troubles.IsDown(u) {
+	if ok, _ := r.Rules.Allow(u, scope.Page); !ok || r.dispatcher.HostErrors.IsDown(u) {
 		return false
 	}
-	rules, known := r.motor.Origins.Rules(u)
+	rules, known := r.dispatcher.Origins.Rules(u)
 	if !known || (rules.Silent() != "") {
 		return false
 	}

@@ -30,9 +30,9 @@ type sourcing struct {
 func sourcingOf(r *Retrieval) sourcing {
 	return sourcing{
 		Session:  r.Session,
-		troubles: r.motor.Troubles,
-		turns:    r.motor.Gate,
-		tail:     r.motor.Tail,
+		troubles: r.dispatcher.HostErrors,
+		turns:    r.dispatcher.Pacer,
+		tail:     r.dispatcher.Tail,
 	}
 }
 

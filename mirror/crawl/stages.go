@@ -18,12 +18,12 @@ import (
 	"mirrord/store"
 )
 
-// stages carry out what the advice of a run decides: they request sources of evidence and audits before all
-// else, fill the frontier from the plan, and apply what needs no request.
+// stages carry out what the skip plan of a run decides: they request sources of evidence and audits before
+// all else, fill the frontier from the plan, and apply what needs no request.
 type stages struct {
 	*run.Session
-	advice *revisit.SkipPlan
-	motor  *frontier.Dispatcher
+	skipPlan   *revisit.SkipPlan
+	dispatcher *frontier.Dispatcher
 
 	workers func()                      // lets the workers empty the frontier
 	hear    func(*store.Resource) error // takes a stored source as evidence
@@ -35,27 +35,27 @@ type stages struct {
 
 // skipKnown requests the sources of evidence and audits, and takes out of the run what need not be requested.
 func (s *stages) skipKnown() error {
-	if !s.advice.Sources.Any() && !s.advice.Validators.Any() {
+	if !s.skipPlan.Sources.Any() && !s.skipPlan.Validators.Any() {
 		return nil
 	}
-	s.advice.Evidence.Begin()
-	for i := range s.advice.Sources.Answered {
-		if err := s.hear(&s.advice.Sources.Answered[i]); err != nil {
+	s.skipPlan.Evidence.Begin()
+	for i := range s.skipPlan.Sources.Answered {
+		if err := s.hear(&s.skipPlan.Sources.Answered[i]); err != nil {
 			return err
 		}
 	}
-	for _, id := range s.advice.Sources.First(s.advice.Plan, s.Rules.Seeds) {
-		s.motor.Entrance.Known(id, frontier.PrioSeed)
+	for _, id := range s.skipPlan.Sources.First(s.skipPlan.Plan, s.Rules.Seeds) {
+		s.dispatcher.HostAdmission.Known(id, frontier.PrioSeed)
 	}
 	s.stage()
-	if s.advice.Plan.DecidesListings() { // with what the sources say that are requested in any case
+	if s.skipPlan.Plan.DecidesListings() { // with what the sources say that are requested in any case
 		s.listings()
 	}
-	s.advice.Evidence.AddFresh()
-	if s.advice.Plan == nil { // else the plan decides on requests, see refill
-		skip, key := s.advice.Evidence.Unchanged(), s.advice.Plan.Key
-		for _, id := range s.advice.Validators.PickAudits(s.Table, skip, key) {
-			s.motor.Entrance.Known(id, frontier.PrioSeed)
+	s.skipPlan.Evidence.AddFresh()
+	if s.skipPlan.Plan == nil { // else the plan decides on requests, see refill
+		skip, key := s.skipPlan.Evidence.Unchanged(), s.skipPlan.Plan.Key
+		for _, id := range s.skipPlan.Validators.PickAudits(s.Table, skip, key) {
+			s.dispatcher.HostAdmission.Known(id, frontier.PrioSeed)
 		}
 	}
 	return s.skipUnchanged()
@@ -66,21 +66,21 @@ func (s *stages) skipKnown() error {
 func (s *stages) skipUnchanged() error {
 	var audits revisit.Audits
 	for k := range urls.EvidenceKinds {
-		audits[k] = s.advice.Evidence.PickAudits(k)
+		audits[k] = s.skipPlan.Evidence.PickAudits(k)
 		for _, id := range audits[k] {
 			s.Table.See(id, urls.Audited)
-			s.motor.Entrance.Known(id, frontier.PrioSeed)
+			s.dispatcher.HostAdmission.Known(id, frontier.PrioSeed)
 		}
 	}
 	s.stage()
 	if err := s.distrustValidators(); err != nil {
 		return err
 	}
-	defer s.advice.Evidence.End() // skipped URLs must not be requested because another URL links to them
-	if s.motor.Front.IsStopped() {
+	defer s.skipPlan.Evidence.End() // skipped URLs must not be requested because another URL links to them
+	if s.dispatcher.Front.IsStopped() {
 		return nil
 	}
-	covered, caught, trust, err := s.advice.Evidence.Decide(audits)
+	covered, caught, trust, err := s.skipPlan.Evidence.Decide(audits)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *stages) skipUnchanged() error {
 // skipOne records a resource as unchanged without a request. Its links come from the store.
 func (s *stages) skipOne(c revisit.Covered) error {
 	u := s.Table.URL(c.ID)
-	if s.motor.Origins.Forbids(u) {
+	if s.dispatcher.Origins.Forbids(u) {
 		return nil
 	}
 	if _, first := s.Table.Queue(c.ID); !first {
@@ -124,7 +124,7 @@ func (s *stages) skipOne(c revisit.Covered) error {
 
 // distrustValidators stores the directories in which audits have found validators to be unreliable.
 func (s *stages) distrustValidators() error {
-	without, err := s.advice.Validators.Distrust(&s.Notes)
+	without, err := s.skipPlan.Validators.Distrust(&s.Notes)
 	if err != nil || without == nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func (s *stages) distrustValidators() error {
 // listings requests first the listings that other listings say have changed, then those that pay; some
 // says whether there were.
 func (s *stages) listings() (some bool) {
-	p := s.advice.Plan
+	p := s.skipPlan.Plan
 	for ids := p.TakeWanted(); len(ids) > 0; ids = p.TakeWanted() {
 		for _, id := range ids {
-			s.motor.Entrance.Known(id, frontier.PrioSeed)
+			s.dispatcher.HostAdmission.Known(id, frontier.PrioSeed)
 		}
 		some = true
 		s.stage()
@@ -145,21 +145,21 @@ func (s *stages) listings() (some bool) {
 	p.Enter(revisit.PlanListings)
 	defer p.Enter(revisit.PlanClosed)
 	s.refill()
-	some = s.motor.Front.State(s.Now()).Queued > 0 || some
+	some = s.dispatcher.Front.State(s.Now()).Queued > 0 || some
 	s.stage()
 	return some
 }
 
 // moreListings requests the listings that have come to pay, and what they show, until none pays.
 func (s *stages) moreListings() error {
-	p := s.advice.Plan
-	for p.DecidesListings() && !s.motor.Front.IsStopped() {
-		s.advice.Evidence.Begin()
+	p := s.skipPlan.Plan
+	for p.DecidesListings() && !s.dispatcher.Front.IsStopped() {
+		s.skipPlan.Evidence.Begin()
 		some := s.listings()
-		if err := s.skipUnchanged(); err != nil || (!some && !s.motor.Entrance.AnyDelayed()) {
+		if err := s.skipUnchanged(); err != nil || (!some && !s.dispatcher.HostAdmission.AnyDelayed()) {
 			return err
 		}
-		s.motor.Entrance.EndWait()
+		s.dispatcher.HostAdmission.EndWait()
 		p.Enter(revisit.PlanOpen)
 		s.refill()
 		s.stage()
@@ -170,38 +170,38 @@ func (s *stages) moreListings() error {
 // refill puts the next batches of the plan into the frontier when it runs low. It is called whenever the work
 // on a URL ends, and before the frontier learns of that end, so that no worker stops while the plan has more.
 func (s *stages) refill() {
-	if s.advice.Plan == nil {
+	if s.skipPlan.Plan == nil {
 		return
 	}
 	s.refilling.Lock() // else what one worker puts into the frontier is missing for another
 	defer s.refilling.Unlock()
-	p, short := s.advice.Plan, s.motor.Front.Short
+	p, short := s.skipPlan.Plan, s.dispatcher.Front.Short
 	for b := p.Refill(short); len(b.Asks) > 0; b = p.Refill(short) {
 		for _, a := range b.Asks {
 			id := uint32(a.Unit)
 			if b.Listings {
-				s.motor.Entrance.Known(id, frontier.PrioSeed)
+				s.dispatcher.HostAdmission.Known(id, frontier.PrioSeed)
 				continue
 			}
 			if a.Why.Why == policy.Audit {
 				s.Table.See(id, urls.Audited)
 			}
-			s.advice.Validators.Plan(id, p.Key(id))
-			s.motor.Entrance.Known(id, frontier.PrioKnown)
+			s.skipPlan.Validators.Plan(id, p.Key(id))
+			s.dispatcher.HostAdmission.Known(id, frontier.PrioKnown)
 		}
 	}
 }
 
 // stage lets the workers empty the frontier.
 func (s *stages) stage() {
-	if s.advice.Plan == nil {
+	if s.skipPlan.Plan == nil {
 		s.workers()
 		return
 	}
 	for again := true; again; {
 		end := s.nudge()
 		s.workers()
-		again = end() && !s.motor.Front.IsStopped()
+		again = end() && !s.dispatcher.Front.IsStopped()
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *stages) nudge() (end func() bool) {
 			case <-done:
 				return
 			case <-t.C:
-				if s.advice.Plan.Nudge() {
+				if s.skipPlan.Plan.Nudge() {
 					s.refill()
 					some = true
 				}
@@ -249,17 +249,17 @@ func (s *stages) underWay() (ids []uint32) {
 // postponed. What robots rules have come to forbid is not skipped; it leaves without a request, in a stage of
 // its own.
 func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
-	p := s.advice.Plan
+	p := s.skipPlan.Plan
 	if err := s.keepTrust(); p == nil || err != nil {
 		return skipped, err
 	}
-	if err := s.distrustValidators(); err != nil || s.motor.Front.IsStopped() {
+	if err := s.distrustValidators(); err != nil || s.dispatcher.Front.IsStopped() {
 		return skipped, err
 	}
 	forbidden := false
 	for id := range p.Skipped() {
-		if u, is := s.Table.Get(id); !is.Queued() && s.motor.Origins.Forbids(u) {
-			s.motor.Entrance.Known(id, frontier.PrioKnown)
+		if u, is := s.Table.Get(id); !is.Queued() && s.dispatcher.Origins.Forbids(u) {
+			s.dispatcher.HostAdmission.Known(id, frontier.PrioKnown)
 			forbidden = true
 		}
 	}
@@ -290,7 +290,7 @@ func (s *stages) skipRest(ctx context.Context) (skipped skips, err error) {
 
 // keepTrust stores what was learned of sources of evidence.
 func (s *stages) keepTrust() error {
-	trust, err := s.advice.Evidence.TrustToKeep()
+	trust, err := s.skipPlan.Evidence.TrustToKeep()
 	if err != nil || trust == nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (n *unpublished) begin(r *loaded) (err error) {
 		return nil
 	}
 	// New rules judge each record; a rollback holds as long as the site is as it was.
-	asides := !r.Rescan && r.Live.Restores == 0 && r.advice.Plan == nil
+	asides := !r.Rescan && r.Live.Restores == 0 && r.skipPlan.Plan == nil
 	t := r.Table.Settled()
 	for id, s := range t.All() {
 		if !s.Given() || s.Answered() || !(s.Dirty() || s.Moved()) {

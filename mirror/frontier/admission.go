@@ -154,14 +154,14 @@ func (a *Admission) Stored(targets []byte) {
 			return m
 		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
 			return m
-		case first && !a.o.Entrance.First(id):
+		case first && !a.o.HostAdmission.First(id):
 			return m
 		}
 		m.Queue = !first
 		add = append(add, Queued{ID: id, Origin: u.Origin(), Prio: PrioKnown})
 		return m
 	})
-	a.o.Entrance.Add(add...)
+	a.o.HostAdmission.Add(add...)
 }
 
 // refuses reports whether a known URL belongs to a trap, whose pages were the first to name it.

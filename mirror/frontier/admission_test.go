@@ -37,13 +37,13 @@ func newTestAdmission(t *testing.T, more ...string) *admission {
 		t.Fatal(err)
 	}
 	x := &admission{KnownURLs: urls.KnownURLs{Table: urls.New()}, front: NewFrontier(openGate{}, Ordering{})}
-	x.HostAdmission = NewEntrance(x.Table, x.front, func() bool { return x.first }, scope.Priorities{})
+	x.HostAdmission = NewHostAdmission(x.Table, x.front, func() bool { return x.first }, scope.Priorities{})
 	origins := NewOrigins(true)
 	file := robots.Parse([]byte("User-agent: *\nDisallow: /no/\n"))
 	origins.Learn(rules.Seeds[0], &fetch.Robots{File: file, Rules: file.Agent("mirrord")})
 	x.Admission = NewAdmission(AdmissionOptions{
 		KnownURLs:  &x.KnownURLs,
-		Dispatcher: &Dispatcher{Origins: origins, Entrance: x.HostAdmission, Front: x.front},
+		Dispatcher: &Dispatcher{Origins: origins, HostAdmission: x.HostAdmission, Front: x.front},
 
 		Rules:    rules,
 		Variants: urls.NewVariants(rules.Traps),

@@ -12,7 +12,7 @@ import (
 	"mirrord/fetch"
 )
 
-// The frontier, its gate and the workers of a stage keep the connections as busy as a simulation that
+// The frontier, its pacer and the workers of a stage keep the connections as busy as a simulation that
 // discovers pages as any crawler must, and that loses no time between requests (see runOrder): at 32 and 128
 // connections a run takes at most 8 % longer. With MIRRORD_ORDERS the sites of TestOrders are tried too.
 func TestFrontierAgainstFloor(t *testing.T) {

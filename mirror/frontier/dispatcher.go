@@ -20,12 +20,12 @@ import (
 
 // Dispatcher is what moves one run: its parts know one another, and packages crawl and process use them.
 type Dispatcher struct {
-	Gate     *Pacer
-	Front    *Frontier
-	Entrance *HostAdmission
-	Troubles *HostErrors
-	Origins  *Origins
-	Tail     *Tail
+	Pacer         *Pacer
+	Front         *Frontier
+	HostAdmission *HostAdmission
+	HostErrors    *HostErrors
+	Origins       *Origins
+	Tail          *Tail
 
 	maxWait time.Duration
 }
@@ -44,9 +44,9 @@ type DispatcherOptions struct {
 	Ahead func(origin string)
 }
 
-// NewMotor returns the motor of a run.
-func NewMotor(o DispatcherOptions) (*Dispatcher, error) {
-	gate, err := NewGate(o.Hosts, o.Job, o.Politeness, o.Now)
+// NewDispatcher returns the dispatcher of a run.
+func NewDispatcher(o DispatcherOptions) (*Dispatcher, error) {
+	pacer, err := NewPacer(o.Hosts, o.Job, o.Politeness, o.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +58,12 @@ func NewMotor(o DispatcherOptions) (*Dispatcher, error) {
 		order.Credits = new(Credits)
 		order.Origin = func(id uint32) string { return o.Table.URL(id).Origin() }
 	}
-	front := NewFrontier(gate, order)
+	front := NewFrontier(pacer, order)
 	m := &Dispatcher{
-		Gate:     gate,
-		Front:    front,
-		Entrance: NewEntrance(o.Table, front, func() bool { return false }, o.First),
-		Troubles: NewTroubles(HostErrorsOptions{
+		Pacer:         pacer,
+		Front:         front,
+		HostAdmission: NewHostAdmission(o.Table, front, func() bool { return false }, o.First),
+		HostErrors: NewHostErrors(HostErrorsOptions{
 			Front:         front,
 			MaxWait:       o.Job.Polite.MaxWait,
 			HeaderTimeout: o.Job.Polite.HeaderTimeout,
@@ -77,9 +77,9 @@ func NewMotor(o DispatcherOptions) (*Dispatcher, error) {
 		Tail:    new(Tail),
 		maxWait: o.Job.Polite.MaxWait,
 	}
-	front.long, front.ahead = m.Troubles.waits, o.Ahead
+	front.long, front.ahead = m.HostErrors.waits, o.Ahead
 	for _, u := range o.Seeds {
-		m.Troubles.AddEntry(u)
+		m.HostErrors.AddEntry(u)
 	}
 	return m, nil
 }
@@ -106,10 +106,10 @@ func (m *Dispatcher) LearnRobots(ctx context.Context, u site.URL, from robotsSou
 		return l, err
 	}
 	if d, ok := rules.CrawlDelay(); ok {
-		m.Gate.SetCrawlDelay(u.Hostname(), d)
+		m.Pacer.SetCrawlDelay(u.Hostname(), d)
 		if d > m.maxWait {
 			why := fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))
-			m.Troubles.LeaveHost(u, why, time.Time{}, false)
+			m.HostErrors.LeaveHost(u, why, time.Time{}, false)
 		}
 	}
 	switch l.Silent = rules.Silent(); {
@@ -122,9 +122,9 @@ func (m *Dispatcher) LearnRobots(ctx context.Context, u site.URL, from robotsSou
 	}
 	if l.Silent != "" {
 		if !errors.Is(rules.Err, fetch.ErrForbiddenAddress) {
-			m.Troubles.Blame(u)
+			m.HostErrors.Blame(u)
 		}
-		m.Troubles.LeaveOrigin(u, l.Silent)
+		m.HostErrors.LeaveOrigin(u, l.Silent)
 	}
 	if first := m.Origins.Learn(u, rules); first && rules.File != nil {
 		l.Sitemaps = rules.File.Sitemaps()
@@ -136,17 +136,17 @@ func (m *Dispatcher) LearnRobots(ctx context.Context, u site.URL, from robotsSou
 func (m *Dispatcher) stale(u site.URL, rules *fetch.Robots) {
 	if rules.Err == nil {
 		why := fmt.Sprintf("its robots.txt answers %d", rules.Answer)
-		m.Troubles.Failed(u, why, SymptomOfStatus(rules.Answer))
+		m.HostErrors.Failed(u, why, SymptomOfStatus(rules.Answer))
 		return
 	}
 	if s, ok := SymptomOf(rules.Err); ok {
-		m.Troubles.Failed(u, rules.Err.Error(), s)
+		m.HostErrors.Failed(u, rules.Err.Error(), s)
 	}
 }
 
 // Gave notes that an origin gave what the mirror has of it. It may be called by several goroutines.
 func (m *Dispatcher) Gave(u site.URL) {
-	m.Troubles.on(u, func(k *trouble) { k.gave = u })
+	m.HostErrors.on(u, func(k *trouble) { k.gave = u })
 }
 
 // mostLooks is how many URLs are looked at to find one that is known to answer, and mostChoice how many more

@@ -37,7 +37,7 @@ func TestLearnRobots(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := job.Default(u.String())
-			m, err := NewMotor(DispatcherOptions{
+			m, err := NewDispatcher(DispatcherOptions{
 				Job:   j,
 				Seeds: j.Seeds(),
 				Hosts: new(fetch.Hosts),
@@ -60,8 +60,8 @@ func TestLearnRobots(t *testing.T) {
 			_, known := m.Origins.Rules(u)
 			o := l.Observed
 			got := fmt.Sprintf("%s %d %v %v %v %v %v %v", l.Silent, o.Status, o.Duration, l.Sitemaps, known,
-				m.Origins.Forbids(u), m.Troubles.IsDown(u), m.Troubles.IsSlow(u))
-			if got != c.want || !m.Troubles.IsEntry(u) {
+				m.Origins.Forbids(u), m.HostErrors.IsDown(u), m.HostErrors.IsSlow(u))
+			if got != c.want || !m.HostErrors.IsEntry(u) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})

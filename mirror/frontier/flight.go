@@ -55,13 +55,13 @@ type Flight struct {
 func (m *Dispatcher) Fly(ctx context.Context, u site.URL, patient bool) (context.Context, *Flight) {
 	f := &Flight{
 		tail:  m.Tail,
-		t:     m.Troubles,
+		t:     m.HostErrors,
 		u:     u,
-		heard: m.Troubles.fly(u, 1),
+		heard: m.HostErrors.fly(u, 1),
 	}
 	ctx = m.Tail.begin(ctx, &f.Body)
 	if !patient {
-		timeout := m.Troubles.o.HeaderTimeout
+		timeout := m.HostErrors.o.HeaderTimeout
 		f.timer = time.AfterFunc(timeout-m.Patience(), f.look)
 	}
 	return ctx, f
@@ -69,7 +69,7 @@ func (m *Dispatcher) Fly(ctx context.Context, u site.URL, patient bool) (context
 
 // Patience is how long a URL that is known to answer has for it.
 func (m *Dispatcher) Patience() time.Duration {
-	return time.Duration(float64(m.Troubles.o.HeaderTimeout) * witnessShare)
+	return time.Duration(float64(m.HostErrors.o.HeaderTimeout) * witnessShare)
 }
 
 // look ends the request if it gives way.

@@ -13,8 +13,8 @@ import (
 	"mirrord/site"
 )
 
-// silentMotor is a motor of one origin whose header timeout is 30 s, after some answers.
-func silentMotor(answers int, slowest time.Duration) (m *Dispatcher, page site.URL) {
+// silentDispatcher is a dispatcher of one origin whose header timeout is 30 s, after some answers.
+func silentDispatcher(answers int, slowest time.Duration) (m *Dispatcher, page site.URL) {
 	tr, front := newTroubles()
 	tr.o.HeaderTimeout = 30 * time.Second
 	page = site.Canonical("http://h/hangs")
@@ -23,7 +23,7 @@ func silentMotor(answers int, slowest time.Duration) (m *Dispatcher, page site.U
 		tr.Answered(site.Canonical("http://h/well"))
 		tr.Observe(page, 1, false, &fetch.Result{ToHeader: slowest}, nil)
 	}
-	return &Dispatcher{Front: front, Troubles: tr, Tail: new(Tail)}, page
+	return &Dispatcher{Front: front, HostErrors: tr, Tail: new(Tail)}, page
 }
 
 // A request that waits for its header gives way to a URL that is known to answer, when its origin answers
@@ -40,13 +40,13 @@ func TestFlightGivesWay(t *testing.T) {
 		"it gave way before": {answers: 3, patient: true},
 		"the origin is slow": {answers: 3, slowest: 6 * time.Second},
 		"another answers": {answers: 3, during: func(m *Dispatcher) {
-			m.Troubles.Answered(site.Canonical("http://h/other"))
+			m.HostErrors.Answered(site.Canonical("http://h/other"))
 		}},
 		"no URL is known to answer": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, page := silentMotor(c.answers, c.slowest)
+				m, page := silentDispatcher(c.answers, c.slowest)
 				ctx, f := m.Fly(context.Background(), page, c.patient)
 				if c.during != nil {
 					c.during(m)
@@ -62,9 +62,9 @@ func TestFlightGivesWay(t *testing.T) {
 					t.Errorf("alone: %v", alone)
 				}
 				if gave {
-					m.Troubles.WitnessFailed(w, "no header", Silent)
+					m.HostErrors.WitnessFailed(w, "no header", Silent)
 				}
-				if m.Troubles.IsDown(page) != c.want {
+				if m.HostErrors.IsDown(page) != c.want {
 					t.Errorf("down: %v", !c.want)
 				}
 			})
@@ -75,14 +75,14 @@ func TestFlightGivesWay(t *testing.T) {
 // A request that was answered when it had just given way leaves the look to the next one.
 func TestFlightAnsweredAtLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, page := silentMotor(1, 0)
+		m, page := silentDispatcher(1, 0)
 		_, f := m.Fly(context.Background(), page, false)
 		time.Sleep(21 * time.Second)
 		f.Land()
 		if _, gave := f.GaveWay(nil); gave {
 			t.Error("it gave way, and was answered")
 		}
-		if w, ok := m.Troubles.Witness(page); !ok || w.Path() != "/well" {
+		if w, ok := m.HostErrors.Witness(page); !ok || w.Path() != "/well" {
 			t.Error(w, ok)
 		}
 	})

@@ -19,7 +19,7 @@ import (
 // troubles. The run journal also has the content of the frontier; a resumed run reads it there. Safe for
 // concurrent use.
 type Frontier struct {
-	gate  turns
+	turns turns
 	order Ordering
 	long  func(host string, until time.Time) // leaves a host for which the job does not wait; nil: it waits
 	ahead func(origin string)                // hears of each origin when its first URL is queued; may be nil
@@ -45,7 +45,7 @@ type Frontier struct {
 // NewFrontier returns an empty frontier whose URLs take turns of g.
 func NewFrontier(g turns, o Ordering) *Frontier {
 	f := &Frontier{
-		gate:   g,
+		turns:  g,
 		order:  o,
 		queues: map[string]*backQueue{},
 		hosts:  map[string][]*backQueue{},
@@ -162,13 +162,13 @@ func (f *Frontier) next(now func() time.Time) (h handed, ok bool) {
 				if f.join(q) {
 					continue
 				}
-				ok, again := f.gate.Acquire(q.origin, t)
+				ok, again := f.turns.Acquire(q.origin, t)
 				if ok {
 					return handed{id: f.take(q), origin: q.origin, turn: true}, true
 				}
 				q.next = again
 				heap.Fix(&f.heap, q.index)
-				if f.long != nil && f.gate.TooLong(again, t) {
+				if f.long != nil && f.turns.TooLong(again, t) {
 					f.mu.Unlock()
 					f.long(q.host, again) // it frees the host
 					f.mu.Lock()
@@ -225,12 +225,12 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 		if q.next.After(now) {
 			break
 		}
-		ok, again := f.gate.Acquire(q.origin, now)
+		ok, again := f.turns.Acquire(q.origin, now)
 		if ok {
-			f.gate.Release(q.origin, fetch.Observation{Unused: true})
+			f.turns.Release(q.origin, fetch.Observation{Unused: true})
 			return true, p
 		}
-		if f.long != nil && f.gate.TooLong(again, now) {
+		if f.long != nil && f.turns.TooLong(again, now) {
 			return true, p // next leaves the host
 		}
 		q.next = again
@@ -240,7 +240,7 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 	if f.idle > 0 && !f.stopped {
 		h, _, again := f.dueHelper(now)
 		if h != nil {
-			f.gate.Release(h.Origin(), fetch.Observation{Unused: true})
+			f.turns.Release(h.Origin(), fetch.Observation{Unused: true})
 			return true, p
 		}
 		soon = again
@@ -255,7 +255,7 @@ func (f *Frontier) Pause(now time.Time) (can bool, p Pause) {
 			}
 		}
 	case len(f.heap) > 0:
-		p = pauseFor(f.gate, f.heap[0].origin, f.heap[0].next, now)
+		p = pauseFor(f.turns, f.heap[0].origin, f.heap[0].next, now)
 		if !soon.IsZero() && soon.Before(p.Until) {
 			p.Until = soon
 		}

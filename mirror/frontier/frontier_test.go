@@ -362,7 +362,7 @@ func TestFrontierWaited(t *testing.T) {
 			t.Fatal("nothing left")
 		}
 		got = append(got, h.id)
-		f.gate.Release(h.origin, fetch.Observation{Unused: true})
+		f.turns.Release(h.origin, fetch.Observation{Unused: true})
 		f.Release(h.origin)
 	}
 	if slices.Index(got, 2) > slices.Index(got, 1) || slices.Index(got, 2) > slices.Index(got, 3) {

@@ -18,15 +18,15 @@ func TestPauseSaysWhoHoldsTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const origin = "http://h"
 		hosts := new(fetch.Hosts)
-		gate := func(p fetch.Politeness) *Pacer {
-			g, err := NewGate(hosts, job.Default(), p, time.Now)
+		pacer := func(p fetch.Politeness) *Pacer {
+			g, err := NewPacer(hosts, job.Default(), p, time.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return g
 		}
-		other := gate(fetch.Politeness{Delay: 10 * time.Second, By: "other"})
-		f := NewFrontier(gate(fetch.Politeness{By: "own"}), Ordering{})
+		other := pacer(fetch.Politeness{Delay: 10 * time.Second, By: "other"})
+		f := NewFrontier(pacer(fetch.Politeness{By: "own"}), Ordering{})
 		f.Add(origin, 1, PrioKnown)
 		f.idle = 1 // a worker waits
 		look := func() status.Wait {

@@ -23,9 +23,9 @@ type HostAdmission struct {
 	postponed Postponed
 }
 
-// NewEntrance returns the entrance to front. waits says whether the sources of evidence are requested now;
-// its answer changes only while no worker runs. What first names comes before all other pages.
-func NewEntrance(
+// NewHostAdmission returns the admission to front. waits says whether the sources of evidence are requested
+// now; its answer changes only while no worker runs. What first names comes before all other pages.
+func NewHostAdmission(
 	table *urls.Table, front *Frontier, waits func() bool, first scope.Priorities,
 ) *HostAdmission {
 	return &HostAdmission{

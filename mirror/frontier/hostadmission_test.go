@@ -19,8 +19,8 @@ import (
 	"mirrord/store"
 )
 
-// entering returns an entrance to an empty frontier, over a table with the URLs http://h/0 and so on, filled
-// from records.
+// entering returns the admission to an empty frontier, over a table with the URLs http://h/0 and so on,
+// filled from records.
 func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*HostAdmission, *Frontier) {
 	table, f := urls.New(), NewFrontier(&Pacer{
 		hosts: new(fetch.Hosts),
@@ -32,7 +32,7 @@ func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*Host
 		rec.ID, rec.URL = uint32(i), site.Canonical(fmt.Sprint("http://h/", i))
 		settled.Load(rec, urls.Run{Number: 2, Version: 2})
 	}
-	return NewEntrance(table, f, waits, scope.Priorities{}), f
+	return NewHostAdmission(table, f, waits, scope.Priorities{}), f
 }
 
 // drain returns the URLs of a frontier, in its order.

@@ -62,8 +62,8 @@ type trouble struct {
 	until    time.Time // when a host that asks for a longer wait may be requested; zero: not known
 }
 
-// NewTroubles returns troubles of a run that begins.
-func NewTroubles(o HostErrorsOptions) *HostErrors {
+// NewHostErrors returns the host errors of a run that begins.
+func NewHostErrors(o HostErrorsOptions) *HostErrors {
 	if o.Known == nil {
 		o.Known = func(string, []site.URL) (site.URL, bool) { return site.URL{}, false }
 	}

@@ -22,7 +22,7 @@ func answered(status int, after time.Duration) *fetch.Result {
 
 func newTroubles() (*HostErrors, *Frontier) {
 	f := NewFrontier(&Pacer{hosts: new(fetch.Hosts)}, Ordering{})
-	return NewTroubles(HostErrorsOptions{Front: f, MaxWait: time.Minute}), f
+	return NewHostErrors(HostErrorsOptions{Front: f, MaxWait: time.Minute}), f
 }
 
 // Failures in a row leave an origin for the next run, and free its queued URLs; an answer between them

@@ -76,7 +76,7 @@ func (f *Frontier) lend(now time.Time) (l Lent, ok bool) {
 	l = Lent{Helper: h.Helper, Wish: wish, Of: h.of}
 	if l.Wish == WishURL {
 		if l.ID, ok = f.queues[h.of].lend(h.Can, &f.order); !ok {
-			f.gate.Release(h.Origin(), fetch.Observation{Unused: true})
+			f.turns.Release(h.Origin(), fetch.Observation{Unused: true})
 			return l, false
 		}
 		f.queued--
@@ -104,7 +104,7 @@ func (f *Frontier) dueHelper(now time.Time) (_ *helping, wish LentWish, again ti
 		}
 		if !h.next.After(now) {
 			var ok bool
-			if ok, h.next = f.gate.Acquire(h.Origin(), now); ok {
+			if ok, h.next = f.turns.Acquire(h.Origin(), now); ok {
 				return h, wish, time.Time{}
 			}
 		}

@@ -52,11 +52,11 @@ type Pacer struct {
 	most   time.Duration // the longest wait of Turn
 	now    func() time.Time
 
-	Shift *RunSlot // of the run whose gate it is; nil: waits keep no turn from others
+	Slot *RunSlot // of the run whose pacer it is; nil: waits keep no turn from others
 }
 
-// NewGate returns the gate of a job. p is the job's politeness.
-func NewGate(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Pacer, error) {
+// NewPacer returns the pacer of a job. p is the job's politeness.
+func NewPacer(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*Pacer, error) {
 	w, err := job.ParseWindow(j.Window)
 	if err != nil {
 		return nil, fmt.Errorf("window: %w", err)
@@ -144,7 +144,7 @@ func (g *Pacer) turn(
 		case g.TooLong(again, at):
 			return fetch.ErrLongWait
 		}
-		if err := g.Shift.Wait(ctx, p, at); err != nil {
+		if err := g.Slot.Wait(ctx, p, at); err != nil {
 			return err
 		}
 	}

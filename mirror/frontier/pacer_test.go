@@ -36,7 +36,7 @@ func TestTurn(t *testing.T) {
 				j := job.Default("http://h.example/")
 				j.Window, j.Timezone, j.Polite.MaxWait = c.window, "UTC", most
 				hosts, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-				g, err := NewGate(hosts, j, p, time.Now)
+				g, err := NewPacer(hosts, j, p, time.Now)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +61,7 @@ func TestTurn(t *testing.T) {
 func TestGateClosedFor(t *testing.T) {
 	j := job.Default()
 	j.Window, j.Timezone = "22:00-06:00", "UTC"
-	g, err := NewGate(new(fetch.Hosts), j, fetch.Politeness{}, time.Now)
+	g, err := NewPacer(new(fetch.Hosts), j, fetch.Politeness{}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// ProgressOf says where a run stands by its counts, its frontier and the pause of its shift. now is the time
+// ProgressOf says where a run stands by its counts, its frontier and the pause of its slot. now is the time
 // of s.
 func ProgressOf(c *urls.Counts, s FrontierState, pause Pause, started, now time.Time) status.Progress {
 	p := status.Progress{
@@ -62,7 +62,7 @@ func (f *Frontier) State(now time.Time) (s FrontierState) {
 		s.Hosts, s.Busy = busyHosts(f.heap, f.flying, now)
 		if f.inFlight == 0 && len(f.heap) > 0 && f.heap[0].next.After(now) {
 			s.WaitHost, s.WaitUntil, s.WaitWhy = f.heap[0].host, f.heap[0].next, status.ForHost
-			if f.gate.Closed(now) {
+			if f.turns.Closed(now) {
 				s.WaitWhy = status.ForWindow
 			}
 		}

@@ -110,9 +110,9 @@ const (
 	urlWorth = 4 << 10
 )
 
-// NewShift returns the shift of a run; nil without a turn. received is how many bytes of bodies have come up
+// NewRunSlot returns the slot of a run; nil without a turn. received is how many bytes of bodies have come up
 // to now, done how many URLs are done. Both only grow.
-func NewShift(t SharedTurn, front *Frontier, now func() time.Time, received, done func() int64) *RunSlot {
+func NewRunSlot(t SharedTurn, front *Frontier, now func() time.Time, received, done func() int64) *RunSlot {
 	if t == nil {
 		return nil
 	}

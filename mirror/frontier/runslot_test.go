@@ -37,13 +37,13 @@ func TestTurnGivesTheRunsTurnBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for delay, want := range map[time.Duration]int32{500 * time.Millisecond: 0, 20 * time.Second: 2} {
 			p := fetch.Politeness{Delay: delay}
-			g, err := NewGate(new(fetch.Hosts), job.Default(), p, time.Now)
+			g, err := NewPacer(new(fetch.Hosts), job.Default(), p, time.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			none := func() int64 { return 0 }
 			turn := new(countedTurn)
-			g.Shift = NewShift(turn, NewFrontier(g, Ordering{}), time.Now, none, none)
+			g.Slot = NewRunSlot(turn, NewFrontier(g, Ordering{}), time.Now, none, none)
 			start := time.Now()
 			for range 3 {
 				if err := g.Turn(t.Context(), "h"); err != nil {

@@ -14,7 +14,7 @@ type Workers struct {
 	Front       *Frontier
 	Connections int // that the job allows to one host
 	Now         func() time.Time
-	Shift       *RunSlot // nil: the run has no turns
+	Slot        *RunSlot // nil: the run has no turns
 
 	// Release ends a turn of an origin's host.
 	Release func(origin string, o fetch.Observation)
@@ -35,7 +35,7 @@ type Workers struct {
 // ends. It returns when all effects are on their way to the disk.
 func (w *Workers) Stage(ctx context.Context) {
 	n := max(w.Connections+spare(w.Connections), 16)
-	w.Shift.While(ctx, func() {
+	w.Slot.While(ctx, func() {
 		w.Front.Run(ctx, n, w.Now, func(id uint32, origin string, turn bool) {
 			if err := w.work(ctx, id, origin, turn); err != nil {
 				w.Stop(err)

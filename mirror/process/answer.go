@@ -42,10 +42,10 @@ func (x *Processor) answer(ctx context.Context, rec *store.Resource, a exchanged
 		return x.busy(ctx, rec, res)
 	}
 	barred := res.Refuses() && (rec.InSet || res.Challenged()) && !unwantedGuess
-	if barred && x.Troubles.IsEntry(rec.URL) {
-		x.Troubles.Failed(rec.URL, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
+	if barred && x.HostErrors.IsEntry(rec.URL) {
+		x.HostErrors.Failed(rec.URL, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
 	} else {
-		x.Troubles.Answered(rec.URL)
+		x.HostErrors.Answered(rec.URL)
 	}
 	if rec.InSet && (res.NotModified || a.Content != nil) {
 		x.Gave(rec.URL)
@@ -138,12 +138,12 @@ func (x *Processor) busy(ctx context.Context, rec *store.Resource, res *fetch.Re
 		until := x.Now().Add(res.RetryAfter)
 		x.Waits.Set(rec.ID, until)
 		f.reason += longWait(res)
-		if x.Troubles.Waited(rec.URL, rec.ID, res) > 0 {
+		if x.HostErrors.Waited(rec.URL, rec.ID, res) > 0 {
 			x.leaveHost(rec.URL, f.reason, until, f.fallback)
 		}
 	}
-	x.Troubles.Failed(rec.URL, f.reason, f.symptom)
-	if (res.RetryAfter <= most) && !x.Troubles.IsDown(rec.URL) && x.hasTurn(rec) {
+	x.HostErrors.Failed(rec.URL, f.reason, f.symptom)
+	if (res.RetryAfter <= most) && !x.HostErrors.IsDown(rec.URL) && x.hasTurn(rec) {
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure, At: x.Now().Add(res.RetryAfter)}}, nil
 	}
 	return x.givenUp(ctx, rec, f)
@@ -151,17 +151,17 @@ func (x *Processor) busy(ctx context.Context, rec *store.Resource, res *fetch.Re
 
 // hasTurn reports whether a URL that asked to wait gets another turn.
 func (x *Processor) hasTurn(rec *store.Resource) bool {
-	again := x.Troubles.WaitsAgain(rec.URL, 0)
+	again := x.HostErrors.WaitsAgain(rec.URL, 0)
 	return again || !x.Traits.Spent(rec.ID, urls.AfterFailure)
 }
 
 // leaveHost leaves a host for the next run. The URLs that asked to wait before it was clear that their host
 // does wait with it, and not by themselves.
 func (x *Processor) leaveHost(u site.URL, reason string, until time.Time, silent bool) {
-	for _, id := range x.Troubles.Waiting(u) {
+	for _, id := range x.HostErrors.Waiting(u) {
 		x.Waits.Forget(id)
 	}
-	x.Troubles.LeaveHost(u, reason, until, silent)
+	x.HostErrors.LeaveHost(u, reason, until, silent)
 }
 
 // longWait says how long an answer asks to wait.
@@ -220,7 +220,7 @@ func (x *Processor) noAnswer(ctx context.Context, rec *store.Resource, a exchang
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 	}
 	if f.counts {
-		x.Troubles.Failed(rec.URL, f.reason, f.symptom)
+		x.HostErrors.Failed(rec.URL, f.reason, f.symptom)
 	}
 	out, err := x.givenUp(ctx, rec, f)
 	out.Spent |= urls.AfterFailure
@@ -240,12 +240,12 @@ func (x *Processor) originFails(ctx context.Context, rec *store.Resource, f fail
 // many runs that it counts as broken gets one only because its host limits how fast it is requested.
 func (x *Processor) failsAgain(rec *store.Resource, f failure) bool {
 	if f.counts {
-		x.Troubles.Failed(rec.URL, f.reason, f.symptom)
+		x.HostErrors.Failed(rec.URL, f.reason, f.symptom)
 	}
-	if !f.passing || x.Troubles.IsDown(rec.URL) {
+	if !f.passing || x.HostErrors.IsDown(rec.URL) {
 		return false
 	}
-	again := f.busy != 0 && x.Troubles.WaitsAgain(rec.URL, f.busy)
+	again := f.busy != 0 && x.HostErrors.WaitsAgain(rec.URL, f.busy)
 	return again || !(x.Traits.Spent(rec.ID, urls.AfterFailure) || x.Traits.Broken(rec.ID))
 }
 

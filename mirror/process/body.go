@@ -159,7 +159,7 @@ func (r *reading) sameKind(now, old *store.Resource) bool {
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
 // is replaced. The dates of a page that are known to tell of others are no such thing.
 func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
-	if !parse.MayBeVolatile(old, body) || r.Advice.Plan.Trusts(old.ID) {
+	if !parse.MayBeVolatile(old, body) || r.SkipPlan.Plan.Trusts(old.ID) {
 		return false, false
 	}
 	p := <-r.procs
@@ -168,8 +168,8 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	if err != nil {
 		return false, false
 	}
-	if only, kept = parse.Compare(now, old, body, fr.Body, r.Advice.Places.Known()); !only {
-		r.Advice.Places.Changed(old, body)
+	if only, kept = parse.Compare(now, old, body, fr.Body, r.SkipPlan.Places.Known()); !only {
+		r.SkipPlan.Places.Changed(old, body)
 	}
 	return only, kept
 }

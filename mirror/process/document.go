@@ -36,7 +36,7 @@ func (r *reading) admit(
 // deadBefore returns the dead links that a document named when it was last stored. In a run without a plan
 // they do not matter, and neither does what cannot be read: then they are requested.
 func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
-	if r.Advice.Plan == nil {
+	if r.SkipPlan.Plan == nil {
 		return nil
 	}
 	targets, err := r.Records.TargetsOf(id)
@@ -129,7 +129,7 @@ func (r *reading) document(
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.Rules.Scope.Covers(now.URL)
 		targets, err = r.sitemap(now, x, p, &as)
 	case len(x.Candidates) > 0: // of a script, or a listing in JSON
-		r.Entrance.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
+		r.HostAdmission.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
 		targets = x.Targets(r.Rules)
 	}
 	if err != nil {
@@ -168,21 +168,21 @@ func (r *reading) linkedDocument(
 	r.learn(now, old, x, add, body)
 	r.Admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
-		if err := r.Advice.Evidence.HearListing(x.Listing, now.URL); err != nil {
+		if err := r.SkipPlan.Evidence.HearListing(x.Listing, now.URL); err != nil {
 			return nil, err
 		}
 		if !result.Cut(now.Cut).IsCut() { // else it may name the rest behind the cut
-			if err := r.Advice.Evidence.HearMissing(now.ID, x.IDs); err != nil {
+			if err := r.SkipPlan.Evidence.HearMissing(now.ID, x.IDs); err != nil {
 				return nil, err
 			}
 		}
 	}
-	r.Advice.Plan.Named(now.ID, numbers(add))
-	r.Advice.Plan.Says(now.ID, p.news(r, now, old, body, x))
+	r.SkipPlan.Plan.Named(now.ID, numbers(add))
+	r.SkipPlan.Plan.Says(now.ID, p.news(r, now, old, body, x))
 	if full := r.reserve(now, old, &as); full != nil { // before its links can take its place
 		return full, nil
 	}
-	r.Entrance.Add(add...)
+	r.HostAdmission.Add(add...)
 	of := x.Spread()
 	x.DropSessions(r.Rules)
 	p.links = render.AppendLinks(p.links[:0], x.Doc, of)
@@ -264,9 +264,9 @@ func (r *reading) sitemap(
 	}
 	add := r.admit(now.ID, 0, x, p.admitter, as)
 	// Before anybody asks for what it names.
-	if err := r.Advice.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
+	if err := r.SkipPlan.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err
 	}
-	r.Entrance.Add(add...)
+	r.HostAdmission.Add(add...)
 	return x.Targets(r.Rules), nil
 }

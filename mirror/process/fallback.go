@@ -135,7 +135,7 @@ func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, 
 func (x *Processor) postponedOrFallback(
 	ctx context.Context, rec *store.Resource, why string,
 ) (*urls.Finding, error) {
-	if x.Troubles.IsSlow(rec.URL) {
+	if x.HostErrors.IsSlow(rec.URL) {
 		return nil, nil
 	}
 	f, err := x.fallback(ctx, rec, why)

@@ -22,7 +22,7 @@ import (
 func (p *documentReader) news(r *reading, now, old *store.Resource, body []byte, x *parse.Extract) []uint32 {
 	format := relocate.Format(old.Format)
 	isPage := format == relocate.HTML || format == relocate.Feed
-	if r.Advice.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != store.PackBody ||
+	if r.SkipPlan.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != store.PackBody ||
 		old.Digest == now.Digest || now.Source != "" {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (r *reading) hearStored(rec *store.Resource) error {
 			return nil // verify reports it; without evidence everything is requested
 		}
 		if l, ok := listing.Parse(fr.Body, rec.URL); ok {
-			return r.Advice.Evidence.HearListing(l, rec.URL)
+			return r.SkipPlan.Evidence.HearListing(l, rec.URL)
 		}
 	case urls.IsSitemap(rec):
 		return r.hearStoredSitemap(rec)
@@ -78,7 +78,7 @@ func (r *reading) hearStoredSitemap(rec *store.Resource) error {
 	if err != nil || list.Index {
 		return err
 	}
-	return r.Advice.Evidence.HearSitemap(list, rec.URL)
+	return r.SkipPlan.Evidence.HearSitemap(list, rec.URL)
 }
 
 // storedSitemap reads a stored sitemap, which is empty when its body cannot be read: verify reports that.

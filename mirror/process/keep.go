@@ -139,7 +139,7 @@ func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding
 		return r.rescanScript(rec, as), nil
 	}
 	targets, err := r.Records.TargetsOf(rec.ID)
-	if err == nil && r.Advice.Evidence.First() && !r.Provenance.Hearsay(rec.ID) {
+	if err == nil && r.SkipPlan.Evidence.First() && !r.Provenance.Hearsay(rec.ID) {
 		err = r.hearStored(rec)
 	}
 	if err != nil {

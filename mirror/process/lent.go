@@ -51,6 +51,6 @@ func (x *Processor) mayLend(rec *store.Resource) bool {
 	others := x.Chain.Reuse.Covers(rec.URL) || x.Chain.Upstream.Follows()
 	named := (rec.Gone > 0) || slices.Contains(x.Rules.Seeds, rec.URL) || slices.Contains(x.Job.Only, rec.URL)
 	later := x.Traits.Spent(rec.ID, urls.AfterFailure|urls.AfterGone)
-	down := x.Troubles.IsDown(rec.URL)
+	down := x.HostErrors.IsDown(rec.URL)
 	return permitted && !others && !named && !later && !down && x.refusal(rec) == ""
 }

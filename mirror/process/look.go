@@ -22,7 +22,7 @@ func (x *Processor) Look(
 	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
 ) (f Found, used bool, err error) {
 	u := rec.URL
-	down, entry, isDown := x.Troubles.Down(u)
+	down, entry, isDown := x.HostErrors.Down(u)
 	rules, known := x.Origins.Rules(u) // once: another worker may learn them in between
 	if f.Finding, err = x.fromReuse(ctx, rec, known || isDown); f.Finding != nil || err != nil {
 		return f, false, err
@@ -32,7 +32,7 @@ func (x *Processor) Look(
 		return f, false, err
 	}
 	turn, runs := x.Silent.Turn(u.Origin(), x.Run.Number)
-	if entry := x.Troubles.IsEntry(u); entry {
+	if entry := x.HostErrors.IsEntry(u); entry {
 		turn = urls.OriginAsked
 	}
 	if turn == urls.OriginSkipped {
@@ -43,7 +43,7 @@ func (x *Processor) Look(
 		return f, false, err
 	}
 	switch {
-	case isDown && entry && (rec.Outcome != site.Failed || !x.Troubles.IsLeft(u)):
+	case isDown && entry && (rec.Outcome != site.Failed || !x.HostErrors.IsLeft(u)):
 		f.Finding, err = x.postponedOrFallback(ctx, rec, down)
 		return f, f.Finding != nil || err != nil, err
 	case isDown:
@@ -66,7 +66,7 @@ func (x *Processor) Look(
 		return f, true, nil
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
-		if x.Troubles.IsEntry(u) {
+		if x.HostErrors.IsEntry(u) {
 			f.Finding, err = x.postponedOrFallback(ctx, rec, why)
 			return f, f.Finding != nil || err != nil, err
 		}
@@ -85,10 +85,10 @@ func (x *Processor) Look(
 	if f.Finding, err = x.fromSpace(ctx, rec); f.Finding != nil || err != nil {
 		return f, false, err
 	}
-	if turn == urls.OriginProbed && !x.Troubles.Probe(u, rec.ID) {
+	if turn == urls.OriginProbed && !x.HostErrors.Probe(u, rec.ID) {
 		return f, false, nil // it enters the frontier again when another URL has been requested
 	}
-	if w, ok := x.Troubles.Witness(u); ok {
+	if w, ok := x.HostErrors.Witness(u); ok {
 		x.askWitness(ctx, w, release)
 		if ctx.Err() == nil {
 			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
@@ -102,7 +102,7 @@ func (x *Processor) Look(
 		}
 		return f, true, nil
 	}
-	if q, ok := x.Advice.Places.Question(u.Origin()); ok {
+	if q, ok := x.SkipPlan.Places.Question(u.Origin()); ok {
 		compareTwo(ctx, x, q, release)
 		if ctx.Err() == nil {
 			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
@@ -134,7 +134,7 @@ func (x *Processor) request(
 	u := rec.URL
 	req := fetch.Request{
 		URL:     u,
-		Gap:     x.Gate.Gap(u.Origin()),
+		Gap:     x.Pacer.Gap(u.Origin()),
 		MaxBody: int64(x.Job.Limits.MaxBody),
 		NoMend:  true,
 		Fresh:   x.Traits.Spent(rec.ID, urls.AfterFailure),
@@ -147,7 +147,7 @@ func (x *Processor) request(
 	unread := urls.IsSitemap(rec) || (result.Cut(rec.Cut)&result.CutDocument != 0)
 	newRules := x.Rescan && unread
 	if rec.InSet && rec.Body != store.NoBody && !newRules && !isUnpacked(x.read, rec) {
-		req.ETag, req.LastModified = x.Advice.Validators.For(rec)
+		req.ETag, req.LastModified = x.SkipPlan.Validators.For(rec)
 	}
 	x.Counts.Requests.Add(1)
 	patient := x.Traits.Spent(rec.ID, urls.AfterSilence)
@@ -168,7 +168,7 @@ func (x *Processor) request(
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure | urls.AfterSilence}}, ctx.Err()
 	}
 	if res := a.Result; res != nil {
-		release(x.Troubles.Observe(u, rec.ID, rec.Failures > 0, res, a.Err))
+		release(x.HostErrors.Observe(u, rec.ID, rec.Failures > 0, res, a.Err))
 		x.Counts.Wire.Add(res.Wire)
 	}
 	if err != nil {
@@ -186,7 +186,7 @@ func (x *Processor) request(
 		rec.NoETag, rec.NoDate = true, true
 	}
 	f, err := x.answer(ctx, rec, came)
-	x.Troubles.EndProbe(u)
+	x.HostErrors.EndProbe(u)
 	return f, err
 }
 
@@ -200,7 +200,7 @@ func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fe
 		x.Notes.Fail(u, l.Silent)
 	}
 	release(l.Observed)
-	x.Troubles.EndProbe(u)
+	x.HostErrors.EndProbe(u)
 	if x.Admission.Sitemaps(u, l.Sitemaps) {
 		x.Origins.NoteFull(u)
 	}
@@ -221,14 +221,14 @@ func (x *Processor) mayRetry(rec *store.Resource) func(*fetch.Result, error) boo
 			reason = err.Error()
 			symptom, _ = frontier.SymptomOf(err)
 		}
-		return last && x.Troubles.MayRetry(rec.URL, reason, symptom)
+		return last && x.HostErrors.MayRetry(rec.URL, reason, symptom)
 	}
 }
 
 // askWitness requests a URL that is known to answer, to find out whether its origin is down.
 func (x *Processor) askWitness(ctx context.Context, w site.URL, release func(fetch.Observation)) {
 	x.Counts.CountAside()
-	res, err := x.Chain.Origin.Probe(ctx, w, x.Gate.Gap(w.Origin()), x.Patience())
+	res, err := x.Chain.Origin.Probe(ctx, w, x.Pacer.Gap(w.Origin()), x.Patience())
 	release(fetch.Observe(res, err))
 	x.Counts.Wire.Add(res.Wire)
 	symptom, failed := frontier.SymptomOf(err)
@@ -241,12 +241,12 @@ func (x *Processor) askWitness(ctx context.Context, w site.URL, release func(fet
 			x.leaveHost(w, reason+longWait(res), until, res.Status >= 500)
 			return
 		}
-		x.Troubles.WitnessFailed(w, reason, frontier.SymptomOfStatus(res.Status))
+		x.HostErrors.WitnessFailed(w, reason, frontier.SymptomOfStatus(res.Status))
 	case res.Refuses():
-		x.Troubles.WitnessFailed(w, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
+		x.HostErrors.WitnessFailed(w, fmt.Sprintf(refusesAll, howRefused(res)), frontier.Refusal)
 	case (res.Status == 0) && failed:
-		x.Troubles.WitnessFailed(w, err.Error(), symptom)
+		x.HostErrors.WitnessFailed(w, err.Error(), symptom)
 	default:
-		x.Troubles.Answered(w)
+		x.HostErrors.Answered(w)
 	}
 }

@@ -23,7 +23,7 @@ type Options struct {
 
 	Chain     *source.Chain
 	Admission *frontier.Admission
-	Advice    *revisit.SkipPlan
+	SkipPlan  *revisit.SkipPlan
 	Shapes    *verdict.Shapes
 }
 

@@ -98,9 +98,9 @@ func (x *Processor) redirectTarget(
 	id = uint32(ids[0])
 	lead := x.Traits.Redirect(rec.ID, id, hops, slices.Contains(x.Rules.Seeds, rec.URL))
 	if lead && x.Rules.Scope.Covers(to) {
-		x.Troubles.AddEntry(to)
+		x.HostErrors.AddEntry(to)
 	}
-	x.Entrance.Add(in.Add...)
+	x.HostAdmission.Add(in.Add...)
 	return id, true
 }
 

@@ -48,7 +48,7 @@ func again(
 	ctx context.Context, x *Processor, u site.URL, most int64, release func(fetch.Observation),
 ) (*fetch.Result, []byte, error) {
 	x.Counts.CountAside()
-	res, body, err := x.Chain.Origin.Again(ctx, u, x.Gate.Gap(u.Origin()), most)
+	res, body, err := x.Chain.Origin.Again(ctx, u, x.Pacer.Gap(u.Origin()), most)
 	release(fetch.Observe(res, err))
 	x.Counts.Wire.Add(res.Wire)
 	return res, body, err
@@ -56,7 +56,7 @@ func again(
 
 // TwoAnswers takes the second answer to a page that was requested twice.
 func TwoAnswers(x *Processor, q *revisit.Twice, res *fetch.Result, body []byte) {
-	if (res.Status == http.StatusOK) && x.Advice.Places.Answered(q, body) {
+	if (res.Status == http.StatusOK) && x.SkipPlan.Places.Answered(q, body) {
 		x.Log.Info("places learned at which answers differ", "url", q.URL.String())
 		x.Notes.Add(learnedPlaces, q.URL)
 	}

@@ -296,7 +296,7 @@ func TestRetryAfter(t *testing.T) {
 				if until, waits := b.Waits.Until(1, b.Time); !waits || !until.Equal(b.Time.Add(time.Hour)) {
 					t.Errorf("it waits until %v: %t", until, waits)
 				}
-				if b.Troubles.IsDown(site.Canonical(page)) {
+				if b.HostErrors.IsDown(site.Canonical(page)) {
 					t.Error("one URL that waits is not its host")
 				}
 			},
@@ -355,7 +355,7 @@ func TestFailures(t *testing.T) {
 			known:  stored,
 			answer: class(fetch.ErrTimeout),
 			check: func(t *testing.T, b *processtest.Bench, _ process.Found) {
-				if !b.Troubles.IsDown(site.Canonical(page)) {
+				if !b.HostErrors.IsDown(site.Canonical(page)) {
 					t.Error("its host is not left")
 				}
 			},

@@ -20,7 +20,7 @@ const unsent = "it once stayed the same when the content changed, or the server 
 
 // history says what was learned of a resource.
 func (e *explainer) history(rec *store.Resource) {
-	if places := e.v.advice.Places.Known(); len(places) > 0 && rec.Body == store.PackBody {
+	if places := e.v.skipPlan.Places.Known(); len(places) > 0 && rec.Body == store.PackBody {
 		if fr, err := e.v.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
 			if _, _, tags := volatile.Beside(fr.Body, fr.Body, places); len(tags) > 0 {
 				e.say("places: each answer differs at %s: a change of this alone does not count",
@@ -43,7 +43,7 @@ func (e *explainer) history(rec *store.Resource) {
 	if rec.NoDate {
 		e.say("validators: its Last-Modified is not sent, because " + unsent)
 	}
-	if until, ok := e.v.advice.Validators.Until(rec.URL); ok {
+	if until, ok := e.v.skipPlan.Validators.Until(rec.URL); ok {
 		e.say("validators: none are sent in its directory before run %d, "+
 			"because one of them hid a change", until)
 	}

@@ -106,19 +106,19 @@ func (v *View) planner() (p *revisit.Planner, why string, err error) {
 		return nil, "", err
 	}
 	v.newRules = scanned != scope.Fingerprint(v.Job)
-	v.advice.Plan = nil // the one before is used up
-	why, err = v.advice.MakePlan(revisit.PlanTerms{
+	v.skipPlan.Plan = nil // the one before is used up
+	why, err = v.skipPlan.MakePlan(revisit.PlanTerms{
 		Published: v.live != nil,
 		NewRules:  v.newRules,
 	}, v.knownSite)
-	return v.advice.Plan, why, err
+	return v.skipPlan.Plan, why, err
 }
 
 // foresee says what the next run requests if nothing has changed. p is nil when everything is requested.
 func (v *View) foresee(p *revisit.Planner) revisit.Forecast {
 	o := revisit.ForeseeOptions{
 		Plan:    p,
-		Sources: v.advice.Sources,
+		Sources: v.skipPlan.Sources,
 		Table:   v.table,
 		Seeds:   v.rules.Seeds,
 		Broken:  func(id uint32) bool { return v.broken[id] },
@@ -126,7 +126,7 @@ func (v *View) foresee(p *revisit.Planner) revisit.Forecast {
 		Refused: v.refused,
 	}
 	if v.live != nil && !v.newRules {
-		o.Evidence = v.advice.Evidence
+		o.Evidence = v.skipPlan.Evidence
 	}
 	return revisit.Foresee(o)
 }
@@ -236,7 +236,7 @@ func (c *planCount) add(id uint32, s *dirCount) {
 		why = reason.Why.String()
 		s.Expected += float64(reason.Expected)
 		rep.Expected += float64(reason.Expected)
-		if c.v.advice.Sources.Listings.Has(id) {
+		if c.v.skipPlan.Sources.Listings.Has(id) {
 			rep.Sources++
 		}
 		if reason.Why == policy.Audit {

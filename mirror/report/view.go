@@ -28,18 +28,18 @@ type View struct {
 	Policies policy.PolicyRegistry
 	PlanUpTo uint32 // so many URLs: Explain makes no plan of the next run of a site with more
 
-	rules   *scope.URLRules
-	down    *scope.TakeDowns // nil: the site was never retrieved
-	live    *store.Version   // the published one; nil without one
-	run     store.Run        // the unfinished run, or the one that would come next
-	begun   bool             // run is unfinished
-	loaded  bool             // table and what follows are filled
-	table   urls.Settled
-	primary string // the origin whose directories begin at the root
-	advice  *revisit.SkipPlan
-	broken  map[uint32]bool
-	maps    map[uint32]bool // sitemaps
-	kept    map[uint32]bool // belongs to the mirror regardless of its type
+	rules    *scope.URLRules
+	down     *scope.TakeDowns // nil: the site was never retrieved
+	live     *store.Version   // the published one; nil without one
+	run      store.Run        // the unfinished run, or the one that would come next
+	begun    bool             // run is unfinished
+	loaded   bool             // table and what follows are filled
+	table    urls.Settled
+	primary  string // the origin whose directories begin at the root
+	skipPlan *revisit.SkipPlan
+	broken   map[uint32]bool
+	maps     map[uint32]bool // sitemaps
+	kept     map[uint32]bool // belongs to the mirror regardless of its type
 
 	newRules bool // the job's rules have changed since the last complete run; set by planner
 }
@@ -82,13 +82,13 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 	table := urls.New()
 	v.table, v.primary = table.Settled(), v.rules.Seeds[0].Origin()
 	if s == nil {
-		v.advice = revisit.NewAdvice(revisit.SkipPlanOptions{Job: j, Table: table})
+		v.skipPlan = revisit.NewSkipPlan(revisit.SkipPlanOptions{Job: j, Table: table})
 		return v, nil
 	}
 	if err := v.findRun(); err != nil {
 		return nil, err
 	}
-	v.advice = revisit.NewAdvice(revisit.SkipPlanOptions{
+	v.skipPlan = revisit.NewSkipPlan(revisit.SkipPlanOptions{
 		Job:      j,
 		Policies: v.Policies,
 		Run:      v.run.Number,
@@ -98,7 +98,7 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 		Records:  s.Records,
 		Facts:    s.Notes,
 	})
-	_, err = v.advice.Recall() // what cannot be decoded is as unknown to a run as it is here
+	_, err = v.skipPlan.Recall() // what cannot be decoded is as unknown to a run as it is here
 	return v, err
 }
 
@@ -143,7 +143,7 @@ func (v *View) load() error {
 
 // visit takes what a record says beside the table.
 func (v *View) visit(rec *store.Resource, _ bool) {
-	v.advice.Load(rec)
+	v.skipPlan.Load(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= urls.LastingFailures {
 		v.broken[rec.ID] = true
 	}

@@ -20,7 +20,7 @@ type FactReader interface {
 	Fact(key string) ([]byte, error)
 }
 
-// SkipPlanOptions are what advice is made from. All fields are needed.
+// SkipPlanOptions are what a SkipPlan is made from. All fields are needed.
 type SkipPlanOptions struct {
 	Job      *job.Job
 	Policies policy.PolicyRegistry
@@ -47,8 +47,8 @@ type SkipPlan struct {
 	weights weights // of a job that has a price of bytes
 }
 
-// NewAdvice returns the advice of a run of which nothing is loaded.
-func NewAdvice(o SkipPlanOptions) *SkipPlan {
+// NewSkipPlan returns the plan of a run of which nothing is loaded.
+func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 	a := &SkipPlan{
 		Sources:    new(Sources),
 		Validators: NewValidators(o.Run),

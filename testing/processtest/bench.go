@@ -148,7 +148,7 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 	}
 	no := func() bool { return false }
 	var err error
-	o.Dispatcher, err = frontier.NewMotor(frontier.DispatcherOptions{
+	o.Dispatcher, err = frontier.NewDispatcher(frontier.DispatcherOptions{
 		Job:        j,
 		Seeds:      rules.Seeds,
 		Hosts:      new(fetch.Hosts),
@@ -170,7 +170,7 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 		Planned:    no,
 		Leaves:     func(uint32, urls.State) bool { return false },
 	})
-	o.Advice = revisit.NewAdvice(revisit.SkipPlanOptions{
+	o.SkipPlan = revisit.NewSkipPlan(revisit.SkipPlanOptions{
 		Job:     j,
 		Run:     Run,
 		Started: b.Time,

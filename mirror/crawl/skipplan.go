@@ -9,9 +9,9 @@ import (
 	"mirrord/mirror/revisit"
 )
 
-// newAdvice returns what decides which requests are not needed, before the records are loaded.
-func (r *Retrieval) newAdvice() *revisit.SkipPlan {
-	return revisit.NewAdvice(revisit.SkipPlanOptions{
+// newSkipPlan returns what decides which requests are not needed, before the records are loaded.
+func (r *Retrieval) newSkipPlan() *revisit.SkipPlan {
+	return revisit.NewSkipPlan(revisit.SkipPlanOptions{
 		Job:      r.Job,
 		Policies: r.Options.Policies,
 		Run:      r.Run.Number,
@@ -23,9 +23,9 @@ func (r *Retrieval) newAdvice() *revisit.SkipPlan {
 	})
 }
 
-// endAdvice takes what earlier runs found unreliable, when the records are loaded.
-func (r *loaded) endAdvice() error {
-	damaged, err := r.advice.Recall()
+// endSkipPlan takes what earlier runs found unreliable, when the records are loaded.
+func (r *loaded) endSkipPlan() error {
+	damaged, err := r.skipPlan.Recall()
 	if damaged != nil {
 		r.Log.Warn("what earlier runs found unreliable cannot be decoded; starting without", "err", damaged)
 	}
@@ -34,7 +34,7 @@ func (r *loaded) endAdvice() error {
 
 // keepPlaces stores at which places answers differ, for the next run.
 func keepPlaces(r *loaded) error {
-	v, err := r.advice.Places.Fact()
+	v, err := r.skipPlan.Places.Fact()
 	if err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ func (r *loaded) makePlan() error {
 		NewRules:  r.Rescan,
 		Followed:  r.chain.Upstream.Follows(),
 	}
-	_, err := r.advice.MakePlan(terms, r.knownSite)
-	if err != nil || r.advice.Plan == nil {
+	_, err := r.skipPlan.MakePlan(terms, r.knownSite)
+	if err != nil || r.skipPlan.Plan == nil {
 		return err
 	}
 	for id, s := range r.Table.Settled().All() {
 		if s.Answered() { // before the run was interrupted
-			r.advice.Plan.Tell(id, s.Seen())
+			r.skipPlan.Plan.Tell(id, s.Seen())
 		}
 	}
 	r.Run.Planned = true
