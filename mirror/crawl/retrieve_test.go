@@ -139,7 +139,8 @@ func chainsAreKept(t *testing.T) {
 	b := newBench(t, "", nil)
 	own := b.begin().Fingerprint
 	for rules, kept := range map[string]bool{own: true, "others": false} {
-		v, err := json.Marshal(storedTraps{Rules: rules, Patterns: map[string][]byte{home + "/a/": make([]byte, 8)}})
+		stored := storedTraps{Rules: rules, Patterns: map[string][]byte{home + "/a/": make([]byte, 8)}}
+		v, err := json.Marshal(stored)
 		if err != nil {
 			t.Fatal(err)
 		}
