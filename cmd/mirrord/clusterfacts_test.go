@@ -142,7 +142,7 @@ func TestClusterFacts(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} { // c follows
 		for job, node := range has {
-			out, err := on(name, "versions", job)
+			out, err := on(name, "status", job, "--versions")
 			there := strings.Contains(out, "is with node "+node+" ")
 			if there == (node == name) || (err == nil) != (node == name) {
 				t.Errorf("versions of %s, which %s has, on %s: %v\n%s", job, node, name, err, out)
@@ -180,7 +180,7 @@ func TestClusterFacts(t *testing.T) {
 			return resp.StatusCode == http.StatusOK
 		})
 		wait("a node that follows has "+job, func() bool {
-			out, err := on("c", "versions", job)
+			out, err := on("c", "status", job, "--versions")
 			return err == nil && strings.Contains(out, "1")
 		})
 	}

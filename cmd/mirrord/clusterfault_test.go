@@ -345,7 +345,7 @@ func TestClusterMoved(t *testing.T) {
 	versions := func(name, site string) (all []int) {
 		t.Helper()
 		var list []struct{ Number int }
-		text := here(name, "versions", site, "--json")
+		text := here(name, "status", site, "--versions", "--json")
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}

@@ -26,7 +26,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"user", "add", "bob", "--stdin"}, context.Canceled.Error()},
+		{[]string{"console", "user", "add", "bob", "--stdin"}, context.Canceled.Error()},
 		{[]string{"replicas", "--urls", "-"}, context.Canceled.Error()},
 		{[]string{"replicas", "--urls", list}, "it is a named pipe and no regular file"},
 		{[]string{"replay", list}, "it is a named pipe and no regular file"},

@@ -50,7 +50,7 @@ func TestHeldOrphansAreShown(t *testing.T) {
 	if err := os.WriteFile(later, []byte(fmt.Sprintf("url = %q\n", srv.URL+"/later/")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	do(cli.ExitError, "later has not run yet: mirrord run-now later ", "versions", "later")
+	do(cli.ExitError, "later has not run yet: mirrord run-now later ", "status", "later", "--versions")
 	links.Store(5)
 	do(cli.ExitSuspicious, "15 of 21 resources are no longer linked", "run-now", "demo", "--full")
 	do(cli.ExitOK, "demo: held for review: "+lost, "diff", "demo")

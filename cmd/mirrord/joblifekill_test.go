@@ -233,7 +233,7 @@ func (k *killedJob) isWhole(t *testing.T, dir string) {
 	if said := k.do(t, dir, cli.ExitOK, "status", "b"); !strings.Contains(said, "paused") {
 		t.Errorf("status: %s", said)
 	}
-	if said := k.do(t, dir, cli.ExitOK, "versions", "b"); !strings.Contains(said, "\n2 ") {
+	if said := k.do(t, dir, cli.ExitOK, "status", "b", "--versions"); !strings.Contains(said, "\n2 ") {
 		t.Errorf("versions: %s", said)
 	}
 }

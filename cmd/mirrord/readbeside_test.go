@@ -114,7 +114,7 @@ func readingCommands(s *slowSite, dir string) map[string][]string {
 		"would request":             {"plan", "slow"},
 		"changes are counted":       {"evolution", "slow"},
 		"rule":                      {"rules", "slow"},
-		"current":                   {"versions", "slow"},
+		"current":                   {"status", "slow", "--versions"},
 		"running":                   {"status", "slow"},
 		"pages":                     {"replicas"},
 		"nothing to do":             {"gc", "--dry-run"},
@@ -226,10 +226,10 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 	}
 	cmd.Wait()
 	for want, args := range readingCommands(s, t.TempDir()) {
-		switch args[0] { // they know that the run has ended
-		case "verify":
+		switch want { // they know that the run has ended
+		case "a run is in progress":
 			want = "all is well"
-		case "status":
+		case "running":
 			want = "version 1, published"
 		}
 		code, out, errs := runArgs(t, nil, append(args, common...)...)

@@ -64,7 +64,7 @@ func TestLockedSite(t *testing.T) {
 		want string
 	}{
 		{[]string{"run-now", "demo"}, cli.ExitLocked, "locked by another process"},
-		{[]string{"versions", "demo"}, cli.ExitOK, "current"},
+		{[]string{"status", "demo", "--versions"}, cli.ExitOK, "current"},
 		{[]string{"explain", "demo", srv.URL + "/about/"}, cli.ExitOK, "mirrored"},
 		{[]string{"plan", "demo"}, cli.ExitOK, "everything is requested"},
 		{[]string{"evolution", "demo"}, cli.ExitOK, "changes are counted"},

@@ -100,7 +100,7 @@ func TestIndexIsOneFileEverywhere(t *testing.T) {
 	if got := table(at("two")); got != want {
 		t.Errorf("files after the import:\n%swant\n%s", got, want)
 	}
-	if text := do("versions", "copy"); strings.Count(text, "\n") > 2 {
+	if text := do("status", "copy", "--versions"); strings.Count(text, "\n") > 2 {
 		t.Errorf("the run after the import published the same again:\n%s", text)
 	}
 	if text := do("run-now", "demo"); !strings.Contains(text, "version 1") {
