@@ -103,7 +103,7 @@ func sayMended(a *cli.CLI, out *care.Repaired) {
 		a.Printf("mirror.db was made again from the sites\n")
 	}
 	if n := len(out.Files); n > 0 {
-		a.Printf("%s: of the published tree was made again: %s\n", name, env.Joined(cli.Some(out.Files), "and"))
+		a.Printf("%s: published files were made again: %s\n", name, env.Joined(cli.Some(out.Files), "and"))
 	}
 	if n := len(out.Bodies); n > 0 {
 		a.Printf("%s: damaged bodies were replaced by copies: %s\n", name, env.Joined(cli.Some(out.Bodies), "and"))
