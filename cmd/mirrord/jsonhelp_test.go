@@ -94,7 +94,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"status.go printStatus":               {"status", status.Job{}},
 		"status.go printRuns":                 {"status", status.Run{}},
 		"verify.go printVerified":             {"verify", care.Verified{}},
-		"repair.go printMended":               {"verify --repair", care.Repaired{}},
+		"repair.go printMended":               {"repair", care.Repaired{}},
 		"repair.go runRebuild":                {"rebuild", care.Rebuilt{}},
 		"token.go tokenAddCommand":            {"token", jobs.TokenInfo{}},
 		"token.go tokenListCommand":           {"token", jobs.TokenInfo{}},

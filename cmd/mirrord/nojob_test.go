@@ -46,6 +46,7 @@ func withoutJob() [][]string {
 		{"repair", "nosuch", "--rebuild"},
 		{"repair", "nosuch", "--drop-lost", "--yes"},
 		{"verify", "nosuch", "--sample", "5%"},
+		{"versions", "nosuch"},
 		{"status", "nosuch", "--versions"},
 		{"notify-test", "nosuch"},
 	}
