@@ -81,7 +81,6 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			db:       folder.db,
 		},
 		kept:      siteBodies{s.Bodies, s.opt.Volatile},
-		heads:     &headFiles{root: folder.root, files: map[uint32]*os.File{}},
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}
@@ -97,6 +96,9 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		return nil, errors.Join(err, pr.Close(), st.letGo())
 	}
 	st.packs = openPacks(pr, away)
+	if st.heads, err = openHeadFiles(st.root); err != nil {
+		return nil, errors.Join(err, pr.Close(), st.letGo())
+	}
 	if s.opt.PackSize > 0 {
 		st.packs.max = s.opt.PackSize
 	}
