@@ -17,11 +17,3 @@ func (d *Dirs) Depth(n Dir) (depth int) {
 	}
 	return depth
 }
-
-// Audited counts the steps in which anything was audited.
-func (r *HeatRow) Audited() (steps int) {
-	for _, n := range r.Audits {
-		steps += min(n, 1)
-	}
-	return steps
-}
