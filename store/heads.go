@@ -47,7 +47,7 @@ const (
 type HeadPlace struct {
 	File uint32 // number of the file, from 1
 	// bytes from its start to the bundle, times headsAtOnce, and the number of the head in it, from 0
-	Off  int64
+	Off int64
 }
 
 // IsZero reports whether there is no head.

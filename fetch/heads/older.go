@@ -27,10 +27,13 @@ import (
 //	        2  a date that is as much later than the base's as the last one of kind 1
 //	        3  a number
 //	        4  parts: the base's words of letters and digits, of which those with a bit set are packed text.
-//The
-//	           bits of the first five words are in the first byte, the others follow
-//	        5  uvarint bytes at the beginning that are the base's, uvarint those at the end, packed text
-//between
+//
+// The
+//
+//	   bits of the first five words are in the first byte, the others follow
+//	5  uvarint bytes at the beginning that are the base's, uvarint those at the end, packed text
+//
+// between
 //
 // The numbers of kinds 1 and 3: the highest four bits of the byte are the lowest ones, and bit 3 says that
 // the
@@ -145,7 +148,10 @@ func (d *olderReader) value(base string) string {
 
 // nextWord returns where the first word from i on begins and ends; both are len(s) at the end.
 func nextWord(s string, i int) (from, to int) {
-	isWord := func(c byte) bool { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') }
+	isWord := func(c byte) bool {
+		lower := c | 0x20
+		return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z')
+	}
 	for i < len(s) && !isWord(s[i]) {
 		i++
 	}
