@@ -330,7 +330,7 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 			return err
 		}
 		if x.looks = &d.looks; write {
-			x.redo = d.redo
+			x.redo, x.counts = d.redo, d.site != ""
 		}
 		if err := f(x); (err != nil) || !write {
 			return err
@@ -338,15 +338,24 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		if err := x.end(); err != nil {
 			return err
 		}
-		d.redo.append(redoTransaction, uint64(t.ID()), x.changes)
-		logged = true
-		return nil
+		if (x.redo == nil) || (x.number == 0) {
+			return nil
+		}
+		if d.redo.file == nil { // the number counts all the same
+			d.redo.tail.tx = x.number
+			return nil
+		}
+		err = d.log(x)
+		logged = err == nil
+		return err
 	}
 	if !write {
 		return d.bolt.View(body)
 	}
-	if err = d.bolt.Update(body); (err != nil) && logged {
-		d.redo.takeBack()
+	if err = d.bolt.Update(body); (err != nil) && logged && (d.redo.file != nil) {
+		if terr := d.redo.takeBack(); terr != nil {
+			return d.fail(errors.Join(err, terr))
+		}
 	}
 	return err
 }

@@ -13,40 +13,134 @@ import (
 	"path/filepath"
 	"time"
 
-	"mirrord/internal/dbpages"
 	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
-// follow lets the log in a site's folder record the transactions from now on. It must be called before
-// anything is. A site that lives for one run has no log.
+// follow makes the database what the log in a site's folder says, and has the log record the transactions from
+// now on. It must be called before anything is changed. A site that lives for one run has no log.
 func (d *database) follow(root *os.Root) (err error) {
-	tx := uint64(0)
+	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
+		return nil
+	}
+	var last uint64
+	var known bool
 	err = d.View(func(t *transaction) error {
-		if !t.isFresh() { // a log beside another database is not its log
-			tx = uint64(t.tx.ID())
+		if last, known = t.logged(); !known { // before format 10, the log has the numbers of the database
+			last = uint64(t.tx.ID())
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
-		return nil
+	l, segment, err := openRedo(root)
+	if err != nil {
+		return err
 	}
-	d.redo, err = openRedo(root, tx)
-	return err
+	l.volatile = d.volatile
+	if segment != nil {
+		if known {
+			err = d.catchUp(l, segment, last)
+		}
+		if l.file == nil {
+			err = errors.Join(err, segment.Close())
+		}
+	}
+	if err != nil {
+		return errors.Join(err, l.close())
+	}
+	l.tail.tx = max(l.tail.tx, last)
+	d.redo = l
+	d.sync(l.file == nil)
+	return nil
 }
 
-// endLog ends the log; a long one is begun again first, for the next time.
+// sync has the transactions of the database be synced, or not: then the log is.
+func (d *database) sync(on bool) {
+	d.bolt.NoSync = !on || d.volatile
+	d.bolt.NoGrowSync = d.bolt.NoSync
+}
+
+// catchUp makes the transactions that a segment has behind the last one of the database. A segment that does
+// not reach the database is of no use, and is not taken for the log.
+func (d *database) catchUp(l *redoLog, segment *os.File, last uint64) error {
+	d.sync(false)
+	tail, base := redoTail{}, int64(0)
+	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
+	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
+		tail.size += redoHeader + int64(h.length)
+		tail.tx, tail.sum = h.tx, h.sum
+		switch {
+		case h.kind == redoEndCheckpoint && h.tx > last:
+			return d.damaged(fmt.Errorf("%w than the checkpoint of its log", errOlder))
+		case h.kind == redoEndCheckpoint:
+			base = tail.size
+		case !wanted(h):
+		case h.tx == last:
+			return d.View(func(t *transaction) error { return t.agrees(changes) })
+		default:
+			return d.again(h.tx, changes)
+		}
+		return nil
+	})
+	if errors.Is(err, ErrDamaged) {
+		err = d.damaged(err)
+	}
+	if (err != nil) || (base == 0) || (tail.tx < last) {
+		return err
+	}
+	switch rotten, err := isRotten(segment, end); {
+	case err != nil:
+		return err
+	case rotten:
+		return d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", tail.tx))
+	}
+	l.file, l.tail, l.base = segment, tail, base
+	return diskErr("cut log", segment.Truncate(tail.size))
+}
+
+// again makes the changes of an entry.
+func (d *database) again(tx uint64, changes []byte) error {
+	return d.Update(func(t *transaction) error {
+		t.number = tx
+		return redo(t, changes)
+	})
+}
+
+// log writes a transaction into the log. Where the disk has no room for that, the log goes, and the database
+// is the truth.
+func (d *database) log(t *transaction) error {
+	kind := byte(redoTransaction)
+	if t.later {
+		kind = redoLater
+	}
+	err := d.redo.append(kind, t.number, t.changes)
+	if isFull(err) {
+		if err = d.bolt.Sync(); err == nil {
+			d.sync(true)
+			err = errors.Join(d.redo.file.Close(), d.redo.removeBefore(d.redo.num+1))
+			d.redo.file, d.redo.tail.tx = nil, t.number
+		}
+	}
+	return diskErr("write log", err)
+}
+
+// endLog ends the log; a long one is begun again first, for the next time. The database is synced, so that
+// after a loss of power readers need not make another one of the log.
 func (d *database) endLog() (err error) {
 	if d.redo == nil {
 		return nil
 	}
-	if (d.bad.Load() == nil) && (d.redo.file != nil) && d.redo.isLong() {
-		err = d.checkpoint()
+	if d.bad.Load() == nil {
+		if (d.redo.file != nil) && d.redo.isLong() {
+			err = d.checkpoint()
+		}
+		if !d.volatile {
+			err = errors.Join(err, diskErr("sync "+siteDB, d.bolt.Sync()))
+		}
 	}
-	err = errors.Join(err, d.redo.close(d.volatile))
+	err = errors.Join(err, d.redo.close())
 	d.redo = nil
 	return err
 }
@@ -57,7 +151,11 @@ const redoChunk = 4 << 20
 // checkpoint begins the log again with all that the database holds.
 func (d *database) checkpoint() error {
 	return d.View(func(t *transaction) error {
-		return d.redo.begin(uint64(t.tx.ID()), t.dump)
+		err := d.redo.begin(d.redo.tail.tx, t.dump)
+		if err == nil {
+			d.sync(false)
+		}
+		return err
 	})
 }
 
@@ -162,11 +260,7 @@ func Redo(s *State, name string, why error) (err error) {
 	if err := removeIn(root, made); err != nil { // of a process that was killed
 		return diskErr("remove "+made, err)
 	}
-	least := committedIn(root)
-	if errors.Is(why, errOlder) { // its transactions may be numbered in another way: the version counts
-		least.tx = 0
-	}
-	if err := redoInto(o, segment, least); err != nil {
+	if err := redoInto(o, segment, publishedIn(root)); err != nil {
 		return errors.Join(err, removeIn(root, made))
 	}
 	aside := ""
@@ -180,12 +274,6 @@ func Redo(s *State, name string, why error) (err error) {
 	}
 	if err == nil {
 		err = syncDir(filepath.Join(s.Dir, dir))
-	}
-	// The new database numbers its transactions in another way: this is not its log.
-	for _, n := range nums {
-		if err == nil {
-			err = logs.Remove(redoName(n))
-		}
 	}
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
@@ -218,66 +306,52 @@ func asideFolder(root *os.Root) (name string, err error) {
 	}
 }
 
-// committed says how far a log must lead at least.
-type committed struct {
-	tx      uint64 // last transaction of the damaged database; 0: not known
-	version int    // that is published; 0: not known
-}
-
-// committedIn returns what can still be read of a site in its folder.
-func committedIn(root *os.Root) (c committed) {
-	if f, err := root.Open(siteDB); err == nil {
-		if head, err := dbpages.ReadCommit(f); err == nil {
-			c.tx = head.Tx
-		}
-		f.Close()
-	}
-	c.version = linkedVersion(root)
+// publishedIn returns the version that is published of a site in its folder; 0: not known.
+func publishedIn(root *os.Root) (version int) {
+	version = linkedVersion(root)
 	if tree, err := (regular.Root{Root: root}).OpenRoot(currentLink); err == nil {
 		if m, err := phm.OpenMeta(tree.FS()); err == nil {
-			c.version = max(c.version, m.Version)
+			version = max(version, m.Version)
 		}
 		tree.Close()
 	}
-	return c
+	return version
 }
 
-// redoInto makes a database of a segment of a log. A log that does not lead as far as is known to have been
-// committed is an ErrDamaged.
-func redoInto(o doorOptions, segment *os.File, least committed) (err error) {
+// redoInto makes a database of a segment of a log. A log that ends before a version that is published, or has
+// lost entries in its middle, is an ErrDamaged.
+func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 	d, err := openDatabase(o)
 	if err != nil {
 		return err
 	}
-	d.bolt.NoSync = true // until all of it is there
+	d.sync(false) // until all of it is there
 	whole, last := false, uint64(0)
-	end, err := redoEntries(segment, func(kind byte, tx uint64, changes []byte) error {
-		whole, last = whole || (kind == redoEndCheckpoint), tx
-		return d.Update(func(t *transaction) error { return redo(t, changes) })
+	all := func(redoHead) bool { return true }
+	end, err := redoEntries(segment, all, func(h redoHead, changes []byte) error {
+		whole, last = whole || (h.kind == redoEndCheckpoint), h.tx
+		return d.again(h.tx, changes)
 	})
 	if err == nil {
-		err = d.leadsTo(segment, end, last, whole, least)
+		err = d.leadsTo(segment, end, last, whole, version)
 	}
-	if err == nil {
+	if err == nil && !d.volatile {
 		err = d.bolt.Sync()
 	}
 	return errors.Join(err, d.Close())
 }
 
 // leadsTo checks that a database that was made of a log, up to a place in it, is what was committed.
-func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool, least committed) error {
+func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool, version int) error {
 	if !whole {
 		return errNoLog
 	}
-	if least.tx > last {
-		return fmt.Errorf("its log ends with transaction %d of %d: %w", last, least.tx, ErrDamaged)
-	}
-	if torn, err := isTorn(segment, end); (err != nil) || (!torn && least.tx == 0) {
+	if rotten, err := isRotten(segment, end); (err != nil) || rotten {
 		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", last, ErrDamaged))
 	}
 	return d.View(func(t *transaction) error {
 		m := t.Bucket(bMeta)
-		if (m == nil) || (least.version == 0) {
+		if (m == nil) || (version == 0) {
 			return nil
 		}
 		live := 0
@@ -291,28 +365,9 @@ func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool,
 			}
 			live = max(live, p.Version.Number)
 		}
-		if live < least.version {
-			return fmt.Errorf("its log ends before version %d was published: %w", least.version, ErrDamaged)
+		if live < version {
+			return fmt.Errorf("its log ends before version %d was published: %w", version, ErrDamaged)
 		}
 		return nil
 	})
-}
-
-// isTorn reports whether nothing but the beginning of one entry lies behind a place in a segment, or nothing:
-// its writer was killed.
-func isTorn(segment *os.File, end int64) (bool, error) {
-	fi, err := segment.Stat()
-	if err != nil {
-		return false, diskErr("read log", err)
-	}
-	rest := fi.Size() - end
-	if rest < redoHeader {
-		return true, nil
-	}
-	var b [redoHeader]byte
-	if _, err := segment.ReadAt(b[:], end); err != nil {
-		return false, diskErr("read log", err)
-	}
-	length := int64(binary.LittleEndian.Uint32(b[8:]))
-	return (string(b[:4]) == redoMagic) && (length > rest-redoHeader), nil
 }

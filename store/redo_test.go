@@ -303,7 +303,7 @@ func FuzzLog(f *testing.F) {
 			depth: 1,
 			fresh: true,
 		}
-		if err := redoInto(o, file, committed{}); err != nil {
+		if err := redoInto(o, file, 0); err != nil {
 			return
 		}
 		o.fresh = false

@@ -14,30 +14,34 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 
 	"mirrord/internal/binread"
 	"mirrord/internal/zstdfast"
 )
 
-// The database of a site is an index over its log: all its content can be restored from there, with all
-// kept versions, mirror paths and history. The log has one entry for each transaction, with the values that
-// it wrote. It is written before the transaction is committed and not synced then, because it only counts
-// when the database is lost. A log that does not end with the last transaction is begun again with a
-// checkpoint, which holds all values; so is one that has grown to several times its checkpoint.
+// The log of a site is what it is; its database is an index over the log, which can be made again from there,
+// with all kept versions, mirror paths and history. The log has one entry for each transaction, with the values
+// that it wrote. The entry is on the disk before the transaction is committed, and the database is not synced:
+// it says which entry it has last (transaction.logged), and who opens it for writing has it catch up. One that
+// is damaged, or older than the checkpoint, is made again; one that is whole and ahead of a log that was
+// damaged counts, and the log is begun again with a checkpoint of all values. So is one that has grown to
+// several times its checkpoint. On a disk without free space the log is given up: the database is synced, and
+// is the truth until there is a log again.
 //
 // A segment is a file of entries. It begins with a checkpoint. An entry is
 //
 //	magic   4 bytes "mRd1"
 //	kind    1 byte, then 3 bytes 0
 //	length  4 bytes: of the payload
-//	tx      8 bytes: number of the transaction in the database, that of the checkpoint
+//	tx      8 bytes: number of the transaction; a checkpoint has that of the last one that is in it
 //	before  4 bytes: checksum of the entry before, 0 for the first
 //	crc32c  4 bytes: of the fields from kind to before, and the payload
 //	payload changes in zstd
 //
 // with numbers in little endian. A change is a byte that says which, and names, keys and values as uvarint
-// length and bytes. Checksums of all entries are compared before more is written: a power loss or a bad disk
-// may have cost an entry in the middle.
+// length and bytes. Checksums of all entries are compared before more is written: a bad disk may have cost an
+// entry in the middle.
 const (
 	redoFolder = "log"
 	redoAside  = "new" // a segment that is being begun
@@ -49,7 +53,8 @@ const (
 
 // Kinds of entries.
 const (
-	redoTransaction   = 't'
+	redoTransaction   = 't' // synced before it is committed
+	redoLater         = 'u' // a transaction that is synced with a later one
 	redoCheckpoint    = 'c' // a part of a checkpoint
 	redoEndCheckpoint = 'C' // its last part
 )
@@ -72,11 +77,12 @@ func redoNumber(name string) (n uint32) {
 
 // redoLog is the log of one site that is open for writing. One goroutine uses it.
 type redoLog struct {
-	root *os.Root
-	file *os.File // the last segment; nil when it is to be begun again
-	num  uint32
-	enc  *zstdfast.Encoder // nil until there is an entry
-	out  []byte
+	root     *os.Root
+	file     *os.File // the last segment; nil when it is to be begun again
+	num      uint32
+	volatile bool              // nothing is synced
+	enc      *zstdfast.Encoder // nil until there is an entry
+	out      []byte
 
 	tail redoTail
 	was  redoTail // before the last entry
@@ -90,38 +96,26 @@ type redoTail struct {
 	sum  uint32 // checksum of the last entry
 }
 
-// openRedo opens the log in a site's folder. One whose last entry is not that of transaction tx is begun
-// again by the next checkpoint; so is any when tx is 0.
-func openRedo(site *os.Root, tx uint64) (*redoLog, error) {
+// openRedo opens the log in a site's folder; file is its last segment, nil without one.
+func openRedo(site *os.Root) (l *redoLog, file *os.File, err error) {
 	if err := site.MkdirAll(redoFolder, 0o755); err != nil {
-		return nil, diskErr("make folder", err)
+		return nil, nil, diskErr("make folder", err)
 	}
 	root, err := site.OpenRoot(redoFolder)
 	if err != nil {
-		return nil, diskErr("open log", err)
+		return nil, nil, diskErr("open log", err)
 	}
-	l := &redoLog{root: root}
+	l = &redoLog{root: root}
 	nums, err := redoSegments(root)
 	if err == nil {
 		err = diskErr("remove log", removeIn(root, redoAside)) // of a process that was killed
 	}
-	if err != nil || len(nums) == 0 {
-		return l, errors.Join(err, closeOnError(err, root))
+	if (err == nil) && (len(nums) > 0) {
+		l.num = nums[len(nums)-1]
+		file, err = root.OpenFile(redoName(l.num), os.O_RDWR, 0)
+		err = diskErr("open log", err)
 	}
-	if l.num = nums[len(nums)-1]; tx == 0 {
-		return l, nil
-	}
-	f, err := root.OpenFile(redoName(l.num), os.O_RDWR, 0)
-	if err != nil {
-		return nil, errors.Join(diskErr("open log", err), root.Close())
-	}
-	tail, base, err := redoEnd(f, tx)
-	if (err != nil) || (base == 0) || (tail.tx != tx) {
-		f.Close()
-		return l, nil // it is of no use
-	}
-	l.file, l.tail, l.base = f, tail, base
-	return l, nil
+	return l, file, errors.Join(err, closeOnError(err, root))
 }
 
 func closeOnError(err error, c io.Closer) error {
@@ -129,6 +123,17 @@ func closeOnError(err error, c io.Closer) error {
 		return nil
 	}
 	return c.Close()
+}
+
+// hasLog reports whether a site has a log, which a database can be made of.
+func hasLog(site *os.Root) bool {
+	root, err := site.OpenRoot(redoFolder)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer root.Close()
+	nums, err := redoSegments(root)
+	return (err != nil) || (len(nums) > 0)
 }
 
 // redoSegments lists the numbers of the segments.
@@ -144,26 +149,6 @@ func redoSegments(root *os.Root) (nums []uint32, err error) {
 	}
 	slices.Sort(nums)
 	return nums, nil
-}
-
-// redoEnd reads a segment up to the entry of a transaction, or the first that is damaged: what lies behind
-// was not committed. base is how long the checkpoint is, 0 without one.
-func redoEnd(f *os.File, last uint64) (tail redoTail, base int64, err error) {
-	_, err = redoRaw(f, func(h redoHead, raw []byte) error {
-		if h.tx > last {
-			return errEnd
-		}
-		tail.size += int64(len(raw))
-		tail.tx, tail.sum = h.tx, h.sum
-		if h.kind == redoEndCheckpoint {
-			base = tail.size
-		}
-		return nil
-	})
-	if errors.Is(err, errEnd) {
-		err = nil
-	}
-	return tail, base, err
 }
 
 // redoHead is the header of an entry.
@@ -212,17 +197,17 @@ func redoSum(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[4:24], castagnoli), castagnoli, b[redoHeader:])
 }
 
-// append writes an entry. One that cannot be written costs the log, and nothing else.
-func (l *redoLog) append(kind byte, tx uint64, changes []byte) {
-	if (l == nil) || (l.file == nil) {
-		return
-	}
+// append writes the entry of a transaction.
+func (l *redoLog) append(kind byte, tx uint64, changes []byte) error {
 	l.was = l.tail
-	if err := l.write(kind, tx, changes); err != nil {
-		l.file.Truncate(l.was.size) // else what was written of the entry looks like damage
-		l.file.Close()
-		l.file = nil
+	err := l.write(kind, tx, changes)
+	if (err == nil) && (kind == redoTransaction) && !l.volatile {
+		err = unix.Fdatasync(int(l.file.Fd()))
 	}
+	if err != nil {
+		err = errors.Join(err, l.takeBack())
+	}
+	return err
 }
 
 func (l *redoLog) write(kind byte, tx uint64, changes []byte) error {
@@ -244,10 +229,9 @@ func (l *redoLog) write(kind byte, tx uint64, changes []byte) error {
 }
 
 // takeBack removes the last entry, whose transaction was not committed.
-func (l *redoLog) takeBack() {
-	if (l != nil) && (l.file != nil) {
-		l.tail = l.was
-	}
+func (l *redoLog) takeBack() error {
+	l.tail = l.was
+	return l.file.Truncate(l.tail.size)
 }
 
 // begin begins a segment; checkpoint writes the changes that lead to the present state, each call of add an
@@ -266,11 +250,14 @@ func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) erro
 	if err == nil {
 		err = next.write(redoEndCheckpoint, tx, last)
 	}
-	if err == nil {
+	if err == nil && !l.volatile {
 		err = f.Sync()
 	}
 	if err == nil {
 		err = l.root.Rename(redoAside, redoName(l.num+1))
+	}
+	if err == nil && !l.volatile {
+		err = syncRoot(l.root) // before the segments that lead to it go
 	}
 	if err != nil {
 		f.Close()
@@ -297,18 +284,15 @@ func (l *redoLog) isLong() bool {
 	return (l.file == nil) || (l.tail.size > redoGrowth*l.base+redoLeast)
 }
 
-// close ends the log. What an entry that was taken back left behind it is cut off.
-func (l *redoLog) close(volatile bool) (err error) {
-	if l == nil {
-		return nil
-	}
+// close ends the log.
+func (l *redoLog) close() (err error) {
 	if l.file != nil {
-		if err = l.file.Truncate(l.tail.size); (err == nil) && !volatile {
-			err = l.file.Sync()
+		if !l.volatile {
+			err = l.file.Sync() // what is synced later
 		}
-		err = diskErr("close log", errors.Join(err, l.file.Close()))
+		err = errors.Join(err, l.file.Close())
 	}
-	return errors.Join(err, l.root.Close())
+	return errors.Join(diskErr("close log", err), l.root.Close())
 }
 
 // redoRaw calls each for the entries of a segment, up to the first that is damaged or was not written as a
@@ -337,9 +321,13 @@ func redoRaw(f *os.File, each func(h redoHead, raw []byte) error) (end int64, er
 	}
 }
 
-// redoEntries calls each for the entries of a segment as redoRaw does, with their changes.
+// isTransaction reports whether an entry is that of a transaction.
+func (h redoHead) isTransaction() bool { return h.kind == redoTransaction || h.kind == redoLater }
+
+// redoEntries calls each for the entries of a segment as redoRaw does, with the changes of those that are
+// wanted.
 func redoEntries(
-	f *os.File, each func(kind byte, tx uint64, changes []byte) error,
+	f *os.File, wanted func(redoHead) bool, each func(h redoHead, changes []byte) error,
 ) (end int64, err error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
 	if err != nil {
@@ -348,11 +336,13 @@ func redoEntries(
 	defer dec.Close()
 	var changes []byte
 	end, err = redoRaw(f, func(h redoHead, raw []byte) error {
-		var err error
-		if changes, err = dec.DecodeAll(raw[redoHeader:], changes[:0]); err != nil {
-			return errEnd
+		if changes = changes[:0]; wanted(h) {
+			var err error
+			if changes, err = dec.DecodeAll(raw[redoHeader:], changes); err != nil {
+				return errEnd
+			}
 		}
-		return each(h.kind, h.tx, changes)
+		return each(h, changes)
 	})
 	if errors.Is(err, errEnd) {
 		err = nil
@@ -394,16 +384,18 @@ func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoS
 	}
 	defer f.Close()
 	whole := false
-	end, err := redoEntries(f, func(kind byte, last uint64, changes []byte) error {
-		whole, tx = whole || (kind == redoEndCheckpoint), last
+	all := func(redoHead) bool { return true }
+	end, err := redoEntries(f, all, func(h redoHead, changes []byte) error {
+		whole, tx = whole || (h.kind == redoEndCheckpoint), h.tx
 		return read(int64(len(changes)))
 	})
 	if !whole { // the checkpoint was synced
 		return 0, redoDamaged, err
 	}
 	fi, serr := f.Stat()
+	rotten, rerr := isRotten(f, end)
 	switch {
-	case serr != nil:
+	case serr != nil, rerr != nil, rotten:
 		state = redoDamaged
 	case end == fi.Size():
 	case lostWrites(f, end, fi.Size()):
@@ -412,6 +404,53 @@ func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoS
 		state = redoDamaged
 	}
 	return tx, state, err
+}
+
+// isRotten reports whether a segment that cannot be read from a place on has lost what had been synced: behind
+// that place lies the whole entry of a transaction, and an entry that was written after it was synced. What a
+// loss of power leaves is never that.
+func isRotten(f *os.File, from int64) (bool, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return false, diskErr("read log", err)
+	}
+	synced := false
+	window := make([]byte, 64<<10)
+	for from+redoHeader <= fi.Size() {
+		n, err := f.ReadAt(window, from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return true, nil // it cannot be read
+		}
+		i := bytes.Index(window[:n], []byte(redoMagic))
+		if i < 0 {
+			from += int64(max(n-len(redoMagic)+1, 1))
+			continue
+		}
+		from += int64(i)
+		if h, ok := entryAt(f, from, fi.Size()); !ok {
+			from++
+		} else if synced {
+			return true, nil
+		} else {
+			synced = h.kind == redoTransaction
+			from += redoHeader + int64(h.length)
+		}
+	}
+	return false, nil
+}
+
+// entryAt reads the entry at a place, whatever lies before it.
+func entryAt(f *os.File, at, size int64) (h redoHead, ok bool) {
+	var before [4]byte
+	if _, err := f.ReadAt(before[:], at+20); err != nil {
+		return h, false
+	}
+	if h.read(f, at, binary.LittleEndian.Uint32(before[:])) != nil || int64(h.length) > size-at-redoHeader {
+		return h, false
+	}
+	raw := make([]byte, redoHeader+h.length)
+	_, err := f.ReadAt(raw, at)
+	return h, (err == nil) && redoSum(raw) == h.sum
 }
 
 // lostWrites reports whether an entry that cannot be read is one that a loss of power left: only its
@@ -473,9 +512,9 @@ func redo(t *transaction, changes []byte) error {
 				err = b.b.SetSequence(binary.BigEndian.Uint64(v))
 			}
 		case redoTally:
-			if now, want := b.tallied(), d.Bytes(); (now == nil) || (string(now.append(nil)) != string(want)) {
-				err = fmt.Errorf("log: %w: bucket %q does not come to what was written", ErrDamaged, b.name)
-			}
+			now := b.tallied()
+			now.seq = b.Sequence()
+			err = b.comesTo(*now, d.Bytes())
 		default:
 			err = errRedo
 		}
@@ -487,4 +526,53 @@ func redo(t *transaction, changes []byte) error {
 		}
 	}
 	return nil
+}
+
+// comesTo is an error when a tally is not the one that was written.
+func (b *bucket) comesTo(now tally, written []byte) error {
+	var want tally
+	if want.decode(written) && now.same(want) {
+		return nil
+	}
+	return fmt.Errorf("log: %w: bucket %q does not come to what was written", ErrDamaged, b.name)
+}
+
+// agrees reports as an error that the database is not as the changes of its last transaction left it.
+func (t *transaction) agrees(changes []byte) error {
+	d := binread.Reader{Rest: changes}
+	for len(d.Rest) > 0 && !d.Bad {
+		what, name := d.Byte(), d.Bytes()
+		rest := d.Bytes()
+		if what == redoPut {
+			d.Bytes()
+		}
+		if b := t.Bucket(name); what == redoTally && !d.Bad {
+			if b == nil {
+				return errRedo
+			}
+			if err := b.comesTo(*t.tallyOf(name), rest); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isTorn reports whether nothing but the beginning of one entry lies behind a place in a segment, or nothing:
+// its writer was killed.
+func isTorn(segment *os.File, end int64) (bool, error) {
+	fi, err := segment.Stat()
+	if err != nil {
+		return false, diskErr("read log", err)
+	}
+	rest := fi.Size() - end
+	if rest < redoHeader {
+		return true, nil
+	}
+	var b [redoHeader]byte
+	if _, err := segment.ReadAt(b[:], end); err != nil {
+		return false, diskErr("read log", err)
+	}
+	length := int64(binary.LittleEndian.Uint32(b[8:]))
+	return (string(b[:4]) == redoMagic) && (length > rest-redoHeader), nil
 }
