@@ -218,11 +218,16 @@ func (d *database) openOrHeld(flag int) (*os.File, error) {
 	if d.held == nil {
 		return os.OpenFile(d.path, flag, d.mode)
 	}
-	fd, err := unix.FcntlInt(d.held.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return sameOpen(d.held)
+}
+
+// sameOpen returns another descriptor of an open file, which has the same lock.
+func sameOpen(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	return os.NewFile(uintptr(fd), d.path), nil
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // lock takes the lock of the file: shared for reading.

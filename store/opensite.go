@@ -177,6 +177,9 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		o.mmap = mmapBytes
 	}
 	f.db, err = openDatabase(o)
+	if mode == viewing && f.logged {
+		f.db, err = upToDate(root, o, f.db, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
 		if err = ErrNoSite; (f.published || f.logged) && gone == nil {

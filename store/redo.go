@@ -23,14 +23,7 @@ func (d *database) follow(root *os.Root) (err error) {
 	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
 		return nil
 	}
-	var last uint64
-	var known bool
-	err = d.View(func(t *transaction) error {
-		if last, known = t.logged(); !known { // before format 10, the log has the numbers of the database
-			last = uint64(t.tx.ID())
-		}
-		return nil
-	})
+	last, known, err := d.last()
 	if err != nil {
 		return err
 	}
@@ -39,13 +32,16 @@ func (d *database) follow(root *os.Root) (err error) {
 		return err
 	}
 	l.volatile = d.volatile
-	if segment != nil {
-		if known {
-			err = d.catchUp(l, segment, last)
-		}
-		if l.file == nil {
-			err = errors.Join(err, segment.Close())
-		}
+	if segment != nil && known {
+		d.sync(false)
+		l.tail, l.base, err = d.catchUp(segment, last)
+	}
+	switch {
+	case l.base > 0 && err == nil:
+		l.file = segment
+		err = diskErr("cut log", segment.Truncate(l.tail.size))
+	case segment != nil: // of no use, or of another database
+		err = errors.Join(err, segment.Close())
 	}
 	if err != nil {
 		return errors.Join(err, l.close())
@@ -56,17 +52,27 @@ func (d *database) follow(root *os.Root) (err error) {
 	return nil
 }
 
+// last returns the number of the last transaction; known is false for a database of a format before 10, which
+// is the truth.
+func (d *database) last() (number uint64, known bool, err error) {
+	err = d.View(func(t *transaction) error {
+		if number, known = t.logged(); !known { // its log has the numbers of bbolt
+			number = uint64(t.tx.ID())
+		}
+		return nil
+	})
+	return number, known, err
+}
+
 // sync has the transactions of the database be synced, or not: then the log is.
 func (d *database) sync(on bool) {
 	d.bolt.NoSync = !on || d.volatile
 	d.bolt.NoGrowSync = d.bolt.NoSync
 }
 
-// catchUp makes the transactions that a segment has behind the last one of the database. A segment that does
-// not reach the database is of no use, and is not taken for the log.
-func (d *database) catchUp(l *redoLog, segment *os.File, last uint64) error {
-	d.sync(false)
-	tail, base := redoTail{}, int64(0)
+// catchUp makes the transactions that a segment has behind the last one of the database. It returns where the
+// segment ends, and how long its checkpoint is: 0 for one of no use, which does not reach the database.
+func (d *database) catchUp(segment *os.File, last uint64) (tail redoTail, base int64, err error) {
 	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
 	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
 		tail.size += redoHeader + int64(h.length)
@@ -88,16 +94,13 @@ func (d *database) catchUp(l *redoLog, segment *os.File, last uint64) error {
 		err = d.damaged(err)
 	}
 	if (err != nil) || (base == 0) || (tail.tx < last) {
-		return err
+		return redoTail{}, 0, err
 	}
-	switch rotten, err := isRotten(segment, end); {
-	case err != nil:
-		return err
-	case rotten:
-		return d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", tail.tx))
+	rotten, err := isRotten(segment, end)
+	if rotten {
+		err = d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", tail.tx))
 	}
-	l.file, l.tail, l.base = segment, tail, base
-	return diskErr("cut log", segment.Truncate(tail.size))
+	return tail, base, err
 }
 
 // again makes the changes of an entry.
@@ -126,32 +129,36 @@ func (d *database) log(t *transaction) error {
 	return diskErr("write log", err)
 }
 
-// endLog ends the log; a long one is begun again first, for the next time. The database is synced, so that
-// after a loss of power readers need not make another one of the log.
+// endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the log
+// says so: else readers would have to look for what a loss of power did to it.
 func (d *database) endLog() (err error) {
 	if d.redo == nil {
 		return nil
 	}
-	if d.bad.Load() == nil {
-		if (d.redo.file != nil) && d.redo.isLong() {
-			err = d.checkpoint()
-		}
-		if !d.volatile {
-			err = errors.Join(err, diskErr("sync "+siteDB, d.bolt.Sync()))
-		}
-	}
-	err = errors.Join(err, d.redo.close())
+	l := d.redo
 	d.redo = nil
-	return err
+	if (d.bad.Load() != nil) || (l.file == nil) {
+		return l.close()
+	}
+	if l.isLong() {
+		err = d.checkpoint(l)
+	}
+	if (err == nil) && !d.volatile {
+		err = diskErr("sync "+siteDB, errors.Join(l.sync(), d.bolt.Sync()))
+	}
+	if err == nil {
+		_ = l.write(redoSynced, l.tail.tx, nil) // it only saves time
+	}
+	return errors.Join(err, l.close())
 }
 
 // redoChunk is how many bytes of changes a part of a checkpoint has, about.
 const redoChunk = 4 << 20
 
 // checkpoint begins the log again with all that the database holds.
-func (d *database) checkpoint() error {
+func (d *database) checkpoint(l *redoLog) error {
 	return d.View(func(t *transaction) error {
-		err := d.redo.begin(d.redo.tail.tx, t.dump)
+		err := l.begin(l.tail.tx, t.dump)
 		if err == nil {
 			d.sync(false)
 		}
@@ -163,10 +170,10 @@ func (d *database) checkpoint() error {
 // first; when that does not suffice there is no log until the site is opened again, because gc and other
 // commands that free space must be able to open it.
 func (d *database) beginLog() error {
-	err := d.checkpoint()
+	err := d.checkpoint(d.redo)
 	if isFull(err) {
 		if err = d.redo.removeBefore(d.redo.num + 1); err == nil {
-			err = d.checkpoint()
+			err = d.checkpoint(d.redo)
 		}
 	}
 	if isFull(err) {
@@ -224,21 +231,9 @@ func Redo(s *State, name string, why error) (err error) {
 		return diskErr("open folder", err)
 	}
 	defer root.Close()
-	logs, err := root.OpenRoot(redoFolder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errNoLog
-	}
+	segment, err := lastSegment(root)
 	if err != nil {
-		return diskErr("open log", err)
-	}
-	defer logs.Close()
-	nums, err := redoSegments(logs)
-	if (err != nil) || (len(nums) == 0) {
-		return errors.Join(err, errNoLog)
-	}
-	segment, err := logs.OpenFile(redoName(nums[len(nums)-1]), os.O_RDWR, 0)
-	if err != nil {
-		return diskErr("open log", err)
+		return err
 	}
 	defer segment.Close()
 	if ok, err := flock(segment, true, false); !ok { // of a database that is missing there is no other lock

@@ -57,6 +57,7 @@ const (
 	redoLater         = 'u' // a transaction that is synced with a later one
 	redoCheckpoint    = 'c' // a part of a checkpoint
 	redoEndCheckpoint = 'C' // its last part
+	redoSynced        = 'e' // nothing: the database is synced, and has all that lies before
 )
 
 // A segment that is redoGrowth times as long as its checkpoint, and redoLeast bytes longer, is begun again.
@@ -127,13 +128,11 @@ func closeOnError(err error, c io.Closer) error {
 
 // hasLog reports whether a site has a log, which a database can be made of.
 func hasLog(site *os.Root) bool {
-	root, err := site.OpenRoot(redoFolder)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+	f, err := lastSegment(site)
+	if err == nil {
+		f.Close()
 	}
-	defer root.Close()
-	nums, err := redoSegments(root)
-	return (err != nil) || (len(nums) > 0)
+	return err == nil || !errors.Is(err, errNoLog)
 }
 
 // redoSegments lists the numbers of the segments.
@@ -201,13 +200,20 @@ func redoSum(b []byte) uint32 {
 func (l *redoLog) append(kind byte, tx uint64, changes []byte) error {
 	l.was = l.tail
 	err := l.write(kind, tx, changes)
-	if (err == nil) && (kind == redoTransaction) && !l.volatile {
-		err = unix.Fdatasync(int(l.file.Fd()))
+	if (err == nil) && (kind == redoTransaction) {
+		err = l.sync()
 	}
 	if err != nil {
 		err = errors.Join(err, l.takeBack())
 	}
 	return err
+}
+
+func (l *redoLog) sync() error {
+	if l.volatile {
+		return nil
+	}
+	return unix.Fdatasync(int(l.file.Fd()))
 }
 
 func (l *redoLog) write(kind byte, tx uint64, changes []byte) error {
@@ -287,10 +293,7 @@ func (l *redoLog) isLong() bool {
 // close ends the log.
 func (l *redoLog) close() (err error) {
 	if l.file != nil {
-		if !l.volatile {
-			err = l.file.Sync() // what is synced later
-		}
-		err = errors.Join(err, l.file.Close())
+		err = l.file.Close()
 	}
 	return errors.Join(diskErr("close log", err), l.root.Close())
 }
@@ -363,21 +366,9 @@ const (
 // that could not be written to the end is whole. read is called with the size of each entry, before the
 // next one is read; its error ends the work.
 func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoState, err error) {
-	root, err := site.OpenRoot(redoFolder)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := lastSegment(site)
+	if errors.Is(err, errNoLog) {
 		return 0, redoWhole, nil
-	}
-	if err != nil {
-		return 0, redoWhole, diskErr("open log", err)
-	}
-	defer root.Close()
-	nums, err := redoSegments(root)
-	if (err != nil) || (len(nums) == 0) {
-		return 0, redoWhole, err
-	}
-	f, err := root.Open(redoName(nums[len(nums)-1]))
-	if errors.Is(err, fs.ErrNotExist) { // begun again a moment ago
-		return lastLogged(site, read)
 	}
 	if err != nil {
 		return 0, redoDamaged, Unreadable(err)
@@ -404,6 +395,54 @@ func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoS
 		state = redoDamaged
 	}
 	return tx, state, err
+}
+
+// isClean reports whether the log in a site's folder says that the database is synced and has all of it. Only
+// the heads of entries are read.
+func isClean(site *os.Root) bool {
+	segment, err := lastSegment(site)
+	if err != nil {
+		return false
+	}
+	defer segment.Close()
+	fi, err := segment.Stat()
+	if err != nil {
+		return false
+	}
+	var h redoHead
+	for at, sum := int64(0), uint32(0); h.read(segment, at, sum) == nil; sum = h.sum {
+		next := at + redoHeader + int64(h.length)
+		if next == fi.Size() && h.kind == redoSynced {
+			_, whole := entryAt(segment, at, fi.Size())
+			return whole
+		}
+		at = next
+	}
+	return false
+}
+
+// lastSegment opens the last segment of the log in a site's folder for reading. Without one the error is
+// errNoLog.
+func lastSegment(site *os.Root) (*os.File, error) {
+	root, err := site.OpenRoot(redoFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoLog
+	}
+	if err != nil {
+		return nil, diskErr("open log", err)
+	}
+	defer root.Close()
+	for range 10 {
+		nums, err := redoSegments(root)
+		if err != nil || len(nums) == 0 {
+			return nil, errors.Join(err, errNoLog)
+		}
+		f, err := root.Open(redoName(nums[len(nums)-1]))
+		if !errors.Is(err, fs.ErrNotExist) { // else it was begun again a moment ago
+			return f, diskErr("open log", err)
+		}
+	}
+	return nil, errNoLog
 }
 
 // isRotten reports whether a segment that cannot be read from a place on has lost what had been synced: behind
