@@ -271,6 +271,7 @@ func (c *foldChunk) fold() error {
 			return diskErr("fold journal", err)
 		}
 		err = c.site.update("fold journal", func(tx *transaction) error {
+			tx.later = true // the journal has it
 			if whole {
 				if err := links.write(tx); err != nil {
 					return err
@@ -310,7 +311,10 @@ func (c *foldChunk) links() error {
 		return all, len(rest) == 0, err
 	}) {
 		if err == nil {
-			err = c.site.update("fold links", func(tx *transaction) error { return writeLinks(tx, all) })
+			err = c.site.update("fold links", func(tx *transaction) error {
+				tx.later = true
+				return writeLinks(tx, all)
+			})
 		}
 		if err != nil {
 			return err
@@ -405,15 +409,13 @@ func (c *foldChunk) records(tx *transaction, part *fold) (err error) {
 		res:  tx.Bucket(bResources),
 		hist: tx.Bucket(bHistory),
 	}
-	if f.looked, err = s.looks.folded(tx); err != nil {
-		return err
+	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.volatile {
+		err = s.heads.begin(tx)
 	}
-	if !s.volatile {
-		if err := s.heads.begin(tx); err != nil {
-			return err
-		}
+	if err == nil {
+		err = f.flush()
 	}
-	if err := f.flush(); err != nil {
+	if err != nil {
 		return err
 	}
 	return s.heads.flush(tx)

@@ -17,7 +17,8 @@ import (
 	"mirrord/phm"
 )
 
-// follow makes the database what the log in a site's folder says, and has the log record the transactions from
+// follow makes the database what the log in a site's folder says, and has the log record the transactions
+// from
 // now on. It must be called before anything is changed. A site that lives for one run has no log.
 func (d *database) follow(root *os.Root) (err error) {
 	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
@@ -129,7 +130,8 @@ func (d *database) log(t *transaction) error {
 	return diskErr("write log", err)
 }
 
-// endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the log
+// endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the
+// log
 // says so: else readers would have to look for what a loss of power did to it.
 func (d *database) endLog() (err error) {
 	if d.redo == nil {

@@ -15,7 +15,8 @@ import (
 // checked and catches up with the log; one that is damaged is made again of the log.
 func upToDate(root *os.Root, o doorOptions, d *database, err error) (*database, error) {
 	damaged := errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist)
-	if (d == nil && (!damaged || isWritten(root))) || (d != nil && (d.busy || d.copied == nil)) || isClean(root) {
+	if (d == nil && (!damaged || isWritten(root))) || (d != nil && (d.busy || d.copied == nil)) ||
+		isClean(root) {
 		return d, err
 	}
 	segment, serr := lastSegment(root)
