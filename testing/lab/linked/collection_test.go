@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collections
+package linked
 
 import (
 	"encoding/json"
@@ -19,10 +19,10 @@ import (
 )
 
 // readWeb makes the link graph of a corpus.
-func readWeb(t testing.TB, c *replicatest.Corpus) LinkGraph {
-	w := LinkGraph{Links: make([][]uint32, len(c.Pages))}
+func readWeb(t testing.TB, c *replicatest.Corpus) Graph {
+	w := Graph{Links: make([][]uint32, len(c.Pages))}
 	for i := range c.Pages {
-		w.Pages = append(w.Pages, Address{c.Pages[i].Host, c.Pages[i].Path})
+		w.Pages = append(w.Pages, at(c.Pages[i].Host, c.Pages[i].Path))
 	}
 	for _, line := range replicatest.ReadLines(t, filepath.Join(c.Dir, "links.tsv.gz")) {
 		from, to, _ := strings.Cut(line, "\t")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collections
+package linked
 
 import (
 	"cmp"
-	"encoding/binary"
-	"errors"
+	"maps"
 	"slices"
 	"strings"
 
+	"mirrord/replica/collections"
 	"mirrord/replica/unionfind"
 )
 
@@ -44,71 +44,41 @@ type Cluster struct {
 
 // Grow grows similar clusters along the links between trivial clusters (Cho, Shivakumar, Garcia-Molina,
 // figure 8). All clusters of at least two collections are returned, also those of one page each, by root.
-func Grow(w LinkGraph, sets *unionfind.Sets, o Growing) []Cluster {
+func Grow(w Graph, sets *unionfind.Sets, o Growing) []Cluster {
 	var out []Cluster
-	if err := growAll(w, sets, o, inMemory(), func(c Cluster) { out = append(out, c) }); err != nil {
-		panic("replica/collections: links in memory: " + err.Error())
+	g := newGrower(w, sets, o)
+	for _, root := range g.roots(g.findEdges()) {
+		if !g.joined[root] {
+			out = append(out, g.grow(root))
+		}
 	}
 	return out
 }
 
-// growAll is Grow of a web that may lie in files. It holds some 20 bytes a page and 28 an edge of those that
-// clusters may grow along.
-func growAll(
-	w linkedPages, sets *unionfind.Sets, o Growing, room linkRoom, yield func(Cluster),
-) (err error) {
-	g := newGrower(w, sets, o, room)
-	defer func() { err = errors.Join(err, g.links.close()) }()
-	incoming, err := g.findEdges(room)
-	if err != nil {
-		return err
-	}
-	roots, err := g.roots(incoming)
-	if err != nil {
-		return err
-	}
-	for _, root := range roots {
-		if !g.joined.has(int(root)) {
-			yield(g.grow(root))
-		}
-		if err := cmp.Or(g.err, w.problem()); err != nil {
-			return err
-		}
-		if err := room.tick(1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 type grower struct {
-	w    linkedPages
+	w    Graph
 	o    Growing
 	sets *unionfind.Sets
 	size []uint32 // of a trivial cluster, at its smallest page
 
-	members  []uint32 // of trivial clusters of two pages and more, one after the other
-	first    []uint32 // in members, at the smallest page
-	repeats  bitmap   // trivial clusters that have two pages in one directory
-	edges    []edge   // in ascending order
-	backward []uint32 // numbers of edges, by where they lead
-	links    pile     // of the edges
-	joined   bitmap
+	members  map[uint32][]uint32 // of trivial clusters of two pages and more, at the smallest page
+	repeats  []bool              // trivial clusters that have two pages in one directory
+	edges    []edge              // in ascending order
+	backward []uint32            // numbers of edges, by where they lead
+	joined   []bool
 	foreign  []uint32 // links from other hosts to a trivial cluster of two pages and more
-	err      error    // of links
 }
 
-func newGrower(w linkedPages, sets *unionfind.Sets, o Growing, room linkRoom) *grower {
+func newGrower(w Graph, sets *unionfind.Sets, o Growing) *grower {
 	n := sets.Len()
 	g := &grower{
 		w:       w,
 		o:       o,
 		sets:    sets,
 		size:    make([]uint32, n),
-		first:   make([]uint32, n),
-		repeats: newBitmap(n),
-		joined:  newBitmap(n),
-		links:   newPile(room.spill, room.memory),
+		members: map[uint32][]uint32{},
+		repeats: make([]bool, n),
+		joined:  make([]bool, n),
 	}
 	type place struct{ host, dir string }
 	seen := map[place]bool{}
@@ -117,17 +87,15 @@ func newGrower(w linkedPages, sets *unionfind.Sets, o Growing, room linkRoom) *g
 		if len(members) < 2 {
 			continue
 		}
-		g.first[root] = uint32(len(g.members))
-		g.members = append(g.members, members...)
+		g.members[root] = members
 		if !o.SkipBoilerplate {
 			continue
 		}
 		clear(seen)
 		for _, p := range members { // boilerplate, which any hub page links to
-			a := w.at(p)
-			at := place{a.Host, dirOf(a.Path)}
+			at := place{w.Pages[p].Host, dirOf(w.Pages[p].Path)}
 			if seen[at] {
-				g.repeats.add(int(root))
+				g.repeats[root] = true
 				break
 			}
 			seen[at] = true
@@ -137,29 +105,16 @@ func newGrower(w linkedPages, sets *unionfind.Sets, o Growing, room linkRoom) *g
 }
 
 // findEdges keeps the edges that clusters may grow along. It returns the trivial clusters that one points to.
-func (g *grower) findEdges(room linkRoom) (incoming bitmap, err error) {
-	incoming = newBitmap(g.sets.Len())
-	keep := func(e edge, links [][2]uint32) error {
+func (g *grower) findEdges() (incoming []bool) {
+	incoming = make([]bool, g.sets.Len())
+	for _, e := range g.w.edges(g.sets, g.size, g.o.Extended) {
 		if (g.size[e.from] < 2 && g.o.Chain == ChainNone) ||
-			(!e.equal && (g.repeats.has(int(e.from)) || g.repeats.has(int(e.to)))) ||
-			(e.equal && matching(g.w, links) == nil) {
-			return nil
-		}
-		e.links = g.links.len()
-		var b [8]byte
-		for _, l := range links {
-			binary.LittleEndian.PutUint32(b[:], l[0])
-			binary.LittleEndian.PutUint32(b[4:], l[1])
-			if err := g.links.add(b[:]); err != nil {
-				return err
-			}
+			(!e.equal && (g.repeats[e.from] || g.repeats[e.to])) ||
+			(e.equal && g.w.matching(e.links) == nil) {
+			continue
 		}
 		g.edges = append(g.edges, e)
-		incoming.add(int(e.to))
-		return nil
-	}
-	if err := clusterEdges(g.w, g.sets, g.size, g.o.Extended, room, keep); err != nil {
-		return nil, err
+		incoming[e.to] = true
 	}
 	g.backward = make([]uint32, len(g.edges))
 	for i := range g.backward {
@@ -168,7 +123,7 @@ func (g *grower) findEdges(room linkRoom) (incoming bitmap, err error) {
 	slices.SortFunc(g.backward, func(i, j uint32) int {
 		return cmp.Or(cmp.Compare(g.edges[i].to, g.edges[j].to), cmp.Compare(i, j))
 	})
-	return incoming, g.w.problem()
+	return incoming
 }
 
 // forward are the edges from a trivial cluster, by number.
@@ -193,93 +148,65 @@ func (g *grower) into(to uint32) []uint32 {
 	return g.backward[first:end]
 }
 
-// linksOf reads the links of an edge.
-func (g *grower) linksOf(i int) [][2]uint32 {
-	e := &g.edges[i]
-	raw := make([]byte, 8*int(e.n))
-	if _, err := g.links.ReadAt(raw, e.links); err != nil && g.err == nil {
-		g.err = err
-	}
-	out := make([][2]uint32, e.n)
-	for k := range out {
-		out[k] = [2]uint32{binary.LittleEndian.Uint32(raw[8*k:]), binary.LittleEndian.Uint32(raw[8*k+4:])}
-	}
-	return out
-}
-
 // below says whether an edge between single pages stays below the directory of the collection that the first
 // page is one's own of.
 func (g *grower) below(e edge, start []uint32) bool {
-	p, q := g.w.at(e.from), g.w.at(e.to)
+	p, q := g.w.Pages[e.from], g.w.Pages[e.to]
 	return p.Host == q.Host && slices.ContainsFunc(start, func(r uint32) bool {
-		return g.host(r) == q.Host && strings.HasPrefix(q.Path, dirOf(g.w.at(r).Path))
+		return g.host(r) == q.Host && strings.HasPrefix(q.Path, dirOf(g.w.Pages[r].Path))
 	})
 }
 
 // roots lists the trivial clusters to grow from: those without an incoming edge first, then the largest,
 // those linked most from other hosts, and those of the smallest page.
-func (g *grower) roots(incoming bitmap) ([]uint32, error) {
+func (g *grower) roots(incoming []bool) []uint32 {
 	g.foreign = make([]uint32, g.sets.Len())
-	err := g.w.each(func(p uint32, out []uint32) error {
-		var host string
-		for i, q := range out {
-			if i == 0 {
-				host = g.host(p)
-			}
-			if root := g.sets.Find(q); g.size[root] >= 2 && g.host(q) != host {
+	for p, out := range g.w.Links {
+		for _, q := range out {
+			if root := g.sets.Find(q); g.size[root] >= 2 && g.host(q) != g.host(uint32(p)) {
 				g.foreign[root]++
 			}
 		}
-		return nil
-	})
-	var out []uint32
-	for i, n := range g.size {
-		if n >= 2 {
-			out = append(out, uint32(i))
-		}
 	}
-	slices.SortFunc(out, func(a, b uint32) int {
-		if incoming.has(int(a)) != incoming.has(int(b)) {
-			if incoming.has(int(a)) {
+	return slices.SortedFunc(maps.Keys(g.members), func(a, b uint32) int {
+		if incoming[a] != incoming[b] {
+			if incoming[a] {
 				return 1
 			}
 			return -1
 		}
 		return cmp.Or(cmp.Compare(g.size[b], g.size[a]), cmp.Compare(g.foreign[b], g.foreign[a]), cmp.Compare(a, b))
 	})
-	return out, cmp.Or(err, g.w.problem())
 }
 
 // grow makes the cluster of a root. at holds, for every trivial cluster that joined, the page of each
 // collection.
 func (g *grower) grow(root uint32) Cluster {
-	start := g.members[g.first[root]:][:g.size[root]]
+	start := g.members[root]
 	at := map[uint32][]uint32{root: start}
-	g.joined.add(int(root))
+	g.joined[root] = true
 	order := []uint32{root}
 	join := func(rid uint32, pages []uint32) {
 		at[rid] = pages
-		g.joined.add(int(rid))
+		g.joined[rid] = true
 		order = append(order, rid)
 	}
 	for n := 0; n < len(order); n++ {
 		from := order[n]
-		for i, end := g.forward(from); i < end && g.err == nil; i++ {
+		for i, end := g.forward(from); i < end; i++ {
 			e := g.edges[i]
-			if g.joined.has(int(e.to)) || (g.o.Chain == ChainPrefix && g.size[from] == 1 && !g.below(e, start)) {
+			if g.joined[e.to] || (g.o.Chain == ChainPrefix && g.size[from] == 1 && !g.below(e, start)) {
 				continue
 			}
-			if pages := g.follow(i, at[from]); g.err == nil {
-				join(e.to, pages)
-			}
+			join(e.to, g.follow(e, at[from]))
 		}
 		for _, i := range g.into(from) {
 			e := g.edges[i]
-			if g.joined.has(int(e.from)) || !e.equal {
+			if g.joined[e.from] || !e.equal {
 				continue
 			}
 			back := map[uint32]uint32{}
-			for p, q := range matching(g.w, g.linksOf(int(i))) {
+			for p, q := range g.w.matching(e.links) {
 				back[q] = p
 			}
 			pages := make([]uint32, len(start))
@@ -293,20 +220,18 @@ func (g *grower) grow(root uint32) Cluster {
 }
 
 // follow gives the page of each collection at the end of an edge.
-func (g *grower) follow(i int, pages []uint32) []uint32 {
-	out, links := make([]uint32, len(pages)), g.linksOf(i)
-	switch {
-	case g.err != nil:
-	case g.edges[i].equal:
-		m := matching(g.w, links)
+func (g *grower) follow(e edge, pages []uint32) []uint32 {
+	out := make([]uint32, len(pages))
+	if e.equal {
+		m := g.w.matching(e.links)
 		for c, p := range pages {
 			out[c] = m[p]
 		}
-	default:
-		choices := choices(g.w, links)
-		for c, p := range pages {
-			out[c] = choices[p][0]
-		}
+		return out
+	}
+	choices := g.w.choices(e.links)
+	for c, p := range pages {
+		out[c] = choices[p][0]
 	}
 	return out
 }
@@ -343,7 +268,64 @@ func (g *grower) cluster(root uint32, order []uint32, at map[uint32][]uint32) Cl
 	return c
 }
 
-func (g *grower) host(p uint32) string { return g.w.at(p).Host }
+func (g *grower) host(p uint32) string { return g.w.Pages[p].Host }
 
 // dirOf is a path's directory, with its slash at the end.
 func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
+
+// LinkedCopy is a copy of a collection.
+type LinkedCopy struct {
+	At           collections.Address // the deepest directory above its own pages
+	Own, Virtual int                 // pages of its own; of other copies, which it links to in their place
+}
+
+// LinkedCluster is a cluster of collections, and its copies, those of the most pages first.
+type LinkedCluster struct {
+	Root    collections.Address // the first page of the trivial cluster that it was grown from
+	Foreign int                 // links from other hosts to the pages of that
+	Size    int                 // pages of the largest copy, virtual ones included
+	Copies  []LinkedCopy
+}
+
+// Collections grows clusters along the links and describes those that have at least two copies of so many
+// pages, the most copied ones first: what many keep should be kept first (Cho, Shivakumar, Garcia-Molina,
+// section 5). Of equal ones those come first whose roots have the most links from other sites.
+func (w Graph) Collections(sets *unionfind.Sets, o Growing, least int) []LinkedCluster {
+	var out []LinkedCluster
+	for _, grown := range Grow(w, sets, o) {
+		c := LinkedCluster{Root: w.Pages[grown.Root], Foreign: grown.Foreign}
+		for _, col := range grown.Collections {
+			size := len(col.Own) + len(col.Virtual)
+			if size < least || len(col.Own) == 0 {
+				continue
+			}
+			c.Size = max(c.Size, size)
+			c.Copies = append(c.Copies, LinkedCopy{w.above(col.Own), len(col.Own), len(col.Virtual)})
+		}
+		if len(c.Copies) < 2 {
+			continue
+		}
+		slices.SortStableFunc(c.Copies, func(a, b LinkedCopy) int {
+			return cmp.Or(cmp.Compare(b.Own, a.Own), cmp.Compare(a.At.Host, b.At.Host),
+				cmp.Compare(a.At.Path, b.At.Path))
+		})
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b LinkedCluster) int {
+		return cmp.Or(cmp.Compare(len(b.Copies), len(a.Copies)), cmp.Compare(b.Foreign, a.Foreign),
+			cmp.Compare(b.Size, a.Size))
+	})
+	return out
+}
+
+// above is the deepest directory above all of some pages that are on the host of the first of them.
+func (w Graph) above(pages []uint32) collections.Address {
+	first := w.Pages[pages[0]]
+	dir := dirOf(first.Path)
+	for _, p := range pages {
+		for a := w.Pages[p]; a.Host == first.Host && dir != "" && !strings.HasPrefix(a.Path, dir); {
+			dir = dirOf(strings.TrimSuffix(dir, "/"))
+		}
+	}
+	return collections.Address{Host: first.Host, Path: dir}
+}

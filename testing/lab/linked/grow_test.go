@@ -1,37 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collections
+package linked
 
 import (
 	"fmt"
 	"testing"
 
+	"mirrord/replica/collections"
 	"mirrord/replica/unionfind"
 	"mirrord/testing/replicatest"
 )
+
+func at(host, path string) collections.Address { return collections.Address{Host: host, Path: path} }
 
 // A collection of seven pages on h1, whose root links to all others, and a copy on h2 in another directory
 // that lacks four of them; then the same with the links in the copy that lead to pages of the whole one.
 func TestGrowPartialCopy(t *testing.T) {
 	paths := []string{"x/a", "x/b", "x/c", "x/s/d", "x/s/e", "y/f", "y/g"}
-	var w LinkGraph
+	var w Graph
 	for _, p := range paths {
-		w.Pages = append(w.Pages, Address{"h1.test", "/pub/" + p})
+		w.Pages = append(w.Pages, at("h1.test", "/pub/"+p))
 	}
 	for _, p := range paths[:3] {
-		w.Pages = append(w.Pages, Address{"h2.test", "/" + p})
+		w.Pages = append(w.Pages, at("h2.test", "/"+p))
 	}
 	sets := unionfind.New(len(w.Pages))
 	for i := range uint32(3) {
 		sets.Union(i, 7+i)
 	}
-	linked := LinkGraph{
+	linked := Graph{
 		Pages: w.Pages,
 		Links: [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, {3, 4}, {5, 6}},
 	}
 	w.Links = [][]uint32{{1, 2}, {3, 4}, {5, 6}, nil, nil, nil, nil, {8, 9}, nil, nil}
 	for _, tc := range []struct {
-		w    LinkGraph
+		w    Graph
 		o    Growing
 		want string
 	}{
@@ -52,8 +55,10 @@ func TestGrowPartialCopy(t *testing.T) {
 // Chains go below the collection's directory, and boilerplate that repeats in a directory breaks no
 // collection.
 func TestGrowOptions(t *testing.T) {
-	w := LinkGraph{
-		Pages: []Address{{"h1", "/x/a"}, {"h2", "/x/a"}, {"h1", "/x/c"}, {"h1", "/x/d"}, {"h1", "/y/e"}},
+	w := Graph{
+		Pages: []collections.Address{
+			at("h1", "/x/a"), at("h2", "/x/a"), at("h1", "/x/c"), at("h1", "/x/d"), at("h1", "/y/e"),
+		},
 		Links: [][]uint32{{2}, {2}, {3, 4}, nil, nil},
 	}
 	sets := unionfind.New(5)
@@ -67,8 +72,8 @@ func TestGrowOptions(t *testing.T) {
 			t.Errorf("chain %d: %+v, want %s", tc.chain, clusters, tc.want)
 		}
 	}
-	w = LinkGraph{
-		Pages: []Address{{"h1", "/h"}, {"h1", "/p"}, {"h1", "/q"}, {"h1", "/r"}},
+	w = Graph{
+		Pages: []collections.Address{at("h1", "/h"), at("h1", "/p"), at("h1", "/q"), at("h1", "/r")},
 		Links: [][]uint32{nil, {0}, {0}, {0}},
 	}
 	sets = unionfind.New(4)
@@ -89,9 +94,9 @@ func TestManyToGrow(t *testing.T) {
 	if replicatest.RaceEnabled {
 		n = 20_000
 	}
-	w, sets := LinkGraph{Links: make([][]uint32, n)}, unionfind.New(n)
+	w, sets := Graph{Links: make([][]uint32, n)}, unionfind.New(n)
 	for i := range n {
-		w.Pages = append(w.Pages, Address{fmt.Sprint("h", i%3, ".test"), fmt.Sprintf("/d%d/p%d", i/3%7, i)})
+		w.Pages = append(w.Pages, at(fmt.Sprint("h", i%3, ".test"), fmt.Sprintf("/d%d/p%d", i/3%7, i)))
 		w.Links[i] = []uint32{uint32((i + 1) % n)}
 		sets.Union(0, uint32(i))
 	}

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package linked
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"mirrord/app/replicas"
-	"mirrord/cmd/mirrord/cli"
+	"mirrord/app/runs"
+	"mirrord/testing/apptest"
 	"mirrord/testing/mirrortest"
 )
 
@@ -51,13 +50,12 @@ func TestReplicasAlongLinks(t *testing.T) {
 		const own = "<p>%s<a href=/page%d.html>next</a><a href=http://a.test/doc/p0.html>the manual</a>"
 		write(fmt.Sprintf("d.test/page%d.html", i), fmt.Sprintf(own, mirrortest.Words(uint32(i+77), 80), i+1))
 	}
-	code, out, errs := runArgs(t, nil, "replicas", "--method", "links", dir, "--json")
-	var got replicas.LinkedReplicas
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK {
-		t.Fatalf("exit code %d, %v: %s", code, err, errs)
+	got, err := Find(t.Context(), apptest.TestApp(t.TempDir()), []string{dir}, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if got.Pages != 106 || got.Found != 1 || got.Dangling != 15 {
-		t.Fatalf("%s", out)
+		t.Fatalf("%+v", got)
 	}
 	c := got.Clusters[0]
 	want := "[{a.test/doc/ 30 0} {b.test/pub/copy/ 30 0} {c.test/doc/ 16 14}]"
@@ -65,21 +63,14 @@ func TestReplicasAlongLinks(t *testing.T) {
 		fmt.Sprint(c.Copies) != want {
 		t.Errorf("%+v", c)
 	}
-	_, out, _ = runArgs(t, nil, "replicas", "--method", "links", dir)
+	var out strings.Builder
+	got.WriteText(&out)
 	for _, want := range []string{
 		"of which 15 lead nowhere as they are written", "1 collection in several places",
 		"factor 3, 30 pages, grown from a.test/doc/p0.html", "16  c.test/doc/, 14 pages of other copies are linked",
 	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
-	}
-	for _, args := range [][]string{
-		{"--method", "guess", dir},
-		{"--method", "links", "--urls", "x"},
-	} {
-		if code, _, errs := runArgs(t, nil, append([]string{"replicas"}, args...)...); code != cli.ExitUsage {
-			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
 		}
 	}
 }
@@ -87,7 +78,8 @@ func TestReplicasAlongLinks(t *testing.T) {
 // In the mirrors of a state links lead to files, and what was not mirrored is absolute.
 func TestReplicasAlongLinksOfMirrors(t *testing.T) {
 	t.Parallel()
-	state := t.TempDir()
+	a := apptest.TestApp(t.TempDir())
+	a.Jobs = t.TempDir()
 	for i, prefix := range []string{"/doc/", "/pub/copy/"} {
 		have := 24 - 8*i
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,16 +92,19 @@ func TestReplicasAlongLinksOfMirrors(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, chapter(n, 24))
 		})
-		u := mirrortest.Serve(t, fmt.Sprintf("127.0.0.%d", 21+i), h).URL + strings.TrimSuffix(prefix, "/")
-		runMirror(t, state, fmt.Sprint("m", i), u)
+		u := mirrortest.Serve(t, fmt.Sprintf("127.0.0.%d", 21+i), h).URL
+		name := fmt.Sprint("m", i)
+		apptest.Put(t, a.Jobs, name+".toml", apptest.GrowingJob(u+strings.TrimSuffix(prefix, "/")))
+		if sum, err := runs.RunNow(t.Context(), a, apptest.Fully(name)); err != nil {
+			t.Fatalf("%+v, %v", sum, err)
+		}
 	}
-	code, out, errs := runArgs(t, nil, "replicas", "--method", "links", "--state", state, "--json")
-	var got replicas.LinkedReplicas
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK {
-		t.Fatalf("exit code %d, %v: %s", code, err, errs)
+	got, err := Find(t.Context(), a, nil, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(got.Clusters) != 1 || len(got.Clusters[0].Copies) != 2 {
-		t.Fatalf("%s", out)
+		t.Fatalf("%+v", got)
 	}
 	if c := got.Clusters[0]; c.Copies[0].Pages != 24 || c.Copies[1].Pages != 16 || c.Copies[1].Shared != 8 {
 		t.Errorf("%+v", c)

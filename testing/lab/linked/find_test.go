@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package replicas
+package linked
 
 import (
 	"os"
@@ -39,7 +39,7 @@ func TestLinkedCorpus(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeCorpus(t, c, dir)
-	got, err := FindLinked(t.Context(), apptest.TestApp(t.TempDir()), []string{dir}, ReplicaOptions{})
+	got, err := Find(t.Context(), apptest.TestApp(t.TempDir()), []string{dir}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
