@@ -155,13 +155,6 @@ func (c *foldChunk) keyOf(i *foldItem) []byte { return c.keys[i.key:][:i.size] }
 // part is how many items one transaction folds.
 func (c *foldChunk) part() int { return c.site.foldItems + 1 }
 
-// close lets go of what the chunk has on the disk.
-func (c *foldChunk) close() {
-	if c.sorter != nil {
-		c.sorter.file.Close()
-	}
-}
-
 // foldPart is what one transaction folds.
 type foldPart struct {
 	add  func(f *fold) error
@@ -271,7 +264,7 @@ func (c *foldChunk) fold() error {
 			return diskErr("fold journal", err)
 		}
 		err = c.site.update("fold journal", func(tx *transaction) error {
-			tx.later = true // the journal has it
+			tx.later = true
 			if whole {
 				if err := links.write(tx); err != nil {
 					return err
@@ -348,7 +341,7 @@ func (l *linksAside) write(tx *transaction) error {
 	return writeLinks(tx, l.all)
 }
 
-// foldedLinks is the list of targets of a document, as it is stored.
+// foldedLinks is a list of targets.
 type foldedLinks struct {
 	id      uint32
 	targets []byte

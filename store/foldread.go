@@ -265,3 +265,10 @@ func (b *bucket) offset(v []byte) int64 {
 	}
 	return int64(uintptr(unsafe.Pointer(unsafe.SliceData(v))) - b.t.tx.DB().Info().Data)
 }
+
+// close lets go of what the chunk has on the disk.
+func (c *foldChunk) close() {
+	if c.sorter != nil {
+		c.sorter.file.Close()
+	}
+}

@@ -126,7 +126,7 @@ type siteFolder struct {
 }
 
 // close closes the database, which gives its lock back.
-func (f *siteFolder) close() error { return errors.Join(f.db.endLog(), f.db.Close(), f.root.Close()) }
+func (f *siteFolder) close() error { return errors.Join(endLog(f.db), f.db.Close(), f.root.Close()) }
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
@@ -216,10 +216,11 @@ func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved, bLooks}
 }
 
-// checkWhole reports the defect of a site's database that is opened for writing: one that is whole can be
-// brought up to date with its log.
+// checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
+// up
+// with its log.
 func (f *siteFolder) checkWhole(tx *transaction) error {
-	if tx.isFresh() && (f.mode == rebuilding || !f.published && !f.logged) {
+	if tx.isFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
 		return nil
 	}
 	if err := f.checkFormat(tx); err != nil {

@@ -24,7 +24,7 @@ func (d *database) follow(root *os.Root) (err error) {
 	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
 		return nil
 	}
-	last, known, err := d.last()
+	last, known, err := lastOf(d)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (d *database) follow(root *os.Root) (err error) {
 	l.volatile = d.volatile
 	if segment != nil && known {
 		d.sync(false)
-		l.tail, l.base, err = d.catchUp(segment, last)
+		l.tail, l.base, err = catchUp(d, segment, last)
 	}
 	switch {
 	case l.base > 0 && err == nil:
@@ -53,9 +53,10 @@ func (d *database) follow(root *os.Root) (err error) {
 	return nil
 }
 
-// last returns the number of the last transaction; known is false for a database of a format before 10, which
+// lastOf returns the number of the last transaction; known is false for a database of a format before 10,
+// which
 // is the truth.
-func (d *database) last() (number uint64, known bool, err error) {
+func lastOf(d *database) (number uint64, known bool, err error) {
 	err = d.View(func(t *transaction) error {
 		if number, known = t.logged(); !known { // its log has the numbers of bbolt
 			number = uint64(t.tx.ID())
@@ -73,7 +74,7 @@ func (d *database) sync(on bool) {
 
 // catchUp makes the transactions that a segment has behind the last one of the database. It returns where the
 // segment ends, and how long its checkpoint is: 0 for one of no use, which does not reach the database.
-func (d *database) catchUp(segment *os.File, last uint64) (tail redoTail, base int64, err error) {
+func catchUp(d *database, segment *os.File, last uint64) (tail redoTail, base int64, err error) {
 	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
 	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
 		tail.size += redoHeader + int64(h.length)
@@ -87,7 +88,7 @@ func (d *database) catchUp(segment *os.File, last uint64) (tail redoTail, base i
 		case h.tx == last:
 			return d.View(func(t *transaction) error { return t.agrees(changes) })
 		default:
-			return d.again(h.tx, changes)
+			return makeAgain(d, h.tx, changes)
 		}
 		return nil
 	})
@@ -104,15 +105,15 @@ func (d *database) catchUp(segment *os.File, last uint64) (tail redoTail, base i
 	return tail, base, err
 }
 
-// again makes the changes of an entry.
-func (d *database) again(tx uint64, changes []byte) error {
+// makeAgain makes the changes of an entry.
+func makeAgain(d *database, tx uint64, changes []byte) error {
 	return d.Update(func(t *transaction) error {
 		t.number = tx
 		return redo(t, changes)
 	})
 }
 
-// log writes a transaction into the log. Where the disk has no room for that, the log goes, and the database
+// log writes a transaction into the log. Where the disk has no space for that, the log goes, and the database
 // is the truth.
 func (d *database) log(t *transaction) error {
 	kind := byte(redoTransaction)
@@ -133,7 +134,7 @@ func (d *database) log(t *transaction) error {
 // endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the
 // log
 // says so: else readers would have to look for what a loss of power did to it.
-func (d *database) endLog() (err error) {
+func endLog(d *database) (err error) {
 	if d.redo == nil {
 		return nil
 	}
@@ -327,10 +328,10 @@ func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 	all := func(redoHead) bool { return true }
 	end, err := redoEntries(segment, all, func(h redoHead, changes []byte) error {
 		whole, last = whole || (h.kind == redoEndCheckpoint), h.tx
-		return d.again(h.tx, changes)
+		return makeAgain(d, h.tx, changes)
 	})
 	if err == nil {
-		err = d.leadsTo(segment, end, last, whole, version)
+		err = leadsTo(d, segment, end, last, whole, version)
 	}
 	if err == nil && !d.volatile {
 		err = d.bolt.Sync()
@@ -339,7 +340,7 @@ func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 }
 
 // leadsTo checks that a database that was made of a log, up to a place in it, is what was committed.
-func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool, version int) error {
+func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, version int) error {
 	if !whole {
 		return errNoLog
 	}

@@ -204,7 +204,7 @@ func isRotten(f *os.File, from int64) (bool, error) {
 	return false, nil
 }
 
-// entryAt reads the entry at a place, whatever lies before it.
+// entryAt reads the entry at a place, without a look at what lies before it.
 func entryAt(f *os.File, at, size int64) (h redoHead, ok bool) {
 	var before [4]byte
 	if _, err := f.ReadAt(before[:], at+20); err != nil {

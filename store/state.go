@@ -24,7 +24,9 @@ import (
 //	   to 6 are refused
 //	8  site.db is sealed, see sealed.go
 //	9  packs may have holes of which a depot has the bytes, see away.go. Only a site that was checked out so
-//was
+//
+// was
+//
 //	   of it
 //	10 the log is the truth, and site.db an index that is not synced: it says which transaction of the log it
 //	   has last. The first opening for writing makes a database of format 8 or 9 one of it

@@ -184,7 +184,7 @@ func (v *verifier) database() error {
 
 // log reads the log up to the last transaction that this view has.
 func (v *verifier) log() error {
-	last, _, err := v.s.db.last()
+	last, _, err := lastOf(v.s.db)
 	if err != nil {
 		return err
 	}

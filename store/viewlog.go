@@ -89,9 +89,9 @@ func bringUp(o doorOptions, segment *os.File) error {
 		return nil
 	})
 	if err == nil {
-		last, known, lerr := d.last()
+		last, known, lerr := lastOf(d)
 		if err = lerr; (err == nil) && known {
-			_, _, err = d.catchUp(segment, last)
+			_, _, err = catchUp(d, segment, last)
 		}
 	}
 	return errors.Join(err, d.Close())
