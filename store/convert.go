@@ -41,7 +41,7 @@ func (d *database) convert() error {
 		return fmt.Errorf(
 			"%s: %w: format %d, this one reads formats %d to %d. Remove the mirror and run it again, "+
 				"or export it with the older mirrord and import that: its versions come, what it learned and its users "+
-				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, awayFormat)
+				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, FormatVersion)
 	case d.readOnly && d.site == "":
 		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), errOldFormat)
 	case d.readOnly:
@@ -134,6 +134,9 @@ func (d *database) copyOf(old *database) error {
 func (d *database) copyPart(old *database, name, from []byte) (next []byte, err error) {
 	err = d.Update(func(to *transaction) error {
 		return old.raw(func(t *bolt.Tx) error {
+			if d.site != "" {
+				to.number = uint64(t.ID()) + 1 // behind all of its log
+			}
 			src := t.Bucket(name)
 			dst, err := to.CreateBucketIfNotExists(name)
 			if err == nil {
