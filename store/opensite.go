@@ -219,8 +219,7 @@ func allBuckets() [][]byte {
 }
 
 // checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
-// up
-// with its log.
+// up with its log.
 func (f *siteFolder) checkWhole(tx *transaction) error {
 	if tx.isFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
 		return nil
