@@ -193,31 +193,6 @@ func explanation(t *testing.T, m *mirrortest.Mirror, url string) *report.Explana
 	return x
 }
 
-// One page of the origin fails; the others do not.
-func TestAlternateForOnePage(t *testing.T) {
-	pages := handbook(12)
-	w, m := replicated(t, pages, replacing)
-	for _, c := range []struct {
-		status  int
-		foreign int
-	}{{500, 1}, {503, 1}, {429, 0}, {403, 0}, {404, 0}} {
-		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
-			w.SetAll(home, pages)
-			wantFirst := m.Run()
-			if wantFirst.Foreign != 0 {
-				t.Fatalf("%d foreign before", wantFirst.Foreign)
-			}
-			w.Set(home+"/p02.html", mirrortest.Status(c.status))
-			changed := mirrortest.HTML("Page 2", fmt.Sprintf("<p>the replica at %d %s", c.status, edited(2)))
-			w.Set(copyBase+"p02.html", newer(changed))
-			s := m.Run()
-			if s.Foreign != c.foreign || len(s.Alternates) != c.foreign {
-				t.Errorf("%d foreign, %v\n%s", s.Foreign, s.Alternates, mirrortest.Text(s))
-			}
-		})
-	}
-}
-
 // shownTo makes the pages of a host that shows another content by who asks.
 func shownTo(isOther func(*http.Request) bool) func(int, mirrortest.Page) mirrortest.Page {
 	return func(i int, was mirrortest.Page) mirrortest.Page {
@@ -466,25 +441,5 @@ func TestRepair(t *testing.T) {
 				t.Error("an unlinked page is still there")
 			}
 		})
-	}
-}
-
-// A replica that asks to be left alone for a day is not waited for.
-func TestBusyAlternate(t *testing.T) {
-	pages := handbook(24)
-	w, m := replicated(t, pages, "")
-	before := m.Stamps()
-	takeDown(w, pages)
-	for p := range pages {
-		w.Set(copyBase+p[1:], mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "86400"}})
-	}
-	m.Set("limits.max_time", "30s")
-	s := m.Run()
-	wantVerdict(t, s, mirror.Partial, false)
-	if text := mirrortest.Text(s); strings.Contains(text, "max_time") {
-		t.Errorf("%s", text)
-	}
-	if !maps.Equal(m.Stamps(), before) {
-		t.Error("the published tree changed")
 	}
 }
