@@ -22,7 +22,9 @@ type DeltaOptions struct {
 // ([History.Steps]).
 type DeltaTree struct {
 	o       DeltaOptions
-	w       walker
+	h       *History
+	at      int // entries of it that were taken in
+	c       counts
 	n       int // steps
 	stride  int // words for each directory
 	changed []uint64
@@ -38,7 +40,7 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 	if o.From < 0 || o.To < 0 || (o.To > 0 && o.From > o.To) {
 		return nil, fmt.Errorf("delta tree: steps %d to %d: no such range", o.From, o.To)
 	}
-	t := &DeltaTree{o: o, w: walker{h: h}}
+	t := &DeltaTree{o: o, h: h}
 	t.Extend()
 	return t, nil
 }
@@ -46,25 +48,23 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 // Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made
 // again.
 func (t *DeltaTree) Extend() {
-	for t.o.To == 0 || t.w.at <= t.o.To {
-		if !t.w.next() {
-			break
-		}
+	for ; t.at < len(t.h.steps) && (t.o.To == 0 || t.at <= t.o.To); t.at++ {
+		step := t.h.step(&t.c, t.at)
 		t.grow()
-		if before := t.w.at - 1; before <= t.o.From { // the state before the first step
+		if t.at <= t.o.From { // the state before the first step
 			for d := range t.seen {
-				t.seen[d] = d == 0 || t.w.c.nf[d] > 0
+				t.seen[d] = d == 0 || t.c.nf[d] > 0
 			}
 			continue
 		}
-		t.take(t.w.step())
+		t.take(step)
 	}
 	t.grow()
 }
 
 // grow allocates for the directories and one more step.
 func (t *DeltaTree) grow() {
-	dirs := max(1, t.w.known)
+	dirs := max(1, len(t.c.nf))
 	if stride := t.n/64 + 1; stride > t.stride {
 		wider := func(s []uint64) []uint64 {
 			if s == nil {

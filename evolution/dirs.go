@@ -41,22 +41,11 @@ func (d *Dirs) Parent(n Dir) Dir {
 	return d.parent[n]
 }
 
-// Name is the last name of a directory's path.
-func (d *Dirs) Name(n Dir) string { return string(d.name(n)) }
-
 func (d *Dirs) name(n Dir) []byte {
 	if n == Root {
 		return nil
 	}
 	return d.names[d.end[n-1]:d.end[n]]
-}
-
-// Depth is how many directories lie above.
-func (d *Dirs) Depth(n Dir) (depth int) {
-	for ; n != Root; n = d.Parent(n) {
-		depth++
-	}
-	return depth
 }
 
 // Path is a directory's path without a slash at the end; the root's is "".

@@ -3,7 +3,6 @@
 package evolution
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -17,26 +16,26 @@ var ErrTime = errors.New("the time goes back")
 // base, what the site had when the history begins; each later one is a step, the transition from one version
 // to the next or what a run found out.
 //
-// It keeps a log, a table of the directories and, for each of them, what it holds now: the log's size is 2 to
-// 6 bytes for each directory in which files changed, so never more than 8 for a changed file, and as much for
-// each directory in which another number of files is left out than in the step before; the rest 36 to 60
-// bytes for each directory and its name. DoC is not kept but derived, in a pass over the log
-// ([History.Steps]), so that any alpha may be used later.
+// It keeps the entries, a table of the directories and, for each of them, what it holds now: 16 bytes for
+// each directory in which files changed, 8 for each in which another number of files is left out than in the
+// step before; the rest 36 to 60 bytes for each directory and its name. DoC is not kept but derived, in a
+// pass over the entries ([History.Steps]), so that any alpha may be used later.
 type History struct {
-	dirs   Dirs
-	logged int // directories that the log names
-	now    counts
-	log    []byte
-	steps  []mark
-	open   bool // a recorder is
+	dirs  Dirs
+	now   counts
+	steps []entry
+	open  bool // a recorder is
 	// by directory: 1 + its index in the input of the open recorder, 0: not in it
 	place []uint32
 }
 
-// mark is where an entry of the log ends, with its attributes.
-type mark struct {
-	time int64
-	end  int
+// entry is the base or a step: rows and gaps are ascending by directory, known is how many directories there
+// are by now.
+type entry struct {
+	time  int64
+	known int
+	rows  []row
+	gaps  []gap
 }
 
 // Dirs is the table of the directories that were ever there. It grows with the history and must not be read
@@ -56,17 +55,6 @@ func (h *History) Files(d Dir) int {
 	}
 	return int(h.now.nf[d])
 }
-
-// Nodes is how many nodes the subtree of a directory has, after the last step; 0 when it is not there.
-func (h *History) Nodes(d Dir) int {
-	if int(d) >= len(h.now.nf) {
-		return 0
-	}
-	return h.now.nodes(d)
-}
-
-// Size is how many bytes the log and the names take.
-func (h *History) Size() int { return len(h.log) + len(h.dirs.names) }
 
 // Recorder takes in one entry of a history. Its input may come in any order. Only one may be open.
 type Recorder struct {
@@ -108,16 +96,6 @@ func (r *Recorder) Dir(path string) Dir {
 		r.fail(err)
 	}
 	return d
-}
-
-// DirOf is Dir of the directory in which a file lies.
-func (r *Recorder) DirOf(file string) Dir {
-	dir, name := split(file)
-	if err := checkName(name); err != nil {
-		r.fail(fmt.Errorf("path %q: %w", file, err))
-		return Root
-	}
-	return r.Dir(dir)
 }
 
 func (r *Recorder) fail(err error) {
@@ -201,14 +179,13 @@ func (r *Recorder) Commit() error {
 	if err != nil {
 		return err
 	}
-	before := int64(0)
-	if n := len(h.steps); n > 0 {
-		before = h.steps[n-1].time
-	}
-	h.log = h.appendEntry(h.log, r.time-before, rows, gaps)
-	h.logged = h.dirs.Len()
 	h.now.apply(&h.dirs, rows, gaps)
-	h.steps = append(h.steps, mark{r.time, len(h.log)})
+	h.steps = append(h.steps, entry{
+		time:  r.time,
+		known: h.dirs.Len(),
+		rows:  slices.Clip(rows),
+		gaps:  slices.Clip(gaps),
+	})
 	return nil
 }
 
@@ -228,7 +205,7 @@ func (r *Recorder) sort() {
 	slices.SortFunc(r.says, func(a, b said) int { return int(a.dir) - int(b.dir) })
 }
 
-// gaps are the differences of missed files from the step before: in the log it stays so until it is
+// gaps are the differences of missed files from the step before: it stays so until it is
 // said otherwise.
 func (r *Recorder) gaps() (gaps []gap, err error) {
 	now := &r.h.now
@@ -260,52 +237,4 @@ func (c *counts) missedAt(d Dir) uint32 {
 		return 0
 	}
 	return c.missed[d]
-}
-
-// appendEntry writes an entry:
-//
-//	entry = seconds  n new directories: (parent, length, name)…  n rows: (gap<<3|which, count…)…
-//	        n gaps: (gap, missed)…
-//
-// All numbers are varints. A row's gap is from the directory of the row before, its bits say which of
-// inserted, deleted and updated follow; a count stands as one less. In an entry that has no gaps their number
-// is left out: the entry's length says so.
-func (h *History) appendEntry(b []byte, seconds int64, rows []row, gaps []gap) []byte {
-	b = binary.AppendUvarint(b, uint64(seconds))
-	b = binary.AppendUvarint(b, uint64(h.dirs.Len()-max(1, h.logged)))
-	for d := Dir(max(1, h.logged)); int(d) < h.dirs.Len(); d++ {
-		name := h.dirs.name(d)
-		b = binary.AppendUvarint(b, uint64(h.dirs.Parent(d)))
-		b = binary.AppendUvarint(b, uint64(len(name)))
-		b = append(b, name...)
-	}
-	b = binary.AppendUvarint(b, uint64(len(rows)))
-	last := Dir(0)
-	for _, r := range rows {
-		which := uint64(0)
-		counts := [...]uint32{r.inserted, r.deleted, r.updated}
-		for i, n := range counts {
-			if n > 0 {
-				which |= 1 << i
-			}
-		}
-		b = binary.AppendUvarint(b, uint64(r.dir-last)<<3|which)
-		last = r.dir
-		for _, n := range counts {
-			if n > 0 {
-				b = binary.AppendUvarint(b, uint64(n-1))
-			}
-		}
-	}
-	if len(gaps) == 0 {
-		return b
-	}
-	b = binary.AppendUvarint(b, uint64(len(gaps)))
-	last = 0
-	for _, g := range gaps {
-		b = binary.AppendUvarint(b, uint64(g.dir-last))
-		b = binary.AppendUvarint(b, uint64(g.missed))
-		last = g.dir
-	}
-	return b
 }

@@ -22,7 +22,7 @@ func (h *History) Report(o DeltaOptions) ([]DirReport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if t.w.at == 0 {
+	if t.at == 0 {
 		return nil, nil
 	}
 	all := make([]DirReport, t.Dirs())
@@ -44,13 +44,13 @@ func (h *History) Report(o DeltaOptions) ([]DirReport, error) {
 			steps[d]++
 		}
 	}
-	out := all[:0]
+	out, now := all[:0], Step{c: &t.c}
 	for d, r := range all {
 		if !t.Seen(Dir(d)) {
 			continue
 		}
-		r.Dir, r.Files, r.FoC = Dir(d), t.w.step().Files(Dir(d)), t.FoC(Dir(d))
-		r.Unobserved = t.w.step().Unobserved(Dir(d))
+		r.Dir, r.Files, r.FoC = Dir(d), now.Files(Dir(d)), t.FoC(Dir(d))
+		r.Unobserved = now.Unobserved(Dir(d))
 		if steps[d] > 0 {
 			r.Mean /= float64(steps[d])
 		}

@@ -63,13 +63,9 @@ const (
 	Unknown // what was not looked at decides
 )
 
-// Significance says whether the subtree of a directory changed significantly. What was not looked at may have
+// significance says whether the subtree of a directory changed significantly. What was not looked at may have
 // been updated or be gone: when the change would be significant with that, and is not without, it is unknown.
 // What may have come unseen is not counted.
-func (s Step) Significance(d Dir, alpha float64, structural bool) Significance {
-	return s.significance(d, s.Change(d), alpha, structural)
-}
-
 func (s Step) significance(d Dir, change Change, alpha float64, structural bool) Significance {
 	if change.Significant(alpha, structural) {
 		return Significant
@@ -88,48 +84,24 @@ func (s Step) significance(d Dir, change Change, alpha float64, structural bool)
 // times their depth.
 func (h *History) Steps() iter.Seq[Step] {
 	return func(yield func(Step) bool) {
-		w := walker{h: h}
-		for w.next() {
-			if w.at > 1 && !yield(w.step()) {
+		var c counts
+		for i := range h.steps {
+			if s := h.step(&c, i); i > 0 && !yield(s) {
 				return
 			}
 		}
 	}
 }
 
-// walker goes through a history.
-type walker struct {
-	h     *History
-	at    int // entries that were taken in
-	known int // directories that they name
-	e     entryReader
-	c     counts
-}
-
-// next takes in one entry.
-func (w *walker) next() bool {
-	if w.at == len(w.h.steps) {
-		return false
-	}
-	start := 0
-	if w.at > 0 {
-		start = w.h.steps[w.at-1].end
-	}
-	if err := w.e.read(w.h.log[start:w.h.steps[w.at].end], &w.h.dirs, false); err != nil {
-		panic("evolution: an entry that was taken in cannot be read: " + err.Error())
-	}
-	w.known = max(1, w.known) + w.e.dirs
-	w.c.grow(w.known)
-	w.c.apply(&w.h.dirs, w.e.rows, w.e.gaps)
-	w.at++
-	return true
-}
-
-func (w *walker) step() Step {
+// step takes the next entry, of number n, into what the ones before came to.
+func (h *History) step(c *counts, n int) Step {
+	e := h.steps[n]
+	c.grow(e.known)
+	c.apply(&h.dirs, e.rows, e.gaps)
 	return Step{
-		Number: w.at - 1,
-		Time:   w.h.steps[w.at-1].time,
-		Known:  w.known,
-		c:      &w.c,
+		Number: n,
+		Time:   e.time,
+		Known:  e.known,
+		c:      c,
 	}
 }

@@ -123,17 +123,6 @@ func NewRobotsCache(c *Client, o RobotsOptions) *RobotsCache {
 	return &RobotsCache{c: c, o: o.withDefaults(), origins: make(map[string]*robotsEntry)}
 }
 
-// Cached returns the rules for u's origin if they are in memory and fresh. It never waits.
-func (r *RobotsCache) Cached(u site.URL) (*Robots, bool) {
-	now := r.c.o.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e := r.origins[u.Origin()]; e != nil && e.robots != nil && now.Before(e.robots.Expires) {
-		return e.robots, true
-	}
-	return nil, false
-}
-
 // Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended.
 // With RobotsOptions.Hosts the fetch takes the host's turn, so that a caller that holds a turn of the same
 // host must not wait here.

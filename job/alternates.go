@@ -23,7 +23,6 @@ func replicaKeys() []Key {
 			Risk: "A replica may be behind the origin, and its owner decides on what the mirror lacks. An IP " +
 				"address, localhost or a name of one label is reached at its port even if it is " +
 				"private.",
-			field: func(j *Job) any { return &j.Alternates },
 			check: checkAlternates,
 		},
 		{
@@ -37,7 +36,6 @@ func replicaKeys() []Key {
 				"requested again. Each page is requested from the origin in every second run at least.",
 			Risk: "Between two comparisons an alternate that turns bad can give new pages; explain says which " +
 				"came from where.",
-			field: func(j *Job) any { return (*string)(&j.AlternatesUse) },
 		},
 		{
 			Name:    "alternates_replace",
@@ -49,7 +47,6 @@ func replicaKeys() []Key {
 				"mirror has stays.",
 			Risk: "Advertisements and other words that the alternate adds come along, until the origin " +
 				"answers again.",
-			field: func(j *Job) any { return &j.AlternatesReplace },
 		},
 		{
 			Name:    "repair",
@@ -62,7 +59,6 @@ func replicaKeys() []Key {
 			Risk: "What the site has removed but still links to stays in the mirror; each dead link " +
 				"costs one more request. Links to other sites may lead to another host than the " +
 				"author wrote; the file table says which.",
-			field: func(j *Job) any { return &j.Repair },
 		},
 	}
 }

@@ -43,7 +43,7 @@ func Shown(text []byte) (map[string]string, error) {
 
 // List reports whether the key has a list of values.
 func (k Key) List() bool {
-	_, is := k.field(Default()).(*[]string)
+	_, is := k.of(Default()).(*[]string)
 	return is
 }
 
@@ -55,7 +55,7 @@ func (k Key) Typed(s string) string {
 		return ""
 	}
 	_, notNumber := strconv.ParseInt(s, 10, 64)
-	switch k.field(Default()).(type) {
+	switch k.of(Default()).(type) {
 	case *[]string:
 		var parts []string
 		for line := range strings.Lines(s) {

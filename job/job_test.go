@@ -45,11 +45,11 @@ func TestKeysDefaultsAndExamples(t *testing.T) {
 		if !reflect.DeepEqual(j, def) {
 			t.Errorf("default of %s is not the default: %s", k.Name, k.Default())
 		}
-		before := encode(k.field(j))
+		before := encode(k.of(j))
 		if err := j.Set(k.Name, k.Example); err != nil {
 			t.Errorf("example of %s: %v", k.Name, err)
 		}
-		if after := encode(k.field(j)); after == before {
+		if after := encode(k.of(j)); after == before {
 			t.Errorf("example of %s changes nothing", k.Name)
 		}
 	}
@@ -61,8 +61,8 @@ func TestEveryFieldHasAKey(t *testing.T) {
 	j := Default()
 	whole, have := map[any]bool{}, map[any]bool{}
 	for _, k := range everyKey() {
-		whole[k.field(j)] = true
-		have[reflect.ValueOf(k.field(j)).Pointer()] = true
+		whole[k.of(j)] = true
+		have[reflect.ValueOf(k.of(j)).Pointer()] = true
 	}
 	none := []string{
 		"Job.Name", "Job.File", "Job.Warnings", "Job.Only", "Job.All", "Job.Insist",

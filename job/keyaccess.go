@@ -9,7 +9,6 @@ func accessKeys() []Key {
 			Type:    "text",
 			Example: `"mirror"`,
 			Doc:     "User for HTTP basic authentication; sent only to the origins of url.",
-			field:   func(j *Job) any { return &j.Auth.User },
 			check:   checkUser,
 		},
 		{
@@ -35,7 +34,6 @@ func accessKeys() []Key {
 			Example: `"/etc/mirrord/example.cookies"`,
 			Doc:     "Cookies to start with, in the Netscape format that browsers and curl export.",
 			Risk:    "A session cookie is a password.",
-			field:   func(j *Job) any { return &j.Auth.CookiesFile },
 		},
 		{
 			Name:    "auth.cookies",
@@ -45,8 +43,7 @@ func accessKeys() []Key {
 				"or in a circle and sets a cookie is requested once more with it: session and " +
 				"consent walls. Each run first requests an entry point of each host, and what it redirects to, " +
 				"for its cookies.",
-			Risk:  "A site may show other pages to a client that it recognises.",
-			field: func(j *Job) any { return &j.Auth.Cookies },
+			Risk: "A site may show other pages to a client that it recognises.",
 		},
 		{
 			Name:    "auth.headers",
@@ -54,7 +51,6 @@ func accessKeys() []Key {
 			Example: `{ "X-Mirror" = "yes", "Authorization" = "${EXAMPLE_TOKEN}" }`,
 			Doc: "Request headers, sent only to the origins of url. Credentials, such as Authorization, come " +
 				"from a file or the environment.",
-			field: func(j *Job) any { return &j.Auth.Headers },
 			check: checkHeaders,
 		},
 		{
@@ -69,7 +65,6 @@ func accessKeys() []Key {
 			Type:    "path",
 			Example: `"/etc/mirrord/ca.pem"`,
 			Doc:     "PEM file of certificate authorities to trust besides those of the machine.",
-			field:   func(j *Job) any { return &j.TLS.CAFile },
 		},
 		{
 			Name:    "tls.insecure",
@@ -77,7 +72,6 @@ func accessKeys() []Key {
 			Example: "true",
 			Doc:     "Accept any certificate.",
 			Risk:    "Anybody on the network path can then write into the mirror; use ca_file.",
-			field:   func(j *Job) any { return &j.TLS.Insecure },
 		},
 	}
 }
@@ -93,7 +87,6 @@ func resultKeys() []Key {
 				"applied after each publication, by the days and weeks of timezone; mirrord gc " +
 				"applies it too and frees the space.",
 			Risk:  "A dropped version cannot be restored.",
-			field: func(j *Job) any { return &j.Publish.Keep },
 			check: func(j *Job) error { _, err := ParseKeep(j.Publish.Keep); return err },
 		},
 		{
@@ -102,7 +95,6 @@ func resultKeys() []Key {
 			Example: `"/srv/www/samba"`,
 			Doc: "An absolute path of a symbolic link to the current version, for a web server. " +
 				"Anything else at that path is left alone.",
-			field: func(j *Job) any { return &j.Publish.Dir },
 			check: checkPublishDir,
 		},
 	}

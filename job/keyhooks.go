@@ -50,7 +50,6 @@ func hookKeys() []Key {
 			Doc: "Run before a run makes requests. Exit code 75 postpones the run; any other failure is " +
 				"reported, and the run continues." + how,
 			Risk:  risk,
-			field: func(j *Job) any { return &j.Hooks.Before },
 			check: func(j *Job) error { return checkHook(j.Hooks.Before) },
 		},
 		{
@@ -61,7 +60,6 @@ func hookKeys() []Key {
 				"version, the one before, and the files that were added, changed and removed. When it fails, " +
 				"or was cut off, the end of the next run repeats it for the version that is then published." + how,
 			Risk:  risk,
-			field: func(j *Job) any { return &j.Hooks.Published },
 			check: func(j *Job) error { return checkHook(j.Hooks.Published) },
 		},
 		{
@@ -71,7 +69,6 @@ func hookKeys() []Key {
 			Doc: "Run at the end of each run that hooks.before did not postpone, however it ended; " +
 				"MIRRORD_VERDICT has the verdict." + how,
 			Risk:  risk,
-			field: func(j *Job) any { return &j.Hooks.After },
 			check: func(j *Job) error { return checkHook(j.Hooks.After) },
 		},
 		{
@@ -80,8 +77,7 @@ func hookKeys() []Key {
 			Example: `"1h"`,
 			Doc: "A hook that takes longer is killed, with all that it started, and has failed. 0s is no " +
 				"limit.",
-			Risk:  "The run, and its place among the runs of the daemon, waits for its hooks.",
-			field: func(j *Job) any { return &j.Hooks.Timeout },
+			Risk: "The run, and its place among the runs of the daemon, waits for its hooks.",
 		},
 	}
 }

@@ -11,7 +11,6 @@ func limitKeys() []Key {
 			Unit:    "resources",
 			Example: "50000",
 			Doc:     "Most resources of the mirror. Further ones are left out, and the summary says so." + noLimit,
-			field:   func(j *Job) any { return &j.Limits.MaxFiles },
 		},
 		{
 			Name:    "limits.max_size",
@@ -19,7 +18,6 @@ func limitKeys() []Key {
 			Example: `"20GB"`,
 			Doc: "Most bytes of all bodies of the mirror. Further ones are left out, and the summary " +
 				"says so." + noLimit,
-			field: func(j *Job) any { return &j.Limits.MaxSize },
 		},
 		{
 			Name:    "limits.max_body",
@@ -27,7 +25,6 @@ func limitKeys() []Key {
 			Example: `"700MB"`,
 			Doc:     "A larger body is not stored; links to it stay absolute." + noLimit,
 			Risk:    "An endless body fills the disk up to min_free.",
-			field:   func(j *Job) any { return &j.Limits.MaxBody },
 		},
 		{
 			Name:    "limits.max_document",
@@ -36,10 +33,9 @@ func limitKeys() []Key {
 			Doc: "A larger page or style sheet is stored as it came; its links are neither followed " +
 				"nor relocated, and verify leaves them out. What it linked to before stays, and it is missing until " +
 				"`mirrord accept`.",
-			Risk:  "A run needs a few times this much memory.",
-			min:   1 << 10,
-			max:   1 << 30,
-			field: func(j *Job) any { return &j.Limits.MaxDocument },
+			Risk: "A run needs a few times this much memory.",
+			min:  1 << 10,
+			max:  1 << 30,
 		},
 		{
 			Name:    "limits.max_time",
@@ -47,7 +43,6 @@ func limitKeys() []Key {
 			Example: `"6h"`,
 			Doc: "Longest run, without pauses outside of the window and waits for a turn. The run is then " +
 				"partial and can be resumed." + noLimit,
-			field: func(j *Job) any { return &j.Limits.MaxTime },
 		},
 		{
 			Name:    "limits.max_depth",
@@ -55,7 +50,6 @@ func limitKeys() []Key {
 			Unit:    "link hops",
 			Example: "5",
 			Doc:     "Most links between an entry point and a page." + noLimit,
-			field:   func(j *Job) any { return &j.Limits.MaxDepth },
 		},
 		{
 			Name:    "limits.max_path_depth",
@@ -65,7 +59,6 @@ func limitKeys() []Key {
 			Doc:     "A URL with more path segments counts as a trap.",
 			min:     1,
 			max:     1000,
-			field:   func(j *Job) any { return &j.Limits.MaxPathDepth },
 		},
 		{
 			Name:    "limits.max_links",
@@ -74,9 +67,8 @@ func limitKeys() []Key {
 			Example: "20000",
 			Doc: "Most links followed of one page; links that the scope excludes do not count. What a page " +
 				"linked to before stays, and the rest of its links is missing until `mirrord accept`.",
-			min:   1,
-			max:   10_000_000,
-			field: func(j *Job) any { return &j.Limits.MaxLinks },
+			min: 1,
+			max: 10_000_000,
 		},
 		{
 			Name:    "limits.traps",
@@ -92,7 +84,6 @@ func limitKeys() []Key {
 				"URLs of up to 32000 bytes.",
 			Risk: "strict can cut off a list with many empty pages; with off a calendar costs `max_variants` " +
 				"or `max_dates` requests, and only max_path_depth ends a path that repeats itself.",
-			field: func(j *Job) any { return &j.Limits.Traps },
 			apply: func(j *Job) { j.Limits.setTraps() },
 		},
 		{
@@ -103,7 +94,6 @@ func limitKeys() []Key {
 			Doc:     "Longest chain of redirects.",
 			min:     1,
 			max:     100,
-			field:   func(j *Job) any { return &j.Limits.MaxRedirects },
 		},
 		{
 			Name:    "limits.max_variants",
@@ -112,9 +102,8 @@ func limitKeys() []Key {
 			Example: "200",
 			Doc: "Most URLs that differ only in the values of their query; further ones count as a " +
 				"trap. Of URLs whose query is another one's in another order a twentieth of that many.",
-			Risk:  "Too low cuts off catalogues, too high feeds traps.",
-			min:   1,
-			field: func(j *Job) any { return &j.Limits.MaxVariants },
+			Risk: "Too low cuts off catalogues, too high feeds traps.",
+			min:  1,
 		},
 		{
 			Name:    "limits.max_dates",
@@ -123,9 +112,8 @@ func limitKeys() []Key {
 			Example: "5000",
 			Doc: "Most URLs that differ only in the numbers of a date; further ones count as an " +
 				"endless calendar.",
-			Risk:  "Too low cuts off a news archive of many days.",
-			min:   1,
-			field: func(j *Job) any { return &j.Limits.MaxDates },
+			Risk: "Too low cuts off a news archive of many days.",
+			min:  1,
 		},
 		{
 			Name:    "limits.max_delete",
@@ -136,8 +124,7 @@ func limitKeys() []Key {
 				"files that change their type or extension, files of which only the hash or version in the " +
 				"address changes, and pages that left a list to which as many came and that still answer, do " +
 				"not count.",
-			Risk:  "100% lets an empty site empty the mirror.",
-			field: func(j *Job) any { return &j.Limits.MaxDelete },
+			Risk: "100% lets an empty site empty the mirror.",
 		},
 		{
 			Name:    "limits.max_failures",
@@ -147,7 +134,6 @@ func limitKeys() []Key {
 				"it is 0. When more failed, the run is published with resources missing (exit code 6) and reported.",
 			Risk: "None for the mirror: a page that fails keeps its last good copy. With 0 each failure is " +
 				"reported.",
-			field: func(j *Job) any { return &j.Limits.MaxFailures },
 		},
 		{
 			Name:    "limits.max_skip",
@@ -156,10 +142,9 @@ func limitKeys() []Key {
 			Example: "30",
 			Doc: "Most runs in a row in which a resource may be skipped, unless limits.max_skip_time is " +
 				"reached before." + noLimit,
-			Risk:  "It bounds how old a page can be under the policies near and adaptive.",
-			min:   0,
-			max:   1000,
-			field: func(j *Job) any { return &j.Limits.MaxSkip },
+			Risk: "It bounds how old a page can be under the policies near and adaptive.",
+			min:  0,
+			max:  1000,
 		},
 		{
 			Name:    "limits.max_skip_time",
@@ -167,8 +152,7 @@ func limitKeys() []Key {
 			Example: `"60d"`,
 			Doc: "The first run that begins this long after a resource was last looked at requests it, " +
 				"unless limits.max_skip requires it before." + noLimit,
-			Risk:  "With a schedule of this interval or a longer one nothing is skipped.",
-			field: func(j *Job) any { return &j.Limits.MaxSkipTime },
+			Risk: "With a schedule of this interval or a longer one nothing is skipped.",
 		},
 		{
 			Name:    "limits.max_requests",
@@ -179,7 +163,6 @@ func limitKeys() []Key {
 				"runs leave, later ones may use. The most valuable requests come first; the rest is skipped." + noLimit,
 			Risk: "It wins over max_skip: with a small number pages can get old. A run after quiet ones may make " +
 				"8 times as many requests.",
-			field: func(j *Job) any { return &j.Limits.MaxRequests },
 		},
 		{
 			Name:    "limits.retries",
@@ -189,8 +172,7 @@ func limitKeys() []Key {
 			Doc: "Further attempts for one URL after a transient failure, with growing pauses. A broken " +
 				"answer (not proper HTTP, cut short, connection closed) is requested once more, at " +
 				"the end of the run; a large file is resumed.",
-			max:   20,
-			field: func(j *Job) any { return &j.Limits.Retries },
+			max: 20,
 		},
 		{
 			Name:    "limits.min_free",
@@ -198,7 +180,6 @@ func limitKeys() []Key {
 			Example: `"10GiB"`,
 			Doc: "A run ends as partial when less is free on the disk of the state directory. In the " +
 				"daemon it continues when there is enough free space.",
-			field: func(j *Job) any { return &j.Limits.MinFree },
 		},
 		{
 			Name:    "limits.max_state",
@@ -208,7 +189,6 @@ func limitKeys() []Key {
 				"shows what it takes. When it takes more, old versions yield, the oldest first, also those " +
 				"that publish.keep wants; the published one and the one before it stay. When that does " +
 				"not help, runs end as partial, and the published version stays." + noLimit,
-			field: func(j *Job) any { return &j.Limits.MaxState },
 		},
 	}
 }

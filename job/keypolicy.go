@@ -13,8 +13,7 @@ func evidenceKeys() []Key {
 			Doc: "A directory listing of the server that shows the same time and size as before saves " +
 				"the requests for its files. Some files are requested as a check; after a listing " +
 				"hid a change, listings are ignored for some runs.",
-			Risk:  "A file that changes without its time and size is found only when its turn comes.",
-			field: func(j *Job) any { return &j.Evidence.Listings },
+			Risk: "A file that changes without its time and size is found only when its turn comes.",
 		},
 		{
 			Name:    "evidence.sitemaps",
@@ -24,8 +23,7 @@ func evidenceKeys() []Key {
 				"requested as a check; after a sitemap hid a change, the policy adaptive believes it as far as " +
 				"it has shown changes so far, and under other policies sitemaps are ignored for some " +
 				"runs. Without this key sitemaps still name pages.",
-			Risk:  "A page whose lastmod is not maintained is found only when its turn comes.",
-			field: func(j *Job) any { return &j.Evidence.Sitemaps },
+			Risk: "A page whose lastmod is not maintained is found only when its turn comes.",
 		},
 		{
 			Name:    "evidence.expiry",
@@ -34,8 +32,7 @@ func evidenceKeys() []Key {
 			Doc: "A resource with an explicit lifetime (max-age of Cache-Control, Expires) is skipped " +
 				"until it ends, for at most 30 days. Some are requested as a check; after a lifetime " +
 				"was wrong, lifetimes are ignored for some runs.",
-			Risk:  "Many sites send careless lifetimes; a change is found only after them.",
-			field: func(j *Job) any { return &j.Evidence.Expiry },
+			Risk: "Many sites send careless lifetimes; a change is found only after them.",
 		},
 	}
 }
@@ -51,9 +48,8 @@ func policyKeys() []Key {
 				"at least as many changes. 0.001 requests a page as long as one of a thousand " +
 				"requests finds a change; with 0 everything is requested, best first. mirrord plan JOB --price " +
 				"shows what each would have come to, and mirrord tune proposes one.",
-			Risk:  "A high price saves requests and finds changes later.",
-			field: func(j *Job) any { return &j.Adaptive.Price },
-			max:   1,
+			Risk: "A high price saves requests and finds changes later.",
+			max:  1,
 		},
 		{
 			Name:    "adaptive.price_mb",
@@ -67,8 +63,7 @@ func policyKeys() []Key {
 				"0: bytes cost nothing. With price = 0 it decides on the order only.",
 			Risk: "Resources larger than 1 MB / price_mb are requested by limits.max_skip and " +
 				"limits.max_skip_time only.",
-			field: func(j *Job) any { return &j.Adaptive.PriceMB },
-			max:   policy.MostPriceMB,
+			max: policy.MostPriceMB,
 		},
 		{
 			Name:    "adaptive.late",
@@ -81,7 +76,6 @@ func policyKeys() []Key {
 			Risk: "It is a mean, and a goal that the price has to fit: single pages may wait for longer, up to " +
 				"limits.max_skip and limits.max_skip_time. A run that finds much requests more, but " +
 				"limits.max_requests wins.",
-			field: func(j *Job) any { return &j.Adaptive.Late },
 		},
 		{
 			Name:    "adaptive.learn_for",
@@ -92,7 +86,6 @@ func policyKeys() []Key {
 				"count as one. Empty: three intervals of the schedule, at least 2d; continuous and a job " +
 				"without a schedule have 2d. \"0s\": none, and every run counts.",
 			Risk:  "A short time lets adaptive judge by what happened to change in a few hours.",
-			field: func(j *Job) any { return &j.Adaptive.LearnFor },
 			check: checkLearnFor,
 		},
 		{
@@ -100,7 +93,6 @@ func policyKeys() []Key {
 			Type:    "share",
 			Example: "0.05",
 			Doc:     "Least degree of change (DoC) that counts as a change of a directory: 0 to 1, not 0.",
-			field:   func(j *Job) any { return &j.Near.MinDoC },
 		},
 		{
 			Name:    "near.min_foc",
@@ -108,7 +100,6 @@ func policyKeys() []Key {
 			Example: "0.1",
 			Doc: "Least share of the runs in which the directories above changed; the skipped one " +
 				"changed with them in fewer (FoC). Over 0, up to 1.",
-			field: func(j *Job) any { return &j.Near.MinFoC },
 			check: checkFoC,
 		},
 		{
@@ -116,7 +107,6 @@ func policyKeys() []Key {
 			Type:    "share",
 			Example: "0.1",
 			Doc:     "Least negative correlation of their changes (CoC), 0 to 1.",
-			field:   func(j *Job) any { return &j.Near.MinCoC },
 		},
 		{
 			Name:    "near.min_confidence",
@@ -124,7 +114,6 @@ func policyKeys() []Key {
 			Example: "0.8",
 			Doc: "Least share of the changes above in which the skipped directory did not change, 0 " +
 				"to 1.",
-			field: func(j *Job) any { return &j.Near.MinConfidence },
 		},
 		{
 			Name:    "near.expire",
@@ -133,9 +122,8 @@ func policyKeys() []Key {
 			Example: "4",
 			Doc: "After so many runs in a row without a visit a directory has no rule. 0: " +
 				"never.",
-			Risk:  "Rules that do not expire are corrected by audits only.",
-			max:   1000,
-			field: func(j *Job) any { return &j.Near.Expire },
+			Risk: "Rules that do not expire are corrected by audits only.",
+			max:  1000,
 		},
 	}
 }

@@ -15,10 +15,9 @@ func politeKeys() []Key {
 			Example: "16",
 			Doc: "Most connections to one host at a time, over all jobs of the daemon. A Crawl-delay " +
 				"makes it 1.",
-			Risk:  "More than 2 is for a server of your own.",
-			min:   1,
-			max:   256,
-			field: func(j *Job) any { return &j.Polite.Connections },
+			Risk: "More than 2 is for a server of your own.",
+			min:  1,
+			max:  256,
 		},
 		{
 			Name:    "polite.delay",
@@ -26,8 +25,7 @@ func politeKeys() []Key {
 			Example: `"1s"`,
 			Doc: "Least time between the starts of two requests to one host. A longer Crawl-delay " +
 				"wins.",
-			Risk:  "0s is for a server of your own.",
-			field: func(j *Job) any { return &j.Polite.Delay },
+			Risk: "0s is for a server of your own.",
 		},
 		{
 			Name:    "polite.factor",
@@ -36,8 +34,7 @@ func politeKeys() []Key {
 			Example: "5.0",
 			Doc: "The gap is also at least this many times the last response time of the host, so " +
 				"that a slow host gets fewer requests.",
-			max:   1000,
-			field: func(j *Job) any { return &j.Polite.Factor },
+			max: 1000,
 		},
 		{
 			Name:    "polite.max_delay",
@@ -46,7 +43,6 @@ func politeKeys() []Key {
 			Doc: "Bound of the gap that grows on errors, 429, 503 and slow answers, and shrinks with good " +
 				"answers and by half in ten minutes without requests. Crawl-delay and Retry-After are never " +
 				"shortened.",
-			field: func(j *Job) any { return &j.Polite.MaxDelay },
 		},
 		{
 			Name:    "polite.max_wait",
@@ -57,14 +53,12 @@ func politeKeys() []Key {
 				"When several URLs in a row ask to wait, the run pauses for that host and its URLs keep " +
 				"their turns, or the host is postponed to a later run. The run is partial when that is " +
 				"true of all entry points.",
-			field: func(j *Job) any { return &j.Polite.MaxWait },
 		},
 		{
 			Name:    "polite.bandwidth",
 			Type:    "rate",
 			Example: `"2MB/s"`,
 			Doc:     "Most bytes per second of this job. 0 is no limit.",
-			field:   func(j *Job) any { return &j.Polite.Bandwidth },
 		},
 		{
 			Name:    "polite.user_agent",
@@ -73,7 +67,6 @@ func politeKeys() []Key {
 			Doc: "Sent with every request. Its first word, up to a slash, is the name that is looked " +
 				"up in robots.txt.",
 			Risk:  "Say who you are and how to reach you: anonymous clients are blocked first.",
-			field: func(j *Job) any { return &j.Polite.UserAgent },
 			check: checkUserAgent,
 		},
 		{
@@ -92,7 +85,6 @@ func politeKeys() []Key {
 			Type:    "rate",
 			Example: `"1kB/s"`,
 			Doc:     "A body that comes more slowly is given up. 0 is no limit.",
-			field:   func(j *Job) any { return &j.Polite.MinRate },
 		},
 		{
 			Name:    "polite.allow_private",
@@ -106,14 +98,12 @@ func politeKeys() []Key {
 				"forget --address NAME. Cloud metadata addresses are never reached.",
 			Risk: "The owner of a page, a redirect or the DNS of a host can make mirrord fetch " +
 				"from the addresses allowed here, and it is published.",
-			field: func(j *Job) any { return &j.Polite.AllowPrivate },
 		},
 		{
 			Name:    "polite.http2",
 			Type:    "true or false",
 			Example: "false",
 			Doc:     "Use HTTP/2 where the server offers it.",
-			field:   func(j *Job) any { return &j.Polite.HTTP2 },
 		},
 	}
 }

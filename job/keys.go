@@ -4,6 +4,7 @@ package job
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ type Key struct {
 	Later   bool     // checked already, but has no effect yet
 
 	min, max int64              // of integers; max 0 is no bound
-	field    func(j *Job) any   // pointer to the field
+	field    func(j *Job) any   // pointer to the field, where its name is another than the key's
 	check    func(j *Job) error // beyond the type; may be nil
 	apply    func(j *Job)       // sets what follows from a new value of the field; may be nil
 	instead  string             // of an old key: what to do about it
@@ -34,7 +35,22 @@ func (k Key) Default() string {
 	if k.Name == "url" {
 		return ""
 	}
-	return encode(k.field(Default()))
+	return encode(k.of(Default()))
+}
+
+// of returns a pointer to the field of the key: the one of its name, without underscores.
+func (k Key) of(j *Job) any {
+	if k.field != nil {
+		return k.field(j)
+	}
+	v := reflect.ValueOf(j).Elem()
+	for part := range strings.SplitSeq(strings.ReplaceAll(k.Name, "_", ""), ".") {
+		v = v.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, part) })
+	}
+	if v.Kind() == reflect.String {
+		return v.Addr().Convert(reflect.TypeFor[*string]()).Interface()
+	}
+	return v.Addr().Interface()
 }
 
 // To returns the key with its value stored where field points to, for any job. Of the key its Name,
@@ -92,7 +108,6 @@ func oldKeys() []Key {
 			Example: "0",
 			max:     1000,
 			instead: traps,
-			field:   func(j *Job) any { return &j.Limits.MaxRepeats },
 			check:   checkRepeats,
 		},
 		{
@@ -102,7 +117,6 @@ func oldKeys() []Key {
 			min:     64,
 			max:     maxURLLength,
 			instead: traps,
-			field:   func(j *Job) any { return &j.Limits.MaxURLLength },
 		},
 		{
 			Name:    "limits.max_stale",
@@ -110,7 +124,6 @@ func oldKeys() []Key {
 			Example: "100",
 			max:     1 << 20,
 			instead: traps,
-			field:   func(j *Job) any { return &j.Limits.MaxStale },
 		},
 		{
 			Name:    "limits.max_ratio",
@@ -119,7 +132,6 @@ func oldKeys() []Key {
 			min:     10,
 			max:     1_000_000,
 			instead: notNeeded,
-			field:   func(j *Job) any { return &j.Limits.MaxRatio },
 		},
 		{
 			Name:    "polite.connect_timeout",
@@ -127,7 +139,6 @@ func oldKeys() []Key {
 			Example: `"5s"`,
 			min:     int64(time.Millisecond),
 			instead: timeout,
-			field:   func(j *Job) any { return &j.Polite.ConnectTimeout },
 		},
 		{
 			Name:    "polite.header_timeout",
@@ -135,7 +146,6 @@ func oldKeys() []Key {
 			Example: `"2m"`,
 			min:     int64(time.Millisecond),
 			instead: timeout,
-			field:   func(j *Job) any { return &j.Polite.HeaderTimeout },
 		},
 		{
 			Name:    "polite.idle_timeout",
@@ -143,14 +153,12 @@ func oldKeys() []Key {
 			Example: `"1m"`,
 			min:     int64(time.Millisecond),
 			instead: timeout,
-			field:   func(j *Job) any { return &j.Polite.IdleTimeout },
 		},
 		{
 			Name:    "polite.total_timeout",
 			Type:    "duration",
 			Example: `"30m"`,
 			instead: notNeeded + "; polite.min_rate and limits.max_time end what takes too long",
-			field:   func(j *Job) any { return &j.Polite.TotalTimeout },
 		},
 		{
 			Name:    "auth.password_env",
@@ -164,7 +172,6 @@ func oldKeys() []Key {
 			Type:    "text",
 			Example: `"mirror"`,
 			instead: `write proxy = "http://USER@HOST:PORT"`,
-			field:   func(j *Job) any { return &j.Auth.ProxyUser },
 		},
 		{
 			Name:    "auth.proxy_password_env",
@@ -179,7 +186,6 @@ func oldKeys() []Key {
 			Type:    "duration",
 			Example: `"6h"`,
 			instead: notNeeded,
-			field:   func(j *Job) any { return &j.Publish.Grace },
 			check:   checkGrace,
 		},
 		{
@@ -189,7 +195,6 @@ func oldKeys() []Key {
 			min:     1,
 			max:     100,
 			instead: notNeeded,
-			field:   func(j *Job) any { return &j.Publish.Trees },
 		},
 	}
 }

@@ -26,7 +26,6 @@ func topKeys() []Key {
 			Type:    "text",
 			Example: `"Example documentation"`,
 			Doc:     "Shown in lists and written into the archive. Empty: the title of the entry page.",
-			field:   func(j *Job) any { return &j.Title },
 			check:   func(j *Job) error { return checkLine("title", j.Title, 1000) },
 		},
 		{
@@ -35,7 +34,6 @@ func topKeys() []Key {
 			Example: `["Ada Example", "Ben Example"]`,
 			Doc: "Who wrote the pages, for phm.json, exports and lists, from the next version on. Empty: what " +
 				"the entry page says.",
-			field: func(j *Job) any { return &j.Authors },
 			check: checkAuthors,
 		},
 		{
@@ -43,7 +41,6 @@ func topKeys() []Key {
 			Type:    "text",
 			Example: `"© 2026 Example Organisation, CC BY 4.0"`,
 			Doc:     "The copyright line, likewise.",
-			field:   func(j *Job) any { return &j.Copyright },
 			check:   func(j *Job) error { return checkLine("copyright", j.Copyright, 1000) },
 		},
 		{
@@ -51,7 +48,6 @@ func topKeys() []Key {
 			Type:    "text",
 			Example: `"Manuals of the Example project."`,
 			Doc:     "What the site is about, in one line of at most 4000 bytes, likewise.",
-			field:   func(j *Job) any { return &j.Abstract },
 			check:   func(j *Job) error { return checkLine("abstract", j.Abstract, 4000) },
 		},
 		spaceKey(),
@@ -63,7 +59,6 @@ func topKeys() []Key {
 			Doc: "When the daemon starts a run: five cron fields, @every 6h, @daily, or continuous. " +
 				"Empty: only by run-now.",
 			Risk:  "Frequent runs cost the site requests and find little; see polite.",
-			field: func(j *Job) any { return &j.Schedule },
 			check: func(j *Job) error { _, err := ParseSchedule(j.Schedule); return err },
 		},
 		{
@@ -73,8 +68,7 @@ func topKeys() []Key {
 			Doc: "With schedule = continuous: shortest time from the end of a run to the next. " +
 				"Between min_interval and max_interval the time follows from how often the site " +
 				"changes.",
-			min:   int64(time.Minute),
-			field: func(j *Job) any { return &j.MinInterval },
+			min: int64(time.Minute),
 		},
 		{
 			Name:    "max_interval",
@@ -82,7 +76,6 @@ func topKeys() []Key {
 			Example: `"1d"`,
 			Doc:     "With schedule = continuous: longest time from the end of a run to the next.",
 			min:     int64(time.Minute),
-			field:   func(j *Job) any { return &j.MaxInterval },
 			check:   checkIntervals,
 		},
 		{
@@ -90,7 +83,6 @@ func topKeys() []Key {
 			Type:    "time zone",
 			Example: `"Europe/Berlin"`,
 			Doc:     "Time zone of schedule and window, by its IANA name. Empty: that of the machine.",
-			field:   func(j *Job) any { return &j.Timezone },
 			check:   checkTimezone,
 		},
 		{
@@ -100,7 +92,6 @@ func topKeys() []Key {
 			Doc: "Requests are made only inside it. Outside a run pauses; it continues when the window " +
 				"opens. Several spans are separated by commas.",
 			Risk:  "In a window that is too short a large site never completes.",
-			field: func(j *Job) any { return &j.Window },
 			check: func(j *Job) error { _, err := ParseWindow(j.Window); return err },
 		},
 		{
@@ -113,7 +104,6 @@ func topKeys() []Key {
 				"days; see adaptive.learn_for. New URLs are always fetched.",
 			Risk: "near and adaptive may show a page as it was up to limits.max_skip runs or " +
 				"limits.max_skip_time ago.",
-			field: func(j *Job) any { return (*string)(&j.Policy) },
 		},
 		{
 			Name:    "full_runs",
@@ -123,10 +113,9 @@ func topKeys() []Key {
 			Doc: "Number of complete runs that request everything before the policy skips anything. " +
 				"Listings, sitemaps and lifetimes save requests in these runs, too. The policy adaptive " +
 				"also waits for adaptive.learn_for.",
-			Risk:  "With 1 the policy judges by a single look at the site.",
-			min:   1,
-			max:   1000,
-			field: func(j *Job) any { return &j.FullRuns },
+			Risk: "With 1 the policy judges by a single look at the site.",
+			min:  1,
+			max:  1000,
 		},
 		{
 			Name: "requisites",
@@ -139,7 +128,6 @@ func topKeys() []Key {
 				"only the scope, the hosts of url, their registrable domains, or anywhere.",
 			Risk: "scope leaves pages without their style sheets when these lie above the entry point; " +
 				"any reaches hosts that the job does not name.",
-			field: func(j *Job) any { return (*string)(&j.Requisites) },
 		},
 		{
 			Name:    "priority",
@@ -151,7 +139,6 @@ func topKeys() []Key {
 				"of the policy. A list of globs alone means each run.",
 			Risk: "These requests come on top of what the policy finds worthwhile; they count in " +
 				"limits.max_requests and may exceed it.",
-			field: func(j *Job) any { return &j.Priority },
 			check: checkPriority,
 		},
 		{
@@ -163,7 +150,6 @@ func topKeys() []Key {
 				"path goes directory by directory, linked takes first what many pages link to, and pages that " +
 				"are linked so themselves. Requisites follow their page in every order. " +
 				"The order matters only to a run that is cut short, as by limits.max_requests.",
-			field: func(j *Job) any { return (*string)(&j.Order) },
 		},
 		{
 			Name:    "obey_robots",
@@ -171,7 +157,6 @@ func topKeys() []Key {
 			Example: "false",
 			Doc:     "Obey robots.txt, its Crawl-delay, robots meta elements and X-Robots-Tag.",
 			Risk:    "Set it to false only for a site of your own: robots.txt is the owner's word.",
-			field:   func(j *Job) any { return &j.ObeyRobots },
 		},
 		{
 			Name:    "obey_nofollow",
@@ -179,7 +164,6 @@ func topKeys() []Key {
 			Example: "false",
 			Doc:     "Do not follow links marked rel=nofollow.",
 			Risk:    "Such links often lead into traps.",
-			field:   func(j *Job) any { return &j.ObeyNofollow },
 		},
 		{
 			Name:    "scripts",
@@ -192,7 +176,6 @@ func topKeys() []Key {
 				"target is in the mirror; script files stay byte for byte.",
 			Risk: "true costs requests for strings that lead nowhere: at most 50 more than twice those " +
 				"that lead somewhere. A script that uses such a string for something else may break.",
-			field: func(j *Job) any { return &j.Scripts },
 		},
 		{
 			Name:    "proxy",
@@ -204,7 +187,6 @@ func topKeys() []Key {
 				"and auth.proxy_password_file.",
 			Risk: "The proxy resolves names, so mirrord can refuse private targets by name only; the " +
 				"proxy must refuse names with private addresses.",
-			field: func(j *Job) any { return &j.Proxy },
 			check: checkProxy,
 		},
 	}
@@ -219,15 +201,13 @@ func scopeKeys() []Key {
 			Example: `"host"`,
 			Doc: "What belongs to the site: everything under the directory of a url, on its host, on " +
 				"its registrable domain, or what starts with one of prefixes.",
-			Risk:  "domain includes every linked host of the domain.",
-			field: func(j *Job) any { return &j.Scope.Kind },
+			Risk: "domain includes every linked host of the domain.",
 		},
 		{
 			Name:    "scope.prefixes",
 			Type:    "list of URLs",
 			Example: `["https://example.org/a/", "https://example.org/b/"]`,
 			Doc:     "The URL prefixes of kind prefixes.",
-			field:   func(j *Job) any { return &j.Scope.Prefixes },
 			check:   checkPrefixes,
 		},
 		{
@@ -236,7 +216,6 @@ func scopeKeys() []Key {
 			Example: `["/assets/**"]`,
 			Doc: "Also in scope, on the hosts of url: globs on the path, * inside a segment, ** " +
 				"across segments.",
-			field: func(j *Job) any { return &j.Scope.Include },
 			check: func(j *Job) error { return checkGlobs(j.Scope.Include) },
 		},
 		{
@@ -244,7 +223,6 @@ func scopeKeys() []Key {
 			Type:    "list of globs",
 			Example: `["/ftp/**", "/**/print/*"]`,
 			Doc:     "Not in scope; exclude wins over include.",
-			field:   func(j *Job) any { return &j.Scope.Exclude },
 			check:   checkExclude,
 		},
 		{
@@ -257,7 +235,6 @@ func scopeKeys() []Key {
 				"example.org:80 is the one at the usual port.",
 			Risk: "Two hosts that are not the same are mixed up. url must name the host to which the site " +
 				"redirects.",
-			field: func(j *Job) any { return &j.Scope.Aliases },
 			check: checkAliases,
 		},
 		{
@@ -267,7 +244,6 @@ func scopeKeys() []Key {
 			Doc: "Parameters that hold session ids, in queries (?visit=…) and paths (;visit=…). URLs are " +
 				"requested without them. Well-known ones, such as PHPSESSID and jsessionid, need not be named.",
 			Risk:  "Pages that differ in such a parameter are treated as one.",
-			field: func(j *Job) any { return &j.Scope.Sessions },
 			check: checkSessions,
 		},
 		{
@@ -277,8 +253,7 @@ func scopeKeys() []Key {
 			Doc: "Find session ids: tokens in links that are new in each answer, also when one document is " +
 				"requested twice, and that change nothing of the pages behind them. URLs that differ only in " +
 				"such a token are one URL, the first one.",
-			Risk:  "false: such a site grows until a limit ends that.",
-			field: func(j *Job) any { return &j.Scope.LearnSessions },
+			Risk: "false: such a site grows until a limit ends that.",
 		},
 		{
 			Name:    "scope.types",
@@ -291,7 +266,6 @@ func scopeKeys() []Key {
 				"do entry points.",
 			Risk: "Each file of another type costs a request, of which only the header is read: once, and then " +
 				"in one of eight runs.",
-			field: func(j *Job) any { return &j.Scope.Types },
 			check: func(j *Job) error { return checkTypes(j.Scope.Types) },
 		},
 		{
@@ -302,7 +276,6 @@ func scopeKeys() []Key {
 				"over types. Links to such files lead to the origin. Pictures that are named here are left " +
 				"out of pages, too: images is a mirror without pictures. Style sheets, scripts and fonts that a " +
 				"page needs always come. Versions that exist keep their files.",
-			field: func(j *Job) any { return &j.Scope.NotTypes },
 			check: func(j *Job) error { return checkTypes(j.Scope.NotTypes) },
 		},
 		{
@@ -312,7 +285,6 @@ func scopeKeys() []Key {
 			Doc: "Paths with these suffixes are programs: links to them are absolute, they are never " +
 				"requested.",
 			Risk:  "A request to a program can change things on the site.",
-			field: func(j *Job) any { return &j.Programs.Suffixes },
 			check: checkSuffixes,
 		},
 		{
@@ -320,7 +292,6 @@ func scopeKeys() []Key {
 			Type:    "list of directory names",
 			Example: `["cgi-bin", "bin"]`,
 			Doc:     "Everything under a directory with such a name is a program.",
-			field:   func(j *Job) any { return &j.Programs.Dirs },
 			check:   checkDirs,
 		},
 		{
@@ -328,7 +299,6 @@ func scopeKeys() []Key {
 			Type:    "list of globs",
 			Example: `["/search*"]`,
 			Doc:     "URLs that match are programs.",
-			field:   func(j *Job) any { return &j.Programs.Globs },
 			check:   func(j *Job) error { return checkGlobs(j.Programs.Globs) },
 		},
 	}

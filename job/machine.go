@@ -15,7 +15,7 @@ import (
 // Users who may only change jobs, and have no account there, must not set them.
 func MachineKeys(a, b *Job) (names []string) {
 	for _, k := range everyKey() {
-		if k.ofMachine() && encode(k.field(a)) != encode(k.field(b)) {
+		if k.ofMachine() && encode(k.of(a)) != encode(k.of(b)) {
 			names = append(names, k.Name)
 		}
 	}

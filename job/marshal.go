@@ -24,12 +24,12 @@ func (j *Job) write(all bool) []byte {
 	def, now, current := Default(), j.current(), ""
 	for _, k := range everyKey() {
 		table, leaf := k.Table()
-		v := encode(k.field(j))
-		if k.instead != "" && v == encode(k.field(now)) {
+		v := encode(k.of(j))
+		if k.instead != "" && v == encode(k.of(now)) {
 			continue
 		}
 		// An empty list differs from the default list but kind prefixes must not meet an empty one.
-		if (!all && k.Name != "url" && k.instead == "" && v == encode(k.field(def))) ||
+		if (!all && k.Name != "url" && k.instead == "" && v == encode(k.of(def))) ||
 			(k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0) {
 			continue
 		}
@@ -50,7 +50,7 @@ func (j *Job) write(all bool) []byte {
 func (j *Job) current() *Job {
 	out := Default()
 	for _, k := range Keys() {
-		reflect.ValueOf(k.field(out)).Elem().Set(reflect.ValueOf(k.field(j)).Elem())
+		reflect.ValueOf(k.of(out)).Elem().Set(reflect.ValueOf(k.of(j)).Elem())
 		if k.apply != nil {
 			k.apply(out)
 		}

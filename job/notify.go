@@ -29,8 +29,7 @@ func notifyKeys() []Key {
 				"on standard input, and " +
 				"MIRRORD_JOB, MIRRORD_KIND, MIRRORD_STATE and MIRRORD_SUBJECT in the environment. It " +
 				"is killed after 30 seconds, with all that it started.",
-			Risk:  "Runs as the daemon's user, in its sandbox.",
-			field: func(j *Job) any { return &j.Notify.Command },
+			Risk: "Runs as the daemon's user, in its sandbox.",
 		},
 		{
 			Name:    "notify.email",
@@ -38,7 +37,6 @@ func notifyKeys() []Key {
 			Example: `["ops@example.org"]`,
 			Doc: "Receivers of the report by mail: through the machine's sendmail, or as mail.via " +
 				"of daemon.toml says.",
-			field: func(j *Job) any { return &j.Notify.Email },
 			check: checkEmail,
 		},
 		{
@@ -46,7 +44,6 @@ func notifyKeys() []Key {
 			Type:    "URL, { env = … } or { file = … }",
 			Example: `{ env = "MIRRORD_WEBHOOK" }`,
 			Doc:     "Receives the report as JSON in a POST.",
-			field:   func(j *Job) any { return &j.Notify.Webhook },
 			check:   checkWebhook,
 		},
 		{
@@ -55,7 +52,6 @@ func notifyKeys() []Key {
 			Example: `{ file = "/etc/mirrord/webhook.key" }`,
 			Doc: "Signs the POST by the rules of the Standard Webhooks; whsec_ and base64, or any text. " +
 				"X-Mirrord-Signature is t=UNIX,v1=HEX, the HMAC-SHA256 of the time, a dot and the body.",
-			field: func(j *Job) any { return &j.Notify.WebhookKey },
 			check: checkWebhookKey,
 		},
 		{
@@ -64,7 +60,6 @@ func notifyKeys() []Key {
 			Example: `"7d"`,
 			Doc: "Also report when a part of the mirror was not verified for longer; the status is " +
 				"then stale. 0s: never.",
-			field: func(j *Job) any { return &j.Notify.StaleAfter },
 		},
 	}
 }

@@ -72,10 +72,10 @@ func TestEveryKeyKeepsItsEffect(t *testing.T) {
 			} else if err := set.assign(k, v); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := encode(k.field(j)), encode(k.field(was)); got != want {
+			if got, want := encode(k.of(j)), encode(k.of(was)); got != want {
 				t.Errorf("%s.toml: %s is %s, want %s", name, k.Name, got, want)
 			}
-			if _, is := given[k.Name]; is && encode(k.field(was)) == encode(k.field(Default())) {
+			if _, is := given[k.Name]; is && encode(k.of(was)) == encode(k.of(Default())) {
 				t.Errorf("%s.toml: %s is at its default", name, k.Name)
 			}
 			delete(wanted, k.Name)

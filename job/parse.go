@@ -213,7 +213,7 @@ func (p *parser) inOrder(prefix string, t map[string]any) []string {
 
 // assign stores the value of a key, and what follows from it.
 func (p *parser) assign(k Key, v any) error {
-	before := encode(k.field(p.job))
+	before := encode(k.of(p.job))
 	if err := decode(k, p.job, v); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (p *parser) assign(k Key, v any) error {
 		k.apply(p.job)
 	}
 	if k.instead != "" {
-		p.warnOld(k, encode(k.field(p.job)) != before)
+		p.warnOld(k, encode(k.of(p.job)) != before)
 	}
 	return nil
 }

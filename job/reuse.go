@@ -42,7 +42,6 @@ func reuseKeys() []Key {
 				"from the site and compared; one difference ends the reuse for a week. \"auto\" without " +
 				"reuse.from (or reuse = \"auto\"): the collection and the job are found after a run.",
 			Risk:  "Files are then as old as that mirror.",
-			field: func(j *Job) any { return &j.Reuse.Job },
 			check: checkReuse,
 		},
 		{
@@ -50,7 +49,6 @@ func reuseKeys() []Key {
 			Type:    "URL",
 			Example: `"https://www.example.org/manual/"`,
 			Doc:     "Where the collection lies on that job's site: the URL of a directory.",
-			field:   func(j *Job) any { return &j.Reuse.From },
 			check:   func(j *Job) error { return checkDirectory(j.Reuse.From) },
 		},
 		{
@@ -58,7 +56,6 @@ func reuseKeys() []Key {
 			Type:    "URL",
 			Example: `"https://copies.example.net/manual/"`,
 			Doc:     "Where it lies on this job's site. Empty: the directory of the first url.",
-			field:   func(j *Job) any { return &j.Reuse.At },
 			check:   func(j *Job) error { return checkDirectory(j.Reuse.At) },
 		},
 	}

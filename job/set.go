@@ -30,7 +30,7 @@ func (j *Job) Set(key, value string) error {
 	case key == "priority":
 		p.priority(v)
 	case known:
-		if _, text := k.field(j).(*string); text {
+		if _, text := k.of(j).(*string); text {
 			if _, isText := v.(string); !isText {
 				v = value // user_agent=1, publish.keep=7: the words as they stand
 			}

@@ -13,7 +13,6 @@ func spaceKey() Key {
 			"copy: see spaces/NAME/files in the state directory. All jobs with the same name form one. Empty: " +
 			"none.",
 		Risk:  "Users who may read a space may read all of its mirrors, also pages that needed a login.",
-		field: func(j *Job) any { return &j.Space },
 		check: checkSpace,
 	}
 }
@@ -28,8 +27,7 @@ func fetchOnceKey() Key {
 			"\"0s\": all is requested. Entry points, sitemaps and listings always are, and so is what either " +
 			"job may be shown otherwise: with credentials, cookies or headers of its own, another proxy, tls or " +
 			"allow_private.",
-		Risk:  "A page may be older than the run by that much, but not than the last look of either mirror.",
-		field: func(j *Job) any { return &j.FetchOnce },
+		Risk: "A page may be older than the run by that much, but not than the last look of either mirror.",
 	}
 }
 

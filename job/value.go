@@ -17,7 +17,7 @@ import (
 // decode stores the TOML value v (as go-toml decodes into any) in the field of k. It checks the type, the
 // range and the words of a choice, and stores nothing when one of them is wrong.
 func decode(k Key, j *Job, v any) error {
-	switch p := k.field(j).(type) {
+	switch p := k.of(j).(type) {
 	case *string:
 		s, ok := v.(string)
 		if !ok {

@@ -49,6 +49,49 @@ func letters(seed, n int) string {
 	return b.String()
 }
 
+// However honest pages of one template change together, they keep words of their own or get others.
+func TestTemplatesAreNoWalls(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after func(i int) mirrortest.Page
+	}{
+		{"another template",
+			func(i int) mirrortest.Page { return note("Note", shortMenu, letters(i, 40)) },
+			func(i int) mirrortest.Page { return note("Our notes", longMenu(), letters(i, 40)) }},
+		{"a template with more words than text",
+			func(i int) mirrortest.Page { return note("Note", longMenu(), letters(i, 10)) },
+			func(i int) mirrortest.Page { return note("Our notes", longMenu()+" new menu", letters(i, 10)) }},
+		{"every text is another",
+			func(i int) mirrortest.Page { return note("Note", longMenu(), letters(i, 10)) },
+			func(i int) mirrortest.Page { return note("Our notes", longMenu(), letters(100+i, 10)) }},
+		{"pages that said the same before",
+			func(i int) mirrortest.Page { return note("Note", shortMenu, "under construction") },
+			func(i int) mirrortest.Page { return note("Soon", shortMenu, "this page will come next year") }},
+		{"a number is all that each has",
+			func(i int) mirrortest.Page { return note("Photo", shortMenu, fmt.Sprintf("photo %d of 36", i)) },
+			func(i int) mirrortest.Page { return note("Album", shortMenu, fmt.Sprintf("picture %d of 36", i)) }},
+		{"numbers in another template",
+			func(i int) mirrortest.Page {
+				return note("Station", shortMenu, fmt.Sprintf("%d degrees, %d mm", i, 3*i))
+			},
+			func(i int) mirrortest.Page {
+				return note("Our stations", longMenu()+"<hr><ul><li>new</ul>",
+					fmt.Sprintf("<b>%d</b> degrees, %d mm", i+1, i))
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			w.Set(home+"/about.html", mirrortest.HTML("About", "about"))
+			w.Set(home+"/", mirrortest.HTML("Notes", section(w, "/", 36, c.before)))
+			m := mirrortest.New(t, w, job())
+			m.Durable = true
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+			section(w, "/", 36, c.after)
+			wantVerdict(t, m.Run(), mirror.Complete, true)
+		})
+	}
+}
+
 // A wall that answers pages with status 200 in a later run is found by what it says, whether it looks like
 // the site or not.
 func TestConsentWall(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -261,19 +262,23 @@ func (r recording) add(t testing.TB, h *evolution.History, version int) {
 		before = r.versions[version-1]
 	}
 	rec := h.Record(int64(version))
+	dirOf := func(file string) evolution.Dir {
+		dir, _ := filepath.Split(file)
+		return rec.Dir(strings.TrimSuffix(dir, "/"))
+	}
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		if _, ok := r.versions[version][path]; !ok {
-			rec.Delete(rec.DirOf(path), 1)
+			rec.Delete(dirOf(path), 1)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.versions[version])) {
 		switch was, ok := before[path]; {
 		case !ok:
-			rec.Insert(rec.DirOf(path), 1)
+			rec.Insert(dirOf(path), 1)
 		case was != r.versions[version][path]:
-			rec.Update(rec.DirOf(path), 1)
+			rec.Update(dirOf(path), 1)
 		case r.missed[version][path]:
-			rec.Miss(rec.DirOf(path), 1)
+			rec.Miss(dirOf(path), 1)
 		}
 	}
 	if err := rec.Commit(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/evolution"
 	"mirrord/near"
 )
 
@@ -37,49 +36,6 @@ func BenchmarkMineRecorded(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(slices.Collect(rules.All()))), "rules")
 			b.ReportMetric(float64(e.Dirs().Len()), "dirs")
-		})
-	}
-}
-
-// BenchmarkHistorySize says what the history of change of each recorded site takes on disk: for each changed
-// page, and the rest for each directory.
-func BenchmarkHistorySize(b *testing.B) {
-	for _, site := range sharedSites() {
-		b.Run(site, func(b *testing.B) {
-			h := sharedHistory(b, site)
-			if h == nil {
-				b.Fatal("the recorded history is missing")
-			}
-			var base, all, changes, dirs, named int
-			for b.Loop() {
-				size := func(n int) (int, *evolution.History) {
-					e, err := h.Evolution(n)
-					if err != nil {
-						b.Fatal(err)
-					}
-					bytes, err := e.MarshalBinary()
-					if err != nil {
-						b.Fatal(err)
-					}
-					return len(bytes), e
-				}
-				var first, last *evolution.History
-				base, first = size(1)
-				all, last = size(len(h.Versions))
-				dirs, named, changes = last.Dirs().Len()-first.Dirs().Len(), 0, 0
-				for d := first.Dirs().Len(); d < last.Dirs().Len(); d++ {
-					named += len(last.Dirs().Name(evolution.Dir(d)))
-				}
-				for _, v := range h.Versions[1:] {
-					changes += len(v.Changes)
-				}
-				base /= first.Dirs().Len()
-				all -= base * first.Dirs().Len()
-			}
-			// new directories and their names in it
-			b.ReportMetric(float64(all)/float64(changes), "B/change")
-			b.ReportMetric(float64(all-named-6*dirs)/float64(changes), "B/change-alone") // without them
-			b.ReportMetric(float64(base), "B/dir")                                       // of the base, names in it
 		})
 	}
 }

@@ -39,12 +39,6 @@ func (u URL) Key(dst []byte) []byte {
 	return append(dst, u.s[u.pathStart:]...)
 }
 
-// HostKeyPrefix appends the common prefix of the keys of all URLs of u's host, regardless of their
-// scheme and port.
-func (u URL) HostKeyPrefix(dst []byte) []byte {
-	return append(appendReversed(dst, u.Hostname()), ' ')
-}
-
 // URLFromKey returns the URL whose Key is key; ErrBadKey for other bytes.
 func URLFromKey(key []byte) (URL, error) {
 	sp := bytes.IndexByte(key, ' ')

@@ -28,7 +28,7 @@ func TestKey(t *testing.T) {
 		if back, err := URLFromKey(key[1:]); err != nil || back != u {
 			t.Errorf("%q: got %v, %v", key, back, err)
 		}
-		if p := u.HostKeyPrefix(nil); !bytes.HasPrefix(key[1:], p) {
+		if p := u.hostKeyPrefix(nil); !bytes.HasPrefix(key[1:], p) {
 			t.Errorf("%q does not start with %q", key, p)
 		}
 	}
@@ -129,4 +129,10 @@ func TestParseJobName(t *testing.T) {
 			t.Errorf("%q is a job name: %v", s, err)
 		}
 	}
+}
+
+// hostKeyPrefix appends the common prefix of the keys of all URLs of u's host, regardless of their
+// scheme and port.
+func (u URL) hostKeyPrefix(dst []byte) []byte {
+	return append(appendReversed(dst, u.Hostname()), ' ')
 }

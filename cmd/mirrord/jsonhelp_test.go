@@ -82,7 +82,6 @@ func jsonOutputs() map[string]jsonOutput {
 		"replay.go runReplay":                 {"replay", replay.PolicyReport{}},
 		"replicas.go replicaFind":             {"replicas", replicas.Replicas{}},
 		"apply.go applyCommand":               {"apply", archives.Updated{}},
-		"replicalinks.go replicaLinks":        {"replicas --method links", replicas.LinkedReplicas{}},
 		"replicatests.go replicaVerify":       {"replicas --verify", replicas.ReplicaPair{}},
 		"replicatests.go replicaRegistry":     {"replicas --registry", replicas.Registry{}},
 		"replicatests.go replicaStudy":        {"replicas --urls --verify", replicas.Study{}},

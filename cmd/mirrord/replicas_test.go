@@ -123,6 +123,7 @@ func TestReplicasWrong(t *testing.T) {
 		{[]string{"--urls"}, cli.ExitUsage, "at least one list"},
 		{[]string{"--graph", "y.svg"}, cli.ExitUsage, "go run ./testing/lab replicas"},
 		{[]string{"--paper"}, cli.ExitUsage, "go run ./testing/lab replicas"},
+		{[]string{"--method", "links"}, cli.ExitUsage, "go run ./testing/lab replicas"},
 		{[]string{"--memory", "much"}, cli.ExitUsage, "--memory"},
 		{[]string{"--memory", "0"}, cli.ExitUsage, "--memory"},
 		{[]string{"--urls", filepath.Join(empty, "missing")}, cli.ExitError, "missing"},

@@ -15,6 +15,18 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
+// chapter is a page of a manual of n pages: the first one links to all, each to the next one.
+func chapter(i, n int) string {
+	var b strings.Builder
+	b.WriteString("<p>" + mirrortest.Words(uint32(i+1)*2654435761, 80))
+	for to := range n {
+		if (i == 0 && to > 0) || to == i+1 {
+			fmt.Fprintf(&b, "<a href=p%d.html>next</a> ", to)
+		}
+	}
+	return b.String()
+}
+
 // library serves a manual of 40 pages under a prefix, and other pages beside it. It counts the requests for
 // the manual.
 type library struct {

@@ -80,7 +80,7 @@ func TestImports(t *testing.T) {
 		row, ok := rowOf(src.pkg)
 		if !ok {
 			if !seen[src.pkg] {
-				t.Errorf("package %s is in no row: give it one in layers.go", src.pkg)
+				t.Errorf("package %s is in no row: give it one in rows_test.go", src.pkg)
 			}
 			seen[src.pkg] = true
 			continue

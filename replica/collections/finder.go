@@ -5,11 +5,9 @@
 //   - A [Finder] finds all pages that resemble one another (banded candidates, each verified, joined by
 //     union-find), and by the votes of these pages the directories that hold the same, with bounded memory
 //     and the files of a [Spill]. [Clusters] joins the directories.
-//   - [Grow] is the method of Cho, Shivakumar and Garcia-Molina, along the links between trivial clusters.
-//   - [Plot] and [PlotCluster] draw what was found.
 //
-// Sources: Manning, Raghavan, Schütze, Introduction to Information Retrieval, the chapter on crawling
-// (union-find); Cho, Shivakumar, Garcia-Molina, Finding replicated web collections (SIGMOD 2000).
+// Source: Manning, Raghavan, Schütze, Introduction to Information Retrieval, the chapter on crawling
+// (union-find). testing/lab/linked has the method of Cho, Shivakumar and Garcia-Molina.
 package collections
 
 import (
@@ -201,19 +199,6 @@ func (f *Finder) Find() (Grouped, FoundPairs, error) {
 		return Grouped{}, FoundPairs{}, fmt.Errorf("find replicas: %w", err)
 	}
 	return g, found, nil
-}
-
-// Group compares all pages that were added, and finds no directories. It is done once, and not with Find.
-func (f *Finder) Group() (Grouped, error) {
-	if f.err != nil {
-		return Grouped{}, f.err
-	}
-	f.err = errors.New("find replicas: it was done before")
-	g, err := f.group()
-	if err != nil {
-		return Grouped{}, fmt.Errorf("find replicas: %w", err)
-	}
-	return g, nil
 }
 
 // Close gives back the room of all files. It may be called at any time, and again.

@@ -9,7 +9,14 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+	"strings"
 )
+
+// Address is where a page lies.
+type Address struct{ Host, Path string }
+
+// dirOf is a path's directory, with its slash at the end.
+func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
 
 // places are the addresses of all pages: of each what it has not in common with the one before.
 type places struct {

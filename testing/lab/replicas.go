@@ -15,6 +15,7 @@ import (
 	"mirrord/app/replicas"
 	"mirrord/job"
 	"mirrord/testing/lab/drawings"
+	"mirrord/testing/lab/linked"
 )
 
 type replicaFlags struct {
@@ -24,6 +25,7 @@ type replicaFlags struct {
 	cluster      int
 	set          []string
 	memory       string
+	method       string
 }
 
 func replicasCommand(l *lab) *cobra.Command {
@@ -32,10 +34,12 @@ func replicasCommand(l *lab) *cobra.Command {
 		Use:   "replicas [DIR…|LIST…|JOB…]",
 		Short: "Find replicas by the paper's rule, and draw them",
 		Long: `Find hosts that mirror one another and directories that hold the same pages, as mirrord replicas does: with --paper by
-the rule of Bharat and Broder to the letter. --plot and --graph draw what was found, after Cho, Shivakumar and Garcia-Molina.
+the rule of Bharat and Broder to the letter, with --method links the collections of Cho, Shivakumar and Garcia-Molina,
+which hold all links in memory. --plot and --graph draw what was found, after Cho, Shivakumar and Garcia-Molina.
 
 docs/engineering/replicas.md describes the figures, docs/json.md the JSON.`,
 		Example: `  lab replicas --urls urls.txt.gz --paper --json
+  lab replicas crawl/ --method links
   lab replicas crawl/ --plot clusters.svg
   lab replicas crawl/ --graph one.svg --cluster 1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +65,7 @@ docs/engineering/replicas.md describes the figures, docs/json.md the JSON.`,
 	f := c.Flags()
 	f.BoolVar(&o.urls, "urls", false, "the arguments are lists of URLs")
 	f.BoolVar(&o.verify, "verify", false, "test alternates and candidate pairs")
+	f.StringVar(&o.method, "method", "text", "find collections by text or along links")
 	f.BoolVar(&o.Paper, "paper", false, "the paper's rule to the letter")
 	f.IntVar(&o.MinURLs, "min-urls", 0, "least URLs of a host (default 100 with --urls, else 10)")
 	f.StringVar(&o.memory, "memory", "1GiB", "memory for page comparison before it spills to disk")
@@ -82,8 +87,13 @@ func (o *replicaFlags) check(args []string) error {
 		return env.Usagef("--memory %s: want a size above 0, as 1GiB", o.memory)
 	}
 	o.Memory = int64(size)
+	if o.method != "text" && o.method != "links" {
+		return env.Usagef("--method %s: want text or links", o.method)
+	}
 	draws := o.plot != "" || o.graph != ""
 	switch {
+	case o.method == "links" && (o.urls || o.verify || draws):
+		return env.Usagef("--method links goes with --limit only")
 	case len(o.set) > 0 && (!o.urls || !o.verify):
 		return env.Usagef("--set is for --urls --verify: other tests go by the rules of jobs")
 	case o.verify && draws:
@@ -112,6 +122,8 @@ func findReplicas(ctx context.Context, l *lab, args []string, o *replicaFlags) (
 		return replicas.CandidateHosts(ctx, x, args, l.stdin, o.ReplicaOptions)
 	case o.verify:
 		return replicas.VerifyReplicas(ctx, x, args, o.ReplicaOptions)
+	case o.method == "links":
+		return linked.Find(ctx, x, args, o.Limit)
 	case len(args) == 0:
 		replicas.GatherReplicas(ctx, x)
 	}

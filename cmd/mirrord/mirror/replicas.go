@@ -20,12 +20,11 @@ type replicaFlags struct {
 	verify   bool
 	registry bool
 	set      []string
-	links    bool
 }
 
 func ReplicasCommand(a *cli.CLI) *cobra.Command {
 	var o replicaFlags
-	var memory, method string
+	var memory string
 	cmd := &cobra.Command{
 		Use: "replicas [DIR…|LIST…|JOB…]",
 		Long: `Find hosts that mirror one another and directories that hold the same pages: among all mirrors, or in the
@@ -49,12 +48,6 @@ candidates are tested. Details: docs/replicas.md.`,
 				return env.Usagef("--memory %s: want a size above 0, as 1GiB", memory)
 			}
 			o.Memory = int64(size)
-			if o.links, err = isByLinks(method); err != nil {
-				return err
-			}
-			if o.links && (o.urls || o.verify || o.registry) {
-				return env.Usagef("--method links goes with --memory and --limit only")
-			}
 			if o.registry && (o.urls || o.verify) {
 				return env.Usagef("--registry goes with neither --urls nor --verify")
 			}
@@ -78,9 +71,6 @@ candidates are tested. Details: docs/replicas.md.`,
 				}
 				return replicaHosts(cmd.Context(), a, args, o)
 			}
-			if o.links {
-				return replicaLinks(cmd.Context(), a, args, o)
-			}
 			return replicaFind(cmd.Context(), a, args, o)
 		},
 	}
@@ -92,10 +82,8 @@ candidates are tested. Details: docs/replicas.md.`,
 	f.StringVar(&memory, "memory", "1GiB", "memory for page comparison before it spills to disk")
 	f.IntVar(&o.Limit, "limit", 50, "table lines; 0: all")
 	cli.SetFlag(cmd, &o.set)
-	f.StringVar(&method, "method", "text", "find collections by text or along links")
 	cli.OldFlag(cmd, "memory", "more pages are compared through files")
-	cli.OldFlag(cmd, "method", "text is the method")
-	cli.MovedFlags(cmd, "paper", "plot", "graph", "cluster")
+	cli.MovedFlags(cmd, "method", "paper", "plot", "graph", "cluster")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/replica/collections"
 	"mirrord/replica/unionfind"
+	"mirrord/testing/lab/linked"
 )
 
 // goldenGraph is a link graph of pages written as name@host, where pages whose names begin with the same
@@ -32,7 +33,7 @@ func (c *goldenCheck) graphs() {
 
 func (c *goldenCheck) graph(name string, g goldenGraph) {
 	number, first := map[string]uint32{}, map[string]uint32{}
-	w, sets := collections.LinkGraph{Links: make([][]uint32, len(g.Pages))}, unionfind.New(len(g.Pages))
+	w, sets := linked.Graph{Links: make([][]uint32, len(g.Pages))}, unionfind.New(len(g.Pages))
 	for i, p := range g.Pages {
 		number[p] = uint32(i)
 		page, host, _ := strings.Cut(p, "@")
@@ -60,13 +61,13 @@ func (c *goldenCheck) graph(name string, g goldenGraph) {
 	}
 	c.same(name+": edges", edges(false), g.Basic)
 	c.values(name+": extended edges", edges(true), g.Extended)
-	for kind, o := range map[string]collections.Growing{
+	for kind, o := range map[string]linked.Growing{
 		"basic":              {},
 		"extended":           {Extended: true},
-		"extended_chain_all": {Extended: true, Chain: collections.ChainAll},
+		"extended_chain_all": {Extended: true, Chain: linked.ChainAll},
 	} {
 		var got [][]goldenCollection
-		for _, cluster := range collections.Grow(w, sets, o) {
+		for _, cluster := range linked.Grow(w, sets, o) {
 			var cols []goldenCollection
 			for _, col := range cluster.Collections {
 				cols = append(cols, goldenCollection{pageNames(g.Pages, col.Own), pageNames(g.Pages, col.Virtual)})

@@ -165,7 +165,8 @@ func AddTree(h *evolution.History, time int64, previous, next *HashedTree) error
 		if e.Dir {
 			continue
 		}
-		switch d := r.DirOf(e.Path); e.Op {
+		dir, _ := split(e.Path)
+		switch d := r.Dir(dir); e.Op {
 		case Insert:
 			r.Insert(d, 1)
 		case Delete:

@@ -158,17 +158,5 @@ func TestAgainstDefinition(t *testing.T) {
 				}
 			}
 		}
-		b, err := h.MarshalBinary()
-		if err != nil {
-			r.Fatal(err)
-		}
-		var back evolution.History
-		if err := back.UnmarshalBinary(b); err != nil {
-			r.Fatal(err)
-		}
-		if again, _ := back.MarshalBinary(); !slices.Equal(again, b) || back.Len() != h.Len() ||
-			back.Nodes(evolution.Root) != h.Nodes(evolution.Root) {
-			r.Fatal("the history read back is another")
-		}
 	})
 }
