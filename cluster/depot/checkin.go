@@ -181,8 +181,8 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 	return nil, fmt.Errorf("%w: collections removed objects three times while they were needed", ErrLost)
 }
 
-// isAs reports whether the files of a unit are those of its last check-in, at the same transaction. Digests
-// that were made since, as by that check-in, go with the next one.
+// isAs reports whether the files of a unit are those of its last check-in, at the same transaction: see
+// Manifest.same.
 func (u *unit) isAs(base *Manifest, known *note) bool {
 	files := len(base.Files)
 	if base.file(store.DigestsFile) != nil {
