@@ -16,7 +16,7 @@ import (
 // with the words of another one is known, and takes little room. It is made ready by the first page that
 // comes: most runs of most sites have few, or none.
 type contentSeen struct {
-	o *SaverOptions
+	*SaverOptions
 
 	mu     sync.Mutex
 	ready  bool
@@ -40,7 +40,7 @@ type pageText struct {
 // the record.
 func (s *contentSeen) look(p *Page) (said pageText) {
 	now, old := p.Now, p.Old
-	if p.Digest == nil || !now.InSet || s.o.Digests == nil {
+	if p.Digest == nil || !now.InSet || s.Digests == nil {
 		return said
 	}
 	if old.TextSum() == now.TextSum() { // it is scanned again
@@ -49,7 +49,7 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 			return said
 		}
 	}
-	said.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: s.o.Run}
+	said.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: s.Run}
 	said.page.Digest = p.Digest()
 	said.page.Digest.Site = now.ID
 	s.mu.Lock()
@@ -122,7 +122,7 @@ func (s *contentSeen) likePage(said *pageText) (like uint32, exact bool, err err
 			return other.ID + 1, k.Exact, nil
 		}
 		if ok { // documents may have moved since, and the page may say something else
-			rec, known, err := s.o.Get(s.o.URL(other.ID))
+			rec, known, err := s.Get(s.URL(other.ID))
 			if err != nil {
 				return 0, false, err
 			}
@@ -175,12 +175,12 @@ func (s *contentSeen) prepare() (err error) {
 		return nil
 	}
 	s.ready = true
-	if s.kept, err = s.o.Digests(); err != nil {
+	if s.kept, err = s.Digests(); err != nil {
 		return err
 	}
 	s.own = s.kept.Len()
 	for n, p := range s.kept.All() {
-		if s.o.InSet(p.ID) { // the one that left would be in the way of those that say what it said
+		if s.InSet(p.ID) { // the one that left would be in the way of those that say what it said
 			s.note(p.ID, n)
 		}
 	}
@@ -230,7 +230,7 @@ func (s *contentSeen) fails(err error) {
 	if err == nil {
 		return
 	}
-	s.o.Failed(err)
+	s.Failed(err)
 	s.drop()
 }
 
@@ -244,7 +244,7 @@ func (s *contentSeen) drop() {
 		err = errors.Join(err, s.index.Close())
 	}
 	if err != nil {
-		s.o.Log.Warn("digests of pages", "err", err)
+		s.Log.Warn("digests of pages", "err", err)
 	}
 	s.kept, s.index, s.latest, s.past = nil, nil, numbered.Values[uint32]{}, nil
 }
@@ -262,7 +262,7 @@ func (s *contentSeen) end() {
 		if err := s.kept.Keep(func(n uint32, p *store.PageDigest) bool {
 			return s.newest(p.ID) == n+1
 		}); err != nil {
-			s.o.Log.Warn("digests of pages", "err", err)
+			s.Log.Warn("digests of pages", "err", err)
 		}
 	}
 	s.drop()

@@ -18,7 +18,7 @@ const seenBands = 4
 // 19 of more pages than 150,000, when it is given a file; the digests themselves lie wherever the caller
 // keeps them. Not for concurrent use.
 type SeenPages struct {
-	o     SeenOptions
+	SeenOptions
 	least int
 	parts []uint16    // of the keys of pages that were added, by place; 0: free
 	pages seenNumbers // of those pages. A guess until the digest was looked at
@@ -40,7 +40,7 @@ func NewSeenPages(o SeenOptions) (*SeenPages, error) {
 	if o.Resemblance <= 0 {
 		o.Resemblance = 0.9
 	}
-	s := &SeenPages{o: o, least: LeastEqual(o.Resemblance), pages: seenNumbers{open: o.Scratch}}
+	s := &SeenPages{SeenOptions: o, least: LeastEqual(o.Resemblance), pages: seenNumbers{open: o.Scratch}}
 	return s, s.room(max(leastSeen, o.Pages*(seenBands+1)*7/5))
 }
 
@@ -72,11 +72,11 @@ func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
 		if ok && page == k.Page {
 			continue
 		}
-		other, err := s.o.Digest(page)
+		other, err := s.Digest(page)
 		if err != nil {
 			return Known{}, false, err
 		}
-		if s.o.Current != nil && !s.o.Current(page, &other) {
+		if s.Current != nil && !s.Current(page, &other) {
 			continue
 		}
 		if other.Text == d.Text && other.Words == d.Words {
@@ -108,11 +108,11 @@ func (s *SeenPages) grow() error {
 		return err
 	}
 	for page := range s.known {
-		d, err := s.o.Digest(page)
+		d, err := s.Digest(page)
 		if err != nil {
 			return err
 		}
-		if d.Words == 0 || (s.o.Current != nil && !s.o.Current(page, &d)) {
+		if d.Words == 0 || (s.Current != nil && !s.Current(page, &d)) {
 			continue
 		}
 		if err := s.put(page, &d, true); err != nil {

@@ -70,11 +70,11 @@ func TestSeen(t *testing.T) {
 		"false 0 false false 5 true true "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	s.o.Current = func(page uint32, of *ContentDigest) bool { return page != 8 }
+	s.Current = func(page uint32, of *ContentDigest) bool { return page != 8 }
 	if k, ok := ask(t, s, &on, near); ok && k.Page == 8 {
 		t.Error("a page that no longer counts is found")
 	}
-	s.o.Digest = func(uint32) (ContentDigest, error) { return ContentDigest{}, errors.New("gone") }
+	s.Digest = func(uint32) (ContentDigest, error) { return ContentDigest{}, errors.New("gone") }
 	if _, _, err := s.Like(&near); err == nil {
 		t.Error("an unreadable digest is no error")
 	}
