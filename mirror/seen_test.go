@@ -71,17 +71,17 @@ func said(t *testing.T, m *mirrortest.Mirror, url string) (out string) {
 	return out
 }
 
-// digests lists the digests that count: the paths of URLs, and whether the records have the bodies.
-func digests(t *testing.T, m *mirrortest.Mirror) map[string]bool {
+// keptTexts lists the texts that count: the paths of URLs, and whether the records have the bodies.
+func keptTexts(t *testing.T, m *mirrortest.Mirror) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
 	m.Site(func(s *store.Site) {
-		d, err := s.Digests()
+		d, err := s.Texts()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		byID := map[uint32]store.PageDigest{}
+		byID := map[uint32]store.TextEntry{}
 		for _, p := range d.All() {
 			byID[p.ID] = *p
 		}
@@ -129,13 +129,13 @@ func TestContentSeen(t *testing.T) {
 	if got := said(t, m, home+"/other3.html"); got != "" {
 		t.Errorf("other3 is %s", got)
 	}
-	if got := digests(t, m); len(got) != 82 || !got["/plain.txt"] || !got["/near3.html"] {
-		t.Errorf("%d digests: %v", len(got), got)
+	if got := keptTexts(t, m); len(got) != 82 || !got["/plain.txt"] || !got["/near3.html"] {
+		t.Errorf("%d texts: %v", len(got), got)
 	}
 
 	// A later run knows what earlier ones saw, and what has changed since.
 	w.Set(home+"/other0.html", wordy(50, 2000, ""))
-	w.Set(home+"/other1.html", wordy(104, 300, "and little more"))
+	w.Set(home+"/other1.html", wordy(104, 300, "2026-11-07 17:09:33, other1"))
 	w.Set(home+"/same?n=7", wordy(60, 2000, ""))
 	w.Set(home+"/new.html", wordy(1, 3000, ""))
 	w.Set(home+"/", mirrortest.HTML("Hub", links.String()+"<a href=/plain.txt>t</a><a href=/new.html>new</a>"))
@@ -156,8 +156,8 @@ func TestContentSeen(t *testing.T) {
 	if now := packed(t, m); now-before > 2*full {
 		t.Errorf("the packs grew by %d bytes", now-before)
 	}
-	if got := digests(t, m); len(got) != 83 || !got["/other0.html"] || !got["/same?n=7"] {
-		t.Errorf("%d digests: %v", len(got), got)
+	if got := keptTexts(t, m); len(got) != 83 || !got["/other0.html"] || !got["/same?n=7"] {
+		t.Errorf("%d texts: %v", len(got), got)
 	}
 
 	// Unchanged pages keep their records, and cost no digest.
@@ -166,7 +166,7 @@ func TestContentSeen(t *testing.T) {
 		t.Errorf("%d and %d; new is %q", s.SameText, s.NearText, said(t, m, home+"/new.html"))
 	}
 	m.SetJob(w, job("obey_nofollow = false")) // everything is scanned again
-	if m.Run(); said(t, m, home+"/new.html") == "" || len(digests(t, m)) != 83 {
+	if m.Run(); said(t, m, home+"/new.html") == "" || len(keptTexts(t, m)) != 83 {
 		t.Error("a scan forgot the records")
 	}
 }
@@ -198,8 +198,8 @@ func TestContentSeenInOtherEncoding(t *testing.T) {
 	if got := said(t, m, home+"/b.html"); got != "" {
 		t.Errorf("b is %q", got)
 	}
-	if got := digests(t, m); !got["/b.html"] {
-		t.Errorf("digests: %v", got)
+	if got := keptTexts(t, m); !got["/b.html"] {
+		t.Errorf("texts: %v", got)
 	}
 }
 
@@ -359,8 +359,8 @@ func TestContentSeenResumed(t *testing.T) {
 	}
 }
 
-// What a killed run wrote of numbers that were given to other URLs since is not believed, nor are its places.
-func TestDigestsOfReusedNumbers(t *testing.T) {
+// What a killed run wrote of numbers that were given to other URLs since is not believed.
+func TestTextsOfReusedNumbers(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=/a.html>x</a>"))
 	w.Set(home+"/a.html", wordy(1, 300, ""))
@@ -368,7 +368,7 @@ func TestDigestsOfReusedNumbers(t *testing.T) {
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	m.Site(func(s *store.Site) {
-		d, err := s.Digests()
+		d, err := s.Texts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -377,15 +377,9 @@ func TestDigestsOfReusedNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := text.NewSketcher(text.SketchOptions{}).HTML([]byte(wordy(2, 300, "").Body))
+		said := text.NewSketcher(text.SketchOptions{}).Said([]byte(wordy(2, 300, "").Body), "/b.html", "", true)
 		for id := range known + 4 {
-			if _, err := d.Append(&store.PageDigest{
-				ID:     id,
-				Body:   7,
-				Run:    2,
-				At:     store.Place{Pack: 1, Off: 3, Len: 500},
-				Digest: page,
-			}); err != nil {
+			if _, err := d.Append(&store.TextEntry{ID: id, Body: 7, Said: said}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -400,8 +394,8 @@ func TestDigestsOfReusedNumbers(t *testing.T) {
 	if b, c := said(t, m, home+"/b.html"), said(t, m, home+"/c.html"); b != "" || s.SameText > 1 {
 		t.Errorf("b is %q, c %q", b, c)
 	}
-	if got := digests(t, m); !got["/b.html"] || !got["/c.html"] {
-		t.Errorf("digests: %v", got)
+	if got := keptTexts(t, m); !got["/b.html"] || !got["/c.html"] {
+		t.Errorf("texts: %v", got)
 	}
 }
 
@@ -418,8 +412,8 @@ func TestContentSeenOfSitemaps(t *testing.T) {
 	m := mirrortest.New(t, w, "url = \""+home+"/\"\n[scope]\nkind = \"host\"\nexclude = [\"/maps/**\"]\n")
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	if got := digests(t, m); len(got) != 4 || !got["/b.html"] || !got["/list.txt"] {
-		t.Errorf("digests: %v", got)
+	if got := keptTexts(t, m); len(got) != 4 || !got["/b.html"] || !got["/list.txt"] {
+		t.Errorf("texts: %v", got)
 	}
 	if got := said(t, m, home+"/list.txt"); got != "" {
 		t.Errorf("list.txt is %q", got)
@@ -437,7 +431,7 @@ func TestContentSeenOfWhatDoesNotFit(t *testing.T) {
 	if m.Outcomes()[home+"/big.txt"] == "" {
 		t.Fatalf("outcomes: %v", m.Outcomes())
 	}
-	if got := digests(t, m); len(got) != 1 {
-		t.Errorf("digests: %v of %v", got, m.Outcomes())
+	if got := keptTexts(t, m); len(got) != 1 {
+		t.Errorf("texts: %v of %v", got, m.Outcomes())
 	}
 }

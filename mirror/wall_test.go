@@ -72,6 +72,14 @@ func TestTemplatesAreNoWalls(t *testing.T) {
 		{"a number is all that each has",
 			func(i int) mirrortest.Page { return note("Photo", shortMenu, fmt.Sprintf("photo %d of 36", i)) },
 			func(i int) mirrortest.Page { return note("Album", shortMenu, fmt.Sprintf("picture %d of 36", i)) }},
+		{"numbers in another template",
+			func(i int) mirrortest.Page {
+				return note("Station", shortMenu, fmt.Sprintf("%d degrees, %d mm", i, 3*i))
+			},
+			func(i int) mirrortest.Page {
+				return note("Our stations", longMenu()+"<hr><ul><li>new</ul>",
+					fmt.Sprintf("<b>%d</b> degrees, %d mm", i+1, i))
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := mirrortest.Start(t)

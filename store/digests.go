@@ -19,35 +19,37 @@ import (
 	"mirrord/replica/text"
 )
 
-// The digests of a site's pages lie beside its database, so that who looks for replicas need not read the
-// pages again:
+// Two files beside a site's database have an entry for each page. Of the entries of a URL the last one
+// counts, and only while the URL's record has its sum. Nothing else depends on the files: they are not
+// synced, entries that a crash spoilt are passed over, a file of another form is begun again, and missing
+// entries are made again from the pages. A head of 16 bytes (magic, then the form, text.DigestForm, 4 bytes,
+// then zeros) is followed by entries, which end with the crc32c of the rest, 4 bytes. Integers are little
+// endian.
 //
-//	head    16 bytes: "mDg1", then the form of the digests (text.DigestForm), 4 bytes little endian, then zeros
-//	entries 176 bytes each: number of the URL 4, Resource.TextSum 8 (big endian), run 4, place 4 + 8 + 4 (pack,
-//	        offset, length; zero for a blob),
-//	        words 8 + 4 (text.ContentDigest: Text and Words), sketch 128, crc32c of all this 4; other integers
-//	        little endian
-//
-// Of the entries of a URL the last one counts, and only while the URL's record has that sum. Nothing else
-// depends on the file: it is not synced, entries that a crash spoilt are passed over, a file of another form
-// is begun again, and missing entries are made again from the pages.
+//	texts    mTx1   32 bytes: TextEntry. A run writes it, to find pages that say the same
+//	digests  mDg2  160 bytes: PageDigest. A search for replicas writes it, to find those pages again
 
 const (
-	digestsName  = DigestsFile
-	digestsAside = "digests.new" // on its way in
-	digestsMagic = "mDg1"
-	digestsHead  = 16
-	digestEntry  = 4 + 8 + 4 + 16 + 8 + 4 + text.Bins + 4
-	digestsTail  = 64 << 10 // bytes of entries that are written at once
+	entryHead = 16
+	entryTail = 64 << 10 // bytes of entries that are written at once
+
+	textsFile   = "texts"
+	textsMagic  = "mTx1"
+	DigestsFile = "digests" // the name of the file of digests in the folder of a site
+	digestMagic = "mDg2"
 )
 
-// PageDigest is what a body of a page says.
-type PageDigest struct {
+// TextEntry is what a body of a page says.
+type TextEntry struct {
 	ID   uint32 // number of the URL
 	Body uint64 // Resource.TextSum of the body
-	Run  int    // that made it
-	// of the body when that run stored it; documents move between runs. Zero for URLs without a document
-	At     Place
+	text.Said
+}
+
+// PageDigest is the digest of a body of a page.
+type PageDigest struct {
+	ID     uint32 // number of the URL
+	Body   uint64 // Resource.TextSum of the body
 	Digest text.ContentDigest
 }
 
@@ -58,185 +60,184 @@ func (r *Resource) TextSum() uint64 {
 	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
 }
 
-// Digests are the digests of a site. Safe for concurrent use by one process; when another one writes
-// meanwhile, entries may be lost, which costs making them again.
-type Digests struct {
+// Texts says what the pages of a site say.
+type Texts = Entries[TextEntry]
+
+// Digests are the digests of a site.
+type Digests = Entries[PageDigest]
+
+// Entries are those of a file, by their numbers. Safe for concurrent use by one process; when another one
+// writes meanwhile, entries may be lost, which costs making them again.
+type Entries[E any] struct {
+	name     string
+	head     []byte
+	size     int // of an entry, in bytes
 	site     *home
 	f        *os.File // nil: missing, and it cannot be created
 	readOnly bool
 
 	mu   sync.Mutex
 	n    uint32
-	tail []byte            // the last entries, which are not in the file yet
-	one  [digestEntry]byte // an entry that is read or written by itself
+	tail []byte // the last entries, which are not in the file yet
+	one  []byte // an entry that is read by itself
+}
+
+func newEntries[E any](name, magic string) *Entries[E] {
+	size := binary.Size(new(E)) + crc32.Size
+	head := binary.LittleEndian.AppendUint32([]byte(magic), text.DigestForm)
+	return &Entries[E]{
+		name: name,
+		head: append(head, make([]byte, entryHead-len(head))...),
+		size: size,
+		one:  make([]byte, size),
+	}
+}
+
+// Texts opens what the pages say. The caller closes it, before the site.
+func (s *Site) Texts() (*Texts, error) {
+	t := newEntries[TextEntry](textsFile, textsMagic)
+	return t, t.open(s)
 }
 
 // Digests opens the digests. A site that is open for reading has them for writing too, unless it was being
 // written when it was opened, or the file cannot be written: what a reader had to make is worth keeping. The
 // caller closes them, before the site.
 func (s *Site) Digests() (*Digests, error) {
-	d := &Digests{site: s.home}
+	d := newEntries[PageDigest](DigestsFile, digestMagic)
+	return d, d.open(s)
+}
+
+func (d *Entries[E]) open(s *Site) error {
+	d.site = s.home
 	var f *os.File
 	err := fs.ErrPermission
 	if !s.Busy() {
-		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err = s.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE, 0o644)
 	}
 	// made by another user's search for replicas
-	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(digestsName) == nil {
-		f, err = s.root.OpenFile(digestsName, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(d.name) == nil {
+		f, err = s.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE, 0o644)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		d.readOnly = true
-		if f, err = s.root.Open(digestsName); errors.Is(err, fs.ErrNotExist) {
-			return d, nil
+		if f, err = s.root.Open(d.name); errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 	}
 	if err != nil {
-		return nil, diskErr("open digests", err)
+		return diskErr("open "+d.name, err)
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		err = d.begin(f, fi.Size())
+	}
+	if err != nil {
+		return errors.Join(diskErr("open "+d.name, err), f.Close())
 	}
 	d.f = f
-	head := make([]byte, digestsHead)
-	switch _, err := f.ReadAt(head, 0); {
-	case err != nil && !errors.Is(err, io.EOF) && !isLoss(err):
-		return nil, errors.Join(diskErr("read digests", err), f.Close())
-	case bytes.Equal(head, digestsHeader()):
-		fi, err := f.Stat()
-		if err != nil {
-			return nil, errors.Join(diskErr("read digests", err), f.Close())
-		}
-		// the end of an entry that a crash cut off is written over
-		d.n = uint32((fi.Size() - digestsHead) / digestEntry)
-	case !d.readOnly:
-		if err := f.Truncate(0); err != nil {
-			return nil, errors.Join(diskErr("write digests", err), f.Close())
-		}
-		if _, err := f.WriteAt(digestsHeader(), 0); err != nil {
-			return nil, errors.Join(diskErr("write digests", err), f.Close())
-		}
-	}
-	return d, nil
+	return nil
 }
 
-// DigestsFile is the name of the file of digests in the folder of a site.
-const DigestsFile = "digests"
+// begin reads the head of a file, or writes it.
+func (d *Entries[E]) begin(f *os.File, size int64) error {
+	head := make([]byte, entryHead)
+	switch _, err := f.ReadAt(head, 0); {
+	case err != nil && !errors.Is(err, io.EOF) && !isLoss(err):
+		return err
+	case bytes.Equal(head, d.head): // the end of an entry that a crash cut off is written over
+		d.n = uint32(max(0, size-entryHead) / int64(d.size))
+		return nil
+	case d.readOnly:
+		return nil
+	}
+	err := f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt(d.head, 0)
+	}
+	return err
+}
 
 // ReadDigests reads the digests in the first bytes of a file, which the caller closes. A file of another form
 // has none that are whole.
 func ReadDigests(f *os.File, size int64) *Digests {
-	d := &Digests{f: f, readOnly: true}
-	head := make([]byte, digestsHead)
-	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, digestsHeader()) {
-		d.n = uint32(max(0, size-digestsHead) / digestEntry)
-	}
+	d := newEntries[PageDigest](DigestsFile, digestMagic)
+	d.f, d.readOnly = f, true
+	_ = d.begin(f, size) // a file that cannot be read has none
 	return d
 }
 
-func digestsHeader() []byte {
-	head := make([]byte, digestsHead)
-	copy(head, digestsMagic)
-	binary.LittleEndian.PutUint32(head[4:], text.DigestForm)
-	return head
-}
-
 // Len is how many entries there are, spoilt ones included.
-func (d *Digests) Len() uint32 {
+func (d *Entries[E]) Len() uint32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.n
 }
 
 // Append adds an entry and returns its number. It is written with those that follow.
-func (d *Digests) Append(p *PageDigest) (uint32, error) {
+func (d *Entries[E]) Append(p *E) (uint32, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.readOnly {
-		return 0, diskErr("write digests", fs.ErrPermission)
+		return 0, diskErr("write "+d.name, fs.ErrPermission)
 	}
-	d.tail = p.append(d.tail)
+	d.tail = d.append(d.tail, p)
 	d.n++
-	if len(d.tail) < digestsTail {
+	if len(d.tail) < entryTail {
 		return d.n - 1, nil
 	}
 	return d.n - 1, d.writeTail()
 }
 
-// Set replaces an entry.
-func (d *Digests) Set(n uint32, p *PageDigest) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.readOnly {
-		return diskErr("write digests", fs.ErrPermission)
-	}
-	if e := d.waiting(n); e != nil {
-		p.append(e[:0])
-		return nil
-	}
-	_, err := d.f.WriteAt(p.append(d.one[:0]), d.offset(n))
-	return diskErr("write digests", err)
-}
-
-func (d *Digests) offset(n uint32) int64 { return digestsHead + int64(n)*digestEntry }
-
-// waiting returns an entry that is not in the file yet, nil for any other. The caller holds mu.
-func (d *Digests) waiting(n uint32) []byte {
-	if first := d.n - uint32(len(d.tail)/digestEntry); n >= first && n < d.n {
-		return d.tail[(n-first)*digestEntry:][:digestEntry]
-	}
-	return nil
-}
+func (d *Entries[E]) offset(n uint32) int64 { return entryHead + int64(n)*int64(d.size) }
 
 // writeTail appends the entries that are not in the file yet. The caller holds mu.
-func (d *Digests) writeTail() error {
+func (d *Entries[E]) writeTail() error {
 	if len(d.tail) == 0 {
 		return nil
 	}
 	_, err := d.f.WriteAt(d.tail, d.offset(d.n)-int64(len(d.tail)))
 	d.tail = d.tail[:0]
-	return diskErr("write digests", err)
-}
-
-func (d *Digests) flush() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.writeTail()
+	return diskErr("write "+d.name, err)
 }
 
 // At returns an entry; ok is false for one that is spoilt.
-func (d *Digests) At(n uint32) (p PageDigest, ok bool, err error) {
+func (d *Entries[E]) At(n uint32) (e E, ok bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.f == nil {
-		return p, false, nil
+		return e, false, nil
 	}
-	if e := d.waiting(n); e != nil {
-		ok = p.decode(e)
-		return p, ok, nil
+	if first := d.n - uint32(len(d.tail)/d.size); n >= first && n < d.n {
+		ok = d.decode(d.tail[int(n-first)*d.size:][:d.size], &e)
+		return e, ok, nil
 	}
-	if _, err := d.f.ReadAt(d.one[:], d.offset(n)); errors.Is(err, io.EOF) || isLoss(err) {
-		return p, false, nil
+	if _, err := d.f.ReadAt(d.one, d.offset(n)); errors.Is(err, io.EOF) || isLoss(err) {
+		return e, false, nil
 	} else if err != nil {
-		return p, false, diskErr("read digests", err)
+		return e, false, diskErr("read "+d.name, err)
 	}
-	ok = p.decode(d.one[:])
-	return p, ok, nil
+	ok = d.decode(d.one, &e)
+	return e, ok, nil
 }
 
 // All yields the entries of the file that are not spoilt, by their numbers. The entry is valid until the next
 // one. After an error it ends.
-func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
-	return func(yield func(uint32, *PageDigest) bool) {
-		n := d.Len()
-		if d.f == nil || d.flush() != nil {
+func (d *Entries[E]) All() iter.Seq2[uint32, *E] {
+	return func(yield func(uint32, *E) bool) {
+		d.mu.Lock()
+		n, err := d.n, d.writeTail()
+		d.mu.Unlock()
+		if d.f == nil || err != nil {
 			return
 		}
-		r := bufio.NewReaderSize(io.NewSectionReader(d.f, digestsHead, int64(n)*digestEntry), 64<<10)
-		var buf [digestEntry]byte
-		var p PageDigest
+		r := bufio.NewReaderSize(io.NewSectionReader(d.f, entryHead, d.offset(n)-entryHead), 64<<10)
+		buf := make([]byte, d.size)
+		var e E
 		for i := range n {
-			if _, err := io.ReadFull(r, buf[:]); err != nil {
+			if _, err := io.ReadFull(r, buf); err != nil {
 				return
 			}
-			if p.decode(buf[:]) && !yield(i, &p) {
+			if d.decode(buf, &e) && !yield(i, &e) {
 				return
 			}
 		}
@@ -244,85 +245,64 @@ func (d *Digests) All() iter.Seq2[uint32, *PageDigest] {
 }
 
 // Keep writes the file again with the entries that keep wants. Their numbers change.
-func (d *Digests) Keep(keep func(n uint32, p *PageDigest) bool) (err error) {
+func (d *Entries[E]) Keep(keep func(n uint32, p *E) bool) (err error) {
 	if d.readOnly {
 		return nil
 	}
-	if err := d.flush(); err != nil {
-		return err
-	}
-	f, err := d.site.root.OpenFile(digestsAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	aside := d.name + ".new"
+	f, err := d.site.root.OpenFile(aside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return diskErr("write digests", err)
+		return diskErr("write "+d.name, err)
 	}
 	w := bufio.NewWriterSize(f, 64<<10)
-	w.Write(digestsHeader()) // the first error stays in w
+	w.Write(d.head) // the first error stays in w
 	kept := uint32(0)
-	var buf [digestEntry]byte
+	var buf []byte
 	for n, p := range d.All() {
 		if keep(n, p) {
 			kept++
-			w.Write(p.append(buf[:0]))
+			buf = d.append(buf[:0], p)
+			w.Write(buf)
 		}
 	}
 	if err = w.Flush(); err == nil {
-		err = d.site.root.Rename(digestsAside, digestsName)
+		err = d.site.root.Rename(aside, d.name)
 	}
 	if err != nil { // what there is stays
-		return errors.Join(diskErr("write digests", err), f.Close(),
-			diskErr("remove "+digestsAside, d.site.root.Remove(digestsAside)))
+		return errors.Join(diskErr("write "+d.name, err), f.Close(),
+			diskErr("remove "+aside, d.site.root.Remove(aside)))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := d.f
 	d.f, d.n = f, kept
-	return diskErr("close digests", old.Close())
-}
-
-// Scratch makes a file without a name on the disk of the digests. The caller closes it, and it is gone.
-func (d *Digests) Scratch() (*os.File, error) {
-	return d.site.Scratch()
+	return diskErr("close "+d.name, old.Close())
 }
 
 // Close lets go of the file.
-func (d *Digests) Close() error {
+func (d *Entries[E]) Close() error {
 	if d.f == nil {
 		return nil
 	}
-	return errors.Join(d.flush(), diskErr("close digests", d.f.Close()))
+	return errors.Join(d.writeTail(), diskErr("close "+d.name, d.f.Close()))
 }
 
-func (p *PageDigest) append(b []byte) []byte {
-	le, start := binary.LittleEndian, len(b)
-	b = le.AppendUint32(b, p.ID)
-	b = binary.BigEndian.AppendUint64(b, p.Body)
-	b = le.AppendUint32(b, uint32(p.Run))
-	b = le.AppendUint32(b, p.At.Pack)
-	b = le.AppendUint64(b, uint64(p.At.Off))
-	b = le.AppendUint32(b, p.At.Len)
-	b = le.AppendUint64(b, p.Digest.Text)
-	b = le.AppendUint32(b, p.Digest.Words)
-	b = append(b, p.Digest.Sketch[:]...)
-	return le.AppendUint32(b, crc32.Update(digestsSeed, castagnoli, b[start:]))
-}
+// entrySeed makes the checksum of zeros, which holes of files are, something else than zero.
+const entrySeed = 1
 
-// digestsSeed makes the checksum of zeros, which holes of files are, something else than zero.
-const digestsSeed = 1
+// append appends an entry with its checksum.
+func (d *Entries[E]) append(b []byte, e *E) []byte {
+	start := len(b)
+	b, _ = binary.Append(b, binary.LittleEndian, e) // all fields have a size
+	return binary.LittleEndian.AppendUint32(b, crc32.Update(entrySeed, castagnoli, b[start:]))
+}
 
 // decode reads an entry; false says that it is spoilt.
-func (p *PageDigest) decode(b []byte) bool {
-	le, end := binary.LittleEndian, digestEntry-4
-	if crc32.Update(digestsSeed, castagnoli, b[:end]) != le.Uint32(b[end:]) {
+func (d *Entries[E]) decode(b []byte, e *E) bool {
+	end := len(b) - crc32.Size
+	if crc32.Update(entrySeed, castagnoli, b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
 		return false
 	}
-	*p = PageDigest{
-		ID:     le.Uint32(b),
-		Body:   binary.BigEndian.Uint64(b[4:]),
-		Run:    int(le.Uint32(b[12:])),
-		At:     Place{Pack: le.Uint32(b[16:]), Off: int64(le.Uint64(b[20:])), Len: le.Uint32(b[28:])},
-		Digest: text.ContentDigest{Text: le.Uint64(b[32:]), Words: le.Uint32(b[40:])},
-	}
-	copy(p.Digest.Sketch[:], b[44:end])
-	p.Digest.Site = p.ID
-	return true
+	_, err := binary.Decode(b[:end], binary.LittleEndian, e)
+	return err == nil
 }

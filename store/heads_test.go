@@ -265,7 +265,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
-		before := s.heads.size
+		_, before := s.heads.packs.where()
 		commit(t, s, 1, nil, &Done{Resource: r})
 		err = s.each(bJournal, func(_, v []byte) error {
 			var b batch
@@ -284,8 +284,8 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		if h, _ := headsOf(t, s, 0); h == nil || h.String() != want {
 			t.Errorf("%s: the head is %v", name, h)
 		}
-		if grew := s.heads.size > before; grew != (want != last) {
-			t.Errorf("%s: the heads grew: %v", name, grew)
+		if _, now := s.heads.packs.where(); (now > before) != (want != last) {
+			t.Errorf("%s: the heads grew: %v", name, now > before)
 		}
 		last = want
 	}
@@ -356,11 +356,11 @@ func TestRestoredVersionHasItsHeads(t *testing.T) {
 
 // A kill at any time costs no head of a batch that was committed, and mixes none up.
 func TestKillKeepsHeads(t *testing.T) {
-	t.Run("in memory", func(t *testing.T) { killKeepsHeads(t, 12, foldParts, false) })
-	t.Run("sorted", func(t *testing.T) { killKeepsHeads(t, 30, 1, true) })
+	t.Run("one chunk", func(t *testing.T) { killKeepsHeads(t, 12, foldParts) })
+	t.Run("chunks", func(t *testing.T) { killKeepsHeads(t, 30, 1) })
 }
 
-func killKeepsHeads(t *testing.T, pages, parts int, sorts bool) {
+func killKeepsHeads(t *testing.T, pages, parts int) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)
 	s.Records.foldItems, s.Records.foldParts = 1, parts
@@ -368,9 +368,7 @@ func killKeepsHeads(t *testing.T, pages, parts int, sorts bool) {
 		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
 	}
 	var copies []string
-	sorted := false
 	s.step = func(step string) {
-		sorted = sorted || step == "sorted the journal"
 		if step == "folded a part" {
 			copies = append(copies, copyState(t, dir))
 		}
@@ -394,15 +392,12 @@ func killKeepsHeads(t *testing.T, pages, parts int, sorts bool) {
 	if len(copies) < 9 {
 		t.Fatalf("only %d places to be killed at", len(copies))
 	}
-	if sorted != sorts {
-		t.Errorf("sorted on the disk: %v", sorted)
-	}
 	for n, dir := range copies {
 		if n%3 > 0 { // heads that were not committed are there, or something else
 			name := filepath.Join(dir, "sites/x", headsFile(1))
 			more := random(100, byte(n))
 			if whole, err := os.ReadFile(name); err == nil && n%3 == 1 {
-				more = whole[headsHeader:]
+				more = whole
 			}
 			f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 			if err != nil {

@@ -123,6 +123,7 @@ type keptDigests struct {
 	live   int
 	file   *store.Digests
 	latest []uint32 // by the number of a URL: that of its newest digest, plus one
+	added  bool     // some were kept since
 }
 
 // openKept reads which digests a tree has; none when it is no site's.
@@ -258,8 +259,29 @@ func (k *keptDigests) keep(batch []replicaPage) {
 				_, err = d.Append(&batch[i].digest)
 			}
 		}
+		k.added = true
 		return errors.Join(err, d.Close())
 	})
+}
+
+// thin writes the digests again when most of them are of texts that no page has now.
+func (k *keptDigests) thin(s *store.Site) error {
+	const spare = 1000
+	if s.Busy() || s.Stale() {
+		return nil
+	}
+	d, err := s.Digests()
+	if err != nil {
+		return err
+	}
+	newest := map[uint32]uint32{}
+	for n, p := range d.All() {
+		newest[p.ID] = n
+	}
+	if int(d.Len()) > 2*len(newest)+spare {
+		err = d.Keep(func(n uint32, p *store.PageDigest) bool { return newest[p.ID] == n })
+	}
+	return errors.Join(err, d.Close())
 }
 
 func (k *keptDigests) close() error {
@@ -267,6 +289,9 @@ func (k *keptDigests) close() error {
 		return nil
 	}
 	var err error
+	if k.added {
+		_ = k.with(k.thin) // else next time
+	}
 	if k.file != nil {
 		err = k.file.Close()
 	}

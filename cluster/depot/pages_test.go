@@ -57,7 +57,27 @@ func newPageDepot(t *testing.T, s objects.Store) *pageDepot {
 	}
 	p.web.Set(origin+"/large.bin", file("application/octet-stream", "small"))
 	p.Run()
+	p.digest()
 	return p
+}
+
+// digest adds an entry to the site's file of digests, as a search for replicas does.
+func (p *pageDepot) digest() {
+	p.t.Helper()
+	st := openState(p.t, p.Dir)
+	defer st.Close()
+	s, err := st.OpenSite("test")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	d, err := s.Digests()
+	if err == nil {
+		_, err = d.Append(&store.PageDigest{ID: d.Len()})
+		err = errors.Join(err, d.Close(), s.Close())
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func (p *pageDepot) in(lister depot.PageLister) *depot.CheckedIn {

@@ -181,7 +181,7 @@ func stillHeld(t *testing.T) {
 		b := newBench(t, "", pages)
 		b.run()
 		if c.path != "" {
-			b.answer(c.path, c.reply)
+			b.Answer(c.path, c.reply)
 		}
 		b.Forbids = c.forbids
 		held := &run.Held{URLs: []string{home + "/", home + "/a", home + "/b", home + "/c"}, Entries: 1}

@@ -78,12 +78,12 @@ func TestRetrieve(t *testing.T) {
 				t.Errorf("requested %q, want %q", got, c.requests)
 			}
 			for _, path := range slices.Sorted(maps.Keys(c.want)) {
-				if rec := b.record(path); rec.Outcome != c.want[path] {
+				if rec := b.Record(path); rec.Outcome != c.want[path] {
 					t.Errorf("%s: %v (%s), want %v", path, rec.Outcome, rec.Reason, c.want[path])
 				}
 			}
-			if c.reason != "" && !strings.Contains(b.record("/a").Reason, c.reason) {
-				t.Errorf("reason %q", b.record("/a").Reason)
+			if c.reason != "" && !strings.Contains(b.Record("/a").Reason, c.reason) {
+				t.Errorf("reason %q", b.Record("/a").Reason)
 			}
 		}))
 	}
@@ -115,12 +115,12 @@ func retrieveAgain(t *testing.T) {
 	b.run()
 	time.Sleep(24 * time.Hour)
 	delete(b.Answers, home+"/b")
-	b.answer("/a", "200 another text")
+	b.Answer("/a", "200 another text")
 	r, f, _ := b.run()
 	for path, want := range map[string]site.Outcome{
 		"/": site.Unchanged, "/a": site.Fetched, "/b": site.Gone,
 	} {
-		if rec := b.record(path); rec.Outcome != want {
+		if rec := b.Record(path); rec.Outcome != want {
 			t.Errorf("%s: %v (%s), want %v", path, rec.Outcome, rec.Reason, want)
 		}
 	}
@@ -144,7 +144,7 @@ func chainsAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.site.Notes.SetFact(trapsFact, v); err != nil {
+		if err := b.Store.Notes.SetFact(trapsFact, v); err != nil {
 			t.Fatal(err)
 		}
 		p, err := b.loaded().plan()
@@ -154,7 +154,7 @@ func chainsAreKept(t *testing.T) {
 		if err := p.keepChains(); err != nil {
 			t.Fatal(err)
 		}
-		if v, err = b.site.Notes.Fact(trapsFact); (err != nil) || (len(v) > 0) != kept {
+		if v, err = b.Store.Notes.Fact(trapsFact); (err != nil) || (len(v) > 0) != kept {
 			t.Errorf("of rules %q: %q, %v", rules, v, err)
 		}
 	}

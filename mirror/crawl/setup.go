@@ -205,7 +205,8 @@ func openImported(r *loaded) error {
 	return err
 }
 
-// newSaver returns what stores the bodies of the run. A one-off mirror knows no digests.
+// newSaver returns what stores the bodies of the run. A one-off mirror does not look for pages that say the
+// same.
 func (r *Retrieval) newSaver() *process.Saver {
 	o := process.SaverOptions{
 		Frames: r.Site.Frames,
@@ -222,7 +223,7 @@ func (r *Retrieval) newSaver() *process.Saver {
 		},
 	}
 	if !r.Site.Volatile() {
-		o.Digests = r.Site.Digests
+		o.Texts = r.Site.Texts
 	}
 	return process.NewSaver(o)
 }

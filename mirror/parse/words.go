@@ -5,6 +5,7 @@ package parse
 import (
 	"mirrord/relocate"
 	"mirrord/replica/text"
+	"mirrord/site"
 )
 
 // Words says how the words of a body are found.
@@ -29,13 +30,13 @@ func WordsOf(format relocate.Format, mime string, body []byte) Words {
 	return NoWords
 }
 
-// Digest makes the digest of the words of a page.
-func (rd *Reader) Digest(body []byte, charset string, w Words) text.ContentDigest {
+// Said finds out what a page says.
+func (rd *Reader) Said(body []byte, at site.URL, charset string, w Words) text.Said {
 	if rd.sketcher == nil {
 		rd.sketcher = text.NewSketcher(text.SketchOptions{})
 	}
-	if w == MarkupText {
-		return rd.sketcher.HTMLIn(body, charset)
+	if w != MarkupText {
+		charset = ""
 	}
-	return rd.sketcher.Plain(body)
+	return rd.sketcher.Said(body, at.RequestURI(), charset, w == MarkupText)
 }

@@ -91,7 +91,7 @@ func led(targets []byte) iter.Seq[uint32] {
 func (p *documentReader) page(now, old *store.Resource, body []byte, format relocate.Format) *Page {
 	out := &Page{Now: now, Old: old, Body: body}
 	if words := parse.WordsOf(format, now.MIME, body); words != parse.NoWords {
-		out.Digest = func() text.ContentDigest { return p.read.Digest(body, now.Charset, words) }
+		out.Said = func() text.Said { return p.read.Said(body, now.URL, now.Charset, words) }
 	}
 	return out
 }

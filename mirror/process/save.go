@@ -45,18 +45,18 @@ type Bodies interface {
 	Put(digest [32]byte, body []byte, modified time.Time) error
 }
 
-// Options are what a Saver works with. All but Digests are needed; the functions are safe for concurrent
+// Options are what a Saver works with. All but Texts are needed; the functions are safe for concurrent
 // use.
 type SaverOptions struct {
-	Frames  Frames
-	Bodies  Bodies
-	Digests func() (*store.Digests, error) // nil: pages that say the same are not looked for
-	Get     func(site.URL) (store.Resource, bool, error)
-	URL     func(id uint32) site.URL
-	InSet   func(id uint32) bool // whether a page is in the mirror as far as is known
-	Run     int
-	Log     *slog.Logger
-	Failed  func(error) // pages that say the same are no longer looked for
+	Frames Frames
+	Bodies Bodies
+	Texts  func() (*store.Texts, error) // nil: pages that say the same are not looked for
+	Get    func(site.URL) (store.Resource, bool, error)
+	URL    func(id uint32) site.URL
+	InSet  func(id uint32) bool // whether a page is in the mirror as far as is known
+	Run    int
+	Log    *slog.Logger
+	Failed func(error) // pages that say the same are no longer looked for
 }
 
 // Saver stores bodies. It is safe for concurrent use.
@@ -71,19 +71,19 @@ type Saver struct {
 // New returns a Saver.
 func NewSaver(o SaverOptions) *Saver {
 	k := &Saver{SaverOptions: o}
-	k.seen.SaverOptions = &k.SaverOptions
+	k.seen.o = &k.SaverOptions
 	return k
 }
 
-// Close ends the work. Digests are written again when most of them are of texts that no page has now.
+// Close ends the work.
 func (k *Saver) Close() { k.seen.end() }
 
 // Page is a body on its way into the store.
 type Page struct {
 	Now, Old *store.Resource // its record, and the one that it takes the place of
 	Body     []byte
-	Links    []byte                    // of a document, encoded
-	Digest   func() text.ContentDigest // of its words; nil when it has none
+	Links    []byte           // of a document, encoded
+	Said     func() text.Said // finds out what it says; nil when it has no words
 }
 
 // Document stores a document, and notes in its record where it lies and which page says the same. The tally
@@ -95,7 +95,7 @@ func (k *Saver) Document(w *store.FrameWriter, p *Page) (urls.Tally, error) {
 		return 0, err
 	}
 	p.Now.Body, p.Now.At = store.PackBody, at
-	k.seen.stored(&said, at)
+	k.seen.stored(p.Now)
 	return said.tally, nil
 }
 
@@ -106,7 +106,6 @@ func (k *Saver) Blob(p *Page, modified time.Time) (urls.Tally, error) {
 		return 0, err
 	}
 	p.Now.Body = store.BlobBody
-	k.seen.storedBlob(&said)
 	return said.tally, nil
 }
 

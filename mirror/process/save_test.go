@@ -71,11 +71,11 @@ func TestKeeper(t *testing.T) {
 	k := NewSaver(SaverOptions{Frames: f, Bodies: b, Log: slog.New(slog.DiscardHandler)})
 	defer k.Close()
 	now, old := store.Resource{ID: 3, InSet: true}, store.Resource{ID: 3}
-	words := func() text.ContentDigest {
-		t.Error("a digest is made although none is kept")
-		return text.ContentDigest{}
+	words := func() text.Said {
+		t.Error("a page is read for its words although none are kept")
+		return text.Said{}
 	}
-	if _, err := k.Document(nil, &Page{Now: &now, Old: &old, Digest: words}); err != nil {
+	if _, err := k.Document(nil, &Page{Now: &now, Old: &old, Said: words}); err != nil {
 		t.Fatal(err)
 	}
 	if now.Body != store.PackBody || now.At.Off != 1 {
@@ -97,18 +97,18 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// What goes wrong with digests is said once, and does not end the run.
-func TestKeeperWithoutDigests(t *testing.T) {
+// What goes wrong with the texts is said once, and does not end the run.
+func TestKeeperWithoutTexts(t *testing.T) {
 	bad := errors.New("the disk is gone")
 	failed := 0
 	k := NewSaver(SaverOptions{
-		Frames:  new(frames),
-		Bodies:  new(bodies),
-		Log:     slog.New(slog.DiscardHandler),
-		Digests: func() (*store.Digests, error) { return nil, bad },
-		Get:     func(site.URL) (store.Resource, bool, error) { return store.Resource{}, false, nil },
-		URL:     func(uint32) site.URL { return site.URL{} },
-		InSet:   func(uint32) bool { return true },
+		Frames: new(frames),
+		Bodies: new(bodies),
+		Log:    slog.New(slog.DiscardHandler),
+		Texts:  func() (*store.Texts, error) { return nil, bad },
+		Get:    func(site.URL) (store.Resource, bool, error) { return store.Resource{}, false, nil },
+		URL:    func(uint32) site.URL { return site.URL{} },
+		InSet:  func(uint32) bool { return true },
 		Failed: func(err error) {
 			if failed++; !errors.Is(err, bad) {
 				t.Error(err)
@@ -119,9 +119,9 @@ func TestKeeperWithoutDigests(t *testing.T) {
 	for id := range uint32(3) {
 		now := store.Resource{ID: id, InSet: true, Digest: [32]byte{byte(id)}}
 		as, err := k.Document(nil, &Page{
-			Now:    &now,
-			Old:    new(store.Resource),
-			Digest: func() text.ContentDigest { return text.ContentDigest{} },
+			Now:  &now,
+			Old:  new(store.Resource),
+			Said: func() text.Said { return text.Said{} },
 		})
 		if as != urls.Tally(0) || err != nil {
 			t.Errorf("page %d: %v, %v", id, as, err)

@@ -3,7 +3,6 @@
 package process
 
 import (
-	"errors"
 	"sync"
 
 	"mirrord/internal/numbered"
@@ -13,103 +12,90 @@ import (
 )
 
 // contentSeen knows the pages of a mirror by what they say ("content seen?" of a crawler), so that a page
-// with the words of another one is known, and takes little room. It is made ready by the first page that
+// with the gist of another one is known, and takes little room. It is made ready by the first page that
 // comes: most runs of most sites have few, or none.
 type contentSeen struct {
-	*SaverOptions
+	o *SaverOptions
 
 	mu     sync.Mutex
 	ready  bool
-	kept   *store.Digests // nil: not ready, or it could not be read or written
+	kept   *store.Texts // nil: not ready, or it could not be read or written
 	index  *text.SeenPages
-	latest numbered.Values[uint32] // by the number of a URL: that of its newest digest, plus one
-	own    uint32                  // digests with this number and higher are of this process
-	past   map[uint32]bool         // digests of earlier runs that no longer count
+	latest numbered.Values[uint32] // by the number of a URL: that of its newest entry, plus one
+	own    uint32                  // entries with this number and higher are of this run
+	past   map[uint32]bool         // entries of earlier runs that no longer count
+	fresh  map[uint32]store.Place  // by the number of a URL: of documents whose records may be on their way
 	asking uint32                  // the URL whose page is being looked up, plus one
 }
 
 // pageText is what a page was found to say.
 type pageText struct {
-	page  store.PageDigest
-	tally urls.Tally  // another page says it, or nearly
-	n     uint32      // its number, plus one; 0: it is not kept, or was kept before
-	over  store.Place // of a document that says nearly the same; empty for none
+	tally urls.Tally  // another page says it
+	over  store.Place // of a document that says it; empty for none
 }
 
-// look makes the digest of a page, keeps it, and looks for another page that says the same, which it notes in
+// look finds out what a page says, keeps it, and looks for another page that says the same, which it notes in
 // the record.
 func (s *contentSeen) look(p *Page) (said pageText) {
 	now, old := p.Now, p.Old
-	if p.Digest == nil || !now.InSet || s.Digests == nil {
+	if p.Said == nil || !now.InSet || s.o.Texts == nil {
 		return said
 	}
-	if old.TextSum() == now.TextSum() { // it is scanned again
+	again := old.TextSum() == now.TextSum()
+	if again { // it is scanned again
 		now.Like, now.SameText = old.Like, old.SameText
-		if s.isKept(now) {
-			return said
-		}
 	}
-	said.page = store.PageDigest{ID: now.ID, Body: now.TextSum(), Run: s.Run}
-	said.page.Digest = p.Digest()
-	said.page.Digest.Site = now.ID
+	page := store.TextEntry{ID: now.ID, Body: now.TextSum()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.prepare()
-	if s.kept == nil || err != nil {
-		s.fails(err)
-		return said
-	}
-	like, exact, err := s.likePage(&said)
-	if err == nil {
-		err = s.add(&said, like > 0)
+	if s.kept != nil && err == nil && !(again && s.isKept(&page)) {
+		page.Said = p.Said()
+		err = s.find(&page, now, &said)
 	}
 	s.fails(err)
-	now.Like, now.SameText = like, exact
+	return said
+}
+
+// find looks for another page that says the same, and adds the page. The caller holds mu.
+func (s *contentSeen) find(page *store.TextEntry, now *store.Resource, said *pageText) (err error) {
+	if now.Like, now.SameText, err = s.likePage(page, said); err != nil {
+		return err
+	}
 	switch {
-	case like == 0:
-	case exact:
+	case now.Like == 0:
+	case now.SameText:
 		said.tally = urls.AsSameText
 	default:
 		said.tally = urls.AsNearText
 	}
-	return said
-}
-
-// add keeps the digest of a page, which is complete when the page is stored. The caller holds mu.
-func (s *contentSeen) add(said *pageText, like bool) error {
-	n, err := s.kept.Append(&said.page)
+	n, err := s.kept.Append(page)
 	if err != nil {
 		return err
 	}
-	s.note(said.page.ID, n)
-	said.n = n + 1
-	return s.index.Add(n, &said.page.Digest, like)
+	s.latest.Put(page.ID, n+1)
+	// one that is stored in full, because the other is still on its way, is found from now on
+	return s.index.Add(n, page.Said, said.over.Len > 0)
 }
 
-// isKept reports whether the digest of a body is kept already.
-func (s *contentSeen) isKept(now *store.Resource) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.prepare(); s.kept == nil || err != nil {
-		s.fails(err)
-		return false
-	}
-	n := s.newest(now.ID)
+// isKept reports whether it is kept what a body says. The caller holds mu.
+func (s *contentSeen) isKept(page *store.TextEntry) bool {
+	n := s.latest.Of(page.ID)
 	if n == 0 {
 		return false
 	}
 	had, ok, err := s.kept.At(n - 1)
 	s.fails(err)
-	return ok && had.Body == now.TextSum()
+	return ok && had.Body == page.Body
 }
 
 // likePage looks for a page that says what another one does, and for its document. It returns the number of
 // its URL, plus one, 0 for none. The caller holds mu.
-func (s *contentSeen) likePage(said *pageText) (like uint32, exact bool, err error) {
-	s.asking = said.page.ID + 1
+func (s *contentSeen) likePage(page *store.TextEntry, said *pageText) (like uint32, exact bool, err error) {
+	s.asking = page.ID + 1
 	defer func() { s.asking = 0 }()
 	for {
-		k, ok, err := s.index.Like(&said.page.Digest)
+		k, ok, err := s.index.Like(page.Said)
 		if err != nil || !ok {
 			return 0, false, err
 		}
@@ -117,17 +103,16 @@ func (s *contentSeen) likePage(said *pageText) (like uint32, exact bool, err err
 		if err != nil {
 			return 0, false, err
 		}
-		if ok && k.Page >= s.own {
-			said.over = other.At
-			return other.ID + 1, k.Exact, nil
-		}
-		if ok { // documents may have moved since, and the page may say something else
-			rec, known, err := s.Get(s.URL(other.ID))
+		if ok {
+			rec, known, err := s.o.Get(s.o.URL(other.ID))
 			if err != nil {
 				return 0, false, err
 			}
-			if known && rec.InSet && rec.TextSum() == other.Body {
-				said.over = rec.At
+			current := known && rec.InSet && rec.TextSum() == other.Body // else it may say something else now
+			if current || k.Page >= s.own {
+				if said.over = s.fresh[other.ID]; current {
+					said.over = rec.At
+				}
 				return other.ID + 1, k.Exact, nil
 			}
 		}
@@ -138,63 +123,42 @@ func (s *contentSeen) likePage(said *pageText) (like uint32, exact bool, err err
 	}
 }
 
-// stored notes where the document of a page lies. One that was stored in full, although it says what
-// another page says that is still on its way, is found from now on.
-func (s *contentSeen) stored(said *pageText, at store.Place) {
-	if said.n == 0 {
-		return
-	}
+// stored notes where the document of a page lies.
+func (s *contentSeen) stored(now *store.Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	said.page.At = at
 	if s.kept == nil {
 		return
 	}
-	err := s.kept.Set(said.n-1, &said.page)
-	if err == nil && said.tally != 0 && said.over.Len == 0 {
-		err = s.index.Add(said.n-1, &said.page.Digest, false)
+	if len(s.fresh) == mostFresh || s.fresh == nil {
+		s.fresh = make(map[uint32]store.Place, mostFresh)
 	}
-	s.fails(err)
+	s.fresh[now.ID] = now.At
 }
 
-// storedBlob notes that a page which is no document is stored.
-func (s *contentSeen) storedBlob(said *pageText) {
-	if said.n == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept != nil {
-		s.fails(s.kept.Set(said.n-1, &said.page))
-	}
-}
+// mostFresh is how many documents are known before their records are: some 10 seconds of a fast run.
+const mostFresh = 4096
 
-// prepare reads the digests of the mirror's pages. The caller holds mu.
+// prepare reads what the mirror's pages say. The caller holds mu.
 func (s *contentSeen) prepare() (err error) {
 	if s.ready {
 		return nil
 	}
 	s.ready = true
-	if s.kept, err = s.Digests(); err != nil {
+	if s.kept, err = s.o.Texts(); err != nil {
+		s.kept = nil
 		return err
 	}
 	s.own = s.kept.Len()
 	for n, p := range s.kept.All() {
-		if s.InSet(p.ID) { // the one that left would be in the way of those that say what it said
-			s.note(p.ID, n)
+		if s.o.InSet(p.ID) { // the one that left would be in the way of those that say what it said
+			s.latest.Put(p.ID, n+1)
 		}
 	}
-	if s.index, err = text.NewSeenPages(text.SeenOptions{
-		Digest:  s.digest,
-		Current: s.isCurrent,
-		Pages:   s.pages(),
-		Scratch: func() (text.SeenFile, error) { return s.kept.Scratch() },
-	}); err != nil {
-		return err
-	}
+	s.index = text.NewSeenPages(text.SeenOptions{Said: s.said, Pages: s.pages()})
 	for n, p := range s.kept.All() {
-		if s.newest(p.ID) == n+1 {
-			if err := s.index.Add(n, &p.Digest, true); err != nil {
+		if s.latest.Of(p.ID) == n+1 {
+			if err := s.index.Add(n, p.Said, true); err != nil {
 				return err
 			}
 		}
@@ -202,7 +166,7 @@ func (s *contentSeen) prepare() (err error) {
 	return nil
 }
 
-// pages is how many pages have a digest.
+// pages is how many pages have an entry.
 func (s *contentSeen) pages() (n int) {
 	for range s.latest.All() {
 		n++
@@ -210,19 +174,13 @@ func (s *contentSeen) pages() (n int) {
 	return n
 }
 
-func (s *contentSeen) newest(id uint32) uint32 { return s.latest.Of(id) }
-
-func (s *contentSeen) note(id, n uint32) { s.latest.Put(id, n+1) }
-
-// digest reads one digest; a damaged one has no words.
-func (s *contentSeen) digest(n uint32) (text.ContentDigest, error) {
-	p, _, err := s.kept.At(n)
-	return p.Digest, err
-}
-
-// isCurrent reports whether a digest is the newest of another page than the one that is looked up.
-func (s *contentSeen) isCurrent(n uint32, d *text.ContentDigest) bool {
-	return d.Site+1 != s.asking && s.newest(d.Site) == n+1 && !s.past[n]
+// said is what a page says that counts: the newest of another URL than the one whose page is looked up.
+func (s *contentSeen) said(n uint32) (text.Said, error) {
+	p, ok, err := s.kept.At(n)
+	if !ok || p.ID+1 == s.asking || s.latest.Of(p.ID) != n+1 || s.past[n] {
+		return text.Said{}, err
+	}
+	return p.Said, nil
 }
 
 // fails continues without knowing what pages say: an error is no reason to end a run. The caller holds mu.
@@ -230,26 +188,22 @@ func (s *contentSeen) fails(err error) {
 	if err == nil {
 		return
 	}
-	s.Failed(err)
+	s.o.Failed(err)
 	s.drop()
 }
 
-// drop lets go of the digests. The caller holds mu.
+// drop lets go of the file. The caller holds mu.
 func (s *contentSeen) drop() {
 	if s.kept == nil {
 		return
 	}
-	err := s.kept.Close()
-	if s.index != nil {
-		err = errors.Join(err, s.index.Close())
+	if err := s.kept.Close(); err != nil {
+		s.o.Log.Warn("texts of pages", "err", err)
 	}
-	if err != nil {
-		s.Log.Warn("digests of pages", "err", err)
-	}
-	s.kept, s.index, s.latest, s.past = nil, nil, numbered.Values[uint32]{}, nil
+	s.kept, s.index, s.latest, s.past, s.fresh = nil, nil, numbered.Values[uint32]{}, nil, nil
 }
 
-// end lets go of the digests at the end of the retrieval. They are written again when most of them are of
+// end lets go of the file at the end of the retrieval. It is written again when most of its entries are of
 // texts that no page has now.
 func (s *contentSeen) end() {
 	s.mu.Lock()
@@ -258,15 +212,15 @@ func (s *contentSeen) end() {
 	if s.kept == nil {
 		return
 	}
-	if int(s.kept.Len()) > 2*s.pages()+spareDigests {
-		if err := s.kept.Keep(func(n uint32, p *store.PageDigest) bool {
-			return s.newest(p.ID) == n+1
+	if int(s.kept.Len()) > 2*s.pages()+spareTexts {
+		if err := s.kept.Keep(func(n uint32, p *store.TextEntry) bool {
+			return s.latest.Of(p.ID) == n+1
 		}); err != nil {
-			s.Log.Warn("digests of pages", "err", err)
+			s.o.Log.Warn("texts of pages", "err", err)
 		}
 	}
 	s.drop()
 }
 
-// spareDigests is how many digests more than twice those that count are kept before they are written again.
-const spareDigests = 1000
+// spareTexts is how many entries more than twice those that count are kept before they are written again.
+const spareTexts = 1000

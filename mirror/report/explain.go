@@ -32,7 +32,7 @@ type Explanation struct {
 	Found    []string `json:"found,omitempty"` // how it was found: the chain of documents from an entry point
 	Redirect string   `json:"redirect,omitempty"`
 	Source   string   `json:"source,omitempty"`    // the URL on a replica that the body came from
-	Like     string   `json:"like,omitempty"`      // a page that said nearly the same when the body came
+	Like     string   `json:"like,omitempty"`      // a page that said the same or nearly when the body came
 	SameText bool     `json:"same_text,omitempty"` // it said the same, to the word
 	Space    string   `json:"space,omitempty"`     // where links to it lead in the job's space, and why
 

@@ -85,8 +85,8 @@ type Summary struct {
 	Followed      *Followed        `json:"followed,omitempty"`
 	RepairedLinks int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
 
-	// Of the pages that were fetched: how many have the words of another page of the site, exactly or nearly
-	// (see Explanation.Like).
+	// Of the pages that were fetched: how many have the words of another page of the site, all or but for what
+	// programs write anew into each answer (see Explanation.Like).
 	SameText int64 `json:"same_text,omitempty"`
 	NearText int64 `json:"near_text,omitempty"`
 

@@ -132,7 +132,7 @@ const (
 	AsRefused     // a failure that does not spoil the run
 	AsNotRedirect // it came under AsRedirected earlier in this run, and no longer does
 	AsSameText    // a page with the words of another page
-	AsNearText    // a page with nearly the words of another page
+	AsNearText    // a page with the words of another page but for numbers, tokens and its address
 	AsFirstGone   // a first 404 or 410 of something that the mirror has
 	AsSpared      // by evidence: shifted by the kind, so it stays the last
 )

@@ -10,6 +10,6 @@
 // not get is a gap (gaps.go); it keeps what the mirror has of it and holds back nothing else.
 //
 // Judging changes nothing. What follows from a verdict is a value too: resources that leave the mirror, pages
-// that the next run requests without validators, the orphans that wait. Package closing executes
+// that the next run requests without validators, the orphans that wait. Package finish executes
 // it.
 package verdict

@@ -55,9 +55,9 @@ func TestEncodings(t *testing.T) {
 			"meta": s.HTML(append([]byte("<meta charset='"+tc.declared+"'>"), body...)),
 			"http-equiv": s.HTML(
 				append([]byte("<META HTTP-EQUIV=content-type CONTENT='text/html; charset="+tc.declared+"'>"), body...)),
-			"header":      s.HTMLIn(body, tc.declared),
+			"header":      s.make(body, tc.declared, true),
 			"XML":         s.HTML(append([]byte(`<?xml version="1.0" encoding="`+tc.declared+`"?>`), body...)),
-			"header, not": s.HTMLIn(append([]byte("<meta charset=utf-7>"), body...), tc.declared),
+			"header, not": s.make(append([]byte("<meta charset=utf-7>"), body...), tc.declared, true),
 		} {
 			if got != want {
 				t.Errorf("%s by %s: %d words, want %d", tc.name, how, got.Words, want.Words)
@@ -66,7 +66,7 @@ func TestEncodings(t *testing.T) {
 		if e == charmap.Windows1252 {
 			for how, got := range map[string]ContentDigest{
 				"said to be Latin-1":      s.HTML(append([]byte("<meta charset=iso-8859-1>"), body...)),
-				"Latin-1 by the header":   s.HTMLIn(body, "ISO-8859-1"),
+				"Latin-1 by the header":   s.make(body, "ISO-8859-1", true),
 				"with nothing said of it": s.HTML(body),
 			} {
 				if got != want {
@@ -86,10 +86,10 @@ func TestEncodings(t *testing.T) {
 					t.Errorf("UTF-16, the %s end first, mark %v: %d words, want %d", how, mark, got.Words, want.Words)
 				}
 				label := map[string]string{"little": "UTF-16LE", "big": "utf-16be"}[how]
-				if got := s.HTMLIn(replicatest.ToUTF16(order, mark)([]byte("<p>"+text)), label); got != want {
+				if got := s.make(replicatest.ToUTF16(order, mark)([]byte("<p>"+text)), label, true); got != want {
 					t.Errorf("%s by the header, mark %v: %d words, want %d", label, mark, got.Words, want.Words)
 				}
-				if got := s.HTMLIn([]byte("<p>"+text), label); got != want {
+				if got := s.make([]byte("<p>"+text), label, true); got != want {
 					t.Errorf("UTF-8, %s by the header: %d words, want %d", label, got.Words, want.Words)
 				}
 			}
@@ -137,7 +137,7 @@ func TestEncodingOfPublishedPages(t *testing.T) {
 				out, _ := relocate.Splice(nil, body, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 					return nil, false, false
 				})
-				if got, want := s.HTML(out), s.HTMLIn(body, label); got != want {
+				if got, want := s.HTML(out), s.make(body, label, true); got != want {
 					t.Errorf("%s of %q: %d words, want %d: %.120q", label, head, got.Words, want.Words, out)
 				}
 			}

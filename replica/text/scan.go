@@ -85,12 +85,13 @@ func (s *Sketcher) scan(d *decoded, markup bool) bool {
 // before it is left in s.word.
 func (s *Sketcher) run(b []byte, i int) int {
 	for i < len(b) {
-		var sum uint64
+		var sum, nums uint64
 		x := load(b, i)
 		// a one added to it is carried to the first byte that is no letter or digit
 		runs := alnum(x) | ^uint64(tops)
 		for runs+1 == 0 {
 			sum = hash.Mum(sum^hash.TokenSeed^lower(x), hash.BlockPrime)
+			nums |= digits(x)
 			if i += 8; i >= len(b) {
 				x, runs = 0, ^uint64(tops)
 				break
@@ -105,14 +106,15 @@ func (s *Sketcher) run(b []byte, i int) int {
 		next &= -next // the next word, or what needs more
 		if next&odd != 0 && next == (runs+1)&^runs {
 			if sum|part != 0 {
-				s.word = word{sum, part, uint(bits.TrailingZeros64(next)) - 7, true}
+				s.word = word{sum, part, uint(bits.TrailingZeros64(next)) - 7, nums | digits(part), true}
 			}
 			return i
 		}
 		if s.n >= batch {
-			s.shingle()
+			s.take()
 		}
 		s.wait[maxK+s.n] = endWord(sum, part)
+		s.nums[s.n] = nums | digits(part)
 		all := sum | part
 		s.n += int((all | -all) >> 63) // unless it is empty; without a branch, because it is unpredictable
 		if next&odd != 0 {
@@ -169,7 +171,7 @@ func (s *Sketcher) wide(b []byte, i int) int {
 				return i
 			default:
 				if w.some {
-					s.emit(w.end())
+					s.emit(w.end(), w.nums)
 					w = word{}
 				}
 				if b[i+1] < utf8.RuneSelf {
@@ -203,11 +205,11 @@ func (s *Sketcher) wide(b []byte, i int) int {
 			continue
 		}
 		if w.some {
-			s.emit(w.end())
+			s.emit(w.end(), w.nums)
 			w = word{}
 		}
 		if e != 0 {
-			s.emit(endWord(0, x))
+			s.emit(endWord(0, x), 0)
 		}
 	}
 	s.word = w

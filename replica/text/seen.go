@@ -2,152 +2,103 @@
 
 package text
 
-import (
-	"encoding/binary"
+import "mirrord/replica/hash"
 
-	"mirrord/replica/hash"
-)
-
-// seenBands is how many bands are looked at. Of pages that resemble one another by 0.95 all but one in a
-// thousand agree in one of them, by 0.9 all but 14.
-const seenBands = 4
-
-// SeenPages answers of one page after the other whether it was seen before: with the same words, or nearly
-// ("content seen?" of a crawler; Manning, Raghavan, Schütze, section 20.2). A page is compared with at most
-// one page of each band, so nothing that a site does makes it slow. It takes 38 to 56 bytes a page, and 13 to
-// 19 of more pages than 150,000, when it is given a file; the digests themselves lie wherever the caller
-// keeps them. Not for concurrent use.
+// SeenPages answers of one page after the other whether a page with the same gist was seen before ("content
+// seen?" of a crawler; Manning, Raghavan, Schütze, section 20.2). A page is compared with at most one other,
+// so nothing that a site does makes it slow. It takes 8 to 12 bytes a page; what the pages say lies wherever
+// the caller keeps it. Not for concurrent use.
 type SeenPages struct {
-	SeenOptions
-	least int
-	parts []uint16    // of the keys of pages that were added, by place; 0: free
-	pages seenNumbers // of those pages. A guess until the digest was looked at
-	full  int         // places in use
-	known uint32      // pages that were added have lower numbers
+	o     SeenOptions
+	parts []uint16 // of the keys of pages that were added, by place; 0: free
+	pages []uint32 // the numbers of those pages. A guess until it was looked at what they say
+	full  int      // places in use
+	known uint32   // pages that were added have lower numbers
 }
 
-// SeenOptions say where digests lie and which pages are alike.
+// SeenOptions say where it is kept what pages say.
 type SeenOptions struct {
-	Digest      func(page uint32) (ContentDigest, error)  // of a page that was added
-	Current     func(page uint32, of *ContentDigest) bool // says whether a page still counts; nil: all do
-	Pages       int                                       // how many to expect
-	Resemblance float64                                   // estimated, from which pages are alike; 0 means 0.9
-	Scratch     func() (SeenFile, error)                  // makes a file; nil: all is in memory
+	// Said is of a page that was added; Text is 0 when the page no longer counts
+	Said  func(page uint32) (Said, error)
+	Pages int // how many to expect
 }
 
-// NewSeenPages returns an index without pages. The caller closes it.
-func NewSeenPages(o SeenOptions) (*SeenPages, error) {
-	if o.Resemblance <= 0 {
-		o.Resemblance = 0.9
-	}
-	s := &SeenPages{SeenOptions: o, least: LeastEqual(o.Resemblance), pages: seenNumbers{open: o.Scratch}}
-	return s, s.room(max(leastSeen, o.Pages*(seenBands+1)*7/5))
+// NewSeenPages returns an index without pages.
+func NewSeenPages(o SeenOptions) *SeenPages {
+	s := &SeenPages{o: o}
+	s.room(max(leastSeen, o.Pages*7/5))
+	return s
 }
-
-// Close lets go of the file.
-func (s *SeenPages) Close() error { return s.pages.close() }
 
 // Known is what a page was found to be like.
 type Known struct {
 	Page  uint32 // the page seen before
-	Exact bool   // it has the same words; else nearly
+	Exact bool   // it has the same words; else the same gist
 }
 
-// Like returns the page that was added and is most like one with digest d; one with the same words, if there
-// is one. Pages without words are like none.
-func (s *SeenPages) Like(d *ContentDigest) (k Known, ok bool, err error) {
-	if d.Words == 0 {
+// Like returns the page that was added and has the gist of x. Pages without words are like none.
+func (s *SeenPages) Like(x Said) (k Known, ok bool, err error) {
+	at, _ := s.place(x)
+	if x.Text == 0 || s.parts[at] == 0 {
 		return Known{}, false, nil
 	}
-	best := s.least - 1
-	for i := range seenBands + 1 {
-		at, _ := s.place(seenKey(d, i))
-		if s.parts[at] == 0 {
-			continue
-		}
-		page, err := s.pages.get(at)
-		if err != nil {
-			return Known{}, false, err
-		}
-		if ok && page == k.Page {
-			continue
-		}
-		other, err := s.Digest(page)
-		if err != nil {
-			return Known{}, false, err
-		}
-		if s.Current != nil && !s.Current(page, &other) {
-			continue
-		}
-		if other.Text == d.Text && other.Words == d.Words {
-			return Known{page, true}, true, nil
-		}
-		if n := other.Sketch.Equal(&d.Sketch); n > best {
-			best, k, ok = n, Known{Page: page}, true
-		}
+	other, err := s.o.Said(s.pages[at])
+	if err != nil || other.Text == 0 || other.Gist != x.Gist {
+		return Known{}, false, err
 	}
-	return k, ok, nil
+	return Known{Page: s.pages[at], Exact: other.Text == x.Text}, true, nil
 }
 
-// Add notes a page. Its digest must be had from Digest by then. One that is said to be like another page
+// Add notes a page. What it says must be had from Said by then. One that is said to be like another page
 // leaves that its place: of pages that say the same the first is found.
-func (s *SeenPages) Add(page uint32, d *ContentDigest, like bool) error {
+func (s *SeenPages) Add(page uint32, x Said, like bool) error {
 	s.known = max(s.known, page+1)
-	if d.Words == 0 {
+	if x.Text == 0 {
 		return nil
 	}
-	if (s.full+seenBands+1)*5 > len(s.parts)*4 {
+	if (s.full+1)*5 > len(s.parts)*4 {
 		return s.grow()
 	}
-	return s.put(page, d, like)
+	s.put(page, x, like)
+	return nil
 }
 
-// grow makes the table larger by half and fills it from the digests: it keeps too little to move what it has.
+// grow makes the table larger by half and fills it from what the pages say: it keeps too little to move what
+// it has.
 func (s *SeenPages) grow() error {
-	if err := s.room(len(s.parts) + len(s.parts)/2); err != nil {
-		return err
-	}
+	s.room(len(s.parts) + len(s.parts)/2)
 	for page := range s.known {
-		d, err := s.Digest(page)
+		x, err := s.o.Said(page)
 		if err != nil {
 			return err
 		}
-		if d.Words == 0 || (s.Current != nil && !s.Current(page, &d)) {
-			continue
-		}
-		if err := s.put(page, &d, true); err != nil {
-			return err
+		if x.Text != 0 {
+			s.put(page, x, true)
 		}
 	}
 	return nil
 }
 
 // room makes an empty table of n places.
-func (s *SeenPages) room(n int) error {
-	s.parts, s.full = nil, 0 // gone before the new one comes
-	s.parts = make([]uint16, n)
-	return s.pages.room(n)
+func (s *SeenPages) room(n int) {
+	s.parts, s.pages, s.full = nil, nil, 0 // gone before the new ones come
+	s.parts, s.pages = make([]uint16, n), make([]uint32, n)
 }
 
-func (s *SeenPages) put(page uint32, d *ContentDigest, like bool) error {
-	for i := range seenBands + 1 {
-		at, part := s.place(seenKey(d, i))
-		if s.parts[at] == 0 {
-			s.full++
-		} else if like {
-			continue
-		}
-		s.parts[at] = part
-		if err := s.pages.set(at, page); err != nil {
-			return err
-		}
+func (s *SeenPages) put(page uint32, x Said, like bool) {
+	at, part := s.place(x)
+	if s.parts[at] == 0 {
+		s.full++
+	} else if like {
+		return
 	}
-	return nil
+	s.parts[at], s.pages[at] = part, page
 }
 
-// place returns where a key is, or would be, and its value: it replaces another one where too many are
+// place returns where a gist is, or would be, and its part there: it replaces another one where too many are
 // near, as a hostile site can arrange.
-func (s *SeenPages) place(key uint64) (at int, part uint16) {
+func (s *SeenPages) place(x Said) (at int, part uint16) {
+	key := hash.Mix(x.Gist)
 	i := s.home(key)
 	part = max(1, uint16(key))
 	for range mostProbes {
@@ -173,11 +124,3 @@ const mostProbes = 1 << 10
 
 // leastSeen is how many places a table has at least.
 const leastSeen = 1 << 10
-
-// seenKey is the key of a digest in band i, or, for the last one, of its words.
-func seenKey(d *ContentDigest, i int) uint64 {
-	if i == seenBands {
-		return hash.Mix(d.Text)
-	}
-	return hash.Mix(uint64(i+1)<<32 | uint64(binary.LittleEndian.Uint32(d.Sketch[i*BandRows:])))
-}

@@ -47,7 +47,10 @@ type Sketcher struct {
 	word  word // that is being read, between two steps of the scanner
 	n     int  // how many words wait
 	wait  [maxK + batch]uint64
-	words int // before those that wait
+	nums  [batch]uint64 // of the words that wait: not zero for one with a digit
+	gist  gist
+	brief bool // a Said is made, and no shingles
+	words int  // before those that wait
 	text  uint64
 	sum   uint64 // polynomial of the last k words
 	bins  [Bins]uint64
@@ -76,13 +79,17 @@ func NewSketcher(o SketchOptions) *Sketcher {
 // HTML makes the digest of a page, in one pass and without a copy unless its encoding is a rare one.
 func (s *Sketcher) HTML(body []byte) ContentDigest { return s.make(body, "", true) }
 
-// HTMLIn is HTML for a page that came with a charset in its header, "" for none.
-func (s *Sketcher) HTMLIn(body []byte, label string) ContentDigest { return s.make(body, label, true) }
-
 // Plain makes the digest of text that is not HTML.
 func (s *Sketcher) Plain(body []byte) ContentDigest { return s.make(body, "", false) }
 
+// make makes the digest of a page that came with a charset in its header, "" for none.
 func (s *Sketcher) make(body []byte, label string, markup bool) ContentDigest {
+	s.read(body, label, markup)
+	return s.digest()
+}
+
+// read takes the words of a page.
+func (s *Sketcher) read(body []byte, label string, markup bool) {
 	s.reset()
 	d := decode(s.buf, body, label)
 	if d.copied && cap(d.text) <= keptBuffer {
@@ -92,32 +99,41 @@ func (s *Sketcher) make(body []byte, label string, markup bool) ContentDigest {
 		s.reset()
 		s.scan(&d, markup)
 	}
-	return s.digest()
+	s.take()
 }
 
 func (s *Sketcher) reset() {
 	s.markup.noComment, s.markup.noQuotes, s.word = false, false, word{}
 	clear(s.wait[:maxK])
-	s.n, s.words, s.text, s.sum = 0, 0, hash.TextPrime, 0
+	s.n, s.words, s.text, s.sum, s.gist.sum = 0, 0, hash.TextPrime, 0, 0
 	for i := range s.bins {
 		s.bins[i] = math.MaxUint64
 	}
 }
 
-// emit takes the next word of the page.
-func (s *Sketcher) emit(h uint64) {
+// emit takes the next word of the page; nums is not zero when it has a digit.
+func (s *Sketcher) emit(h, nums uint64) {
 	if s.n == batch {
-		s.shingle()
+		s.take()
 	}
-	s.wait[maxK+s.n] = h
+	s.wait[maxK+s.n], s.nums[s.n] = h, nums
 	s.n++
 }
 
 // endWord ends the word that is being read, if there is one.
 func (s *Sketcher) endWord() {
 	if s.word.some {
-		s.emit(s.word.end())
+		s.emit(s.word.end(), s.word.nums)
 		s.word = word{}
+	}
+}
+
+// take reads the words that wait.
+func (s *Sketcher) take() {
+	if s.brief {
+		s.say()
+	} else {
+		s.shingle()
 	}
 }
 
@@ -147,8 +163,10 @@ func (s *Sketcher) shingle() {
 	s.n = 0
 }
 
+// said is the fingerprint of the words of a page that has some.
+func (s *Sketcher) said() uint64 { return max(1, hash.Mix(s.text)) }
+
 func (s *Sketcher) digest() ContentDigest {
-	s.shingle()
 	d := ContentDigest{Words: uint32(min(uint64(s.words), math.MaxUint32))}
 	if s.words == 0 {
 		return d
@@ -157,9 +175,7 @@ func (s *Sketcher) digest() ContentDigest {
 		x := finish(s.sum)
 		s.bins[x>>(64-7)] = x
 	}
-	if d.Text = hash.Mix(s.text); d.Text == 0 {
-		d.Text = 1
-	}
+	d.Text = s.said()
 	for i, least := range s.bins {
 		if least == math.MaxUint64 {
 			least = s.bins[s.densify.donor(i, func(j int) bool { return s.bins[j] != math.MaxUint64 })]

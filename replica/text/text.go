@@ -6,7 +6,7 @@
 //   - [Extract] decodes and de-tags a page, [Tokens] and [Lines] split the text, [Shingles] are its
 //     k-grams, [Chunks] its fingerprints by lines.
 //   - A [Sketcher] makes a [ContentDigest] of a page's bytes in one pass: 144 bytes that stand for its words
-//     and its shingles.
+//     and its shingles, or a [Said]: 16 bytes for its words.
 //   - [SeenPages] says of one page after the other whether one was seen before that says the same.
 //
 // Sources: Broder, On the resemblance and containment of documents (1997); Manning, Raghavan, Schütze,

@@ -12,12 +12,14 @@ type word struct {
 	sum  uint64 // of the whole blocks of eight bytes
 	part uint64 // the bytes after them
 	bits uint   // how many bits part has; less than 64
+	nums uint64 // not zero: there is a digit
 	some bool   // there are any bytes
 }
 
 // add appends the bytes of x, of which there are n bits, 64 at most. What x has beyond them is zero.
 func (w *word) add(x uint64, n uint) {
 	w.some = w.some || n > 0
+	w.nums |= digits(x)
 	w.part |= x << w.bits
 	if w.bits += n; w.bits >= 64 {
 		w.sum = hash.Mum(w.sum^hash.TokenSeed^w.part, hash.BlockPrime)
@@ -25,6 +27,10 @@ func (w *word) add(x uint64, n uint) {
 		w.part = x >> (n - w.bits)
 	}
 }
+
+// digits is not zero when there is an ASCII digit among eight bytes of letters, of digits, of characters
+// beyond ASCII and of zeros.
+func digits(x uint64) uint64 { return x & 0x1010101010101010 &^ (x >> 2) &^ (x >> 3) }
 
 func (w *word) end() uint64 { return endWord(w.sum, w.part) }
 

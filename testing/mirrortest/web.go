@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -309,7 +308,11 @@ func Words(seed uint32, n int) string {
 	var b strings.Builder
 	for range n {
 		seed = seed*1664525 + 1013904223
-		fmt.Fprintf(&b, "w%d ", seed>>14)
+		b.WriteByte('w')
+		for bit := 29; bit >= 14; bit -= 3 { // without digits, which count as written anew into each answer
+			b.WriteByte('a' + byte(seed>>bit&7))
+		}
+		b.WriteByte(' ')
 	}
 	return b.String()
 }

@@ -25,10 +25,11 @@ type SiteReply struct {
 	Err    error // class of the failure instead of an answer
 }
 
-// Site answers from a table; other URLs are answered with 404. It is a source.Fetcher and a
-// source.Robots that forbids what Forbids lists. It is safe for concurrent use while the table stays.
+// Site answers from a table. It is a source.Fetcher and a source.Robots that forbids what Forbids lists. It
+// is safe for concurrent use while the table stays.
 type Site struct {
 	Answers map[string]SiteReply // by URL
+	Other   *SiteReply           // to other URLs; nil: 404
 	Forbids string               // lines of robots.txt
 
 	mu       sync.Mutex
@@ -55,6 +56,9 @@ func (s *Site) Do(_ context.Context, req fetch.Request, sink fetch.Sink) (*fetch
 	s.requests = append(s.requests, req.URL.String())
 	a, ok := s.Answers[req.URL.String()]
 	s.mu.Unlock()
+	if !ok && s.Other != nil {
+		a, ok = *s.Other, true
+	}
 	res := new(fetch.Result)
 	res.Sent = 1
 	switch {

@@ -13,16 +13,16 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// For any state of the file of digests, mirrors are as they would be.
-func TestDigestsDamaged(t *testing.T) {
+// For any state of the file of texts, mirrors are as they would be.
+func TestTextsDamaged(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"gone":    func([]byte) []byte { return nil },
 		"empty":   func([]byte) []byte { return []byte{} },
-		"foreign": func(b []byte) []byte { return append([]byte("mDg1\xff\xff"), b[6:]...) },
-		"cut":     func(b []byte) []byte { return b[:len(b)-77] },
-		"holes":   func(b []byte) []byte { clear(b[200:900]); return b },
+		"foreign": func(b []byte) []byte { return append([]byte("mTx1\xff\xff"), b[6:]...) },
+		"cut":     func(b []byte) []byte { return b[:len(b)-17] },
+		"holes":   func(b []byte) []byte { clear(b[60:200]); return b },
 		"noise": func(b []byte) []byte {
-			for i := 16; i < len(b); i += 171 {
+			for i := 16; i < len(b); i += 31 {
 				b[i] ^= 1
 			}
 			return b
@@ -34,7 +34,7 @@ func TestDigestsDamaged(t *testing.T) {
 			m := mirrortest.New(t, w, job())
 			m.Durable = true
 			wantVerdict(t, m.Run(), mirror.Complete, true)
-			file := filepath.Join(m.Dir, "sites", m.Job.Name, "digests")
+			file := filepath.Join(m.Dir, "sites", m.Job.Name, "texts")
 			b, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -54,21 +54,21 @@ func TestDigestsDamaged(t *testing.T) {
 			if s.SameText != 1 || len(s.Notes) > 0 {
 				t.Errorf("%d pages say the same; %v", s.SameText, s.Notes)
 			}
-			if got := digests(t, m); !got["/page03.html"] || !got["/page04.html"] {
-				t.Errorf("digests: %v", got)
+			if got := keptTexts(t, m); !got["/page03.html"] || !got["/page04.html"] {
+				t.Errorf("texts: %v", got)
 			}
 		})
 	}
 }
 
 // A file that cannot be read or written is said, and no more.
-func TestDigestsUnusable(t *testing.T) {
+func TestTextsUnusable(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 3)
 	m := mirrortest.New(t, w, job())
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	file := filepath.Join(m.Dir, "sites", m.Job.Name, "digests")
+	file := filepath.Join(m.Dir, "sites", m.Job.Name, "texts")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,11 @@ func TestDigestsUnusable(t *testing.T) {
 	w.Set(home+"/page01.html", wordy(3, 100, ""))
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "pages that say the same are no longer looked for: open digests")
+	wantText(t, s, "pages that say the same are no longer looked for: open texts")
 }
 
-// Digests of texts that no page has now do not pile up.
-func TestDigestsAreThinnedInBulk(t *testing.T) {
+// Texts that no page has now do not pile up.
+func TestTextsAreThinnedInBulk(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 300)
 	m := mirrortest.New(t, w, job())
@@ -95,16 +95,16 @@ func TestDigestsAreThinnedInBulk(t *testing.T) {
 		m.Run()
 	}
 	m.Site(func(s *store.Site) {
-		d, err := s.Digests()
+		d, err := s.Texts()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
 		if n := d.Len(); n > 1602 || n < 301 {
-			t.Errorf("%d digests of 301 pages", n)
+			t.Errorf("%d texts of 301 pages", n)
 		}
 	})
-	if got := digests(t, m); len(got) != 301 || !got["/page07.html"] {
-		t.Errorf("%d digests", len(got))
+	if got := keptTexts(t, m); len(got) != 301 || !got["/page07.html"] {
+		t.Errorf("%d texts", len(got))
 	}
 }
