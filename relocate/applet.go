@@ -45,7 +45,8 @@ func (t *tagLinks) applet(mark int, a *attr) {
 				h.edit(h.v.at(int(start)), h.v.at(int(end)), "", EditCodebase, n)
 			}
 		default:
-			joinedLink(h.scanner, h.val(a), base, class, Requisite, h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
+			joinedLink(h.scanner, h.val(a), base, class, Requisite,
+				h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
 		}
 	}
 }

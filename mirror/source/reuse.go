@@ -91,7 +91,10 @@ const (
 
 // NewReuseSource returns a ReuseSource that gives nothing until Prepare.
 func NewReuseSource(o ReuseSourceOptions) *ReuseSource {
-	return &ReuseSource{ReuseSourceOptions: o, readers: sync.Pool{New: func() any { return store.NewFrameReader() }}}
+	return &ReuseSource{
+		ReuseSourceOptions: o,
+		readers:            sync.Pool{New: func() any { return store.NewFrameReader() }},
+	}
 }
 
 // Covers reports whether Get may have an answer for a URL.
