@@ -94,8 +94,8 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 			r.Files[0])
 	case r.Job, r.Lenient, r.URL != "":
 		return nil, env.Usagef(
-			"import: %s holds no records of crawls: import it without --job, --lenient and --url; "+
-				"mirrord init writes a job file", r.Files[0])
+			"import: %s holds no records of crawls: it is imported whole, and mirrord init writes a "+
+				"job file for it", r.Files[0])
 	}
 	m, err := Import(ctx, a, r.Files[0], r.As)
 	if err != nil {
