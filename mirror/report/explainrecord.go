@@ -156,9 +156,30 @@ func (e *explainer) record(rec *store.Resource) error {
 	default:
 		x.Answer = "not mirrored: " + x.Last
 	}
+	if err := e.stays(rec); err != nil {
+		return err
+	}
 	var err error
 	x.Found, err = v.trail(rec, 50)
 	return err
+}
+
+// stays adds to the answer about a resource that left that the published version has it, as while a run is
+// held for review.
+func (e *explainer) stays(rec *store.Resource) error {
+	if rec.InSet || rec.Path == "" || e.v.live == nil {
+		return nil
+	}
+	dated, err := e.v.Site.Versions.History(rec.URL)
+	if err != nil {
+		return err
+	}
+	for _, was := range dated {
+		if was.Version.Number == e.v.live.Number && was.Known && was.Record.InSet {
+			e.x.Answer += fmt.Sprintf("; version %d, which stays published, has it", was.Version.Number)
+		}
+	}
+	return nil
 }
 
 // Heads adds the heads of the answers that are stored. A head that is damaged is said to be so; one that
