@@ -45,7 +45,7 @@ type transaction struct {
 	changes []byte
 	counts  bool           // it gets the next number once it has changed something
 	number  uint64         // in the log; 0: none
-	later   bool           // it may be lost with the power until a later one is synced
+	later   byte           // redoLater or redoNoted when it need not be synced, else 0
 	looks   *atomic.Uint32 // of all transactions, in look-ups of single keys; nil: they are not counted
 }
 
@@ -288,7 +288,11 @@ func (t *transaction) tallyOf(name []byte) *tally {
 	out := &tally{seq: anySequence}
 	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
 	v := sums.Get(name)
-	missing := (v == nil) && t.hasValues(name) // to continue from 0 would write the loss into the log
+	missing := false // to continue from 0 would write the loss into the log
+	if v == nil {
+		b := t.tx.Bucket(name)
+		missing = t.hasValues(name) || (b != nil && b.Sequence() > 0 && sums.Get(kLogged) != nil)
+	}
 	if missing || ((v != nil) && !out.decode(v)) {
 		panic(badSeal{fmt.Errorf("the tally of bucket %q: %w", name, errSeal)})
 	}
