@@ -50,8 +50,8 @@ func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 	return s.packs.append(raw)
 }
 
-// Commit makes results permanent, with those that were noted before: bodies first, then the records that refer
-// to them. first is the number of news[0].
+// Commit makes results permanent, with those that were noted before: bodies first, then the records that
+// refer to them. first is the number of news[0].
 func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	return s.keep(first, news, done, 0)
 }

@@ -26,7 +26,7 @@ type noted struct {
 }
 
 // counted finds out how far a segment counts.
-func (s *State) counted(root *os.Root, name string, segment *os.File) (n noted, err error) {
+func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, err error) {
 	var last []redoTail // before each entry that was noted and not synced
 	none := func(redoHead) bool { return false }
 	_, err = redoEntries(segment, none, func(h redoHead, _ []byte) error {
@@ -43,7 +43,7 @@ func (s *State) counted(root *os.Root, name string, segment *os.File) (n noted, 
 	if (err != nil) || (len(last) == 0) {
 		return n, err
 	}
-	packs, err := s.packsOf(root, name)
+	packs, err := packsOf(s, root, name)
 	if err != nil {
 		return n, err
 	}
@@ -69,7 +69,7 @@ func (s *State) counted(root *os.Root, name string, segment *os.File) (n noted, 
 }
 
 // packsOf opens the packs of a site for reading.
-func (s *State) packsOf(root *os.Root, name string) (*packs, error) {
+func packsOf(s *State, root *os.Root, name string) (*packs, error) {
 	dir, err := root.OpenRoot("packs")
 	if err != nil {
 		return nil, diskErr("open packs", err)
@@ -83,7 +83,7 @@ func (s *State) packsOf(root *os.Root, name string) (*packs, error) {
 
 // cutLog cuts what does not count off the log of a site whose writer has not closed it, and syncs what does.
 // It returns the last transaction that is left; 0 when nothing was cut.
-func (s *State) cutLog(root *os.Root, name string) (last uint64, err error) {
+func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	if isClean(root) {
 		return 0, nil
 	}
@@ -95,7 +95,7 @@ func (s *State) cutLog(root *os.Root, name string) (last uint64, err error) {
 		return 0, err
 	}
 	defer segment.Close()
-	n, err := s.counted(root, name, segment)
+	n, err := counted(s, root, name, segment)
 	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
 		err = errors.Join(siteBodies{s.Bodies, false}.sync(), diskErr("sync packs", syncFS(int(segment.Fd()))))
 	}

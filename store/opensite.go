@@ -85,7 +85,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}
-	st.packs, err = s.packsOf(st.root, name)
+	st.packs, err = packsOf(s, st.root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
 		err = st.db.damaged(errors.New("the folder packs beside it is missing"))
 	}
@@ -173,7 +173,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	f.db, err = openDatabase(o)
 	if mode == viewing && f.logged {
-		f.db, err = s.upToDate(root, o, f.db, err)
+		f.db, err = upToDate(s, root, o, f.db, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
@@ -402,7 +402,7 @@ func (s *State) Documents(name string) (*Documents, error) {
 	var p *packs
 	if err == nil {
 		defer dir.Close()
-		p, err = s.packsOf(dir, name)
+		p, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)

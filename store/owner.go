@@ -83,7 +83,7 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if end, err := s.cutLog(l.root, name); err != nil {
+	if end, err := cutLog(s, l.root, name); err != nil {
 		return nil, err
 	} else if (end > 0) && known && (last > end) {
 		return nil, l.db.damaged(errNoBodies)

@@ -235,7 +235,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	defer segment.Close()
-	if _, err := s.cutLog(root, name); err != nil {
+	if _, err := cutLog(s, root, name); err != nil {
 		return err
 	}
 	if ok, err := flock(segment, true, false); !ok { // of a database that is missing there is no other lock

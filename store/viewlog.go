@@ -13,8 +13,8 @@ import (
 // upToDate returns the database that a reader gets of a site: the copy d of site.db, or err, when its writer
 // has closed it, or has it open. Else a loss of power may have cost what was not synced. Then the copy is
 // checked and catches up with the log; one that is damaged is made again of the log.
-func (s *State) upToDate(
-	root *os.Root, o doorOptions, d *database, err error,
+func upToDate(
+	s *State, root *os.Root, o doorOptions, d *database, err error,
 ) (*database, error) {
 	damaged := errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist)
 	if (d == nil && (!damaged || isWritten(root))) || (d != nil && (d.busy || d.copied == nil)) ||
@@ -35,7 +35,7 @@ func (s *State) upToDate(
 	}()
 	scratch := o.scratch
 	o.known, o.sign, o.scratch, o.readOnly, o.volatile = nil, "", nil, false, true
-	n, nerr := s.counted(root, o.site, segment)
+	n, nerr := counted(s, root, o.site, segment)
 	if (nerr == nil) && n.cut {
 		segment, nerr = beginningOf(segment, n.end.size, scratch)
 		if nerr == nil {
