@@ -288,11 +288,7 @@ func (t *transaction) tallyOf(name []byte) *tally {
 	out := &tally{seq: anySequence}
 	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
 	v := sums.Get(name)
-	missing := false // to continue from 0 would write the loss into the log
-	if v == nil {
-		b := t.tx.Bucket(name)
-		missing = t.hasValues(name) || (b != nil && b.Sequence() > 0 && sums.Get(kLogged) != nil)
-	}
+	missing := (v == nil) && t.hasValues(name) // to continue from 0 would write the loss into the log
 	if missing || ((v != nil) && !out.decode(v)) {
 		panic(badSeal{fmt.Errorf("the tally of bucket %q: %w", name, errSeal)})
 	}
