@@ -97,6 +97,14 @@ func (e *bundler) encode(b, raw []byte, ends []uint32) []byte {
 	if len(ends) <= 1 {
 		return appendFull(b, e.enc, raw)
 	}
+	return e.bundle(b, raw, ends)
+}
+
+// bundle is encode for a bundle of any number of documents.
+func (e *bundler) bundle(b, raw []byte, ends []uint32) []byte {
+	if e.enc == nil {
+		e.enc = zstdfast.New(false)
+	}
 	at := len(b)
 	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))

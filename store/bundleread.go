@@ -10,9 +10,11 @@ import (
 // unpackedBundles caches the unpacked bundles of a site's packs that were read last: documents read in
 // sequence are mostly stored together. They are shared by all readers of the packs. Safe for concurrent use.
 type unpackedBundles struct {
-	mu   sync.Mutex
-	list []*unpackedBundle // the one that was used last at the end
-	free [][]byte          // memory of those no longer in use
+	mu    sync.Mutex
+	list  []*unpackedBundle // the one that was used last at the end
+	most  int               // of them
+	least int               // bytes of their buffers
+	free  [][]byte          // memory of those no longer in use
 }
 
 // unpackedBundle is one of them. Its bytes do not change while it is in use.
@@ -54,7 +56,7 @@ func (c *unpackedBundles) room(size int) []byte {
 		c.free = c.free[:n-1]
 		return b
 	}
-	return make([]byte, 0, max(size, bundleBytes)+decodeSlack)
+	return make([]byte, 0, max(size, c.least)+decodeSlack)
 }
 
 // add keeps a bundle that a reader has unpacked, and has from now on.
@@ -69,7 +71,7 @@ func (c *unpackedBundles) add(at Place, out []byte, x bundleIndex) *unpackedBund
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.list = append(c.list, u)
-	if len(c.list) > maxUnpacked {
+	if len(c.list) > c.most {
 		c.leave(c.list[0])
 		c.list = slices.Delete(c.list, 0, 1)
 	}

@@ -16,8 +16,7 @@ import (
 
 // Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing copies
 // it, with checksums, into a new file, which then takes its name. A crash leaves the old database in use and
-// a
-// file that the next opening removes.
+// a file that the next opening removes.
 
 // unsealedFormat is the format of a database without checksums that is converted. Older ones are refused.
 const unsealedFormat = 7

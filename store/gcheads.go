@@ -4,55 +4,64 @@ package store
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 
-	"mirrord/fetch/heads"
 	"mirrord/site"
 )
 
-// Heads that no record and no history refers to stay in their file until Compact finds less than
-// liveShare of the files in use, or one that is damaged. Then all that are in use are coded again into the
-// next file, some records with each transaction, and the older files are removed. A crash leaves records of
-// both kinds, and files of both.
+// Heads that no record and no history refers to stay in their file until Compact finds less than liveShare of
+// the files in use, or one that is damaged or of an older version. Then all that are in use are written again
+// into the next file, some records with each transaction, and the older files are removed. A crash leaves
+// records of both kinds, and files of both.
 
 const minHeadHoles = 16 << 10 // bytes of holes for which heads are moved
 
-// headUse is how much of a file of heads is in use.
+// headUses is how much of the files of heads is in use.
+type headUses struct {
+	files   []uint32
+	size    int64
+	bundles map[HeadPlace]*headUse // by the place of the first head
+	again   bool                   // something that is in use cannot be read, or an older version wrote it
+}
+
+// headUse is how much of a bundle is in use.
 type headUse struct {
-	num  uint32
-	size int64
-	used []uint64 // a bit for each byte at which an entry in use begins
-	live int64    // bytes of them
+	size  int64
+	heads int    // that it has
+	used  uint64 // a bit for each that is in use
+}
+
+// live is how many bytes are in use, about.
+func (u *headUses) live() (n int64) {
+	for _, b := range u.bundles {
+		n += b.size * int64(bits.OnesCount64(b.used)) / int64(b.heads)
+	}
+	return n
 }
 
 // compactHeads gives the space of heads that nothing refers to back. With dry it only says what that would
 // be.
 func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, err error) {
-	uses, damaged, err := s.headUses(ctx)
-	if err != nil || len(uses) == 0 {
+	uses, err := s.headUses(ctx)
+	if err != nil || len(uses.files) == 0 {
 		return 0, err
 	}
-	size, live := int64(0), int64(0)
-	for _, u := range uses {
-		size, live = size+u.size, live+u.live
-	}
-	few := float64(live) >= liveShare*float64(size) || size-live < minHeadHoles
+	holes := uses.size - uses.live()
+	few := float64(holes) <= (1-liveShare)*float64(uses.size) || holes < minHeadHoles
 	if s.erase != nil {
-		few = live >= size
+		few = holes <= 0
 	}
-	if !damaged && few {
+	if !uses.again && few {
 		return 0, nil
 	}
 	if dry {
-		return size - live, nil
+		return holes, nil
 	}
-	last := uses[len(uses)-1].num
+	last := uses.files[len(uses.files)-1]
 	err = s.update("begin heads", func(tx *transaction) error {
-		if err := s.heads.begin(tx); err != nil {
-			return err
-		}
-		last = max(last, s.heads.num)
-		return s.heads.create(last + 1)
+		last, err = s.heads.skip(tx, last)
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -74,29 +83,28 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 			s.at("some heads moved")
 		}
 	}
-	for _, u := range uses {
+	for _, n := range uses.files {
 		if err := s.owned(); err != nil {
 			return 0, err
 		}
-		if err := s.heads.remove(u.num); err != nil {
+		if err := s.heads.remove(n); err != nil {
 			return 0, err
 		}
 		s.at("heads removed")
 	}
-	return size - s.heads.size, nil
+	_, size := s.heads.packs.where()
+	return uses.size - size, nil
 }
 
-// headUses finds out what of each file is in use, and whether something that is in use cannot be read.
-func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool, err error) {
-	byNum := map[uint32]*headUse{}
-	for _, n := range headsIn(s.root, ".") {
+// headUses finds out what of each file is in use.
+func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
+	uses := &headUses{files: headsIn(s.root, "."), bundles: map[HeadPlace]*headUse{}}
+	for _, n := range uses.files {
 		fi, err := s.root.Lstat(headsFile(n))
 		if err != nil {
-			return nil, false, diskErr("look at heads", err)
+			return nil, diskErr("look at heads", err)
 		}
-		u := &headUse{num: n, size: fi.Size(), used: make([]uint64, fi.Size()/64+1)}
-		byNum[n] = u
-		uses = append(uses, u)
+		uses.size += fi.Size()
 	}
 	look := func(k, v []byte) error {
 		if err := ctx.Err(); err != nil || len(v) == 0 {
@@ -114,20 +122,19 @@ func (s *compactor) headUses(ctx context.Context) (uses []*headUse, damaged bool
 			if at.IsZero() {
 				continue
 			}
-			if _, err := s.records.ReadHead(u, at); err != nil || !s.heads.use(byNum[at.File], at) {
-				damaged = true
+			if _, err := s.records.ReadHead(u, at); err != nil || !s.heads.use(uses, at) {
+				uses.again = true
 			}
 		}
 		return nil
 	}
 	if err := s.each(bResources, look); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	err = s.each(bHistory, func(k, v []byte) error { return look(k[min(8, len(k)):], v) })
-	return uses, damaged, err
+	return uses, s.each(bHistory, func(k, v []byte) error { return look(k[min(8, len(k)):], v) })
 }
 
-// moveHeads codes the heads of some records of a bucket again, from a key on, as far as they lie in files up
+// moveHeads writes the heads of some records of a bucket again, from a key on, as far as they lie in files up
 // to last. It returns the key to continue from, nil at the end. A head that cannot be read is lost.
 func (s *compactor) moveHeads(
 	tx *transaction, bucket []byte, prefix int, start []byte, last uint32,
@@ -152,7 +159,7 @@ func (s *compactor) moveHeads(
 			return nil, err
 		}
 		var base HeadPlace
-		if prefix > 0 { // what the URL has now was moved before, and is most like it
+		if prefix > 0 { // what the URL has now was moved before
 			if v := tx.Bucket(bResources).Get(k[prefix:]); v != nil && now.decode(u, v) == nil {
 				base = now.Head
 			}
@@ -175,11 +182,10 @@ func (s *compactor) moveHeads(
 	return next, nil
 }
 
-// moveHead appends a head again, coded over the one at base if that is of use.
+// moveHead appends a head again, unless it is the one at base.
 func (s *compactor) moveHead(u site.URL, at, base HeadPlace) HeadPlace {
-	var h *heads.Head
-	var err error
-	if h, err = s.records.ReadHead(u, at); err != nil {
+	h, err := s.records.ReadHead(u, at)
+	if err != nil {
 		return HeadPlace{}
 	}
 	if !base.IsZero() { // two versions of a page mostly have one head
@@ -187,5 +193,5 @@ func (s *compactor) moveHead(u site.URL, at, base HeadPlace) HeadPlace {
 			return base
 		}
 	}
-	return s.heads.add(u.String(), h, base)
+	return s.heads.add(u.String(), h)
 }

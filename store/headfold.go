@@ -15,8 +15,8 @@ import (
 )
 
 // The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
-// document done, uvarint length and the head coded by itself; the length is 0 for an answer without one, and
-// for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
+// document done, uvarint length and the head (heads.Head.Append); the length is 0 for an answer without one,
+// and for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
 
 // headZip packs and unpacks the heads of batches. It is made when the first one comes.
 type headZip struct {
@@ -33,7 +33,7 @@ func (z *headZip) append(b []byte, done []*Done) []byte {
 	for _, d := range done {
 		coded = coded[:0]
 		if d.Answer != nil && d.Answer.Size() <= heads.MaxSize && !d.saysNothingNew() {
-			coded, some = d.Answer.Append(coded, nil), true
+			coded, some = d.Answer.Append(coded), true
 		}
 		z.buf = binary.AppendUvarint(z.buf, uint64(len(coded)))
 		z.buf = append(z.buf, coded...)
@@ -109,14 +109,14 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 	var h *heads.Head
 	url := ""
 	if len(answer) > 0 {
-		h, _ = heads.Decode(answer, nil) // nil: it is damaged, and lost
+		h, _ = heads.Decode(answer) // nil: it is damaged, and lost
 		url = r.URL.String()
 	}
 	switch r.Outcome {
 	case site.Fetched:
 		r.LastHead = HeadPlace{}
 		if h != nil {
-			r.Head, r.HeadSum = f.add(url, h, was.Head), 0
+			r.Head, r.HeadSum = f.add(url, h), 0
 		}
 	case site.Unchanged:
 		r.LastHead = HeadPlace{}
@@ -139,13 +139,13 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 // again returns the place of a head when the URL had one at a place before: that, as long as the answer says
 // nothing new.
 func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
-	prev, _, err := f.read(url, was)
+	prev, err := f.read(url, was)
 	notModified := h.Code() == http.StatusNotModified
 	switch {
 	case err != nil && notModified: // it has too few fields of the response with the body
 		return HeadPlace{}
 	case err != nil: // missing, or lost
-		return f.add(url, h, HeadPlace{})
+		return f.add(url, h)
 	case notModified:
 		now, changed := prev.Freshened(h)
 		if !changed {
@@ -155,7 +155,7 @@ func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
 	case prev.Same(h):
 		return was
 	}
-	return f.add(url, h, was)
+	return f.add(url, h)
 }
 
 // knows reports whether place would keep the head of a record after an answer that found the body as it was.
@@ -165,7 +165,7 @@ func (f *headFiles) knows(r *Resource, h *heads.Head) bool {
 	if r.Head.IsZero() && h.Code() == http.StatusNotModified {
 		return true
 	}
-	prev, _, err := f.read(r.URL.String(), r.Head)
+	prev, err := f.read(r.URL.String(), r.Head)
 	switch {
 	case err != nil:
 		return false

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -18,40 +20,32 @@ import (
 )
 
 // The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one
-// is appended to:
+// is appended to. They are bundles, as those of the packs, whose documents are
 //
-//	header  8 bytes: "mHd", version of this format (1), 4 zeros
-//	entries one after the other: uvarint bytes of the payload; crc32c of the URL and the head (headSum), 4
-//	        bytes little endian; the payload:
-//	        uvarint bytes from the beginning of the base entry to that of this one, 0 for none; the head, coded
-//	        over the base's
+//	crc32c  4 bytes, little endian: of the URL
+//	head    as heads.Head.Append writes it
 //
-// A record says where its heads begin. A head that is not what was written for the URL has another checksum,
-// whether its entry, one below it, or the place is wrong. It is lost then, and nothing else depends on it.
-// Entries are appended and synced before the records that refer to them are committed; what lies behind the
-// last committed one is cut off before the next is written.
-//
-// The base is the head that the URL had before, or one below that, else that of another URL of the site with
-// nearly the same fields: a model, which is written in full (the last ones are named in site.db), or one that
-// was added just before.
+// Folding adds the heads of a part of the journal in the order of their URLs, so that heads like one another
+// share a bundle. A head costs 30 to 60 bytes in a bundle of 64, beside its random bytes. A record says where
+// its heads lie. Bundles are appended and synced before the records that refer to them are committed; what
+// lies behind the last committed one is cut off before the next is written.
 const (
 	headsName    = "heads."
-	headsMagic   = "mHd"
-	headsVersion = 1
-	headsHeader  = 8
-	headDepth    = 4        // bases below one another, at most: a read costs five entries
-	maxHead      = 1 << 20  // bytes of a payload that is believed
-	maxModels    = 8        // heads in full that others may be over: kinds of answers of a site
-	maxRecent    = 8        // other heads of which the same is true
-	wellCoded    = 40       // bytes of a coded head for which no other model is tried
-	firstRead    = 128      // bytes: most entries have less
-	maxAnswers   = 64 << 20 // bytes of the heads of a batch that are believed
+	headsShift   = 6               // bits of a place that are the number of the head in its bundle
+	headsAtOnce  = 1 << headsShift // heads of a bundle
+	headsBytes   = 32 << 10        // bytes of heads after which a bundle is full
+	headsCached  = 16              // bundles that were read last
+	maxHeads     = 8 << 20         // bytes of a bundle that are believed
+	maxAnswers   = 64 << 20        // bytes of the heads of a batch that are believed
+	headsBegin   = 4               // bytes of the sum of the URL
+	maxHeadsFile = 1 << 56         // bytes of a file: it is not followed by another one when it is full
 )
 
 // HeadPlace is the place of a response's headers; the zero value stands for no place.
 type HeadPlace struct {
 	File uint32 // number of the file, from 1
-	Off  int64  // bytes from its start
+	// bytes from its start to the bundle, times headsAtOnce, and the number of the head in it, from 0
+	Off int64
 }
 
 // IsZero reports whether there is no head.
@@ -59,27 +53,27 @@ func (p HeadPlace) IsZero() bool { return p == HeadPlace{} }
 
 // headFiles are the files of heads of one site. Reads may run beside the one writer.
 type headFiles struct {
-	root *os.Root
-
 	mu    sync.Mutex
-	files map[uint32]*os.File // open for reading
+	packs *packs
+	older map[uint32]bool // files of older versions, of those that were looked at
+	r     *FrameReader    // nil before the first is read
 
-	w      *os.File // the last file, open for appending; nil before the first head is written
-	num    uint32
-	size   int64        // of what was appended, buf included
-	buf    []byte       // appended and not written yet, the end of the file
-	models []placedHead // in full
-	recent []placedHead // of the last ones that were over a model, as a ring
-	next   int          // index into recent of the oldest one
-	code   []byte       // of the last head that was added, with capacity for another one
-	other  []byte
+	enc  *frameEncoder // of the site
+	raw  []byte        // of the bundle to come
+	ends []uint32
+	grew bool  // since the last flush
+	err  error // of the first bundle since that was not written
 }
 
-// placedHead is a head that others may be coded over.
-type placedHead struct {
-	off   int64
-	depth int
-	head  *heads.Head
+func openHeadFiles(root *os.Root) (*headFiles, error) {
+	own, err := root.OpenRoot(".")
+	if err != nil {
+		return nil, diskErr("open heads", err)
+	}
+	p := openPacks(own, nil)
+	p.name, p.max = headsFile, maxHeadsFile
+	p.unpacked.most, p.unpacked.least = headsCached, 0
+	return &headFiles{packs: p, older: map[uint32]bool{}}, nil
 }
 
 func headsFile(n uint32) string { return fmt.Sprintf("%s%d", headsName, n) }
@@ -106,243 +100,219 @@ func headsIn(root *os.Root, dir string) (nums []uint32) {
 
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
 func (s *Records) ReadHead(u site.URL, at HeadPlace) (*heads.Head, error) {
-	h, _, err := s.heads.read(u.String(), at)
-	return h, err
+	return s.heads.read(u.String(), at)
 }
 
-// read also says how many bases lie below one another.
-func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, depth int, err error) {
+func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, err error) {
 	if at.IsZero() {
-		return nil, 0, fmt.Errorf("head of %s: %w: missing", url, ErrDamaged)
+		return nil, fmt.Errorf("head of %s: %w: missing", url, ErrDamaged)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	chain, err := f.chain(url, at)
-	if err != nil {
-		return nil, 0, fmt.Errorf("head of %s in %s at %d: %w", url, headsFile(at.File), at.Off, err)
+	older, err := f.isOlder(at.File)
+	switch {
+	case err != nil:
+	case older:
+		h, err = f.readOlder(url, at)
+	default:
+		h, err = f.readBundled(url, at)
 	}
-	return chain[len(chain)-1].head, len(chain) - 1, nil
+	if err != nil {
+		return nil, fmt.Errorf("head of %s in %s at %d: %w", url, headsFile(at.File), at.Off, err)
+	}
+	return h, nil
 }
 
-// begin makes the last file ready for appending. One that is damaged is left to be read as far as possible,
-// and a new one begun.
+func (f *headFiles) readBundled(url string, at HeadPlace) (*heads.Head, error) {
+	b, err := f.stored(at)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) < headsBegin || binary.LittleEndian.Uint32(b) != crc32.Checksum([]byte(url), castagnoli) {
+		return nil, fmt.Errorf("%w: it is that of another URL", ErrDamaged)
+	}
+	h, err := heads.Decode(b[headsBegin:])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return h, nil
+}
+
+// stored returns what lies at a place, also when its bundle was not written yet. It is valid until the next
+// call.
+func (f *headFiles) stored(at HeadPlace) ([]byte, error) {
+	doc := int(at.Off % headsAtOnce)
+	if num, size := f.packs.where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
+		from := uint32(0)
+		if doc > 0 {
+			from = f.ends[doc-1]
+		}
+		return f.raw[from:f.ends[doc]], nil
+	}
+	p, err := f.bundle(at)
+	if err != nil {
+		return nil, err
+	}
+	if f.r == nil {
+		f.r = NewFrameReader()
+	}
+	return f.packs.document(f.r, p)
+}
+
+// bundle returns the place of a head in its bundle, whose length is believed.
+func (f *headFiles) bundle(at HeadPlace) (Place, error) {
+	var header [frameHeader]byte
+	p := Place{
+		Pack: at.File,
+		Off:  at.Off / headsAtOnce,
+		Len:  frameHeader,
+		Doc:  uint32(at.Off%headsAtOnce) + 1,
+	}
+	file, err := f.packs.open(p)
+	if err != nil {
+		return p, err
+	}
+	if _, err := file.ReadAt(header[:], p.Off); err == io.EOF {
+		return p, fmt.Errorf("%w: the file ends before it", ErrDamaged)
+	} else if err != nil {
+		return p, readErr("read heads", err)
+	}
+	p.Len += binary.LittleEndian.Uint32(header[4:])
+	if p.Len < frameHeader || p.Len > maxHeads {
+		return p, fmt.Errorf("%w: %d bytes of heads", ErrDamaged, p.Len)
+	}
+	return p, nil
+}
+
+// begin makes the last file ready for appending. One that is damaged, or of an older version, is left to be
+// read, and a new one begun.
 func (f *headFiles) begin(tx *transaction) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.w != nil {
+	if f.packs.w != nil {
 		return nil
 	}
 	d := binread.Reader{Rest: tx.Bucket(bMeta).Get(kHeads)}
 	num, size := uint32(d.Uvarint()), int64(d.Uvarint())
-	if num == 0 || size < headsHeader {
-		return f.create(max(num, 1))
-	}
-	file, err := f.root.OpenFile(headsFile(num), os.O_RDWR, 0o644)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("open heads", err)
-	}
-	if err != nil || checkHeads(file) != nil {
+	if size > 0 {
+		var magic [4]byte
+		file, err := f.packs.file(num)
 		if err == nil {
-			file.Close() // nothing was written
+			_, err = file.ReadAt(magic[:], 0)
 		}
-		return f.create(num + 1)
+		if err != nil || string(magic[:]) != bundleMagic {
+			num, size = num+1, 0
+		}
 	}
-	fi, err := file.Stat()
-	if err == nil && fi.Size() > size { // a batch that was not committed
-		err = file.Truncate(size)
-	}
-	if err != nil {
-		return errors.Join(diskErr("open heads", err), file.Close())
-	}
-	// what was cut off by a fault stays a hole: no other head takes its place
-	f.w, f.num, f.size = file, num, size
-	for !d.Bad && len(d.Rest) > 0 && len(f.models) < maxModels {
-		f.remember(int64(d.Uvarint()))
-	}
-	return nil
+	return f.packs.begin(num, size)
 }
 
-// remember notes a head that others may be coded over. It need not be readable.
-func (f *headFiles) remember(off int64) {
-	_, payload, err := f.entry(HeadPlace{f.num, off})
-	if err != nil || len(payload) == 0 || payload[0] != 0 {
-		return
-	}
-	if h, err := heads.Decode(payload[1:], nil); err == nil {
-		f.models = append(f.models, placedHead{off, 0, h})
-	}
-}
-
-// create begins a file. One that is there was never committed, or is of a site that was made again. What
-// was not flushed is lost.
-func (f *headFiles) create(num uint32) error {
-	if old := f.files[num]; old != nil {
-		old.Close() // read only
-		delete(f.files, num)
-	}
-	file, err := f.root.OpenFile(headsFile(num), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return diskErr("open heads", err)
-	}
-	if f.w != nil {
-		f.w.Close() // it was synced when it was written
-	}
-	f.w, f.num, f.size, f.models, f.recent, f.next = file, num, headsHeader, nil, nil, 0
-	f.buf = append(f.buf[:0], headsMagic+"\x01\x00\x00\x00\x00"...)
-	return nil
-}
-
-// add appends a head of a URL and returns its place. old is the head that the URL had before, if any.
-func (f *headFiles) add(url string, h *heads.Head, old HeadPlace) HeadPlace {
+// add appends a head of a URL and returns its place. What fails is an error of flush.
+func (f *headFiles) add(url string, h *heads.Head) HeadPlace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	size := h.Size()
-	best := f.code[:0]
-	depth := 0
-	over := func(base placedHead) bool {
-		b := binary.AppendUvarint(f.other[:0], uint64(f.size-base.off))
-		f.other = h.Append(b, base.head)
-		if len(best) > 0 && len(f.other) >= len(best) {
-			return false
-		}
-		best, f.other = f.other, best
-		depth = base.depth + 1
-		return true
+	if len(f.ends) == headsAtOnce || len(f.raw) > headsBytes {
+		f.write()
 	}
-	poor := func() bool { return len(best) == 0 || len(best) > wellCoded }
-	if old.File == f.num && !old.IsZero() {
-		if chain, err := f.chain(url, old); err == nil {
-			over(chain[min(len(chain), headDepth)-1])
-		}
-	}
-	if poor() {
-		if like := f.likest(h); like != nil {
-			over(*like)
-			if like.depth == 0 { // a model: the last one that was used goes first, and stays longest
-				*like, f.models[0] = f.models[0], *like
-			}
-		}
-	}
-	switch {
-	case len(best) == 0 || len(best) > size/3: // nothing is like it
-		best = h.Append(append(best[:0], 0), nil)
-		f.models = append([]placedHead{{f.size, 0, h}}, f.models[:min(len(f.models), maxModels-1)]...)
-	case depth == 1 && poor() && len(f.recent) < maxRecent:
-		f.recent = append(f.recent, placedHead{f.size, depth, h})
-	case depth == 1 && poor():
-		f.recent[f.next] = placedHead{f.size, depth, h}
-		f.next = (f.next + 1) % maxRecent
-	}
-	at := HeadPlace{f.num, f.size}
-	start := len(f.buf)
-	f.buf = binary.AppendUvarint(f.buf, uint64(len(best)))
-	f.buf = binary.LittleEndian.AppendUint32(f.buf, headSum(url, h))
-	f.buf = append(f.buf, best...)
-	f.size += int64(len(f.buf) - start)
-	f.code = best
-	return at
+	num, size := f.packs.where()
+	f.raw = binary.LittleEndian.AppendUint32(f.raw, crc32.Checksum([]byte(url), castagnoli))
+	f.raw = h.Append(f.raw)
+	f.ends = append(f.ends, uint32(len(f.raw)))
+	return HeadPlace{num, size*headsAtOnce + int64(len(f.ends)-1)}
 }
 
-// likest returns the known head that others may be coded over which is most like h, nil without one.
-func (f *headFiles) likest(h *heads.Head) (like *placedHead) {
-	most := 0
-	for i := range f.models {
-		if n := h.Likeness(f.models[i].head); n > most {
-			like, most = &f.models[i], n
-		}
+// write appends the bundle to come. Its heads have their places already.
+func (f *headFiles) write() {
+	num, size := f.packs.where()
+	at, err := f.packs.append(f.enc.bundle(f.raw, f.ends))
+	if err == nil && (at.Pack != num || at.Off != size) {
+		err = diskErr("write heads", errors.New("the end of the file cannot be read"))
 	}
-	for i := range f.recent {
-		if m := f.recent[i].head; h.NamedAs(m) {
-			if n := h.Likeness(m); n > most {
-				like, most = &f.recent[i], n
-			}
-		}
+	if f.grew = true; f.err == nil {
+		f.err = err
 	}
-	return like
+	f.raw, f.ends = f.raw[:0], f.ends[:0]
 }
 
-// flush writes what was added, and what site.db is to know of it. It is synced, unless the site is as
-// volatile as its run.
+// flush writes what was added, and what site.db is to know of it.
 func (f *headFiles) flush(tx *transaction) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.w == nil || len(f.buf) == 0 {
-		return nil
+	if len(f.ends) > 0 {
+		f.write()
 	}
-	_, err := f.w.WriteAt(f.buf, f.size-int64(len(f.buf)))
-	if err == nil {
-		err = f.w.Sync()
+	err := f.err
+	if f.err = nil; err != nil || !f.grew {
+		return err
 	}
-	if err == nil && f.size-int64(len(f.buf)) == 0 { // its name is new
-		var d *os.File
-		if d, err = f.root.Open("."); err == nil {
-			err = errors.Join(d.Sync(), d.Close())
-		}
+	if err := f.packs.sync(); err != nil {
+		return err
 	}
-	if err != nil {
-		return diskErr("write heads", err)
-	}
-	if f.buf = f.buf[:0]; cap(f.buf) > maxKept {
-		f.buf = nil
-	}
-	v := binary.AppendUvarint(nil, uint64(f.num))
-	v = binary.AppendUvarint(v, uint64(f.size))
-	for _, m := range f.models {
-		v = binary.AppendUvarint(v, uint64(m.off))
-	}
+	f.grew = false
+	num, size := f.packs.where()
+	v := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(num)), uint64(size))
 	return tx.Bucket(bMeta).Put(kHeads, v)
 }
 
-// use notes that an entry is in use, and those that it is over; false says that there is no such entry.
-func (f *headFiles) use(u *headUse, at HeadPlace) bool {
+// use notes that a head that was read is in use; false says that it is to be written again.
+func (f *headFiles) use(u *headUses, at HeadPlace) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for {
-		if u == nil || at.Off < 0 || at.Off >= u.size {
-			return false
-		}
-		if u.used[at.Off/64]&(1<<(at.Off%64)) != 0 {
-			return true
-		}
-		_, payload, err := f.entry(at)
+	if f.older[at.File] {
+		return false
+	}
+	n := at.Off % headsAtOnce
+	at.Off -= n
+	b := u.bundles[at]
+	if b == nil {
+		p, err := f.bundle(at)
 		if err != nil {
 			return false
 		}
-		u.used[at.Off/64] |= 1 << (at.Off % 64)
-		u.live += int64(len(payload) + 4 + len(binary.AppendUvarint(nil, uint64(len(payload)))))
-		d := binread.Reader{Rest: payload}
-		dist := d.Uvarint()
-		if d.Bad || dist == 0 {
-			return !d.Bad
+		x, err := f.packs.bundleAt(p)
+		if err != nil {
+			return false
 		}
-		at.Off -= int64(dist)
+		b = &headUse{size: int64(p.Len), heads: len(x.ends)}
+		u.bundles[at] = b
+	}
+	b.used |= 1 << n
+	return true
+}
+
+// skip begins a file behind the one with a number, and returns the number of the file before it.
+func (f *headFiles) skip(tx *transaction, last uint32) (before uint32, err error) {
+	if err := f.begin(tx); err != nil {
+		return 0, err
+	}
+	if err := f.flush(tx); err != nil {
+		return 0, err
+	}
+	for {
+		if before, _ = f.packs.where(); before >= last {
+			return before, f.packs.finish()
+		}
+		if err := f.packs.finish(); err != nil {
+			return 0, err
+		}
 	}
 }
 
 func (f *headFiles) remove(n uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if file := f.files[n]; file != nil {
-		file.Close() // read only: nothing can be lost
-		delete(f.files, n)
+	if f.r != nil {
+		f.r.letGo()
 	}
-	if err := f.root.Remove(headsFile(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("remove heads", err)
-	}
-	return nil
+	delete(f.older, n)
+	return f.packs.remove(n)
 }
 
 func (f *headFiles) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var errs []error
-	for _, file := range f.files {
-		errs = append(errs, file.Close())
+	if f.r != nil {
+		f.r.letGo()
 	}
-	clear(f.files)
-	if f.w != nil {
-		errs = append(errs, f.w.Close())
-		f.w = nil
-	}
-	return errors.Join(errs...)
+	return f.packs.close()
 }

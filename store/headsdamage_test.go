@@ -5,11 +5,9 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,9 +38,9 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	damages := map[string][]byte{
-		"missing":         nil,
-		"empty":           {},
-		"a newer version": append([]byte(headsMagic+"\x02"), whole[4:]...),
+		"missing":      nil,
+		"empty":        {},
+		"another form": append([]byte("mHd\x02"), whole[4:]...),
 	}
 	each := sized(11, 3) // bytes
 	for i := 0; i < len(whole); i += each {
@@ -85,7 +83,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 		}); err != nil || said != lost {
 			t.Fatalf("%s: %d are lost, Verify says %d, %v", what, lost, said, err)
 		}
-		if n++; n%20 == 0 || len(bytes) < headsHeader { // a run, on a copy
+		if n++; n%20 == 0 || len(bytes) < frameHeader { // a run, on a copy
 			s.Close()
 			st.Close()
 			goOnWithDamagedHeads(t, what, copyState(t, dir))
@@ -122,47 +120,37 @@ func goOnWithDamagedHeads(t *testing.T, what, dir string) {
 
 // FuzzHeadsFile reads heads from a file that holds anything.
 func FuzzHeadsFile(f *testing.F) {
-	dir := f.TempDir()
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(f.TempDir())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { root.Close() })
-	file, err := root.OpenFile(headsFile(1), os.O_RDWR|os.O_CREATE, 0o644)
+	made, err := openHeadFiles(root)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { file.Close() })
-	url := testURL(1).String()
-	made := &headFiles{
-		root:  root,
-		files: map[uint32]*os.File{},
-		w:     file,
-		num:   1,
-		size:  headsHeader,
+	f.Cleanup(func() { made.close() })
+	made.enc = new(frameEncoder)
+	if err := made.packs.begin(1, 0); err != nil {
+		f.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(5, 6))
-	first := made.add(url, headOf(f, headKinds[0].text(rng, 1, time.Unix(1700000000, 0))), HeadPlace{})
-	second := made.add(url, headOf(f, headKinds[0].text(rng, 2, time.Unix(1700600000, 0))), first)
-	f.Add(made.buf, uint16(first.Off))
-	f.Add(made.buf, uint16(second.Off))
-	read := &headFiles{root: root, files: map[uint32]*os.File{1: file}}
+	url, rng := testURL(1).String(), rand.New(rand.NewPCG(5, 6))
+	for n := range 2 {
+		made.add(url, headOf(f, headKinds[0].text(rng, n, time.Unix(1700000000, 0))))
+	}
+	f.Add(made.enc.bundle(made.raw, made.ends), uint16(1))
+	f.Add([]byte(olderMagic+"\x00\x00\x00\x00\x05\x00\x00\x00\x00\x01\x02\x03"), uint16(8))
 	f.Fuzz(func(t *testing.T, b []byte, off uint16) {
-		if err := file.Truncate(0); err != nil {
+		if err := os.WriteFile(filepath.Join(root.Name(), headsFile(1)), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(io.NewOffsetWriter(file, headsHeader), strings.NewReader(string(b))); err != nil {
+		clear(made.older)
+		made.packs.unpacked.drop(nil)
+		at := HeadPlace{1, int64(off)}
+		h, err := made.read(url, at)
+		if (err != nil && !errors.Is(err, ErrDamaged)) || (err == nil && h.Size() > 2*heads.MaxSize) {
 			t.Fatal(err)
 		}
-		h, depth, err := read.read(url, HeadPlace{1, int64(off)})
-		if (err != nil && !errors.Is(err, ErrDamaged)) ||
-			(err == nil && (depth > headDepth || h.Size() > 2*heads.MaxSize)) {
-			t.Fatalf("%v, depth %d", err, depth)
-		}
-		read.use(&headUse{
-			num:  1,
-			size: int64(len(b)) + headsHeader,
-			used: make([]uint64, (len(b)+headsHeader)/64+1),
-		}, HeadPlace{1, int64(off)})
+		made.use(&headUses{bundles: map[HeadPlace]*headUse{}}, at)
 	})
 }

@@ -102,9 +102,6 @@ func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
 	if l.volatile || d.Answer == nil || d.saysNothingNew() { // what lives for one run keeps no heads
 		return true, nil
 	}
-	if err := l.heads.begin(stored.t); err != nil {
-		return false, err
-	}
 	return l.heads.knows(&was, d.Answer), nil
 }
 

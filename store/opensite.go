@@ -81,7 +81,6 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			db:       folder.db,
 		},
 		kept:      siteBodies{s.Bodies, s.opt.Volatile},
-		heads:     &headFiles{root: folder.root, files: map[uint32]*os.File{}},
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}
@@ -91,6 +90,9 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.letGo())
+	}
+	if st.heads, err = openHeadFiles(st.root); err != nil {
+		return nil, errors.Join(err, st.packs.close(), st.letGo())
 	}
 	if s.opt.PackSize > 0 {
 		st.packs.max = s.opt.PackSize
@@ -212,8 +214,7 @@ func allBuckets() [][]byte {
 }
 
 // checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
-// up
-// with its log.
+// up with its log.
 func (f *siteFolder) checkWhole(tx *transaction) error {
 	if tx.isFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
 		return nil

@@ -123,6 +123,13 @@ func (e *frameEncoder) over(b, payload, dict []byte) []byte {
 	return e.ready().AppendOver(b, e.joined, len(dict))
 }
 
+// bundle returns the bundle of documents.
+func (e *frameEncoder) bundle(raw []byte, ends []uint32) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return (&bundler{e.ready()}).bundle(nil, raw, ends)
+}
+
 // ready returns what encodes. The caller holds mu.
 func (e *frameEncoder) ready() *zstdfast.Encoder {
 	if e.enc == nil {

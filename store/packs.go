@@ -16,6 +16,7 @@ import (
 // packs is the set of pack files of one site. Reads may run beside the one writer.
 type packs struct {
 	root *os.Root // of the packs folder
+	name func(n uint32) string
 
 	unpacked unpackedBundles
 
@@ -55,10 +56,12 @@ func packNumber(name string) (n uint32) {
 
 func openPacks(root *os.Root, away *awaySite) *packs {
 	return &packs{
-		root:  root,
-		away:  away,
-		files: map[uint32]*os.File{},
-		max:   maxPack,
+		root:     root,
+		name:     packName,
+		away:     away,
+		files:    map[uint32]*os.File{},
+		max:      maxPack,
+		unpacked: unpackedBundles{most: maxUnpacked, least: bundleBytes},
 	}
 }
 
@@ -72,7 +75,7 @@ func (p *packs) begin(num uint32, size int64) error {
 	if p.away.lists(num) { // what comes of it takes its own places
 		return p.begin(num+1, 0)
 	}
-	f, err := p.root.OpenFile(packName(num), os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := p.root.OpenFile(p.name(num), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return diskErr("open pack", err)
 	}
@@ -207,7 +210,7 @@ func (p *packs) file(n uint32) (*os.File, error) {
 		}
 		return f, nil
 	}
-	f, err := p.root.Open(packName(n))
+	f, err := p.root.Open(p.name(n))
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +237,7 @@ func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
 		fr, err = split(payload)
 	}
 	if err != nil {
-		return Frame{}, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+		return Frame{}, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
 	}
 	return fr, nil
 }
@@ -256,7 +259,7 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", packName(at.Pack), at.Off, ErrDamaged)
+			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", p.name(at.Pack), at.Off, ErrDamaged)
 		}
 		return nil, readErr("read pack", err)
 	}
@@ -267,13 +270,13 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 func (p *packs) open(at Place) (*os.File, error) {
 	f, err := p.file(at.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("pack %s: %w: it is missing", packName(at.Pack), ErrDamaged)
+		return nil, fmt.Errorf("pack %s: %w: it is missing", p.name(at.Pack), ErrDamaged)
 	}
 	if err != nil {
 		return nil, readErr("read pack", err)
 	}
 	if err := at.check(f); err != nil {
-		return nil, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
+		return nil, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
 	}
 	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
 		return nil, err
@@ -337,7 +340,7 @@ func (p *packs) remove(n uint32) error {
 		f.Close() // read only: nothing can be lost
 		delete(p.files, n)
 	}
-	if err := p.root.Remove(packName(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := p.root.Remove(p.name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskErr("remove pack", err)
 	}
 	return nil

@@ -18,8 +18,7 @@ import (
 )
 
 // follow makes the database what the log in a site's folder says, and has the log record the transactions
-// from
-// now on. It must be called before anything is changed. A site that lives for one run has no log.
+// from now on. It must be called before anything is changed. A site that lives for one run has no log.
 func (d *database) follow(root *os.Root) (err error) {
 	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
 		return nil
@@ -54,8 +53,7 @@ func (d *database) follow(root *os.Root) (err error) {
 }
 
 // lastOf returns the number of the last transaction; known is false for a database of a format before 10,
-// which
-// is the truth.
+// which is the truth.
 func lastOf(d *database) (number uint64, known bool, err error) {
 	err = d.View(func(t *transaction) error {
 		if number, known = t.logged(); !known { // its log has the numbers of bbolt
@@ -128,8 +126,7 @@ func (d *database) log(t *transaction) error {
 }
 
 // endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the
-// log
-// says so: else readers would have to look for what a loss of power did to it.
+// log says so: else readers would have to look for what a loss of power did to it.
 func endLog(d *database) (err error) {
 	if d.redo == nil {
 		return nil

@@ -19,13 +19,10 @@ import (
 
 // The log of a site is what it is; its database is an index over the log, which can be made again from there,
 // with all kept versions, mirror paths and history. The log has one entry for each transaction, with the
-// values
-// that it wrote. The entry is on the disk before the transaction is committed, and the database is not
-// synced:
-// it says which entry it has last (transaction.logged), and who opens it for writing has it catch up. One
-// that
-// is damaged, or older than the checkpoint, is made again; one that is whole and ahead of a log that was
-// damaged counts, and the log is begun again with a checkpoint of all values. So is one that has grown to
+// values that it wrote. The entry is on the disk before the transaction is committed, and the database is not
+// synced: it says which entry it has last (transaction.logged), and who opens it for writing has it catch up.
+// One that is damaged, or older than the checkpoint, is made again; one that is whole and ahead of a log that
+// was damaged counts, and the log is begun again with a checkpoint of all values. So is one that has grown to
 // several times its checkpoint. On a disk without free space the log is given up: the database is synced, and
 // is the truth until there is a log again.
 //

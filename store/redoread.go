@@ -173,9 +173,8 @@ func lastSegment(site *os.Root) (*os.File, error) {
 }
 
 // isRotten reports whether a segment that cannot be read from a place on has lost what had been synced:
-// behind
-// that place lies the whole entry of a transaction, and an entry that was written after it was synced. What a
-// loss of power leaves is never that.
+// behind that place lies the whole entry of a transaction, and an entry that was written after it was synced.
+// What a loss of power leaves is never that.
 func isRotten(f *os.File, from int64) (bool, error) {
 	fi, err := f.Stat()
 	if err != nil {

@@ -29,8 +29,7 @@ import (
 var bSums = []byte("sums")
 
 // kLogged is the key in the bucket sums of the number of the last transaction, 8 bytes, big endian, as the
-// log
-// of the database numbers them.
+// log of the database numbers them.
 var kLogged = []byte("\x00log")
 
 const sealSize = 4 // bytes

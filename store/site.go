@@ -85,6 +85,7 @@ func (s *Site) makeParts() {
 		quick:  s.volatile && !s.oneOff,
 		plain:  s.oneOff,
 	}
+	s.heads.enc = &s.Frames.encoder
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.packs.published, s.packs.volatile = s.Trees.file, s.volatile

@@ -29,7 +29,7 @@ func exportDelta(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, base.Close()) }()
+	defer env.Close(&err, base)
 	if o.Out == "" {
 		o.Out = name + "-since-" + label + "." + archive.PHM
 	}
@@ -71,7 +71,7 @@ func (o *ExportRequest) writeDelta(
 	if tree, err = o.withHistory(ctx, a, st, name, tree, base); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, tree.Close()) }()
+	defer env.Close(&err, tree)
 	target := o.watch(ctx, tree)
 	if o.Out == "-" {
 		_, err := phm.PackDelta(o.Stream, base, target)

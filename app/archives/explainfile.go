@@ -135,7 +135,7 @@ func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", x.File, err)
 	}
-	defer func() { err = errors.Join(err, table.Close()) }()
+	defer env.Close(&err, table)
 	for line, err := range phm.Files(table) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.File, err)

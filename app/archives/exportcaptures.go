@@ -53,7 +53,7 @@ func exportCaptures(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, spill.Root.Close()) }()
+	defer env.Close(&err, spill.Root)
 	x := &captureExport{name: name, o: o, form: form}
 	src, err := x.prepare(ctx, st, spill)
 	if err != nil {

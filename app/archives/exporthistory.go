@@ -234,7 +234,7 @@ func (t *historyTree) table(dir *os.Root, m *phm.Meta, lines []*phm.File) (err e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
+	defer env.Close(&err, to)
 	w := phm.NewFilesWriter(to)
 	for f, err := range phm.Files(table) {
 		if err != nil {

@@ -77,7 +77,7 @@ func singleOf(
 	if err != nil {
 		return 0, "", nil, err
 	}
-	defer func() { err = errors.Join(err, tree.Close()) }()
+	defer env.Close(&err, tree)
 	m, err := phm.OpenMeta(tree)
 	if err != nil {
 		return 0, "", nil, err

@@ -191,7 +191,7 @@ func (r *ImportRequest) make(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer env.Close(&err, s)
 	o := mirror.Options{
 		Job:   j,
 		State: st,

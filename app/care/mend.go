@@ -54,7 +54,7 @@ func repairMirror(ctx context.Context, a *env.App, name string, drop bool) (out 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	out = &Repaired{
 		Job:    name,
 		Files:  []string{},
@@ -125,7 +125,7 @@ func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, dr
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer env.Close(&err, s)
 	if _, err := report.Verify(ctx, s, true, nil); err != nil { // which records damage
 		return err
 	}

@@ -264,7 +264,7 @@ func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 	if err != nil {
 		return nil, false, err
 	}
-	defer func() { err = errors.Join(err, v.Close()) }()
+	defer env.Close(&err, v)
 	if !v.Copied() {
 		return nil, false, errInPlace
 	}

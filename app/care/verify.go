@@ -227,7 +227,7 @@ func verifyView(
 	if err != nil {
 		return nil, false, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer env.Close(&err, s)
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
 		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}

@@ -304,7 +304,7 @@ func MadeWhole(ctx context.Context, st *store.State, aside string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer env.Close(&err, s)
 	m, err := mirror.Mend(ctx, st, s, false)
 	if err == nil {
 		err = m.Tree

@@ -5,6 +5,7 @@ package env
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -140,3 +141,6 @@ func (e *noVersionError) Error() string {
 }
 
 func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }
+
+// Close closes what a function that may have failed has open, and adds its error.
+func Close(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }

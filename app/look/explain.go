@@ -42,7 +42,7 @@ func Explain(
 	if !ok {
 		return explain(ctx, j, nil, nil, r)
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	if errors.Is(env.IsMirror(st, j.Name), store.ErrNoSite) {
 		if err := env.Elsewhere(ctx, a, j.Name); err != nil {
 			return nil, err

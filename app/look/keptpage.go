@@ -5,7 +5,6 @@ package look
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -65,7 +64,7 @@ func PageOf(ctx context.Context, a *env.App, r KeptPageRequest) (k *KeptPage, er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	if r.Path == "" {
 		if meta, err := render.PublishedMeta(st, r.Job); err == nil {
 			r.Path = meta.Entry

@@ -5,7 +5,6 @@ package look
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,7 +57,7 @@ func OwnHistory(a *env.App, name string) (h *replay.History, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is no file, and for a mirror: %w", name, err)
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	err = env.View(st, name, func(s *store.Site) error {
 		h, err = ownHistory(a, name, s)
 		return err

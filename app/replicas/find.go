@@ -132,7 +132,7 @@ func FindReplicas(ctx context.Context, a *env.App, dirs []string, o ReplicaOptio
 	}
 	options := collections.FinderOptions{Memory: o.Memory, Progress: progress}
 	f := collections.NewFinder(&files.FileSpill{Root: root.Root}, options)
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer env.Close(&err, f)
 	v := hosts.NewInventory(o.ofPages())
 	err = r.digests(ctx, func(p *replicaPage) error {
 		v.Add([]byte(p.at.Host), []byte(p.at.Path))

@@ -322,7 +322,7 @@ func ownRegistry(a *env.App) (_ *Registry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	var jobs []*job.Job
 	if _, err := env.JobFiles(a.Jobs); err == nil {
 		if jobs, err = a.NamedJobs(nil); err != nil {
@@ -343,7 +343,7 @@ func EquivalentsOf(a *env.App, name string) (_ *RegistryMirror, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	m, err := readRegistryMirror(st, name, j, nil)
 	none := errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
 	switch {

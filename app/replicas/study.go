@@ -81,7 +81,7 @@ func StudyHosts(ctx context.Context, a *env.App, r StudyRequest) (_ *Study, err 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	s := &study{
 		replicaVerifier: replicaVerifier{
 			App:   a,

@@ -47,7 +47,7 @@ func VerifyReplicas(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	defer env.Close(&err, st)
 	v := &replicaVerifier{
 		App:   a,
 		st:    st,

@@ -244,7 +244,7 @@ func indexOnce(ctx context.Context, a *env.App, st *store.State) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, x.Close()) }()
+	defer env.Close(&err, x)
 	f := findUpdate{
 		app:  a,
 		st:   st,

@@ -281,7 +281,7 @@ func SpaceSource(st *store.State, name string) (_ *space.Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer env.Close(&err, s)
 	tree, err := s.Trees.Hold()
 	if err != nil {
 		return nil, err

@@ -2,27 +2,10 @@
 
 // Package heads is the head of an HTTP answer as it came: the status line and all fields, with repeated
 // values, in order and spelling where the reader of the connection sees them. It compares heads, freshens a
-// stored one by a 304, and codes one as its difference from another.
+// stored one by a 304, and writes and reads them.
 //
 // The head of an answer says something of the body and something of its exchange. Fields of the latter kind
 // ([OfExchange]) differ each time although nothing has changed.
-//
-// # Coding
-//
-// A head is coded alone or over a base, which is another head:
-//
-//	flags   1 byte: 1 normalised, 2 a status line follows, 4 a list of fields follows
-//	status  uvarint length, bytes; absent when it is the base's
-//	fields  without flag 4: one bit for each field of the base, low bits first: its value differs; the values
-//	        that do;
-//	        with flag 4: uvarint count; for each field
-//	            uvarint 0, name (uvarint length, bytes) and value: a name that the base does not have here
-//	            uvarint 1 + 2·zigzag(i - expected) + same: the name of the base's field i, expected is the one
-//	                after the last one named;
-//	                its value, unless same is 1
-//	value   1 byte for its kind, see value.go
-//
-// A head that is coded alone has the empty head as its base.
 package heads
 
 import (

@@ -11,10 +11,8 @@
 package demosite
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -51,7 +49,6 @@ type file struct {
 	mime     string
 	location string // of a redirect
 	link     string // Link header
-	robots   string // X-Robots-Tag header
 	body     []byte
 	paint    *painting // of a picture, which has no body until it is requested
 
@@ -89,12 +86,8 @@ var versions = sync.OnceValue(func() (out []map[string]*file) {
 		for path, f := range files {
 			f.tag(v, last[path])
 		}
-		sitemap := files[sitemapPath]
-		for path, f := range files {
-			when := Published(f.changed).Format(time.RFC3339)
-			sitemap.body = bytes.ReplaceAll(sitemap.body, []byte(lastmodOf(path)), []byte(when))
-		}
-		sitemap.tag(v, last[sitemapPath])
+		files[sitemapPath] = sitemap(files)
+		files[sitemapPath].tag(v, last[sitemapPath])
 		out = append(out, files)
 		last = files
 	}
@@ -213,10 +206,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) (st
 	hd.Set("ETag", f.etag)
 	hd.Set("Last-Modified", modified.Format(http.TimeFormat))
 	hd.Set("Cache-Control", "max-age=0")
-	for name, v := range map[string]string{"Link": f.link, "X-Robots-Tag": f.robots} {
-		if v != "" {
-			hd.Set(name, v)
-		}
+	if f.link != "" {
+		hd.Set("Link", f.link)
 	}
 	if fresh(r, f.etag, modified) {
 		w.WriteHeader(http.StatusNotModified)
@@ -264,20 +255,4 @@ func fresh(r *http.Request, etag string, modified time.Time) bool {
 	return err == nil && !modified.After(since)
 }
 
-// html marks a page in the usual charset.
-func html(body string) *file { return &file{mime: "text/html; charset=utf-8", body: []byte(body)} }
-
 func redirect(status int, location string) *file { return &file{status: status, location: location} }
-
-// build returns all files of a version.
-func (b *builder) build(version int) map[string]*file {
-	files := map[string]*file{}
-	for _, part := range []map[string]*file{
-		b.frontPages(version), b.newsPages(version), b.almanacPages(version), b.cataloguePages(version),
-		b.instrumentPages(version), b.galleryPages(version), b.oldPages(), b.cardPages(), assets(version),
-	} {
-		maps.Copy(files, part)
-	}
-	maps.Copy(files, b.indexFiles(version, files))
-	return files
-}
