@@ -37,6 +37,8 @@ type database struct {
 
 	yield *yielding // to readers; nil when no reader is waited for
 	redo  *redoLog  // of the transactions; nil for none
+	// syncs what transactions refer to, before one that is synced; nil while there is no such thing
+	before func() error
 	// around each writing transaction: no writer waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
 	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open
@@ -342,6 +344,11 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		}
 		if err := x.end(); err != nil {
 			return err
+		}
+		if (x.number > 0) && (x.later == 0) && (d.before != nil) {
+			if err := d.before(); err != nil {
+				return err
+			}
 		}
 		if (x.redo == nil) || (x.number == 0) {
 			return nil

@@ -238,7 +238,7 @@ func (c *foldChunk) fold() error {
 			return diskErr("fold journal", err)
 		}
 		err = c.site.update("fold journal", func(tx *transaction) error {
-			tx.later = true
+			tx.later = redoLater
 			if whole {
 				if err := links.write(tx); err != nil {
 					return err
@@ -279,7 +279,7 @@ func (c *foldChunk) links() error {
 	}) {
 		if err == nil {
 			err = c.site.update("fold links", func(tx *transaction) error {
-				tx.later = true
+				tx.later = redoLater
 				return writeLinks(tx, all)
 			})
 		}

@@ -4,6 +4,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"mirrord/internal/binread"
@@ -49,9 +50,19 @@ func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 	return s.packs.append(raw)
 }
 
-// Commit makes a batch permanent: bodies first, then the records that refer to them. first is the number of
-// news[0].
+// Commit makes results permanent, with those that were noted before: bodies first, then the records that
+// refer to them. first is the number of news[0].
 func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
+	return s.keep(first, news, done, 0)
+}
+
+// Note makes results outlive the process; after a loss of power they may not be there until a Commit follows.
+// One caller at a time, as for Commit.
+func (s *Records) Note(first uint32, news []NewURL, done []*Done) error {
+	return s.keep(first, news, done, redoNoted)
+}
+
+func (s *Records) keep(first uint32, news []NewURL, done []*Done, later byte) error {
 	buf := s.batch[:0]
 	defer func() {
 		if s.batch = buf; cap(buf) > maxKept {
@@ -68,22 +79,11 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
 		return err
 	}
-	num, size := s.packs.where()
-	if !s.volatile {
-		if err := s.packs.sync(); err != nil {
-			return err
-		}
-		if err := s.bodies.sync(); err != nil {
-			return err
-		}
-	}
-	err = s.update("commit batch", func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
-		pack := binary.BigEndian.AppendUint32(nil, num)
-		if err := m.Put(kPack, binary.BigEndian.AppendUint64(pack, uint64(size))); err != nil {
-			return err
-		}
-		if err := m.Put(kKnown, binary.BigEndian.AppendUint32(nil, first+uint32(len(news)))); err != nil {
+	return s.update("commit batch", func(tx *transaction) error {
+		tx.later = later
+		known := binary.BigEndian.AppendUint32(nil, first+uint32(len(news)))
+		err := errors.Join(s.packs.note(tx), tx.Bucket(bMeta).Put(kKnown, known))
+		if (err != nil) || (len(news)+len(done)+len(looked) == 0) {
 			return err
 		}
 		j := tx.Bucket(bJournal)
@@ -97,10 +97,6 @@ func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
 		}
 		return space(j, len(buf))
 	})
-	if err == nil && s.tail != nil {
-		s.tail.end = 0
-	}
-	return err
 }
 
 // appendBatch writes a batch, of results whose documents lie in the packs.

@@ -47,7 +47,7 @@ func (l *looks) settle(chunk, records, runs int) error {
 		n := min(records, chunk)
 		records -= n
 		err := l.update("settle looks", func(tx *transaction) (err error) {
-			tx.later = true
+			tx.later = redoLater
 			more, err = l.settlePart(tx, n, runs)
 			return err
 		})

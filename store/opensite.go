@@ -84,20 +84,15 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}
-	pr, err := st.root.OpenRoot("packs")
+	st.packs, err = packsOf(s, st.root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
-		return nil, errors.Join(st.db.damaged(errors.New("the folder packs beside it is missing")), st.letGo())
+		err = st.db.damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
-		return nil, errors.Join(diskErr("open packs", err), st.letGo())
+		return nil, errors.Join(err, st.letGo())
 	}
-	away, err := s.aways.in(st.root, AwayName, name)
-	if err != nil {
-		return nil, errors.Join(err, pr.Close(), st.letGo())
-	}
-	st.packs = openPacks(pr, away)
 	if st.heads, err = openHeadFiles(st.root); err != nil {
-		return nil, errors.Join(err, pr.Close(), st.letGo())
+		return nil, errors.Join(err, st.packs.close(), st.letGo())
 	}
 	if s.opt.PackSize > 0 {
 		st.packs.max = s.opt.PackSize
@@ -180,7 +175,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	f.db, err = openDatabase(o)
 	if mode == viewing && f.logged {
-		f.db, err = upToDate(root, o, f.db, err)
+		f.db, err = upToDate(s, root, o, f.db, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
@@ -361,8 +356,17 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.syncFolder(); err != nil {
 		return err
 	}
-	if err := s.Records.beginPacks(num, size); err != nil {
+	if err := s.packs.begin(num, size); err != nil {
 		return err
+	}
+	if err := removeIn(s.root, ".tail"); err != nil { // of a program of format 8 or 9
+		return diskErr("remove .tail", err)
+	}
+	s.db.before = func() error {
+		if err := s.packs.sync(); err != nil {
+			return err
+		}
+		return s.kept.sync()
 	}
 	if s.oneOff {
 		if err := s.packs.separate(true); err != nil {
@@ -396,10 +400,10 @@ func (s *State) Documents(name string) (*Documents, error) {
 		return nil, fmt.Errorf("%q cannot name a site", name)
 	}
 	dir, err := s.root.OpenRoot("sites/" + name)
-	var r *os.Root
+	var p *packs
 	if err == nil {
 		defer dir.Close()
-		r, err = dir.OpenRoot("packs")
+		p, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)
@@ -407,11 +411,7 @@ func (s *State) Documents(name string) (*Documents, error) {
 	if err != nil {
 		return nil, diskErr("open packs", err)
 	}
-	away, err := s.aways.in(dir, AwayName, name)
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return &Documents{openPacks(r, away)}, nil
+	return &Documents{p}, nil
 }
 
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this

@@ -200,9 +200,9 @@ func (o *order) call(line string) {
 	}
 }
 
-// change notes that a name came or went. What lists show may be lost with the power, and so may the tail.
+// change notes that a name came or went. What lists show may be lost with the power.
 func (o *order) change(p string) {
-	if strings.Contains(path.Base(p), glanceName) || path.Base(p) == tailName {
+	if strings.Contains(path.Base(p), glanceName) {
 		return
 	}
 	if o.known[p] = true; strings.HasPrefix(p, o.state+"/") && p != o.state+"/blobs/tmp" {

@@ -79,6 +79,15 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if err := l.db.View(l.checkWhole); err != nil { // before anything is changed
 		return nil, err
 	}
+	last, known, err := lastOf(l.db)
+	if err != nil {
+		return nil, err
+	}
+	if end, err := cutLog(s, l.root, name); err != nil {
+		return nil, err
+	} else if (end > 0) && known && (last > end) {
+		return nil, l.db.damaged(errNoBodies)
+	}
 	if err := l.db.follow(l.root); err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (s *State) setAside(name string) (last uint32, err error) {
 	for _, e := range packs {
 		last = max(last, packNumber(e.Name()))
 	}
-	names := []string{"/packs", "/" + redoFolder, "/" + DigestsFile, "/" + textsFile, "/" + tailName}
+	names := []string{"/packs", "/" + redoFolder, "/" + DigestsFile, "/" + textsFile}
 	for _, n := range headsIn(s.root, dir) {
 		names = append(names, "/"+headsFile(n))
 	}

@@ -22,7 +22,6 @@ type Records struct {
 	heads     *headFiles
 	zip       headZip // of Commit and Fold
 	batch     []byte  // memory of the last batch
-	tail      *tail   // nil for none, as while the site is open for reading
 	looks     *looks
 	foldItems int
 	foldParts int

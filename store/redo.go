@@ -114,11 +114,7 @@ func makeAgain(d *database, tx uint64, changes []byte) error {
 // log writes a transaction into the log. Where the disk has no space for that, the log goes, and the database
 // is the truth.
 func (d *database) log(t *transaction) error {
-	kind := byte(redoTransaction)
-	if t.later {
-		kind = redoLater
-	}
-	err := d.redo.append(kind, t.number, t.changes)
+	err := d.redo.append(cmp.Or(t.later, redoTransaction), t.number, t.changes)
 	if isFull(err) {
 		if err = d.bolt.Sync(); err == nil {
 			d.sync(true)
@@ -236,6 +232,9 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	defer segment.Close()
+	if _, err := cutLog(s, root, name); err != nil {
+		return err
+	}
 	if ok, err := flock(segment, true, false); !ok { // of a database that is missing there is no other lock
 		return errors.Join(err, ErrLocked)
 	}

@@ -52,6 +52,7 @@ const (
 const (
 	redoTransaction   = 't' // synced before it is committed
 	redoLater         = 'u' // a transaction that is synced with a later one
+	redoNoted         = 'n' // redoLater of results whose bodies are synced then too
 	redoCheckpoint    = 'c' // a part of a checkpoint
 	redoEndCheckpoint = 'C' // its last part
 	redoSynced        = 'e' // nothing: the database is synced, and has all that lies before

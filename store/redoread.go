@@ -50,7 +50,9 @@ func redoRaw(f *os.File, each func(h redoHead, raw []byte) error) (end int64, er
 }
 
 // isTransaction reports whether an entry is that of a transaction.
-func (h redoHead) isTransaction() bool { return h.kind == redoTransaction || h.kind == redoLater }
+func (h redoHead) isTransaction() bool {
+	return h.kind == redoTransaction || h.kind == redoLater || h.kind == redoNoted
+}
 
 // redoEntries calls each for the entries of a segment as redoRaw does, with the changes of those that are
 // wanted.

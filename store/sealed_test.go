@@ -33,7 +33,7 @@ func sealedSite(t *testing.T) (dir, db string) {
 	if err := s.Records.AddObservation(&Observation{Run: 1, Version: 1, Asked: idsOf(0, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	commit(t, s, 40, newURLs(40, 2))
+	commit(t, s, 40, newURLs(40, 42))
 	db = filepath.Join(s.Dir(), siteDB)
 	closeTest(t, st, s)
 	return dir, db

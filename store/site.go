@@ -101,7 +101,7 @@ func (s *Site) Close() error {
 	s.Records.gather.stop()
 	s.Parts.folder.close()
 	s.pin.close()
-	err := errors.Join(s.Records.closeTail(), s.packs.close(), s.heads.close())
+	err := errors.Join(s.packs.close(), s.heads.close())
 	if !s.readOnly && err == nil {
 		s.noteGlance(false)
 	}

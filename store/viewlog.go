@@ -13,7 +13,9 @@ import (
 // upToDate returns the database that a reader gets of a site: the copy d of site.db, or err, when its writer
 // has closed it, or has it open. Else a loss of power may have cost what was not synced. Then the copy is
 // checked and catches up with the log; one that is damaged is made again of the log.
-func upToDate(root *os.Root, o doorOptions, d *database, err error) (*database, error) {
+func upToDate(
+	s *State, root *os.Root, o doorOptions, d *database, err error,
+) (*database, error) {
 	damaged := errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist)
 	if (d == nil && (!damaged || isWritten(root))) || (d != nil && (d.busy || d.copied == nil)) ||
 		isClean(root) {
@@ -33,6 +35,16 @@ func upToDate(root *os.Root, o doorOptions, d *database, err error) (*database, 
 	}()
 	scratch := o.scratch
 	o.known, o.sign, o.scratch, o.readOnly, o.volatile = nil, "", nil, false, true
+	n, nerr := counted(s, root, o.site, segment)
+	if (nerr == nil) && n.cut {
+		segment, nerr = beginningOf(segment, n.end.size, scratch)
+		if nerr == nil {
+			defer segment.Close()
+		}
+	}
+	if nerr != nil {
+		return d, errors.Join(err, nerr)
+	}
 	if d != nil {
 		of = *d.copied
 		file, err = sameOpen(d.file)
@@ -40,7 +52,7 @@ func upToDate(root *os.Root, o doorOptions, d *database, err error) (*database, 
 			return nil, err
 		}
 		o.held = file
-		err = bringUp(o, segment)
+		err = bringUp(o, segment, n)
 		damaged = errors.Is(err, ErrDamaged)
 	}
 	if damaged {
@@ -74,7 +86,7 @@ func isWritten(root *os.Root) bool {
 }
 
 // bringUp makes a copy of a database what a segment of its log says.
-func bringUp(o doorOptions, segment *os.File) error {
+func bringUp(o doorOptions, segment *os.File, n noted) error {
 	d, err := openDatabase(o)
 	if err != nil {
 		return err
@@ -90,11 +102,27 @@ func bringUp(o doorOptions, segment *os.File) error {
 	})
 	if err == nil {
 		last, known, lerr := lastOf(d)
-		if err = lerr; (err == nil) && known {
+		switch err = lerr; {
+		case err != nil || !known:
+		case n.cut && last > n.end.tx:
+			err = d.damaged(errNoBodies)
+		default:
 			_, _, err = catchUp(d, segment, last)
 		}
 	}
 	return errors.Join(err, d.Close())
+}
+
+// beginningOf copies the beginning of a segment.
+func beginningOf(segment *os.File, size int64, scratch []string) (*os.File, error) {
+	f, err := scratchFile(scratch)
+	if err != nil {
+		return nil, err
+	}
+	if err = copyBytes(f, segment, size); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // scratchFile makes a file without a name in the first of some folders that takes it.

@@ -35,9 +35,10 @@ type Journal interface {
 	// Known is how many numbers the journal has given to URLs.
 	Known() (uint32, error)
 	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer
-	// to.
+	// to, and with what was noted before.
 	Commit(first uint32, news []store.NewURL, done []*store.Done) error
-	// Note keeps results that come before a Commit in case that the process is killed.
+	// Note keeps results, with such URLs, in case that the process is killed. The next Commit makes them
+	// permanent.
 	Note(first uint32, news []store.NewURL, done []*store.Done) error
 }
 
@@ -59,17 +60,17 @@ type Committer struct {
 	done  chan *store.Done
 	ended chan error
 
-	known uint32 // numbers that the journal has; this and what follows is of the goroutine
-	batch []*store.Done
-	bytes int64 // of the bodies that came with it
+	known uint32        // numbers that the journal has; this and what follows is of the goroutine
+	batch []*store.Done // results that the journal does not have
+	since int           // results since the last commit
+	bytes int64         // of the bodies that came with them
 	news  []store.NewURL
-	due   *time.Timer // when the batch is as old as one may become
+	due   *time.Timer // when they are as old as they may become
 	err   error
 
-	named  uint32        // numbers that are noted
-	fresh  []*store.Done // results of the batch that are not noted, of those that are worth it
-	packed int64         // bytes of their documents
-	note   *time.Timer   // when they are noted
+	worth  bool        // the batch has results that are worth a note
+	packed int64       // bytes of its documents
+	note   *time.Timer // when they are noted
 }
 
 // NewCommitter returns a committer that has yet to start.
@@ -97,7 +98,6 @@ func (c *Committer) Close() error {
 }
 
 func (c *Committer) work() error {
-	c.named = c.known
 	c.due, c.note = time.NewTimer(0), time.NewTimer(0) // of an empty batch
 	defer c.due.Stop()
 	defer c.note.Stop()
@@ -123,14 +123,15 @@ func (c *Committer) work() error {
 
 // take adds a result to the batch.
 func (c *Committer) take(d *store.Done) {
-	if c.batch = append(c.batch, d); len(c.batch) == 1 {
+	c.batch = append(c.batch, d)
+	if c.since++; c.since == 1 {
 		c.due.Reset(batchAge)
 	}
 	if d.Outcome == site.Fetched {
 		c.bytes += d.Size
 	}
 	large := c.Large > 0 && d.Body == store.BlobBody && d.Size >= c.Large
-	if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
+	if large || c.bytes >= batchBytes || c.since >= BatchItems {
 		c.flush()
 		return
 	}
@@ -138,7 +139,7 @@ func (c *Committer) take(d *store.Done) {
 		return
 	}
 	waits := c.waits()
-	c.fresh = append(c.fresh, d)
+	c.worth = true
 	if d.Outcome == site.Fetched && d.Body == store.PackBody {
 		c.packed += d.Size
 	}
@@ -148,57 +149,50 @@ func (c *Committer) take(d *store.Done) {
 }
 
 // waits reports whether there is too little to note.
-func (c *Committer) waits() bool { return len(c.fresh) == 0 || (c.Packed && c.packed < noteFrame) }
+func (c *Committer) waits() bool { return !c.worth || (c.Packed && c.packed < noteFrame) }
 
-// keep notes fresh results.
+// keep notes the batch.
 func (c *Committer) keep() {
-	if c.err != nil || c.waits() {
-		return
+	if c.err == nil && !c.waits() {
+		c.write(c.Journal.Note)
 	}
-	if !c.write(c.named, c.fresh, c.Journal.Note) {
-		return
-	}
-	c.named += uint32(len(c.news))
-	c.settled()
 }
 
-// write hands results to a function of the journal, with the URLs from a number on, unless what the table has
+// write hands the batch to a function of the journal, with the URLs that are new, unless what the table has
 // said does not count. After an error it ends the run.
-func (c *Committer) write(
-	first uint32, done []*store.Done, to func(uint32, []store.NewURL, []*store.Done) error,
-) (ok bool) {
-	c.news = c.Table.News(first, c.news[:0])
+func (c *Committer) write(to func(uint32, []store.NewURL, []*store.Done) error) {
+	c.news = c.Table.News(c.known, c.news[:0])
 	if c.err = c.Table.Err(); c.err == nil {
-		c.err = to(first, c.news, done)
+		c.err = to(c.known, c.news, c.batch)
 	}
 	if c.err != nil {
 		c.Stop(c.err)
-	}
-	return c.err == nil
-}
-
-// settled forgets what was noted.
-func (c *Committer) settled() {
-	clear(c.fresh)
-	c.fresh, c.packed = c.fresh[:0], 0
-}
-
-// flush commits the batch.
-func (c *Committer) flush() {
-	c.bytes = 0
-	c.settled()
-	if c.err != nil || len(c.batch) == 0 {
-		c.batch = c.batch[:0]
-		return
-	}
-	if !c.write(c.known, c.batch, c.Journal.Commit) {
 		return
 	}
 	c.known += uint32(len(c.news))
-	c.named = c.known
+	c.settled()
+}
+
+// settled forgets the batch.
+func (c *Committer) settled() {
 	clear(c.batch)
-	c.batch = c.batch[:0]
-	c.look()
+	c.batch, c.worth, c.packed = c.batch[:0], false, 0
+}
+
+// flush commits the batch, with what was noted.
+func (c *Committer) flush() {
+	some := c.since > 0
+	c.since, c.bytes = 0, 0
+	if c.err != nil {
+		c.settled()
+		return
+	}
+	if some {
+		c.write(c.Journal.Commit)
+	}
+	if some && c.err == nil {
+		c.look()
+	}
 }
 
 // look ends the run when nothing more may be stored.
