@@ -16,8 +16,7 @@ import (
 
 // Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing copies
 // it, with checksums, into a new file, which then takes its name. A crash leaves the old database in use and
-// a
-// file that the next opening removes.
+// a file that the next opening removes.
 
 // unsealedFormat is the format of a database without checksums that is converted. Older ones are refused.
 const unsealedFormat = 7
@@ -41,7 +40,7 @@ func (d *database) convert() error {
 		return fmt.Errorf(
 			"%s: %w: format %d, this one reads formats %d to %d. Remove the mirror and run it again, "+
 				"or export it with the older mirrord and import that: its versions come, what it learned and its users "+
-				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, awayFormat)
+				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, FormatVersion)
 	case d.readOnly && d.site == "":
 		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), errOldFormat)
 	case d.readOnly:
@@ -134,6 +133,9 @@ func (d *database) copyOf(old *database) error {
 func (d *database) copyPart(old *database, name, from []byte) (next []byte, err error) {
 	err = d.Update(func(to *transaction) error {
 		return old.raw(func(t *bolt.Tx) error {
+			if d.site != "" {
+				to.number = uint64(t.ID()) + 1 // behind all of its log
+			}
 			src := t.Bucket(name)
 			dst, err := to.CreateBucketIfNotExists(name)
 			if err == nil {

@@ -218,11 +218,16 @@ func (d *database) openOrHeld(flag int) (*os.File, error) {
 	if d.held == nil {
 		return os.OpenFile(d.path, flag, d.mode)
 	}
-	fd, err := unix.FcntlInt(d.held.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return sameOpen(d.held)
+}
+
+// sameOpen returns another descriptor of an open file, which has the same lock.
+func sameOpen(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	return os.NewFile(uintptr(fd), d.path), nil
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // lock takes the lock of the file: shared for reading.
@@ -330,7 +335,7 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 			return err
 		}
 		if x.looks = &d.looks; write {
-			x.redo = d.redo
+			x.redo, x.counts = d.redo, d.site != ""
 		}
 		if err := f(x); (err != nil) || !write {
 			return err
@@ -338,15 +343,24 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		if err := x.end(); err != nil {
 			return err
 		}
-		d.redo.append(redoTransaction, uint64(t.ID()), x.changes)
-		logged = true
-		return nil
+		if (x.redo == nil) || (x.number == 0) {
+			return nil
+		}
+		if d.redo.file == nil { // the number counts all the same
+			d.redo.tail.tx = x.number
+			return nil
+		}
+		err = d.log(x)
+		logged = err == nil
+		return err
 	}
 	if !write {
 		return d.bolt.View(body)
 	}
-	if err = d.bolt.Update(body); (err != nil) && logged {
-		d.redo.takeBack()
+	if err = d.bolt.Update(body); (err != nil) && logged && (d.redo.file != nil) {
+		if terr := d.redo.takeBack(); terr != nil {
+			return d.fail(errors.Join(err, terr))
+		}
 	}
 	return err
 }

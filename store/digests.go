@@ -20,14 +20,11 @@ import (
 )
 
 // Two files beside a site's database have an entry for each page. Of the entries of a URL the last one
-// counts,
-// and only while the URL's record has its sum. Nothing else depends on the files: they are not synced,
-// entries
-// that a crash spoilt are passed over, a file of another form is begun again, and missing entries are made
-// again
-// from the pages. A head of 16 bytes (magic, then the form, text.DigestForm, 4 bytes, then zeros) is
-// followed by
-// entries, which end with the crc32c of the rest, 4 bytes. Integers are little endian.
+// counts, and only while the URL's record has its sum. Nothing else depends on the files: they are not
+// synced, entries that a crash spoilt are passed over, a file of another form is begun again, and missing
+// entries are made again from the pages. A head of 16 bytes (magic, then the form, text.DigestForm, 4 bytes,
+// then zeros) is followed by entries, which end with the crc32c of the rest, 4 bytes. Integers are little
+// endian.
 //
 //	texts    mTx1   32 bytes: TextEntry. A run writes it, to find pages that say the same
 //	digests  mDg2  160 bytes: PageDigest. A search for replicas writes it, to find those pages again
@@ -70,8 +67,7 @@ type Texts = Entries[TextEntry]
 type Digests = Entries[PageDigest]
 
 // Entries are those of a file, by their numbers. Safe for concurrent use by one process; when another one
-// writes
-// meanwhile, entries may be lost, which costs making them again.
+// writes meanwhile, entries may be lost, which costs making them again.
 type Entries[E any] struct {
 	name     string
 	head     []byte

@@ -137,7 +137,7 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// A site whose log was cut short by a full disk can be opened on that disk, so that gc can free space there.
+// A site whose log has no room on a full disk can be opened on that disk, so that gc can free space there.
 func TestOpenOnFullDisk(t *testing.T) {
 	dir, ok := mountTmpfs(t, "1500k")
 	if !ok {
@@ -146,15 +146,6 @@ func TestOpenOnFullDisk(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	kept, err := fill(t, s, 0)
 	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
-	s.db.redo.append(redoTransaction, 0, random(1<<20, 1))
-	if s.db.redo.file != nil {
-		t.Fatal("an entry of a megabyte was written")
-	}
-	if err := s.db.Update(func(tx *transaction) error { // one that the log does not have
-		return tx.Bucket(bMeta).Put(kPack, tx.Bucket(bMeta).Get(kPack))
-	}); err != nil {
 		t.Fatal(err)
 	}
 	closeTest(t, st, s)

@@ -9,7 +9,9 @@
 //	                            of all sites
 //	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and no
 //	                            other process runs
-//	  sites/NAME/site.db        bbolt: resources, links, run journal, history, versions
+//	  sites/NAME/log/N.log      the truth about a site: a checkpoint, and an entry for each transaction
+//	  sites/NAME/site.db        bbolt, an index that follows the log: resources, links, run journal, history,
+//	                            versions
 //	  sites/NAME/packs/N.pack   raw bodies of relocatable documents with their links, append-only,
 //	                            self-describing;
 //	                            one that changes a little as a delta over an older frame (delta.go)
@@ -25,7 +27,7 @@
 //
 // Guarantees:
 //   - What Records.Commit has returned for survives kill -9, and loss of power too unless Options.Volatile is
-//     set: bodies are written and synced before the records that refer to them.
+//     set: bodies are synced before the entry of the log that refers to them, and that before Commit returns.
 //   - current always names a finished tree. A crash while a tree is built leaves a mark, and the next build
 //     starts it again.
 //   - A site folder plus the blobs is all the state of a site. One process writes a site at a time (ErrLocked
@@ -34,7 +36,6 @@
 //
 // Site.Verify checks all of it; State.Rebuild restores a site whose database cannot be read.
 //
-// The format has a version number (FormatVersion). Format 7 is converted by the first opening for writing,
-// older
-// and newer ones are refused.
+// The format has a version number (FormatVersion). Formats 7 to 9 are converted by the first opening for
+// writing, older and newer ones are refused.
 package store

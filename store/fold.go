@@ -22,11 +22,6 @@ import (
 // part in each transaction; so each leaf is written about once for a chunk. The transaction of the last part
 // removes the batches. Until then the database says which batches the chunk has and up to which key they are
 // folded, so that these records are not read from the journal again.
-//
-// A journal that fits in the memory is one chunk. Of a larger one, a chunk is a share of the remainder, and
-// is sorted on the disk (foldsort.go). The whole of it would write each leaf once, but the pages of its
-// batches are free only at its end. The file would be larger by the journal for good, and each later
-// transaction would write the list of all these pages. With a share, the next chunks take them.
 
 // What Fold holds in memory: the results of a chunk, and the leaves of the database that a part touches. On a
 // large site each record of a part is in a leaf of its own.
@@ -35,9 +30,6 @@ const (
 	foldParts = 32       // of a chunk in memory
 	foldKeys  = 32 << 20 // bytes of the keys of a chunk in memory, about
 )
-
-// foldShare divides the remaining journal into the part that is sorted at once.
-const foldShare = 8
 
 // Folding says how Fold treats records.
 type Folding struct {
@@ -69,7 +61,6 @@ func (s *Records) Fold(o Folding) error {
 // foldNext folds a chunk; done means that there was none.
 func (s *Records) foldNext(o Folding) (done bool, err error) {
 	c := foldChunk{Folding: o, site: s}
-	defer c.close()
 	if err := c.read(); err != nil || len(c.batches) == 0 {
 		return err == nil, err
 	}
@@ -113,8 +104,7 @@ type foldChunk struct {
 	at      foldingAt // how far an earlier process has come with it
 	batches []foldBatch
 	items   []foldItem
-	keys    []byte      // of the items
-	sorter  *foldSorter // has the items of a chunk that is not in memory; else nil
+	keys    []byte // of the items
 
 	// of readPart
 	parts [2]fold // by turns: one is written while the other is read
@@ -127,14 +117,14 @@ type foldChunk struct {
 // foldBatch is one batch of a chunk.
 type foldBatch struct {
 	seq     []byte
-	off     int64 // bucket.offset, of a chunk in memory
+	off     int64 // bucket.offset
 	size    int   // bytes
 	results int
 	rest    int     // offset of what follows the results
-	heads   stretch // of the answers, of a chunk in memory; no bytes for none
+	heads   stretch // of the answers; no bytes for none
 }
 
-// foldItem is a new URL or a result of a batch, of a chunk in memory.
+// foldItem is a new URL or a result of a batch.
 type foldItem struct {
 	key   uint32 // where its key begins
 	size  uint16 // of the key
@@ -144,7 +134,7 @@ type foldItem struct {
 	n uint32 // number of a new URL, else which result of the batch it is
 }
 
-// foldStep is an item of a part in memory, with the record that it belongs to.
+// foldStep is an item of a part, with the record that it belongs to.
 type foldStep struct {
 	*foldItem
 	rec int
@@ -155,46 +145,28 @@ func (c *foldChunk) keyOf(i *foldItem) []byte { return c.keys[i.key:][:i.size] }
 // part is how many items one transaction folds.
 func (c *foldChunk) part() int { return c.site.foldItems + 1 }
 
-// close lets go of what the chunk has on the disk.
-func (c *foldChunk) close() {
-	if c.sorter != nil {
-		c.sorter.file.Close()
-	}
-}
-
 // foldPart is what one transaction folds.
 type foldPart struct {
-	add  func(f *fold) error
-	key  []byte // the last one
-	last bool   // no other follows
-	recs *fold  // what add has added; until the part after the next one is read
+	items []foldItem
+	key   []byte // the last one
+	last  bool   // no other follows
+	recs  *fold  // what the items make; until the part after the next one is read
 }
 
-// inMemory returns how to get the parts of a chunk in memory, and how many there are: one at least. All items
-// of a key are in one.
-func (c *foldChunk) inMemory() (next func() (foldPart, error), n int) {
-	var all [][]foldItem
-	rest := c.items
-	for len(rest) > c.part() {
-		n := c.part()
-		for n < len(rest) && bytes.Equal(c.keyOf(&rest[n]), c.keyOf(&rest[n-1])) {
+// inParts returns the parts of a chunk: one at least. All items of a key are in one.
+func (c *foldChunk) inParts() (all []foldPart) {
+	for rest := c.items; len(all) == 0 || len(rest) > 0; {
+		n := min(len(rest), c.part())
+		for (n > 0) && (n < len(rest)) && bytes.Equal(c.keyOf(&rest[n]), c.keyOf(&rest[n-1])) {
 			n++
 		}
-		all, rest = append(all, rest[:n]), rest[n:]
-	}
-	if len(rest) > 0 || len(all) == 0 {
-		all = append(all, rest)
-	}
-	n = len(all)
-	return func() (p foldPart, err error) {
-		part := all[0]
-		all = all[1:]
-		if p.last = len(all) == 0; len(part) > 0 {
-			p.key = c.keyOf(&part[len(part)-1])
+		p := foldPart{items: rest[:n], last: n == len(rest)}
+		if n > 0 {
+			p.key = c.keyOf(&rest[n-1])
 		}
-		p.add = func(f *fold) error { return c.addItems(f, part) }
-		return p, nil
-	}, n
+		all, rest = append(all, p), rest[n:]
+	}
+	return all
 }
 
 // readPart reads what a part folds.
@@ -202,7 +174,7 @@ func (c *foldChunk) readPart(p *foldPart) error {
 	p.recs = &c.parts[c.turn]
 	c.turn = 1 - c.turn
 	p.recs.Folding, p.recs.recs = c.Folding, p.recs.recs[:0]
-	err := p.add(p.recs)
+	err := c.addItems(p.recs, p.items)
 	if errors.Is(err, errValue) {
 		err = c.site.db.damaged(err)
 	}
@@ -247,13 +219,10 @@ func ahead[T any](next func() (v T, last bool, err error)) iter.Seq2[T, error] {
 }
 
 func (c *foldChunk) fold() error {
-	next, n := c.inMemory()
-	if c.sorter != nil {
-		next, n = func() (foldPart, error) { return c.sorter.part(c.part()) }, 2
-	}
+	rest := c.inParts()
 	var links linksAside
 	defer links.Wait()
-	whole := n == 1 && c.at.last == 0 // one transaction does all
+	whole := len(rest) == 1 && c.at.last == 0 // one transaction does all
 	if whole {
 		links.begin(c)
 	} else if c.at.last == 0 {
@@ -262,15 +231,14 @@ func (c *foldChunk) fold() error {
 		}
 	}
 	for part, err := range ahead(func() (p foldPart, last bool, err error) {
-		if p, err = next(); err == nil {
-			err = c.readPart(&p)
-		}
-		return p, p.last, err
+		p, rest = rest[0], rest[1:]
+		return p, p.last, c.readPart(&p)
 	}) {
 		if err != nil {
 			return diskErr("fold journal", err)
 		}
 		err = c.site.update("fold journal", func(tx *transaction) error {
+			tx.later = true
 			if whole {
 				if err := links.write(tx); err != nil {
 					return err
@@ -310,7 +278,10 @@ func (c *foldChunk) links() error {
 		return all, len(rest) == 0, err
 	}) {
 		if err == nil {
-			err = c.site.update("fold links", func(tx *transaction) error { return writeLinks(tx, all) })
+			err = c.site.update("fold links", func(tx *transaction) error {
+				tx.later = true
+				return writeLinks(tx, all)
+			})
 		}
 		if err != nil {
 			return err
@@ -344,7 +315,7 @@ func (l *linksAside) write(tx *transaction) error {
 	return writeLinks(tx, l.all)
 }
 
-// foldedLinks is the list of targets of a document, as it is stored.
+// foldedLinks is a list of targets.
 type foldedLinks struct {
 	id      uint32
 	targets []byte
@@ -405,21 +376,19 @@ func (c *foldChunk) records(tx *transaction, part *fold) (err error) {
 		res:  tx.Bucket(bResources),
 		hist: tx.Bucket(bHistory),
 	}
-	if f.looked, err = s.looks.folded(tx); err != nil {
-		return err
+	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.volatile {
+		err = s.heads.begin(tx)
 	}
-	if !s.volatile {
-		if err := s.heads.begin(tx); err != nil {
-			return err
-		}
+	if err == nil {
+		err = f.flush()
 	}
-	if err := f.flush(); err != nil {
+	if err != nil {
 		return err
 	}
 	return s.heads.flush(tx)
 }
 
-// addItems adds some items of a chunk in memory.
+// addItems adds some items of a chunk.
 func (c *foldChunk) addItems(f *fold, part []foldItem) error {
 	c.order = c.order[:0]
 	for n := range part {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,16 +18,11 @@ import (
 // A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the
 // transactions of Fold.
 func TestFoldCutOffAnywhere(t *testing.T) {
-	t.Run("in memory", func(t *testing.T) { foldCutOff(t, rapid.IntRange(1, 6), 32) })
-	t.Run("sorted", func(t *testing.T) {
-		if n := foldCutOff(t, rapid.IntRange(10, 30), 1); n == 0 {
-			t.Error("nothing was sorted on the disk")
-		}
-	})
+	t.Run("one chunk", func(t *testing.T) { foldCutOff(t, rapid.IntRange(1, 6), 32) })
+	t.Run("chunks", func(t *testing.T) { foldCutOff(t, rapid.IntRange(10, 30), 1) })
 }
 
-// foldCutOff returns how many chunks were sorted.
-func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) (sorted int) {
+func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 	rapid.Check(t, func(rt *rapid.T) {
 		st, s := openTest(t, t.TempDir(), Options{Volatile: true})
 		defer func() {
@@ -65,10 +59,7 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) (sorted 
 		s.Records.foldItems, s.Records.foldParts = rapid.IntRange(0, 8).Draw(rt, "items"), parts
 		stop := rapid.IntRange(0, 12*32/parts).Draw(rt, "stop")
 		killed := errors.New("killed")
-		s.step = func(step string) {
-			if step == "sorted the journal" {
-				sorted++
-			}
+		s.step = func(string) {
 			if stop--; stop == 0 {
 				panic(killed)
 			}
@@ -105,13 +96,12 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) (sorted 
 			rt.Fatalf("got  %v\nwant %v", got, want)
 		}
 	})
-	return sorted
 }
 
 // Fold writes the records of a journal that has them in any order of keys by key: it does not write a page
 // for each of them.
 func TestFoldWritesByKey(t *testing.T) {
-	wrote := foldShuffled(t, 4000, 32, foldParts, true)
+	wrote := foldShuffled(t, 4000, 32)
 	if wrote > 3100 {
 		t.Errorf("Fold writes %d bytes for a record", wrote)
 	} else {
@@ -119,23 +109,12 @@ func TestFoldWritesByKey(t *testing.T) {
 	}
 }
 
-// A journal of many chunks is sorted on the disk, and no chunk touches a great part of the leaves for a few
-// records. Without free space for that it is folded all the same.
-func TestFoldSortsLargeJournals(t *testing.T) {
-	sorted := foldShuffled(t, 20_000, 64, 1, true)
-	other := foldShuffled(t, 20_000, 64, 1, false)
-	t.Logf("Fold writes %d bytes for a record, %d without room to sort", sorted, other)
-	if 3*sorted > 2*other { // each transaction writes a third of the remainder
-		t.Error("that is more than two thirds")
-	}
-}
-
-// foldShuffled folds so many records with so many of them in a part, and so many parts in memory. It returns
-// how many bytes it wrote for each. Without room nothing can be sorted on the disk.
-func foldShuffled(t *testing.T, pages, items, parts int, room bool) int64 {
+// foldShuffled folds so many records with so many of them in a part. It returns how many bytes it wrote for
+// each.
+func foldShuffled(t *testing.T, pages, items int) int64 {
 	t.Helper()
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.Records.foldItems, s.Records.foldParts = items, parts
+	s.Records.foldItems = items
 	const batch = 100
 	r := rand.New(rand.NewPCG(5, 6))
 	order := r.Perm(pages)
@@ -154,10 +133,6 @@ func foldShuffled(t *testing.T, pages, items, parts int, room bool) int64 {
 		}
 		commit(t, s, uint32(first), news, done...)
 	}
-	dir := s.dir
-	if !room {
-		s.home.dir = filepath.Join(dir, "missing")
-	}
 	stats := func() int64 {
 		all := s.db.bolt.Stats()
 		return all.TxStats.GetPageAlloc()
@@ -165,7 +140,6 @@ func foldShuffled(t *testing.T, pages, items, parts int, room bool) int64 {
 	before := stats()
 	foldAll(t, s, 1)
 	wrote := (stats() - before) / int64(pages)
-	s.home.dir = dir
 	if got := len(resources(t, s)); got != pages {
 		t.Errorf("%d records", got)
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -15,61 +14,8 @@ import (
 	"mirrord/internal/binread"
 )
 
-// errManyKeys says that a chunk is too large for the memory.
-var errManyKeys = errors.New("the journal is larger than a chunk")
-
 // read reads the batches of the chunk.
 func (c *foldChunk) read() error {
-	full := func() bool { return len(c.items) >= c.site.foldParts*c.part() || len(c.keys) > foldKeys }
-	err := c.take(c.add, func(tx *transaction, seq uint64) (bool, error) {
-		if full() && (c.at.last > 0 || seq <= c.share(tx)) {
-			return false, errManyKeys
-		}
-		return full(), nil
-	})
-	if errors.Is(err, errManyKeys) {
-		if err = c.sort(); c.sorter != nil || err != nil {
-			return err
-		}
-		// There is no room to sort: a chunk as large as the memory. One that was begun is as large as it is.
-		err = c.take(c.add, func(*transaction, uint64) (bool, error) { return full(), nil })
-	}
-	slices.SortFunc(c.items, func(a, b foldItem) int {
-		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.batch, b.batch),
-			cmp.Compare(a.at, b.at))
-	})
-	return err
-}
-
-// share returns the number of the last batch of a share of the journal that begins with the chunk.
-func (c *foldChunk) share(tx *transaction) uint64 {
-	first := binary.BigEndian.Uint64(c.batches[0].seq)
-	return first + (tx.Bucket(bJournal).Sequence()-first)/foldShare
-}
-
-// sort reads the chunk, and sorts it on the disk. Without free space for that there is no sorter.
-func (c *foldChunk) sort() (err error) {
-	if c.sorter, err = newFoldSorter(c.site.dir); err != nil {
-		return nil
-	}
-	err = c.take(c.addSorted, func(tx *transaction, seq uint64) (bool, error) { return seq > c.share(tx), nil })
-	if err == nil {
-		err = diskErr("sort journal", c.sorter.merge())
-	}
-	if c.sorter.full {
-		c.close()
-		c.sorter, err = nil, nil
-	}
-	c.site.at("sorted the journal")
-	return err
-}
-
-// take calls add for the batches of the chunk, with bucket.offset of each. ends is called before each but the
-// first one, with its number; it reports whether the chunk ends before it. One that an earlier process has
-// begun ends where that process had it end, and ends is not consulted.
-func (c *foldChunk) take(
-	add func(seq, v []byte, off int64) error, ends func(tx *transaction, seq uint64) (bool, error),
-) error {
 	c.batches, c.items, c.keys = nil, nil, nil
 	err := c.site.db.View(func(tx *transaction) error {
 		c.at = readFolding(tx.Bucket(bMeta))
@@ -77,72 +23,33 @@ func (c *foldChunk) take(
 		j := journal.Cursor()
 		for k, v := j.First(); k != nil; k, v = j.Next() {
 			seq := binary.BigEndian.Uint64(k)
-			if len(c.batches) > 0 {
-				if c.at.last > 0 && seq > c.at.last {
-					return nil
-				}
-				if end, err := ends(tx, seq); err != nil || (end && c.at.last == 0) {
-					return err
-				}
-			} else if seq > c.at.last {
+			if len(c.batches) == 0 && seq > c.at.last {
 				c.at = foldingAt{} // of a journal that is gone
 			}
-			if err := add(k, v, journal.offset(v)); err != nil {
+			if c.ends(seq) {
+				return nil
+			}
+			if err := c.add(k, v, journal.offset(v)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	c.site.dropPages()
+	slices.SortFunc(c.items, func(a, b foldItem) int {
+		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.batch, b.batch),
+			cmp.Compare(a.at, b.at))
+	})
 	return err
 }
 
-// addSorted gives the items of a batch to the sorter.
-func (c *foldChunk) addSorted(seq, v []byte, _ int64) error {
-	var b batch
-	if err := b.decode(v); err != nil {
-		return err
+// ends reports whether the chunk ends before a batch. One that an earlier process has begun ends where that
+// process had it end.
+func (c *foldChunk) ends(seq uint64) bool {
+	if c.at.last > 0 {
+		return seq > c.at.last
 	}
-	answers, _ := c.site.zip.read(b.heads, len(b.done)) // heads that are damaged are lost, and no more
-	number, at := uint32(len(c.batches)), uint32(0)
-	var key []byte
-	wanted := func(text []byte) (bool, error) {
-		at++
-		u, err := journalURL(text)
-		if err != nil {
-			return false, err
-		}
-		key = u.Key(key[:0])
-		return !c.at.folded(seq, u), nil
-	}
-	for i := range b.news {
-		id := b.first + uint32(i)
-		if !c.Pending(id) {
-			continue
-		}
-		ok, err := wanted([]byte(b.news[i].URL))
-		if ok {
-			err = c.sorter.addNew(key, number, at, id, &b.news[i])
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for i := range b.done {
-		ok, err := wanted(b.done[i].url)
-		if ok {
-			var answer []byte
-			if answers != nil {
-				answer = answers[i]
-			}
-			err = c.sorter.addDone(key, number, at, b.done[i].rec, answer)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	c.batches = append(c.batches, foldBatch{seq: slices.Clone(seq), results: len(b.done), rest: b.rest})
-	return nil
+	return len(c.items) >= c.site.foldParts*c.part() || len(c.keys) > foldKeys
 }
 
 // add takes a batch into the chunk.

@@ -112,7 +112,7 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 		return c, err
 	}
 	if s.db.redo != nil {
-		if err := s.db.checkpoint(); err != nil {
+		if err := s.db.checkpoint(s.db.redo); err != nil {
 			return c, err
 		}
 	}

@@ -53,15 +53,17 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 			err = errors.Join(err, o.Close())
 		}
 	}()
-	mode := writing
+	openSite := s.OpenSite
 	if dry {
-		mode = viewing
+		openSite = func(name string) (*Site, error) { return s.openSite(name, viewing) }
 	}
 	for _, name := range names {
-		if _, err := s.root.Lstat("sites/" + name + "/" + siteDB); errors.Is(err, fs.ErrNotExist) {
+		_, err := s.root.Lstat("sites/" + name + "/" + siteDB)
+		_, lerr := s.root.Lstat("sites/" + name + "/" + redoFolder)
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) {
 			continue // a first run that was cut off before it stored anything
 		}
-		o, err := s.openSite(name, mode)
+		o, err := openSite(name)
 		if err != nil {
 			return f, err
 		}

@@ -10,11 +10,10 @@ import (
 	"mirrord/site"
 )
 
-// Heads that no record and no history refers to stay in their file until Compact finds less than
-// liveShare of the files in use, or one that is damaged or of an older version. Then all that are in use are
-// written again into the next file, some records with each transaction, and the older files are removed. A
-// crash
-// leaves records of both kinds, and files of both.
+// Heads that no record and no history refers to stay in their file until Compact finds less than liveShare of
+// the files in use, or one that is damaged or of an older version. Then all that are in use are written again
+// into the next file, some records with each transaction, and the older files are removed. A crash leaves
+// records of both kinds, and files of both.
 
 const minHeadHoles = 16 << 10 // bytes of holes for which heads are moved
 

@@ -16,8 +16,7 @@ import (
 
 // The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
 // document done, uvarint length and the head (heads.Head.Append); the length is 0 for an answer without one,
-// and
-// for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
+// and for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
 
 // headZip packs and unpacks the heads of batches. It is made when the first one comes.
 type headZip struct {

@@ -26,11 +26,9 @@ import (
 //	head    as heads.Head.Append writes it
 //
 // Folding adds the heads of a part of the journal in the order of their URLs, so that heads like one another
-// share a bundle. A head costs 30 to 60 bytes in a bundle of 64, beside its random bytes. A record says
-// where
+// share a bundle. A head costs 30 to 60 bytes in a bundle of 64, beside its random bytes. A record says where
 // its heads lie. Bundles are appended and synced before the records that refer to them are committed; what
-// lies
-// behind the last committed one is cut off before the next is written.
+// lies behind the last committed one is cut off before the next is written.
 const (
 	headsName    = "heads."
 	headsShift   = 6               // bits of a place that are the number of the head in its bundle

@@ -115,6 +115,15 @@ func syncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// syncRoot is syncDir for a folder that is open.
+func syncRoot(root *os.Root) error {
+	d, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
 // each iterates over a bucket in many short transactions.
 func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 	return s.eachFrom(bucket, nil, f)

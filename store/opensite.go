@@ -124,10 +124,11 @@ type siteFolder struct {
 	db        *database
 	mode      openMode
 	published bool // some version is
+	logged    bool // there is a log
 }
 
 // close closes the database, which gives its lock back.
-func (f *siteFolder) close() error { return errors.Join(f.db.endLog(), f.db.Close(), f.root.Close()) }
+func (f *siteFolder) close() error { return errors.Join(endLog(f.db), f.db.Close(), f.root.Close()) }
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
@@ -155,6 +156,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
 	_, cerr := root.Lstat(currentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
+	f.logged = hasLog(root)
 	o := doorOptions{
 		path:     filepath.Join(f.dir, siteDB),
 		site:     name,
@@ -163,7 +165,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		depth:    1,
 		readOnly: readOnly,
 		volatile: s.opt.Volatile,
-		fresh:    mode == rebuilding || (mode == writing && !f.published),
+		fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
 	}
 	if !s.opt.Volatile {
 		o.sign = filepath.Join(f.dir, signName)
@@ -177,9 +179,12 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		o.mmap = mmapBytes
 	}
 	f.db, err = openDatabase(o)
+	if mode == viewing && f.logged {
+		f.db, err = upToDate(root, o, f.db, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
-		if err = ErrNoSite; f.published && gone == nil {
+		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.damaged(errNoDatabase)
 		}
 	}
@@ -203,9 +208,8 @@ func leadsOut(s *State, dir string) error {
 		"mount its target in its place (mount --bind)", filepath.Join(s.Dir, dir))
 }
 
-// errNoDatabase says that a published site has lost its database: taking it for a new one would lose its
-// versions.
-var errNoDatabase = errors.New("it is missing or empty, but a version is published")
+// errNoDatabase says that a site has lost its database: taking it for a new one would lose what it had.
+var errNoDatabase = errors.New("it is missing or empty, but there is a log, or a version is published")
 
 // errRebuilding says that another process is rebuilding the database.
 var errRebuilding error = &busyError{why: "its database is being rebuilt: try again when that is done"}
@@ -214,11 +218,26 @@ func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved, bLooks}
 }
 
+// checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
+// up with its log.
+func (f *siteFolder) checkWhole(tx *transaction) error {
+	if tx.isFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
+		return nil
+	}
+	if err := f.checkFormat(tx); err != nil {
+		return err
+	}
+	if err := tx.checkSums(); err != nil {
+		return f.db.damaged(err)
+	}
+	return nil
+}
+
 // checkFormat reports the defect of a site's database before anything else of it is read.
 func (f *siteFolder) checkFormat(tx *transaction) error {
 	db, m := f.db, tx.Bucket(bMeta)
 	if m == nil && tx.isFresh() {
-		if f.published {
+		if f.published || f.logged {
 			return db.damaged(errNoDatabase)
 		}
 		return ErrNoSite
@@ -230,9 +249,11 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	}
 	if v := m.Get(kFormat); len(v) != 4 {
 		return db.damaged(errors.New("it has no format version"))
-	} else if be32(v) > awayFormat {
+	} else if be32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			ErrNewerFormat, awayFormat)
+			ErrNewerFormat, FormatVersion)
+	} else if _, ok := tx.logged(); !ok && be32(v) == FormatVersion && !tx.tx.Writable() {
+		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
 		if db.busy {
@@ -240,8 +261,13 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		}
 		return db.damaged(errors.New("its rebuild did not finish"))
 	}
-	if f.mode == rebuilding {
-		return nil
+	return nil
+}
+
+// check is checkFormat and checkLatest.
+func (f *siteFolder) check(tx *transaction) error {
+	if err := f.checkFormat(tx); err != nil || f.mode == rebuilding {
+		return err
 	}
 	return f.checkLatest(tx)
 }
@@ -302,17 +328,11 @@ func (f *siteFolder) renew(tx *transaction) error {
 			}
 		}
 	}
-	if err := f.checkFormat(tx); err != nil {
+	if err := f.check(tx); err != nil {
 		return err
 	}
-	format := uint32(FormatVersion)
-	if _, err := f.root.Lstat(AwayName); !errors.Is(err, fs.ErrNotExist) {
-		format = awayFormat
-	}
-	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < format {
-		if err := m.Put(kFormat, binary.BigEndian.AppendUint32(nil, format)); err != nil {
-			return err
-		}
+	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion {
+		return m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion))
 	}
 	return nil
 }
@@ -320,7 +340,7 @@ func (f *siteFolder) renew(tx *transaction) error {
 // start finishes what a crash left half done.
 func (s *Site) start(f *siteFolder) error {
 	if s.readOnly {
-		return s.db.View(f.checkFormat)
+		return s.db.View(f.check)
 	}
 	var num uint32
 	var size int64
@@ -332,9 +352,6 @@ func (s *Site) start(f *siteFolder) error {
 	})
 	if err != nil {
 		return err
-	}
-	if err := s.db.View((*transaction).checkSums); err != nil {
-		return s.db.damaged(err)
 	}
 	if (s.db.redo != nil) && (s.db.redo.file == nil) {
 		if err := s.db.beginLog(); err != nil {

@@ -131,7 +131,6 @@ func publishForOrder(t *testing.T, dir string) {
 type order struct {
 	t     *testing.T
 	state string
-	db    string
 	dirty map[string]bool
 	known map[string]bool // files that exist
 
@@ -142,7 +141,6 @@ func newOrder(t *testing.T, state string) *order {
 	return &order{
 		t:     t,
 		state: state,
-		db:    state + "/sites/x/site.db",
 		dirty: map[string]bool{},
 		known: map[string]bool{},
 	}
@@ -152,7 +150,6 @@ var (
 	callForm = regexp.MustCompile(`^(\w+)\((.*)\)\s+= (-?\d+)`)
 	fdForm   = regexp.MustCompile(`^(?:\d+|AT_FDCWD)<([^>]*)>`)
 	nameForm = regexp.MustCompile(`(\d+|AT_FDCWD)<([^>]*)>, "([^"]*)"`)
-	metaForm = regexp.MustCompile(`, (\d+), (\d+)$`) // the end of a pwrite64: length, offset
 )
 
 func (o *order) call(line string) {
@@ -203,9 +200,9 @@ func (o *order) call(line string) {
 	}
 }
 
-// change notes that a name came or went. What lists show may be lost with the power.
+// change notes that a name came or went. What lists show may be lost with the power, and so may the tail.
 func (o *order) change(p string) {
-	if strings.Contains(path.Base(p), glanceName) {
+	if strings.Contains(path.Base(p), glanceName) || path.Base(p) == tailName {
 		return
 	}
 	if o.known[p] = true; strings.HasPrefix(p, o.state+"/") && p != o.state+"/blobs/tmp" {
@@ -217,8 +214,7 @@ func (o *order) write(call, file, args string) {
 	if !strings.HasPrefix(file, o.state+"/") {
 		return
 	}
-	if m := metaForm.FindStringSubmatch(args); file == o.db && call == "pwrite64" && m != nil &&
-		(m[2] == "0" || m[2] == fmt.Sprint(os.Getpagesize())) && o.known[file] {
+	if strings.HasSuffix(file, ".log") && call == "pwrite64" {
 		o.commit()
 	}
 	if strings.HasSuffix(file, ".pack") || strings.HasPrefix(file, o.state+"/blobs/") {
@@ -230,7 +226,7 @@ func (o *order) write(call, file, args string) {
 	o.dirty[file] = true
 }
 
-// commit is the write of a meta page: from now on the transaction counts.
+// commit is the write of an entry of the log: from now on the transaction may count.
 func (o *order) commit() {
 	if o.commits++; o.bodies == 0 { // of an empty database
 		return
@@ -251,7 +247,7 @@ func (o *order) rename(from, to string) {
 	if to == o.state+"/sites/x/current" {
 		o.moves++
 		for p := range o.dirty {
-			if p == o.db || strings.HasPrefix(p, o.state+"/sites/x/trees") {
+			if strings.HasSuffix(p, ".log") || strings.HasPrefix(p, o.state+"/sites/x/trees") {
 				o.t.Errorf("the link moves before %s is on disk", p)
 			}
 		}

@@ -76,10 +76,8 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)
 	}
-	if l.published && mode != rebuilding { // before anything is changed, the log first of all
-		if err := l.db.View(l.checkFormat); err != nil {
-			return nil, err
-		}
+	if err := l.db.View(l.checkWhole); err != nil { // before anything is changed
+		return nil, err
 	}
 	if err := l.db.follow(l.root); err != nil {
 		return nil, err

@@ -182,11 +182,7 @@ func (p *packs) syncLast() error {
 	}
 	err := p.w.Sync()
 	if err == nil && p.made.Load() {
-		var d *os.File
-		if d, err = p.root.Open("."); err == nil {
-			err = errors.Join(d.Sync(), d.Close())
-		}
-		if err == nil {
+		if err = syncRoot(p.root); err == nil {
 			p.made.Store(false)
 		}
 	}

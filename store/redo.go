@@ -13,51 +13,156 @@ import (
 	"path/filepath"
 	"time"
 
-	"mirrord/internal/dbpages"
 	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
-// follow lets the log in a site's folder record the transactions from now on. It must be called before
-// anything is. A site that lives for one run has no log.
+// follow makes the database what the log in a site's folder says, and has the log record the transactions
+// from now on. It must be called before anything is changed. A site that lives for one run has no log.
 func (d *database) follow(root *os.Root) (err error) {
-	tx := uint64(0)
-	err = d.View(func(t *transaction) error {
-		if !t.isFresh() { // a log beside another database is not its log
-			tx = uint64(t.tx.ID())
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
 		return nil
 	}
-	d.redo, err = openRedo(root, tx)
-	return err
+	last, known, err := lastOf(d)
+	if err != nil {
+		return err
+	}
+	l, segment, err := openRedo(root)
+	if err != nil {
+		return err
+	}
+	l.volatile = d.volatile
+	if segment != nil && known {
+		d.sync(false)
+		l.tail, l.base, err = catchUp(d, segment, last)
+	}
+	switch {
+	case l.base > 0 && err == nil:
+		l.file = segment
+		err = diskErr("cut log", segment.Truncate(l.tail.size))
+	case segment != nil: // of no use, or of another database
+		err = errors.Join(err, segment.Close())
+	}
+	if err != nil {
+		return errors.Join(err, l.close())
+	}
+	l.tail.tx = max(l.tail.tx, last)
+	d.redo = l
+	d.sync(l.file == nil)
+	return nil
 }
 
-// endLog ends the log; a long one is begun again first, for the next time.
-func (d *database) endLog() (err error) {
+// lastOf returns the number of the last transaction; known is false for a database of a format before 10,
+// which is the truth.
+func lastOf(d *database) (number uint64, known bool, err error) {
+	err = d.View(func(t *transaction) error {
+		if number, known = t.logged(); !known { // its log has the numbers of bbolt
+			number = uint64(t.tx.ID())
+		}
+		return nil
+	})
+	return number, known, err
+}
+
+// sync has the transactions of the database be synced, or not: then the log is.
+func (d *database) sync(on bool) {
+	d.bolt.NoSync = !on || d.volatile
+	d.bolt.NoGrowSync = d.bolt.NoSync
+}
+
+// catchUp makes the transactions that a segment has behind the last one of the database. It returns where the
+// segment ends, and how long its checkpoint is: 0 for one of no use, which does not reach the database.
+func catchUp(d *database, segment *os.File, last uint64) (tail redoTail, base int64, err error) {
+	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
+	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
+		tail.size += redoHeader + int64(h.length)
+		tail.tx, tail.sum = h.tx, h.sum
+		switch {
+		case h.kind == redoEndCheckpoint && h.tx > last:
+			return d.damaged(fmt.Errorf("%w than the checkpoint of its log", errOlder))
+		case h.kind == redoEndCheckpoint:
+			base = tail.size
+		case !wanted(h):
+		case h.tx == last:
+			return d.View(func(t *transaction) error { return t.agrees(changes) })
+		default:
+			return makeAgain(d, h.tx, changes)
+		}
+		return nil
+	})
+	if errors.Is(err, ErrDamaged) {
+		err = d.damaged(err)
+	}
+	if (err != nil) || (base == 0) || (tail.tx < last) {
+		return redoTail{}, 0, err
+	}
+	rotten, err := isRotten(segment, end)
+	if rotten {
+		err = d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", tail.tx))
+	}
+	return tail, base, err
+}
+
+// makeAgain makes the changes of an entry.
+func makeAgain(d *database, tx uint64, changes []byte) error {
+	return d.Update(func(t *transaction) error {
+		t.number = tx
+		return redo(t, changes)
+	})
+}
+
+// log writes a transaction into the log. Where the disk has no space for that, the log goes, and the database
+// is the truth.
+func (d *database) log(t *transaction) error {
+	kind := byte(redoTransaction)
+	if t.later {
+		kind = redoLater
+	}
+	err := d.redo.append(kind, t.number, t.changes)
+	if isFull(err) {
+		if err = d.bolt.Sync(); err == nil {
+			d.sync(true)
+			err = errors.Join(d.redo.file.Close(), d.redo.removeBefore(d.redo.num+1))
+			d.redo.file, d.redo.tail.tx = nil, t.number
+		}
+	}
+	return diskErr("write log", err)
+}
+
+// endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the
+// log says so: else readers would have to look for what a loss of power did to it.
+func endLog(d *database) (err error) {
 	if d.redo == nil {
 		return nil
 	}
-	if (d.bad.Load() == nil) && (d.redo.file != nil) && d.redo.isLong() {
-		err = d.checkpoint()
-	}
-	err = errors.Join(err, d.redo.close(d.volatile))
+	l := d.redo
 	d.redo = nil
-	return err
+	if (d.bad.Load() != nil) || (l.file == nil) {
+		return l.close()
+	}
+	if l.isLong() {
+		err = d.checkpoint(l)
+	}
+	if (err == nil) && !d.volatile {
+		err = diskErr("sync "+siteDB, errors.Join(l.sync(), d.bolt.Sync()))
+	}
+	if err == nil {
+		_ = l.write(redoSynced, l.tail.tx, nil) // it only saves time
+	}
+	return errors.Join(err, l.close())
 }
 
 // redoChunk is how many bytes of changes a part of a checkpoint has, about.
 const redoChunk = 4 << 20
 
 // checkpoint begins the log again with all that the database holds.
-func (d *database) checkpoint() error {
+func (d *database) checkpoint(l *redoLog) error {
 	return d.View(func(t *transaction) error {
-		return d.redo.begin(uint64(t.tx.ID()), t.dump)
+		err := l.begin(l.tail.tx, t.dump)
+		if err == nil {
+			d.sync(false)
+		}
+		return err
 	})
 }
 
@@ -65,10 +170,10 @@ func (d *database) checkpoint() error {
 // first; when that does not suffice there is no log until the site is opened again, because gc and other
 // commands that free space must be able to open it.
 func (d *database) beginLog() error {
-	err := d.checkpoint()
+	err := d.checkpoint(d.redo)
 	if isFull(err) {
 		if err = d.redo.removeBefore(d.redo.num + 1); err == nil {
-			err = d.checkpoint()
+			err = d.checkpoint(d.redo)
 		}
 	}
 	if isFull(err) {
@@ -126,21 +231,9 @@ func Redo(s *State, name string, why error) (err error) {
 		return diskErr("open folder", err)
 	}
 	defer root.Close()
-	logs, err := root.OpenRoot(redoFolder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errNoLog
-	}
+	segment, err := lastSegment(root)
 	if err != nil {
-		return diskErr("open log", err)
-	}
-	defer logs.Close()
-	nums, err := redoSegments(logs)
-	if (err != nil) || (len(nums) == 0) {
-		return errors.Join(err, errNoLog)
-	}
-	segment, err := logs.OpenFile(redoName(nums[len(nums)-1]), os.O_RDWR, 0)
-	if err != nil {
-		return diskErr("open log", err)
+		return err
 	}
 	defer segment.Close()
 	if ok, err := flock(segment, true, false); !ok { // of a database that is missing there is no other lock
@@ -162,11 +255,7 @@ func Redo(s *State, name string, why error) (err error) {
 	if err := removeIn(root, made); err != nil { // of a process that was killed
 		return diskErr("remove "+made, err)
 	}
-	least := committedIn(root)
-	if errors.Is(why, errOlder) { // its transactions may be numbered in another way: the version counts
-		least.tx = 0
-	}
-	if err := redoInto(o, segment, least); err != nil {
+	if err := redoInto(o, segment, publishedIn(root)); err != nil {
 		return errors.Join(err, removeIn(root, made))
 	}
 	aside := ""
@@ -180,12 +269,6 @@ func Redo(s *State, name string, why error) (err error) {
 	}
 	if err == nil {
 		err = syncDir(filepath.Join(s.Dir, dir))
-	}
-	// The new database numbers its transactions in another way: this is not its log.
-	for _, n := range nums {
-		if err == nil {
-			err = logs.Remove(redoName(n))
-		}
 	}
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
@@ -218,66 +301,52 @@ func asideFolder(root *os.Root) (name string, err error) {
 	}
 }
 
-// committed says how far a log must lead at least.
-type committed struct {
-	tx      uint64 // last transaction of the damaged database; 0: not known
-	version int    // that is published; 0: not known
-}
-
-// committedIn returns what can still be read of a site in its folder.
-func committedIn(root *os.Root) (c committed) {
-	if f, err := root.Open(siteDB); err == nil {
-		if head, err := dbpages.ReadCommit(f); err == nil {
-			c.tx = head.Tx
-		}
-		f.Close()
-	}
-	c.version = linkedVersion(root)
+// publishedIn returns the version that is published of a site in its folder; 0: not known.
+func publishedIn(root *os.Root) (version int) {
+	version = linkedVersion(root)
 	if tree, err := (regular.Root{Root: root}).OpenRoot(currentLink); err == nil {
 		if m, err := phm.OpenMeta(tree.FS()); err == nil {
-			c.version = max(c.version, m.Version)
+			version = max(version, m.Version)
 		}
 		tree.Close()
 	}
-	return c
+	return version
 }
 
-// redoInto makes a database of a segment of a log. A log that does not lead as far as is known to have been
-// committed is an ErrDamaged.
-func redoInto(o doorOptions, segment *os.File, least committed) (err error) {
+// redoInto makes a database of a segment of a log. A log that ends before a version that is published, or has
+// lost entries in its middle, is an ErrDamaged.
+func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 	d, err := openDatabase(o)
 	if err != nil {
 		return err
 	}
-	d.bolt.NoSync = true // until all of it is there
+	d.sync(false) // until all of it is there
 	whole, last := false, uint64(0)
-	end, err := redoEntries(segment, func(kind byte, tx uint64, changes []byte) error {
-		whole, last = whole || (kind == redoEndCheckpoint), tx
-		return d.Update(func(t *transaction) error { return redo(t, changes) })
+	all := func(redoHead) bool { return true }
+	end, err := redoEntries(segment, all, func(h redoHead, changes []byte) error {
+		whole, last = whole || (h.kind == redoEndCheckpoint), h.tx
+		return makeAgain(d, h.tx, changes)
 	})
 	if err == nil {
-		err = d.leadsTo(segment, end, last, whole, least)
+		err = leadsTo(d, segment, end, last, whole, version)
 	}
-	if err == nil {
+	if err == nil && !d.volatile {
 		err = d.bolt.Sync()
 	}
 	return errors.Join(err, d.Close())
 }
 
 // leadsTo checks that a database that was made of a log, up to a place in it, is what was committed.
-func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool, least committed) error {
+func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, version int) error {
 	if !whole {
 		return errNoLog
 	}
-	if least.tx > last {
-		return fmt.Errorf("its log ends with transaction %d of %d: %w", last, least.tx, ErrDamaged)
-	}
-	if torn, err := isTorn(segment, end); (err != nil) || (!torn && least.tx == 0) {
+	if rotten, err := isRotten(segment, end); (err != nil) || rotten {
 		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", last, ErrDamaged))
 	}
 	return d.View(func(t *transaction) error {
 		m := t.Bucket(bMeta)
-		if (m == nil) || (least.version == 0) {
+		if (m == nil) || (version == 0) {
 			return nil
 		}
 		live := 0
@@ -291,28 +360,9 @@ func (d *database) leadsTo(segment *os.File, end int64, last uint64, whole bool,
 			}
 			live = max(live, p.Version.Number)
 		}
-		if live < least.version {
-			return fmt.Errorf("its log ends before version %d was published: %w", least.version, ErrDamaged)
+		if live < version {
+			return fmt.Errorf("its log ends before version %d was published: %w", version, ErrDamaged)
 		}
 		return nil
 	})
-}
-
-// isTorn reports whether nothing but the beginning of one entry lies behind a place in a segment, or nothing:
-// its writer was killed.
-func isTorn(segment *os.File, end int64) (bool, error) {
-	fi, err := segment.Stat()
-	if err != nil {
-		return false, diskErr("read log", err)
-	}
-	rest := fi.Size() - end
-	if rest < redoHeader {
-		return true, nil
-	}
-	var b [redoHeader]byte
-	if _, err := segment.ReadAt(b[:], end); err != nil {
-		return false, diskErr("read log", err)
-	}
-	length := int64(binary.LittleEndian.Uint32(b[8:]))
-	return (string(b[:4]) == redoMagic) && (length > rest-redoHeader), nil
 }

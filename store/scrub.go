@@ -109,7 +109,7 @@ func RenewLog(s *Site) error {
 	if s.db.redo == nil {
 		return nil
 	}
-	return s.db.checkpoint()
+	return s.db.checkpoint(s.db.redo)
 }
 
 // IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.

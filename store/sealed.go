@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/bits"
 	"sync/atomic"
 
-	"github.com/zeebo/xxh3"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -25,11 +23,14 @@ import (
 //     so values that are missing, and old ones that came back, are found.
 //
 // A new database is sealed by its first transaction. In this file and database.go values have their
-// checksums,
-// in all others they do not.
+// checksums, in all others they do not.
 
 // bSums has the tallies, by the name of the bucket. A database that has it is sealed.
 var bSums = []byte("sums")
+
+// kLogged is the key in the bucket sums of the number of the last transaction, 8 bytes, big endian, as the
+// log of the database numbers them.
+var kLogged = []byte("\x00log")
 
 const sealSize = 4 // bytes
 
@@ -41,6 +42,9 @@ type transaction struct {
 	redo *redoLog           // that takes the changes; nil for none
 	// what was changed, for redo
 	changes []byte
+	counts  bool           // it gets the next number once it has changed something
+	number  uint64         // in the log; 0: none
+	later   bool           // it may be lost with the power until a later one is synced
 	looks   *atomic.Uint32 // of all transactions, in look-ups of single keys; nil: they are not counted
 }
 
@@ -62,20 +66,44 @@ func begin(tx *bolt.Tx) (*transaction, error) {
 	return t, nil
 }
 
-// end writes the tallies of what was changed.
+// end writes the tallies of what was changed, and the number of the transaction.
 func (t *transaction) end() error {
 	sums := t.tx.Bucket(bSums)
 	for name, b := range t.top {
 		if b.tally == nil {
 			continue
 		}
+		b.tally.seq = b.b.Sequence()
 		v := b.tally.append(nil)
 		if err := sums.Put([]byte(name), sealed(bSums, []byte(name), v)); err != nil {
 			return err
 		}
 		t.note(redoTally, []byte(name), v)
+		if t.counts && t.number == 0 {
+			last, _ := t.logged()
+			if t.redo != nil {
+				last = t.redo.tail.tx
+			}
+			t.number = last + 1
+		}
 	}
-	return nil
+	if t.number == 0 {
+		return nil
+	}
+	return sums.Put(kLogged, sealed(bSums, kLogged, seqKey(t.number)))
+}
+
+// logged returns the number of the last transaction; ok is false for a database that has none.
+func (t *transaction) logged() (number uint64, ok bool) {
+	sums := t.tx.Bucket(bSums)
+	if sums == nil {
+		return 0, false
+	}
+	v := (&bucket{b: sums, t: t, name: bSums}).Get(kLogged)
+	if len(v) != 8 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(v), true
 }
 
 // note takes a change into the log.
@@ -256,7 +284,7 @@ func (b *bucket) tallied() *tally {
 
 // tallyOf returns the tally of a bucket as it was written.
 func (t *transaction) tallyOf(name []byte) *tally {
-	out := new(tally)
+	out := &tally{seq: anySequence}
 	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
 	v := sums.Get(name)
 	missing := (v == nil) && t.hasValues(name) // to continue from 0 would write the loss into the log
@@ -282,6 +310,7 @@ func (t *transaction) hasValues(name []byte) bool {
 
 // NextSequence returns a number that no call returned before.
 func (b *bucket) NextSequence() (uint64, error) {
+	b.tallied()
 	n, err := b.b.NextSequence()
 	b.t.note(redoSequence, b.name, seqKey(n))
 	return n, err
@@ -401,87 +430,4 @@ func (c *bucketCursor) Delete() error {
 		t.take(c.key, c.raw)
 	}
 	return c.c.Delete()
-}
-
-// tally is how many values a bucket has, and the sum of their hashes modulo 2^128.
-type tally struct{ n, hi, lo uint64 }
-
-func (t *tally) add(key, sealed []byte) {
-	h := hashOf(key, sealed)
-	var carry uint64
-	t.lo, carry = bits.Add64(t.lo, h.Lo, 0)
-	t.hi, _ = bits.Add64(t.hi, h.Hi, carry)
-	t.n++
-}
-
-func (t *tally) take(key, sealed []byte) {
-	h := hashOf(key, sealed)
-	var borrow uint64
-	t.lo, borrow = bits.Sub64(t.lo, h.Lo, 0)
-	t.hi, _ = bits.Sub64(t.hi, h.Hi, borrow)
-	t.n--
-}
-
-// hashOf is the hash of a value with its checksum, which covers the key.
-func hashOf(key, sealed []byte) xxh3.Uint128 { return xxh3.Hash128Seed(sealed, xxh3.Hash(key)) }
-
-func (t *tally) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, t.n)
-	b = binary.LittleEndian.AppendUint64(b, t.hi)
-	return binary.LittleEndian.AppendUint64(b, t.lo)
-}
-
-func (t *tally) decode(b []byte) bool {
-	if len(b) != 24 {
-		return false
-	}
-	t.n, t.hi, t.lo = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]),
-		binary.LittleEndian.Uint64(b[16:])
-	return true
-}
-
-// readAll reads all values of a bucket and of those in it, each of which must be what was written.
-func (b *bucket) readAll() {
-	c := b.Cursor()
-	for key, v := c.First(); key != nil; key, v = c.Next() {
-		if in := b.Bucket(key); (v == nil) && (in != nil) {
-			in.readAll()
-		}
-	}
-}
-
-// checkSums reads all values of a database and reports wrong values and wrong numbers of values.
-func (t *transaction) checkSums() error {
-	if t.isFresh() {
-		return nil
-	}
-	root := t.tx.Cursor()
-	found := map[string]bool{}
-	for k, v := root.First(); k != nil; k, v = root.Next() {
-		if (v != nil) || (string(k) == string(bSums)) {
-			continue
-		}
-		found[string(k)] = true
-		b := &bucket{b: t.tx.Bucket(k), t: t, name: k}
-		var got tally
-		c := b.Cursor()
-		for key, _ := c.First(); key != nil; key, _ = c.Next() {
-			if c.raw != nil {
-				got.add(key, c.raw)
-			} else if in := b.Bucket(key); in != nil {
-				in.readAll()
-			}
-		}
-		if want := t.tallyOf(k); *want != got {
-			return fmt.Errorf("bucket %q has %d values, of %d that were written, or others than those", k, got.n,
-				want.n)
-		}
-	}
-	sums := t.tx.Bucket(bSums).Cursor()
-	for k, _ := sums.First(); k != nil; k, _ = sums.Next() {
-		if !found[string(k)] {
-			return fmt.Errorf("bucket %q is missing", k)
-		}
-	}
-	return nil
 }

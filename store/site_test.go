@@ -119,7 +119,7 @@ func TestNewerFormat(t *testing.T) {
 		}
 		closeSite(t, s)
 	}
-	set(binary.BigEndian.AppendUint32(nil, awayFormat+1))
+	set(binary.BigEndian.AppendUint32(nil, FormatVersion+1))
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
 		_, err := open("x")
 		var disk *DiskError

@@ -23,12 +23,14 @@ import (
 //	7  without checksums in the databases; the first opening for writing converts it, see convert.go. Formats 1
 //	   to 6 are refused
 //	8  site.db is sealed, see sealed.go
-//	9  packs may have holes of which a depot has the bytes, see away.go. Only a site that was checked out so is
-//	   of it, and stays so. All others are of format 8
-const FormatVersion = 8
-
-// awayFormat is the format of a site whose packs may have holes.
-const awayFormat = FormatVersion + 1
+//	9  packs may have holes of which a depot has the bytes, see away.go. Only a site that was checked out so
+//
+// was
+//
+//	   of it
+//	10 the log is the truth, and site.db an index that is not synced: it says which transaction of the log it
+//	   has last. The first opening for writing makes a database of format 8 or 9 one of it
+const FormatVersion = 10
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

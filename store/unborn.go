@@ -10,17 +10,9 @@ import (
 )
 
 // isUnborn reports whether a damaged database is one that lost power while it was made, before anything was
-// committed to it: of the pages that bbolt begins with, each sector is there or empty, and no log lies beside
-// it.
+// committed to it: of the pages that bbolt begins with, each sector is there or empty.
 func (o *doorOptions) isUnborn(f *os.File, fi fs.FileInfo) bool {
 	const sector = 512
-	if root, err := os.OpenRoot(filepath.Join(filepath.Dir(o.path), redoFolder)); err == nil {
-		nums, err := redoSegments(root)
-		root.Close()
-		if (err != nil) || (len(nums) > 0) {
-			return false
-		}
-	}
 	newborn, err := newbornDatabase()
 	if (err != nil) || (fi.Size() > int64(len(newborn))) {
 		return false

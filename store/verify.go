@@ -184,11 +184,7 @@ func (v *verifier) database() error {
 
 // log reads the log up to the last transaction that this view has.
 func (v *verifier) log() error {
-	last := uint64(0)
-	err := v.s.db.View(func(t *transaction) error {
-		last = uint64(t.tx.ID())
-		return nil
-	})
+	last, _, err := lastOf(v.s.db)
 	if err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func TestViewRefused(t *testing.T) {
 		text   string
 	}{
 		"newer format": {set(func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, awayFormat+1))
+			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
 		}), ErrNewerFormat, "newer"},
 		"being rebuilt": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))

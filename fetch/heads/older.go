@@ -36,13 +36,11 @@ import (
 // between
 //
 // The numbers of kinds 1 and 3: the highest four bits of the byte are the lowest ones, and bit 3 says that
-// the
-// others follow as a uvarint.
+// the others follow as a uvarint.
 //
 // Packed text is uvarint length·8 + alphabet, and the characters in bits of the alphabet, low bits first: 0
 // bytes, 1 and 2 hexadecimal digits, 3 and 4 base64. Instead of an alphabet 5 says that the word begins and
-// ends
-// as the base's: the length is how much that is at the beginning, 1 byte at the end, and packed text is
+// ends as the base's: the length is how much that is at the beginning, 1 byte at the end, and packed text is
 // between.
 const (
 	olderStatus = 2

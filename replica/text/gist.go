@@ -11,9 +11,8 @@ import (
 // Said is what a page says, in 16 bytes.
 type Said struct {
 	Text uint64 // fingerprint of its words, in order, as in a ContentDigest; 0 of a page without any
-	// the same without numbers, words with digits (dates, counters, tokens) and the words of its own
-	// address, which
-	// a program writes anew into each answer; Text of a page that has nothing else
+	// the same without numbers, words with digits (dates, counters, tokens) and the words of its own address,
+	// which a program writes anew into each answer; Text of a page that has nothing else
 	Gist uint64
 }
 

@@ -6,9 +6,8 @@ import "mirrord/replica/hash"
 
 // SeenPages answers of one page after the other whether a page with the same gist was seen before ("content
 // seen?" of a crawler; Manning, Raghavan, Schütze, section 20.2). A page is compared with at most one other,
-// so
-// nothing that a site does makes it slow. It takes 8 to 12 bytes a page; what the pages say lies wherever the
-// caller keeps it. Not for concurrent use.
+// so nothing that a site does makes it slow. It takes 8 to 12 bytes a page; what the pages say lies wherever
+// the caller keeps it. Not for concurrent use.
 type SeenPages struct {
 	o     SeenOptions
 	parts []uint16 // of the keys of pages that were added, by place; 0: free

@@ -29,8 +29,7 @@ func (w *word) add(x uint64, n uint) {
 }
 
 // digits is not zero when there is an ASCII digit among eight bytes of letters, of digits, of characters
-// beyond
-// ASCII and of zeros.
+// beyond ASCII and of zeros.
 func digits(x uint64) uint64 { return x & 0x1010101010101010 &^ (x >> 2) &^ (x >> 3) }
 
 func (w *word) end() uint64 { return endWord(w.sum, w.part) }
