@@ -22,7 +22,7 @@ func BenchmarkNames(b *testing.B) {
 			if closes {
 				w.Header().Set("Connection", "close")
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // as a site takes for a page
 		}))
 		defer s.Close()
 		for _, how := range []string{"each time", "kept", "ahead"} {

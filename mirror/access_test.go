@@ -115,7 +115,7 @@ func TestCookieComesFirst(t *testing.T) {
 	}
 	w.Set(home+"/", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie("seen"); err != nil {
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // slow, so that other pages would be requested first
 			http.Redirect(rw, r, "/enter", http.StatusFound)
 			return
 		}

@@ -76,28 +76,11 @@ func replicated(
 	return w, m
 }
 
-// resource reads the record of a URL.
-func resource(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
-	t.Helper()
-	m.Site(func(s *store.Site) {
-		err := s.Records.Resources(func(r *store.Resource) error {
-			if r.URL.String() == url {
-				rec = *r
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	})
-	return rec
-}
-
 func TestAlternatesWhenHostIsDown(t *testing.T) {
 	pages := handbook(24)
 	w, m := replicated(t, pages, replacing)
 	before := m.Tree()
-	if w.Asked(); resource(t, m, home+"/p03.html").Source != "" {
+	if w.Asked(); record(t, m, home+"/p03.html").Source != "" {
 		t.Fatal("a page of the origin has a source")
 	}
 
@@ -119,7 +102,7 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	}
 	wantText(t, s, "answers are of "+copyBase+", because the origin gave none",
 		"2 files of the mirror came from replicas")
-	rec := resource(t, m, home+"/p03.html")
+	rec := record(t, m, home+"/p03.html")
 	if rec.Source != copyBase+"p03.html" || rec.ETag != "" || rec.LastModified != "" ||
 		!strings.Contains(rec.Reason, "because the origin did not give it") {
 		t.Errorf("page from the replica: source %q, validators %q %q, reason %q", rec.Source, rec.ETag,
@@ -136,7 +119,7 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 		tree["extra.html"] == "" || tree["p05.html"] != before["p05.html"] {
 		t.Errorf("the tree does not have what the replica has over what it lacks: %q", tree["p03.html"])
 	}
-	same := resource(t, m, home+"/p07.html")
+	same := record(t, m, home+"/p07.html")
 	if same.Source != "" || same.ETag == "" || same.Outcome.String() != "unchanged" {
 		t.Errorf("page that the replica has as it was: source %q, ETag %q, outcome %v", same.Source, same.ETag,
 			same.Outcome)
@@ -191,31 +174,6 @@ func explanation(t *testing.T, m *mirrortest.Mirror, url string) *report.Explana
 		}
 	})
 	return x
-}
-
-// One page of the origin fails; the others do not.
-func TestAlternateForOnePage(t *testing.T) {
-	pages := handbook(12)
-	w, m := replicated(t, pages, replacing)
-	for _, c := range []struct {
-		status  int
-		foreign int
-	}{{500, 1}, {503, 1}, {429, 0}, {403, 0}, {404, 0}} {
-		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
-			w.SetAll(home, pages)
-			wantFirst := m.Run()
-			if wantFirst.Foreign != 0 {
-				t.Fatalf("%d foreign before", wantFirst.Foreign)
-			}
-			w.Set(home+"/p02.html", mirrortest.Status(c.status))
-			changed := mirrortest.HTML("Page 2", fmt.Sprintf("<p>the replica at %d %s", c.status, edited(2)))
-			w.Set(copyBase+"p02.html", newer(changed))
-			s := m.Run()
-			if s.Foreign != c.foreign || len(s.Alternates) != c.foreign {
-				t.Errorf("%d foreign, %v\n%s", s.Foreign, s.Alternates, mirrortest.Text(s))
-			}
-		})
-	}
 }
 
 // shownTo makes the pages of a host that shows another content by who asks.
@@ -446,7 +404,7 @@ func TestRepair(t *testing.T) {
 			if !strings.Contains(tree["p01.html"], `"dead.html"`) || s.Foreign != 0 {
 				t.Errorf("%d foreign, the page says %.80q", s.Foreign, tree["p01.html"])
 			}
-			rec := resource(t, m, home+"/dead.html")
+			rec := record(t, m, home+"/dead.html")
 			if rec.Source != copyBase+"dead.html" || rec.Status != 404 {
 				t.Errorf("recorded as from %q, status %d", rec.Source, rec.Status)
 			}
@@ -466,25 +424,5 @@ func TestRepair(t *testing.T) {
 				t.Error("an unlinked page is still there")
 			}
 		})
-	}
-}
-
-// A replica that asks to be left alone for a day is not waited for.
-func TestBusyAlternate(t *testing.T) {
-	pages := handbook(24)
-	w, m := replicated(t, pages, "")
-	before := m.Stamps()
-	takeDown(w, pages)
-	for p := range pages {
-		w.Set(copyBase+p[1:], mirrortest.Page{Status: 503, Header: map[string]string{"Retry-After": "86400"}})
-	}
-	m.Set("limits.max_time", "30s")
-	s := m.Run()
-	wantVerdict(t, s, mirror.Partial, false)
-	if text := mirrortest.Text(s); strings.Contains(text, "max_time") {
-		t.Errorf("%s", text)
-	}
-	if !maps.Equal(m.Stamps(), before) {
-		t.Error("the published tree changed")
 	}
 }

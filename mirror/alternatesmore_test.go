@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,87 +71,6 @@ func TestAlternateThatRedirectsElsewhere(t *testing.T) {
 	wantText(t, s, "redirects to "+moved)
 }
 
-// What a replica has of an older date than the mirror takes nothing back; the page that it has of a later one
-// is taken.
-func TestAlternateWithOlderCopies(t *testing.T) {
-	pages := handbook(24)
-	dated := func(p mirrortest.Page, day int) mirrortest.Page {
-		p.Header = map[string]string{
-			"Content-Type":  "text/html",
-			"Last-Modified": time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat),
-		}
-		return p
-	}
-	for p, page := range pages {
-		if strings.HasSuffix(p, ".html") {
-			pages[p] = dated(page, 10)
-		}
-	}
-	w, m := replicated(t, pages, replacing)
-	takeDown(w, pages)
-	there := maps.Clone(pages)
-	there["/p03.html"] = dated(mirrortest.HTML("Page 3", "<p>olds "+edited(3)), 9)
-	there["/p04.html"] = dated(mirrortest.HTML("Page 4", "<p>news "+edited(4)), 11)
-	replicate(w, there)
-	s := m.Run()
-	wantVerdict(t, s, mirror.Complete, true)
-	tree := m.Tree()
-	if strings.Contains(tree["p03.html"], "olds") || !strings.Contains(tree["p04.html"], "news") ||
-		s.Foreign != 1 || s.Changed != 1 {
-		t.Errorf("%d foreign, %d changed\n%s", s.Foreign, s.Changed, mirrortest.Text(s))
-	}
-	wantText(t, s, "older copies of "+copyBase+" than the mirror has were not taken")
-	if rec := resource(t, m, home+"/p03.html"); rec.Source != "" || rec.ETag == "" {
-		t.Errorf("the page that stayed is of %q, ETag %q", rec.Source, rec.ETag)
-	}
-}
-
-// An origin that answers now and then: what it gives is taken from it, what it does not from the replica, and
-// nothing is lost or mixed up.
-func TestAlternatesOfAnOriginThatFlaps(t *testing.T) {
-	for _, often := range []int64{2, 3, 5} {
-		t.Run(fmt.Sprint(often), func(t *testing.T) {
-			pages := handbook(40)
-			w, m := replicated(t, pages, replacing)
-			before := m.Tree()
-			there := maps.Clone(pages)
-			for i := range 40 { // the replica is one edit ahead
-				p := fmt.Sprintf("/p%02d.html", i)
-				news := fmt.Sprintf("<p>of the replica %s", prose(i, 0))
-				there[p] = newer(mirrortest.HTML(fmt.Sprintf("News %d", i), news))
-			}
-			delete(there, "/p07.html")
-			replicate(w, there)
-			w.Remove(copyBase + "p07.html")
-			var n atomic.Int64
-			w.Hook(func(r *http.Request) {
-				if r.URL.Host == "www.example.org" && r.URL.Path != "/robots.txt" && n.Add(1)%often != 0 {
-					panic(http.ErrAbortHandler)
-				}
-			})
-			s := m.Run()
-			if s.Gone != 0 || s.Removed != 0 || s.Added != 0 || s.Verdict == mirror.Suspicious {
-				t.Errorf("%s", mirrortest.Text(s))
-			}
-			tree := m.Tree()
-			for p, text := range tree {
-				if rec := resource(t, m, home+"/"+p); !strings.HasPrefix(p, "phm.") && s.Published {
-					if of := strings.Contains(text, "of the replica"); of != (rec.Source != "") && p != "index.html" &&
-						p != "logo.png" {
-						t.Errorf("%s has a page of the replica: %v, its source is %q", p, of, rec.Source)
-					}
-				}
-			}
-			w.Hook(nil)
-			s = m.Run()
-			wantVerdict(t, s, mirror.Complete, s.Changed > 0)
-			if s.Foreign != 0 || !onlyMeta(m.Tree(), before) {
-				t.Errorf("the origin is back: %d foreign\n%s", s.Foreign, mirrortest.Text(s))
-			}
-		})
-	}
-}
-
 // Addresses with escapes, queries and letters of other languages are asked of the replica as they are of the
 // origin.
 func TestAlternatesOfStrangeAddresses(t *testing.T) {
@@ -185,7 +103,7 @@ func TestAlternatesOfStrangeAddresses(t *testing.T) {
 		t.Errorf("%d foreign, %d changed, want %d\n%s", s.Foreign, s.Changed, len(strange), mirrortest.Text(s))
 	}
 	for u, text := range m.ByURL() {
-		if rec := resource(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") ||
+		if rec := record(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") ||
 			strings.TrimPrefix(rec.Source, copyBase) != strings.TrimPrefix(u, home+"/")) {
 			t.Errorf("%s is of %s: %.60q", u, rec.Source, text)
 		}
@@ -314,7 +232,7 @@ func TestAlternatesAfterRebuild(t *testing.T) {
 	if _, err := st.Rebuild("test"); err != nil {
 		t.Fatal(err)
 	}
-	if rec := resource(t, m, home+"/notes.txt"); rec.Source != copyBase+"notes.txt" {
+	if rec := record(t, m, home+"/notes.txt"); rec.Source != copyBase+"notes.txt" {
 		t.Errorf("made again: of %q", rec.Source)
 	}
 	w.SetAll(home, pages)

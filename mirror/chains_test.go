@@ -200,34 +200,3 @@ func TestArchivesAreNoChainsInBulk(t *testing.T) {
 		})
 	}
 }
-
-// Photos that an index shows, and a viewer whose pages have nothing but the same photos, are no chain either.
-func TestViewerOfPhotosIsNoChain(t *testing.T) {
-	const photos = 100
-	w := mirrortest.Start(t)
-	leadTo(w, "/gallery/1/")
-	program(w, func(r *http.Request) string {
-		var i int
-		if n, _ := fmt.Sscanf(r.URL.Path, "/view/%d.html", &i); n == 1 {
-			return fmt.Sprintf(`<title>Photo %d</title><img src="/img%[1]d.png"> Photo %[1]d of %d
-<a href="/view/%d.html">next</a>`, i, photos, min(i+1, photos))
-		}
-		if n, _ := fmt.Sscanf(r.URL.Path, "/gallery/%d/", &i); (n == 0) || (i > photos/10) {
-			return ""
-		}
-		var b strings.Builder
-		for j := 10*i - 9; j <= 10*i; j++ {
-			fmt.Fprintf(&b, `<a href="/view/%d.html"><img src="/img%[1]d.png"></a>`, j)
-		}
-		return b.String() + fmt.Sprintf(`<a href="/gallery/%d/">more</a>`, i+1)
-	})
-	for i := range photos {
-		w.Set(fmt.Sprintf("%s/img%d.png", home, i+1), mirrortest.Page{Body: fmt.Sprint("photo ", i)})
-	}
-	m := mirrortest.New(t, w, job())
-	s := m.Run()
-	wantVerdict(t, s, mirror.Complete, true)
-	if text := mirrortest.Text(s); (s.Files != 35+2*photos+photos/10) || strings.Contains(text, "trap") {
-		t.Error(text)
-	}
-}

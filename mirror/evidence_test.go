@@ -118,32 +118,6 @@ func TestListingSparesItsDirectory(t *testing.T) {
 	}
 }
 
-func TestListingThatHidesAChangeIsNotBelieved(t *testing.T) {
-	w := mirrortest.Start(t)
-	top, sub := archive(4)
-	top.serve(w)
-	sub.serve(w)
-	m := mirrortest.New(t, w, archiveJob)
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	// All files change and the index tells nothing of it: each audit catches it.
-	for _, f := range []*folder{top, sub} {
-		for name, x := range f.files {
-			w.Set(f.url+name, mirrortest.Page{
-				Header: map[string]string{"Content-Type": "text/plain"},
-				Body:   "!" + x.text[1:],
-			})
-		}
-	}
-	s := m.Run()
-	if s.Changed != 8 || s.Spared["listing"] != 0 {
-		t.Fatalf("changed %d, spared %v; want 8 and none\n%s", s.Changed, s.Spared, mirrortest.Text(s))
-	}
-	wantText(t, s, "not believed until run")
-	if s = m.Run(); s.Spared["listing"] != 0 {
-		t.Errorf("the next run spares %v by a listing that lied", s.Spared)
-	}
-}
-
 func TestSortLinksOfAListingAreNotAsked(t *testing.T) {
 	w := mirrortest.Start(t)
 	body := `<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2 Final//EN">
@@ -223,21 +197,4 @@ func TestSitemapSparesWhatItKnows(t *testing.T) {
 	if n := len(w.Requests()) - seen; n > 1+1+1+3+2 {
 		t.Errorf("%d requests", n)
 	}
-}
-
-func TestSitemapThatLiesIsNotBelieved(t *testing.T) {
-	w := mirrortest.Start(t)
-	mapped(w, 5, func(int) time.Time { return longAgo })
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	wantVerdict(t, m.Run(), mirror.Complete, false)
-	for i := range 5 {
-		w.Set(fmt.Sprintf("%s/p%03d.html", home, i),
-			mirrortest.HTML(fmt.Sprint("Changed ", i), fmt.Sprint("other text ", i)))
-	}
-	s := m.Run()
-	if s.Changed != 5 || s.Spared["sitemap"] != 0 {
-		t.Errorf("changed %d, spared %v; want 5 and none\n%s", s.Changed, s.Spared, mirrortest.Text(s))
-	}
-	wantText(t, s, "not believed until run")
 }

@@ -408,22 +408,3 @@ func wantURL(t *testing.T, raw string) site.URL {
 	}
 	return u
 }
-
-// Two URLs of one file go together, and what a killed run has found goes too.
-func TestForgetTwinsAndWhatIsUnfinished(t *testing.T) {
-	_, m := secretSite(t)
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	withSite(t, m, func(_ *store.State, s *store.Site) {
-		f, err := mirror.FindToForget(s, down(home+"/dir/index.html"))
-		if err != nil || len(f.Twins) != 1 || len(f.URLs) != 2 || f.Versions != 1 {
-			t.Errorf("found %+v, %v", f, err)
-		}
-		f, err = mirror.FindToForget(s, down(home+"/"))
-		if err != nil || f.Entry != home+"/" {
-			t.Errorf("found %+v, %v", f, err)
-		}
-	})
-	forget(t, m, home+"/dir/index.html")
-	isDir := func(u string) bool { return u == home+"/dir/" || u == home+"/dir/index.html" }
-	wantNothingOf(t, m, isDir, "<title>Dir")
-}

@@ -142,20 +142,6 @@ func TestGapOfContentNetwork(t *testing.T) {
 	})
 }
 
-// Resources without links are not missing.
-func TestGapThatNothingLinksTo(t *testing.T) {
-	inBubble(t, job(`requisites = "any"`), func(
-		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
-	) {
-		entry(w, 20, images(10))
-		night(t, w, fake, m, mirror.Gaps)
-		entry(w, 20, "")
-		if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Count != 0 {
-			t.Errorf("%s", mirrortest.Text(s))
-		}
-	})
-}
-
 func metaOf(t *testing.T, m *mirrortest.Mirror) *phm.Meta {
 	t.Helper()
 	f, err := m.Current().Open(phm.MetaName)
@@ -227,70 +213,10 @@ func TestGapOfEntryPoint(t *testing.T) {
 	}
 }
 
-// An entry point that never was there does not keep the other one from its first version.
-func TestGapOfEntryPointInFirstRun(t *testing.T) {
-	for _, dead := range []string{home + "/", "http://other.example.org/"} {
-		t.Run(dead, func(t *testing.T) {
-			inBubble(t, twoSeeds(), func(
-				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
-			) {
-				for _, u := range []string{home + "/", "http://other.example.org/"} {
-					w.Set(u, mirrortest.HTML("Entry of "+u, ""))
-				}
-				w.Remove(dead)
-				w.Set(strings.TrimSuffix(dead, "/")+"/x", mirrortest.HTML("", ""))
-				s := m.Run()
-				wantVerdict(t, s, mirror.Gaps, true)
-				wantText(t, s, "the entry point "+dead+": gone", "missing: "+dead)
-			})
-		})
-	}
-}
-
 // failing makes every other page of a hub fail, n in all: the origin is not down.
 func failing(w *mirrortest.Web, n int) {
 	for i := range n {
 		w.Set(fmt.Sprintf("%s/page%02d.html", home, 2*i+1), mirrortest.Status(500))
-	}
-}
-
-// A first version is published when at least half of it is there; else it waits for the rest, or for accept.
-func TestGapsOfFirstVersion(t *testing.T) {
-	for _, c := range []struct {
-		fail    int // of 20 pages and the entry page, which is there
-		verdict mirror.Verdict
-	}{
-		{8, mirror.Gaps},
-		{12, mirror.Partial},
-	} {
-		t.Run(fmt.Sprint(c.fail), func(t *testing.T) {
-			inBubble(t, job(), func(
-				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
-			) {
-				hub(w, 20)
-				// every other page, so that the origin is not down
-				for i := range c.fail {
-					w.Set(fmt.Sprintf("%s/page%02d.html", home, (i*5)%20+i/4), mirrortest.Status(500))
-				}
-				s := m.Run()
-				wantVerdict(t, s, c.verdict, c.verdict == mirror.Gaps)
-				if c.verdict == mirror.Gaps {
-					return
-				}
-				wantText(t, s, "only 9 of 21 known URLs could be had", "nothing published yet")
-				if !s.Gaps.Hold || !s.Acceptable() {
-					t.Error("accept is not offered")
-				}
-				s = m.Accept()
-				wantVerdict(t, s, mirror.Complete, true)
-				wantText(t, s, "complete but for ", "accepted")
-				wantVerdict(t, m.Run(), mirror.Complete, false)
-				hub(w, 20)
-				if s = m.Run(); (s.Gaps.Count != 0) || (s.Files != 21) {
-					t.Error(mirrortest.Text(s))
-				}
-			})
-		})
 	}
 }
 
@@ -369,25 +295,6 @@ func TestGapRemedies(t *testing.T) {
 	}
 }
 
-// A dead entry point that is taken out of the job takes with it the pages that only it linked to.
-func TestDeadEntryPointIsTakenOut(t *testing.T) {
-	inBubble(t, twoSeeds(), func(
-		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
-	) {
-		entry(w, 40, "")
-		w.Set("http://other.example.org/", mirrortest.HTML("Other", "other"))
-		night(t, w, fake, m, mirror.Complete)
-		w.Clear()
-		entry(w, 40, "")
-		night(t, w, fake, m, mirror.Gaps)
-		m.SetJob(nil, job())
-		s := night(t, w, fake, m, mirror.Complete)
-		if (s.Gaps.Count != 0) || (m.Tree()["@other.example.org_80/index.html"] != "") {
-			t.Errorf("%s\n%q", mirrortest.Text(s), m.Paths())
-		}
-	})
-}
-
 // A part of the only host that fails in one piece looks as if the host were down, until a page that is known
 // to answer does. It holds nothing back.
 func TestGapOfOnePart(t *testing.T) {
@@ -404,67 +311,6 @@ func TestGapOfOnePart(t *testing.T) {
 		}
 		for range 4 {
 			night(t, w, fake, m, mirror.Complete)
-		}
-	})
-}
-
-// The only entry page fails for ever while its origin answers: once there is a version, it is a part like
-// others.
-func TestGapOfOnlyEntryPage(t *testing.T) {
-	for name, broken := range map[string]mirrortest.Page{
-		"500":       mirrortest.Status(500),
-		"429":       mirrortest.Status(429),
-		"to itself": mirrortest.Redirect("/"),
-		"no answer": {Handle: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, job(), func(
-				t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
-			) {
-				entry(w, 30, "")
-				night(t, w, fake, m, mirror.Complete)
-				w.Set(home+"/", broken)
-				for n := range 5 {
-					want := mirror.Gaps
-					if n >= 2 {
-						want = mirror.Complete
-					}
-					s := night(t, w, fake, m, want)
-					wantText(t, s, "missing: "+home+"/, since ")
-				}
-			})
-		})
-	}
-}
-
-// Gaps that appear in a run that turns out suspicious are reported by the next one that is not.
-func TestGapsOfASuspiciousRun(t *testing.T) {
-	inBubble(t, job(), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
-		entry(w, 60, "")
-		w.Set(home+"/news.html", mirrortest.HTML("News", "none"))
-		wantVerdict(t, m.Run(), mirror.Complete, true)
-		for i := 20; i < 60; i++ {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(410))
-		}
-		time.Sleep(24 * time.Hour)
-		fake.Forget()
-		m.Run() // the first look
-		for i := range 10 {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(500))
-		}
-		time.Sleep(24 * time.Hour)
-		fake.Forget()
-		if s := m.Run(); s.Verdict != mirror.Suspicious {
-			t.Fatal(mirrortest.Text(s))
-		}
-		for i := 20; i < 60; i++ {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.HTML(fmt.Sprint(i), "again"))
-		}
-		if s := night(t, w, fake, m, mirror.Gaps); !s.Gaps.Grew {
-			t.Error("the gaps of the suspicious run are not reported", mirrortest.Text(s))
-		}
-		if s := night(t, w, fake, m, mirror.Complete); s.Gaps.Grew {
-			t.Error("they are reported twice")
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestRunThatIsTooOld(t *testing.T) {
 				first := m.Run()
 				wantVerdict(t, first, mirror.Partial, false)
 				m.Set("limits.max_time", "0s")
-				time.Sleep(c.after)
+				time.Sleep(c.after) // in a bubble
 				s := m.Run()
 				wantVerdict(t, s, mirror.Complete, true)
 				if resumed := s.Run == first.Run; resumed == c.closed {

@@ -121,31 +121,6 @@ func TestGoneIsConfirmedInALongRun(t *testing.T) {
 	})
 }
 
-// A site of which everything answers 404, the entry page as well, loses nothing, and is suspicious when the
-// next run finds the same.
-func TestGoneAltogether(t *testing.T) {
-	inGone(t, `policy = "full"`,
-		func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror, run func() *mirror.Summary) {
-			run()
-			w.Set(home+"/other.html", mirrortest.HTML("Other", "")) // the host is there
-			files := len(m.Paths())
-			pages := map[string]mirrortest.Page{}
-			for _, u := range append(names(60, home+"/page%02d.html"), home+"/") {
-				pages[u] = w.Page(u)
-				w.Remove(u)
-			}
-			wantVerdict(t, run(), mirror.Partial, false)
-			wantVerdict(t, run(), mirror.Suspicious, false)
-			for u, p := range pages {
-				w.Set(u, p)
-			}
-			wantVerdict(t, run(), mirror.Complete, false)
-			if n := len(m.Paths()); n != files {
-				t.Errorf("%d of %d files", n, files)
-			}
-		})
-}
-
 // What leaves the mirror is not said to stay until a second look: neither what that look confirmed in the
 // same run, nor do unlinked ones.
 func TestNoteOfASecondLook(t *testing.T) {
@@ -204,7 +179,7 @@ func TestSecondLook(t *testing.T) {
 			wantSum(t, run(), 2)
 			w.Set(back, page)
 			w.Asked()
-			time.Sleep(30 * time.Minute)
+			time.Sleep(30 * time.Minute) // in a bubble
 			s, err := m.RunWith(t.Context(), func(o *mirror.Options) { o.Again = true })
 			if err != nil {
 				t.Fatal(err)

@@ -76,27 +76,3 @@ func TestHeldBackLeavesNothingBehind(t *testing.T) {
 		}
 	})
 }
-
-// What such a run found and the site still links to is requested, and published.
-func TestHeldBackAndStillLinked(t *testing.T) {
-	w, m := takenOver(t)
-	hub(w, 20)
-	w.Set(home+"/sale02.html", mirrortest.HTML("Sale 2", "<p>article 2"))
-	w.Set(home+"/page05.html", mirrortest.HTML("Page 5", "<p>text of 5 <a href=/sale02.html>sale</a>"))
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	asked := w.Asked()
-	if asked[home+"/sale02.html"] != 1 || asked[home+"/sale03.html"] != 0 {
-		t.Errorf("requests: %v", asked)
-	}
-	if _, ok := m.ByURL()[home+"/sale02.html"]; !ok {
-		t.Error("sale02.html is not published")
-	}
-	withSite(t, m, func(_ *store.State, s *store.Site) {
-		var last store.Observation
-		err := s.Records.Observations(func(o *store.Observation) error { last = *o; return nil })
-		if err != nil || last.Entered.Len() != 1 || last.Changed.Len() != 1 || last.Left.Len() != 0 {
-			t.Errorf("run %d: %d changed, %d entered, %d left, %v", last.Run, last.Changed.Len(),
-				last.Entered.Len(), last.Left.Len(), err)
-		}
-	})
-}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"mirrord/mirror"
@@ -15,67 +14,6 @@ import (
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
 )
-
-// answers is a page that answers one status after the other, and the last one for ever.
-func answers(status ...int) mirrortest.Page {
-	var mu sync.Mutex
-	return mirrortest.Page{Handle: func(w http.ResponseWriter, _ *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		code := status[0]
-		if len(status) > 1 {
-			status = status[1:]
-		}
-		w.WriteHeader(code)
-	}}
-}
-
-// A page leaves after two answers that it is gone; a failure before or between them is no such answer.
-func TestGoneNeedsTwoAnswers(t *testing.T) {
-	for _, c := range []struct {
-		status []int
-		stays  bool
-	}{
-		{[]int{404, 404}, false}, {[]int{410}, false},
-		{[]int{503, 404, 503}, true}, {[]int{404, 503}, true}, {[]int{503, 404, 200}, true},
-		{[]int{503, 404, 404}, false}, {[]int{404, 503, 404}, false},
-	} {
-		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
-			w := mirrortest.Start(t)
-			hub(w, 12)
-			m := mirrortest.New(t, w, job())
-			wantVerdict(t, m.Run(), mirror.Complete, true)
-			w.Set(home+"/page05.html", answers(c.status...))
-			s := m.Run()
-			if _, there := m.Tree()["page05.html"]; there != c.stays {
-				t.Errorf("in the mirror: %v, want %v\n%s", there, c.stays, mirrortest.Text(s))
-			}
-		})
-	}
-}
-
-// A redirect that leads nowhere is a failure, and a failed page keeps its last good copy.
-func TestBrokenRedirectKeepsThePage(t *testing.T) {
-	for name, location := range map[string]string{"no Location": "", "no URL": "http://[::bad/"} {
-		t.Run(name, func(t *testing.T) {
-			w := mirrortest.Start(t)
-			hub(w, 12)
-			m := mirrortest.New(t, w, job())
-			wantVerdict(t, m.Run(), mirror.Complete, true)
-			before := m.Tree()["page05.html"]
-			p := mirrortest.Page{Status: http.StatusFound, Header: map[string]string{}}
-			if location != "" {
-				p.Header["Location"] = location
-			}
-			w.Set(home+"/page05.html", p)
-			s := m.Run()
-			if got := m.Tree()["page05.html"]; got != before {
-				t.Errorf("page05.html is %q, was %q\n%s", got, before, mirrortest.Text(s))
-			}
-			wantText(t, s, "failed", "page05.html")
-		})
-	}
-}
 
 // The share of failures is that of the whole run: when a run that was interrupted resumes, the few URLs that
 // failed are asked again, and the many that did not are not.
@@ -97,22 +35,6 @@ func TestFailuresOfAResumedRun(t *testing.T) {
 		t.Fatal("the second run did not resume the first")
 	}
 	wantVerdict(t, s, mirror.Complete, true)
-}
-
-// What was written of a run that publishing found to be suspicious does not say that it was complete.
-func TestObservationOfARunThatMayNotBePublished(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 40)
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	for i := range 20 {
-		w.Remove(fmt.Sprintf("%s/page%02d.html", home, i))
-	}
-	wantVerdict(t, m.Run(), mirror.Suspicious, false)
-	o := observations(t, m)
-	if last := o[len(o)-1]; last.Complete {
-		t.Errorf("run %d dropped half of the site, was not published, and is said to be complete", last.Run)
-	}
 }
 
 // A record with a number that no URL has is damage, and no panic.
@@ -196,45 +118,6 @@ func TestEvidenceDoesNotKeepWhatRobotsForbid(t *testing.T) {
 		if strings.Contains(u, "/page1") {
 			t.Errorf("%s was asked", u)
 		}
-	}
-}
-
-// Validators that lied are sent again when the resource did not change for 16 looks.
-func TestValidatorsAreForgiven(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 3)
-	text := "first"
-	w.Set(home+"/page01.html", lying(&text, "ETag", `"always"`))
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	wantVerdict(t, m.Run(), mirror.Complete, false)
-	text = "second"
-	for range 3 { // until an audit finds it
-		m.Run()
-	}
-	page := home + "/page01.html"
-	if rec := record(t, m, page); !rec.NoETag {
-		t.Fatalf("the lie was not found: %+v", rec)
-	}
-	conditional := func() (yes bool) {
-		for _, r := range w.Requests() {
-			yes = yes || (r.URL == page && r.Conditional)
-		}
-		return yes
-	}
-	conditional()
-	for range 16 {
-		m.Run()
-	}
-	if rec := record(t, m, page); rec.NoETag {
-		t.Errorf("not forgiven after %d looks, changes %016b", rec.Observed, rec.Recent)
-	}
-	conditional()
-	for range 3 { // the audits take turns
-		m.Run()
-	}
-	if !conditional() {
-		t.Error("its ETag is not sent again")
 	}
 }
 

@@ -90,7 +90,8 @@ func keepBothWays(
 // A price and a goal of lateness that replays of the first runs propose are kept to over HTTP, in the runs
 // that they were tuned for and in later ones, by as many requests as a replay makes. By the price alone
 // changes are found later. A limit of requests that is more than the goal needs changes nothing; one that is
-// less wins over the goal, and what quiet runs leave of it is used by runs in which much has changed.
+// less wins over the goal, and what quiet runs leave of it is used by runs in which much has changed. Limits
+// are tried with MIRRORD_LONG: TestBudgetCarriesOver of package revisit has what is left of them.
 func TestLatenessOverHTTP(t *testing.T) {
 	t.Parallel()
 	const syncs, goal = 31, 12 * time.Hour
@@ -114,6 +115,9 @@ func TestLatenessOverHTTP(t *testing.T) {
 			late(alone.http.weeks))
 	}
 
+	if !long() {
+		return
+	}
 	requests := kept.replayed.Whole.Requests
 	o.MaxRequests = int(2 * requests)
 	if x := keepBothWays(t, h, linked, o, price); math.Abs(x.ofFull()-kept.ofFull()) > 0.01 {
@@ -144,7 +148,11 @@ func TestLatenessOverHTTP(t *testing.T) {
 // looked at: a goal of lateness then takes no more requests than the price does.
 func TestLatenessWhereHubsTell(t *testing.T) {
 	t.Parallel()
-	for _, s := range []saying{dates, inFeed} {
+	says := []saying{dates, inFeed}
+	if !long() {
+		says = says[:1]
+	}
+	for _, s := range says {
 		at := func(goal time.Duration) kept {
 			k := keep(t, newNewsSite(s), policy.Adaptive, sized(16, 31), func(j *jobfile.Job) {
 				j.Adaptive.Price, j.Adaptive.Late, j.Limits.MaxSkipTime = 0.1, goal, 0

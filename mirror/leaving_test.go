@@ -37,40 +37,6 @@ func TestNewRulesAreNotSuspicious(t *testing.T) {
 	}
 }
 
-// So are files behind other files that leave, such as those of a folder whose pages lead to one another.
-func TestNewRulesAreNotSuspiciousFurtherOn(t *testing.T) {
-	w := mirrortest.Start(t)
-	w.Set(home+"/", mirrortest.HTML("Hub", `<a href="/keep.html">k</a> <a href="/old.html">old</a>`))
-	w.Set(home+"/keep.html", mirrortest.HTML("Keep", "stays"))
-	w.Set(home+"/old.html", mirrortest.HTML("Old", `<a href="/notes/0.html">notes</a>`))
-	for i := range 20 {
-		w.Set(fmt.Sprintf("%s/notes/%d.html", home, i),
-			mirrortest.HTML(fmt.Sprint("Note ", i), fmt.Sprintf(`<a href="%d.html">next</a>`, (i+1)%20)))
-	}
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	m.Set("scope.exclude", `["/old.html"]`)
-	s := m.Run()
-	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "21 files left because the job changed")
-	wantPaths(t, m, "index.html", "keep.html")
-}
-
-// What the site itself loses at the same time counts all the same.
-func TestNewRulesDoNotHideALoss(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 20)
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	m.Set("scope.exclude", `["/page00.html"]`)
-	for i := 1; i < 10; i++ {
-		w.Remove(fmt.Sprintf("%s/page%02d.html", home, i))
-	}
-	s := m.Run()
-	wantVerdict(t, s, mirror.Suspicious, false)
-	wantText(t, s, "9 of 21 files would be dropped", "1 file left because the job changed")
-}
-
 // Pages that become resources of another type or extension are no deletions.
 func TestChangedTypesAreNoDeletions(t *testing.T) {
 	for _, c := range []struct {

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"mirrord/mirror"
-	"mirrord/testing/badserver"
 	"mirrord/testing/mirrortest"
 )
 
@@ -64,38 +62,6 @@ func TestLesson11CancelAndResume(t *testing.T) {
 	}
 }
 
-func TestLesson12LittleRoom(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 5)
-	m := mirrortest.New(t, w, job(`limits.min_free = "1000TB"`))
-	s := m.Run()
-	wantVerdict(t, s, mirror.Partial, false)
-	wantText(t, s, "min_free", "free some space")
-	m.Set("limits.min_free", "0")
-	w.Requests()
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-}
-
-func TestLesson13TransientErrors(t *testing.T) {
-	for _, how := range []string{
-		"fail=1&status=503", "fail=1&status=0", "fail=1&status=500", "fail=1&status=429",
-	} {
-		t.Run(how, func(t *testing.T) {
-			srv := badserver.Start(t)
-			srv.Handle("/", func(c *badserver.Conn, _ *http.Request) bool {
-				c.Answer("200 OK", []byte(`<a href="/flaky?`+how+`">x</a>`), "Content-Type: text/html")
-				return true
-			})
-			m := mirrortest.New(t, nil, fmt.Sprintf("url = %q\nobey_robots = false\n", srv.URL+"/"))
-			s := m.Run() // without retries of the exchange: the second turn at the end of the run does it
-			wantVerdict(t, s, mirror.Complete, true)
-			if s.Files != 2 || srv.Hits("/flaky") != 2 {
-				t.Errorf("%d files, %d requests", s.Files, srv.Hits("/flaky"))
-			}
-		})
-	}
-}
-
 func TestLesson14Traps(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/",
@@ -130,46 +96,6 @@ func TestLesson14Traps(t *testing.T) {
 	const budget = 80 // 60 years, and a few of each other kind
 	if s.Requests > budget {
 		t.Errorf("%d requests, the budget is %d", s.Requests, budget)
-	}
-}
-
-func TestLesson15ManyURLs(t *testing.T) {
-	w := mirrortest.NewWeb()
-	const pages, each = 12, 250
-	var top strings.Builder
-	for p := range pages {
-		fmt.Fprintf(&top, "<a href=/p%d/>%d</a>\n", p, p)
-		var list strings.Builder
-		for i := range each {
-			fmt.Fprintf(&list, "<a href=n%d.html>%d</a> <img src=/img/%d.png>\n", i, i, i%7)
-		}
-		w.Set(fmt.Sprintf("%s/p%d/", home, p), mirrortest.HTML(fmt.Sprint(p), list.String()))
-	}
-	w.Set(home+"/", mirrortest.HTML("Top", top.String()))
-	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
-		switch filepath.Ext(r.URL.Path) {
-		case ".html":
-			rw.Header().Set("Content-Type", "text/html")
-		case ".png":
-			rw.Header().Set("Content-Type", "image/png")
-		default:
-			http.NotFound(rw, r)
-			return
-		}
-		fmt.Fprint(rw, r.URL)
-	}})
-	f := &mirrortest.Fake{Web: w}
-	m := mirrortest.New(t, nil, job("polite.connections = 16"))
-	m.Fetcher, m.Robots = f, f
-	s := m.Run()
-	wantVerdict(t, s, mirror.Complete, true)
-	if want := 1 + pages + pages*each + 7; s.Files != want {
-		t.Errorf("%d files, want %d", s.Files, want)
-	}
-	for u, n := range w.Asked() {
-		if n > 1 {
-			t.Errorf("%s was asked %d times", u, n)
-		}
 	}
 }
 

@@ -33,13 +33,13 @@ import (
 //	sitemap-only, feed-only        testdata/discovery.txt, TestSitemapPacked
 //	link kinds (19)                testdata/discovery.txt, testdata/scripts.txt, TestBrowserScripts, relocate
 //	                               TestLinkZoo
-//	success that is not (2, 6)     TestLesson02*, TestLesson06*, TestLoginEverywhereRecovers
+//	success that is not (2, 6)     TestLesson02*, TestLesson06*, verdict TestSameShape*
 //	silent staleness (3)           TestLesson03NotModifiedDoesNotStopRecursion
 //	half-written files (4)         TestLesson04TruncatedUpdate, TestBadAnswersInBulk
 //	half-updated tree (5)          TestLesson05ReaderSeesOneVersion
-//	disk full (12)                 TestLesson12LittleRoom
-//	retries (13)                   TestLesson13TransientErrors, fetch TestRetry*
-//	limits at size (15)            TestLesson15ManyURLs, TestHugeDocumentsInBulk
+//	disk full (12)                 TestCrashDiskFull, TestLargeFileLeavesMinFree, crawl TestDiskRoom
+//	retries (13)                   TestBrokenAnswerIsAskedForOnceMore, process TestFailures, fetch TestRetry*
+//	limits at size (15)            TestMemoryPerURLInBulk, TestHugeDocumentsInBulk
 //	banned by name (18)            TestLesson18Banned
 //	scope surprises (20)           testdata/scope-*.txt, testdata/requisites-any.txt,
 //	                               TestScopeNarrowedAndWidened
@@ -110,21 +110,6 @@ func TestLesson02EmptyIsNoSuccess(t *testing.T) {
 			hub(w, 2)
 			wantVerdict(t, m.Run(), mirror.Complete, true)
 		})
-	}
-}
-
-func TestLesson02DisallowedSiteIsNoSuccess(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 3)
-	w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /\n"})
-	m := mirrortest.New(t, w, job())
-	s := m.Run()
-	wantVerdict(t, s, mirror.Partial, false)
-	wantText(t, s, "disallowed", "Disallow: /")
-	for _, r := range w.Requests() {
-		if r.URL != home+"/robots.txt" {
-			t.Errorf("%s was asked", r.URL)
-		}
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
-	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -401,7 +400,10 @@ func TestListingsAreAskedWithinMaxSkip(t *testing.T) {
 // A run that is interrupted among the listings resumes, and finds what a run in one go finds.
 func TestInterruptedAmongListings(t *testing.T) {
 	t.Parallel()
-	for _, after := range []int64{2, 6, 14} {
+	for _, after := range []int64{6, 2, 14} {
+		if after != 6 && !long() {
+			continue
+		}
 		m := busyShelf(t, 40, 8, 12, nil)
 		m.next()
 		for _, d := range []string{"d000", "d011", "d029"} {
@@ -416,43 +418,5 @@ func TestInterruptedAmongListings(t *testing.T) {
 		m.cut = 0
 		m.sync()
 		m.wantTruth()
-	}
-}
-
-// What the plan says that a run would ask is what it asks, when nothing has changed.
-func TestPlanReportWithListings(t *testing.T) {
-	t.Parallel()
-	m := busyShelf(t, 60, 8, 12, nil)
-	m.next()
-	v, err := report.Load(m.job, m.db, m.s.now.Add(36*time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rep, err := v.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.sync()
-	asked, lists := int(m.s.asked.Load()), int(m.s.lists.Load())+1 // and the root's
-	if rep.Sources < 2 || rep.Sources > lists+3 || rep.Sources < lists-10 || rep.Asked > asked+10 ||
-		rep.Reasons["evidence"] == 0 || rep.Reasons["price"] == 0 {
-		t.Errorf("%d would be asked, %d of them sources, by %v; the run asked %d, %d of them listings", rep.Asked,
-			rep.Sources, rep.Reasons, asked, lists)
-	}
-}
-
-// A budget goes to the listings that are worth most.
-func TestListingsWithinMaxRequests(t *testing.T) {
-	t.Parallel()
-	m := busyShelf(t, 60, 8, 12, nil)
-	m.job.Limits.MaxRequests, m.job.Limits.MaxSkipTime = 4, 0 // overdue pages would come first
-	for week := range 3 {
-		m.next()
-		m.s.put("d000", "d000-00.txt", fmt.Sprintf("text of a lean week %d\n", week))
-		sum := m.sync()
-		m.wantTruth()
-		if n := m.s.lists.Load(); n == 0 || n > 4 || sum.Spared["budget"] == 0 {
-			t.Errorf("%d listings with a budget of 4; spared %v", n, sum.Spared)
-		}
 	}
 }

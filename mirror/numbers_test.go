@@ -27,7 +27,7 @@ type uneven struct {
 func (s *uneven) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := fnv.New32a()
 	h.Write(append([]byte(r.URL.Path), s.order))
-	time.Sleep(time.Duration(h.Sum32()%4) * time.Millisecond)
+	time.Sleep(time.Duration(h.Sum32()%4) * time.Millisecond) // another order of answers
 	s.mu.Lock()
 	for len(s.weeks) <= s.week {
 		s.weeks = append(s.weeks, nil)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mirrord/mirror"
@@ -224,105 +223,6 @@ func TestValidatorsThatLieAreFoundOut(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A server that answers 200 to everything tells by itself that its ETag means nothing.
-func TestETagOfAnotherBodyIsNotSent(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 2)
-	page := home + "/page01.html"
-	set := func(text string) {
-		w.Set(page, mirrortest.Page{Handle: func(rw http.ResponseWriter, _ *http.Request) {
-			rw.Header().Set("ETag", `"same"`)
-			rw.Header().Set("Content-Type", "text/html")
-			fmt.Fprintf(rw, "<title>x</title>%s", text)
-		}})
-	}
-	set("one")
-	m := mirrortest.New(t, w, job())
-	m.Run()
-	set("two")
-	wantText(t, m.Run(), "stayed the same when the content changed are no longer sent")
-	w.Requests()
-	m.Run()
-	for _, r := range w.Requests() {
-		if r.URL == page && r.Header.Get("If-None-Match") != "" {
-			t.Error("the ETag is still sent")
-		}
-	}
-}
-
-func TestLastModifiedInTheFutureIsNotSent(t *testing.T) {
-	w := mirrortest.Start(t)
-	future := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
-	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=late>x</a><a href=fine>y</a>"))
-	w.Set(home+"/late", mirrortest.Page{
-		NoTag:  true,
-		Header: map[string]string{"Last-Modified": future},
-		Body:   "<title>late",
-	})
-	w.Set(home+"/fine", mirrortest.Page{
-		NoTag:  true,
-		Header: map[string]string{"Last-Modified": "Fri, 01 Mar 2024 12:00:00 GMT"},
-		Body:   "<title>fine",
-	})
-	m := mirrortest.New(t, w, job())
-	m.Run()
-	w.Requests()
-	m.Run()
-	sent := map[string]bool{}
-	for _, r := range w.Requests() {
-		sent[r.URL] = r.Conditional
-	}
-	if sent[home+"/late"] || !sent[home+"/fine"] {
-		t.Errorf("validators are sent: %v", sent)
-	}
-}
-
-// A run that is cut short has asked what changes often.
-func TestWhatChangesOftenIsAskedFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := mirrortest.NewWeb()
-		const n = 40
-		var links strings.Builder
-		set := func(i, version int) {
-			w.Set(fmt.Sprintf("%s/p%02d.html", home, i),
-				mirrortest.HTML(fmt.Sprint("Page ", i), fmt.Sprintf("text %c of %d", 'a'+version, i)))
-		}
-		for i := range n {
-			fmt.Fprintf(&links, "<a href=p%02d.html>x</a>", i)
-			set(i, 0)
-		}
-		w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
-		fake := &mirrortest.Fake{Web: w, Takes: 100 * time.Millisecond}
-		m := mirrortest.New(t, w, job("polite.connections = 1"))
-		m.Fetcher, m.Robots = fake, fake
-		busy := []int{39, 21, 33} // 39 at each run, the others at fewer
-		m.Run()
-		for run := 1; run <= 6; run++ {
-			for k, i := range busy {
-				if run%(k+1) == 0 {
-					set(i, run)
-				}
-			}
-			m.Run()
-		}
-		w.Requests()
-		m.Set("limits.max_time", `"1s"`)
-		s := m.Run()
-		if s.Verdict != mirror.Partial {
-			t.Fatal(mirrortest.Text(s))
-		}
-		var asked []string
-		for _, r := range w.Requests() {
-			if p := strings.TrimPrefix(r.URL, home+"/"); r.Conditional && p != "" {
-				asked = append(asked, p)
-			}
-		}
-		if len(asked) < 4 || !slices.Equal(asked[:3], []string{"p39.html", "p21.html", "p33.html"}) {
-			t.Errorf("a run that was cut short has asked %q", asked)
-		}
-	})
 }
 
 func observations(t *testing.T, m *mirrortest.Mirror) (out []store.Observation) {

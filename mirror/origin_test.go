@@ -17,45 +17,6 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// One URL that asks to be left alone for a day costs itself alone, in every run, also when the runs share the
-// politeness of hosts.
-func TestRetryAfterOfOneURL(t *testing.T) {
-	for _, status := range []int{429, 503} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			inBubble(t, with(`polite.delay = "1s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
-				m.Hosts = new(fetch.Hosts)
-				hub(w, 30)
-				bad := home + "/page02.html"
-				w.Set(bad, mirrortest.Page{Status: status, Header: map[string]string{"Retry-After": "86400"}})
-				for n := range 4 {
-					if n == 3 {
-						time.Sleep(24 * time.Hour)
-					}
-					w.Set(home+"/page05.html", mirrortest.HTML("Five", fmt.Sprintf("as of run %d", n)))
-					w.Requests()
-					start := time.Now()
-					s := m.Run()
-					wantVerdict(t, s, mirror.Complete, true)
-					if d := time.Since(start); d > 2*time.Minute {
-						t.Errorf("run %d took %v", n, d)
-					}
-					asked, want := w.Asked(), 1
-					if n == 1 || n == 2 { // it asked to wait for a day
-						want = 0
-					}
-					if asked[home+"/page29.html"] != 1 || asked[bad] != want {
-						t.Errorf("run %d: page29 was asked %d times, the busy page %d times", n, asked[home+"/page29.html"],
-							asked[bad])
-					}
-					if text := m.Tree()["page05.html"]; !strings.Contains(text, fmt.Sprintf("as of run %d", n)) {
-						t.Errorf("run %d published %q", n, text)
-					}
-				}
-			})
-		})
-	}
-}
-
 // A part of a site of which each URL asks to be left alone for a day does not starve the rest: what was not
 // asked comes before what failed.
 func TestRetryAfterOfOnePart(t *testing.T) {

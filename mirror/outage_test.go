@@ -343,31 +343,6 @@ func TestBrokenForGood(t *testing.T) {
 	}
 }
 
-// An origin of which every second request fails is not down.
-func TestFlakyOrigin(t *testing.T) {
-	inOutage(t, func(t *testing.T, w *mirrortest.Web, m *mirrortest.Mirror) {
-		hub(w, 40)
-		m.Set("limits.max_failures", "0.9")
-		m.Run()
-		var n atomic.Int64
-		for i := range 40 {
-			p := fmt.Sprintf("/page%02d.html", i)
-			w.Set(home+p, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
-				if n.Add(1)%2 == 0 {
-					rw.WriteHeader(http.StatusServiceUnavailable)
-					return
-				}
-				fmt.Fprintf(rw, "<title>%s</title>new", p)
-			}})
-		}
-		s := m.Run()
-		wantVerdict(t, s, mirror.Complete, true)
-		if s.Changed < 25 || len(s.Down) > 0 { // each URL has two turns
-			t.Error(mirrortest.Text(s))
-		}
-	})
-}
-
 // slowBody sends the body of one URL slowly.
 type slowBody struct {
 	*mirrortest.Fake

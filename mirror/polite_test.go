@@ -90,47 +90,6 @@ func TestHostDownInTheMiddle(t *testing.T) {
 	})
 }
 
-// A Retry-After or Crawl-delay beyond max_wait ends the host's part at once.
-func TestHostThatWantsToBeLeft(t *testing.T) {
-	for name, c := range map[string]struct {
-		page   mirrortest.Page
-		robots string
-	}{
-		"Retry-After": {page: mirrortest.Page{Status: 429, Header: map[string]string{"Retry-After": "86400"}}},
-		"Crawl-delay": {page: mirrortest.HTML("x", "x"), robots: "User-agent: *\nCrawl-delay: 7200\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, with(`polite.delay = "1s"`, `polite.max_wait = "10m"`), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {
-				hub(w, 30)
-				if c.robots != "" {
-					w.Set(home+"/robots.txt", mirrortest.Page{Body: c.robots})
-				}
-				for i := range 30 { // of one page it is that page's
-					w.Set(fmt.Sprintf("%s/page%02d.html", home, i), c.page)
-				}
-				entry, asked := w.Page(home+"/"), 0
-				w.Set(home+"/", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
-					if asked++; asked > 1 && c.page.Status != 0 { // now it is the host's
-						rw.Header().Set("Retry-After", "86400")
-						rw.WriteHeader(c.page.Status)
-						return
-					}
-					rw.Header().Set("Content-Type", "text/html")
-					fmt.Fprint(rw, entry.Body)
-				}})
-				w.Set("http://cdn.example.org/1.png", mirrortest.Page{Body: "1"})
-				start := time.Now()
-				s := m.Run()
-				wantVerdict(t, s, mirror.Partial, false)
-				wantText(t, s, name, "max_wait")
-				if d := time.Since(start); d > time.Minute {
-					t.Errorf("the run waited %v", d)
-				}
-			})
-		})
-	}
-}
-
 // Disallowed, capped or otherwise skipped URLs cost no waiting.
 func TestNotAskedIsNotWaitedFor(t *testing.T) {
 	inBubble(t, with(`polite.delay = "10s"`, "polite.connections = 1"), func(t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror) {

@@ -333,3 +333,9 @@ func TestRepairByAnotherProduct(t *testing.T) {
 		}
 	}
 }
+
+// product is a page of a shop, whose template is frame.
+func product(frame, own string) mirrortest.Page {
+	return mirrortest.HTML("Product", "<div>"+frame[:len(frame)/2]+"</div><main>"+own+"</main><div>"+
+		frame[len(frame)/2:]+"</div>")
+}

@@ -167,65 +167,6 @@ func TestScopeNarrowedAndWidened(t *testing.T) {
 	}
 }
 
-// A login page with a fresh Last-Modified must not make the site answer 304 for it when it is well again.
-func TestLoginEverywhereRecovers(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 12)
-	old := "Mon, 01 Jan 2024 00:00:00 GMT"
-	good := map[string]mirrortest.Page{}
-	for i := range 12 {
-		p := fmt.Sprintf("/page%02d.html", i)
-		good[p] = mirrortest.Page{
-			NoTag:  true,
-			Header: map[string]string{"Last-Modified": old},
-			Body:   fmt.Sprintf("<title>%d</title><a href=/page%02d.html>next</a>", i, (i+1)%12),
-		}
-	}
-	w.SetAll(home, good)
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	before := m.Stamps()
-	login := mirrortest.Page{
-		NoTag:  true,
-		Header: map[string]string{"Last-Modified": "Fri, 01 May 2026 00:00:00 GMT"},
-		Body:   "<title>Log in</title><form action=/login>",
-	}
-	for p := range good {
-		w.Set(home+p, login)
-	}
-	s := m.Run()
-	wantVerdict(t, s, mirror.Suspicious, false)
-	wantText(t, s, "same page")
-	if !maps.Equal(m.Stamps(), before) {
-		t.Error("the published tree changed")
-	}
-	wantVerdict(t, m.Run(), mirror.Suspicious, false)
-	w.SetAll(home, good)
-	wantVerdict(t, m.Run(), mirror.Complete, false)
-	if !maps.Equal(m.Stamps(), before) {
-		t.Error("after recovery the tree is not what it was")
-	}
-}
-
-func TestAcceptDropsWhatIsNotLinked(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 12)
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	w.Set(home+"/", mirrortest.HTML("Hub", "<a href=page00.html>all that is left</a>"))
-	s := m.Run()
-	wantVerdict(t, s, mirror.Suspicious, false)
-	wantText(t, s, "11 of 13", "max_delete")
-	if len(m.Paths()) != 13 {
-		t.Error("published tree changed")
-	}
-	s = m.Accept()
-	wantVerdict(t, s, mirror.Complete, true)
-	wantPaths(t, m, "index.html", "page00.html")
-	wantVerdict(t, m.Run(), mirror.Complete, false)
-	wantPaths(t, m, "index.html", "page00.html")
-}
-
 // A site without any entry point is held back, and accept has nothing to publish. Neither keeps the next run
 // from looking at the site again.
 func TestAcceptWithoutEntryPoint(t *testing.T) {
@@ -300,43 +241,6 @@ func TestTrapStopsOverRuns(t *testing.T) {
 	}
 }
 
-// A requisite on a host that is dead for good must not keep the mirror from ever being published.
-func TestDeadRequisiteHost(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 6)
-	w.Set(home+"/page00.html",
-		mirrortest.HTML("Page 0",
-			`<img src="http://cdn.dead.example/a.png"><img src="http://cdn.dead.example/b.png">`))
-	m := mirrortest.New(t, w, job(`requisites = "any"`))
-	s := m.Run()
-	wantVerdict(t, s, mirror.Complete, true)
-	wantText(t, s, "cdn.dead.example")
-	if page := m.Tree()["page00.html"]; !strings.Contains(page, `"http://cdn.dead.example/a.png"`) {
-		t.Error("the link to the dead host is not absolute")
-	}
-}
-
-// A host of requisites that is down for a while keeps what the mirror has of it.
-func TestRequisiteHostDownKeepsItsFiles(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 6)
-	w.Set(home+"/page00.html", mirrortest.HTML("Page 0", `<img src="http://cdn.example.org/a.png">`))
-	w.Set("http://cdn.example.org/a.png", mirrortest.Page{Body: "png"})
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	all := m.Paths()
-	if !slices.Contains(all, "@cdn.example.org_80/a.png") {
-		t.Fatal(all)
-	}
-	w.Remove("http://cdn.example.org/a.png")
-	for range 5 {
-		if s := m.Run(); s.Published {
-			t.Error("published")
-		}
-		wantPaths(t, m, all...)
-	}
-}
-
 func TestSitemapOutsideOfScopeIsNoFile(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/robots.txt", mirrortest.Page{
@@ -381,23 +285,6 @@ func TestCapsHoldOverRuns(t *testing.T) {
 			if now := m.Paths(); len(now) != len(before) {
 				t.Errorf("%s: %d files became %d", c.key, len(before), len(now))
 			}
-		}
-	}
-}
-
-// A run that found nothing to publish leaves nothing to do for the next one.
-func TestNothingIsRelocatedForNothing(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 12)
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	m.Set("limits.max_links", "5000") // scans everything again
-	wantVerdict(t, m.Run(), mirror.Complete, false)
-	for range 2 {
-		s := m.Run()
-		wantVerdict(t, s, mirror.Complete, false)
-		if s.Relocated != 0 {
-			t.Errorf("%d documents were relocated, and nothing has changed", s.Relocated)
 		}
 	}
 }

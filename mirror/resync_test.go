@@ -5,12 +5,10 @@ package mirror_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,29 +128,6 @@ func TestClockStepsBack(t *testing.T) {
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
 
-// A lifetime that was counted by a clock in the future spares nothing.
-func TestLifetimeOfAWrongClock(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 40)
-	for i := range 40 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
-			Header: map[string]string{"Content-Type": "text/html", "Cache-Control": "max-age=86400"},
-			Body:   fmt.Sprintf("<title>%d</title>", i),
-		})
-	}
-	m := mirrortest.New(t, w, job("evidence.expiry = true"))
-	now := time.Now().Add(365 * 24 * time.Hour)
-	m.Now = func() time.Time { return now }
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	now = time.Now()
-	if s := m.Run(); s.Spared["expiry"] != 0 {
-		t.Errorf("%d pages were spared by lifetimes that begin next year", s.Spared["expiry"])
-	}
-	if s := m.Run(); s.Spared["expiry"] == 0 {
-		t.Error("no page was spared although they were asked a moment ago")
-	}
-}
-
 func TestValidatorsVanish(t *testing.T) {
 	for _, header := range []string{"ETag", "Last-Modified"} {
 		t.Run(header, func(t *testing.T) {
@@ -198,45 +173,6 @@ func TestValidatorsVanish(t *testing.T) {
 	}
 }
 
-func TestURLFlips(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 30)
-	page := mirrortest.HTML("Page 7", `text <a href="/">home</a>`)
-	m := mirrortest.New(t, w, job())
-	for run := range 8 {
-		there := run%2 == 0
-		w.Set(home+"/page07.html", page)
-		if !there {
-			w.Remove(home + "/page07.html")
-		}
-		s := m.Run()
-		wantVerdict(t, s, mirror.Complete, true)
-		tree := m.Tree()
-		if _, ok := tree["page07.html"]; ok != there {
-			t.Fatalf("run %d: in the mirror %v, on the site %v", run, ok, there)
-		}
-		if link := `"` + home + `/page07.html"`; strings.Contains(tree["index.html"], link) == there {
-			t.Errorf("run %d: the link is wrong: %s", run, tree["index.html"])
-		}
-	}
-	// One that flips within a run is not gone: the second attempt decides.
-	wantVerdict(t, m.Run(), mirror.Complete, false)
-	w.Set(home+"/page07.html", page)
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	var asked atomic.Int64
-	w.Set(home+"/page07.html", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
-		if asked.Add(1)%2 == 1 {
-			http.NotFound(rw, r)
-			return
-		}
-		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		io.WriteString(rw, page.Body)
-	}})
-	for range 3 {
-		wantVerdict(t, m.Run(), mirror.Complete, false)
-	}
-}
-
 func TestPageMovesAndComesBack(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 20)
@@ -271,50 +207,6 @@ func TestPageMovesAndComesBack(t *testing.T) {
 			t.Errorf("after it came back the tree is not what it was: %q", slices.Sorted(maps.Keys(got)))
 		}
 		wantVerdict(t, m.Run(), mirror.Complete, false)
-	}
-}
-
-func TestDirectoryRenamed(t *testing.T) {
-	serve := func(w *mirrortest.Web, dir, old string, redirects bool) {
-		var links strings.Builder
-		for i := range 30 {
-			p := fmt.Sprintf("/p%02d.html", i)
-			fmt.Fprintf(&links, "<a href=\"%s%s\">%d</a>\n", dir, p, i)
-			w.Set(home+dir+p,
-				mirrortest.HTML(fmt.Sprint("Page ", i),
-					fmt.Sprintf(`<a href="p%02d.html">next</a> <a href="/">home</a>`, (i+1)%30)))
-			if old != "" && redirects {
-				w.Set(home+old+p, mirrortest.Redirect(dir+p))
-			} else if old != "" {
-				w.Remove(home + old + p)
-			}
-		}
-		w.Set(home+"/", mirrortest.HTML("Home", links.String()))
-	}
-	for _, redirects := range []bool{false, true} {
-		t.Run(fmt.Sprint("redirects ", redirects), func(t *testing.T) {
-			w := mirrortest.Start(t)
-			serve(w, "/docs", "", false)
-			m := mirrortest.New(t, w, job())
-			wantVerdict(t, m.Run(), mirror.Complete, true)
-			before := m.Stamps()
-			serve(w, "/manual", "/docs", redirects)
-			s := m.Run()
-			wantVerdict(t, s, mirror.Suspicious, false)
-			wantText(t, s, "30 of 31", "max_delete")
-			if !maps.Equal(m.Stamps(), before) {
-				t.Error("the published tree changed")
-			}
-			s = m.Accept()
-			wantVerdict(t, s, mirror.Complete, true)
-			want := []string{"index.html"}
-			for i := range 30 {
-				want = append(want, fmt.Sprintf("manual/p%02d.html", i))
-			}
-			wantPaths(t, m, want...)
-			wantVerdict(t, m.Run(), mirror.Complete, false)
-			wantPaths(t, m, want...)
-		})
 	}
 }
 

@@ -125,7 +125,7 @@ func testReuse(t *testing.T, policy string) {
 			t.Fatal(err)
 		}
 	})
-	if rec := resource(t, m, home+"/docs/p05.html"); rec.Checked == 0 ||
+	if rec := record(t, m, home+"/docs/p05.html"); rec.Checked == 0 ||
 		rec.Checked != there[elsewhereBase+"p05.html"] {
 		t.Errorf("a file was looked at %d, where it is from %d", rec.Checked, there[elsewhereBase+"p05.html"])
 	}

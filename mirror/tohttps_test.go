@@ -3,10 +3,7 @@
 package mirror_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -60,16 +57,6 @@ func (s *movingSite) serve(origin string) {
 	s.w.Set(origin+"/", mirrortest.HTML("Hub", links.String()))
 }
 
-// moveHalf moves the site, of which half is missing then, so that the run is held back.
-func (s *movingSite) moveHalf() {
-	s.t.Helper()
-	s.move()
-	for i := range 20 {
-		s.w.Remove(fmt.Sprintf("%s/d%d/page%02d.html", secure, i/10, i))
-	}
-	wantVerdict(s.t, s.run(), mirror.Suspicious, false)
-}
-
 // move lets each page redirect to https.
 func (s *movingSite) move() {
 	s.w.Clear()
@@ -117,98 +104,5 @@ func TestMoveToHTTPS(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// The rest of what a move may meet: it comes in two halves, a page fails meanwhile, the run is interrupted,
-// the mirror is rolled back, or the site loses pages with it, so that the version waits for accept.
-func TestMoveToHTTPSMeets(t *testing.T) {
-	redirect := func(s *movingSite, from, to string, numbers ...int) {
-		for _, i := range numbers {
-			p := fmt.Sprintf("/d%d/page%02d.html", i/10, i)
-			s.w.Set(from+p, mirrortest.Page{Status: 301, Header: map[string]string{"Location": to + p}})
-		}
-	}
-	for name, test := range map[string]func(s *movingSite){
-		"two halves": func(s *movingSite) {
-			s.move()
-			for i := range 40 {
-				p := fmt.Sprintf("/d%d/page%02d.html", i/10, i)
-				if i%2 == 0 {
-					s.w.Set(home+p, mirrortest.HTML(fmt.Sprintf("Page %d", i), "<a href=/>home</a>"))
-					redirect(s, secure, home, i)
-				}
-			}
-			s.run()
-			if !slices.Contains(s.m.Paths(), "@www.example.org/d0/page01.html") {
-				s.t.Errorf("half of the pages: %v", s.m.Paths())
-			}
-			s.move()
-			s.run()
-			s.wantRoot("all pages", secure, 41)
-		},
-		"one fails": func(s *movingSite) {
-			s.move()
-			s.w.Set(home+"/d1/page11.html", mirrortest.Page{Status: 500})
-			s.w.Set(secure+"/d1/page11.html", mirrortest.Page{Status: 500})
-			s.run()
-			s.wantRoot("without one", secure, 40)
-			s.move()
-			s.run()
-			s.run()
-			s.wantRoot("with all", secure, 41)
-		},
-		"interrupted": func(s *movingSite) {
-			s.move()
-			for n := 60; n > 0; n -= 15 {
-				ctx, stop := context.WithCancel(s.t.Context())
-				left := n
-				s.w.Hook(func(*http.Request) {
-					if left--; left == 0 {
-						stop()
-					}
-				})
-				if _, err := s.m.RunWith(ctx, func(*mirror.Options) {}); err != nil {
-					s.t.Fatal(err)
-				}
-				stop()
-			}
-			s.w.Hook(nil)
-			s.run()
-			s.wantRoot("afterwards", secure, 41)
-		},
-		"rolled back": func(s *movingSite) {
-			s.move()
-			s.run()
-			back(s.t, s.m, 1)
-			s.wantRoot("rolled back", home, 41)
-			if sum := s.run(); sum.Held == nil {
-				s.t.Errorf("not held: %s", mirrortest.Text(sum))
-			}
-			s.wantRoot("held", home, 41)
-			s.w.Set(secure+"/d0/page01.html", mirrortest.HTML("Page 1", "news <a href=/>home</a>"))
-			s.run()
-			s.wantRoot("another site", secure, 41)
-		},
-		"held back and accepted": func(s *movingSite) {
-			s.moveHalf()
-			s.wantRoot("held back", home, 41)
-			wantVerdict(s.t, s.m.Accept(), mirror.Complete, true)
-			s.wantRoot("accepted", secure, 21)
-			s.run()
-			s.wantRoot("afterwards", secure, 21)
-		},
-		"held back, and the site moves back": func(s *movingSite) {
-			s.moveHalf()
-			s.w.Clear()
-			s.serve(home)
-			wantVerdict(s.t, s.run(), mirror.Complete, false)
-			s.wantRoot("afterwards", home, 41)
-			s.w.Set(home+"/d0/page01.html", mirrortest.HTML("Page 1", "news <a href=/>home</a>"))
-			wantVerdict(s.t, s.run(), mirror.Complete, true)
-			s.wantRoot("later", home, 41)
-		},
-	} {
-		t.Run(name, func(t *testing.T) { moving(t, 2, "", test) })
 	}
 }

@@ -18,26 +18,6 @@ import (
 
 const noArchives = "url = \"" + home + "/\"\nscope = { kind = \"host\", not_types = [\"gz\"] }\n"
 
-// Of a file whose type is not wanted the header is read, and not the body.
-func TestBodyOfOtherTypeIsNotRead(t *testing.T) {
-	t.Parallel()
-	w := mirrortest.Start(t)
-	w.Set(home+"/", mirrortest.HTML("Home", "<a href=big.gz>big</a>"))
-	w.Set(home+"/big.gz", mirrortest.Page{Body: strings.Repeat("zip ", 8<<20)})
-	m := mirrortest.New(t, w, noArchives)
-	s := m.Run()
-	const want = "out of scope: the file is application/gzip"
-	if got := m.Outcomes()[home+"/big.gz"]; !strings.Contains(got, want) {
-		t.Errorf("outcome %q", got)
-	}
-	if s.Wire > 1<<20 || s.Size > 1<<20 {
-		t.Errorf("%d bytes came, %d are published", s.Wire, s.Size)
-	}
-	if page := m.Tree()["index.html"]; !strings.Contains(page, "href="+home+"/big.gz") {
-		t.Errorf("the link does not lead to the origin: %s", page)
-	}
-}
-
 // What was left out because of its type is requested in one of eight runs, so that a file that has become
 // another type is found.
 func TestOtherTypeRests(t *testing.T) {

@@ -3,7 +3,6 @@
 package mirror_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/fetch"
 	"mirrord/mirror"
 	"mirrord/testing/mirrortest"
 )
@@ -158,19 +156,6 @@ func closeOff(w *mirrortest.Web, prefix string, wall func(*http.Request, int) mi
 	}
 }
 
-// Pages of a site that answers 404 for what it has not may come to say the same.
-func TestWithdrawnPagesAreHonest(t *testing.T) {
-	w := mirrortest.Start(t)
-	good := func(i int) mirrortest.Page { return note("Note", shortMenu, letters(i, 30)) }
-	w.Set(home+"/about.html", mirrortest.HTML("About", "about this site"))
-	w.Set(home+"/", mirrortest.HTML("Notes", section(w, "/notes/", 40, good)))
-	m := mirrortest.New(t, w, job())
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-	withdrawn := note("Note", shortMenu, "This note was withdrawn.")
-	section(w, "/notes/", 6, func(int) mirrortest.Page { return withdrawn })
-	wantVerdict(t, m.Run(), mirror.Complete, true)
-}
-
 // A wall in front of a whole site is found by a few requests and costs nothing; the site is mirrored again
 // when it is gone.
 func TestWallBeforeTheSite(t *testing.T) {
@@ -260,30 +245,4 @@ func TestPrivatePart(t *testing.T) {
 	if len(m.Paths()) != 92 || s.Changed != 1 || s.Requests > 92+5 {
 		t.Errorf("%d files, %d changed, %d requests", len(m.Paths()), s.Changed, s.Requests)
 	}
-}
-
-// A part that becomes private while the entry page is slow is no wall before the site.
-func TestPrivatePartBesideSlowEntry(t *testing.T) {
-	inBubble(t, job("polite.connections = 4\n"), func(
-		t *testing.T, w *mirrortest.Web, fake *mirrortest.Fake, m *mirrortest.Mirror,
-	) {
-		hub(w, 80)
-		wantVerdict(t, m.Run(), mirror.Complete, true)
-		for i := range 80 {
-			w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Status(403))
-		}
-		f := &slowEntry{fake}
-		m.Fetcher, m.Robots = f, f
-		wantVerdict(t, m.Run(), mirror.Gaps, false)
-	})
-}
-
-// slowEntry lets the entry page wait.
-type slowEntry struct{ *mirrortest.Fake }
-
-func (f *slowEntry) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
-	if req.URL.String() == home+"/" {
-		time.Sleep(5 * time.Second)
-	}
-	return f.Fake.Do(ctx, req, sink)
 }

@@ -20,7 +20,7 @@ func TestBodyTime(t *testing.T) {
 		BodyTime(w, r, short)
 		_, err := io.ReadAll(r.Body)
 		if err == nil {
-			time.Sleep(3 * short)
+			time.Sleep(3 * short) // the handler needs longer than the body may
 			err = r.Context().Err()
 		}
 		ended <- err

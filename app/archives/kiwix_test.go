@@ -113,8 +113,8 @@ func TestKiwix(t *testing.T) {
 	get := func(path string) string {
 		for ctx.Err() == nil {
 			res, err := http.Get("http://" + address + path)
-			if err != nil { // it does not listen yet
-				time.Sleep(50 * time.Millisecond)
+			if err != nil {
+				time.Sleep(50 * time.Millisecond) // it does not listen yet
 				continue
 			}
 			b, err := io.ReadAll(res.Body)

@@ -112,14 +112,13 @@ func TestClusterPairs(t *testing.T) {
 		defer close(done)
 		late.Follow(ctx)
 	}()
-	for {
+	for ; ; time.Sleep(time.Millisecond) {
 		if got, err := late.State.Pairs(); err != nil || len(got) == 2 {
 			if err != nil {
 				t.Error(err)
 			}
 			break
 		}
-		time.Sleep(time.Millisecond)
 	}
 	cancel()
 	<-done

@@ -94,7 +94,7 @@ func TestOrder(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("archives stay after they expired")
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the folder goes after the state changed
 	}
 }
 

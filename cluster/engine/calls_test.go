@@ -173,7 +173,7 @@ func TestCallsReadSlowly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	time.Sleep(14 * time.Second)
+	time.Sleep(14 * time.Second) // longer than either side waits for the other
 	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("%d bytes of %d, %v", len(got), len(large), err)
 	}

@@ -52,8 +52,8 @@ func BenchmarkForeignHost(b *testing.B) {
 func benchForeign(b *testing.B, way func(b *testing.B, nodes map[string]*foreign) func(name string)) {
 	body := bytes.Repeat([]byte("twenty bytes of it. "), 1000)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(foreignTakes)
-		_, _ = w.Write(body) // an error: the client is away
+		time.Sleep(foreignTakes) // as a site takes for a page
+		_, _ = w.Write(body)     // an error: the client is away
 	}))
 	defer srv.Close()
 	o := keepers(b, 1)
@@ -70,8 +70,7 @@ func benchForeign(b *testing.B, way func(b *testing.B, nodes map[string]*foreign
 		b.Cleanup(stop)
 		if name == "a" {
 			e.Want(map[string]string{"site": foreignHost}, nil, "")
-			for len(e.Shared()) == 0 {
-				time.Sleep(time.Millisecond)
+			for ; len(e.Shared()) == 0; time.Sleep(time.Millisecond) {
 			}
 		}
 	}
@@ -133,7 +132,7 @@ func (f *foreign) request(b *testing.B, p fetch.Politeness) []byte {
 		if ok {
 			break
 		}
-		time.Sleep(max(time.Until(again), time.Millisecond))
+		time.Sleep(max(time.Until(again), time.Millisecond)) // the gap of the host is measured
 	}
 	defer func() { f.hosts.Release(foreignHost, p, time.Now(), fetch.Observation{Status: http.StatusOK}) }()
 	res, err := http.Get(f.url)
@@ -190,7 +189,7 @@ func byLeases(b *testing.B, nodes map[string]*foreign) func(name string) {
 	return func(name string) {
 		kv := nodes[name].e.Bucket()
 		revision := take(kv, name)
-		time.Sleep(foreignPolite.Delay)
+		time.Sleep(foreignPolite.Delay) // the gap after the requests of the node before
 		for range foreignPage {
 			nodes[name].request(b, foreignPolite)
 		}

@@ -52,7 +52,7 @@ func (s *robotsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	defer s.now.Add(-1)
 	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
 	}
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // so that two requests would be seen beside one another
 	w.WriteHeader(int(s.status.Load()))
 	w.Write([]byte("User-agent: *\nDisallow: /private\n"))
 }

@@ -219,7 +219,7 @@ func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.last = now
 	a.of[r.URL.Path]++
 	a.mu.Unlock()
-	time.Sleep(12 * time.Millisecond)
+	time.Sleep(12 * time.Millisecond) // so that requests of two nodes would be seen beside one another
 	a.mu.Lock()
 	a.working--
 	a.mu.Unlock()
@@ -264,6 +264,7 @@ func TestTurnsLent(t *testing.T) {
 				for end := time.Now().Add(time.Minute); !ready() && time.Now().Before(end); {
 					ok, again := h.Acquire(host, p, time.Now())
 					if !ok {
+						// as a run waits for its turn
 						time.Sleep(min(max(time.Until(again), time.Millisecond), 50*time.Millisecond))
 						continue
 					}
@@ -376,7 +377,7 @@ func TestOtherJobFiles(t *testing.T) {
 	const said = "other job files"
 	until(t, "the log says so", func() bool {
 		c.by.Add(int64(o.Term.TTL) / 10)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the nodes look at the clock now and then
 		return strings.Contains(log.String(), said) && strings.Contains(log.String(), " node=b others=[c]")
 	})
 	if n := strings.Count(log.String(), said); n != 1 {
@@ -412,8 +413,7 @@ func BenchmarkAcquire(b *testing.B) {
 	o.Node, o.Term = "a", engine.DefaultTerm()
 	e := node(b, o)
 	e.Want(map[string]string{"site": "host.example"}, nil, "")
-	for len(e.Shared()) == 0 {
-		time.Sleep(time.Millisecond)
+	for ; len(e.Shared()) == 0; time.Sleep(time.Millisecond) {
 	}
 	for b.Loop() {
 		l, err := e.Acquire("site")

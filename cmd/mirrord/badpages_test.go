@@ -174,7 +174,7 @@ func TestBadPagesHealedInBulk(t *testing.T) {
 			t.Fatal(err)
 		}
 		for page := range usedPages(good) {
-			if turn++; !long && turn%37 != 0 {
+			if turn++; !long && turn%61 != 0 {
 				continue
 			}
 			if (page+1)*dbPage > len(good) { // one that was made again is shorter
@@ -225,7 +225,7 @@ func TestBadPagesOfSiteInBulk(t *testing.T) {
 	cases, damaged, turn := 0, 0, 0
 	for page := range usedPages(good) {
 		for i, d := range pageDamages() {
-			if !long && (page*3+i)%len(pageDamages()) != 0 {
+			if !long && (page*3+i)%(2*len(pageDamages())-1) != 0 {
 				continue
 			}
 			cases++
@@ -299,7 +299,7 @@ func TestBadPagesOfStateInBulk(t *testing.T) {
 	for page := range usedPages(good) {
 		for _, d := range pageDamages() {
 			for _, args := range append(b.reading(out), []string{"run-now", "bad"}) {
-				if turn++; !long && turn%29 != 0 {
+				if turn++; !long && turn%59 != 0 {
 					continue
 				}
 				if err := os.WriteFile(name, d.spoil(slices.Clone(good), page), 0o600); err != nil {
@@ -348,7 +348,7 @@ func TestBadPagesInDaemonInBulk(t *testing.T) {
 		}
 		for page := range usedPages(good) {
 			for i, d := range pageDamages() {
-				if turn++; !long && turn%150 != 7 {
+				if turn++; !long && turn%300 != 7 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s page %d %s", filepath.Base(base), page, d.name), func(t *testing.T) {

@@ -69,7 +69,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "<Error><Code>SlowDown</Code><Message>later</Message></Error>")
 		return
 	case "slow":
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // as slow as the mood says
 	case "answers lost":
 		if r.Method == http.MethodPut && n%3 == 0 {
 			m.Handler.ServeHTTP(discard{}, r)
@@ -123,7 +123,7 @@ func TestClusterStore(t *testing.T) {
 	server.set("503")
 	w.signal(syscall.SIGKILL, "c")
 	w.start("c")
-	time.Sleep(75 * time.Second)
+	time.Sleep(75 * time.Second) // the fault lasts longer than a minute
 	w.says("c", "the depot does not answer", time.Second)
 	server.set("")
 	w.allRun("503 for 75 s")
@@ -132,7 +132,7 @@ func TestClusterStore(t *testing.T) {
 		w.allRun(mood)
 	}
 	server.set("expired")
-	time.Sleep(75 * time.Second)
+	time.Sleep(75 * time.Second) // the fault lasts longer than a minute
 	write("new")
 	w.allRun("keys expired, and were renewed after 75 s")
 	w.finish()
@@ -192,11 +192,11 @@ func TestClusterDiskFull(t *testing.T) {
 	w.start("a", "b", "c")
 	w.allRun("at first")
 	free := fill(disk)
-	time.Sleep(75 * time.Second)
+	time.Sleep(75 * time.Second) // the fault lasts longer than a minute
 	free()
 	w.allRun("the depot's disk was full for 75 s")
 	free = fill(own)
-	time.Sleep(75 * time.Second)
+	time.Sleep(75 * time.Second) // the fault lasts longer than a minute
 	drain := []string{"cluster", "drain", "c", "--cluster", w.servers, "--cluster-secret", w.secret}
 	if out, err := w.command(drain...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -229,7 +229,7 @@ func TestClusterTwo(t *testing.T) {
 		t.Errorf("it requests %d hosts", n)
 	}
 	w.signal(syscall.SIGKILL, "a")
-	time.Sleep(15 * time.Second)
+	time.Sleep(15 * time.Second) // longer than the lease of the node that was killed
 	out, err := w.command("cluster", "adopt", "--cluster", second, "--cluster-secret", w.secret,
 		"--depot", w.depot)
 	if err != nil {
@@ -296,10 +296,10 @@ func TestClusterEmptied(t *testing.T) {
 		{"cluster", "drain", "a", "--cluster", w.servers, "--cluster-secret", w.secret},
 	} {
 		if args[0] == "cluster" { // while no other node requests the site
-			time.Sleep(11 * time.Second)
+			time.Sleep(11 * time.Second) // the lease of the site ends
 		} else {
 			w.stop("a")
-			time.Sleep(11 * time.Second)
+			time.Sleep(11 * time.Second) // the lease of the node ends
 		}
 		if out, err := w.command(args...); err != nil && args[0] == "run-now" {
 			t.Fatalf("%v\n%s", err, out)

@@ -60,7 +60,7 @@ func TestClusterLeader(t *testing.T) {
 		}
 		began := time.Now()
 		w.signal(syscall.SIGKILL, leads)
-		time.Sleep(45 * time.Second)
+		time.Sleep(45 * time.Second) // commits are counted over this time
 		d, n := w.longest(began)
 		t.Logf("%s killed: %d commits in 45 s, none for %v at most", what, n, d.Round(100*time.Millisecond))
 		if d > most {

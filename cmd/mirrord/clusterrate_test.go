@@ -83,7 +83,7 @@ func rateOf(t *testing.T, nodes int) (r rates) {
 		}
 	}
 	requests, runs, began := w.all(), w.begun(), time.Now()
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // requests are counted over this time
 	r.requests, r.runs, r.within = w.all()-requests, w.begun()-runs, time.Since(began)
 	for _, d := range w.doubles() {
 		t.Error("two machines request a host:", d)

@@ -79,7 +79,7 @@ func whose(remote string) (node string) {
 		if node = nodeOf(remote); node != "" {
 			break
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(2 * time.Millisecond) // the kernel writes the list
 	}
 	return node
 }

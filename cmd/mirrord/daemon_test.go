@@ -408,18 +408,6 @@ func TestDaemonResumes(t *testing.T) {
 	d.do(cli.ExitOK, "all is well", "verify", "site")
 }
 
-// A site that another process works on is tried again later, and that is no failure.
-func TestDaemonLockedSite(t *testing.T) {
-	t.Parallel()
-	srv := httptest.NewServer(demosite.New())
-	defer srv.Close()
-	jobs, state := jobsFor(t, srv.URL+"/about/"), t.TempDir()
-	defer holdDemo(t, state)()
-	d := startDaemon(t, jobs, state)
-	d.do(cli.ExitLocked, "locked by another process", "run-now", "demo")
-	d.do(cli.ExitOK, "^demo +new ", "status")
-}
-
 // A daemon that lives for years must not lose a file or a goroutine with each run.
 func TestDaemonLeaks(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())

@@ -29,7 +29,7 @@ import (
 func TestDaemonKilled(t *testing.T) {
 	t.Parallel()
 	long, _ := time.ParseDuration(os.Getenv("MIRRORD_KILL_FOR"))
-	sites := 5
+	sites := 3
 	if long > 0 {
 		sites = 10
 	}
@@ -84,7 +84,7 @@ func TestDaemonKilled(t *testing.T) {
 		return cmd
 	}
 	kills := 0
-	for began := time.Now(); (long > 0 && time.Since(began) < long) || (long == 0 && kills < 4); kills++ {
+	for began := time.Now(); (long > 0 && time.Since(began) < long) || (long == 0 && kills < 3); kills++ {
 		cmd := start()
 		if long > 0 {
 			<-time.After(2*time.Second + time.Duration(rand.Int64N(int64(3*time.Second))))

@@ -55,7 +55,7 @@ func TestDepotKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(rand.N(longest))
+		time.Sleep(rand.N(longest)) // the moment of the kill
 		cmd.Process.Kill()
 		if cmd.Wait() != nil {
 			killed++

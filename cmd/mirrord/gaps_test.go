@@ -117,26 +117,3 @@ func TestGapsOfGet(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// The daemon says the same of gaps: exit codes, status, one message, metrics.
-func TestDaemonGaps(t *testing.T) {
-	t.Parallel()
-	var broken atomic.Int64
-	broken.Store(6)
-	srv := brokenSite(t, &broken)
-	jobs, state, told := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "told")
-	put(t, jobs, "demo.toml", fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n"+
-		"[limits]\nretries = 0\n[notify]\ncommand = 'echo $MIRRORD_KIND >> %s'\n", srv.URL+"/", told))
-	d := startDaemon(t, jobs, state)
-	d.do(cli.ExitGaps, "demo: some resources are missing, version 1 published", "run-now", "demo", "--full")
-	d.do(cli.ExitGaps, "missing: ", "run-now", "demo", "--full")
-	d.do(cli.ExitOK, "^demo +missing: 1 new ", "status")
-	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "accept", "demo")
-	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "run-now", "demo", "--full")
-	d.do(cli.ExitOK, "^demo +ok but for 1 accepted as missing ", "status")
-	d.stop(cli.ExitOK)
-	got, err := os.ReadFile(told)
-	if (err != nil) || (string(got) != "gaps\nrecovered\n") {
-		t.Errorf("messages %q, %v", got, err)
-	}
-}

@@ -39,7 +39,7 @@ func (s *killSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	edition, delay := s.edition, s.delay
 	s.mu.Unlock()
-	time.Sleep(delay)
+	time.Sleep(delay) // so that the process is killed between answers
 	defer func() {
 		select {
 		case s.served <- struct{}{}:

@@ -58,7 +58,7 @@ func nameUsage(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return fmt.Errorf("%s: %w; usage: %s", c.Name(), err, c.UseLine())
+				return fmt.Errorf("%s: %w; usage: %s", c.Name(), err, cli.TodaysUse(c))
 			}
 			return nil
 		}

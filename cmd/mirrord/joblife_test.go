@@ -49,21 +49,3 @@ func TestDaemonRenameRemove(t *testing.T) {
 	}
 	d.do(cli.ExitUsage, "no such job", "status", "other")
 }
-
-// A rollback beside a daemon: its status is right at once, its next run holds back what was rejected.
-func TestDaemonRollback(t *testing.T) {
-	site := demosite.New()
-	srv := httptest.NewServer(site)
-	defer srv.Close()
-	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir())
-	d.do(cli.ExitOK, "version 1 published", "run-now", "demo")
-	site.SetVersion(2)
-	d.do(cli.ExitOK, "version 2 published", "run-now", "demo", "--full")
-	d.do(cli.ExitOK, "^demo: rolled back to 1, version 3 published", "rollback", "demo")
-	d.do(cli.ExitOK, "(?s)^demo: ok, rolled back to 1\n.*version 3, published", "status", "demo")
-	d.do(cli.ExitOK, "(?m)^demo +ok, rolled back to 1 +3 ", "status")
-	d.do(cli.ExitOK, "version 3 stays published", "run-now", "demo")
-	d.do(cli.ExitOK, "(?s)^demo: ok, rolled back to 1\n.*mirrord accept demo", "status", "demo")
-	d.do(cli.ExitOK, "version 4 published", "accept", "demo")
-	d.do(cli.ExitOK, "(?s)^demo: ok\n.*version 4, published", "status", "demo")
-}

@@ -74,6 +74,23 @@ func TestOldNamesAreNoted(t *testing.T) {
 	}
 }
 
+// The usage that an error about arguments has is that of today's command.
+func TestOldNamesInUsage(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"apply x", "; usage: mirrord import OLD --delta DELTA\n"},
+		{"versions", "; usage: mirrord status JOB --versions\n"},
+		{"notify-test", "; usage: mirrord daemon notify JOB [flags]\n"},
+		{"forget-address", "; usage: mirrord forget --address NAME… [flags]\n"},
+		{"token add", "; usage: mirrord console token add NAME [flags]\n"},
+		{"console token add", "; usage: mirrord console token add NAME [flags]\n"},
+	} {
+		code, _, errs := runArgs(t, nil, strings.Fields(tc.args)...)
+		if code != cli.ExitUsage || !strings.Contains(errs, tc.want) {
+			t.Errorf("%s: exit code %d, %s", tc.args, code, errs)
+		}
+	}
+}
+
 // The list of commands has no old names, and each of them still has its help.
 func TestOldNamesAreHidden(t *testing.T) {
 	var out bytes.Buffer

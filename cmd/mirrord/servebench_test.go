@@ -158,7 +158,7 @@ http {
 			c.Close()
 			return s
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // it does not listen yet
 	}
 	b.t.Fatalf("nginx does not listen: see %s", own)
 	return nil

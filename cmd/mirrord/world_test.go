@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/cmd/mirrord/jobs"
 	"mirrord/scheduler/control"
@@ -51,33 +49,6 @@ func TestJobsAndStateAreAPair(t *testing.T) {
 	}
 	if got := state(cli.CLI{JobsFlag: "jobs.d"}); got != own {
 		t.Errorf("with jobs of their own: %s", got)
-	}
-}
-
-// status answers from the disk when the daemon has stopped.
-func TestStatusBesideAStoppedDaemon(t *testing.T) {
-	state := t.TempDir()
-	socket := filepath.Join(state, "s")
-	l, err := net.Listen("unix", socket) // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	lock, err := env.TakeState(state, env.Owner{PID: os.Getpid(), Socket: socket}, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	jobs := t.TempDir()
-	put(t, jobs, "a.toml", "url = \"https://a.example/\"\n")
-	for _, args := range [][]string{{"status"}, {"status", "a"}, {"status", "--json"}} {
-		var out, errs bytes.Buffer
-		e := cli.Environ{Stdout: &out, Stderr: &errs, LookupEnv: func(string) (string, bool) { return "", false }}
-		code := run(t.Context(), e, append(args, "--jobs", jobs, "--state", state))
-		said := strings.Contains(errs.String(), "the daemon does not answer")
-		if code != cli.ExitOK || !said || !strings.Contains(out.String(), "new") {
-			t.Errorf("%v: %d, %q, %q", args, code, out.String(), errs.String())
-		}
 	}
 }
 

@@ -121,8 +121,7 @@ func stopProcess(t *testing.T, p *os.Process) {
 			return err == nil && !strings.HasPrefix(state, "T ")
 		})
 	}
-	for moves() {
-		time.Sleep(time.Millisecond)
+	for ; moves(); time.Sleep(time.Millisecond) {
 	}
 }
 

@@ -31,7 +31,8 @@ func notReadable() []string {
 
 // TestReadable holds that code can be read as it stands: no file of more than maxLines lines, no line of more
 // than maxLine characters but where a raw string is, keyed struct literals of more than three fields one
-// field a line (rows of tables may be one line), and no name that hides one of the language.
+// field a line (rows of tables may be one line), no name that hides one of the language, and no sleep of a
+// test without a reason.
 func TestReadable(t *testing.T) {
 	top := os.DirFS("../..")
 	left := map[string]bool{}
@@ -83,6 +84,9 @@ func unreadable(name string, src []byte) (found []string, err error) {
 	}
 	c := readability{fset: fset, raw: map[int]bool{}, rows: map[*ast.CompositeLit]bool{}}
 	ast.Inspect(f, c.node)
+	if isOfTests(name) {
+		c.found = append(c.found, bareSleeps(fset, f)...)
+	}
 	lines := strings.Split(strings.TrimSuffix(string(src), "\n"), "\n")
 	if len(lines) > maxLines {
 		c.found = append(c.found, fmt.Sprintf("%s: %d lines, more than %d", name, len(lines), maxLines))

@@ -74,7 +74,7 @@ func TestBound(t *testing.T) {
 	for range 20 {
 		fmt.Fprint(dial(t, l.Addr()), "GET / HT")
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // the server has read the halves
 	key.Store("another")
 	if !dial(t, l.Addr()).ask() {
 		t.Error("no answer beside half-sent requests of one client")

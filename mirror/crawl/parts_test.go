@@ -5,15 +5,18 @@ package crawl
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror/result"
 	"mirrord/mirror/run"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/processtest"
 )
 
 // Waits of hosts are kept until they are over.
@@ -160,9 +163,10 @@ func greetRows(t *testing.T) {
 func TestStillHeld(t *testing.T) { synctest.Test(t, stillHeld) }
 
 func stillHeld(t *testing.T) {
+	page := "200 <h1>A</h1><p>" + strings.Repeat("what it says, ", 20)
 	pages := map[string]string{
 		"/":  "200 <a href=a>a</a> <a href=b>b</a> <a href=c>c</a>",
-		"/a": "200 a",
+		"/a": page + "request 4711",
 		"/b": "302 /a",
 	}
 	for _, c := range []struct {
@@ -170,6 +174,8 @@ func stillHeld(t *testing.T) {
 		same                       bool
 		asked                      int
 	}{
+		{name: "another token", path: "/a", reply: page + "request 4712", same: true, asked: 4},
+		{name: "a page fails", path: "/a", reply: "500", asked: 2},
 		{name: "nothing is different", same: true, asked: 4},
 		{name: "a page has another text", path: "/a", reply: "200 This page is another one.", asked: 2},
 		{name: "a page is an error", path: "/a", reply: "404", asked: 2},
@@ -192,5 +198,17 @@ func stillHeld(t *testing.T) {
 		if n := len(b.Requests()); n != c.asked {
 			t.Errorf("%s: %d requests, want %d", c.name, n, c.asked)
 		}
+	}
+	b := newBench(t, "", pages)
+	b.Forbids = "Disallow: /\n"
+	b.run()
+	held := &run.Held{URLs: []string{home + "/"}, Entries: 1}
+	if same, asked, err := StillHeld(t.Context(), b.begin(), held); !same || asked != 0 || err != nil {
+		t.Errorf("robots.txt forbids all, as before: %t after %d requests, %v", same, asked, err)
+	}
+	b.Answers[home+"/"] = processtest.SiteReply{Err: fetch.ErrReset}
+	b.Forbids = ""
+	if same, _, err := StillHeld(t.Context(), b.begin(), held); same || err != nil {
+		t.Errorf("without an answer: %t, %v", same, err)
 	}
 }

@@ -132,6 +132,26 @@ func retrieveAgain(t *testing.T) {
 	}
 }
 
+// A redirect whose target changes places with it is no circle.
+func TestRedirectTurnsAround(t *testing.T) { synctest.Test(t, turnsAround) }
+
+func turnsAround(t *testing.T) {
+	b := newBench(t, "", map[string]string{
+		"/":  "200 <a href=a>a</a> <a href=b>b</a>",
+		"/a": "302 /b",
+		"/b": "200 b",
+	})
+	b.run()
+	b.Answer("/a", "200 a")
+	b.Answer("/b", "302 /a")
+	b.run()
+	for path, want := range map[string]site.Outcome{"/a": site.Fetched, "/b": site.Redirected} {
+		if rec := b.Record(path); rec.Outcome != want {
+			t.Errorf("%s: %v (%s), want %v", path, rec.Outcome, rec.Reason, want)
+		}
+	}
+}
+
 // An endless chain that a run found is kept for the next one under the same rules only.
 func TestChainsAreKept(t *testing.T) { synctest.Test(t, chainsAreKept) }
 

@@ -179,6 +179,7 @@ func (r *crawling) newProcessor() *process.Processor {
 			Bodies:  r.Options.State.Bodies,
 			Saver:   r.saver,
 		},
+		Sources:   &r.chain,
 		Chain:     &r.chain,
 		Admission: r.admission,
 		SkipPlan:  r.skipPlan,

@@ -115,6 +115,19 @@ func (b *bench) versions() string {
 	return fmt.Sprint(out)
 }
 
+// observed is what the last run observed.
+func (b *bench) observed() (last store.Observation) {
+	b.t.Helper()
+	err := b.Store.Records.Observations(func(o *store.Observation) error {
+		last = *o
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return last
+}
+
 // fact is the stored value of a fact.
 func (b *bench) fact(name string) string {
 	b.t.Helper()

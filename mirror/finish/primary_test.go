@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"mirrord/mirror/render"
+	"mirrord/mirror/result"
 	"mirrord/mirror/run"
 	"mirrord/testing/processtest"
 )
@@ -90,6 +91,34 @@ func TestFindPrimary(t *testing.T) {
 					t.Errorf("%d files at the root and %d beside, want %d and %d", root, beside, x.root, x.beside)
 				}
 			})
+		})
+	}
+}
+
+// A move that loses half of the site waits for accept with its root; when the site moves back, nothing has
+// changed.
+func TestPrimaryWaits(t *testing.T) {
+	for _, accepts := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, "", processtest.Pages(12))
+			b.complete()
+			b.move(home, secure, "/", "/p0", "/p1", "/p2", "/p3", "/p4")
+			for i := 5; i < 12; i++ {
+				b.Answer(fmt.Sprint("/p", i), "404")
+			}
+			if e := b.run(nil); e.j.Verdict != result.Suspicious || b.primary() != home {
+				t.Errorf("%v %q, the root is of %s", e.j.Verdict, e.j.Reasons, b.primary())
+			}
+			if accepts {
+				if b.run(accept); b.primary() != secure {
+					t.Errorf("accepted: the root is of %s", b.primary())
+				}
+				return
+			}
+			b.serve(processtest.Pages(12))
+			if e := b.run(nil); e.j.Verdict != result.Complete || e.published != nil || b.primary() != home {
+				t.Errorf("it moved back: %v %q, published %+v", e.j.Verdict, e.j.Reasons, e.published)
+			}
 		})
 	}
 }

@@ -91,6 +91,10 @@ func TestVerdictOfARun(t *testing.T) {
 				if u, err := b.Store.Notes.Run(); u != nil || err != nil {
 					t.Errorf("the next run resumes %+v, %v", u, err)
 				}
+				suspicious := c.want == result.Suspicious
+				if o := b.observed(); o.Complete == suspicious || o.Doubtful != suspicious {
+					t.Errorf("observed %+v", o)
+				}
 			})
 		})
 	}
@@ -145,7 +149,7 @@ func carryOut(t *testing.T) {
 			Notes: []verdict.Remark{{What: "a sentence"}, {What: "pages are counted", URL: canonical("/p1")}},
 		},
 		{
-			Forget:   ids[1:2],
+			Forget:   ids[:2],
 			Released: true,
 			Orphans:  verdict.Orphans{ids[2]: 7},
 			Missing:  &verdict.Missing{Untold: true},
@@ -161,8 +165,8 @@ func carryOut(t *testing.T) {
 	if c.Table.InSet(ids[0]) || !c.Table.InSet(ids[1]) {
 		t.Error("the table and the records differ")
 	}
-	if etag("/p1") != "" || etag("/p2") != "e" {
-		t.Errorf("validators %q, %q", etag("/p1"), etag("/p2"))
+	if etag("/p0") != "" || etag("/p1") != "" || etag("/p2") != "e" {
+		t.Errorf("validators %q, %q, %q", etag("/p0"), etag("/p1"), etag("/p2"))
 	}
 	notes, _ := c.Notes.List()
 	if len(notes) != 2 {

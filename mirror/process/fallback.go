@@ -17,11 +17,11 @@ import (
 // fromReuse takes a URL from the mirror of another job; nil when that does not give it, or may not yet: ready
 // says that the rules of its origin are known, or that nothing more is requested of its host in this run.
 func (x *Processor) fromReuse(ctx context.Context, rec *store.Resource, ready bool) (*urls.Finding, error) {
-	covers := x.Chain.Reuse.Covers(rec.URL) && !x.Traits.Sitemap(rec.ID)
+	covers := x.Sources.Offers(source.FromReuse, rec.URL) && !x.Traits.Sitemap(rec.ID)
 	if !covers || !ready || x.Origins.Forbids(rec.URL) {
 		return nil, nil
 	}
-	a, err := x.Chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})
+	a, err := x.Sources.Get(ctx, &source.Ask{Record: rec, Of: source.FromReuse})
 	defer a.Release()
 	if err != nil {
 		return nil, err
@@ -32,10 +32,10 @@ func (x *Processor) fromReuse(ctx context.Context, rec *store.Resource, ready bo
 // fromUpstream takes a URL from what a site that is a mirror says of its versions; nothing when that does not
 // give it. What it has no more is gone at once: no single answer says so, but its file table.
 func (x *Processor) fromUpstream(ctx context.Context, rec *store.Resource) (f Found, err error) {
-	if !x.Chain.Upstream.Follows() || (x.Traits.Sitemap(rec.ID) && x.Rescan) {
+	if !x.Sources.Offers(source.FromUpstream, rec.URL) || (x.Traits.Sitemap(rec.ID) && x.Rescan) {
 		return f, nil
 	}
-	a, err := x.Chain.Get(ctx, &source.Ask{
+	a, err := x.Sources.Get(ctx, &source.Ask{
 		Record:  rec,
 		Of:      source.FromUpstream,
 		Request: fetch.Request{URL: rec.URL},
@@ -58,17 +58,17 @@ func (x *Processor) fromSpace(ctx context.Context, rec *store.Resource) (*urls.F
 	named := slices.Contains(x.Rules.Seeds, rec.URL) || slices.Contains(x.Job.Only, rec.URL)
 	tells := rec.Listing || x.Traits.Sitemap(rec.ID) || x.read.isGuess(rec.ID)
 	const later = urls.AfterFailure | urls.AfterSilence | urls.AfterGone | urls.WithCookie
-	if !x.Chain.Space.Gives() || named || tells || x.Traits.Spent(rec.ID, later) {
+	if !x.Sources.Offers(source.FromSpace, rec.URL) || named || tells || x.Traits.Spent(rec.ID, later) {
 		return nil, nil
 	}
-	a, err := x.Chain.Get(ctx, &source.Ask{Record: rec, Of: source.FromSpace})
+	a, err := x.Sources.Get(ctx, &source.Ask{Record: rec, Of: source.FromSpace})
 	defer a.Release()
 	if err != nil {
 		return nil, err
 	}
 	f, err := x.take(rec, &a)
 	if f != nil && err == nil {
-		x.Chain.Space.Took(a.Told)
+		x.Sources.Took(&a)
 	}
 	return f, err
 }
@@ -78,10 +78,10 @@ func (x *Processor) fromSpace(ctx context.Context, rec *store.Resource) (*urls.F
 func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why string) (*urls.Finding, error) {
 	unwanted := x.Traits.Sitemap(rec.ID) || (x.read.isGuess(rec.ID) && !rec.InSet)
 	repair := rec.Outcome != site.Gone || x.Job.Repair
-	if !x.Chain.Replicas.Covers(rec.URL) || unwanted || x.Origins.Forbids(rec.URL) || !repair {
+	if !x.Sources.Offers(source.FromReplica, rec.URL) || unwanted || x.Origins.Forbids(rec.URL) || !repair {
 		return nil, nil
 	}
-	a, err := x.Chain.Get(ctx, &source.Ask{
+	a, err := x.Sources.Get(ctx, &source.Ask{
 		Record: rec,
 		Of:     source.FromReplica,
 		Why:    why,
@@ -101,8 +101,8 @@ func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why strin
 		return nil, nil
 	}
 	f, err := x.take(rec, &a)
-	if f != nil && a.To.IsZero() {
-		x.Chain.Replicas.Took(&a)
+	if f != nil {
+		x.Sources.Took(&a)
 	}
 	return f, err
 }
@@ -142,7 +142,7 @@ func (x *Processor) postponedOrFallback(
 	switch {
 	case f != nil || err != nil:
 		return f, err
-	case ctx.Err() != nil || !x.Chain.Replicas.IsWell():
+	case ctx.Err() != nil || !x.Sources.IsWell():
 		return nil, nil
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
 		return &urls.Finding{Done: store.Done{Resource: *rec}}, nil

@@ -48,7 +48,7 @@ func (x *Processor) mayLend(rec *store.Resource) bool {
 		return false
 	}
 	permitted, _ := rules.Permits(rec.URL)
-	others := x.Chain.Reuse.Covers(rec.URL) || x.Chain.Upstream.Follows()
+	others := x.Sources.Offers(source.FromReuse, rec.URL) || x.Sources.Offers(source.FromUpstream, rec.URL)
 	named := (rec.Gone > 0) || slices.Contains(x.Rules.Seeds, rec.URL) || slices.Contains(x.Job.Only, rec.URL)
 	later := x.Traits.Spent(rec.ID, urls.AfterFailure|urls.AfterGone)
 	down := x.HostErrors.IsDown(rec.URL)

@@ -160,7 +160,7 @@ func (x *Processor) request(
 		GivenUp: frontier.GivenUp,
 		Refuse:  x.read.refuse(rec),
 	}
-	a, err := x.Chain.Get(of, &ask)
+	a, err := x.Sources.Get(of, &ask)
 	alone := flight.Land()
 	defer a.Release()
 	if w, gave := flight.GaveWay(a.Err); gave && err == nil {

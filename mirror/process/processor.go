@@ -3,6 +3,8 @@
 package process
 
 import (
+	"context"
+
 	"mirrord/fetch/heads"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/revisit"
@@ -21,7 +23,8 @@ type Options struct {
 	*frontier.Dispatcher
 	Stores
 
-	Chain     *source.Chain
+	Sources   AnswerSources
+	Chain     *source.Chain // for requests beside those of the run
 	Admission *frontier.Admission
 	SkipPlan  *revisit.SkipPlan
 	Shapes    *verdict.Shapes
@@ -46,6 +49,15 @@ type Records interface {
 		done func(r *store.Resource, targets []byte, linked bool) error,
 	) error
 	ReadHead(u site.URL, at store.HeadPlace) (*heads.Head, error)
+}
+
+// AnswerSources give answers, in the order that source.Chain has. *source.Chain is one. It is safe for
+// concurrent use.
+type AnswerSources interface {
+	Get(ctx context.Context, ask *source.Ask) (source.Answer, error)
+	Offers(of source.Provider, u site.URL) bool // whether Get may have an answer of a source
+	IsWell() bool                               // whether some replica is trusted and answers
+	Took(a *source.Answer)                      // that became an outcome
 }
 
 // Processor finds the outcome of one URL: without a request, from the origin, or from a replica. It is safe

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"mirrord/mirror/render"
+	"mirrord/site"
 )
 
 // Chain are the sources of a run. It is safe for concurrent use.
@@ -55,4 +56,32 @@ func (c *Chain) Get(ctx context.Context, ask *Ask) (Answer, error) {
 		}
 	}
 	return Answer{Notes: notes}, nil
+}
+
+// Offers reports whether Get may have an answer of a source for a URL.
+func (c *Chain) Offers(of Provider, u site.URL) bool {
+	switch of {
+	case FromReuse:
+		return c.Reuse.Covers(u)
+	case FromUpstream:
+		return c.Upstream.Follows()
+	case FromSpace:
+		return c.Space.Gives()
+	case FromReplica:
+		return c.Replicas.Covers(u)
+	}
+	return true
+}
+
+// IsWell reports whether some replica is trusted and answers.
+func (c *Chain) IsWell() bool { return c.Replicas.IsWell() }
+
+// Took counts an answer that became an outcome.
+func (c *Chain) Took(a *Answer) {
+	switch {
+	case a.Told != "":
+		c.Space.Took(a.Told)
+	case a.From == FromReplica && a.To.IsZero():
+		c.Replicas.Took(a)
+	}
 }

@@ -272,6 +272,18 @@ func TestOriginAnswers(t *testing.T) {
 	if err != nil || a.Status != 404 || a.Content != nil || a.Err != nil {
 		t.Errorf("%v, status %d, %v", err, a.Status, a.Err)
 	}
+	p.fake.Web.Set(home+"big.gz", mirrortest.Page{Body: "zip"})
+	rec := p.record("big.gz", "")
+	a, err = p.chain.Get(t.Context(), &source.Ask{
+		Record:  rec,
+		Of:      source.FromOrigin,
+		Request: fetch.Request{URL: rec.URL},
+		Refuse:  func(mime string) string { return "it is " + mime },
+	})
+	a.Release()
+	if err != nil || a.Err != nil || a.Content != nil || a.Refused != "it is application/gzip" {
+		t.Errorf("of a type that is not wanted: %+v, %v", a, err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	p.fake.Takes = time.Hour

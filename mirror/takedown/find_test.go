@@ -64,15 +64,25 @@ func TestFind(t *testing.T) {
 		stored("http://h/copy.png", "image/png", 1),
 		stored("http://h/other.png", "image/png", 3),
 		stub,
+		stored("http://h/dir/", "text/html", 4),
+		stored("http://h/dir/index.html", "text/html", 5),
+		stored("http://h/twin/", "text/html", 6),
 	)
 	for what, c := range map[string]struct {
 		glob                 bool
 		urls, shared, bodies string
+		twin                 string
 	}{
-		"http://h/old/**":    {true, "[http://h/old/a.png http://h/old/b.png]", "[http://h/copy.png]", "2"},
-		"http://h/other.png": {false, "[http://h/other.png]", "[]", "1"},
-		"http://h/copy.png":  {false, "[http://h/copy.png]", "[http://h/old/a.png]", "1"},
-		"http://h/nothing":   {false, "[]", "[]", "0"},
+		"http://h/old/**": {true, "[http://h/old/a.png http://h/old/b.png]", "[http://h/copy.png]",
+			"2", ""},
+		"http://h/other.png": {false, "[http://h/other.png]", "[]", "1", ""},
+		"http://h/copy.png":  {false, "[http://h/copy.png]", "[http://h/old/a.png]", "1", ""},
+		"http://h/nothing":   {false, "[]", "[]", "0", ""},
+		"http://h/dir/": {false, "[http://h/dir/ http://h/dir/index.html]", "[]", "2",
+			"http://h/dir/index.html"},
+		"http://h/dir/index.html": {false, "[http://h/dir/ http://h/dir/index.html]", "[]", "2", "http://h/dir/"},
+		"http://h/dir/**":         {true, "[http://h/dir/ http://h/dir/index.html]", "[]", "2", ""},
+		"http://h/twin/":          {false, "[http://h/twin/]", "[]", "1", "http://h/twin/index.html"},
 	} {
 		f, err := Find(s, scope.TakeDown{What: what, Glob: c.glob})
 		if err != nil {
@@ -80,6 +90,13 @@ func TestFind(t *testing.T) {
 		}
 		if got := fmt.Sprint(f.URLs); got != c.urls {
 			t.Errorf("%s: %s", what, got)
+		}
+		twin := ""
+		for _, d := range f.Twins {
+			twin += d.What
+		}
+		if twin != c.twin {
+			t.Errorf("%s: twins %q, want %q", what, twin, c.twin)
 		}
 		if got := fmt.Sprint(f.Shared); got != c.shared {
 			t.Errorf("%s shares its body with %s", what, got)

@@ -136,7 +136,7 @@ func (d *DNS) answer(msg []byte, packet bool, send func([]byte)) {
 	if !ok {
 		a = DNSAnswer{None: true}
 	}
-	time.Sleep(a.Delay)
+	time.Sleep(a.Delay) // in a bubble, or as long as the test says
 	if a.Silent {
 		return
 	}

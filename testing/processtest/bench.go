@@ -41,6 +41,7 @@ type Bench struct {
 	*process.Processor
 	*Site
 	Records *Records
+	Others  *OtherSources
 	Time    time.Time // what the clock shows
 
 	t *testing.T
@@ -181,6 +182,8 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 	})
 	o.Stores = b.stores(&o)
 	o.Chain = b.chain(&o)
+	b.Others = &OtherSources{origin: o.Chain, bodies: o.Chain.Origin.Bodies}
+	o.Sources = b.Others
 	return o
 }
 
@@ -200,7 +203,7 @@ func (b *Bench) stores(o *process.Options) process.Stores {
 	return s
 }
 
-// chain returns sources of which only the origin has anything.
+// chain returns the origin as the only source.
 func (b *Bench) chain(o *process.Options) *source.Chain {
 	bodies := source.NewBodyPool(source.BodyOptions{
 		Parts:       noParts{},

@@ -144,7 +144,7 @@ func (n *Net) originsOf(host string) (out []string) {
 
 // Lookup is that of fetch.Network.
 func (n *Net) Lookup(_ context.Context, name string) ([]netip.Addr, error) {
-	time.Sleep(takes)
+	time.Sleep(takes) // in a bubble
 	origins := n.originsOf(name)
 	known := false
 	for _, o := range origins {

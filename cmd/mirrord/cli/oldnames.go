@@ -40,6 +40,21 @@ func OldCommand(c *cobra.Command, now string) *cobra.Command {
 	return c
 }
 
+// TodaysUse is the usage of a command, by today's name of it and of those above it.
+func TodaysUse(c *cobra.Command) string {
+	for up := c; up != nil; up = up.Parent() {
+		now := up.Annotations[OldInstead]
+		switch {
+		case now == "":
+		case now != strings.ToLower(now): // the whole usage, with its arguments
+			return "mirrord " + now
+		default:
+			return "mirrord " + now + strings.TrimPrefix(c.UseLine(), up.CommandPath())
+		}
+	}
+	return c.UseLine()
+}
+
 // NoteOld says which old names a command line has, and what to write.
 func NoteOld(w io.Writer, c *cobra.Command) {
 	for up := c; up != nil; up = up.Parent() {

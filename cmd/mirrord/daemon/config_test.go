@@ -32,7 +32,8 @@ func settingsReference() string {
 	b.WriteString("# Settings of the daemon\n\n`mirrord daemon` reads `daemon.toml` beside the jobs directory " +
 		"(`/etc/mirrord/daemon.toml`), or the file that `--config` names. It is TOML, as job files are, and need " +
 		"not exist. A flag wins over a key. `mirrord daemon reload` and SIGHUP read it again: keys marked with * " +
-		"are in force then, all others when the daemon starts again.\n")
+		"are in force then, all others when the daemon starts again. A key with a flag of the command line names " +
+		"it.\n")
 	f := defaultDaemonFlags()
 	last := "-"
 	for _, s := range f.settings() {
@@ -45,14 +46,18 @@ func settingsReference() string {
 			if table != "" {
 				title = "[" + table + "]"
 			}
-			fmt.Fprintf(&b, "\n## %s\n\n| key | what | example | flag |\n| --- | --- | --- | --- |\n", title)
+			fmt.Fprintf(&b, "\n## %s\n\n| key | what | example |\n| --- | --- | --- |\n", title)
 			last = table
 		}
 		mark := ""
 		if s.Live {
 			mark = " *"
 		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | `%s` | `--%s` |\n", leaf, mark, s.Doc, s.Example, s.Flag)
+		doc := s.Doc
+		if s.Stays || slices.Contains(shownFlags(), s.Flag) {
+			doc += " `--" + s.Flag + "`"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | `%s` |\n", leaf, mark, doc, s.Example)
 	}
 	return b.String()
 }
