@@ -23,7 +23,7 @@ func runJob(v *visit) error {
 	if req.Now {
 		about = append(about, "ignoring the time window")
 	}
-	_, attached, err := v.o.Daemon.Run(v.job, req)
+	_, attached, err := v.Daemon.Run(v.job, req)
 	to := jobPath(v.job, "")
 	if attached {
 		to += "?said=going"
@@ -33,20 +33,20 @@ func runJob(v *visit) error {
 
 // acceptHeld publishes what a run held back, or makes its gaps known: that of the run that the page showed.
 func acceptHeld(v *visit) error {
-	j, err := v.o.Daemon.Progress(v.job)
+	j, err := v.Daemon.Progress(v.job)
 	seen := v.r.FormValue("run")
 	if err == nil && (seen == "" || seen != runID(j)) {
 		err = ops.ErrChanged
 	}
 	if err == nil {
-		_, _, err = v.o.Daemon.Run(v.job, control.RunRequest{Accept: true})
+		_, _, err = v.Daemon.Run(v.job, control.RunRequest{Accept: true})
 	}
 	return v.done(act{about: "of the run that ended " + seen}, err, jobPath(v.job, ""))
 }
 
 // auditPage shows who did what.
 func auditPage(v *visit) error {
-	all, err := v.o.Daemon.Acts(v.r.Context(), auditShown)
+	all, err := v.Daemon.Acts(v.r.Context(), auditShown)
 	if err != nil {
 		return err
 	}

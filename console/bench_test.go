@@ -56,7 +56,7 @@ func newThousand(b *testing.B) *browser {
 		}
 		o.Daemon, o.Facts = d, store.NewConsoleFacts(st)
 	})
-	c.ordered(c.srv.o.Orders)
+	c.ordered(c.srv.Orders)
 	c.login(Operate)
 	return c
 }
@@ -65,7 +65,7 @@ func newThousand(b *testing.B) *browser {
 // request before: go test -run xxx -bench Pages ./console
 func BenchmarkPages(b *testing.B) {
 	c := newThousand(b)
-	if n := len(c.srv.o.Daemon.Glance().Jobs); n != 1001 {
+	if n := len(c.srv.Daemon.Glance().Jobs); n != 1001 {
 		b.Fatalf("%d jobs", n)
 	}
 	ask := func(path string) {

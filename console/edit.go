@@ -41,7 +41,7 @@ type badLine struct {
 
 // editPage shows a job file in an editor.
 func editPage(v *visit) error {
-	t, err := jobs.ReadJobText(v.o.App, v.job)
+	t, err := jobs.ReadJobText(v.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func editJob(v *visit) error {
 	}
 	text, unset := formed(string(e.Text), v.r.PostForm)
 	e.Text = []byte(text)
-	c, err := jobs.CheckEdit(v.o.App, e)
+	c, err := jobs.CheckEdit(v.App, e)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func editJob(v *visit) error {
 func (v *visit) saved(err error) error {
 	to := jobPath(v.job, "")
 	if err == nil {
-		re, rerr := v.o.Daemon.Reload()
+		re, rerr := v.Daemon.Reload()
 		refused := func(ch control.Change) bool { return ch.Job == v.job }
 		if rerr != nil || slices.ContainsFunc(re.Refused, refused) {
 			to += "?said=refused"

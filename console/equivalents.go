@@ -20,7 +20,7 @@ const actFor = 20 * time.Minute
 
 // equivalentsPage lists the places of the registry, and has the form that registers another one.
 func equivalentsPage(v *visit) error {
-	m, err := replicas.EquivalentsOf(v.o.App, v.job)
+	m, err := replicas.EquivalentsOf(v.App, v.job)
 	if err != nil {
 		return err
 	}

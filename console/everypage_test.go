@@ -158,7 +158,7 @@ func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 		site.Fix, site.NextText, site.Why, site.Schedule = "mirrord accept site", evilText, evilText, evilText
 		site.Reasons = []string{"8 of 9 files would be removed", evilText}
 		site.Problems, site.Forgotten, site.Hooks = []string{evilText}, []string{evilText}, []string{evilText}
-		site.File = filepath.Join(b.srv.o.App.Jobs, "site.toml")
+		site.File = filepath.Join(b.srv.App.Jobs, "site.toml")
 		site.Last = &status.Run{
 			Waiting: []string{"0 added, 0 changed, 8 removed", evilText},
 			Verdict: status.VerdictSuspicious,

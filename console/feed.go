@@ -77,12 +77,12 @@ func (s *Server) feedReader(r *http.Request) account {
 	if !ok {
 		secret, ok = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	}
-	if !ok || !isFeed(r) || s.o.Passwords == nil {
+	if !ok || !isFeed(r) || s.Passwords == nil {
 		return account{}
 	}
-	t, known, err := s.o.Passwords.Book.Token(secret)
+	t, known, err := s.Passwords.Book.Token(secret)
 	if err != nil {
-		s.o.Log.Error("console", "path", r.URL.Path, "err", err)
+		s.Log.Error("console", "path", r.URL.Path, "err", err)
 	}
 	if !known {
 		return account{}
@@ -99,7 +99,7 @@ func (v *visit) sendFeed(title, id string, entries []atomEntry) error {
 	f := atomFeed{
 		ID:      "tag:mirrord,2026:" + id,
 		Title:   title,
-		Updated: v.o.Now().UTC().Format(time.RFC3339),
+		Updated: v.Now().UTC().Format(time.RFC3339),
 		Links:   []atomLink{{Rel: "self", To: v.base() + v.r.URL.EscapedPath()}},
 		Author:  "mirrord",
 		Entries: entries,
@@ -131,15 +131,15 @@ func allFeed(v *visit) error {
 
 // jobFeed is the last versions of one mirror.
 func jobFeed(v *visit) error {
-	vs, err := look.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.App, v.job)
 	if errors.Is(err, store.ErrNoSite) || errors.Is(err, store.ErrNoVersion) { // so far, if there is a job
-		_, err = v.o.Daemon.Progress(v.job)
+		_, err = v.Daemon.Progress(v.job)
 	}
 	if err != nil {
 		return err
 	}
 	vs = vs[max(0, len(vs)-feedLength):]
-	title := v.o.Daemon.Titles([]string{v.job})[v.job].Title
+	title := v.Daemon.Titles([]string{v.job})[v.job].Title
 	entries := make([]atomEntry, 0, len(vs))
 	for _, x := range slices.Backward(vs) {
 		summary := fmt.Sprintf("%s added, %d changed, %d removed", count.Of(x.Added, "file"), x.Changed, x.Removed)

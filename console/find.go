@@ -63,7 +63,7 @@ func findPage(v *visit) error {
 			Under: v.r.FormValue("under"),
 			Limit: perFind,
 		},
-		Wanted: v.o.Texts.Wanted(),
+		Wanted: v.Texts.Wanted(),
 	}
 	asked := v.r.Form.Has("q")
 	page, _ := strconv.Atoi(v.r.FormValue("page"))
@@ -72,7 +72,7 @@ func findPage(v *visit) error {
 	if !f.Wanted || !asked {
 		return v.draw(http.StatusOK, "find.html", "Find", f)
 	}
-	found, err := v.o.Texts.Find(v.r.Context(), f.Ask)
+	found, err := v.Texts.Find(v.r.Context(), f.Ask)
 	usage, isUsage := errors.AsType[*env.Error](err)
 	switch {
 	case isUsage && usage.Kind == env.Usage:
@@ -91,7 +91,7 @@ func findPage(v *visit) error {
 	for i := range found.Results {
 		jobs = append(jobs, found.Results[i].Job)
 	}
-	titles := v.o.Daemon.Titles(jobs)
+	titles := v.Daemon.Titles(jobs)
 	for i := range found.Results {
 		f.Rows = append(f.Rows, foundRowOf(v, &found.Results[i], titles))
 	}
@@ -114,15 +114,15 @@ func foundRowOf(v *visit, p *find.FoundPage, titles map[string]daemon.MirrorTitl
 	if r.Mirror == "" {
 		r.Mirror = p.Job
 	}
-	if v.o.Mirrors != "" && !p.Gone {
-		r.Link = v.o.Mirrors + "/" + p.Job + "/" + escapePath(p.Path)
+	if v.Mirrors != "" && !p.Gone {
+		r.Link = v.Mirrors + "/" + p.Job + "/" + escapePath(p.Path)
 	}
 	return r
 }
 
 // beginFind makes the index of texts.
 func beginFind(v *visit) error {
-	return v.done(act{}, v.o.Texts.Begin(), "/find")
+	return v.done(act{}, v.Texts.Begin(), "/find")
 }
 
 // replicasView is what the page Replicas shows.
@@ -143,7 +143,7 @@ type collectionRow struct {
 // replicasPage shows families of hosts and collections.
 func replicasPage(v *visit) error {
 	var r replicasView
-	known, err := v.o.Texts.Replicas()
+	known, err := v.Texts.Replicas()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

@@ -83,7 +83,7 @@ type heatRuns struct {
 
 // heatCost adds up the runs that the columns are of.
 func heatCost(v *visit, d *heatData) error {
-	runs, err := v.o.Daemon.Runs(v.job, heatSteps)
+	runs, err := v.Daemon.Runs(v.job, heatSteps)
 	if err != nil || len(d.Rows) == 0 {
 		return err
 	}
@@ -101,7 +101,7 @@ func heatCost(v *visit, d *heatData) error {
 		}
 	}
 	c.By, c.Late, c.Changed = savedText(by), d.Rows[0].Late, d.Rows[0].Changed
-	if j, err := v.o.Daemon.Job(v.job); err == nil {
+	if j, err := v.Daemon.Job(v.job); err == nil {
 		c.Whole = j.Verified
 	}
 	return nil
@@ -120,7 +120,7 @@ func heatPage(v *visit) error {
 		All:  v.r.FormValue("all") != "",
 		Most: heatSteps,
 	}
-	m, err := look.HeatMap(v.o.App, r)
+	m, err := look.HeatMap(v.App, r)
 	if err != nil {
 		return err
 	}

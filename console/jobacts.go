@@ -38,7 +38,7 @@ type gcData struct {
 
 // gcPage says what gc would drop and free of a mirror.
 func gcPage(v *visit) error {
-	s, err := care.Collectable(v.r.Context(), v.o.App, v.job)
+	s, err := care.Collectable(v.r.Context(), v.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func gcOf(name string, c *care.Collected) gcData {
 // gcJob drops the versions that the job does not keep, and frees what nothing refers to.
 func gcJob(v *visit) error {
 	// a user who closes the page still wants it
-	c, err := care.Collect(context.WithoutCancel(v.r.Context()), v.o.App, []string{v.job}, false)
+	c, err := care.Collect(context.WithoutCancel(v.r.Context()), v.App, []string{v.job}, false)
 	if c != nil {
 		d := gcOf(v.job, c)
 		if e, is := errors.AsType[*env.Error](err); is && d.Problem != "" {
@@ -117,7 +117,7 @@ func exportJob(v *visit) error {
 	file := name + "." + form
 	out := &sent{ResponseWriter: v.w, name: file}
 	begun, err := place.Send(v.r.Context(), out, func(w io.Writer) error {
-		_, err := archives.Export(v.r.Context(), v.o.App, archives.ExportRequest{
+		_, err := archives.Export(v.r.Context(), v.App, archives.ExportRequest{
 			Job:     v.job,
 			Out:     "-",
 			Stream:  w,

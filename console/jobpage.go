@@ -55,15 +55,15 @@ type jobData struct {
 
 // jobPage shows a job.
 func jobPage(v *visit) error {
-	j, err := v.o.Daemon.Job(v.job)
+	j, err := v.Daemon.Job(v.job)
 	if err != nil {
 		return err
 	}
-	runs, err := v.o.Daemon.Runs(v.job, runsShown)
+	runs, err := v.Daemon.Runs(v.job, runsShown)
 	if err != nil {
 		return err
 	}
-	titles := v.o.Daemon.Titles([]string{v.job})
+	titles := v.Daemon.Titles([]string{v.job})
 	d := jobData{
 		Job:    &j,
 		Live:   liveOf(&j),
@@ -71,7 +71,7 @@ func jobPage(v *visit) error {
 		At:     v.served(v.job, titles),
 		Paused: j.Activity == status.Paused,
 		RunID:  runID(j),
-		Scrub:  j.Scrub.Lines(v.o.Now()),
+		Scrub:  j.Scrub.Lines(v.Now()),
 		Notes:  notesOf(j.Summary),
 	}
 	if last := j.Last; last != nil {
@@ -121,12 +121,12 @@ func savedText(by map[string]int64) string {
 // liveJob streams the part of the page that changes, until the run has ended: then the whole page says
 // something else.
 func liveJob(v *visit) error {
-	j, err := v.o.Daemon.Progress(v.job)
+	j, err := v.Daemon.Progress(v.job)
 	if err != nil {
 		return err
 	}
 	look := func() (part []byte, over bool) {
-		j, err := v.o.Daemon.Progress(j.Name)
+		j, err := v.Daemon.Progress(j.Name)
 		l := liveOf(&j)
 		if err != nil || !l.Busy {
 			return nil, true

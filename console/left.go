@@ -22,19 +22,19 @@ type leftData struct {
 // ofJob is a page about a job. For a mirror that stayed when its job file was removed it is one that says so.
 func ofJob(page func(*visit) error) func(*visit) error {
 	return func(v *visit) error {
-		_, err := v.o.Daemon.Progress(v.job)
-		if err == nil || v.o.App == nil || !errors.Is(err, control.ErrNotFound) {
+		_, err := v.Daemon.Progress(v.job)
+		if err == nil || v.App == nil || !errors.Is(err, control.ErrNotFound) {
 			return page(v)
 		}
-		if _, verr := look.Versions(v.o.App, v.job); verr != nil {
+		if _, verr := look.Versions(v.App, v.job); verr != nil {
 			return err
 		}
-		titles := v.o.Daemon.Titles([]string{v.job})
+		titles := v.Daemon.Titles([]string{v.job})
 		return v.draw(http.StatusOK, "left.html", v.job, leftData{
 			Job:   v.job,
 			About: titles[v.job],
 			At:    v.served(v.job, titles),
-			Jobs:  v.o.App.Jobs,
+			Jobs:  v.App.Jobs,
 		})
 	}
 }

@@ -128,8 +128,8 @@ func (v *visit) named(jobs []status.Job, text string) (out []status.Job) {
 // served is where readers find a mirror, "" when that is not known.
 func (v *visit) served(name string, titles map[string]daemon.MirrorTitle) string {
 	t, published := titles[name]
-	if v.o.Mirrors == "" || !published {
+	if v.Mirrors == "" || !published {
 		return ""
 	}
-	return v.o.Mirrors + "/" + name + "/" + escapePath(t.Entry)
+	return v.Mirrors + "/" + name + "/" + escapePath(t.Entry)
 }

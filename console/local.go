@@ -45,19 +45,19 @@ func markOf(hash string) string { return access.Digest(hash)[:16] }
 // accountNow is whose a session is, with the role that he has now; the zero value when it has ended.
 func (s *Server) accountNow(f store.SessionFact) account {
 	who := accountOf(f)
-	if f.Via == viaOIDC && s.o.OIDC == nil {
+	if f.Via == viaOIDC && s.OIDC == nil {
 		return account{}
 	}
 	if f.Via != viaPassword {
 		return who
 	}
-	if s.o.Passwords == nil {
+	if s.Passwords == nil {
 		return account{}
 	}
 	same := func(u store.UserFact) bool { return markOf(u.Hash) == f.Mark }
-	u, ok, err := s.o.Passwords.Book.User(f.User, same)
+	u, ok, err := s.Passwords.Book.User(f.User, same)
 	if err != nil {
-		s.o.Log.Error("console", "err", err)
+		s.Log.Error("console", "err", err)
 	}
 	if !ok {
 		return account{}
@@ -68,10 +68,10 @@ func (s *Server) accountNow(f store.SessionFact) account {
 
 // hasForm reports whether a user can log in with a password.
 func (s *Server) hasForm() bool {
-	if s.o.Passwords == nil {
+	if s.Passwords == nil {
 		return false
 	}
-	has, err := s.o.Passwords.Book.HasUsers()
+	has, err := s.Passwords.Book.HasUsers()
 	return has && err == nil
 }
 
@@ -84,7 +84,7 @@ type loginForm struct {
 }
 
 // asks reports whether there is something to log in with on a page.
-func (s *Server) asks() bool { return s.o.OIDC != nil || s.hasForm() }
+func (s *Server) asks() bool { return s.OIDC != nil || s.hasForm() }
 
 // askLogin shows the form of the login.
 func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
@@ -98,11 +98,11 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request, why string) {
 		Name:     access.Clip(r.PostFormValue("name")),
 		Password: s.hasForm(),
 	}
-	if s.o.OIDC != nil {
-		form.Provider = s.o.OIDC.At()
+	if s.OIDC != nil {
+		form.Provider = s.OIDC.At()
 	}
 	if err := v.draw(http.StatusUnauthorized, "login.html", "Log in", form); err != nil {
-		s.o.Log.Error("console", "err", err)
+		s.Log.Error("console", "err", err)
 		http.Error(w, "log in first", http.StatusUnauthorized)
 	}
 }
@@ -113,29 +113,29 @@ func (s *Server) private(r *http.Request) bool {
 	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && ap.Addr().Unmap().IsLoopback() {
 		return true
 	}
-	return r.TLS != nil || s.o.Proxy.From.Trust(r.RemoteAddr)
+	return r.TLS != nil || s.Proxy.From.Trust(r.RemoteAddr)
 }
 
 // byPassword checks the name and the password of a form.
 func byPassword(v *visit) (name string, u store.UserFact, err error) {
 	name, password := strings.TrimSpace(v.r.PostFormValue("name")), v.r.PostFormValue("password")
-	if v.o.Passwords == nil {
+	if v.Passwords == nil {
 		return "", u, errNoPage
 	}
 	if !v.private(v.r) {
 		return "", u, errClear
 	}
-	now := v.o.Now()
+	now := v.Now()
 	known := access.CheckName(name) == nil
-	if !v.clients.Allow(v.o.Proxy.From.Client(v.r), now) || (known && !v.names.Allow(name, now)) {
+	if !v.clients.Allow(v.Proxy.From.Client(v.r), now) || (known && !v.names.Allow(name, now)) {
 		return "", u, errTries // not in the log, which would be full of it
 	}
 	if known {
-		if u, err = v.o.Passwords.Book.UserNow(name); err != nil {
+		if u, err = v.Passwords.Book.UserNow(name); err != nil {
 			return "", u, err
 		}
 	}
-	good := v.o.Passwords.Hasher.Fits(u.Hash, password)
+	good := v.Passwords.Hasher.Fits(u.Hash, password)
 	if !good || (u.Initial && now.Sub(u.Changed) > access.InitialFor) {
 		v.audit(v.r, account{}, act{what: "login", about: "with the password of " + access.Clip(name)}, errPassword)
 		return "", u, errPassword
@@ -184,7 +184,7 @@ func askPassword(v *visit, code int, f passwordForm) error {
 
 // passwordPage lets a user choose another password.
 func passwordPage(v *visit) error {
-	if v.o.Passwords == nil {
+	if v.Passwords == nil {
 		return errNoPage
 	}
 	name := ""
@@ -222,8 +222,8 @@ func changePassword(v *visit) error {
 			First: u.Initial,
 		})
 	}
-	changed := store.UserFact{Role: u.Role, Hash: v.o.Passwords.Hasher.Hash(next), Changed: v.o.Now().UTC()}
-	err = v.o.Passwords.Change(name, func(was *store.UserFact) (*store.UserFact, error) {
+	changed := store.UserFact{Role: u.Role, Hash: v.Passwords.Hasher.Hash(next), Changed: v.Now().UTC()}
+	err = v.Passwords.Change(name, func(was *store.UserFact) (*store.UserFact, error) {
 		if was == nil || was.Hash != u.Hash { // removed, or changed by another user
 			return nil, ops.ErrChanged
 		}

@@ -31,19 +31,19 @@ func setOIDCCookie(v *visit, value string, maxAge int) {
 
 // beginOIDC redirects to the provider. It is a link, as a form may lead to this origin only.
 func beginOIDC(v *visit) error {
-	if v.o.OIDC == nil {
+	if v.OIDC == nil {
 		return errNoPage
 	}
-	if at, err := url.Parse(v.o.OIDC.Console()); err == nil && at.Host != v.r.Host { // the cookie would be lost
-		http.Redirect(v.w, v.r, v.o.OIDC.Console()+"/login/oidc", http.StatusSeeOther)
+	if at, err := url.Parse(v.OIDC.Console()); err == nil && at.Host != v.r.Host { // the cookie would be lost
+		http.Redirect(v.w, v.r, v.OIDC.Console()+"/login/oidc", http.StatusSeeOther)
 		return nil
 	}
-	if !v.clients.Allow(v.o.Proxy.From.Client(v.r), v.o.Now()) {
+	if !v.clients.Allow(v.Proxy.From.Client(v.r), v.Now()) {
 		return errTries
 	}
-	to, cookie, err := v.o.OIDC.Begin(v.r.Context())
+	to, cookie, err := v.OIDC.Begin(v.r.Context())
 	if err != nil {
-		v.audit(v.r, account{}, act{what: "login", about: "with " + v.o.OIDC.At()}, err)
+		v.audit(v.r, account{}, act{what: "login", about: "with " + v.OIDC.At()}, err)
 		return oidcError{err}
 	}
 	setOIDCCookie(v, cookie, int(access.GoingFor.Seconds()))
@@ -54,30 +54,30 @@ func beginOIDC(v *visit) error {
 // endOIDC takes who comes back from the provider. The answer is a page and no redirect: browsers would not
 // send the new cookie, which is strict, with a redirect that began at another site.
 func endOIDC(v *visit) error {
-	if v.o.OIDC == nil {
+	if v.OIDC == nil {
 		return errNoPage
 	}
 	cookie := ""
 	if c, err := v.r.Cookie(oidcCookie(v.r)); err == nil {
 		cookie = c.Value
 	}
-	if !v.clients.Allow(v.o.Proxy.From.Client(v.r), v.o.Now()) {
+	if !v.clients.Allow(v.Proxy.From.Client(v.r), v.Now()) {
 		return errTries // not in the log, which would be full of it
 	}
-	login, err := v.o.OIDC.Back(v.r.FormValue("state"), cookie)
+	login, err := v.OIDC.Back(v.r.FormValue("state"), cookie)
 	if err != nil {
-		v.audit(v.r, account{}, act{what: "login", about: "with " + v.o.OIDC.At()}, err)
+		v.audit(v.r, account{}, act{what: "login", about: "with " + v.OIDC.At()}, err)
 		return err
 	}
 	setOIDCCookie(v, "", -1)
 	name, role := "", Anonymous
 	if why := v.r.FormValue("error"); why != "" {
-		err = errors.New(v.o.OIDC.At() + " refused the login: " + access.Clip(why))
+		err = errors.New(v.OIDC.At() + " refused the login: " + access.Clip(why))
 	} else {
 		name, role, err = login.Finish(v.r.Context(), v.r.FormValue("code"))
 	}
 	if err != nil {
-		v.audit(v.r, account{Name: name}, act{what: "login", about: "with " + v.o.OIDC.At()}, err)
+		v.audit(v.r, account{Name: name}, act{what: "login", about: "with " + v.OIDC.At()}, err)
 		return oidcError{err}
 	}
 	f := store.SessionFact{User: name, Role: role.String(), Via: viaOIDC}

@@ -35,7 +35,7 @@ type argField struct {
 
 // act is a request of the visitor for the operation of the route.
 func (v *visit) act() ops.Act {
-	return ops.Act{Host: ops.Host{Daemon: v.o.Daemon, App: v.o.App}, Job: v.job, Who: v.who.Name}
+	return ops.Act{Host: ops.Host{Daemon: v.Daemon, App: v.App}, Job: v.job, Who: v.who.Name}
 }
 
 // actPage is the form of an operation. Of one that deletes it shows what that would be, once its arguments
@@ -59,7 +59,7 @@ func actPage(v *visit) error {
 	}
 	code := http.StatusOK
 	if d.Plans && !missing {
-		t, err := jobs.ReadJobText(v.o.App, v.job)
+		t, err := jobs.ReadJobText(v.App, v.job)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func doAct(v *visit) error {
 	err := ops.ReadValues(v.r.PostForm, in)
 	if err == nil && v.op.Risk == ops.Deletes {
 		var t *jobs.JobText
-		if t, err = jobs.ReadJobText(v.o.App, v.job); err == nil && t.Tag != v.r.PostFormValue("tag") {
+		if t, err = jobs.ReadJobText(v.App, v.job); err == nil && t.Tag != v.r.PostFormValue("tag") {
 			err = ops.ErrChanged
 		}
 	}

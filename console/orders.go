@@ -69,14 +69,14 @@ func (d orderData) At(t time.Time) string { return orders.StartField(t) }
 
 // orderPage shows the order form, filled in with an address, or with an earlier order.
 func orderPage(v *visit) error {
-	w := v.o.Orders.Suggest(v.user())
+	w := v.Orders.Suggest(v.user())
 	w.URL = strings.TrimSpace(v.r.FormValue("url"))
 	if like := v.r.FormValue("like"); like != "" {
-		node, _ := orders.NodeOf(v.o.Orders, like, orders.ToAct)
+		node, _ := orders.NodeOf(v.Orders, like, orders.ToAct)
 		if node != "" && access.GuestOf(v.r) == nil {
 			return passOn(v, node)
 		}
-		o, err := v.o.Orders.Seen(v.user(), like)
+		o, err := v.Orders.Seen(v.user(), like)
 		if err != nil {
 			return err
 		}
@@ -89,10 +89,10 @@ func orderPage(v *visit) error {
 func (v *visit) orderForm(code int, w orders.Wish, problem error) error {
 	d := orderData{
 		Want:      w,
-		Limits:    v.o.Orders.Limits(),
-		Left:      v.o.Orders.Left(v.who.Name),
+		Limits:    v.Orders.Limits(),
+		Left:      v.Orders.Left(v.who.Name),
 		Forms:     orders.Forms(),
-		Mails:     v.o.Orders.Mails(),
+		Mails:     v.Orders.Mails(),
 		Schedules: schedules(),
 	}
 	if problem != nil {
@@ -114,7 +114,7 @@ func draftOrder(v *visit) error {
 	w, err := orders.ReadForm(v.r.PostForm)
 	var o orders.Ordered
 	if err == nil {
-		o, err = v.o.Orders.Draft(v.user(), w)
+		o, err = v.Orders.Draft(v.user(), w)
 	}
 	if usage, is := errors.AsType[*env.Error](err); is && usage.Kind == env.Usage {
 		return v.orderForm(http.StatusUnprocessableEntity, w, err)
@@ -138,11 +138,11 @@ type orderRow struct {
 func (v *visit) orderRow(o orders.Ordered) orderRow {
 	r := orderRow{Ordered: o, Own: o.By == v.who.Name}
 	if o.State == orders.Waits {
-		r.Place = v.o.Orders.Place(o.OrderID)
+		r.Place = v.Orders.Place(o.OrderID)
 	}
 	r.Streams = o.State == orders.Looking || o.State == orders.Waits || o.State == orders.Runs ||
 		o.State == orders.Asks
-	on, there := v.o.Orders.LiesOn(&o)
+	on, there := v.Orders.LiesOn(&o)
 	r.On, r.Silent = on, !there
 	return r
 }
@@ -174,7 +174,7 @@ func (r orderRow) Ready() bool { return r.State == orders.Done }
 
 // ordersPage lists the orders of a user; operators see all.
 func ordersPage(v *visit) error {
-	page := orders.Newest(v.o.Orders, v.user(), 0, perPage)
+	page := orders.Newest(v.Orders, v.user(), 0, perPage)
 	var rows []orderRow
 	for _, o := range page.Orders {
 		rows = append(rows, v.orderRow(o.Ordered))
@@ -183,12 +183,12 @@ func ordersPage(v *visit) error {
 		Rows []orderRow
 		More int
 		Left orders.Remaining
-	}{rows, page.More, v.o.Orders.Left(v.who.Name)})
+	}{rows, page.More, v.Orders.Left(v.who.Name)})
 }
 
 // anOrder shows an order.
 func anOrder(v *visit) error {
-	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
+	o, err := v.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err != nil {
 		return err
 	}
@@ -197,13 +197,13 @@ func anOrder(v *visit) error {
 
 // liveOrder streams where an order stands, until its page is another one.
 func liveOrder(v *visit) error {
-	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
+	o, err := v.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err != nil {
 		return err
 	}
 	first := orders.State(v.r.FormValue("state")) // that of the page
 	look := func() (part []byte, over bool) {
-		o, err := v.o.Orders.Get(o.OrderID)
+		o, err := v.Orders.Get(o.OrderID)
 		if err != nil || o.State != first {
 			return nil, true
 		}
@@ -216,7 +216,7 @@ func liveOrder(v *visit) error {
 
 // orderAct does something with an order, and redirects back to it. An empty what: the name of the operation.
 func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
-	o, err := v.o.Orders.Seen(v.user(), v.r.PathValue("n"))
+	o, err := v.Orders.Seen(v.user(), v.r.PathValue("n"))
 	if err == nil {
 		err = do(o)
 	}
@@ -226,12 +226,12 @@ func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
 
 func placeOrder(v *visit) error {
 	return v.orderAct("", func(o orders.Ordered) error {
-		return v.o.Orders.PlaceOrder(o.OrderID, v.user(), v.r.PostFormValue("ask") != "")
+		return v.Orders.PlaceOrder(o.OrderID, v.user(), v.r.PostFormValue("ask") != "")
 	})
 }
 
 func cancelOrder(v *visit) error {
-	return v.orderAct("", func(o orders.Ordered) error { return v.o.Orders.Cancel(o.OrderID) })
+	return v.orderAct("", func(o orders.Ordered) error { return v.Orders.Cancel(o.OrderID) })
 }
 
 func judgeOrder(v *visit) error {
@@ -241,18 +241,18 @@ func judgeOrder(v *visit) error {
 		what = "approve an order"
 	}
 	return v.orderAct(what, func(o orders.Ordered) error {
-		return v.o.Orders.Judge(o.OrderID, v.who.Name, yes, v.r.PostFormValue("why"))
+		return v.Orders.Judge(o.OrderID, v.who.Name, yes, v.r.PostFormValue("why"))
 	})
 }
 
 func keepOrder(v *visit) error {
 	return v.orderAct("", func(o orders.Ordered) error {
-		return v.o.Orders.KeepFresh(o.OrderID, v.who.Operates(), v.r.PostFormValue("fresh"),
+		return v.Orders.KeepFresh(o.OrderID, v.who.Operates(), v.r.PostFormValue("fresh"),
 			strings.TrimSpace(v.r.PostFormValue("window")))
 	})
 }
 
 // orderFile sends an archive of an order.
 func orderFile(v *visit) error {
-	return v.o.Orders.SendArchive(v.w, v.r, v.user(), v.r.PathValue("n"), v.r.PathValue("name"))
+	return v.Orders.SendArchive(v.w, v.r, v.user(), v.r.PathValue("n"), v.r.PathValue("name"))
 }

@@ -108,13 +108,13 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Title: title,
 		Who:   v.who,
 		Here:  v.r.URL.Path,
-		Now:   v.o.Now(),
+		Now:   v.Now(),
 		Said:  said(v.r.FormValue("said")),
 		Data:  data,
 
-		Finds:    v.o.Texts != nil,
-		Spaces:   v.o.App != nil && spaces.HasSpaces(v.o.App),
-		Orders:   v.o.Orders != nil && v.who.Role >= Order,
+		Finds:    v.Texts != nil,
+		Spaces:   v.App != nil && spaces.HasSpaces(v.App),
+		Orders:   v.Orders != nil && v.who.Role >= Order,
 		MayOrder: v.who.Role >= Order,
 	}
 	var b bytes.Buffer
@@ -181,7 +181,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	usage, isUsage := errors.AsType[*env.Error](err)
 	_, isProvider := errors.AsType[oidcError](err)
 	_, away := errors.AsType[*access.AwayError](err)
-	if errors.Is(err, errLogin) && isFeed(r) && s.o.Passwords != nil {
+	if errors.Is(err, errLogin) && isFeed(r) && s.Passwords != nil {
 		w.Header().Set("WWW-Authenticate", `Basic realm="mirrord feeds: a token as the password"`)
 	}
 	wrong, isWrong := errors.AsType[*control.MethodError](err)
@@ -229,7 +229,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case large:
 		code, what = http.StatusRequestEntityTooLarge, fmt.Sprintf("At most %s.", mirror.Bytes(most))
 	default:
-		s.o.Log.Error("console", "path", r.URL.Path, "err", err)
+		s.Log.Error("console", "path", r.URL.Path, "err", err)
 	}
 	v := &visit{
 		Server: s,
@@ -242,7 +242,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		says.Why = "This cannot be shown now. The operator finds the reason in the log of the daemon."
 	}
 	if derr := v.draw(code, "error.html", http.StatusText(code), says); derr != nil {
-		s.o.Log.Error("console", "err", derr)
+		s.Log.Error("console", "err", derr)
 		http.Error(w, http.StatusText(code), code)
 	}
 }

@@ -13,10 +13,10 @@ import (
 // ofMirror is a page about a mirror: the node of a cluster that has it answers.
 func ofMirror(page func(*visit) error) func(*visit) error {
 	return func(v *visit) error {
-		if v.o.Others == nil {
+		if v.Others == nil {
 			return page(v)
 		}
-		node, err := v.o.Others.MirrorAt(v.r, v.job)
+		node, err := v.Others.MirrorAt(v.r, v.job)
 		switch {
 		case err != nil:
 			return err
@@ -31,7 +31,7 @@ func ofMirror(page func(*visit) error) func(*visit) error {
 // one with what it knows.
 func ofOrder(q orders.Question, page func(*visit) error) func(*visit) error {
 	return func(v *visit) error {
-		node, known := orders.NodeOf(v.o.Orders, v.r.PathValue("n"), q)
+		node, known := orders.NodeOf(v.Orders, v.r.PathValue("n"), q)
 		if node == "" || access.GuestOf(v.r) != nil {
 			return page(v)
 		}
@@ -45,7 +45,7 @@ func ofOrder(q orders.Question, page func(*visit) error) func(*visit) error {
 
 // passOn has another node answer.
 func passOn(v *visit, node string) error {
-	return access.PassOn(v.w, v.r, node, v.o.Others.To(node), access.Guest{
+	return access.PassOn(v.w, v.r, node, v.Others.To(node), access.Guest{
 		Name: v.who.Name,
 		Role: v.who.Role,
 		Via:  v.who.via,

@@ -136,9 +136,9 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		case who.Role < op.Need:
 			err = errRole
 			s.audit(r, who, act{what: r.Method + " " + r.URL.Path, job: v.job}, err)
-		case s.o.Texts == nil && (r.URL.Path == "/find" || r.URL.Path == "/replicas"):
+		case s.Texts == nil && (r.URL.Path == "/find" || r.URL.Path == "/replicas"):
 			err = errNoPage
-		case s.o.Orders == nil && strings.Contains(rt.pattern, " /order"):
+		case s.Orders == nil && strings.Contains(rt.pattern, " /order"):
 			err = errNoPage
 		case access.GuestOf(r) != nil && !passable(rt.pattern):
 			err = errNoPage
@@ -175,14 +175,14 @@ func (s *Server) account(r *http.Request) account {
 	if g := access.GuestOf(r); g != nil {
 		return account{g.Name, g.Role, g.Via}
 	}
-	if s.o.Proxy.From.Trust(r.RemoteAddr) {
-		if who, ok := s.o.Proxy.account(r.Header.Values(s.o.Proxy.Header)); ok {
+	if s.Proxy.From.Trust(r.RemoteAddr) {
+		if who, ok := s.Proxy.account(r.Header.Values(s.Proxy.Header)); ok {
 			return who
 		}
 	}
 	if c, err := r.Cookie(cookieName(r)); err == nil {
 		who, ok := s.bySession(c.Value)
-		if !ok && s.o.Exchange != nil && s.asking.Allow(s.o.Proxy.From.Client(r), s.o.Now()) {
+		if !ok && s.Exchange != nil && s.asking.Allow(s.Proxy.From.Client(r), s.Now()) {
 			s.share(r) // the login, or a new password, may be known to another node only
 			who, ok = s.bySession(c.Value)
 		}
@@ -197,8 +197,8 @@ func (s *Server) account(r *http.Request) account {
 // Later reads see the stored state.
 func (s *Server) share(r *http.Request) {
 	s.logins.share(r.Context())
-	if s.o.Passwords != nil {
-		s.o.Passwords.Book.Forget()
+	if s.Passwords != nil {
+		s.Passwords.Book.Forget()
 	}
 }
 
@@ -227,7 +227,7 @@ type act struct {
 // audit appends to the audit log.
 func (s *Server) audit(r *http.Request, who account, a act, err error) {
 	e := store.AuditEntry{
-		At:    s.o.Now().UTC(),
+		At:    s.Now().UTC(),
 		Who:   who.Name,
 		From:  r.RemoteAddr,
 		What:  access.Clip(a.what),
@@ -237,7 +237,7 @@ func (s *Server) audit(r *http.Request, who account, a act, err error) {
 	if err != nil {
 		e.Error = access.Clip(err.Error())
 	}
-	access.Record(s.o.Log, "console", s.o.Facts, e)
+	access.Record(s.Log, "console", s.Facts, e)
 }
 
 // done records an act and redirects to a page, which says what has become of it.

@@ -72,7 +72,7 @@ type Options struct {
 
 // Server is the http.Handler of the console.
 type Server struct {
-	o       Options
+	Options
 	logins  *logins
 	pages   *template.Template
 	mux     *http.ServeMux
@@ -105,7 +105,7 @@ func New(o Options) (*Server, error) {
 	}
 	l.prune()
 	s := &Server{
-		o:       o,
+		Options: o,
 		logins:  l,
 		pages:   pages,
 		mux:     http.NewServeMux(),
@@ -152,7 +152,7 @@ func (s *Server) LoginLink(base, user string, role Role) (link string, expires t
 }
 
 // SaveJob puts a new text of a job file in its place, one at a time.
-func (s *Server) SaveJob(e jobs.JobEdit) error { return s.saver.save(s.o.App, e) }
+func (s *Server) SaveJob(e jobs.JobEdit) error { return s.saver.save(s.App, e) }
 
 // Close ends the live parts of pages, which would hold their connections.
 func (s *Server) Close() { s.live.close() }
@@ -163,8 +163,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) Passed() http.Handler {
 	return access.Door(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		isolate(w.Header())
-		if s.o.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
-			s.o.API.ServeHTTP(w, r)
+		if s.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
+			s.API.ServeHTTP(w, r)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, most)
@@ -180,8 +180,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	isolate(w.Header())
 	access.BodyTime(w, r, access.BeforeLogin)
 	// knows tokens only, which no page can make a browser send
-	if s.o.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
-		s.o.API.ServeHTTP(w, r)
+	if s.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
+		s.API.ServeHTTP(w, r)
 		return
 	}
 	if err := s.cross.Check(r); err != nil {

@@ -50,9 +50,9 @@ func (d settingsData) Gap() float64 { return d.Limits.Delay.Duration().Seconds()
 func settingsPage(v *visit) error { return showSettings(v, http.StatusOK, nil, nil) }
 
 func showSettings(v *visit, code int, l *orders.Limits, problem error) error {
-	d := settingsData{Orders: v.o.Orders != nil}
+	d := settingsData{Orders: v.Orders != nil}
 	if d.Orders {
-		d.Limits = v.o.Orders.Limits()
+		d.Limits = v.Orders.Limits()
 	}
 	if l != nil {
 		d.Limits = *l
@@ -66,12 +66,12 @@ func showSettings(v *visit, code int, l *orders.Limits, problem error) error {
 
 // saveSettings puts limits of orders in force.
 func saveSettings(v *visit) error {
-	if v.o.Orders == nil {
+	if v.Orders == nil {
 		return errNoPage
 	}
 	l, err := limitsOf(v.r)
 	if err == nil {
-		err = v.o.Orders.SetLimits(l)
+		err = v.Orders.SetLimits(l)
 	}
 	if env.FieldOf(err) == "" && isUsage(err) {
 		return showSettings(v, http.StatusUnprocessableEntity, &l, err)
@@ -125,8 +125,8 @@ type passwordRow struct {
 // session.
 func usersPage(v *visit) error {
 	var known []passwordRow
-	if v.o.Passwords != nil {
-		all, err := v.o.Passwords.Book.Users()
+	if v.Passwords != nil {
+		all, err := v.Passwords.Book.Users()
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func usersPage(v *visit) error {
 				Role:    u.Role,
 				Changed: u.Changed,
 				Initial: u.Initial,
-				Late:    u.Initial && v.o.Now().Sub(u.Changed) > access.InitialFor,
+				Late:    u.Initial && v.Now().Sub(u.Changed) > access.InitialFor,
 			})
 		}
 	}
@@ -145,7 +145,7 @@ func usersPage(v *visit) error {
 		Rows  []userRow
 		Known []passwordRow
 		Proxy bool
-	}{v.logins.users(v.accountNow), known, len(v.o.Proxy.From) > 0})
+	}{v.logins.users(v.accountNow), known, len(v.Proxy.From) > 0})
 }
 
 // logoutUser ends the sessions of a user.

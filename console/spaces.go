@@ -62,7 +62,7 @@ const (
 
 // spacesPage shows the spaces: their mirrors, the links between them, and what else would be worth a mirror.
 func spacesPage(v *visit) error {
-	all, err := spaces.Spaces(v.r.Context(), v.o.App, spaces.SpaceRequest{})
+	all, err := spaces.Spaces(v.r.Context(), v.App, spaces.SpaceRequest{})
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func TestStreamEndsWithLogin(t *testing.T) {
 
 func endOfStream(t *testing.T, take func(*browser, *fakeUsers)) {
 	b, users, _ := newLocal(t, func(o *Options) { o.Now = time.Now })
-	b.srv.o.Passwords.Book = access.NewBook(users, time.Now)
+	b.srv.Passwords.Book = access.NewBook(users, time.Now)
 	b.daemon.jobs = testJobs(1)
 	b.daemon.jobs[0].Activity = status.Running
 	b.daemon.jobs[0].Progress = &status.Progress{Phase: status.Retrieving, Done: 17}

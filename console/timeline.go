@@ -19,7 +19,7 @@ import (
 // framing lets a page show mirrored pages in frames: from where mirrord serve has them, which is never this
 // origin.
 func framing(v *visit) {
-	u, err := url.Parse(v.o.Mirrors)
+	u, err := url.Parse(v.Mirrors)
 	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) {
 		return
 	}
@@ -28,11 +28,11 @@ func framing(v *visit) {
 
 // rawPage is where mirrord serve has a page of a version; "" when that is not known.
 func rawPage(v *visit, k *look.KeptPage) string {
-	u, err := url.Parse(v.o.Mirrors)
+	u, err := url.Parse(v.Mirrors)
 	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) || k.File == nil {
 		return ""
 	}
-	return v.o.Mirrors + "/" + v.job + "/.well-known/mirrord/memento/" +
+	return v.Mirrors + "/" + v.job + "/.well-known/mirrord/memento/" +
 		k.Stamp.UTC().Format("20060102150405") + "/" + k.File.URL
 }
 
@@ -104,7 +104,7 @@ func viewPage(v *visit) error {
 		}
 		r.At = r.At.Add(24*time.Hour - time.Second) // its end
 	}
-	k, err := look.PageOf(v.r.Context(), v.o.App, r)
+	k, err := look.PageOf(v.r.Context(), v.App, r)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func lineOf(name, page, p string, vs []store.Version, at int) timeline {
 
 // stepPage redirects to the version of the slider: a page of it, or what it changed.
 func stepPage(v *visit) error {
-	vs, err := look.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func besidePage(v *visit) error {
 		if err != nil {
 			return err
 		}
-		k, err := look.PageOf(v.r.Context(), v.o.App, look.KeptPageRequest{
+		k, err := look.PageOf(v.r.Context(), v.App, look.KeptPageRequest{
 			Job:     v.job,
 			Version: n,
 			Path:    p,
@@ -240,7 +240,7 @@ func searchPage(v *visit) error {
 		return env.Usagef("a search has at most %d bytes", mostSearch)
 	}
 	if d.Q != "" {
-		if d.Found, err = look.SearchVersion(v.o.App, v.job, d.Number, d.Q, v.titles); err != nil {
+		if d.Found, err = look.SearchVersion(v.App, v.job, d.Number, d.Q, v.titles); err != nil {
 			return err
 		}
 		d.Number = d.Found.Version.Number

@@ -37,7 +37,7 @@ type versionsData struct {
 
 // versionsPage lists the versions of a mirror, newest first.
 func versionsPage(v *visit) error {
-	vs, err := look.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func diffPage(v *visit) error {
 			return env.Usagef("since: %q is not a date such as 2026-03-01", since)
 		}
 	}
-	c, err := look.Diff(v.o.App, r)
+	c, err := look.Diff(v.App, r)
 	if errors.Is(err, look.ErrNoneHeld) {
 		return env.Usagef("nothing is held for review now")
 	}
@@ -179,7 +179,7 @@ func first[T any](all []T) ([]T, int) {
 
 // place finds the versions around those that are compared.
 func (d *diffData) place(v *visit) error {
-	vs, err := look.Versions(v.o.App, v.job)
+	vs, err := look.Versions(v.App, v.job)
 	if err != nil {
 		return err
 	}
@@ -225,13 +225,13 @@ func explainPage(v *visit) error {
 	d := explainData{Job: v.job, URL: strings.TrimSpace(v.r.FormValue("url"))}
 	code := http.StatusOK
 	if d.URL != "" {
-		x, err := look.Explain(v.r.Context(), v.o.App, v.job, look.ExplainRequest{URL: d.URL})
+		x, err := look.Explain(v.r.Context(), v.App, v.job, look.ExplainRequest{URL: d.URL})
 		if usage, is := errors.AsType[*env.Error](err); is && usage.Kind == env.Usage {
 			d.Problem, code = err.Error(), http.StatusBadRequest
 		} else if err != nil {
 			return err
 		} else {
-			vs, _ := look.Versions(v.o.App, v.job) // none: it did not run yet
+			vs, _ := look.Versions(v.App, v.job) // none: it did not run yet
 			d.X, d.Older = x, len(vs) > 1
 		}
 	}
@@ -240,7 +240,7 @@ func explainPage(v *visit) error {
 
 // planPage says what the next run would request.
 func planPage(v *visit) error {
-	p, err := look.Plan(v.o.App, v.job, v.o.Now())
+	p, err := look.Plan(v.App, v.job, v.Now())
 	if err != nil {
 		return err
 	}

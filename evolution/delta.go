@@ -21,7 +21,7 @@ type DeltaOptions struct {
 // each directory, two where something was not looked at, in words of 64 steps, and what a walk takes
 // ([History.Steps]).
 type DeltaTree struct {
-	o       DeltaOptions
+	DeltaOptions
 	h       *History
 	at      int // entries of it that were taken in
 	c       counts
@@ -40,7 +40,7 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 	if o.From < 0 || o.To < 0 || (o.To > 0 && o.From > o.To) {
 		return nil, fmt.Errorf("delta tree: steps %d to %d: no such range", o.From, o.To)
 	}
-	t := &DeltaTree{o: o, h: h}
+	t := &DeltaTree{DeltaOptions: o, h: h}
 	t.Extend()
 	return t, nil
 }
@@ -48,10 +48,10 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 // Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made
 // again.
 func (t *DeltaTree) Extend() {
-	for ; t.at < len(t.h.steps) && (t.o.To == 0 || t.at <= t.o.To); t.at++ {
+	for ; t.at < len(t.h.steps) && (t.To == 0 || t.at <= t.To); t.at++ {
 		step := t.h.step(&t.c, t.at)
 		t.grow()
-		if t.at <= t.o.From { // the state before the first step
+		if t.at <= t.From { // the state before the first step
 			for d := range t.seen {
 				t.seen[d] = d == 0 || t.c.nf[d] > 0
 			}
@@ -94,7 +94,7 @@ func (t *DeltaTree) take(s Step) {
 		if c.Merged() > c.Deleted {
 			t.seen[d] = true
 		}
-		if c.Significant(t.o.Alpha, t.o.Structural) {
+		if c.Significant(t.Alpha, t.Structural) {
 			t.changed[int(d)*t.stride+word] |= bit
 		}
 	}
@@ -105,18 +105,18 @@ func (t *DeltaTree) take(s Step) {
 		t.unknown = make([]uint64, len(t.changed))
 	}
 	at := 0
-	for d, lost := range s.c.lost {
-		for at < len(s.c.touched) && s.c.touched[at] < Dir(d) {
+	for d, lost := range s.lost {
+		for at < len(s.touched) && s.touched[at] < Dir(d) {
 			at++
 		}
 		if lost == 0 {
 			continue
 		}
-		c := Change{Old: s.c.nodes(Dir(d))}
-		if at < len(s.c.touched) && s.c.touched[at] == Dir(d) {
-			c = s.c.change[at]
+		c := Change{Old: s.nodes(Dir(d))}
+		if at < len(s.touched) && s.touched[at] == Dir(d) {
+			c = s.change[at]
 		}
-		if s.significance(Dir(d), c, t.o.Alpha, t.o.Structural) == Unknown {
+		if s.significance(Dir(d), c, t.Alpha, t.Structural) == Unknown {
 			t.unknown[d*t.stride+word] |= bit
 		}
 	}

@@ -60,7 +60,7 @@ func middle(values []float64) (low, high float64) {
 
 // Estimates are the estimates of all directories.
 type Estimates struct {
-	r     *reading
+	*reading
 	alpha float64
 	by    []Estimate
 	rate  []float64   // by directory: the share of the changed steps of the one above in which it changed
@@ -70,7 +70,7 @@ type Estimates struct {
 // Of is the estimate of a directory.
 func (e *Estimates) Of(d Dir) Estimate {
 	if int(d) >= len(e.by) {
-		return Estimate{Steps: e.r.n, Seen: e.r.n}
+		return Estimate{Steps: e.n, Seen: e.n}
 	}
 	return e.by[d]
 }
@@ -79,11 +79,11 @@ func (e *Estimates) Of(d Dir) Estimate {
 // structural says that other contents are no change.
 func (l *Looks) Estimate(dirs *Dirs, alpha float64, structural bool) *Estimates {
 	e := &Estimates{
-		r:     l.read(dirs, structural),
-		alpha: alpha,
-		by:    make([]Estimate, dirs.Len()),
-		rate:  make([]float64, dirs.Len()),
-		mean:  make([][]float64, dirs.Len()),
+		reading: l.read(dirs, structural),
+		alpha:   alpha,
+		by:      make([]Estimate, dirs.Len()),
+		rate:    make([]float64, dirs.Len()),
+		mean:    make([][]float64, dirs.Len()),
 	}
 	for d := range Dir(dirs.Len()) {
 		e.by[d], e.mean[d] = e.estimate(d)
@@ -94,15 +94,15 @@ func (l *Looks) Estimate(dirs *Dirs, alpha float64, structural bool) *Estimates 
 // above is by step the chance that the directory above one changed.
 func (e *Estimates) above(d Dir) []float64 {
 	if d != Root {
-		return e.mean[e.r.dirs.Parent(d)]
+		return e.mean[e.dirs.Parent(d)]
 	}
-	return slices.Repeat([]float64{1}, e.r.n)
+	return slices.Repeat([]float64{1}, e.n)
 }
 
 // estimate estimates one directory, after the one above it.
 func (e *Estimates) estimate(d Dir) (Estimate, []float64) {
 	m := e.censored(d)
-	out := Estimate{Steps: e.r.n}
+	out := Estimate{Steps: e.n}
 	for _, k := range m.kind {
 		if k != uncertain {
 			out.Seen++
@@ -159,7 +159,7 @@ func (e *Estimates) need(nodes int32) int32 {
 }
 
 func (e *Estimates) censored(d Dir) *censored {
-	r, above := e.r, e.above(d)
+	r, above := e.reading, e.above(d)
 	m := &censored{
 		kind:   make([]stepKind, r.n),
 		above:  above,

@@ -22,7 +22,7 @@ type PairEstimate struct {
 // step in which the one above it did not, so of directories on one path the chances of a step are taken as
 // nested; those of y, where it lies on no path with them, as independent.
 func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
-	n := e.r.n
+	n := e.n
 	if n == 0 {
 		return out
 	}
@@ -73,7 +73,7 @@ func (e *Estimates) lowest(set []Dir) (low Dir, ok bool) {
 	}
 	low = slices.Max(set) // parents have lower numbers
 	for _, d := range set {
-		if !e.r.dirs.Under(low, d) {
+		if !e.dirs.Under(low, d) {
 			return Root, false
 		}
 	}
@@ -87,7 +87,7 @@ type chancesOfPair struct {
 }
 
 func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {
-	p := chancesOfPair{x: make([]float64, e.r.n), y: e.chances(y)}
+	p := chancesOfPair{x: make([]float64, e.n), y: e.chances(y)}
 	for t := range p.x {
 		p.x[t] = 1
 		for _, d := range set {
@@ -95,7 +95,7 @@ func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {
 		}
 	}
 	for _, d := range set {
-		p.nested = p.nested || e.r.dirs.Under(y, d) || e.r.dirs.Under(d, y)
+		p.nested = p.nested || e.dirs.Under(y, d) || e.dirs.Under(d, y)
 	}
 	return p
 }
@@ -187,7 +187,7 @@ func isSure(p float64) bool { return p == 0 || p == 1 }
 // chances are the chances of a directory to have changed, by step.
 func (e *Estimates) chances(d Dir) []float64 {
 	if int(d) >= len(e.mean) {
-		return make([]float64, e.r.n)
+		return make([]float64, e.n)
 	}
 	return e.mean[d]
 }

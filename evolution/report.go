@@ -44,7 +44,7 @@ func (h *History) Report(o DeltaOptions) ([]DirReport, error) {
 			steps[d]++
 		}
 	}
-	out, now := all[:0], Step{c: &t.c}
+	out, now := all[:0], Step{counts: &t.c}
 	for d, r := range all {
 		if !t.Seen(Dir(d)) {
 			continue

@@ -35,7 +35,7 @@ const (
 // topmost counts.
 func (e *Estimates) Together(o TogetherOptions) (out []Together) {
 	all := e.often()
-	dirs := e.r.dirs
+	dirs := e.dirs
 	for i, y := range all {
 		best, at := 0.0, -1
 		var counts Table
@@ -43,7 +43,7 @@ func (e *Estimates) Together(o TogetherOptions) (out []Together) {
 			if k == i || dirs.Under(x.dir, y.dir) || dirs.Under(y.dir, x.dir) {
 				continue
 			}
-			c := x.table(y, e.r.n)
+			c := x.table(y, e.n)
 			phi, defined := c.CoC()
 			isEnough := c.XY >= leastTogether && (Frequency{c.XY, c.N}).Value() >= o.MinFoC
 			isStrong := defined && phi > 0 && phi >= o.MinCoC
@@ -83,7 +83,7 @@ func (c changedIn) table(y changedIn, n int) Table {
 func (e *Estimates) often() (all []changedIn) {
 	steps := make([]changedIn, len(e.mean))
 	for i, mean := range e.mean {
-		c := changedIn{dir: Dir(i), steps: make([]uint64, (e.r.n+63)/64)}
+		c := changedIn{dir: Dir(i), steps: make([]uint64, (e.n+63)/64)}
 		for t, p := range mean {
 			if p > 0.5 {
 				c.steps[t/64] |= 1 << (t % 64)
@@ -91,8 +91,8 @@ func (e *Estimates) often() (all []changedIn) {
 			}
 		}
 		steps[i] = c
-		isTop := c.dir == Root || !slices.Equal(steps[e.r.dirs.Parent(c.dir)].steps, c.steps)
-		if c.n >= leastTogether && c.n < e.r.n && isTop {
+		isTop := c.dir == Root || !slices.Equal(steps[e.dirs.Parent(c.dir)].steps, c.steps)
+		if c.n >= leastTogether && c.n < e.n && isTop {
 			all = append(all, c)
 		}
 	}

@@ -12,15 +12,15 @@ type Step struct {
 	Number int   // from 1
 	Time   int64 // Unix seconds
 	Known  int   // the directories that have come up so far have the numbers below this
-	c      *counts
+	*counts
 }
 
 // Changes yields the directories in which or below which something changed, ascending, each with how its
 // subtree did.
 func (s Step) Changes() iter.Seq2[Dir, Change] {
 	return func(yield func(Dir, Change) bool) {
-		for i, d := range s.c.touched {
-			if !yield(d, s.c.change[i]) {
+		for i, d := range s.touched {
+			if !yield(d, s.change[i]) {
 				return
 			}
 		}
@@ -29,29 +29,29 @@ func (s Step) Changes() iter.Seq2[Dir, Change] {
 
 // Change is how the subtree of one directory changed.
 func (s Step) Change(d Dir) Change {
-	if i, ok := slices.BinarySearch(s.c.touched, d); ok {
-		return s.c.change[i]
+	if i, ok := slices.BinarySearch(s.touched, d); ok {
+		return s.change[i]
 	}
-	if int(d) >= len(s.c.nf) {
+	if int(d) >= len(s.nf) {
 		return Change{}
 	}
-	return Change{Old: s.c.nodes(d)}
+	return Change{Old: s.nodes(d)}
 }
 
 // Files is how many files the subtree of a directory has after the step.
 func (s Step) Files(d Dir) int {
-	if int(d) >= len(s.c.nf) {
+	if int(d) >= len(s.nf) {
 		return 0
 	}
-	return int(s.c.nf[d])
+	return int(s.nf[d])
 }
 
 // Unobserved is how many files of the subtree, of those that are there after the step, were not looked at.
 func (s Step) Unobserved(d Dir) int {
-	if int(d) >= len(s.c.lost) {
+	if int(d) >= len(s.lost) {
 		return 0
 	}
-	return int(s.c.lost[d])
+	return int(s.lost[d])
 }
 
 // Significance classifies a directory's change in a step: significant, not significant, or not known.
@@ -70,8 +70,8 @@ func (s Step) significance(d Dir, change Change, alpha float64, structural bool)
 	if change.Significant(alpha, structural) {
 		return Significant
 	}
-	if int(d) < len(s.c.lost) && s.c.lost[d] > 0 {
-		change.Deleted += int(s.c.lost[d] + s.c.dark[d])
+	if int(d) < len(s.lost) && s.lost[d] > 0 {
+		change.Deleted += int(s.lost[d] + s.dark[d])
 		if change.Significant(alpha, structural) {
 			return Unknown
 		}
@@ -102,6 +102,6 @@ func (h *History) step(c *counts, n int) Step {
 		Number: n,
 		Time:   e.time,
 		Known:  e.known,
-		c:      c,
+		counts: c,
 	}
 }

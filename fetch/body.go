@@ -150,7 +150,7 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 }
 
 func (c *Client) bodyLimit(t *transfer) int64 {
-	limit := c.o.MaxBody
+	limit := c.MaxBody
 	if t.req.MaxBody > 0 {
 		limit = min(limit, t.req.MaxBody)
 	}
@@ -193,7 +193,7 @@ func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, lim
 				return fmt.Errorf("%w: %w", ErrSink, werr)
 			}
 			t.at += int64(n)
-			if out := t.at - start; coded && out > ratioFrom && float64(out) > c.o.MaxRatio*float64(in.n) {
+			if out := t.at - start; coded && out > ratioFrom && float64(out) > c.MaxRatio*float64(in.n) {
 				return fmt.Errorf("%w: %d bytes became %d", ErrBomb, in.n, out)
 			}
 		}

@@ -61,7 +61,7 @@ type Sink interface {
 // Client performs exchanges for one job. It is safe for concurrent use and keeps connections alive between
 // them.
 type Client struct {
-	o     Options
+	Options
 	guard *Guard
 	tr    *http.Transport
 	fresh *http.Transport // tr without connections that are used again
@@ -90,7 +90,7 @@ func (*Client) Schemes() []string { return []string{"http", "https"} }
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
 	c := &Client{
-		o:          o,
+		Options:    o,
 		guard:      newGuard(o),
 		auth:       map[string]bool{},
 		identity:   []string{"identity"},
@@ -157,7 +157,7 @@ func (c *Client) Ahead(origin string) { c.guard.Ahead(origin) }
 func (c *Client) Close() { c.tr.CloseIdleConnections() }
 
 func (c *Client) setHeaders() error {
-	o := c.o
+	o := c.Options
 	c.header = http.Header{"User-Agent": {o.UserAgent}}
 	c.secret = http.Header{}
 	add := func(to http.Header, from map[string]string, secretsAllowed bool) error {
@@ -205,7 +205,7 @@ func (c *Client) setCookies() error {
 		return fmt.Errorf("%w: cookies: %w", ErrConfig, err)
 	}
 	c.jar = jar
-	for _, k := range c.o.CookiePreset {
+	for _, k := range c.CookiePreset {
 		host := strings.TrimPrefix(k.Domain, ".")
 		if host == "" {
 			return fmt.Errorf("%w: cookie %q names no domain", ErrConfig, k.Name)
@@ -296,7 +296,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			c.conditions.answered(origin)
 		}
 		mayBlame := conditional && (err == nil) && mayBeOfCondition(res.Status) && !res.HasRetryAfter &&
-			!req.NoRetry && (tries < c.o.Retries)
+			!req.NoRetry && (tries < c.Retries)
 		blamed = false
 		wait, again := time.Duration(0), false
 		switch {
@@ -320,11 +320,11 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			wait += req.Gap
 			tries++
 			t.plain, blamed, again = true, true, true
-		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.o.Retries > 0:
+		case errors.Is(err, ErrCoding) && !t.identity && !req.NoRetry && c.Retries > 0:
 			// some servers label what they have not coded, or code it wrongly: plain bytes may still be had
 			t.identity, wait, again = true, req.Gap, true
 		case Broken(err) && (req.NoMend || t.sent > 1): // requested again by the caller, or was by now
-		case !req.NoRetry && tries < c.o.Retries:
+		case !req.NoRetry && tries < c.Retries:
 			wait, again = c.again(res, err, tries)
 			wait += req.Gap
 			tries++
@@ -341,9 +341,9 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 			After:  res.Total,
 			Wait:   wait,
 		})
-		c.o.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait,
+		c.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait,
 			"at", t.at)
-		if c.o.Sleep(ctx, wait) != nil {
+		if c.Sleep(ctx, wait) != nil {
 			return res, &Error{URL: req.URL, Class: ErrCanceled, Err: context.Cause(ctx)}
 		}
 	}
@@ -357,11 +357,11 @@ const leastPortion = 1 << 20
 func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) {
 	// "full jitter": uniform between nothing and an exponentially growing bound, so that clients that failed
 	// together do not come back together.
-	bound := c.o.BackoffCap
+	bound := c.BackoffCap
 	if tries < 30 {
-		bound = min(bound, c.o.Backoff<<tries)
+		bound = min(bound, c.Backoff<<tries)
 	}
-	wait := time.Duration(c.o.Rand() * float64(bound))
+	wait := time.Duration(c.Rand() * float64(bound))
 	if err != nil {
 		return wait, Transient(err) || Broken(err)
 	}
@@ -369,7 +369,7 @@ func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) 
 		return 0, false
 	}
 	if res.HasRetryAfter {
-		return max(wait, res.RetryAfter), res.RetryAfter <= c.o.RetryAfterCap
+		return max(wait, res.RetryAfter), res.RetryAfter <= c.RetryAfterCap
 	}
 	return wait, res.Status != http.StatusTooManyRequests && res.Status != http.StatusServiceUnavailable
 }

@@ -26,7 +26,7 @@ func (c *Client) keepCookies(u site.URL, set []*http.Cookie) {
 		sizes[k.Name] = cookieBytes(k)
 		all += cookieBytes(k)
 	}
-	now := c.o.Now()
+	now := c.Now()
 	c.jar.SetCookies(at, slices.DeleteFunc(set, func(k *http.Cookie) bool {
 		if ends := k.MaxAge < 0 || (!k.Expires.IsZero() && k.Expires.Before(now)); ends {
 			return false

@@ -65,20 +65,20 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	}
 	w.enter(phasePaused)
 	defer resp.Body.Close()
-	if c.jar != nil && c.o.Cookies && !slices.Contains(c.o.NoCookies, u.Hostname()) {
+	if c.jar != nil && c.Cookies && !slices.Contains(c.NoCookies, u.Hostname()) {
 		if rc := resp.Cookies(); len(rc) > 0 {
 			c.keepCookies(u, rc)
 			res.SetsCookie = true
 		}
 	}
 	err = c.readHead(res, resp, u)
-	if !c.o.NoHeads {
+	if !c.NoHeads {
 		res.Whole = c.wholeHead(w.seen, resp)
 	}
 	if err != nil {
 		return res, classify(ctx, w, u, err, false)
 	}
-	in := w.read(resp.Body, c.o.Bandwidth)
+	in := w.read(resp.Body, c.Bandwidth)
 	err = c.readBody(t, res, resp, in, ranged)
 	res.Wire = in.n
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Client) compose(t *transfer, ranged bool) *http.Request {
 		ProtoMajor: 1,
 		ProtoMinor: 1,
 	}
-	if c.jar != nil && !slices.Contains(c.o.NoCookies, u.Hostname()) {
+	if c.jar != nil && !slices.Contains(c.NoCookies, u.Hostname()) {
 		for _, k := range c.jar.Cookies(cookieURL(u)) {
 			hr.AddCookie(k)
 		}
@@ -182,11 +182,11 @@ func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 	if res.Status < 200 {
 		return &Error{URL: u, Class: ErrProtocol, Err: fmt.Errorf("final status %d", res.Status)}
 	}
-	if n := fields(h); n > c.o.MaxHeaderFields {
+	if n := fields(h); n > c.MaxHeaderFields {
 		return &Error{URL: u, Class: ErrHeaderFlood, Err: fmt.Errorf("%d fields", n)}
 	}
 	if ra := first(h, "Retry-After"); ra != "" {
-		res.RetryAfter, res.HasRetryAfter = parseRetryAfter(ra, first(h, "Date"), c.o.Now())
+		res.RetryAfter, res.HasRetryAfter = parseRetryAfter(ra, first(h, "Date"), c.Now())
 	}
 	if loc := first(h, "Location"); loc != "" && res.Status >= 300 && res.Status < 400 {
 		if res.Location, res.Fragment, res.LocationErr = u.ResolveLocation(loc); res.LocationErr != nil {

@@ -112,10 +112,10 @@ func (s *seenHead) head() *heads.Head {
 func (c *Client) dial(connect dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := connect(ctx, network, addr)
-		if err != nil || c.o.NoHeads {
+		if err != nil || c.NoHeads {
 			return conn, err
 		}
-		return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
+		return &headConn{Conn: conn, most: int(c.MaxHeaderBytes)}, nil
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *Client) dial(connect dialFunc) dialFunc {
 func (c *Client) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := c.dial(c.guard.Dial)(ctx, network, addr)
 	if err == nil {
-		err = conn.SetDeadline(time.Now().Add(c.o.ConnectTimeout))
+		err = conn.SetDeadline(time.Now().Add(c.ConnectTimeout))
 	}
 	return conn, err
 }
@@ -141,7 +141,7 @@ func tunnel(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response)
 // know.
 func (c *Client) dialTLS(config *tls.Config, connect dialFunc) dialFunc {
 	config.NextProtos = []string{"http/1.1"}
-	if !c.o.DisableHTTP2 {
+	if !c.DisableHTTP2 {
 		config.NextProtos = []string{"h2", "http/1.1"}
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -156,8 +156,8 @@ func (c *Client) dialTLS(config *tls.Config, connect dialFunc) dialFunc {
 		own := config.Clone()
 		own.ServerName = host
 		conn := tls.Client(plain, own)
-		ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConnectTimeout,
-			&limitError{ErrTimeout, "no TLS handshake", c.o.ConnectTimeout})
+		ctx, cancel := context.WithTimeoutCause(ctx, c.ConnectTimeout,
+			&limitError{ErrTimeout, "no TLS handshake", c.ConnectTimeout})
 		defer cancel()
 		if err := conn.HandshakeContext(ctx); err != nil {
 			plain.Close() // a handshake that failed has nothing to say goodbye to
@@ -169,7 +169,7 @@ func (c *Client) dialTLS(config *tls.Config, connect dialFunc) dialFunc {
 		if conn.ConnectionState().NegotiatedProtocol == "h2" {
 			return conn, nil
 		}
-		return &headConn{Conn: conn, most: int(c.o.MaxHeaderBytes)}, nil
+		return &headConn{Conn: conn, most: int(c.MaxHeaderBytes)}, nil
 	}
 }
 
@@ -200,8 +200,8 @@ func (c *Client) secrets() (out []string) {
 			}
 		}
 	}
-	add(c.o.BasicPassword)
-	for _, k := range c.o.CookiePreset {
+	add(c.BasicPassword)
+	for _, k := range c.CookiePreset {
 		add(k.Value)
 	}
 	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) }) // what holds another one first

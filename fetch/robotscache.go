@@ -107,7 +107,7 @@ type Robots struct {
 // force instead. It is never assumed that silence permits anything.
 type RobotsCache struct {
 	c *Client
-	o RobotsOptions
+	RobotsOptions
 
 	mu      sync.Mutex
 	origins map[string]*robotsEntry
@@ -120,7 +120,7 @@ type robotsEntry struct {
 
 // NewRobotsCache returns a cache that fetches with c.
 func NewRobotsCache(c *Client, o RobotsOptions) *RobotsCache {
-	return &RobotsCache{c: c, o: o.withDefaults(), origins: make(map[string]*robotsEntry)}
+	return &RobotsCache{c: c, RobotsOptions: o.withDefaults(), origins: make(map[string]*robotsEntry)}
 }
 
 // Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended.
@@ -129,7 +129,7 @@ func NewRobotsCache(c *Client, o RobotsOptions) *RobotsCache {
 func (r *RobotsCache) Rules(ctx context.Context, u site.URL) (*Robots, error) {
 	origin := u.Origin()
 	for {
-		now := r.c.o.Now()
+		now := r.c.Now()
 		r.mu.Lock()
 		e := r.origins[origin]
 		if e != nil && e.robots != nil && now.Before(e.robots.Expires) {
@@ -173,7 +173,7 @@ func (r *RobotsCache) prune() {
 	if len(r.origins) < robotsOrigins {
 		return
 	}
-	now := r.c.o.Now()
+	now := r.c.Now()
 	for origin, e := range r.origins {
 		if e.busy == nil && (e.robots == nil || !now.Before(e.robots.Expires)) {
 			delete(r.origins, origin)
@@ -183,9 +183,9 @@ func (r *RobotsCache) prune() {
 
 // refresh looks into the store and then asks the host.
 func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) {
-	origin, log := u.Origin(), r.c.o.Log
+	origin, log := u.Origin(), r.c.Log
 	known, have, fresh := r.load(origin)
-	if claims, ok := r.o.Store.(RobotsClaimer); ok && !fresh {
+	if claims, ok := r.Store.(RobotsClaimer); ok && !fresh {
 		defer claims.ClaimRobots(ctx, origin)()
 		known, have, fresh = r.load(origin)
 	}
@@ -196,17 +196,17 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("robots of %s: %w", origin, context.Cause(ctx))
 	}
-	now := r.c.o.Now()
+	now := r.c.Now()
 	if err == nil && (got.Status < 500 && got.Status != http.StatusTooManyRequests) {
-		if r.o.Store != nil {
-			if err := r.o.Store.SaveRobots(got); err != nil {
+		if r.Store != nil {
+			if err := r.Store.SaveRobots(got); err != nil {
 				log.Warn("robots not saved", "host", origin, "err", err)
 			}
 		}
 		return r.rules(u, got), nil
 	}
-	expires := now.Add(min(max(r.o.FailTTL, wait), r.o.TTL))
-	if have && now.Sub(known.Fetched) < r.o.MaxStale {
+	expires := now.Add(min(max(r.FailTTL, wait), r.TTL))
+	if have && now.Sub(known.Fetched) < r.MaxStale {
 		s := r.rules(u, known)
 		s.Expires, s.Stale, s.Answer, s.Err = expires, true, got.Status, err
 		return s, nil
@@ -216,7 +216,7 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 		f = robots.DisallowAll(err.Error())
 	}
 	return &Robots{
-		Rules:   f.Agent(r.o.Agent),
+		Rules:   f.Agent(r.Agent),
 		File:    f,
 		Origin:  origin,
 		Status:  got.Status,
@@ -228,17 +228,17 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 
 // load looks into the store.
 func (r *RobotsCache) load(origin string) (known RobotsRecord, have, fresh bool) {
-	if r.o.Store == nil {
+	if r.Store == nil {
 		return known, false, false
 	}
-	known, have, err := r.o.Store.LoadRobots(origin)
+	known, have, err := r.Store.LoadRobots(origin)
 	if err != nil {
-		r.c.o.Log.Warn("robots not loaded", "host", origin, "err", err)
+		r.c.Log.Warn("robots not loaded", "host", origin, "err", err)
 		return known, false, false
 	}
 	known.took = 0 // of an earlier answer
-	now := r.c.o.Now()
-	fresh = have && !known.Fetched.After(now) && now.Sub(known.Fetched) < r.o.TTL
+	now := r.c.Now()
+	fresh = have && !known.Fetched.After(now) && now.Sub(known.Fetched) < r.TTL
 	if fresh && now.Sub(known.Fetched) >= robotsClosed {
 		fresh = r.life(robots.FromStatus(known.Status, known.Body)) > robotsClosed
 	}
@@ -247,16 +247,16 @@ func (r *RobotsCache) load(origin string) (known RobotsRecord, have, fresh bool)
 
 // life is how long a copy serves.
 func (r *RobotsCache) life(f *robots.File) time.Duration {
-	if ok, _ := f.Agent(r.o.Agent).Allowed("/"); !ok {
-		return min(r.o.TTL, robotsClosed)
+	if ok, _ := f.Agent(r.Agent).Allowed("/"); !ok {
+		return min(r.TTL, robotsClosed)
 	}
-	return r.o.TTL
+	return r.TTL
 }
 
 func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 	f := robots.FromStatus(rec.Status, rec.Body)
 	s := &Robots{
-		Rules:   f.Agent(r.o.Agent),
+		Rules:   f.Agent(r.Agent),
 		File:    f,
 		Origin:  u.Origin(),
 		Status:  rec.Status,
@@ -264,9 +264,9 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 		Expires: rec.Fetched.Add(r.life(f)),
 		Took:    rec.took,
 	}
-	if r.o.Hosts != nil {
+	if r.Hosts != nil {
 		d, _ := s.CrawlDelay()
-		r.o.Hosts.SetCrawlDelay(u.Origin(), d)
+		r.Hosts.SetCrawlDelay(u.Origin(), d)
 	}
 	return s
 }
@@ -276,11 +276,11 @@ func (r *RobotsCache) ask(
 	ctx context.Context, u site.URL, known RobotsRecord,
 ) (rec RobotsRecord, wait time.Duration, err error) {
 	rec.Origin = u.Origin()
-	gap, tries := r.o.Politeness.Delay, 0
+	gap, tries := r.Politeness.Delay, 0
 	at := site.Canonical(u.Origin() + "/robots.txt")
 	for hop := 0; ; hop++ {
-		if r.o.Hosts != nil {
-			gap = r.o.Hosts.Gap(at.Origin(), r.o.Politeness)
+		if r.Hosts != nil {
+			gap = r.Hosts.Gap(at.Origin(), r.Politeness)
 		}
 		req := Request{
 			URL:     at,
@@ -294,7 +294,7 @@ func (r *RobotsCache) ask(
 		if known.Status == http.StatusOK {
 			req.ETag = known.ETag
 		}
-		body := robotsBody{now: r.c.o.Now}
+		body := robotsBody{now: r.c.Now}
 		res, err := r.turn(ctx, req, &body)
 		switch {
 		case err != nil && hop > 0:
@@ -302,7 +302,7 @@ func (r *RobotsCache) ask(
 		case err != nil:
 			return rec, 0, err
 		}
-		rec.Status, rec.Fetched, rec.ETag, rec.took = res.Status, r.c.o.Now(), res.ETag, res.ToHeader
+		rec.Status, rec.Fetched, rec.ETag, rec.took = res.Status, r.c.Now(), res.ETag, res.ToHeader
 		switch {
 		case res.Status == http.StatusNotModified && known.Status == http.StatusOK:
 			rec.Status, rec.ETag = known.Status, known.ETag
@@ -313,7 +313,7 @@ func (r *RobotsCache) ask(
 			rec.Body, err = plainRobots(body.Bytes())
 			return rec, 0, err
 		case TransientStatus(res.Status) && res.HasRetryAfter && res.RetryAfter <= robotsPatience && tries < 2:
-			if err := r.c.o.Sleep(ctx, max(res.RetryAfter, gap)); err != nil {
+			if err := r.c.Sleep(ctx, max(res.RetryAfter, gap)); err != nil {
 				return rec, 0, err
 			}
 			tries++
@@ -323,8 +323,8 @@ func (r *RobotsCache) ask(
 			return rec, res.RetryAfter, nil
 		}
 		at = res.Location
-		if r.o.Hosts == nil && r.o.Politeness.Delay > 0 {
-			if err := r.c.o.Sleep(ctx, r.o.Politeness.Delay); err != nil {
+		if r.Hosts == nil && r.Politeness.Delay > 0 {
+			if err := r.c.Sleep(ctx, r.Politeness.Delay); err != nil {
 				return rec, 0, err
 			}
 		}
@@ -333,17 +333,17 @@ func (r *RobotsCache) ask(
 
 // turn makes one request in the host's turn.
 func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result, error) {
-	if r.o.Hosts == nil {
+	if r.Hosts == nil {
 		return r.c.Do(ctx, req, sink)
 	}
 	origin := req.URL.Origin()
 	for {
-		now := r.c.o.Now()
-		ok, until := r.o.Hosts.Acquire(origin, r.o.Politeness, now)
+		now := r.c.Now()
+		ok, until := r.Hosts.Acquire(origin, r.Politeness, now)
 		if ok {
 			break
 		}
-		if err := r.c.o.Sleep(ctx, until.Sub(now)); err != nil {
+		if err := r.c.Sleep(ctx, until.Sub(now)); err != nil {
 			return nil, err
 		}
 	}
@@ -351,7 +351,7 @@ func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
-	r.o.Hosts.Release(origin, r.o.Politeness, r.c.o.Now(), Observe(res, err))
+	r.Hosts.Release(origin, r.Politeness, r.c.Now(), Observe(res, err))
 	return res, err
 }
 

@@ -43,7 +43,7 @@ type watch struct {
 	context.Context // ends with the attempt, because of the limit that is its cause
 	cancel          context.CancelCauseFunc
 
-	o      *Options
+	*Options
 	start  time.Time
 	timer  *time.Timer
 	in     wire    // the body
@@ -66,8 +66,8 @@ type watch struct {
 
 // watch begins the watch of an attempt.
 func (c *Client) watch(ctx context.Context) *watch {
-	o := &c.o
-	w := &watch{o: o, start: time.Now()}
+	o := &c.Options
+	w := &watch{Options: o, start: time.Now()}
 	w.Context, w.cancel = context.WithCancelCause(ctx)
 	first := o.HeaderTimeout
 	if o.TotalTimeout > 0 {
@@ -139,7 +139,7 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
 		w.remote = a.AddrPort().Addr().Unmap()
 	}
-	if w.o.Proxy != "" {
+	if w.Proxy != "" {
 		info.Conn.SetDeadline(time.Time{}) // of dialProxy
 	}
 	if w.reused = info.Reused; w.reused && w.sent > 0 && !w.h2 {
@@ -150,7 +150,7 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	if c, ok := info.Conn.(*tls.Conn); ok {
 		w.h2 = c.ConnectionState().NegotiatedProtocol == "h2"
 	}
-	if c, ok := info.Conn.(*headConn); ok && !w.o.NoHeads {
+	if c, ok := info.Conn.(*headConn); ok && !w.NoHeads {
 		w.seen = c.expect()
 	}
 	w.enter(phaseHeader)
@@ -186,7 +186,7 @@ func (w *watch) check() {
 func (w *watch) next(now time.Duration) (time.Duration, *limitError) {
 	phase := w.phase.Load()
 	since := time.Duration(w.since.Load())
-	o := w.o
+	o := w.Options
 	next := now + o.IdleTimeout
 	switch phase {
 	case phaseConnect:
@@ -244,11 +244,11 @@ func (w *watch) rate(now, since time.Duration, phase int32) *limitError {
 		read += int64(now - since)
 	}
 	window := time.Duration(read - w.windowRead)
-	if window < w.o.MinRateWindow {
+	if window < w.MinRateWindow {
 		return nil
 	}
 	got := w.bytes.Load() - w.windowBytes
-	if float64(got) < float64(w.o.MinRate)*window.Seconds() {
+	if float64(got) < float64(w.MinRate)*window.Seconds() {
 		return &limitError{ErrTooSlow, fmt.Sprintf("%d bytes", got), window}
 	}
 	w.windowRead, w.windowBytes = read, w.bytes.Load()

@@ -13,13 +13,13 @@ import (
 func TestShortestChain(t *testing.T) {
 	o := Best().withDefaults()
 	f := &finder{
-		o:      &o,
-		n:      4,
-		least:  1,
-		next:   map[[2]int32]int32{},
-		found:  map[[2]int32]int32{},
-		states: [][]chain{nil},
-		room:   mostChains,
+		Options: &o,
+		n:       4,
+		least:   1,
+		next:    map[[2]int32]int32{},
+		found:   map[[2]int32]int32{},
+		states:  [][]chain{nil},
+		room:    mostChains,
 	}
 	for _, bits := range []uint64{0b1110, 0b1101, 0b1100, 0} {
 		f.classes = append(f.classes, vector{[]uint64{bits}, []uint64{0b1111}})
@@ -68,13 +68,13 @@ func TestChainsAreBounded(t *testing.T) {
 		MaxChains:     50,
 	}
 	f := &finder{
-		o:      &o,
-		n:      64,
-		least:  1,
-		next:   map[[2]int32]int32{},
-		found:  map[[2]int32]int32{},
-		states: [][]chain{nil},
-		room:   mostChains,
+		Options: &o,
+		n:       64,
+		least:   1,
+		next:    map[[2]int32]int32{},
+		found:   map[[2]int32]int32{},
+		states:  [][]chain{nil},
+		room:    mostChains,
 	}
 	state := int32(0)
 	for i := range 20 {

@@ -80,11 +80,11 @@ func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 func (m *Miner) Mine() *RuleSet {
 	m.t.Extend()
 	f := &finder{
-		o:     &m.o,
-		t:     m.t,
-		n:     m.t.Len(),
-		next:  map[[2]int32]int32{},
-		found: map[[2]int32]int32{},
+		Options: &m.o,
+		t:       m.t,
+		n:       m.t.Len(),
+		next:    map[[2]int32]int32{},
+		found:   map[[2]int32]int32{},
 	}
 	return f.rules(m.h.Dirs())
 }
@@ -145,7 +145,7 @@ type chain struct {
 // finder works on classes, the sets of directories that changed in the same steps, and on states, the sets of
 // chains that a directory has above it.
 type finder struct {
-	o         *Options
+	*Options
 	t         *evolution.DeltaTree
 	n         int
 	least     int // steps that a chain has to change in
@@ -199,11 +199,11 @@ func (f *finder) classify() []int32 {
 	}
 	// A longer chain, and a consequent, may be known in fewer steps: only where all is known FoC bounds the
 	// count.
-	n := f.o.MinSteps
+	n := f.MinSteps
 	if known {
 		n = f.n
 	}
-	for f.least = 1; float64(f.least)/float64(max(1, n)) < f.o.MinFoC; {
+	for f.least = 1; float64(f.least)/float64(max(1, n)) < f.MinFoC; {
 		f.least++
 	}
 	return class
@@ -258,7 +258,7 @@ func (f *finder) step(state, class int32) int32 {
 			return
 		case known: // of chains that say the same the shortest is kept
 			made[i] = c
-		case len(made) >= f.o.MaxChains:
+		case len(made) >= f.MaxChains:
 			f.truncated = true
 			return
 		default:
@@ -290,7 +290,7 @@ func (f *finder) best(state, class int32) int32 {
 	y := f.classes[class]
 	for i, x := range f.states[state] {
 		c := x.table(y)
-		if !f.o.accepts(c) {
+		if !f.accepts(c) {
 			continue
 		}
 		if at >= 0 {
@@ -312,10 +312,10 @@ func (f *finder) best(state, class int32) int32 {
 
 // expired reports whether a directory was unknown for so long that it no longer has a rule.
 func (f *finder) expired(y vector) bool {
-	if f.o.Expire == 0 || f.o.Expire > f.n {
+	if f.Expire == 0 || f.Expire > f.n {
 		return false
 	}
-	for i := f.n - f.o.Expire; i < f.n; i++ {
+	for i := f.n - f.Expire; i < f.n; i++ {
 		if y.known[i/64]&(1<<(i%64)) != 0 {
 			return false
 		}

@@ -14,12 +14,12 @@ func TestChainsThatAreKeptAreBounded(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	const steps = 63
 	f := &finder{
-		o:      &Options{MaxChains: 4096},
-		n:      steps,
-		least:  3,
-		states: [][]chain{nil},
-		next:   map[[2]int32]int32{},
-		room:   mostChains,
+		Options: &Options{MaxChains: 4096},
+		n:       steps,
+		least:   3,
+		states:  [][]chain{nil},
+		next:    map[[2]int32]int32{},
+		room:    mostChains,
 	}
 	class := func() int32 {
 		v := uint64(1)<<steps - 1
@@ -47,7 +47,7 @@ func TestChainsThatAreKeptAreBounded(t *testing.T) {
 		kept += len(s)
 	}
 
-	if kept > mostChains+f.o.MaxChains || !f.truncated {
+	if kept > mostChains+f.MaxChains || !f.truncated {
 		t.Errorf("%d chains were kept, truncated: %v", kept, f.truncated)
 	}
 	if last != deep {

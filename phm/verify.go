@@ -135,8 +135,8 @@ func VerifyDelta(a *Archive, o VerifyOptions) (*Report, error) {
 }
 
 type verifier struct {
-	fsys   fs.FS
-	o      VerifyOptions
+	fsys fs.FS
+	VerifyOptions
 	report *Report
 	listed map[string]struct{}    // paths of the table
 	part   func(path string) bool // which files are there at all; nil: those of the table
@@ -147,10 +147,10 @@ func newVerifier(fsys fs.FS, o VerifyOptions) *verifier {
 		o.MaxProblems = 1000
 	}
 	return &verifier{
-		fsys:   fsys,
-		o:      o,
-		report: new(Report),
-		listed: map[string]struct{}{},
+		fsys:          fsys,
+		VerifyOptions: o,
+		report:        new(Report),
+		listed:        map[string]struct{}{},
 	}
 }
 
@@ -159,7 +159,7 @@ func (v *verifier) problem(kind ProblemKind, path, format string, args ...any) {
 }
 
 func (v *verifier) add(p Problem) {
-	if len(v.report.Problems) >= v.o.MaxProblems {
+	if len(v.report.Problems) >= v.MaxProblems {
 		v.report.More++
 		return
 	}
@@ -224,7 +224,7 @@ func (v *verifier) table() {
 
 // files checks every file of the table.
 func (v *verifier) files() {
-	files := inorder.New(v.o.Crew, packAhead, func(c checked, _ error) error {
+	files := inorder.New(v.Crew, packAhead, func(c checked, _ error) error {
 		for _, p := range c.problems {
 			v.add(p)
 		}
@@ -254,7 +254,7 @@ func (v *verifier) files() {
 
 // links reports whether the links of a file are checked.
 func (v *verifier) links(f *File) bool {
-	return v.o.Links != nil && f.Size <= maxLinked && (v.o.Linked == nil || v.o.Linked(f))
+	return v.Links != nil && f.Size <= maxLinked && (v.Linked == nil || v.Linked(f))
 }
 
 // checked is what was found of a file.
@@ -328,7 +328,7 @@ func (v *verifier) file(f *File, m *fileReader) (c checked) {
 	c.right, c.size = true, n
 	if links {
 		c.linked = true
-		for _, broken := range v.o.Links(f, raw, v.exists) {
+		for _, broken := range v.Links(f, raw, v.exists) {
 			c.problem(BrokenLink, f, "%s", broken)
 		}
 	}

@@ -35,9 +35,9 @@ func (t *tagLinks) applet(mark int, a *attr) {
 		switch {
 		case class == nil || packages > int(CtxPackage>>packageShift):
 		case a.id == attrCode:
-			n := len(h.sc.d.Links)
-			joinedLink(h.sc, h.val(a), nil, class, Discovered, h.attrCtx(a))
-			if len(h.sc.d.Links) > n && h.attrCtx(a)&CtxLevel == 1 {
+			n := len(h.d.Links)
+			joinedLink(h.scanner, h.val(a), nil, class, Discovered, h.attrCtx(a))
+			if len(h.d.Links) > n && h.attrCtx(a)&CtxLevel == 1 {
 				start, end := a.end, a.end
 				if codebase != nil { // an empty one
 					start, end = codebase.k0, codebase.end
@@ -45,14 +45,15 @@ func (t *tagLinks) applet(mark int, a *attr) {
 				h.edit(h.v.at(int(start)), h.v.at(int(end)), "", EditCodebase, n)
 			}
 		default:
-			joinedLink(h.sc, h.val(a), base, class, Requisite, h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
+			joinedLink(h.scanner, h.val(a), base, class, Requisite,
+				h.attrCtx(a)|CtxDir|Context(packages)<<packageShift)
 		}
 	}
 }
 
 // appletArchives finds the URLs of a comma-separated list.
 func (h *htmlScan) appletArchives(a *attr, base []byte) {
-	v := h.sc.attrText(h.val(a), false)
+	v := h.attrText(h.val(a), false)
 	for i := 0; i <= len(v.s); {
 		j := len(v.s)
 		if n := bytes.IndexByte(v.s[i:], ','); n >= 0 {
@@ -60,7 +61,7 @@ func (h *htmlScan) appletArchives(a *attr, base []byte) {
 		}
 		if name := bytes.TrimSpace(v.s[i:j]); len(name) > 0 {
 			from := i + bytes.Index(v.s[i:j], name)
-			joinedLink(h.sc, v.sub(from, from+len(name)), base, name, Requisite, h.attrCtx(a))
+			joinedLink(h.scanner, v.sub(from, from+len(name)), base, name, Requisite, h.attrCtx(a))
 		}
 		i = j + 1
 	}

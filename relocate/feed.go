@@ -32,7 +32,7 @@ func (readers) Feed() reader {
 // feedScan is the state of a scan of RSS 0.9 to 2.0, RSS 1.0 (RDF) or Atom. Elements are known by their local
 // names, so that the usual extensions (media, itunes, content) count wherever they stand.
 type feedScan struct {
-	sc    *scanner
+	*scanner
 	x     xmlReader
 	depth int
 	bases []xmlBase
@@ -49,7 +49,7 @@ type xmlBase struct {
 // guid permalinks are followed but stay as they are because they are names, and the HTML inside
 // descriptions is scanned like srcdoc.
 func scanFeed(sc *scanner, v view) {
-	f := feedScan{sc: sc, x: xmlReader{v: v}}
+	f := feedScan{scanner: sc, x: xmlReader{v: v}}
 	root := true
 	m := sc.mark()
 	for {
@@ -99,16 +99,16 @@ func (f *feedScan) base() bool {
 	if a == nil || a.v1 == a.v0 {
 		return true
 	}
-	outer := f.sc.in.URL
+	outer := f.in.URL
 	if n := len(f.bases); n > 0 {
 		outer = f.bases[n-1].url
 	}
-	t := f.sc.attrText(f.x.v.sub(a.v0, a.v1), true)
+	t := f.attrText(f.x.v.sub(a.v0, a.v1), true)
 	u, _, err := outer.Resolve(string(t.s))
 	if err != nil || len(f.bases) >= 64 {
 		return true
 	}
-	if !f.sc.countBase(u) {
+	if !f.countBase(u) {
 		return false
 	}
 	f.bases = append(f.bases, xmlBase{f.depth, u})
@@ -116,7 +116,7 @@ func (f *feedScan) base() bool {
 	if a.quote == 0 {
 		text = `""`
 	}
-	f.sc.d.Edits = append(f.sc.d.Edits, Edit{
+	f.d.Edits = append(f.d.Edits, Edit{
 		Start: f.x.v.at(a.v0),
 		End:   f.x.v.at(a.v1),
 		New:   text,
@@ -129,7 +129,7 @@ func (f *feedScan) base() bool {
 // attr emits the reference in an attribute of the element just read.
 func (f *feedScan) attr(name string, kind Kind) {
 	if a := f.x.attr(name); a != nil {
-		f.sc.url(f.sc.attrText(f.x.v.sub(a.v0, a.v1), true), kind, xmlCtx(a), false)
+		f.url(f.attrText(f.x.v.sub(a.v0, a.v1), true), kind, xmlCtx(a), false)
 	}
 }
 
@@ -138,7 +138,7 @@ func (f *feedScan) value(name string) string {
 	if a == nil {
 		return ""
 	}
-	t := f.sc.attrText(f.x.v.sub(a.v0, a.v1), true)
+	t := f.attrText(f.x.v.sub(a.v0, a.v1), true)
 	return string(bytes.ToLower(bytes.TrimSpace(t.s)))
 }
 
@@ -148,7 +148,7 @@ func (f *feedScan) text(kind Kind) {
 	f.x.text(func(v view, ctx Context) {
 		if !done && len(bytes.TrimSpace(v.s)) > 0 {
 			done = true
-			f.sc.url(f.sc.decoded(v, ctx), kind, ctx, false)
+			f.url(f.decoded(v, ctx), kind, ctx, false)
 		}
 	})
 }
@@ -156,9 +156,9 @@ func (f *feedScan) text(kind Kind) {
 // html scans the element's text as HTML.
 func (f *feedScan) html() {
 	f.x.text(func(v view, ctx Context) {
-		t := f.sc.decoded(v, ctx)
+		t := f.decoded(v, ctx)
 		if bytes.IndexByte(t.s, '<') >= 0 {
-			f.sc.html(t, ctx)
+			f.scanner.html(t, ctx)
 		}
 	})
 }
@@ -204,10 +204,10 @@ func (f *feedScan) element() {
 	case "description", "encoded", "summary", "subtitle":
 		f.html()
 	case "title":
-		if f.sc.d.Title == "" && f.depth <= 3 {
+		if f.d.Title == "" && f.depth <= 3 {
 			f.x.text(func(v view, ctx Context) {
-				if f.sc.d.Title == "" {
-					f.sc.title(v, ctx&CtxCDATA == 0)
+				if f.d.Title == "" {
+					f.title(v, ctx&CtxCDATA == 0)
 				}
 			})
 		}
@@ -221,9 +221,9 @@ func (f *feedScan) element() {
 // permalink emits a guid that is a URL. It is a name that readers compare, so it is never replaced.
 func (f *feedScan) permalink() {
 	f.x.text(func(v view, ctx Context) {
-		t := f.sc.decoded(v, ctx)
+		t := f.decoded(v, ctx)
 		if b := bytes.TrimSpace(t.s); len(b) > 8 && (equalFold(b[:7], "http://") || equalFold(b[:8], "https://")) {
-			f.sc.url(t, Discovered, ctx, false)
+			f.url(t, Discovered, ctx, false)
 		}
 	})
 }

@@ -89,7 +89,7 @@ type scanner struct {
 func (sc *scanner) html(v view, ctx Context) {
 	s := v.s
 	h := htmlScan{
-		sc:        sc,
+		scanner:   sc,
 		v:         v,
 		ctx:       ctx,
 		top:       ctx&CtxLevel == 0 && ctx&(CtxXML|CtxCDATA) == 0,
@@ -137,7 +137,7 @@ const once = ^attrSet(1<<attrPaint | 1<<attrCrossorigin | 1<<attrEvent | 1<<attr
 
 // htmlScan is the state of one (possibly nested) HTML document.
 type htmlScan struct {
-	sc        *scanner
+	*scanner
 	v         view
 	ctx       Context
 	top       bool
@@ -163,8 +163,8 @@ func (h *htmlScan) markup(p int) int {
 		return len(s)
 	}
 	end := skipMarkup(s, p)
-	if h.top && h.sc.doctypeEnd < 0 && end-p > 7 && s[end-1] == '>' && equalFold(s[p:p+7], "doctype") {
-		h.sc.doctypeEnd = h.v.at(end)
+	if h.top && h.doctypeEnd < 0 && end-p > 7 && s[end-1] == '>' && equalFold(s[p:p+7], "doctype") {
+		h.doctypeEnd = h.v.at(end)
 	}
 	return end
 }
@@ -203,7 +203,7 @@ func (h *htmlScan) endTag(p int) int {
 // startTag reads the start tag whose name starts at s[p], with its raw text if it has any, and returns the
 // position after it, or -1 if the document ends first.
 func (h *htmlScan) startTag(p int) int {
-	sc, s := h.sc, h.v.s
+	sc, s := h.scanner, h.v.s
 	start := p - 1
 	end, hash := tagName(s, p)
 	tag := tagNames.of(hash, s[p:end])
@@ -254,7 +254,7 @@ func (h *htmlScan) startTag(p int) int {
 // content does what the element's kind asks for after its start tag, which ends at s[p], and returns where to
 // read on.
 func (h *htmlScan) content(tag tagID, p int) int {
-	sc, s := h.sc, h.v.s
+	sc, s := h.scanner, h.v.s
 	var name string
 	switch tag {
 	case tagHtml:
@@ -334,9 +334,9 @@ func (h *htmlScan) foreignStyle(v view) {
 	x := xmlReader{v: v}
 	x.text(func(v view, ctx Context) {
 		if ctx&CtxCDATA != 0 {
-			scanCSS(h.sc, h.sc.plainText(v), h.ctx|CtxCDATA|CtxCSS)
+			scanCSS(h.scanner, h.plainText(v), h.ctx|CtxCDATA|CtxCSS)
 		} else {
-			scanCSS(h.sc, h.sc.plainText(h.sc.attrText(v, false)), h.ctx.deeper()|CtxCSS)
+			scanCSS(h.scanner, h.plainText(h.attrText(v, false)), h.ctx.deeper()|CtxCSS)
 		}
 	})
 }
@@ -355,7 +355,7 @@ func (sc *scanner) title(v view, xml bool) {
 // resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is
 // resolved against the outer base as known here.
 func (h *htmlScan) resolveNested() {
-	sc := h.sc
+	sc := h.scanner
 	if sc.baseBytes > maxBaseBytes { // known before the work is done
 		h.drop()
 		return
@@ -377,7 +377,7 @@ func (h *htmlScan) resolveNested() {
 
 // drop forgets the links of the document and the edits that depend on them.
 func (h *htmlScan) drop() {
-	d := h.sc.d
+	d := h.d
 	d.Links = d.Links[:h.first]
 	mine := slices.DeleteFunc(d.Edits[h.firstEdit:], func(e Edit) bool { return int(e.Link) >= h.first })
 	d.Edits = d.Edits[:h.firstEdit+len(mine)]

@@ -38,7 +38,7 @@ var metaKinds = map[string]Kind{
 
 // meta handles a meta element: refresh, images and addresses for link previews, robots, charset, policy.
 func (h *htmlScan) meta(mark, start int) {
-	sc := h.sc
+	sc := h.scanner
 	content := h.find(mark, attrContent)
 	var buf [foldMax]byte
 	equiv := fold(&buf, h.text(h.find(mark, attrHttpEquiv)))
@@ -86,7 +86,7 @@ func (h *htmlScan) meta(mark, start int) {
 
 // metaCharset notes where the document first names its encoding, and which.
 func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
-	sc := h.sc
+	sc := h.scanner
 	if !h.top || h.templates > 0 {
 		return
 	}
@@ -109,7 +109,7 @@ func (h *htmlScan) metaCharset(charsetAttr, content *attr, start int) {
 
 // blank declares that an attribute's value is emptied.
 func (h *htmlScan) blank(a *attr, why EditKind) {
-	h.sc.d.Edits = append(h.sc.d.Edits, Edit{
+	h.d.Edits = append(h.d.Edits, Edit{
 		Start: h.v.at(int(a.v0)),
 		End:   h.v.at(int(a.v1)),
 		New:   h.emptied(a),
@@ -145,7 +145,7 @@ func (h *htmlScan) baseTag(mark int) {
 	h.baseSet = true
 	h.base = bytes.Clone(bytes.Trim(h.text(a), "\x00\t\n\f\r "))
 	if h.top {
-		h.sc.base, h.sc.baseSet = h.base, true
+		h.scanner.base, h.scanner.baseSet = h.base, true
 	}
 	if a.v1 > a.v0 {
 		h.blank(a, EditBase)

@@ -19,9 +19,9 @@ func (h *htmlScan) find(mark int, id attrID) *attr {
 	if h.seen&(1<<id) == 0 {
 		return nil
 	}
-	for i := mark; i < len(h.sc.attrs); i++ {
-		if h.sc.attrs[i].id == id {
-			return &h.sc.attrs[i]
+	for i := mark; i < len(h.attrs); i++ {
+		if h.attrs[i].id == id {
+			return &h.attrs[i]
 		}
 	}
 	return nil
@@ -32,7 +32,7 @@ func (h *htmlScan) text(a *attr) []byte {
 	if a == nil {
 		return nil
 	}
-	v := h.sc.attrText(h.val(a), false)
+	v := h.attrText(h.val(a), false)
 	return v.s
 }
 
@@ -53,7 +53,7 @@ func (h *htmlScan) attrCtx(a *attr) Context {
 
 // tag finds the links of a start tag whose attributes start at mark. The tag's '<' is at start.
 func (h *htmlScan) tag(tag tagID, mark, start int) {
-	sc := h.sc
+	sc := h.scanner
 	t := tagLinks{h: h, tag: tag, link: -1}
 	switch tag {
 	case tagA, tagArea, tagForm:
@@ -109,8 +109,8 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 
 // edit declares an edit that depends on a link; without one it is not needed.
 func (h *htmlScan) edit(start, end int32, text string, why EditKind, link int) {
-	if link >= 0 && h.sc.d.Truncated&^BoundNesting == 0 {
-		h.sc.d.Edits = append(h.sc.d.Edits, Edit{
+	if link >= 0 && h.d.Truncated&^BoundNesting == 0 {
+		h.d.Edits = append(h.d.Edits, Edit{
 			Start: start,
 			End:   end,
 			New:   text,
@@ -156,15 +156,15 @@ func (t *tagLinks) attr(a *attr) {
 			t.srcset(a, false)
 		}
 	case attrStyle:
-		sc := t.h.sc
+		sc := t.h.scanner
 		v := sc.attrText(t.h.val(a), false)
 		scanCSS(sc, sc.plainText(v), t.h.attrCtx(a)|CtxCSS)
 	case attrEvent:
-		if sc := t.h.sc; !sc.in.NoScripts && t.h.ctx&(CtxXML|CtxCDATA) == 0 {
+		if sc := t.h.scanner; !sc.in.NoScripts && t.h.ctx&(CtxXML|CtxCDATA) == 0 {
 			scanScript(sc, sc.plainText(sc.attrText(t.h.val(a), false)), t.h.attrCtx(a)|CtxJS, false)
 		}
 	case attrPaint:
-		sc := t.h.sc
+		sc := t.h.scanner
 		v := t.h.val(a)
 		if bytes.IndexByte(v.s, '(') >= 0 && !bytes.Contains(v.s, []byte("(#")) {
 			scanCSS(sc, sc.plainText(sc.attrText(v, false)), t.h.attrCtx(a)|CtxCSS)
@@ -201,9 +201,9 @@ func (t *tagLinks) listed(a *attr, l *linkAttribute) {
 	case listOfURLs:
 		t.list(a, l.kind)
 	case lazy:
-		v := t.h.sc.attrText(t.h.val(a), false)
+		v := t.h.attrText(t.h.val(a), false)
 		if lazyURL(v.s) {
-			t.h.sc.url(v, l.kind, t.h.attrCtx(a), false)
+			t.h.url(v, l.kind, t.h.attrCtx(a), false)
 		}
 	case lazySrcset:
 		t.srcset(a, true)
@@ -212,7 +212,7 @@ func (t *tagLinks) listed(a *attr, l *linkAttribute) {
 
 // forScript looks at the value of a data-* attribute as at a string of an inline script.
 func (t *tagLinks) forScript(a *attr) {
-	sc, written := t.h.sc, t.h.val(a)
+	sc, written := t.h.scanner, t.h.val(a)
 	if sc.in.NoScripts || len(written.s) > maxScriptURL || bytes.IndexByte(written.s, '.') < 0 {
 		return
 	}
@@ -263,12 +263,12 @@ func (t *tagLinks) frameKind() Kind {
 
 // url emits the value of a as a link and returns its index, or -1.
 func (t *tagLinks) url(a *attr, kind Kind) int {
-	return t.h.sc.attrURL(t.h.val(a), kind, t.h.attrCtx(a), t.nofollow)
+	return t.h.attrURL(t.h.val(a), kind, t.h.attrCtx(a), t.nofollow)
 }
 
 // list emits every URL of a space-separated list.
 func (t *tagLinks) list(a *attr, kind Kind) {
-	v := t.h.sc.attrText(t.h.val(a), false)
+	v := t.h.attrText(t.h.val(a), false)
 	for i := 0; i < len(v.s); {
 		for i < len(v.s) && space(v.s[i]) {
 			i++
@@ -278,14 +278,14 @@ func (t *tagLinks) list(a *attr, kind Kind) {
 			j++
 		}
 		if j > i {
-			t.h.sc.url(v.sub(i, j), kind, t.h.attrCtx(a), t.nofollow)
+			t.h.url(v.sub(i, j), kind, t.h.attrCtx(a), t.nofollow)
 		}
 		i = j
 	}
 }
 
 func (t *tagLinks) srcset(a *attr, lazy bool) {
-	sc := t.h.sc
+	sc := t.h.scanner
 	v := sc.attrText(t.h.val(a), false)
 	ctx := t.h.attrCtx(a) | CtxSrcset
 	for p := 0; ; {
@@ -307,8 +307,8 @@ func (t *tagLinks) srcset(a *attr, lazy bool) {
 func (t *tagLinks) srcdoc(a *attr) {
 	ctx := t.h.attrCtx(a)
 	if ctx&CtxLevel == CtxLevel {
-		t.h.sc.d.Truncated |= BoundNesting // a reference in it could not be written
+		t.h.d.Truncated |= BoundNesting // a reference in it could not be written
 		return
 	}
-	t.h.sc.html(t.h.sc.attrText(t.h.val(a), false), ctx)
+	t.h.html(t.h.attrText(t.h.val(a), false), ctx)
 }

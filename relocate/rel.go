@@ -8,7 +8,7 @@ import "bytes"
 func (t *tagLinks) linkRel(mark int) {
 	h := t.h
 	rel := h.text(h.find(mark, attrRel))
-	h.sc.d.Icon = h.sc.d.Icon || (hasToken(rel, "icon") && len(h.text(h.find(mark, attrHref))) > 0)
+	h.d.Icon = h.d.Icon || (hasToken(rel, "icon") && len(h.text(h.find(mark, attrHref))) > 0)
 	t.rel, t.noLink = relKind(rel, h.text(h.find(mark, attrType)), h.find(mark, attrHreflang) != nil)
 }
 

@@ -321,7 +321,7 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 // map, which is nothing but strings and addresses (HTML standard, section 4.12.1.1, "prepare the script
 // element").
 func (h *htmlScan) inlineScript(mark int) (inline, imports bool) {
-	if h.sc.in.NoScripts || h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
+	if h.in.NoScripts || h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
 		return false, false
 	}
 	var buf [foldMax]byte

@@ -229,10 +229,10 @@ func xmlCtx(a *rawAttr) Context {
 func (sc *scanner) xml(v view) {
 	x := xmlReader{v: v}
 	h := htmlScan{
-		sc:  sc,
-		v:   v,
-		ctx: CtxXML,
-		top: true,
+		scanner: sc,
+		v:       v,
+		ctx:     CtxXML,
+		top:     true,
 	}
 	root, xslt := true, false
 	m := sc.mark()

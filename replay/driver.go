@@ -13,8 +13,8 @@ import (
 // listings, in the order in which they were found, and all that the model ever learns is what requests have
 // shown.
 type driver struct {
-	h     *History
-	o     Options
+	*History
+	Options
 	m     *policy.Model
 	rules *ruleBook // of a policy that follows rules
 	folds []bool    // by Dir: indexes alone in directories below it count as pages of the ones above
@@ -46,11 +46,11 @@ const (
 
 func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 	d := &driver{
-		h:    h,
-		o:    o,
-		m:    policy.NewReordered(o.Order),
-		page: make([]policy.ID, h.Pages()),
-		list: make([]policy.ID, h.Dirs()),
+		History: h,
+		Options: o,
+		m:       policy.NewReordered(o.Order),
+		page:    make([]policy.ID, h.Pages()),
+		list:    make([]policy.ID, h.Dirs()),
 	}
 	w := NewWorld(h, 1)
 	if !p.Rules {
@@ -76,7 +76,7 @@ func newDriver(h *History, o Options, p policy.Definition) (*driver, error) {
 
 // train lets the model learn from the full syncs.
 func (d *driver) train(w *World) error {
-	for range d.o.Train {
+	for range d.Train {
 		for u := range d.units {
 			if d.m.In(policy.ID(u)) {
 				d.seen[u] |= asked
@@ -96,7 +96,7 @@ func (d *driver) train(w *World) error {
 // trainOne observes everything that the step to the current version has changed. The listing of a directory
 // changed when a name came or went.
 func (d *driver) trainOne(w *World) error {
-	for _, c := range d.h.Versions[w.Now()].Changes {
+	for _, c := range d.Versions[w.Now()].Changes {
 		u, err := d.unitOf(w, c.Page)
 		if err != nil {
 			return err
@@ -112,12 +112,12 @@ func (d *driver) trainOne(w *World) error {
 		if d.seen[u]&(left|entered) == 0 {
 			continue
 		}
-		if d.h.Linked() {
+		if d.Linked() {
 			d.broughtBy(c.Page)
 			continue
 		}
 		// Up to the first directory that neither came nor went: its listing names another entry now.
-		for dir := d.h.DirOf(c.Page); dir >= 0; dir = d.h.Parent(dir) {
+		for dir := d.DirOf(c.Page); dir >= 0; dir = d.Parent(dir) {
 			l, err := d.listingOf(dir)
 			if err != nil {
 				return err
@@ -166,15 +166,15 @@ func (d *driver) unitOf(w *World, p Page) (policy.ID, error) {
 	if u := d.page[p]; u != 0 {
 		return u - 1, nil
 	}
-	at, name := d.h.DirOf(p), path.Base(d.h.Path(p))
+	at, name := d.DirOf(p), path.Base(d.Path(p))
 	in, err := d.dirOf(at)
 	if err != nil {
 		return 0, err
 	}
-	if d.folds != nil && w.isOnlyIndex(p) && d.folds[d.h.Parent(at)] {
-		in, name = policy.Dir(d.h.Parent(at)), path.Base(d.h.DirPath(at))+"/"+name
+	if d.folds != nil && w.isOnlyIndex(p) && d.folds[d.Parent(at)] {
+		in, name = policy.Dir(d.Parent(at)), path.Base(d.DirPath(at))+"/"+name
 	}
-	u, err := d.m.AddNamed(in, policy.KindOf(d.h.Path(p)), name, false)
+	u, err := d.m.AddNamed(in, policy.KindOf(d.Path(p)), name, false)
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +205,7 @@ func (d *driver) listingOf(dir Dir) (policy.ID, error) {
 // numbers are the same; those that the policy has not found have no units, and tell it nothing.
 func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
 	for n := Dir(d.m.Dirs()); n <= dir; n++ {
-		if _, err := d.m.AddDirNamed(policy.Dir(d.h.Parent(n)), path.Base(d.h.DirPath(n))); err != nil {
+		if _, err := d.m.AddDirNamed(policy.Dir(d.Parent(n)), path.Base(d.DirPath(n))); err != nil {
 			return 0, err
 		}
 	}
@@ -215,11 +215,11 @@ func (d *driver) dirOf(dir Dir) (policy.Dir, error) {
 // learn gives the model what the run has observed, and forgets it.
 func (d *driver) learn(version int) error {
 	if d.again != nil {
-		if err := d.again.take(d, d.h.Versions[version].Time.Unix()); err != nil {
+		if err := d.again.take(d, d.Versions[version].Time.Unix()); err != nil {
 			return err
 		}
 	}
-	r := policy.Run{Time: d.h.Versions[version].Time.Unix()}
+	r := policy.Run{Time: d.Versions[version].Time.Unix()}
 	for u, s := range d.seen {
 		if s == 0 {
 			continue
@@ -256,19 +256,19 @@ func add(s *[]policy.Span, id uint32) {
 // act is one run of the policy.
 func (d *driver) act(w *World) error {
 	o := policy.Options{
-		Policy:  d.o.Policy,
-		Now:     d.h.Versions[w.Now()].Time.Unix(),
-		Price:   d.o.Price,
-		PriceMB: d.o.PriceMB,
+		Policy:  d.Policy,
+		Now:     d.Versions[w.Now()].Time.Unix(),
+		Price:   d.Price,
+		PriceMB: d.PriceMB,
 		Weights: transfers{d, w},
-		Late:    int64(d.o.Late.Seconds()),
-		MaxSkip: d.o.MaxSkip,
-		MaxAge:  int64(d.o.MaxAge.Seconds()),
-		Without: d.o.Without,
+		Late:    int64(d.Late.Seconds()),
+		MaxSkip: d.MaxSkip,
+		MaxAge:  int64(d.MaxAge.Seconds()),
+		Without: d.Without,
 	}
-	own := d.o.MaxRequests
-	if d.o.Budget > 0 {
-		own = max(1, int(d.o.Budget*float64(d.knownUnits())))
+	own := d.MaxRequests
+	if d.Budget > 0 {
+		own = max(1, int(d.Budget*float64(d.knownUnits())))
 		o.Own = own
 	}
 	if own > 0 {
@@ -286,9 +286,9 @@ func (d *driver) act(w *World) error {
 		if o.Skips, err = d.rules.skips(d); err != nil {
 			return err
 		}
-		o.Every = d.o.Expire
+		o.Every = d.Expire
 	}
-	p, err := d.o.Policies.Plan(d.m, o)
+	p, err := d.Policies.Plan(d.m, o)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (d *driver) act(w *World) error {
 		return err
 	}
 	made := w.Requests()
-	if d.o.Budget == 0 { // the limit of a job is for what the mirror already has
+	if d.Budget == 0 { // the limit of a job is for what the mirror already has
 		made -= w.Fresh()
 	}
 	d.purse.Spend(own, made)
@@ -308,9 +308,9 @@ func (d *driver) act(w *World) error {
 // follow makes the requests of a plan. When the plan hands out a batch it knows the outcomes of all batches
 // before but the last one, as in a job.
 func (d *driver) follow(w *World, p policy.Plan, more *found) error {
-	most, ahead := d.o.Batch, d.o.Batch > 1
+	most, ahead := d.Batch, d.Batch > 1
 	if ahead {
-		most = d.o.Batch / 2
+		most = d.Batch / 2
 	}
 	var waiting []policy.Ask
 	for {
@@ -323,7 +323,7 @@ func (d *driver) follow(w *World, p policy.Plan, more *found) error {
 		}
 		for _, a := range now {
 			if int(a.Unit) >= len(d.units) {
-				return fmt.Errorf("policy %s asks for unit %d of %d", d.o.Policy, a.Unit, len(d.units))
+				return fmt.Errorf("policy %s asks for unit %d of %d", d.Policy, a.Unit, len(d.units))
 			}
 			if x := d.units[a.Unit]; x.dir >= 0 {
 				d.askListing(w, p, a.Unit, x.dir, more)

@@ -126,10 +126,10 @@ func (d *driver) begin(w *World, p policy.Plan, more *found) {
 
 // broughtBy takes note that a page entered, for the page that named it.
 func (d *driver) broughtBy(p Page) {
-	if !d.h.Linked() || d.h.links.by[p] < 0 {
+	if !d.Linked() || d.links.by[p] < 0 {
 		return
 	}
-	if u := d.page[d.h.links.by[p]]; u != 0 && d.m.Runs() > 0 {
+	if u := d.page[d.links.by[p]]; u != 0 && d.m.Runs() > 0 {
 		d.seen[u-1] |= linksNew
 	}
 }

@@ -42,7 +42,7 @@ func (r *relearner) take(d *driver, time int64) error {
 		if unit.dir >= 0 {
 			continue
 		}
-		dir := r.dir(rec, d, d.h.DirOf(unit.page))
+		dir := r.dir(rec, d, d.DirOf(unit.page))
 		in := d.m.In(policy.ID(u))
 		switch {
 		case s&left != 0:
@@ -76,8 +76,8 @@ func (r *relearner) dir(rec *evolution.Recorder, d *driver, dir Dir) evolution.D
 		return r.of[dir]
 	}
 	// Those above it first, so that each new number of the history has its own number here.
-	r.dir(rec, d, d.h.Parent(dir))
-	r.of[dir] = rec.Dir(d.h.DirPath(dir))
+	r.dir(rec, d, d.Parent(dir))
+	r.of[dir] = rec.Dir(d.DirPath(dir))
 	for len(r.back) <= int(r.of[dir]) {
 		r.back = append(r.back, policy.Root)
 	}

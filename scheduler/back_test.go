@@ -106,7 +106,7 @@ func TestLockedWhenItGoesOn(t *testing.T) {
 	}
 	inBubble(t, Options{Runner: run}, []File{makeJob(t, "byhand", "", "UTC", "")}, func(t *testing.T, r *rig) {
 		r.mu.Lock()
-		r.state.jobs["byhand"].rec.Resume = true // as after a restart
+		r.state.jobs["byhand"].Resume = true // as after a restart
 		r.mu.Unlock()
 		r.state.wake.kick()
 		sleepUntil(1, 13, 0)

@@ -104,7 +104,7 @@ func TestWallClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := s.o.Now(); at != at.Round(0) {
+		if at := s.Now(); at != at.Round(0) {
 			t.Errorf("%v", at)
 		}
 	}

@@ -23,10 +23,10 @@ const (
 
 // entry is what the scheduler knows of one job.
 type entry struct {
-	name  string
-	cfg   *Entry // nil: the file is gone and its last run is ending
-	clock Clock
-	rec   Record
+	name string
+	cfg  *Entry // nil: the file is gone and its last run is ending
+	Clock
+	Record
 	dirty bool // rec is to be saved
 
 	empty  bool      // the site has no run and no version: the first run is due at once
@@ -54,8 +54,8 @@ func (e *entry) job() *job.Job {
 
 // scheduled returns when the schedule wants the next run.
 func (e *entry) scheduled() time.Time {
-	if e.startFor.IsZero() || !e.startFor.Equal(e.rec.Served) {
-		e.start, e.startFor = e.clock.Start(e.rec.Served), e.rec.Served
+	if e.startFor.IsZero() || !e.startFor.Equal(e.Served) {
+		e.start, e.startFor = e.Start(e.Served), e.Served
 	}
 	return e.start
 }
@@ -66,9 +66,9 @@ func (e *entry) serve(now time.Time) (served bool) {
 	if at.IsZero() || at.After(now) {
 		return false
 	}
-	e.rec.Served, e.dirty = now, true
-	if e.clock.spec.Every == 0 {
-		e.rec.Served = now.Add(-e.clock.jitter)
+	e.Served, e.dirty = now, true
+	if e.spec.Every == 0 {
+		e.Served = now.Add(-e.jitter)
 	}
 	return true
 }
@@ -76,40 +76,40 @@ func (e *entry) serve(now time.Time) (served bool) {
 // adopt puts a configuration in force at now. A schedule that is new counts from now on; what the old one
 // wanted and did not get is made up.
 func (e *entry) adopt(cfg *Entry, clock Clock, now time.Time) {
-	old := e.clock
+	old := e.Clock
 	e.cfg, e.startFor = cfg, time.Time{}
 	if cfg.Job == nil {
 		return
 	}
-	e.clock = clock
-	if e.rec.Added.IsZero() {
-		e.rec.Added, e.dirty = now, true
+	e.Clock = clock
+	if e.Added.IsZero() {
+		e.Added, e.dirty = now, true
 	}
-	if text := string(cfg.Text); e.rec.Text != text {
-		if (e.rec.Text != "") && e.rec.hasLasting() && !clock.Manual() {
-			e.rec.Retry = now // the new file may be what was missing
+	if text := string(cfg.Text); e.Text != text {
+		if (e.Text != "") && e.hasLasting() && !clock.Manual() {
+			e.Retry = now // the new file may be what was missing
 		}
-		e.rec.Text, e.dirty = text, true
+		e.Text, e.dirty = text, true
 	}
 	spec, tz := cfg.Job.Schedule, cfg.Job.Timezone
-	if !e.rec.Served.IsZero() && e.rec.Schedule == spec && e.rec.Timezone == tz {
+	if !e.Served.IsZero() && e.Schedule == spec && e.Timezone == tz {
 		return
 	}
-	if !e.rec.Served.IsZero() && e.rec.Schedule != "" {
-		if was := (&job.Job{Name: e.name, Schedule: e.rec.Schedule, Timezone: e.rec.Timezone}); old.zone == nil {
+	if !e.Served.IsZero() && e.Schedule != "" {
+		if was := (&job.Job{Name: e.name, Schedule: e.Schedule, Timezone: e.Timezone}); old.zone == nil {
 			// the record is of another process; a schedule that cannot be read wants nothing
 			old, _ = NewClock(was, clock.zone, -1)
 		}
-		if at := old.Next(e.rec.Served); !at.IsZero() && !at.After(now) && !clock.Manual() {
-			e.rec.Retry = now
+		if at := old.Next(e.Served); !at.IsZero() && !at.After(now) && !clock.Manual() {
+			e.Retry = now
 		}
 	}
-	e.rec.Schedule, e.rec.Timezone, e.rec.Served, e.dirty = spec, tz, now, true
+	e.Schedule, e.Timezone, e.Served, e.dirty = spec, tz, now, true
 	if every := clock.spec.Every; every > 0 { // the first one comes soon
-		e.rec.Served = now.Add(clock.jitter - every)
+		e.Served = now.Add(clock.jitter - every)
 	}
-	if e.rec.At = (time.Time{}); clock.Continuous() {
-		e.rec.At = now.Add(clock.jitter)
+	if e.At = (time.Time{}); clock.Continuous() {
+		e.At = now.Add(clock.jitter)
 	}
 }
 
@@ -119,38 +119,38 @@ const tooFarAhead = 25 * time.Hour
 // sane corrects times that a clock that went back has left behind: nothing may wait for a year that will not
 // come.
 func (e *entry) sane(now time.Time) (corrected bool) {
-	if e.rec.Served.Sub(now) > tooFarAhead {
-		e.rec.Served, corrected = now, true
+	if e.Served.Sub(now) > tooFarAhead {
+		e.Served, corrected = now, true
 	}
-	if e.rec.Retry.Sub(now) > tooFarAhead {
-		e.rec.Retry, corrected = now, true
+	if e.Retry.Sub(now) > tooFarAhead {
+		e.Retry, corrected = now, true
 	}
-	if e.rec.Again.Sub(now) > tooFarAhead {
-		e.rec.Again, corrected = now, true
+	if e.Again.Sub(now) > tooFarAhead {
+		e.Again, corrected = now, true
 	}
-	if j := e.job(); j != nil && e.rec.At.Sub(now) > j.MaxInterval+tooFarAhead {
-		e.rec.At, corrected = now, true
+	if j := e.job(); j != nil && e.At.Sub(now) > j.MaxInterval+tooFarAhead {
+		e.At, corrected = now, true
 	}
-	if e.rec.Told.At.After(now.Add(tooFarAhead)) {
-		e.rec.Told, corrected = status.Told{}, true
+	if e.Told.At.After(now.Add(tooFarAhead)) {
+		e.Told, corrected = status.Told{}, true
 	}
-	if e.rec.Began.After(now) {
-		e.rec.Began, e.dirty = now, true
+	if e.Began.After(now) {
+		e.Began, e.dirty = now, true
 	}
 	// An interval that began in the future would last longer than it is: a machine whose clock is an hour ahead
 	// made the last run.
-	if e.clock.Interval() && e.rec.Served.After(now) {
-		e.rec.Served, e.dirty = now, true
+	if e.Interval() && e.Served.After(now) {
+		e.Served, e.dirty = now, true
 	}
 	// A mirror that was verified in a year that will not come would be fresh until then. When it is the clock
 	// that is wrong, for a moment, nothing is lost.
 	switch ahead := now.Add(tooFarAhead); {
-	case !e.rec.Verified.After(ahead) && !e.rec.Added.After(ahead):
-		if !e.rec.Doubted.IsZero() {
-			e.rec.Doubted, e.dirty = time.Time{}, true
+	case !e.Verified.After(ahead) && !e.Added.After(ahead):
+		if !e.Doubted.IsZero() {
+			e.Doubted, e.dirty = time.Time{}, true
 		}
-	case e.rec.Doubted.IsZero() || e.rec.Doubted.After(now):
-		e.rec.Doubted, corrected = now, true
+	case e.Doubted.IsZero() || e.Doubted.After(now):
+		e.Doubted, corrected = now, true
 	}
 	if e.seen.After(now) {
 		e.seen = now
@@ -177,48 +177,48 @@ func (e *entry) plan(now time.Time) {
 		want(e.manual.asked, whyByHand)
 		return
 	}
-	if e.rec.Resume {
+	if e.Resume {
 		at := e.seen
-		if e.rec.Retry.After(at) { // not yet
-			at = e.rec.Retry
+		if e.Retry.After(at) { // not yet
+			at = e.Retry
 		}
 		want(at, whyResume)
-	} else if !e.clock.Manual() {
-		if want(e.rec.Retry, whyRetry); e.rec.Retry.IsZero() {
-			want(e.rec.Again, whyAgain)
+	} else if !e.Manual() {
+		if want(e.Retry, whyRetry); e.Retry.IsZero() {
+			want(e.Again, whyAgain)
 		}
 	}
-	if e.empty && !e.rec.Resume && e.rec.Retry.IsZero() && !e.clock.Manual() {
+	if e.empty && !e.Resume && e.Retry.IsZero() && !e.Manual() {
 		want(e.seen, whyFirst)
 	}
 	if at := e.scheduled(); !at.IsZero() {
 		if at.Before(e.seen) { // missed: made up once, not all jobs at the same moment
-			want(e.seen.Add(e.clock.jitter), whyMissed)
+			want(e.seen.Add(e.jitter), whyMissed)
 		} else {
 			want(at, whySchedule)
 		}
 	}
-	if e.clock.Continuous() {
-		want(e.rec.At, whySchedule)
+	if e.Continuous() {
+		want(e.At, whySchedule)
 	}
 }
 
 // isContinuousDue reports whether a continuous job wants its next run.
 func (e *entry) isContinuousDue(now time.Time) bool {
-	return e.clock.Continuous() && !e.rec.At.After(now)
+	return e.Continuous() && !e.At.After(now)
 }
 
 // hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it
 // is known.
 func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until time.Time) {
-	j, clock := e.job(), e.clock
-	if e.manual != nil && e.manual.o.Job != nil {
-		j, clock = e.manual.o.Job, e.manual.clock
+	j, clock := e.job(), e.Clock
+	if e.manual != nil && e.manual.Job != nil {
+		j, clock = e.manual.Job, e.manual.clock
 	}
 	switch {
-	case e.rec.Paused && e.manual == nil:
+	case e.Paused && e.manual == nil:
 		return status.Paused, time.Time{}
-	case e.manual != nil && e.manual.o.Accept: // asks for nothing
+	case e.manual != nil && e.manual.Accept: // asks for nothing
 		return "", time.Time{}
 	case !clock.Open(now):
 		return status.Window, clock.Opens(now)
@@ -231,7 +231,7 @@ func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until
 // room is how much must be free for a job to start: somewhat more than at which it stopped, so that it does
 // not stop again at once.
 func (e *entry) room(least int64) int64 {
-	if e.rec.Last != nil && e.rec.Last.Cause == status.DiskFull {
+	if e.Last != nil && e.Last.Cause == status.DiskFull {
 		return least + least/10
 	}
 	return least
@@ -241,18 +241,18 @@ func (e *entry) room(least int64) int64 {
 func (e *entry) status(now time.Time) status.Job {
 	s := status.Job{
 		Name:      e.name,
-		Last:      e.rec.Last,
-		Failures:  e.rec.Failures,
-		Version:   e.rec.Version,
-		Files:     e.rec.Files,
-		Bytes:     e.rec.Bytes,
+		Last:      e.Last,
+		Failures:  e.Failures,
+		Version:   e.Version,
+		Files:     e.Files,
+		Bytes:     e.Bytes,
 		Activity:  status.Idle,
-		Complete:  known(e.rec.Complete),
-		Verified:  known(e.rec.Verified),
-		Published: known(e.rec.Published),
-		Added:     known(e.rec.Added),
+		Complete:  known(e.Complete),
+		Verified:  known(e.Verified),
+		Published: known(e.Published),
+		Added:     known(e.Added),
 	}
-	if d := e.rec.Doubted; !d.IsZero() {
+	if d := e.Doubted; !d.IsZero() {
 		for _, at := range []**time.Time{&s.Verified, &s.Added} {
 			if *at != nil && (*at).After(now) {
 				*at = &d
@@ -268,7 +268,7 @@ func (e *entry) status(now time.Time) status.Job {
 		}
 		s.Schedule, s.Timezone, s.StaleAfter = j.Schedule, j.Timezone, int64(j.Notify.StaleAfter/time.Second)
 	}
-	if l := e.rec.Last; l != nil {
+	if l := e.Last; l != nil {
 		s.LastRun, s.Verdict, s.Reasons = known(l.Ended), l.Verdict, l.Reasons
 		if l.Error != "" {
 			s.Reasons = append(append([]string{}, l.Reasons...), l.Error)
@@ -280,13 +280,13 @@ func (e *entry) status(now time.Time) status.Job {
 	switch {
 	case e.run != nil:
 		s.Activity, s.Started, s.Progress = status.Running, known(e.run.started), e.run.progress.Load()
-		s.Turn = e.run.turn.how.works()
+		s.Turn = e.run.how.works()
 		if e.run.cause != status.ByItself {
 			s.Activity = status.Ending
 		}
 	case e.activity != "":
 		s.Activity = e.activity
-	case e.rec.Paused && e.manual == nil:
+	case e.Paused && e.manual == nil:
 		s.Activity = status.Paused
 	}
 	s.Waits = e.waits()
@@ -300,10 +300,10 @@ func (e *entry) status(now time.Time) status.Job {
 		next = time.Time{}
 	}
 	if !next.IsZero() && next.After(now) {
-		next = e.clock.Opens(next) // it is due, and waits for its window
+		next = e.Opens(next) // it is due, and waits for its window
 	}
 	if !next.IsZero() {
-		next = next.In(e.clock.zone)
+		next = next.In(e.zone)
 		s.Next, s.NextText, s.Why = &next, status.TimeText(next), why
 	}
 	s.Judge(now)

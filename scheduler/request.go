@@ -29,7 +29,7 @@ type RunNowOptions struct {
 
 // Ticket is the interest of a client in one run.
 type Ticket struct {
-	o     RunNowOptions
+	RunNowOptions
 	asked time.Time
 	clock Clock // of o.Job
 	done  chan struct{}
@@ -77,9 +77,9 @@ func (s *state) runNow(name string, o RunNowOptions) (t *Ticket, attached bool, 
 	case e.job() == nil:
 		return nil, false, fmt.Errorf("run %s: %w: %s", name, ErrRefused, strings.Join(e.cfg.Refused, "; "))
 	}
-	t = &Ticket{o: o, asked: s.o.Now(), done: make(chan struct{})}
+	t = &Ticket{RunNowOptions: o, asked: s.Now(), done: make(chan struct{})}
 	if o.Job != nil {
-		if t.clock, err = NewClock(o.Job, s.o.Local, s.o.Spread); err != nil {
+		if t.clock, err = NewClock(o.Job, s.Local, s.Spread); err != nil {
 			return nil, false, err
 		}
 	}
@@ -90,9 +90,9 @@ func (s *state) runNow(name string, o RunNowOptions) (t *Ticket, attached bool, 
 		return t, true, nil
 	case e.manual != nil && plain:
 		return e.manual, true, nil
-	case e.manual != nil && e.run == nil && e.manual.o == (RunNowOptions{}) && !o.Accept:
+	case e.manual != nil && e.run == nil && e.manual.RunNowOptions == (RunNowOptions{}) && !o.Accept:
 		// it waits, maybe for what this one does not wait for
-		e.manual.o, e.manual.clock = o, t.clock
+		e.manual.RunNowOptions, e.manual.clock = o, t.clock
 		s.wake.kick()
 		return e.manual, true, nil
 	case (e.run != nil && e.run.cause == status.ByItself) || e.manual != nil: // one that is ending is waited for
@@ -115,12 +115,12 @@ func (s *state) cancel(name string) error {
 			e.run.cause = status.Cancelled // it was ending already, to continue later
 		}
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
-	case e.manual != nil || e.rec.Resume || !e.rec.Retry.IsZero() || !e.rec.Again.IsZero():
+	case e.manual != nil || e.Resume || !e.Retry.IsZero() || !e.Again.IsZero():
 		e.refuse(fmt.Errorf("run %s: cancelled", name))
-		e.rec.Resume, e.rec.Retry, e.rec.Again, e.dirty = false, time.Time{}, time.Time{}, true
-	case !e.due.IsZero() && !e.due.After(s.o.Now()):
-		if now := s.o.Now(); !e.serve(now) && e.clock.Continuous() {
-			e.rec.At, e.dirty = now.Add(e.job().MinInterval), true
+		e.Resume, e.Retry, e.Again, e.dirty = false, time.Time{}, time.Time{}, true
+	case !e.due.IsZero() && !e.due.After(s.Now()):
+		if now := s.Now(); !e.serve(now) && e.Continuous() {
+			e.At, e.dirty = now.Add(e.job().MinInterval), true
 		}
 	default:
 		return fmt.Errorf("cancel %s: %w: no run is under way or waits", name, ErrNothing)
@@ -134,10 +134,10 @@ func (s *state) noted(name string, run status.Run) {
 	if e == nil || e.cfg == nil || e.run != nil {
 		return
 	}
-	if e.rec.Last != nil && !run.Ended.After(e.rec.Last.Ended) {
+	if e.Last != nil && !run.Ended.After(e.Last.Ended) {
 		return
 	}
-	e.rec.Note(run)
+	e.Note(run)
 	e.dirty = true
 	s.save()
 	s.wake.kick()
@@ -148,10 +148,10 @@ func (s *state) pause(name string) error {
 	if err != nil {
 		return err
 	}
-	if e.rec.Paused {
+	if e.Paused {
 		return fmt.Errorf("pause %s: %w: it is paused", name, ErrNothing)
 	}
-	e.rec.Paused, e.dirty = true, true
+	e.Paused, e.dirty = true, true
 	if e.run != nil {
 		e.end(status.PausedRun)
 	}
@@ -163,10 +163,10 @@ func (s *state) resume(name string) error {
 	if err != nil {
 		return err
 	}
-	if !e.rec.Paused {
+	if !e.Paused {
 		return fmt.Errorf("resume %s: %w: it is not paused", name, ErrNothing)
 	}
-	e.rec.Paused, e.dirty = false, true
+	e.Paused, e.dirty = false, true
 	if e.activity == status.Paused { // status is right at once
 		e.activity = ""
 	}
@@ -178,7 +178,7 @@ func (s *state) job(name string) (status.Job, error) {
 	if err != nil {
 		return status.Job{}, err
 	}
-	now := s.o.Now()
+	now := s.Now()
 	s.fresh(e, now)
 	return e.status(now), nil
 }
@@ -202,12 +202,12 @@ func (s *state) wanted(name string) (*job.Job, error) {
 }
 
 func (s *state) status() status.All {
-	now := s.o.Now()
+	now := s.Now()
 	all := status.All{Jobs: make([]status.Job, 0, len(s.jobs)), Daemon: status.Daemon{
 		Running:   s.turns.running(),
-		MaxRuns:   s.o.MaxRuns,
+		MaxRuns:   s.MaxRuns,
 		Parked:    s.turns.parked,
-		MaxParked: s.o.MaxParked,
+		MaxParked: s.MaxParked,
 		Turns:     turnsHeld(s.jobs),
 		Ready:     s.ready,
 		Ending:    s.ending,
@@ -220,8 +220,8 @@ func (s *state) status() status.All {
 		all.Jobs = append(all.Jobs, e.status(now))
 	}
 	slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
-	if s.o.Free != nil {
-		if n, err := s.o.Free(); err == nil {
+	if s.Free != nil {
+		if n, err := s.Free(); err == nil {
 			all.Daemon.Free = n
 		}
 	}

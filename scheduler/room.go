@@ -39,19 +39,19 @@ func (w *roomWait) note(s *state, jobs []*entry, now time.Time) {
 	if w.waits != waits {
 		w.waits, w.told = waits, map[string]bool{}
 	}
-	if !waits || s.o.Teller == nil {
+	if !waits || s.Teller == nil {
 		return
 	}
 	for _, e := range jobs { // what the process before told, or a run that stopped for the disk
-		stopped := e.rec.Told.Open() && e.rec.Last != nil && e.rec.Last.Cause == status.DiskFull
-		if stopped || e.rec.Told.Kind == status.TellRoom {
+		stopped := e.Told.Open() && e.Last != nil && e.Last.Cause == status.DiskFull
+		if stopped || e.Told.Kind == status.TellRoom {
 			w.told[receivers(e.job())] = true
 		}
 	}
 	for _, e := range jobs {
 		j := e.job()
 		to := receivers(j)
-		if w.told[to] || e.rec.Told.Quiet(now) || !s.o.Teller.HasReceiver(j) {
+		if w.told[to] || e.Told.Quiet(now) || !s.Teller.HasReceiver(j) {
 			continue
 		}
 		st := e.status(now)
@@ -59,8 +59,8 @@ func (w *roomWait) note(s *state, jobs []*entry, now time.Time) {
 			st.Problems = append(slices.Clip(st.Problems), "these jobs wait for room on the disk: "+list)
 		}
 		w.told[to] = true
-		e.rec.Told, e.dirty = status.Told{Kind: status.TellRoom, At: now}, true
-		s.o.Teller.Tell(status.TellRoom, j, st)
+		e.Told, e.dirty = status.Told{Kind: status.TellRoom, At: now}, true
+		s.Teller.Tell(status.TellRoom, j, st)
 	}
 }
 

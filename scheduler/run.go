@@ -39,13 +39,13 @@ type running struct {
 	cancel   context.CancelCauseFunc
 	cause    status.Cause // why it was told to end; ByItself: it was not
 	progress atomic.Pointer[status.Progress]
-	turn     standing
-	accept   bool
-	resumed  bool // it continues one that was interrupted
-	removed  bool // its file went; cause is Cancelled
-	back     bool // and came back
-	tickets  []*Ticket
-	again    time.Time // of a second look that is due and that the run does not make
+	standing
+	accept  bool
+	resumed bool // it continues one that was interrupted
+	removed bool // its file went; cause is Cancelled
+	back    bool // and came back
+	tickets []*Ticket
+	again   time.Time // of a second look that is due and that the run does not make
 }
 
 // tend looks after a run under way, and returns when its window closes; zero when that is not soon.
@@ -85,32 +85,32 @@ type launch struct {
 // start notes that a run of a job which is due starts.
 func (s *state) start(e *entry, now time.Time) launch {
 	j, o := e.job(), RunOptions{}
-	r := &running{started: now, clock: e.clock}
+	r := &running{started: now, clock: e.Clock}
 	if t := e.manual; t != nil {
-		if o.Accept, e.manual = t.o.Accept, nil; t.o.Job != nil {
-			j, r.clock = t.o.Job, t.clock
+		if o.Accept, e.manual = t.Accept, nil; t.Job != nil {
+			j, r.clock = t.Job, t.clock
 		}
 		r.tickets = append(r.tickets, t)
 	}
 	o.ByHand = len(r.tickets) > 0
-	r.job, r.accept, r.resumed = j, o.Accept, e.rec.Resume
+	r.job, r.accept, r.resumed = j, o.Accept, e.Resume
 	served := e.serve(now)
-	if e.why == whyFirst && e.clock.Interval() {
-		e.rec.Served = now // an interval counts from this start
+	if e.why == whyFirst && e.Interval() {
+		e.Served = now // an interval counts from this start
 	}
 	e.empty = false
 	if o.Accept || len(j.Only) > 0 {
-		r.again = e.rec.Again
+		r.again = e.Again
 	}
 	if served || o.ByHand || e.isContinuousDue(now) { // it requests them with all others
-		e.rec.Again = time.Time{}
+		e.Again = time.Time{}
 	}
-	if o.Again = !e.rec.Again.IsZero(); !o.Again {
-		e.rec.At = time.Time{}
+	if o.Again = !e.Again.IsZero(); !o.Again {
+		e.At = time.Time{}
 	}
-	e.rec.Running, e.rec.Resume, e.rec.Retry, e.dirty = now, false, time.Time{}, true
-	if e.rec.Began.IsZero() {
-		e.rec.Began = now
+	e.Running, e.Resume, e.Retry, e.dirty = now, false, time.Time{}, true
+	if e.Began.IsZero() {
+		e.Began = now
 	}
 	why := e.why
 	e.run = r
@@ -127,19 +127,19 @@ func (s *state) start(e *entry, now time.Time) launch {
 
 // safely keeps what goes wrong in one run from ending all others.
 func (s *Scheduler) safely(l launch) (run status.Run) {
-	started := s.o.Now()
+	started := s.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.o.Log.Error("run panicked", "job", l.r.job.Name, "panic", p, "stack", string(debug.Stack()))
+			s.Log.Error("run panicked", "job", l.r.job.Name, "panic", p, "stack", string(debug.Stack()))
 			run = status.Run{
 				Started: started,
-				Ended:   s.o.Now(),
+				Ended:   s.Now(),
 				Verdict: status.VerdictError,
 				Error:   fmt.Sprintf("this is a fault of mirrord: %v", p),
 			}
 		}
 	}()
-	return s.o.Runner.Run(l.ctx, l.r.job, l.o)
+	return s.Runner.Run(l.ctx, l.r.job, l.o)
 }
 
 // end tells the run of a job to end.
@@ -172,19 +172,19 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 	if !run.Finished() && run.Verdict != status.VerdictSuspicious && run.Cause == status.ByItself {
 		run.Cause = r.cause
 	}
-	run.Ended = s.o.Now() // one clock for all that follows from it
+	run.Ended = s.Now() // one clock for all that follows from it
 	if run.Started.IsZero() || run.Started.After(run.Ended) {
 		run.Started = r.started
 	}
 	s.turns.finish(e, r, run.Ended)
 	e.run = nil
 	s.overrun(e, r, run.Ended)
-	e.rec.ended(r.job, e.clock, run)
-	if e.rec.Again.IsZero() {
-		e.rec.Again = r.again
+	e.ended(r.job, e.Clock, run)
+	if e.Again.IsZero() {
+		e.Again = r.again
 	}
 	if (r.back && run.Cause == status.Cancelled) || (r.resumed && run.Cause == status.Busy) {
-		e.rec.Resume = true
+		e.Resume = true
 	}
 	e.dirty = true
 	switch run.Verdict {
@@ -221,21 +221,21 @@ func (s *state) ended(e *entry, r *running, run status.Run) {
 // consider tells about a job when there is something to tell.
 func (s *state) consider(e *entry, now time.Time) {
 	j := e.job()
-	if s.o.Teller == nil || j == nil || (e.rec.Last == nil && j.Notify.StaleAfter == 0) {
+	if s.Teller == nil || j == nil || (e.Last == nil && j.Notify.StaleAfter == 0) {
 		return
 	}
-	if (e.rec.Last == nil || e.rec.Last.Complete()) && !e.rec.Told.Open() && j.Notify.StaleAfter == 0 {
+	if (e.Last == nil || e.Last.Complete()) && !e.Told.Open() && j.Notify.StaleAfter == 0 {
 		return
 	}
-	if !s.o.Teller.HasReceiver(j) {
+	if !s.Teller.HasReceiver(j) {
 		return
 	}
 	s.fresh(e, now) // a message says when the next run is
 	st := e.status(now)
-	kind := e.rec.Told.Tell(&st, now)
+	kind := e.Told.Tell(&st, now)
 	if kind == "" {
 		return
 	}
-	e.rec.Told, e.dirty = status.Told{Kind: kind, At: now, Lasting: st.LastingTrouble()}, true
-	s.o.Teller.Tell(kind, j, st)
+	e.Told, e.dirty = status.Told{Kind: kind, At: now, Lasting: st.LastingTrouble()}, true
+	s.Teller.Tell(kind, j, st)
 }

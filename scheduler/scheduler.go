@@ -45,7 +45,7 @@ type Options struct {
 
 // Scheduler runs jobs. Its methods are safe for concurrent use.
 type Scheduler struct {
-	o    Options
+	Options
 	wake chan struct{} // size 1: one call is enough, however many there are
 
 	mu    sync.Mutex
@@ -92,9 +92,9 @@ func New(o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	return &Scheduler{
-		o:     o,
-		wake:  wake,
-		state: st,
+		Options: o,
+		wake:    wake,
+		state:   st,
 	}, nil
 }
 
@@ -230,7 +230,7 @@ func (s *Scheduler) stop() error {
 		s.runs.Wait()
 		close(done)
 	}()
-	t := time.NewTimer(s.o.StopWithin)
+	t := time.NewTimer(s.StopWithin)
 	defer t.Stop()
 	select {
 	case <-done:
@@ -240,7 +240,7 @@ func (s *Scheduler) stop() error {
 		defer s.mu.Unlock()
 		return fmt.Errorf(
 			"%s not end within %s; those that did not continue from their last batch when the daemon starts again",
-			count.Of(s.state.turns.running(), "run did", "runs did"), count.Span(s.o.StopWithin))
+			count.Of(s.state.turns.running(), "run did", "runs did"), count.Span(s.StopWithin))
 	}
 }
 
@@ -271,17 +271,17 @@ func (s *Scheduler) ended(l launch, run status.Run) {
 func (s *Scheduler) yield(e *entry, r *running, w status.Wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.turns.yield(e, r, w, s.o.Now())
+	s.state.turns.yield(e, r, w, s.Now())
 }
 
 func (s *Scheduler) want(e *entry, r *running) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.turns.want(e, r, s.o.Now())
+	return s.state.turns.want(e, r, s.Now())
 }
 
 func (s *Scheduler) giveUp(e *entry, r *running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.turns.giveUp(e, r, s.o.Now())
+	s.state.turns.giveUp(e, r, s.Now())
 }

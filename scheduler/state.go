@@ -22,7 +22,7 @@ import (
 // lock: Scheduler calls its methods one at a time. Those in request.go are the methods of Scheduler of the
 // same names.
 type state struct {
-	o    Options
+	Options
 	log  *slog.Logger
 	wake waker
 
@@ -40,12 +40,12 @@ type state struct {
 // newState returns what the store remembers.
 func newState(o Options, wake chan<- struct{}) (*state, error) {
 	s := &state{
-		o:      o,
-		log:    o.Log,
-		wake:   wake,
-		config: Config{},
-		jobs:   map[string]*entry{},
-		turns:  turns{most: o.MaxRuns, wake: wake},
+		Options: o,
+		log:     o.Log,
+		wake:    wake,
+		config:  Config{},
+		jobs:    map[string]*entry{},
+		turns:   turns{most: o.MaxRuns, wake: wake},
 	}
 	records, err := o.Store.LoadRecords()
 	if err != nil {
@@ -68,17 +68,17 @@ func newState(o Options, wake chan<- struct{}) (*state, error) {
 
 // remembered is a job with its record.
 func (s *state) remembered(name string, rec Record, now time.Time) *entry {
-	e := &entry{name: name, rec: rec, seen: now}
+	e := &entry{name: name, Record: rec, seen: now}
 	if rec.Last != nil {
 		e.worked = rec.Last.Ended
 	}
 	if !rec.Running.IsZero() {
-		e.rec.killed(now)
+		e.killed(now)
 		e.dirty = true
 		s.log.Warn("the last daemon was killed during a run", "job", name)
 	}
-	if e.rec.hasLasting() { // a new environment may be what was missing
-		e.rec.Retry = now
+	if e.hasLasting() { // a new environment may be what was missing
+		e.Retry = now
 	}
 	return e
 }
@@ -86,12 +86,12 @@ func (s *state) remembered(name string, rec Record, now time.Time) *entry {
 // retryLasting tries again what another run would have met again, and returns the jobs: a user may have
 // solved it where no process notices, such as at the site, in the name service or in a file of a secret.
 func (s *state) retryLasting() (names []string) {
-	now := s.o.Now()
+	now := s.Now()
 	for name, e := range s.jobs {
-		if (e.job() == nil) || (e.run != nil) || !e.rec.hasLasting() || e.clock.Manual() {
+		if (e.job() == nil) || (e.run != nil) || !e.hasLasting() || e.Manual() {
 			continue
 		}
-		e.rec.Retry, e.dirty = now, true
+		e.Retry, e.dirty = now, true
 		names = append(names, name)
 	}
 	if len(names) > 0 {
@@ -114,7 +114,7 @@ func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
 	if len(out) == 0 || s.reloaded.IsZero() { // newState has just read all records
 		return out
 	}
-	records, err := s.o.Store.LoadRecords()
+	records, err := s.Store.LoadRecords()
 	if err != nil {
 		s.log.Error("records of new jobs could not be read; starting with empty ones", "err", err)
 	}
@@ -128,7 +128,7 @@ func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
 
 // apply puts a configuration in force and returns what it changed.
 func (s *state) apply(c Config) []ConfigChange {
-	now := s.o.Now()
+	now := s.Now()
 	changes := Diff(s.config, c)
 	maps.Copy(s.jobs, s.newcomers(c, now))
 	for name, cfg := range c {
@@ -147,13 +147,13 @@ func (s *state) apply(c Config) []ConfigChange {
 			e.refuse(fmt.Errorf("job %s: %w: %s", name, ErrRefused, strings.Join(cfg.Refused, "; ")))
 			continue
 		}
-		clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread)
+		clock, err := NewClock(cfg.Job, s.Local, s.Spread)
 		if err != nil { // job.Parse has checked it
 			s.log.Error("job left out", "job", name, "err", err)
 			continue
 		}
 		e.adopt(cfg, clock, now)
-		e.empty = e.run == nil && s.o.Empty(name)
+		e.empty = e.run == nil && s.Empty(name)
 	}
 	for name, e := range s.jobs {
 		if c[name] != nil {
@@ -203,11 +203,11 @@ func (s *state) setProblem(what string) {
 		s.log.Error("jobs directory", "err", what)
 	}
 	if s.problem = what; what != "" && !s.ready { // what the last process left is better than nothing
-		now := s.o.Now()
+		now := s.Now()
 		for name, cfg := range s.config {
-			if clock, err := NewClock(cfg.Job, s.o.Local, s.o.Spread); err == nil {
+			if clock, err := NewClock(cfg.Job, s.Local, s.Spread); err == nil {
 				s.jobs[name].adopt(cfg, clock, now)
-				s.jobs[name].empty = s.o.Empty(name)
+				s.jobs[name].empty = s.Empty(name)
 			}
 		}
 		s.ready = true
@@ -226,7 +226,7 @@ func (s *state) drop() {
 	if len(gone) == 0 {
 		return
 	}
-	if err := s.o.Store.SaveRecords(gone); err != nil {
+	if err := s.Store.SaveRecords(gone); err != nil {
 		s.log.Error("records of removed jobs could not be removed", "err", err)
 		return // tried again with the next change
 	}
@@ -240,13 +240,13 @@ func (s *state) save() error {
 	changed := map[string]*Record{}
 	for name, e := range s.jobs {
 		if e.dirty && e.cfg != nil {
-			changed[name] = &e.rec
+			changed[name] = &e.Record
 		}
 	}
 	if len(changed) == 0 {
 		return nil
 	}
-	if err := s.o.Store.SaveRecords(changed); err != nil {
+	if err := s.Store.SaveRecords(changed); err != nil {
 		s.log.Error("records could not be saved", "err", err)
 		return err
 	}
@@ -291,7 +291,7 @@ func (s *state) stop() {
 
 // look decides what starts, and when to look again. The caller makes the runs.
 func (s *state) look() (runs []launch, wait time.Duration) {
-	now := s.o.Now()
+	now := s.Now()
 	if !s.ready || s.ending {
 		return nil, tick
 	}
@@ -311,18 +311,18 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 		s.consider(e, now)
 		if e.run != nil {
 			sooner(s.tend(e, now))
-			if e.run.turn.how == wanting {
+			if e.run.how == wanting {
 				want = append(want, e)
 			}
 			continue
 		}
-		if e.plan(now); e.why == whyFirst && !s.o.Empty(e.name) { // a version was made meanwhile
+		if e.plan(now); e.why == whyFirst && !s.Empty(e.name) { // a version was made meanwhile
 			e.empty = false
 			e.plan(now)
 		}
 		e.activity, e.held = "", time.Time{}
 		switch {
-		case e.rec.Paused && e.manual == nil:
+		case e.Paused && e.manual == nil:
 			e.activity = status.Paused
 		case e.due.IsZero():
 		case e.due.After(now):
@@ -353,10 +353,10 @@ func rankOf(e *entry) int {
 }
 
 func (s *state) free() int64 {
-	if s.o.Free == nil {
+	if s.Free == nil {
 		return math.MaxInt64
 	}
-	n, err := s.o.Free()
+	n, err := s.Free()
 	if err != nil {
 		s.log.Error("room on the disk", "err", err)
 		return math.MaxInt64 // the run finds out

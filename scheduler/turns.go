@@ -101,7 +101,7 @@ func (t *RunTurn) Resume(ctx context.Context) error {
 
 // Over reports whether others wait for the turn and the run has had it for long enough: it should give it
 // back soon, and resume.
-func (t *RunTurn) Over() bool { return t.r.turn.over.Load() }
+func (t *RunTurn) Over() bool { return t.r.over.Load() }
 
 // turns are those of the runs under way.
 type turns struct {
@@ -118,7 +118,7 @@ func (s *turns) running() int { return s.held + s.shorts + s.parked }
 
 // stand changes how a run stands towards the turns.
 func (s *turns) stand(e *entry, r *running, how holding, now time.Time) {
-	t := &r.turn
+	t := &r.standing
 	t.account(now)
 	s.count(t.how, -1)
 	s.count(how, 1)
@@ -142,7 +142,7 @@ func (s *turns) count(how holding, n int) {
 
 // begin gives a run that starts its turn.
 func (s *turns) begin(r *running, now time.Time) {
-	r.turn.how, r.turn.since, r.turn.counted = holdsTurn, now, now
+	r.how, r.since, r.counted = holdsTurn, now, now
 	s.count(holdsTurn, 1)
 }
 
@@ -159,21 +159,21 @@ func (s *turns) yield(e *entry, r *running, w status.Wait, now time.Time) {
 	if e.run != r {
 		return // it has ended
 	}
-	if r.turn.how.works() {
+	if r.how.works() {
 		if s.stand(e, r, parked, now); s.queued > 0 {
 			s.wake.kick()
 		}
 	}
-	if w.Since = known(r.turn.since); w.Until != nil && e.clock.zone != nil {
-		until := w.Until.In(e.clock.zone)
+	if w.Since = known(r.since); w.Until != nil && e.zone != nil {
+		until := w.Until.In(e.zone)
 		w.Until = &until
 	}
-	r.turn.waits = w
+	r.waits = w
 }
 
 // want returns nil when the run has a turn now, else a channel that is closed when it has one.
 func (s *turns) want(e *entry, r *running, now time.Time) <-chan struct{} {
-	t := &r.turn
+	t := &r.standing
 	t.account(now)
 	switch {
 	case t.how.works() || e.run != r:
@@ -195,7 +195,7 @@ func (s *turns) want(e *entry, r *running, now time.Time) <-chan struct{} {
 
 // giveUp takes back that a run wants a turn.
 func (s *turns) giveUp(e *entry, r *running, now time.Time) {
-	if r.turn.how == wanting {
+	if r.how == wanting {
 		s.stand(e, r, parked, now)
 	}
 }
@@ -212,7 +212,7 @@ func queue(list []*entry) {
 // wants is since when a job wants a turn.
 func (e *entry) wants() time.Time {
 	if e.run != nil {
-		return e.run.turn.since
+		return e.run.since
 	}
 	return e.due
 }
@@ -228,8 +228,8 @@ func (s *state) assign(list []*entry, now time.Time, sooner func(time.Time)) (ru
 	tooMany := 0 // jobs that cannot begin because too many runs are parked
 	s.turns.queued = 0
 	for _, e := range list {
-		full := s.turns.held >= s.o.MaxRuns
-		crowded := e.run == nil && s.turns.running() >= s.o.MaxRuns+s.o.MaxParked
+		full := s.turns.held >= s.MaxRuns
+		crowded := e.run == nil && s.turns.running() >= s.MaxRuns+s.MaxParked
 		switch {
 		case full || crowded:
 			if e.behind = slices.Clone(ahead); e.run == nil {
@@ -242,7 +242,7 @@ func (s *state) assign(list []*entry, now time.Time, sooner func(time.Time)) (ru
 			}
 		case e.run != nil:
 			s.turns.stand(e, e.run, holdsTurn, now)
-			close(e.run.turn.granted)
+			close(e.run.granted)
 		default:
 			runs = append(runs, s.start(e, now))
 		}
@@ -257,11 +257,11 @@ func (s *state) assign(list []*entry, now time.Time, sooner func(time.Time)) (ru
 func turnsHeld(jobs map[string]*entry) []status.TurnHeld {
 	var out []status.TurnHeld
 	for _, e := range jobs {
-		if e.run != nil && e.run.turn.how.works() {
+		if e.run != nil && e.run.how.works() {
 			out = append(out, status.TurnHeld{
 				Job:   e.name,
-				Since: e.run.turn.since,
-				Short: e.run.turn.how == holdsShort,
+				Since: e.run.since,
+				Short: e.run.how == holdsShort,
 			})
 		}
 	}
@@ -277,7 +277,7 @@ func (s *turns) end(jobs map[string]*entry, now time.Time, sooner func(time.Time
 	giveWay := s.queued
 	for _, h := range turnsHeld(jobs) {
 		e := jobs[h.Job]
-		t := &e.run.turn
+		t := &e.run.standing
 		end := t.since.Add(slice)
 		switch {
 		case h.Short && s.held < s.most && s.queued == 0:
@@ -310,7 +310,7 @@ func makeRoom(jobs map[string]*entry, need int, now time.Time, sooner func(time.
 		case e.run == nil:
 		case e.run.cause != status.ByItself:
 			need--
-		case !e.run.turn.how.works() && len(e.run.tickets) == 0:
+		case !e.run.how.works() && len(e.run.tickets) == 0:
 			waiting = append(waiting, e)
 		}
 	}
@@ -326,7 +326,7 @@ func makeRoom(jobs map[string]*entry, need int, now time.Time, sooner func(time.
 
 // leaves is when a run that waits gives its place to others.
 func (r *running) leaves() time.Time {
-	if r.turn.how == wanting {
+	if r.how == wanting {
 		return r.started.Add(unfair)
 	}
 	return r.started.Add(patience)
@@ -336,10 +336,10 @@ func (r *running) leaves() time.Time {
 func (e *entry) waits() *status.Wait {
 	var w status.Wait
 	switch {
-	case e.run != nil && e.run.turn.how == parked:
-		w = e.run.turn.waits
-	case e.run != nil && e.run.turn.how == wanting:
-		w = status.Wait{For: status.ForTurn, Since: known(e.run.turn.since), Behind: e.behind}
+	case e.run != nil && e.run.how == parked:
+		w = e.run.waits
+	case e.run != nil && e.run.how == wanting:
+		w = status.Wait{For: status.ForTurn, Since: known(e.run.since), Behind: e.behind}
 	case e.run != nil:
 		return e.run.progress.Load().Held()
 	case e.activity == status.Waiting:

@@ -12,7 +12,7 @@ import (
 
 // body sends a file: whole, in ranges, compressed, or not at all when the client has it.
 func (v *view) body(r Resource) error {
-	r, err := v.snap.typed(r)
+	r, err := v.typed(r)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (v *view) body(r Resource) error {
 		return nil
 	}
 	if coding != "" {
-		packed, err := v.codings.get(v.r.Context(), r, coding, v.snap.Table.Open)
+		packed, err := v.codings.get(v.r.Context(), r, coding, v.Table.Open)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (v *view) body(r Resource) error {
 			return nil
 		}
 	}
-	f, err := v.snap.Table.Open(r)
+	f, err := v.Table.Open(r)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (f *finding) page(under string, n int) string {
 }
 
 func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
-	if s.o.Texts == nil {
+	if s.Texts == nil {
 		s.notFound(w, r, notFound{What: "Texts cannot be searched here."})
 		return
 	}
@@ -131,7 +131,7 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 
 // look asks the index, and returns the status of the answer.
 func (s *Server) look(r *http.Request, f *finding, page int) int {
-	only := s.o.Only
+	only := s.Only
 	if f.Site != "" {
 		if _, err := s.open(f.Site); err != nil {
 			f.Problem = "There is no such mirror here."
@@ -146,7 +146,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 		f.Problem = "Too many people search at the moment."
 		return http.StatusServiceUnavailable
 	}
-	found, err := s.o.Texts.Find(r.Context(), TextQuery{
+	found, err := s.Texts.Find(r.Context(), TextQuery{
 		Words: f.Words,
 		Only:  only,
 		Under: f.Under,
@@ -210,12 +210,12 @@ func (s *Server) siteAddress(r *http.Request, name string) string {
 
 // searched reports whether the list of mirrors has a box to search them.
 func (s *Server) searched() *finding {
-	if s.o.Texts == nil || !s.o.Texts.Made() {
+	if s.Texts == nil || !s.Texts.Made() {
 		return nil
 	}
 	f := &finding{}
-	if len(s.o.Only) == 1 {
-		f.Site = s.o.Only[0]
+	if len(s.Only) == 1 {
+		f.Site = s.Only[0]
 	}
 	return f
 }

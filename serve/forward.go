@@ -14,7 +14,7 @@ import (
 
 // forwarder sends requests for programs to the origin of a mirror.
 type forwarder struct {
-	o     Forward
+	Forward
 	rule  *site.ProgramRule // where the job has none
 	slots chan struct{}     // one for each exchange under way
 }
@@ -23,42 +23,42 @@ func newForwarder(o *Forward) (*forwarder, error) {
 	if o == nil {
 		return nil, nil
 	}
-	f := &forwarder{o: *o}
-	if f.o.Transport == nil {
+	f := &forwarder{Forward: *o}
+	if f.Transport == nil {
 		return nil, errors.New("web: requests cannot be forwarded without a transport")
 	}
 	var err error
 	if f.rule, err = (site.Programs{}).Compile(); err != nil {
 		return nil, err
 	}
-	if f.o.Parallel <= 0 {
-		f.o.Parallel = 8
+	if f.Parallel <= 0 {
+		f.Parallel = 8
 	}
-	if f.o.MaxRequest <= 0 {
-		f.o.MaxRequest = 1 << 20
+	if f.MaxRequest <= 0 {
+		f.MaxRequest = 1 << 20
 	}
-	if f.o.MaxAnswer <= 0 {
-		f.o.MaxAnswer = 32 << 20
+	if f.MaxAnswer <= 0 {
+		f.MaxAnswer = 32 << 20
 	}
-	if f.o.Timeout <= 0 {
-		f.o.Timeout = 30 * time.Second
+	if f.Timeout <= 0 {
+		f.Timeout = 30 * time.Second
 	}
-	f.slots = make(chan struct{}, f.o.Parallel)
+	f.slots = make(chan struct{}, f.Parallel)
 	return f, nil
 }
 
 // takes reports whether a request for u, which is not mirrored, is sent on.
 func (f *forwarder) takes(name string, u site.URL, post bool) bool {
 	rule := f.rule
-	if f.o.Programs != nil {
-		if own := f.o.Programs(name); own != nil {
+	if f.Programs != nil {
+		if own := f.Programs(name); own != nil {
 			rule = own
 		}
 	}
 	if is, _ := rule.Is(u); !is && !post {
 		return false
 	}
-	return f.o.Allow == nil || f.o.Allow(name, u)
+	return f.Allow == nil || f.Allow(name, u)
 }
 
 // The headers that pass. All others name the reader, the connection, or a state that a mirror has no part in.
@@ -81,15 +81,15 @@ func (f *forwarder) serve(v *view, u site.URL) {
 		http.Error(v.w, "too many requests are being forwarded", http.StatusServiceUnavailable)
 		return
 	}
-	if v.r.ContentLength > f.o.MaxRequest {
+	if v.r.ContentLength > f.MaxRequest {
 		http.Error(v.w, "the request is too large to be forwarded", http.StatusRequestEntityTooLarge)
 		return
 	}
-	ctx, cancel := context.WithTimeout(v.r.Context(), f.o.Timeout)
+	ctx, cancel := context.WithTimeout(v.r.Context(), f.Timeout)
 	defer cancel()
 	var body io.Reader
 	if v.r.Method == http.MethodPost {
-		body = http.MaxBytesReader(v.w, v.r.Body, f.o.MaxRequest)
+		body = http.MaxBytesReader(v.w, v.r.Body, f.MaxRequest)
 	}
 	req, err := http.NewRequestWithContext(ctx, v.r.Method, u.String(), body)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *forwarder) serve(v *view, u site.URL) {
 	}
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header.Set("Via", "1.1 mirrord") // RFC 9110 §7.6.3
-	res, err := f.o.Transport(v.name).RoundTrip(req)
+	res, err := f.Transport(v.name).RoundTrip(req)
 	if err != nil {
 		f.failed(v, u, ctx, err)
 		return
@@ -135,7 +135,7 @@ func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
 		http.Error(v.w, "the origin's answer makes no sense", http.StatusBadGateway)
 		return
 	}
-	if res.ContentLength > f.o.MaxAnswer {
+	if res.ContentLength > f.MaxAnswer {
 		http.Error(v.w, "the origin's answer is too large", http.StatusBadGateway)
 		return
 	}
@@ -167,8 +167,8 @@ func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
 		h.Set("Content-Length", itoa(res.ContentLength))
 	}
 	v.w.WriteHeader(res.StatusCode)
-	n, err := io.Copy(v.w, io.LimitReader(res.Body, f.o.MaxAnswer))
-	if err == nil && n == f.o.MaxAnswer && res.ContentLength != n {
+	n, err := io.Copy(v.w, io.LimitReader(res.Body, f.MaxAnswer))
+	if err == nil && n == f.MaxAnswer && res.ContentLength != n {
 		if k, _ := res.Body.Read(make([]byte, 1)); k > 0 {
 			err = errors.New("answer too large")
 		}

@@ -82,7 +82,7 @@ func (x GatewayPlace) of(u site.URL) (site.URL, bool) {
 // gateway serves a Gateway.
 type gateway struct {
 	*Server
-	o     Gateway
+	Gateway
 	slots chan struct{} // one for each exchange under way
 
 	mu    sync.Mutex
@@ -105,29 +105,29 @@ func newGateway(s *Server, o *Gateway) (*gateway, error) {
 	if o == nil {
 		return nil, nil
 	}
-	g := &gateway{Server: s, o: *o}
+	g := &gateway{Server: s, Gateway: *o}
 	if o.Sites == nil || o.Transport == nil {
 		return nil, errors.New("web: a gateway needs sites and a transport")
 	}
-	if len(g.o.Order) == 0 {
-		g.o.Order = GatewayOrder()
+	if len(g.Order) == 0 {
+		g.Order = GatewayOrder()
 	}
-	for i, from := range g.o.Order {
-		if !slices.Contains(GatewayOrder(), from) || slices.Contains(g.o.Order[:i], from) {
+	for i, from := range g.Order {
+		if !slices.Contains(GatewayOrder(), from) || slices.Contains(g.Order[:i], from) {
 			const form = "web: gateway: %q is not origin, mirror or equivalent, or is named twice"
 			return nil, fmt.Errorf(form, from)
 		}
 	}
-	if g.o.Parallel <= 0 {
-		g.o.Parallel = 32
+	if g.Parallel <= 0 {
+		g.Parallel = 32
 	}
-	if g.o.MaxAnswer <= 0 {
-		g.o.MaxAnswer = 32 << 20
+	if g.MaxAnswer <= 0 {
+		g.MaxAnswer = 32 << 20
 	}
-	if g.o.Timeout <= 0 {
-		g.o.Timeout = 20 * time.Second
+	if g.Timeout <= 0 {
+		g.Timeout = 20 * time.Second
 	}
-	g.slots = make(chan struct{}, g.o.Parallel)
+	g.slots = make(chan struct{}, g.Parallel)
 	return g, nil
 }
 
@@ -215,7 +215,7 @@ func (g *gateway) list() ([]GatewaySite, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now := time.Now(); g.read.IsZero() || now.Sub(g.read) > gatewaySites {
-		all, err := g.o.Sites()
+		all, err := g.Sites()
 		if err != nil {
 			return nil, err
 		}
@@ -299,7 +299,7 @@ func (p *passage) versions() {
 
 // answer tries the sources in their order.
 func (p *passage) answer() {
-	for _, from := range p.o.Order {
+	for _, from := range p.Order {
 		for _, try := range p.tries(from) {
 			done, why := try()
 			if done {

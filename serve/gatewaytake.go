@@ -33,7 +33,7 @@ const maxRewritten = 8 << 20
 
 // fetch has the page from a place of the web.
 func (p *passage) fetch(from string, u site.URL) (done bool, why string) {
-	ctx, cancel := context.WithTimeout(p.r.Context(), p.o.Timeout)
+	ctx, cancel := context.WithTimeout(p.r.Context(), p.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, p.r.Method, u.String(), nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *passage) fetch(from string, u site.URL) (done bool, why string) {
 	}
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header["Via"] = append(p.r.Header.Values("Via"), "1.1 "+gatewayVia)
-	res, err := p.o.Transport(p.mirror.Name).RoundTrip(req)
+	res, err := p.Transport(p.mirror.Name).RoundTrip(req)
 	if err != nil {
 		p.log.Warn("gateway: no answer", "url", u.String(), "err", err)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -67,7 +67,7 @@ func (p *passage) fetch(from string, u site.URL) (done bool, why string) {
 		return false, fmt.Sprintf("status %d", s)
 	case s == http.StatusTooManyRequests, s >= 500:
 		return false, fmt.Sprintf("status %d", s)
-	case res.ContentLength > p.o.MaxAnswer:
+	case res.ContentLength > p.MaxAnswer:
 		return false, "the answer is too large"
 	}
 	return p.pass(from, u, res)
@@ -133,8 +133,8 @@ func (p *passage) copy(body io.Reader) {
 	if p.r.Method == http.MethodHead {
 		return
 	}
-	n, err := io.Copy(p.w, io.LimitReader(body, p.o.MaxAnswer+1))
-	if err != nil || n > p.o.MaxAnswer {
+	n, err := io.Copy(p.w, io.LimitReader(body, p.MaxAnswer+1))
+	if err != nil || n > p.MaxAnswer {
 		p.log.Warn("gateway: broken off", "url", p.u.String(), "err", err)
 		panic(http.ErrAbortHandler)
 	}
@@ -250,13 +250,13 @@ func (p *passage) fromMirror() (done bool, why string) {
 		return false, "does not have it"
 	}
 	v := &view{
-		Server: p.Server,
-		w:      p.w,
-		r:      p.r,
-		name:   p.mirror.Name,
-		prefix: "/" + p.mirror.Name,
-		site:   st,
-		snap:   snap,
+		Server:   p.Server,
+		w:        p.w,
+		r:        p.r,
+		name:     p.mirror.Name,
+		prefix:   "/" + p.mirror.Name,
+		site:     st,
+		Snapshot: snap,
 	}
 	if found.Path == "" {
 		p.begin("mirror " + p.mirror.Name)

@@ -264,10 +264,10 @@ func (v *view) version(u site.URL, t time.Time) error {
 		return ErrNoVersion
 	}
 	n := inEffect(all, t)
-	if v.snap, err = v.site.Snapshot(v.r.Context(), all[n].Number); err != nil {
+	if v.Snapshot, err = v.site.Snapshot(v.r.Context(), all[n].Number); err != nil {
 		return err
 	}
-	defer v.snap.release()
+	defer v.release()
 	f, err := v.resolve(u)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ const (
 
 // linkOffer says where the mirror is offered.
 func (v *view) linkOffer() {
-	if v.snap.Tree != nil {
+	if v.Tree != nil {
 		v.w.Header().Add("Link", link(v.at(phm.OfferPath), `rel="`+phm.OfferRel+`"`))
 	}
 }
@@ -46,11 +46,11 @@ func (v *view) offer(rest string) (err error) {
 	if (rest != "") && (err != nil || n < 1) {
 		return ErrNoVersion
 	}
-	if v.snap, err = v.site.Snapshot(v.r.Context(), n); err != nil {
+	if v.Snapshot, err = v.site.Snapshot(v.r.Context(), n); err != nil {
 		return err
 	}
-	defer v.snap.release()
-	if v.snap.Tree == nil {
+	defer v.release()
+	if v.Tree == nil {
 		return ErrNoVersion
 	}
 	since, isSince := strings.CutPrefix(what, "since/")
@@ -85,17 +85,17 @@ func (v *view) describeOffer() error {
 	}
 	var bases []int
 	for _, x := range all {
-		if x.Number < v.snap.Number {
+		if x.Number < v.Number {
 			bases = append(bases, x.Number)
 		}
 	}
-	m, err := phm.OpenMeta(v.snap.Tree)
+	m, err := phm.OpenMeta(v.Tree)
 	if err != nil {
 		return err
 	}
 	sum := m.TableSum
 	if sum == "" {
-		if sum, err = tableSum(v.snap.Tree); err != nil {
+		if sum, err = tableSum(v.Tree); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func tableSum(tree fs.FS) (string, error) {
 // update sends an update to the version that is open. When it breaks off the connection does, so that a
 // part is not treated as complete.
 func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
-	place, err := v.updates.Take(v.r.Context(), v.o.Proxies.Single(v.r))
+	place, err := v.updates.Take(v.r.Context(), v.Proxies.Single(v.r))
 	if err != nil {
 		v.w.Header().Set("Retry-After", "10")
 		why := "too many updates are written at the moment"
@@ -144,7 +144,7 @@ func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
 	}
 	defer place.Release()
 	o.Charset = func(path string) string {
-		r, _, err := v.snap.Table.At(path)
+		r, _, err := v.Table.At(path)
 		if err != nil {
 			return "" // the file has the error
 		}
@@ -157,7 +157,7 @@ func (v *view) update(base fs.FS, o phm.UpdateOptions) error {
 		return nil
 	}
 	begun, err := place.Send(v.r.Context(), v.w, func(w io.Writer) error {
-		_, err := phm.PackUpdate(w, base, v.snap.Tree, o)
+		_, err := phm.PackUpdate(w, base, v.Tree, o)
 		return err
 	})
 	switch {

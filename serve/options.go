@@ -87,7 +87,7 @@ type Forward struct {
 // Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent
 // use.
 type Server struct {
-	o       Options
+	Options
 	base    string   // lower case
 	hosts   ownHosts // names of the base host
 	aliases map[string]string
@@ -108,7 +108,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("web: no sites to serve")
 	}
 	s := &Server{
-		o:       o,
+		Options: o,
 		base:    normalHost(o.Base),
 		hosts:   newOwnHosts(o.Hosts),
 		aliases: map[string]string{},

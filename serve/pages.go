@@ -112,7 +112,7 @@ type listed struct {
 
 // names lists the mirrors that are served.
 func (s *Server) names() ([]string, error) {
-	all, err := s.o.Sites.Names()
+	all, err := s.Sites.Names()
 	if err != nil || s.only == nil {
 		return all, err
 	}

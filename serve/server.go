@@ -147,12 +147,12 @@ func (s *Server) open(name string) (Site, error) {
 	if _, err := site.ParseJobName(name); err != nil || (s.only != nil && !s.only[name]) {
 		return nil, ErrNoSite
 	}
-	return s.o.Sites.Site(name)
+	return s.Sites.Site(name)
 }
 
 // scheme returns the scheme that clients use.
 func (s *Server) scheme(r *http.Request) string {
-	if s.o.HTTPS || r.TLS != nil {
+	if s.HTTPS || r.TLS != nil {
 		return "https"
 	}
 	return "http"

@@ -20,7 +20,7 @@ type view struct {
 	name   string
 	prefix string // of the mirror's addresses: "" by host, "/NAME" by path
 	site   Site
-	snap   *Snapshot
+	*Snapshot
 }
 
 // at returns the address of something of the mirror, absolute.
@@ -71,7 +71,7 @@ func (v *view) serve() error {
 		return err
 	}
 	defer snap.release()
-	v.snap = snap
+	v.Snapshot = snap
 	in := ""
 	if s, ok := v.site.(spaceSite); ok {
 		snap.Table, in, _ = s.Space(snap.Table)
@@ -121,7 +121,7 @@ type addresses interface {
 type live struct{ v *view }
 
 func (l live) of(u site.URL) string {
-	if u.Origin() == l.v.snap.Primary {
+	if u.Origin() == l.v.Primary {
 		return l.v.prefix + u.RequestURI()
 	}
 	return "" // other origins are reached by the places of their files
@@ -129,12 +129,12 @@ func (l live) of(u site.URL) string {
 
 // resolve finds what u means to this request.
 func (v *view) resolve(u site.URL) (f found, err error) {
-	t := v.snap.Table
+	t := v.Table
 	f.r, f.ok, err = t.Find(u)
 	if err != nil {
 		return found{}, err
 	}
-	path, ok := v.snap.pathOf(u)
+	path, ok := v.pathOf(u)
 	if ok && f.ok && f.r.Path == path { // as most are: no second look
 		return f, nil
 	}
@@ -146,16 +146,16 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 	}
 	switch {
 	case !ok && !f.ok:
-		return v.snap.unbusted(u)
+		return v.unbusted(u)
 	case !ok: // only a URL
-		if f.ok && f.r.Path != "" && !v.snap.atHome(f.r, u) {
-			f.to = v.snap.place(f.r.Path)
+		if f.ok && f.r.Path != "" && !v.atHome(f.r, u) {
+			f.to = v.place(f.r.Path)
 		}
 		return f, nil
 	case !f.ok: // only a place
 		return found{r: byPath, ok: true}, nil
 	case f.r.Path == byPath.Path, f.r.Path != "" && f.r.Digest == byPath.Digest && f.r.MIME == byPath.MIME &&
-		v.snap.atHome(f.r, u):
+		v.atHome(f.r, u):
 		return f, nil
 	}
 	f.twice = true
@@ -164,7 +164,7 @@ func (v *view) resolve(u site.URL) (f found, err error) {
 		return f, nil
 	}
 	if f.r.Path != "" {
-		f.to = v.snap.place(f.r.Path)
+		f.to = v.place(f.r.Path)
 	}
 	return f, nil
 }
@@ -209,12 +209,12 @@ func (v *view) redirected(r Resource, a addresses) error {
 		status = http.StatusFound
 	}
 	to := r.RedirectTo.String()
-	t, ok, err := v.snap.Table.Find(r.RedirectTo)
+	t, ok, err := v.Table.Find(r.RedirectTo)
 	if err != nil {
 		return err
 	}
 	if ok {
-		canonical, err := v.snap.canonical(t)
+		canonical, err := v.canonical(t)
 		if err != nil {
 			return err
 		}
@@ -234,9 +234,9 @@ func (v *view) redirected(r Resource, a addresses) error {
 // origin.
 func (v *view) elsewhere(u site.URL) error {
 	post := v.r.Method == http.MethodPost
-	if u.RequestURI() == "/" && !post && v.snap.Entry != "" {
+	if u.RequestURI() == "/" && !post && v.Entry != "" {
 		v.w.Header().Set("Cache-Control", "no-cache")
-		redirect(v.w, http.StatusFound, v.prefix+"/"+escapePath(v.snap.Entry))
+		redirect(v.w, http.StatusFound, v.prefix+"/"+escapePath(v.Entry))
 		return nil
 	}
 	if v.forward != nil && v.forward.takes(v.name, u, post) {
@@ -249,12 +249,12 @@ func (v *view) elsewhere(u site.URL) error {
 		return nil
 	}
 	foreign := strings.HasPrefix(u.Path(), "/@") // a place that no file has: its URL is not known
-	if v.o.StayHere || foreign || v.snap.Nowhere {
+	if v.StayHere || foreign || v.Nowhere {
 		n := notFound{Name: v.name, What: "This page is not part of the mirror.", Start: v.prefix + "/"}
 		switch {
-		case v.snap.Nowhere:
+		case v.Nowhere:
 		case foreign:
-			n.Origin = v.snap.Primary + "/"
+			n.Origin = v.Primary + "/"
 		default:
 			n.Origin = u.String()
 		}

@@ -111,7 +111,7 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	st, err := v.o.Sites.Site(name)
+	st, err := v.Sites.Site(name)
 	if errors.Is(err, ErrNoSite) {
 		return v.kept(in, name, rest)
 	} else if err != nil {
@@ -154,7 +154,7 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 	if in != "" && !isDocument(r.MIME) {
 		shown := *v
 		snap.Table = table
-		shown.snap, shown.site, shown.name = snap, st, name
+		shown.Snapshot, shown.site, shown.name = snap, st, name
 		return true, shown.body(r)
 	}
 	v.w.Header().Set("Cache-Control", "no-cache")
@@ -179,7 +179,7 @@ func (v *view) lastCopy(o *space.Overlay, path string) (done bool, err error) {
 // kept answers an address of a file that its mirror no longer has, and that the space keeps for a
 // page that could not be made again; or the page that says that the mirror was removed.
 func (v *view) kept(in, mirror, path string) (done bool, err error) {
-	sites, ok := v.o.Sites.(spaceSites)
+	sites, ok := v.Sites.(spaceSites)
 	if !ok {
 		return false, nil
 	}

@@ -50,7 +50,7 @@ func inItsTime(v *view, t time.Time, r Resource) (Resource, error) {
 	if len(all) == 0 || err != nil { // a space that is damaged hides no Memento
 		return r, nil
 	}
-	in, err := v.snap.Table.Open(r)
+	in, err := v.Table.Open(r)
 	if err != nil {
 		return r, err
 	}
@@ -71,9 +71,9 @@ func inItsTime(v *view, t time.Time, r Resource) (Resource, error) {
 		return r, p.err // one that cannot be read is shown as it is
 	}
 	r.Digest, r.Size = sha256.Sum256(out), int64(len(out))
-	snap := *v.snap
+	snap := *v.Snapshot
 	snap.Table = pastPage{snap.Table, r.Digest, out}
-	v.snap = &snap
+	v.Snapshot = &snap
 	return r, nil
 }
 

@@ -182,6 +182,9 @@ func (s *State) replaceDB(why error) error {
 		return diskErr("remove "+made, err)
 	}
 	sites, err := s.makeDB(made)
+	if err == nil {
+		err = s.giveToOwner(made)
+	}
 	if err != nil {
 		return err
 	}
@@ -212,6 +215,22 @@ func (s *State) replaceDB(why error) error {
 		"mirror.db was damaged; it was set aside and made again from the sites: older entries of the run log "+
 			"and tests of replicas are lost",
 		"err", why, "aside", filepath.Join(s.Dir, aside), "sites", sites)
+	return nil
+}
+
+// giveToOwner gives a file that root made to the owner of the state: root may only have looked, and the
+// daemon is to write it.
+func (s *State) giveToOwner(name string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	fi, err := os.Stat(s.Dir)
+	if err != nil {
+		return err
+	}
+	if sys, ok := fi.Sys().(*syscall.Stat_t); ok && sys.Uid != 0 {
+		return s.root.Chown(name, int(sys.Uid), int(sys.Gid))
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -194,6 +195,33 @@ func TestStateDBMissing(t *testing.T) {
 	}
 	if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != "2" {
 		t.Errorf("%q, %v", jobs, err)
+	}
+}
+
+// One that root makes again belongs to the owner of the state, who is to write it.
+func TestStateDBKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("root only")
+	}
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	if err := s.Notes.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+		t.Fatal(err)
+	}
+	const uid, gid = 65534, 65533
+	name := filepath.Join(dir, stateDB)
+	if err := os.Chown(dir, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Runs("x", 5); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sys := fi.Sys().(*syscall.Stat_t); sys.Uid != uid || sys.Gid != gid {
+		t.Errorf("%s belongs to %d:%d", stateDB, sys.Uid, sys.Gid)
 	}
 }
 

@@ -130,7 +130,7 @@ func (c *OIDCConfig) role(groups []string) Role {
 
 // OIDC logs users in with an OpenID provider. Make it with NewOIDC. It is safe for concurrent use.
 type OIDC struct {
-	c      OIDCConfig
+	OIDCConfig
 	client *http.Client
 	now    func() time.Time
 	seal   cipher.AEAD
@@ -146,42 +146,42 @@ const oidcTimeout = 15 * time.Second
 func NewOIDC(c OIDCConfig, now func() time.Time) (*OIDC, error) {
 	seal, err := c.sealer()
 	return &OIDC{
-		c:      c,
-		client: &http.Client{Timeout: oidcTimeout},
-		now:    now,
-		seal:   seal,
+		OIDCConfig: c,
+		client:     &http.Client{Timeout: oidcTimeout},
+		now:        now,
+		seal:       seal,
 	}, err
 }
 
 // At is the host of the provider.
 func (o *OIDC) At() string {
-	u, err := url.Parse(o.c.Issuer)
+	u, err := url.Parse(o.Issuer)
 	if err != nil {
-		return o.c.Issuer
+		return o.Issuer
 	}
 	return u.Host
 }
 
 // Console is the base URL by which browsers reach the console.
-func (o *OIDC) Console() string { return strings.TrimSuffix(o.c.Console, "/") }
+func (o *OIDC) Console() string { return strings.TrimSuffix(o.OIDCConfig.Console, "/") }
 
 func (o *OIDC) found(ctx context.Context) (*oidc.Provider, *oauth2.Config, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.provider == nil {
 		// the keys are fetched later, when the request that asks for the provider has ended
-		p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.c.Issuer)
+		p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.client), o.Issuer)
 		if err != nil {
 			return nil, nil, fmt.Errorf("the provider %s cannot be used: %w", o.At(), err)
 		}
 		o.provider = p
 	}
 	return o.provider, &oauth2.Config{
-		ClientID:     o.c.ClientID,
-		ClientSecret: o.c.Secret,
+		ClientID:     o.ClientID,
+		ClientSecret: o.Secret,
 		Endpoint:     o.provider.Endpoint(),
 		RedirectURL:  o.Console() + OIDCCallback,
-		Scopes:       slices.Concat([]string{oidc.ScopeOpenID, "profile"}, o.c.Scopes),
+		Scopes:       slices.Concat([]string{oidc.ScopeOpenID, "profile"}, o.Scopes),
 	}, nil
 }
 
@@ -279,7 +279,7 @@ func (l *Login) Finish(ctx context.Context, code string) (name string, role Role
 		return "", Anonymous, fmt.Errorf("%s cannot be reached: %w", o.At(), err)
 	}
 	raw, _ := t.Extra("id_token").(string)
-	id, err := p.Verifier(&oidc.Config{ClientID: o.c.ClientID, Now: o.now}).Verify(ctx, raw)
+	id, err := p.Verifier(&oidc.Config{ClientID: o.ClientID, Now: o.now}).Verify(ctx, raw)
 	if err != nil {
 		return "", Anonymous, fmt.Errorf("the token of %s is not valid: %w", o.At(), err)
 	}
@@ -290,13 +290,13 @@ func (l *Login) Finish(ctx context.Context, code string) (name string, role Role
 	if err := id.Claims(&claims); err != nil {
 		return "", Anonymous, fmt.Errorf("the token of %s cannot be read: %w", o.At(), err)
 	}
-	user, _ := claims[o.c.User].(string)
+	user, _ := claims[o.User].(string)
 	bad := func(r rune) bool { return !unicode.IsPrint(r) }
 	if user == "" || len(user) > mostName || strings.ContainsFunc(user, bad) {
-		return "", Anonymous, fmt.Errorf("the token of %s has no claim %s that can be a name", o.At(), o.c.User)
+		return "", Anonymous, fmt.Errorf("the token of %s has no claim %s that can be a name", o.At(), o.User)
 	}
 	name = "oidc:" + user
-	if role = o.c.role(groupsOf(claims[o.c.Groups])); role == Anonymous {
+	if role = o.role(groupsOf(claims[o.Groups])); role == Anonymous {
 		return name, Anonymous, ErrNoRole
 	}
 	return name, role, nil

@@ -25,6 +25,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/phm"
+	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -93,11 +94,20 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 			r.Files[0])
 	case r.Job, r.Lenient, r.URL != "":
 		return nil, env.Usagef(
-			"import: %s holds no records of crawls: none can be left out, and it needs no entry "+
-				"point or job file", r.Files[0])
+			"import: %s holds no records of crawls: it is imported whole, and mirrord init writes a "+
+				"job file for it", r.Files[0])
 	}
 	m, err := Import(ctx, a, r.Files[0], r.As)
-	return &Imported{Meta: m, Job: r.As}, err
+	if err != nil {
+		return nil, err
+	}
+	i := &Imported{Meta: m, Job: r.As}
+	if len(m.Origins) > 0 {
+		i.URL = m.Origins[0]
+	}
+	_, err = os.Lstat(filepath.Join(a.Jobs, r.As+scheduler.Suffix))
+	i.made = errors.Is(err, fs.ErrNotExist)
+	return i, nil
 }
 
 // importShrinks is to what share of their size files are stored at the least.

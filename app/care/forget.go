@@ -66,7 +66,7 @@ func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
 	}
 	if reason = strings.Join(strings.Fields(reason), " "); reason == "" {
 		return nil, &env.Error{Kind: env.Usage, Field: env.FieldReason,
-			Err: errors.New("a reason is needed: explain shows it")}
+			Err: errors.New("a reason is missing, which status and explain show")}
 	}
 	if d.Mirror == "" {
 		return nil, env.Usagef("forget: %s has no mirror yet; scope.exclude in %s keeps URLs out of it",

@@ -111,13 +111,13 @@ func (s *Orders) upload(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.o.Log.Log(ctx, levelOf(err), "archives do not get to the depot; tried again", "order", x.Ref(), "err",
+		s.Log.Log(ctx, levelOf(err), "archives do not get to the depot; tried again", "order", x.Ref(), "err",
 			err)
 		if errors.Is(err, errNoFile) {
 			s.depot.wait(x.OrderID, time.Now().Add(laterFor))
 			return
 		}
-		t := time.NewTimer(s.o.Again)
+		t := time.NewTimer(s.Again)
 		defer t.Stop()
 		select {
 		case <-ctx.Done():
@@ -212,7 +212,7 @@ func (s *Orders) sweep(ctx context.Context, now time.Time) {
 	d.swept = now
 	s.group.Go(func() {
 		if err := s.sweepDepot(ctx, now); err != nil && ctx.Err() == nil {
-			s.o.Log.Error("the depot is not looked through for archives that no order has", "err", err)
+			s.Log.Error("the depot is not looked through for archives that no order has", "err", err)
 		}
 	})
 }

@@ -11,10 +11,10 @@ import (
 // expire removes what has been there for long enough. In a cluster each order is expired by one node, and
 // each node removes from its disk files that are no longer needed.
 func (s *Orders) expire(ctx context.Context) {
-	if s.o.Cluster != nil && s.o.Cluster.Session() == "" {
+	if s.Cluster != nil && s.Cluster.Session() == "" {
 		return // the local copy may be days old
 	}
-	now := s.o.Now()
+	now := s.Now()
 	due := map[OrderID]func(x *Ordered) error{}
 	var forget []OrderID
 	s.read(func(all queue, _ *terms) {
@@ -35,7 +35,7 @@ func (s *Orders) expire(ctx context.Context) {
 	})
 	for _, k := range forget {
 		if err := s.forget(k); err != nil {
-			s.o.Log.Error("an order is not forgotten", "order", k.Ref(), "err", err)
+			s.Log.Error("an order is not forgotten", "order", k.Ref(), "err", err)
 			return // others would have to wait, too
 		}
 	}
@@ -43,7 +43,7 @@ func (s *Orders) expire(ctx context.Context) {
 		x, err := s.update(k, change)
 		switch {
 		case err != nil:
-			s.o.Log.Log(ctx, levelOf(err), "an order is not kept", "order", k.Ref(), "err", err)
+			s.Log.Log(ctx, levelOf(err), "an order is not kept", "order", k.Ref(), "err", err)
 			if levelOf(err) == slog.LevelError {
 				return
 			}

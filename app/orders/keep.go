@@ -34,13 +34,13 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 		return now.cannot("kept fresh")
 	}
 	_, err = s.update(k, func(x *Ordered) error {
-		if x.Keep.State == Asks || x.Keep.State == Done || x.Keep.makes(s.o.Now()) {
+		if x.Keep.State == Asks || x.Keep.State == Done || x.Keep.makes(s.Now()) {
 			err := fmt.Errorf("order %s is kept fresh already, or waits for an operator to approve that", k.Ref())
 			return control.WithCode(err, control.ErrConflict)
 		}
 		x.Want.Fresh, x.Want.Window, x.Keep = schedule, window, Keeping{State: Asks}
 		if operator {
-			x.Keep = Keeping{State: Runs, At: s.o.Now()}
+			x.Keep = Keeping{State: Runs, At: s.Now()}
 		}
 		return nil
 	})
@@ -76,18 +76,18 @@ func (s *Orders) makeJob(k OrderID) (string, error) {
 		if i > 0 {
 			name = fmt.Sprintf("%s-%d", j.Name, i+1)
 		}
-		if made, err = jobs.NewJob(s.o.App, name, text); !errors.Is(err, jobs.ErrJobThere) {
+		if made, err = jobs.NewJob(s.App, name, text); !errors.Is(err, jobs.ErrJobThere) {
 			break
 		}
 	}
 	keep := Keeping{State: Done}
 	if err != nil {
-		why := strings.ReplaceAll(env.Remedied(err), s.o.App.Jobs+string(filepath.Separator), "")
+		why := strings.ReplaceAll(env.Remedied(err), s.App.Jobs+string(filepath.Separator), "")
 		keep = Keeping{State: Failed, Why: why}
 	} else {
 		keep.Job = made.Job
-		if s.o.Reload != nil {
-			err = s.o.Reload()
+		if s.Reload != nil {
+			err = s.Reload()
 		}
 	}
 	_, kerr := s.update(k, func(x *Ordered) error {

@@ -35,9 +35,9 @@ func (s *Orders) look(ctx context.Context, o Ordered) {
 		switch {
 		case x.State != Looking:
 		case x.Stop || errors.Is(context.Cause(ctx), errCancelled):
-			x.State, x.Ended, x.Stop = Cancelled, s.o.Now(), false
+			x.State, x.Ended, x.Stop = Cancelled, s.Now(), false
 		case err != nil:
-			x.State, x.Why, x.Ended = Failed, env.Remedied(err), s.o.Now()
+			x.State, x.Why, x.Ended = Failed, env.Remedied(err), s.Now()
 		default:
 			x.State, x.Look, x.Why = Draft, p, problem(p)
 			x.Leads, x.Want.URL = p.Leads, o.Want.URL

@@ -23,12 +23,12 @@ import (
 // making is an order whose run and archives this process makes.
 type making struct {
 	s *Orders
-	o Ordered
+	Ordered
 }
 
 // run makes the run of an order, and its archives.
 func (m *making) run(ctx context.Context) {
-	dir, err := m.s.folder(m.o.OrderID)
+	dir, err := m.s.folder(m.OrderID)
 	if err != nil {
 		m.fail(err)
 		return
@@ -40,13 +40,13 @@ func (m *making) run(ctx context.Context) {
 	}
 	a := *m.s.app
 	a.State = func() (string, error) { return state, nil }
-	j, err := m.o.Want.runJob()
+	j, err := m.Want.runJob()
 	if err != nil {
 		m.fail(err)
 		return
 	}
-	if m.s.o.Silence > 0 {
-		j.Polite.HeaderTimeout = m.s.o.Silence
+	if m.s.Silence > 0 {
+		j.Polite.HeaderTimeout = m.s.Silence
 	}
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -62,7 +62,7 @@ func (m *making) run(ctx context.Context) {
 		return // the daemon or its session ends; the run continues after its next start, or elsewhere
 	}
 	if sum != nil {
-		m.o.Result = resultOf(sum, m.o.Result)
+		m.Result = resultOf(sum, m.Result)
 	}
 	if sum == nil || sum.Version == 0 {
 		m.unpublished(sum, cmp.Or(why, err))
@@ -82,8 +82,8 @@ func (m *making) run(ctx context.Context) {
 
 // cancelled ends an order of which nothing stays.
 func (m *making) cancelled() {
-	m.s.drop(m.o.OrderID, filesDir, stateDir)
-	m.s.change(m.o, func(x *Ordered) { x.State, x.Ended, x.Stop = Cancelled, m.s.o.Now(), false })
+	m.s.drop(m.OrderID, filesDir, stateDir)
+	m.s.change(m.Ordered, func(x *Ordered) { x.State, x.Ended, x.Stop = Cancelled, m.s.Now(), false })
 }
 
 // watch records the progress of a run, and ends it when the orders of its user have made as many requests
@@ -103,20 +103,20 @@ func (m *making) watch(end context.CancelCauseFunc, notes *sync.WaitGroup) func(
 			noted = time.Now()
 			notes.Go(func() { m.noteRequests(p.Requests) })
 		}
-		m.s.progress(m.o.OrderID, &p, tell)
+		m.s.progress(m.OrderID, &p, tell)
 	}
 }
 
 // mayRequest is how many requests the run under way of an order may make, beside the order's earlier runs.
 func (m *making) mayRequest() (most int64) {
-	if m.o.Free {
+	if m.Free {
 		return math.MaxInt64
 	}
-	now := m.s.o.Now()
+	now := m.s.Now()
 	m.s.read(func(all queue, t *terms) {
-		most = t.left(m.o.By, all, t.unseen(all, OrderID{}, now), now).Requests
-		if x := all[m.o.OrderID]; x != nil {
-			most += x.Result.Requests - m.o.Result.Requests // noted of this run
+		most = t.left(m.By, all, t.unseen(all, OrderID{}, now), now).Requests
+		if x := all[m.OrderID]; x != nil {
+			most += x.Result.Requests - m.Result.Requests // noted of this run
 		}
 	})
 	return most
@@ -125,15 +125,15 @@ func (m *making) mayRequest() (most int64) {
 // noteRequests keeps how many requests a run has made, so that those beside it, also on other nodes, and
 // those after a failure count them.
 func (m *making) noteRequests(made int64) {
-	_, err := m.s.update(m.o.OrderID, func(x *Ordered) error {
-		if x.State != Runs || x.Claim != m.o.Claim {
+	_, err := m.s.update(m.OrderID, func(x *Ordered) error {
+		if x.State != Runs || x.Claim != m.Claim {
 			return errTaken
 		}
-		x.Result.Requests = max(x.Result.Requests, m.o.Result.Requests+made)
+		x.Result.Requests = max(x.Result.Requests, m.Result.Requests+made)
 		return nil
 	})
 	if err != nil && !errors.Is(err, errTaken) {
-		m.s.o.Log.Debug("the requests of an order are not kept", "order", m.o.Ref(), "err", err)
+		m.s.Log.Debug("the requests of an order are not kept", "order", m.Ref(), "err", err)
 	}
 }
 
@@ -152,19 +152,19 @@ func resultOf(sum *mirror.Summary, before Result) Result {
 
 // unpublished decides what follows a run that has nothing to show: another one, or the end.
 func (m *making) unpublished(sum *mirror.Summary, why error) {
-	again := sum != nil && sum.Verdict == mirror.Partial && m.o.Tries+1 < tries && !errors.Is(why, errRequests)
+	again := sum != nil && sum.Verdict == mirror.Partial && m.Tries+1 < tries && !errors.Is(why, errRequests)
 	if usage, is := errors.AsType[*env.Error](why); is && usage.Whole { // another run would meet the same
 		again = false
 	}
 	if !again {
-		m.o = m.s.change(m.o, func(x *Ordered) { x.Result = m.o.Result })
+		m.Ordered = m.s.change(m.Ordered, func(x *Ordered) { x.Result = m.Result })
 		m.fail(why)
 		return
 	}
-	m.s.change(m.o, func(x *Ordered) {
-		x.State, x.Result, x.Claim.Session = Waits, m.o.Result, ""
+	m.s.change(m.Ordered, func(x *Ordered) {
+		x.State, x.Result, x.Claim.Session = Waits, m.Result, ""
 		x.Tries++
-		x.Want.Start = m.s.o.Now().Add(retry)
+		x.Want.Start = m.s.Now().Add(retry)
 		if sum.WaitUntil.After(x.Want.Start) {
 			x.Want.Start = sum.WaitUntil
 		}
@@ -174,32 +174,32 @@ func (m *making) unpublished(sum *mirror.Summary, why error) {
 
 // fail ends an order without archives.
 func (m *making) fail(why error) {
-	m.s.drop(m.o.OrderID, filesDir, stateDir)
-	dir, _ := m.s.folder(m.o.OrderID)
-	m.o = m.s.change(m.o, func(x *Ordered) {
-		x.State, x.Ended = Failed, m.s.o.Now()
+	m.s.drop(m.OrderID, filesDir, stateDir)
+	dir, _ := m.s.folder(m.OrderID)
+	m.Ordered = m.s.change(m.Ordered, func(x *Ordered) {
+		x.State, x.Ended = Failed, m.s.Now()
 		x.Why = strings.Join(x.Result.Reasons, "; ")
 		if why != nil && (x.Why == "" || why.Error() != env.Suspicious.String()) {
 			x.Why = strings.ReplaceAll(env.Remedied(why), filepath.Dir(dir), "…")
 		}
 	})
-	if m.o.State != Failed {
+	if m.State != Failed {
 		return
 	}
-	m.s.o.Log.Warn("an order failed", "order", m.o.Ref(), "user", m.o.By, "err", m.o.Why)
-	m.s.mail(context.Background(), m.o)
+	m.s.Log.Warn("an order failed", "order", m.Ref(), "user", m.By, "err", m.Why)
+	m.s.mail(context.Background(), m.Ordered)
 }
 
 // pack makes the archives.
 func (m *making) pack(ctx context.Context, a *env.App, name string) error {
-	dir, err := m.s.folder(m.o.OrderID)
+	dir, err := m.s.folder(m.OrderID)
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(dir, filesDir), 0o700)
 	}
 	if err != nil {
 		return err
 	}
-	for _, form := range m.o.Want.Forms {
+	for _, form := range m.Want.Forms {
 		file := name + "." + form
 		out := filepath.Join(dir, filesDir, file)
 		if _, err := archives.Export(ctx, a, archives.ExportRequest{Job: name, Out: out,
@@ -210,7 +210,7 @@ func (m *making) pack(ctx context.Context, a *env.App, name string) error {
 		if err != nil {
 			return err
 		}
-		m.o.Result.Archives = append(m.o.Result.Archives, ArchiveFile{Form: form, Name: file, Bytes: fi.Size()})
+		m.Result.Archives = append(m.Result.Archives, ArchiveFile{Form: form, Name: file, Bytes: fi.Size()})
 	}
 	return nil
 }
@@ -218,12 +218,12 @@ func (m *making) pack(ctx context.Context, a *env.App, name string) error {
 // finish ends an order whose archives are there.
 func (m *making) finish(ctx context.Context) {
 	keeps := m.s.keeps()
-	x := m.s.change(m.o, func(x *Ordered) {
+	x := m.s.change(m.Ordered, func(x *Ordered) {
 		if x.Stop {
 			return // it was cancelled at the last moment
 		}
-		now := m.s.o.Now()
-		x.State, x.Result, x.Ended, x.Why = Done, m.o.Result, now, ""
+		now := m.s.Now()
+		x.State, x.Result, x.Ended, x.Why = Done, m.Result, now, ""
 		x.Expires, x.Held = now.Add(keeps), m.s.node
 	})
 	switch {
@@ -233,10 +233,10 @@ func (m *making) finish(ctx context.Context) {
 	case x.State != Done: // another node works on it, or it is not known whether it was kept
 		return
 	}
-	m.s.drop(m.o.OrderID, stateDir)
-	if m.o.Want.Fresh != "" {
-		if err := m.s.KeepFresh(m.o.OrderID, m.o.Free, m.o.Want.Fresh, m.o.Want.Window); err != nil {
-			m.s.change(m.o, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: env.Remedied(err)} })
+	m.s.drop(m.OrderID, stateDir)
+	if m.Want.Fresh != "" {
+		if err := m.s.KeepFresh(m.OrderID, m.Free, m.Want.Fresh, m.Want.Window); err != nil {
+			m.s.change(m.Ordered, func(x *Ordered) { x.Keep = Keeping{State: Failed, Why: env.Remedied(err)} })
 		}
 	}
 	m.s.mail(ctx, x)

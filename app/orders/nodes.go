@@ -85,7 +85,7 @@ func NodeOf(s *Orders, ref string, q Question) (node string, known bool) {
 	case q == ToFetch:
 		node, _ = s.LiesOn(&x)
 	case q == ToShow && x.underWay() && x.Claim.Session != "" && x.Claim.Node != s.node &&
-		slices.Contains(s.o.Cluster.Members(), x.Claim.Node):
+		slices.Contains(s.Cluster.Members(), x.Claim.Node):
 		node = x.Claim.Node
 	}
 	return node, q != ToFetch || node == ""

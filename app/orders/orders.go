@@ -50,7 +50,7 @@ type Options struct {
 
 // Orders are all orders of a daemon, or of all nodes of a cluster. It is safe for concurrent use.
 type Orders struct {
-	o      Options
+	Options
 	app    *env.App
 	claims *claims
 	group  sync.WaitGroup
@@ -81,7 +81,7 @@ func New(o Options) (*Orders, error) {
 	}
 	o.Patience, o.Again = cmp.Or(o.Patience, 2*time.Second), cmp.Or(o.Again, time.Minute)
 	s := &Orders{
-		o: o,
+		Options: o,
 		claims: &claims{
 			cluster:  o.Cluster,
 			patience: o.Patience,
@@ -118,7 +118,7 @@ func New(o Options) (*Orders, error) {
 
 // Left is what a user may still have today.
 func (s *Orders) Left(user string) (r Remaining) {
-	now := s.o.Now()
+	now := s.Now()
 	s.read(func(all queue, t *terms) { r = t.left(user, all, t.unseen(all, OrderID{}, now), now) })
 	return r
 }
@@ -140,7 +140,7 @@ func (s *Orders) Suggest(who User) Wish {
 }
 
 // Mails reports whether mail can be ordered.
-func (s *Orders) Mails() bool { return s.o.Mail != nil }
+func (s *Orders) Mails() bool { return s.Mail != nil }
 
 // Seen is an order, by its name as users write it (OrderID.Ref), if a user may see it: operators see all,
 // others their own. A number alone is one of this node.
@@ -158,10 +158,10 @@ func (s *Orders) Seen(by User, ref string) (Ordered, error) {
 
 // Place says where an order stands.
 func (s *Orders) Place(k OrderID) (p QueuePlace) {
-	s.read(func(all queue, _ *terms) { p = all.place(k, s.o.Now()) })
-	workers := s.o.Workers
-	if s.o.Cluster != nil {
-		workers *= max(1, len(s.o.Cluster.Members()))
+	s.read(func(all queue, _ *terms) { p = all.place(k, s.Now()) })
+	workers := s.Workers
+	if s.Cluster != nil {
+		workers *= max(1, len(s.Cluster.Members()))
 	}
 	p.Wait /= time.Duration(workers)
 	p.Wait = max(p.Wait, p.early)
@@ -177,11 +177,11 @@ type User struct {
 
 // Draft begins an order: it is looked at, and waits to be placed.
 func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
-	now, l := s.o.Now(), s.Limits()
+	now, l := s.Now(), s.Limits()
 	if err := w.check(&l, now); err != nil {
 		return Ordered{}, err
 	}
-	if w.Mail != "" && s.o.Mail == nil {
+	if w.Mail != "" && s.Mail == nil {
 		return Ordered{}, env.Usagef("mail: this daemon sends no mail")
 	}
 	if !who.Operator && s.Left(who.Name).Looks < 1 {
@@ -189,7 +189,7 @@ func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
 			count.Of(l.Looks, "preview"))
 	}
 	for {
-		k, err := s.o.Facts.Next()
+		k, err := s.Facts.Next()
 		if err != nil {
 			return Ordered{}, err
 		}
@@ -225,7 +225,7 @@ func (s *Orders) PlaceOrder(k OrderID, who User, ask bool) error {
 	if err := s.room(&x.Want); err != nil {
 		return err
 	}
-	now := s.o.Now()
+	now := s.Now()
 	err = s.agree(func(t *terms) (err error) {
 		x.Placed, x.State, x.Why = now, Waits, ""
 		x.Same, x.SameNode, x.Expires = 0, "", time.Time{} // of an attempt that lost to another process
@@ -298,10 +298,10 @@ func (s *Orders) room(w *Wish) error {
 	if err := s.share(w); err != nil {
 		return err
 	}
-	if s.o.Free == nil {
+	if s.Free == nil {
 		return nil
 	}
-	free, err := s.o.Free()
+	free, err := s.Free()
 	if err != nil {
 		return err
 	}
@@ -317,10 +317,10 @@ func (s *Orders) room(w *Wish) error {
 // share refuses an order that would take, with the archives of all orders and what others may still take,
 // room that the mirrors are limited to.
 func (s *Orders) share(w *Wish) error {
-	if s.o.Room == nil {
+	if s.Room == nil {
 		return nil
 	}
-	most, taken, err := s.o.Room()
+	most, taken, err := s.Room()
 	if err != nil || most <= 0 {
 		return err
 	}
@@ -362,7 +362,7 @@ func (s *Orders) Cancel(k OrderID) error {
 		case x.underWay() && (x.Claim.Session != "" || s.works(k)):
 			x.Stop = true // put ends it, where it is worked on
 		default:
-			x.State, x.Ended = Cancelled, s.o.Now()
+			x.State, x.Ended = Cancelled, s.Now()
 		}
 		return nil
 	})
@@ -378,12 +378,12 @@ func (s *Orders) Judge(k OrderID, operator string, yes bool, why string) error {
 		case x.State == Asks:
 			x.Judged = operator
 			if x.State, x.Why = Waits, ""; !yes {
-				x.State, x.Why, x.Ended = Refused, why, s.o.Now()
+				x.State, x.Why, x.Ended = Refused, why, s.Now()
 			}
 		case x.Keep.State == Asks && !yes:
 			x.Keep.State, x.Keep.Why = Refused, why
 		case x.Keep.State == Asks:
-			keep, x.Keep = true, Keeping{State: Runs, At: s.o.Now()}
+			keep, x.Keep = true, Keeping{State: Runs, At: s.Now()}
 		default:
 			return x.cannot("approved or refused")
 		}

@@ -224,7 +224,7 @@ func TestRequestsOfRuns(t *testing.T) {
 	}
 	defer s.hold()()
 	for i := range runs {
-		runs[i].o = s.until(s.placed(runs[i].o, ann).OrderID, Runs)
+		runs[i].Ordered = s.until(s.placed(runs[i].Ordered, ann).OrderID, Runs)
 	}
 	runs[0].noteRequests(9000)
 	runs[0].noteRequests(8000) // comes late
@@ -243,7 +243,7 @@ func TestRequestsOfRuns(t *testing.T) {
 		}
 		end(nil)
 	}
-	if x, _ := s.Get(runs[1].o.OrderID); x.Result.Requests != 1000 {
+	if x, _ := s.Get(runs[1].OrderID); x.Result.Requests != 1000 {
 		t.Errorf("%d are noted", x.Result.Requests)
 	}
 }

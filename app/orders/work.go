@@ -38,9 +38,9 @@ const (
 // start, or on another node.
 func (s *Orders) Run(ctx context.Context) {
 	defer s.group.Wait()
-	s.group.Go(func() { s.o.Facts.Watch(ctx, s.hear) })
-	if s.o.Cluster != nil {
-		s.group.Go(func() { follow(ctx, s.o.Cluster, s.board) })
+	s.group.Go(func() { s.Facts.Watch(ctx, s.hear) })
+	if s.Cluster != nil {
+		s.group.Go(func() { follow(ctx, s.Cluster, s.board) })
 	}
 	for {
 		s.expire(ctx)
@@ -69,9 +69,9 @@ func (s *Orders) begin(ctx context.Context) (again time.Duration) {
 			}
 		}
 	})
-	if s.o.Cluster != nil {
+	if s.Cluster != nil {
 		s.claims.look(ctx, held)
-		if s.o.Cluster.Drained() {
+		if s.Cluster.Drained() {
 			return every
 		}
 	}
@@ -81,8 +81,8 @@ func (s *Orders) begin(ctx context.Context) (again time.Duration) {
 			return wait
 		}
 		if err := s.start(ctx, x); err != nil {
-			s.o.Log.Log(ctx, levelOf(err), "an order does not begin here", "order", x.Ref(), "err", err)
-			return min(wait, s.o.Patience)
+			s.Log.Log(ctx, levelOf(err), "an order does not begin here", "order", x.Ref(), "err", err)
+			return min(wait, s.Patience)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func levelOf(err error) slog.Level {
 // next is the order that this node is to begin now; nil: none now, but there may be one after wait.
 func (s *Orders) next() (next *Ordered, wait time.Duration) {
 	looking, running := s.busy()
-	now, at := s.o.Now(), time.Now()
+	now, at := s.Now(), time.Now()
 	wait = every
 	free := map[OrderID]bool{}
 	s.read(func(all queue, _ *terms) {
@@ -112,12 +112,12 @@ func (s *Orders) next() (next *Ordered, wait time.Duration) {
 			}
 			if x.underWay() && !s.claims.isFree(x, at) {
 				if _, over := s.claims.over[x.Claim]; over || s.claims.unsure {
-					wait = min(wait, stale, s.o.Patience)
+					wait = min(wait, stale, s.Patience)
 				}
 				continue
 			}
 			free[k] = true
-			if (look && looking >= looks) || (waits && running >= s.o.Workers) {
+			if (look && looking >= looks) || (waits && running >= s.Workers) {
 				continue
 			}
 			if mine := s.claims.wait(x, at); mine > 0 {
@@ -142,16 +142,16 @@ func (s *Orders) start(ctx context.Context, x *Ordered) error {
 		return errNoSession
 	}
 	o := *x
-	if s.o.Cluster != nil || x.State != Looking {
+	if s.Cluster != nil || x.State != Looking {
 		var err error
 		o, err = s.update(x.OrderID, func(y *Ordered) error {
 			switch {
 			case y.Claim != x.Claim || y.State != x.State:
 				return errTaken
 			case y.Stop:
-				y.State, y.Ended, y.Stop = Cancelled, s.o.Now(), false
+				y.State, y.Ended, y.Stop = Cancelled, s.Now(), false
 			case y.State != Looking:
-				y.State, y.Started = Runs, s.o.Now()
+				y.State, y.Started = Runs, s.Now()
 			}
 			y.Claim = claim
 			return nil
@@ -179,7 +179,7 @@ func (s *Orders) start(ctx context.Context, x *Ordered) error {
 }
 
 // holds reports whether a claim of this process counts.
-func (s *Orders) holds(c Claim) bool { return s.o.Cluster == nil || s.o.Cluster.Session() == c.Session }
+func (s *Orders) holds(c Claim) bool { return s.Cluster == nil || s.Cluster.Session() == c.Session }
 
 // change changes an order that this process works on, or had worked on at last, and keeps it. While keepers
 // do not answer it tries again, as long as the claim counts: else what a run came to would be lost.
@@ -195,11 +195,11 @@ func (s *Orders) change(o Ordered, f func(x *Ordered)) Ordered {
 		if err == nil {
 			return x
 		}
-		s.o.Log.Log(context.Background(), levelOf(err), "an order is not kept", "order", o.Ref(), "err", err)
+		s.Log.Log(context.Background(), levelOf(err), "an order is not kept", "order", o.Ref(), "err", err)
 		if !errors.Is(err, ErrKeepers) || !s.holds(o.Claim) {
 			return o
 		}
-		time.Sleep(s.o.Patience)
+		time.Sleep(s.Patience)
 	}
 }
 
@@ -225,21 +225,21 @@ func (s *Orders) tellTwins(ctx context.Context) {
 
 // mail notifies the user how an order ended.
 func (s *Orders) mail(ctx context.Context, o Ordered) {
-	if o.Want.Mail == "" || s.o.Mail == nil {
+	if o.Want.Mail == "" || s.Mail == nil {
 		return
 	}
 	subject, text := o.message()
 	went := "sent to " + o.Want.Mail
-	if err := s.o.Mail(ctx, o.Want.Mail, subject, text); err != nil {
+	if err := s.Mail(ctx, o.Want.Mail, subject, text); err != nil {
 		went = fmt.Sprintf("not sent to %s: %v", o.Want.Mail, err)
-		s.o.Log.Error("mail of an order was not sent", "order", o.Ref(), "err", err)
+		s.Log.Error("mail of an order was not sent", "order", o.Ref(), "err", err)
 	}
 	_, err := s.update(o.OrderID, func(x *Ordered) error {
 		x.Mailed = went
 		return nil
 	})
 	if err != nil {
-		s.o.Log.Error("how mail of an order went is not kept", "order", o.Ref(), "err", err)
+		s.Log.Error("how mail of an order went is not kept", "order", o.Ref(), "err", err)
 	}
 }
 

@@ -142,7 +142,7 @@ func (a *Recordings) resolve(r *reading, moved []int32) error {
 			Offset: c.at,
 			Err:    fmt.Errorf("%w: %s", errNoTarget, a.urls[c.url]),
 		}}
-		if !r.o.Lenient && !r.o.Indexed {
+		if !r.Lenient && !r.Indexed {
 			return err
 		}
 		r.wrong(err)

@@ -130,10 +130,10 @@ func (r *reading) member(in RecordFile, f *zip.File) (data RecordFile, err error
 		data.R, data.Size = io.NewSectionReader(in.R, at, int64(f.UncompressedSize64)), int64(f.UncompressedSize64)
 		return data, nil
 	}
-	if r.o.Scratch == nil {
+	if r.Scratch == nil {
 		return data, errors.New("it is compressed as a whole")
 	}
-	to, err := r.o.Scratch()
+	to, err := r.Scratch()
 	if err != nil {
 		return data, err
 	}

@@ -49,7 +49,7 @@ func (r *reading) byIndex(in RecordFile, c *wacz.Reader) (ok bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		f, err := r.a.open(data)
+		f, err := r.open(data)
 		if err != nil {
 			return false, err
 		}
@@ -100,13 +100,13 @@ func (r *reading) firstInfo(f *file) error {
 
 // line takes in what a line of an index gives about a record.
 func (r *reading) line(e *warc.Entry, file, info int32) {
-	r.a.Counted.Records++
+	r.Counted.Records++
 	if !strings.HasPrefix(e.URL, "http:") && !strings.HasPrefix(e.URL, "https:") {
 		return
 	}
 	date, err := time.Parse("20060102150405", e.Time[:min(len(e.Time), 14)])
 	if err != nil || strings.Contains(e.Key, "__wb_method=") { // an answer to a POST, by pywb
-		r.a.Counted.Other++
+		r.Counted.Other++
 		return
 	}
 	c := capture{
@@ -127,7 +127,7 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 	}
 	ref := reference{url: noURL, payload: c.payload}
 	if r.take(e.URL, c, ref) {
-		r.a.late.add(file, 0, c.at, c.end)
+		r.late.add(file, 0, c.at, c.end)
 	}
 }
 

@@ -34,7 +34,7 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 	if err != nil {
 		return err
 	}
-	in := info{file: int32(len(r.a.files) - 1), record: r.before + rec.Number, at: r.from + rec.Offset}
+	in := info{file: int32(len(r.files) - 1), record: r.before + rec.Number, at: r.from + rec.Offset}
 	for line := range strings.Lines(string(block)) {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
@@ -47,12 +47,12 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 			in.since, _ = readVersion(value)
 		case warc.FieldEntry:
 			if u, _, err := site.Parse(value); err == nil {
-				r.a.listed = append(r.a.listed, u)
+				r.listed = append(r.listed, u)
 			}
 		}
 	}
-	r.info = int32(len(r.a.infos))
-	r.a.infos = append(r.a.infos, in)
+	r.info = int32(len(r.Recordings.infos))
+	r.Recordings.infos = append(r.Recordings.infos, in)
 	if id := idOf(rec.Header.Get("WARC-Record-ID")); id != 0 {
 		r.infos[id] = r.info
 	}
@@ -86,7 +86,7 @@ func (a *Recordings) bases(r *reading) error {
 			Err: fmt.Errorf("%w: version %d of %s", errNoBase, in.since.number,
 				time.Unix(in.since.date, 0).UTC().Format(time.DateTime)),
 		}}
-		if !r.o.Lenient {
+		if !r.Lenient {
 			return err
 		}
 		r.wrong(err)

@@ -19,8 +19,8 @@ import (
 
 // reading is an archive while it is read.
 type reading struct {
-	a     *Recordings
-	o     Options
+	*Recordings
+	Options
 	ids   map[string]uint32 // of the URLs
 	posts map[uint64]bool   // ids of records that answer no GET
 	refs  []reference       // of revisits
@@ -44,11 +44,11 @@ type reference struct {
 // Read reads files as one archive, in their order. The archive reads them until its user closes them.
 func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 	r := &reading{
-		a:     &Recordings{late: lateChecks{shared: o.Late}},
-		o:     o,
-		ids:   map[string]uint32{},
-		posts: map[uint64]bool{},
-		infos: map[uint64]int32{},
+		Recordings: &Recordings{late: lateChecks{shared: o.Late}},
+		Options:    o,
+		ids:        map[string]uint32{},
+		posts:      map[uint64]bool{},
+		infos:      map[uint64]int32{},
 	}
 	for _, in := range inputs {
 		if err := r.input(in); err != nil {
@@ -56,11 +56,11 @@ func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 		}
 		r.done += in.Size
 	}
-	slices.SortFunc(r.a.late.records, compareLate)
-	if err := r.a.settle(r); err != nil {
+	slices.SortFunc(r.late.records, compareLate)
+	if err := r.settle(r); err != nil {
 		return nil, err
 	}
-	return r.a, nil
+	return r.Recordings, nil
 }
 
 // input reads a file in any form.
@@ -82,7 +82,7 @@ func (r *reading) input(in RecordFile) error {
 
 // collection reads a WACZ. Its index is only compared with the records.
 func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
-	if r.o.Indexed {
+	if r.Indexed {
 		ok, err := r.byIndex(in, c)
 		if err != nil {
 			return &FileError{in.Name, err}
@@ -98,18 +98,18 @@ func (r *reading) collection(in RecordFile, c *wacz.Reader) error {
 		if err != nil {
 			return &FileError{in.Name + ": " + f.Name, err}
 		}
-		before := r.a.Counted.Damaged
+		before := r.Counted.Damaged
 		if err := r.records(data, found.Of(f.Name)); err != nil {
 			return err
 		}
-		told[f.Name] = r.a.Counted.Damaged > before
+		told[f.Name] = r.Counted.Damaged > before
 	}
 	if err := r.compare(in, c, told); err != nil {
 		return err
 	}
 	if err := c.Leads(found); err != nil {
 		err = &FileError{in.Name, fmt.Errorf("%w; the records themselves are good", err)}
-		if !r.o.Lenient {
+		if !r.Lenient {
 			return err
 		}
 		r.wrong(err)
@@ -124,8 +124,8 @@ type stoppable struct {
 }
 
 func (s stoppable) ReadAt(p []byte, off int64) (int, error) {
-	if s.r.o.Stopped != nil {
-		if err := s.r.o.Stopped(); err != nil {
+	if s.r.Stopped != nil {
+		if err := s.r.Stopped(); err != nil {
 			return 0, err
 		}
 	}
@@ -140,7 +140,7 @@ func (r *reading) compare(in RecordFile, c *wacz.Reader, told map[string]bool) e
 		bad = &FileError{in.Name + ": " + name, bad}
 		switch {
 		case told[name], r.pause(in.Size) != nil:
-		case r.o.Lenient:
+		case r.Lenient:
 			r.wrong(bad)
 		case first == nil:
 			first = bad
@@ -152,7 +152,7 @@ func (r *reading) compare(in RecordFile, c *wacz.Reader, told map[string]bool) e
 // pages reads which pages a WACZ begins with.
 func (r *reading) pages(in RecordFile, c *wacz.Reader) error {
 	pages, err := c.Pages()
-	if err != nil && !r.o.Lenient {
+	if err != nil && !r.Lenient {
 		return &FileError{in.Name, err}
 	}
 	if u := c.About.MainURL; u != "" {
@@ -160,7 +160,7 @@ func (r *reading) pages(in RecordFile, c *wacz.Reader) error {
 	}
 	for _, p := range pages {
 		if u, _, err := site.Parse(p.URL); err == nil {
-			r.a.listed = append(r.a.listed, u)
+			r.listed = append(r.listed, u)
 		}
 	}
 	return nil
@@ -168,16 +168,16 @@ func (r *reading) pages(in RecordFile, c *wacz.Reader) error {
 
 // wrong reports a record that is left out.
 func (r *reading) wrong(err error) {
-	r.a.Counted.Damaged++
-	if r.o.Wrong != nil {
-		r.o.Wrong(err)
+	r.Counted.Damaged++
+	if r.Wrong != nil {
+		r.Wrong(err)
 	}
 }
 
 // records reads a file of records. each gets the index line of every record, with its place; it may be nil.
 func (r *reading) records(in RecordFile, each func(warc.Entry)) error {
 	from := int64(0)
-	file, err := r.a.open(in)
+	file, err := r.open(in)
 	if err != nil {
 		return &FileError{in.Name, err}
 	}
@@ -197,7 +197,7 @@ func (r *reading) records(in RecordFile, each func(warc.Entry)) error {
 			bad.Offset += from
 			bad.Record += file.before
 		}
-		if !isRecord || !r.o.Lenient || damaged > mostDamaged {
+		if !isRecord || !r.Lenient || damaged > mostDamaged {
 			return &FileError{in.Name, err}
 		}
 		r.wrong(&FileError{in.Name, err})
@@ -221,19 +221,19 @@ func (e *manyInOne) Error() string { return "several records in one compressed m
 // unpack reads the records of a member that holds several, from a file to which it is unpacked, and returns
 // the offset behind it.
 func (r *reading) unpack(f *file, at int64) (end int64, err error) {
-	r.a.Counted.Records-- // the first one of the member was read
-	for n := len(r.a.captures); n > 0 && r.a.captures[n-1].file == f.number && r.a.captures[n-1].at >= at; n-- {
+	r.Counted.Records-- // the first one of the member was read
+	for n := len(r.captures); n > 0 && r.captures[n-1].file == f.number && r.captures[n-1].at >= at; n-- {
 		r.drop(n - 1)
 	}
-	if r.o.Scratch == nil {
+	if r.Scratch == nil {
 		return 0, &FileError{f.name, &manyInOne{at}}
 	}
-	to, err := r.o.Scratch()
+	to, err := r.Scratch()
 	if err != nil {
 		return 0, err
 	}
 	end, size, err := f.unpack(at, to)
-	if err != nil && !(r.o.Lenient && size > 0) {
+	if err != nil && !(r.Lenient && size > 0) {
 		return 0, &FileError{f.name, &warc.RecordError{Record: f.before + 1, Offset: at, Err: err}}
 	}
 	return end, r.records(RecordFile{Name: f.name + ", unpacked", R: to, Size: size}, nil)
@@ -241,12 +241,12 @@ func (r *reading) unpack(f *file, at int64) (end int64, err error) {
 
 // drop takes the last capture back.
 func (r *reading) drop(n int) {
-	if r.a.captures[n].kind == revisit {
+	if r.captures[n].kind == revisit {
 		r.refs = r.refs[:len(r.refs)-1]
-		r.a.Counted.Revisit--
+		r.Counted.Revisit--
 	}
-	r.a.captures = r.a.captures[:n]
-	r.a.Counted.Answers--
+	r.captures = r.captures[:n]
+	r.Counted.Answers--
 }
 
 // pass reads records from an offset on. An error of one record alone ends it only when nothing may be left
@@ -292,7 +292,7 @@ type recordSource interface {
 
 // recordsOf returns the records of a file from an offset on. For an index all of them must be read.
 func (r *reading) recordsOf(f *file, from int64, indexed bool) (recordSource, error) {
-	if r.o.Late != nil && !r.o.Lenient && !r.o.Indexed && !indexed {
+	if r.Late != nil && !r.Lenient && !r.Indexed && !indexed {
 		if s := f.packed.NewSkimmer(io.NewSectionReader(f.r, from, f.size-from), f.size-from); s != nil {
 			return s, nil
 		}
@@ -301,11 +301,11 @@ func (r *reading) recordsOf(f *file, from int64, indexed bool) (recordSource, er
 }
 
 func (r *reading) pause(at int64) error {
-	if r.o.Read != nil {
-		r.o.Read(r.done + at)
+	if r.Read != nil {
+		r.Read(r.done + at)
 	}
-	if r.o.Stopped != nil {
-		return r.o.Stopped()
+	if r.Stopped != nil {
+		return r.Stopped()
 	}
 	return nil
 }
@@ -328,16 +328,16 @@ func (r *reading) record(
 		err = rec.Verify()
 	}
 	single := errors.Is(err, warc.ErrDigest) || errors.Is(err, warc.ErrNoDate)
-	if err != nil && !(single && r.o.Lenient) {
+	if err != nil && !(single && r.Lenient) {
 		return err
 	}
 	end, eerr := in.End()
 	if eerr != nil {
 		return eerr
 	}
-	r.a.Counted.Records++
+	r.Counted.Records++
 	if rec.Partial {
-		r.a.late.add(f.number, r.before+rec.Number, from+rec.Offset, from+end)
+		r.late.add(f.number, r.before+rec.Number, from+rec.Offset, from+end)
 	}
 	if err != nil {
 		r.wrong(&FileError{f.name, err})
@@ -452,17 +452,17 @@ func (r *reading) take(url string, c capture, ref reference) (taken bool) {
 	u, _, err := site.Parse(url)
 	partial := (c.status == statusPartialContent) || (c.kind != revisit && c.status < 200)
 	if err != nil || partial || len(u.String()) > maxURL {
-		r.a.Counted.Other++
+		r.Counted.Other++
 		return false
 	}
 	c.url = r.url(u)
 	if c.kind == revisit {
-		ref.capture = int32(len(r.a.captures))
+		ref.capture = int32(len(r.captures))
 		r.refs = append(r.refs, ref)
-		r.a.Counted.Revisit++
+		r.Counted.Revisit++
 	}
-	r.a.captures = append(r.a.captures, c)
-	r.a.Counted.Answers++
+	r.captures = append(r.captures, c)
+	r.Counted.Answers++
 	return true
 }
 
@@ -474,10 +474,10 @@ func (r *reading) url(u site.URL) uint32 {
 	s := u.String()
 	id, ok := r.ids[s]
 	if !ok {
-		id = uint32(len(r.a.urls))
+		id = uint32(len(r.urls))
 		s = strings.Clone(s)
 		r.ids[s] = id
-		r.a.urls = append(r.a.urls, s)
+		r.urls = append(r.urls, s)
 	}
 	return id
 }

@@ -44,8 +44,8 @@ type OpenCluster struct {
 // is safe for concurrent use.
 func (w *Writer) NewCluster(plain bool, size int) *OpenCluster {
 	var data []byte
-	size = max(size, w.o.Cluster)
-	if size == w.o.Cluster {
+	size = max(size, w.Cluster)
+	if size == w.Cluster {
 		data = w.blobs.take()
 	}
 	if data == nil {
@@ -95,7 +95,7 @@ func (c *OpenCluster) Pack() {
 		return
 	}
 	if c.out = c.w.packs.take(); c.out == nil {
-		c.out = make([]byte, 0, c.w.o.Cluster/4) // nearly always enough for text
+		c.out = make([]byte, 0, c.w.Cluster/4) // nearly always enough for text
 	}
 	c.out = append(c.out[:0], c.bytes[0]-plainCluster+zstdCluster)
 	enc := c.w.encoders.take()
@@ -173,8 +173,8 @@ func (w *Writer) seal(at **OpenCluster) error {
 	}
 	*at = nil
 	w.pending = append(w.pending, c)
-	if c.pack && w.o.Go != nil {
-		w.o.Go(c.Pack)
+	if c.pack && w.Go != nil {
+		w.Go(c.Pack)
 	} else {
 		c.Pack()
 	}
@@ -196,7 +196,7 @@ func (free buffers) take() []byte {
 
 // reuse gives back what take returned, unless it has grown.
 func (w *Writer) reuse(free buffers, b []byte) {
-	if b == nil || cap(b) > headRoom+2*w.o.Cluster {
+	if b == nil || cap(b) > headRoom+2*w.Cluster {
 		return
 	}
 	select {

@@ -26,8 +26,8 @@ func (w *Writer) finish() error {
 	if err := w.add(Entry{Namespace: Metadata, Path: counterName, Type: textType}, w.dir.counter()); err != nil {
 		return err
 	}
-	if w.o.MainPage != "" {
-		if err := w.Redirect(Entry{Namespace: WellKnown, Path: mainPage}, w.o.MainPage); err != nil {
+	if w.MainPage != "" {
+		if err := w.Redirect(Entry{Namespace: WellKnown, Path: mainPage}, w.MainPage); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (w *Writer) header(end uint64) *header {
 		Magic:     magic,
 		Major:     6,
 		Minor:     1,
-		UUID:      w.o.UUID,
+		UUID:      w.UUID,
 		Entries:   uint32(len(w.dir.entries)),
 		Clusters:  uint32(clusters),
 		TitlePtrs: end + listingsAt,
@@ -108,7 +108,7 @@ func (w *Writer) header(end uint64) *header {
 			before++
 		}
 	}
-	if w.o.MainPage != "" {
+	if w.MainPage != "" {
 		h.MainPage = before
 	}
 	dirents := h.TitlePtrs + 4*uint64(listed)

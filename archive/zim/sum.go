@@ -33,12 +33,12 @@ func (w *Writer) sumOf(h *header) *fileSum {
 		err:  err,
 	}
 	s.md5.Write(s.head)
-	if w.o.Go == nil {
+	if w.Go == nil {
 		close(s.done)
 		return s
 	}
 	s.ends <- w.out.n
-	w.o.Go(func() {
+	w.Go(func() {
 		for end := range s.ends {
 			if s.err == nil {
 				s.err = s.upTo(w.out.File, end)

@@ -48,7 +48,7 @@ var ErrEntry = errors.New("not a ZIM entry")
 // Writer writes a ZIM file. It holds the blobs of a few clusters, and about 30 bytes and its names for each
 // entry. The first error ends it: every later call returns the same one. It is not safe for concurrent use.
 type Writer struct {
-	o   Options
+	Options
 	out appender
 	err error
 
@@ -95,7 +95,7 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		o.Cluster = defaultCluster
 	}
 	w := &Writer{
-		o:        o,
+		Options:  o,
 		out:      appender{File: f},
 		shared:   map[[16]byte]blobRef{},
 		blobs:    make(buffers, 2*ahead),
@@ -109,7 +109,7 @@ func NewWriter(f File, o Options) (*Writer, error) {
 }
 
 func (w *Writer) start() (err error) {
-	if w.dir, err = newDirectory(w.o.Types); err != nil {
+	if w.dir, err = newDirectory(w.Types); err != nil {
 		return err
 	}
 	head := make([]byte, headerSize, headerSize+1024)
@@ -142,7 +142,7 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	if e.Plain {
 		at = &w.plain
 	}
-	if c := *at; c != nil && (len(c.data)-headRoom+len(blob) > w.o.Cluster || len(c.sizes) >= maxBlobs) {
+	if c := *at; c != nil && (len(c.data)-headRoom+len(blob) > w.Cluster || len(c.sizes) >= maxBlobs) {
 		if err := w.seal(at); err != nil {
 			return err
 		}

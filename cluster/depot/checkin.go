@@ -137,10 +137,7 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 	case known != nil: // the pointer was lost: who has seen it follows
 		out.Sequence = known.Sequence
 	}
-	same := base != nil && known != nil && known.Tx == u.tx && u.tx > 0 && len(base.Files) == len(u.files)
-	if same && !slices.ContainsFunc(u.files, func(f store.TravelFile) bool {
-		return f.Name != recordsName && f.Name != "site.db" && !known.has(&f)
-	}) {
+	if base != nil && known != nil && known.Tx == u.tx && u.isAs(base, known) {
 		out.Unchanged = true
 		return out, nil
 	}
@@ -182,6 +179,28 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 		return out, u.note(newNote(u, p))
 	}
 	return nil, fmt.Errorf("%w: collections removed objects three times while they were needed", ErrLost)
+}
+
+// isAs reports whether the files of a unit are those of its last check-in, at the same transaction: see
+// Manifest.same.
+func (u *unit) isAs(base *Manifest, known *note) bool {
+	files := len(base.Files)
+	if base.file(store.DigestsFile) != nil {
+		files--
+	}
+	for i := range u.files {
+		switch f := &u.files[i]; f.Name {
+		case store.DigestsFile:
+			continue
+		case recordsName, "site.db":
+		default:
+			if !known.has(f) {
+				return false
+			}
+		}
+		files--
+	}
+	return u.tx > 0 && files == 0
 }
 
 // before reads what the depot has of a unit, and checks that the unit may follow it.

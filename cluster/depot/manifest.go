@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store"
 )
 
 // Manifest says what a site's files consist of. It is stored as JSON in zstd.
@@ -147,12 +149,16 @@ func (m *Manifest) live() []int64 {
 	return live
 }
 
-// same reports whether another manifest is of the same files and bodies.
+// same reports whether another manifest is of the same files and bodies. Digests that were made since, as by
+// the check-in itself, go with the next one that has something new.
 func (m *Manifest) same(other *Manifest) bool {
 	if other == nil || !slices.Equal(m.Bodies, other.Bodies) || (m.Pages == nil) != (other.Pages == nil) {
 		return false
 	}
-	return slices.EqualFunc(slices.Collect(m.all()), slices.Collect(other.all()), func(a, b *File) bool {
+	files := func(m *Manifest) []*File {
+		return slices.DeleteFunc(slices.Collect(m.all()), func(f *File) bool { return f.Name == store.DigestsFile })
+	}
+	return slices.EqualFunc(files(m), files(other), func(a, b *File) bool {
 		return a.Name == b.Name && a.Mode == b.Mode && slices.EqualFunc(a.Chunks, b.Chunks, func(x, y Chunk) bool {
 			return x.SHA256 == y.SHA256 && x.Stored == y.Stored
 		})

@@ -61,7 +61,7 @@ func copyFields(names []string, from, to http.Header) {
 var ErrNoNode = errors.New("the node does not answer")
 
 // Me is the name of this node.
-func (e *Engine) Me() string { return e.o.Node }
+func (e *Engine) Me() string { return e.Node }
 
 // Members returns the names of the nodes that are part of the cluster now.
 func (e *Engine) Members() []string { return e.t.others() }
@@ -81,7 +81,7 @@ func (e *Engine) Answer(h http.Handler) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	room := make(chan struct{}, callsMost)
-	sub, err := e.nc.Subscribe(subjectCall+escape(e.o.Node), func(m *nats.Msg) {
+	sub, err := e.nc.Subscribe(subjectCall+escape(e.Node), func(m *nats.Msg) {
 		select {
 		case room <- struct{}{}:
 		default:
@@ -97,7 +97,7 @@ func (e *Engine) Answer(h http.Handler) (stop func(), err error) {
 		return nil, fmt.Errorf("answer other nodes: %w", err)
 	}
 	if err := e.nc.FlushTimeout(firstAnswer); err != nil { // else the keepers know it
-		e.o.Log.Debug("other nodes reach this one when the keepers are back", "err", err)
+		e.Log.Debug("other nodes reach this one when the keepers are back", "err", err)
 	}
 	return func() {
 		// errors: the connection has ended, and so have the calls

@@ -63,7 +63,7 @@ func DefaultTerm() lease.Term { return lease.Term{TTL: 30 * time.Second, Gap: 10
 
 // Engine is one node's part in a cluster. Safe for concurrent use.
 type Engine struct {
-	o  Options
+	Options
 	nc *nats.Conn
 	kv jetstream.KeyValue
 	t  *table
@@ -93,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
-		o:       o,
+		Options: o,
 		wake:    make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 	}
@@ -103,10 +103,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.turns = &turns{
-		o:    &e.o,
-		nc:   e.nc,
-		t:    e.t,
-		wake: e.wake,
+		Options: &e.Options,
+		nc:      e.nc,
+		t:       e.t,
+		wake:    e.wake,
 	}
 	for tell := time.Now().Add(tellAfter); ; {
 		e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas)
@@ -190,7 +190,7 @@ func Identify(ctx context.Context, e *Engine) (string, error) {
 		if err == nil {
 			return id, nil
 		}
-		e.o.Log.Debug("which cluster it is cannot be read yet", "err", err)
+		e.Log.Debug("which cluster it is cannot be read yet", "err", err)
 		if !pause(ctx, retryOpen) {
 			return "", fmt.Errorf("read which cluster it is: %w", err)
 		}

@@ -18,7 +18,7 @@ func (e *Engine) Lose(ctx context.Context) error {
 	if !live {
 		return ErrAway
 	}
-	_, err := put(ctx, e.kv, keyBeat+escape(e.o.Node), lease.Beat{Session: session, Ended: true}, revision)
+	_, err := put(ctx, e.kv, keyBeat+escape(e.Node), lease.Beat{Session: session, Ended: true}, revision)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (e *Engine) Facts(ctx context.Context) (*Facts, error) {
 		return nil, err
 	}
 	for {
-		kv, err := openBucket(ctx, e.nc, factsBucket, "mirrord: what nodes share besides sites", e.o.Replicas)
+		kv, err := openBucket(ctx, e.nc, factsBucket, "mirrord: what nodes share besides sites", e.Replicas)
 		if err == nil {
 			return &Facts{js: js, kv: kv}, nil
 		}

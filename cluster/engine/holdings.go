@@ -19,7 +19,7 @@ const atOnce = 16
 
 // holdings takes hosts for the node and gives them back.
 type holdings struct {
-	o       *Options
+	*Options
 	kv      jetstream.KeyValue
 	t       *table
 	changed chan struct{} // see Engine
@@ -27,7 +27,7 @@ type holdings struct {
 
 func newHoldings(e *Engine) *holdings {
 	return &holdings{
-		o:       &e.o,
+		Options: &e.Options,
 		kv:      e.kv,
 		t:       e.t,
 		changed: e.changed,
@@ -42,11 +42,11 @@ func (h *holdings) round(ctx context.Context) {
 		kick(h.changed)
 	}
 	h.each(take, func(name string) bool {
-		short, cancel := context.WithTimeout(ctx, h.o.Term.End()/2)
+		short, cancel := context.WithTimeout(ctx, h.Term.End()/2)
 		defer cancel()
 		_, _, err := h.take(short, name, 0)
 		if err != nil {
-			h.o.Log.Debug("a host is not this node's yet", "host", name, "err", err)
+			h.Log.Debug("a host is not this node's yet", "host", name, "err", err)
 		}
 		return err == nil
 	})
@@ -58,7 +58,7 @@ func (h *holdings) round(ctx context.Context) {
 // was lost; it is given back like any other then. Otherwise no node could use it as long as the session
 // lives.
 func (h *holdings) own(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, h.o.Term.End()/2)
+	ctx, cancel := context.WithTimeout(ctx, h.Term.End()/2)
 	defer cancel()
 	entry, _, err := get[lease.Entry](ctx, h.kv, keyHost+escape(name))
 	if err != nil {
@@ -118,12 +118,12 @@ func (h *holdings) take(
 				return "", 0, err
 			}
 		}
-		next, tokens, gap, ok := entry.Taken(h.o.Node, session, holder, beat, floor)
+		next, tokens, gap, ok := entry.Taken(h.Node, session, holder, beat, floor)
 		if !ok {
 			if h.t.silent(keyBeat+escape(entry.Node), beat) && h.bury(ctx, entry.Node, holder, beat) {
 				continue
 			}
-			if entry.Node != h.o.Node {
+			if entry.Node != h.Node {
 				h.t.refused(name, entry.Node)
 			}
 			return "", 0, fmt.Errorf("%w by node %s", store.ErrLocked, entry.Node)
@@ -169,11 +169,11 @@ func (h *holdings) look(ctx context.Context, name, session string) error {
 func (h *holdings) settle(ctx context.Context) {
 	settle, elsewhere := h.t.unsettled()
 	for _, name := range elsewhere {
-		h.o.Log.Warn("the sites of a host lie on this machine and are not used: their home is another node",
+		h.Log.Warn("the sites of a host lie on this machine and are not used: their home is another node",
 			"host", name)
 	}
 	h.each(settle, func(name string) bool {
-		_, err := h.kv.Create(ctx, keyHome+escape(name), []byte(h.o.Node))
+		_, err := h.kv.Create(ctx, keyHome+escape(name), []byte(h.Node))
 		return err == nil
 	})
 }
@@ -184,18 +184,18 @@ func (h *holdings) give(ctx context.Context, name string) bool {
 	if !ok {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.o.Term.End()/2)
+	ctx, cancel := context.WithTimeout(ctx, h.Term.End()/2)
 	defer cancel()
 	if _, err := put(ctx, h.kv, keyHost+escape(name), entry.Given(), revision); err != nil {
 		h.t.owe(entry.Session, name)
-		h.o.Log.Debug("a host was not given back", "host", name, "err", err)
+		h.Log.Debug("a host was not given back", "host", name, "err", err)
 	}
 	return true
 }
 
 // watchOthers looks at the beats of the nodes that this one watches, and ends those that are silent.
 func (h *holdings) watchOthers(ctx context.Context) {
-	for _, name := range lease.Watched(h.o.Node, h.t.others()) {
+	for _, name := range lease.Watched(h.Node, h.t.others()) {
 		key := keyBeat + escape(name)
 		b, revision, err := get[lease.Beat](ctx, h.kv, key)
 		if err != nil {
@@ -215,14 +215,14 @@ func (h *holdings) bury(ctx context.Context, name string, b lease.Beat, revision
 		if _, err := put(ctx, h.kv, keyBeat+escape(name), b, revision); err != nil {
 			return false // it lives, or another node was first
 		}
-		h.o.Log.Warn("a node of the cluster was silent for too long; its sites go to others", "node", name)
+		h.Log.Warn("a node of the cluster was silent for too long; its sites go to others", "node", name)
 	}
 	key := keyNode + escape(name)
 	n, revision, err := get[Node](ctx, h.kv, key)
 	if err == nil && revision > 0 && n.Session == b.Session {
 		err = h.kv.Delete(ctx, key, jetstream.LastRevision(revision))
 		if err != nil && !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			h.o.Log.Debug("a node that has ended is still a member", "node", name, "err", err)
+			h.Log.Debug("a node that has ended is still a member", "node", name, "err", err)
 		}
 	}
 	return true

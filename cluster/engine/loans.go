@@ -103,7 +103,7 @@ type borrowing struct {
 
 // turns is what an Engine does with turns of hosts.
 type turns struct {
-	o     *Options
+	*Options
 	nc    *nats.Conn
 	t     *table
 	wake  chan struct{}
@@ -119,7 +119,7 @@ func (e *turns) Lend(l *fetch.Hosts) (stop func(), err error) {
 		return nil, fmt.Errorf("borrow turns of hosts: %w", err)
 	}
 	e.loans.open(inbox)
-	asked, err := e.nc.Subscribe(subjectTurn+escape(e.o.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
+	asked, err := e.nc.Subscribe(subjectTurn+escape(e.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
 	if err != nil {
 		_ = answers.Unsubscribe() // an error: the connection has ended
 		return nil, fmt.Errorf("lend turns of hosts: %w", err)
@@ -137,7 +137,7 @@ func (e *turns) Lend(l *fetch.Hosts) (stop func(), err error) {
 func (e *turns) lendTurn(l *fetch.Hosts, m *nats.Msg) {
 	var a turnAsked
 	if err := json.Unmarshal(m.Data, &a); err != nil {
-		e.o.Log.Warn("a node asks for a turn in another way", "err", err)
+		e.Log.Warn("a node asks for a turn in another way", "err", err)
 		return
 	}
 	if a.Turn != "" {
@@ -157,7 +157,7 @@ func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
 	}
 	domain, now := site.RegistrableDomain(q.Host), time.Now()
 	answer := turnAnswer{
-		Node:   e.o.Node,
+		Node:   e.Node,
 		Host:   q.Host,
 		Number: q.Number,
 		Held:   now.Sub(q.came),
@@ -189,7 +189,7 @@ func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
 		err = q.m.Respond(value)
 	}
 	if err != nil {
-		e.o.Log.Debug("a turn was not lent", "host", q.Host, "err", err)
+		e.Log.Debug("a turn was not lent", "host", q.Host, "err", err)
 	}
 }
 
@@ -227,7 +227,7 @@ func (a turnAsked) observation() fetch.Observation {
 
 // borrow is Turn of a host that another node has.
 func (e *turns) borrow(host, node string, p fetch.Politeness, now time.Time) (again time.Time) {
-	ask, unused, again := e.loans.turn(host, node, e.o.Now(), now, e.o.Term)
+	ask, unused, again := e.loans.turn(host, node, e.Now(), now, e.Term)
 	if unused != nil {
 		e.tellTurn(unused, "")
 	}
@@ -244,7 +244,7 @@ func (e *turns) turnAnswered(m *nats.Msg) {
 	if err := json.Unmarshal(m.Data, &a); err != nil {
 		return // the keepers report no responders: the request is repeated
 	}
-	unused, away := e.loans.answered(a, e.o.Now(), time.Now(), e.o.Term)
+	unused, away := e.loans.answered(a, e.Now(), time.Now(), e.Term)
 	if unused != nil {
 		e.tellTurn(unused, "")
 	}
@@ -267,13 +267,13 @@ func (e *turns) Done(host string, o fetch.Observation) {
 // ends there after loanMost.
 func (e *turns) tellTurn(a *turnAsked, answers string) {
 	to := subjectTurn + escape(a.Node)
-	a.Node = e.o.Node
+	a.Node = e.Node
 	value, err := json.Marshal(a)
 	if err == nil {
 		err = e.nc.PublishMsg(&nats.Msg{Subject: to, Reply: answers, Data: value})
 	}
 	if err != nil {
-		e.o.Log.Debug("a node is not asked for a turn", "host", a.Host, "err", err)
+		e.Log.Debug("a node is not asked for a turn", "host", a.Host, "err", err)
 	}
 }
 

@@ -48,8 +48,8 @@ func (e *Engine) me(session string) Node {
 	jobs, _, _ := e.t.told()
 	return Node{
 		Session: session,
-		Slots:   e.o.Slots,
-		Version: e.o.Version,
+		Slots:   e.Slots,
+		Version: e.Version,
 		Since:   time.Unix(e.began.Load(), 0).UTC(),
 		Jobs:    jobs,
 	}
@@ -59,10 +59,10 @@ func (e *Engine) me(session string) Node {
 func (e *Engine) announce(ctx context.Context, me Node) {
 	value, err := json.Marshal(me)
 	if err == nil {
-		_, err = e.kv.Put(ctx, keyNode+escape(e.o.Node), value)
+		_, err = e.kv.Put(ctx, keyNode+escape(e.Node), value)
 	}
 	if err != nil {
-		e.o.Log.Warn("the cluster does not know this node yet", "err", err)
+		e.Log.Warn("the cluster does not know this node yet", "err", err)
 	}
 }
 
@@ -76,7 +76,7 @@ const firstWithin = 5 * time.Second
 func (e *Engine) keepPeers(ctx context.Context) {
 	for {
 		if err := e.followPeers(ctx); err != nil && ctx.Err() == nil {
-			e.o.Log.Warn("the members of the cluster cannot be read", "err", err)
+			e.Log.Warn("the members of the cluster cannot be read", "err", err)
 		}
 		if !pause(ctx, e.retryBeat()) {
 			return
@@ -88,7 +88,7 @@ func (e *Engine) followPeers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rewatch)
 	defer cancel()
 	keys := []string{keyNode + ">", keyDrain + ">"}
-	if e.o.Homes {
+	if e.Homes {
 		keys = append(keys, keyHome+">")
 	}
 	w, err := e.kv.WatchFiltered(ctx, keys)
@@ -131,7 +131,7 @@ func (e *Engine) followPeers(ctx context.Context) error {
 func (e *Engine) stillMember(ctx context.Context) {
 	session, _, live := e.t.live()
 	jobs, p, known := e.t.told()
-	if n := p.members[e.o.Node]; live && known && (n.Session != session || n.Jobs != jobs) {
+	if n := p.members[e.Node]; live && known && (n.Session != session || n.Jobs != jobs) {
 		e.announce(ctx, e.me(session))
 	}
 }
@@ -163,9 +163,9 @@ func (c *comparison) others(jobs string, members map[string]Node, now time.Durat
 // compareJobs says which nodes have other job files than this one.
 func (e *Engine) compareJobs(c *comparison) {
 	jobs, p, _ := e.t.told()
-	if names := c.others(jobs, p.members, e.o.Now()); names != nil {
-		e.o.Log.Warn("nodes of the cluster have other job files: a job that not all have may run nowhere",
-			"node", e.o.Node, "others", names)
+	if names := c.others(jobs, p.members, e.Now()); names != nil {
+		e.Log.Warn("nodes of the cluster have other job files: a job that not all have may run nowhere",
+			"node", e.Node, "others", names)
 	}
 }
 

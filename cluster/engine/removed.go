@@ -26,16 +26,16 @@ const (
 func SweepFacts(ctx context.Context, e *Engine, f *Facts) {
 	for wait := sweepFirst; pause(ctx, wait); wait = sweepEvery {
 		members := e.Members()
-		if len(members) == 0 || slices.Min(members) != e.o.Node {
+		if len(members) == 0 || slices.Min(members) != e.Node {
 			continue
 		}
 		short, cancel := context.WithTimeout(ctx, sweepAway)
 		n, err := f.sweep(short, markedFor)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			e.o.Log.Warn("marks of what was removed stay with the keepers; tried again tomorrow", "err", err)
+			e.Log.Warn("marks of what was removed stay with the keepers; tried again tomorrow", "err", err)
 		}
-		e.o.Log.Debug("marks of what was removed are gone from the keepers", "marks", n)
+		e.Log.Debug("marks of what was removed are gone from the keepers", "marks", n)
 	}
 }
 

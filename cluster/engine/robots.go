@@ -71,7 +71,7 @@ func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
 				Bucket:      robotsBucket,
 				Description: "mirrord: robots.txt of hosts",
 				TTL:         robotsKept,
-				Replicas:    max(e.o.Replicas, 1),
+				Replicas:    max(e.Replicas, 1),
 				Storage:     jetstream.FileStorage,
 				Compression: true,
 			})
@@ -126,7 +126,7 @@ func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
 	var until time.Duration // by which the other one is to end
 	for waited := false; ; waited = true {
 		v, revision, err := get[robotsValue](ctx, r.kv, key)
-		switch now := r.e.o.Now(); {
+		switch now := r.e.Now(); {
 		case err != nil:
 			return none
 		case !waited:
@@ -140,7 +140,7 @@ func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
 		}
 		if v.Claim != (robotsClaim{}) && r.asks(ctx, v.Claim) {
 			if until == 0 {
-				other, until = v.Claim, r.e.o.Now()+claimMost
+				other, until = v.Claim, r.e.Now()+claimMost
 			}
 			if !pause(ctx, wait) {
 				return none
@@ -161,7 +161,7 @@ func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
 
 // asks reports whether the holder of a claim may still be asking the origin.
 func (r *Robots) asks(ctx context.Context, c robotsClaim) bool {
-	if session, _, live := r.e.t.live(); c.Node == r.e.o.Node {
+	if session, _, live := r.e.t.live(); c.Node == r.e.Node {
 		return live && c.Session == session
 	}
 	b, _, err := get[lease.Beat](ctx, r.e.kv, keyBeat+escape(c.Node))
@@ -173,7 +173,7 @@ func (r *Robots) next(session string) robotsClaim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.number++
-	return robotsClaim{Node: r.e.o.Node, Session: session, Number: r.number}
+	return robotsClaim{Node: r.e.Node, Session: session, Number: r.number}
 }
 
 // claimed notes a claim that stands.
@@ -213,6 +213,6 @@ func (r *Robots) disclaim(origin string, c robotsClaim) {
 		_, err = put(ctx, r.kv, escape(origin), v, revision)
 	}
 	if err != nil {
-		r.e.o.Log.Debug("robots.txt stays claimed for a moment", "host", origin, "err", err)
+		r.e.Log.Debug("robots.txt stays claimed for a moment", "host", origin, "err", err)
 	}
 }

@@ -43,7 +43,7 @@ func (e *Engine) endInTime(ctx context.Context) {
 				break
 			}
 			if _, _, live := e.t.live(); !live {
-				e.o.Log.Error("the cluster was not reached in time: all runs end", "node", e.o.Node)
+				e.Log.Error("the cluster was not reached in time: all runs end", "node", e.Node)
 				kick(e.changed)
 			}
 		}
@@ -54,7 +54,7 @@ func (e *Engine) endInTime(ctx context.Context) {
 }
 
 // retryBeat is the pause after a beat that did not arrive.
-func (e *Engine) retryBeat() time.Duration { return e.o.Term.TTL / 15 }
+func (e *Engine) retryBeat() time.Duration { return e.Term.TTL / 15 }
 
 // failedMost is after how many failures in a row a node tries another keeper: the one that it is connected to
 // may be cut off from the others.
@@ -63,28 +63,28 @@ const failedMost = 3
 func tryAnother(e *Engine) {
 	if e.failed.Add(1)%failedMost == 0 {
 		if err := e.nc.ForceReconnect(); err != nil {
-			e.o.Log.Debug("no other keeper", "err", err)
+			e.Log.Debug("no other keeper", "err", err)
 		}
 	}
 }
 
 // beat sends one beat, and returns when the next one is due.
 func (e *Engine) beat(ctx context.Context) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, e.o.Term.TTL/6)
+	ctx, cancel := context.WithTimeout(ctx, e.Term.TTL/6)
 	defer cancel()
 	session, revision, live := e.t.live()
 	if !live {
 		return e.beginSession(ctx)
 	}
-	key, sent := keyBeat+escape(e.o.Node), e.o.Now()
+	key, sent := keyBeat+escape(e.Node), e.Now()
 	revision, err := put(ctx, e.kv, key, lease.Beat{Session: session}, revision)
 	if err == nil {
 		e.t.renewed(session, sent, revision)
 		e.failed.Store(0)
-		return e.o.Term.Renew()
+		return e.Term.Renew()
 	}
 	if !errors.Is(err, errOther) {
-		e.o.Log.Warn("no answer from the cluster", "err", err)
+		e.Log.Warn("no answer from the cluster", "err", err)
 		tryAnother(e)
 		return e.retryBeat()
 	}
@@ -97,34 +97,34 @@ func (e *Engine) beat(ctx context.Context) time.Duration {
 		return 0
 	}
 	e.t.lost(session)
-	e.o.Log.Error("this node was silent for too long and has lost its sites: all runs end", "node", e.o.Node)
+	e.Log.Error("this node was silent for too long and has lost its sites: all runs end", "node", e.Node)
 	kick(e.changed)
 	return 0
 }
 
 // beginSession begins a new session when no session lives under the node's name.
 func (e *Engine) beginSession(ctx context.Context) time.Duration {
-	key := keyBeat + escape(e.o.Node)
+	key := keyBeat + escape(e.Node)
 	b, revision, err := get[lease.Beat](ctx, e.kv, key)
 	if err != nil {
 		tryAnother(e)
 		return e.retryBeat()
 	}
 	if !e.t.opens(b, revision) {
-		e.o.Log.Warn("another process has the name of this node, or was killed a moment ago: waiting",
-			"node", e.o.Node, "at most", e.o.Term.TTL)
+		e.Log.Warn("another process has the name of this node, or was killed a moment ago: waiting",
+			"node", e.Node, "at most", e.Term.TTL)
 		return e.retryBeat()
 	}
-	session, sent := rand.Text(), e.o.Now()
+	session, sent := rand.Text(), e.Now()
 	if revision, err = put(ctx, e.kv, key, lease.Beat{Session: session}, revision); err != nil {
 		return e.retryBeat()
 	}
 	e.began.Store(time.Now().Unix())
 	e.t.begin(session, sent, revision)
-	e.o.Log.Info("part of the cluster", "node", e.o.Node)
+	e.Log.Info("part of the cluster", "node", e.Node)
 	e.announce(ctx, e.me(session))
 	kick(e.wake)
-	return e.o.Term.Renew()
+	return e.Term.Renew()
 }
 
 // end ends the session and all leases. The lock is held.

@@ -33,7 +33,7 @@ func (s Sessions) Session() string {
 // Drained reports whether this node is to take nothing.
 func (s Sessions) Drained() bool {
 	_, p, _ := s.e.t.told()
-	return p.drained[s.e.o.Node]
+	return p.drained[s.e.Node]
 }
 
 // Over reports whether a session of a node is over. What a keeper says may be older than the session: ask

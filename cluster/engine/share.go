@@ -13,17 +13,17 @@ import (
 
 // keepShare takes the hosts that are this node's and gives the others back, until ctx ends.
 func (e *Engine) keepShare(ctx context.Context) {
-	watched := e.o.Now()
-	jobs := comparison{seen: lease.Sightings{Term: e.o.Term}}
+	watched := e.Now()
+	jobs := comparison{seen: lease.Sightings{Term: e.Term}}
 	for {
-		if now := e.o.Now(); now-watched >= e.o.Term.Renew() {
+		if now := e.Now(); now-watched >= e.Term.Renew() {
 			watched = now
 			e.hosts.watchOthers(ctx)
 		}
 		e.hosts.round(ctx)
 		e.stillMember(ctx)
 		e.compareJobs(&jobs)
-		for _, unused := range e.loans.lapsed(e.o.Now(), e.o.Term) {
+		for _, unused := range e.loans.lapsed(e.Now(), e.Term) {
 			e.tellTurn(unused, "")
 		}
 		t := time.NewTimer(e.t.linger())
@@ -122,12 +122,12 @@ func (e *Engine) leave() {
 	names := e.t.all()
 	e.t.want(nil, nil, "")
 	e.t.lost(session)
-	_, err := put(ctx, e.kv, keyBeat+escape(e.o.Node), lease.Beat{Session: session, Ended: true}, revision)
+	_, err := put(ctx, e.kv, keyBeat+escape(e.Node), lease.Beat{Session: session, Ended: true}, revision)
 	if err == nil {
-		err = e.kv.Delete(ctx, keyNode+escape(e.o.Node))
+		err = e.kv.Delete(ctx, keyNode+escape(e.Node))
 	}
 	if err != nil {
-		e.o.Log.Warn("left the cluster without a word; others wait for a term", "hosts", len(names), "err", err)
+		e.Log.Warn("left the cluster without a word; others wait for a term", "hosts", len(names), "err", err)
 	}
 }
 

@@ -73,8 +73,8 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 		return nil, ErrAway
 	}
 	var floor uint64
-	if e.o.Floor != nil {
-		floor = e.o.Floor(site)
+	if e.Floor != nil {
+		floor = e.Floor(site)
 	}
 	host, _ := e.t.hostOf(site)
 	if session, token, ok := e.t.again(host, floor); ok {

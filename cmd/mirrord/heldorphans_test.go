@@ -107,3 +107,42 @@ func TestAcceptDropsWhatItShows(t *testing.T) {
 	do(cli.ExitOK, "0 added, 1 changed, 0 removed; ", "diff", "demo", "--held")
 	do(cli.ExitOK, "0 added, 1 changed, 0 removed\n", "accept", "demo")
 }
+
+// While a run is held, explain says that the published version still has a page that the site has not.
+func TestExplainWhileHeld(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if (r.URL.Path == "/robots.txt") || (gone.Load() && r.URL.Path != "/") {
+			http.NotFound(rw, r)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>%s</title>", r.URL.Path)
+		for i := range 6 {
+			fmt.Fprintf(rw, "<a href=/p%d.html>%d</a> ", i, i)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	jobs, state := jobsFor(t, srv.URL+"/"), t.TempDir()
+	do := func(code int, args ...string) string {
+		t.Helper()
+		got, out, errs := runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+		if got != code {
+			t.Fatalf("%v: exit code %d, want %d\n%s%s", args, got, code, out, errs)
+		}
+		return out
+	}
+	do(cli.ExitOK, "run-now", "demo")
+	gone.Store(true)
+	do(cli.ExitOK, "run-now", "demo", "--full") // the first sight
+	do(cli.ExitSuspicious, "run-now", "demo", "--full")
+	const has = "not mirrored: gone, status 404; version 1, which stays published, has it\n"
+	if out := do(cli.ExitOK, "explain", "demo", srv.URL+"/p3.html"); !strings.Contains(out, has) {
+		t.Errorf("held: %s", out)
+	}
+	do(cli.ExitOK, "accept", "demo")
+	if out := do(cli.ExitOK, "explain", "demo", srv.URL+"/p3.html"); strings.Contains(out, "has it") {
+		t.Errorf("accepted: %s", out)
+	}
+}

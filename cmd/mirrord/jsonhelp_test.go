@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,64 +45,64 @@ type jsonOutput struct {
 // jsonOutputs are the calls of printJSON and WriteJSON, by file and function.
 func jsonOutputs() map[string]jsonOutput {
 	return map[string]jsonOutput{
-		"clusterdepot.go clusterPushCommand":  {"cluster push", depots.Pushed{}},
-		"clusterdepot.go clusterPullCommand":  {"cluster pull", depots.Pulled{}},
-		"clusterdepot.go clusterDepotCommand": {"cluster depot", depots.InDepot{}},
-		"clusterdepot.go removeFromDepot":     {"cluster depot", depots.RemovedFromDepot{}},
-		"clusterdepot.go collectDepot":        {"cluster gc", depot.DepotCollection{}},
-		"check.go check":                      {"check", jobs.CheckedFile{}},
-		"client.go runInDaemon":               {"run-now without waiting", nil},
-		"client.go said":                      {"status", status.Job{}},
-		"health.go ReloadCommand":             {"daemon reload", control.Reloaded{}},
-		"cluster.go printCluster":             {"cluster status", cluster.ClusterState{}},
-		"clusterjobs.go printJobsLook":        {"cluster jobs", nodes.JobsLook{}},
-		"demo.go run":                         {"run-now", mirror.Summary{}},
-		"console.go openCommand":              {"console", control.OpenLink{}},
-		"diff.go runDiff":                     {"diff", look.Difference{}},
-		"diff.go printPage":                   {"diff", look.Difference{}},
-		"explain.go explainCommand":           {"explain", report.Explanation{}},
-		"export.go export":                    {"export", archives.Exported{}},
-		"find.go findCommand":                 {"find", search.FoundTexts{}},
-		"forget.go forgetCommand":             {"forget", care.Forgetting{}},
-		"forget.go printForgotten":            {"forget", mirror.TakeDowns{}},
-		"forgetaddress.go forgetAddresses":    {"forget --address", care.Forgotten{}},
-		"gc.go gcCommand":                     {"gc", care.Collected{}},
-		"explain.go explainFile":              {"explain", archives.FileExplanation{}},
-		"import.go printImported":             {"import", archives.Imported{}},
-		"init.go initCommand":                 {"init", jobs.NewJobFile{}},
-		"joblife.go removeCommand":            {"remove", life.Removal{}},
-		"joblife.go renameCommand":            {"rename", life.Renamed{}},
-		"notifytest.go reportTold":            {"daemon notify", control.Told{}},
-		"plan.go planCommand":                 {"plan", report.PlanReport{}},
-		"plan.go prices":                      {"plan --price", runs.PriceReport{}},
-		"tune.go tuneCommand":                 {"tune", runs.TuneReport{}},
-		"plan.go evolution":                   {"evolution", report.Evolution{}},
-		"plan.go rules":                       {"rules", report.SiteRules{}},
-		"plan.go rulesTogether":               {"rules", report.Associations{}},
-		"preview.go printPreview":             {"plan URL", runs.Preview{}},
-		"replay.go runReplay":                 {"replay", replay.PolicyReport{}},
-		"replicas.go replicaFind":             {"replicas", replicas.Replicas{}},
-		"apply.go applyCommand":               {"import --delta", archives.Updated{}},
-		"replicatests.go replicaVerify":       {"replicas --verify", replicas.ReplicaPair{}},
-		"replicatests.go replicaRegistry":     {"replicas --registry", replicas.Registry{}},
-		"replicatests.go replicaStudy":        {"replicas --urls --verify", replicas.Study{}},
-		"replicas.go replicaHosts":            {"replicas --hosts", replicas.Candidates{}},
-		"report.go printSummary":              {"run-now", mirror.Summary{}},
-		"space.go showSpaces":                 {"space", spaces.LookedSpace{}},
-		"space.go printArchived":              {"export --space", archives.ExportedSpace{}},
-		"status.go printStatuses":             {"status", status.Job{}},
-		"status.go printStatus":               {"status", status.Job{}},
-		"status.go printRuns":                 {"status", status.Run{}},
-		"verify.go printVerified":             {"verify", care.Verified{}},
-		"repair.go printMended":               {"repair", care.Repaired{}},
-		"repair.go runRebuild":                {"repair --rebuild", care.Rebuilt{}},
-		"token.go tokenAddCommand":            {"console token", jobs.TokenInfo{}},
-		"token.go tokenListCommand":           {"console token", jobs.TokenInfo{}},
-		"user.go userAddCommand":              {"console user", jobs.UserInfo{}},
-		"user.go userListCommand":             {"console user", jobs.UserInfo{}},
-		"user.go userPasswordCommand":         {"console user", jobs.UserInfo{}},
-		"the daemon":                          {"/status.json", status.Daemon{}},
-		"versions.go versionsCommand":         {"status --versions", store.Version{}},
+		"depot.go clusterPushCommand":      {"cluster push", depots.Pushed{}},
+		"depot.go clusterPullCommand":      {"cluster pull", depots.Pulled{}},
+		"depot.go clusterDepotCommand":     {"cluster depot", depots.InDepot{}},
+		"depot.go removeFromDepot":         {"cluster depot", depots.RemovedFromDepot{}},
+		"depot.go collectDepot":            {"cluster gc", depot.DepotCollection{}},
+		"check.go check":                   {"check", jobs.CheckedFile{}},
+		"client.go runInDaemon":            {"run-now without waiting", nil},
+		"client.go Said":                   {"status", status.Job{}},
+		"health.go ReloadCommand":          {"daemon reload", control.Reloaded{}},
+		"cluster.go printCluster":          {"cluster status", cluster.ClusterState{}},
+		"jobs.go printJobsLook":            {"cluster jobs", nodes.JobsLook{}},
+		"demo.go run":                      {"run-now", mirror.Summary{}},
+		"console.go ConsoleCommand":        {"console", control.OpenLink{}},
+		"diff.go runDiff":                  {"diff", look.Difference{}},
+		"diff.go printPage":                {"diff", look.Difference{}},
+		"explain.go ExplainCommand":        {"explain", report.Explanation{}},
+		"export.go export":                 {"export", archives.Exported{}},
+		"find.go FindCommand":              {"find", search.FoundTexts{}},
+		"forget.go ForgetCommand":          {"forget", care.Forgetting{}},
+		"forget.go printForgotten":         {"forget", mirror.TakeDowns{}},
+		"forgetaddress.go forgetAddresses": {"forget --address", care.Forgotten{}},
+		"gc.go GCCommand":                  {"gc", care.Collected{}},
+		"explain.go explainFile":           {"explain", archives.FileExplanation{}},
+		"import.go printImported":          {"import", archives.Imported{}},
+		"init.go InitCommand":              {"init", jobs.NewJobFile{}},
+		"joblife.go RemoveCommand":         {"remove", life.Removal{}},
+		"joblife.go RenameCommand":         {"rename", life.Renamed{}},
+		"notifytest.go reportTold":         {"daemon notify", control.Told{}},
+		"plan.go PlanCommand":              {"plan", report.PlanReport{}},
+		"plan.go prices":                   {"plan --price", runs.PriceReport{}},
+		"tune.go TuneCommand":              {"tune", runs.TuneReport{}},
+		"plan.go evolution":                {"evolution", report.Evolution{}},
+		"plan.go rules":                    {"rules", report.SiteRules{}},
+		"plan.go rulesTogether":            {"rules", report.Associations{}},
+		"preview.go printPreview":          {"plan URL", runs.Preview{}},
+		"replay.go runReplay":              {"replay", replay.PolicyReport{}},
+		"replicas.go replicaFind":          {"replicas", replicas.Replicas{}},
+		"apply.go applyDelta":              {"import --delta", archives.Updated{}},
+		"replicatests.go replicaVerify":    {"replicas --verify", replicas.ReplicaPair{}},
+		"replicatests.go replicaRegistry":  {"replicas --registry", replicas.Registry{}},
+		"replicatests.go replicaStudy":     {"replicas --urls --verify", replicas.Study{}},
+		"replicas.go replicaHosts":         {"replicas --hosts", replicas.Candidates{}},
+		"cli.go PrintSummary":              {"run-now", mirror.Summary{}},
+		"space.go showSpaces":              {"space", spaces.LookedSpace{}},
+		"space.go printArchived":           {"export --space", archives.ExportedSpace{}},
+		"status.go printStatuses":          {"status", status.Job{}},
+		"status.go printStatus":            {"status", status.Job{}},
+		"status.go printRuns":              {"status", status.Run{}},
+		"verify.go printVerified":          {"verify", care.Verified{}},
+		"repair.go printMended":            {"repair", care.Repaired{}},
+		"repair.go runRebuild":             {"repair --rebuild", care.Rebuilt{}},
+		"token.go tokenAddCommand":         {"console token", jobs.TokenInfo{}},
+		"token.go tokenListCommand":        {"console token", jobs.TokenInfo{}},
+		"user.go userAddCommand":           {"console user", jobs.UserInfo{}},
+		"user.go userListCommand":          {"console user", jobs.UserInfo{}},
+		"user.go userPasswordCommand":      {"console user", jobs.UserInfo{}},
+		"the daemon":                       {"/status.json", status.Daemon{}},
+		"versions.go printVersions":        {"status --versions", store.Version{}},
 	}
 }
 
@@ -120,13 +121,16 @@ func TestJSONIsDescribed(t *testing.T) {
 			sections[command] = body
 		}
 	}
-	outputs := jsonOutputs()
-	for _, call := range jsonCalls(t) {
+	outputs, calls := jsonOutputs(), jsonCalls(t)
+	for _, call := range calls {
 		if _, ok := outputs[call]; !ok {
 			t.Errorf("%s writes JSON: name its section of %s", call, page)
 		}
 	}
 	for call, out := range outputs {
+		if call != "the daemon" && !slices.Contains(calls, call) {
+			t.Errorf("%s writes no JSON", call)
+		}
 		if sections[out.section] == "" {
 			t.Errorf("%s: there is no section %q", page, out.section)
 			continue
@@ -139,10 +143,10 @@ func TestJSONIsDescribed(t *testing.T) {
 	}
 }
 
-// jsonCalls are the functions of this package that write JSON, as keys of jsonOutputs.
+// jsonCalls are the functions of all commands that write JSON, as keys of jsonOutputs.
 func jsonCalls(t *testing.T) (calls []string) {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
+	names, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,12 +160,12 @@ func jsonCalls(t *testing.T) (calls []string) {
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Name.Name == "printJSON" {
+			if !ok || f.Name.Name == "PrintJSON" {
 				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "printJSON" || s.Sel.Name == "WriteJSON") {
-					calls = append(calls, name+" "+f.Name.Name)
+				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "PrintJSON" || s.Sel.Name == "WriteJSON") {
+					calls = append(calls, filepath.Base(name)+" "+f.Name.Name)
 				}
 				return true
 			})

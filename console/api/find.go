@@ -42,7 +42,7 @@ func findTexts(c *call) error {
 		Limit: q.Limit,
 		Skip:  q.Skip,
 	}
-	found, err := c.o.Texts.Find(c.r.Context(), r)
+	found, err := c.Texts.Find(c.r.Context(), r)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func takeHook(c *call) error {
 		return err
 	}
 	h := c.r.Header
-	err = c.o.Book.CheckCall(c.job, webhook.Signed{
+	err = c.Book.CheckCall(c.job, webhook.Signed{
 		ID:        h.Get(webhook.HeaderID),
 		Time:      h.Get(webhook.HeaderTime),
 		Signature: h.Get(webhook.HeaderSignature),
@@ -87,15 +87,15 @@ func takeHook(c *call) error {
 	case err != nil:
 		return err
 	}
-	now := c.o.Now()
-	if _, err := c.o.Daemon.Progress(c.job); err != nil {
+	now := c.Now()
+	if _, err := c.Daemon.Progress(c.job); err != nil {
 		return err
 	}
 	if !c.hooks.calls.Allow(c.job, now) {
 		return errCallsHere
 	}
 	out := taken{Job: c.job}
-	err = c.o.Facts.ChangeHook(c.job, func(was *store.HookFact) (*store.HookFact, error) {
+	err = c.Facts.ChangeHook(c.job, func(was *store.HookFact) (*store.HookFact, error) {
 		f := noted(was, h.Get(webhook.HeaderID), now)
 		out.Repeated = f == nil
 		if f == nil {
@@ -161,11 +161,11 @@ const hookLook = time.Minute
 // startDue starts the runs that are due, each in a goroutine of its own, and returns how long it is to the
 // next one.
 func (s *Server) startDue(ctx context.Context, wg *sync.WaitGroup) time.Duration {
-	all, err := s.o.Facts.Hooks()
+	all, err := s.Facts.Hooks()
 	if err != nil {
-		s.o.Log.Error("signed calls are not known", "err", err)
+		s.Log.Error("signed calls are not known", "err", err)
 	}
-	wait, now := hookLook, s.o.Now()
+	wait, now := hookLook, s.Now()
 	for name, f := range all {
 		if f.Last.IsZero() {
 			continue
@@ -198,7 +198,7 @@ func (s *Server) startRun(ctx context.Context, name string, last time.Time) {
 		}
 	}()
 	for {
-		run, attached, err := s.o.Daemon.Run(name, control.RunRequest{})
+		run, attached, err := s.Daemon.Run(name, control.RunRequest{})
 		if ctx.Err() != nil {
 			return
 		}
@@ -225,7 +225,7 @@ func (h *hooks) awake() {
 // started forgets calls whose run was started, or cannot be, and reports whether that is stored.
 func (s *Server) started(name string, last time.Time, err error) bool {
 	e := store.AuditEntry{
-		At:    s.o.Now().UTC(),
+		At:    s.Now().UTC(),
 		Who:   "webhook",
 		What:  "run",
 		Job:   name,
@@ -235,7 +235,7 @@ func (s *Server) started(name string, last time.Time, err error) bool {
 		e.Error = access.Clip(err.Error())
 	}
 	s.record(e)
-	cerr := s.o.Facts.ChangeHook(name, func(f *store.HookFact) (*store.HookFact, error) {
+	cerr := s.Facts.ChangeHook(name, func(f *store.HookFact) (*store.HookFact, error) {
 		switch {
 		case f == nil:
 			return nil, nil
@@ -245,7 +245,7 @@ func (s *Server) started(name string, last time.Time, err error) bool {
 		return &store.HookFact{First: f.Last, Last: f.Last, Seen: f.Seen}, nil // more calls came
 	})
 	if cerr != nil {
-		s.o.Log.Error("signed calls that a run was started for are known still", "job", name, "err", cerr)
+		s.Log.Error("signed calls that a run was started for are known still", "job", name, "err", cerr)
 	}
 	return cerr == nil
 }

@@ -183,7 +183,7 @@ func TestCallsOutlive(t *testing.T) {
 		if len(s.daemon.done()) > 0 {
 			t.Fatal("a run was started too early")
 		}
-		s.srv = New(s.srv.o)
+		s.srv = New(s.srv.Options)
 		s.want(202, `"repeated":true`, "", "POST", "/v1/hook/docs", release, h...)
 		s.daemon.err = errors.New("the job is paused")
 		end = s.runs(t)

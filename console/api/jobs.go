@@ -46,7 +46,7 @@ func createJob(c *call) error {
 	if err := c.body(&n); err != nil {
 		return err
 	}
-	made, bad, err := jobs.CreateJob(c.o.App, jobs.InitRequest{
+	made, bad, err := jobs.CreateJob(c.App, jobs.InitRequest{
 		URL:      n.URL,
 		Job:      n.Job,
 		Schedule: n.Schedule,
@@ -65,14 +65,14 @@ func createJob(c *call) error {
 
 // reload puts job files in force. When that fails they are in force a little later.
 func (c *call) reload() {
-	if _, err := c.o.Daemon.Reload(); err != nil {
-		c.o.Log.Warn("the jobs were not read after a change", "err", err)
+	if _, err := c.Daemon.Reload(); err != nil {
+		c.Log.Warn("the jobs were not read after a change", "err", err)
 	}
 }
 
 // saved answers with the job file as it is now.
 func (c *call) saved(code int, first string, warnings []string) error {
-	t, err := jobs.ReadJobText(c.o.App, c.job)
+	t, err := jobs.ReadJobText(c.App, c.job)
 	if err != nil {
 		return err
 	}
@@ -90,10 +90,10 @@ func etag(t *jobs.JobText) string { return `"` + t.Tag + `"` }
 
 // text reads the file of a job that the daemon knows.
 func (c *call) text() (*jobs.JobText, error) {
-	if _, err := c.o.Daemon.Progress(c.job); err != nil {
+	if _, err := c.Daemon.Progress(c.job); err != nil {
 		return nil, err
 	}
-	return jobs.ReadJobText(c.o.App, c.job)
+	return jobs.ReadJobText(c.App, c.job)
 }
 
 // readFile sends a job file.
@@ -131,7 +131,7 @@ func changeFile(c *call) error {
 		return err
 	}
 	e := jobs.JobEdit{Job: c.job, Text: text, Tag: tag}
-	checked, err := jobs.CheckEdit(c.o.App, e)
+	checked, err := jobs.CheckEdit(c.App, e)
 	switch {
 	case err != nil:
 		return err
@@ -140,7 +140,7 @@ func changeFile(c *call) error {
 	case len(checked.Errors) > 0:
 		return &problemsError{checked.Errors}
 	}
-	if err := c.o.Save(e); err != nil {
+	if err := c.Save(e); err != nil {
 		return err
 	}
 	c.reload()

@@ -40,7 +40,7 @@ type order struct {
 	Keep   orders.Keeping `json:"keep,omitzero"`    // of a mirror that is to be kept fresh
 }
 
-func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.o.Orders.Place(o.OrderID)) }
+func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.Orders.Place(o.OrderID)) }
 
 // shownAt is an order as it is sent, with its place in the queue.
 func (c *call) shownAt(o orders.Ordered, p orders.QueuePlace) order {
@@ -63,7 +63,7 @@ func (c *call) shownAt(o orders.Ordered, p orders.QueuePlace) order {
 		Mailed:  o.Mailed,
 		Keep:    o.Keep,
 	}
-	out.LiesOn, _ = c.o.Orders.LiesOn(&o)
+	out.LiesOn, _ = c.Orders.LiesOn(&o)
 	if o.State == orders.Waits {
 		out.Ahead, out.Wait = &p.Ahead, p.Wait.Seconds()
 	}
@@ -87,13 +87,13 @@ func (c *call) base() string {
 
 // draftOrder has an order looked at. It is placed by another call.
 func draftOrder(c *call) error {
-	n := orders.FormOf(c.o.Orders.Suggest(c.user()))
+	n := orders.FormOf(c.Orders.Suggest(c.user()))
 	if err := c.body(&n); err != nil {
 		return err
 	}
 	w := n.Wish()
 	c.about = w.String()
-	o, err := c.o.Orders.Draft(c.user(), w)
+	o, err := c.Orders.Draft(c.user(), w)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func draftOrder(c *call) error {
 // order is the one of the path, if the caller may see it.
 func (c *call) order() (orders.Ordered, error) {
 	c.about = "order " + c.r.PathValue("n")
-	return c.o.Orders.Seen(c.user(), c.r.PathValue("n"))
+	return c.Orders.Seen(c.user(), c.r.PathValue("n"))
 }
 
 // orderList is a page of the list of orders.
@@ -126,7 +126,7 @@ func listOrders(c *call) error {
 	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
-	page := orders.Newest(c.o.Orders, c.user(), q.Before, q.Limit)
+	page := orders.Newest(c.Orders, c.user(), q.Before, q.Limit)
 	out := orderList{Orders: []order{}, Next: page.Next}
 	for _, o := range page.Orders {
 		out.Orders = append(out.Orders, c.shownAt(o.Ordered, o.Place))
@@ -143,7 +143,7 @@ func ordering(do func(c *call, o orders.Ordered) error) func(c *call) error {
 			err = do(c, o)
 		}
 		if err == nil {
-			o, err = c.o.Orders.Get(o.OrderID)
+			o, err = c.Orders.Get(o.OrderID)
 		}
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func ordering(do func(c *call, o orders.Ordered) error) func(c *call) error {
 
 func showOrder(*call, orders.Ordered) error { return nil }
 
-func cancelOrder(c *call, o orders.Ordered) error { return c.o.Orders.Cancel(o.OrderID) }
+func cancelOrder(c *call, o orders.Ordered) error { return c.Orders.Cancel(o.OrderID) }
 
 // placing is how an order is placed.
 type placing struct {
@@ -168,7 +168,7 @@ func placeOrder(c *call, o orders.Ordered) error {
 	if err := c.body(&how); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return c.o.Orders.PlaceOrder(o.OrderID, c.user(), how.Ask)
+	return c.Orders.PlaceOrder(o.OrderID, c.user(), how.Ask)
 }
 
 // judging is the decision about an order.
@@ -183,10 +183,10 @@ func judgeOrder(c *call, o orders.Ordered) error {
 	if err := c.body(&how); err != nil {
 		return err
 	}
-	return c.o.Orders.Judge(o.OrderID, c.who, how.Approve, how.Why)
+	return c.Orders.Judge(o.OrderID, c.who, how.Approve, how.Why)
 }
 
 // orderFile sends an archive of an order.
 func orderFile(c *call) error {
-	return c.o.Orders.SendArchive(c.w, c.r, c.user(), c.r.PathValue("n"), c.r.PathValue("name"))
+	return c.Orders.SendArchive(c.w, c.r, c.user(), c.r.PathValue("n"), c.r.PathValue("name"))
 }

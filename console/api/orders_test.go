@@ -45,7 +45,7 @@ func TestOrders(t *testing.T) {
 		io.WriteString(w, "<!DOCTYPE html><title>One page</title><p>It is all there is.")
 	}))
 	t.Cleanup(site.Close)
-	o := c.srv.o
+	o := c.srv.Options
 	o.Orders = orderstest.From(t, site.Listener.Addr().String())
 	c.srv = New(o)
 	mine, operate := c.token[access.Order], c.token[access.Operate]

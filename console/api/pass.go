@@ -13,10 +13,10 @@ import (
 // ofMirror is a call about a mirror: the node of a cluster that has it answers.
 func ofMirror(answer func(*call) error) func(*call) error {
 	return func(c *call) error {
-		if c.o.Others == nil {
+		if c.Others == nil {
 			return answer(c)
 		}
-		node, err := c.o.Others.MirrorAt(c.r, c.job)
+		node, err := c.Others.MirrorAt(c.r, c.job)
 		switch {
 		case err != nil:
 			return err
@@ -31,7 +31,7 @@ func ofMirror(answer func(*call) error) func(*call) error {
 // one with what it knows.
 func ofOrder(q orders.Question, answer func(*call) error) func(*call) error {
 	return func(c *call) error {
-		node, known := orders.NodeOf(c.o.Orders, c.r.PathValue("n"), q)
+		node, known := orders.NodeOf(c.Orders, c.r.PathValue("n"), q)
 		if node == "" || access.GuestOf(c.r) != nil {
 			return answer(c)
 		}
@@ -45,7 +45,7 @@ func ofOrder(q orders.Question, answer func(*call) error) func(*call) error {
 
 // passOn has another node answer.
 func (c *call) passOn(node string) error {
-	err := access.PassOn(c.w, c.r, node, c.o.Others.To(node), access.Guest{
+	err := access.PassOn(c.w, c.r, node, c.Others.To(node), access.Guest{
 		Name: c.who,
 		Role: c.as,
 		Via:  "token",

@@ -43,7 +43,7 @@ func TestCallsOfOtherNodes(t *testing.T) {
 	c := newClient(t, time.Now)
 	c.spec = loadSpec(t)
 	north := new(behind)
-	o := c.srv.o
+	o := c.srv.Options
 	o.Others = north
 	north.door = access.Door(New(o))
 	c.srv = New(o)
@@ -89,7 +89,7 @@ func TestOrdersOfOtherNodes(t *testing.T) {
 	}
 	there := has("north")
 	north := new(behind)
-	o := c.srv.o
+	o := c.srv.Options
 	o.Others, o.Orders = north, there
 	c.srv = New(o)
 	north.door = access.Door(c.srv)

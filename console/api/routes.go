@@ -115,8 +115,8 @@ func answer(o ops.Operation) func(c *call) error {
 				return err
 			}
 		}
-		a := ops.Act{Host: ops.Host{Daemon: c.o.Daemon, App: c.o.App}, Job: c.job, Who: c.who}
-		return o.Answer(steady{c.w}, c.r, a, c.o.Log)
+		a := ops.Act{Host: ops.Host{Daemon: c.Daemon, App: c.App}, Job: c.job, Who: c.who}
+		return o.Answer(steady{c.w}, c.r, a, c.Log)
 	}
 }
 
@@ -165,7 +165,7 @@ func (w steady) FlushError() error {
 // metrics are those of the status page.
 func metrics(c *call) error {
 	c.w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	status.WriteMetrics(c.w, c.o.Daemon.Status()) // an error: the client has disconnected
+	status.WriteMetrics(c.w, c.Daemon.Status()) // an error: the client has disconnected
 	return nil
 }
 
@@ -187,7 +187,7 @@ func listJobs(c *call) error {
 		return err
 	}
 	out := jobList{Jobs: []status.Job{}}
-	for _, j := range c.o.Daemon.Status().Jobs {
+	for _, j := range c.Daemon.Status().Jobs {
 		switch {
 		case j.Name <= q.After:
 		case len(out.Jobs) == q.Limit:
@@ -202,10 +202,10 @@ func listJobs(c *call) error {
 
 // listVersions lists the kept versions of a mirror, oldest first.
 func listVersions(c *call) error {
-	if _, err := c.o.Daemon.Progress(c.job); err != nil {
+	if _, err := c.Daemon.Progress(c.job); err != nil {
 		return err
 	}
-	vs, err := look.Versions(c.o.App, c.job)
+	vs, err := look.Versions(c.App, c.job)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func listAudit(c *call) error {
 	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
 		return err
 	}
-	all, err := c.o.Acts(c.r.Context(), q.Limit)
+	all, err := c.Acts(c.r.Context(), q.Limit)
 	if err != nil {
 		return err
 	}

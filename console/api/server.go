@@ -61,7 +61,7 @@ const most = 1 << 20
 
 // Server is the http.Handler of everything below /v1/.
 type Server struct {
-	o     Options
+	Options
 	mux   *http.ServeMux
 	calls *access.Limit // by token
 	wrong *access.Limit // by address
@@ -72,11 +72,11 @@ type Server struct {
 func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{
-		o:     o,
-		mux:   http.NewServeMux(),
-		calls: access.NewLimit(callEvery, callBurst),
-		wrong: access.NewLimit(wrongEvery, wrongBurst),
-		hooks: newHooks(),
+		Options: o,
+		mux:     http.NewServeMux(),
+		calls:   access.NewLimit(callEvery, callBurst),
+		wrong:   access.NewLimit(wrongEvery, wrongBurst),
+		hooks:   newHooks(),
 	}
 	for _, o := range ops.Table() {
 		if _, lacks := ops.Lacking()[ops.API][o.Name]; !lacks {
@@ -144,7 +144,7 @@ func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.Handler
 			access.BodyTime(w, r, access.AfterLogin)
 		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
-			(s.o.Orders == nil && strings.Contains(o.Call, " /v1/orders")) ||
+			(s.Orders == nil && strings.Contains(o.Call, " /v1/orders")) ||
 			(access.GuestOf(r) != nil && !passable(o.Call))
 		if err == nil && bad {
 			err = errNoCall
@@ -180,7 +180,7 @@ func (c *call) admit(o ops.Operation) error {
 		return c.wrongly("call with a wrong token", errToken)
 	}
 	c.who, c.as = "token:"+t.Name, t.Role
-	if !c.calls.Allow(t.Name, c.o.Now()) {
+	if !c.calls.Allow(t.Name, c.Now()) {
 		return errTooMany
 	}
 	if t.Role < o.Need {
@@ -198,12 +198,12 @@ func (c *call) token() (t access.Token, known bool, err error) {
 	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1
 		return t, false, nil
 	}
-	return c.o.Book.Token(strings.TrimSpace(secret))
+	return c.Book.Token(strings.TrimSpace(secret))
 }
 
 // wrongly counts a call without a valid token. Only so many of them get into the audit log.
 func (c *call) wrongly(what string, err error) error {
-	if !c.wrong.Allow(access.Client(c.r.RemoteAddr), c.o.Now()) {
+	if !c.wrong.Allow(access.Client(c.r.RemoteAddr), c.Now()) {
 		return errTooMany
 	}
 	c.audit(what, c.r.Method+" "+c.r.URL.Path, err)
@@ -213,7 +213,7 @@ func (c *call) wrongly(what string, err error) error {
 // audit appends to the audit log.
 func (c *call) audit(what, about string, err error) {
 	e := store.AuditEntry{
-		At:    c.o.Now().UTC(),
+		At:    c.Now().UTC(),
 		Who:   c.who,
 		From:  c.r.RemoteAddr,
 		What:  what,
@@ -230,7 +230,7 @@ func (c *call) audit(what, about string, err error) {
 }
 
 // record writes an entry of the audit log.
-func (s *Server) record(e store.AuditEntry) { access.Record(s.o.Log, "api", s.o.Facts, e) }
+func (s *Server) record(e store.AuditEntry) { access.Record(s.Log, "api", s.Facts, e) }
 
 // problems is the answer to what cannot be done.
 type problems struct {
@@ -255,7 +255,7 @@ func (c *call) fail(err error) {
 	case code == http.StatusUnauthorized:
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="mirrord"`)
 	case p.Code == control.Internal:
-		c.o.Log.Error("api", "path", c.r.URL.Path, "err", err)
+		c.Log.Error("api", "path", c.r.URL.Path, "err", err)
 		if c.as < access.Operate { // it may name paths of the machine
 			p.Message = "this cannot be answered now; the operator finds the reason in the log of the daemon"
 		}
@@ -300,6 +300,6 @@ func (c *call) send(code int, v any) {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(code)
 	if err := json.NewEncoder(c.w).Encode(v); err != nil {
-		c.o.Log.Debug("answer not sent", "err", err)
+		c.Log.Debug("answer not sent", "err", err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // and down the chain (belief.go); what hit in a group of units that changed together is expected of the
 // rest of it (group.go), and of units of the same name elsewhere (names.go).
 type adaptive struct {
-	m *Model
-	o Options
+	*Model
+	Options
 
 	chain chain
 
@@ -86,13 +86,13 @@ const youngRuns = 20
 
 func newAdaptive(m *Model, o Options) *adaptive {
 	a := &adaptive{
-		m:     m,
-		o:     o,
-		state: make([]handling, m.Units()),
-		chain: newChain(m, &o),
+		Model:   m,
+		Options: o,
+		state:   make([]handling, m.Units()),
+		chain:   newChain(m, &o),
 	}
-	a.factors = newFactors(m, &a.o)
-	a.lists.find(a.m)
+	a.factors = newFactors(m, &a.Options)
+	a.lists.find(a.Model)
 	a.group()
 	a.ranks = ranking{m: m, groups: a.gs}
 	a.alone = newAlone(m)
@@ -124,7 +124,7 @@ func (a *adaptive) late() {
 			default:
 				continue
 			}
-			if a.m.kind(u) == Listing {
+			if a.kind(u) == Listing {
 				a.lists.add(u, late)
 			}
 			if withheld {
@@ -132,9 +132,9 @@ func (a *adaptive) late() {
 			}
 		}
 	}
-	slices.SortFunc(a.due, longest(a.m))
-	slices.SortFunc(a.lists.due, longest(a.m))
-	slices.SortStableFunc(a.early, a.m.ByKey)
+	slices.SortFunc(a.due, longest(a.Model))
+	slices.SortFunc(a.lists.due, longest(a.Model))
+	slices.SortStableFunc(a.early, a.ByKey)
 }
 
 // longest orders units by when they were last observed, the oldest first: with a budget that is too small for
@@ -145,12 +145,12 @@ func longest(m *Model) func(u, v ID) int {
 
 // overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
 func (a *adaptive) overdue(u ID) (late, soon bool) {
-	last := a.m.last(u)
+	last := a.last(u)
 	if last == 0 {
 		return true, false
 	}
-	runs, time := boundsOf(a.m, u, &a.o)
-	spread := spreadOf(a.m, u)
+	runs, time := boundsOf(a.Model, u, &a.Options)
+	spread := spreadOf(a.Model, u)
 	return runs.reached(0) || time.reached(0), runs.reached(spread) || time.reached(spread)
 }
 
@@ -166,13 +166,13 @@ func (a *adaptive) take(most int, listings bool) (out []Ask) {
 	if listings {
 		due, early = &a.lists.due, &a.lists.early
 	}
-	for len(out) < most && (a.o.Budget == 0 || a.asked < a.o.Budget) {
+	for len(out) < most && (a.Budget == 0 || a.asked < a.Budget) {
 		u, why, ok := a.next(due, early, listings)
 		if !ok {
 			break
 		}
 		a.state[u] |= handed | handling(why.Why)<<whyAt
-		a.lists.handed(a.m, u)
+		a.lists.handed(a.Model, u)
 		a.asked++
 		out = append(out, Ask{u, why})
 	}
@@ -196,7 +196,7 @@ func (a *adaptive) revalue() {
 func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 	if u, ok := a.pop(due); ok {
 		r := a.reason(u)
-		if r.Why, r.Age = Skipped, agedBy(a.m, u, &a.o); a.m.last(u) == 0 {
+		if r.Why, r.Age = Skipped, agedBy(a.Model, u, &a.Options); a.last(u) == 0 {
 			r.Why, r.Age = New, 0
 		}
 		return u, r, true
@@ -241,12 +241,12 @@ func (a *adaptive) next(due, early *[]ID, listings bool) (ID, Reason, bool) {
 		a.ranks.fix(i)
 		return u, r, true
 	}
-	if listings && a.o.Budget != 0 {
+	if listings && a.Budget != 0 {
 		return 0, Reason{}, false
 	}
 	if u, ok := a.pop(early); ok {
 		r := a.reason(u)
-		r.Why, r.Age = Skipped, agedBy(a.m, u, &a.o)
+		r.Why, r.Age = Skipped, agedBy(a.Model, u, &a.Options)
 		return u, r, true
 	}
 	return 0, Reason{}, false
@@ -268,15 +268,15 @@ func (a *adaptive) pop(list *[]ID) (ID, bool) {
 
 // price is what a request must be worth at this point of the run.
 func (a *adaptive) price() float64 {
-	least := a.o.Price
+	least := a.Price
 	if a.goal != 0 {
 		least *= float64(a.goal)
 	}
-	if a.o.Own > 0 {
-		least = max(least, scarcity(a.o.Own, a.o.Budget-a.asked))
+	if a.Own > 0 {
+		least = max(least, scarcity(a.Own, a.Budget-a.asked))
 	}
-	p := least / taught(a.m)
-	if a.goal == 0 && a.o.Without != Rising {
+	p := least / taught(a.Model)
+	if a.goal == 0 && a.Without != Rising {
 		p *= 1 + float64(a.found)/plenty
 	}
 	switch {
@@ -296,15 +296,15 @@ func taught(m *Model) float64 { return insight / min(1, (1+float64(m.runs)/young
 // is not learned from it, and they are requested in the same run.
 func dearness(a *adaptive, u ID) float64 {
 	x := a.factors.of(u)
-	if a.lists.tells(a.m, u) {
-		x *= taught(a.m)
+	if a.lists.tells(a.Model, u) {
+		x *= taught(a.Model)
 	}
 	return x
 }
 
 func (a *adaptive) Tell(o Outcome) {
 	u := o.Unit
-	if !a.m.In(u) || int(u) >= len(a.state) || a.state[u]&told != 0 {
+	if !a.In(u) || int(u) >= len(a.state) || a.state[u]&told != 0 {
 		return
 	}
 	i := a.groupOf(u)
@@ -322,7 +322,7 @@ func (a *adaptive) Tell(o Outcome) {
 	}
 	hit := o.Result != Unchanged
 	// what was requested for another reason is no evidence about its cohort
-	if hit && a.state[u]&handed != 0 && a.lists.changed(a.m, u) {
+	if hit && a.state[u]&handed != 0 && a.lists.changed(a.Model, u) {
 		a.stale += 1 << 20
 	}
 	if hit {
@@ -350,11 +350,11 @@ func (a *adaptive) Tell(o Outcome) {
 		a.stale += 1 << 20
 		a.news++
 	}
-	if !missed && a.o.Without != Evidence {
+	if !missed && a.Without != Evidence {
 		a.chain.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
 	}
-	if a.o.Without != Naming {
-		for _, v := range a.names.tell(a.m, u, hit, a.state) {
+	if a.Without != Naming {
+		for _, v := range a.names.tell(a.Model, u, hit, a.state) {
 			a.promote(v)
 		}
 	}
@@ -379,45 +379,45 @@ func moved(now, was, by float64) bool { return now > was*(1+by) || now < was*(1-
 // reason is why as the numbers stand, without the why.
 func (a *adaptive) reason(u ID) Reason {
 	p := a.expected(u, &a.gs[a.groupOf(u)])
-	if a.lists.tells(a.m, u) {
+	if a.lists.tells(a.Model, u) {
 		p = a.sum(u, p)
 	}
 	return Reason{
 		Expected: float32(p),
 		Worth:    float32(p),
 		Price:    float32(max(0, a.price()*dearness(a, u))),
-		Runs:     a.m.runs + 1 - int(a.m.last(u)),
-		Silent:   ruledRuns(a, a.m.dir[u]),
+		Runs:     a.runs + 1 - int(a.last(u)),
+		Silent:   ruledRuns(a, a.dir[u]),
 	}
 }
 
 // ruledRuns is the most that counts as a rule for a directory: its own, or that of one above it.
 func ruledRuns(a *adaptive, d Dir) (runs int) {
-	for ; d != Root; d = a.m.dirs[d].parent {
+	for ; d != Root; d = a.dirs[d].parent {
 		runs = max(runs, int(a.chain.nodes[d].silent))
 	}
 	return runs
 }
 
 func (a *adaptive) Reason(u ID) Reason {
-	if !a.m.In(u) || int(u) >= len(a.state) {
+	if !a.In(u) || int(u) >= len(a.state) {
 		return Reason{Why: Unknown}
 	}
 	switch s := a.state[u]; {
 	case s&handed != 0:
-		r := Reason{Why: Why(s >> whyAt), Runs: a.m.runs + 1 - int(a.m.last(u))}
+		r := Reason{Why: Why(s >> whyAt), Runs: a.runs + 1 - int(a.last(u))}
 		if r.Why == Skipped {
-			r.Age = agedBy(a.m, u, &a.o)
+			r.Age = agedBy(a.Model, u, &a.Options)
 		}
 		return r
 	case s&told != 0:
 		return Reason{Why: Observed}
 	}
 	r := a.reason(u)
-	if r.Why = Cheap; a.o.Budget != 0 && a.asked >= a.o.Budget {
+	if r.Why = Cheap; a.Budget != 0 && a.asked >= a.Budget {
 		r.Why = Budget
 	}
 	return r
 }
 
-func (a *adaptive) Spared() iter.Seq2[ID, Reason] { return spared(a.m, a.state, a.Reason) }
+func (a *adaptive) Spared() iter.Seq2[ID, Reason] { return spared(a.Model, a.state, a.Reason) }

@@ -26,14 +26,14 @@ const (
 func (l *lesson) tides() {
 	slices.Sort(l.touched) // children have higher numbers than their parents
 	for _, d := range slices.Backward(l.touched) {
-		if x := &l.m.dirs[d]; d != Root {
-			up := &l.m.dirs[x.parent]
+		if x := &l.dirs[d]; d != Root {
+			up := &l.dirs[x.parent]
 			up.looked, up.moved = up.looked+x.looked, up.moved+x.moved
 		}
 	}
 	for _, d := range l.touched {
-		x := &l.m.dirs[d]
-		above := d != Root && l.m.dirs[x.parent].tide&1 != 0
+		x := &l.dirs[d]
+		above := d != Root && l.dirs[x.parent].tide&1 != 0
 		if above || (x.moved >= tideLeast && float64(x.moved) >= tideShare*float64(x.looked)) {
 			x.tide |= 1
 		}
@@ -85,7 +85,7 @@ func newAlone(m *Model) alone {
 
 // rate is how often a unit changes by itself in a run.
 func (r alone) rate(a *adaptive, u ID, g *group) float64 {
-	changes, looks := a.m.alone(u, a.m.calm(g.dir))
+	changes, looks := a.Model.alone(u, a.calm(g.dir))
 	return (changes + aloneShrink) / (looks + aloneShrink/float64(r[g.dir][g.kind]))
 }
 
@@ -93,17 +93,17 @@ func (r alone) rate(a *adaptive, u ID, g *group) float64 {
 // before the last run.
 func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
 	switch { // of listings and what they tell of cohorts know more
-	case a.o.Without == Alone:
+	case a.Without == Alone:
 		return -math.Expm1(-floor * (steps + a.chain.gap))
 	case g.listed:
 		return -math.Expm1(-listedFloor * (steps + a.chain.gap))
-	case a.lists.tells(a.m, u):
+	case a.lists.tells(a.Model, u):
 		return -math.Expm1(-floor * (steps + a.chain.gap))
 	}
 	rate := r.rate(a, u, g)
 	now := rate
 	if a.quiet.now {
-		changes, looks := a.m.alone(u, a.m.calm(g.dir)&a.quiet.runs)
+		changes, looks := a.Model.alone(u, a.calm(g.dir)&a.quiet.runs)
 		now = (changes + silentShrink*rate*a.quiet.alone) / (looks + silentShrink)
 	}
 	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.chain.gap)

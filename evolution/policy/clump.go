@@ -46,7 +46,7 @@ func (c *clump) mean(usual float64) float64 {
 
 // clumps sets what the first change counts as in each group: all, but in those that never changed.
 func clumps(a *adaptive) {
-	m := a.m
+	m := a.Model
 	var first [kinds][64]int32
 	var never [kinds]int
 	of := make([][kinds]clump, m.Dirs())
@@ -75,7 +75,7 @@ func clumps(a *adaptive) {
 	for i := range a.gs {
 		g := &a.gs[i]
 		g.clump = 1
-		if g.class == constant && a.o.Without != Clumps {
+		if g.class == constant && a.Without != Clumps {
 			g.clump = float32(min(1, of[g.dir][g.kind].mean(usual)/usualClump))
 		}
 	}

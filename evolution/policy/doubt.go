@@ -21,7 +21,7 @@ func (a *adaptive) Doubt(units []ID, hidden float64) {
 	}
 	groups := map[uint32]bool{}
 	for _, u := range units {
-		if !a.m.In(u) || int(u) >= len(a.state) || a.state[u] != 0 {
+		if !a.In(u) || int(u) >= len(a.state) || a.state[u] != 0 {
 			continue
 		}
 		a.shown[u] = float32(min(1, max(0, 1-hidden)))

@@ -9,15 +9,15 @@ import (
 
 // full asks for everything: listings first, since they tell of new pages, then what was longest not observed.
 type full struct {
-	m     *Model
-	o     Options
+	m *Model
+	Options
 	state []handling
 	queue []ID
 	asked int
 }
 
 func newFull(m *Model, o Options) *full {
-	f := &full{m: m, o: o, state: make([]handling, m.Units())}
+	f := &full{m: m, Options: o, state: make([]handling, m.Units())}
 	f.queue = byAge(m, o, func(ID) bool { return true })
 	return f
 }
@@ -55,7 +55,7 @@ func byAge(m *Model, o Options, want func(ID) bool) []ID {
 }
 
 func (f *full) Next(most int) (out []Ask) {
-	for len(f.queue) > 0 && len(out) < most && (f.o.Budget == 0 || f.asked < f.o.Budget) {
+	for len(f.queue) > 0 && len(out) < most && (f.Budget == 0 || f.asked < f.Budget) {
 		u := f.queue[0]
 		f.queue = f.queue[1:]
 		if f.state[u] != 0 {
@@ -84,7 +84,7 @@ func (f *full) Reason(u ID) Reason {
 		return Reason{Why: Everything}
 	case f.state[u]&told != 0:
 		return Reason{Why: Observed}
-	case f.o.Budget != 0 && f.asked >= f.o.Budget:
+	case f.Budget != 0 && f.asked >= f.Budget:
 		return Reason{Why: Budget}
 	}
 	return Reason{Why: Everything}

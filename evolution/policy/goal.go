@@ -60,13 +60,13 @@ type goal float64
 
 // goalOf holds what was found against the goal: what counts how much is as with all else that is observed.
 func goalOf(a *adaptive) goal {
-	if a.o.Late == 0 {
+	if a.Late == 0 {
 		return 0
 	}
 	var may, waited float64
-	for r := range a.m.changes {
-		may += a.chain.disc[r] * a.m.changes[r] * float64(a.o.Late)
-		waited += a.chain.disc[r] * a.m.waited[r]
+	for r := range a.changes {
+		may += a.chain.disc[r] * a.changes[r] * float64(a.Late)
+		waited += a.chain.disc[r] * a.waited[r]
 	}
 	if waited <= may {
 		return 1

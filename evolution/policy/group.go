@@ -76,7 +76,7 @@ func (g *group) counted(hits uint32) float64 {
 
 // group sorts the units into groups.
 func (a *adaptive) group() {
-	m := a.m
+	m := a.Model
 	// By directory: counted, then sorted within each.
 	start := make([]uint32, m.Dirs()+1)
 	for u, f := range m.flags {
@@ -112,8 +112,8 @@ func (a *adaptive) group() {
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
 			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
-				(m.edits(units[j]).past == m.edits(units[i]).past || a.o.Without == Past) && k != Listing &&
-				a.o.Without != Grouping && a.factors.class(units[j]) == a.factors.class(units[i]) {
+				(m.edits(units[j]).past == m.edits(units[i]).past || a.Without == Past) && k != Listing &&
+				a.Without != Grouping && a.factors.class(units[j]) == a.factors.class(units[i]) {
 				j++
 			}
 			a.gs = append(a.gs, group{
@@ -163,7 +163,7 @@ func (m *Model) rank(u ID, class uint64) uint64 {
 
 // groupOf finds the group of a unit.
 func (a *adaptive) groupOf(u ID) uint32 {
-	d := a.m.dir[u]
+	d := a.dir[u]
 	lo, hi := a.first[d], a.first[d+1]
 	for lo < hi {
 		if mid := (lo + hi) / 2; a.gs[mid].to <= a.pos[u] {
@@ -177,7 +177,7 @@ func (a *adaptive) groupOf(u ID) uint32 {
 
 // quota is the chance that a unit changed since the last run, if its directory did.
 func (a *adaptive) quota(u ID, g *group) float64 {
-	x, e := a.m.exposure(u), a.m.edits(u)
+	x, e := a.exposure(u), a.edits(u)
 	of := g.usual(a)
 	q := min(0.98,
 		(float64(e.c)*a.chain.disc[e.at]+unitShrink*of)/(float64(x.n)*a.chain.disc[x.last]+unitShrink))
@@ -192,7 +192,7 @@ func (a *adaptive) chance(u ID, g *group) float64 { return either(a, u, a.parts(
 
 // either is the chance that a unit changed with others or by itself.
 func either(a *adaptive, u ID, x parts) float64 {
-	return a.shown.left(u, a.names.raise(1-(1-x.with)*(1-x.alone), a.m.name[u]))
+	return a.shown.left(u, a.names.raise(1-(1-x.with)*(1-x.alone), a.name[u]))
 }
 
 // parts are the chances that a unit changed with others, and by itself.
@@ -202,7 +202,7 @@ type parts struct{ with, alone float64 }
 // changes with others waits for a run in which something happens: it is late already, and in silent runs most
 // looks for it are in vain.
 func (a *adaptive) parts(u ID, g *group) parts {
-	if a.o.Own > 0 && g.kind != Listing {
+	if a.Own > 0 && g.kind != Listing {
 		return timely(a, u, g)
 	}
 	return partsWith(a, u, g, !a.quiet.now || !a.quiet.covers)
@@ -225,7 +225,7 @@ func givenOf(a *adaptive, u ID, g *group) given {
 	if next && g.given.of == uint32(u)+1 && g.given.quiet == a.quiet.now {
 		return g.given
 	}
-	m := a.m
+	m := a.Model
 	x, last := &m.dirs[g.dir], m.last(u)
 	steps := m.clock.at[m.seen] - m.clock.at[last]
 	is := given{
@@ -235,7 +235,7 @@ func givenOf(a *adaptive, u ID, g *group) given {
 		quota: a.quota(u, g),
 		alone: a.alone.chance(a, u, g, steps),
 	}
-	if is.now = is.alone; is.late && a.o.Own > 0 {
+	if is.now = is.alone; is.late && a.Own > 0 {
 		is.now = a.alone.chance(a, u, g, 0)
 	}
 	if is.late {
@@ -279,12 +279,12 @@ func (a *adaptive) expected(u ID, g *group) float64 { return finds(a, u, g, a.ch
 
 // finds is how many changes a request is expected to find for a unit that has changed with a chance.
 func finds(a *adaptive, u ID, g *group, p float64) float64 {
-	switch x := &a.m.dirs[g.dir]; {
+	switch x := &a.dirs[g.dir]; {
 	case g.kind == Listing && x.times > 0:
 		// Each page that came costs a request of its own.
 		n := max(1, float64(x.finds/x.times))
 		return p * n / (1 + p*(n-1))
-	case a.m.flags[u]&linksNew != 0:
+	case a.flags[u]&linksNew != 0:
 		return p * 2 // and the new pages that it names
 	}
 	return p
@@ -307,14 +307,14 @@ func (a *adaptive) value(i uint32) {
 	x := a.parts(u, g)
 	p := finds(a, u, g, either(a, u, x))
 	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
-		a.o.Without != Probing {
+		a.Without != Probing {
 		with := a.shown.left(u, x.with)
 		after := (weight*with + g.counted(1)) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))
 	}
-	if g.kind == Listing && a.lists.tells(a.m, u) {
-		if p = a.sum(u, p); p < 10*a.o.Price {
-			p *= a.m.stagger(u)
+	if g.kind == Listing && a.lists.tells(a.Model, u) {
+		if p = a.sum(u, p); p < 10*a.Price {
+			p *= a.stagger(u)
 		}
 	}
 	g.worth = float32(p / dearness(a, u))

@@ -65,7 +65,7 @@ func (m *Model) at(runs uint64, u ID) uint64 { return shift(runs, int32(m.runs)-
 
 // often are the units that changed in so many of the last 64 runs as hubs did at least.
 func (q *silence) often(a *adaptive, least int) (ids []ID) {
-	m := a.m
+	m := a.Model
 	for u, n := range m.tale {
 		if mathbits.OnesCount64(m.tales.all[n].moves) >= least && mathbits.OnesCount64(m.moves(ID(u))) >= least &&
 			m.flags[u]&(present|vouched) == present &&
@@ -80,14 +80,14 @@ func (q *silence) often(a *adaptive, least int) (ids []ID) {
 // others, and so on. Of equals it takes the one that was observed most often. When all runs are covered it
 // begins again with those that are left, so that a hub that has lost its meaning has a second.
 func (q *silence) find(a *adaptive) {
-	m, root := a.m, &a.m.dirs[Root]
+	m, root := a.Model, &a.dirs[Root]
 	all := shift(root.recent, int32(m.runs)-root.run)
 	least := leastCover
 	if n := mathbits.OnesCount64(all); n < least && min(m.runs, 64)-n >= calm {
 		least = max(1, n)
 	}
 	often := q.often(a, least)
-	if a.o.Without == Hubs {
+	if a.Without == Hubs {
 		often = nil
 	}
 	few := int(hubShare * float64(m.Units()))
@@ -128,8 +128,8 @@ func (q *silence) find(a *adaptive) {
 
 // roots are the listings of the site's root: each costs one request and may show a whole new directory.
 func (q *silence) roots(a *adaptive) (ids []ID) {
-	for u, d := range a.m.dir {
-		if d == Root && a.m.flags[u]&(present|kindMask) == present|flags(Listing) && !a.lists.tells(a.m, ID(u)) {
+	for u, d := range a.dir {
+		if d == Root && a.flags[u]&(present|kindMask) == present|flags(Listing) && !a.lists.tells(a.Model, ID(u)) {
 			ids = append(ids, ID(u))
 		}
 	}
@@ -147,7 +147,7 @@ func busiest(m *Model, often []ID, most int) []ID {
 // learn learns which part of the usual changes occurred in silent runs, by class. A group counts as
 // one, regardless of its size.
 func (q *silence) learn(a *adaptive) {
-	m := a.m
+	m := a.Model
 	var changed, usual [classes]float64
 	edits, expected := 0.0, 0.0
 	for i := range a.gs {
@@ -197,7 +197,7 @@ func (q *silence) tell(u ID, hit bool) bool {
 
 // chance is the chance that a unit changed with others since the last run, when no hub has changed.
 func (q *silence) chance(a *adaptive, u ID, g *group, quota float64) float64 {
-	n := float64(mathbits.OnesCount64(a.m.at(a.m.exposure(u).looks, u) & q.runs))
+	n := float64(mathbits.OnesCount64(a.at(a.exposure(u).looks, u) & q.runs))
 	x := &a.chain.nodes[g.dir]
 	usual := q.part[g.class] * (x.before * quota)
 	// The hubs are among what has lowered the chance of the directory, so it counts by half: as the root.
@@ -207,7 +207,7 @@ func (q *silence) chance(a *adaptive, u ID, g *group, quota float64) float64 {
 // missed reports whether a change that was found while the hubs are silent is rather one of an earlier run,
 // which did not look at the unit. Such a change says nothing of this run.
 func (q *silence) missed(a *adaptive, u ID, g *group) bool {
-	if a.m.last(u) >= a.m.seen {
+	if a.last(u) >= a.seen {
 		return false
 	}
 	x := partsWith(a, u, g, true)
@@ -219,7 +219,7 @@ func (q *silence) missed(a *adaptive, u ID, g *group) bool {
 // usual intervals before the last run, without that being seen. In runs that found a change somewhere, the
 // part unseen of the usual changes is supposed; in silent ones, the part of that which silence leaves.
 func (q *silence) unseen(a *adaptive, g *group, last int32, steps, known float64) float64 {
-	m, root := a.m, &a.m.dirs[Root]
+	m, root := a.Model, &a.dirs[Root]
 	runs, active := float64(m.seen-last), 0.0
 	if root.run > last {
 		active = float64(ones(root.recent, root.run-last))

@@ -36,11 +36,11 @@ func newKin(a *adaptive) kin {
 	for i := range a.gs {
 		g := &a.gs[i]
 		u := a.order[g.next]
-		changes := mathbits.OnesCount64(a.m.moves(u))
-		if a.o.Without == KinGroups || g.kind == Listing || g.listed || changes < leastKin {
+		changes := mathbits.OnesCount64(a.moves(u))
+		if a.Without == KinGroups || g.kind == Listing || g.listed || changes < leastKin {
 			continue
 		}
-		key := uint64(a.m.edits(u).past)<<8 | uint64(g.kind)
+		key := uint64(a.edits(u).past)<<8 | uint64(g.kind)
 		at, ok := of[key]
 		if !ok {
 			at = uint32(len(k))

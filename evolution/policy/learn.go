@@ -41,20 +41,20 @@ func (m *Model) Learn(r *Run) {
 	m.clock.step(r.Time)
 	m.times = append(m.times, r.Time)
 	m.runs++
-	l := lesson{m: m, now: int32(m.runs), touched: m.touched[:0]}
+	l := lesson{Model: m, now: int32(m.runs), touched: m.touched[:0]}
 	l.learn(r, first)
 	m.touched = l.touched
 }
 
 // lesson is a run that is being learned.
 type lesson struct {
-	m       *Model
+	*Model
 	now     int32
 	touched []Dir // directories that the run observed
 }
 
 func (l *lesson) learn(r *Run, first bool) {
-	m := l.m
+	m := l.Model
 	l.observe(r.Changed, observed|active)
 	l.observe(r.Left, observed|active)
 	if first { // what the first run finds did not change: it was there
@@ -102,7 +102,7 @@ func (m *Model) spans(s []Span) func(yield func(ID) bool) {
 
 // clip limits a span to units, as a half-open range.
 func (l *lesson) clip(x Span) (from, to int) {
-	return min(int(x.First), len(l.m.dir)), min(int(x.Last)+1, len(l.m.dir))
+	return min(int(x.First), len(l.dir)), min(int(x.Last)+1, len(l.dir))
 }
 
 // observe marks the directories of a set and all above them.
@@ -110,9 +110,9 @@ func (l *lesson) observe(s []Span, b bits) {
 	for _, x := range s {
 		from, to := l.clip(x)
 		for u := from; u < to; {
-			d := l.m.dir[u]
+			d := l.dir[u]
 			l.mark(d, b)
-			for u++; u < to && l.m.dir[u] == d; { // neighbours mostly share a directory
+			for u++; u < to && l.dir[u] == d; { // neighbours mostly share a directory
 				u++
 			}
 		}
@@ -121,7 +121,7 @@ func (l *lesson) observe(s []Span, b bits) {
 
 func (l *lesson) mark(d Dir, b bits) {
 	for {
-		x := &l.m.dirs[d]
+		x := &l.dirs[d]
 		if x.run != l.now {
 			var is bits
 			if x.run == 0 {
@@ -147,12 +147,12 @@ func (l *lesson) mark(d Dir, b bits) {
 // count takes note of what a directory did when its parent changed: the chance of it is what Plan starts
 // from.
 func (l *lesson) count(d Dir) {
-	x := &l.m.dirs[d]
-	if d != Root && l.m.dirs[x.parent].bits&active == 0 {
+	x := &l.dirs[d]
+	if d != Root && l.dirs[x.parent].bits&active == 0 {
 		return
 	}
 	if x.since != 0 {
-		f := l.m.clock.discount(x.since)
+		f := l.clock.discount(x.since)
 		x.act, x.obs = x.act*f, x.obs*f
 	}
 	x.since = l.now
@@ -168,10 +168,10 @@ func (l *lesson) count(d Dir) {
 func (l *lesson) look(s []Span) {
 	for _, x := range s {
 		from, to := l.clip(x)
-		dirs, exposed := l.m.dir[:to], l.m.exposed[:to]
+		dirs, exposed := l.dir[:to], l.exposed[:to]
 		for u := from; u < to; {
 			dir, n := dirs[u], exposed[u]
-			d := &l.m.dirs[dir]
+			d := &l.dirs[dir]
 			next, first := l.expose(n, d.recent)
 			began := u
 			for ; u < len(dirs) && u < len(exposed) && dirs[u] == dir && exposed[u] == n; u++ {
@@ -187,7 +187,7 @@ func (l *lesson) look(s []Span) {
 // expose returns what an exposure becomes in this run. recent are the runs in which the directory changed,
 // the last of them this one. first says that the run had not observed the units before.
 func (l *lesson) expose(n uint32, recent uint64) (next uint32, first bool) {
-	last := l.m.exposures.all[n].last
+	last := l.exposures.all[n].last
 	if last == l.now {
 		return n, false
 	}
@@ -195,22 +195,22 @@ func (l *lesson) expose(n uint32, recent uint64) (next uint32, first bool) {
 	if last != 0 {
 		known = ones(recent, l.now-last)
 	}
-	next, isNew := l.m.exposures.after(n, 1+uint32(known))
+	next, isNew := l.exposures.after(n, 1+uint32(known))
 	if isNew {
-		l.m.exposures.all[next].see(l.now, known, &l.m.clock)
+		l.exposures.all[next].see(l.now, known, &l.clock)
 	}
 	return next, true
 }
 
 // move takes note of units of which another content was found.
 func (l *lesson) move(s []Span) {
-	for u := range l.m.spans(s) {
-		next, isNew := l.m.tales.after(l.m.tale[u], 1)
+	for u := range l.spans(s) {
+		next, isNew := l.tales.after(l.tale[u], 1)
 		if isNew {
-			l.m.tales.all[next].add(l.now, &l.m.clock)
+			l.tales.all[next].add(l.now, &l.clock)
 		}
-		l.m.tale[u] = next
-		l.m.dirs[l.m.dir[u]].moved++
+		l.tale[u] = next
+		l.dirs[l.dir[u]].moved++
 	}
 }
 
@@ -219,13 +219,13 @@ func (l *lesson) come(s []Span, first bool) {
 	if len(s) == 0 {
 		return
 	}
-	exposed := l.m.exposures.add(exposure{last: l.now})
-	tale := l.m.tales.add(edits{past: uint32(l.now)})
-	for u := range l.m.spans(s) {
-		l.m.flags[u] |= present
-		l.m.exposed[u], l.m.tale[u] = exposed, tale
+	exposed := l.exposures.add(exposure{last: l.now})
+	tale := l.tales.add(edits{past: uint32(l.now)})
+	for u := range l.spans(s) {
+		l.flags[u] |= present
+		l.exposed[u], l.tale[u] = exposed, tale
 		if !first {
-			l.m.dirs[l.listedBy(u)].count++
+			l.dirs[l.listedBy(u)].count++
 		}
 	}
 	if !first {
@@ -238,14 +238,14 @@ const left = 1 << 8
 
 // leave takes note of units that are no longer there.
 func (l *lesson) leave(s []Span) {
-	for u := range l.m.spans(s) {
-		l.m.flags[u] &^= present
-		next, isNew := l.m.exposures.after(l.m.exposed[u], left)
+	for u := range l.spans(s) {
+		l.flags[u] &^= present
+		next, isNew := l.exposures.after(l.exposed[u], left)
 		if isNew {
-			l.m.exposures.all[next].leave(l.now)
+			l.exposures.all[next].leave(l.now)
 		}
-		l.m.exposed[u] = next
-		l.m.dirs[l.listedBy(u)].count++
+		l.exposed[u] = next
+		l.dirs[l.listedBy(u)].count++
 	}
 	l.found(s)
 }
@@ -253,17 +253,17 @@ func (l *lesson) leave(s []Span) {
 // listedBy is the directory whose listing shows that a unit came or went: the nearest one that was there
 // before.
 func (l *lesson) listedBy(u ID) Dir {
-	d := l.m.dir[u]
-	for d != Root && l.m.dirs[d].bits&born != 0 {
-		d = l.m.dirs[d].parent
+	d := l.dir[u]
+	for d != Root && l.dirs[d].bits&born != 0 {
+		d = l.dirs[d].parent
 	}
 	return d
 }
 
 // found moves the counts of what came or went to what a listing is worth.
 func (l *lesson) found(s []Span) {
-	for u := range l.m.spans(s) {
-		if x := &l.m.dirs[l.listedBy(u)]; x.count > 0 {
+	for u := range l.spans(s) {
+		if x := &l.dirs[l.listedBy(u)]; x.count > 0 {
 			x.finds, x.times, x.count = x.finds+float32(x.count), x.times+1, 0
 		}
 	}

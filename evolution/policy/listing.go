@@ -46,7 +46,7 @@ func (a *adaptive) cohortOf(g *group) (cohort, bool) {
 	if of == 0 || (!g.listed && g.kind != Listing) {
 		return cohort{}, false
 	}
-	c := a.lists.cohorts[a.m.edits(ID(of-1)).past]
+	c := a.lists.cohorts[a.edits(ID(of-1)).past]
 	return c, c.size > 1
 }
 
@@ -117,7 +117,7 @@ func (a *adaptive) withheld(g *group) bool {
 // sum is what a listing is worth that is expected to find own changes itself: with those of the units that it
 // tells of, each of which costs one more request.
 func (a *adaptive) sum(u ID, own float64) float64 {
-	d := a.m.dir[u]
+	d := a.dir[u]
 	all := 0.0
 	for i := a.first[d]; i < a.first[d+1]; i++ {
 		if g := &a.gs[i]; g.listed && g.next < g.to {
@@ -136,10 +136,10 @@ func (m *Model) stagger(u ID) float64 {
 
 // release lets the units be requested that were withheld until the outcome of a listing was known.
 func (a *adaptive) release(u ID) {
-	if !a.lists.tells(a.m, u) {
+	if !a.lists.tells(a.Model, u) {
 		return
 	}
-	d := a.m.dir[u]
+	d := a.dir[u]
 	for i := a.first[d]; i < a.first[d+1]; i++ {
 		g := &a.gs[i]
 		if !g.listed {
@@ -160,7 +160,7 @@ func (a *adaptive) release(u ID) {
 
 // better reports whether there is a budget, and another unit that is worth more than a listing's group.
 func (a *adaptive) better(i uint32) bool {
-	if a.o.Budget == 0 || len(a.ranks.heap[ofUnits]) == 0 {
+	if a.Budget == 0 || len(a.ranks.heap[ofUnits]) == 0 {
 		return false
 	}
 	return a.ranks.before(a.ranks.heap[ofUnits][0], i)

@@ -10,8 +10,8 @@ import (
 // near asks for everything outside the skipped directories. The rules are mined elsewhere; which directories
 // they skip is in Options.Skips.
 type near struct {
-	m     *Model
-	o     Options
+	*Model
+	Options
 	state []handling
 	skip  []int32 // by directory: index into Options.Skips plus one of the skip that it lies under; 0: none
 	why   map[ID]Why
@@ -23,12 +23,12 @@ type near struct {
 
 func newNear(m *Model, o Options) *near {
 	n := &near{
-		m:     m,
-		o:     o,
-		state: make([]handling, m.Units()),
-		skip:  make([]int32, m.Dirs()),
-		why:   map[ID]Why{},
-		lost:  make([]bool, len(o.Skips)),
+		Model:   m,
+		Options: o,
+		state:   make([]handling, m.Units()),
+		skip:    make([]int32, m.Dirs()),
+		why:     map[ID]Why{},
+		lost:    make([]bool, len(o.Skips)),
 	}
 	for i, s := range o.Skips {
 		if s.Dir != Root && n.skip[s.Dir] == 0 { // the root never is skipped
@@ -65,19 +65,19 @@ func newNear(m *Model, o Options) *near {
 // audits are the units of each skip that were longest not observed.
 func (n *near) audits() map[ID]bool {
 	out := map[ID]bool{}
-	if n.o.Audits == 0 || len(n.o.Skips) == 0 {
+	if n.Audits == 0 || len(n.Skips) == 0 {
 		return out
 	}
-	oldest := make([][]ID, len(n.o.Skips))
-	age := longest(n.m)
-	for u := range ID(n.m.Units()) {
-		s := n.skip[n.m.dir[u]]
-		if s == 0 || !n.m.In(u) || n.m.kind(u) == Listing {
+	oldest := make([][]ID, len(n.Skips))
+	age := longest(n.Model)
+	for u := range ID(n.Units()) {
+		s := n.skip[n.dir[u]]
+		if s == 0 || !n.In(u) || n.kind(u) == Listing {
 			continue
 		}
 		best := &oldest[s-1]
-		if at, _ := slices.BinarySearchFunc(*best, u, age); at < n.o.Audits {
-			*best = slices.Insert(*best, at, u)[:min(len(*best)+1, n.o.Audits)]
+		if at, _ := slices.BinarySearchFunc(*best, u, age); at < n.Audits {
+			*best = slices.Insert(*best, at, u)[:min(len(*best)+1, n.Audits)]
 		}
 	}
 	for _, u := range slices.Concat(oldest...) {
@@ -87,7 +87,7 @@ func (n *near) audits() map[ID]bool {
 }
 
 func (n *near) Next(most int) (out []Ask) {
-	for len(out) < most && (n.o.Budget == 0 || n.asked < n.o.Budget) {
+	for len(out) < most && (n.Budget == 0 || n.asked < n.Budget) {
 		if len(n.queue) == 0 {
 			if len(n.later) == 0 {
 				break
@@ -113,37 +113,37 @@ func (n *near) Tell(o Outcome) {
 		return
 	}
 	n.state[o.Unit] |= told
-	s := n.skip[n.m.dir[o.Unit]]
-	if s == 0 || (o.Result != Changed && o.Result != Gone) || n.o.Audits == 0 || n.lost[s-1] {
+	s := n.skip[n.dir[o.Unit]]
+	if s == 0 || (o.Result != Changed && o.Result != Gone) || n.Audits == 0 || n.lost[s-1] {
 		return
 	}
 	// A change where a rule expected none: the directory is visited in this run.
 	n.lost[s-1] = true
-	n.later = append(n.later, byAge(n.m, n.o, func(u ID) bool {
-		return n.skip[n.m.dir[u]] == s && n.state[u] == 0
+	n.later = append(n.later, byAge(n.Model, n.Options, func(u ID) bool {
+		return n.skip[n.dir[u]] == s && n.state[u] == 0
 	})...)
 }
 
 func (n *near) Reason(u ID) Reason {
-	if int(u) >= len(n.state) || !n.m.In(u) {
+	if int(u) >= len(n.state) || !n.In(u) {
 		return Reason{Why: Unknown}
 	}
-	r := Reason{Runs: n.m.runs + 1 - int(n.m.last(u))}
-	s := n.skip[n.m.dir[u]]
+	r := Reason{Runs: n.runs + 1 - int(n.last(u))}
+	s := n.skip[n.dir[u]]
 	if s != 0 {
-		r.Rule = n.o.Skips[s-1].Rule
+		r.Rule = n.Skips[s-1].Rule
 	}
 	why, ok := n.why[u]
 	switch {
 	case n.state[u] == told:
 		r.Why = Observed
-	case n.state[u] == 0 && n.o.Budget != 0 && n.asked >= n.o.Budget:
+	case n.state[u] == 0 && n.Budget != 0 && n.asked >= n.Budget:
 		r.Why = Budget
 	case s == 0:
 		r.Why = Everything
 	case ok:
 		if r.Why = why; why == Skipped {
-			r.Age = agedBy(n.m, u, &n.o)
+			r.Age = agedBy(n.Model, u, &n.Options)
 		}
 	case n.lost[s-1]:
 		r.Why = Refuted
@@ -153,4 +153,4 @@ func (n *near) Reason(u ID) Reason {
 	return r
 }
 
-func (n *near) Spared() iter.Seq2[ID, Reason] { return spared(n.m, n.state, n.Reason) }
+func (n *near) Spared() iter.Seq2[ID, Reason] { return spared(n.Model, n.state, n.Reason) }

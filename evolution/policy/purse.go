@@ -33,8 +33,8 @@ func scarcity(own, left int) float64 {
 func timely(a *adaptive, u ID, g *group) parts {
 	x := partsWith(a, u, g, false)
 	x.alone = givenOf(a, u, g).now
-	if left := a.o.Budget - a.asked; a.quiet.now {
-		x.with *= scarcity(a.o.Own, left) / scarcity(a.o.Own, left-a.o.Own)
+	if left := a.Budget - a.asked; a.quiet.now {
+		x.with *= scarcity(a.Own, left) / scarcity(a.Own, left-a.Own)
 	}
 	return x
 }

@@ -35,12 +35,12 @@ type AdmissionOptions struct {
 
 // Admission decides which URLs enter the frontier, and lets them in. It is safe for concurrent use.
 type Admission struct {
-	o       AdmissionOptions
+	AdmissionOptions
 	refused refusals
 }
 
 // NewAdmission returns an Admission.
-func NewAdmission(o AdmissionOptions) *Admission { return &Admission{o: o} }
+func NewAdmission(o AdmissionOptions) *Admission { return &Admission{AdmissionOptions: o} }
 
 // Document is what names candidates.
 type Document struct {
@@ -68,24 +68,24 @@ func seenAs(c *scope.Candidate) urls.Seen {
 
 // tooDeep reports whether a page is linked from too far away.
 func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
-	deep := a.o.MaxDepth > 0 && int64(depth) > a.o.MaxDepth
+	deep := a.MaxDepth > 0 && int64(depth) > a.MaxDepth
 	if c.Purpose != scope.Page || !deep {
 		return false
 	}
 	const what = "limits.max_depth = %d left out pages that only deeper ones link to"
-	a.o.Notes.Cap(fmt.Sprintf(what, a.o.MaxDepth))
+	a.Notes.Cap(fmt.Sprintf(what, a.MaxDepth))
 	return true
 }
 
 // allowNew asks the rules about a URL that was never seen.
 func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
-	ok, reason := a.o.Rules.Allow(u, c.Purpose)
+	ok, reason := a.Rules.Allow(u, c.Purpose)
 	if ok {
 		return true
 	}
-	_, trapped := a.o.Rules.Traps.Check(u)
+	_, trapped := a.Rules.Traps.Check(u)
 	switch {
-	case trapped && a.o.Rules.Scope.Covers(u):
+	case trapped && a.Rules.Scope.Covers(u):
 		a.trapped(u, reason) // each time, for the count
 	case u.String() == string(c.URL):
 		a.refused.add(c)
@@ -94,27 +94,27 @@ func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
 }
 
 func (a *Admission) trapped(u site.URL, reason string) {
-	a.o.Counts.Trapped.Add(1)
-	a.o.Notes.Trap(u, reason)
+	a.Counts.Trapped.Add(1)
+	a.Notes.Trap(u, reason)
 }
 
 // ChainReason is why a URL is left out that belongs to a trap, see Chains.
 const ChainReason = "a chain of pages without new text or links"
 
 // Learn takes a page that is new in the mirror, see Chains.
-func (a *Admission) Learn(p *ChainPage) { a.o.Chains.Learn(p) }
+func (a *Admission) Learn(p *ChainPage) { a.Chains.Learn(p) }
 
 // Reread takes a page of the mirror that was read again, see Chains.
-func (a *Admission) Reread(p *ChainPage) { a.o.Chains.Reread(p) }
+func (a *Admission) Reread(p *ChainPage) { a.Chains.Reread(p) }
 
 // Vouch takes what a document names, by numbers, see Chains.
 func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
-	if !a.o.Chains.Doubts() {
+	if !a.Chains.Doubts() {
 		return
 	}
 	for id := range ids {
-		if !a.o.Table.State(id).InSet() {
-			a.o.Chains.Vouch(id, a.o.Table.URL(id), doc.ID, doc.URL)
+		if !a.Table.State(id).InSet() {
+			a.Chains.Vouch(id, a.Table.URL(id), doc.ID, doc.URL)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
 // Recall takes a page that is in the mirror already, see Chains.
 func (a *Admission) Recall(rec *store.Resource) {
 	if rec.Referrer > 0 {
-		a.o.Chains.Recall(rec.ID, rec.URL, a.o.Table.URL(rec.Referrer-1))
+		a.Chains.Recall(rec.ID, rec.URL, a.Table.URL(rec.Referrer-1))
 	}
 }
 
@@ -138,8 +138,8 @@ func (a *Admission) Stored(targets []byte) {
 		})
 	}
 	var add []Queued
-	first, types := a.o.First(), a.types()
-	a.o.Table.Mark(ids, func(id uint32, s urls.State, u site.URL) urls.Mark {
+	first, types := a.First(), a.types()
+	a.Table.Mark(ids, func(id uint32, s urls.State, u site.URL) urls.Mark {
 		m := urls.Mark{Seen: urls.Named}
 		if guess {
 			m.Seen = urls.Guess
@@ -150,23 +150,23 @@ func (a *Admission) Stored(targets []byte) {
 		switch {
 		case s.Queued(), !s.Given(), first && s.Governed():
 			return m
-		case a.refuses(u, s), a.o.Leaves(id, s):
+		case a.refuses(u, s), a.Leaves(id, s):
 			return m
 		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
 			return m
-		case first && !a.o.HostAdmission.First(id):
+		case first && !a.HostAdmission.First(id):
 			return m
 		}
 		m.Queue = !first
 		add = append(add, Queued{ID: id, Origin: u.Origin(), Prio: PrioKnown})
 		return m
 	})
-	a.o.HostAdmission.Add(add...)
+	a.HostAdmission.Add(add...)
 }
 
 // refuses reports whether a known URL belongs to a trap, whose pages were the first to name it.
 func (a *Admission) refuses(u site.URL, s urls.State) bool {
-	return !s.InSet() && (s.Referrer() > 0) && a.o.Chains.Refuses(u, s.Referrer()-1)
+	return !s.InSet() && (s.Referrer() > 0) && a.Chains.Refuses(u, s.Referrer()-1)
 }
 
 // PurposeOf says what a known URL was first wanted for.
@@ -179,6 +179,6 @@ func PurposeOf(s urls.State) scope.Purpose {
 
 // Allows asks the rules about a URL that is known.
 func (a *Admission) Allows(u site.URL, s urls.State) bool {
-	ok, _ := a.o.Rules.Allow(u, PurposeOf(s))
+	ok, _ := a.Rules.Allow(u, PurposeOf(s))
 	return ok
 }

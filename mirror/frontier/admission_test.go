@@ -248,8 +248,8 @@ func TestAdmitterForgets(t *testing.T) {
 func TestAdmitDeadLinkAgain(t *testing.T) {
 	x := newTestAdmission(t)
 	by := x.Admitter(urls.NewLookups())
-	x.o.Planned = func() bool { return true }
-	x.o.Leaves = func(uint32, urls.State) bool { return true }
+	x.Planned = func() bool { return true }
+	x.Leaves = func(uint32, urls.State) bool { return true }
 	c := scope.Candidate{URL: []byte("http://h/dead"), Follow: true}
 	id, _ := x.Table.Admit(c.URL, urls.Referral{}, func(uint32, urls.State, bool) urls.Mark {
 		return urls.Mark{}

@@ -15,31 +15,31 @@ const SameSession = "the same but for a session id: "
 
 // withoutSession returns what stands for a URL that a document names, see SessionIDs.
 func (a *Admission) withoutSession(u []byte) []byte {
-	if !a.o.Sessions.Some() {
+	if !a.Sessions.Some() {
 		return u
 	}
 	named := site.Canonical(string(u))
-	main := a.o.Sessions.Main(named)
+	main := a.Sessions.Main(named)
 	if main == named {
 		return u
 	}
-	a.o.Notes.Add(sameSession, named)
+	a.Notes.Add(sameSession, named)
 	return []byte(main.String())
 }
 
 // ReadSession takes a page of the mirror, see SessionIDs.
 func (a *Admission) ReadSession(id uint32, u site.URL, body []byte, links []relocate.Link) {
-	a.o.Sessions.Read(id, u, body, links)
+	a.Sessions.Read(id, u, body, links)
 }
 
 // SessionQuestion returns a document of an origin that is to be requested once more, see SessionIDs.
 func (a *Admission) SessionQuestion(origin string) (SecondRequest, bool) {
-	return a.o.Sessions.Question(origin)
+	return a.Sessions.Question(origin)
 }
 
 // SessionAnswered takes what it said then.
 func (a *Admission) SessionAnswered(q SecondRequest, again *Second) (kind string, learned *urls.SessionID) {
-	return q.kind, a.o.Sessions.Answered(q, again)
+	return q.kind, a.Sessions.Answered(q, again)
 }
 
 // RecallSessions takes the URLs that are known.

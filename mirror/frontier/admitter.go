@@ -52,12 +52,12 @@ func (a *Admission) Admitter(last *urls.Lookups) *Admitter {
 func (d *Admitter) Admit(ids []int64, doc Document, cs []scope.Candidate) Admitted {
 	a := d.a
 	d.ids, d.doc, d.cs, d.types, d.unknown = ids, doc, cs, a.types(), d.unknown[:0]
-	d.first = a.o.First()
-	d.hasPlan = d.first || a.o.Planned()
+	d.first = a.First()
+	d.hasPlan = d.first || a.Planned()
 	for i := range cs {
-		cs[i].URL = a.withoutSession(a.o.Rules.MainOf(cs[i].URL))
+		cs[i].URL = a.withoutSession(a.Rules.MainOf(cs[i].URL))
 	}
-	a.o.Table.MarkNamed(len(cs), d.last, d.by)
+	a.Table.MarkNamed(len(cs), d.last, d.by)
 	for _, i := range d.unknown {
 		if a.refused.has(&cs[i]) {
 			continue
@@ -68,7 +68,7 @@ func (d *Admitter) Admit(ids []int64, doc Document, cs []scope.Candidate) Admitt
 		}
 	}
 	if len(d.fresh) > 0 {
-		a.o.Sessions.Answer(doc.ID, a.o.Table.URL(doc.ID), d.fresh)
+		a.Sessions.Answer(doc.ID, a.Table.URL(doc.ID), d.fresh)
 	}
 	out, unknown := d.out, d.unknown
 	if cap(unknown) > mostUnknown {
@@ -86,8 +86,8 @@ func (d *Admitter) Admit(ids []int64, doc Document, cs []scope.Candidate) Admitt
 // decide says what becomes of a candidate that has a number. It is called while the table waits.
 func (d *Admitter) decide(i int, id uint32, s urls.State, u site.URL) urls.Mark {
 	a, c := d.a, &d.cs[i]
-	if (a.o.Rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
-		if ok, _ := a.o.Rules.Allow(u, c.Purpose); !ok {
+	if (a.Rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
+		if ok, _ := a.Rules.Allow(u, c.Purpose); !ok {
 			d.ids[i] = -1
 			return urls.Mark{}
 		}
@@ -142,11 +142,11 @@ func (d *Admitter) enters(
 	icon := c.Guess && scope.IsFavicon(u)
 	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != scope.Sitemap
 	rests := icon && a.Rests(id, s)
-	trapped := !s.InSet() && a.o.Chains.Refuses(u, d.doc.ID)
+	trapped := !s.InSet() && a.Chains.Refuses(u, d.doc.ID)
 	if hasTurn || rests || trapped {
 		return q
 	}
-	if hasPlan && d.doc.Before[id] && c.Purpose != scope.Sitemap && a.o.Leaves(id, s) {
+	if hasPlan && d.doc.Before[id] && c.Purpose != scope.Sitemap && a.Leaves(id, s) {
 		return q
 	}
 	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
@@ -171,8 +171,8 @@ func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
 	a, doc := d.a, &d.doc
 	key := c.URL
 	u := site.Canonical(string(key))
-	if s, ok := a.o.Rules.StripSession(u); ok {
-		a.o.Notes.Add("URLs with session ids, asked without them", u)
+	if s, ok := a.Rules.StripSession(u); ok {
+		a.Notes.Add("URLs with session ids, asked without them", u)
 		u, key = s, []byte(s.String())
 	}
 	depth := doc.Depth + 1
@@ -180,19 +180,19 @@ func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
 		return -1, nil
 	}
 	disallowed := ""
-	if _, ok := a.o.Table.Find(key); !ok {
-		if (a.o.Sessions != nil) && !c.Guess {
+	if _, ok := a.Table.Find(key); !ok {
+		if (a.Sessions != nil) && !c.Guess {
 			d.fresh = append(d.fresh, u)
 		}
-		if a.o.Chains.Refuses(u, doc.ID) {
+		if a.Chains.Refuses(u, doc.ID) {
 			a.trapped(u, ChainReason)
 			return -1, nil
 		}
-		if reason, trapped := a.o.Variants.Add(u); trapped {
+		if reason, trapped := a.Variants.Add(u); trapped {
 			a.trapped(u, reason)
 			return -1, nil
 		}
-		rules, _ := a.o.Origins.Rules(u)
+		rules, _ := a.Origins.Rules(u)
 		if allowed, reason := rules.Permits(u); !allowed && rules.Silent() == "" {
 			disallowed = reason
 		}
@@ -207,7 +207,7 @@ func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
 		}
 		return d.queue(c, id, s, u)
 	}
-	id, s := a.o.Table.Admit(key, how, mark)
+	id, s := a.Table.Admit(key, how, mark)
 	if disallowed == "" {
 		return int64(id), nil
 	}

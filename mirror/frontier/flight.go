@@ -61,7 +61,7 @@ func (m *Dispatcher) Fly(ctx context.Context, u site.URL, patient bool) (context
 	}
 	ctx = m.Tail.begin(ctx, &f.Body)
 	if !patient {
-		timeout := m.HostErrors.o.HeaderTimeout
+		timeout := m.HostErrors.HeaderTimeout
 		f.timer = time.AfterFunc(timeout-m.Patience(), f.look)
 	}
 	return ctx, f
@@ -69,7 +69,7 @@ func (m *Dispatcher) Fly(ctx context.Context, u site.URL, patient bool) (context
 
 // Patience is how long a URL that is known to answer has for it.
 func (m *Dispatcher) Patience() time.Duration {
-	return time.Duration(float64(m.HostErrors.o.HeaderTimeout) * witnessShare)
+	return time.Duration(float64(m.HostErrors.HeaderTimeout) * witnessShare)
 }
 
 // look ends the request if it gives way.
@@ -128,7 +128,7 @@ func (t *HostErrors) giveWay(u site.URL, heard int) (witness site.URL, ok bool) 
 		if k.down || k.doubt || k.probing || k.isCalm() || (k.answers > heard) {
 			return
 		}
-		slow := float64(k.slowest) > slowShare*float64(t.o.HeaderTimeout)
+		slow := float64(k.slowest) > slowShare*float64(t.HeaderTimeout)
 		if k.answers == 0 { // it may be slow: another request continues
 			slow = len(k.flying) < 2
 		}

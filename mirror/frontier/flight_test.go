@@ -16,7 +16,7 @@ import (
 // silentDispatcher is a dispatcher of one origin whose header timeout is 30 s, after some answers.
 func silentDispatcher(answers int, slowest time.Duration) (m *Dispatcher, page site.URL) {
 	tr, front := newTroubles()
-	tr.o.HeaderTimeout = 30 * time.Second
+	tr.HeaderTimeout = 30 * time.Second
 	page = site.Canonical("http://h/hangs")
 	tr.AddEntry(page)
 	for range answers {

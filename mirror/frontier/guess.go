@@ -24,17 +24,17 @@ const TiredReason = "addresses in scripts were no longer followed: most led nowh
 
 // Tired reports whether most of the guesses of this run led nowhere.
 func (a *Admission) Tired() bool {
-	if a.o.Counts.GuessGone.Load() < max(guessPatience, 2*a.o.Counts.GuessFound.Load()) {
+	if a.Counts.GuessGone.Load() < max(guessPatience, 2*a.Counts.GuessFound.Load()) {
 		return false
 	}
-	a.o.Notes.Cap(TiredReason)
+	a.Notes.Cap(TiredReason)
 	return true
 }
 
 // guessPriority is when a guess that was not requested yet is requested: the first ones soon, to learn
 // whether it is worth it.
 func (a *Admission) guessPriority() Priority {
-	if a.o.Counts.Guesses.Add(1) <= guessSample {
+	if a.Counts.Guesses.Add(1) <= guessSample {
 		return PrioRequisite
 	}
 	return PrioGuess
@@ -43,5 +43,5 @@ func (a *Admission) guessPriority() Priority {
 // Rests reports whether a guess that led nowhere is not requested in this run.
 func (a *Admission) Rests(id uint32, s urls.State) bool {
 	nowhere := s.Outcome() == site.Gone || s.Outcome() == site.Trapped
-	return nowhere && !s.InSet() && (int(id)+a.o.Run)%guessAgain != 0
+	return nowhere && !s.InSet() && (int(id)+a.Run)%guessAgain != 0
 }

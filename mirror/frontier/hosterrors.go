@@ -34,7 +34,7 @@ type HostErrorsOptions struct {
 // origins.
 // It frees URLs that are left for the next run in the frontier. Safe for concurrent use.
 type HostErrors struct {
-	o HostErrorsOptions
+	HostErrorsOptions
 
 	mu      sync.Mutex
 	keys    map[string]*trouble // by origin and by host
@@ -71,9 +71,9 @@ func NewHostErrors(o HostErrorsOptions) *HostErrors {
 		o.Down = func(Left) {}
 	}
 	return &HostErrors{
-		o:       o,
-		keys:    map[string]*trouble{},
-		entries: map[string]bool{},
+		HostErrorsOptions: o,
+		keys:              map[string]*trouble{},
+		entries:           map[string]bool{},
 	}
 }
 
@@ -129,7 +129,7 @@ func (t *HostErrors) fail(u site.URL, reason string, s Symptom, sure bool) {
 	t.resume(origin, held)
 	switch {
 	case gone:
-		t.leave(left, t.o.Front.Free)
+		t.leave(left, t.Front.Free)
 	case down:
 		t.leaveHost(u.Hostname(), reason, time.Time{}, false)
 	}
@@ -142,15 +142,15 @@ func (t *HostErrors) findWitness(u site.URL, k *trouble, s Symptom) (ok bool) {
 		if k.witness = k.gave; !k.gave.IsZero() {
 			return true
 		}
-		if t.o.Entry != nil { // it may be under way
-			if k.witness, ok = t.o.Entry(u.Origin()); ok {
+		if t.Entry != nil { // it may be under way
+			if k.witness, ok = t.Entry(u.Origin()); ok {
 				return true
 			}
 		}
 	}
 	if (k.answers == 0 || s == Refusal) && t.entries[u.Origin()] {
 		but := append(slices.Collect(maps.Keys(k.flying)), u)
-		k.witness, ok = t.o.Known(u.Origin(), but)
+		k.witness, ok = t.Known(u.Origin(), but)
 		return ok
 	}
 	return k.answers > 0
@@ -211,7 +211,7 @@ func (t *HostErrors) EndProbe(u site.URL) {
 // resume lets URLs enter the frontier that were held.
 func (t *HostErrors) resume(origin string, held []uint32) {
 	for _, id := range held {
-		t.o.Front.Add(origin, id, PrioKnown)
+		t.Front.Add(origin, id, PrioKnown)
 	}
 }
 
@@ -254,7 +254,7 @@ func (t *HostErrors) LeaveOrigin(u site.URL, reason string) {
 	t.mu.Unlock()
 	t.resume(u.Origin(), held)
 	if !was {
-		t.leave(left, t.o.Front.Free)
+		t.leave(left, t.Front.Free)
 	}
 }
 
@@ -267,7 +267,7 @@ func (t *HostErrors) Waited(u site.URL, id uint32, res *fetch.Result) time.Durat
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, long := t.of(u.Origin()), res.RetryAfter > t.o.MaxWait
+	k, long := t.of(u.Origin()), res.RetryAfter > t.MaxWait
 	if !k.waited(id, long, func() bool { return t.findWitness(u, k, Busy) }) {
 		return 0
 	}
@@ -309,7 +309,7 @@ func (t *HostErrors) leaveHost(host, reason string, until time.Time, silent bool
 	left := t.left(host, k)
 	t.mu.Unlock()
 	if !was {
-		t.leave(left, t.o.Front.FreeHost)
+		t.leave(left, t.Front.FreeHost)
 	}
 }
 
@@ -358,7 +358,7 @@ func (t *HostErrors) left(key string, k *trouble) Left {
 // leave frees what has come to be left, and says so.
 func (t *HostErrors) leave(l Left, free func(string)) {
 	free(l.Name)
-	t.o.Down(l)
+	t.HostErrorsOptions.Down(l)
 }
 
 // Observe returns what an answer says of the host to its politeness. A Retry-After of one URL is not the

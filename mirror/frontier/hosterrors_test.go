@@ -31,7 +31,7 @@ func TestTroublesFailed(t *testing.T) {
 	tr, front := newTroubles()
 	u, other := site.Canonical("http://h:8080/a"), site.Canonical("http://h/a")
 	var told []Left
-	tr.o.Down = func(l Left) { told = append(told, l) }
+	tr.HostErrorsOptions.Down = func(l Left) { told = append(told, l) }
 	tr.AddEntry(u)
 	front.Add(u.Origin(), 7, PrioNew)
 	for range outageWeight - 1 {

@@ -115,7 +115,7 @@ func TestOutageRefusals(t *testing.T) {
 	page, home := site.Canonical("http://h/a"), site.Canonical("http://h/")
 	tr, _ := newTroubles()
 	tr.AddEntry(home)
-	tr.o.Known = func(string, []site.URL) (site.URL, bool) { return home, true }
+	tr.Known = func(string, []site.URL) (site.URL, bool) { return home, true }
 	tr.Answered(site.Canonical("http://h/other")) // which the mirror may not have
 	refuse := func() (n int) {
 		for n = 1; n < 100; n++ {

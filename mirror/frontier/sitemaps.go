@@ -11,19 +11,19 @@ import (
 // Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1
 // when it is not. full reports that the run reads no more sitemaps.
 func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
-	u = a.o.Rules.Main(u)
-	if !a.o.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
+	u = a.Rules.Main(u)
+	if !a.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
 		return -1, false
 	}
-	n, known := a.o.Table.Find([]byte(u.String()))
-	known = known && a.o.Traits.Sitemap(n)
-	if !known && a.o.Traits.CountSitemaps() >= urls.MaxSitemaps {
+	n, known := a.Table.Find([]byte(u.String()))
+	known = known && a.Traits.Sitemap(n)
+	if !known && a.Traits.CountSitemaps() >= urls.MaxSitemaps {
 		return -1, true
 	}
-	n, first := urls.Enter(a.o.Table, []byte(u.String()), 0)
-	a.o.Traits.NoteSitemap(n) // before a worker may take it
+	n, first := urls.Enter(a.Table, []byte(u.String()), 0)
+	a.Traits.NoteSitemap(n) // before a worker may take it
 	if first {
-		a.o.Front.Add(u.Origin(), n, PrioSeed)
+		a.Front.Add(u.Origin(), n, PrioSeed)
 	}
 	return int64(n), false
 }

@@ -21,8 +21,8 @@ type typesOf struct {
 
 // types returns a snapshot of types. It must not be called while the table waits.
 func (a *Admission) types() (t typesOf) {
-	if t.rule = a.o.Rules.Types; t.rule != nil {
-		t.mimes, t.run, t.allow = a.o.Table.MIMEs(), a.o.Run, a.o.Rules.Allow
+	if t.rule = a.Rules.Types; t.rule != nil {
+		t.mimes, t.run, t.allow = a.Table.MIMEs(), a.Run, a.Rules.Allow
 	}
 	return t
 }

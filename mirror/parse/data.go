@@ -50,10 +50,10 @@ func entriesOf(b *Body) (urls []site.URL, ok bool) {
 
 // follow makes candidates of URLs, of which as many are followed as limits.max_links allows.
 func (rd *Reader) follow(urls []site.URL) {
-	x, left := &rd.x, rd.o.MaxLinks
+	x, left := &rd.x, rd.MaxLinks
 	for _, u := range urls {
 		c := scope.Candidate{URL: []byte(u.String()), Follow: !x.NoFollow}
-		if ok, _ := rd.o.Rules.Allow(u, scope.Page); ok && c.Follow {
+		if ok, _ := rd.Rules.Allow(u, scope.Page); ok && c.Follow {
 			if left--; left < 0 {
 				c.Follow, x.Cut = false, x.Cut|result.CutLinks
 			}

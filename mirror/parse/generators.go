@@ -354,7 +354,7 @@ func (rd *Reader) loads(b *Body, refs []string) {
 		if err != nil {
 			continue
 		}
-		if u = fromRoot(u); !rd.o.Rules.AllowGuess(u, b.URL) || rd.o.Tired() {
+		if u = fromRoot(u); !rd.Rules.AllowGuess(u, b.URL) || rd.Tired() {
 			continue
 		}
 		c := scope.Candidate{

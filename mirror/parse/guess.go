@@ -40,13 +40,13 @@ func (rd *Reader) guess(c *scope.Candidate, b *Body, n int) int {
 	case bookStyle(u, b.Data):
 		c.Follow = false
 		return n
-	case menu && rd.o.Rules.AllowGuess(u, b.URL) && !rd.o.Tired():
+	case menu && rd.Rules.AllowGuess(u, b.URL) && !rd.Tired():
 		return n
 	case n == docGuesses:
 		const what = "documents with more than %d addresses in scripts: the rest was not followed"
 		rd.x.Notes = append(rd.x.Notes, fmt.Sprintf(what, docGuesses))
 		c.Follow = false
-	case n > docGuesses, !rd.o.Rules.AllowGuess(u, b.URL), rd.o.Tired():
+	case n > docGuesses, !rd.Rules.AllowGuess(u, b.URL), rd.Tired():
 		c.Follow = false
 	}
 	return n + 1

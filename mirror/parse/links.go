@@ -28,7 +28,7 @@ func (rd *Reader) links(b *Body) {
 		if l.Kind == relocate.InScript || rd.doc.Format == relocate.Script {
 			guesses = rd.guess(&c, b, guesses)
 		}
-		noFollow := x.NoFollow || (l.NoFollow && rd.o.ObeyNofollow)
+		noFollow := x.NoFollow || (l.NoFollow && rd.ObeyNofollow)
 		switch {
 		case c.Purpose == scope.Page && noFollow, x.Listing != nil && sortsListing(l.URL, b.URL):
 			c.Follow = false
@@ -43,12 +43,12 @@ func (rd *Reader) links(b *Body) {
 // within returns what reports, for each link of a document that is to be followed, whether it comes before
 // limits.max_links. Links that the rules of the job exclude do not count.
 func (rd *Reader) within() func(u []byte, as scope.Purpose) bool {
-	left := rd.o.MaxLinks
+	left := rd.MaxLinks
 	if len(rd.doc.Links) <= left {
 		return func([]byte, scope.Purpose) bool { return true }
 	}
 	return func(u []byte, as scope.Purpose) bool {
-		if ok, _ := rd.o.Rules.Allow(site.Canonical(string(u)), as); !ok {
+		if ok, _ := rd.Rules.Allow(site.Canonical(string(u)), as); !ok {
 			return true // nothing follows it
 		}
 		left--

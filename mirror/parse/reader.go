@@ -70,14 +70,14 @@ type Extract struct {
 
 // Reader reads bodies, one at a time. It keeps its buffers from one to the next.
 type Reader struct {
-	o        Options
+	Options
 	doc      relocate.Doc
 	x        Extract
 	sketcher *text.Sketcher // nil until there is a page
 }
 
 // NewReader returns a Reader.
-func NewReader(o Options) *Reader { return &Reader{o: o} }
+func NewReader(o Options) *Reader { return &Reader{Options: o} }
 
 // Forget lets go of all that refers to the last body, and of buffers that are too large to be kept.
 func (rd *Reader) Forget() {
@@ -112,12 +112,12 @@ func (rd *Reader) Read(b *Body) *Extract {
 			rd.document(b, format)
 		}
 	case format == relocate.Script:
-		if rd.o.Scripts {
+		if rd.Scripts {
 			rd.script(b)
 		}
 	case format != relocate.Unknown:
 		rd.document(b, format)
-	case rd.o.Scripts && namesFiles(b.URL):
+	case rd.Scripts && namesFiles(b.URL):
 		rd.loads(b, indexLoads(b))
 	default:
 		rd.data(b)
@@ -129,21 +129,21 @@ func (rd *Reader) Read(b *Body) *Extract {
 // isOther reports whether an alleged sitemap is a page or feed of the mirror: some sites have a page
 // of links there, a feed, or an error page with status 200.
 func (rd *Reader) isOther(b *Body, format relocate.Format) bool {
-	return ((format == relocate.HTML) || (format == relocate.Feed)) && rd.o.Rules.Scope.Covers(b.URL)
+	return ((format == relocate.HTML) || (format == relocate.Feed)) && rd.Rules.Scope.Covers(b.URL)
 }
 
 // document reads a document whose links are relocated.
 func (rd *Reader) document(b *Body, format relocate.Format) {
 	x := &rd.x
 	x.Format, x.Doc = format, &rd.doc
-	most := RelocatedLinks * rd.o.MaxLinks
+	most := RelocatedLinks * rd.MaxLinks
 	err := rd.doc.Scan(b.Data, relocate.Input{
 		URL:           b.URL,
 		HeaderCharset: b.Charset,
 		Around:        x.Around,
 		Refresh:       b.Refresh,
 		Format:        format,
-		NoScripts:     !rd.o.Scripts,
+		NoScripts:     !rd.Scripts,
 		MaxLinks:      most,
 	})
 	if err != nil {
@@ -154,10 +154,10 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 		const what = "documents with more than %d links: the rest was left as it was"
 		x.Notes = append(x.Notes, fmt.Sprintf(what, most))
 	}
-	if rd.o.ObeyRobots {
-		meta := directives(&rd.doc, rd.o.Rules.Product, b.Now)
+	if rd.ObeyRobots {
+		meta := directives(&rd.doc, rd.Rules.Product, b.Now)
 		x.NoArchive = meta.NoArchive
-		x.NoFollow = x.NoFollow || (rd.o.ObeyNofollow && meta.NoFollow)
+		x.NoFollow = x.NoFollow || (rd.ObeyNofollow && meta.NoFollow)
 	}
 	if format == relocate.HTML {
 		x.Shape = Shape(&rd.doc, b.Data)
@@ -171,7 +171,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	if format == relocate.SVG { // any XML
 		rd.data(b)
 	}
-	if format == relocate.HTML && rd.o.Scripts {
+	if format == relocate.HTML && rd.Scripts {
 		rd.loads(b, pageLoads(b, rd.doc.Links))
 	}
 	x.Candidates = append(x.Candidates, b.Also...)
@@ -187,7 +187,7 @@ func (rd *Reader) script(b *Body) {
 		HeaderCharset: b.Charset,
 		Around:        rd.x.Around,
 		Format:        relocate.Script,
-		MaxLinks:      RelocatedLinks * rd.o.MaxLinks,
+		MaxLinks:      RelocatedLinks * rd.MaxLinks,
 	})
 	if err != nil {
 		rd.x.Notes = append(rd.x.Notes, unreadLinks+err.Error())

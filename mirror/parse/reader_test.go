@@ -253,7 +253,7 @@ func TestExtractNumbers(t *testing.T) {
 	}
 	want := []uint32{7, 3 | store.Guess, store.Unnumbered}
 	slices.Sort(want[:2])
-	if got := x.Targets(rd.o.Rules); !slices.Equal(got, want) {
+	if got := x.Targets(rd.Rules); !slices.Equal(got, want) {
 		t.Errorf("targets %x, want %x", got, want)
 	}
 }

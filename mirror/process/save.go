@@ -61,7 +61,7 @@ type SaverOptions struct {
 
 // Saver stores bodies. It is safe for concurrent use.
 type Saver struct {
-	o    SaverOptions
+	SaverOptions
 	seen contentSeen
 
 	mu   sync.Mutex
@@ -70,8 +70,8 @@ type Saver struct {
 
 // New returns a Saver.
 func NewSaver(o SaverOptions) *Saver {
-	k := &Saver{o: o}
-	k.seen.o = &k.o
+	k := &Saver{SaverOptions: o}
+	k.seen.o = &k.SaverOptions
 	return k
 }
 
@@ -102,7 +102,7 @@ func (k *Saver) Document(w *store.FrameWriter, p *Page) (urls.Tally, error) {
 // Blob stores a body that is no document. modified is the time of the stored file.
 func (k *Saver) Blob(p *Page, modified time.Time) (urls.Tally, error) {
 	said := k.seen.look(p)
-	if err := k.o.Bodies.Put(p.Now.Digest, p.Body, modified); err != nil {
+	if err := k.Bodies.Put(p.Now.Digest, p.Body, modified); err != nil {
 		return 0, err
 	}
 	p.Now.Body = store.BlobBody
@@ -116,11 +116,11 @@ func (k *Saver) append(w *store.FrameWriter, p *Page, over store.Place) (at stor
 	replaces := p.Old.Body == store.PackBody
 	switch {
 	case over.Len == 0 && replaces:
-		return k.o.Frames.AppendFrameOver(w, m, p.Links, p.Body, p.Old.At)
+		return k.Frames.AppendFrameOver(w, m, p.Links, p.Body, p.Old.At)
 	case over.Len == 0:
-		return k.o.Frames.GatherFrame(w, m, p.Links, p.Body)
+		return k.Frames.GatherFrame(w, m, p.Links, p.Body)
 	case replaces:
-		at, ok, err := k.o.Frames.AppendDelta(w, m, p.Links, p.Body, p.Old.At)
+		at, ok, err := k.Frames.AppendDelta(w, m, p.Links, p.Body, p.Old.At)
 		if ok || err != nil {
 			return at, err
 		}
@@ -128,7 +128,7 @@ func (k *Saver) append(w *store.FrameWriter, p *Page, over store.Place) (at stor
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.like == nil {
-		k.like = k.o.Frames.NewFrameWriter()
+		k.like = k.Frames.NewFrameWriter()
 	}
-	return k.o.Frames.AppendFrameLike(k.like, m, p.Links, p.Body, over)
+	return k.Frames.AppendFrameLike(k.like, m, p.Links, p.Body, over)
 }

@@ -45,7 +45,7 @@ type Explanation struct {
 
 // explainer makes an explanation.
 type explainer struct {
-	v       *View
+	*View
 	x       *Explanation
 	u       site.URL
 	refused string // by the first rule that does
@@ -71,7 +71,7 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 	if err != nil {
 		return nil, fmt.Errorf("explain: %w", err)
 	}
-	e := &explainer{v: v, x: &Explanation{URL: u.String()}, u: u}
+	e := &explainer{View: v, x: &Explanation{URL: u.String()}, u: u}
 	if frag != "" {
 		e.say("the fragment #%s belongs to the link, not to the URL", frag)
 	}
@@ -128,10 +128,10 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 
 // rules says what the job's rules about URLs say.
 func (e *explainer) rules() {
-	rules := e.v.rules
-	if d := e.v.down.Of(e.u); d != nil {
+	rules := e.View.rules
+	if d := e.down.Of(e.u); d != nil {
 		e.refuse(d.Sentence())
-		e.say("%s; it is not requested; mirrord forget %s lists what was forgotten", d.Sentence(), e.v.Job.Name)
+		e.say("%s; it is not requested; mirrord forget %s lists what was forgotten", d.Sentence(), e.Job.Name)
 	}
 	if is, reason := rules.Programs.Is(e.u); is {
 		e.refuse(reason)
@@ -142,7 +142,7 @@ func (e *explainer) rules() {
 	if !inScope {
 		if rules.AllowRequisite(e.u) {
 			e.say("requisites = %q: it would be fetched as an image, style sheet, script or font "+
-				"of a page in scope", e.v.Job.Requisites)
+				"of a page in scope", e.Job.Requisites)
 		}
 		e.refuse(reason)
 	}
@@ -160,19 +160,19 @@ func (e *explainer) rules() {
 
 // types says what the job's rule about types says of what the URL was when it was last requested.
 func (e *explainer) types(rec *store.Resource) error {
-	if e.v.rules.Types == nil || rec.MIME == "" {
+	if e.View.rules.Types == nil || rec.MIME == "" {
 		return nil
 	}
-	if kept, err := e.v.isKept(rec); err != nil || kept {
+	if kept, err := e.isKept(rec); err != nil || kept {
 		return err
 	}
-	why, refused := e.v.rules.Types.Refuses(rec.MIME, rec.URL, rec.Requis)
+	why, refused := e.View.rules.Types.Refuses(rec.MIME, rec.URL, rec.Requis)
 	if !refused {
 		e.say("type: %s belongs to the mirror", rec.MIME)
 		return nil
 	}
-	next := e.v.run.Number
-	for rec.Outcome == site.OutOfScope && e.v.rules.Types.Rests(rec.ID, next) {
+	next := e.run.Number
+	for rec.Outcome == site.OutOfScope && e.View.rules.Types.Rests(rec.ID, next) {
 		next++
 	}
 	e.say("type: %s; links to it lead to the origin; run %d requests it again", why, next)
@@ -181,7 +181,7 @@ func (e *explainer) types(rec *store.Resource) error {
 
 // robots says what the stored robots.txt of the URL's origin says.
 func (e *explainer) robots(rb fetch.RobotsStore) {
-	if !e.v.Job.ObeyRobots {
+	if !e.Job.ObeyRobots {
 		e.say("robots.txt: ignored, obey_robots is false")
 		return
 	}
@@ -197,7 +197,7 @@ func (e *explainer) robots(rb fetch.RobotsStore) {
 		e.say("robots.txt: not known yet")
 		return
 	}
-	agent := robots.FromStatus(rec.Status, rec.Body).Agent(e.v.rules.Product)
+	agent := robots.FromStatus(rec.Status, rec.Body).Agent(e.View.rules.Product)
 	allowed, rule := agent.Allowed(e.u.RequestURI())
 	verdict := "allows it"
 	if !allowed {
@@ -209,7 +209,7 @@ func (e *explainer) robots(rb fetch.RobotsStore) {
 // reuse says whether the URL may come from the mirror of another job.
 func (e *explainer) reuse() {
 	e.foundReuse()
-	name, from, at := e.v.reused()
+	name, from, at := e.reused()
 	rest, below := strings.CutPrefix(e.u.String(), at)
 	if from == "" || !below {
 		return
@@ -220,10 +220,10 @@ func (e *explainer) reuse() {
 
 // foundReuse says whether another job mirrors the URL too, as far as that was found after a run.
 func (e *explainer) foundReuse() {
-	if e.v.Site == nil || e.v.Job.Reuse.Job != "" {
+	if e.Site == nil || e.Job.Reuse.Job != "" {
 		return
 	}
-	found, err := urls.LastFoundReuse(e.v.Site.Notes)
+	found, err := urls.LastFoundReuse(e.Site.Notes)
 	if rest, below := strings.CutPrefix(e.u.String(), found.At); err == nil && found.Job != "" && below {
 		e.say("reuse: job %s mirrors it as %s%s: %s", found.Job, found.From, rest, found.Says(false))
 	}
@@ -231,11 +231,11 @@ func (e *explainer) foundReuse() {
 
 // repair says where links of the mirror to a URL of another site lead, when they are repaired.
 func (e *explainer) repair() error {
-	inScope, _ := e.v.rules.Scope.Admits(e.u)
-	if e.v.Site == nil || !e.v.Job.Repair || inScope {
+	inScope, _ := e.View.rules.Scope.Admits(e.u)
+	if e.Site == nil || !e.Job.Repair || inScope {
 		return nil
 	}
-	published, err := render.PublishedRepairs(e.v.Site.Trees)
+	published, err := render.PublishedRepairs(e.Site.Trees)
 	if err != nil {
 		return err
 	}
@@ -255,17 +255,17 @@ func (e *explainer) repair() error {
 
 // alternates says which replicas may be requested instead.
 func (e *explainer) alternates() error {
-	bases := e.v.Job.AlternateURLs()
+	bases := e.Job.AlternateURLs()
 	if len(bases) == 0 {
 		return nil
 	}
-	of, err := e.v.base()
+	of, err := e.base()
 	rest, ok := strings.CutPrefix(e.u.String(), of)
 	if err != nil || !ok {
 		return err
 	}
 	what := "and the mirror lacks it"
-	if e.v.Job.AlternatesReplace {
+	if e.Job.AlternatesReplace {
 		what = "and the mirror lacks it or has an older page"
 	}
 	for _, base := range bases {

@@ -14,10 +14,10 @@ const mostCuts = 5
 // cuts reports which documents a limit cut short, as far as that concerns the URL: it is such a document, its
 // link was in one, or one may link to it behind the limit. known says that rec is stored.
 func (e *explainer) cuts(rec *store.Resource, known bool) error {
-	if e.v.Site == nil {
+	if e.Site == nil {
 		return nil
 	}
-	v, err := e.v.Site.Notes.Fact(urls.CutsFact)
+	v, err := e.Site.Notes.Fact(urls.CutsFact)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (e *explainer) cuts(rec *store.Resource, known bool) error {
 	if known && rec.InSet {
 		return e.linkedBefore(rec, cuts)
 	}
-	if inScope, _ := e.v.rules.Scope.Admits(e.u); !inScope || (e.refused != "") {
+	if inScope, _ := e.View.rules.Scope.Admits(e.u); !inScope || (e.refused != "") {
 		return nil
 	}
 	for i := range cuts[:min(len(cuts), mostCuts)] {
@@ -49,7 +49,7 @@ func (e *explainer) linkedBefore(rec *store.Resource, cuts urls.Cuts) error {
 	if rec.Referrer == 0 {
 		return nil
 	}
-	urls, err := e.v.urls(rec.Referrer - 1)
+	urls, err := e.urls(rec.Referrer - 1)
 	if err != nil {
 		return err
 	}
@@ -62,4 +62,4 @@ func (e *explainer) linkedBefore(rec *store.Resource, cuts urls.Cuts) error {
 }
 
 // limit says what a limit did to a document.
-func (e *explainer) limit(by result.Cut) string { return urls.LimitOf(by, &e.v.Job.Limits).Why() }
+func (e *explainer) limit(by result.Cut) string { return urls.LimitOf(by, &e.Job.Limits).Why() }

@@ -20,8 +20,8 @@ const unsent = "it once stayed the same when the content changed, or the server 
 
 // history says what was learned of a resource.
 func (e *explainer) history(rec *store.Resource) {
-	if places := e.v.skipPlan.Places.Known(); len(places) > 0 && rec.Body == store.PackBody {
-		if fr, err := e.v.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+	if places := e.skipPlan.Places.Known(); len(places) > 0 && rec.Body == store.PackBody {
+		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
 			if _, _, tags := volatile.Beside(fr.Body, fr.Body, places); len(tags) > 0 {
 				e.say("places: each answer differs at %s: a change of this alone does not count",
 					volatile.Examples(tags))
@@ -30,7 +30,7 @@ func (e *explainer) history(rec *store.Resource) {
 	}
 	if rec.Volatile.Holds() && rec.Body == store.PackBody {
 		what := "its stored body cannot be read"
-		if fr, err := e.v.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
 			what = volatile.Examples(rec.Volatile.Find(fr.Body))
 		}
 		e.say("volatile: a change of this alone does not count: %s; "+
@@ -43,7 +43,7 @@ func (e *explainer) history(rec *store.Resource) {
 	if rec.NoDate {
 		e.say("validators: its Last-Modified is not sent, because " + unsent)
 	}
-	if until, ok := e.v.skipPlan.Validators.Until(rec.URL); ok {
+	if until, ok := e.skipPlan.Validators.Until(rec.URL); ok {
 		e.say("validators: none are sent in its directory before run %d, "+
 			"because one of them hid a change", until)
 	}
@@ -95,7 +95,7 @@ func (v *View) base() (string, error) {
 
 // record reports the record.
 func (e *explainer) record(rec *store.Resource) error {
-	v, x := e.v, e.x
+	v, x := e.View, e.x
 	x.Last = rec.Outcome.String()
 	if rec.Status > 0 {
 		x.Last += fmt.Sprintf(", status %d", rec.Status)
@@ -119,8 +119,8 @@ func (e *explainer) record(rec *store.Resource) error {
 			x.Like, x.SameText = u.String(), rec.SameText
 		}
 	}
-	switch name, _, _ := e.v.reused(); {
-	case e.v.isReused(rec):
+	switch name, _, _ := e.reused(); {
+	case e.isReused(rec):
 		x.Answer = "mirrored, taken from the mirror of job " + name
 	case rec.InSet && rec.Source != "":
 		x.Answer = "mirrored, from a replica"
@@ -156,9 +156,30 @@ func (e *explainer) record(rec *store.Resource) error {
 	default:
 		x.Answer = "not mirrored: " + x.Last
 	}
+	if err := e.stays(rec); err != nil {
+		return err
+	}
 	var err error
 	x.Found, err = v.trail(rec, 50)
 	return err
+}
+
+// stays adds to the answer about a resource that left that the published version has it, as while a run is
+// held for review.
+func (e *explainer) stays(rec *store.Resource) error {
+	if rec.InSet || rec.Path == "" || e.v.live == nil {
+		return nil
+	}
+	dated, err := e.v.Site.Versions.History(rec.URL)
+	if err != nil {
+		return err
+	}
+	for _, was := range dated {
+		if was.Version.Number == e.v.live.Number && was.Known && was.Record.InSet {
+			e.x.Answer += fmt.Sprintf("; version %d, which stays published, has it", was.Version.Number)
+		}
+	}
+	return nil
 }
 
 // Heads adds the heads of the answers that are stored. A head that is damaged is said to be so; one that

@@ -10,10 +10,10 @@ import (
 
 // session says which learned session id a URL has, and continues with its representative URL.
 func (e *explainer) session() error {
-	if (e.v.Site == nil) || !e.v.Job.Scope.LearnSessions {
+	if (e.Site == nil) || !e.Job.Scope.LearnSessions {
 		return nil
 	}
-	v, err := e.v.Site.Notes.Fact(urls.SessionsFact)
+	v, err := e.Site.Notes.Fact(urls.SessionsFact)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (e *explainer) session() error {
 // no other exists. It reads all records.
 func (e *explainer) sameForm(t site.RandomPart) (main site.URL, err error) {
 	main = e.u
-	err = e.v.Site.Records.Resources(func(rec *store.Resource) error {
+	err = e.Site.Records.Resources(func(rec *store.Resource) error {
 		if !rec.InSet {
 			return nil
 		}

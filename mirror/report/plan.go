@@ -280,7 +280,7 @@ const planUpTo = 50_000
 
 // plan says whether the last run skipped a URL, and what the next one means to do with it.
 func (e *explainer) plan(rec *store.Resource) error {
-	v := e.v
+	v := e.View
 	if !rec.InSet && rec.Target == 0 {
 		return nil
 	}

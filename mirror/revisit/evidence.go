@@ -55,7 +55,7 @@ type EvidenceOptions struct {
 //
 // Safe for concurrent use, except where a method says that no worker may run.
 type Evidence struct {
-	o     EvidenceOptions
+	EvidenceOptions
 	first bool // the sources are being requested
 
 	mu        sync.Mutex
@@ -69,7 +69,7 @@ type Evidence struct {
 // NewEvidence returns the evidence of a run that has read no source. trust is the stored value of TrustFact.
 // With an error, what was stored of trust cannot be read, and every kind is believed.
 func NewEvidence(o EvidenceOptions, trust []byte) (*Evidence, error) {
-	e := &Evidence{o: o}
+	e := &Evidence{EvidenceOptions: o}
 	for k := range e.say {
 		e.say[k] = map[uint32]uint64{}
 	}
@@ -77,10 +77,10 @@ func NewEvidence(o EvidenceOptions, trust []byte) (*Evidence, error) {
 }
 
 // Believes reports whether a kind of evidence is believed in this run.
-func (e *Evidence) Believes(k urls.EvidenceKind) bool { return e.trust[k].Until <= e.o.Run }
+func (e *Evidence) Believes(k urls.EvidenceKind) bool { return e.trust[k].Until <= e.Run }
 
 // Follow gives the evidence a plan, which it hints at changes. No worker may run.
-func (e *Evidence) Follow(p *Planner) { e.o.Plan = p }
+func (e *Evidence) Follow(p *Planner) { e.Plan = p }
 
 // Begin begins a stage of sources, which then decide the requests. No worker may run.
 func (e *Evidence) Begin() { e.first = true }
@@ -133,7 +133,7 @@ func (e *Evidence) For(rec *store.Resource, aside bool) [urls.SpokenKinds]uint64
 // AddFresh lets the lifetimes that sites gave count as evidence. No worker may run.
 func (e *Evidence) AddFresh() {
 	if e.Believes(urls.ByExpiry) {
-		e.unchanged[urls.ByExpiry] = e.o.Table.NotQueued(e.o.Sources.fresh)
+		e.unchanged[urls.ByExpiry] = e.Table.NotQueued(e.Sources.fresh)
 	}
 }
 
@@ -153,7 +153,7 @@ const (
 // doubts returns what share of the changes a kind of evidence hides, when there is a plan that weighs what it
 // does not show; 0 when it is to be believed, or not at all.
 func (e *Evidence) doubts(k urls.EvidenceKind) float64 {
-	if k != urls.BySitemap || !e.Believes(k) || !e.o.Plan.Weighs() {
+	if k != urls.BySitemap || !e.Believes(k) || !e.Plan.Weighs() {
 		return 0
 	}
 	return e.trust[k].hides()
@@ -173,7 +173,7 @@ func (e *Evidence) TrustToKeep() ([]byte, error) {
 func (e *Evidence) PickAudits(k urls.EvidenceKind) []uint32 {
 	slices.Sort(e.unchanged[k])
 	// a sitemap may name a page a thousand times
-	e.unchanged[k] = e.o.Table.NotQueued(slices.Compact(e.unchanged[k]))
+	e.unchanged[k] = e.Table.NotQueued(slices.Compact(e.unchanged[k]))
 	if e.doubts(k) > 0 { // what the plan requests is audit enough
 		return nil
 	}
@@ -193,8 +193,8 @@ func (e *Evidence) audits(k urls.EvidenceKind, ids []uint32) []uint32 {
 	var best []pick
 	for _, id := range ids {
 		var b [8]byte
-		binary.LittleEndian.PutUint32(b[:], uint32(e.o.Run))
-		binary.LittleEndian.PutUint32(b[4:], e.o.Plan.Key(id))
+		binary.LittleEndian.PutUint32(b[:], uint32(e.Run))
+		binary.LittleEndian.PutUint32(b[4:], e.Plan.Key(id))
 		x := pick{xxh3.Hash(b[:]), id}
 		if at, _ := slices.BinarySearchFunc(best, x, byHash); at < n {
 			best = slices.Insert(best, at, x)[:min(len(best)+1, n)]
@@ -224,11 +224,11 @@ func (e *Evidence) Decide(picked Audits) (covered []Covered, caught []Caught, tr
 			if changed {
 				caught = append(caught, Caught{Kind: k, URL: u, Note: doubtedNote})
 			}
-			e.o.Plan.Doubt(e.unchanged[k], hidden)
+			e.Plan.Doubt(e.unchanged[k], hidden)
 			continue
 		}
 		if changed {
-			caught = append(caught, Caught{Kind: k, URL: u, Note: e.trust.distrust(k, e.o.Run)})
+			caught = append(caught, Caught{Kind: k, URL: u, Note: e.trust.distrust(k, e.Run)})
 			continue
 		}
 		for _, id := range e.unchanged[k] {
@@ -244,7 +244,7 @@ func (e *Evidence) Decide(picked Audits) (covered []Covered, caught []Caught, tr
 // changed returns an audited resource that has changed.
 func (e *Evidence) changed(ids []uint32) (site.URL, bool) {
 	for _, id := range ids {
-		if u, s := e.o.Table.Get(id); s.Outcome() == site.Fetched && s.Answered() {
+		if u, s := e.Table.Get(id); s.Outcome() == site.Fetched && s.Answered() {
 			return u, true
 		}
 	}
@@ -288,14 +288,14 @@ func (e *Evidence) hear(s statement) error {
 		e.note(s.kind, s.id, hash)
 	}
 	trusted := s.settled && e.Believes(s.kind)
-	if !e.first || (!trusted && e.o.Plan == nil) {
+	if !e.first || (!trusted && e.Plan == nil) {
 		return nil
 	}
-	u, is := e.o.Table.Get(s.id)
+	u, is := e.Table.Get(s.id)
 	if !is.InSet() || is.Queued() || is.Outcome() == site.Failed {
 		return nil
 	}
-	rec, ok, err := e.o.Records.Get(u)
+	rec, ok, err := e.Records.Get(u)
 	if err != nil || !ok {
 		return err
 	}
@@ -305,18 +305,18 @@ func (e *Evidence) hear(s statement) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.unchanged[s.kind] = append(e.unchanged[s.kind], s.id)
-	case !same && e.o.Plan != nil && rec.Evidence[s.kind] != 0:
-		e.o.Plan.Hint(s.id, s.kind)
+	case !same && e.Plan != nil && rec.Evidence[s.kind] != 0:
+		e.Plan.Hint(s.id, s.kind)
 	}
 	return nil
 }
 
 // HearListing takes a directory listing as evidence.
 func (e *Evidence) HearListing(l *listing.Listing, dir site.URL) error {
-	if !e.o.Job.Listings {
+	if !e.Job.Listings {
 		return nil
 	}
-	asked := e.o.Now()
+	asked := e.Now()
 	for _, x := range l.Entries {
 		if err := e.hearEntry(x, asked); err != nil {
 			return fmt.Errorf("listing %s: %w", dir, err)
@@ -333,7 +333,7 @@ func (e *Evidence) hearEntry(x listing.Entry, asked time.Time) error {
 	if text == "" {
 		return nil
 	}
-	id, ok := e.o.Table.Find([]byte(x.URL.String()))
+	id, ok := e.Table.Find([]byte(x.URL.String()))
 	if !ok {
 		return nil
 	}
@@ -358,7 +358,7 @@ func (e *Evidence) hearDirectory(x listing.Entry, asked time.Time) error {
 	if x.Precision == listing.TimeUnknown {
 		return nil
 	}
-	id, ok := e.o.Table.Find([]byte(x.URL.String()))
+	id, ok := e.Table.Find([]byte(x.URL.String()))
 	if !ok {
 		return nil
 	}
@@ -366,18 +366,18 @@ func (e *Evidence) hearDirectory(x listing.Entry, asked time.Time) error {
 	if x.Settled(asked) {
 		e.note(urls.ByListing, id, hash)
 	}
-	if !e.decides() || e.o.Table.State(id).Queued() || !e.o.Sources.Listings.Has(id) {
+	if !e.decides() || e.Table.State(id).Queued() || !e.Sources.Listings.Has(id) {
 		return nil
 	}
-	rec, ok, err := e.o.Records.Get(x.URL)
+	rec, ok, err := e.Records.Get(x.URL)
 	if was := rec.Evidence[urls.ByListing]; err == nil && ok && was != 0 && was != hash {
-		e.o.Plan.Want(id)
+		e.Plan.Want(id)
 	}
 	return err
 }
 
 // decides reports whether the sources are being requested, and a plan decides which listings are.
-func (e *Evidence) decides() bool { return e.first && e.o.Plan.DecidesListings() }
+func (e *Evidence) decides() bool { return e.first && e.Plan.DecidesListings() }
 
 // HearMissing takes note of what a listing named before and no longer does: it is requested, so that its
 // removal is found. named are the numbers of what it names now, or negative.
@@ -385,7 +385,7 @@ func (e *Evidence) HearMissing(id uint32, named []int64) error {
 	if !e.decides() {
 		return nil
 	}
-	targets, err := e.o.Records.TargetsOf(id)
+	targets, err := e.Records.TargetsOf(id)
 	if err != nil {
 		return err
 	}
@@ -397,16 +397,16 @@ func (e *Evidence) HearMissing(id uint32, named []int64) error {
 	}
 	before := func(yield func(uint32) bool) { store.Targets(targets, yield) }
 	var gone []uint32
-	e.o.Table.Each(iter.Seq[uint32](before), func(to uint32, s urls.State, _ site.URL) {
+	e.Table.Each(iter.Seq[uint32](before), func(to uint32, s urls.State, _ site.URL) {
 		if !now[to] && s.Governed() && !s.Queued() {
 			gone = append(gone, to)
 		}
 	})
 	for _, to := range gone {
-		if e.o.Sources.Listings.Has(to) {
-			e.o.Plan.Want(to)
+		if e.Sources.Listings.Has(to) {
+			e.Plan.Want(to)
 		} else {
-			e.o.Plan.Hint(to, urls.ByListing)
+			e.Plan.Hint(to, urls.ByListing)
 		}
 	}
 	return nil
@@ -414,10 +414,10 @@ func (e *Evidence) HearMissing(id uint32, named []int64) error {
 
 // HearSitemap takes a sitemap as evidence.
 func (e *Evidence) HearSitemap(list relocate.SitemapList, base site.URL) error {
-	if !e.o.Job.Sitemaps {
+	if !e.Job.Sitemaps {
 		return nil
 	}
-	now := e.o.Now()
+	now := e.Now()
 	for _, x := range list.Entries {
 		at, ok := x.Time()
 		if !ok {
@@ -432,7 +432,7 @@ func (e *Evidence) HearSitemap(list relocate.SitemapList, base site.URL) error {
 		if err != nil {
 			continue
 		}
-		id, ok := e.o.Table.Find([]byte(u.String()))
+		id, ok := e.Table.Find([]byte(u.String()))
 		if !ok {
 			continue
 		}

@@ -105,7 +105,7 @@ func TestWhatASitemapCovers(t *testing.T) {
 	for k := range urls.EvidenceKinds {
 		audits[k] = e.PickAudits(k)
 		for _, id := range audits[k] {
-			e.o.Table.Queue(id)
+			e.Table.Queue(id)
 		}
 	}
 	if len(audits[urls.BySitemap]) != leastAudits || len(audits[urls.ByListing]) > 0 {
@@ -143,13 +143,13 @@ func TestEvidenceThatHidAChange(t *testing.T) {
 	hearSitemap(t, e, sitemapOf(100, "2026-04-01"))
 	remember(e, recs)
 	hearSitemap(t, e, sitemapOf(100, "2026-04-01"))
-	e.o.Sources.fresh = []uint32{99}
+	e.Sources.fresh = []uint32{99}
 	e.AddFresh()
 	audits := Audits{urls.BySitemap: e.PickAudits(urls.BySitemap)}
 	id := audits[urls.BySitemap][1]
 	changed := recs.of[id]
 	changed.Outcome = site.Fetched
-	e.o.Table.Record(&changed, urls.Run{Number: 7, Version: 2})
+	e.Table.Record(&changed, urls.Run{Number: 7, Version: 2})
 	covered, caught, trust, err := e.Decide(audits)
 	if err != nil || !slices.Equal(covered, []Covered{{99, urls.ByExpiry}}) {
 		t.Errorf("covered %v, %v; want what another kind says", covered, err)
@@ -164,7 +164,7 @@ func TestEvidenceThatHidAChange(t *testing.T) {
 			t.Errorf("run %d: believed %v, want %v", run, got, want)
 		}
 	}
-	if _, err := NewEvidence(e.o, []byte("{")); err == nil {
+	if _, err := NewEvidence(e.EvidenceOptions, []byte("{")); err == nil {
 		t.Error("a fact that cannot be read must be an error")
 	}
 }
@@ -180,7 +180,7 @@ func TestEvidenceHints(t *testing.T) {
 	news.Entries[30].LastMod = "2026-04-20"
 	hearSitemap(t, e, news)
 	want := []hint{{30, fromKind(urls.BySitemap)}}
-	if got := e.o.Plan.hinted.list; !slices.Equal(got, want) || len(e.Unchanged()) > 0 {
+	if got := e.Plan.hinted.list; !slices.Equal(got, want) || len(e.Unchanged()) > 0 {
 		t.Errorf("hints %v, %d covered", got, len(e.Unchanged()))
 	}
 }
@@ -224,9 +224,9 @@ func TestWhatAListingCovers(t *testing.T) {
 // what it named before, is a reason to request that.
 func TestListingsHintAtListings(t *testing.T) {
 	e, recs := listening(t, 100, 21, nil)
-	e.o.Sources.Listings.Put(50, true)
+	e.Sources.Listings.Put(50, true)
 	e.Follow(planned(t, 20, func(o *PlanOptions) {
-		o.Trusted, o.Listings = true, e.o.Sources.Listings
+		o.Trusted, o.Listings = true, e.Sources.Listings
 	}))
 	e.Begin()
 	dir := func(at time.Time) *listing.Listing {
@@ -239,21 +239,21 @@ func TestListingsHintAtListings(t *testing.T) {
 			t.Fatal(err)
 		}
 		remember(e, recs)
-		if ids := e.o.Plan.TakeWanted(); len(ids) > 0 {
+		if ids := e.Plan.TakeWanted(); len(ids) > 0 {
 			t.Errorf("wanted %v", ids)
 		}
 	}
 	if err := e.HearListing(dir(noon.AddDate(0, 0, -2)), page(0)); err != nil {
 		t.Fatal(err)
 	}
-	if ids := e.o.Plan.TakeWanted(); !slices.Equal(ids, []uint32{50}) {
+	if ids := e.Plan.TakeWanted(); !slices.Equal(ids, []uint32{50}) {
 		t.Errorf("a directory that changed: wanted %v", ids)
 	}
 	recs.targets[0] = store.AppendTargets(nil, []uint32{1, 2, 50, 99})
 	if err := e.HearMissing(0, []int64{2, 99, -1}); err != nil {
 		t.Fatal(err)
 	}
-	ids, hints := e.o.Plan.TakeWanted(), e.o.Plan.hinted.list
+	ids, hints := e.Plan.TakeWanted(), e.Plan.hinted.list
 	if !slices.Equal(ids, []uint32{50}) || !slices.Equal(hints, []hint{{1, fromKind(urls.ByListing)}}) {
 		t.Errorf("missing: wanted %v, hints %v", ids, hints)
 	}

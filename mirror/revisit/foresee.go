@@ -144,7 +144,7 @@ func (f *forecaster) sources() {
 
 // settle ends a stage of sources: what they show is covered, and some of it is audited.
 func (f *forecaster) settle() {
-	f.audits.o.Run, f.audits.o.Plan = f.Evidence.o.Run, f.Plan
+	f.audits.Run, f.audits.Plan = f.Evidence.Run, f.Plan
 	for k := range urls.EvidenceKinds {
 		ids := f.shown[k]
 		f.shown[k] = nil

@@ -23,7 +23,7 @@ func (p *Planner) Leaves(id uint32, s urls.State, broken bool) bool {
 	case s.Governed():
 		return true
 	case broken:
-		return (int(id)+p.o.Run)%retryBroken != 0
+		return (int(id)+p.Run)%retryBroken != 0
 	}
 	switch s.Outcome() {
 	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
@@ -41,16 +41,16 @@ func (p *Planner) Leaves(id uint32, s urls.State, broken bool) bool {
 
 // takeDead takes the dead links that the run may request now. The caller holds the lock.
 func (p *Planner) takeDead() []uint32 {
-	return p.deadDue.take(p.o.Run, p.made, p.model.ByKey)
+	return p.deadDue.take(p.Run, p.made, p.model.ByKey)
 }
 
 // DecidesOn reports whether the plan decides whether a source of evidence is requested. seeds are the entry
 // points. No worker may run.
 func (p *Planner) DecidesOn(id uint32, seeds []site.URL) bool {
-	if !p.DecidesListings() || !p.o.Listings.Has(id) || !p.governs(id) {
+	if !p.DecidesListings() || !p.Listings.Has(id) || !p.governs(id) {
 		return false
 	}
-	t := p.o.Site.Table
+	t := p.Site.Table
 	if t.State(id).Outcome() == site.Failed || p.model.Tree.Of(t.URL(id)) == policy.Root {
 		return false
 	}

@@ -102,8 +102,8 @@ type ModelOptions struct {
 // Model learns from the past.
 func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 	l := learner{
-		known: k,
-		o:     o,
+		known:        k,
+		ModelOptions: o,
 		m: &SiteModel{
 			Model:  policy.NewModel(),
 			Tree:   k.dirs(o),
@@ -122,7 +122,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 	l.looks.learn = l.m.Learn
 	n := 0
 	err = k.Observed.Observations(func(o *store.Observation) error {
-		if o.Run != l.o.Run {
+		if o.Run != l.Run {
 			n++
 			l.learn(o, n)
 		}
@@ -149,7 +149,7 @@ func (k KnownSite) dirs(o ModelOptions) *DirTable {
 // learner makes a model.
 type learner struct {
 	known KnownSite
-	o     ModelOptions
+	ModelOptions
 	m     *SiteModel
 	skip  int        // so many of the first runs are too old to learn from
 	dead  urls.IDSet // what was missing from the mirror after some run
@@ -170,13 +170,13 @@ func (l *learner) each(ids store.IDs, f func(id uint32)) {
 func (l *learner) before() (in urls.IDSet, err error) {
 	var times []int64
 	err = l.known.Observed.Observations(func(o *store.Observation) error {
-		if o.Run != l.o.Run {
+		if o.Run != l.Run {
 			times = append(times, o.Time)
 		}
 		return nil
 	})
-	if l.o.Looks {
-		l.looks.gap = lookGap(l.o.Interval, times)
+	if l.Looks {
+		l.looks.gap = lookGap(l.Interval, times)
 	}
 	if l.skip = len(times) - learnedRuns; err != nil || l.skip <= 0 {
 		return in, err
@@ -220,7 +220,7 @@ func (l *learner) addUnits(in urls.IDSet) error {
 			}
 			k, name = unitKind(u, mimes[s.Type()], docs[s.Type()]), unitName(u)
 			switch {
-			case l.o.Listings.Has(id):
+			case l.Listings.Has(id):
 				k, name = policy.Listing, ""
 			case folded:
 				name = path.Base(u.Dir()) + name
@@ -250,7 +250,7 @@ func (l *learner) learn(o *store.Observation, n int) {
 			changed: o.Changed,
 			entered: o.Entered,
 			left:    o.Left,
-			told:    l.o.Told[o.Run],
+			told:    l.Told[o.Run],
 		}
 		if n > 1 {
 			s.naming = namedBy(l.known.Table, o.Entered)

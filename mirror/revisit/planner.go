@@ -23,7 +23,7 @@ import (
 // A nil Planner is the plan of a run that requests everything. Safe for concurrent use, except where a method
 // says that no worker may run.
 type Planner struct {
-	o       PlanOptions
+	PlanOptions
 	model   *SiteModel
 	rules   *MinedRules // nil for a policy without rules
 	low     int         // the frontier is filled when it has fewer URLs
@@ -119,17 +119,17 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 // newPlanner returns a planner of a plan, which may be given later.
 func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 	p := &Planner{
-		o:       o,
-		model:   m,
-		low:     lowWater(o.Job),
-		origins: m.origins,
-		plan:    plan,
-		dead:    planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
-		deadDue: newDeadQueue(),
-		found:   map[uint32]int{},
-		said:    map[uint32][]uint32{},
-		hinted:  newHints(o.Hints),
-		told:    newTold(o.Told),
+		PlanOptions: o,
+		model:       m,
+		low:         lowWater(o.Job),
+		origins:     m.origins,
+		plan:        plan,
+		dead:        planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
+		deadDue:     newDeadQueue(),
+		found:       map[uint32]int{},
+		said:        map[uint32][]uint32{},
+		hinted:      newHints(o.Hints),
+		told:        newTold(o.Told),
 	}
 	p.order.by = m.ByKey
 	p.batch = p.low / 2
@@ -208,7 +208,7 @@ func (p *Planner) pass(all []policy.Outcome) {
 		changed := o.Result == policy.Changed || o.Result == policy.Gone
 		if changed {
 			if from, told := p.hinted.open[uint32(o.Unit)]; told {
-				p.told.note(&p.o, p.model.Model, o.Unit, policy.ID(from))
+				p.told.note(&p.PlanOptions, p.model.Model, o.Unit, policy.ID(from))
 			}
 		}
 		o.Told = p.hinted.tell(uint32(o.Unit), changed)
@@ -395,11 +395,11 @@ func (p *Planner) Nudge() bool {
 // next takes a batch of hints, or of the plan, and reports whether there was any. A listing that comes with
 // it waits for the next stage of listings.
 func (p *Planner) next() (out []policy.Ask, some bool) {
-	for _, h := range p.hinted.take(p.batch, p.o.price(), &p.met) {
+	for _, h := range p.hinted.take(p.batch, p.price(), &p.met) {
 		out = append(out, policy.Ask{Unit: policy.ID(h.id), Why: policy.Reason{
 			Why:      policy.Said,
 			Expected: float32(p.hinted.chance(h.from)),
-			Price:    float32(p.o.price()),
+			Price:    float32(p.price()),
 		}})
 		p.asked[policy.Said]++
 	}
@@ -416,7 +416,7 @@ func (p *Planner) next() (out []policy.Ask, some bool) {
 	for _, a := range asks {
 		p.met.Put(uint32(a.Unit), true)
 		p.asked[min(a.Why.Why, policy.Cheap-1)]++
-		if id := uint32(a.Unit); p.DecidesListings() && p.o.Listings.Has(id) {
+		if id := uint32(a.Unit); p.DecidesListings() && p.Listings.Has(id) {
 			p.wanted = append(p.wanted, id)
 		} else {
 			out = append(out, a)

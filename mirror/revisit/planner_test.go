@@ -307,9 +307,9 @@ func TestListingsComeInStages(t *testing.T) {
 	p = planned(t, 20, set(true))
 	asked := Foresee(ForeseeOptions{
 		Plan:     p,
-		Sources:  &Sources{Listings: p.o.Listings, Covered: p.o.Covered},
+		Sources:  &Sources{Listings: p.Listings, Covered: p.Covered},
 		Evidence: new(Evidence),
-		Table:    p.o.Site.Table,
+		Table:    p.Site.Table,
 	}).Planned
 	if _, ok := asked[0]; !ok || len(asked) > 2 {
 		t.Errorf("foreseen %v, want the listing of the busy directory", asked)
@@ -323,7 +323,7 @@ func TestForesee(t *testing.T) {
 	o := ForeseeOptions{
 		Plan:    p,
 		Sources: &s,
-		Table:   p.o.Site.Table,
+		Table:   p.Site.Table,
 		Seeds:   seeds,
 	}
 	f := Foresee(o)

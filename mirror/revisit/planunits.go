@@ -43,7 +43,7 @@ func (p *Planner) Rules() *MinedRules { return p.rules }
 
 // DecidesListings reports whether the plan decides which listings are requested.
 func (p *Planner) DecidesListings() bool {
-	return p != nil && p.o.policy().Listings && p.o.Job.Evidence.Listings && p.o.Trusted
+	return p != nil && p.policy().Listings && p.Job.Evidence.Listings && p.Trusted
 }
 
 // Key is a number of a URL that does not depend on the order in which URLs were found, as far as there is a

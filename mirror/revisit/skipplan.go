@@ -43,17 +43,17 @@ type SkipPlan struct {
 	Evidence   *Evidence
 	Plan       *Planner // nil: everything is requested
 
-	o       SkipPlanOptions
+	SkipPlanOptions
 	weights weights // of a job that has a price of bytes
 }
 
 // NewSkipPlan returns the plan of a run of which nothing is loaded.
 func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 	a := &SkipPlan{
-		Sources:    new(Sources),
-		Validators: NewValidators(o.Run),
-		Places:     NewPlaces(o.Run),
-		o:          o,
+		Sources:         new(Sources),
+		Validators:      NewValidators(o.Run),
+		Places:          NewPlaces(o.Run),
+		SkipPlanOptions: o,
 	}
 	a.Evidence, _ = NewEvidence(EvidenceOptions{
 		Job:     o.Job.Evidence,
@@ -68,9 +68,9 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 
 // Load takes a record.
 func (a *SkipPlan) Load(rec *store.Resource) {
-	a.Sources.Load(rec, a.o.Job.Evidence, a.o.Run, a.o.Started)
+	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
 	a.Validators.Load(rec)
-	if a.o.Job.Adaptive.PriceMB > 0 {
+	if a.Job.Adaptive.PriceMB > 0 {
 		a.weights.load(rec)
 	}
 }
@@ -78,15 +78,15 @@ func (a *SkipPlan) Load(rec *store.Resource) {
 // Recall reads what earlier runs found unreliable, after the last record. damaged says what could not be
 // decoded: that begins again.
 func (a *SkipPlan) Recall() (damaged, err error) {
-	trust, err := a.o.Facts.Fact(TrustFact)
+	trust, err := a.Facts.Fact(TrustFact)
 	if err != nil {
 		return nil, err
 	}
-	without, err := a.o.Facts.Fact(ValidatorsFact)
+	without, err := a.Facts.Fact(ValidatorsFact)
 	if err != nil {
 		return nil, err
 	}
-	places, err := a.o.Facts.Fact(PlacesFact)
+	places, err := a.Facts.Fact(PlacesFact)
 	if err != nil {
 		return nil, err
 	}
@@ -112,15 +112,15 @@ type PlanTerms struct {
 // MakePlan plans the run. Without a plan everything is requested, and why says the reason. known is called
 // when it is needed.
 func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, err error) {
-	full, err := a.o.Facts.Fact(FullFact)
+	full, err := a.Facts.Fact(FullFact)
 	if err != nil {
 		return "", err
 	}
 	o := PlanOptions{
-		Job:       a.o.Job,
-		Policies:  a.o.Policies,
-		Run:       a.o.Run,
-		Now:       a.o.Started,
+		Job:       a.Job,
+		Policies:  a.Policies,
+		Run:       a.Run,
+		Now:       a.Started,
 		Listings:  a.Sources.Listings,
 		Covered:   a.Sources.Covered,
 		Trusted:   a.Evidence.Believes(urls.ByListing),
@@ -131,13 +131,13 @@ func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, er
 	if why := o.WhyFull(); why != "" {
 		return why, nil
 	}
-	if o.First, err = scope.CompilePriorities(a.o.Job); err != nil {
+	if o.First, err = scope.CompilePriorities(a.Job); err != nil {
 		return "", err
 	}
-	if o.Hints, err = a.o.Facts.Fact(HintsFact); err != nil {
+	if o.Hints, err = a.Facts.Fact(HintsFact); err != nil {
 		return "", err
 	}
-	if o.Told, err = a.o.Facts.Fact(ToldFact); err != nil {
+	if o.Told, err = a.Facts.Fact(ToldFact); err != nil {
 		return "", err
 	}
 	o.Site = known()

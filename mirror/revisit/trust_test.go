@@ -39,7 +39,7 @@ func TestRecallOfASitemap(t *testing.T) {
 	}
 
 	next, _ := listening(t, 100, 22, fact)
-	next.o.Records = recs
+	next.Records = recs
 	plain := planned(t, 20, nil)
 	next.Follow(planned(t, 20, nil))
 	next.Begin()
@@ -54,14 +54,14 @@ func TestRecallOfASitemap(t *testing.T) {
 	if err != nil || len(covered)+len(caught)+len(audits[urls.BySitemap]) > 0 {
 		t.Errorf("%d are covered, %d caught, %v audited, %v", len(covered), len(caught), audits, err)
 	}
-	p, got := float64(plain.Reason(50).Expected), float64(next.o.Plan.Reason(50).Expected)
+	p, got := float64(plain.Reason(50).Expected), float64(next.Plan.Reason(50).Expected)
 	if want := p * hidden / (1 - p + p*hidden); math.Abs(got-want) > 1e-5 {
 		t.Errorf("%.6f changes are expected of a page that did not move, want %.6f", got, want)
 	}
 
 	// Without a plan it is believed, with audits, as before.
 	alone, _ := listening(t, 100, 22, fact)
-	alone.o.Records = recs
+	alone.Records = recs
 	alone.Begin()
 	hearSitemap(t, alone, sitemapOf(100, now))
 	if n := len(alone.PickAudits(urls.BySitemap)); n != leastAudits {

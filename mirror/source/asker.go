@@ -78,7 +78,7 @@ func AskerOptionsOf(j *job.Job) AskerOptions {
 // Asker makes single requests, each in a turn of its own and within robots rules. It is safe for concurrent
 // use.
 type Asker struct {
-	o AskerOptions
+	AskerOptions
 
 	mu    sync.Mutex
 	known map[string]*fetch.Robots // by origin
@@ -93,7 +93,7 @@ func NewAsker(o AskerOptions) *Asker {
 	if o.Count == nil {
 		o.Count = func(int64) {}
 	}
-	return &Asker{o: o, known: map[string]*fetch.Robots{}, mute: map[string]int{}}
+	return &Asker{AskerOptions: o, known: map[string]*fetch.Robots{}, mute: map[string]int{}}
 }
 
 // A host that did not answer so many tests in a row is no longer tested: each further one would wait
@@ -127,7 +127,7 @@ type Permission struct {
 // Allowed says whether a URL may be requested. It requests the robots.txt of an origin whose rules it does
 // not know. The only error is that ctx ended.
 func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
-	if k.o.Product == "" {
+	if k.Product == "" {
 		return Permission{OK: true}, nil
 	}
 	k.mu.Lock()
@@ -145,7 +145,7 @@ func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
 	if why := rules.Silent(); why != "" {
 		return Permission{Unknown: true, Why: why}, nil
 	}
-	if d, ok := rules.CrawlDelay(); ok && d > k.o.MaxWait {
+	if d, ok := rules.CrawlDelay(); ok && d > k.MaxWait {
 		return Permission{Why: fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))}, nil
 	}
 	ok, why := rules.Permits(u)
@@ -155,23 +155,23 @@ func (k *Asker) Allowed(ctx context.Context, u site.URL) (Permission, error) {
 // learn gets the rules of an origin in a turn of its own.
 func (k *Asker) learn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
 	origin := u.Origin()
-	if err := k.o.Turns.Turn(ctx, origin); err != nil {
+	if err := k.Turns.Turn(ctx, origin); err != nil {
 		return nil, err
 	}
-	start := k.o.Now()
+	start := k.Now()
 	rules, err := k.learnInTurn(ctx, u)
-	k.o.Turns.Release(origin, fetch.Observation{Duration: k.o.Now().Sub(start), Status: 200})
+	k.Turns.Release(origin, fetch.Observation{Duration: k.Now().Sub(start), Status: 200})
 	return rules, err
 }
 
 // learnInTurn gets the rules of an origin in a turn that the caller has.
 func (k *Asker) learnInTurn(ctx context.Context, u site.URL) (*fetch.Robots, error) {
-	rules, err := k.o.Robots.Rules(ctx, u)
+	rules, err := k.Robots.Rules(ctx, u)
 	if err != nil {
 		return nil, err
 	}
 	if d, ok := rules.CrawlDelay(); ok {
-		k.o.Turns.SetCrawlDelay(u.Hostname(), d)
+		k.Turns.SetCrawlDelay(u.Hostname(), d)
 	}
 	k.mu.Lock()
 	k.known[u.Origin()] = rules
@@ -219,7 +219,7 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.TestA
 			continue
 		case !isPage(res):
 			return hosts.TestAnswer{Kind: hosts.GotFailure}, nil
-		case k.o.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.o.Product, k.o.Now()).NoArchive:
+		case k.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.Product, k.Now()).NoArchive:
 			return hosts.TestAnswer{Kind: hosts.Disallowed}, nil
 		}
 		return hosts.TestAnswer{
@@ -234,7 +234,7 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.TestA
 
 // single is the request of a page that is compared.
 func (k *Asker) single(u site.URL) fetch.Request {
-	return fetch.Request{URL: u, MaxBody: lower(k.o.MaxBody, hosts.MaxCompared), NoRetry: true}
+	return fetch.Request{URL: u, MaxBody: lower(k.MaxBody, hosts.MaxCompared), NoRetry: true}
 }
 
 // kindOfFailure says what a failed exchange means to a test.
@@ -283,32 +283,32 @@ func (k *Asker) leads(ctx context.Context, u site.URL) (site.URL, error) {
 // Processor makes one request in a turn of its own. After fetch.ErrLongWait no request was made.
 func (k *Asker) Exchange(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	origin := req.URL.Origin()
-	if err := k.o.Turns.Turn(ctx, origin); err != nil {
+	if err := k.Turns.Turn(ctx, origin); err != nil {
 		return &fetch.Result{}, err
 	}
 	res, err := k.inTurn(ctx, req, sink)
-	k.o.Turns.Release(origin, fetch.Observe(res, err))
+	k.Turns.Release(origin, fetch.Observe(res, err))
 	return res, err
 }
 
 // inTurn makes one request in a turn that the caller has.
 func (k *Asker) inTurn(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
-	req.Gap = k.o.Turns.Gap(req.URL.Origin())
+	req.Gap = k.Turns.Gap(req.URL.Origin())
 	res, err := k.watched(ctx, req, sink)
-	k.o.Count(res.Wire)
+	k.Count(res.Wire)
 	return res, err
 }
 
 // watched makes the exchange, which may be given up.
 func (k *Asker) watched(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
-	if k.o.Watch == nil {
-		return k.o.Fetcher.Do(ctx, req, sink)
+	if k.Watch == nil {
+		return k.Fetcher.Do(ctx, req, sink)
 	}
-	of, w, end := k.o.Watch(ctx)
+	of, w, end := k.Watch(ctx)
 	defer end()
-	res, err := k.o.Fetcher.Do(of, req, watchedSink{sink, w})
+	res, err := k.Fetcher.Do(of, req, watchedSink{sink, w})
 	if cause := context.Cause(of); (err != nil) && (cause != nil) {
-		if class := k.o.GivenUp(cause); class != nil {
+		if class := k.GivenUp(cause); class != nil {
 			err = &fetch.Error{URL: req.URL, Class: class, Err: cause}
 		}
 	}

@@ -100,12 +100,12 @@ func (p *BodyPool) give(buf *[]byte) {
 }
 
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
-func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{o: &b.o, from: b, url: u} }
+func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{BodyOptions: &b.o, from: b, url: u} }
 
 // BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a
 // fetch.Sink, and belongs to one goroutine at a time.
 type BodySink struct {
-	o       *BodyOptions
+	*BodyOptions
 	from    *BodyPool
 	url     site.URL
 	buf     *[]byte
@@ -152,7 +152,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		b.buf = b.from.take(room)
 	}
 	*b.buf = (*b.buf)[:0]
-	b.head, b.begun, b.sum = *h, b.o.Now(), nil
+	b.head, b.begun, b.sum = *h, b.Now(), nil
 	if (b.watcher != nil) && hasLength(h) {
 		b.watcher.Sized()
 	}
@@ -165,7 +165,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	}
 	b.limit = smallBody
 	if mayBeDocument(h.MIME) {
-		b.limit = int(min(smallDoc, b.o.MaxDocument))
+		b.limit = int(min(smallDoc, b.MaxDocument))
 		if h.Length > maxPooled {
 			b.enlarge(h.Length)
 		}
@@ -182,7 +182,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 
 // enlarge gets one of the few large buffers, if one is free and would do for so many bytes.
 func (b *BodySink) enlarge(length int64) {
-	most := min(largeDoc, b.o.MaxDocument)
+	most := min(largeDoc, b.MaxDocument)
 	if length > most {
 		return
 	}
@@ -241,8 +241,8 @@ func mayBeDocument(mime string) bool {
 
 // Write takes the next bytes.
 func (b *BodySink) Write(p []byte) (int, error) {
-	if b.o.Coming != nil {
-		b.o.Coming.Add(int64(len(p)))
+	if b.Coming != nil {
+		b.Coming.Add(int64(len(p)))
 	}
 	if b.watcher != nil {
 		b.watcher.Count(len(p))
@@ -252,7 +252,7 @@ func (b *BodySink) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if b.blob == nil {
-		if b.blob, b.err = b.o.Blobs.Create(); b.err != nil {
+		if b.blob, b.err = b.Blobs.Create(); b.err != nil {
 			return 0, b.err
 		}
 	}
@@ -268,7 +268,7 @@ func (b *BodySink) Write(p []byte) (int, error) {
 	if n, b.err = b.blob.Write(p); b.err != nil {
 		return n, b.err
 	}
-	if b.blob.Size() >= PartBytes || b.o.Now().Sub(b.begun) >= partAge {
+	if b.blob.Size() >= PartBytes || b.Now().Sub(b.begun) >= partAge {
 		b.err = b.keepPart()
 	}
 	return n, b.err
@@ -281,7 +281,7 @@ func (b *BodySink) fits(n int) bool {
 	if (n > b.limit) && (b.limit == smallDoc) {
 		b.enlarge(int64(n))
 	}
-	return n <= b.limit && (n <= smallDoc || b.o.Now().Sub(b.begun) < partAge)
+	return n <= b.limit && (n <= smallDoc || b.Now().Sub(b.begun) < partAge)
 }
 
 // Bytes is the body that is in memory, until Close; empty when it is a file.
@@ -334,12 +334,12 @@ func (b *BodySink) keepPart() error {
 	if err != nil {
 		return err
 	}
-	return b.o.Parts.Keep(b.blob, b.url.String(), about)
+	return b.Parts.Keep(b.blob, b.url.String(), about)
 }
 
 // Resume takes what an earlier exchange received of the body, and makes req request the rest.
 func (b *BodySink) Resume(ctx context.Context, req *fetch.Request) error {
-	w, about, err := b.o.Parts.Take(ctx, b.url.String())
+	w, about, err := b.Parts.Take(ctx, b.url.String())
 	if err != nil || w == nil {
 		return err
 	}
@@ -387,6 +387,6 @@ func (b *BodySink) drop() {
 		err = b.keepPart()
 	}
 	if err = errors.Join(err, b.blob.Leave()); err != nil {
-		b.o.Log.Warn("beginning of a body not kept", "url", b.url.String(), "err", err)
+		b.Log.Warn("beginning of a body not kept", "url", b.url.String(), "err", err)
 	}
 }

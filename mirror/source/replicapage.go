@@ -105,7 +105,7 @@ func (x *ReplicaSource) compare(rec *store.Resource, res *fetch.Result, sink *Bo
 		defer free()
 		body = data
 	}
-	held, err := x.o.Body(rec)
+	held, err := x.Body(rec)
 	if err != nil {
 		return otherPage // verify reports it
 	}
@@ -130,12 +130,12 @@ type prepared func(rec *store.Resource, mime string, body []byte) hosts.PageBody
 
 // around returns the bodies of pages around one.
 func (x *ReplicaSource) around(rec *store.Resource, prepare prepared) (others []hosts.PageBody) {
-	for _, id := range x.neighbours.of(rec, x.o.Table, x.base) {
-		o, ok, err := x.o.Record(x.o.Table.URL(id))
+	for _, id := range x.neighbours.of(rec, x.Table, x.base) {
+		o, ok, err := x.Record(x.Table.URL(id))
 		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {
 			continue
 		}
-		if b, err := x.o.Body(&o); err == nil {
+		if b, err := x.Body(&o); err == nil {
 			others = append(others, prepare(&o, o.MIME, b))
 		}
 	}

@@ -78,7 +78,7 @@ type ReplicaSourceOptions struct {
 
 // ReplicaSource are the replicas of a run's site. Get, IsWell and Took are safe for concurrent use.
 type ReplicaSource struct {
-	o    ReplicaSourceOptions
+	ReplicaSourceOptions
 	base string // that each of them stands for
 	all  []*replica
 
@@ -91,7 +91,7 @@ type ReplicaSource struct {
 
 // NewReplicaSource returns the replicas of a job, of which there may be none.
 func NewReplicaSource(o ReplicaSourceOptions) *ReplicaSource {
-	x := &ReplicaSource{o: o, base: o.Base, given: map[string]int64{}}
+	x := &ReplicaSource{ReplicaSourceOptions: o, base: o.Base, given: map[string]int64{}}
 	for _, u := range o.Replicas {
 		x.all = append(x.all, &replica{base: u, ask: o.NewAsker()})
 	}
@@ -110,7 +110,7 @@ func (x *ReplicaSource) Covers(u site.URL) bool {
 // IsWell reports whether some replica is trusted and answers.
 func (x *ReplicaSource) IsWell() bool {
 	return slices.ContainsFunc(x.all, func(a *replica) bool {
-		return a.isTrusted() && !x.o.Troubles.IsDown(a.base)
+		return a.isTrusted() && !x.Troubles.IsDown(a.base)
 	})
 }
 
@@ -157,7 +157,7 @@ func (x *ReplicaSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 			return Answer{Notes: notes}, nil
 		}
 		u, _, err := site.Parse(a.base.String() + rest)
-		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) || x.o.Troubles.IsDown(u) {
+		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) || x.Troubles.IsDown(u) {
 			continue
 		}
 		got, err := x.getFrom(ctx, a, ask, u)
@@ -185,12 +185,12 @@ func (x *ReplicaSource) getFrom(ctx context.Context, a *replica, ask *Ask, u sit
 		return Answer{}, err
 	}
 	if may.Unknown {
-		x.o.Troubles.Failed(u, may.Why, Unavailable)
+		x.Troubles.Failed(u, may.Why, Unavailable)
 	}
 	if !may.OK {
 		return Answer{}, nil
 	}
-	body := x.o.Bodies.New(u)
+	body := x.Bodies.New(u)
 	got, err := x.exchange(ctx, a, ask, u, body, trusted)
 	if got.body == nil {
 		body.Close()
@@ -202,7 +202,7 @@ func (x *ReplicaSource) getFrom(ctx context.Context, a *replica, ask *Ask, u sit
 func (x *ReplicaSource) exchange(
 	ctx context.Context, a *replica, ask *Ask, u site.URL, body *BodySink, trusted bool,
 ) (Answer, error) {
-	req := fetch.Request{URL: u, MaxBody: x.o.MaxBody}
+	req := fetch.Request{URL: u, MaxBody: x.MaxBody}
 	if err := body.Resume(ctx, &req); err != nil {
 		return Answer{}, err
 	}
@@ -214,16 +214,16 @@ func (x *ReplicaSource) exchange(
 	case ended(ctx, err):
 		return Answer{}, errors.Join(fetch.ErrCanceled, err)
 	case errors.Is(err, fetch.ErrLongWait):
-		x.o.Troubles.Failed(u, err.Error(), Unavailable)
+		x.Troubles.Failed(u, err.Error(), Unavailable)
 		return Answer{}, nil
 	case err != nil:
-		x.o.Troubles.Failed(u, err.Error(), NoAnswer)
+		x.Troubles.Failed(u, err.Error(), NoAnswer)
 		return Answer{}, nil
 	case fetch.TransientStatus(res.Status):
-		x.o.Troubles.Failed(u, fmt.Sprintf("status %d", res.Status), BadAnswer)
+		x.Troubles.Failed(u, fmt.Sprintf("status %d", res.Status), BadAnswer)
 		return Answer{}, nil
 	}
-	x.o.Troubles.Answered(u)
+	x.Troubles.Answered(u)
 	switch {
 	case res.Status >= 300 && res.Status < 400:
 		if !trusted || !ask.Redirect {
@@ -232,7 +232,7 @@ func (x *ReplicaSource) exchange(
 		return x.redirect(a, ask, res, u), nil
 	case !isPage(res), ask.Suits != nil && !ask.Suits(res.MIME):
 		return Answer{}, nil
-	case x.o.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), x.o.Product, x.o.Now()).NoArchive:
+	case x.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), x.Product, x.Now()).NoArchive:
 		return Answer{}, nil
 	case !trusted && body.Digest() != ask.Record.Digest:
 		return Answer{}, nil
@@ -273,8 +273,8 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 	if !urls.IsGone(rec) {
 		got.Status = res.Status
 	}
-	got.Checked = x.o.Now().Unix()
-	got.Content, got.body = contentOf(res, body, x.o.Now()), body
+	got.Checked = x.Now().Unix()
+	got.Content, got.body = contentOf(res, body, x.Now()), body
 	if held && saysNoType(res.MIME) {
 		got.Content.MIME = rec.MIME // the replica does not know; the file's name says the type
 	}
@@ -287,7 +287,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 func (x *ReplicaSource) keeps(
 	a *replica, rec *store.Resource, res *fetch.Result, body *BodySink,
 ) (note string, stays bool) {
-	modified := res.ModifiedAt(x.o.Now())
+	modified := res.ModifiedAt(x.Now())
 	if modified > 0 && modified < rec.Modified {
 		return fmt.Sprintf("older copies of %s than the mirror has were not taken", a.base), true
 	}
@@ -295,7 +295,7 @@ func (x *ReplicaSource) keeps(
 	case how == otherPage:
 		const form = "pages of %s that say something else than the mirror's were not taken"
 		return fmt.Sprintf(form, a.base), false
-	case !x.o.Replace:
+	case !x.Replace:
 		const form = "copies of %s that differ from the mirror's did not replace them (alternates_replace)"
 		return fmt.Sprintf(form, a.base), true
 	case how == notCompared:
@@ -335,6 +335,6 @@ func (x *ReplicaSource) redirect(a *replica, ask *Ask, res *fetch.Result, u site
 		To:      to,
 		Status:  res.Status,
 		Reason:  rec.Reason,
-		Checked: x.o.Now().Unix(),
+		Checked: x.Now().Unix(),
 	}
 }

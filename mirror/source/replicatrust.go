@@ -38,9 +38,9 @@ func (x *ReplicaSource) trusts(ctx context.Context, a *replica) bool {
 	}
 	p, ok, err := x.testOf(a)
 	if err != nil {
-		x.o.Log.Warn("the tests of a replica cannot be read", "url", a.base.String(), "err", err)
+		x.Log.Warn("the tests of a replica cannot be read", "url", a.base.String(), "err", err)
 	}
-	if err != nil || !ok || !isValid(&p, x.o.Now(), hosts.TestedFor) {
+	if err != nil || !ok || !isValid(&p, x.Now(), hosts.TestedFor) {
 		if p, ok = x.test(ctx, a); !ok {
 			return false
 		}
@@ -87,7 +87,7 @@ func (x *ReplicaSource) turned(ctx context.Context, a *replica) (string, error) 
 		if err != nil {
 			continue
 		}
-		rec, ok, err := x.o.Record(site.Canonical(x.base + p[1:]))
+		rec, ok, err := x.Record(site.Canonical(x.base + p[1:]))
 		if err != nil || !ok || !rec.InSet || rec.Source != "" {
 			continue
 		}
@@ -95,7 +95,7 @@ func (x *ReplicaSource) turned(ctx context.Context, a *replica) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		held, err := x.o.Body(&rec)
+		held, err := x.Body(&rec)
 		if err != nil || got.Kind != hosts.GotPage {
 			continue // verify reports the one; the other is missing, or its host is trouble
 		}
@@ -133,10 +133,10 @@ func (a *replica) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
 // testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that
 // they are.
 func (x *ReplicaSource) testOf(a *replica) (p store.PairRecord, ok bool, err error) {
-	p, ok, err = x.o.Pairs.LoadPair(x.base, a.base.String())
-	valid := ok && isValid(&p, x.o.Now(), hosts.TestedFor)
-	if err == nil && x.o.Base != x.base && !valid {
-		return x.o.Pairs.LoadPair(x.o.Base, a.base.String())
+	p, ok, err = x.Pairs.LoadPair(x.base, a.base.String())
+	valid := ok && isValid(&p, x.Now(), hosts.TestedFor)
+	if err == nil && x.Base != x.base && !valid {
+		return x.Pairs.LoadPair(x.Base, a.base.String())
 	}
 	return p, ok, err
 }
@@ -159,7 +159,7 @@ func leadsAway(ctx context.Context, a *replica) (string, error) {
 func (x *ReplicaSource) Renew(ctx context.Context) {
 	for _, a := range x.all {
 		p, ok, err := x.testOf(a)
-		if known := err == nil && ok && isValid(&p, x.o.Now(), renewAfter); known || ctx.Err() != nil {
+		if known := err == nil && ok && isValid(&p, x.Now(), renewAfter); known || ctx.Err() != nil {
 			continue
 		}
 		p, ok = x.test(ctx, a)
@@ -213,7 +213,7 @@ func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecor
 	tests := oneWay(x.base, a.base.String(), x.testPaths(oneWayPaths))
 	ids := map[string]uint32{}
 	for _, t := range tests {
-		if id, ok := x.o.Table.Find([]byte(x.base + t.Path[1:])); ok {
+		if id, ok := x.Table.Find([]byte(x.base + t.Path[1:])); ok {
 			ids[t.Path] = id
 		}
 	}
@@ -228,12 +228,12 @@ func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecor
 	}
 	x.addNeighbours(tests, answers)
 	v := hosts.StageTwo{}.Decide(tests, answers)
-	p = PairOf(&v, x.base, a.base.String(), x.o.Now())
+	p = PairOf(&v, x.base, a.base.String(), x.Now())
 	p.Named, p.Stored = true, true
-	if err := KeepPair(x.o.Pairs, p); err != nil {
-		x.o.Log.Warn("the tests of a replica cannot be kept", "url", a.base.String(), "err", err)
+	if err := KeepPair(x.Pairs, p); err != nil {
+		x.Log.Warn("the tests of a replica cannot be kept", "url", a.base.String(), "err", err)
 	}
-	x.o.Log.Info("replica tested", "url", a.base.String(), "outcome", aboutPair(&p))
+	x.Log.Info("replica tested", "url", a.base.String(), "outcome", aboutPair(&p))
 	return p, true
 }
 
@@ -244,12 +244,12 @@ func (x *ReplicaSource) addNeighbours(
 ) {
 	for _, t := range tests {
 		rec := &store.Resource{URL: site.Canonical(x.base + t.Path[1:])}
-		if id, ok := x.o.Table.Find([]byte(rec.URL.String())); ok {
+		if id, ok := x.Table.Find([]byte(rec.URL.String())); ok {
 			rec.ID = id
 		}
-		ids := x.neighbours.of(rec, x.o.Table, x.base)
+		ids := x.neighbours.of(rec, x.Table, x.base)
 		for _, id := range ids[:min(len(ids), testNeighbours)] {
-			rest := strings.TrimPrefix(x.o.Table.URL(id).String(), x.base)
+			rest := strings.TrimPrefix(x.Table.URL(id).String(), x.base)
 			ask := hosts.TestRequest{Host: x.base, Path: "/" + rest}
 			if _, ok := answers[ask]; !ok {
 				answers[ask] = x.heldPage(map[string]uint32{ask.Path: id}, ask.Path)
@@ -264,12 +264,12 @@ const testNeighbours = 3
 // testPaths returns at most n paths of the mirror's own pages by which a replica is tested. Other workers go
 // on meanwhile.
 func (x *ReplicaSource) testPaths(n int) []string {
-	t := x.o.Table
+	t := x.Table
 	documents := urls.DocumentTypes(t.MIMEs())
 	return leastPaths(x.base, func(yield func(string) bool) {
 		for id := range t.Len() {
 			u, s := t.Get(id)
-			if !s.Given() || !s.InSet() || x.o.Provenance.FromReplica(id) {
+			if !s.Given() || !s.InSet() || x.Provenance.FromReplica(id) {
 				continue
 			}
 			isDocument := s.Type() < len(documents) && documents[s.Type()]
@@ -291,11 +291,11 @@ func (x *ReplicaSource) heldPage(ids map[string]uint32, path string) hosts.TestA
 	if !ok {
 		return no
 	}
-	rec, ok, err := x.o.Record(x.o.Table.URL(id))
+	rec, ok, err := x.Record(x.Table.URL(id))
 	if err != nil || !ok || !rec.InSet || rec.Source != "" {
 		return no
 	}
-	body, err := x.o.Body(&rec)
+	body, err := x.Body(&rec)
 	if err != nil {
 		return no // verify reports it
 	}

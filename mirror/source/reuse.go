@@ -62,7 +62,7 @@ type ReuseSourceOptions struct {
 
 // ReuseSource gives what another job has mirrored. Prepare comes before Get; Get is safe for concurrent use.
 type ReuseSource struct {
-	o       ReuseSourceOptions
+	ReuseSourceOptions
 	mode    reuseMode
 	files   map[string]reusedFile // by what follows From; of mode reuseTakes
 	docs    *store.Documents
@@ -91,12 +91,15 @@ const (
 
 // NewReuseSource returns a ReuseSource that gives nothing until Prepare.
 func NewReuseSource(o ReuseSourceOptions) *ReuseSource {
-	return &ReuseSource{o: o, readers: sync.Pool{New: func() any { return store.NewFrameReader() }}}
+	return &ReuseSource{
+		ReuseSourceOptions: o,
+		readers:            sync.Pool{New: func() any { return store.NewFrameReader() }},
+	}
 }
 
 // Covers reports whether Get may have an answer for a URL.
 func (x *ReuseSource) Covers(u site.URL) bool {
-	return x.mode != reuseNothing && strings.HasPrefix(u.String(), x.o.Provenance.At)
+	return x.mode != reuseNothing && strings.HasPrefix(u.String(), x.Provenance.At)
 }
 
 // Taken is how many answers were given of the other mirror as it is now.
@@ -104,7 +107,7 @@ func (x *ReuseSource) Taken() int64 { return x.taken.Load() }
 
 // Get gives a URL from the other mirror. The only error is that of our disk.
 func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
-	rec, from := ask.Record, x.o.Provenance
+	rec, from := ask.Record, x.Provenance
 	rest, ok := strings.CutPrefix(rec.URL.String(), from.At)
 	if x.mode == reuseNothing || !ok {
 		return Answer{}, nil
@@ -113,7 +116,7 @@ func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 		return x.kept(rec), nil
 	}
 	f, ok := x.files[rest]
-	tooLarge := x.o.MaxBody > 0 && f.size > x.o.MaxBody // that job may take larger ones than this
+	tooLarge := x.MaxBody > 0 && f.size > x.MaxBody // that job may take larger ones than this
 	if !ok || tooLarge {
 		return Answer{}, nil
 	}
@@ -133,13 +136,13 @@ func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 		x.taken.Add(1)
 		return a, nil
 	}
-	body := x.o.Bodies.New(u)
+	body := x.Bodies.New(u)
 	if err := x.read(&f, body); err != nil {
 		defer body.Close()
 		if body.Err() != nil {
 			return Answer{}, body.Err()
 		}
-		x.o.Log.Debug("not reused", "url", rec.URL.String(), "err", err)
+		x.Log.Debug("not reused", "url", rec.URL.String(), "err", err)
 		return Answer{}, nil
 	}
 	x.taken.Add(1)
@@ -155,7 +158,7 @@ func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 
 // kept is the answer while the other mirror cannot be read: what was taken of it stays as it is.
 func (x *ReuseSource) kept(rec *store.Resource) Answer {
-	if !x.o.Provenance.Reused(rec) {
+	if !x.Provenance.Reused(rec) {
 		return Answer{}
 	}
 	return Answer{
@@ -193,7 +196,7 @@ func (x *ReuseSource) read(f *reusedFile, body *BodySink) error {
 		_, err = w.Write(frame.Body)
 		return errors.Join(err, sameDigest(body, f))
 	}
-	in, err := x.o.OpenBody(f.digest, 0, -1)
+	in, err := x.OpenBody(f.digest, 0, -1)
 	if err != nil {
 		return err
 	}
@@ -213,7 +216,7 @@ func sameDigest(body *BodySink, f *reusedFile) error {
 func (x *ReuseSource) Close() {
 	if x.docs != nil {
 		if err := x.docs.Close(); err != nil {
-			x.o.Log.Warn("packs of another mirror", "job", x.o.Provenance.Job, "err", err)
+			x.Log.Warn("packs of another mirror", "job", x.Provenance.Job, "err", err)
 		}
 	}
 	x.docs, x.files = nil, nil

@@ -25,21 +25,21 @@ const reuseKept = 30 * 24 * time.Hour
 // Prepare reads what the other mirror holds, and verifies it when it is time. note is what the summary says
 // of it, "" for nothing. When ctx ends, the run does.
 func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
-	from := x.o.Provenance
+	from := x.Provenance
 	if from.Job == "" {
 		return "", nil
 	}
-	last, err := lastReuse(x.o.Facts)
+	last, err := lastReuse(x.Facts)
 	if err != nil {
 		return "", err
 	}
 	known := last.Job == from.Job && last.From == from.From && last.At == from.At
-	tooLong := !last.used().IsZero() && x.o.Now().Sub(last.used()) > reuseKept
+	tooLong := !last.used().IsZero() && x.Now().Sub(last.used()) > reuseKept
 	files, err := x.list()
 	if note := x.unusable(files, err, last, tooLong); note != "" {
 		return note, nil
 	}
-	if !known || x.o.Now().Sub(last.Verified).Abs() > reuseFor { // a clock may have been wrong then
+	if !known || x.Now().Sub(last.Verified).Abs() > reuseFor { // a clock may have been wrong then
 		v, err := x.verify(ctx, files)
 		switch {
 		case err != nil: // the run ends
@@ -58,10 +58,10 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 		}
 		last = v.record
 	}
-	if now := x.o.Now(); last.Differs == "" && now.Sub(last.Used).Abs() >= 24*time.Hour {
+	if now := x.Now(); last.Differs == "" && now.Sub(last.Used).Abs() >= 24*time.Hour {
 		last.Used = now.UTC()
 	}
-	if err := keepReuse(x.o.Facts, last); err != nil {
+	if err := keepReuse(x.Facts, last); err != nil {
 		x.mode = reuseKeeps
 		return "", err
 	}
@@ -70,7 +70,7 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 		const form = "reuse: %s %s, on %s: everything is requested from the site"
 		return fmt.Sprintf(form, last.Differs, why, last.Verified.Format(time.DateOnly)), nil
 	}
-	if x.docs, err = x.o.Mirrors.Documents(from.Job); err != nil {
+	if x.docs, err = x.Mirrors.Documents(from.Job); err != nil {
 		x.mode = reuseKeeps
 		return fmt.Sprintf("reuse: %v", err), nil
 	}
@@ -83,7 +83,7 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 func (x *ReuseSource) unusable(
 	files map[string]reusedFile, err error, last reuseRecord, tooLong bool,
 ) string {
-	from := x.o.Provenance
+	from := x.Provenance
 	switch {
 	case errors.Is(err, store.ErrNoSite):
 		return fmt.Sprintf("reuse: there is no mirror of %s: everything is requested from the site", from.Job)
@@ -105,13 +105,13 @@ func (x *ReuseSource) unusable(
 // list reads the records of the other mirror. A run of it may be under way: what it found and did not publish
 // is not reused.
 func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
-	from := x.o.Provenance
-	s, err := x.o.Mirrors.ViewSite(from.Job)
+	from := x.Provenance
+	s, err := x.Mirrors.ViewSite(from.Job)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	runs, err := x.o.Runs(from.Job, 1) // after the view: of the run that the view is of, or of a later one
+	runs, err := x.Runs(from.Job, 1) // after the view: of the run that the view is of, or of a later one
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 		return nil, fmt.Errorf("its last run was %s", runs[0].Verdict)
 	}
 	// Its job was removed, or renamed, and the mirror is left.
-	if len(runs) > 0 && x.o.Now().Sub(runs[0].Ended) > reuseKept {
+	if len(runs) > 0 && x.Now().Sub(runs[0].Ended) > reuseKept {
 		return nil, fmt.Errorf("its last run was on %s", runs[0].Ended.Format(time.DateOnly))
 	}
 	chain, err := lastReuse(s.Notes)

@@ -68,15 +68,15 @@ type reuseVerification struct {
 func (x *ReuseSource) verify(
 	ctx context.Context, files map[string]reusedFile,
 ) (v reuseVerification, err error) {
-	from := x.o.Provenance
+	from := x.Provenance
 	v.record = reuseRecord{
 		Job:      from.Job,
 		From:     from.From,
 		At:       from.At,
-		Verified: x.o.Now().UTC(),
+		Verified: x.Now().UTC(),
 	}
-	k := x.o.NewAsker()
-	rests := leastPaths(fmt.Sprintf("%s %d", from.At, x.o.Run()), func(yield func(string) bool) {
+	k := x.NewAsker()
+	rests := leastPaths(fmt.Sprintf("%s %d", from.At, x.Run()), func(yield func(string) bool) {
 		for rest, f := range files {
 			if f.size <= reuseSample && !yield(rest) {
 				return
@@ -89,7 +89,7 @@ func (x *ReuseSource) verify(
 			break
 		}
 		u, _, err := site.Parse(from.At + rest)
-		if err != nil || !x.o.Covers(u) {
+		if err != nil || !x.ReuseSourceOptions.Covers(u) {
 			continue
 		}
 		c, err := x.compare(ctx, k, u, files[rest].digest)
@@ -147,8 +147,8 @@ func (x *ReuseSource) compare(
 		return comparison{silent: true, why: fmt.Sprintf("%s: %v", u, err)}, nil
 	}
 	c := comparison{answered: true}
-	tags := robots.ParseXRobotsTag(res.RobotsTags(), x.o.Product, x.o.Now())
-	obeyed := x.o.Product != ""
+	tags := robots.ParseXRobotsTag(res.RobotsTags(), x.Product, x.Now())
+	obeyed := x.Product != ""
 	switch {
 	case !res.Location.IsZero():
 		c.why = fmt.Sprintf("%s redirects to %s", u, res.Location)
@@ -156,7 +156,7 @@ func (x *ReuseSource) compare(
 		c.why = fmt.Sprintf("%s: status %d", u, res.Status)
 	case obeyed && tags.NoArchive:
 		c.differs, c.because = true, "came with X-Robots-Tag: noarchive"
-	case obeyed && x.o.Nofollow && tags.NoFollow:
+	case obeyed && x.Nofollow && tags.NoFollow:
 		c.differs, c.because = true, "came with X-Robots-Tag: nofollow"
 	case sha256.Sum256(body.Bytes()) == digest:
 		c.same = true

@@ -49,7 +49,7 @@ type SpaceIndex interface {
 // SpaceSource gives what other mirrors of the space got. Prepare comes before Get; Get and Took are safe for
 // concurrent use.
 type SpaceSource struct {
-	o        SpaceSourceOptions
+	SpaceSourceOptions
 	manner   manner
 	reach    reach.Policy
 	holders  SpaceIndex // nil: nothing is taken
@@ -75,25 +75,25 @@ type neighbour struct {
 // NewSpaceSource returns a SpaceSource that gives nothing until Prepare.
 func NewSpaceSource(o SpaceSourceOptions) *SpaceSource {
 	return &SpaceSource{
-		o:      o,
-		manner: mannerOf(o.Job, o.Now()),
-		reach:  o.Job.Reach(),
-		known:  map[string]*neighbour{},
-		taken:  map[string]int64{},
+		SpaceSourceOptions: o,
+		manner:             mannerOf(o.Job, o.Now()),
+		reach:              o.Job.Reach(),
+		known:              map[string]*neighbour{},
+		taken:              map[string]int64{},
 	}
 }
 
 // Prepare notes how the job shows itself, and finds out which mirrors the space has. note is what the summary
 // says, "" for nothing.
 func (x *SpaceSource) Prepare() (note string, err error) {
-	if err := x.manner.keep(x.o.Facts); err != nil {
+	if err := x.manner.keep(x.Facts); err != nil {
 		return "", err
 	}
-	j := x.o.Job
-	if x.o.Mirrors == nil || x.o.Holders == nil || j.FetchOnce <= 0 || j.All || x.manner.Shown {
+	j := x.Job
+	if x.Mirrors == nil || x.Holders == nil || j.FetchOnce <= 0 || j.All || x.manner.Shown {
 		return "", nil
 	}
-	h, err := x.o.Holders()
+	h, err := x.Holders()
 	if err != nil {
 		return fmt.Sprintf("fetch_once: the space cannot be read, everything is requested: %v", err), nil
 	}
@@ -159,7 +159,7 @@ func (x *SpaceSource) neighbour(name string) *neighbour {
 	}
 	n.once.Do(func() {
 		if err := x.open(n); err != nil {
-			x.o.Log.Info("nothing is taken from a mirror of the space", "from", name, "err", err)
+			x.Log.Info("nothing is taken from a mirror of the space", "from", name, "err", err)
 		}
 	})
 	if n.site == nil {
@@ -170,7 +170,7 @@ func (x *SpaceSource) neighbour(name string) *neighbour {
 
 // open opens a mirror, unless the site may have answered it otherwise.
 func (x *SpaceSource) open(n *neighbour) error {
-	s, err := x.o.Mirrors.ViewSite(n.name)
+	s, err := x.Mirrors.ViewSite(n.name)
 	if err != nil {
 		return err
 	}
@@ -188,14 +188,14 @@ func (x *SpaceSource) open(n *neighbour) error {
 
 // from gives the answer of the site to one mirror, when it is one that may be taken.
 func (x *SpaceSource) from(ctx context.Context, n *neighbour, ask *Ask) (Answer, error) {
-	held, now := ask.Record, x.o.Now()
+	held, now := ask.Record, x.Now()
 	rec, ok, err := n.site.Records.Get(held.URL)
 	if err != nil || !ok || !n.gives(&rec) {
 		return x.not(n, held.URL, err)
 	}
 	checked := time.Unix(rec.Checked, 0)
-	tooLarge := x.o.Job.Limits.MaxBody > 0 && rec.Size > int64(x.o.Job.Limits.MaxBody)
-	tooOld := checked.After(now) || now.Sub(checked) > x.o.Job.FetchOnce || rec.Checked <= held.Checked
+	tooLarge := x.Job.Limits.MaxBody > 0 && rec.Size > int64(x.Job.Limits.MaxBody)
+	tooOld := checked.After(now) || now.Sub(checked) > x.Job.FetchOnce || rec.Checked <= held.Checked
 	if tooLarge || tooOld {
 		return Answer{}, nil
 	}
@@ -220,7 +220,7 @@ func (x *SpaceSource) from(ctx context.Context, n *neighbour, ask *Ask) (Answer,
 		a.Same = true
 		return a, nil
 	}
-	a.body = x.o.Bodies.New(rec.URL)
+	a.body = x.Bodies.New(rec.URL)
 	if a.Result, err = x.replay(ctx, n, &rec, head, a.body); err != nil {
 		defer a.Release()
 		if ctx.Err() != nil || a.body.Err() != nil {
@@ -236,7 +236,7 @@ func (x *SpaceSource) from(ctx context.Context, n *neighbour, ask *Ask) (Answer,
 // not is the answer when a mirror cannot give what it has.
 func (x *SpaceSource) not(n *neighbour, u site.URL, err error) (Answer, error) {
 	if err != nil {
-		x.o.Log.Debug("not taken from the space", "url", u.String(), "from", n.name, "err", err)
+		x.Log.Debug("not taken from the space", "url", u.String(), "from", n.name, "err", err)
 	}
 	return Answer{}, nil
 }
@@ -278,7 +278,7 @@ func (x *SpaceSource) replay(
 // stored opens a body of another mirror.
 func (x *SpaceSource) stored(n *neighbour, rec *store.Resource) (io.ReadCloser, error) {
 	if rec.Body == store.BlobBody {
-		return x.o.OpenBody(rec.Digest, 0, -1)
+		return x.OpenBody(rec.Digest, 0, -1)
 	}
 	frame, err := n.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 	return io.NopCloser(bytes.NewReader(frame.Body)), err
@@ -297,7 +297,7 @@ func (x *SpaceSource) Close() {
 	for _, n := range x.known {
 		if n.site != nil {
 			if err := n.site.Close(); err != nil {
-				x.o.Log.Warn("view of another mirror", "job", n.name, "err", err)
+				x.Log.Warn("view of another mirror", "job", n.name, "err", err)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ type spreadBanned struct {
 func NewSpread(x *ReplicaSource, facts SiteFacts) *Spread {
 	s := &Spread{x: x, facts: facts}
 	for _, a := range x.all {
-		s.all = append(s.all, &Lender{of: s, r: a, known: x.o.Product == ""})
+		s.all = append(s.all, &Lender{of: s, r: a, known: x.Product == ""})
 	}
 	return s
 }
@@ -74,7 +74,7 @@ func (s *Spread) Prepare(can func(id uint32) bool) (of string, lenders []*Lender
 	if err != nil {
 		return "", nil, err
 	}
-	now := s.x.o.Now()
+	now := s.x.Now()
 	for _, l := range s.all {
 		l.can = can
 		if b, ok := known[l.Base()]; ok && now.Before(b.Until) && b.Until.Sub(now) <= spreadBan {
@@ -110,8 +110,8 @@ func (s *Spread) ban(l *Lender, u site.URL, how string) error {
 	if err != nil {
 		return err
 	}
-	known[l.Base()] = spreadBanned{Until: s.x.o.Now().Add(spreadBan).UTC(), Why: why}
-	s.x.o.Log.Warn("replica differs from the origin", "url", u.String(), "err", how)
+	known[l.Base()] = spreadBanned{Until: s.x.Now().Add(spreadBan).UTC(), Why: why}
+	s.x.Log.Warn("replica differs from the origin", "url", u.String(), "err", how)
 	v, err := json.Marshal(known)
 	if err != nil {
 		return err
@@ -202,14 +202,14 @@ func typeName(mime, charset string) string {
 
 // learn requests the robots.txt of a replica.
 func (s *Spread) learn(ctx context.Context, l *Lender, release func(fetch.Observation)) error {
-	start := s.x.o.Now()
+	start := s.x.Now()
 	rules, err := l.r.ask.learnInTurn(ctx, l.r.base)
-	release(fetch.Observation{Duration: s.x.o.Now().Sub(start), Status: http.StatusOK})
+	release(fetch.Observation{Duration: s.x.Now().Sub(start), Status: http.StatusOK})
 	if err != nil {
 		return err
 	}
 	why := rules.Silent()
-	if d, ok := rules.CrawlDelay(); ok && d > l.r.ask.o.MaxWait {
+	if d, ok := rules.CrawlDelay(); ok && d > l.r.ask.MaxWait {
 		why = fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))
 	}
 	if why != "" {
@@ -250,23 +250,23 @@ func (s *Spread) probe(ctx context.Context, l *Lender, release func(fetch.Observ
 func (s *Spread) exchange(
 	ctx context.Context, l *Lender, req fetch.Request, sink fetch.Sink, release func(fetch.Observation),
 ) (*fetch.Result, error) {
-	start := s.x.o.Now()
+	start := s.x.Now()
 	res, err := l.r.ask.inTurn(ctx, req, sink)
 	if ended(ctx, err) {
 		return nil, errors.Join(fetch.ErrCanceled, err)
 	}
 	release(fetch.Observe(res, err))
-	l.timed(s.x.o.Now().Sub(start))
+	l.timed(s.x.Now().Sub(start))
 	switch {
 	case err != nil:
-		s.x.o.Troubles.Failed(req.URL, err.Error(), NoAnswer)
+		s.x.Troubles.Failed(req.URL, err.Error(), NoAnswer)
 	case fetch.TransientStatus(res.Status):
-		s.x.o.Troubles.Failed(req.URL, fmt.Sprintf("status %d", res.Status), BadAnswer)
+		s.x.Troubles.Failed(req.URL, fmt.Sprintf("status %d", res.Status), BadAnswer)
 	default:
-		s.x.o.Troubles.Answered(req.URL)
+		s.x.Troubles.Answered(req.URL)
 		return res, nil
 	}
-	if s.x.o.Troubles.IsDown(req.URL) {
+	if s.x.Troubles.IsDown(req.URL) {
 		l.leave(fmt.Sprintf("%s does not spread the load: it does not answer", l.Base()), false)
 	}
 	l.missed()
@@ -286,8 +286,8 @@ func (s *Spread) Get(
 	if may, err := l.r.ask.Allowed(ctx, u); err != nil || !may.OK {
 		return Answer{}, err
 	}
-	body := s.x.o.Bodies.New(u)
-	res, err := s.exchange(ctx, l, fetch.Request{URL: u, MaxBody: s.x.o.MaxBody, NoRetry: true}, body, release)
+	body := s.x.Bodies.New(u)
+	res, err := s.exchange(ctx, l, fetch.Request{URL: u, MaxBody: s.x.MaxBody, NoRetry: true}, body, release)
 	if err == nil {
 		err = body.Err()
 	}
@@ -303,9 +303,9 @@ func (s *Spread) Get(
 
 // read reads what a replica sent for a URL.
 func (s *Spread) read(l *Lender, ask *Ask, res *fetch.Result, u site.URL, body *BodySink) (a Answer) {
-	rec, now := ask.Record, s.x.o.Now()
-	tags := robots.ParseXRobotsTag(res.RobotsTags(), s.x.o.Product, now)
-	obeyed := s.x.o.Product != ""
+	rec, now := ask.Record, s.x.Now()
+	tags := robots.ParseXRobotsTag(res.RobotsTags(), s.x.Product, now)
+	obeyed := s.x.Product != ""
 	switch {
 	case !isPage(res):
 		l.missed()

@@ -43,7 +43,7 @@ type UpstreamOptions struct {
 // UpstreamSource gives what the mirror that a job mirrors says of its own versions. Prepare comes before Get;
 // Get and Hear are safe for concurrent use.
 type UpstreamSource struct {
-	o        UpstreamOptions
+	UpstreamOptions
 	known    upstreamFact // as it was stored
 	tried    atomic.Bool  // in this run
 	now      atomic.Pointer[followed]
@@ -52,7 +52,7 @@ type UpstreamSource struct {
 }
 
 // NewUpstreamSource returns an UpstreamSource that gives nothing until Prepare or Hear.
-func NewUpstreamSource(o UpstreamOptions) *UpstreamSource { return &UpstreamSource{o: o} }
+func NewUpstreamSource(o UpstreamOptions) *UpstreamSource { return &UpstreamSource{UpstreamOptions: o} }
 
 // Follows reports whether the answers of the run come from a mirror that says what it has.
 func (x *UpstreamSource) Follows() bool { return x.now.Load() != nil }
@@ -95,7 +95,7 @@ func (x *UpstreamSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	}
 	f, err := v.find(rest, rec.Referrer == 0)
 	if err != nil {
-		x.o.Log.Warn("table of the mirror that is followed", "url", rec.URL.String(), "err", err)
+		x.Log.Warn("table of the mirror that is followed", "url", rec.URL.String(), "err", err)
 		return Answer{}, nil
 	}
 	held := rec.InSet && rec.Body != store.NoBody
@@ -109,7 +109,7 @@ func (x *UpstreamSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	case held && f.SHA256 == hex.EncodeToString(rec.Digest[:]):
 		same := &fetch.Result{Head: fetch.Head{Status: http.StatusNotModified, Length: -1}, NotModified: true}
 		return x.answer(same), nil
-	case v.update != nil && v.update.Has(f) && (x.o.MaxBody <= 0 || f.Size <= x.o.MaxBody):
+	case v.update != nil && v.update.Has(f) && (x.MaxBody <= 0 || f.Size <= x.MaxBody):
 		return x.body(v, f, ask)
 	}
 	return Answer{}, nil
@@ -121,13 +121,13 @@ func (x *UpstreamSource) answer(res *fetch.Result) Answer {
 		From:    FromOrigin,
 		Result:  res,
 		Status:  res.Status,
-		Checked: x.o.Now().Unix(),
+		Checked: x.Now().Unix(),
 	}
 }
 
 // again gives the last answer of a URL that is no file once more: nothing has changed since.
 func (x *UpstreamSource) again(ctx context.Context, ask *Ask) (Answer, error) {
-	head, err := x.o.Head(ask.Record.URL, ask.Record.LastHead)
+	head, err := x.Head(ask.Record.URL, ask.Record.LastHead)
 	if err != nil {
 		return Answer{}, nil // it is requested
 	}
@@ -147,7 +147,7 @@ func (x *UpstreamSource) again(ctx context.Context, ask *Ask) (Answer, error) {
 func (x *UpstreamSource) body(v *followed, f *phm.File, ask *Ask) (Answer, error) {
 	head := headOf(f, v.update.Charsets[f.Path])
 	a := x.answer(&fetch.Result{Head: *head, Kept: true, Body: f.Size})
-	a.body = x.o.Bodies.New(ask.Record.URL)
+	a.body = x.Bodies.New(ask.Record.URL)
 	a.body.refuse = ask.Refuse
 	w, err := a.body.Begin(head)
 	if err == nil {
@@ -159,11 +159,11 @@ func (x *UpstreamSource) body(v *followed, f *phm.File, ask *Ask) (Answer, error
 		return a, nil
 	case err != nil:
 		defer a.Release()
-		x.o.Log.Warn("update of the mirror that is followed", "url", ask.Record.URL.String(), "err", err)
+		x.Log.Warn("update of the mirror that is followed", "url", ask.Record.URL.String(), "err", err)
 		return Answer{}, a.body.Err()
 	}
 	x.taken.Add(1)
-	a.Content = contentOf(a.Result, a.body, x.o.Now())
+	a.Content = contentOf(a.Result, a.body, x.Now())
 	return a, nil
 }
 

@@ -60,7 +60,7 @@ var errNotOffered = errors.New("it is no longer offered")
 // Prepare asks the mirror that the job followed for its version, and pulls what has changed. note is what the
 // summary says of it, "" for nothing. When ctx ends, the run does.
 func (x *UpstreamSource) Prepare(ctx context.Context) (note string, err error) {
-	stored, err := x.o.Facts.Fact(upstreamName)
+	stored, err := x.Facts.Fact(upstreamName)
 	if err != nil || stored == nil || json.Unmarshal(stored, &x.known) != nil || x.known.At == "" {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func (x *UpstreamSource) Prepare(ctx context.Context) (note string, err error) {
 	if perr != nil || !ok || !x.isOf(base) {
 		return "", nil // the job mirrors another site now
 	}
-	packed, err := x.o.Facts.Fact(upstreamTable)
+	packed, err := x.Facts.Fact(upstreamTable)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +80,7 @@ func (x *UpstreamSource) Prepare(ctx context.Context) (note string, err error) {
 		return "", nil
 	case errors.Is(err, errNotOffered):
 		x.tried.Store(false)
-		return "", errors.Join(x.o.Facts.SetFact(upstreamName, nil), x.o.Facts.SetFact(upstreamTable, nil))
+		return "", errors.Join(x.Facts.SetFact(upstreamName, nil), x.Facts.SetFact(upstreamTable, nil))
 	}
 	const form = "the mirror at %s could not be followed, everything is requested from it: %v"
 	return fmt.Sprintf(form, base, err), nil
@@ -102,7 +102,7 @@ func (x *UpstreamSource) Hear(ctx context.Context, u site.URL, res *fetch.Result
 			continue
 		}
 		if err := x.follow(ctx, at, base, nil); err != nil {
-			x.o.Log.Info("the mirror is not followed", "url", at.String(), "err", err)
+			x.Log.Info("the mirror is not followed", "url", at.String(), "err", err)
 		}
 	}
 }
@@ -115,14 +115,14 @@ func upstreamBase(at site.URL) (base string, ok bool) {
 
 // isOf reports whether an entry point of the job is in the mirror.
 func (x *UpstreamSource) isOf(base string) bool {
-	return slices.ContainsFunc(x.o.Seeds, func(u site.URL) bool { return strings.HasPrefix(u.String(), base) })
+	return slices.ContainsFunc(x.Seeds, func(u site.URL) bool { return strings.HasPrefix(u.String(), base) })
 }
 
 // follow finds out which version the mirror has, and pulls what differs from the version that is known, of
 // which table is the file table.
 func (x *UpstreamSource) follow(ctx context.Context, at site.URL, base string, table []byte) (err error) {
-	p := &pull{UpstreamSource: x, asker: x.o.NewAsker(), at: at}
-	v := &followed{base: base, gone: map[string]bool{}, body: x.o.Bodies.New(at)}
+	p := &pull{UpstreamSource: x, asker: x.NewAsker(), at: at}
+	v := &followed{base: base, gone: map[string]bool{}, body: x.Bodies.New(at)}
 	defer func() {
 		if err != nil {
 			v.body.Close()
@@ -143,15 +143,15 @@ func (x *UpstreamSource) follow(ctx context.Context, at site.URL, base string, t
 		v.table, v.same = table, true
 	case known != nil && slices.Contains(v.offer.Bases, known.Version) && x.wants(base, table):
 		if err = p.since(ctx, v, known.Version, table); err != nil && ctx.Err() == nil {
-			x.o.Log.Info("only the table is taken", "url", at.String(), "err", err)
+			x.Log.Info("only the table is taken", "url", at.String(), "err", err)
 			err = p.tableAlone(ctx, v)
 		}
 	default:
 		if err = p.tableAlone(ctx, v); err != nil {
 			return err
 		}
-		fits := x.o.MaxBody <= 0 || v.offer.Bytes <= x.o.MaxBody
-		if x.o.Fresh() && fits && x.wants(base, v.table) {
+		fits := x.MaxBody <= 0 || v.offer.Bytes <= x.MaxBody
+		if x.Fresh() && fits && x.wants(base, v.table) {
 			err = p.since(ctx, v, 0, nil)
 		}
 	}
@@ -176,7 +176,7 @@ func (x *UpstreamSource) wants(base string, table []byte) bool {
 			return false
 		}
 		all += f.Size
-		if u, _, err := site.Parse(base + (&url.URL{Path: f.Path}).EscapedPath()); err == nil && x.o.Covers(u) {
+		if u, _, err := site.Parse(base + (&url.URL{Path: f.Path}).EscapedPath()); err == nil && x.Covers(u) {
 			in += f.Size
 		}
 	}
@@ -207,7 +207,7 @@ func (p *pull) get(ctx context.Context, rest, etag string, sink fetch.Sink) (*fe
 		URL:     u,
 		Accept:  "*/*",
 		ETag:    etag,
-		MaxBody: p.o.MaxBody,
+		MaxBody: p.MaxBody,
 		NoRetry: true,
 	}
 	res, err := p.asker.Exchange(ctx, req, sink)
@@ -349,7 +349,7 @@ func (x *UpstreamSource) Keep() error {
 		return err
 	}
 	// a table that is not that of the offer counts as none
-	return errors.Join(x.o.Facts.SetFact(upstreamTable, packed.Bytes()), x.o.Facts.SetFact(upstreamName, fact))
+	return errors.Join(x.Facts.SetFact(upstreamTable, packed.Bytes()), x.Facts.SetFact(upstreamName, fact))
 }
 
 // unpackTable unpacks a stored table; nil without one.

@@ -8,21 +8,21 @@ import (
 )
 
 // Reserve allocates the numbers below n, which get their URLs by Load and LoadNew. The table is empty.
-func (t Settled) Reserve(n uint32) { t.urls.reserve(n) }
+func (t Settled) Reserve(n uint32) { t.reserve(n) }
 
 // Load takes what a record says. A later record of a number replaces an earlier one. in says whether the
 // number was in the mirror by the records before this one; answered, whether the record is of this run.
 func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
-	e := t.urls.at(rec.ID)
+	e := t.at(rec.ID)
 	if e.url == 0 {
 		t.LoadURL(rec.ID, rec.URL)
 	}
-	t.urls.dropPath(rec.ID)
+	t.dropPath(rec.ID)
 	e.outcome, e.to = rec.Outcome, rec.Target
 	if rec.InSet {
 		e.to = 0
 	}
-	t.urls.setFragment(rec)
+	t.setFragment(rec)
 	in = e.flags&fInSet != 0
 	was := in
 	if e.flags&fKnown == 0 { // no earlier record of this run has said it
@@ -33,65 +33,65 @@ func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
 	e.set(fInSet, rec.InSet)
 	e.set(fDirty, rec.Changed >= run.Version)
 	e.set(fMoved, rec.Moved >= run.Version)
-	e.mime = t.urls.mime(rec.MIME)
+	e.mime = t.mime(rec.MIME)
 	answered = rec.Run == run.Number && rec.Outcome != site.Pending && rec.Outcome != site.Failed
 	if answered {
 		e.flags |= fQueued | fAnswered
 		e.seen = SeenOf(rec, was)
 	}
 	if rec.Path != "" {
-		t.urls.setPath(rec.ID, rec.Path)
+		t.setPath(rec.ID, rec.Path)
 	}
 	return in, answered
 }
 
 // LoadNew takes a URL that was admitted and of which there is no record.
 func (t Settled) LoadNew(id uint32, u string, how Referral) {
-	t.urls.set(id, []byte(u))
-	t.urls.at(id).refer(how)
+	t.set(id, []byte(u))
+	t.at(id).refer(how)
 }
 
 // LoadURL gives a reserved number its URL, unless it has one.
-func (t Settled) LoadURL(id uint32, u site.URL) { t.urls.set(id, []byte(u.String())) }
+func (t Settled) LoadURL(id uint32, u site.URL) { t.set(id, []byte(u.String())) }
 
 // LoadPast takes what a record of an older version says.
 func (t Settled) LoadPast(rec *store.Resource) {
-	e := t.urls.at(rec.ID)
-	t.urls.setTarget(rec.ID, rec.Target)
-	t.urls.setFragment(rec)
-	e.mime = t.urls.mime(rec.MIME)
+	e := t.at(rec.ID)
+	t.setTarget(rec.ID, rec.Target)
+	t.setFragment(rec)
+	e.mime = t.mime(rec.MIME)
 	if rec.InSet {
 		e.flags |= fInSet
 	}
 	if rec.Path != "" {
-		t.urls.setPath(rec.ID, rec.Path)
+		t.setPath(rec.ID, rec.Path)
 	}
 }
 
 // Place gives a resource a mirror path: it is published again, and so is what links to it.
 func (t Settled) Place(id uint32, path string) {
-	t.urls.setPath(id, path)
-	t.urls.at(id).flags |= fMoved | fDirty
+	t.setPath(id, path)
+	t.at(id).flags |= fMoved | fDirty
 }
 
 // Displace takes the mirror path of a URL.
-func (t Settled) Displace(id uint32) { t.urls.dropPath(id) }
+func (t Settled) Displace(id uint32) { t.dropPath(id) }
 
 // Share makes a resource share the file of another one.
-func (t Settled) Share(id, owner uint32) { t.urls.setTarget(id, owner+1) }
+func (t Settled) Share(id, owner uint32) { t.setTarget(id, owner+1) }
 
 // Leave takes a resource, or a redirect, out of the mirror.
 func (t Settled) Leave(id uint32) {
-	e := t.urls.at(id)
+	e := t.at(id)
 	if e.flags&fInSet != 0 {
 		e.seen |= Left
 	}
 	e.flags = e.flags&^fInSet | fMoved
-	t.urls.setTarget(id, 0)
+	t.setTarget(id, 0)
 }
 
 // PutAside makes a URL one that is known and not in the mirror, until it is requested.
 func (t Settled) PutAside(id uint32) {
-	t.urls.at(id).flags &^= fInSet
-	t.urls.setTarget(id, 0)
+	t.at(id).flags &^= fInSet
+	t.setTarget(id, 0)
 }

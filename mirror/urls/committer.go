@@ -55,7 +55,7 @@ type CommitOptions struct {
 // Committer gathers results and makes them permanent in batches, in the order in which they come. After an
 // error of the disk it ends the run, and only drains. Add is safe for concurrent use.
 type Committer struct {
-	o     CommitOptions
+	CommitOptions
 	done  chan *store.Done
 	ended chan error
 
@@ -74,13 +74,13 @@ type Committer struct {
 
 // NewCommitter returns a committer that has yet to start.
 func NewCommitter(o CommitOptions) *Committer {
-	return &Committer{o: o, done: make(chan *store.Done, waiting), ended: make(chan error, 1)}
+	return &Committer{CommitOptions: o, done: make(chan *store.Done, waiting), ended: make(chan error, 1)}
 }
 
 // Start lets the committer work until Close.
 func (c *Committer) Start() {
-	c.known = c.o.Table.Len()
-	if known, err := c.o.Journal.Known(); err == nil {
+	c.known = c.Table.Len()
+	if known, err := c.Journal.Known(); err == nil {
 		c.known = min(c.known, known)
 	}
 	go func() { c.ended <- c.work() }()
@@ -129,7 +129,7 @@ func (c *Committer) take(d *store.Done) {
 	if d.Outcome == site.Fetched {
 		c.bytes += d.Size
 	}
-	large := c.o.Large > 0 && d.Body == store.BlobBody && d.Size >= c.o.Large
+	large := c.Large > 0 && d.Body == store.BlobBody && d.Size >= c.Large
 	if large || c.bytes >= batchBytes || len(c.batch) >= BatchItems {
 		c.flush()
 		return
@@ -148,14 +148,14 @@ func (c *Committer) take(d *store.Done) {
 }
 
 // waits reports whether there is too little to note.
-func (c *Committer) waits() bool { return len(c.fresh) == 0 || (c.o.Packed && c.packed < noteFrame) }
+func (c *Committer) waits() bool { return len(c.fresh) == 0 || (c.Packed && c.packed < noteFrame) }
 
 // keep notes fresh results.
 func (c *Committer) keep() {
 	if c.err != nil || c.waits() {
 		return
 	}
-	if !c.write(c.named, c.fresh, c.o.Journal.Note) {
+	if !c.write(c.named, c.fresh, c.Journal.Note) {
 		return
 	}
 	c.named += uint32(len(c.news))
@@ -167,12 +167,12 @@ func (c *Committer) keep() {
 func (c *Committer) write(
 	first uint32, done []*store.Done, to func(uint32, []store.NewURL, []*store.Done) error,
 ) (ok bool) {
-	c.news = c.o.Table.News(first, c.news[:0])
-	if c.err = c.o.Table.Err(); c.err == nil {
+	c.news = c.Table.News(first, c.news[:0])
+	if c.err = c.Table.Err(); c.err == nil {
 		c.err = to(first, c.news, done)
 	}
 	if c.err != nil {
-		c.o.Stop(c.err)
+		c.Stop(c.err)
 	}
 	return c.err == nil
 }
@@ -191,7 +191,7 @@ func (c *Committer) flush() {
 		c.batch = c.batch[:0]
 		return
 	}
-	if !c.write(c.known, c.batch, c.o.Journal.Commit) {
+	if !c.write(c.known, c.batch, c.Journal.Commit) {
 		return
 	}
 	c.known += uint32(len(c.news))
@@ -203,7 +203,7 @@ func (c *Committer) flush() {
 
 // look ends the run when nothing more may be stored.
 func (c *Committer) look() {
-	if err := c.o.Room(); err != nil {
-		c.o.Stop(err)
+	if err := c.Room(); err != nil {
+		c.Stop(err)
 	}
 }

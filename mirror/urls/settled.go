@@ -12,13 +12,13 @@ import (
 
 // Settled is a table while no worker runs. Its methods that read may be called by many goroutines at once as
 // long as none writes; those that write by one.
-type Settled struct{ urls *urls }
+type Settled struct{ *urls }
 
 // Len is how many numbers there are.
-func (t Settled) Len() uint32 { return t.urls.n }
+func (t Settled) Len() uint32 { return t.n }
 
 // URL returns the URL of a number.
-func (t Settled) URL(id uint32) site.URL { return t.urls.urlOf(id) }
+func (t Settled) URL(id uint32) site.URL { return t.urlOf(id) }
 
 // Reader returns a reader of the table's URLs.
 func (t Settled) Reader() *Reader { return &Reader{urls: t.urls} }
@@ -26,31 +26,31 @@ func (t Settled) Reader() *Reader { return &Reader{urls: t.urls} }
 // Reader reads URLs in less time than Settled.URL when most numbers are larger than the one before. It is for
 // one goroutine, as long as there is no writer.
 type Reader struct {
-	urls *urls
+	*urls
 	text texts.Reader
 }
 
 // URL returns the URL of a number.
 func (r *Reader) URL(id uint32) site.URL {
-	return site.Canonical(string(r.text.Read(&r.urls.texts, r.urls.at(id).url)))
+	return site.Canonical(string(r.text.Read(&r.texts, r.at(id).url)))
 }
 
 // AppendURL appends the URL of a number.
 func (t Settled) AppendURL(dst []byte, id uint32) []byte {
-	return t.urls.texts.Append(dst, t.urls.at(id).url)
+	return t.texts.Append(dst, t.at(id).url)
 }
 
 // State returns the state of a number.
-func (t Settled) State(id uint32) State { return State{*t.urls.at(id)} }
+func (t Settled) State(id uint32) State { return State{*t.at(id)} }
 
 // Identity reports whether the mirror path of a number is its URL path.
-func (t Settled) Identity(id uint32) bool { return t.urls.at(id).flags&fIdentity != 0 }
+func (t Settled) Identity(id uint32) bool { return t.at(id).flags&fIdentity != 0 }
 
 // All returns all numbers, ascending, with the state of each when its turn comes.
 func (t Settled) All() iter.Seq2[uint32, State] {
 	return func(yield func(uint32, State) bool) {
-		for id := uint32(0); id < t.urls.n; id++ {
-			if !yield(id, State{*t.urls.at(id)}) {
+		for id := uint32(0); id < t.n; id++ {
+			if !yield(id, State{*t.at(id)}) {
 				return
 			}
 		}
@@ -58,30 +58,30 @@ func (t Settled) All() iter.Seq2[uint32, State] {
 }
 
 // Find returns the number of a URL.
-func (t Settled) Find(u []byte) (uint32, bool) { return t.urls.find(u) }
+func (t Settled) Find(u []byte) (uint32, bool) { return t.find(u) }
 
 // Path returns the mirror path of a number, "" when it has none.
-func (t Settled) Path(id uint32) string { return t.urls.path(id) }
+func (t Settled) Path(id uint32) string { return t.path(id) }
 
 // Final follows redirects to the number that holds the content; in is false when that is not in the mirror.
-func (t Settled) Final(id uint32) (final uint32, in bool) { return t.urls.final(id) }
+func (t Settled) Final(id uint32) (final uint32, in bool) { return t.final(id) }
 
 // Fragment returns the fragment with which the redirects from a number lead to the content, "" for none.
-func (t Settled) Fragment(id uint32) string { return t.urls.fragment(id) }
+func (t Settled) Fragment(id uint32) string { return t.fragment(id) }
 
 // MIME returns the MIME type of a number, "" when none is known.
-func (t Settled) MIME(id uint32) string { return t.urls.mimes[t.urls.at(id).mime] }
+func (t Settled) MIME(id uint32) string { return t.mimes[t.at(id).mime] }
 
 // MIMEs lists the MIME types, by State.Type. The list is not to be changed.
-func (t Settled) MIMEs() []string { return slices.Clip(t.urls.mimes) }
+func (t Settled) MIMEs() []string { return slices.Clip(t.mimes) }
 
 // Circles returns the URLs that redirect in circles, by number, each circle once.
 func (t Settled) Circles() (out [][]uint32) {
-	for start := uint32(0); start < t.urls.n; start++ {
+	for start := uint32(0); start < t.n; start++ {
 		circle := []uint32(nil)
 		id := start
 		for range MaxHops { // no chain is followed further
-			e := t.urls.at(id)
+			e := t.at(id)
 			to := e.target()
 			if e.flags&fInSet != 0 || to == 0 {
 				break

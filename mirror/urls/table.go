@@ -15,8 +15,8 @@ import (
 // Table is what a run knows of URLs while it retrieves. Safe for concurrent use. The functions that its
 // methods call hold up all other users, and must not use the table themselves.
 type Table struct {
-	mu   sync.Mutex
-	urls urls
+	mu sync.Mutex
+	urls
 }
 
 // New returns an empty table.
@@ -25,16 +25,16 @@ func New() *Table { return &Table{urls: newURLs()} }
 // UseFile lets an empty table have its URLs and mirror paths in a file once they take more than so many
 // bytes. open makes it, and Close closes it.
 func (t *Table) UseFile(above int, open func() (texts.File, error)) {
-	t.urls.texts.UseFile(above, open)
+	t.texts.UseFile(above, open)
 }
 
 // Close lets go of the file. The table must no longer be used.
-func (t *Table) Close() error { return t.urls.texts.Close() }
+func (t *Table) Close() error { return t.texts.Close() }
 
 // Err says why URLs or paths could not be read from the file. What the table has said since may be wrong, and
 // nothing may be kept of it.
 func (t *Table) Err() error {
-	if err := t.urls.texts.Err(); err != nil {
+	if err := t.texts.Err(); err != nil {
 		return &store.DiskError{Op: "read URLs from a scratch file", Err: err}
 	}
 	return nil
@@ -69,35 +69,35 @@ type Mark struct {
 func (t *Table) Len() uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.urls.n
+	return t.n
 }
 
 // URL returns the URL of a number.
 func (t *Table) URL(id uint32) site.URL {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.urls.urlOf(id)
+	return t.urlOf(id)
 }
 
 // AppendURL appends the URL of a number.
 func (t *Table) AppendURL(dst []byte, id uint32) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.urls.texts.Append(dst, t.urls.at(id).url)
+	return t.texts.Append(dst, t.at(id).url)
 }
 
 // State returns the state of a number.
 func (t *Table) State(id uint32) State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return State{*t.urls.at(id)}
+	return State{*t.at(id)}
 }
 
 // Get returns the URL of a number and its state.
 func (t *Table) Get(id uint32) (site.URL, State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.urls.urlOf(id), State{*t.urls.at(id)}
+	return t.urlOf(id), State{*t.at(id)}
 }
 
 // Leads follows redirects from a number as far as they are known: to what holds the content, or to what waits
@@ -106,8 +106,8 @@ func (t *Table) Leads(id uint32) (final uint32, s State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for range MaxHops {
-		s = State{*t.urls.at(id)}
-		if to := s.Target(); t.urls.at(id).waits() || to == 0 {
+		s = State{*t.at(id)}
+		if to := s.Target(); t.at(id).waits() || to == 0 {
 			return id, s
 		}
 		id = s.Target() - 1
@@ -121,7 +121,7 @@ func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, to := range slices.Backward(targets) {
-		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.urls.at(id).waits() {
+		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.at(id).waits() {
 			return id, true
 		}
 	}
@@ -132,28 +132,28 @@ func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
 func (t *Table) InSet(id uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return id < t.urls.n && t.urls.at(id).flags&fInSet != 0
+	return id < t.n && t.at(id).flags&fInSet != 0
 }
 
 // Find returns the number of a URL.
 func (t *Table) Find(u []byte) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.urls.find(u)
+	return t.find(u)
 }
 
 // MIME returns the MIME type of a number, "" when none is known.
 func (t *Table) MIME(id uint32) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.urls.mimes[t.urls.at(id).mime]
+	return t.mimes[t.at(id).mime]
 }
 
 // MIMEs lists the MIME types that are known so far, by State.Type. The list is not to be changed.
 func (t *Table) MIMEs() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clip(t.urls.mimes)
+	return slices.Clip(t.mimes)
 }
 
 // Each calls look for each of ids that is a number, in order.
@@ -161,8 +161,8 @@ func (t *Table) Each(ids iter.Seq[uint32], look func(id uint32, s State, u site.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id := range ids {
-		if id < t.urls.n {
-			look(id, State{*t.urls.at(id)}, t.urls.urlOf(id))
+		if id < t.n {
+			look(id, State{*t.at(id)}, t.urlOf(id))
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (t *Table) Each(ids iter.Seq[uint32], look func(id uint32, s State, u site.
 func (t *Table) NotQueued(ids []uint32) (out []uint32) {
 	t.mu.Lock()
 	for _, id := range ids {
-		if t.urls.at(id).flags&fQueued == 0 {
+		if t.at(id).flags&fQueued == 0 {
 			out = append(out, id)
 		}
 	}
@@ -184,10 +184,10 @@ func (t *Table) NotQueued(ids []uint32) (out []uint32) {
 func (t *Table) News(from uint32, news []store.NewURL) []store.NewURL {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id := from; id < t.urls.n; id++ {
-		e := t.urls.at(id)
+	for id := from; id < t.n; id++ {
+		e := t.at(id)
 		news = append(news, store.NewURL{
-			URL:      t.urls.urlOf(id).String(),
+			URL:      t.urlOf(id).String(),
 			Referrer: e.ref,
 			Depth:    int(e.depth),
 			Requis:   e.flags&fRequis != 0,
@@ -200,7 +200,7 @@ func (t *Table) News(from uint32, news []store.NewURL) []store.NewURL {
 func (t *Table) LessPath(a, b uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u, v := t.urls.urlOf(a), t.urls.urlOf(b)
+	u, v := t.urlOf(a), t.urlOf(b)
 	if du, dv := u.Dir(), v.Dir(); du != dv {
 		return du < dv
 	}
@@ -210,7 +210,7 @@ func (t *Table) LessPath(a, b uint32) bool {
 // LessRate orders two numbers by how often they change, and those that change as often as LessPath does.
 func (t *Table) LessRate(a, b uint32) bool {
 	t.mu.Lock()
-	x, y := t.urls.at(a).rate, t.urls.at(b).rate
+	x, y := t.at(a).rate, t.at(b).rate
 	t.mu.Unlock()
 	if x != y {
 		return x > y
@@ -225,9 +225,9 @@ func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u sit
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id := range ids {
-		if id < t.urls.n {
-			e := t.urls.at(id)
-			e.mark(decide(id, State{*e}, t.urls.unqueued(id, e)))
+		if id < t.n {
+			e := t.at(id)
+			e.mark(decide(id, State{*e}, t.unqueued(id, e)))
 		}
 	}
 }
@@ -246,15 +246,15 @@ func (t *Table) MarkNamed(n int, last *Lookups, by Deciding) {
 		}
 		u := by.URL(i)
 		if !l.known {
-			id, ok := t.urls.findHash(l.hash, u)
+			id, ok := t.findHash(l.hash, u)
 			if !ok {
 				by.Unknown(i)
 				continue
 			}
 			l.id = id
 		}
-		e := t.urls.at(l.id)
-		m := by.Decide(i, l.id, State{*e}, t.urls.unqueued(l.id, e))
+		e := t.at(l.id)
+		m := by.Decide(i, l.id, State{*e}, t.unqueued(l.id, e))
 		e.mark(m)
 		if !l.known || m.Settled {
 			last.remember(l, u, m.Settled)
@@ -269,12 +269,12 @@ func (t *Table) Admit(
 ) (uint32, State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id, ok := t.urls.find(u)
+	id, ok := t.find(u)
 	if !ok {
-		id = t.urls.add(u)
-		t.urls.at(id).refer(how)
+		id = t.add(u)
+		t.at(id).refer(how)
 	}
-	e := t.urls.at(id)
+	e := t.at(id)
 	e.mark(decide(id, State{*e}, !ok))
 	return id, State{*e}
 }
@@ -293,7 +293,7 @@ func Enter(t *Table, u []byte, s Seen) (id uint32, first bool) {
 func (t *Table) Reopen(id uint32) (done bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.urls.at(id)
+	e := t.at(id)
 	done = e.flags&fAnswered != 0
 	e.mark(Mark{Reopen: true})
 	return done
@@ -303,24 +303,24 @@ func (t *Table) Reopen(id uint32) (done bool) {
 func (t *Table) Queue(id uint32) (u site.URL, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.urls.at(id)
+	e := t.at(id)
 	first = e.flags&fQueued == 0 && e.url > 0
 	e.flags |= fQueued
-	return t.urls.urlOf(id), first
+	return t.urlOf(id), first
 }
 
 // See adds to what this run has found out about a number.
 func (t *Table) See(id uint32, s Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.urls.at(id).seen |= s
+	t.at(id).seen |= s
 }
 
 // Unsee takes back what this run took for found out about a number.
 func (t *Table) Unsee(id uint32, s Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.urls.at(id).seen &^= s
+	t.at(id).seen &^= s
 }
 
 // BringBack makes a URL one that was in the mirror before this run, regardless of the records of runs that
@@ -328,26 +328,26 @@ func (t *Table) Unsee(id uint32, s Seen) {
 func (t *Table) BringBack(id uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.urls.at(id).flags |= fInSet
+	t.at(id).flags |= fInSet
 }
 
 // Record writes what became of a URL in a run. It returns its states before and now.
 func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.urls.at(rec.ID)
+	e := t.at(rec.ID)
 	was = State{*e}
 	e.outcome = rec.Outcome
-	t.urls.setTarget(rec.ID, rec.Target)
-	t.urls.setFragment(rec)
+	t.setTarget(rec.ID, rec.Target)
+	t.setFragment(rec)
 	e.seen |= SeenOf(rec, was.InSet())
-	e.mime = t.urls.mime(rec.MIME)
+	e.mime = t.mime(rec.MIME)
 	e.flags |= fAnswered
 	e.set(fInSet, rec.InSet)
 	e.set(fDirty, rec.Changed >= run.Version)
 	e.set(fMoved, rec.Moved >= run.Version)
 	if rec.Path == "" && was.HasPath() {
-		t.urls.dropPath(rec.ID)
+		t.dropPath(rec.ID)
 	}
 	return was, State{*e}
 }

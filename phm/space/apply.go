@@ -19,7 +19,7 @@ func (c *change) apply(ctx context.Context) error {
 	if err := c.writeTodo(c.is.Name); err != nil {
 		return err
 	}
-	c.o.step("todo")
+	c.step("todo")
 	m := c.is
 	c.mirrors[m.Name] = m
 	m.before = c.was
@@ -41,11 +41,11 @@ func (c *change) apply(ctx context.Context) error {
 	if err := c.placeFiles(ctx); err != nil {
 		return err
 	}
-	c.o.step("placed")
+	c.step("placed")
 	if err := c.remake(ctx); err != nil {
 		return err
 	}
-	c.o.step("remade")
+	c.step("remade")
 	for _, s := range suffixes() {
 		if err := c.root.Rename(c.disk.note(m.Name, s+newSuffix), c.disk.note(m.Name, s)); err != nil {
 			return err
@@ -67,7 +67,7 @@ func (c *change) apply(ctx context.Context) error {
 		return err
 	}
 	c.half[m.Name] = false
-	c.o.step("committed")
+	c.step("committed")
 	if c.src != nil {
 		if err := gone(c.root.Remove(c.disk.note(m.Name, dropSuffix))); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (c *change) apply(ctx context.Context) error {
 	if err := c.release(); err != nil {
 		return err
 	}
-	c.o.step("released")
+	c.step("released")
 	return c.commitPages()
 }
 
@@ -153,7 +153,7 @@ func (c *change) placeFiles(ctx context.Context) error {
 			if err := c.placeFile(f); err != nil {
 				return err
 			}
-			c.o.step("placing")
+			c.step("placing")
 		}
 	}
 	return nil

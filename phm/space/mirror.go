@@ -109,7 +109,7 @@ func (u *update) bring(ctx context.Context, name string, n *Member) (late int, e
 	c.is = &mirror{note: note{Name: name, Gone: n == nil}}
 	if n != nil {
 		c.is.Version, c.is.Table, c.is.Places, c.is.Repair = n.Version, n.Table, n.Places, n.Repair
-		src, err := u.o.Open(name)
+		src, err := u.Open(name)
 		if err != nil {
 			u.leave(name, err)
 			return 0, nil

@@ -143,7 +143,7 @@ func (u *update) strike(m *mirror, kept []string) error {
 		if err != nil {
 			return err
 		}
-		u.o.step("struck")
+		u.step("struck")
 	}
 	m.Struck = true
 	return nil

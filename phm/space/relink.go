@@ -78,7 +78,7 @@ func (u *update) remake(ctx context.Context) error {
 				return err
 			}
 			delete(u.dirty[name], doc)
-			u.o.step("remaking")
+			u.step("remaking")
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (u *update) remakeDoc(m *mirror, doc uint64) error {
 		m.Stale = map[string]string{}
 	}
 	m.Stale[f.Path] = err.Error()
-	u.o.Log.Warn("a page of a space cannot be made again: its links stay as they are",
+	u.Log.Warn("a page of a space cannot be made again: its links stay as they are",
 		"space", u.name, "job", m.Name, "page", f.URL, "err", err)
 	return u.commit(m)
 }

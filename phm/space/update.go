@@ -160,7 +160,7 @@ type todo struct {
 // update is one pass.
 type update struct {
 	*disk
-	o       *Options
+	*Options
 	seed    seed
 	mirrors mirrorSet
 	dirty   marks
@@ -189,7 +189,7 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Refreshed) (err error) {
 	}
 	u := &update{
 		disk:    d,
-		o:       o,
+		Options: o,
 		mirrors: mirrorSet{},
 		dirty:   marks{},
 		half:    map[string]bool{},
@@ -281,7 +281,7 @@ func (u *update) tellLeft() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.report.Left)) {
 		if why := u.report.Left[name]; told[name] != why {
-			u.o.Log.Warn("a mirror stays in its space as it was", "space", u.name, "job", name, "err", why)
+			u.Log.Warn("a mirror stays in its space as it was", "space", u.name, "job", name, "err", why)
 		}
 	}
 	if maps.Equal(told, u.report.Left) {
@@ -320,7 +320,7 @@ func (u *update) load() error {
 	for _, name := range names {
 		m, err := u.disk.load(name)
 		if errors.Is(err, errIndex) {
-			u.o.Log.Warn("what a space knows of a mirror is damaged and made again",
+			u.Log.Warn("what a space knows of a mirror is damaged and made again",
 				"space", u.name, "job", name, "err", err)
 			m, err = &mirror{note: note{Name: name}}, nil
 			u.half[name] = true
@@ -377,7 +377,7 @@ func (u *update) writeTodo(mirror string) error {
 
 // sync makes what was written survive loss of power, in the order in which it was written.
 func (u *update) sync() error {
-	if u.o.Volatile {
+	if u.Volatile {
 		return nil
 	}
 	f, err := u.root.Open(u.at())

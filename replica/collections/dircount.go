@@ -10,7 +10,7 @@ import (
 
 // dirVotes makes pairs of directories of votes.
 type dirVotes struct {
-	o      Votes
+	Votes
 	totals dirTotals
 	at     func(page uint32) Address // of a page that there is a vote for
 	out    []DirPair
@@ -26,7 +26,7 @@ type placedVote struct {
 }
 
 func newDirVotes(o Votes, dirs int) dirVotes {
-	return dirVotes{o: o, totals: newDirTotals(o.Pages, dirs)}
+	return dirVotes{Votes: o, totals: newDirTotals(o.Pages, dirs)}
 }
 
 // place looks up the addresses of the pages of votes, and leaves out those that fit says no to: their key is
@@ -68,7 +68,7 @@ func belongs(a, b, p, q Address) bool {
 // count looks at the votes for the two directories that roots says: accepted as a whole, or else by their
 // subdirectories of the same name.
 func (d *dirVotes) count(votes []vote, roots func(p, q Address) (a, b Address)) {
-	if d.bothSides(votes) < d.o.Pages {
+	if d.bothSides(votes) < d.Pages {
 		return
 	}
 	a, b := roots(d.at(votes[0].p), d.at(votes[0].q))
@@ -80,7 +80,7 @@ func (d *dirVotes) count(votes []vote, roots func(p, q Address) (a, b Address)) 
 func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 	shared := d.shared(votes)
 	ofA, ofB := d.totals.below(a), d.totals.below(b)
-	if shared < d.o.Pages || ofA == 0 || ofB == 0 { // not counted: too deep
+	if shared < d.Pages || ofA == 0 || ofB == 0 { // not counted: too deep
 		return
 	}
 	if d.enough(shared, ofA, ofB) {
@@ -112,7 +112,7 @@ func (d *dirVotes) descend(a, b Address, votes []placedVote) {
 
 // enough says whether two directories of so many pages share enough.
 func (d *dirVotes) enough(shared, ofA, ofB int) bool {
-	return shared >= d.o.Pages && ofA > 0 && ofB > 0 && float64(shared) >= d.o.Share*float64(min(ofA, ofB))
+	return shared >= d.Pages && ofA > 0 && ofB > 0 && float64(shared) >= d.Share*float64(min(ofA, ofB))
 }
 
 // accept keeps a pair of directories. Where all of it is in one subdirectory, that is the root; path and
@@ -157,7 +157,7 @@ func (d *dirVotes) found(p DirPair) {
 // countFlat looks at the votes for a host and a directory b elsewhere whose files are named in another way:
 // they may come from a whole tree, whose root is the deepest directory of the host that has most of them.
 func (d *dirVotes) countFlat(votes []vote) {
-	if d.bothSides(votes) < d.o.Pages {
+	if d.bothSides(votes) < d.Pages {
 		return
 	}
 	a, b := d.at(votes[0].p), d.at(votes[0].q)
@@ -239,7 +239,7 @@ func (d *dirVotes) bothSides(votes []vote) int {
 		}
 		d.pages = append(d.pages, votes[i].q)
 	}
-	if n < d.o.Pages {
+	if n < d.Pages {
 		return n
 	}
 	slices.Sort(d.pages)
@@ -248,7 +248,7 @@ func (d *dirVotes) bothSides(votes []vote) int {
 
 // shared is bothSides of votes that are by path.
 func (d *dirVotes) shared(votes []placedVote) int {
-	if len(votes) < d.o.Pages {
+	if len(votes) < d.Pages {
 		return 0
 	}
 	n := len(votes)

@@ -28,7 +28,7 @@ import (
 // takes 5 bytes a page (union-find and who is in it), about 40 a directory that has as many pages as must be
 // shared (how many there are), and 4 MiB at most for joined pages.
 type Finder struct {
-	o        FindOptions
+	FindOptions
 	budget   int
 	spill    Spill
 	progress func(phase string, done, of int) error
@@ -95,13 +95,13 @@ func NewFinder(spill Spill, o FinderOptions) *Finder {
 	}
 	m := int(min(max(o.Memory, 64<<10), math.MaxInt/2))
 	f := &Finder{
-		o:        o.FindOptions,
-		budget:   m,
-		spill:    spill,
-		progress: o.Progress,
+		FindOptions: o.FindOptions,
+		budget:      m,
+		spill:       spill,
+		progress:    o.Progress,
 	}
-	f.o.Votes = f.o.Votes.withDefaults()
-	f.o.Group = f.o.Group.withDefaults()
+	f.Votes = f.Votes.withDefaults()
+	f.Group = f.Group.withDefaults()
 	f.digests, f.places = newPile(spill, m/8), places{pile: newPile(spill, m/16)}
 	f.columns = newBandColumns(spill, m/8, f.tick)
 	f.text = sorter[textEntry]{
@@ -130,7 +130,7 @@ func NewFinder(spill Spill, o FinderOptions) *Finder {
 		limit: m / 16,
 		tick:  f.tick,
 	}
-	f.votes = newDirVotes(f.o.Votes, m/16/64)
+	f.votes = newDirVotes(f.Votes, m/16/64)
 	return f
 }
 
@@ -249,9 +249,9 @@ func (f *Finder) group() (Grouped, error) {
 	j := joiner{
 		digests: &f.digests,
 		sets:    g.Sets,
-		least:   text.LeastEqual(f.o.Group.Resemblance),
+		least:   text.LeastEqual(f.Group.Resemblance),
 		g:       &g,
-		most:    f.o.Group.Representatives,
+		most:    f.Group.Representatives,
 		tick:    f.tick,
 	}
 	j.limit = max(f.budget/8*3/windowSize, 16)

@@ -75,13 +75,13 @@ func (f *Finder) count(votes *sorter[vote], roots func(p, q Address) (a, b Addre
 func (c *voteCount) finish() error {
 	if c.large != nil {
 		err := c.keepLarge()
-		if l := c.large; min(l.p, l.q) >= c.o.Votes.Pages {
+		if l := c.large; min(l.p, l.q) >= c.Votes.Pages {
 			c.later = append(c.later, *l)
 		}
 		c.large = nil
 		return err
 	}
-	if len(c.same) >= c.o.Votes.Pages && c.votes.bothSides(c.same) >= c.o.Votes.Pages {
+	if len(c.same) >= c.Votes.Pages && c.votes.bothSides(c.same) >= c.Votes.Pages {
 		if len(c.batch)+len(c.same) > c.limit {
 			if err := c.flush(); err != nil {
 				return err

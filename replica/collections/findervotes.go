@@ -16,7 +16,7 @@ func (f *Finder) vote(sets *unionfind.Sets) error {
 		return err
 	}
 	var failed error
-	w := newPairing(f.o.Votes, &f.votes.totals, func(flat bool, v vote) {
+	w := newPairing(f.Votes, &f.votes.totals, func(flat bool, v vote) {
 		to := &f.plain
 		if flat {
 			to = &f.flat

@@ -137,7 +137,7 @@ func (j *joiners) count() error {
 	err := j.f.eachPage("count words", func(host, path string, digest []byte) {
 		words := wordsOf(digest)
 		eachDir(host, dirOf(path), func(key uint64) {
-			if totals.of(key) >= j.f.o.Votes.Pages {
+			if totals.of(key) >= j.f.Votes.Pages {
 				j.words[key] += uint64(words)
 			}
 		})
@@ -225,7 +225,7 @@ func (j *joiners) compare(keys []uint64, first bool) error {
 	}
 	for _, key := range keys {
 		p := unions[key]
-		if p.used < j.f.o.Votes.Pages {
+		if p.used < j.f.Votes.Pages {
 			continue
 		}
 		p.settle()

@@ -219,12 +219,12 @@ func (v *Inventory) pathKeys(keys []uint64, path []byte) []uint64 {
 	var last uint64
 	position, long := 0, false
 	for _, t := range v.words.of(path) {
-		if t.in(v.o.Stop) {
+		if t.in(v.Stop) {
 			continue
 		}
 		hash := hash.Token(t.text)
 		if n++; n > 1 {
-			if v.o.PositionIsIndex {
+			if v.PositionIsIndex {
 				position = n - 2
 			}
 			k := featureKey(last, hash, position)&^3 | pathBit

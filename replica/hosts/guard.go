@@ -12,7 +12,7 @@ import (
 // guards keep hosts that answer every request from counting as mirrors: by the answers to what cannot
 // exist, and by answers that repeat. The paper has none.
 type guards struct {
-	o       StageTwo
+	StageTwo
 	answers map[TestRequest]TestAnswer
 	pages   map[string][]hostPage // by host, once they are requested
 }
@@ -20,7 +20,7 @@ type guards struct {
 func (g guards) probe(host string) TestAnswer { return g.answers[TestRequest{host, ProbePath(host)}] }
 
 // soft says whether a page is like the answer of its host to a path that does not exist.
-func (g guards) soft(host string, page TestAnswer) bool { return g.likeness(host, page) >= g.o.Soft }
+func (g guards) soft(host string, page TestAnswer) bool { return g.likeness(host, page) >= g.Soft }
 
 func (g guards) likeness(host string, page TestAnswer) float64 {
 	probe := g.probe(host)
@@ -34,7 +34,7 @@ func (g guards) likeness(host string, page TestAnswer) float64 {
 // page has in common with the answer to a path that does not exist: of what it says beyond that, it must be
 // as high.
 func (g guards) explained(host string, page TestAnswer, resemblance float64) bool {
-	return 1-resemblance > (1-g.likeness(host, page))*(1-g.o.High)
+	return 1-resemblance > (1-g.likeness(host, page))*(1-g.High)
 }
 
 // hostPage is a page that was had of a host.

@@ -120,7 +120,7 @@ func (v *Inventory) hash(h *hostURLs) {
 
 // trim drops paths whose hash is no longer small, once they are twice as many as must be kept.
 func (v *Inventory) trim(h *hostURLs) {
-	most := slack * v.o.sampleSize(h.n)
+	most := slack * v.sampleSize(h.n)
 	if len(h.kept) < 2*most {
 		return
 	}
@@ -171,7 +171,7 @@ func (h *hostURLs) compare(a, b keptPath) int {
 
 // finish returns the host's sample, in ascending order of paths, and its number of unique URLs.
 func (v *Inventory) finish(h *hostURLs) (sample []string, n int) {
-	if v.o.Paper {
+	if v.Paper {
 		slices.Sort(h.all)
 		h.all = slices.Compact(h.all)
 		return v.paperSample(h.all), len(h.all)
@@ -182,7 +182,7 @@ func (v *Inventory) finish(h *hostURLs) (sample []string, n int) {
 			kept[i].hash = hash.H(h.path(k))
 		}
 	}
-	for _, k := range v.least(h, kept, v.o.sampleSize(h.n)) {
+	for _, k := range v.least(h, kept, v.sampleSize(h.n)) {
 		sample = append(sample, string(h.path(k)))
 	}
 	slices.Sort(sample)
@@ -190,13 +190,13 @@ func (v *Inventory) finish(h *hostURLs) (sample []string, n int) {
 }
 
 func (v *Inventory) avoided(path []byte) bool {
-	return v.o.mayAvoid(path) && v.o.avoids(v.words.of(path))
+	return v.mayAvoid(path) && v.avoids(v.words.of(path))
 }
 
 // paperSample takes every path whose hash is divided by m, where m doubles each time that the paths taken
 // have doubled.
 func (v *Inventory) paperSample(paths []string) (sample []string) {
-	m, next := uint64(v.o.FirstModulus), v.o.FirstDouble
+	m, next := uint64(v.FirstModulus), v.FirstDouble
 	for _, p := range paths {
 		if hash.H(p)%m != 0 || v.avoided([]byte(p)) {
 			continue

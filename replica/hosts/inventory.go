@@ -86,7 +86,7 @@ func positive(x, otherwise float64) float64 {
 // host takes about 300 bytes, its first 128 URLs their paths and 24 bytes more, all further ones 11 to 22
 // bytes; with Paper it keeps every path. Not for concurrent use.
 type Inventory struct {
-	o     StageOne
+	StageOne
 	hosts map[string]*hostURLs
 	list  []*hostURLs // by number
 
@@ -103,10 +103,10 @@ type Inventory struct {
 // NewInventory returns an empty inventory.
 func NewInventory(o StageOne) *Inventory {
 	return &Inventory{
-		o:       o.withDefaults(),
-		hosts:   map[string]*hostURLs{},
-		leafCut: math.MaxUint64,
-		leaf:    make([]byte, 0, 256),
+		StageOne: o.withDefaults(),
+		hosts:    map[string]*hostURLs{},
+		leafCut:  math.MaxUint64,
+		leaf:     make([]byte, 0, 256),
 	}
 }
 
@@ -144,7 +144,7 @@ func (v *Inventory) AddURL(url []byte) error {
 func (v *Inventory) Add(host, path []byte) { v.add(v.host(host), path) }
 
 func (v *Inventory) add(h *hostURLs, path []byte) {
-	if v.o.Paper {
+	if v.Paper {
 		h.all = append(h.all, string(path))
 		return
 	}
@@ -187,7 +187,7 @@ func (v *Inventory) host(name []byte) *hostURLs {
 // trimLeaves halves the leaves until they are as many as may be, once there may be half as many again. A leaf
 // comes once for a host.
 func (v *Inventory) trimLeaves() {
-	if len(v.leaves) >= v.o.MaxLeaves+v.o.MaxLeaves/2 {
+	if len(v.leaves) >= v.MaxLeaves+v.MaxLeaves/2 {
 		v.finishLeaves()
 	}
 }
@@ -195,7 +195,7 @@ func (v *Inventory) trimLeaves() {
 // finishLeaves leaves what depends on nothing but which leaves there were.
 func (v *Inventory) finishLeaves() {
 	v.leaves = slices.Compact(sortOnHosts(v.leaves))
-	for len(v.leaves) > v.o.MaxLeaves {
+	for len(v.leaves) > v.MaxLeaves {
 		v.leafCut /= 2
 		v.leaves = slices.DeleteFunc(v.leaves, func(l onHost) bool { return l.key > v.leafCut })
 	}

@@ -23,8 +23,8 @@ func (j *judge) test(t *Test) bool {
 	default:
 		j.v.Words[j.side(t.Source)] += len(source.Body.shingles)
 		j.v.Words[j.side(t.Target)] += len(target.Body.shingles)
-		t.Outcome, t.Resemblance = source.Body.compare(target.Body, j.o.High)
-		if !j.o.Paper && (t.Outcome == HighSimilar || t.Outcome == TraceSimilar) {
+		t.Outcome, t.Resemblance = source.Body.compare(target.Body, j.High)
+		if !j.Paper && (t.Outcome == HighSimilar || t.Outcome == TraceSimilar) {
 			j.beyondTemplate(t, source, target)
 		}
 	}
@@ -65,7 +65,7 @@ func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
 	template := j.template(*t)
 	kin := Unlike
 	if t.Outcome == HighSimilar || source.Body.mostly(target.Body) {
-		kin = source.Body.Kin(target.Body, template, j.o.Own)
+		kin = source.Body.Kin(target.Body, template, j.Own)
 	}
 	switch {
 	case kin == Cut:

@@ -98,7 +98,7 @@ func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
 	}
 	usual := map[uint32]bool{}
 	for on := range runs(slices.Compact(sortOnHosts(shapes))) {
-		if len(on) > v.o.MaxHosts {
+		if len(on) > v.MaxHosts {
 			usual[on[0].extra] = true
 		}
 	}

@@ -55,10 +55,10 @@ func (v *Inventory) Samples() []HostSample {
 func (v *Inventory) consider() []considered {
 	var out []considered
 	for _, h := range v.list {
-		if h.n+len(h.all) < v.o.MinURLs {
+		if h.n+len(h.all) < v.MinURLs {
 			continue
 		}
-		if sample, n := v.finish(h); n >= v.o.MinURLs {
+		if sample, n := v.finish(h); n >= v.MinURLs {
 			out = append(out, considered{
 				name:   h.name,
 				urls:   h,
@@ -92,7 +92,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 			for to < len(keys) && keys[to] == keys[from] {
 				to++
 			}
-			if to-from >= v.o.MinPaths {
+			if to-from >= v.MinPaths {
 				out = append(out, onHost{
 					key:   keys[from],
 					host:  uint32(i),
@@ -145,7 +145,7 @@ func (v *Inventory) Pairs() []HostPair {
 	place := bySize(hosts)
 	features := v.featuresOf(hosts)
 	found := v.shareFeatures(features)
-	if !v.o.Paper {
+	if !v.Paper {
 		v.shareLeaves(hosts, place, found)
 		found.dropWeak(hosts)
 		v.weighFrequent(features, place, found)
@@ -156,12 +156,12 @@ func (v *Inventory) Pairs() []HostPair {
 	}
 	var all []ranked
 	for k, e := range found {
-		if (e.shared < v.o.MinShared || e.paths < v.o.MinSharedPaths) && !e.overlaps() {
+		if (e.shared < v.MinShared || e.paths < v.MinSharedPaths) && !e.overlaps() {
 			continue
 		}
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
 		raw := e.score + overlapWeight*e.overlap
-		score := raw / (1 + v.o.SizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
+		score := raw / (1 + v.SizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
 		all = append(all, ranked{math.Round(score * 1e9), HostPair{
 			Host1:       a.name,
 			Host2:       b.name,
@@ -197,13 +197,13 @@ func (v *Inventory) Pairs() []HostPair {
 func (v *Inventory) shareFeatures(features []onHost) pairs {
 	found := pairs{}
 	for on := range runs(features) {
-		if len(on) < 2 || len(on) > v.o.MaxHosts {
+		if len(on) < 2 || len(on) > v.MaxHosts {
 			continue
 		}
 		isPath := isPathKey(on[0].key)
-		weight := v.o.HostWeight / float64(len(on))
+		weight := v.HostWeight / float64(len(on))
 		if isPath {
-			weight = v.o.PathWeight / float64(len(on))
+			weight = v.PathWeight / float64(len(on))
 		}
 		for i, a := range on {
 			for _, b := range on[i+1:] {
@@ -237,13 +237,13 @@ func (p pairs) dropWeak(hosts []considered) {
 // weighFrequent adds the features of paths that are on many hosts to the scores of the pairs that were found.
 func (v *Inventory) weighFrequent(features []onHost, place []uint32, found pairs) {
 	for on := range runs(features) {
-		if len(on) <= v.o.MaxHosts || !isPathKey(on[0].key) {
+		if len(on) <= v.MaxHosts || !isPathKey(on[0].key) {
 			continue
 		}
 		stars(place, hostsOf(on), func(center, other uint32) {
 			k := pairOf(center, other)
 			if e, ok := found[k]; ok {
-				e.score += v.o.PathWeight / float64(len(on))
+				e.score += v.PathWeight / float64(len(on))
 				found[k] = e
 			}
 		})

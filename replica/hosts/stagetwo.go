@@ -295,7 +295,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 			return v
 		}
 	}
-	j := &judge{guards: guards{o: o, answers: answers, pages: map[string][]hostPage{}}, v: &v}
+	j := &judge{guards: guards{StageTwo: o, answers: answers, pages: map[string][]hostPage{}}, v: &v}
 	var outcomes []TestOutcome
 	count := map[TestOutcome]int{}
 	goodRoot := 0

@@ -112,7 +112,7 @@ func TestLevelsOfPopulations(t *testing.T) {
 		for i := range 30 { // links that lead nowhere
 			v.Add([]byte("a.test"), fmt.Appendf(nil, "/dead/link%d.html", i))
 		}
-		v.o.MinURLs = 50
+		v.MinURLs = 50
 		samples := v.Samples()
 		if pairs := v.Pairs(); len(samples) != 2 || len(pairs) != 1 {
 			t.Errorf("%s: %d hosts, candidates %v", tc.name, len(samples), pairs)

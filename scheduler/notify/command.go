@@ -22,7 +22,7 @@ func (ways) Command() way {
 		return []receiver{{
 			name: commandName(line),
 			key:  "command " + line,
-			send: func(ctx context.Context, m status.Message) error { return command(ctx, n.o, line, m) },
+			send: func(ctx context.Context, m status.Message) error { return command(ctx, n.Options, line, m) },
 		}}
 	}}
 }

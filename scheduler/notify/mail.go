@@ -41,7 +41,7 @@ func (ways) Mail() way {
 }
 
 func (n *Notifier) send(ctx context.Context, to string, m status.Message) error {
-	o, by := n.o, n.mail.Load()
+	o, by := n.Options, n.mail.Load()
 	o.Host = by.host
 	return by.mail.send(ctx, o, to, m)
 }

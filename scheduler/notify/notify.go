@@ -46,7 +46,7 @@ type Options struct {
 
 // Notifier delivers messages. It is safe for concurrent use.
 type Notifier struct {
-	o      Options
+	Options
 	ways   []way
 	queue  chan queued
 	untold atomic.Int64
@@ -105,10 +105,10 @@ func New(o Options) *Notifier {
 		o.Transport = func(*job.Job) http.RoundTripper { return http.DefaultTransport }
 	}
 	n := &Notifier{
-		o:     o,
-		ways:  allWays(),
-		queue: make(chan queued, waiting),
-		sent:  map[string]*quota{},
+		Options: o,
+		ways:    allWays(),
+		queue:   make(chan queued, waiting),
+		sent:    map[string]*quota{},
 	}
 	n.Use(o.Host, o.Mail)
 	return n
@@ -120,10 +120,10 @@ func (n *Notifier) Untold() int64 { return n.untold.Load() }
 // Tell takes a message for everybody whom a job names. It does not wait.
 func (n *Notifier) Tell(kind status.Kind, j *job.Job, s status.Job) {
 	select {
-	case n.queue <- queued{j, status.NewMessage(kind, n.mail.Load().host, s, n.o.Now())}:
+	case n.queue <- queued{j, status.NewMessage(kind, n.mail.Load().host, s, n.Now())}:
 	default:
 		n.untold.Add(1)
-		n.o.Log.Error("too many messages wait; one was dropped", "job", j.Name, "kind", string(kind))
+		n.Log.Error("too many messages wait; one was dropped", "job", j.Name, "kind", string(kind))
 	}
 }
 
@@ -169,7 +169,7 @@ type Delivery struct {
 // Test delivers a test to everybody whom a job names and returns how that went; one attempt each, and no
 // bound.
 func (n *Notifier) Test(ctx context.Context, j *job.Job, s status.Job) []Delivery {
-	m := status.NewMessage(status.TellTest, n.mail.Load().host, s, n.o.Now())
+	m := status.NewMessage(status.TellTest, n.mail.Load().host, s, n.Now())
 	var out []Delivery
 	for _, r := range n.receivers(j) {
 		out = append(out, Delivery{r.name, n.try(ctx, r, m)})
@@ -183,7 +183,7 @@ func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 		dropped, ok := n.take(r.key)
 		if !ok {
 			n.untold.Add(1)
-			n.o.Log.Warn("message held back: too many to this receiver", "job", j.Name, "kind", string(m.Kind),
+			n.Log.Warn("message held back: too many to this receiver", "job", j.Name, "kind", string(m.Kind),
 				"to", r.name)
 			continue
 		}
@@ -191,22 +191,22 @@ func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 		if m.Dropped = dropped; dropped > 0 {
 			m.Text += fmt.Sprintf(
 				"%s held back, because there were more than %d an hour: mirrord status\n",
-				count.Of(dropped, "message before this one was", "messages before this one were"), n.o.PerHour)
+				count.Of(dropped, "message before this one was", "messages before this one were"), n.PerHour)
 		}
 		if err := n.insist(ctx, r, m); err != nil {
 			n.untold.Add(1)
-			n.o.Log.Error("message not delivered", "job", j.Name, "kind", string(m.Kind), "to", r.name, "err", err)
+			n.Log.Error("message not delivered", "job", j.Name, "kind", string(m.Kind), "to", r.name, "err", err)
 			continue
 		}
-		n.o.Log.Info("told", "job", j.Name, "kind", string(m.Kind), "to", r.name)
+		n.Log.Info("told", "job", j.Name, "kind", string(m.Kind), "to", r.name)
 	}
 }
 
 // insist makes attempts until one succeeds or there were enough.
 func (n *Notifier) insist(ctx context.Context, r receiver, m status.Message) error {
 	err := n.try(ctx, r, m)
-	for i := 0; err != nil && r.again && i < len(n.o.Pauses) && ctx.Err() == nil; i++ {
-		t := time.NewTimer(n.o.Pauses[i])
+	for i := 0; err != nil && r.again && i < len(n.Pauses) && ctx.Err() == nil; i++ {
+		t := time.NewTimer(n.Pauses[i])
 		select {
 		case <-t.C:
 			err = n.try(ctx, r, m)
@@ -221,7 +221,7 @@ func (n *Notifier) insist(ctx context.Context, r receiver, m status.Message) err
 func (n *Notifier) take(key string) (dropped int, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	q, now := n.sent[key], n.o.Now()
+	q, now := n.sent[key], n.Now()
 	if q == nil {
 		maps.DeleteFunc(n.sent, func(_ string, q *quota) bool {
 			return q.dropped == 0 && now.Sub(q.hour) >= time.Hour
@@ -232,7 +232,7 @@ func (n *Notifier) take(key string) (dropped int, ok bool) {
 	if d := now.Sub(q.hour); d >= time.Hour || d < 0 {
 		q.hour, q.count = now, 0
 	}
-	if q.count >= n.o.PerHour {
+	if q.count >= n.PerHour {
 		q.dropped++
 		return 0, false
 	}
@@ -243,8 +243,8 @@ func (n *Notifier) take(key string) (dropped int, ok bool) {
 
 // try makes one attempt.
 func (n *Notifier) try(ctx context.Context, r receiver, m status.Message) error {
-	late := fmt.Errorf("no end after %s", count.Span(n.o.Timeout))
-	ctx, cancel := context.WithTimeoutCause(ctx, n.o.Timeout, late)
+	late := fmt.Errorf("no end after %s", count.Span(n.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, n.Timeout, late)
 	defer cancel()
 	err := r.send(ctx, m)
 	if err != nil && ctx.Err() != nil {
@@ -260,13 +260,13 @@ func (n *Notifier) Write(ctx context.Context, to, subject, text string) error {
 	m := status.Message{
 		Kind:    "order",
 		Host:    n.mail.Load().host,
-		Time:    n.o.Now(),
+		Time:    n.Now(),
 		Subject: subject,
 		Text:    text,
 	}
 	for _, r := range n.receivers(j) {
 		if _, ok := n.take(r.key); !ok {
-			return fmt.Errorf("more than %d messages an hour", n.o.PerHour)
+			return fmt.Errorf("more than %d messages an hour", n.PerHour)
 		}
 		if err := n.insist(ctx, r, m); err != nil {
 			return err

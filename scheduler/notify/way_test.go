@@ -29,7 +29,7 @@ func (ways) Toy() way {
 			name: "toy " + name,
 			key:  j.Title,
 			send: func(_ context.Context, m status.Message) error {
-				n.o.Log.Info("toy", "message", string(m.Kind)+" "+m.Job.Name)
+				n.Log.Info("toy", "message", string(m.Kind)+" "+m.Job.Name)
 				return nil
 			},
 		}}

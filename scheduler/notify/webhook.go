@@ -67,7 +67,7 @@ func Sign(key string, at time.Time, body []byte) string {
 }
 
 func (n *Notifier) webhook(ctx context.Context, j *job.Job, m status.Message) error {
-	addr, err := j.Notify.Webhook.Resolve(n.o.LookupEnv, n.o.ReadFile)
+	addr, err := j.Notify.Webhook.Resolve(n.LookupEnv, n.ReadFile)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,11 @@ func (n *Notifier) post(
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header.Set("X-Mirrord-Event", string(m.Kind))
-	id, now := messageID(body), n.o.Now()
+	id, now := messageID(body), n.Now()
 	req.Header.Set(webhook.HeaderID, id)
 	req.Header.Set(webhook.HeaderTime, strconv.FormatInt(now.Unix(), 10))
 	if k := j.Notify.WebhookKey; !k.IsZero() {
-		text, err := k.Resolve(n.o.LookupEnv, n.o.ReadFile)
+		text, err := k.Resolve(n.LookupEnv, n.ReadFile)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (n *Notifier) post(
 		req.Header.Set(SignatureHeader, Sign(text, now, body))
 	}
 	client := &http.Client{
-		Transport: n.o.Transport(j),
+		Transport: n.Transport(j),
 		// a message belongs to the address that was given
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

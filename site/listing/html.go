@@ -120,9 +120,9 @@ func (r *row) add(dst, text []byte) []byte {
 // it, or its first row, says that it is the listing; from then on every row must be what the server would
 // write.
 type parser struct {
-	u     site.URL
-	l     Listing
-	row   row
+	u site.URL
+	Listing
+	row
 	attrs struct {
 		href, id, summary, datetime, bytes []byte
 		hasHref                            bool
@@ -155,7 +155,7 @@ func parseHTML(raw []byte, u site.URL) *Listing {
 	p := &parser{u: u}
 	z := html.NewTokenizer(bytes.NewReader(raw))
 	skip := false // inside script or style
-	for !p.failed && len(p.l.Entries) < MaxEntries {
+	for !p.failed && len(p.Entries) < MaxEntries {
 		switch z.Next() {
 		case html.ErrorToken:
 			p.endRegion(false)
@@ -197,10 +197,10 @@ func (p *parser) result() *Listing {
 	if p.failed || !p.done {
 		return nil
 	}
-	if p.l.Server == IIS {
-		readDates(p.l.Entries, p.iis)
+	if p.Server == IIS {
+		readDates(p.Entries, p.iis)
 	}
-	return &p.l
+	return &p.Listing
 }
 
 // readAttrs keeps the attributes that matter of the tag.
@@ -263,21 +263,21 @@ func (p *parser) start(tag atom.Atom) {
 		}
 	case atom.Td, atom.Th:
 		p.inLink = false
-		c := p.row.addCell()
+		c := p.addCell()
 		c.bytes = append(c.bytes, p.attrs.bytes...)
-		p.row.header = p.row.header || tag == atom.Th
+		p.header = p.header || tag == atom.Th
 	case atom.Time:
 		if p.inCell() {
-			c := p.row.lastCell()
+			c := p.lastCell()
 			c.datetime = append(c.datetime[:0], p.attrs.datetime...)
 		}
 	case atom.Img:
-		p.row.image = true
+		p.image = true
 		if p.inLink {
-			p.row.links[len(p.row.links)-1].image = true
+			p.links[len(p.links)-1].image = true
 		}
 	case atom.A:
-		p.inLink = p.attrs.hasHref && p.inCell() && p.row.addLink(p.attrs.href)
+		p.inLink = p.attrs.hasHref && p.inCell() && p.addLink(p.attrs.href)
 	}
 }
 
@@ -286,8 +286,8 @@ func (p *parser) end(tag atom.Atom) {
 	case atom.Title, atom.H1, atom.H2:
 		p.endHeading()
 	case atom.A:
-		if p.inLink && p.region != regionTable && len(p.row.cells) == 1 && !p.row.links[len(p.row.links)-1].icon() {
-			p.row.addCell() // what follows stands after the name
+		if p.inLink && p.region != regionTable && len(p.cells) == 1 && !p.links[len(p.links)-1].icon() {
+			p.addCell() // what follows stands after the name
 		}
 		p.inLink = false
 	case atom.Tr, atom.Li:
@@ -322,8 +322,8 @@ func (p *parser) text(b []byte) {
 	case p.region == regionNone:
 		p.fresh = p.fresh && len(bytes.TrimSpace(b)) == 0
 	case p.inLink:
-		l := &p.row.links[len(p.row.links)-1]
-		l.text = p.row.add(l.text, b)
+		l := &p.links[len(p.links)-1]
+		l.text = p.add(l.text, b)
 	case p.region == regionPre:
 		for {
 			i := bytes.IndexByte(b, '\n')
@@ -342,20 +342,20 @@ func (p *parser) text(b []byte) {
 
 func (p *parser) cellText(b []byte) {
 	if len(b) > 0 && p.inCell() {
-		c := p.row.lastCell()
-		c.text = p.row.add(c.text, b)
+		c := p.lastCell()
+		c.text = p.add(c.text, b)
 	}
 }
 
 // inCell reports whether text belongs to the row: in a table, only text in a cell does.
-func (p *parser) inCell() bool { return p.region != regionTable || len(p.row.cells) > 0 }
+func (p *parser) inCell() bool { return p.region != regionTable || len(p.cells) > 0 }
 
 func (p *parser) startRegion(tag atom.Atom) {
 	if p.claimed {
 		p.failed = true // a listing holds no other
 		return
 	}
-	p.row.reset()
+	p.reset()
 	p.inLink, p.captures = false, false
 	p.tableID = ""
 	switch tag {
@@ -389,7 +389,7 @@ func (p *parser) endRegion(closed bool) {
 	if closed {
 		p.endRow()
 	}
-	p.row.reset() // a row that the page's end cuts off may show half of a number
+	p.reset() // a row that the page's end cuts off may show half of a number
 	p.region, p.fresh = regionNone, false
 	if !p.claimed || p.failed {
 		return
@@ -399,5 +399,5 @@ func (p *parser) endRegion(closed bool) {
 		p.failed = true
 		return
 	}
-	p.done, p.l.Complete = true, closed
+	p.done, p.Complete = true, closed
 }

@@ -9,7 +9,7 @@ import (
 
 // iisColumns reads "6/12/2014 3:25 AM 148420 " before the name. The date is kept as it is: see readDates.
 func (p *parser) iisColumns(e *Entry, before, after string) bool {
-	if after != "" || len(p.row.links) != 1 {
+	if after != "" || len(p.links) != 1 {
 		return false
 	}
 	date, last := "", before

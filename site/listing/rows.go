@@ -19,7 +19,7 @@ func (p *parser) claim(server string) {
 		p.failed = true // two listings
 		return
 	}
-	p.claimed, p.l.Server = true, server
+	p.claimed, p.Server = true, server
 }
 
 // endRow takes the row that has been read.
@@ -187,8 +187,8 @@ func (p *parser) entry() {
 	e.Name, e.Dir, isChild = child(p.u, abs)
 	switch {
 	case isChild && isName(label, e.Name) && !p.secondChild(name) && p.columns(&e):
-		p.l.Entries = append(p.l.Entries, e)
-	case !isChild && len(p.l.Entries) == 0 && (isParentLabel(label) || p.isParent(abs)):
+		p.Entries = append(p.Entries, e)
+	case !isChild && len(p.Entries) == 0 && (isParentLabel(label) || p.isParent(abs)):
 		p.parent = true
 	default:
 		p.failed = true
@@ -198,8 +198,8 @@ func (p *parser) entry() {
 // secondChild reports whether another link of the row, in a description, may be an entry too. It may: where
 // markup in a description is cut short, the next row runs into this one.
 func (p *parser) secondChild(name *link) bool {
-	for i := range p.row.links {
-		l := &p.row.links[i]
+	for i := range p.links {
+		l := &p.links[i]
 		if l == name || bytes.Equal(l.href, name.href) {
 			continue
 		}
@@ -252,7 +252,7 @@ func (p *parser) columns(e *Entry) bool {
 		return p.tableColumns(e)
 	case p.region == regionList:
 		return before == "" && trim(after) == "" && len(r.links) == 1
-	case p.l.Server == Nginx:
+	case p.Server == Nginx:
 		if before != "" || len(r.links) != 1 || r.image {
 			return false
 		}
@@ -268,7 +268,7 @@ func (p *parser) columns(e *Entry) bool {
 		}
 		e.setSize(z)
 		return true
-	case p.l.Server == IIS:
+	case p.Server == IIS:
 		return p.iisColumns(e, before, trim(after))
 	}
 	rest := strings.TrimLeft(after, " ")

@@ -3,6 +3,8 @@
 package archives
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"mirrord/app/archives"
@@ -77,6 +79,7 @@ func printImported(a *cli.CLI, name string, m *archives.Imported) error {
 	case m.Meta != nil:
 		a.Printf("%s: version %d is %s: %s, %s\n", m.Job, archives.ImportedVersion(m.Meta), name,
 			count.Of(m.Meta.Files, "file"), cli.BytesText(m.Meta.Bytes))
+		printNoJob(a, m)
 		return nil
 	}
 	for _, v := range m.Versions {
@@ -108,11 +111,16 @@ func printImported(a *cli.CLI, name string, m *archives.Imported) error {
 			a.Printf("%s\n", count.Of(x.n, x.one, x.many))
 		}
 	}
-	switch {
-	case m.File != "":
+	if m.File != "" {
 		a.Printf("job file: %s\n", m.File)
-	case m.NoJob():
-		a.Printf("there is no job file yet: mirrord init %s --as %s\n", m.URL, m.Job)
 	}
+	printNoJob(a, m)
 	return nil
+}
+
+// printNoJob says that nothing runs what was imported yet.
+func printNoJob(a *cli.CLI, m *archives.Imported) {
+	if m.NoJob() && m.File == "" {
+		a.Printf("there is no job file yet: mirrord init %s --as %s\n", cmp.Or(m.URL, "URL"), m.Job)
+	}
 }
