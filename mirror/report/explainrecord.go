@@ -167,15 +167,15 @@ func (e *explainer) record(rec *store.Resource) error {
 // stays adds to the answer about a resource that left that the published version has it, as while a run is
 // held for review.
 func (e *explainer) stays(rec *store.Resource) error {
-	if rec.InSet || rec.Path == "" || e.v.live == nil {
+	if rec.InSet || rec.Path == "" || e.live == nil {
 		return nil
 	}
-	dated, err := e.v.Site.Versions.History(rec.URL)
+	dated, err := e.Site.Versions.History(rec.URL)
 	if err != nil {
 		return err
 	}
 	for _, was := range dated {
-		if was.Version.Number == e.v.live.Number && was.Known && was.Record.InSet {
+		if was.Version.Number == e.live.Number && was.Known && was.Record.InSet {
 			e.x.Answer += fmt.Sprintf("; version %d, which stays published, has it", was.Version.Number)
 		}
 	}
