@@ -307,12 +307,12 @@ func TestDamagedBaseHeals(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if len(bad) != 41 { // and the hub, which is in one frame with the page
+	if len(bad) != 40 {
 		t.Fatalf("damaged are %q", bad)
 	}
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, false)
-	if s.Fetched != 41 {
+	if s.Fetched != 40 {
 		t.Errorf("%d were asked again", s.Fetched)
 	}
 	m.Site(func(s *store.Site) {

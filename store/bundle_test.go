@@ -19,7 +19,7 @@ import (
 
 // page is a page of a site: most of it is what all pages have.
 func page(id int) string {
-	return strings.Repeat("the same on all pages ", 200) + fmt.Sprint("page ", id)
+	return strings.Repeat("the same on all pages ", 200) + fmt.Sprintf("%x page %d", random(100, 1), id)
 }
 
 // pages commits pages 0 to n-1 in one bundle, and returns their places.

@@ -58,7 +58,7 @@ func (s *Frames) appendOver(
 		at, err = s.AppendFrame(w, m, links, body)
 		return at, err == nil, err
 	}
-	if err := w.fill(m, links, body); err != nil {
+	if err := w.fill(w.head(m), links, body); err != nil {
 		return Place{}, false, err
 	}
 	if !written { // mostly in the same bundle, where it takes as little room as a delta

@@ -1,41 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store owns everything that mirrord keeps on disk. It is the only writer of the state directory.
+// Package store owns everything that mirrord keeps on disk. It is the only writer of the state
+// directory. This page names each file, each format byte by byte, and what holds when a process or a
+// machine dies.
+//
+// # Files
 //
 //	STATE/
-//	  mirror.db                 bbolt: run log and host facts of all sites; opened only for the moment of a
-//	                            read or write
-//	  blobs/ab/abcd…            bodies that are published as they came, by SHA-256, hard-linked into the trees
-//	                            of all sites
-//	  blobs/tmp/                bodies on their way in; emptied when a site is opened for writing and no
-//	                            other process runs
-//	  sites/NAME/log/N.log      the truth about a site: a checkpoint, and an entry for each transaction
-//	  sites/NAME/site.db        bbolt, an index that follows the log: resources, links, run journal, history,
-//	                            versions
-//	  sites/NAME/packs/N.pack   raw bodies of relocatable documents with their links, append-only,
-//	                            self-describing;
-//	                            one that changes a little as a delta over an older frame (delta.go)
-//	  sites/NAME/parts/         beginnings of large bodies that have not come whole (part.go)
-//	  sites/NAME/trees/N        PHM directories, by version (treenext.go); the next publish updates one of them
-//	  sites/NAME/versions/N     symbolic links to them
-//	  sites/NAME/glance.json    what lists show of site.db, and of which commit it is
-//	  sites/NAME/lastrun.json   the last run, and the record of the job (job.json): what mirror.db is made of
-//	                            again when it is damaged
-//	  sites/NAME/damaged.urls   the URLs whose bodies Verify found damaged, for the next run
-//	  sites/NAME/damaged        what Rebuild took out of use; nothing reads it
-//	  sites/NAME/current        symbolic link to the live one; moved by one rename
+//	  mirror.db             database of what all sites share: runs, hosts, jobs, users, tokens, orders
+//	  public-names          host names that were ever at public addresses; lines that are appended
+//	  blobs/ab/abcd…        bodies that are published as they came, by SHA-256, hard-linked into the trees
+//	  blobs/tmp/            bodies on their way in
+//	  sites/NAME/           a site:
+//	    log/N.log           the truth about the site: a checkpoint, and an entry for each transaction
+//	    site.db             database that follows the log: an index, which is made again from there
+//	    .tail               results of an unfinished run that no transaction has yet
+//	    packs/N.pack        documents with their links, in frames that are appended
+//	    heads.N             heads of answers, in frames that are appended
+//	    parts/              beginnings of large bodies that have not come whole
+//	    trees/N             the published files of version N, a PHM directory; trees/next is being built
+//	    versions/N          symbolic links to the trees
+//	    current             symbolic link to the published tree; one rename moves it
+//	    texts, digests      what each page says; both can be deleted
+//	    fingerprints        which files the site has, for the runs of other sites
+//	    away.json           what a check-out has left in a depot
+//	    fact.*, lastrun.json, job.json, scrub.json, redone.json, glance.json
+//	                        small facts as JSON, some of which outlive the database
+//	    damaged.urls, damaged.files
+//	                        lines: what Verify found damaged, for the next run
+//	    damaged/            what Rebuild took out of use; no program reads it
 //
-// Guarantees:
-//   - What Records.Commit has returned for survives kill -9, and loss of power too unless Options.Volatile is
-//     set: bodies are synced before the entry of the log that refers to them, and that before Commit returns.
-//   - current always names a finished tree. A crash while a tree is built leaves a mark, and the next build
-//     starts it again.
-//   - A site folder plus the blobs is all the state of a site. One process writes a site at a time (ErrLocked
-//     otherwise).
+// # What holds
+//
+//   - What Records.Commit has returned for survives kill -9, and loss of power too unless
+//     Options.Volatile is set: bodies are synced before the entry of the log that refers to them, and
+//     that before Commit returns.
+//   - current always names a finished tree. A crash while a tree is built leaves a mark, and the next
+//     build starts it again.
+//   - A site folder plus the blobs is all the state of a site. One process writes a site at a time
+//     (ErrLocked otherwise).
 //   - No path that came from the network is used outside an os.Root.
+//   - What a disk changes or loses is found: each value, entry and frame has a checksum. Site.Verify
+//     checks all of it, and State.Rebuild restores a site whose database and log cannot be read.
 //
-// Site.Verify checks all of it; State.Rebuild restores a site whose database cannot be read.
+// # Formats
 //
-// The format has a version number (FormatVersion). Formats 7 to 9 are converted by the first opening for
-// writing, older and newer ones are refused.
+// There are 21 that are written, and 5 of older versions that are read. A uvarint is that of
+// encoding/binary, a string or "bytes" is a uvarint length and so many bytes. Checksums are CRC-32C, 4
+// bytes. Numbers of a fixed length are little endian, but for those in databases, which are big endian.
+// FormatVersion numbers the whole.
+//
+// The frame is the same in packs and in files of heads. It does not count unless a record refers to it:
+//
+//	magic 4 bytes "mP", kind, version; length 4 bytes; checksum 4 bytes; payload of that length
+//
+//	 1  document       mPk1 in zstd, mPq1 in S2, mPr1 as it is: head, links, body       pack.go
+//	                   head: bytes; uvarint number of the URL, 8 bytes of the digest    framemeta.go
+//	 2  links          bytes in a document: spans, kinds and targets                    mirror/render/links.go
+//	 3  bundle         mPb1: 4 bytes count, uvarint length of each document, all
+//	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
+//	 4  delta          mPd2, mPd3: place of a base, its checksum, depth, a document in
+//	                   zstd with the base as dictionary                                 delta.go
+//	 5  rest           mPo2: path, digest, head, links, replacements: with the
+//	                   published file it is the document of a one-off mirror            rest.go
+//	 6  heads          a bundle, of 4 bytes checksum of the URL and the head            heads.go
+//	                   head: a byte, strings status line, names and values              fetch/heads/code.go
+//
+// A log is a file of entries, which begins with a checkpoint:
+//
+//	7  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
+//	                  the transaction 8, checksum of the entry before, checksum,
+//	                  changes in zstd                                                  redolog.go
+//	8  change         byte p, d, s or T; bytes bucket, key, value                      redochanges.go
+//	9  tail entry     magic "mTl1", length 4 bytes, digest 8 of what was committed
+//	                  before, number of the last pack 4, its length 8, checksum, a
+//	                  batch                                                            tail.go
+//
+// The values of a database:
+//
+//	10  value          any value below, and a checksum of bucket, key and value         sealed.go
+//	11  tally          of a bucket: count, sum of 128 bits of the hashes, sequence:
+//	                   8, 16 and 8 bytes, little endian                                 tally.go
+//	12  record         of a URL: byte 1, flags, outcome, kind of body, format of the
+//	                   body; 11 uvarints; strings; what the flags name; of a body the
+//	                   digest 32, uvarints, strings, place                              record.go
+//	13  targets        of a document: uvarint differences of sorted numbers             targets.go
+//	14  batch          of an unfinished run: uvarint first number, new URLs, results,
+//	                   heads in zstd, looks                                             journal.go
+//	15  look           uvarint run, uvarint time, numbers of URLs                       looks.go
+//	                   numbers: uvarint count; each: uvarint gap<<1 | more, uvarint
+//	                   length of the run of numbers less one                            observe.go
+//	16  observation    of a run: byte version, byte flags, uvarint time and version,
+//	                   sets of numbers                                                  observe.go
+//	17  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
+//	                   file table                                                       versions.go
+//	18  note           JSON (version, run, publish, tree, shared fact), a number, or a
+//	                   text, by the name of its key                                     site.go, facts.go
+//
+// Beside them:
+//
+//	19  page entries   texts "mTx1" 32 bytes, digests "mDg2" 160: head of 16 bytes, then
+//	                   number 4, sum of the body 8, what it says, checksum              digests.go
+//	20  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
+//	                   bytes, checksum                                                  mirror/source
+//	21  files of text  JSON (a note of a part, away.json, glance.json and others) and
+//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        part.go, away.go
+//
+// Published trees are PHM, see docs/phm.md, and no format of this package.
+//
+// Older versions wrote these, which are read and not written: heads as JSON in frames (framemeta.go),
+// rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go, fetch/heads/older.go), results that
+// lay in rests while a run lasted (through.go), and databases of formats 7 to 9, which the first opening
+// for writing converts (convert.go, redo.go). Older and newer databases are refused.
 package store

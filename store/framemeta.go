@@ -3,58 +3,103 @@
 package store
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
-	"strconv"
+	"fmt"
+
+	"mirrord/internal/binread"
 )
 
-// encode appends the JSON of a head to b, as json.Marshal has it: a mirror makes one for each document, and
-// reflection takes ten times as long.
-func (m *FrameMeta) encode(b []byte) ([]byte, error) {
-	for _, s := range [...]string{m.URL, m.MIME, m.Charset, m.ETag, m.LastModified, m.Digest} {
-		if !isPlainText(s) {
-			text, err := json.Marshal(m)
-			return append(b, text...), err
-		}
-	}
-	b = strconv.AppendUint(append(b, `{"id":`...), uint64(m.ID), 10)
-	b = appendText(append(b, `,"url":`...), m.URL)
-	if m.MIME != "" {
-		b = appendText(append(b, `,"type":`...), m.MIME)
-	}
-	if m.Charset != "" {
-		b = appendText(append(b, `,"charset":`...), m.Charset)
-	}
-	b = strconv.AppendInt(append(b, `,"fetched":`...), m.Fetched, 10)
-	if m.ETag != "" {
-		b = appendText(append(b, `,"etag":`...), m.ETag)
-	}
-	if m.LastModified != "" {
-		b = appendText(append(b, `,"last-modified":`...), m.LastModified)
-	}
-	b = strconv.AppendInt(append(b, `,"size":`...), m.Size, 10)
-	b = appendText(append(b, `,"sha256":`...), m.Digest)
-	b = strconv.AppendUint(append(b, `,"format":`...), uint64(m.Format), 10)
-	return append(b, '}'), nil
+// FrameMeta is the head of a document in a frame: uvarint number of its URL, and the first bytes of the
+// digest
+// of its body. The record has the rest. Older versions wrote an object of JSON.
+type FrameMeta struct {
+	ID     uint32
+	Digest [32]byte // that of the record
 }
 
-// isPlainText reports whether all that JSON escapes in a text are quotation marks and backslashes.
-func isPlainText(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
+// metaDigest is how many bytes of the digest the head has.
+const metaDigest = 8
+
+// FrameMetaOf returns the head that the frame of a document has.
+func FrameMetaOf(r *Resource) FrameMeta { return FrameMeta{r.ID, r.Digest} }
+
+func (m *FrameMeta) append(b []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(m.ID)), m.Digest[:metaDigest]...)
 }
 
-// appendText appends a plain text as a string of JSON.
-func appendText(b []byte, s string) []byte {
-	b = append(b, '"')
-	for i := range len(s) {
-		if s[i] == '"' || s[i] == '\\' {
-			b = append(b, '\\')
-		}
-		b = append(b, s[i])
+// olderMeta is the head that older versions wrote.
+type olderMeta struct {
+	ID           uint32 `json:"id"`
+	URL          string `json:"url"`
+	MIME         string `json:"type,omitempty"`
+	Charset      string `json:"charset,omitempty"`
+	Fetched      int64  `json:"fetched"`
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last-modified,omitempty"`
+	Size         int64  `json:"size"`
+	Digest       string `json:"sha256"`
+	Format       uint8  `json:"format"`
+}
+
+// olderMetaOf is the head of a document that a request of another record brought, as older versions wrote it.
+func olderMetaOf(r, by *Resource) ([]byte, error) {
+	return json.Marshal(olderMeta{
+		ID:           r.ID,
+		URL:          r.URL.String(),
+		MIME:         r.MIME,
+		Charset:      r.Charset,
+		Fetched:      by.Fetched,
+		ETag:         by.ETag,
+		LastModified: by.LastModified,
+		Size:         r.Size,
+		Digest:       HexOf(r.Digest),
+		Format:       r.Format,
+	})
+}
+
+// ID returns the number of the URL of the document.
+func (f *Frame) ID() (uint32, error) {
+	if len(f.Meta) > 0 && f.Meta[0] == '{' && f.Meta[len(f.Meta)-1] == '}' {
+		var m olderMeta
+		err := json.Unmarshal(f.Meta, &m)
+		return m.ID, err
 	}
-	return append(b, '"')
+	d := binread.Reader{Rest: f.Meta}
+	id := d.Uvarint()
+	if d.Bad || len(d.Rest) != metaDigest || uint64(uint32(id)) != id {
+		return 0, fmt.Errorf("head of a frame: %w", ErrDamaged)
+	}
+	return uint32(id), nil
+}
+
+// check holds the head against a record, and returns the digest that the body must have: a record that forgot
+// it, so that the body would be requested again, goes by the head.
+func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
+	is, err := f.ID()
+	if err != nil {
+		return digest, err
+	}
+	if is != id {
+		return digest, fmt.Errorf("%w: the frame is that of another URL, number %d", ErrDamaged, is)
+	}
+	var m olderMeta
+	older := json.Unmarshal(f.Meta, &m) == nil
+	switch begin := f.Meta[max(len(f.Meta)-metaDigest, 0):]; {
+	case older && digest == [32]byte{}:
+		_, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
+		return want, err
+	case older && m.Digest == HexOf(digest), !older && bytes.Equal(begin, digest[:metaDigest]):
+		return digest, nil
+	case !older && digest == [32]byte{}:
+		for _, want = range [][32]byte{sha256.Sum256(f.Body), QuickDigest(f.Body)} {
+			if bytes.Equal(begin, want[:metaDigest]) {
+				return want, nil
+			}
+		}
+	}
+	return digest, fmt.Errorf("%w: the frame has another body than digest %x", ErrDamaged, digest)
 }

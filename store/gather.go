@@ -229,7 +229,7 @@ func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 	if len(body) > maxKept && !w.quick {
 		return s.appendLarge(w, m, links, body)
 	}
-	if err := w.fill(m, links, body); err != nil {
+	if err := w.fill(w.head(m), links, body); err != nil {
 		return Place{}, err
 	}
 	return s.keep(w)

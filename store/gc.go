@@ -85,11 +85,25 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	}
 	w := s.compactor()
 	w.erase = &eraser{
-		is:     is,
+		gone:   map[uint32]bool{},
 		frames: NewFrameReader(),
 		writer: s.Frames.NewFrameWriter(),
 		known:  map[Place]bool{},
 		full:   map[Place]bool{},
+	}
+	err = s.each(bResources, func(k, v []byte) error {
+		id, _, err := numbersOf(k, v)
+		if err != nil {
+			return err
+		}
+		u, err := urlOfKey(k)
+		if err == nil && is(u.String()) {
+			w.erase.gone[id] = true
+		}
+		return err
+	})
+	if err != nil {
+		return c, err
 	}
 	if c, err = w.compactPacks(ctx, false); err != nil {
 		return c, err

@@ -4,14 +4,13 @@ package store
 
 import (
 	"errors"
-	"fmt"
 )
 
 // eraser makes a compaction remove the bytes of what nothing refers to from the packs and heads, however
 // little it is. A frame of a URL that is to go is no longer a base: the deltas over it are written again in
 // full. The pack of such a frame may have nothing in use beside it, and is still needed until they are.
 type eraser struct {
-	is     func(url string) bool // a URL that is to go
+	gone   map[uint32]bool // numbers of the URLs that are to go
 	frames *FrameReader
 	writer *FrameWriter
 	known  map[Place]bool // frames that were looked at: whether they are of such a URL
@@ -34,8 +33,8 @@ func (s *compactor) erases(at Place) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	m, err := fr.ParseMeta()
-	e.known[at] = err == nil && e.is(m.URL)
+	id, err := fr.ID()
+	e.known[at] = err == nil && e.gone[id]
 	return e.known[at], nil
 }
 
@@ -57,9 +56,5 @@ func (e *eraser) inFull(p *packs, at Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := fr.ParseMeta()
-	if err != nil {
-		return nil, fmt.Errorf("pack %s at %d: %w: %w", packName(at.Pack), at.Off, ErrDamaged, err)
-	}
-	return e.writer.encode(m, fr.Links, fr.Body)
+	return e.writer.encode(fr.Meta, fr.Links, fr.Body)
 }

@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -256,23 +256,11 @@ func (w *healer) frame(r *Resource) (Frame, error) {
 	if err != nil {
 		return f, err
 	}
-	m, err := f.ParseMeta()
-	same := (err == nil) && m.URL == r.URL.String() && m.ID == r.ID
-	if !same || !IsDigestOf(wantedDigest(r.Digest, &m), f.Body) {
+	want, err := f.check(r.ID, r.Digest)
+	if err != nil || !IsDigestOf(want, f.Body) {
 		return f, fmt.Errorf("%w: another document lies there", ErrDamaged)
 	}
 	return f, nil
-}
-
-// wantedDigest is the digest that a document must have: a record that forgot it, so that the body would be
-// requested again, goes by the head of the frame.
-func wantedDigest(d [32]byte, m *FrameMeta) [32]byte {
-	if d == [32]byte{} {
-		if b, err := hex.DecodeString(m.Digest); err == nil {
-			copy(d[:], b)
-		}
-	}
-	return d
 }
 
 // heal replaces what it can of the damaged bodies of a URL, and reports whether that was something.
@@ -323,14 +311,20 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 	}
 	var first []byte // a frame that does not fit
 	for c := range w.candidates(b, &d.Resource) {
-		for i := range b.recs { // the frame has the head that one of them had
+		metas := [][]byte{w.metaOf(&d.Resource, c.Body)}
+		for i := range b.recs { // an older frame has the head that one of them had
 			r := &b.recs[i].Resource
 			if r.Digest != d.Digest && r != &d.Resource {
 				continue
 			}
-			head := FrameMetaOf(&d.Resource)
-			head.Fetched, head.ETag, head.LastModified = r.Fetched, r.ETag, r.LastModified
-			raw, err := w.writer.encode(head, c.Links, c.Body)
+			meta, err := olderMetaOf(&d.Resource, r)
+			if err != nil {
+				return false, err
+			}
+			metas = append(metas, meta)
+		}
+		for _, meta := range metas {
+			raw, err := w.writer.encode(meta, c.Links, c.Body)
 			if err != nil {
 				return false, err
 			}
@@ -343,7 +337,7 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 					return true, err
 				}
 			}
-			if first == nil || r == &d.Resource {
+			if first == nil {
 				first = bytes.Clone(raw)
 			}
 		}
@@ -358,6 +352,15 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 	w.moved[d.At] = to
 	d.At = to
 	return true, nil
+}
+
+// metaOf is the head of the frame of a document, also where its record forgot the digest.
+func (w *healer) metaOf(r *Resource, body []byte) []byte {
+	m := FrameMetaOf(r)
+	if m.Digest == [32]byte{} {
+		m.Digest = sha256.Sum256(body)
+	}
+	return w.writer.head(m)
 }
 
 // candidates are the good copies of a body.
@@ -440,20 +443,4 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 	}
 	slices.SortFunc(out, func(a, b LostBody) int { return cmp.Compare(a.Path, b.Path) })
 	return out
-}
-
-// FrameMetaOf returns the head that the frame of a document has.
-func FrameMetaOf(r *Resource) FrameMeta {
-	return FrameMeta{
-		ID:           r.ID,
-		URL:          r.URL.String(),
-		MIME:         r.MIME,
-		Charset:      r.Charset,
-		Fetched:      r.Fetched,
-		ETag:         r.ETag,
-		LastModified: r.LastModified,
-		Size:         r.Size,
-		Digest:       HexOf(r.Digest),
-		Format:       r.Format,
-	}
 }

@@ -43,7 +43,7 @@ type Done struct {
 // AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
 // is committed. Safe for concurrent use with a FrameWriter for each goroutine.
 func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
-	raw, err := w.encode(m, links, body)
+	raw, err := w.encode(w.head(m), links, body)
 	if err != nil {
 		return Place{}, err
 	}

@@ -5,7 +5,6 @@ package store
 import (
 	"bufio"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -23,13 +22,12 @@ import (
 //	magic   4 bytes: "mPk1" for a payload in zstd, "mPq1" for S2, "mPr1" for a plain one
 //	length  4 bytes, little endian: bytes of the payload
 //	crc32c  4 bytes, little endian: of the payload
-//	payload uvarint length, FrameMeta as JSON; uvarint length, links; body
+//	payload uvarint length, FrameMeta; uvarint length, links; body
 //
 // A state without syncs writes S2, because zstd takes a quarter of the time of a run. A one-off mirror writes
 // plain frames, of which rest.go says what takes their place.
 //
-// Frames name their URL and hold what the document's record holds; the links name other URLs by their numbers
-// in site.db.
+// The links name other URLs by their numbers in site.db.
 const (
 	frameMagic  = "mPk1"
 	quickMagic  = "mPq1"
@@ -41,32 +39,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// FrameMeta is the head of a frame.
-type FrameMeta struct {
-	ID           uint32 `json:"id"`
-	URL          string `json:"url"`
-	MIME         string `json:"type,omitempty"`
-	Charset      string `json:"charset,omitempty"`
-	Fetched      int64  `json:"fetched"`
-	ETag         string `json:"etag,omitempty"`
-	LastModified string `json:"last-modified,omitempty"`
-	Size         int64  `json:"size"`
-	Digest       string `json:"sha256"`
-	Format       uint8  `json:"format"`
-}
-
 // Frame is a decoded frame. Its slices are valid until the FrameReader reads the next one.
 type Frame struct {
-	Meta  []byte // JSON of FrameMeta
+	Meta  []byte // a FrameMeta, or what older versions wrote
 	Links []byte // as the caller wrote them
 	Body  []byte
-}
-
-// ParseMeta decodes the head of the frame.
-func (f *Frame) ParseMeta() (FrameMeta, error) {
-	var m FrameMeta
-	err := json.Unmarshal(f.Meta, &m)
-	return m, err
 }
 
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
@@ -139,8 +116,8 @@ func (e *frameEncoder) ready() *zstdfast.Encoder {
 }
 
 // encode returns a frame. It is valid until the next call.
-func (w *FrameWriter) encode(m FrameMeta, links, body []byte) ([]byte, error) {
-	if err := w.fill(m, links, body); err != nil {
+func (w *FrameWriter) encode(meta, links, body []byte) ([]byte, error) {
+	if err := w.fill(meta, links, body); err != nil {
 		return nil, err
 	}
 	return w.pack(), nil
@@ -149,9 +126,15 @@ func (w *FrameWriter) encode(m FrameMeta, links, body []byte) ([]byte, error) {
 // errLarge says that a document is larger than what would be read again.
 var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", maxFrame)
 
+// head returns the bytes of a head. They are valid until the next call.
+func (w *FrameWriter) head(m FrameMeta) []byte {
+	w.meta = m.append(w.meta[:0])
+	return w.meta
+}
+
 // fill puts a payload into buf, behind the space for a header.
-func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
-	if err := w.begin(m, links, len(body), len(body)); err != nil {
+func (w *FrameWriter) fill(meta, links, body []byte) error {
+	if err := w.begin(meta, links, len(body), len(body)); err != nil {
 		return err
 	}
 	w.buf = append(w.buf, body...)
@@ -160,15 +143,10 @@ func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 
 // begin puts the beginning of a payload, up to a body of some bytes, into buf, with capacity for more behind
 // it.
-func (w *FrameWriter) begin(m FrameMeta, links []byte, body, room int) error {
-	meta, err := m.encode(w.meta[:0])
-	if err != nil {
-		return fmt.Errorf("frame of %s: %w", m.URL, err)
-	}
-	w.meta = meta
+func (w *FrameWriter) begin(meta, links []byte, body, room int) error {
 	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64
 	if n+body > maxFrame {
-		return fmt.Errorf("frame of %s: %w", m.URL, errLarge)
+		return errLarge
 	}
 	if cap(w.buf) > maxKept {
 		w.buf = nil

@@ -21,7 +21,7 @@ import (
 
 func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	raw, err := w.encode(m, links, body)
+	raw, err := w.encode(w.head(m), links, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) 
 // encodePlain makes a frame as one-off mirrors wrote them once.
 func encodePlain(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	if err := w.fill(m, links, body); err != nil {
+	if err := w.fill(w.head(m), links, body); err != nil {
 		t.Fatal(err)
 	}
 	seal(w.buf)
@@ -61,19 +61,24 @@ func TestFrameRoundTrip(t *testing.T) {
 		w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
 		rapid.Check(t, func(rt *rapid.T) {
 			links, body := rapid.SliceOf(rapid.Byte()).Draw(rt, "links"), rapid.SliceOf(rapid.Byte()).Draw(rt, "body")
-			m := FrameMeta{
-				ID:   rapid.Uint32().Draw(rt, "id"),
-				URL:  "http://a/" + rapid.StringMatching(`[a-z]*`).Draw(rt, "url"),
-				Size: int64(len(body)),
-			}
+			m := FrameMeta{ID: rapid.Uint32().Draw(rt, "id"), Digest: sha256.Sum256(body)}
 			raw := encode(t, w, m, links, body)
 			f, err := decodeFrame(r, raw)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if got, err := f.ParseMeta(); err != nil || got != m || !bytes.Equal(f.Links, links) ||
+			if _, err := f.check(m.ID, m.Digest); err != nil || !bytes.Equal(f.Links, links) ||
 				!bytes.Equal(f.Body, body) {
 				rt.Fatalf("%+v, %v", f, err)
+			}
+			if want, err := f.check(m.ID, [32]byte{}); err != nil || want != m.Digest {
+				rt.Fatalf("without a digest: %x, %v", want, err)
+			}
+			if _, err := f.check(m.ID, [32]byte{1}); !errors.Is(err, ErrDamaged) {
+				rt.Fatalf("another digest: %v", err)
+			}
+			if _, err := f.check(m.ID+1, m.Digest); !errors.Is(err, ErrDamaged) {
+				rt.Fatalf("another number: %v", err)
 			}
 			n := rapid.IntRange(0, len(raw)-1).Draw(rt, "cut")
 			if _, err := decodeFrame(r, raw[:n]); !errors.Is(err, ErrDamaged) {
@@ -92,11 +97,11 @@ func TestFrameRoundTrip(t *testing.T) {
 func TestFrameBuffersAreGivenBack(t *testing.T) {
 	body := random(3<<20, 1)
 	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
-	raw := encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, body)
+	raw := encodeFrame(t, w, FrameMeta{}, nil, body)
 	if f, err := decodeFrame(r, raw); err != nil || !bytes.Equal(f.Body, body) {
 		t.Fatal(err)
 	}
-	encodeFrame(t, w, FrameMeta{URL: "http://a/"}, nil, nil)
+	encodeFrame(t, w, FrameMeta{}, nil, nil)
 	if n := max(cap(w.buf), cap(w.out), cap(r.out), cap(r.raw)); n > maxKept {
 		t.Errorf("a buffer of %d bytes is kept", n)
 	}
@@ -104,7 +109,7 @@ func TestFrameBuffersAreGivenBack(t *testing.T) {
 
 func FuzzFrame(f *testing.F) {
 	w := (&Frames{}).NewFrameWriter()
-	m := FrameMeta{ID: 1, URL: "http://a/b"}
+	m := FrameMeta{ID: 1}
 	f.Add(encodeFrame(f, w, m, []byte("links"), []byte("body")), false)
 	f.Add(encodePlain(f, w, m, []byte("links"), []byte("body")), false)
 	f.Add(encodeQuick(f, w, m, []byte("links"), bytes.Repeat([]byte("body"), 100)), true)
@@ -132,7 +137,7 @@ func FuzzFrame(f *testing.F) {
 			}
 			return
 		}
-		_, _ = fr.ParseMeta()
+		_, _ = fr.check(1, [32]byte{})
 	})
 }
 

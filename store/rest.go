@@ -19,16 +19,22 @@ import (
 )
 
 // A rest is the part of a one-off mirror's document that its published file lacks: its links, and what
-// relocation replaced. Its frame has the header of all frames, with the magic "mPo1", and a payload in S2:
+// relocation replaced. Its frame has the header of all frames, with the magic "mPo2", and a payload in S2:
 //
-//	string path of the file; string FrameMeta as JSON; string links
+//	string path of the file; 32 bytes, the quick digest of the document; string FrameMeta; string links
 //	uvarint count of replacements; each: uvarint start in the file minus the end before, uvarint length
 //	        there, string of the document
 //
-// The digest in the FrameMeta says whether the file is still what it was.
-const restMagic = "mPo1"
+// The digest says whether the file is still what it was. Older versions, with the magic "mPo1", had it in the
+// head of the document alone.
+const (
+	restMagic  = "mPo2"
+	olderRests = "mPo1"
+)
 
-func isRest(raw []byte) bool { return len(raw) >= frameHeader && string(raw[:4]) == restMagic }
+func isRest(raw []byte) bool {
+	return len(raw) >= frameHeader && (string(raw[:4]) == restMagic || string(raw[:4]) == olderRests)
+}
 
 // rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
 // next call.
@@ -36,9 +42,10 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
-	n := frameHeader + len(path) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
+	digest := QuickDigest(f.Body)
+	n := frameHeader + len(path) + len(digest) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
 	b := slices.Grow(w.buf[:0], n)[:frameHeader]
-	b = binread.AppendString(b, path)
+	b = append(binread.AppendString(b, path), digest[:]...)
 	for _, x := range [][]byte{f.Meta, f.Links} {
 		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
 	}
@@ -66,14 +73,24 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 		return nil, fmt.Errorf("frame: %w: %w", ErrDamaged, err)
 	}
 	d := binread.Reader{Rest: packed}
-	path, meta, links := d.Text(), d.Bytes(), d.Bytes()
-	var m FrameMeta
-	if err := json.Unmarshal(meta, &m); d.Bad || (err != nil) {
+	path := d.Text()
+	var want [32]byte
+	if string(raw[:4]) == restMagic {
+		copy(want[:], d.Take(len(want)))
+	}
+	meta, links := d.Bytes(), d.Bytes()
+	if string(raw[:4]) == olderRests {
+		var m olderMeta
+		if json.Unmarshal(meta, &m) == nil && len(m.Digest) == 2*len(want) {
+			_, err = hex.Decode(want[:], []byte(m.Digest))
+		}
+	}
+	if d.Bad || err != nil || want == [32]byte{} {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
 	}
 	file, size, err := p.publishedFile(path, at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
+		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", ErrDamaged, path, err)
 	}
 	defer file.Close()
 	room := len(packed) + int(size) // and little more, if a reference became shorter
@@ -92,11 +109,9 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	case d.Bad:
 		return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", ErrDamaged, path)
 	case err != nil:
-		return nil, fmt.Errorf("%w: the rest of %s is in the mirror: %w", ErrDamaged, m.URL, err)
+		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", ErrDamaged, path, err)
 	}
-	var want [32]byte
-	n, err := hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
-	if (err != nil) || n < len(want) || !IsDigestOf(want, out[begin:]) {
+	if !IsDigestOf(want, out[begin:]) {
 		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", ErrDamaged, path)
 	}
 	return out, nil

@@ -23,13 +23,10 @@ import (
 //	7  without checksums in the databases; the first opening for writing converts it, see convert.go. Formats 1
 //	   to 6 are refused
 //	8  site.db is sealed, see sealed.go
-//	9  packs may have holes of which a depot has the bytes, see away.go. Only a site that was checked out so
-//
-// was
-//
-//	   of it
+//	9  packs may have holes of which a depot has the bytes, see away.go
 //	10 the log is the truth, and site.db an index that is not synced: it says which transaction of the log it
-//	   has last. The first opening for writing makes a database of format 8 or 9 one of it
+//	   has last. The first opening for writing makes a database of format 8 or 9 one of it. Heads of answers
+//	   lie in bundles, and documents in frames have a head of a few bytes
 const FormatVersion = 10
 
 // Options say how a state is opened. The zero value is what a daemon wants.

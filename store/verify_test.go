@@ -108,7 +108,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			}
 		}},
 		{"pack ends early", BadFrame, false, func(t *testing.T, dir string, _ *Site) {
-			if err := os.Truncate(filepath.Join(dir, "sites/x/packs/000001.pack"), 300); err != nil {
+			if err := os.Truncate(filepath.Join(dir, "sites/x/packs/000001.pack"), 60); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -63,15 +63,9 @@ func (e *edition) put(id int, name, body string, version int) {
 		Fetched: 1e9,
 		Run:     version,
 	}
-	meta := store.FrameMeta{
-		ID:   rec.ID,
-		URL:  rec.URL.String(),
-		MIME: rec.MIME,
-		Size: rec.Size,
-	}
 	w := e.site.Frames.NewFrameWriter()
 	var err error
-	if rec.At, err = e.site.Frames.AppendFrame(w, meta, links, []byte(body)); err != nil {
+	if rec.At, err = e.site.Frames.AppendFrame(w, store.FrameMetaOf(&rec), links, []byte(body)); err != nil {
 		e.t.Fatal(err)
 	}
 	if id == len(e.recs) {
