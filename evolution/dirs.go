@@ -196,11 +196,3 @@ func checkName(name string) error {
 	}
 	return nil
 }
-
-// split parts a file's path into its directory's path and its name.
-func split(path string) (dir, name string) {
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		return path[:i], path[i+1:]
-	}
-	return "", path
-}

@@ -242,19 +242,6 @@ func (b *builder) draw(slug string, p picture, w, h int) *file {
 	return &file{mime: "image/png", paint: b.drawn[what]}
 }
 
-// CardTargets returns the paths that the test card (/card/) refers to, one for each way in which a document
-// can: a mirror that is complete has all of them.
-func CardTargets() (names []string) {
-	files, err := content.ReadDir("content/site/card")
-	must(err)
-	for _, f := range files {
-		if !slices.Contains([]string{"index.html", "frames.html", "refresh.html"}, f.Name()) {
-			names = append(names, f.Name())
-		}
-	}
-	return names
-}
-
 const notFound = "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Not " +
 	"here</title><h1>Nothing at this position</h1><p>Try <a href=\"/\">the front page</a>.</p></html>\n"
 
