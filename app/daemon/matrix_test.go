@@ -206,7 +206,7 @@ func (m *diskMatrix) targets(t *testing.T) (out []harmed) {
 	}
 	out = append(out,
 		harmed{name: "trees", path: site + "trees"},
-		harmed{name: "digests", path: site + "digests", derived: true},
+		harmed{name: "texts", path: site + "texts", derived: true},
 	)
 	blobs, err := filepath.Glob(m.dir + "/blobs/??/*")
 	if err != nil || len(blobs) != 1 {
@@ -327,7 +327,7 @@ func diskActions() []diskAction {
 				wantNamed(t, "verify", err)
 			case v.Count() > 0:
 				m.found++
-			case h.name == "digests": // a cache
+			case h.name == "texts": // a cache
 			case strings.HasPrefix(h.name, "mirror.db"): // a page that is not in use
 				m.harmless++
 			case strings.HasPrefix(h.name, "site.db"): // the same
