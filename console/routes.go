@@ -274,8 +274,7 @@ var (
 )
 
 // loginPage takes the link of mirrord console. GET changes something here: a user with the key may log in,
-// and
-// only the daemon can make one.
+// and only the daemon can make one.
 func loginPage(v *visit) error {
 	key := v.r.FormValue("key")
 	switch {

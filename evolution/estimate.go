@@ -20,9 +20,8 @@ type Estimate struct {
 // The estimate. A step of which everything is known counts as it was. Of any other one it is uncertain
 // whether the directory changed: with the chance that the one above it did, times the share of such steps in
 // which this one did as well (the rate), times the chance that the change shows in no file that was looked
-// at.
-// Each find says that there was a change in at least one of its steps. The rate is the one that agrees with
-// the number of changed steps expected from it: expectation maximization for interval-censored data (B.
+// at. Each find says that there was a change in at least one of its steps. The rate is the one that agrees
+// with the number of changed steps expected from it: expectation maximization for interval-censored data (B.
 // Turnbull, The empirical distribution function with arbitrarily grouped, censored and truncated data, 1976).
 // The interval is that of draws from all histories that agree with the looks, each weighed by its chance.
 const (

@@ -233,13 +233,10 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 }
 
 // TestStatesOfOlderPrograms opens states that commit 7f94b91d wrote. "kept" has sites with versions, with a
-// run
-// that was killed, with one that is held back, and with the tail of a journal, and users, tokens, a pause
-// and an
-// order. Of "away" a depot has a body of the first version. "oneoff" is what get leaves, with rests. Opening
-// for
-// writing keeps all of it. Opening for reading before that shows it, or says which command converts the site.
-// want.txt is what the tests of that commit read of it.
+// run that was killed, with one that is held back, and with the tail of a journal, and users, tokens, a pause
+// and an order. Of "away" a depot has a body of the first version. "oneoff" is what get leaves, with rests.
+// Opening for writing keeps all of it. Opening for reading before that shows it, or says which command
+// converts the site. want.txt is what the tests of that commit read of it.
 func TestStatesOfOlderPrograms(t *testing.T) {
 	for name, o := range map[string]store.Options{
 		"kept":   {},

@@ -15,9 +15,8 @@ import (
 )
 
 // A run works in one of MaxRuns turns. A run that only waits gives its turn back and is parked: it keeps what
-// it has in memory, and asks for a turn when it can continue. The run that worked least recently comes
-// first, whether
-// it begins or continues. Three rules keep anybody from waiting for ever:
+// it has in memory, and asks for a turn when it can continue. The run that worked least recently comes first,
+// whether it begins or continues. Three rules keep anybody from waiting for ever:
 //
 //   - A run that has worked for slice gives way when another run waits for its turn.
 //   - A run that hardly works (less than a fifth of the last minute) does not queue: it gets a short turn

@@ -14,8 +14,7 @@ import (
 )
 
 // FrameMeta is the head of a document in a frame: uvarint number of its URL, and the first bytes of the
-// digest
-// of its body. The record has the rest. Older versions wrote an object of JSON.
+// digest of its body. The record has the rest. Older versions wrote an object of JSON.
 type FrameMeta struct {
 	ID     uint32
 	Digest [32]byte // that of the record

@@ -14,8 +14,7 @@ import (
 )
 
 // unpackOlder unpacks the states that a program of format 8 has left: "kept" has two versions of 30 pages,
-// and a
-// third run that was killed; "oneoff" has one version, of which the tree was moved out.
+// and a third run that was killed; "oneoff" has one version, of which the tree was moved out.
 func unpackOlder(t *testing.T) (dir string) {
 	t.Helper()
 	f, err := os.Open("testdata/format8.tar.zst")

@@ -31,8 +31,7 @@ type HostErrorsOptions struct {
 }
 
 // HostErrors is what a run knows of the troubles of origins, and of hosts for what concerns all their
-// origins.
-// It frees URLs that are left for the next run in the frontier. Safe for concurrent use.
+// origins. It frees URLs that are left for the next run in the frontier. Safe for concurrent use.
 type HostErrors struct {
 	HostErrorsOptions
 

@@ -79,8 +79,7 @@ func (r *sourceRow) run(t *testing.T) {
 }
 
 // The sources are asked in their order, each under its own conditions, until one gives the page: the mirror
-// of
-// another job, the mirror that is followed, mirrors of the space, the site, and a replica where the site
+// of another job, the mirror that is followed, mirrors of the space, the site, and a replica where the site
 // fails.
 func TestSources(t *testing.T) {
 	same := processtest.OtherReply{Same: true}

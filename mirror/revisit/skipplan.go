@@ -33,9 +33,8 @@ type SkipPlanOptions struct {
 }
 
 // SkipPlan is all that decides which requests a run need not make. It is filled in three steps: Load takes
-// the
-// records while the table is loaded, Recall what earlier runs found unreliable, MakePlan plans. No worker may
-// run meanwhile.
+// the records while the table is loaded, Recall what earlier runs found unreliable, MakePlan plans. No worker
+// may run meanwhile.
 type SkipPlan struct {
 	Sources    *Sources
 	Validators *Validators
