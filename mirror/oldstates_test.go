@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +233,12 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 	}
 }
 
+// withoutNoted leaves out what a run that was killed had noted after its last commit, in at most 250 ms: it is
+// requested once more, because the file of such notes is no longer read.
+func withoutNoted(text string) string {
+	return regexp.MustCompile(`(?m)^(unfinished run|journal:) .*\n`).ReplaceAllString(text, "")
+}
+
 // TestStatesOfOlderPrograms opens states that commit 7f94b91d wrote. "kept" has sites with versions, with a
 // run that was killed, with one that is held back, and with the tail of a journal, and users, tokens, a pause
 // and an order. Of "away" a depot has a body of the first version. "oneoff" is what get leaves, with rests.
@@ -258,11 +265,11 @@ func TestStatesOfOlderPrograms(t *testing.T) {
 				dir = filepath.Join(dir, ".site.mirrord")
 			}
 			all := partsOf(string(want))
-			for n, how := range []string{"reading", "writing", "writing", "reading"} {
+			for _, how := range []string{"reading", "writing", "writing", "reading"} {
 				got, convert := textOf(t, dir, o, how == "writing")
 				for site, text := range partsOf(got) {
-					if n == 0 && site == "tail" { // the first one that writes reads its tail
-						continue
+					if site == "tail" {
+						text, all[site] = withoutNoted(text), withoutNoted(all[site])
 					}
 					if text != all[site] {
 						t.Fatalf("%s %s: %s", how, site, firstDifference(text, all[site]))
