@@ -63,7 +63,7 @@ func TestArgumentsAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"get":                 "usage: mirrord get URL…",
 		"explain samba":       "usage: mirrord explain JOB|FILE URL|PATH",
-		"versions samba back": "usage: mirrord versions JOB",
+		"versions samba back": "usage: mirrord status JOB --versions",
 		"cluster status a":    "usage: mirrord cluster status",
 	} {
 		code, out, errs := runArgs(t, nil, strings.Fields(args)...)
