@@ -36,7 +36,7 @@ func TestDeletions(t *testing.T) {
 	b.want(http.StatusUnprocessableEntity, "entry point", "/jobs/site/forget?reason=x&what=**", nil)
 	form := plan("/jobs/site/forget?reason=x&what=%2Fdocs%2F1.html")
 	form.Set("what", "/docs/1.html")
-	b.want(http.StatusBadRequest, "reason is needed", "/jobs/site/forget", form)
+	b.want(http.StatusBadRequest, "reason is missing", "/jobs/site/forget", form)
 	form.Set("reason", "x")
 	b.want(http.StatusSeeOther, "/jobs/site?said=forget", "/jobs/site/forget", form)
 	b.want(http.StatusConflict, "has changed since", "/jobs/site/remove", url.Values{"tag": {"other"}})
