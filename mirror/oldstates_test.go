@@ -233,8 +233,8 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 	}
 }
 
-// withoutNoted leaves out what a run that was killed had noted after its last commit, in at most 250 ms: it is
-// requested once more, because the file of such notes is no longer read.
+// withoutNoted leaves out what a run that was killed had noted after its last commit, in at most 250 ms: it
+// is requested once more, because the file of such notes is no longer read.
 func withoutNoted(text string) string {
 	return regexp.MustCompile(`(?m)^(unfinished run|journal:) .*\n`).ReplaceAllString(text, "")
 }
