@@ -44,7 +44,7 @@ type olderMeta struct {
 	Format       uint8  `json:"format"`
 }
 
-// olderMetaOf is the head of a document that a request of another record brought, as older versions wrote it.
+// olderMetaOf is the head, as older versions wrote it, of a document that another record came with.
 func olderMetaOf(r, by *Resource) ([]byte, error) {
 	return json.Marshal(olderMeta{
 		ID:           r.ID,

@@ -86,7 +86,7 @@ type Summary struct {
 	RepairedLinks int              `json:"repaired_links,omitempty"` // that lead to copies of broken pages
 
 	// Of the pages that were fetched: how many have the words of another page of the site, all or but for what
-	// programs write anew into each answer (see Explanation.Like).
+	// programs write into each answer (see Explanation.Like).
 	SameText int64 `json:"same_text,omitempty"`
 	NearText int64 `json:"near_text,omitempty"`
 

@@ -12,7 +12,7 @@ import (
 type Said struct {
 	Text uint64 // fingerprint of its words, in order, as in a ContentDigest; 0 of a page without any
 	// the same without numbers, words with digits (dates, counters, tokens) and the words of its own address,
-	// which a program writes anew into each answer; Text of a page that has nothing else
+	// which a program writes into each answer; Text of a page that has nothing else
 	Gist uint64
 }
 

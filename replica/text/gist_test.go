@@ -4,7 +4,7 @@ package text
 
 import "testing"
 
-// What a program writes anew into each answer is not the gist of a page; every other word is.
+// What a program writes into each answer is not the gist of a page; every other word is.
 func TestGist(t *testing.T) {
 	const page = "<title>Consent</title><p>Accept all cookies to read on. Request 4af1-17, 10:07:59"
 	s := NewSketcher(SketchOptions{})

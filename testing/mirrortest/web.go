@@ -309,7 +309,7 @@ func Words(seed uint32, n int) string {
 	for range n {
 		seed = seed*1664525 + 1013904223
 		b.WriteByte('w')
-		for bit := 29; bit >= 14; bit -= 3 { // without digits, which count as written anew into each answer
+		for bit := 29; bit >= 14; bit -= 3 { // without digits, which do not count in the gist of a page
 			b.WriteByte('a' + byte(seed>>bit&7))
 		}
 		b.WriteByte(' ')
