@@ -59,8 +59,8 @@
 //	 2  links          bytes in a document: spans, kinds and targets                    mirror/render/links.go
 //	 3  bundle         mPb1: 4 bytes count, uvarint length of each document, all
 //	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
-//	 4  delta          mPd2, mPd3: place of a base, its checksum, depth, a document in
-//	                   zstd with the base as dictionary                                 delta.go
+//	 4  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
+//	                   document in zstd with that as dictionary                         delta.go
 //	 5  rest           mPo2: path, digest, head, links, replacements: with the
 //	                   published file it is the document of a one-off mirror            rest.go
 //	 6  heads          a bundle, of 4 bytes checksum of the URL and the head            heads.go
@@ -108,8 +108,9 @@
 //
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //
-// Older versions wrote these, which are read and not written: heads as JSON in frames (framemeta.go),
-// rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go, fetch/heads/older.go), results that
-// lay in rests while a run lasted (through.go), and databases of formats 7 to 9, which the first opening
-// for writing converts (convert.go, redo.go). Older and newer databases are refused.
+// Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
+// frames (framemeta.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
+// fetch/heads/older.go), results that lay in rests while a run lasted (through.go), and databases of formats
+// 7 to 9, which the first opening for writing converts (convert.go, redo.go). Older and newer databases are
+// refused.
 package store

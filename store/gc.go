@@ -17,7 +17,7 @@ import (
 // removes the file. A crash leaves the old pack in use, or an unused one that the next call removes.
 //
 // The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they
-// lie, because they say where it is; and so on, up the chains.
+// lie, because they say where it is.
 
 const (
 	liveShare  = 0.6       // a pack of which less is in use is emptied
@@ -85,11 +85,8 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	}
 	w := s.compactor()
 	w.erase = &eraser{
-		gone:   map[uint32]bool{},
-		frames: NewFrameReader(),
-		writer: s.Frames.NewFrameWriter(),
-		known:  map[Place]bool{},
-		full:   map[Place]bool{},
+		gone:  map[uint32]bool{},
+		known: map[Place]bool{},
 	}
 	err = s.each(bResources, func(k, v []byte) error {
 		id, _, err := numbersOf(k, v)
@@ -138,6 +135,8 @@ func (s *Site) compactor() *compactor {
 		packs:     s.packs,
 		heads:     s.heads,
 		moveItems: s.moveItems,
+		frames:    NewFrameReader(),
+		writer:    s.Frames.NewFrameWriter(),
 	}
 }
 
@@ -150,7 +149,8 @@ type compactor struct {
 	moveItems int // records that one transaction changes, at most
 
 	bundler bundler
-	frames  *FrameReader // of bundles; nil until there is one
+	frames  *FrameReader
+	writer  *FrameWriter
 
 	erase *eraser // nil: frames in use are not encoded again, and packs with few holes stay
 }
@@ -193,10 +193,8 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 		c.Moved += u.live
 		moves[u.num] = true
 	}
-	outside := map[Place]bool{}
 	for _, d := range deltas {
-		if !moves[d.at.Pack] && (moves[d.base.Pack] || outside[d.base]) {
-			outside[d.at] = true
+		if !moves[d.at.Pack] && d.overAny(moves) {
 			c.Freed -= int64(d.at.Len)
 			c.Moved += int64(d.at.Len)
 		}
@@ -247,12 +245,13 @@ func (s *compactor) lastPack() (num uint32, err error) {
 }
 
 // packUses lists all pack files by number, and the deltas in use, bases before the deltas over them.
-func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
+func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
 		return nil, nil, diskErr("list packs", err)
 	}
 	byNum := map[uint32]*packUse{}
+	held := map[Place]bool{}
 	var uses []*packUse
 	for _, e := range names {
 		n := packNumber(e.Name())
@@ -275,6 +274,9 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 			u.places = append(u.places, r.At)
 			u.pinned = u.pinned || pinned
 		}
+		if pinned {
+			held[r.At] = true
+		}
 		return nil
 	})
 	if err != nil {
@@ -288,15 +290,12 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 		return nil, nil, err
 	}
 	for _, d := range deltas {
-		if u := byNum[d.base.Pack]; u != nil && !s.erase.frees(d.at) {
-			u.places = append(u.places, d.base)
-		}
-	}
-	for again := true; again; { // a pack may pin another one by one of its deltas, and so be pinned
-		again = false
-		for _, d := range deltas {
-			if u, over := byNum[d.base.Pack], byNum[d.at.Pack]; u != nil && over != nil && over.pinned && !u.pinned {
-				u.pinned, again = true, true
+		for _, at := range d.under {
+			if u := byNum[at.Pack]; u != nil {
+				u.pinned = u.pinned || held[d.at]
+				if !d.full {
+					u.places = append(u.places, at)
+				}
 			}
 		}
 	}
@@ -314,40 +313,45 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 	return uses, deltas, nil
 }
 
-// deltasInUse finds the deltas among the places in use, and among the bases of deltas. Unreadable ones are
-// left out; verify reports them.
-func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
-	known := map[Place]bool{} // deltas
-	add := func(at Place) error {
-		for at.Len >= frameHeader && !known[at] {
-			d, err := s.packs.header(at)
-			if err != nil && !errors.Is(err, ErrDamaged) {
-				return err
-			}
-			if err != nil || d.depth == 0 {
-				return nil
-			}
-			known[at] = true
-			out = append(out, &chained{at: at, delta: d})
-			if is, err := s.erases(d.base); is || err != nil {
-				s.erase.free(at, is)
-				return err
-			}
-			at = d.base
-		}
-		return nil
-	}
+// usedDelta is a delta that a record refers to.
+type usedDelta struct {
+	at    Place
+	under []Place // its base; of a delta over deltas all frames that it needs, the full one last
+	full  bool    // it is to be written again in full
+}
+
+// overAny reports whether a frame that the delta needs lies in one of some packs.
+func (d *usedDelta) overAny(packs map[uint32]bool) bool {
+	return slices.ContainsFunc(d.under, func(at Place) bool { return packs[at.Pack] })
+}
+
+// deltasInUse finds the deltas among the places in use. Unreadable ones are left out; verify reports them.
+func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*usedDelta, err error) {
 	for _, u := range uses {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		for _, at := range u.places {
-			if err := add(at); err != nil {
+			if at.Len < frameHeader {
+				continue
+			}
+			d := &usedDelta{at: at}
+			if d.under, err = s.packs.under(at); err != nil && !errors.Is(err, ErrDamaged) {
 				return nil, err
+			}
+			for _, base := range d.under {
+				if d.full, err = s.erases(base); err != nil {
+					return nil, err
+				}
+				if d.full {
+					break
+				}
+			}
+			if len(d.under) > 0 {
+				out = append(out, d)
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *chained) int { return cmp.Compare(a.depth, b.depth) })
 	return out, nil
 }
 

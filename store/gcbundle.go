@@ -41,9 +41,6 @@ func (s *compactor) copyBundle(raw []byte, places []Place, to map[Place]Place) e
 		}
 		return nil
 	}
-	if s.frames == nil {
-		s.frames = NewFrameReader()
-	}
 	out, err := s.frames.unbundle(raw, nil, &x)
 	if err != nil {
 		return err
