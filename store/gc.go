@@ -148,24 +148,26 @@ type compactor struct {
 	heads     *headFiles
 	moveItems int // records that one transaction changes, at most
 
-	bundler bundler
-	frames  *FrameReader
-	writer  *FrameWriter
+	frames *FrameReader
+	writer *FrameWriter
 
 	erase *eraser // nil: frames in use are not encoded again, and packs with few holes stay
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
-	if s.packs.away != nil && s.erase == nil {
-		if may, err := s.mayFree(ctx); err != nil || !may {
-			return c, err
-		}
-	}
-	uses, deltas, err := s.packUses(ctx)
+	uses, held, err := s.byRecords(ctx)
 	if err != nil {
 		return c, err
 	}
 	last, err := s.lastPack()
+	if err != nil {
+		return c, err
+	}
+	may := func(u *packUse) bool { return u.worth(u.live, last) }
+	if s.packs.away != nil && s.erase == nil && !slices.ContainsFunc(uses, may) {
+		return c, nil
+	}
+	deltas, err := s.withBases(ctx, uses, held)
 	if err != nil {
 		return c, err
 	}
@@ -177,9 +179,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 			if !u.pinned && holes > 0 && u.num <= last { // also one of which nothing is in use: see eraser
 				move = append(move, u)
 			}
-		case u.pinned || (float64(u.live) >= liveShare*float64(u.size) && u.size > 0):
-		case u.num > last: // left by a crash; it is used again from its start
-		case u.num == last && holes < minHoles:
+		case !u.worth(u.live, last):
 		case len(u.places) == 0:
 			drop = append(drop, u)
 		default:
@@ -244,15 +244,32 @@ func (s *compactor) lastPack() (num uint32, err error) {
 	return num, err
 }
 
-// packUses lists all pack files by number, and the deltas in use, bases before the deltas over them.
+// worth reports whether a pack is to be emptied of which so many bytes are in use. One behind the last one
+// was left by a crash, and is used again from its start.
+func (u *packUse) worth(live int64, last uint32) bool {
+	few := float64(live) < liveShare*float64(u.size) || u.size == 0
+	return few && !u.pinned && (u.num < last || (u.num == last && u.size-live >= minHoles))
+}
+
+// packUses lists all pack files by number, and the deltas in use.
 func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, error) {
+	uses, held, err := s.byRecords(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	deltas, err := s.withBases(ctx, uses, held)
+	return uses, deltas, err
+}
+
+// byRecords lists all pack files by number, with the frames that records refer to: which of them are deltas,
+// and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
+// of its documents is. held are the places of the unfinished run.
+func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Place]bool, err error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
 		return nil, nil, diskErr("list packs", err)
 	}
 	byNum := map[uint32]*packUse{}
-	held := map[Place]bool{}
-	var uses []*packUse
 	for _, e := range names {
 		n := packNumber(e.Name())
 		if n == 0 {
@@ -262,55 +279,66 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 		if err != nil {
 			return nil, nil, diskErr("list packs", err)
 		}
-		u := &packUse{num: n, size: fi.Size()}
-		byNum[n] = u
-		uses = append(uses, u)
+		byNum[n] = &packUse{num: n, size: fi.Size()}
+		uses = append(uses, byNum[n])
 	}
+	held = map[Place]bool{}
 	err = s.records.bodied(ctx, func(r *Resource, pinned bool) error {
-		if r.Body != PackBody {
+		u := byNum[r.At.Pack]
+		if r.Body != PackBody || u == nil { // a missing one is what verify finds
 			return nil
 		}
-		if u := byNum[r.At.Pack]; u != nil { // a missing one is what verify finds
-			u.places = append(u.places, r.At)
-			u.pinned = u.pinned || pinned
-		}
+		u.places = append(u.places, r.At)
 		if pinned {
-			held[r.At] = true
+			u.pinned, held[r.At] = true, true
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, nil, err
-	}
 	for _, u := range uses {
 		u.sort()
+		for places := range u.frames() {
+			u.live += int64(places[0].Len)
+		}
 	}
+	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
+	return uses, held, err
+}
+
+// withBases adds what deltas in use are over, and counts what is in use of bundles. It returns the deltas.
+func (s *compactor) withBases(
+	ctx context.Context, uses []*packUse, held map[Place]bool,
+) ([]*usedDelta, error) {
 	deltas, err := s.deltasInUse(ctx, uses)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, d := range deltas {
 		for _, at := range d.under {
-			if u := byNum[at.Pack]; u != nil {
-				u.pinned = u.pinned || held[d.at]
-				if !d.full {
-					u.places = append(u.places, at)
-				}
+			i, ok := slices.BinarySearchFunc(uses, at.Pack, func(u *packUse,
+				n uint32) int {
+				return cmp.Compare(u.num, n)
+			})
+			if !ok {
+				continue
+			}
+			uses[i].pinned = uses[i].pinned || held[d.at]
+			if !d.full {
+				uses[i].places = append(uses[i].places, at)
 			}
 		}
 	}
 	for _, u := range uses {
 		u.sort()
+		u.live = 0
 		for places := range u.frames() {
 			n, err := s.packs.liveBytes(places)
 			if err != nil && !errors.Is(err, ErrDamaged) {
-				return nil, nil, err
+				return nil, err
 			}
 			u.live += n
 		}
 	}
-	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
-	return uses, deltas, nil
+	return deltas, nil
 }
 
 // usedDelta is a delta that a record refers to.
