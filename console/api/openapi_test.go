@@ -229,7 +229,7 @@ func (g *generator) text() []byte {
 	paths := map[string]object{}
 	var order []string
 	for _, o := range ops.Table() {
-		if _, lacks := ops.Lacking()[ops.API][o.Name]; lacks {
+		if o.Lacks(ops.API) != "" {
 			continue
 		}
 		method, path, _ := strings.Cut(o.Call, " ")
