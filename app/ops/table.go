@@ -19,6 +19,7 @@ var tableFile []byte
 
 // described is what operations.toml says.
 type described struct {
+	all        []Operation
 	Operations []struct {
 		Operation
 		On, Need, Risk, Where string
@@ -42,17 +43,13 @@ var read = sync.OnceValue(func() (d described) {
 		x.Operation.Risk = Risk(slices.Index([]string{"reads", "changes", "deletes"}, x.Risk))
 		x.Operation.Where = Where(slices.Index([]string{"here", "owner", "holder", "all"}, x.Where))
 		x.Command, x.run = cmp.Or(x.Command, x.Name), deeds[x.Name]
+		d.all = append(d.all, x.Operation)
 	}
 	return d
 })
 
-// Table returns all operations.
-func Table() (all []Operation) {
-	for _, x := range read().Operations {
-		all = append(all, x.Operation)
-	}
-	return all
-}
+// Table returns all operations. They are not to be changed.
+func Table() []Operation { return read().all }
 
 // deeds are the operations that are done in the same way for all surfaces.
 func deeds() map[string]*deed {

@@ -39,7 +39,7 @@ type Flags map[string]any
 func (a *CLI) Command(
 	name string, flags Flags, run func(cmd *cobra.Command, args []string) error,
 ) *cobra.Command {
-	_, text, _ := strings.Cut("\n"+commands, "\ncommand "+name+"\n")
+	_, text, _ := strings.Cut(commands, "\ncommand "+name+"\n")
 	text, _, _ = strings.Cut(text, "\ncommand ")
 	c := &cobra.Command{RunE: run}
 	into := &c.Long
