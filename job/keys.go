@@ -27,6 +27,7 @@ type Key struct {
 	Min     int64
 	Max     int64  // 0 is no bound
 	Instead string // of an old key: what to do about it
+	Start   any    `toml:"default"` // nil: nothing
 
 	field func(j *Job) any   // pointer to the field, where its name is another than the key's
 	check func(j *Job) error // beyond the type; may be nil
@@ -38,6 +39,7 @@ var keysFile []byte
 
 // described is what keys.toml says.
 type described struct {
+	job    Job               // with all defaults
 	Keys   []Key             // the old ones last in each table
 	About  map[string]string // of tables, in Markdown; none when its keys say it all
 	Values [][2]string       // kinds of values with what they look like
@@ -60,6 +62,12 @@ var reference = sync.OnceValue(func() (d described) {
 			k.Enum = known.All().Names()
 		}
 		k.field, k.check, k.apply = fields[k.Name], checks[k.Name], applies[k.Name]
+		if k.Start == nil {
+			continue
+		}
+		if err := decode(*k, &d.job, k.Start); err != nil {
+			panic(err)
+		}
 	}
 	for table, about := range d.About {
 		d.About[table] = text.Replace(about)

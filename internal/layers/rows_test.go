@@ -111,6 +111,8 @@ func rows() map[string]Row {
 
 		// Opens what others have put there: every row that is not pure uses it.
 		"internal/regular": ground,
+		// Waits.
+		"internal/timed": ground,
 	}
 }
 
