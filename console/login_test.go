@@ -232,7 +232,7 @@ func TestOperations(t *testing.T) {
 		has[r.op] = true
 	}
 	for _, o := range ops.Table() {
-		if why := ops.Lacking()[ops.Console][o.Name]; has[o.Name] != (why == "") {
+		if why := o.Lacks(ops.Console); has[o.Name] != (why == "") {
 			t.Errorf("%s: offered: %v; why not: %q", o.Name, has[o.Name], why)
 		}
 	}

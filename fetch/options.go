@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"mirrord/fetch/reach"
+	"mirrord/internal/timed"
 )
 
 // Options says how a Client talks. The zero value is useful: it identifies itself, verifies certificates,
@@ -139,15 +140,8 @@ func (o Options) withDefaults() Options {
 
 // sleep waits for d or until ctx ends, and then returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
+	if d > 0 {
+		_ = timed.Wait(ctx, d)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return context.Cause(ctx)
 }

@@ -3,7 +3,7 @@
 // Package job reads job files: what to mirror, when, how politely and what to do with the result.
 //
 // A job file is strict TOML, one file per job, named NAME.toml. Parse reports every error of a file at once,
-// each with file, line, column and where possible a hint; an unknown key is an error. The table in keys.go is
+// each with file, line, column and where possible a hint; an unknown key is an error. keys.toml is
 // the one place that knows the keys: parsing, --set, the effective configuration and the reference in
 // docs/jobs.md all follow it.
 //

@@ -16,12 +16,12 @@ var update = flag.Bool("update", false, "rewrite the generated part of docs/jobs
 
 const (
 	docFile  = "../docs/jobs.md"
-	docBegin = "<!-- keys: generated from job/keys.go by go test ./job -update -->\n"
+	docBegin = "<!-- keys: generated from job/keys.toml by go test ./job -update -->\n"
 	docEnd   = "<!-- end of keys -->\n"
 )
 
-// reference renders the keys as Markdown.
-func reference() string {
+// markdown renders the keys as Markdown.
+func markdown() string {
 	var b strings.Builder
 	last := "-"
 	for _, k := range Keys() {
@@ -32,7 +32,7 @@ func reference() string {
 				title = "[" + table + "]"
 			}
 			fmt.Fprintf(&b, "\n### %s\n\n", title)
-			if about := tableAbout(table); about != "" {
+			if about := reference().About[table]; about != "" {
 				fmt.Fprintf(&b, "%s\n\n", about)
 			}
 			last = table
@@ -57,15 +57,12 @@ func reference() string {
 		if k.Risk != "" {
 			fmt.Fprintf(&b, "  \n*Risk:* %s", k.Risk)
 		}
-		if k.Later {
-			b.WriteString("  \n*Not yet:* it is checked, but has no effect so far.")
-		}
 		fmt.Fprintf(&b, "  \nExample: `%s = %s`\n\n", leaf, k.Example)
 	}
 	b.WriteString("\n### Old keys\n\nThey are read for good and keep their effect. `mirrord check`, " +
 		"the log and `mirrord status JOB` say what to do.\n\n| key | what to do |\n| --- | --- |\n")
 	for _, k := range oldKeys() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, k.instead)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, k.Instead)
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -82,9 +79,9 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if !ok1 || !ok2 {
 		t.Fatalf("%s lacks the marks around the keys", docFile)
 	}
-	if want := reference(); old != want {
+	if want := markdown(); old != want {
 		if !*update {
-			t.Fatalf("%s is not what keys.go says: run go test ./job -update", docFile)
+			t.Fatalf("%s is not what keys.toml says: run go test ./job -update", docFile)
 		}
 		if err := os.WriteFile(docFile, []byte(before+docBegin+want+docEnd+after), 0o644); err != nil {
 			t.Fatal(err)

@@ -273,72 +273,13 @@ const MaxStale = 32
 
 // Default returns a job with all defaults for the given entry points. It is not validated yet.
 func Default(urls ...string) *Job {
-	return &Job{
-		URLs:          urls,
-		FetchOnce:     24 * time.Hour,
-		MinInterval:   time.Hour,
-		MaxInterval:   7 * 24 * time.Hour,
-		Scope:         WrittenScope{Kind: "directory", LearnSessions: true},
-		Policy:        policy.Adaptive,
-		FullRuns:      3,
-		Requisites:    RequisitesDomain,
-		Order:         OrderBreadth,
-		AlternatesUse: AlternatesFallback,
-		ObeyRobots:    true,
-		ObeyNofollow:  true,
-		Scripts:       true,
-		Programs: WrittenPrograms{
-			Suffixes: []string{".cgi", ".fcgi", ".pl"},
-			Dirs:     []string{"cgi-bin", "cgi"},
-		},
-		Limits: Limits{
-			MaxFiles:     1_000_000,
-			MaxSize:      100e9,
-			MaxBody:      8e9,
-			MaxDocument:  16 << 20,
-			MaxTime:      7 * 24 * time.Hour,
-			MaxPathDepth: 32,
-			Traps:        "normal",
-			MaxRepeats:   3,
-			MaxLinks:     100_000,
-			MaxURLLength: 2048,
-			MaxRedirects: 10,
-			MaxVariants:  2000,
-			MaxDates:     200,
-			MaxStale:     MaxStale,
-			MaxRatio:     250,
-			MaxDelete:    0.1,
-			MaxFailures:  0.01,
-			MaxSkip:      14,
-			MaxSkipTime:  30 * 24 * time.Hour,
-			Retries:      3,
-			MinFree:      1 << 30,
-		},
-		Polite: Polite{
-			Connections:    2,
-			Delay:          250 * time.Millisecond,
-			Factor:         1,
-			MaxDelay:       time.Minute,
-			MaxWait:        10 * time.Minute,
-			UserAgent:      "mirrord",
-			ConnectTimeout: 10 * time.Second,
-			HeaderTimeout:  30 * time.Second,
-			IdleTimeout:    30 * time.Second,
-			TotalTimeout:   6 * time.Hour,
-			MinRate:        100,
-			HTTP2:          true,
-		},
-		Evidence: Evidence{Listings: true, Sitemaps: true},
-		Adaptive: Adaptive{Price: 0.001},
-		Near: Near{
-			MinDoC:        0.01,
-			MinFoC:        0.05,
-			MinConfidence: 0.5,
-			Expire:        8,
-		},
-		Publish: Publish{Keep: "last 7, weekly 8, monthly 24", Grace: time.Hour, Trees: 4},
-		Hooks:   Hooks{Timeout: 10 * time.Minute},
+	j := reference().job
+	j.URLs = urls
+	j.Programs = WrittenPrograms{
+		Suffixes: slices.Clone(j.Programs.Suffixes),
+		Dirs:     slices.Clone(j.Programs.Dirs),
 	}
+	return &j
 }
 
 // Seeds returns the entry points in canonical form. It leaves out other URLs than web URLs; a validated job

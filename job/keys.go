@@ -3,11 +3,13 @@
 package job
 
 import (
-	"cmp"
+	_ "embed"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"mirrord/evolution/policy/known"
 )
@@ -21,13 +23,127 @@ type Key struct {
 	Risk    string   // what a bad choice costs; may be empty
 	Example string   // a TOML value
 	Enum    []string // the words allowed, for a choice
-	Later   bool     // checked already, but has no effect yet
 
-	min, max int64              // of integers; max 0 is no bound
-	field    func(j *Job) any   // pointer to the field, where its name is another than the key's
-	check    func(j *Job) error // beyond the type; may be nil
-	apply    func(j *Job)       // sets what follows from a new value of the field; may be nil
-	instead  string             // of an old key: what to do about it
+	Min     int64
+	Max     int64  // 0 is no bound
+	Instead string // of an old key: what to do about it
+	Start   any    `toml:"default"` // nil: nothing
+
+	field func(j *Job) any   // pointer to the field, where its name is another than the key's
+	check func(j *Job) error // beyond the type; may be nil
+	apply func(j *Job)       // sets what follows from a new value of the field; may be nil
+}
+
+//go:embed keys.toml
+var keysFile []byte
+
+// described is what keys.toml says.
+type described struct {
+	job    Job               // with all defaults
+	Keys   []Key             // the old ones last in each table
+	About  map[string]string // of tables, in Markdown; none when its keys say it all
+	Values [][2]string       // kinds of values with what they look like
+}
+
+var reference = sync.OnceValue(func() (d described) {
+	if err := toml.Unmarshal(keysFile, &d); err != nil {
+		panic(err)
+	}
+	var policies []string
+	for _, p := range known.All() {
+		policies = append(policies, string(p.Name)+": "+p.Doc)
+	}
+	text := strings.NewReplacer("\n", " ", "{policies}", strings.Join(policies, ". "))
+	fields, checks, applies := fields(), checks(), applies()
+	for i := range d.Keys {
+		k := &d.Keys[i]
+		k.Doc, k.Risk, k.Instead = text.Replace(k.Doc), text.Replace(k.Risk), text.Replace(k.Instead)
+		if k.Name == "policy" {
+			k.Enum = known.All().Names()
+		}
+		k.field, k.check, k.apply = fields[k.Name], checks[k.Name], applies[k.Name]
+		if k.Start == nil {
+			continue
+		}
+		if err := decode(*k, &d.job, k.Start); err != nil {
+			panic(err)
+		}
+	}
+	for table, about := range d.About {
+		d.About[table] = text.Replace(about)
+	}
+	return d
+})
+
+// fields are the fields of keys with other names.
+func fields() map[string]func(*Job) any {
+	return map[string]func(*Job) any{
+		"url":                      func(j *Job) any { return &j.URLs },
+		"polite.timeout":           func(j *Job) any { return &j.Polite.HeaderTimeout },
+		"auth.password":            func(j *Job) any { return (*envName)(&j.Auth.Password.Env) },
+		"auth.password_file":       func(j *Job) any { return &j.Auth.Password.File },
+		"auth.password_env":        func(j *Job) any { return &j.Auth.Password.Env },
+		"auth.proxy_password_file": func(j *Job) any { return &j.Auth.ProxyPassword.File },
+		"auth.proxy_password_env":  func(j *Job) any { return &j.Auth.ProxyPassword.Env },
+	}
+}
+
+// applies set what follows from a new value of a key.
+func applies() map[string]func(*Job) {
+	return map[string]func(*Job){
+		"limits.traps":   func(j *Job) { j.Limits.setTraps() },
+		"polite.timeout": func(j *Job) { j.Polite.setTimeout() },
+	}
+}
+
+// checks are what keys check beyond their types.
+func checks() map[string]func(*Job) error {
+	return map[string]func(*Job) error{
+		"url":                     checkURLs,
+		"title":                   func(j *Job) error { return checkLine("title", j.Title, 1000) },
+		"authors":                 checkAuthors,
+		"copyright":               func(j *Job) error { return checkLine("copyright", j.Copyright, 1000) },
+		"abstract":                func(j *Job) error { return checkLine("abstract", j.Abstract, 4000) },
+		"space":                   checkSpace,
+		"schedule":                func(j *Job) error { _, err := ParseSchedule(j.Schedule); return err },
+		"max_interval":            checkIntervals,
+		"timezone":                checkTimezone,
+		"window":                  func(j *Job) error { _, err := ParseWindow(j.Window); return err },
+		"priority":                checkPriority,
+		"proxy":                   checkProxy,
+		"alternates":              checkAlternates,
+		"scope.prefixes":          checkPrefixes,
+		"scope.include":           func(j *Job) error { return checkGlobs(j.Scope.Include) },
+		"scope.exclude":           checkExclude,
+		"scope.aliases":           checkAliases,
+		"scope.sessions":          checkSessions,
+		"scope.types":             func(j *Job) error { return checkTypes(j.Scope.Types) },
+		"scope.not_types":         func(j *Job) error { return checkTypes(j.Scope.NotTypes) },
+		"programs.suffixes":       checkSuffixes,
+		"programs.dirs":           checkDirs,
+		"programs.globs":          func(j *Job) error { return checkGlobs(j.Programs.Globs) },
+		"limits.max_repeats":      checkRepeats,
+		"polite.user_agent":       checkUserAgent,
+		"adaptive.learn_for":      checkLearnFor,
+		"near.min_foc":            checkFoC,
+		"reuse.job":               checkReuse,
+		"reuse.from":              func(j *Job) error { return checkDirectory(j.Reuse.From) },
+		"reuse.at":                func(j *Job) error { return checkDirectory(j.Reuse.At) },
+		"auth.user":               checkUser,
+		"auth.password":           func(j *Job) error { return checkEnv(j.Auth.Password.Env) },
+		"auth.password_file":      checkPassword,
+		"auth.proxy_password_env": func(j *Job) error { return checkEnv(j.Auth.ProxyPassword.Env) },
+		"auth.headers":            checkHeaders,
+		"publish.keep":            func(j *Job) error { _, err := ParseKeep(j.Publish.Keep); return err },
+		"publish.dir":             checkPublishDir,
+		"publish.grace":           checkGrace,
+		"hooks.before":            func(j *Job) error { return checkHook(j.Hooks.Before) },
+		"hooks.published":         func(j *Job) error { return checkHook(j.Hooks.Published) },
+		"hooks.after":             func(j *Job) error { return checkHook(j.Hooks.After) },
+		"notify.email":            checkEmail,
+		"notify.webhook":          checkWebhook,
+		"notify.webhook_key":      checkWebhookKey,
+	}
 }
 
 // Default returns the key's default as a TOML value; "" when the key must be given.
@@ -72,143 +188,26 @@ func (k Key) Values() []string {
 func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 
 // Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
-func Tables() []string {
-	return []string{
-		"", "scope", "programs", "limits", "polite", "evidence", "adaptive", "near", "reuse", "auth", "tls",
-		"publish", "hooks", "notify",
+func Tables() (out []string) {
+	for _, k := range reference().Keys {
+		if table, _ := k.Table(); !slices.Contains(out, table) {
+			out = append(out, table)
+		}
 	}
+	return out
 }
+
+// everyKey returns the keys that a job file may have, table by table, the old ones last in each.
+func everyKey() []Key { return slices.Clone(reference().Keys) }
 
 // Keys returns the keys of a job file in the order of the reference.
-func Keys() []Key {
-	return slices.Concat(
-		topKeys(), replicaKeys(), scopeKeys(), limitKeys(), politeKeys(), evidenceKeys(), policyKeys(), reuseKeys(),
-		accessKeys(), resultKeys(), hookKeys(), notifyKeys(),
-	)
-}
-
-// policyDocs says of each policy what it asks for.
-func policyDocs() string {
-	var docs []string
-	for _, p := range known.All() {
-		docs = append(docs, string(p.Name)+": "+p.Doc)
-	}
-	return strings.Join(docs, ". ")
-}
+func Keys() []Key { return slices.DeleteFunc(everyKey(), Key.isOld) }
 
 // oldKeys returns the keys that the reference no longer has. A job file may still set them: they are read
 // for good and keep their effect, and each says what to write instead.
-func oldKeys() []Key {
-	const traps = `write limits.traps = "strict", "normal" or "off"`
-	const timeout = "write polite.timeout"
-	return []Key{
-		{
-			Name:    "limits.max_repeats",
-			Type:    "number",
-			Example: "0",
-			max:     1000,
-			instead: traps,
-			check:   checkRepeats,
-		},
-		{
-			Name:    "limits.max_url_length",
-			Type:    "number",
-			Example: "500",
-			min:     64,
-			max:     maxURLLength,
-			instead: traps,
-		},
-		{
-			Name:    "limits.max_stale",
-			Type:    "number",
-			Example: "100",
-			max:     1 << 20,
-			instead: traps,
-		},
-		{
-			Name:    "limits.max_ratio",
-			Type:    "number",
-			Example: "1000",
-			min:     10,
-			max:     1_000_000,
-			instead: notNeeded,
-		},
-		{
-			Name:    "polite.connect_timeout",
-			Type:    "duration",
-			Example: `"5s"`,
-			min:     int64(time.Millisecond),
-			instead: timeout,
-		},
-		{
-			Name:    "polite.header_timeout",
-			Type:    "duration",
-			Example: `"2m"`,
-			min:     int64(time.Millisecond),
-			instead: timeout,
-		},
-		{
-			Name:    "polite.idle_timeout",
-			Type:    "duration",
-			Example: `"1m"`,
-			min:     int64(time.Millisecond),
-			instead: timeout,
-		},
-		{
-			Name:    "polite.total_timeout",
-			Type:    "duration",
-			Example: `"30m"`,
-			instead: notNeeded + "; polite.min_rate and limits.max_time end what takes too long",
-		},
-		{
-			Name:    "auth.password_env",
-			Type:    "name",
-			Example: `"EXAMPLE_PASSWORD"`,
-			instead: `write auth.password = "${NAME}"`,
-			field:   func(j *Job) any { return &j.Auth.Password.Env },
-		},
-		{
-			Name:    "auth.proxy_user",
-			Type:    "text",
-			Example: `"mirror"`,
-			instead: `write proxy = "http://USER@HOST:PORT"`,
-		},
-		{
-			Name:    "auth.proxy_password_env",
-			Type:    "name",
-			Example: `"PROXY_PASSWORD"`,
-			instead: `write proxy = "http://USER:${NAME}@HOST:PORT"`,
-			field:   func(j *Job) any { return &j.Auth.ProxyPassword.Env },
-			check:   func(j *Job) error { return checkEnv(j.Auth.ProxyPassword.Env) },
-		},
-		{
-			Name:    "publish.grace",
-			Type:    "duration",
-			Example: `"6h"`,
-			instead: notNeeded,
-			check:   checkGrace,
-		},
-		{
-			Name:    "publish.trees",
-			Type:    "number",
-			Example: "2",
-			min:     1,
-			max:     100,
-			instead: notNeeded,
-		},
-	}
-}
+func oldKeys() []Key { return slices.DeleteFunc(everyKey(), func(k Key) bool { return !k.isOld() }) }
+
+func (k Key) isOld() bool { return k.Instead != "" }
 
 // notNeeded is said of an old key that no key replaces.
 const notNeeded = "the key is no longer needed: remove the line"
-
-// everyKey returns the keys that a job file may have, table by table, the old ones last in each.
-func everyKey() []Key {
-	keys := slices.Concat(Keys(), oldKeys())
-	table := func(k Key) int {
-		t, _ := k.Table()
-		return slices.Index(Tables(), t)
-	}
-	slices.SortStableFunc(keys, func(a, b Key) int { return cmp.Compare(table(a), table(b)) })
-	return keys
-}

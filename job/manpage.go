@@ -8,25 +8,6 @@ import (
 	"strings"
 )
 
-// tableAbout is how the reference describes a table of a job file, in Markdown; "" when its keys say it all.
-func tableAbout(table string) string {
-	return map[string]string{
-		"": "The top level: what stands above the first `[table]`.",
-		"scope": "May be written in one line: `scope = \"host\"`, `scope = { kind = \"host\", exclude = " +
-			"[\"/ftp/**\"] }`, or a list of URL prefixes.",
-		"programs": "Links to programs stay absolute and lead to the origin.",
-		"limits":   "Each limit says so in the summary of the run when it bites.",
-		"polite":   "How each host is treated. All jobs of a daemon count together, and the strictest wins.",
-		"auth":     "Secrets come from a file or the environment, never from the job file.",
-		"evidence": "What spares requests for resources that are in the mirror already. Everything is asked " +
-			"when the rules of the job change.",
-		"reuse":   "A collection that another job mirrors already. [replicas.md](replicas.md) has how it works.",
-		"publish": "What happens with a complete version.",
-		"hooks":   "Commands that are run around a run.",
-		"notify":  "Who hears about a run that did not end well.",
-	}[table]
-}
-
 // manExample is the job file that the manual page shows.
 const manExample = `url      = "https://www.samba.org/"
 schedule = "30 3 * * *"
@@ -44,23 +25,6 @@ delay      = "1s"
 email       = "ops@example.org"
 stale_after = "7d"
 `
-
-// valueDocs are the kinds of values with what they look like.
-func valueDocs() [][2]string {
-	return [][2]string{
-		{"duration", `"500ms", "30s", "1h30m", "7d", "2w". A number without a unit is an error, but for 0.`},
-		{"size", `"10MB" (10 000 000), "1GiB" (2^30). "10M" is an error: it means both. A plain number is bytes.`},
-		{"rate", `"500kB/s"; bytes per second.`},
-		{"share", `"10%" or 0.1; at most 1.`},
-		{"list", `["a", "b"]. One string alone is a list of one.`},
-		{"schedule", `"30 3 * * *" (minute, hour, day, month, weekday), "@every 6h", "@daily", "continuous".`},
-		{"window", `"22:00-06:00", "00:00-06:00,12:00-13:00"; wall clock of timezone.`},
-		{"keep rule", `"all", "7", "within 90d", "last 7, weekly 8, monthly 24". ` +
-			`A version stays when any term wants it.`},
-		{"glob", `"/ftp/**", "*.iso", "https://host/**". * is any text inside a segment, ** any text, ` +
-			`? one character.`},
-	}
-}
 
 // ManPage returns the manual page mirrord-job(5) in roff: what a job file is, and every key of it. date is
 // shown at its foot.
@@ -80,7 +44,7 @@ func ManPage(version, date string) []byte {
 	m.section("EXAMPLE")
 	m.example(manExample)
 	m.section("VALUES")
-	for _, v := range valueDocs() {
+	for _, v := range reference().Values {
 		m.term(v[0])
 		m.line(v[1])
 	}
@@ -137,7 +101,7 @@ func (m *roff) table(name string) {
 	}
 	m.WriteString(".SS ")
 	m.line(title)
-	if about := tableAbout(name); about != "" {
+	if about := reference().About[name]; about != "" {
 		markdownLink := regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
 		m.line(strings.ReplaceAll(markdownLink.ReplaceAllString(about, "$1"), "`", ""))
 	}
@@ -168,9 +132,6 @@ func (m *roff) key(k *Key) {
 	if k.Risk != "" {
 		m.WriteString(".br\n")
 		m.line("Risk: " + k.Risk)
-	}
-	if k.Later {
-		m.line("It is checked, but has no effect yet.")
 	}
 	m.WriteString(".br\n")
 	m.line("Example: " + leaf + " = " + k.Example)

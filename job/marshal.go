@@ -25,11 +25,11 @@ func (j *Job) write(all bool) []byte {
 	for _, k := range everyKey() {
 		table, leaf := k.Table()
 		v := encode(k.of(j))
-		if k.instead != "" && v == encode(k.of(now)) {
+		if k.isOld() && v == encode(k.of(now)) {
 			continue
 		}
 		// An empty list differs from the default list but kind prefixes must not meet an empty one.
-		if (!all && k.Name != "url" && k.instead == "" && v == encode(k.of(def))) ||
+		if (!all && k.Name != "url" && !k.isOld() && v == encode(k.of(def))) ||
 			(k.Name == "scope.prefixes" && len(j.Scope.Prefixes) == 0) {
 			continue
 		}

@@ -202,7 +202,7 @@ func (p *parser) table(prefix string, t map[string]any) {
 func (p *parser) inOrder(prefix string, t map[string]any) []string {
 	names := sortedKeys(t)
 	old := func(name string) int {
-		if k, ok := p.key(join(prefix, name)); ok && k.instead != "" {
+		if k, ok := p.key(join(prefix, name)); ok && k.isOld() {
 			return 1
 		}
 		return 0
@@ -220,7 +220,7 @@ func (p *parser) assign(k Key, v any) error {
 	if k.apply != nil {
 		k.apply(p.job)
 	}
-	if k.instead != "" {
+	if k.isOld() {
 		p.warnOld(k, encode(k.of(p.job)) != before)
 	}
 	return nil
@@ -243,7 +243,7 @@ func (p *parser) warn(key, msg, hint string) {
 func Instead(key string) string {
 	for _, k := range oldKeys() {
 		if k.Name == key {
-			return k.instead
+			return k.Instead
 		}
 	}
 	return ""
@@ -263,7 +263,7 @@ func (j *Job) OldKeys() (out []Error) {
 // warnOld reports that an old key was set. A value that changes nothing needs no other key.
 func (p *parser) warnOld(k Key, changed bool) {
 	if changed {
-		p.warn(k.Name, k.Name+" is an old key; it stays in force", k.instead)
+		p.warn(k.Name, k.Name+" is an old key; it stays in force", k.Instead)
 		return
 	}
 	p.warn(k.Name, k.Name+" is an old key at its default", notNeeded)
@@ -321,7 +321,7 @@ func (p *parser) key(name string) (Key, bool) {
 
 // known returns the keys that the file should have: those that are not old.
 func (p *parser) known() []Key {
-	return slices.DeleteFunc(slices.Clone(p.keys), func(k Key) bool { return k.instead != "" })
+	return slices.DeleteFunc(slices.Clone(p.keys), Key.isOld)
 }
 
 // validate runs the checks of all keys that decoded well.

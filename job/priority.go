@@ -63,8 +63,8 @@ func (p *parser) onePriority(path string, t map[string]any) PriorityRule {
 			Type:    "number",
 			Unit:    "runs",
 			Example: "2",
-			min:     1,
-			max:     1000,
+			Min:     1,
+			Max:     1000,
 			field:   func(*Job) any { return &out.Every },
 		},
 	}

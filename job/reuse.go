@@ -30,37 +30,6 @@ func (j *Job) ReusedJob() string {
 	return j.Reuse.Job
 }
 
-func reuseKeys() []Key {
-	return []Key{
-		{
-			Name:    "reuse.job",
-			Type:    "name of a job",
-			Example: `"manual"`,
-			Doc: "Another job whose mirror holds a collection that the site has too, byte for byte. " +
-				"Its files are taken from that mirror instead of being fetched; large files and " +
-				"images share disk blocks. At the first run and every week some files are requested " +
-				"from the site and compared; one difference ends the reuse for a week. \"auto\" without " +
-				"reuse.from (or reuse = \"auto\"): the collection and the job are found after a run.",
-			Risk:  "Files are then as old as that mirror.",
-			check: checkReuse,
-		},
-		{
-			Name:    "reuse.from",
-			Type:    "URL",
-			Example: `"https://www.example.org/manual/"`,
-			Doc:     "Where the collection lies on that job's site: the URL of a directory.",
-			check:   func(j *Job) error { return checkDirectory(j.Reuse.From) },
-		},
-		{
-			Name:    "reuse.at",
-			Type:    "URL",
-			Example: `"https://copies.example.net/manual/"`,
-			Doc:     "Where it lies on this job's site. Empty: the directory of the first url.",
-			check:   func(j *Job) error { return checkDirectory(j.Reuse.At) },
-		},
-	}
-}
-
 func checkReuse(j *Job) error {
 	switch r := &j.Reuse; {
 	case r.Job == "", j.FindsReuse():

@@ -64,8 +64,8 @@ func decode(k Key, j *Job, v any) error {
 		if !ok {
 			return wrongType(k, v)
 		}
-		if !(f >= 0) || (k.max > 0 && f > float64(k.max)) {
-			return problemf("", "%s must be between 0 and %d", k.Name, k.max)
+		if !(f >= 0) || (k.Max > 0 && f > float64(k.Max)) {
+			return problemf("", "%s must be between 0 and %d", k.Name, k.Max)
 		}
 		*p = f
 	case *Size:
@@ -225,8 +225,8 @@ func decodeDuration(k Key, p *time.Duration, v any) error {
 	default:
 		return wrongType(k, v)
 	}
-	if int64(d) < k.min {
-		return problemf("", "%s must be at least %s", k.Name, time.Duration(k.min))
+	if int64(d) < k.Min {
+		return problemf("", "%s must be at least %s", k.Name, time.Duration(k.Min))
 	}
 	*p = d
 	return nil
@@ -253,10 +253,10 @@ func decodeSecret(name string, v any) (Secret, error) {
 
 func inRange(k Key, n int64) error {
 	switch {
-	case n < k.min && k.max == 0:
-		return problemf("", "%s must be at least %d", k.Name, k.min)
-	case n < k.min || (k.max > 0 && n > k.max):
-		return problemf("", "%s must be between %d and %d", k.Name, k.min, k.max)
+	case n < k.Min && k.Max == 0:
+		return problemf("", "%s must be at least %d", k.Name, k.Min)
+	case n < k.Min || (k.Max > 0 && n > k.Max):
+		return problemf("", "%s must be between %d and %d", k.Name, k.Min, k.Max)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ type maskKind struct {
 func maskKinds(word string) (k maskKind, ok bool) {
 	switch word {
 	case "images":
-		return maskKind{"image/", rasters + "svg svgz psd raw "}, true
+		return maskKind{"image/", medias["image/png"].keep + "svg svgz psd raw "}, true
 	case "movies":
 		return maskKind{"video/", " mp4 m4v m4s webm ogv mov qt avi mkv mpg mpeg m2ts mts 3gp wmv flv "}, true
 	case "sounds":

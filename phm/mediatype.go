@@ -2,7 +2,10 @@
 
 package phm
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+)
 
 // A media says which extensions servers map to a type, or to one that serves as well.
 type media struct {
@@ -10,149 +13,43 @@ type media struct {
 	keep string // accepted extensions as " a b c "; "*" accepts every one
 }
 
-// Groups of extensions that are as good as each other: browsers tell raster images, fonts, sound and film by
-// content.
-const (
-	rasters = " png apng jpg jpeg jpe jfif pjpeg pjp gif webp avif bmp dib ico cur tif tiff heic heif jxl jp2 "
-	fonts   = " woff woff2 ttf ttc otf eot "
-	films   = " mp4 m4v m4s webm ogv ogg oga opus mov qt avi mkv mpg mpeg m2ts 3gp wmv flv " +
-		"mp3 m4a wav flac aac weba mid midi "
-	scripts = " js mjs cjs "
-	jsons   = " json map webmanifest geojson topojson jsonld jsonc har ipynb avsc "
-	xmls    = " xml xsl xslt xsd rng rss atom rdf owl wsdl opml kml gpx svg mathml mml plist xhtml xht xul " +
-		"xbl dtd ent mod xmi xlf xliff tei dita ditamap pom nuspec resx ncx opf "
-)
+//go:embed mediatypes.txt
+var mediaFile string
+
+// medias are the media of MIME types.
+var medias = readMedias()
+
+func readMedias() map[string]media {
+	all, groups := map[string]media{}, map[string]string{}
+	for line := range strings.Lines(mediaFile) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] == "#" {
+			continue
+		}
+		keep := f[1]
+		if of := groups[keep]; of != "" {
+			keep = of
+		} else if keep != "*" {
+			keep = " " + strings.ReplaceAll(keep, ",", " ") + " "
+		}
+		if f[0][0] == '$' {
+			groups[f[0]] = keep
+		}
+		for _, mime := range f[2:] {
+			all[mime] = media{f[0], keep}
+		}
+	}
+	return all
+}
 
 // mediaOf returns the known extensions of a MIME type. ok is false for an unknown type and for those
 // that say nothing of what the bytes are: no name is changed for them.
 func mediaOf(mime string) (m media, ok bool) {
-	switch essence(mime) {
-	case "text/html":
-		return media{".html", " html htm "}, true
-	case "application/xhtml+xml": // in practice written to be served as text/html too
-		return media{".xhtml", " xhtml xht html htm xml "}, true
-	case "text/css":
-		return media{".css", " css "}, true
-	case "text/javascript", "application/javascript", "application/x-javascript", "text/ecmascript",
-		"application/ecmascript":
-		return media{".js", scripts}, true
-	case "application/json", "text/json":
-		return media{".json", jsons}, true
-	case "application/ld+json":
-		return media{".jsonld", jsons}, true
-	case "application/manifest+json":
-		return media{".webmanifest", jsons}, true
-	case "application/geo+json":
-		return media{".geojson", jsons}, true
-	case "application/xml", "text/xml":
-		return media{".xml", xmls}, true
-	case "application/rss+xml":
-		return media{".rss", xmls}, true
-	case "application/atom+xml":
-		return media{".atom", xmls}, true
-	case "application/rdf+xml":
-		return media{".rdf", xmls}, true
-	case "image/svg+xml":
-		return media{".svg", " svg "}, true
-	case "image/png":
-		return media{".png", rasters}, true
-	case "image/jpeg", "image/jpg", "image/pjpeg":
-		return media{".jpg", rasters}, true
-	case "image/gif":
-		return media{".gif", rasters}, true
-	case "image/webp":
-		return media{".webp", rasters}, true
-	case "image/avif":
-		return media{".avif", rasters}, true
-	case "image/apng":
-		return media{".png", rasters}, true
-	case "image/bmp", "image/x-ms-bmp":
-		return media{".bmp", rasters}, true
-	case "image/x-icon", "image/vnd.microsoft.icon":
-		return media{".ico", rasters}, true
-	case "image/tiff":
-		return media{".tif", rasters}, true
-	case "image/heic":
-		return media{".heic", rasters}, true
-	case "image/jxl":
-		return media{".jxl", rasters}, true
-	case "font/woff", "application/font-woff", "application/x-font-woff":
-		return media{".woff", fonts}, true
-	case "font/woff2", "application/font-woff2":
-		return media{".woff2", fonts}, true
-	case "font/ttf", "font/sfnt", "application/x-font-ttf", "application/font-sfnt":
-		return media{".ttf", fonts}, true
-	case "font/otf", "application/x-font-otf", "application/x-font-opentype":
-		return media{".otf", fonts}, true
-	case "application/vnd.ms-fontobject":
-		return media{".eot", fonts}, true
-	case "video/mp4":
-		return media{".mp4", films}, true
-	case "video/webm":
-		return media{".webm", films}, true
-	case "video/ogg":
-		return media{".ogv", films}, true
-	case "video/quicktime":
-		return media{".mov", films}, true
-	case "video/mpeg":
-		return media{".mpg", films}, true
-	case "audio/mpeg", "audio/mp3":
-		return media{".mp3", films}, true
-	case "audio/mp4", "audio/x-m4a":
-		return media{".m4a", films}, true
-	case "audio/ogg", "application/ogg":
-		return media{".ogg", films}, true
-	case "audio/wav", "audio/x-wav", "audio/wave":
-		return media{".wav", films}, true
-	case "audio/flac", "audio/x-flac":
-		return media{".flac", films}, true
-	case "audio/aac":
-		return media{".aac", films}, true
-	case "audio/webm":
-		return media{".weba", films}, true
-	case "application/pdf", "application/x-pdf":
-		return media{".pdf", " pdf "}, true
-	case "application/wasm":
-		return media{".wasm", " wasm "}, true
-	// What follows is read as it is or stored: its names are well known by any extension.
-	case "text/csv":
-		return media{".csv", "*"}, true
-	case "text/vtt":
-		return media{".vtt", "*"}, true
-	case "text/calendar":
-		return media{".ics", "*"}, true
-	case "text/markdown":
-		return media{".md", "*"}, true
-	case "application/zip", "application/x-zip-compressed":
-		return media{".zip", "*"}, true
-	case "application/gzip", "application/x-gzip":
-		return media{".gz", "*"}, true
-	case "application/x-tar":
-		return media{".tar", "*"}, true
-	case "application/x-xz":
-		return media{".xz", "*"}, true
-	case "application/x-bzip2":
-		return media{".bz2", "*"}, true
-	case "application/zstd":
-		return media{".zst", "*"}, true
-	case "application/x-7z-compressed":
-		return media{".7z", "*"}, true
-	case "application/epub+zip":
-		return media{".epub", "*"}, true
-	case "application/postscript":
-		return media{".ps", "*"}, true
-	case "application/rtf", "text/rtf":
-		return media{".rtf", "*"}, true
-	case "application/msword":
-		return media{".doc", "*"}, true
-	case "application/vnd.ms-excel":
-		return media{".xls", "*"}, true
-	case "application/vnd.ms-powerpoint":
-		return media{".ppt", "*"}, true
-	case "application/java-archive":
-		return media{".jar", "*"}, true
+	e := essence(mime)
+	if m, ok = medias[e]; ok {
+		return m, true
 	}
-	switch e := essence(mime); {
+	switch {
 	case strings.HasSuffix(e, "+json"):
 		return media{".json", "*"}, true
 	case strings.HasSuffix(e, "+xml"):

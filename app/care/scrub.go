@@ -55,17 +55,6 @@ type Scrubber struct {
 	later  map[string]time.Time // sites that could not be read: when to try again
 }
 
-func PauseFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
 func (s *Scrubber) Run(ctx context.Context) {
 	s.notes, s.later = map[string]*look.ScrubNote{}, map[string]time.Time{}
 	for s.Pause(ctx, scrubTick) == nil {

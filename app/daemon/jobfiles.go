@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/app/shares"
+	"mirrord/internal/timed"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 )
@@ -86,16 +87,7 @@ func reloadedOf(c scheduler.Config, changes []scheduler.ConfigChange) control.Re
 // Reread puts the jobs directory in force without a request of a user. A file that is missing may be missing
 // for a moment only, while an editor replaces it: it is looked for again before its run is ended.
 func (f *JobFiles) Reread(ctx context.Context) error {
-	_, err := f.load(func() bool {
-		t := time.NewTimer(time.Second)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
-			return false
-		case <-t.C:
-			return true
-		}
-	})
+	_, err := f.load(func() bool { return timed.Wait(ctx, time.Second) == nil })
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"mirrord/app/care"
 	"mirrord/app/env"
+	"mirrord/internal/timed"
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/scheduler/notify"
@@ -81,7 +82,7 @@ func (u *Upkeep) Scrub(ctx context.Context, every time.Duration) {
 		Job:     u.scrubbed,
 		Busy:    func() bool { return u.scheduler.Active() > 0 },
 		Tell:    u.tellScrub,
-		Pause:   care.PauseFor,
+		Pause:   timed.Wait,
 		Repairs: u.repairs,
 	}
 	s.Run(ctx)

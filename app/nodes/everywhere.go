@@ -21,6 +21,7 @@ import (
 	"mirrord/app/shares"
 	"mirrord/cluster/depot"
 	"mirrord/fetch"
+	"mirrord/internal/timed"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -226,12 +227,8 @@ func elsewhere[T any](
 		if !errors.Is(err, errMoving) || time.Now().After(end) {
 			return v, err
 		}
-		t := time.NewTimer(lookForIt)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if timed.Wait(ctx, lookForIt) != nil {
 			return v, err
-		case <-t.C:
 		}
 	}
 }

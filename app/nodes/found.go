@@ -23,6 +23,7 @@ import (
 	"mirrord/app/daemon"
 	"mirrord/app/replicas"
 	"mirrord/app/shares"
+	"mirrord/internal/timed"
 	"mirrord/store"
 )
 
@@ -118,12 +119,8 @@ func (c *ClusterFound) Follow(ctx context.Context) {
 				c.Log.Warn("what was found of replicas is not exchanged with the cluster; tried again", "err", err)
 			}
 		}
-		t := time.NewTimer(pairsEvery)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if timed.Wait(ctx, pairsEvery) != nil {
 			return
-		case <-t.C:
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"mirrord/app/daemon"
 	"mirrord/app/jobs"
 	"mirrord/app/shares"
+	"mirrord/internal/timed"
 )
 
 // settleFor is how long job files must have been the same before a source hands them in: an editor that
@@ -82,12 +83,8 @@ func (c *ClusterJobs) settle(ctx context.Context) (now *NodeJobs, changed bool) 
 		c.App.Log.Info("job files of the cluster were taken", "node", took.Cluster.Node, "jobs", took.Changed)
 		return &took.NodeJobs, true
 	case c.Source && len(l.local) > 0 && (l.State == shares.JobsEdited || l.State == shares.JobsAlone):
-		t := time.NewTimer(settleFor)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
+		if timed.Wait(ctx, settleFor) != nil {
 			return nil, false
-		case <-t.C:
 		}
 		again, err := c.Look(ctx)
 		if err != nil || !maps.Equal(again.local, l.local) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/app/shares"
+	"mirrord/internal/timed"
 	"mirrord/store"
 )
 
@@ -57,12 +58,8 @@ func (c *ClusterPairs) Follow(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			c.Log.Warn("tests of replicas are not exchanged with the cluster; tried again", "err", err)
 		}
-		t := time.NewTimer(pairsEvery)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if timed.Wait(ctx, pairsEvery) != nil {
 			return
-		case <-t.C:
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"mirrord/app/depots"
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
+	"mirrord/internal/timed"
 	"mirrord/store"
 )
 
@@ -56,12 +57,8 @@ func (r *Reader) Follow(ctx context.Context) {
 			away = err.Error()
 			r.Log.Warn("the depot cannot be read; mirrors are served as they are here", "err", err)
 		}
-		t := time.NewTimer(readerRounds)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if timed.Wait(ctx, readerRounds) != nil {
 			return
-		case <-t.C:
 		}
 	}
 }

@@ -4,9 +4,10 @@
 // keys.
 //
 // An operation is described once: its name, what it acts on, the role that it needs, its risk, a sentence,
-// its arguments and the function that does it. The control socket, the API with its description, the console
-// and the command line take these from here. What each of them prints or draws, and the help of commands,
-// stays with them. An operation that one of them does not offer is in Lacking, with the reason.
+// its arguments and the function that does it. operations.toml has what is not code. The control socket, the
+// API with its description, the console and the command line take these from here. What each of them prints
+// or draws, and the help of commands, stays with them. operations.toml also says which operations one of them
+// does not offer, and why.
 package ops
 
 import (
@@ -26,7 +27,10 @@ type Operation struct {
 	Call  string      // method and path of the API and of the socket; "": they do not have it
 	Doc   string      // what it does, in one sentence
 	Done  string      // what the console reports when it is done; "" for what only reads
-	run   *deed       // what does it; nil: each surface that has it does so by hand, such as for files
+
+	Command string // that does it, which the command line may lack
+	InLog   string `toml:"act"` // what the audit log calls it, if it is not its name
+	run     *deed  // what does it; nil: each surface that has it does so by hand, such as for files
 }
 
 // Subject is what an operation acts on.
@@ -60,9 +64,6 @@ const (
 	All                 // all nodes: their answers are merged
 )
 
-// Table returns all operations.
-func Table() []Operation { return slices.Concat(daemonOps(), jobOps(), orderOps()) }
-
 // Named returns the operation of a name. That there is one is an invariant of the callers, held by their
 // tests.
 func Named(name string) Operation {
@@ -79,59 +80,18 @@ func (o Operation) Act() string {
 	if o.Risk == Reads || o.Need == access.Anonymous {
 		return ""
 	}
-	return cmp.Or(acts()[o.Name], o.Name)
+	return cmp.Or(o.InLog, o.Name)
 }
-
-// acts are the names in the audit log that differ from those of the operations.
-func acts() map[string]string {
-	return map[string]string{
-		"createJob":   "create a job",
-		"changeFile":  "change the job file",
-		"removeJob":   "remove the job",
-		"notify":      "send a test message",
-		"register":    "register a mirror",
-		"draftOrder":  "draft an order",
-		"placeOrder":  "place an order",
-		"cancelOrder": "cancel an order",
-		"judgeOrder":  "judge an order",
-		"keepOrder":   "keep an order fresh",
-		"index":       "begin index of texts",
-		"settings":    "change settings",
-		"logoutUser":  "log a user out",
-	}
-}
-
-// Command is the command that does an operation, which the command line may lack.
-func (o Operation) Command() string { return cmp.Or(commands()[o.Name], o.Name) }
 
 // OfCommand is the operation whose sentence a command has.
 func OfCommand(name string) (Operation, bool) {
 	all := Table()
 	i := slices.IndexFunc(all, func(o Operation) bool { return o.Name == name })
 	if i < 0 {
-		i = slices.IndexFunc(all, func(o Operation) bool { return o.Command() == name })
+		i = slices.IndexFunc(all, func(o Operation) bool { return o.Command == name })
 	}
 	if i < 0 {
 		return Operation{}, false
 	}
 	return all[i], true
-}
-
-// commands are the names of commands that differ from those of their operations.
-func commands() map[string]string {
-	return map[string]string{
-		"job":       "status",
-		"runs":      "status",
-		"listJobs":  "status",
-		"changes":   "evolution",
-		"registry":  "replicas",
-		"gather":    "replicas",
-		"index":     "find",
-		"spaces":    "space",
-		"versions":  "status",
-		"createJob": "init",
-		"removeJob": "remove",
-		"run":       "run-now",
-		"login":     "console",
-	}
 }

@@ -3,6 +3,7 @@
 package ops
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,12 @@ import (
 // The rows of the table are whole, and each name, call and reason stands there once.
 func TestTable(t *testing.T) {
 	names, calls := map[string]bool{}, map[string]string{}
+	roles := []string{"anonymous", "read", "order", "operate"}
+	for _, o := range read().Operations {
+		if o.Operation.On < 0 || o.Operation.Risk < 0 || o.Operation.Where < 0 || !slices.Contains(roles, o.Need) {
+			t.Errorf("%s: on %q, risk %q, where %q, role %q", o.Name, o.On, o.Risk, o.Where, o.Need)
+		}
+	}
 	for _, o := range Table() {
 		if names[o.Name] {
 			t.Errorf("%s stands there twice", o.Name)
@@ -37,24 +44,22 @@ func TestTable(t *testing.T) {
 		if o.Call != "" && strings.Contains(o.Call, "{job}") != (o.On == Job) {
 			t.Errorf("%s: %s is not on a job", o.Name, o.Call)
 		}
-		_, noAPI := Lacking()[API][o.Name]
-		_, noSocket := Lacking()[Socket][o.Name]
+		noAPI, noSocket := o.Lacks(API) != "", o.Lacks(Socket) != ""
 		if (o.Call == "") != (noAPI && noSocket) || (o.run == nil && !noSocket) {
 			t.Errorf("%s: call %q; API and socket lack it: %v, %v", o.Name, o.Call, noAPI, noSocket)
 		}
 	}
-	for at, lacks := range Lacking() {
-		for name, why := range lacks {
-			if !names[name] || why == "" {
-				t.Errorf("%s lacks %s, which is no operation, or without a reason", at, name)
+	surfaces := []Surface{Socket, API, Console, CommandLine}
+	for _, l := range read().Lacking {
+		for _, name := range l.Names {
+			if !names[name] || l.Why == "" || !slices.Contains(surfaces, l.At) {
+				t.Errorf("%s lacks %s, which is no operation, or without a reason", l.At, name)
 			}
 		}
 	}
-	for _, of := range []map[string]string{acts(), commands()} {
-		for name := range of {
-			if !names[name] {
-				t.Errorf("%s is no operation", name)
-			}
+	for name := range deeds() {
+		if !names[name] {
+			t.Errorf("%s is no operation", name)
 		}
 	}
 	for name, want := range map[string]string{

@@ -17,7 +17,7 @@ func NewServer(h Host, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	fail := func(w http.ResponseWriter, status int, e *control.Error) { send(w, log, status, e) }
 	for _, o := range Table() {
-		if _, lacks := Lacking()[Socket][o.Name]; lacks || (o.Name == "login" && h.Open == nil) {
+		if o.Lacks(Socket) != "" || (o.Name == "login" && h.Open == nil) {
 			continue
 		}
 		mux.HandleFunc(o.Call, func(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/cluster/objects"
 	"mirrord/internal/regular"
+	"mirrord/internal/timed"
 )
 
 // Archives of a cluster with a depot lie there too, so that they outlive the node that made them:
@@ -117,12 +118,7 @@ func (s *Orders) upload(ctx context.Context) {
 			s.depot.wait(x.OrderID, time.Now().Add(laterFor))
 			return
 		}
-		t := time.NewTimer(s.Again)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		}
+		_ = timed.Wait(ctx, s.Again)
 	})
 }
 

@@ -27,14 +27,15 @@ import (
 
 // FindRequest says what to look for in the texts of mirrors.
 type FindRequest struct {
-	Words string
-	Job   string   // only in this mirror; "": in all
-	Only  []string // only in these mirrors; nil: in all
-	At    string   // a version of Job, or a day or time: as it was then; "": now, and then what has gone
-	Under string   // only in this copy of a collection: the beginning of URLs, without a scheme
-	Each  bool     // each page has a line, also those of collections that lie in several places
-	Skip  int
-	Limit int // results; 0: 10
+	Words string `json:"q"`               // words; docs/find.md says what they mean
+	Job   string `json:"job,omitempty"`   // only in this mirror
+	At    string `json:"at,omitempty"`    // a version of the job, or a day or time: as it was then
+	Under string `json:"under,omitempty"` // only in this copy of a collection: the beginning of URLs, without a scheme
+	Each  bool   `json:"each,omitempty"`  // each page is a result, also those of collections
+	// results; at most 100 come
+	Limit int      `json:"limit,omitempty" bounds:"0,1000,10"`
+	Skip  int      `json:"skip,omitempty" bounds:"0,1000,0"` // results that were seen
+	Only  []string `json:"-"`                                // only in these mirrors; nil: in all
 }
 
 // FoundTexts is what was found.

@@ -22,6 +22,7 @@ import (
 	"mirrord/app/replicas"
 	"mirrord/cluster/depot"
 	"mirrord/fetch"
+	"mirrord/internal/timed"
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -415,14 +416,7 @@ func (s *NodeShare) move(name string, do func() error) error {
 
 // wait waits, and reports whether the daemon has not ended.
 func (s *NodeShare) wait(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-s.ends.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return timed.Wait(s.ends, d) == nil
 }
 
 // Close waits for sites on their way, but not for longer than a time.

@@ -9,18 +9,12 @@ import (
 	"time"
 
 	"mirrord/cluster/lease"
+	"mirrord/internal/timed"
 )
 
 // pause waits, and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return timed.Wait(ctx, d) == nil
 }
 
 // keepSession beats until ctx ends.

@@ -70,16 +70,10 @@ func nameUsage(c *cobra.Command) {
 
 // versionCommand is what many look for before they know of --version.
 func versionCommand(a *cli.CLI) *cobra.Command {
-	return &cobra.Command{
-		Use:    "version",
-		Short:  "Write the version, as --version does",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			a.Printf("mirrord %s\n", version.Text())
-			return nil
-		},
-	}
+	return a.Command("version", nil, func(*cobra.Command, []string) error {
+		a.Printf("mirrord %s\n", version.Text())
+		return nil
+	})
 }
 
 // refuseUnknown makes a command that has only commands below it show no help for one that it does not have.

@@ -22,8 +22,8 @@ func TestOperations(t *testing.T) {
 		}
 	}
 	for _, o := range ops.Table() {
-		if why := ops.Lacking()[ops.CommandLine][o.Name]; has[o.Command()] != (why == "") {
-			t.Errorf("%s: offered: %v; why not: %q", o.Name, has[o.Command()], why)
+		if why := o.Lacks(ops.CommandLine); has[o.Command] != (why == "") {
+			t.Errorf("%s: offered: %v; why not: %q", o.Name, has[o.Command], why)
 		}
 	}
 }

@@ -229,7 +229,7 @@ func (g *generator) text() []byte {
 	paths := map[string]object{}
 	var order []string
 	for _, o := range ops.Table() {
-		if _, lacks := ops.Lacking()[ops.API][o.Name]; lacks {
+		if o.Lacks(ops.API) != "" {
 			continue
 		}
 		method, path, _ := strings.Cut(o.Call, " ")
@@ -353,6 +353,9 @@ func (g *generator) parameters(o ops.Operation, d described) (out list) {
 	}
 	for f := range d.query.Fields() {
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		p := object{{"name", name}, {"in", "query"}}
 		if rest == "" {
 			p.add("required", true)
@@ -460,7 +463,7 @@ func (g *generator) bodies() map[string]described {
 		"find": {
 			more: "The index is searched as it is; it is made on the page Find or by mirrord find, and until then " +
 				"the answer is 409.",
-			query: reflect.TypeFor[findQuery](),
+			query: reflect.TypeFor[search.FindRequest](),
 			out:   reflect.TypeFor[search.FoundTexts](),
 		},
 		"listOrders": {query: reflect.TypeFor[ordersQuery](), out: reflect.TypeFor[orderList]()},

@@ -23,7 +23,7 @@ func TestFind(t *testing.T) {
 	read := c.token[access.Read]
 	got := c.want(200, `"hit":true`, read, "GET",
 		"/v1/find?q=one+two&job=docs&at=3&under=docs.example%2Fa&each&limit=5&skip=7", "")
-	const asked = "{Words:one two Job:docs Only:[] At:3 Under:docs.example/a Each:true Skip:7 Limit:5}"
+	const asked = "{Words:one two Job:docs At:3 Under:docs.example/a Each:true Limit:5 Skip:7 Only:[]}"
 	if !strings.Contains(got, asked) {
 		t.Errorf("asked for %s", got)
 	}

@@ -79,7 +79,7 @@ func New(o Options) *Server {
 		hooks:   newHooks(),
 	}
 	for _, o := range ops.Table() {
-		if _, lacks := ops.Lacking()[ops.API][o.Name]; !lacks {
+		if o.Lacks(ops.API) == "" {
 			s.mux.HandleFunc(o.Call, s.guarded(o, handlerOf(o)))
 		}
 	}

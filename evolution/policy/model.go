@@ -32,14 +32,15 @@ const (
 	kinds
 )
 
+// assets are the extensions of Asset.
+const assets = ".css .js .mjs .map .json .png .jpg .jpeg .gif .svg .ico .webp .avif .bmp .tif " +
+	".tiff .woff .woff2 .ttf .eot .otf .pdf .ps .zip .gz .tgz .bz2 .xz .zst .jar .tar " +
+	".mp3 .mp4 .webm .ogg .wasm .exe .dmg .iso .asc .sig .md5 .sha1 .sha256 .sha512 "
+
 // KindOf tells pages from assets by the extension of a name; what has none, or an unknown one, is a page.
 func KindOf(name string) Kind {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".css", ".js", ".mjs", ".map", ".json", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".webp",
-		".avif", ".bmp", ".tif", ".tiff",
-		".woff", ".woff2", ".ttf", ".eot", ".otf", ".pdf", ".ps", ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst",
-		".jar", ".tar", ".mp3", ".mp4", ".webm",
-		".ogg", ".wasm", ".exe", ".dmg", ".iso", ".asc", ".sig", ".md5", ".sha1", ".sha256", ".sha512":
+	ext := strings.ToLower(path.Ext(name))
+	if ext != "" && strings.Contains(assets, ext+" ") {
 		return Asset
 	}
 	return Page

@@ -31,7 +31,6 @@ func largeCircles() map[string]int {
 	return map[string]int{
 		"app/orders":     15,
 		"console":        25,
-		"job":            24,
 		"mirror/parse":   11,
 		"mirror/crawl":   15,
 		"mirror/revisit": 15,

@@ -40,7 +40,7 @@ func countIn(w []byte) int {
 		return 0
 	case n > 0:
 		return n
-	case isOne(w):
+	case ones[strings.ToLower(string(w))]:
 		return len(w)
 	}
 	return 0
@@ -107,34 +107,28 @@ func lastWord(b []byte) []byte {
 	return b
 }
 
-// isOne reports whether w stands for one in an age.
-func isOne(w []byte) bool {
-	switch strings.ToLower(string(w)) {
-	case "a", "an", "one", "einem", "einer", "un", "une", "una":
-		return true
+// ones stand for one in an age.
+var ones = setOf("a an one einem einer un une una")
+
+// units are the words for units of time.
+var units = func() map[string]time.Duration {
+	const day = 24 * time.Hour
+	out := map[string]time.Duration{}
+	for unit, words := range map[time.Duration]string{
+		time.Second: "second seconds sec secs s sekunde sekunden seconde secondes segundo segundos",
+		time.Minute: "minute minutes min mins m minuten minuto minutos",
+		time.Hour:   "hour hours hr hrs h stunde stunden heure heures hora horas",
+		day:         "day days d tag tagen jour jours día días",
+		7 * day:     "week weeks wk wks w woche wochen semaine semaines semana semanas",
+		30 * day:    "month months mo monat monaten mois mes meses",
+		365 * day:   "year years yr yrs y jahr jahren an ans año años",
+	} {
+		for w := range strings.FieldsSeq(words) {
+			out[w] = unit
+		}
 	}
-	return false
-}
+	return out
+}()
 
 // unitOf returns the length of a unit of time; 0 for other words.
-func unitOf(w []byte) time.Duration {
-	const day = 24 * time.Hour
-	switch strings.ToLower(string(w)) {
-	case "second", "seconds", "sec", "secs", "s", "sekunde", "sekunden", "seconde", "secondes", "segundo",
-		"segundos":
-		return time.Second
-	case "minute", "minutes", "min", "mins", "m", "minuten", "minuto", "minutos":
-		return time.Minute
-	case "hour", "hours", "hr", "hrs", "h", "stunde", "stunden", "heure", "heures", "hora", "horas":
-		return time.Hour
-	case "day", "days", "d", "tag", "tagen", "jour", "jours", "día", "días":
-		return day
-	case "week", "weeks", "wk", "wks", "w", "woche", "wochen", "semaine", "semaines", "semana", "semanas":
-		return 7 * day
-	case "month", "months", "mo", "monat", "monaten", "mois", "mes", "meses":
-		return 30 * day
-	case "year", "years", "yr", "yrs", "y", "jahr", "jahren", "an", "ans", "año", "años":
-		return 365 * day
-	}
-	return 0
-}
+func unitOf(w []byte) time.Duration { return units[strings.ToLower(string(w))] }

@@ -196,21 +196,19 @@ func mayVary(name []byte) bool {
 // one answer.
 func counted(around []byte) bool {
 	for w := range bytes.FieldsFuncSeq(bytes.ToLower(around), func(r rune) bool { return r < 'a' || r > 'z' }) {
-		switch word := string(w); word {
-		case "visit", "visits", "visitor", "visitors", "hits", "views", "counter", "generated", "rendered",
-			"served", "elapsed", "took", "seconds", "sec", "secs",
-			"ms", "msec", "milliseconds", "queries", "besucher", "zugriffe", "visiteurs", "visitas", "timestamp":
+		word := string(w)
+		if counters[word] || slices.ContainsFunc(marks(), func(part string) bool {
+			return strings.Contains(word, part)
+		}) {
 			return true
-		default:
-			for _, part := range [...]string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid",
-				"responsetime"} {
-				if strings.Contains(word, part) {
-					return true
-				}
-			}
 		}
 	}
 	return false
+}
+
+// marks are parts of words beside what is made for one answer.
+func marks() []string {
+	return []string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid", "responsetime"}
 }
 
 // example writes the segment for a person.
@@ -291,24 +289,27 @@ func nearMonth(tokens []token, i int, b []byte) bool {
 	return false
 }
 
-// isMonth and isDay know the names that servers write.
-func isMonth(w string) bool { return slices.Contains(monthNames(), w) }
-func isDay(w string) bool   { return slices.Contains(dayNames(), w) }
+// The names of months and days that servers write, and words beside counters and timings.
+var (
+	counters = setOf(`
+		visit visits visitor visitors hits views counter generated rendered served elapsed took seconds
+		sec secs ms msec milliseconds queries besucher zugriffe visiteurs visitas timestamp`)
+	months = setOf(`
+		january february march april may june july august september october november december jan feb
+		mar apr jun jul aug sep sept oct nov dec januar februar mai juni juli oktober dezember okt dez
+		janvier mars avril juin juillet septembre octobre novembre enero febrero marzo abril mayo junio
+		julio agosto septiembre octubre noviembre diciembre`)
+	days = setOf(`
+		monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat
+		sun montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi
+		vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo`)
+)
 
-func monthNames() []string {
-	return []string{"january", "february", "march", "april", "may", "june", "july", "august", "september",
-		"october", "november", "december",
-		"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
-		"januar", "februar", "mai", "juni", "juli", "oktober", "dezember", "okt", "dez",
-		"janvier", "mars", "avril", "juin", "juillet", "septembre", "octobre", "novembre",
-		"enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre",
-		"noviembre", "diciembre"}
-}
-
-func dayNames() []string {
-	return []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue",
-		"tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun",
-		"montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag",
-		"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
-		"lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"}
+// setOf is the set of the words of a text.
+func setOf(text string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(text) {
+		set[w] = true
+	}
+	return set
 }

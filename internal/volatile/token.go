@@ -104,9 +104,9 @@ func tokenize(b []byte) (out []token) {
 			case hexWord(w):
 				emit(opaque, i, end)
 			}
-		case isMonth(strings.ToLower(string(w))):
+		case months[strings.ToLower(string(w))]:
 			emit(month, i, end)
-		case isDay(strings.ToLower(string(w))):
+		case days[strings.ToLower(string(w))]:
 			emit(day, i, end)
 		case bytes.EqualFold(w, []byte("am")) || bytes.EqualFold(w, []byte("pm")):
 			emit(clock, i, end)

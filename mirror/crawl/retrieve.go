@@ -81,7 +81,7 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 		r.probeSections(ctx)
 	}
 	if err == nil {
-		err = saveTroubles(r.Session, &r.hosts, r.dispatcher.HostErrors, context.Cause(ctx) == nil)
+		err = saveHostErrors(r.Session, &r.hosts, r.dispatcher.HostErrors, context.Cause(ctx) == nil)
 	}
 	if err == nil {
 		err = context.Cause(ctx)
@@ -109,7 +109,7 @@ func (r *Retrieval) limitTime(most time.Duration, over func()) (end func()) {
 
 // prepare takes what earlier runs left into account, before any request.
 func (r *loaded) prepare() error {
-	if err := loadTroubles(r.Session, &r.hosts); err != nil {
+	if err := loadHostErrors(r.Session, &r.hosts); err != nil {
 		return err
 	}
 	for host, at := range r.hosts {

@@ -52,7 +52,7 @@ func (m sourcing) chain() source.Chain {
 		NewAsker:   m.asker,
 		Bodies:     bodies,
 		Pairs:      m.Options.Facts,
-		Troubles:   replicaTroubles{m.troubles},
+		HostErrors: replicaTroubles{m.troubles},
 		Table:      m.Table,
 		Provenance: p,
 		Record:     m.Site.Records.Get,

@@ -58,9 +58,9 @@ func (w hostWaits) encode() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// loadTroubles reads what earlier runs knew of troubles of URLs and origins that outlive a run. Without that
-// more is requested, and nothing is lost.
-func loadTroubles(s *run.Session, hosts *hostWaits) error {
+// loadHostErrors reads what earlier runs knew of troubles of URLs and origins that outlive a run. Without
+// that more is requested, and nothing is lost.
+func loadHostErrors(s *run.Session, hosts *hostWaits) error {
 	for _, f := range []struct {
 		name   string
 		decode func([]byte) error
@@ -95,9 +95,9 @@ func owed(s *run.Session) func(id uint32) bool {
 	}
 }
 
-// saveTroubles keeps the troubles for the next run. whole says that the run was not cut short; when an entry
-// point does not answer either, the network may be down, and no origin is to blame.
-func saveTroubles(s *run.Session, hosts *hostWaits, t *frontier.HostErrors, whole bool) error {
+// saveHostErrors keeps the troubles for the next run. whole says that the run was not cut short; when an
+// entry point does not answer either, the network may be down, and no origin is to blame.
+func saveHostErrors(s *run.Session, hosts *hostWaits, t *frontier.HostErrors, whole bool) error {
 	if whole && len(t.DownEntries()) == 0 {
 		s.Silent.EndRun(s.Run.Number, s.Now().Unix(), t.MuteOrigins(), t.HasAnswered)
 	}

@@ -42,17 +42,17 @@ func (c *Closing) Judge(found run.Retrieved) (*verdict.Judgement, error) {
 // addRetrieval adds to a case how retrieval ended, and what was missing before it.
 func (c *Closing) addRetrieval(known *verdict.Case) error {
 	known.Ended = c.found.Ended
-	known.Left = verdict.Unanswered(known.Ledger)
+	known.Left = verdict.Unanswered(known.Table)
 	known.Requests = c.Counts.Requests.Load()
 	known.Postponed = c.found.Postponed
 	if known.Parts.Closed = c.Expired; c.Expired {
-		known.Left = verdict.NotReached(known.Ledger, c.Run.Planned)
+		known.Left = verdict.NotReached(known.Table, c.Run.Planned)
 	}
 	v, err := c.Site.Notes.Fact(verdict.GapsFact)
 	if err != nil {
 		return err
 	}
-	if known.Parts.Before, err = verdict.DecodeMissing(v, known.Ledger.Len()); err != nil {
+	if known.Parts.Before, err = verdict.DecodeMissing(v, known.Table.Len()); err != nil {
 		c.Log.Warn("the list of gaps cannot be decoded; starting with an empty one", "err", err)
 	}
 	return nil
@@ -110,7 +110,7 @@ func (c *Closing) judgeSettled(j *verdict.Judgement) error {
 // learnLinks tells a case what lists URLs, and what nothing was seen to link to.
 func learnLinks(c *Closing, known *verdict.Case) (err error) {
 	known.Sitemaps = listed(c)
-	known.Orphans, err = loadOrphans(c.Site.Notes, known.Ledger.Len(), c.Log)
+	known.Orphans, err = loadOrphans(c.Site.Notes, known.Table.Len(), c.Log)
 	return err
 }
 
@@ -151,7 +151,7 @@ func (c *Closing) newCase() *verdict.Case {
 		Live:    c.Live,
 		Resumed: c.Resumed,
 		Planned: c.Run.Planned,
-		Ledger:  c.Table.Settled(),
+		Table:   c.Table.Settled(),
 		Records: c.Site.Records,
 		Refuses: c.refuses,
 	}

@@ -34,7 +34,7 @@ func TestFrontierAgainstFloor(t *testing.T) {
 // crawlGraph requests a site as a stage of a run does, with answers that take what they take in runOrder.
 func crawlGraph(t *testing.T, g *webGraph, conns int) time.Duration {
 	h, p := new(fetch.Hosts), fetch.Politeness{Connections: conns}
-	f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+	f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 	const origin = "http://site.test"
 	seen := make([]bool, len(g.urls)) // guarded by turn, as asked is
 	turn := make(chan struct{}, 1)
@@ -85,7 +85,7 @@ func TestConnectionsWhileBodiesWait(t *testing.T) {
 	for conns, want := range map[int]int{16: 20, 128: 240} {
 		synctest.Test(t, func(t *testing.T) {
 			h, p := new(fetch.Hosts), fetch.Politeness{Connections: conns}
-			f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+			f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 			for id := range uint32(500) {
 				f.Add("http://site.test", id, PrioNew)
 			}

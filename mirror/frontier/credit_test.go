@@ -59,7 +59,7 @@ func TestCreditsAgainstSearch(t *testing.T) {
 func TestFrontierByCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{
 			Credits: new(Credits),
 			Origin:  func(id uint32) string { return map[bool]string{true: "a", false: "b"}[id < 100] },
 		})

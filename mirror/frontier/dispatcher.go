@@ -100,53 +100,53 @@ type Lesson struct {
 // LearnRobots requests the robots.txt of a URL's origin in a turn that the caller has, and takes in rules and
 // Crawl-delay. An origin whose rules cannot be had is left for the next run: silence permits nothing, and
 // costs the mirror nothing. The only error is that ctx ended.
-func (m *Dispatcher) LearnRobots(ctx context.Context, u site.URL, from robotsSource) (l Lesson, err error) {
+func (d *Dispatcher) LearnRobots(ctx context.Context, u site.URL, from robotsSource) (l Lesson, err error) {
 	rules, err := from.Rules(ctx, u)
 	if err != nil {
 		return l, err
 	}
-	if d, ok := rules.CrawlDelay(); ok {
-		m.Pacer.SetCrawlDelay(u.Hostname(), d)
-		if d > m.maxWait {
-			why := fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(d))
-			m.HostErrors.LeaveHost(u, why, time.Time{}, false)
+	if delay, ok := rules.CrawlDelay(); ok {
+		d.Pacer.SetCrawlDelay(u.Hostname(), delay)
+		if delay > d.maxWait {
+			why := fmt.Sprintf("Crawl-delay of %s is longer than polite.max_wait", count.Span(delay))
+			d.HostErrors.LeaveHost(u, why, time.Time{}, false)
 		}
 	}
 	switch l.Silent = rules.Silent(); {
 	case l.Silent != "": // it says nothing of the other origins of the host, and this one is left
 	case rules.Stale:
 		l.Observed = fetch.Observation{Status: rules.Answer, Err: rules.Err}
-		m.stale(u, rules)
+		d.stale(u, rules)
 	case rules.Took > 0: // else they were stored, and it says nothing either
 		l.Observed = fetch.Observation{Status: http.StatusOK, Duration: rules.Took}
 	}
 	if l.Silent != "" {
 		if !errors.Is(rules.Err, fetch.ErrForbiddenAddress) {
-			m.HostErrors.Blame(u)
+			d.HostErrors.Blame(u)
 		}
-		m.HostErrors.LeaveOrigin(u, l.Silent)
+		d.HostErrors.LeaveOrigin(u, l.Silent)
 	}
-	if first := m.Origins.Learn(u, rules); first && rules.File != nil {
+	if first := d.Origins.Learn(u, rules); first && rules.File != nil {
 		l.Sitemaps = rules.File.Sitemaps()
 	}
 	return l, nil
 }
 
 // stale counts a failure to refresh the rules of an origin, for which an older copy serves.
-func (m *Dispatcher) stale(u site.URL, rules *fetch.Robots) {
+func (d *Dispatcher) stale(u site.URL, rules *fetch.Robots) {
 	if rules.Err == nil {
 		why := fmt.Sprintf("its robots.txt answers %d", rules.Answer)
-		m.HostErrors.Failed(u, why, SymptomOfStatus(rules.Answer))
+		d.HostErrors.Failed(u, why, SymptomOfStatus(rules.Answer))
 		return
 	}
 	if s, ok := SymptomOf(rules.Err); ok {
-		m.HostErrors.Failed(u, rules.Err.Error(), s)
+		d.HostErrors.Failed(u, rules.Err.Error(), s)
 	}
 }
 
 // Gave notes that an origin gave what the mirror has of it. It may be called by several goroutines.
-func (m *Dispatcher) Gave(u site.URL) {
-	m.HostErrors.on(u, func(k *trouble) { k.gave = u })
+func (d *Dispatcher) Gave(u site.URL) {
+	d.HostErrors.on(u, func(k *trouble) { k.gave = u })
 }
 
 // mostLooks is how many URLs are looked at to find one that is known to answer, and mostChoice how many more

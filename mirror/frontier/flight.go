@@ -52,24 +52,24 @@ type Flight struct {
 
 // Fly notes a request that begins; the context is for its exchange. patient says that it does not give way.
 // The caller calls Land afterwards.
-func (m *Dispatcher) Fly(ctx context.Context, u site.URL, patient bool) (context.Context, *Flight) {
+func (d *Dispatcher) Fly(ctx context.Context, u site.URL, patient bool) (context.Context, *Flight) {
 	f := &Flight{
-		tail:  m.Tail,
-		t:     m.HostErrors,
+		tail:  d.Tail,
+		t:     d.HostErrors,
 		u:     u,
-		heard: m.HostErrors.fly(u, 1),
+		heard: d.HostErrors.fly(u, 1),
 	}
-	ctx = m.Tail.begin(ctx, &f.Body)
+	ctx = d.Tail.begin(ctx, &f.Body)
 	if !patient {
-		timeout := m.HostErrors.HeaderTimeout
-		f.timer = time.AfterFunc(timeout-m.Patience(), f.look)
+		timeout := d.HostErrors.HeaderTimeout
+		f.timer = time.AfterFunc(timeout-d.Patience(), f.look)
 	}
 	return ctx, f
 }
 
 // Patience is how long a URL that is known to answer has for it.
-func (m *Dispatcher) Patience() time.Duration {
-	return time.Duration(float64(m.HostErrors.HeaderTimeout) * witnessShare)
+func (d *Dispatcher) Patience() time.Duration {
+	return time.Duration(float64(d.HostErrors.HeaderTimeout) * witnessShare)
 }
 
 // look ends the request if it gives way.

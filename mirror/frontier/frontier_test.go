@@ -66,7 +66,7 @@ func TestFrontierPriorities(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-				f := NewFrontier(&Pacer{hosts: h, p: p}, c.order)
+				f := NewFrontier(&Pacer{hosts: h, politeness: p}, c.order)
 				f.Add("h", 8, PrioLast)
 				f.Add("h", 5, PrioKnown)
 				f.Add("h", 6, PrioKnown)
@@ -116,7 +116,7 @@ func TestFrontierAnnouncesOrigins(t *testing.T) {
 func TestFrontierGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 2, Delay: time.Second}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 		h.SetCrawlDelay("slow", 10*time.Second)
 		id := uint32(0)
 		for _, host := range []string{"a", "b", "slow"} {
@@ -152,7 +152,7 @@ func TestFrontierGaps(t *testing.T) {
 func TestFrontierNeverIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 		for i := range 200 {
 			f.Add(fmt.Sprint("host", i%20), uint32(i), PrioNew)
 		}
@@ -171,7 +171,7 @@ func TestFrontierNeverIdle(t *testing.T) {
 func TestFrontierWaitsForWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 4}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 		f.Add("h", 0, PrioSeed)
 		v := runFrontier(f, h, p, 8, time.Second, func(host string, id uint32) {
 			time.Sleep(3 * time.Second) // scanning
@@ -188,7 +188,7 @@ func TestFrontierWaitsForWhatIsInFlight(t *testing.T) {
 func TestFrontierFreedHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 		for i := range 100 {
 			f.Add("down", uint32(i), PrioNew)
 		}
@@ -221,7 +221,7 @@ func TestFrontierFreedHost(t *testing.T) {
 
 func TestFrontierAnother(t *testing.T) {
 	h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-	f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+	f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 	f.Add("a", 1, PrioNew)
 	f.Add("a", 2, PrioNew)
 	f.Add("b", 3, PrioNew)
@@ -249,7 +249,7 @@ func TestFrontierAnother(t *testing.T) {
 func TestFrontierStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 		for i := range 10 {
 			f.Add("h", uint32(i), PrioNew)
 		}
@@ -279,7 +279,7 @@ func TestFrontierRandom(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			h := new(fetch.Hosts)
 			p := fetch.Politeness{Connections: 1 + rnd.IntN(4), Delay: time.Duration(rnd.IntN(3)) * time.Second}
-			f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{LIFO: rnd.IntN(2) == 0})
+			f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{LIFO: rnd.IntN(2) == 0})
 			var mu sync.Mutex
 			next := uint32(0)
 			add := func() {

@@ -23,8 +23,8 @@ import (
 // filled from records.
 func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*HostAdmission, *Frontier) {
 	table, f := urls.New(), NewFrontier(&Pacer{
-		hosts: new(fetch.Hosts),
-		p:     fetch.Politeness{Connections: 100},
+		hosts:      new(fetch.Hosts),
+		politeness: fetch.Politeness{Connections: 100},
 	}, Ordering{})
 	settled := table.Settled()
 	settled.Reserve(uint32(len(stored)))
@@ -140,7 +140,7 @@ func TestEntranceWaits(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := new(fetch.Hosts), fetch.Politeness{Connections: 1, Delay: time.Hour}
-		f := NewFrontier(&Pacer{hosts: h, p: p}, Ordering{})
+		f := NewFrontier(&Pacer{hosts: h, politeness: p}, Ordering{})
 		for id := range uint32(5) {
 			f.Add("http://h", id, PrioNew)
 		}

@@ -45,12 +45,12 @@ type turns interface {
 // Pacer gives the turns of hosts to one run, or to another user of the job's rules, inside the job's window.
 // Safe for concurrent use.
 type Pacer struct {
-	hosts  Hosts
-	p      fetch.Politeness
-	window job.Window
-	zone   *time.Location
-	most   time.Duration // the longest wait of Turn
-	now    func() time.Time
+	hosts      Hosts
+	politeness fetch.Politeness
+	window     job.Window
+	zone       *time.Location
+	most       time.Duration // the longest wait of Turn
+	now        func() time.Time
 
 	Slot *RunSlot // of the run whose pacer it is; nil: waits keep no turn from others
 }
@@ -66,10 +66,10 @@ func NewPacer(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*P
 		return nil, fmt.Errorf("timezone: %w", err)
 	}
 	return &Pacer{
-		hosts:  h,
-		p:      p,
-		window: w,
-		zone:   zone,
+		hosts:      h,
+		politeness: p,
+		window:     w,
+		zone:       zone,
 		// what the job waits for, and any gap of politeness itself
 		most: max(j.Polite.MaxWait, p.Delay, p.MaxDelay),
 		now:  now,
@@ -79,26 +79,26 @@ func NewPacer(h Hosts, j *job.Job, p fetch.Politeness, now func() time.Time) (*P
 // Acquire takes a turn of an origin's host. When it is not its turn, again says when to try next; a release
 // may make it earlier. Outside of the window there are no turns: the run pauses, and continues where it was
 // when the window opens.
-func (g *Pacer) Acquire(origin string, now time.Time) (ok bool, again time.Time) {
-	if g.Closed(now) {
-		return false, g.window.Change(now.In(g.zone))
+func (p *Pacer) Acquire(origin string, now time.Time) (ok bool, again time.Time) {
+	if p.Closed(now) {
+		return false, p.window.Change(now.In(p.zone))
 	}
-	return g.hosts.Acquire(origin, g.p, now)
+	return p.hosts.Acquire(origin, p.politeness, now)
 }
 
 // Closed reports whether now is outside of the window.
-func (g *Pacer) Closed(now time.Time) bool {
-	return len(g.window) > 0 && !g.window.Open(now.In(g.zone))
+func (p *Pacer) Closed(now time.Time) bool {
+	return len(p.window) > 0 && !p.window.Open(now.In(p.zone))
 }
 
 // ClosedFor returns for how much of a time the window was closed.
-func (g *Pacer) ClosedFor(from, to time.Time) (d time.Duration) {
-	for len(g.window) > 0 && from.Before(to) {
-		next := g.window.Change(from.In(g.zone))
+func (p *Pacer) ClosedFor(from, to time.Time) (d time.Duration) {
+	for len(p.window) > 0 && from.Before(to) {
+		next := p.window.Change(from.In(p.zone))
 		if next.After(to) || !next.After(from) {
 			next = to
 		}
-		if g.Closed(from) {
+		if p.Closed(from) {
 			d += next.Sub(from)
 		}
 		from = next
@@ -107,60 +107,66 @@ func (g *Pacer) ClosedFor(from, to time.Time) (d time.Duration) {
 }
 
 // TooLong reports whether the job does not wait for a turn until a time. It does outside of the window.
-func (g *Pacer) TooLong(again, now time.Time) bool {
-	return (again.Sub(now) > g.most) && !g.Closed(now)
+func (p *Pacer) TooLong(again, now time.Time) bool {
+	return (again.Sub(now) > p.most) && !p.Closed(now)
 }
 
 // Turn waits for a turn of an origin's host and takes it, for a request that is not in a frontier. The error
 // is fetch.ErrLongWait, at once, when the host asks for a longer wait than the job accepts; a pause outside
 // of the window does not count. Any other error is that of ctx.
-func (g *Pacer) Turn(ctx context.Context, origin string) error {
-	return g.turn(ctx, origin, g.Acquire)
+func (p *Pacer) Turn(ctx context.Context, origin string) error {
+	return p.turn(ctx, origin, p.Acquire)
 }
 
 // TurnAnyway is Turn although the host may have asked to wait, for a request that finds out whether it still
 // wants that. Lift ends the wait.
-func (g *Pacer) TurnAnyway(ctx context.Context, origin string) error {
-	return g.turn(ctx, origin, func(origin string, now time.Time) (bool, time.Time) {
-		return g.hosts.AcquireAnyway(origin, g.p, now)
+func (p *Pacer) TurnAnyway(ctx context.Context, origin string) error {
+	return p.turn(ctx, origin, func(origin string, now time.Time) (bool, time.Time) {
+		return p.hosts.AcquireAnyway(origin, p.politeness, now)
 	})
 }
 
 // Lift ends the wait that a host asked for.
-func (g *Pacer) Lift(host string) { g.hosts.Lift(host) }
+func (p *Pacer) Lift(host string) { p.hosts.Lift(host) }
 
-func (g *Pacer) turn(
+func (p *Pacer) turn(
 	ctx context.Context, origin string, acquire func(origin string, now time.Time) (bool, time.Time),
 ) error {
 	for {
-		at := g.now()
+		at := p.now()
 		ok, again := acquire(origin, at)
 		if ok {
 			return nil
 		}
-		p := pauseFor(g, origin, again, at)
+		pause := pauseFor(p, origin, again, at)
 		switch {
-		case p.Why == status.ForWindow:
-		case g.TooLong(again, at):
+		case pause.Why == status.ForWindow:
+		case p.TooLong(again, at):
 			return fetch.ErrLongWait
 		}
-		if err := g.Slot.Wait(ctx, p, at); err != nil {
+		if err := p.Slot.Wait(ctx, pause, at); err != nil {
 			return err
 		}
 	}
 }
 
 // Release ends a turn of an origin's host and says what was observed in it.
-func (g *Pacer) Release(origin string, o fetch.Observation) { g.hosts.Release(origin, g.p, g.now(), o) }
+func (p *Pacer) Release(origin string, o fetch.Observation) {
+	p.hosts.Release(origin, p.politeness, p.now(),
+		o)
+}
 
 // Gap is the least time between two requests of an origin.
-func (g *Pacer) Gap(origin string) time.Duration { return g.hosts.Gap(origin, g.p) }
+func (p *Pacer) Gap(origin string) time.Duration { return p.hosts.Gap(origin, p.politeness) }
 
 // Held returns what keeps the job from an origin's host.
-func (g *Pacer) Held(origin string, now time.Time) fetch.Hold { return g.hosts.Held(origin, g.p, now) }
+func (p *Pacer) Held(origin string, now time.Time) fetch.Hold {
+	return p.hosts.Held(origin, p.politeness,
+		now)
+}
 
 // SetCrawlDelay takes the Crawl-delay of a host's robots.txt.
-func (g *Pacer) SetCrawlDelay(host string, d time.Duration) { g.hosts.SetCrawlDelay(host, d) }
+func (p *Pacer) SetCrawlDelay(host string, d time.Duration) { p.hosts.SetCrawlDelay(host, d) }
 
 // Defer notes that a host asked an earlier run to be left alone until a time.
-func (g *Pacer) Defer(host string, until time.Time) { g.hosts.Defer(host, until, g.now()) }
+func (p *Pacer) Defer(host string, until time.Time) { p.hosts.Defer(host, until, p.now()) }

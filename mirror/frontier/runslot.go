@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/internal/timed"
 	"mirrord/scheduler/status"
 )
 
@@ -177,28 +178,16 @@ func (s *RunSlot) While(ctx context.Context, work func()) {
 func (s *RunSlot) Wait(ctx context.Context, p Pause, now time.Time) error {
 	wait := max(p.Until.Sub(now), time.Millisecond)
 	if s == nil || wait <= shortPause || !s.single.TryLock() {
-		return sleep(ctx, wait)
+		return timed.Wait(ctx, wait)
 	}
 	defer s.single.Unlock()
 	a := attendant{RunSlot: s}
 	a.yield(p)
 	a.away = true
-	if err := sleep(ctx, wait); err != nil {
+	if err := timed.Wait(ctx, wait); err != nil {
 		return err
 	}
 	return a.resume(ctx)
-}
-
-// sleep waits for d, or for the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // attendant looks after the turn during one stage.

@@ -139,7 +139,7 @@ func (t *Tail) look(alone bool, now time.Time) {
 }
 
 // WatchTail looks at the bodies on their way until the function that it returns is called.
-func (m *Dispatcher) WatchTail(now func() time.Time) (end func()) {
+func (d *Dispatcher) WatchTail(now func() time.Time) (end func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -149,7 +149,7 @@ func (m *Dispatcher) WatchTail(now func() time.Time) (end func()) {
 			select {
 			case <-tick.C:
 				at := now()
-				m.Tail.look(m.Front.State(at).Queued == 0, at)
+				d.Tail.look(d.Front.State(at).Queued == 0, at)
 			case <-stop:
 				return
 			}
@@ -158,6 +158,6 @@ func (m *Dispatcher) WatchTail(now func() time.Time) (end func()) {
 	return func() {
 		close(stop)
 		wg.Wait()
-		m.Tail.drop()
+		d.Tail.drop()
 	}
 }

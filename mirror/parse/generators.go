@@ -4,6 +4,7 @@ package parse
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"html"
 	"path"
@@ -11,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"mirrord/mirror/result"
 	"mirrord/mirror/scope"
@@ -23,108 +27,24 @@ import (
 // of the tree of contents. The loads of such scripts are known for the generators that are widely used, so
 // that their search works in a mirror. Each address is a guess: another version may have other files.
 
-// loader is a script of a generator.
+// loader is a script of a generator, see generators.toml.
 type loader struct {
-	name  string         // of its file, see path.Match
-	sign  string         // is in it
-	loads *regexp.Regexp // what else it loads, in its first group; nil: nothing
-	also  []string       // in its directory
-	up    string         // a directory; a script in it loads from the one above
+	Name, Sign string
+	Loads      *regexp.Regexp
+	Also       []string
+	Up         string
 }
 
-var loaders = []loader{
-	{ // javadoc 9 and later
-		name:  "script.js",
-		sign:  "-search-index",
-		loads: regexp.MustCompile(`(?:createElem\(doc, tag, |pathtoroot ?\+ ?)['"]([\w./-]+\.(?:js|zip))['"]`),
-		up:    "script-files",
-	},
-	{ // mdBook
-		name:  "searcher*.js",
-		sign:  "searchindex",
-		loads: regexp.MustCompile(`['"](searchindex[\w-]*\.js(?:on)?)['"]`),
-	},
-	{ // MkDocs, in the folder search
-		name: "main.js",
-		sign: "search/worker.js",
-		also: []string{"worker.js", "lunr.js", "search_index.json"},
-	},
-	{ // Dokka
-		name:  "main.js",
-		sign:  "scripts/pages.json",
-		loads: regexp.MustCompile(`"scripts/((?:pages|navigation-pane)\.json)"`),
-	},
-	{ // Dokka, its table of contents
-		name: "navigation-loader.js",
-		sign: "navigation.html",
-		also: []string{"../navigation.html"},
-	},
-	{ // Haddock
-		name: "*.min.js",
-		sign: "/doc-index.json",
-		also: []string{"doc-index.json"},
-	},
-	{ // gi-docgen
-		name: "search.js",
-		sign: "fetchJSON('index.json'",
-		also: []string{"index.json"},
-	},
-	{ // Doxygen up to 1.9.4, see nextResults
-		name: "search.js",
-		sign: `hexCode + '.html'`,
-		also: []string{"all_0.html", "nomatches.html"},
-	},
-	{ // the same, in its later versions
-		name: "search.js",
-		sign: `hexCode + this.extension`,
-		also: []string{"all_0.html", "nomatches.html"},
-	},
-	{ // DocFX
-		name:  "docfx*.js",
-		sign:  "search-worker",
-		loads: regexp.MustCompile(`/(search-worker(?:\.min)?\.js)['"]`),
-	},
-	{ // its search
-		name:  "search-worker*.js",
-		sign:  "../index.json",
-		loads: regexp.MustCompile(`['"](\.\./[\w-]+\.json|lunr\.min\.js)['"]`),
-	},
-	{ // GitBook and HonKit, in the folder gitbook/gitbook-plugin-lunr
-		name: "search-lunr.js",
-		sign: "/search_index.json",
-		also: []string{"../../search_index.json"},
-	},
-	{ // bookdown, in the folder libs/gitbook-VERSION/js
-		name: "plugin-search.js",
-		sign: "/search_index.json",
-		also: []string{"../../../search_index.json"},
-	},
-	{ // the tree of contents of Doxygen
-		name:  "*navtree*.js",
-		sign:  ".png",
-		loads: regexp.MustCompile(`['"]((?:ftv2\w+|sync_o\w+)\.png)['"]`),
-	},
-	{ // what Doxygen unfolds in a page
-		name: "dynsections.js",
-		sign: "'open.png'",
-		also: []string{"open.png"},
-	},
-	{ // Pagefind, its user interface
-		name: "pagefind*ui.js",
-		sign: "pagefind.js`",
-		also: []string{"pagefind.js"},
-	},
-	{ // Pagefind; later versions work in a worker
-		name:  "pagefind*.js",
-		sign:  pagefindEntry,
-		loads: regexp.MustCompile(`\b(pagefind-(?:worker\.js|entry\.json))\b`),
-	},
-	{ // the menu of Erlang's documentation
-		name:  "flipmenu.js",
-		sign:  "flipImg_open",
-		loads: regexp.MustCompile(`= "(flip_\w+\.gif)"`),
-	},
-}
+//go:embed generators.toml
+var generatorsFile []byte
+
+var loaders = sync.OnceValue(func() []loader {
+	var file struct{ Loaders []loader }
+	if err := toml.Unmarshal(generatorsFile, &file); err != nil {
+		panic(err)
+	}
+	return file.Loaders
+})
 
 // mostLoads bounds what one document of a generator loads.
 const mostLoads = urls.MaxGenerated
@@ -132,21 +52,20 @@ const mostLoads = urls.MaxGenerated
 // scriptLoads returns what a script of a generator loads, relative to the script.
 func scriptLoads(b *Body) (refs []string) {
 	name := path.Base(b.URL.Path())
-	for i := range loaders {
-		l := &loaders[i]
-		if ok, _ := path.Match(l.name, name); !ok || !bytes.Contains(b.Data, []byte(l.sign)) {
+	for _, l := range loaders() {
+		if ok, _ := path.Match(l.Name, name); !ok || !bytes.Contains(b.Data, []byte(l.Sign)) {
 			continue
 		}
 		above := ""
-		if l.up != "" && path.Base(path.Dir(b.URL.Path())) == l.up {
+		if l.Up != "" && path.Base(path.Dir(b.URL.Path())) == l.Up {
 			above = "../"
 		}
-		if l.loads != nil {
-			for _, m := range l.loads.FindAllSubmatch(b.Data, mostLoads) {
+		if l.Loads != nil {
+			for _, m := range l.Loads.FindAllSubmatch(b.Data, mostLoads) {
 				refs = append(refs, above+string(m[1]))
 			}
 		}
-		refs = append(refs, l.also...)
+		refs = append(refs, l.Also...)
 	}
 	if name == "searchdata.js" {
 		refs = append(refs, sections(b.Data)...)

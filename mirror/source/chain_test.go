@@ -127,7 +127,7 @@ func newUntested(t *testing.T, replace bool) *place {
 			NewAsker:   asker,
 			Bodies:     bodies,
 			Pairs:      st,
-			Troubles:   p.troubles,
+			HostErrors: p.troubles,
 			Table:      p.table,
 			Provenance: provenance,
 			Record: func(u site.URL) (rec store.Resource, ok bool, err error) {

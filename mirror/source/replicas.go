@@ -67,7 +67,7 @@ type ReplicaSourceOptions struct {
 	NewAsker   func() *Asker
 	Bodies     *BodyPool
 	Pairs      PairFacts
-	Troubles   OriginTroubles
+	HostErrors OriginTroubles
 	Table      *urls.Table
 	Provenance *urls.Provenance
 	Record     func(site.URL) (store.Resource, bool, error) // what the mirror holds of a URL
@@ -110,7 +110,7 @@ func (x *ReplicaSource) Covers(u site.URL) bool {
 // IsWell reports whether some replica is trusted and answers.
 func (x *ReplicaSource) IsWell() bool {
 	return slices.ContainsFunc(x.all, func(a *replica) bool {
-		return a.isTrusted() && !x.Troubles.IsDown(a.base)
+		return a.isTrusted() && !x.HostErrors.IsDown(a.base)
 	})
 }
 
@@ -157,7 +157,7 @@ func (x *ReplicaSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 			return Answer{Notes: notes}, nil
 		}
 		u, _, err := site.Parse(a.base.String() + rest)
-		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) || x.Troubles.IsDown(u) {
+		if err != nil || !strings.HasPrefix(u.String(), a.base.String()) || x.HostErrors.IsDown(u) {
 			continue
 		}
 		got, err := x.getFrom(ctx, a, ask, u)
@@ -185,7 +185,7 @@ func (x *ReplicaSource) getFrom(ctx context.Context, a *replica, ask *Ask, u sit
 		return Answer{}, err
 	}
 	if may.Unknown {
-		x.Troubles.Failed(u, may.Why, Unavailable)
+		x.HostErrors.Failed(u, may.Why, Unavailable)
 	}
 	if !may.OK {
 		return Answer{}, nil
@@ -214,16 +214,16 @@ func (x *ReplicaSource) exchange(
 	case ended(ctx, err):
 		return Answer{}, errors.Join(fetch.ErrCanceled, err)
 	case errors.Is(err, fetch.ErrLongWait):
-		x.Troubles.Failed(u, err.Error(), Unavailable)
+		x.HostErrors.Failed(u, err.Error(), Unavailable)
 		return Answer{}, nil
 	case err != nil:
-		x.Troubles.Failed(u, err.Error(), NoAnswer)
+		x.HostErrors.Failed(u, err.Error(), NoAnswer)
 		return Answer{}, nil
 	case fetch.TransientStatus(res.Status):
-		x.Troubles.Failed(u, fmt.Sprintf("status %d", res.Status), BadAnswer)
+		x.HostErrors.Failed(u, fmt.Sprintf("status %d", res.Status), BadAnswer)
 		return Answer{}, nil
 	}
-	x.Troubles.Answered(u)
+	x.HostErrors.Answered(u)
 	switch {
 	case res.Status >= 300 && res.Status < 400:
 		if !trusted || !ask.Redirect {

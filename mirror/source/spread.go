@@ -259,14 +259,14 @@ func (s *Spread) exchange(
 	l.timed(s.x.Now().Sub(start))
 	switch {
 	case err != nil:
-		s.x.Troubles.Failed(req.URL, err.Error(), NoAnswer)
+		s.x.HostErrors.Failed(req.URL, err.Error(), NoAnswer)
 	case fetch.TransientStatus(res.Status):
-		s.x.Troubles.Failed(req.URL, fmt.Sprintf("status %d", res.Status), BadAnswer)
+		s.x.HostErrors.Failed(req.URL, fmt.Sprintf("status %d", res.Status), BadAnswer)
 	default:
-		s.x.Troubles.Answered(req.URL)
+		s.x.HostErrors.Answered(req.URL)
 		return res, nil
 	}
-	if s.x.Troubles.IsDown(req.URL) {
+	if s.x.HostErrors.IsDown(req.URL) {
 		l.leave(fmt.Sprintf("%s does not spread the load: it does not answer", l.Base()), false)
 	}
 	l.missed()

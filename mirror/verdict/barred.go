@@ -25,14 +25,14 @@ func barred(c *Case) (r Ruling, _ error) {
 	}
 	given, refused, status := 0, 0, 0
 	var such site.URL
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		if s.InSet() {
 			given++
 		}
 		if s.Outcome() != site.Failed || !s.Given() {
 			continue
 		}
-		rec, ok, err := c.Records.Get(c.Ledger.URL(id))
+		rec, ok, err := c.Records.Get(c.Table.URL(id))
 		if err != nil {
 			return r, err
 		}

@@ -24,7 +24,7 @@ type Case struct {
 	Resumed bool           // an earlier process began the run
 	Planned bool           // a policy planned it: some known URLs were skipped
 
-	Ledger  urls.Settled
+	Table   urls.Settled
 	Records Recorded
 
 	// Of retrieval.

@@ -82,7 +82,7 @@ func known(t *testing.T, records ...store.Resource) *Case {
 		Limits:  job.Limits{MaxDelete: 0.1, MaxFailures: 0.01},
 		Run:     run,
 		Live:    &store.Version{Number: 2, Files: 100},
-		Ledger:  table,
+		Table:   table,
 		Records: &memory{records: records, links: map[uint32][]uint32{}, table: full},
 		Why:     func(site.URL) string { return "" },
 		Parts: PartFacts{

@@ -36,8 +36,8 @@ func noteMarks(c *Case, r *Ruling) {
 	} {
 		var marked []site.URL
 		for id, by := range c.Parts.Cuts {
-			if s := c.Ledger.State(id); (by&mark.is != 0) && s.InSet() && !s.Requisite() && !s.Guessed() {
-				marked = append(marked, c.Ledger.URL(id))
+			if s := c.Table.State(id); (by&mark.is != 0) && s.InSet() && !s.Requisite() && !s.Guessed() {
+				marked = append(marked, c.Table.URL(id))
 			}
 		}
 		slices.SortFunc(marked, func(a, b site.URL) int { return cmp.Compare(a.String(), b.String()) })
@@ -58,10 +58,10 @@ func cutsOf(c *Case, r *Ruling) urls.Cuts {
 	entries := entryPages(c)
 	var kept []site.URL // other pages whose links are not followed
 	for id, by := range c.Parts.Cuts {
-		if s := c.Ledger.State(id); !s.InSet() && !sitemaps[id] {
+		if s := c.Table.State(id); !s.InSet() && !sitemaps[id] {
 			continue
 		}
-		u := c.Ledger.URL(id)
+		u := c.Table.URL(id)
 		if (by&result.CutNoFollow != 0) && !slices.Contains(entries, id) {
 			kept, by = append(kept, u), by&^result.CutNoFollow
 		}
@@ -84,8 +84,8 @@ func cutsOf(c *Case, r *Ruling) urls.Cuts {
 // entryPages returns the pages to which the entry points lead.
 func entryPages(c *Case) (ids []uint32) {
 	for _, u := range c.Seeds {
-		if id, ok := c.Ledger.Find([]byte(u.String())); ok {
-			final, _ := c.Ledger.Final(id)
+		if id, ok := c.Table.Find([]byte(u.String())); ok {
+			final, _ := c.Table.Final(id)
 			ids = append(ids, final)
 		}
 	}

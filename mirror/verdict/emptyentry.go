@@ -18,15 +18,15 @@ func emptyEntry(c *Case) (r Ruling, _ error) {
 		return r, nil
 	}
 	for _, u := range c.Seeds {
-		id, ok := c.Ledger.Find([]byte(u.String()))
+		id, ok := c.Table.Find([]byte(u.String()))
 		if !ok {
 			continue
 		}
-		id, inSet := c.Ledger.Final(id)
+		id, inSet := c.Table.Final(id)
 		if !inSet {
 			continue
 		}
-		rec, ok, err := c.Records.Get(c.Ledger.URL(id))
+		rec, ok, err := c.Records.Get(c.Table.URL(id))
 		switch {
 		case err != nil:
 			return r, err

@@ -43,7 +43,7 @@ func entryPoints(c *Case) (r Ruling, _ error) {
 			r.note("entry points that could not be had", d.url)
 		}
 	}
-	if _, ok := c.Ledger.Entry(c.Seeds); (r.Verdict == result.Suspicious) && !ok { // accept would find out
+	if _, ok := c.Table.Entry(c.Seeds); (r.Verdict == result.Suspicious) && !ok { // accept would find out
 		r.suspicious("%s", noEntry)
 	}
 	return r, nil
@@ -61,7 +61,7 @@ type deadEntry struct {
 // entries returns the dead entry points, and whether they are parts like others: the run had another one, or
 // the mirror has a copy of one that failed while its origin gave other URLs.
 func (c *Case) entries() (dead []deadEntry, parts bool, err error) {
-	t := c.Ledger
+	t := c.Table
 	for _, u := range c.Seeds {
 		id, ok := t.Find([]byte(u.String()))
 		if !ok || !t.State(id).Answered() {
@@ -95,8 +95,8 @@ func (c *Case) entries() (dead []deadEntry, parts bool, err error) {
 
 // gave reports whether some URL of an origin came in this run, or is a dead link.
 func (c *Case) gave(origin string) bool {
-	for id, s := range c.Ledger.All() {
-		if s.Given() && s.Answered() && isAnswer(s.Outcome()) && (c.Ledger.URL(id).Origin() == origin) {
+	for id, s := range c.Table.All() {
+		if s.Given() && s.Answered() && isAnswer(s.Outcome()) && (c.Table.URL(id).Origin() == origin) {
 			return true
 		}
 	}

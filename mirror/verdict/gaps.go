@@ -52,7 +52,7 @@ func gaps(c *Case) (r Ruling, _ error) {
 		begun += p.begun
 		entry = entry || p.entry
 	}
-	requests := max(c.Requests, Requested(c.Ledger))
+	requests := max(c.Requests, Requested(c.Table))
 	failed := (fresh > 0) && (entry || !tolerates(c.Limits.MaxFailures, fresh, requests))
 	r.Gaps = reportOf(parts, failed)
 	noteMarks(c, &r)
@@ -93,7 +93,7 @@ func (c *Case) sayGaps(r *Ruling, parts []*part, fresh int) {
 			fresh--
 		}
 	}
-	if (fresh > 0) && !tolerates(c.Limits.MaxFailures, fresh, max(c.Requests, Requested(c.Ledger))) {
+	if (fresh > 0) && !tolerates(c.Limits.MaxFailures, fresh, max(c.Requests, Requested(c.Table))) {
 		r.gaps(tooMany, count.Of(fresh, "URL"), c.Limits.MaxFailures)
 	}
 	if (c.Live != nil) || (fresh <= fewFailures) {
@@ -119,9 +119,9 @@ func (c *Case) firstVersion(parts []*part) (had, known int) {
 	entries := map[string]bool{}
 	for _, u := range c.Seeds {
 		entries[u.Origin()] = true
-		if id, ok := c.Ledger.Find([]byte(u.String())); ok {
-			final, _ := c.Ledger.Final(id)
-			entries[c.Ledger.URL(final).Origin()] = true
+		if id, ok := c.Table.Find([]byte(u.String())); ok {
+			final, _ := c.Table.Final(id)
+			entries[c.Table.URL(final).Origin()] = true
 		}
 	}
 	missing, silent := map[uint32]bool{}, map[uint32]bool{}
@@ -135,9 +135,9 @@ func (c *Case) firstVersion(parts []*part) (had, known int) {
 			}
 		}
 	}
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		wanted := s.WasAsked() || s.Governed() || missing[id]
-		if !s.Given() || !wanted || silent[id] || isNowhere(s) || !c.Parts.Covers(c.Ledger.URL(id)) {
+		if !s.Given() || !wanted || silent[id] || isNowhere(s) || !c.Parts.Covers(c.Table.URL(id)) {
 			continue
 		}
 		known++

@@ -387,7 +387,7 @@ func TestGapsUntold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Parts.Before, err = DecodeMissing(v, c.Ledger.Len()); err != nil {
+		if c.Parts.Before, err = DecodeMissing(v, c.Table.Len()); err != nil {
 			t.Fatal(err)
 		}
 		if r := conclude(t, c); r.Gaps.Grew == told {

@@ -47,7 +47,7 @@ func (c *Case) lacking() ([]lack, error) {
 			entries[d.id] = d.became
 		}
 		for _, u := range c.Seeds {
-			if id, ok := c.Ledger.Find([]byte(u.String())); ok && !unfinished && c.isLeft(c.Ledger.State(id)) {
+			if id, ok := c.Table.Find([]byte(u.String())); ok && !unfinished && c.isLeft(c.Table.State(id)) {
 				entries[id] = cmp.Or(c.postponement(u), notRequested)
 			}
 		}
@@ -58,7 +58,7 @@ func (c *Case) lacking() ([]lack, error) {
 	}
 	var out []lack
 	old := false // some may no longer be linked to
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		became, entry := entries[id]
 		left := !unfinished && c.isLeft(s)
 		_, before := c.Parts.Before.of(id)
@@ -84,12 +84,12 @@ func (c *Case) lacking() ([]lack, error) {
 	if !old {
 		return out, nil
 	}
-	reached, err := urls.Reach(c.Ledger, c.links(), c.roots())
+	reached, err := urls.Reach(c.Table, c.links(), c.roots())
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(out, func(l lack) bool {
-		return !l.entry && !c.Ledger.State(l.id).Governed() && !reached.Has(l.id)
+		return !l.entry && !c.Table.State(l.id).Governed() && !reached.Has(l.id)
 	}), nil
 }
 
@@ -106,7 +106,7 @@ func (c *Case) isUnfinished() bool { return (c.Ended != nil) || c.waits() }
 
 // lackOf returns the missing resource with a URL that failed or is left; ok is false when that is nothing.
 func (c *Case) lackOf(id uint32, s urls.State, left bool) (l lack, ok bool, err error) {
-	l = lack{id: id, url: c.Ledger.URL(id), left: left}
+	l = lack{id: id, url: c.Table.URL(id), left: left}
 	rec, known, err := c.Records.Get(l.url)
 	if err != nil {
 		return l, false, err
@@ -151,7 +151,7 @@ func (c *Case) acceptedNow() (out []lack, err error) {
 		l := lack{
 			Absence: a,
 			id:      id,
-			url:     c.Ledger.URL(id),
+			url:     c.Table.URL(id),
 			why:     notRequested,
 		}
 		rec, ok, err := c.Records.Get(l.url)
@@ -176,12 +176,12 @@ func (c *Case) markOrigins(lacks []lack) {
 	if len(gave) == 0 {
 		return
 	}
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		looked := s.Answered() || c.NoFetch
 		if !s.Given() || !looked || !isAnswer(s.Outcome()) {
 			continue
 		}
-		if origin := c.Ledger.URL(id).Origin(); !gave[origin] {
+		if origin := c.Table.URL(id).Origin(); !gave[origin] {
 			if _, asked := gave[origin]; asked {
 				gave[origin] = true
 			}
@@ -227,7 +227,7 @@ func (c *Case) inherit(lacks []lack) {
 		}
 	}
 	for id, a := range c.Parts.Before.URLs {
-		t := of[c.Ledger.URL(id).Origin()]
+		t := of[c.Table.URL(id).Origin()]
 		if t == nil {
 			continue
 		}

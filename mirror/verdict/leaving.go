@@ -47,7 +47,7 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 // when the rules refuse its URL, or when a document that they refuse linked to it. The site's own 404 is not.
 func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	var roots []uint32
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		if s.InSet() || !s.Given() || !s.Known() {
 			continue
 		}
@@ -68,12 +68,12 @@ func (c *Case) notRefused(ids []uint32) (rest []uint32, err error) {
 	links := c.links()
 	// documents that left, and those that would leave now
 	links.Count = func(id uint32, s urls.State) bool { return !s.InSet() || leave.Has(id) }
-	reached, err := urls.Reach(c.Ledger, links, roots)
+	reached, err := urls.Reach(c.Table, links, roots)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		if (c.Ledger.State(id).Outcome() == site.Gone) || !reached.Has(id) {
+		if (c.Table.State(id).Outcome() == site.Gone) || !reached.Has(id) {
 			rest = append(rest, id)
 		}
 	}
@@ -84,7 +84,7 @@ func (c *Case) newlyRefuses(id uint32, s urls.State) (bool, error) {
 	if s.Outcome() != site.OutOfScope {
 		return false, nil
 	}
-	rec, ok, err := c.Records.Get(c.Ledger.URL(id))
+	rec, ok, err := c.Records.Get(c.Table.URL(id))
 	return ok && c.Refuses(&rec), err
 }
 
@@ -104,9 +104,9 @@ func (c *Case) renamed(ids []uint32) (n int, err error) {
 	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(f.since[b], f.since[a]) })
 	taken := map[uint32]bool{}
 	for _, id := range ids {
-		k := stem(c.Ledger.URL(id))
-		if to, in := c.Ledger.Final(id); in && (to != id) {
-			if !taken[to] && (stem(c.Ledger.URL(to)) == k) {
+		k := stem(c.Table.URL(id))
+		if to, in := c.Table.Final(id); in && (to != id) {
+			if !taken[to] && (stem(c.Table.URL(to)) == k) {
 				taken[to] = true
 				n++
 			}
@@ -161,7 +161,7 @@ func (c *Case) comers(ids []uint32) (f comers, err error) {
 			}
 			versions[o.Run] = o.Version
 			for id := range o.Entered.All() {
-				if id < c.Ledger.Len() && (f.leave[id] || c.Ledger.State(id).InSet()) {
+				if id < c.Table.Len() && (f.leave[id] || c.Table.State(id).InSet()) {
 					f.came[id] = o.Version
 				}
 			}
@@ -177,7 +177,7 @@ func (c *Case) comers(ids []uint32) (f comers, err error) {
 			f.since[id] = versions[run]
 		}
 	}
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		if s.InSet() && s.Moved() {
 			f.came[id] = c.Run.Version
 		}
@@ -216,13 +216,13 @@ func (c *Case) successor(id uint32, f *comers, taken map[uint32]bool) (to uint32
 // places are the places that a resource has: its stem, what its editions have in common, the shelf of a
 // requisite, and its place on a list.
 func (c *Case) places(id uint32, f *comers) []string {
-	u := c.Ledger.URL(id)
-	requisite := c.Ledger.State(id).Requisite()
+	u := c.Table.URL(id)
+	requisite := c.Table.State(id).Requisite()
 	out := append([]string{stem(u)}, editions(u, requisite)...)
 	if requisite {
 		out = append(out, shelf(u))
 	}
-	if at := f.list(c.Ledger, id); at != "" {
+	if at := f.list(c.Table, id); at != "" {
 		out = append(out, at)
 	}
 	return out

@@ -8,7 +8,7 @@ func (rules) NoEntry() rule { return rule{at: Building, place: 10, judge: noEntr
 const noEntry = "no entry point is in the mirror, and no version is published without one"
 
 func noEntryPoint(c *Case) (r Ruling, _ error) {
-	if _, ok := c.Ledger.Entry(c.Seeds); ok {
+	if _, ok := c.Table.Entry(c.Seeds); ok {
 		return r, nil
 	}
 	if c.Live == nil {

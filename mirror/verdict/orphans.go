@@ -108,7 +108,7 @@ func (c *Case) lookedSince(docs []uint32) (int, error) {
 	if !c.Planned && !c.NoFetch {
 		return seen, nil // everything was requested
 	}
-	looked := make([]uint32, c.Ledger.Len())
+	looked := make([]uint32, c.Table.Len())
 	err := c.Records.Observations(func(o *store.Observation) error {
 		for _, s := range [...]store.IDs{o.Asked, o.Spared} {
 			for id := range s.All() {
@@ -121,7 +121,7 @@ func (c *Case) lookedSince(docs []uint32) (int, error) {
 		return nil
 	})
 	for _, id := range docs {
-		if c.NoFetch || !c.Ledger.State(id).Answered() {
+		if c.NoFetch || !c.Table.State(id).Answered() {
 			seen = min(seen, int(looked[id]))
 		}
 	}

@@ -39,7 +39,7 @@ func (c *Case) waits() bool {
 	left := c.Left
 	if (c.Parts.Before != nil) && c.isEntered() {
 		for id := range c.Parts.Before.URLs {
-			if s := c.Ledger.State(id); s.Queued() && !s.Answered() {
+			if s := c.Table.State(id); s.Queued() && !s.Answered() {
 				left--
 			}
 		}
@@ -54,16 +54,16 @@ func (c *Case) isEntered() bool {
 
 // isPostponedEntry reports whether an entry point, or something that it redirects to, is on a postponed host.
 func (c *Case) isPostponedEntry(u site.URL) bool {
-	id, ok := c.Ledger.Find([]byte(u.String()))
+	id, ok := c.Table.Find([]byte(u.String()))
 	for range urls.MaxHops {
 		if c.postponement(u) != "" {
 			return true
 		}
-		if !ok || (c.Ledger.State(id).Target() == 0) {
+		if !ok || (c.Table.State(id).Target() == 0) {
 			break
 		}
-		id = c.Ledger.State(id).Target() - 1
-		u = c.Ledger.URL(id)
+		id = c.Table.State(id).Target() - 1
+		u = c.Table.URL(id)
 	}
 	return false
 }

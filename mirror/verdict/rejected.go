@@ -227,10 +227,10 @@ func foundRejected(c *Case) (found *Rejected, differs bool) {
 // excused reports whether the run did not find out that a URL is not as it was rejected: it could not be
 // had, was not requested, or is not confirmed yet to be gone. It is as in the published version then.
 func excused(c *Case, id uint32, live, now, want ContentSum) bool {
-	if (now != live) || (id >= c.Ledger.Len()) {
+	if (now != live) || (id >= c.Table.Len()) {
 		return false
 	}
-	s := c.Ledger.State(id)
+	s := c.Table.State(id)
 	switch s.Outcome() {
 	case site.Fetched, site.Unchanged:
 		// a run with gaps removes nothing that is no longer linked

@@ -49,7 +49,7 @@ func sameShape(c *Case) (r Ruling, _ error) {
 	if isFew(c, n, pages) {
 		return r, nil
 	}
-	r.suspicious(becameSame, n, pages, c.Ledger.URL(same[0]))
+	r.suspicious(becameSame, n, pages, c.Table.URL(same[0]))
 	r.Forget = same // as for soft 404
 	r.Dropped = same
 	return r, nil

@@ -98,7 +98,7 @@ func TestShapeIsNew(t *testing.T) {
 	var s Shapes
 
 	get := func(u site.URL) (store.Resource, bool, error) { return page(t, u.String()), true, nil }
-	if err := s.LearnEntries(c.Ledger, c.Seeds, get); err != nil {
+	if err := s.LearnEntries(c.Table, c.Seeds, get); err != nil {
 		t.Fatal(err)
 	}
 	old, now := page(t, "http://h/3"), page(t, "http://h/3")

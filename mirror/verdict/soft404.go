@@ -59,7 +59,7 @@ func soft404(c *Case) (r Ruling, _ error) {
 	if n <= max(softLeast, pages/softShare) {
 		return r, nil
 	}
-	r.suspicious(becameSoft404, n, pages, c.Ledger.URL(became[0]))
+	r.suspicious(becameSoft404, n, pages, c.Table.URL(became[0]))
 	r.Forget = became // a 304 to the validators of an error page would keep it
 	r.Dropped = became
 	return r, nil

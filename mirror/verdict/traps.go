@@ -23,7 +23,7 @@ func traps(c *Case) (r Ruling, _ error) {
 		pages := c.Traps[pattern]
 		r.note(fmt.Sprintf(leftOut, pattern, count.Of(len(pages), "page")), site.URL{})
 		for _, id := range pages {
-			if c.Ledger.State(id).InSet() {
+			if c.Table.State(id).InSet() {
 				r.Leave = append(r.Leave, id)
 			}
 		}

@@ -33,13 +33,13 @@ func unreached(c *Case) (r Ruling, _ error) {
 		r.note(count.Of(n, "resource")+fromReplicas, site.URL{})
 		return r, nil
 	}
-	reached, err := urls.Reach(c.Ledger, c.links(), c.roots())
+	reached, err := urls.Reach(c.Table, c.links(), c.roots())
 	if err != nil {
 		return r, err
 	}
 	var loose []uint32
 	live := 0
-	for id, s := range c.Ledger.All() {
+	for id, s := range c.Table.All() {
 		if s.Governed() && !reached.Has(id) {
 			loose = append(loose, id)
 		}
@@ -56,7 +56,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 	}
 	var dropped []uint32
 	for _, id := range lost {
-		if isPublished(c.Ledger.State(id)) {
+		if isPublished(c.Table.State(id)) {
 			dropped = append(dropped, id)
 		}
 	}
@@ -80,7 +80,7 @@ func (c *Case) shown(lost []uint32) []uint32 {
 		return lost
 	}
 	return slices.DeleteFunc(lost, func(id uint32) bool {
-		return isPublished(c.Ledger.State(id)) && !c.Lost.Noted.Has(id)
+		return isPublished(c.Table.State(id)) && !c.Lost.Noted.Has(id)
 	})
 }
 
@@ -92,12 +92,12 @@ func isPublished(s urls.State) bool { return s.InSet() && !s.Moved() }
 // that are known when the run makes no requests.
 func (c *Case) roots() (ids []uint32) {
 	for _, u := range c.Seeds {
-		if id, ok := c.Ledger.Find([]byte(u.String())); ok {
+		if id, ok := c.Table.Find([]byte(u.String())); ok {
 			ids = append(ids, id)
 		}
 	}
 	for _, id := range c.Sitemaps {
-		s := c.Ledger.State(id)
+		s := c.Table.State(id)
 		if c.NoFetch || s.Answered() || (c.Planned && s.Governed()) {
 			ids = append(ids, id)
 		}
@@ -107,7 +107,7 @@ func (c *Case) roots() (ids []uint32) {
 
 // links are those of the mirror, and of sitemaps.
 func (c *Case) links() urls.Links {
-	documents := urls.DocumentTypes(c.Ledger.MIMEs())
+	documents := urls.DocumentTypes(c.Table.MIMEs())
 	sitemaps := map[uint32]bool{}
 	for _, id := range c.Sitemaps {
 		sitemaps[id] = true

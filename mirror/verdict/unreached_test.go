@@ -31,12 +31,12 @@ func TestReach(t *testing.T) {
 		{[]uint32{3}, []uint32{3, 4}},
 		{[]uint32{3, 1, store.Unnumbered}, []uint32{0, 1, 2, 3, 4}},
 	} {
-		r, err := urls.Reach(c.Ledger, links, tc.roots)
+		r, err := urls.Reach(c.Table, links, tc.roots)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []uint32
-		for id := range c.Ledger.Len() {
+		for id := range c.Table.Len() {
 			if r.Has(id) {
 				got = append(got, id)
 			}
@@ -47,7 +47,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 	links.Count = func(id uint32, _ urls.State) bool { return id != 1 }
-	r, err := urls.Reach(c.Ledger, links, []uint32{0})
+	r, err := urls.Reach(c.Table, links, []uint32{0})
 	if err != nil || !r.Has(1) || r.Has(2) || !slices.Equal(r.Docs, []uint32{0}) {
 		t.Errorf("links of 1 do not count: %+v, %v", r, err)
 	}

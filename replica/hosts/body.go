@@ -115,7 +115,7 @@ func appendUnescaped(out, path []byte) []byte {
 
 // Compare gives the outcome of two bodies that were had, and their resemblance.
 func (b PageBody) Compare(c PageBody) (TestOutcome, float64) {
-	return b.compare(c, StageTwo{}.withDefaults().High)
+	return b.compare(c, highAlike)
 }
 
 func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
@@ -139,7 +139,7 @@ func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
 // Alike says whether a page is the same as another answer of its host, which was one to a path that does not
 // exist: nine tenths of the text, or of the remaining text when each of the two responses repeats the path
 // that it is for.
-func (b PageBody) Alike(probe PageBody) bool { return b.alike(probe, StageTwo{}.withDefaults().Soft) }
+func (b PageBody) Alike(probe PageBody) bool { return b.alike(probe, softAlike) }
 
 func (b PageBody) alike(probe PageBody, soft float64) bool { return b.likeness(probe) >= soft }
 

@@ -20,7 +20,7 @@ type guards struct {
 func (g guards) probe(host string) TestAnswer { return g.answers[TestRequest{host, ProbePath(host)}] }
 
 // soft says whether a page is like the answer of its host to a path that does not exist.
-func (g guards) soft(host string, page TestAnswer) bool { return g.likeness(host, page) >= g.Soft }
+func (g guards) soft(host string, page TestAnswer) bool { return g.likeness(host, page) >= softAlike }
 
 func (g guards) likeness(host string, page TestAnswer) float64 {
 	probe := g.probe(host)
@@ -34,7 +34,7 @@ func (g guards) likeness(host string, page TestAnswer) float64 {
 // page has in common with the answer to a path that does not exist: of what it says beyond that, it must be
 // as high.
 func (g guards) explained(host string, page TestAnswer, resemblance float64) bool {
-	return 1-resemblance > (1-g.likeness(host, page))*(1-g.High)
+	return 1-resemblance > (1-g.likeness(host, page))*(1-highAlike)
 }
 
 // hostPage is a page that was had of a host.

@@ -23,7 +23,7 @@ func (j *judge) test(t *Test) bool {
 	default:
 		j.v.Words[j.side(t.Source)] += len(source.Body.shingles)
 		j.v.Words[j.side(t.Target)] += len(target.Body.shingles)
-		t.Outcome, t.Resemblance = source.Body.compare(target.Body, j.High)
+		t.Outcome, t.Resemblance = source.Body.compare(target.Body, highAlike)
 		if !j.Paper && (t.Outcome == HighSimilar || t.Outcome == TraceSimilar) {
 			j.beyondTemplate(t, source, target)
 		}
@@ -65,7 +65,7 @@ func (j *judge) beyondTemplate(t *Test, source, target TestAnswer) {
 	template := j.template(*t)
 	kin := Unlike
 	if t.Outcome == HighSimilar || source.Body.mostly(target.Body) {
-		kin = source.Body.Kin(target.Body, template, j.Own)
+		kin = source.Body.Kin(target.Body, template, highAlike)
 	}
 	switch {
 	case kin == Cut:

@@ -2,7 +2,10 @@
 
 package hosts
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // leafOf returns the last two segments of a path as copies are compared: percent-decoded, without the ending
 // of a page; nothing of "/" and of a path with a query. It is a part of path, or of what buffer was appended
@@ -88,6 +91,24 @@ func tells(leaf []byte) bool {
 	return false
 }
 
+// commonWords are those that sites of any kind have in their paths.
+var commonWords = func() map[string]bool {
+	words := map[string]bool{}
+	for w := range strings.FieldsSeq(`
+		index main home default welcome about contact contacts news search login logout register help
+		faq links link sitemap map robots favicon ico images image img pics pictures photo photos
+		gallery icons icon logo banner spacer css style styles script scripts static assets media files
+		file download downloads upload uploads docs doc page pages node article articles post posts item
+		items product products category categories tag tags archive archives blog forum forums topic
+		topics thread viewtopic showthread viewforum user users member members profile view show list
+		story stories event events php asp aspx jsp cgi bin html htm shtml xhtml xml rss feed atom txt
+		pdf gif jpg jpeg png svg zip json www pub content impressum kontakt jquery terms privacy
+		copyright license readme`) {
+		words[w] = true
+	}
+	return words
+}()
+
 // common says whether a word is one of those that sites of any kind have in their paths.
 func common(word []byte) bool {
 	var lower [12]byte
@@ -97,24 +118,5 @@ func common(word []byte) bool {
 	for i, c := range word {
 		lower[i] = c | 0x20
 	}
-	switch string(lower[:len(word)]) {
-	case "index", "main", "home", "default", "welcome", "about", "contact", "contacts", "news", "search",
-		"login", "logout", "register", "help", "faq",
-		"links", "link", "sitemap", "map", "robots", "favicon", "ico", "images", "image", "img", "pics", "pictures",
-		"photo", "photos", "gallery", "icons",
-		"icon", "logo", "banner", "spacer", "css", "style", "styles", "script", "scripts", "static", "assets",
-		"media", "files", "file", "download",
-		"downloads", "upload", "uploads", "docs", "doc", "page", "pages", "node", "article", "articles", "post",
-		"posts", "item", "items", "product",
-		"products", "category", "categories", "tag", "tags", "archive", "archives", "blog", "forum", "forums",
-		"topic", "topics", "thread", "viewtopic",
-		"showthread", "viewforum", "user", "users", "member", "members", "profile", "view", "show", "list", "story",
-		"stories", "event", "events",
-		"php", "asp", "aspx", "jsp", "cgi", "bin", "html", "htm", "shtml", "xhtml", "xml", "rss", "feed", "atom",
-		"txt", "pdf", "gif", "jpg", "jpeg", "png",
-		"svg", "zip", "json", "www", "pub", "content", "impressum", "kontakt", "jquery", "terms", "privacy",
-		"copyright", "license", "readme":
-		return true
-	}
-	return false
+	return commonWords[string(lower[:len(word)])]
 }

@@ -131,32 +131,21 @@ type Test struct {
 // StageTwo are the rules by which pairs of hosts are tested, and the tests judged (Bharat, Broder, section
 // 3.2). The zero value is the rule that mirrord uses; Paper is the paper's.
 type StageTwo struct {
-	// level 5 by the letter, where one page that is missing makes related hosts a mismatch; else Lag may be
+	// level 5 by the letter, where one page that is missing makes related hosts a mismatch; else a lag may be
 	// missing
-	Paper  bool
-	Paths  int     // of each host that are tested; 0 means 9
-	High   float64 // least resemblance of highly similar pages; 0 means 0.5
-	Own    float64 // least resemblance of highly similar pages without the template of their host; 0 means 0.5
-	Soft   float64 // resemblance from which an answer is the one to a path that does not exist; 0 means 0.9
-	Enough int     // tests with an answer that make a level one that can be relied on; 0 means 5
-	// share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all
-	// show a trace, and of those that may find a part of a page and yet let it be of level 3; 0 means 0.2
-	Lag float64
+	Paper bool
 }
 
-func (o StageTwo) withDefaults() StageTwo {
-	if o.Paths <= 0 {
-		o.Paths = 9
-	}
-	if o.Enough <= 0 {
-		o.Enough = 5
-	}
-	o.High = positive(o.High, 0.5)
-	o.Own = positive(o.Own, 0.5)
-	o.Soft = positive(o.Soft, 0.9)
-	o.Lag = positive(o.Lag, 0.2)
-	return o
-}
+// The numbers of stage II.
+const (
+	testedPaths = 9   // of each host
+	highAlike   = 0.5 // least resemblance of highly similar pages, also without the template of their host
+	softAlike   = 0.9 // resemblance from which an answer is the one to a path that does not exist
+	enoughTests = 5   // with an answer, that make a level one that can be relied on
+	// share of the tests that may find nothing on the target and yet let a pair be of level 5, when half of all
+	// show a trace, and of those that may find a part of a page and yet let it be of level 3
+	lag = 0.2
+)
 
 // TestedPaths are the paths of a host that its tests take: those of its sample for which H(host NUL path) is
 // least, "/" left out.
@@ -167,7 +156,7 @@ func (o StageTwo) TestedPaths(h HostSample) []string {
 		order[p] = hash.H(h.Host + "\x00" + p)
 	}
 	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
-	return paths[:min(len(paths), o.withDefaults().Paths)]
+	return paths[:min(len(paths), testedPaths)]
 }
 
 // Plan lists the tests of a pair: "/", paths of the first host on the second, and the reverse. A path of both
@@ -287,7 +276,6 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 	if len(tests) == 0 {
 		return v
 	}
-	o = o.withDefaults()
 	v.Host1, v.Host2 = tests[0].Source, tests[0].Target
 	for _, host := range []string{v.Host1, v.Host2} {
 		if l := hostFailure(host, tests, answers); l != NoInformation {
@@ -311,7 +299,7 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 		outcomes = append(outcomes, t.Outcome)
 	}
 	v.Answered = len(v.Tests) - count[SourceFailed]
-	late := float64(count[PartSimilar]) <= o.Lag*float64(v.Answered)
+	late := float64(count[PartSimilar]) <= lag*float64(v.Answered)
 	if late { // pages that one of the two has since, or no more
 		for i := range outcomes {
 			if outcomes[i] == PartSimilar {
@@ -325,11 +313,11 @@ func (o StageTwo) Decide(tests []Test, answers map[TestRequest]TestAnswer) PairV
 		v.Good = float64(good) / float64(v.Answered)
 	}
 	onePage := !o.Paper && j.onePage(v.Tests)
-	v.Confident = v.Answered >= o.Enough &&
+	v.Confident = v.Answered >= enoughTests &&
 		(o.Paper || (j.probed(v.Host1) && j.probed(v.Host2) && !onePage))
 	v.Alias = 2*v.Aliases > v.Answered
 	if !o.Paper && v.Level == Mismatch && 2*count[TraceSimilar] >= v.Answered &&
-		float64(count[TargetFailed]) <= o.Lag*float64(v.Answered) {
+		float64(count[TargetFailed]) <= lag*float64(v.Answered) {
 		v.Level = Level5
 	}
 	// what has one page at all paths has it at one path of the other host, too

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"mirrord/internal/count"
+	"mirrord/internal/timed"
 	"mirrord/job"
 	"mirrord/scheduler/status"
 )
@@ -206,12 +207,8 @@ func (n *Notifier) deliver(ctx context.Context, j *job.Job, m status.Message) {
 func (n *Notifier) insist(ctx context.Context, r receiver, m status.Message) error {
 	err := n.try(ctx, r, m)
 	for i := 0; err != nil && r.again && i < len(n.Pauses) && ctx.Err() == nil; i++ {
-		t := time.NewTimer(n.Pauses[i])
-		select {
-		case <-t.C:
+		if timed.Wait(ctx, n.Pauses[i]) == nil {
 			err = n.try(ctx, r, m)
-		case <-ctx.Done():
-			t.Stop()
 		}
 	}
 	return err

@@ -14,23 +14,10 @@ import (
 // ApplyCommand is the old name of import OLD --delta DELTA.
 func ApplyCommand(a *cli.CLI) *cobra.Command {
 	var r archives.ApplyRequest
-	cmd := &cobra.Command{
-		Use:   "apply OLD DELTA",
-		Short: "Update an archive with a delta",
-		Args:  cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Old, r.Delta = args[0], args[1]
-			return applyDelta(cmd.Context(), a, r)
-		},
-	}
-	addOutput(cmd, &r)
-	return cmd
-}
-
-// addOutput adds the flag for the archive that a delta makes.
-func addOutput(cmd *cobra.Command, r *archives.ApplyRequest) {
-	cmd.Flags().StringVarP(&r.Out, "output", "o", "",
-		"`FILE` for the new archive of a delta (default: OLD)")
+	return a.Command("apply", cli.Flags{"output": &r.Out}, func(cmd *cobra.Command, args []string) error {
+		r.Old, r.Delta = args[0], args[1]
+		return applyDelta(cmd.Context(), a, r)
+	})
 }
 
 // applyDelta makes a newer archive of one and a delta.

@@ -19,60 +19,37 @@ import (
 func ExportCommand(a *cli.CLI) *cobra.Command {
 	var o archives.ExportRequest
 	spaceName := ""
-	cmd := &cobra.Command{
-		Use: "export JOB",
-		Long: `Write the published mirror of a job, or an older version of it, to ` + env.Joined(archive.Docs(), "or") + `.
-
-Files are read back before they replace older ones. Web archives hold the answers of the site.
-
---flatten and --mask need free space for a copy of the mirror. Guide: docs/archives.md.`,
-		Example: `  mirrord export samba --version 12 -o samba-12.phm
-  mirrord export samba --format wacz --all-versions
-  mirrord export samba --since 12
-  mirrord export samba -o - --format tar.zst | ssh backup 'cat > samba.tar.zst'`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if spaceName != "" {
-				return exportSpace(cmd, a, spaceName, o.Out, args)
-			}
-			if len(args) == 0 {
-				return env.Usagef("export: name a job, or a space with --space")
-			}
-			if cmd.Flags().Changed("version") && o.Version < 1 {
-				return env.Usagef(
-					"--version %d: versions are numbered from 1; mirrord status JOB --versions lists them", o.Version)
-			}
-			if cmd.Flags().Changed("mask") && len(o.Mask) == 0 {
-				return env.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")
-			}
-			o.Job, o.Stream = args[0], a.Stdout
-			return export(cmd.Context(), a, o)
-		},
-	}
-	cmd.Flags().StringVarP(&o.Out, "output", "o", "",
-		"`FILE` or directory; - is standard output (default JOB and its extension)")
-	cmd.Flags().IntVar(&o.Version, "version", 0, "version `N` (default: the current one)")
+	cmd := a.Command("export", cli.Flags{
+		"output":       &o.Out,
+		"version":      &o.Version,
+		"format":       &o.Format,
+		"since":        &o.Since,
+		"single-file":  &o.Single,
+		"flatten":      &o.Flatten,
+		"all-versions": &o.AllVersions,
+		"with-cookies": &o.Cookies,
+		"mask":         &o.Mask,
+		"space":        &spaceName,
+	}, func(cmd *cobra.Command, args []string) error {
+		if spaceName != "" {
+			return exportSpace(cmd, a, spaceName, o.Out, args)
+		}
+		if len(args) == 0 {
+			return env.Usagef("export: name a job, or a space with --space")
+		}
+		if cmd.Flags().Changed("version") && o.Version < 1 {
+			return env.Usagef(
+				"--version %d: versions are numbered from 1; mirrord status JOB --versions lists them", o.Version)
+		}
+		if cmd.Flags().Changed("mask") && len(o.Mask) == 0 {
+			return env.Usagef("--mask: it names nothing; write for example --mask images,application/pdf")
+		}
+		o.Job, o.Stream = args[0], a.Stdout
+		return export(cmd.Context(), a, o)
+	})
+	cmd.Long = strings.Replace(cmd.Long, "FORMS", env.Joined(archive.Docs(), "or"), 1)
 	cli.Complete(cmd, "version", a.CompleteVersionFlag)
-	cmd.Flags().StringVar(&o.Format, "format", "", env.Joined(archive.Names(), "or")+
-		" (default: by the name of FILE, else phm)")
-	cmd.Flags().StringVar(&o.Since, "since", "",
-		"only what `VERSION|FILE` does not have, for apply or import")
-	cmd.Flags().StringVar(&o.Single, "single-file", "", "the page at `URL` as one HTML file")
-	cmd.Flags().BoolVar(&o.Flatten, "flatten", false, "put all files into one folder")
-	cmd.Flags().BoolVar(&o.AllVersions, "all-versions", false, "all kept versions, not in a ZIM file")
-	cmd.Flags().BoolVar(&o.Cookies, "with-cookies", false, "web archive with Set-Cookie fields")
-	cli.OldFlag(cmd, "with-cookies", "cookies of a crawl may be sessions")
-	cmd.MarkFlagsMutuallyExclusive("version", "all-versions")
-	cmd.Flags().StringSliceVar(&o.Mask, "mask", nil,
-		"leave out `TYPES`: images, movies, sounds, application/pdf, font/*, …")
-	cmd.Flags().StringVar(&spaceName, "space", "", "a folder of all mirrors of space `NAME`")
-	for _, other := range []string{"since", "format", "flatten", "mask", "all-versions", "with-cookies"} {
-		cmd.MarkFlagsMutuallyExclusive("single-file", other)
-		cmd.MarkFlagsMutuallyExclusive("space", other)
-	}
-	cmd.MarkFlagsMutuallyExclusive("space", "version")
-	cmd.MarkFlagsMutuallyExclusive("space", "single-file")
+	cmd.Flag("format").Usage = env.Joined(archive.Names(), "or") + " (default: by the name of FILE, else phm)"
 	return cmd
 }
 

@@ -17,56 +17,34 @@ import (
 func ImportCommand(a *cli.CLI) *cobra.Command {
 	var r archives.ImportRequest
 	var delta archives.ApplyRequest
-	cmd := &cobra.Command{
-		Use: "import FILE... --as JOB | OLD --delta DELTA",
-		Long: `Make a mirror of what another program recorded, or another mirrord. No request is made.
-
-  PHM archive, tar, ZIM file of mirrord, directory  one version; all, when exported with --all-versions
-  WARC and WACZ files, or a directory of them       a version of each crawl that they hold
-  project of HTTrack, by hts-cache/new.zip          the first version; hts-cache/doit.log names the entry point
-  folder of wget -r, with --url                     the first version, of the originals that -K kept
-  folder of export --space                          all mirrors, under their names
-
-Names, sizes, digests and addresses are checked; on an error, nothing is left.
-
-WARC and WACZ files are read as one archive, by the rules of the job or of one that --job writes.
-
---delta makes a newer PHM archive of OLD and what export --since wrote. Guide: docs/archives.md.`,
-		Example: `  mirrord import samba.phm --as samba
-  mirrord import crawl-*.warc.gz --as samba --job
-  mirrord import samba.phm --delta samba-since-12.phm`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if delta.Delta != "" {
-				if len(args) != 1 {
-					return env.Usagef("import --delta: name the one archive that it is for")
-				}
-				delta.Old = args[0]
-				return applyDelta(cmd.Context(), a, delta)
+	return a.Command("import", cli.Flags{
+		"output":  &delta.Out,
+		"as":      &r.As,
+		"job":     &r.Job,
+		"url":     &r.URL,
+		"delta":   &delta.Delta,
+		"lenient": &r.Lenient,
+	}, func(cmd *cobra.Command, args []string) error {
+		if delta.Delta != "" {
+			if len(args) != 1 {
+				return env.Usagef("import --delta: name the one archive that it is for")
 			}
-			if len(args) == 1 && space.IsArchive(args[0]) {
-				return importSpace(cmd, a, r, args[0])
-			}
-			if r.As == "" {
-				return env.Usagef("import: --as JOB is missing")
-			}
-			r.Files = args
-			m, err := archives.ImportAny(cmd.Context(), a.App(), r)
-			if err != nil {
-				return err
-			}
-			return printImported(a, args[0], m)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&r.As, "as", "", "`JOB` that the mirror is for")
-	f.BoolVar(&r.Job, "job", false, "write a job file for the mirror, of other programs")
-	f.StringVar(&r.URL, "url", "", "entry point without a job file: `URL`")
-	f.StringVar(&delta.Delta, "delta", "", "`DELTA` that makes a newer archive of FILE")
-	addOutput(cmd, &delta)
-	cmd.MarkFlagsMutuallyExclusive("delta", "as")
-	f.BoolVar(&r.Lenient, "lenient", false, "leave out records that are damaged")
-	return cmd
+			delta.Old = args[0]
+			return applyDelta(cmd.Context(), a, delta)
+		}
+		if len(args) == 1 && space.IsArchive(args[0]) {
+			return importSpace(cmd, a, r, args[0])
+		}
+		if r.As == "" {
+			return env.Usagef("import: --as JOB is missing")
+		}
+		r.Files = args
+		m, err := archives.ImportAny(cmd.Context(), a.App(), r)
+		if err != nil {
+			return err
+		}
+		return printImported(a, args[0], m)
+	})
 }
 
 // printImported says what was imported.

@@ -22,34 +22,19 @@ import (
 
 func SpaceCommand(a *cli.CLI) *cobra.Command {
 	var r spaces.SpaceRequest
-	cmd := &cobra.Command{
-		Use: "space [NAME]",
-		Long: `Show the spaces, or one: its mirrors, how many files of other mirrors the pages of each lead to, and the hosts that would
-be worth a mirror, because most links to URLs that no mirror has point there.
-
-The mirrors of all jobs with the same space = "NAME" form a space. Links from one of them to what another one holds
-lead to that copy: open spaces/NAME/files/index.html in the state directory. Runs and the daemon keep spaces up to
-date; --update does it now, without a request. A mirror that cannot be read stays as it was, and the command says so.
-
---verify compares all files of the space with what they must be and follows the links from mirror to mirror; findings
-end in exit code 1. With --update it makes damaged files again first.`,
-		Example: `  mirrord space
-  mirrord space library --verify`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				r.Name = args[0]
-			}
-			all, err := spaces.Spaces(cmd.Context(), a.App(), r)
-			if err != nil {
-				return err
-			}
-			return showSpaces(a, all, r)
-		},
-	}
-	cmd.Flags().BoolVar(&r.Update, "update", false, "bring spaces up to date first")
-	cmd.Flags().BoolVar(&r.Verify, "verify", false, "compare files, and follow links between mirrors")
-	return cmd
+	return a.Command("space", cli.Flags{
+		"update": &r.Update,
+		"verify": &r.Verify,
+	}, func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			r.Name = args[0]
+		}
+		all, err := spaces.Spaces(cmd.Context(), a.App(), r)
+		if err != nil {
+			return err
+		}
+		return showSpaces(a, all, r)
+	})
 }
 
 // showSpaces writes the spaces that were asked for.

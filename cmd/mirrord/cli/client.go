@@ -71,17 +71,11 @@ func ClientError(err error) error {
 
 // JobCommand makes a command that asks the daemon to do something with a job.
 func JobCommand(
-	a *CLI, use, long string, run func(ctx context.Context, name string) error,
+	a *CLI, name string, flags Flags, run func(ctx context.Context, name string) error,
 ) *cobra.Command {
-	return &cobra.Command{
-		Use:               use + " JOB",
-		Long:              long,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), strings.TrimSuffix(args[0], scheduler.Suffix))
-		},
-	}
+	return a.Command(name, flags, func(cmd *cobra.Command, args []string) error {
+		return run(cmd.Context(), strings.TrimSuffix(args[0], scheduler.Suffix))
+	})
 }
 
 // Said reports what was done.

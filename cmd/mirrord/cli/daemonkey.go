@@ -3,13 +3,19 @@
 package cli
 
 import (
-	"fmt"
+	_ "embed"
+	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"mirrord/job"
 )
+
+// daemonKeys describes the keys of daemon.toml, in the order of the reference, a line each: the flag that
+// sets the same, with "live" when a reload puts it in force and "stays" when the flag is as good as the key;
+// name, type, example and a sentence. A flag alone has no key.
+//
+//go:embed daemonkeys.txt
+var daemonKeys string
 
 // DaemonKey is a key of daemon.toml and the flag that sets the same. Without a key the flag is all there is.
 type DaemonKey struct {
@@ -20,34 +26,27 @@ type DaemonKey struct {
 	Stays bool // the flag is as good as the key
 }
 
-// NewDaemonKey returns a setting of a key with its type, an example and a sentence.
-func NewDaemonKey(flag, name, typ, example, doc string, field any) DaemonKey {
-	return DaemonKey{
-		Key: job.Key{
-			Name:    name,
-			Type:    typ,
-			Example: example,
-			Doc:     doc,
-		},
-		Flag:  flag,
-		Field: field,
-	}
-}
+// Span is a time in the units of job files.
+type Span time.Duration
 
-// DurationFlag adds a flag of a time in the units of job files.
-func DurationFlag(cmd *cobra.Command, to *time.Duration, name, usage string) {
-	cmd.Flags().Func(name, usage, func(s string) (err error) {
-		*to, err = job.ParseDuration(s)
-		return err
-	})
-}
-
-// SizeFlag adds a flag of a size in the units of job files.
-func SizeFlag(cmd *cobra.Command, to *job.Size, name, usage string) {
-	cmd.Flags().Func(name, usage, func(s string) (err error) {
-		if *to, err = job.ParseSize(s); err != nil {
-			return fmt.Errorf("size: %w", err)
+// DaemonKeys returns the keys of daemon.toml for the variables of flags.
+func DaemonKeys(flags Flags) (all []DaemonKey) {
+	for line := range strings.Lines(daemonKeys) {
+		f := strings.Split(strings.TrimSpace(line), " | ")
+		flag, mark, _ := strings.Cut(f[0], " ")
+		k := DaemonKey{
+			Flag:  flag,
+			Field: flags[flag],
+			Live:  mark == "live",
+			Stays: mark == "stays",
 		}
-		return nil
-	})
+		if s, is := k.Field.(*Span); is {
+			k.Field = (*time.Duration)(s)
+		}
+		if len(f) > 1 {
+			k.Name, k.Type, k.Example, k.Doc = f[1], f[2], f[3], f[4]
+		}
+		all = append(all, k)
+	}
+	return all
 }

@@ -19,8 +19,8 @@ func (Moved) String() string { return "" }
 
 func (Moved) Type() string { return "" }
 
-// MovedFlags keeps names of flags, for the error that says where they are.
-func MovedFlags(c *cobra.Command, names ...string) {
+// movedFlags keeps names of flags, for the error that says where they are.
+func movedFlags(c *cobra.Command, names ...string) {
 	for _, name := range names {
 		c.Flags().Var(Moved(c.Name()), name, "")
 		f := c.Flags().Lookup(name)

@@ -16,21 +16,14 @@ import (
 // OldInstead is the annotation of a flag or command that works, is not shown, and says what to write.
 const OldInstead = "instead"
 
-// OldFlag hides a flag of a command. It works, with a warning that names what replaces it.
-func OldFlag(c *cobra.Command, name, instead string) {
+// oldFlag hides a flag of a command. It works, with a warning that names what replaces it.
+func oldFlag(c *cobra.Command, name, instead string) {
 	f := c.Flags().Lookup(name)
 	f.Hidden = true
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}
 	}
 	f.Annotations[OldInstead] = []string{instead}
-}
-
-// OldFlags is OldFlag for several.
-func OldFlags(c *cobra.Command, instead string, names ...string) {
-	for _, name := range names {
-		OldFlag(c, name, instead)
-	}
 }
 
 // OldCommand hides a command that has another name by now.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -24,14 +25,7 @@ import (
 // Command has the commands of many machines: what they share, and what copies mirrors from one to
 // another.
 func Command(a *cli.CLI) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cluster",
-		Short: "Machines that share jobs; depots: off-site copies",
-		Long: `Look after machines that share their jobs (mirrord daemon --cluster). Keep mirrors in a depot, which is a bucket of
-an S3 server or a directory, and bring them to other machines.
-
-Guide: docs/cluster.md.`,
-	}
+	cmd := a.Command("cluster", nil, nil)
 	cmd.AddCommand(
 		clusterStatusCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a), clusterAdoptCommand(a),
 		clusterKeepersCommand(a), clusterJobsCommand(a),
@@ -56,10 +50,11 @@ const (
 	EnvCA      = "MIRRORD_CLUSTER_CA_FILE"
 )
 
-func (f *clusterFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.Servers, "cluster", nil, "`URLS` (docs/cluster.md)")
-	cmd.Flags().StringVar(&f.secret, "cluster-secret", "", "`FILE` with its secret")
-	cmd.Flags().StringVar(&f.ca, "cluster-ca", "", "`FILE`: who signs for its keepers")
+// with returns the flags beside others of a command.
+func (f *clusterFlags) with(others cli.Flags) cli.Flags {
+	out := cli.Flags{"cluster": &f.Servers, "cluster-secret": &f.secret, "cluster-ca": &f.ca}
+	maps.Copy(out, others)
+	return out
 }
 
 // engineOptions reads what all commands need to reach the cluster.
@@ -129,25 +124,15 @@ func Unheard(ctx context.Context, err error) error {
 
 func clusterStatusCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show keepers and nodes",
-		Long: "Show the keepers and the nodes of a cluster, how many hosts each node has, and whose job files " +
-			"differ.",
-		Example: "  mirrord cluster status --cluster nats://keeper1:4222",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				s, err := lookAtCluster(ctx, e)
-				if err != nil {
-					return err
-				}
-				return printCluster(a, s)
-			})
-		},
-	}
-	f.add(cmd)
-	return cmd
+	return a.Command("cluster-status", f.with(nil), func(cmd *cobra.Command, _ []string) error {
+		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+			s, err := lookAtCluster(ctx, e)
+			if err != nil {
+				return err
+			}
+			return printCluster(a, s)
+		})
+	})
 }
 
 func printCluster(a *cli.CLI, s *ClusterState) error {
@@ -190,51 +175,30 @@ func printCluster(a *cli.CLI, s *ClusterState) error {
 func clusterDrainCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
 	var off bool
-	cmd := &cobra.Command{
-		Use:   "drain NODE",
-		Short: "Let a node take no further sites",
-		Long: `Let a node take no further sites. Runs under way continue to their end; then other nodes have its sites. Sites that lie only on its own disk
-wait until the node is drained no more.`,
-		Example: "  mirrord cluster drain w2\n  mirrord cluster drain w2 --off",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				if err := e.Drain(ctx, args[0], off); err != nil || off {
-					return err
-				}
-				return warnOfStranger(ctx, a, e, args[0])
-			})
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&off, "off", false, "let it take sites again")
-	return cmd
+	return a.Command("drain", f.with(cli.Flags{"off": &off}), func(cmd *cobra.Command, args []string) error {
+		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+			if err := e.Drain(ctx, args[0], off); err != nil || off {
+				return err
+			}
+			return warnOfStranger(ctx, a, e, args[0])
+		})
+	})
 }
 
 func clusterRemoveCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
-	cmd := &cobra.Command{
-		Use:   "remove NODE",
-		Short: "Forget a node that is gone for good",
-		Long: `Forget a node that is gone for good: the sites that lay on its disk belong to other nodes, which mirror them again. A node whose daemon runs is
-not removed.`,
-		Example: "  mirrord cluster remove w2",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				n, err := e.Remove(ctx, args[0])
-				if err == nil {
-					err = forgetNode(ctx, e, args[0])
-				}
-				if err == nil {
-					a.Printf("%s is forgotten; it was the home of %s\n", args[0], count.Of(n, "host"))
-				}
-				return err
-			})
-		},
-	}
-	f.add(cmd)
-	return cmd
+	return a.Command("cluster-remove", f.with(nil), func(cmd *cobra.Command, args []string) error {
+		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+			n, err := e.Remove(ctx, args[0])
+			if err == nil {
+				err = forgetNode(ctx, e, args[0])
+			}
+			if err == nil {
+				a.Printf("%s is forgotten; it was the home of %s\n", args[0], count.Of(n, "host"))
+			}
+			return err
+		})
+	})
 }
 
 // copiedWithin is how long a command waits until what the cluster keeps is copied.
@@ -242,67 +206,50 @@ const copiedWithin = 2 * time.Minute
 
 func clusterKeepersCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
-	cmd := &cobra.Command{
-		Use:   "keepers 3|5",
-		Short: "Let what the nodes share lie on more keepers, or fewer",
-		Long: `Let what the nodes share lie on three or five keepers. New keepers are started before, with the addresses of all in --join; this command
-copies to them. It returns when all have everything.`,
-		Example:   "  mirrord cluster keepers 5",
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"3", "5"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.patience = copiedWithin
-			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				n, err := strconv.Atoi(args[0])
-				if err == nil {
-					err = engine.SetKeepers(ctx, e, n)
-				}
-				if err == nil {
-					a.Printf("%s everything\n", count.Of(n, "keeper has", "keepers have"))
-				}
-				return err
-			})
-		},
-	}
-	f.add(cmd)
+	cmd := a.Command("keepers", f.with(nil), func(cmd *cobra.Command, args []string) error {
+		f.patience = copiedWithin
+		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+			n, err := strconv.Atoi(args[0])
+			if err == nil {
+				err = engine.SetKeepers(ctx, e, n)
+			}
+			if err == nil {
+				a.Printf("%s everything\n", count.Of(n, "keeper has", "keepers have"))
+			}
+			return err
+		})
+	})
+	cmd.Args = cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)
+	cmd.ValidArgs = []string{"3", "5"}
 	return cmd
 }
 
 func clusterAdoptCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
 	var address string
-	cmd := &cobra.Command{
-		Use:   "adopt",
-		Short: "Take over a depot",
-		Long: `Let this cluster use another depot than before: that of a cluster whose keepers are gone for good, or one that was made
-again after it was emptied (mirrord cluster push --again). Nodes, which refuse such a depot, then continue. Nodes
-of the other cluster must no longer run: they would request the same hosts.`,
-		Example: "  mirrord cluster adopt --cluster nats://keeper1:4222 --depot s3://mirrors",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-				d, err := depots.OpenDepot(ctx, a.App(), depotAddress(a, address), false)
-				if err != nil {
-					return err
-				}
-				id, err := engine.Identify(ctx, e)
-				if err == nil {
-					err = d.UseFor(ctx, id, true)
-				}
-				if err == nil {
-					err = engine.SetMode(ctx, e, modeOf(d))
-				}
-				if err == nil {
-					a.Printf("%s is this cluster's\n", d.Store)
-				}
+	return a.Command("adopt", f.with(cli.Flags{"depot": &address}), func(cmd *cobra.Command, _ []string) error {
+		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+			d, err := depots.OpenDepot(ctx, a.App(), depotAddress(a, address), false)
+			if err != nil {
 				return err
-			})
-		},
-	}
-	f.add(cmd)
-	depotFlag(cmd, &address)
-	return cmd
+			}
+			id, err := engine.Identify(ctx, e)
+			if err == nil {
+				err = d.UseFor(ctx, id, true)
+			}
+			if err == nil {
+				err = engine.SetMode(ctx, e, modeOf(d))
+			}
+			if err == nil {
+				a.Printf("%s is this cluster's\n", d.Store)
+			}
+			return err
+		})
+	})
 }
+
+// DefaultNodeFlags are the flags of a node of which nothing is said.
+func DefaultNodeFlags() NodeFlags { return NodeFlags{keepers: 1, depotGC: 7 * 24 * time.Hour} }
 
 // NodeFlags are the flags of a daemon that is a node of a cluster.
 type NodeFlags struct {
@@ -325,19 +272,20 @@ type keeperFlags struct {
 	cert, key      string // files
 }
 
-func (f *NodeFlags) Add(cmd *cobra.Command) {
-	f.clusterFlags.add(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&f.name, "node", "", "its `NAME` there")
-	fl.StringVar(&f.depot, "depot", "", "`ADDRESS` of its sites between runs")
-	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
-	cli.DurationFlag(cmd, &f.depotGC, "depot-gc", "`TIME` from gc to gc of it; 0: never")
-	fl.BoolVar(&f.source, "jobs-source", false, "its job files are the cluster's")
-	fl.BoolVar(&f.Follow, "follow", false, "have all mirrors of the depot, to read")
-	fl.Int64Var(&f.keepers, "keepers", f.keepers, "how many keepers it has")
-	fl.StringVar(&f.Keeper.listen, "keeper", "", "be a keeper at `ADDRESS`")
-	fl.StringVar(&f.Keeper.routes, "keeper-routes", "", "`ADDRESS` for others")
-	fl.StringSliceVar(&f.Keeper.Peers, "join", nil, "`ADDRESSES` of theirs")
-	fl.StringVar(&f.Keeper.cert, "keeper-cert", "", "`FILE` of its certificate")
-	fl.StringVar(&f.Keeper.key, "keeper-key", "", "`FILE` of its key")
+// Flags are the flags by name.
+func (f *NodeFlags) Flags() cli.Flags {
+	return f.with(cli.Flags{
+		"node":            &f.name,
+		"depot":           &f.depot,
+		"depot-gc":        (*cli.Span)(&f.depotGC),
+		"depot-on-demand": &f.onDemand,
+		"jobs-source":     &f.source,
+		"follow":          &f.Follow,
+		"keepers":         &f.keepers,
+		"keeper":          &f.Keeper.listen,
+		"keeper-routes":   &f.Keeper.routes,
+		"join":            &f.Keeper.Peers,
+		"keeper-cert":     &f.Keeper.cert,
+		"keeper-key":      &f.Keeper.key,
+	})
 }

@@ -18,12 +18,6 @@ import (
 	"mirrord/store"
 )
 
-// depotFlag adds the flag that names a depot.
-func depotFlag(cmd *cobra.Command, address *string) {
-	cmd.Flags().StringVar(address, "depot", "", "`ADDRESS`: s3://BUCKET/PREFIX or file:///DIR "+
-		"(default $MIRRORD_DEPOT)")
-}
-
 // depotAddress is what the flag says, else the environment.
 func depotAddress(a *cli.CLI, flag string) string {
 	env, _ := a.LookupEnv(depots.DepotEnv)
@@ -32,46 +26,32 @@ func depotAddress(a *cli.CLI, flag string) string {
 
 func clusterPushCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
-	cmd := &cobra.Command{
-		Use:   "push [JOB…]",
-		Short: "Copy mirrors to a depot",
-		Long: `Copy the mirrors of the jobs named to a depot, or all mirrors with the job files and what they share: an off-site
-copy, of which pull makes the same mirrors on another machine. Only what is new since the last push is sent. It may run
-beside the daemon; each mirror is copied as of its last commit.
-
-A depot is a directory, or a bucket of an S3 server with conditional writes. For S3 set AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY (or ~/.aws/credentials), and AWS_ENDPOINT_URL for a server of one's own. Job files with secrets
-go there too: only you should be able to read the depot. Guide: docs/depot.md.`,
-		Example: `  mirrord cluster push --depot file:///mnt/nas/mirrord
-  mirrord cluster push samba --depot s3://backup/mirrord`,
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
-			env, done := a.AppWithNote()
-			p, err := depots.Push(cmd.Context(), env, r)
-			done()
-			if p == nil {
-				return err
-			}
-			if a.JSON {
-				return cmp.Or(a.PrintJSON(p), err)
-			}
-			for i := range p.Sites {
-				printPushed(a, &p.Sites[i])
-			}
-			if s := p.Shared; s != nil && !s.Unchanged {
-				a.Printf("job files and shared facts: %s sent\n", cli.BytesText(s.Sent))
-			}
-			if p.Problem != "" {
-				a.Printf("job files and shared facts: not copied: %s\n", p.Problem)
-			}
-			a.Printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
+	return a.Command("push", cli.Flags{
+		"depot": &r.Depot,
+		"again": &r.Again,
+	}, func(cmd *cobra.Command, args []string) error {
+		r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
+		env, done := a.AppWithNote()
+		p, err := depots.Push(cmd.Context(), env, r)
+		done()
+		if p == nil {
 			return err
-		},
-	}
-	depotFlag(cmd, &r.Depot)
-	cmd.Flags().BoolVar(&r.Again, "again", false, "send everything, and replace what the depot has")
-	return cmd
+		}
+		if a.JSON {
+			return cmp.Or(a.PrintJSON(p), err)
+		}
+		for i := range p.Sites {
+			printPushed(a, &p.Sites[i])
+		}
+		if s := p.Shared; s != nil && !s.Unchanged {
+			a.Printf("job files and shared facts: %s sent\n", cli.BytesText(s.Sent))
+		}
+		if p.Problem != "" {
+			a.Printf("job files and shared facts: not copied: %s\n", p.Problem)
+		}
+		a.Printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
+		return err
+	})
 }
 
 func printPushed(a *cli.CLI, s *depots.PushedSite) {
@@ -104,45 +84,34 @@ func requestsText(r *depots.Requests) string {
 
 func clusterPullCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
-	cmd := &cobra.Command{
-		Use:   "pull [JOB…]",
-		Short: "Copy mirrors from a depot",
-		Long: `Copy the mirrors of the jobs named from a depot, or all mirrors with the job files: with all versions and the run
-log, as push stored them. Only missing data is fetched; published files are made again without a request.
-A mirror is replaced in one step when all has come and was checked. An interrupted pull continues with what it has.
-
-What has changed here since it was last in the depot stays, and is reported: --discard replaces it. Nothing is removed.`,
-		Example: `  mirrord cluster pull --depot file:///mnt/nas/mirrord
-  mirrord cluster pull samba --depot s3://backup/mirrord`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
-			env, done := a.AppWithNote()
-			p, err := depots.Pull(cmd.Context(), env, r)
-			done()
-			if p == nil {
-				return err
-			}
-			if a.JSON {
-				return cmp.Or(a.PrintJSON(p), err)
-			}
-			for i := range p.Sites {
-				printPulled(a, &p.Sites[i])
-			}
-			if s := p.Shared; s != nil {
-				if len(s.Files) > 0 {
-					a.Printf("written: %s\n", strings.Join(s.Files, ", "))
-				}
-				if len(s.Kept) > 0 {
-					a.Printf("left, because changed here and different in the depot: %s\n", strings.Join(s.Kept, ", "))
-				}
-			}
-			a.Printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
+	return a.Command("pull", cli.Flags{
+		"depot":   &r.Depot,
+		"discard": &r.Discard,
+	}, func(cmd *cobra.Command, args []string) error {
+		r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
+		env, done := a.AppWithNote()
+		p, err := depots.Pull(cmd.Context(), env, r)
+		done()
+		if p == nil {
 			return err
-		},
-	}
-	depotFlag(cmd, &r.Depot)
-	cmd.Flags().BoolVar(&r.Discard, "discard", false, "replace what has changed here")
-	return cmd
+		}
+		if a.JSON {
+			return cmp.Or(a.PrintJSON(p), err)
+		}
+		for i := range p.Sites {
+			printPulled(a, &p.Sites[i])
+		}
+		if s := p.Shared; s != nil {
+			if len(s.Files) > 0 {
+				a.Printf("written: %s\n", strings.Join(s.Files, ", "))
+			}
+			if len(s.Kept) > 0 {
+				a.Printf("left, because changed here and different in the depot: %s\n", strings.Join(s.Kept, ", "))
+			}
+		}
+		a.Printf("%s: %s\n", p.Depot, requestsText(&p.Requests))
+		return err
+	})
 }
 
 func printPulled(a *cli.CLI, s *depots.PulledSite) {
@@ -168,50 +137,37 @@ func printPulled(a *cli.CLI, s *depots.PulledSite) {
 func clusterDepotCommand(a *cli.CLI) *cobra.Command {
 	var address string
 	var check, remove, yes bool
-	cmd := &cobra.Command{
-		Use:   "depot [--remove JOB…]",
-		Short: "List what a depot has, or remove mirrors from it",
-		Long: `List the mirrors that a depot has. --check reads everything that belongs to them and compares it with its
-digests; exit code 1 when something is damaged or missing.
-
---remove removes the mirrors named from the depot. It shows them and asks first; without a terminal it needs --yes.
-Mirrors that still exist here are not removed: use mirrord remove first. From the depot of a cluster only a machine whose
-daemon is a node of it can remove. Copies on other machines stay; push --again restores one. mirrord cluster gc
-frees what it took.`,
-		Example: `  mirrord cluster depot --depot s3://backup/mirrord --check
-  mirrord cluster depot --depot s3://backup/mirrord --remove old-name`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if remove {
-				return cobra.MinimumNArgs(1)(cmd, args)
-			}
-			return cobra.NoArgs(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if remove {
-				r := depots.DepotRequest{Depot: depotAddress(a, address), Jobs: args, Keepers: keepersOf(a)}
-				return removeFromDepot(cmd.Context(), a, r, yes)
-			}
-			env, done := a.AppWithNote()
-			d, err := depots.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
-			done()
-			if d == nil {
-				return err
-			}
-			if a.JSON {
-				if jerr := a.PrintJSON(d); jerr != nil {
-					return jerr
-				}
-				return err
-			}
-			printDepot(a, d)
+	cmd := a.Command("depot", cli.Flags{
+		"depot":  &address,
+		"check":  &check,
+		"remove": &remove,
+		"yes":    &yes,
+	}, func(cmd *cobra.Command, args []string) error {
+		if remove {
+			r := depots.DepotRequest{Depot: depotAddress(a, address), Jobs: args, Keepers: keepersOf(a)}
+			return removeFromDepot(cmd.Context(), a, r, yes)
+		}
+		env, done := a.AppWithNote()
+		d, err := depots.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
+		done()
+		if d == nil {
 			return err
-		},
+		}
+		if a.JSON {
+			if jerr := a.PrintJSON(d); jerr != nil {
+				return jerr
+			}
+			return err
+		}
+		printDepot(a, d)
+		return err
+	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if remove {
+			return cobra.MinimumNArgs(1)(cmd, args)
+		}
+		return cobra.NoArgs(cmd, args)
 	}
-	depotFlag(cmd, &address)
-	cmd.Flags().BoolVar(&check, "check", false, "read everything")
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove mirrors from it")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.MarkFlagsMutuallyExclusive("remove", "check")
 	return cmd
 }
 
@@ -272,21 +228,12 @@ func printDepot(a *cli.CLI, d *depots.InDepot) {
 func clusterCollectCommand(a *cli.CLI) *cobra.Command {
 	var address string
 	var dry bool
-	cmd := &cobra.Command{
-		Use:   "gc",
-		Short: "Remove from a depot what nothing refers to",
-		Long: `Remove objects of a depot that no mirror refers to: those of older states, and those of an
-interrupted push. An object goes only when two calls at least an hour apart found it unused, so that nothing else has to
-wait; call it daily. The nodes of a cluster collect their depot by themselves (mirrord daemon --depot-gc).`,
-		Example: `  mirrord cluster gc --depot s3://backup/mirrord --dry-run`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return collectDepot(cmd.Context(), a, depotAddress(a, address), dry)
-		},
-	}
-	depotFlag(cmd, &address)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
-	return cmd
+	return a.Command("depot-gc", cli.Flags{
+		"depot":   &address,
+		"dry-run": &dry,
+	}, func(cmd *cobra.Command, _ []string) error {
+		return collectDepot(cmd.Context(), a, depotAddress(a, address), dry)
+	})
 }
 
 func collectDepot(ctx context.Context, a *cli.CLI, address string, dry bool) error {

@@ -25,13 +25,14 @@ import (
 // jobsCommand makes a command about the job files of this machine and the cluster. ways is what to do when
 // they differ.
 func jobsCommand(
-	a *cli.CLI, cmd *cobra.Command, ways string, do func(context.Context, *nodes.ClusterJobs) (*nodes.JobsLook,
-		error),
+	a *cli.CLI, command string, flags cli.Flags, ways string,
+	do func(context.Context, *nodes.ClusterJobs) (*nodes.JobsLook, error),
 ) *cobra.Command {
 	var f clusterFlags
 	var node string
-	cmd.Args = cobra.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	all := f.with(flags)
+	all["node"] = &node
+	return a.Command(command, all, func(cmd *cobra.Command, _ []string) error {
 		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
 			facts, err := e.Facts(ctx)
 			if err != nil {
@@ -51,44 +52,21 @@ func jobsCommand(
 			}
 			return printJobsLook(a, l)
 		})
-	}
-	f.add(cmd)
-	cmd.Flags().StringVar(&node, "node", "", "`NAME` of this machine there")
-	return cmd
+	})
 }
 
 func clusterJobsCommand(a *cli.CLI) *cobra.Command {
-	look := jobsCommand(a, &cobra.Command{
-		Use:   "jobs",
-		Short: "Compare and exchange job files",
-		Long: `Show how the job files of this machine stand to those of the cluster, and hand them in or bring them.
-
-Once a machine has handed its files in, all nodes have them. A node whose files were edited keeps them and is named by
-mirrord cluster status. With daemon --jobs-source the edits of a machine are handed in by themselves.`,
-		Example: "  mirrord cluster jobs\n  mirrord cluster jobs push\n  mirrord cluster jobs take --discard",
-	}, "", func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Look(ctx) })
+	look := jobsCommand(a, "cluster-jobs", nil, "",
+		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Look(ctx) })
 	var again, discard bool
-	push := jobsCommand(a, &cobra.Command{
-		Use:   "push",
-		Short: "Make the job files of this machine those of the cluster",
-		Long: `Make the job files of this machine those of the cluster: all nodes take them, but those whose files were edited.
-
-When the cluster has got other files since these were edited, nothing is done. With --again the files that were edited
-here count, and for all other jobs the files of the cluster, which are fetched first.`,
-		Example: "  mirrord cluster jobs push",
-	}, "--again makes what was edited here the cluster's, mirrord cluster jobs take fetches the cluster's",
-		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Push(ctx, again) })
-	push.Flags().BoolVar(&again, "again", false, "also when the cluster has others, or there are none")
-	take := jobsCommand(a, &cobra.Command{
-		Use:   "take",
-		Short: "Bring the job files of the cluster",
-		Long: `Bring the job files of the cluster to this machine; a node does so by itself. When files were edited here, nothing is
-done; with --discard they are replaced, and kept beside as NAME.toml.mine.`,
-		Example: "  mirrord cluster jobs take",
-	}, "--discard replaces them, mirrord cluster jobs push makes them the cluster's",
-		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Take(ctx, discard) })
-	take.Flags().BoolVar(&discard, "discard", false, "also what was edited here")
-	look.AddCommand(push, take)
+	look.AddCommand(jobsCommand(a, "jobs-push", cli.Flags{"again": &again},
+		"--again makes what was edited here the cluster's, mirrord cluster jobs take fetches the cluster's",
+		func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) { return c.Push(ctx, again) }),
+		jobsCommand(a, "jobs-take", cli.Flags{"discard": &discard},
+			"--discard replaces them, mirrord cluster jobs push makes them the cluster's",
+			func(ctx context.Context, c *nodes.ClusterJobs) (*nodes.JobsLook, error) {
+				return c.Take(ctx, discard)
+			}))
 	return look
 }
 

@@ -23,55 +23,7 @@ import (
 const configName = "daemon.toml"
 
 // settings are the keys of daemon.toml, in the order of the reference.
-func (f *daemonFlags) settings() []cli.DaemonKey {
-	row := cli.NewDaemonKey
-	live := func(s cli.DaemonKey) cli.DaemonKey {
-		s.Live = true
-		return s
-	}
-	c := &f.console
-	return append([]cli.DaemonKey{
-		row("listen", "listen", "address", `"127.0.0.1:9180"`,
-			"Address of status page, metrics and health checks.", &f.listen),
-		row("listen-host", "listen_hosts", "list of hosts", `["status.example.org"]`,
-			"Further names under which that page is reached.", &f.listenHosts),
-		row("socket", "socket", "path", `"/run/mirrord/mirrord.sock"`, "The control socket.", &f.socket),
-		row("socket-mode", "socket_mode", "text", `"0600"`, "File mode of the control socket.", &f.mode),
-		row("log", "log", "text", `"json"`, "Form of the log: text, json or journal.", &f.log),
-		live(row("host", "host", "text", `"mirror1"`, "Name of this machine in messages.", &f.host)),
-		row("max-runs", "max_runs", "number", "8", "Most runs that work concurrently.", &f.maxRuns),
-		row("max-parked", "max_parked", "number", "64", "Runs besides that wait. 0: 4 times max_runs.",
-			&f.maxParked),
-		live(row("max-state", "max_state", "size", `"2TB"`, "Most bytes of all mirrors together. 0 is no limit.",
-			&f.maxState)),
-		row("space", "space", "name", `"library"`, "Space of the jobs that name none.", &f.space),
-		row("gc", "gc", "duration", `"12h"`, "Time between two garbage collections. 0: never.", &f.gc),
-		row("scrub", "scrub", "duration", `"90d"`, "Time in which all stored bytes are read once. 0: never.", &f.scrub),
-		row("mirrorz", "mirrorz", "path", `"/etc/mirrord/mirrorz.json"`, "File with the site's part of mirrorz.json.",
-			&f.mirrorz),
-
-		live(row("mail", "mail.via", "text", `"smtp://localhost"`,
-			"How mail leaves: the path of a sendmail, or smtp://[USER@]HOST[:PORT].", &f.mail)),
-		live(row("mail-from", "mail.from", "address", `"mirrord@example.org"`, "Sender of mail.", &f.from)),
-
-		row("console", "console.listen", "address", `"127.0.0.1:9181"`, `Address of the console; "off": never.`,
-			&c.listen),
-		row("console-host", "console.hosts", "list of hosts", `["mirror.example.org"]`,
-			"Further names under which the console is reached.", &c.hosts),
-		row("console-proxy", "console.proxy", "text", `"127.0.0.1=X-Remote-User"`,
-			"ADDRESS[=HEADER] of a proxy that logs users in.", &c.proxy),
-		row("console-operator", "console.operators", "list of texts", `["ada=operate"]`, "USER[=ROLE] of that proxy.",
-			&c.operators),
-		row("console-tls", "console.tls", "text", `"/etc/mirrord/cert.pem,/etc/mirrord/key.pem"`,
-			"CERT,KEY: files of a certificate and its key.", &c.tls),
-		row("console-oidc", "console.oidc", "path", `"/etc/mirrord/oidc.toml"`, "File of an OpenID login.", &c.oidc),
-		row("console-mirrors", "console.mirrors", "URL", `"http://127.0.0.1:8080"`, "URL of mirrord serve.", &c.mirrors),
-
-		row("spread", "", "duration", "", "", &f.spread),
-		row("poll", "", "duration", "", "", &f.poll),
-		row("stop-within", "", "duration", "", "", &f.within),
-	}, f.node.Settings()...)
-}
+func (f *daemonFlags) settings() []cli.DaemonKey { return cli.DaemonKeys(f.flags()) }
 
 // shownFlags are the flags of daemon that its help has; all others work, and are keys of daemon.toml.
 func shownFlags() []string { return []string{"config", "listen", "console", "cluster"} }

@@ -51,15 +51,16 @@ const (
 	consoleAddress = "127.0.0.1:9181" // where mirrord console opens it; another port when this one is taken
 )
 
-func (f *consoleFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "console", "", "`ADDRESS` of the console; off: never")
-	fl.StringSliceVar(&f.hosts, "console-host", nil, "another `HOST`")
-	fl.StringVar(&f.proxy, "console-proxy", "", "`ADDRESS[=HEADER]` that logs users in")
-	fl.StringSliceVar(&f.operators, "console-operator", nil, "`USER[=ROLE]` of that proxy")
-	fl.StringVar(&f.tls, "console-tls", "", "`CERT,KEY` files")
-	fl.StringVar(&f.oidc, "console-oidc", "", "`FILE` of an OpenID login")
-	fl.StringVar(&f.mirrors, "console-mirrors", "", "`URL` of mirrord serve")
+func (f *consoleFlags) flags() cli.Flags {
+	return cli.Flags{
+		"console":          &f.listen,
+		"console-host":     &f.hosts,
+		"console-proxy":    &f.proxy,
+		"console-operator": &f.operators,
+		"console-tls":      &f.tls,
+		"console-oidc":     &f.oidc,
+		"console-mirrors":  &f.mirrors,
+	}
 }
 
 // trusted is the proxy that the flags name.
@@ -405,43 +406,30 @@ func reached(at net.Addr) string {
 }
 
 func ConsoleCommand(a *cli.CLI) *cobra.Command {
-	var r control.OpenRequest
-	cmd := &cobra.Command{
-		Use:     "console",
-		Aliases: []string{"open"},
-		Long: `Print a link that logs in to the console of the daemon: the web interface in which mirrors are watched, runs
-decided and jobs changed. The link works once, within five minutes, and the login lasts for a day.
-
-A daemon without --console opens it on 127.0.0.1. Users who may command the daemon through its socket may log in.
-Guide: docs/console.md.`,
-		Example: `  mirrord console
-  mirrord console --role read  # to look only`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := console.ParseRole(r.Role); err != nil {
-				return env.Usagef("--role: %w", err)
-			}
-			c, err := a.App().Commander(cmd.Context())
-			if err == nil && c == nil {
-				err = errors.New("no daemon runs on this state directory; start one with mirrord daemon")
-			}
-			if err != nil {
-				return err
-			}
-			link, err := cli.Answer(cmd.Context(), func(ctx context.Context) (control.OpenLink, error) {
-				return c.OpenConsole(ctx, r)
-			})
-			if err != nil {
-				return cli.ClientError(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(link)
-			}
-			a.Printf("%s\n", link.URL)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&r.Role, "role", console.Operate.String(), "`ROLE` in it: read, order or operate")
+	r := control.OpenRequest{Role: console.Operate.String()}
+	cmd := a.Command("console", cli.Flags{"role": &r.Role}, func(cmd *cobra.Command, _ []string) error {
+		if _, err := console.ParseRole(r.Role); err != nil {
+			return env.Usagef("--role: %w", err)
+		}
+		c, err := a.App().Commander(cmd.Context())
+		if err == nil && c == nil {
+			err = errors.New("no daemon runs on this state directory; start one with mirrord daemon")
+		}
+		if err != nil {
+			return err
+		}
+		link, err := cli.Answer(cmd.Context(), func(ctx context.Context) (control.OpenLink, error) {
+			return c.OpenConsole(ctx, r)
+		})
+		if err != nil {
+			return cli.ClientError(err)
+		}
+		if a.JSON {
+			return a.PrintJSON(link)
+		}
+		a.Printf("%s\n", link.URL)
+		return nil
+	})
 	cmd.AddCommand(UserCommand(a), TokenCommand(a))
 	return cmd
 }

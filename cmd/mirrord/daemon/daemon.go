@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -113,52 +114,46 @@ const (
 
 func Command(a *cli.CLI) *cobra.Command { return commandOf(a, new(daemonFlags)) }
 
+// flags are the flags by name.
+func (f *daemonFlags) flags() cli.Flags {
+	all := cli.Flags{
+		"config":      &f.config,
+		"socket":      &f.socket,
+		"socket-mode": &f.mode,
+		"listen":      &f.listen,
+		"listen-host": &f.listenHosts,
+		"max-runs":    &f.maxRuns,
+		"max-parked":  &f.maxParked,
+		"max-state":   &f.maxState,
+		"space":       &f.space,
+		"spread":      &f.spread,
+		"poll":        &f.poll,
+		"stop-within": &f.within,
+		"gc":          &f.gc,
+		"scrub":       (*cli.Span)(&f.scrub),
+		"mirrorz":     &f.mirrorz,
+		"log":         &f.log,
+		"mail":        &f.mail,
+		"mail-from":   &f.from,
+		"host":        &f.host,
+	}
+	maps.Copy(all, f.console.flags())
+	maps.Copy(all, f.node.Flags())
+	return all
+}
+
 // commandOf is daemon with its flags in f.
 func commandOf(a *cli.CLI, f *daemonFlags) *cobra.Command {
 	*f = defaultDaemonFlags()
-	cmd := &cobra.Command{
-		Use:   "daemon",
-		Short: "Run all jobs at their times",
-		Long: `Run all jobs at their times.
-
-SIGTERM ends the runs; SIGHUP reads the jobs and settings again. Settings are keys of daemon.toml beside the jobs
-directory; a flag wins.
-
-Exit codes: 0 told to end; 1 error; 5 the state is in use. Guides: docs/running.md, docs/console.md.`,
-		Example: `  mirrord daemon --jobs jobs.d --listen 127.0.0.1:9180`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			g, err := f.configured(a, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			return runDaemon(cmd.Context(), a, g, cmd.Flags())
-		},
-	}
-	fl := cmd.Flags()
-	fl.StringVar(&f.config, "config", "", "`FILE` of settings")
-	fl.StringVar(&f.socket, "socket", "", "`PATH` of the control socket")
-	fl.StringVar(&f.mode, "socket-mode", f.mode, "its file `MODE`")
-	fl.StringVar(&f.listen, "listen", "", "`ADDRESS` of status page and metrics")
-	fl.StringSliceVar(&f.listenHosts, "listen-host", nil, "another `HOST` of that page")
-	fl.Int64Var(&f.maxRuns, "max-runs", f.maxRuns, "most runs that work at a time")
-	fl.Int64Var(&f.maxParked, "max-parked", 0, "runs besides that wait; 0: 4 * --max-runs")
-	cli.SizeFlag(cmd, &f.maxState, "max-state", "most `SIZE` of all mirrors")
-	fl.StringVar(&f.space, "space", "", "default space `NAME`")
-	fl.DurationVar(&f.spread, "spread", f.spread, "spread due jobs over")
-	fl.DurationVar(&f.poll, "poll", f.poll, "interval of reading jobs")
-	fl.DurationVar(&f.within, "stop-within", f.within, "time for runs to end")
-	fl.DurationVar(&f.gc, "gc", f.gc, "gc interval; 0: never")
-	cli.DurationFlag(cmd, &f.scrub, "scrub", "`TIME` to read everything; 0: never")
-	fl.StringVar(&f.mirrorz, "mirrorz", "", "`FILE` for mirrorz.json")
-	fl.StringVar(&f.log, "log", "", "`FORM`: text, json or journal")
-	fl.StringVar(&f.mail, "mail", "", "`PATH` of sendmail, or smtp://[USER@]HOST[:PORT]")
-	fl.StringVar(&f.from, "mail-from", "", "sender `ADDRESS`")
-	fl.StringVar(&f.host, "host", "", "`NAME` of this machine")
-	f.console.add(cmd)
-	f.node.Add(cmd)
+	cmd := a.Command("daemon", f.flags(), func(cmd *cobra.Command, _ []string) error {
+		g, err := f.configured(a, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		return runDaemon(cmd.Context(), a, g, cmd.Flags())
+	})
 	for _, s := range f.settings() {
-		fl.Lookup(s.Flag).Hidden = !slices.Contains(shownFlags(), s.Flag)
+		cmd.Flags().Lookup(s.Flag).Hidden = !slices.Contains(shownFlags(), s.Flag)
 	}
 	cmd.AddCommand(ReloadCommand(a), HealthCommand(a), NotifyTestCommand(a, "notify"))
 	return cmd

@@ -41,29 +41,17 @@ const (
 )
 
 func DemoCommand(a *cli.CLI) *cobra.Command {
-	var dir string
-	var serve bool
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Mirror a small demonstration site",
-		Long: `Serve a small site on loopback, mirror it through all its versions, and tell what happens: what changed, what was
-asked, what was published. No network is needed. The mirror stays in the directory that -o names, to be browsed.
-
-On a terminal, or with --serve, it ends with a daemon on that mirror and the address of its console, until it is
-interrupted.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("serve") {
-				serve = a.Asks && !a.JSON
-			}
-			d := &demo{CLI: a, dir: dir, site: demosite.New()}
-			return d.run(cmd.Context(), serve)
-		},
-	}
-	cmd.Flags().StringVarP(&dir, "output", "o", "mirrord-demo",
-		"`DIR` for the mirror; an earlier demo there is replaced")
-	cmd.Flags().BoolVar(&serve, "serve", false, "serve console and mirror afterwards, until interrupted")
-	return cmd
+	dir, serve := "mirrord-demo", false
+	return a.Command("demo", cli.Flags{
+		"output": &dir,
+		"serve":  &serve,
+	}, func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("serve") {
+			serve = a.Asks && !a.JSON
+		}
+		d := &demo{CLI: a, dir: dir, site: demosite.New()}
+		return d.run(cmd.Context(), serve)
+	})
 }
 
 // demo is one telling of the story.

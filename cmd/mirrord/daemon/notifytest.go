@@ -19,8 +19,7 @@ import (
 func NotifyTestCommand(a *cli.CLI, name string) *cobra.Command {
 	var cmd *cobra.Command
 	f := defaultDaemonFlags()
-	cmd = cli.JobCommand(a, name, `Send a test message to all receivers in [notify] of a job: command, webhook and mail, and say how that went. When a daemon owns the state directory it is
-the one who sends, with its own settings and from inside its sandbox. Exit code 1 when one could not be reached.`,
+	cmd = cli.JobCommand(a, name, cli.Flags{"mail": &f.mail, "mail-from": &f.from, "host": &f.host},
 		func(ctx context.Context, name string) error {
 			c, err := a.App().Commander(ctx)
 			if err != nil {
@@ -42,10 +41,6 @@ the one who sends, with its own settings and from inside its sandbox. Exit code 
 			}
 			return reportTold(a, name, told)
 		})
-	for name, to := range map[string]*string{"mail": &f.mail, "mail-from": &f.from, "host": &f.host} {
-		cmd.Flags().StringVar(to, name, "", "")
-		cli.OldFlag(cmd, name, "it is in "+configName)
-	}
 	return cmd
 }
 

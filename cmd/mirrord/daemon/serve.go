@@ -49,40 +49,25 @@ type serveFlags struct {
 }
 
 func ServeCommand(a *cli.CLI) *cobra.Command {
-	var f serveFlags
-	cmd := &cobra.Command{
-		Use:   "serve [JOB… | FILE…]",
-		Short: "Serve mirrors over HTTP",
-		Long: `Serve the published version of the mirrors named, or of all, for reading only. A FILE is a PHM archive, a directory, a
-ZIM file or a web archive: it is served as it is.
-
-Each mirror is an origin of its own at NAME.BASE (NAME.localhost works without setup), with the original paths and
-queries. Below /NAME/ it is sandboxed. Other URLs redirect to the origin. Older versions
-are reached by date (Memento, RFC 7089). A new version is served as soon as it is published. Guide: docs/serve.md.`,
-		Example: `  mirrord serve
-  mirrord serve samba --listen 127.0.0.1:8081 --forward
-  mirrord serve ~/samba-12.phm
-  mirrord serve --listen 127.0.0.1:8080 --base mirrors.example.org --https`,
-		ValidArgsFunction: cli.CompleteJobOrFile(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runServe(cmd.Context(), a, args, f)
-		},
-	}
-	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; port 0 takes a free one")
-	fl.StringVar(&f.base, "base", "", "`HOST` below which mirrors have their names")
-	fl.StringSliceVar(&f.hosts, "host", nil, "another `HOST` of the base")
-	fl.StringToStringVar(&f.alias, "alias", nil, "another host name of a mirror: `HOST=JOB`")
-	fl.StringToStringVar(&f.own, "own", nil, "a listener for one mirror: `JOB=ADDRESS`")
-	fl.BoolVar(&f.https, "https", false, "clients use https, through a proxy")
-	fl.StringVar(&f.proxy, "proxy", "", "`ADDRESS` of that proxy")
-	fl.BoolVar(&f.stay, "stay", false, "answer 404 instead of redirecting to the origin")
-	fl.BoolVar(&f.forward, "forward", false, "forward requests for programs, and forms, to the origin")
-	fl.StringVar(&f.gateway, "gateway", "", "show /web/URL from the first of `SOURCES`")
-	fl.Lookup("gateway").NoOptDefVal = "origin,mirror,equivalent"
-	fl.StringVar(&f.depot, "depot", "", "follow the depot `ADDRESS`")
-	fl.BoolVar(&f.onDemand, "depot-on-demand", false, "bring older versions when read")
-	fl.BoolVar(&f.allowPrivate, "allow-private", false, "forward as if each job had polite.allow_private")
+	f := serveFlags{listen: "127.0.0.1:8080"}
+	cmd := a.Command("serve", cli.Flags{
+		"listen":          &f.listen,
+		"base":            &f.base,
+		"host":            &f.hosts,
+		"alias":           &f.alias,
+		"own":             &f.own,
+		"https":           &f.https,
+		"proxy":           &f.proxy,
+		"stay":            &f.stay,
+		"forward":         &f.forward,
+		"gateway":         &f.gateway,
+		"depot":           &f.depot,
+		"depot-on-demand": &f.onDemand,
+		"allow-private":   &f.allowPrivate,
+	}, func(cmd *cobra.Command, args []string) error {
+		return runServe(cmd.Context(), a, args, f)
+	})
+	cmd.Flags().Lookup("gateway").NoOptDefVal = "origin,mirror,equivalent"
 	return cli.PlainDefaults(cmd, "alias", "own")
 }
 

@@ -15,29 +15,13 @@ import (
 )
 
 func CheckCommand(a *cli.CLI) *cobra.Command {
-	var effective, resolve bool
-	cmd := &cobra.Command{
-		Use:   "check [FILE…]",
-		Short: "Validate job files",
-		Long: `Validate job files: every error with file, line, column and a hint. Without FILE all files of the jobs directory are checked, and whether they can go
-together: what the daemon would refuse is refused here for the same reason. A FILE is held against the jobs directory for what it reuses.
-
-A warning names the URLs of a job, and the origins of its mirror, that are at private addresses which the job may not reach, and the line to add to
-its file. For this host names are resolved, within ten seconds; --resolve=false leaves that out. Another one says how many files of the mirror the
-next run will remove because the rules of the job changed. No request is made to any site.
-
-Other warnings name what the daemon's user cannot reach: publish.dir, files of secrets and certificates, variables that are not set; and values
-that are valid and probably not meant: a regular expression as a glob, a schedule outside of the window, a file whose name does not end in .toml.
-
-Exit code 1 when a file is invalid.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return check(cmd.Context(), a, args, effective, resolve)
-		},
-	}
-	cmd.Flags().BoolVar(&resolve, "resolve", true, "resolve the host names of jobs")
-	cmd.Flags().BoolVar(&effective, "effective", false,
-		"print the whole configuration of each valid file, defaults included")
-	return cmd
+	effective, resolve := false, true
+	return a.Command("check", cli.Flags{
+		"effective": &effective,
+		"resolve":   &resolve,
+	}, func(cmd *cobra.Command, args []string) error {
+		return check(cmd.Context(), a, args, effective, resolve)
+	})
 }
 
 func check(ctx context.Context, a *cli.CLI, args []string, effective, resolve bool) error {

@@ -127,8 +127,7 @@ func reportRun(a *cli.CLI, name string, run *status.Run) error {
 }
 
 func CancelCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "cancel", `End the run of a job in the daemon, as partial: what was fetched is kept, and the next run continues from there. A run that waits for its turn is taken
-back. The job's schedule is not touched; mirrord pause is for that.`,
+	return cli.JobCommand(a, "cancel", nil,
 		func(ctx context.Context, name string) error {
 			c, err := a.App().Commander(ctx)
 			if err == nil && c == nil {
@@ -143,14 +142,12 @@ back. The job's schedule is not touched; mirrord pause is for that.`,
 }
 
 func PauseCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "pause", `End the run of a job, if one is under way, and start none until mirrord resume: not after the daemon was restarted either. A run by
-mirrord run-now is still possible. Without a daemon the next one will heed it.`,
+	return cli.JobCommand(a, "pause", nil,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, true) })
 }
 
 func ResumeCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "resume",
-		`Let a paused job run again. A run that the pause interrupted continues, and one that it missed is made up once.`,
+	return cli.JobCommand(a, "resume", nil,
 		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
 }
 

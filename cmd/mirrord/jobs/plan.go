@@ -22,49 +22,25 @@ import (
 
 func PlanCommand(a *cli.CLI) *cobra.Command {
 	var all, price bool
-	cmd := &cobra.Command{
-		Use: "plan JOB|URL",
-		Long: `Show for every directory of a mirror what the next run would request, what it would skip, and why: by the job's policy
-and what its runs observed. The plan is for the next scheduled time. No site is contacted.
-
-For a URL, or a job without a mirror, up to 20 requests preview a first run: what robots.txt says, the entry page, what the
-scope takes in, and how much that is at least. Exit code 1 when there is nothing to mirror.
-
-The plan is a run in which nothing has changed, without its requests. A change that is found makes the run request more.
-Requests of replicas, what reuse saves and guesses from scripts are not in it; jobs that have them say so.
-
-Reasons to request: rate, probe, hub, new, max_skip, audit, entry point, source of evidence, failed before, named (by a page,
-but not in the mirror). Reasons to skip: price, evidence, rule, budget. Guide: docs/skipping.md.
-
---price shows what prices, also of bytes, would have asked and missed in the runs so far.`,
-		Example: `  mirrord plan samba
-  mirrord plan samba --all
-  mirrord plan https://www.samba.org/
-  mirrord plan samba --price
-  mirrord plan samba --json`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if price {
-				return prices(cmd.Context(), a, args[0])
-			}
-			p, first, err := runs.PlanOrPreview(cmd.Context(), a.App(), args[0], time.Now())
-			if err != nil {
-				return err
-			}
-			if first != nil {
-				return printPreview(a, first)
-			}
-			if a.JSON {
-				return a.PrintJSON(p)
-			}
-			return p.WriteText(a.Stdout, all)
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "list every directory")
-	cmd.Flags().BoolVar(&price, "price", false, "what prices would have come to")
-	cli.MovedFlags(cmd, "plot")
-	return cmd
+	return a.Command("plan", cli.Flags{
+		"all":   &all,
+		"price": &price,
+	}, func(cmd *cobra.Command, args []string) error {
+		if price {
+			return prices(cmd.Context(), a, args[0])
+		}
+		p, first, err := runs.PlanOrPreview(cmd.Context(), a.App(), args[0], time.Now())
+		if err != nil {
+			return err
+		}
+		if first != nil {
+			return printPreview(a, first)
+		}
+		if a.JSON {
+			return a.PrintJSON(p)
+		}
+		return p.WriteText(a.Stdout, all)
+	})
 }
 
 // prices shows what prices would have come to.
@@ -90,36 +66,15 @@ type evolutionFlags struct {
 }
 
 func EvolutionCommand(a *cli.CLI) *cobra.Command {
-	var f evolutionFlags
-	cmd := &cobra.Command{
-		Use: "evolution JOB",
-		Long: `Show for every directory of a mirror, with all below it, how often and how much it changed from run to run:
-  FOC    share of the runs in which it changed: estimated, and between which values with a chance of 90 %
-  SEEN   runs of which it is known whether it changed
-  DOC    degree of change in the runs in which anything changed, mean and maximum
-  EDITS  files and directories that came, went or changed
-
-What a run skipped is unobserved, not unchanged: what later runs find of it says when it may have changed. No site is
-contacted. docs/skipping.md defines the figures,
-docs/json.md the JSON.`,
-		Example: `  mirrord evolution samba
-  mirrord evolution samba --sort foc --top 20
-  mirrord evolution samba --min-doc 0.05 --json`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return evolution(a, args[0], f)
-		},
-	}
-	fl := cmd.Flags()
-	fl.Float64Var(&f.minDoC, "min-doc", 0, "a change counts from this degree of change on, 0 to 1")
-	fl.BoolVar(&f.structural, "structural", false,
-		"files with other contents are no change, only files that come and go")
-	fl.StringVar(&f.sort, "sort", "path", "order: path, foc, doc or edits, the largest first")
-	fl.IntVar(&f.top, "top", 0, "only so many directories; 0 is all")
-	cli.OldFlags(cmd, "--json gives all figures", "min-doc", "structural", "sort")
-	cmd.Aliases = []string{"history"}
-	return cmd
+	f := evolutionFlags{sort: "path"}
+	return a.Command("evolution", cli.Flags{
+		"min-doc":    &f.minDoC,
+		"structural": &f.structural,
+		"sort":       &f.sort,
+		"top":        &f.top,
+	}, func(_ *cobra.Command, args []string) error {
+		return evolution(a, args[0], f)
+	})
 }
 
 func evolution(a *cli.CLI, name string, f evolutionFlags) error {
@@ -180,36 +135,19 @@ func interval(low, high *float64) string {
 }
 
 func RulesCommand(a *cli.CLI) *cobra.Command {
-	var format string
-	var together bool
-	cmd := &cobra.Command{
-		Use: "rules JOB",
-		Long: `List the negative evolution association rules (NEAR) of a mirror: directories that rarely changed when those above them
-did. They are mined from what the job's runs observed, with the thresholds of its table [near]; policy near skips these
-directories. Support and correlation are estimated for the runs that skipped, with the interval of 90 %. --format writes
-exclusion lists of other programs. --together lists what changes with what instead. No site is contacted. docs/json.md
-describes the JSON.`,
-		Example: `  mirrord rules samba
-  mirrord rules samba --together
-  mirrord rules samba --json
-  mirrord rules samba --format rsync > skip && rsync -a --exclude-from=skip rsync://www.samba.org/docs/ docs/
-  mirrord rules samba --format wget > skip && wget --config=skip -m https://www.samba.org/
-  mirrord rules samba --format lftp > skip && lftp -c 'mirror --exclude-rx-from=skip https://www.samba.org/'`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if together {
-				if format != "text" && format != "json" {
-					return env.Usagef("--format %s: lists have no place for what --together finds", format)
-				}
-				return rulesTogether(a, args[0], format)
+	format, together := "text", false
+	return a.Command("rules", cli.Flags{
+		"format":   &format,
+		"together": &together,
+	}, func(_ *cobra.Command, args []string) error {
+		if together {
+			if format != "text" && format != "json" {
+				return env.Usagef("--format %s: lists have no place for what --together finds", format)
 			}
-			return rules(a, args[0], format)
-		},
-	}
-	cmd.Flags().BoolVar(&together, "together", false, "list directories that change with others")
-	cmd.Flags().StringVar(&format, "format", "text", "text, json, rsync, wget or lftp")
-	return cmd
+			return rulesTogether(a, args[0], format)
+		}
+		return rules(a, args[0], format)
+	})
 }
 
 func rules(a *cli.CLI, name, format string) error {

@@ -22,60 +22,40 @@ import (
 )
 
 func RunNowCommand(a *cli.CLI) *cobra.Command {
-	var r control.RunRequest
-	cmd := &cobra.Command{
-		Use: "run-now JOB [URL|PATH]...",
-		Long: `Run a job now. The mirror is updated and, when the run is complete, published. An unfinished run continues where it was.
-Requests are made inside the job's window. Outside of it a terminal is asked whether to wait; without one the run waits.
-
-With URLs or paths the run requests only these, the entry point and new URLs.
-
-With a daemon the run is the daemon's: this command shows its progress and its end. Ctrl-C leaves the run
-alone; mirrord cancel ends it. A run in progress is joined.
-
-Exit codes: 0 complete, or started with --wait=false; 3 partial: run it again; 4 suspicious: see mirrord accept;
-5 another process runs this job; 6 published, but some resources are newly missing: mirrord status JOB lists them.`,
-		Example: `  mirrord run-now samba
-  mirrord run-now samba --set limits.max_delete=50%
-  mirrord run-now samba --full            # skip nothing
-  mirrord run-now samba /news/today.html  # look at this page
-  mirrord run-now samba --wait=false      # only start it; needs a daemon`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneJob(a, args); err != nil {
-				return err
-			}
-			c, err := a.App().Commander(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if r.Only = args[1:]; !r.Now && r.Wait {
-				r.Now = AsksNow(a, strings.TrimSuffix(args[0], scheduler.Suffix), r)
-			}
-			if c != nil {
-				return runInDaemon(cmd.Context(), a, c, args[0], r)
-			}
-			if !r.Wait {
-				return errors.New(
-					"--wait=false needs a daemon on this state directory, and none runs: mirrord daemon")
-			}
-			name := strings.TrimSuffix(args[0], scheduler.Suffix)
-			return a.WithProgress(name, cli.JobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
-				return runs.RunNow(cmd.Context(), a.App(), runs.RunHere{
-					Job:        name,
-					RunRequest: r,
-					Window:     func(opens time.Time) { sayWindow(a, name, opens) },
-					Progress:   show,
-				})
+	r := control.RunRequest{Wait: true}
+	cmd := a.Command("run-now", cli.Flags{
+		"full": &r.Full,
+		"now":  &r.Now,
+		"wait": &r.Wait,
+	}, func(cmd *cobra.Command, args []string) error {
+		if err := oneJob(a, args); err != nil {
+			return err
+		}
+		c, err := a.App().Commander(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if r.Only = args[1:]; !r.Now && r.Wait {
+			r.Now = AsksNow(a, strings.TrimSuffix(args[0], scheduler.Suffix), r)
+		}
+		if c != nil {
+			return runInDaemon(cmd.Context(), a, c, args[0], r)
+		}
+		if !r.Wait {
+			return errors.New(
+				"--wait=false needs a daemon on this state directory, and none runs: mirrord daemon")
+		}
+		name := strings.TrimSuffix(args[0], scheduler.Suffix)
+		return a.WithProgress(name, cli.JobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
+			return runs.RunNow(cmd.Context(), a.App(), runs.RunHere{
+				Job:        name,
+				RunRequest: r,
+				Window:     func(opens time.Time) { sayWindow(a, name, opens) },
+				Progress:   show,
 			})
-		},
-	}
+		})
+	})
 	cli.SetFlag(cmd, &r.Set)
-	cmd.Flags().BoolVar(&r.Wait, "wait", true, "wait for the end of the run")
-	cmd.Flags().BoolVar(&r.Full, "full", false, "skip nothing: request every known URL")
-	cmd.Flags().BoolVar(&r.Now, "now", false,
-		"also outside of the job's window; with --full also where a host asked to wait")
 	return cmd
 }
 

@@ -27,57 +27,40 @@ import (
 
 func StatusCommand(a *cli.CLI) *cobra.Command {
 	runs, versions := 0, false
-	cmd := &cobra.Command{
-		Use: "status [JOB]",
-		Long: `Show the jobs of the jobs directory. With JOB, show the report of its last run.
-
-States: ok (also with resources accepted as missing); new (never ran); missing (published, but some resources are newly missing); invalid (its file is refused: mirrord check); partial (something is left to ask); stale (a part was not verified for longer than
-notify.stale_after); suspicious (see mirrord accept); failed (the last run ended in an error); damaged (its database or files of it are damaged); broken (the mirror cannot be read). What a job is doing stands beside it:
-running, waiting (for a turn, a host, its window, room on the disk), paused. LAST CHECKED is the age of the oldest check of any part of the mirror.
-
-With a daemon the answer is the daemon's. Without one nothing will start by itself, and no next runs are shown. Mirrors that have no job file are listed too.`,
-		Example: `  mirrord status
-  mirrord status samba --runs 20
-  mirrord status samba --versions
-  mirrord status --json | jq '.[] | select(.state != "ok")'`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.App().Client()
+	return a.Command("status", cli.Flags{
+		"runs":     &runs,
+		"versions": &versions,
+	}, func(cmd *cobra.Command, args []string) error {
+		c, err := a.App().Client()
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			if runs > 0 || versions {
+				return env.Usagef("--runs and --versions need the name of a job")
+			}
+			all, err := statuses(cmd.Context(), a, c, time.Now())
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				if runs > 0 || versions {
-					return env.Usagef("--runs and --versions need the name of a job")
-				}
-				all, err := statuses(cmd.Context(), a, c, time.Now())
-				if err != nil {
-					return err
-				}
-				if err := printStatuses(a, all); err != nil || a.JSON || !spaces.HasSpaces(a.App()) {
-					return err
-				}
-				return cli.PrintSpaces(cmd.Context(), a)
-			}
-			name := strings.TrimSuffix(args[0], scheduler.Suffix)
-			if versions {
-				return printVersions(a, name)
-			}
-			if runs > 0 {
-				return printRuns(cmd.Context(), a, c, name, runs)
-			}
-			s, err := jobStatus(cmd.Context(), a, c, name, time.Now())
-			if err != nil {
+			if err := printStatuses(a, all); err != nil || a.JSON || !spaces.HasSpaces(a.App()) {
 				return err
 			}
-			return printStatus(a, s)
-		},
-	}
-	cmd.Flags().IntVar(&runs, "runs", 0, "list the last `N` runs of JOB instead")
-	cmd.Flags().BoolVar(&versions, "versions", false, "list the versions of the mirror of JOB instead")
-	cmd.MarkFlagsMutuallyExclusive("runs", "versions")
-	return cmd
+			return cli.PrintSpaces(cmd.Context(), a)
+		}
+		name := strings.TrimSuffix(args[0], scheduler.Suffix)
+		if versions {
+			return printVersions(a, name)
+		}
+		if runs > 0 {
+			return printRuns(cmd.Context(), a, c, name, runs)
+		}
+		s, err := jobStatus(cmd.Context(), a, c, name, time.Now())
+		if err != nil {
+			return err
+		}
+		return printStatus(a, s)
+	})
 }
 
 // statuses asks the daemon, if there is one, else the disk.

@@ -20,43 +20,27 @@ import (
 func TuneCommand(a *cli.CLI) *cobra.Command {
 	var requests float64
 	var late string
-	cmd := &cobra.Command{
-		Use: "tune JOB (--requests N | --late TIME)",
-		Long: `Propose adaptive.price for a job: the lowest at which its runs would have made at most N requests, or the highest at
-which a change would have been found at most so late, both in the mean over the runs that the job has made; for --late
-neither half of these runs may be much worse than that, a run requests a twentieth of the site at least, and twice the
-price would save requests. A site may begin to change more, so a limit is proposed too, and runs keep to it: TIME as
-adaptive.late or, as limits.max_requests, N less the requests of new URLs and of those that earlier
-runs left. The price that fits the first half of the runs is tried on the other, so that you see how far to trust it.
-
-No site is contacted and nothing is changed: the lines to write into the job file are printed. mirrord plan JOB --price
-shows what other prices would have come to. Guide: docs/skipping.md.`,
-		Example: `  mirrord tune samba --requests 300
-  mirrord tune samba --late 12h`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := tuneGoal(cmd, requests, late)
-			if err != nil {
-				return err
-			}
-			x, done := a.AppWithNote()
-			r, err := runs.Tune(cmd.Context(), x, args[0], g)
-			done()
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(r)
-			}
-			printTuned(a, r, late)
-			return nil
-		},
-	}
-	cmd.Flags().Float64Var(&requests, "requests", 0, "at most `N` a run")
-	cmd.Flags().StringVar(&late, "late", "", "changes are found at most `TIME` late")
+	cmd := a.Command("tune", cli.Flags{
+		"requests": &requests,
+		"late":     &late,
+	}, func(cmd *cobra.Command, args []string) error {
+		g, err := tuneGoal(cmd, requests, late)
+		if err != nil {
+			return err
+		}
+		x, done := a.AppWithNote()
+		r, err := runs.Tune(cmd.Context(), x, args[0], g)
+		done()
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.PrintJSON(r)
+		}
+		printTuned(a, r, late)
+		return nil
+	})
 	cmd.MarkFlagsOneRequired("requests", "late")
-	cmd.MarkFlagsMutuallyExclusive("requests", "late")
 	return cmd
 }
 

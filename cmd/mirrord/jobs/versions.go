@@ -16,15 +16,9 @@ import (
 
 // VersionsCommand is the old name of status JOB --versions.
 func VersionsCommand(a *cli.CLI) *cobra.Command {
-	return &cobra.Command{
-		Use:               "versions JOB",
-		Short:             "List a mirror's versions",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return printVersions(a, strings.TrimSuffix(args[0], scheduler.Suffix))
-		},
-	}
+	return a.Command("versions", nil, func(_ *cobra.Command, args []string) error {
+		return printVersions(a, strings.TrimSuffix(args[0], scheduler.Suffix))
+	})
 }
 
 func printVersions(a *cli.CLI, name string) error {

@@ -29,31 +29,14 @@ type diffFlags struct {
 
 func DiffCommand(a *cli.CLI) *cobra.Command {
 	var f diffFlags
-	cmd := &cobra.Command{
-		Use: "diff JOB [A] [B] [PATH]",
-		Long: `Show what differs between versions A and B of a job's mirror: for every directory how many files were added, changed and removed, and by how
-much it grew. B is the current version by default, and A the one before it. While something waits for mirrord accept, that is shown:
-what would come, change and go, with examples. PATH is a directory of the mirror, to see that alone, or a page, to
-see it line by line; its URL does as well. Write ./2024 for a directory whose name is a number.
-
-Files that are no text, or larger than 8 MiB, are only said to differ. Links are shown as they are in the mirror.`,
-		Example: `  mirrord diff samba
-  mirrord diff samba --held                    # what waits for mirrord accept
-  mirrord diff samba --since 2026-03-01 docs/  # what changed in a directory since then
-  mirrord diff samba 12 14 docs/
-  mirrord diff samba 12 14 docs/index.html --html > changes.html
-  mirrord diff samba https://www.samba.org/`,
-		Args:              cobra.RangeArgs(1, 4),
-		ValidArgsFunction: a.CompleteVersions(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return runDiff(a, args, f)
-		},
-	}
-	cmd.Flags().BoolVar(&f.html, "html", false, "write the difference of a page as HTML")
-	cmd.Flags().BoolVar(&f.held, "held", false, "compare with the run held for review; the default then")
-	cmd.Flags().StringVar(&f.since, "since", "", "compare with the version of `DATE`, such as 2026-03-01")
-	cmd.Flags().BoolVar(&f.files, "files", false, "list the files of each directory too")
-	return cmd
+	return a.Command("diff", cli.Flags{
+		"html":  &f.html,
+		"held":  &f.held,
+		"since": &f.since,
+		"files": &f.files,
+	}, func(_ *cobra.Command, args []string) error {
+		return runDiff(a, args, f)
+	})
 }
 
 // diffArgs takes the arguments apart: numbers first; 0 is the default.

@@ -17,59 +17,40 @@ import (
 )
 
 func FindCommand(a *cli.CLI) *cobra.Command {
-	var r search.FindRequest
+	r := search.FindRequest{Limit: 10}
 	var drop bool
-	cmd := &cobra.Command{
-		Use: "find WORDS…",
-		Long: `Search what the pages of all mirrors say, also in older versions that are kept: the versions in which a page had the
-words are given, and when they went.
-
-All words must be there; "two words" in quotes stand together, begin* finds what begins so, A OR B one of the two, and
-NOT word leaves pages out. Case and accents do not count. Directories that are copies of one another, as the
-last mirrord replicas found them, have one line.
-
-The first search makes an index in the state; later ones, and the daemon after each run, add what has changed.
-Guide: docs/find.md.`,
-		Example: `  mirrord find winbind idmap
-  mirrord find --job samba '"access control" list*'
-  mirrord find --job samba --at 12 winbind
-  mirrord find --at 2026-03-31 winbind
-  mirrord find winbind NOT debian`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if drop {
-				if len(args) > 0 {
-					return env.Usagef("--drop takes no words")
-				}
-				return search.DropFind(a.App())
+	cmd := a.Command("find", cli.Flags{
+		"limit": &r.Limit,
+		"job":   &r.Job,
+		"at":    &r.At,
+		"under": &r.Under,
+		"each":  &r.Each,
+		"skip":  &r.Skip,
+		"drop":  &drop,
+	}, func(cmd *cobra.Command, args []string) error {
+		if drop {
+			if len(args) > 0 {
+				return env.Usagef("--drop takes no words")
 			}
-			if r.Limit < 1 || r.Skip < 0 {
-				return env.Usagef("--limit is at least 1, --skip at least 0")
-			}
-			r.Words = strings.Join(args, " ")
-			x, done := a.AppWithNote()
-			defer done()
-			found, err := search.Find(cmd.Context(), x, r)
-			done()
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(found)
-			}
-			printFound(a, found)
-			return nil
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&r.Job, "job", "", "only in the mirror of this `JOB`")
-	f.StringVar(&r.At, "at", "", "as of a `VERSION` of --job, or a day")
-	f.StringVar(&r.Under, "under", "", "only URLs that begin with `HOST/PATH`")
-	f.BoolVar(&r.Each, "each", false, "a line for each page, also of copies")
-	f.IntVar(&r.Limit, "limit", 10, "most results, up to 100")
-	f.IntVar(&r.Skip, "skip", 0, "leave out so many results")
-	f.BoolVar(&drop, "drop", false, "delete the index")
-	cli.OldFlags(cmd, "--limit and --json give all results", "each", "skip")
-	cli.OldFlag(cmd, "drop", "the index needs no care")
+			return search.DropFind(a.App())
+		}
+		if r.Limit < 1 || r.Skip < 0 {
+			return env.Usagef("--limit is at least 1, --skip at least 0")
+		}
+		r.Words = strings.Join(args, " ")
+		x, done := a.AppWithNote()
+		defer done()
+		found, err := search.Find(cmd.Context(), x, r)
+		done()
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.PrintJSON(found)
+		}
+		printFound(a, found)
+		return nil
+	})
 	cli.Complete(cmd, "job", func(c *cobra.Command, _ []string, prefix string) ([]string,
 		cobra.ShellCompDirective) {
 		return a.CompleteJob(c, nil, prefix)

@@ -20,71 +20,54 @@ import (
 func ForgetCommand(a *cli.CLI) *cobra.Command {
 	var reason string
 	var yes, allow, address bool
-	cmd := &cobra.Command{
-		Use: "forget JOB [URL|GLOB]",
-		Long: `Take URLs out of a mirror for good: out of the published version, of all kept versions, and of the store. Links to them become absolute. They
-are not requested again; explain, status and check name the reason. Exports made later have nothing of them. A GLOB is one of scope.exclude.
-
-The command shows what it deletes and where else it knows of it, and asks first; without a terminal it needs --yes. Mirrors of other jobs and
-exports made before are left as they are. During a run nothing is deleted (exit code 5). Versions keep their numbers.
-
-Without URL it lists what was forgotten. --allow lets it be mirrored again; the next run requests everything. --address
-allows host names that moved from a public to a private address.`,
-		Example: `  mirrord forget samba https://www.samba.org/people/smith.html --reason "request of 2026-11-20"
-  mirrord forget samba "/people/smith/**" --reason "court order 12" --yes
-  mirrord forget samba
-  mirrord forget samba "/people/smith/**" --allow`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if address {
-				return cobra.MinimumNArgs(1)(cmd, args)
-			}
-			return cobra.RangeArgs(1, 2)(cmd, args)
-		},
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case address:
-				return forgetAddresses(a, args)
-			case len(args) == 1 && (allow || reason != ""):
-				return env.Usagef("name the URL or GLOB; mirrord forget %s lists what was forgotten", args[0])
-			case len(args) == 1:
-				return printForgotten(a, args[0])
-			case allow:
-				return allowAgain(cmd.Context(), a, args[0], args[1])
-			}
-			f, err := care.PlanForget(a.App(), args[0], args[1], reason)
-			if err != nil {
+	cmd := a.Command("forget", cli.Flags{
+		"reason":  &reason,
+		"yes":     &yes,
+		"allow":   &allow,
+		"address": &address,
+	}, func(cmd *cobra.Command, args []string) error {
+		switch {
+		case address:
+			return forgetAddresses(a, args)
+		case len(args) == 1 && (allow || reason != ""):
+			return env.Usagef("name the URL or GLOB; mirrord forget %s lists what was forgotten", args[0])
+		case len(args) == 1:
+			return printForgotten(a, args[0])
+		case allow:
+			return allowAgain(cmd.Context(), a, args[0], args[1])
+		}
+		f, err := care.PlanForget(a.App(), args[0], args[1], reason)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			if err := a.ConfirmPlan(f.Job, f.Plan()); err != nil {
 				return err
 			}
-			if !yes {
-				if err := a.ConfirmPlan(f.Job, f.Plan()); err != nil {
-					return err
-				}
-			}
-			if err := care.Forget(cmd.Context(), a.App(), f); err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(f)
-			}
-			a.Printf("%s: %s forgotten, in %s; not requested again\n", f.Job, count.Of(len(f.URLs), "URL"),
-				count.Of(f.Versions, "version"))
-			for _, line := range f.Elsewhere {
-				a.Printf("  also elsewhere: %s\n", line)
-			}
-			a.Printf("  exports and copies made before are not known to mirrord and still have it\n")
-			for _, line := range f.Left {
-				a.Printf("  left to do: %s\n", line)
-			}
-			return nil
-		},
+		}
+		if err := care.Forget(cmd.Context(), a.App(), f); err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.PrintJSON(f)
+		}
+		a.Printf("%s: %s forgotten, in %s; not requested again\n", f.Job, count.Of(len(f.URLs), "URL"),
+			count.Of(f.Versions, "version"))
+		for _, line := range f.Elsewhere {
+			a.Printf("  also elsewhere: %s\n", line)
+		}
+		a.Printf("  exports and copies made before are not known to mirrord and still have it\n")
+		for _, line := range f.Left {
+			a.Printf("  left to do: %s\n", line)
+		}
+		return nil
+	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if address {
+			return cobra.MinimumNArgs(1)(cmd, args)
+		}
+		return cobra.RangeArgs(1, 2)(cmd, args)
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT`: why, as explain and status show it")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&allow, "allow", false, "let it be mirrored again")
-	cmd.Flags().BoolVar(&address, "address", false, "the arguments are host names that moved inside")
-	cmd.MarkFlagsMutuallyExclusive("allow", "reason", "address")
-	cmd.MarkFlagsMutuallyExclusive("yes", "address")
 	return cmd
 }
 

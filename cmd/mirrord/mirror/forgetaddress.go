@@ -13,20 +13,8 @@ import (
 )
 
 func ForgetAddressCommand(a *cli.CLI) *cobra.Command {
-	return &cobra.Command{
-		Use:   "forget-address NAME…",
-		Short: "Trust a host's new private address",
-		Long: `Forget that host names were once at public addresses.
-
-A host name that was ever public is not connected to at a private address later, regardless of polite.allow_private: the owner of its DNS could lead the
-mirror into its own network. This command trusts names again that were moved to a private address for good. It says nothing about other jobs or
-addresses: the job still needs polite.allow_private. Runs under way use it at their next connection.
-
-The names are in the file public-names of the state directory. Exit code 1 when a name is not remembered.`,
-		Example: `  mirrord forget --address wiki.corp.example`,
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return forgetAddresses(a, args) },
-	}
+	return a.Command("forget-address", nil, func(_ *cobra.Command,
+		args []string) error { return forgetAddresses(a, args) })
 }
 
 // forgetAddresses lets host names be private that were public.

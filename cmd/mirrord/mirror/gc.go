@@ -16,32 +16,20 @@ import (
 
 func GCCommand(a *cli.CLI) *cobra.Command {
 	var dry bool
-	cmd := &cobra.Command{
-		Use: "gc [JOB…]",
-		Long: `Drop the versions that a job's publish.keep does not want, and give back the space of stored documents that no version refers to: for
-the jobs named, or for all. Then the stored bodies that no site refers to are deleted; for that nothing may be running, because they are
-shared. A mirror without a job file keeps its versions. The beginning of a large file that was cut off is dropped when no run has continued it for
-30 days.
-
-A run applies publish.keep by itself after each version; gc frees the space. Exit code 5: something was left because a run is under way.`,
-		Example: `  mirrord gc --dry-run
-  mirrord gc samba`,
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := care.Collect(cmd.Context(), a.App(), args, dry)
-			if c == nil {
-				return err
-			}
-			if !a.JSON {
-				printCollected(a, c)
-			} else if jerr := a.PrintJSON(c); jerr != nil {
-				return jerr
-			}
+	return a.Command("gc", cli.Flags{
+		"dry-run": &dry,
+	}, func(cmd *cobra.Command, args []string) error {
+		c, err := care.Collect(cmd.Context(), a.App(), args, dry)
+		if c == nil {
 			return err
-		},
-	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
-	return cmd
+		}
+		if !a.JSON {
+			printCollected(a, c)
+		} else if jerr := a.PrintJSON(c); jerr != nil {
+			return jerr
+		}
+		return err
+	})
 }
 
 func printCollected(a *cli.CLI, c *care.Collected) {

@@ -22,40 +22,23 @@ func GetCommand(a *cli.CLI) *cobra.Command {
 	var set []string
 	var out string
 	var accept, full bool
-	cmd := &cobra.Command{
-		Use:   "get URL…",
-		Short: "Mirror a site without a job file; again: update it",
-		Long: `Mirror a site into a directory, or into one portable archive when PATH ends in .phm. The first URL is the entry point.
-
-The same command continues after an interruption, and updates the mirror later: it requests what changed. Its data
-(validators, pages as they came) is in the hidden folder ".NAME.mirrord", beside PATH. You may delete it: the next get then
-fetches everything. With --state the mirror itself is kept there, with its versions; PATH is then written with -o only.
-
-A run that would lose much of an existing mirror is suspicious (exit code 4) and publishes nothing. If the site really
-is so, --accept publishes the run held for review. Exit code 6: the mirror is there, but some resources are missing.`,
-		Example: `  mirrord get https://www.samba.org/samba/docs/
-  mirrord get https://example.org/ -o example.phm --set polite.delay=1s
-  mirrord get http://intranet.example/ --set polite.connections=16 --set polite.delay=0s --set polite.factor=0`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			j := job.Default(args...)
-			if err := jobs.Apply(j, control.RunRequest{Set: set, Full: full}); err != nil {
-				return err
-			}
-			j.Name = job.NameFor(j.Seeds()[0])
-			return get(cmd.Context(), a, runs.GetRequest{
-				Job:    j,
-				Keep:   a.StateFlag != "",
-				Out:    out,
-				Accept: accept,
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&out, "output", "o", "",
-		"`PATH` of the mirror: NAME.phm is an archive, else a directory (default: the host name)")
-	cmd.Flags().BoolVar(&accept, "accept", false,
-		"publish a run held for review, and accept missing resources")
-	cmd.Flags().BoolVar(&full, "full", false, "skip nothing: request every known URL")
+	cmd := a.Command("get", cli.Flags{
+		"output": &out,
+		"accept": &accept,
+		"full":   &full,
+	}, func(cmd *cobra.Command, args []string) error {
+		j := job.Default(args...)
+		if err := jobs.Apply(j, control.RunRequest{Set: set, Full: full}); err != nil {
+			return err
+		}
+		j.Name = job.NameFor(j.Seeds()[0])
+		return get(cmd.Context(), a, runs.GetRequest{
+			Job:    j,
+			Keep:   a.StateFlag != "",
+			Out:    out,
+			Accept: accept,
+		})
+	})
 	cli.SetFlag(cmd, &set)
 	return cmd
 }

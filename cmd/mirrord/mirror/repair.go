@@ -17,33 +17,19 @@ import (
 
 func RepairCommand(a *cli.CLI) *cobra.Command {
 	var rebuild, dropLost, yes bool
-	cmd := &cobra.Command{
-		Use:   "repair JOB",
-		Short: "Repair a mirror without a request",
-		Long: `Make again what can be made without a request: the database from its log, bodies from copies, published files from
-bodies, those in a space too. The next run does so too, and requests the rest.
-
---drop-lost takes pages that are lost out of the versions that had them. If the log is damaged too, --rebuild uses the
-published version; older versions are lost. Exit code 1 when something stays wrong.`,
-		Example: `  mirrord repair samba
-  mirrord repair --rebuild samba`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case rebuild:
-				return runRebuild(cmd.Context(), a, args[0])
-			case dropLost:
-				return runDropLost(cmd.Context(), a, args[0], yes)
-			}
-			return runMend(cmd.Context(), a, args[0])
-		},
-	}
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database")
-	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take lost files out of the mirror")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
-	cmd.MarkFlagsMutuallyExclusive("rebuild", "drop-lost")
-	return cmd
+	return a.Command("repair", cli.Flags{
+		"rebuild":   &rebuild,
+		"drop-lost": &dropLost,
+		"yes":       &yes,
+	}, func(cmd *cobra.Command, args []string) error {
+		switch {
+		case rebuild:
+			return runRebuild(cmd.Context(), a, args[0])
+		case dropLost:
+			return runDropLost(cmd.Context(), a, args[0], yes)
+		}
+		return runMend(cmd.Context(), a, args[0])
+	})
 }
 
 // runMend repairs what it can of a mirror without a request.

@@ -28,40 +28,24 @@ type replayFlags struct {
 }
 
 func ReplayCommand(a *cli.CLI) *cobra.Command {
-	var f replayFlags
-	c := &cobra.Command{
-		Use:   "replay FILE…|JOB",
-		Short: "Try a policy on recorded history",
-		Long: `Replay the recorded history of sites under a policy, and report what it would have requested and found. FILE is a
-site history; of a JOB it is what its runs observed. No site is contacted. The first --train versions are
-full syncs; each later one is a step.
-
-docs/replay.md defines the figures, costs, policies and the file format, docs/json.md the JSON.`,
-		Example: `  mirrord replay kafka.history.tsv.gz
-  mirrord replay kafka.history.tsv.gz --policy near --json
-  mirrord replay samba --train 5 --price 0.01`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runReplay(a, cmd, &f, args)
-		},
-	}
+	f := replayFlags{policy: string(policy.Adaptive), price: policy.DefaultPrice, train: replay.DefaultTrain}
+	c := a.Command("replay", cli.Flags{
+		"policy":   &f.policy,
+		"price":    &f.price,
+		"train":    &f.train,
+		"late":     &f.late,
+		"max-skip": &f.maxSkip,
+		"steps":    &f.steps,
+	}, func(cmd *cobra.Command, args []string) error {
+		return runReplay(a, cmd, &f, args)
+	})
 	c.ValidArgsFunction = func(
 		cmd *cobra.Command, args []string, part string,
 	) ([]string, cobra.ShellCompDirective) {
 		names, _ := a.CompleteJob(cmd, nil, part)
 		return names, cobra.ShellCompDirectiveDefault
 	}
-	fl := c.Flags()
-	fl.StringVar(&f.policy, "policy", string(policy.Adaptive), env.Joined(known.All().Names(), "or")+
-		"; nothing, never")
-	fl.Float64Var(&f.price, "price", policy.DefaultPrice, "adaptive: price of a request")
-	fl.StringVar(&f.late, "late", "", "`TIME` of adaptive.late")
-	fl.IntVar(&f.train, "train", replay.DefaultTrain, "full syncs first")
-	fl.IntVar(&f.maxSkip, "max-skip", 0, "adaptive: most steps without a request")
-	fl.BoolVar(&f.steps, "steps", false, "print all steps")
-	cli.MovedFlags(c, "price-mb", "budget", "alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire",
-		"experiments", "ablation", "plot")
+	c.Flag("policy").Usage = env.Joined(known.All().Names(), "or") + "; nothing, never"
 	return c
 }
 

@@ -21,56 +21,35 @@ func VerifyCommand(a *cli.CLI) *cobra.Command {
 	var noLinks, rebuild, repair, dropLost, yes bool
 	var share string
 	var seed uint64
-	cmd := &cobra.Command{
-		Use: "verify JOB|PATH",
-		Long: `Check a published mirror, a PHM directory, an archive, tar or ZIM file of mirrord: each file, names, relative
-links; of other archives each record or cluster. Of a JOB all that is stored is checked too, as of the last commit. A
-name that exists here and that no job or mirror has is a PATH. Exit code 1 when something is wrong.
-
---sample reads a random share of a JOB, as the daemon does in turn (scrub).
-
-mirrord repair repairs a JOB.`,
-		Example: `  mirrord verify samba
-  mirrord verify samba.wacz
-  mirrord verify --sample 5% samba`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: cli.CompleteJobOrFile(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if rebuild {
-				return runRebuild(cmd.Context(), a, args[0])
+	return a.Command("verify", cli.Flags{
+		"no-links":  &noLinks,
+		"rebuild":   &rebuild,
+		"sample":    &share,
+		"seed":      &seed,
+		"repair":    &repair,
+		"drop-lost": &dropLost,
+		"yes":       &yes,
+	}, func(cmd *cobra.Command, args []string) error {
+		if rebuild {
+			return runRebuild(cmd.Context(), a, args[0])
+		}
+		if repair {
+			return runMend(cmd.Context(), a, args[0])
+		}
+		if dropLost {
+			return runDropLost(cmd.Context(), a, args[0], yes)
+		}
+		if share != "" {
+			if !cmd.Flags().Changed("seed") {
+				seed = uint64(rand.Uint32()) // short enough to be typed
 			}
-			if repair {
-				return runMend(cmd.Context(), a, args[0])
-			}
-			if dropLost {
-				return runDropLost(cmd.Context(), a, args[0], yes)
-			}
-			if share != "" {
-				if !cmd.Flags().Changed("seed") {
-					seed = uint64(rand.Uint32()) // short enough to be typed
-				}
-				return verifySample(cmd.Context(), a, args[0], share, seed)
-			}
-			if cmd.Flags().Changed("seed") {
-				return env.Usagef("--seed needs --sample")
-			}
-			return verify(cmd.Context(), a, args[0], !noLinks)
-		},
-	}
-	cmd.Flags().BoolVar(&noLinks, "no-links", false, "do not read the links of pages")
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "replace the damaged database of a JOB")
-	cmd.Flags().StringVar(&share, "sample", "", "read a random `SHARE` of a JOB, such as 5%")
-	cmd.Flags().Uint64Var(&seed, "seed", 0, "`NUMBER` that the share depends on (default random)")
-	cmd.Flags().BoolVar(&repair, "repair", false, "repair a JOB without a request")
-	cmd.Flags().BoolVar(&dropLost, "drop-lost", false, "take lost files out of a JOB")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask before --drop-lost")
-	cmd.MarkFlagsMutuallyExclusive("sample", "rebuild", "repair", "drop-lost")
-	cli.OldFlag(cmd, "no-links", "reading the links takes a part of the time only")
-	cli.OldFlag(cmd, "seed", "--sample names the seed that it used")
-	cli.OldFlag(cmd, "rebuild", "write mirrord repair --rebuild")
-	cli.OldFlag(cmd, "drop-lost", "write mirrord repair --drop-lost")
-	cli.OldFlags(cmd, "write mirrord repair", "repair", "yes")
-	return cmd
+			return verifySample(cmd.Context(), a, args[0], share, seed)
+		}
+		if cmd.Flags().Changed("seed") {
+			return env.Usagef("--seed needs --sample")
+		}
+		return verify(cmd.Context(), a, args[0], !noLinks)
+	})
 }
 
 func verify(ctx context.Context, a *cli.CLI, what string, links bool) error {
