@@ -53,12 +53,11 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	slices.SortFunc(n.Places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
 	})
-	return n, s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
-			n.LastPack = be32(v)
-		}
-		return nil
-	})
+	v, err := s.meta(kPack)
+	if len(v) == 12 {
+		n.LastPack = be32(v)
+	}
+	return n, err
 }
 
 // PackNumber is the number of the pack that is a file of a site's folder; 0 for another file.

@@ -87,8 +87,8 @@ func (w *FrameWriter) over(p *packs, at Place, small int) []byte {
 	if w.delta = b; cap(b) > maxKept {
 		w.delta = nil
 	}
-	full, err := p.share(at)
-	if err != nil || int64(len(b)) > int64(full)*int64(len(payload))/int64(len(dict))*3/5 {
+	full, err := p.liveBytes([]Place{at})
+	if err != nil || int64(len(b)) > full*int64(len(payload))/int64(len(dict))*3/5 {
 		return nil
 	}
 	back, err := w.base.decodeOver(b[d.start():], dict, w.base.other[:0])

@@ -59,7 +59,7 @@
 //	 2  bundle         mPb1: 4 bytes count, uvarint length of each document, all
 //	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
 //	                   in files of heads, a document is 4 bytes checksum of the URL,
-//	                   a byte, strings status line, names and values                    heads.go, fetch/heads/code.go
+//	                   a byte, strings status line, names and values                    fetch/heads/code.go
 //	 3  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
 //	                   document in zstd with that as dictionary                         delta.go
 //	 4  rest           mPo2: path, digest, head, links, replacements: with the
@@ -69,7 +69,7 @@
 //
 //	5  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
 //	                  the transaction 8, checksum of the entry before, checksum,
-//	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value     redolog.go, redochanges.go
+//	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value     redolog.go
 //
 // The values of a database:
 //
