@@ -5,6 +5,7 @@ package mirror_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,8 +20,10 @@ func takenOver(t *testing.T) (w *mirrortest.Web, m *mirrortest.Mirror) {
 	hub(w, 20)
 	m = mirrortest.New(t, w, job())
 	noon, begun := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), time.Now()
-	later := time.Duration(0)
-	m.Now = func() time.Time { later += time.Microsecond; return noon.Add(time.Since(begun) + later) }
+	var later atomic.Int64
+	m.Now = func() time.Time {
+		return noon.Add(time.Since(begun) + time.Duration(later.Add(1))*time.Microsecond)
+	}
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 	w.Clear()

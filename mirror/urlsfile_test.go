@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"mirrord/internal/texts"
@@ -44,9 +45,9 @@ func TestURLsFileLies(t *testing.T) {
 	m := mirrortest.New(t, w, job())
 	m.Durable = true
 	var once sync.Once
-	asked := 0
+	var asked atomic.Int64
 	w.Hook(func(*http.Request) {
-		if asked++; asked > 100 {
+		if asked.Add(1) > 100 {
 			once.Do(func() { overwriteURLs(t, m.Dir) })
 		}
 	})

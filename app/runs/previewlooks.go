@@ -24,6 +24,8 @@ type lookCounter struct {
 
 	mu      sync.Mutex // guards what follows
 	count   int
+	flying  int  // requests that are under way
+	refused bool // one more was wanted
 	made    []PreviewLook
 	origins map[string]bool // whose robots.txt is known
 	maps    sitemapSize
@@ -86,18 +88,33 @@ func (c *lookCounter) take() (ok bool) {
 		return false
 	}
 	c.count++
+	c.flying++
 	return true
+}
+
+// landed takes in that a request has been answered, or was refused: the run ends with the last answer.
+func (c *lookCounter) landed(refused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused = c.refused || refused; !refused {
+		c.flying--
+	}
+	if c.refused && c.flying == 0 {
+		c.enough()
+	}
 }
 
 // Do makes a request, or ends the run.
 func (c *lookCounter) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fetch.Result, error) {
 	if !c.take() {
-		c.enough()
+		c.landed(true)
+		<-ctx.Done()
 		return &fetch.Result{}, &fetch.Error{URL: req.URL, Class: fetch.ErrCanceled}
 	}
 	if sink != nil && strings.Contains(strings.ToLower(req.URL.Path()), "sitemap") {
 		sink = sitemapSink{sink, c}
 	}
+	defer c.landed(false)
 	res, err := c.fetcher.Do(ctx, req, sink)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,9 +128,13 @@ func (c *lookCounter) Rules(ctx context.Context, u site.URL) (*fetch.Robots, err
 	known := c.origins[u.Origin()]
 	c.origins[u.Origin()] = true
 	c.mu.Unlock()
-	if !known && !c.take() {
-		c.enough()
-		return nil, context.Canceled
+	if !known {
+		if !c.take() {
+			c.landed(true)
+			<-ctx.Done()
+			return nil, context.Canceled
+		}
+		defer c.landed(false)
 	}
 	return c.robots.Rules(ctx, u)
 }
