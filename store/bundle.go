@@ -174,19 +174,3 @@ func (p *packs) bundleAt(at Place) (x bundleIndex, err error) {
 		}
 	}
 }
-
-// share returns how many bytes of its frame a document takes, about.
-func (p *packs) share(at Place) (int, error) {
-	if at.Doc == 0 {
-		return int(at.Len), nil
-	}
-	x, err := p.bundleAt(at)
-	if err != nil {
-		return 0, err
-	}
-	from, to, ok := x.bounds(at.Doc)
-	if !ok {
-		return 0, fmt.Errorf("%w: document %d of a frame of %d", ErrDamaged, at.Doc, len(x.ends))
-	}
-	return int(int64(at.Len) * int64(to-from) / int64(max(x.size(), 1))), nil
-}

@@ -91,9 +91,7 @@ type SessionFact struct {
 
 // SaveSession keeps a session by the digest of its token, which is not stored; nil removes it.
 func (f ConsoleFacts) SaveSession(digest string, s *SessionFact) error {
-	return changeFact(SharedOf(f.st), kindSessions, digest, func(*SessionFact) (*SessionFact, error) {
-		return s, nil
-	})
+	return saveFact(SharedOf(f.st), kindSessions, digest, s)
 }
 
 // Sessions returns the sessions by the digests of their tokens. One that cannot be read is left out.

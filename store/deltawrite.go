@@ -51,7 +51,7 @@ func (s *Frames) over(w *FrameWriter, at Place, small int) []byte {
 // what all writers share; of others, those that are like another one are not encoded.
 func (w *FrameWriter) over(p *packs, at Place, small int) []byte {
 	payload := w.buf[frameHeader:]
-	if len(payload) > maxDelta || at.Len > maxDelta || (small == likeDelta && len(payload) > likeDelta*5/8) {
+	if len(payload) > maxDelta || (small == likeDelta && len(payload) > likeDelta*5/8) {
 		return nil
 	}
 	if w.base == nil {
@@ -63,6 +63,9 @@ func (w *FrameWriter) over(p *packs, at Place, small int) []byte {
 	}
 	if n := len(bases); n > 0 {
 		at = bases[n-1]
+	}
+	if at.Len > maxDelta {
+		return nil
 	}
 	dict, err := p.unpack(w.base, at, 0)
 	if err != nil || len(dict) == 0 || len(dict) > maxDelta {
@@ -87,8 +90,8 @@ func (w *FrameWriter) over(p *packs, at Place, small int) []byte {
 	if w.delta = b; cap(b) > maxKept {
 		w.delta = nil
 	}
-	full, err := p.share(at)
-	if err != nil || int64(len(b)) > int64(full)*int64(len(payload))/int64(len(dict))*3/5 {
+	full, err := p.liveBytes([]Place{at})
+	if err != nil || int64(len(b)) > full*int64(len(payload))/int64(len(dict))*3/5 {
 		return nil
 	}
 	back, err := w.base.decodeOver(b[d.start():], dict, w.base.other[:0])

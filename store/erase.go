@@ -4,7 +4,6 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
@@ -58,11 +57,7 @@ func (e *Erasure) apply(tx *transaction) error {
 	}
 	for i := range e.Versions {
 		v := &e.Versions[i]
-		rec, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		if err := tx.Bucket(bVersions).Put(seqKey(uint64(v.Number)), rec); err != nil {
+		if err := tx.Bucket(bVersions).putJSON(seqKey(uint64(v.Number)), v); err != nil {
 			return err
 		}
 	}
@@ -118,18 +113,7 @@ func versionsOf(hist *bucket) (out [][]byte) {
 
 // Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
 // keep r. It does not see the journal.
-func (s *SiteVersions) Every(f func(r *Resource) error) error {
-	record := decoded(f)
-	if err := s.each(bResources, record); err != nil {
-		return err
-	}
-	return s.each(bHistory, func(k, v []byte) error {
-		if len(v) == 0 {
-			return nil
-		}
-		return record(k[min(8, len(k)):], v)
-	})
-}
+func (s *SiteVersions) Every(f func(r *Resource) error) error { return s.every(f) }
 
 // DropBeside removes all trees but the published one, also those that are held or in their grace, files
 // made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.

@@ -5,7 +5,6 @@ package store
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -51,17 +50,7 @@ func pairKey(base1, base2 string) []byte { return []byte(base1 + "\x00" + base2)
 
 // SavePair stores the result of a test of a pair, and replaces an earlier one.
 func (s *State) SavePair(p PairRecord) error {
-	v, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("pair of %s and %s: %w", p.Base1, p.Base2, err)
-	}
-	return s.updateDB("write pair", func(tx *transaction) error {
-		b, err := tx.CreateBucketIfNotExists(bPairs)
-		if err != nil {
-			return err
-		}
-		return b.Put(pairKey(p.Base1, p.Base2), v)
-	})
+	return saveFact(SharedOf(s), string(bPairs), string(pairKey(p.Base1, p.Base2)), &p)
 }
 
 // Pairs lists the pairs that were tested, by base URLs. A record that cannot be read is left out.
@@ -104,18 +93,7 @@ func (s *State) viewPairs(f func(*bucket) error) error {
 
 // JobRecords returns what the scheduler keeps about jobs, by name; the store does not look into it.
 func (s *State) JobRecords() (map[string][]byte, error) {
-	out := map[string][]byte{}
-	err := s.viewDB(func(tx *transaction) error {
-		b := tx.Bucket(bJobs)
-		if b == nil {
-			return nil
-		}
-		return b.ForEach(func(k, v []byte) error {
-			out[string(k)] = append([]byte{}, v...)
-			return nil
-		})
-	})
-	return out, err
+	return SharedOf(s).All(string(bJobs))
 }
 
 // SaveJobRecords writes records of jobs, all of them or none; nil removes one. The copies in the folders of

@@ -88,17 +88,12 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 		gone:  map[uint32]bool{},
 		known: map[Place]bool{},
 	}
-	err = s.each(bResources, func(k, v []byte) error {
-		id, _, err := numbersOf(k, v)
-		if err != nil {
-			return err
+	err = s.each(bResources, decoded(func(r *Resource) error {
+		if is(r.URL.String()) {
+			w.erase.gone[r.ID] = true
 		}
-		u, err := urlOfKey(k)
-		if err == nil && is(u.String()) {
-			w.erase.gone[id] = true
-		}
-		return err
-	})
+		return nil
+	}))
 	if err != nil {
 		return c, err
 	}
@@ -227,12 +222,10 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 
 // lastPack is the number of the pack that is being written.
 func (s *compactor) lastPack() (num uint32, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
-			num = be32(v)
-		}
-		return nil
-	})
+	v, err := s.meta(kPack)
+	if len(v) == 12 {
+		num = be32(v)
+	}
 	if n, _ := s.packs.where(); n > num {
 		num = n // a site that is open for writing
 	}

@@ -5,7 +5,6 @@ package store
 import (
 	"context"
 	"math/bits"
-	"slices"
 
 	"mirrord/site"
 )
@@ -72,7 +71,10 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 				return 0, err
 			}
 			err = s.update("move heads", func(tx *transaction) error {
-				if next, err = s.moveHeads(tx, b.name, b.prefix, next, last); err != nil {
+				next, err = b.rewrite(tx, next, s.moveItems, func(r *Resource) (bool, error) {
+					return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
+				})
+				if err != nil {
 					return err
 				}
 				return s.heads.flush(tx)
@@ -106,80 +108,35 @@ func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
 		}
 		uses.size += fi.Size()
 	}
-	look := func(k, v []byte) error {
-		if err := ctx.Err(); err != nil || len(v) == 0 {
-			return err
-		}
-		u, err := urlOfKey(k)
-		if err != nil {
-			return err
-		}
-		var r Resource
-		if err := r.decode(u, v); err != nil {
-			return err
-		}
+	return uses, s.every(func(r *Resource) error {
 		for _, at := range [...]HeadPlace{r.Head, r.LastHead} {
 			if at.IsZero() {
 				continue
 			}
-			if _, err := s.records.ReadHead(u, at); err != nil || !s.heads.use(uses, at) {
+			if _, err := s.records.ReadHead(r.URL, at); err != nil || !s.heads.use(uses, at) {
 				uses.again = true
 			}
 		}
-		return nil
-	}
-	if err := s.each(bResources, look); err != nil {
-		return nil, err
-	}
-	return uses, s.each(bHistory, func(k, v []byte) error { return look(k[min(8, len(k)):], v) })
+		return ctx.Err()
+	})
 }
 
-// moveHeads writes the heads of some records of a bucket again, from a key on, as far as they lie in files up
-// to last. It returns the key to continue from, nil at the end. A head that cannot be read is lost.
-func (s *compactor) moveHeads(
-	tx *transaction, bucket []byte, prefix int, start []byte, last uint32,
-) (next []byte, err error) {
-	var keys, values [][]byte
-	var r, now Resource
-	b := tx.Bucket(bucket)
-	c := b.Cursor()
-	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
-		if len(keys) == s.moveItems {
-			next = slices.Clone(k)
-			break
-		}
-		if len(v) == 0 || len(k) < prefix {
-			continue
-		}
-		u, err := urlOfKey(k[prefix:])
-		if err == nil {
-			err = r.decode(u, v)
-		}
-		if err != nil {
-			return nil, err
-		}
-		var base HeadPlace
-		if prefix > 0 { // what the URL has now was moved before
-			if v := tx.Bucket(bResources).Get(k[prefix:]); v != nil && now.decode(u, v) == nil {
-				base = now.Head
-			}
-		}
-		moved := false
-		for _, at := range [...]*HeadPlace{&r.Head, &r.LastHead} {
-			if !at.IsZero() && at.File <= last {
-				*at, moved = s.moveHead(u, *at, base), true
-			}
-		}
-		if moved {
-			keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
+// moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether
+// there are such. A head that cannot be read is lost.
+func (s *compactor) moveHeads(tx *transaction, r *Resource, past bool, last uint32) (moved bool) {
+	var base HeadPlace
+	if past { // what the URL has now was moved before
+		var now Resource
+		if v := tx.Bucket(bResources).Get(r.URL.Key(nil)); v != nil && now.decode(r.URL, v) == nil {
+			base = now.Head
 		}
 	}
-	for i, k := range keys {
-		if err := b.Put(k, values[i]); err != nil {
-			return nil, err
+	for _, at := range [...]*HeadPlace{&r.Head, &r.LastHead} {
+		if !at.IsZero() && at.File <= last {
+			*at, moved = s.moveHead(r.URL, *at, base), true
 		}
 	}
-	return next, nil
+	return moved
 }
 
 // moveHead appends a head again, unless it is the one at base.

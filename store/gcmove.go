@@ -71,7 +71,7 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error
 		// what a crash leaves is right: records of either kind refer to stored frames
 		for next := []byte{}; next != nil; {
 			err = s.update("move documents", func(tx *transaction) (err error) {
-				if next, err = repoint(tx.Bucket(b.name), b.prefix, next, s.moveItems, where); err != nil {
+				if next, err = b.rewrite(tx, next, s.moveItems, movedBy(where)); err != nil {
 					return err
 				}
 				return s.packs.note(tx)
@@ -236,47 +236,56 @@ type bucketOf struct {
 // recordBuckets are those whose records have places of documents.
 func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 8}} }
 
-// repoint makes the records of a bucket refer to where their documents went, most of them at a time, from a
-// key on. It returns the key to continue from, nil at the end.
-func repoint(
-	b *bucket, prefix int, start []byte, most int, where func(Place) (to Place, moved bool, err error),
+// rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
+// continue
+// from, nil at the end.
+func (b bucketOf) rewrite(
+	tx *transaction, start []byte, most int, change func(r *Resource) (changed bool, err error),
 ) (next []byte, err error) {
 	var keys, values [][]byte
 	var r Resource
-	c := b.Cursor()
+	records := tx.Bucket(b.name)
+	c := records.Cursor()
 	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
-		if len(v) == 0 {
-			continue
-		}
 		if len(keys) == most {
 			next = slices.Clone(k)
 			break
 		}
-		at, ok, err := placeIn(k, v)
+		if len(v) == 0 {
+			continue
+		}
+		u, err := urlOfKey(k[min(b.prefix, len(k)):])
+		if err == nil {
+			err = r.decode(u, v)
+		}
+		changed := false
+		if err == nil {
+			changed, err = change(&r)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			continue
+		if changed {
+			keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
 		}
-		to, moved, err := where(at)
-		if (err == nil) && !moved {
-			continue
-		}
-		u, bad := urlOfKey(k[min(prefix, len(k)):])
-		if err != nil {
-			return nil, fmt.Errorf("the document of %s: %w", u, err)
-		}
-		if err = errors.Join(bad, r.decode(u, v)); err != nil {
-			return nil, err
-		}
-		r.At = to
-		keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
 	}
 	for i, k := range keys {
-		if err := b.Put(k, values[i]); err != nil {
+		if err := records.Put(k, values[i]); err != nil {
 			return nil, err
 		}
 	}
 	return next, nil
+}
+
+// movedBy makes a record refer to where its document went.
+func movedBy(where func(Place) (to Place, moved bool, err error)) func(*Resource) (bool, error) {
+	return func(r *Resource) (moved bool, err error) {
+		if r.Body != PackBody {
+			return false, nil
+		}
+		if r.At, moved, err = where(r.At); err != nil {
+			err = fmt.Errorf("the document of %s: %w", r.URL, err)
+		}
+		return moved, err
+	}
 }

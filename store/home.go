@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -132,6 +133,34 @@ func syncIn(root *os.Root, name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// meta returns a small fact of the database, nil for none.
+func (s *home) meta(name []byte) (v []byte, err error) {
+	err = s.db.View(func(tx *transaction) error {
+		v = bytes.Clone(tx.Bucket(bMeta).Get(name))
+		return nil
+	})
+	return v, err
+}
+
+// putJSON stores a value as JSON.
+func (b *bucket) putJSON(k []byte, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put(k, raw)
+}
+
+// setMeta keeps a small fact in the database; nil removes it.
+func (s *home) setMeta(op string, name, v []byte) error {
+	return s.update(op, func(tx *transaction) error {
+		if v == nil {
+			return tx.Bucket(bMeta).Delete(name)
+		}
+		return tx.Bucket(bMeta).Put(name, v)
+	})
+}
+
 // each iterates over a bucket in many short transactions.
 func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 	return s.eachFrom(bucket, nil, f)
@@ -194,6 +223,20 @@ func (s *home) log(op string, kind byte, payload []byte, urls uint32) error {
 			return err
 		}
 		return s.db.logBatch(kind, payload, urls)
+	})
+}
+
+// every is SiteVersions.Every.
+func (s *home) every(f func(r *Resource) error) error {
+	record := decoded(f)
+	if err := s.each(bResources, record); err != nil {
+		return err
+	}
+	return s.each(bHistory, func(k, v []byte) error {
+		if len(v) == 0 {
+			return nil
+		}
+		return record(k[min(8, len(k)):], v)
 	})
 }
 

@@ -21,7 +21,7 @@ func unfinished(t *testing.T, s *Site, batches int) {
 }
 
 // The journal is what it was after the log is begun again, after the database is made again from the log,
-// after the site was closed, for readers beside the writer, and where the site was brought.
+// after the site was closed, for readers beside the writer, and where the site was copied to.
 func TestJournalStays(t *testing.T) {
 	const batches = 7
 	dir := t.TempDir()

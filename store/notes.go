@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -84,48 +83,27 @@ func putRun(m *bucket, r *Run) error {
 	if r == nil {
 		return m.Delete(kRun)
 	}
-	v, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return m.Put(kRun, v)
+	return m.putJSON(kRun, r)
 }
 
 // Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new
 // site.
 func (s *SiteNotes) Fingerprint() (fp string, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		fp = string(tx.Bucket(bMeta).Get(kRules))
-		return nil
-	})
-	return fp, err
+	v, err := s.meta(kRules)
+	return string(v), err
 }
 
 // SetFingerprint keeps it.
 func (s *SiteNotes) SetFingerprint(fp string) error {
-	return s.update("write rules", func(tx *transaction) error {
-		return tx.Bucket(bMeta).Put(kRules, []byte(fp))
-	})
+	return s.setMeta("write rules", kRules, []byte(fp))
 }
 
 // Fact returns what SetFact kept under a name, nil when there is nothing.
-func (s *SiteNotes) Fact(name string) (v []byte, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		v = slices.Clone(tx.Bucket(bMeta).Get([]byte("fact/" + name)))
-		return nil
-	})
-	return v, err
-}
+func (s *SiteNotes) Fact(name string) (v []byte, err error) { return s.meta([]byte("fact/" + name)) }
 
 // SetFact keeps a small fact about the site whose meaning the caller defines; nil removes it.
 func (s *SiteNotes) SetFact(name string, v []byte) error {
-	return s.update("write fact", func(tx *transaction) error {
-		k := []byte("fact/" + name)
-		if v == nil {
-			return tx.Bucket(bMeta).Delete(k)
-		}
-		return tx.Bucket(bMeta).Put(k, v)
-	})
+	return s.setMeta("write fact", []byte("fact/"+name), v)
 }
 
 // lastingFact begins the names of the files in which facts survive the loss of the database.
@@ -174,11 +152,9 @@ func (s *SiteNotes) KeepRun(r RunRecord) error {
 
 // Rebuilt returns when Rebuild made the database, the zero time when it did not.
 func (s *SiteNotes) Rebuilt() (at time.Time, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kRebuilt); len(v) == 8 {
-			at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
-		}
-		return nil
-	})
+	v, err := s.meta(kRebuilt)
+	if len(v) == 8 {
+		at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
+	}
 	return at, err
 }

@@ -2,10 +2,7 @@
 
 package store
 
-import (
-	"bytes"
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // bOrders is the bucket of mirror.db for orders: number -> what package app/orders writes. Number 0 is what
 // operators set for all of them.
@@ -38,18 +35,12 @@ func (f OrderFacts) ChangeOrder(n uint64, change func(was []byte) ([]byte, error
 
 // Orders returns the values of all orders by their numbers.
 func (f OrderFacts) Orders() (map[uint64][]byte, error) {
-	out := map[uint64][]byte{}
-	err := f.st.viewDB(func(tx *transaction) error {
-		b := tx.Bucket(bOrders)
-		if b == nil {
-			return nil
+	all, err := SharedOf(f.st).All(string(bOrders))
+	out := make(map[uint64][]byte, len(all))
+	for k, v := range all {
+		if len(k) == 8 {
+			out[binary.BigEndian.Uint64([]byte(k))] = v
 		}
-		return b.ForEach(func(k, v []byte) error {
-			if len(k) == 8 {
-				out[binary.BigEndian.Uint64(k)] = bytes.Clone(v)
-			}
-			return nil
-		})
-	})
+	}
 	return out, err
 }

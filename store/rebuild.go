@@ -226,12 +226,8 @@ func (s rebuilder) refill() (known int, err error) {
 		return known, diskErr("read "+phm.MetaName, err)
 	}
 	return known, s.update("write version", func(tx *transaction) error {
-		val, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
 		k := seqKey(uint64(v.Number))
-		return errors.Join(tx.Bucket(bVersions).Put(k, val), tx.Bucket(bMeta).Put(kLive, k))
+		return errors.Join(tx.Bucket(bVersions).putJSON(k, v), tx.Bucket(bMeta).Put(kLive, k))
 	})
 }
 

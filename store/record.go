@@ -312,45 +312,6 @@ func numbersOf(k, v []byte) (id, referrer uint32, err error) {
 	return id, referrer, err
 }
 
-// placeIn reads At of a value, and decodes no more of it than it must; ok is false without one.
-func placeIn(k, v []byte) (at Place, ok bool, err error) {
-	d := binread.Reader{Rest: v}
-	if err := checkVersion(&d); err != nil {
-		return at, false, fmt.Errorf("record of %s: %w", k, err)
-	}
-	flags := d.Byte()
-	d.Byte() // outcome
-	if BodyKind(d.Byte()) != PackBody {
-		return at, false, nil
-	}
-	d.Byte()       // format
-	for range 11 { // ID to Moved
-		d.Uvarint()
-	}
-	d.Bytes() // reason
-	d.Bytes() // path
-	if flags&rfEvidence != 0 {
-		d.Take(16)
-	}
-	var more Resource
-	if flags&rfMore != 0 && !more.decodeMore(&d) {
-		return at, false, fmt.Errorf("record of %s: %w", k, ErrNewerFormat)
-	}
-	d.Take(32)    // digest
-	for range 4 { // fetched, modified, size, shape
-		d.Uvarint()
-	}
-	for range 4 { // MIME, charset, ETag, Last-Modified
-		d.Bytes()
-	}
-	at = readPlace(&d)
-	at.Doc = more.At.Doc
-	if d.Bad {
-		err = fmt.Errorf("record of %s: %w: short value", k, errValue)
-	}
-	return at, err == nil, err
-}
-
 // urlPath is the path of a URL without its leading slash.
 func urlPath(u site.URL) string {
 	p := u.Path()

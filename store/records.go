@@ -196,7 +196,7 @@ func (s *Records) repointAll(where func(Place) (to Place, moved bool, err error)
 	for _, b := range recordBuckets() {
 		for next := []byte{}; next != nil; {
 			err := s.update("move documents", func(tx *transaction) (err error) {
-				next, err = repoint(tx.Bucket(b.name), b.prefix, next, movedAtOnce, where)
+				next, err = b.rewrite(tx, next, movedAtOnce, movedBy(where))
 				return errors.Join(err, s.packs.sync(), s.packs.note(tx))
 			})
 			if err != nil {

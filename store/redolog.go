@@ -247,7 +247,7 @@ func (l *redoLog) takeBack() error {
 	return l.file.Truncate(l.tail.size)
 }
 
-// begin begins a segment; checkpoint writes what leads to the present state, but for the changes of the last
+// begin begins a segment; checkpoint writes the present state, but for the changes of the last
 // entry, which it returns. The segments before go when it is whole.
 func (l *redoLog) begin(tx uint64, checkpoint func(next *redoLog) ([]byte, error)) error {
 	if l.file != nil {

@@ -152,7 +152,7 @@ func (r *Rests) Settle() error {
 		}
 		r.at("pack removed")
 	}
-	return r.update("settle rests", func(tx *transaction) error { return tx.Bucket(bMeta).Delete(kRests) })
+	return r.setMeta("settle rests", kRests, nil)
 }
 
 // settler knows where documents go.

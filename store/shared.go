@@ -89,6 +89,11 @@ func changeFact[T any](s Shared, kind, key string, change func(*T) (*T, error)) 
 	})
 }
 
+// saveFact stores the value of a key; nil stands for none.
+func saveFact[T any](s Shared, kind, key string, v *T) error {
+	return changeFact(s, kind, key, func(*T) (*T, error) { return v, nil })
+}
+
 // factsOf returns all values of a kind by their keys. One that cannot be read is left out.
 func factsOf[T any](s Shared, kind string) (map[string]T, error) {
 	all, err := s.All(kind)

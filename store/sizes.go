@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	}()
 	z.At = s.now().UTC()
 	seen := map[uint64]bool{} // eight bytes of a digest are enough
-	body := func(r *Resource) error {
+	err = s.Records.bodied(context.Background(), func(r *Resource, _ bool) error {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == BlobBody && !seen[key] {
 			seen[key] = true
@@ -44,12 +45,7 @@ func Measure(s *Site) (z Sizes, err error) {
 			}
 		}
 		return nil
-	}
-	if err := s.Versions.Every(body); err != nil {
-		return z, err
-	}
-	err = s.Records.Replay(func(uint32, NewURL) error { return nil },
-		func(r *Resource, _ []byte, _ bool) error { return body(r) })
+	})
 	if err != nil {
 		return z, err
 	}

@@ -327,17 +327,7 @@ func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
 
 // SaveHost stores the record of an origin.
 func (s *State) SaveHost(origin string, f HostFact) error {
-	v, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	return s.updateDB("write host", func(tx *transaction) error {
-		b, err := tx.CreateBucketIfNotExists(bHosts)
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte(origin), v)
-	})
+	return saveFact(SharedOf(s), string(bHosts), origin, &f)
 }
 
 func seqKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -271,13 +270,9 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 			return err
 		}
 	}
-	val, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
 	err = s.update("publish", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
-		if err := m.Put(kPublish, val); err != nil {
+		if err := m.putJSON(kPublish, p); err != nil {
 			return err
 		}
 		if also != nil {
@@ -343,28 +338,15 @@ func (s *Trees) finishPublish() error {
 	if err := s.syncIn("."); err != nil {
 		return err
 	}
-	rec, err := json.Marshal(p.Version)
-	if err != nil {
-		return err
-	}
 	return s.update("publish", func(tx *transaction) error {
 		m := tx.Bucket(bMeta)
 		k := seqKey(uint64(p.Version.Number))
-		if err := tx.Bucket(bVersions).Put(k, rec); err != nil {
-			return err
-		}
-		if err := m.Put(kLive, k); err != nil {
-			return err
-		}
+		err := errors.Join(tx.Bucket(bVersions).putJSON(k, p.Version), m.Put(kLive, k), putNotes(tx, notes),
+			m.Delete(kPublish))
 		if len(p.Script) > 0 {
-			if err := tx.Bucket(bScripts).Put(k, p.Script); err != nil {
-				return err
-			}
+			err = errors.Join(err, tx.Bucket(bScripts).Put(k, p.Script))
 		}
-		if err := putNotes(tx, notes); err != nil {
-			return err
-		}
-		return m.Delete(kPublish)
+		return err
 	})
 }
 

@@ -4,7 +4,6 @@ package store
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -181,21 +180,16 @@ func (t *Tree) take(r TreeRules, live string) error {
 
 // mark notes the trees that are no longer finished: the next build removes them.
 func (s *Trees) mark(names ...string) error {
-	return s.update("begin tree", func(tx *transaction) error {
-		return tx.Bucket(bMeta).Put(kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
-	})
+	return s.setMeta("begin tree", kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
 }
 
 // coming is the name that the next version most likely gives its tree; "" when that is taken. To mark it with
 // the others saves a commit.
 func (s *Trees) coming() string {
-	last := Version{}
-	err := s.db.View(func(tx *transaction) error {
-		_, v := tx.Bucket(bVersions).Cursor().Last()
-		if v == nil {
-			return nil
-		}
-		return json.Unmarshal(v, &last)
+	var last Version
+	err := s.db.View(func(tx *transaction) (err error) {
+		last, err = lastVersion(tx)
+		return err
 	})
 	name, nerr := s.freeName(last.Number + 1)
 	if (err != nil) || nerr != nil {
@@ -214,11 +208,8 @@ func (s *Trees) markAlso(name string) error {
 
 // marked returns the names of trees that are not finished.
 func (s *Trees) marked() (names []string, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		names = strings.Fields(string(tx.Bucket(bMeta).Get(kBuild)))
-		return nil
-	})
-	return names, err
+	v, err := s.meta(kBuild)
+	return strings.Fields(string(v)), err
 }
 
 // clean removes the trees that a build or a removal that was cut off has left.

@@ -83,11 +83,7 @@ func notesIn(tx *transaction) (notes []treeNote) {
 }
 
 func putNotes(tx *transaction, notes []treeNote) error {
-	v, err := json.Marshal(notes)
-	if err != nil {
-		return err
-	}
-	return tx.Bucket(bMeta).Put(kTrees, v)
+	return tx.Bucket(bMeta).putJSON(kTrees, notes)
 }
 
 // renote drops the notes that keep does not want. keep may change them.
@@ -110,9 +106,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 	last := Version{}
 	err := s.db.View(func(tx *transaction) error {
 		kept, building = notesIn(tx), string(tx.Bucket(bMeta).Get(kBuild))
-		if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
-			last = Version{} // verify says so
-		}
+		last, _ = lastVersion(tx) // verify names its defect
 		return nil
 	})
 	if err != nil {
@@ -144,6 +138,14 @@ func (s *Trees) noted() ([]treeNote, error) {
 		notes = append(notes, n)
 	}
 	return notes, nil
+}
+
+// lastVersion is the last version that was published; the zero value without one.
+func lastVersion(tx *transaction) (last Version, err error) {
+	if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
+		return Version{}, errValue
+	}
+	return last, nil
 }
 
 // succeeded returns the notes after a publish was carried out. was is the tree that current pointed to
