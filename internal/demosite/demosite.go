@@ -117,13 +117,6 @@ func (h *Handler) SetVersion(n int) {
 	h.version = min(max(n, 1), len(h.versions))
 }
 
-// Version returns the version that is served now.
-func (h *Handler) Version() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.version
-}
-
 // Requests returns the log since the last call and starts a new one.
 func (h *Handler) Requests() []Request {
 	h.mu.Lock()
@@ -131,18 +124,6 @@ func (h *Handler) Requests() []Request {
 	log := h.log
 	h.log = nil
 	return log
-}
-
-// Paths returns the sorted paths that answer 200 in a version, programs left out.
-func (h *Handler) Paths(version int) []string {
-	var out []string
-	for path, f := range h.versions[version-1] {
-		if f.status == 0 {
-			out = append(out, path)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // Changed returns the sorted paths whose bytes are new in a version against the one before, and those that

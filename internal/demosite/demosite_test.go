@@ -275,3 +275,22 @@ func TestSine(t *testing.T) {
 		}
 	}
 }
+
+// Version returns the version that is served now.
+func (h *Handler) Version() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.version
+}
+
+// Paths returns the sorted paths that answer 200 in a version, programs left out.
+func (h *Handler) Paths(version int) []string {
+	var out []string
+	for path, f := range h.versions[version-1] {
+		if f.status == 0 {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
