@@ -307,12 +307,12 @@ func TestDamagedBaseHeals(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if len(bad) != 40 {
+	if n := len(bad); n != 40 && n != 41 { // the hub may lie in the frame of the base
 		t.Fatalf("damaged are %q", bad)
 	}
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, false)
-	if s.Fetched != 40 {
+	if s.Fetched != int64(len(bad)) {
 		t.Errorf("%d were asked again", s.Fetched)
 	}
 	m.Site(func(s *store.Site) {

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -108,6 +109,20 @@ func hasDigest(r io.Reader, digest [32]byte) (bool, error) {
 	h := sha256.New()
 	_, err := io.Copy(h, r)
 	return err == nil && [32]byte(h.Sum(nil)) == digest, err
+}
+
+// untilDone is a reader that ends in the error of a context that is done: a file may be as large as a disk.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
 }
 
 // siteBodies is the Bodies that a site uses.

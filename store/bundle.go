@@ -85,26 +85,9 @@ func parseBundle(raw []byte) (x bundleIndex, err error) {
 	return x, nil
 }
 
-// bundler encodes bundles. The zero value is ready. It is not safe for concurrent use.
-type bundler struct{ enc *zstdfast.Encoder }
-
-// encode appends the frame of documents, of which raw has the payloads and ends says where each ends, to b:
-// a bundle, or the ordinary frame when it is one document.
-func (e *bundler) encode(b, raw []byte, ends []uint32) []byte {
-	if e.enc == nil {
-		e.enc = zstdfast.New(false)
-	}
-	if len(ends) <= 1 {
-		return appendFull(b, e.enc, raw)
-	}
-	return e.bundle(b, raw, ends)
-}
-
-// bundle is encode for a bundle of any number of documents.
-func (e *bundler) bundle(b, raw []byte, ends []uint32) []byte {
-	if e.enc == nil {
-		e.enc = zstdfast.New(false)
-	}
+// appendBundle appends the bundle of documents, of which raw has the payloads and ends says where each ends,
+// to b.
+func appendBundle(b []byte, enc *zstdfast.Encoder, raw []byte, ends []uint32) []byte {
 	at := len(b)
 	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
@@ -113,7 +96,7 @@ func (e *bundler) bundle(b, raw []byte, ends []uint32) []byte {
 		b = binary.AppendUvarint(b, uint64(end-last))
 		last = end
 	}
-	b = e.enc.Append(b, raw)
+	b = enc.Append(b, raw)
 	seal(b[at:])
 	return b
 }

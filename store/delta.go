@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A document that changes a little is written as a delta over an older frame of it, its base:
+// A document that changes a little, or says nearly what another one says, is written as a delta over the full
+// frame of an older document, or one of the documents of a bundle, its base:
 //
 //	magic   4 bytes: "mPd2", "mPd3"
 //	length  4 bytes, little endian: bytes of what follows the checksum
@@ -21,17 +23,12 @@ import (
 //	base    place of the base: pack 4 bytes, offset 8, length 4, little endian; in "mPd3", whose base is one of
 //	        the documents of a frame of many, its number follows, 4 bytes
 //	sum     4 bytes, little endian: the crc32c of the payload of the base, unpacked
-//	depth   1 byte: frames that must be read before this one, 1 for a delta over a full frame
+//	depth   1 byte: 1. Older versions wrote deltas over deltas, up to 8: that of the base is one less
 //	payload as that of a full frame, in zstd, with the whole payload of the base as a raw dictionary (RFC 8878,
 //	        section 5)
 //
-// The base may be a delta too: the frames from one to its full frame are its chain. The depth of a base is
-// one less than that of the delta, so that no chain has a loop. None that is written is deeper than maxDepth:
-// reading a document reads maxDepth+1 frames at most, of which those above the full frame have at most 3/4 of
-// the length of a full frame each. A frame that is damaged spoils all deltas over it.
-//
 // A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a
-// base it writes the deltas over it again.
+// base it writes the deltas over it again; one over another delta is then made over the full frame below.
 const (
 	deltaMagic     = "mPd2"
 	deltaHeader    = 21 // bytes between the checksum and the payload
@@ -39,7 +36,6 @@ const (
 	manyHeader     = deltaHeader + 4
 	deltaPeek      = frameHeader + manyHeader // bytes that hold the header of any delta
 
-	maxDepth = 8
 	// bytes of the largest payload that is, or is the base of, a delta: a body of 8 MiB with its head
 	maxDelta  = 8<<20 + 64<<10
 	maxWindow = 32 << 20 // bytes that the decoder of a delta may have to look back
@@ -118,42 +114,19 @@ func isDelta(raw []byte) bool {
 	return magic == deltaMagic || magic == manyDeltaMagic
 }
 
-// chained is a frame of a chain; delta is zero for the full one.
-type chained struct {
-	at Place
-	delta
-	room int // bytes that it takes, where these are not its length
-}
-
-// bytes is how many bytes the frame takes, of one of many documents its share.
-func (l *chained) bytes() int {
-	if l.room > 0 {
-		return l.room
-	}
-	return int(l.at.Len)
-}
-
-// chain lists the frames that the one at a place needs, that one first and the full one last. It looks at
+// under lists what the frame at a place is over, the full frame last; it is empty for a full one. It looks at
 // headers alone and believes them.
-func (p *packs) chain(links []chained, at Place) ([]chained, error) {
-	for above := -1; ; {
-		d, err := p.header(at)
-		if err != nil {
-			return links, err
-		}
-		if above >= 0 && int(d.depth) != above-1 {
-			return links, fmt.Errorf("base in %s at %d: %w: its depth is %d, below one of %d", packName(at.Pack),
-				at.Off, ErrDamaged, d.depth, above)
-		}
-		links = append(links, chained{at: at, delta: d})
-		if above = int(d.depth); above == 0 {
-			return links, nil
-		}
-		if at = d.base; at.Len > 2*maxDelta {
-			return links, fmt.Errorf("base in %s at %d: %w: a frame of %d bytes", packName(at.Pack), at.Off,
-				ErrDamaged, at.Len)
+func (p *packs) under(at Place) (bases []Place, err error) {
+	d, err := p.header(at)
+	for err == nil && d.depth > 0 {
+		bases = append(bases, d.base)
+		above := d.depth
+		if d, err = p.header(d.base); err == nil && d.depth != above-1 {
+			err = fmt.Errorf("base in %s: %w: its depth is %d, below one of %d", packName(at.Pack),
+				ErrDamaged, d.depth, above)
 		}
 	}
+	return bases, err
 }
 
 // header reads the header of the frame at a place; it is zero for other frames.
@@ -178,79 +151,63 @@ func (p *packs) header(at Place) (d delta, err error) {
 }
 
 // payload unpacks what the frame at a place holds. It is valid until r is used again.
-func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) {
-	if at.Doc > 0 {
+func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) { return p.unpack(r, at, anyDepth) }
+
+// anyDepth is the depth of a frame that is no base.
+const anyDepth = -1
+
+// unpack is payload for a frame that must have a depth. Only one of any depth may be a rest.
+func (p *packs) unpack(r *FrameReader, at Place, depth int) ([]byte, error) {
+	if at.Doc > 0 && depth <= 0 {
 		return p.document(r, at)
 	}
 	raw, err := p.raw(r, at)
 	if err != nil {
 		return nil, err
 	}
-	if isRest(raw) {
+	if isRest(raw) && depth == anyDepth {
 		return p.rest(r, at, raw)
 	}
-	if !isDelta(raw) {
+	if !isDelta(raw) && depth <= 0 {
 		return r.payload(raw)
 	}
 	if err := checkFrame(raw); err != nil { // before its header is believed
 		return nil, err
 	}
-	if r.links, err = p.chain(r.links[:0], at); err != nil {
-		return nil, err
+	d, ok := parseDelta(raw)
+	if !ok || d.depth == 0 || (depth != anyDepth && int(d.depth) != depth) {
+		return nil, fmt.Errorf("%w: a delta of depth %d", ErrDamaged, d.depth)
 	}
-	return p.unchain(r, r.links)
+	packed := bytes.Clone(raw[d.start():]) // the base is read into the same buffer
+	base, err := p.base(r, &d)
+	if err != nil {
+		return nil, fmt.Errorf("base in %s at %d: %w", packName(d.base.Pack), d.base.Off, err)
+	}
+	out, err := r.decodeOver(packed, base, r.other[:0])
+	if err == nil {
+		r.out, r.other = r.kept(out), r.out
+	}
+	return out, err
 }
 
-// unchain unpacks the first frame of a chain, from the last one on.
-func (p *packs) unchain(r *FrameReader, links []chained) ([]byte, error) {
-	i := len(links) - 1
-	out, err := p.lowest(r, links[i].at)
-	if err != nil {
-		return nil, err
+// base unpacks the base of a delta.
+func (p *packs) base(r *FrameReader, d *delta) ([]byte, error) {
+	at := d.base
+	if to, ok := r.moved[at]; ok {
+		at = to
 	}
-	var raw []byte
-	dict := r.other
-	for i--; i >= 0; i-- {
-		l := &links[i]
-		if raw, err = p.raw(r, l.at); err == nil {
-			err = checkFrame(raw)
-		}
-		if err == nil {
-			d, ok := parseDelta(raw)
-			switch sum := crc32.Checksum(out, castagnoli); {
-			case !ok || d != l.delta:
-				err = fmt.Errorf("%w: a delta was there before", ErrDamaged)
-			case d.sum != sum, len(out) > maxDelta:
-				err = fmt.Errorf("base in %s at %d: %w: it is another frame", packName(d.base.Pack), d.base.Off,
-					ErrDamaged)
-			default:
-				dict, out = out, dict
-				out, err = r.decodeOver(raw[d.start():], dict, out[:0])
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pack %s at %d: %w", packName(l.at.Pack), l.at.Off, err)
-		}
+	if at.Len > 2*maxDelta {
+		return nil, fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, at.Len)
 	}
-	r.out, r.other = r.kept(out), r.kept(dict)
-	return out, nil
-}
-
-// lowest unpacks the full frame at the end of a chain into memory of r.
-func (p *packs) lowest(r *FrameReader, at Place) (out []byte, err error) {
-	var raw []byte
-	if at.Doc > 0 {
-		out, err = p.document(r, at)
-	} else if raw, err = p.raw(r, at); err == nil {
-		out, err = r.payload(raw)
+	depth := int(d.depth) - 1
+	if at != d.base {
+		depth = 0
 	}
-	if err != nil {
-		return nil, fmt.Errorf("base in %s at %d: %w", packName(at.Pack), at.Off, err)
+	out, err := p.unpack(r, at, depth)
+	if err == nil && (len(out) > maxDelta || crc32.Checksum(out, castagnoli) != d.sum) {
+		err = fmt.Errorf("%w: it is another frame", ErrDamaged)
 	}
-	if at.Doc > 0 || string(raw[:4]) == plainMagic { // its memory is shared, or the buffer of frames
-		out = append(r.out[:0], out...)
-	}
-	return out, nil
+	return out, err
 }
 
 // kept is the buffer b if it is small enough to be used for the next frame.

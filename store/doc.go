@@ -14,7 +14,6 @@
 //	  sites/NAME/           a site:
 //	    log/N.log           the truth about the site: a checkpoint, and an entry for each transaction
 //	    site.db             database that follows the log: an index, which is made again from there
-//	    .tail               results of an unfinished run that no transaction has yet
 //	    packs/N.pack        documents with their links, in frames that are appended
 //	    heads.N             heads of answers, in frames that are appended
 //	    parts/              beginnings of large bodies that have not come whole
@@ -45,7 +44,7 @@
 //
 // # Formats
 //
-// There are 21 that are written, and 5 of older versions that are read. A uvarint is that of
+// There are 16 that are written, and 6 of older versions that are read. A uvarint is that of
 // encoding/binary, a string or "bytes" is a uvarint length and so many bytes. Checksums are CRC-32C, 4
 // bytes. Numbers of a fixed length are little endian, but for those in databases, which are big endian.
 // FormatVersion numbers the whole.
@@ -56,60 +55,57 @@
 //
 //	 1  document       mPk1 in zstd, mPq1 in S2, mPr1 as it is: head, links, body       pack.go
 //	                   head: bytes; uvarint number of the URL, 8 bytes of the digest    framemeta.go
-//	 2  links          bytes in a document: spans, kinds and targets                    mirror/render/links.go
-//	 3  bundle         mPb1: 4 bytes count, uvarint length of each document, all
+//	                   links: bytes; spans, kinds and targets                           mirror/render/links.go
+//	 2  bundle         mPb1: 4 bytes count, uvarint length of each document, all
 //	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
-//	 4  delta          mPd2, mPd3: place of a base, its checksum, depth, a document in
-//	                   zstd with the base as dictionary                                 delta.go
-//	 5  rest           mPo2: path, digest, head, links, replacements: with the
+//	                   in files of heads, a document is 4 bytes checksum of the URL,
+//	                   a byte, strings status line, names and values                    heads.go, fetch/heads/code.go
+//	 3  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
+//	                   document in zstd with that as dictionary                         delta.go
+//	 4  rest           mPo2: path, digest, head, links, replacements: with the
 //	                   published file it is the document of a one-off mirror            rest.go
-//	 6  heads          a bundle, of 4 bytes checksum of the URL and the head            heads.go
-//	                   head: a byte, strings status line, names and values              fetch/heads/code.go
 //
 // A log is a file of entries, which begins with a checkpoint:
 //
-//	7  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
+//	5  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
 //	                  the transaction 8, checksum of the entry before, checksum,
-//	                  changes in zstd                                                  redolog.go
-//	8  change         byte p, d, s or T; bytes bucket, key, value                      redochanges.go
-//	9  tail entry     magic "mTl1", length 4 bytes, digest 8 of what was committed
-//	                  before, number of the last pack 4, its length 8, checksum, a
-//	                  batch                                                            tail.go
+//	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value     redolog.go, redochanges.go
 //
 // The values of a database:
 //
-//	10  value          any value below, and a checksum of bucket, key and value         sealed.go
-//	11  tally          of a bucket: count, sum of 128 bits of the hashes, sequence:
-//	                   8, 16 and 8 bytes, little endian                                 tally.go
-//	12  record         of a URL: byte 1, flags, outcome, kind of body, format of the
+//	 6  value          any value below, and a checksum of bucket, key and value; of a
+//	                   bucket the count of its values, the sum of 128 bits of their
+//	                   hashes, its sequence: 8, 16 and 8 bytes, little endian           sealed.go, tally.go
+//	 7  record         of a URL: byte 1, flags, outcome, kind of body, format of the
 //	                   body; 11 uvarints; strings; what the flags name; of a body the
 //	                   digest 32, uvarints, strings, place                              record.go
-//	13  targets        of a document: uvarint differences of sorted numbers             targets.go
-//	14  batch          of an unfinished run: uvarint first number, new URLs, results,
+//	 8  targets        of a document: uvarint differences of sorted numbers             targets.go
+//	 9  batch          of an unfinished run: uvarint first number, new URLs, results,
 //	                   heads in zstd, looks                                             journal.go
-//	15  look           uvarint run, uvarint time, numbers of URLs                       looks.go
+//	10  look           uvarint run, uvarint time, numbers of URLs                       looks.go
 //	                   numbers: uvarint count; each: uvarint gap<<1 | more, uvarint
 //	                   length of the run of numbers less one                            observe.go
-//	16  observation    of a run: byte version, byte flags, uvarint time and version,
+//	11  observation    of a run: byte version, byte flags, uvarint time and version,
 //	                   sets of numbers                                                  observe.go
-//	17  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
+//	12  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
 //	                   file table                                                       versions.go
-//	18  note           JSON (version, run, publish, tree, shared fact), a number, or a
+//	13  note           JSON (version, run, publish, tree, shared fact), a number, or a
 //	                   text, by the name of its key                                     site.go, facts.go
 //
 // Beside them:
 //
-//	19  page entries   texts "mTx1" 32 bytes, digests "mDg2" 160: head of 16 bytes, then
+//	14  page entries   texts "mTx1" 32 bytes, digests "mDg2" 160: head of 16 bytes, then
 //	                   number 4, sum of the body 8, what it says, checksum              digests.go
-//	20  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
+//	15  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
 //	                   bytes, checksum                                                  mirror/source
-//	21  files of text  JSON (a note of a part, away.json, glance.json and others) and
+//	16  files of text  JSON (a note of a part, away.json, glance.json and others) and
 //	                   lines (damaged.urls, damaged.files, public-names, fact.*)        part.go, away.go
 //
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //
-// Older versions wrote these, which are read and not written: heads as JSON in frames (framemeta.go),
-// rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go, fetch/heads/older.go), results that
-// lay in rests while a run lasted (through.go), and databases of formats 7 to 9, which the first opening
-// for writing converts (convert.go, redo.go). Older and newer databases are refused.
+// Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
+// frames (framemeta.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
+// fetch/heads/older.go), results that lay in rests while a run lasted (through.go), and databases of formats
+// 7 to 9, which the first opening for writing converts (convert.go, redo.go). Older and newer databases are
+// refused.
 package store

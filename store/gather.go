@@ -30,7 +30,7 @@ type gatherer struct {
 	failed  error // of a write: the bundles that it had are lost
 
 	// of the goroutine that works
-	encoder bundler
+	encoder frameEncoder
 	frames  []byte        // that are not written yet, one after the other
 	sizes   []bundlePlace // of them
 }
@@ -142,7 +142,7 @@ func (g *gatherer) encode() {
 	g.queue = slices.Delete(g.queue, 0, 1)
 	g.mu.Unlock()
 	was := len(g.frames)
-	g.frames = g.encoder.encode(g.frames, o.raw, o.ends)
+	g.frames = g.encoder.frame(g.frames, o.raw, o.ends)
 	g.mu.Lock()
 	g.queued -= len(o.raw)
 	g.sizes = append(g.sizes, bundlePlace{at: Place{Len: uint32(len(g.frames) - was)}, documents: len(o.ends)})
@@ -209,7 +209,7 @@ func (g *gatherer) rest() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.buffers = nil; !g.working && len(g.sizes) == 0 {
-		g.encoder, g.frames = bundler{}, nil
+		g.encoder.enc, g.frames = nil, nil
 	}
 }
 

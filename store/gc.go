@@ -17,7 +17,7 @@ import (
 // removes the file. A crash leaves the old pack in use, or an unused one that the next call removes.
 //
 // The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they
-// lie, because they say where it is; and so on, up the chains.
+// lie, because they say where it is.
 
 const (
 	liveShare  = 0.6       // a pack of which less is in use is emptied
@@ -85,11 +85,8 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	}
 	w := s.compactor()
 	w.erase = &eraser{
-		gone:   map[uint32]bool{},
-		frames: NewFrameReader(),
-		writer: s.Frames.NewFrameWriter(),
-		known:  map[Place]bool{},
-		full:   map[Place]bool{},
+		gone:  map[uint32]bool{},
+		known: map[Place]bool{},
 	}
 	err = s.each(bResources, func(k, v []byte) error {
 		id, _, err := numbersOf(k, v)
@@ -138,6 +135,8 @@ func (s *Site) compactor() *compactor {
 		packs:     s.packs,
 		heads:     s.heads,
 		moveItems: s.moveItems,
+		frames:    NewFrameReader(),
+		writer:    s.Frames.NewFrameWriter(),
 	}
 }
 
@@ -149,23 +148,26 @@ type compactor struct {
 	heads     *headFiles
 	moveItems int // records that one transaction changes, at most
 
-	bundler bundler
-	frames  *FrameReader // of bundles; nil until there is one
+	frames *FrameReader
+	writer *FrameWriter
 
 	erase *eraser // nil: frames in use are not encoded again, and packs with few holes stay
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
-	if s.packs.away != nil && s.erase == nil {
-		if may, err := s.mayFree(ctx); err != nil || !may {
-			return c, err
-		}
-	}
-	uses, deltas, err := s.packUses(ctx)
+	uses, held, err := s.byRecords(ctx)
 	if err != nil {
 		return c, err
 	}
 	last, err := s.lastPack()
+	if err != nil {
+		return c, err
+	}
+	may := func(u *packUse) bool { return u.worth(u.live, last) }
+	if s.packs.away != nil && s.erase == nil && !slices.ContainsFunc(uses, may) {
+		return c, nil
+	}
+	deltas, err := s.withBases(ctx, uses, held)
 	if err != nil {
 		return c, err
 	}
@@ -177,9 +179,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 			if !u.pinned && holes > 0 && u.num <= last { // also one of which nothing is in use: see eraser
 				move = append(move, u)
 			}
-		case u.pinned || (float64(u.live) >= liveShare*float64(u.size) && u.size > 0):
-		case u.num > last: // left by a crash; it is used again from its start
-		case u.num == last && holes < minHoles:
+		case !u.worth(u.live, last):
 		case len(u.places) == 0:
 			drop = append(drop, u)
 		default:
@@ -193,10 +193,8 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 		c.Moved += u.live
 		moves[u.num] = true
 	}
-	outside := map[Place]bool{}
 	for _, d := range deltas {
-		if !moves[d.at.Pack] && (moves[d.base.Pack] || outside[d.base]) {
-			outside[d.at] = true
+		if !moves[d.at.Pack] && d.overAny(moves) {
 			c.Freed -= int64(d.at.Len)
 			c.Moved += int64(d.at.Len)
 		}
@@ -246,14 +244,32 @@ func (s *compactor) lastPack() (num uint32, err error) {
 	return num, err
 }
 
-// packUses lists all pack files by number, and the deltas in use, bases before the deltas over them.
-func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error) {
+// worth reports whether a pack is to be emptied of which so many bytes are in use. One behind the last one
+// was left by a crash, and is used again from its start.
+func (u *packUse) worth(live int64, last uint32) bool {
+	few := float64(live) < liveShare*float64(u.size) || u.size == 0
+	return few && !u.pinned && (u.num < last || (u.num == last && u.size-live >= minHoles))
+}
+
+// packUses lists all pack files by number, and the deltas in use.
+func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, error) {
+	uses, held, err := s.byRecords(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	deltas, err := s.withBases(ctx, uses, held)
+	return uses, deltas, err
+}
+
+// byRecords lists all pack files by number, with the frames that records refer to: which of them are deltas,
+// and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
+// of its documents is. held are the places of the unfinished run.
+func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Place]bool, err error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
 		return nil, nil, diskErr("list packs", err)
 	}
 	byNum := map[uint32]*packUse{}
-	var uses []*packUse
 	for _, e := range names {
 		n := packNumber(e.Name())
 		if n == 0 {
@@ -263,91 +279,107 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*chained, error
 		if err != nil {
 			return nil, nil, diskErr("list packs", err)
 		}
-		u := &packUse{num: n, size: fi.Size()}
-		byNum[n] = u
-		uses = append(uses, u)
+		byNum[n] = &packUse{num: n, size: fi.Size()}
+		uses = append(uses, byNum[n])
 	}
+	held = map[Place]bool{}
 	err = s.records.bodied(ctx, func(r *Resource, pinned bool) error {
-		if r.Body != PackBody {
+		u := byNum[r.At.Pack]
+		if r.Body != PackBody || u == nil { // a missing one is what verify finds
 			return nil
 		}
-		if u := byNum[r.At.Pack]; u != nil { // a missing one is what verify finds
-			u.places = append(u.places, r.At)
-			u.pinned = u.pinned || pinned
+		u.places = append(u.places, r.At)
+		if pinned {
+			u.pinned, held[r.At] = true, true
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, nil, err
-	}
 	for _, u := range uses {
 		u.sort()
-	}
-	deltas, err := s.deltasInUse(ctx, uses)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, d := range deltas {
-		if u := byNum[d.base.Pack]; u != nil && !s.erase.frees(d.at) {
-			u.places = append(u.places, d.base)
+		for places := range u.frames() {
+			u.live += int64(places[0].Len)
 		}
 	}
-	for again := true; again; { // a pack may pin another one by one of its deltas, and so be pinned
-		again = false
-		for _, d := range deltas {
-			if u, over := byNum[d.base.Pack], byNum[d.at.Pack]; u != nil && over != nil && over.pinned && !u.pinned {
-				u.pinned, again = true, true
+	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
+	return uses, held, err
+}
+
+// withBases adds what deltas in use are over, and counts what is in use of bundles. It returns the deltas.
+func (s *compactor) withBases(
+	ctx context.Context, uses []*packUse, held map[Place]bool,
+) ([]*usedDelta, error) {
+	deltas, err := s.deltasInUse(ctx, uses)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range deltas {
+		for _, at := range d.under {
+			i, ok := slices.BinarySearchFunc(uses, at.Pack, func(u *packUse,
+				n uint32) int {
+				return cmp.Compare(u.num, n)
+			})
+			if !ok {
+				continue
+			}
+			uses[i].pinned = uses[i].pinned || held[d.at]
+			if !d.full {
+				uses[i].places = append(uses[i].places, at)
 			}
 		}
 	}
 	for _, u := range uses {
 		u.sort()
+		u.live = 0
 		for places := range u.frames() {
 			n, err := s.packs.liveBytes(places)
 			if err != nil && !errors.Is(err, ErrDamaged) {
-				return nil, nil, err
+				return nil, err
 			}
 			u.live += n
 		}
 	}
-	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
-	return uses, deltas, nil
+	return deltas, nil
 }
 
-// deltasInUse finds the deltas among the places in use, and among the bases of deltas. Unreadable ones are
-// left out; verify reports them.
-func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*chained, err error) {
-	known := map[Place]bool{} // deltas
-	add := func(at Place) error {
-		for at.Len >= frameHeader && !known[at] {
-			d, err := s.packs.header(at)
-			if err != nil && !errors.Is(err, ErrDamaged) {
-				return err
-			}
-			if err != nil || d.depth == 0 {
-				return nil
-			}
-			known[at] = true
-			out = append(out, &chained{at: at, delta: d})
-			if is, err := s.erases(d.base); is || err != nil {
-				s.erase.free(at, is)
-				return err
-			}
-			at = d.base
-		}
-		return nil
-	}
+// usedDelta is a delta that a record refers to.
+type usedDelta struct {
+	at    Place
+	under []Place // its base; of a delta over deltas all frames that it needs, the full one last
+	full  bool    // it is to be written again in full
+}
+
+// overAny reports whether a frame that the delta needs lies in one of some packs.
+func (d *usedDelta) overAny(packs map[uint32]bool) bool {
+	return slices.ContainsFunc(d.under, func(at Place) bool { return packs[at.Pack] })
+}
+
+// deltasInUse finds the deltas among the places in use. Unreadable ones are left out; verify reports them.
+func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*usedDelta, err error) {
 	for _, u := range uses {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		for _, at := range u.places {
-			if err := add(at); err != nil {
+			if at.Len < frameHeader {
+				continue
+			}
+			d := &usedDelta{at: at}
+			if d.under, err = s.packs.under(at); err != nil && !errors.Is(err, ErrDamaged) {
 				return nil, err
+			}
+			for _, base := range d.under {
+				if d.full, err = s.erases(base); err != nil {
+					return nil, err
+				}
+				if d.full {
+					break
+				}
+			}
+			if len(d.under) > 0 {
+				out = append(out, d)
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *chained) int { return cmp.Compare(a.depth, b.depth) })
 	return out, nil
 }
 

@@ -41,9 +41,6 @@ func (s *compactor) copyBundle(raw []byte, places []Place, to map[Place]Place) e
 		}
 		return nil
 	}
-	if s.frames == nil {
-		s.frames = NewFrameReader()
-	}
 	out, err := s.frames.unbundle(raw, nil, &x)
 	if err != nil {
 		return err
@@ -59,7 +56,7 @@ func (s *compactor) copyBundle(raw []byte, places []Place, to map[Place]Place) e
 		left = append(left, out[from:end]...)
 		ends = append(ends, uint32(len(left)))
 	}
-	frame, err := s.packs.append(s.bundler.encode(nil, left, ends))
+	frame, err := s.packs.append(s.writer.encoder.frame(nil, left, ends))
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,8 @@ import (
 // little it is. A frame of a URL that is to go is no longer a base: the deltas over it are written again in
 // full. The pack of such a frame may have nothing in use beside it, and is still needed until they are.
 type eraser struct {
-	gone   map[uint32]bool // numbers of the URLs that are to go
-	frames *FrameReader
-	writer *FrameWriter
-	known  map[Place]bool // frames that were looked at: whether they are of such a URL
-	full   map[Place]bool // deltas over such frames
+	gone  map[uint32]bool // numbers of the URLs that are to go
+	known map[Place]bool  // frames that were looked at: whether they are of such a URL
 }
 
 // erases reports whether the frame at a place is of a URL that is to go. One that cannot be read is not.
@@ -26,7 +23,7 @@ func (s *compactor) erases(at Place) (bool, error) {
 	if is, known := e.known[at]; known {
 		return is, nil
 	}
-	fr, err := s.packs.read(e.frames, at)
+	fr, err := s.packs.read(s.frames, at)
 	if errors.Is(err, ErrDamaged) {
 		return false, nil
 	}
@@ -36,25 +33,4 @@ func (s *compactor) erases(at Place) (bool, error) {
 	id, err := fr.ID()
 	e.known[at] = err == nil && e.gone[id]
 	return e.known[at], nil
-}
-
-// free says whether a delta is to be written again in full.
-func (e *eraser) free(at Place, full bool) {
-	if full {
-		e.full[at] = true
-	} else {
-		delete(e.full, at)
-	}
-}
-
-// frees reports whether a delta is to be written again in full.
-func (e *eraser) frees(at Place) bool { return e != nil && e.full[at] }
-
-// inFull returns the full frame of the document at a place, valid until the next call.
-func (e *eraser) inFull(p *packs, at Place) ([]byte, error) {
-	fr, err := p.read(e.frames, at)
-	if err != nil {
-		return nil, err
-	}
-	return e.writer.encode(fr.Meta, fr.Links, fr.Body)
 }

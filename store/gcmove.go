@@ -13,15 +13,13 @@ import (
 
 // movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and
 // their bases went.
-func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*chained, c *Compaction) error {
+func (s *compactor) movePacks(
+	ctx context.Context, packs []*packUse, deltas []*usedDelta, c *Compaction,
+) error {
 	to, from := map[Place]Place{}, map[uint32]bool{}
-	over := make(map[Place]bool, len(deltas))
-	for _, d := range deltas {
-		over[d.at] = true
-	}
 	var empty []*packUse
 	for _, u := range packs {
-		err := s.copyFrames(ctx, u, over, to)
+		err := s.copyFrames(ctx, u, to)
 		if errors.Is(err, ErrDamaged) {
 			c.Damaged = append(c.Damaged, packName(u.num))
 			for _, at := range u.places {
@@ -35,7 +33,7 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 		empty = append(empty, u)
 		from[u.num] = true
 	}
-	outside, err := s.copyDeltas(ctx, deltas, from, to, map[Place]uint8{})
+	outside, err := s.copyDeltas(ctx, deltas, from, to)
 	if err != nil {
 		return err
 	}
@@ -47,18 +45,6 @@ func (s *compactor) movePacks(ctx context.Context, packs []*packUse, deltas []*c
 		return err
 	}
 	s.at("records moved")
-	for _, d := range deltas {
-		if s.erase.frees(d.at) && to[d.at].Len > 0 {
-			s.erase.free(d.at, false)
-			d.delta = delta{}
-		}
-		if at, ok := to[d.base]; ok {
-			d.base = at
-		}
-		if at, ok := to[d.at]; ok {
-			d.at = at
-		}
-	}
 	for _, u := range empty {
 		c.Moved += u.live
 	}
@@ -100,11 +86,8 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error
 }
 
 // copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
-// went. Deltas wait until their bases have moved; here they are only looked at. over says which places hold
-// deltas that are in use.
-func (s *compactor) copyFrames(
-	ctx context.Context, u *packUse, over map[Place]bool, to map[Place]Place,
-) error {
+// went. Deltas wait until their bases have moved; here they are only looked at.
+func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[Place]Place) error {
 	var raw []byte
 	// before anything is copied: the copies of a pack that has to stay would pile up with every call
 	for places := range u.frames() {
@@ -128,7 +111,7 @@ func (s *compactor) copyFrames(
 		if err != nil {
 			return err
 		}
-		if at.Doc > 0 || over[at] || isDelta(raw) { // an unused one was moved with its base
+		if at.Doc > 0 || isDelta(raw) {
 			continue
 		}
 		if to[at], err = s.packs.append(raw); err != nil {
@@ -138,56 +121,73 @@ func (s *compactor) copyFrames(
 	return nil
 }
 
-// copyDeltas appends the deltas that lie in packs of from, or whose base has moved, to the last pack, and
-// notes where each went. It returns the bytes of those that lie elsewhere. Bases come before the deltas
-// over them. depths has the depths of frames that became full ones, and gets those of the deltas over them.
+// copyDeltas appends the deltas that lie in packs of from, or need a frame of these, to the last pack, and
+// notes where each went. It returns the bytes of those that lie elsewhere. One over another delta, which
+// older versions wrote, becomes one over the full frame.
 func (s *compactor) copyDeltas(
-	ctx context.Context, deltas []*chained, from map[uint32]bool, to map[Place]Place, depths map[Place]uint8,
+	ctx context.Context, deltas []*usedDelta, from map[uint32]bool, to map[Place]Place,
 ) (outside int64, err error) {
 	var raw []byte
 	for _, d := range deltas {
-		base, moved := to[d.base]
-		full := s.erase.frees(d.at)
-		if !from[d.at.Pack] && !moved && !full {
+		leaves := from[d.at.Pack]
+		if !leaves && !d.full && !d.overAny(from) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return outside, err
 		}
-		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, ErrDamaged) && !from[d.at.Pack] {
+		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, ErrDamaged) && !leaves {
 			continue // it stays: it cannot be read, with or without its base
 		}
 		if err != nil {
 			return outside, err
 		}
+		base := d.under[len(d.under)-1]
+		went, moved := to[base]
+		if moved {
+			base = went
+		}
 		switch {
-		case full:
-			if raw, err = s.erase.inFull(s.packs, d.at); errors.Is(err, ErrDamaged) {
-				continue // it cannot be read
+		case d.full || len(d.under) > 1:
+			if d.full {
+				base = Place{}
 			}
-			if err != nil {
-				return outside, err
-			}
-			depths[d.at] = 0
+			raw, err = s.again(raw, d.at, base)
 		case moved:
-			h, ok := parseDelta(raw)
-			if !ok {
-				return outside, fmt.Errorf("pack %s at %d: %w: it was a delta", packName(d.at.Pack), d.at.Off, ErrDamaged)
-			}
-			if below, changed := depths[d.base]; changed {
-				h.depth = below + 1
-				depths[d.at] = h.depth
-			}
+			h, _ := parseDelta(raw)
 			raw = h.rebase(raw, base)
 		}
-		if to[d.at], err = s.packs.append(raw); err != nil {
+		if err != nil {
 			return outside, err
 		}
-		if !from[d.at.Pack] {
+		at, err := s.packs.append(raw)
+		if err != nil {
+			return outside, err
+		}
+		if !leaves {
 			outside += int64(d.at.Len)
 		}
+		to[d.at] = at
+		d.at, d.full, d.under = at, false, []Place{base}
 	}
 	return outside, nil
+}
+
+// again returns the frame of the document of a delta, of which raw is the frame, as a delta over the full
+// frame at base where that pays, else in full. One that cannot be read stays as it is.
+func (s *compactor) again(raw []byte, at, base Place) ([]byte, error) {
+	payload, err := s.packs.payload(s.frames, at)
+	if errors.Is(err, ErrDamaged) {
+		return raw, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.writer.buf = append(append(s.writer.buf[:0], make([]byte, frameHeader)...), payload...)
+	if raw := s.writer.over(s.packs, base, smallDelta); raw != nil {
+		return raw, nil
+	}
+	return s.writer.pack(), nil
 }
 
 // whole reads the frame at a place as it is, into raw when that is large enough, and checks it.

@@ -195,12 +195,7 @@ func (f *headFiles) begin(tx *transaction) error {
 	d := binread.Reader{Rest: tx.Bucket(bMeta).Get(kHeads)}
 	num, size := uint32(d.Uvarint()), int64(d.Uvarint())
 	if size > 0 {
-		var magic [4]byte
-		file, err := f.packs.file(num)
-		if err == nil {
-			_, err = file.ReadAt(magic[:], 0)
-		}
-		if err != nil || string(magic[:]) != bundleMagic {
+		if magic, err := f.packs.magic(num); err != nil || magic != bundleMagic {
 			num, size = num+1, 0
 		}
 	}
@@ -224,7 +219,7 @@ func (f *headFiles) add(url string, h *heads.Head) HeadPlace {
 // write appends the bundle to come. Its heads have their places already.
 func (f *headFiles) write() {
 	num, size := f.packs.where()
-	at, err := f.packs.append(f.enc.bundle(f.raw, f.ends))
+	at, err := f.packs.append(f.enc.bundle(nil, f.raw, f.ends))
 	if err == nil && (at.Pack != num || at.Off != size) {
 		err = diskErr("write heads", errors.New("the end of the file cannot be read"))
 	}

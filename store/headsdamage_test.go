@@ -138,7 +138,7 @@ func FuzzHeadsFile(f *testing.F) {
 	for n := range 2 {
 		made.add(url, headOf(f, headKinds[0].text(rng, n, time.Unix(1700000000, 0))))
 	}
-	f.Add(made.enc.bundle(made.raw, made.ends), uint16(1))
+	f.Add(made.enc.bundle(nil, made.raw, made.ends), uint16(1))
 	f.Add([]byte(olderMagic+"\x00\x00\x00\x00\x05\x00\x00\x00\x00\x01\x02\x03"), uint16(8))
 	f.Fuzz(func(t *testing.T, b []byte, off uint16) {
 		if err := os.WriteFile(filepath.Join(root.Name(), headsFile(1)), b, 0o644); err != nil {

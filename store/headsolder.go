@@ -4,11 +4,9 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 
 	"mirrord/fetch/heads"
@@ -37,22 +35,12 @@ func (f *headFiles) isOlder(n uint32) (bool, error) {
 	if known {
 		return is, nil
 	}
-	var magic [4]byte
-	file, err := f.packs.file(n)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("%w: it is missing", ErrDamaged)
+	magic, err := f.packs.magic(n)
+	is = magic == olderMagic
+	if magic != "" {
+		f.older[n] = is
 	}
-	if err == nil {
-		_, err = file.ReadAt(magic[:], 0)
-	}
-	if err != nil && err != io.EOF {
-		return false, readErr("read heads", err)
-	}
-	is = string(magic[:]) == olderMagic
-	if !is && err == nil {
-		f.older[n] = false
-	}
-	return is, nil
+	return is, err
 }
 
 func (f *headFiles) readOlder(url string, at HeadPlace) (*heads.Head, error) {

@@ -96,6 +96,7 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 		moved:    map[Place]Place{},
 		repaired: map[string]bool{},
 	}
+	w.reader.moved = w.moved
 	urls = slices.Compact(slices.Sorted(slices.Values(urls)))
 	var of []*bodiesOf
 	for _, raw := range urls {
@@ -116,13 +117,16 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 	}
 	if !s.readOnly {
 		for _, w.deltas = range []bool{false, true} {
-			if err := w.round(ctx, of); err != nil {
+			if err := w.round(of); err != nil {
 				return h, err
 			}
 		}
+		if err := w.repoint(ctx); err != nil {
+			return h, err
+		}
 	}
 	for _, b := range of {
-		if url := b.url.String(); len(b.recs) == 0 || w.repaired[url] {
+		if url := b.url.String(); w.repaired[url] {
 			h.URLs = append(h.URLs, url)
 		}
 		h.Lost = append(h.Lost, w.lost(b)...)
@@ -132,7 +136,7 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 
 // round repairs what it can: full frames, or the deltas that are still damaged after these. Most deltas
 // can be read again once their base is repaired, and then take no more space.
-func (w *healer) round(ctx context.Context, of []*bodiesOf) error {
+func (w *healer) round(of []*bodiesOf) error {
 	for again := true; again; { // a frame that comes back may be the base of other damaged ones, of any URL
 		again = false
 		for _, b := range of {
@@ -142,20 +146,6 @@ func (w *healer) round(ctx context.Context, of []*bodiesOf) error {
 			}
 			again = again || some
 		}
-	}
-	if err := w.repoint(ctx); err != nil || len(w.moved) == 0 {
-		return err
-	}
-	clear(w.moved)
-	for i, b := range of { // deltas over a frame that moved were written again
-		now, err := w.gather(b.url)
-		if err != nil {
-			return err
-		}
-		if now == nil {
-			now = &bodiesOf{url: b.url}
-		}
-		of[i] = now
 	}
 	return nil
 }

@@ -5,9 +5,9 @@ package store
 import (
 	"context"
 	"errors"
-	"hash/crc32"
 	"maps"
 	"os"
+	"slices"
 )
 
 // rewrite writes a frame over the damaged one at a place, and makes it survive loss of power.
@@ -31,30 +31,20 @@ func (w *healer) repoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	depths := map[Place]uint8{}
-	to := map[Place]Place{} // bases that deltas can follow
+	c.frames.moved = w.moved
+	to := maps.Clone(w.moved)
 	for _, d := range deltas {
-		at, ok := w.moved[d.base]
-		if !ok {
+		i := slices.IndexFunc(d.under, func(at Place) bool { return w.moved[at].Len > 0 })
+		if _, repaired := w.moved[d.at]; repaired || i < 0 {
 			continue
 		}
-		payload, err := w.packs.payload(w.reader, at)
+		raw, err := c.again(nil, d.at, w.moved[d.under[i]])
+		if err == nil && raw != nil {
+			to[d.at], err = c.packs.append(raw)
+		}
 		if err != nil {
 			return err
 		}
-		if crc32.Checksum(payload, castagnoli) == d.sum {
-			to[d.base], depths[d.base] = at, 0
-		}
 	}
-	var follow []*chained
-	for _, d := range deltas {
-		if _, repaired := w.moved[d.at]; !repaired {
-			follow = append(follow, d)
-		}
-	}
-	if _, err := c.copyDeltas(ctx, follow, nil, to, depths); err != nil {
-		return err
-	}
-	maps.Copy(to, w.moved)
 	return c.pointTo(nil, to)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -148,7 +149,52 @@ func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 	var err error
 	head := FrameMetaOf(&d.Resource)
 	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), head, []byte("links"),
-		[]byte(body), old); err != nil {
+		[]byte(body), old, Place{}); err != nil {
+		t.Fatal(err)
+	}
+	d.At = written(t, s, d.At)
+	return d
+}
+
+// written returns where a document lies that may have been gathered.
+func written(t testing.TB, s *Site, at Place) Place {
+	t.Helper()
+	if err := s.Frames.gather.commit([]*Done{{Resource: Resource{Body: PackBody, At: at}}}); err != nil {
+		t.Fatal(err)
+	}
+	at, _ = s.Frames.gather.place(at)
+	return at
+}
+
+// deepOver is documentOver as older versions wrote it: over the document at old, also where that is a delta.
+func deepOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
+	t.Helper()
+	d := documentOver(t, s, id, body, old)
+	under, err := s.packs.under(d.At)
+	below, err2 := s.packs.under(old)
+	if err != nil || err2 != nil || len(under) == 0 {
+		t.Fatalf("%v, %v: %d frames under it", err, err2, len(under))
+	}
+	if len(below) == 0 {
+		return d
+	}
+	w := (&Frames{}).NewFrameWriter()
+	payload := func(at Place) []byte {
+		p, err := s.packs.payload(NewFrameReader(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	dict := payload(old)
+	h := delta{
+		base:  old,
+		sum:   crc32.Checksum(dict, castagnoli),
+		depth: uint8(len(below) + 1),
+	}
+	raw := w.encoder.over(make([]byte, h.start()), payload(d.At), dict)
+	h.put(raw)
+	if d.At, err = s.packs.append(raw); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -5,7 +5,6 @@ package store
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -115,9 +114,9 @@ func syncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// syncRoot is syncDir for a folder that is open.
-func syncRoot(root *os.Root) error {
-	d, err := root.Open(".")
+// syncIn is syncDir for a folder below one that is open.
+func syncIn(root *os.Root, name string) error {
+	d, err := root.Open(name)
 	if err != nil {
 		return err
 	}
@@ -169,18 +168,9 @@ func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 // noteFile replaces a small file of the site's folder; no bytes remove it.
 func (s *home) noteFile(name string, data []byte) error {
 	if len(data) == 0 {
-		err := s.root.Remove(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
+		return removeIn(s.root, name)
 	}
-	aside := "." + name + ".new"
-	err := s.root.WriteFile(aside, data, 0o644)
-	if err == nil {
-		err = s.root.Rename(aside, name)
-	}
-	return err
+	return writeSynced(s.root, name, data, false)
 }
 
 // keep replaces a file of the site's folder.

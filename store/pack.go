@@ -68,8 +68,8 @@ func (s *Frames) NewFrameWriter() *FrameWriter {
 	return &FrameWriter{encoder: &s.encoder, quick: s.quick, plain: s.plain}
 }
 
-// frameEncoder encodes frames of one document for all writers, one at a time: they are large and few, or
-// small deltas. The zero value is ready. Safe for concurrent use.
+// frameEncoder encodes frames, one at a time: those of writers are large and few, or small deltas. The zero
+// value is ready. Safe for concurrent use.
 type frameEncoder struct {
 	mu     sync.Mutex
 	enc    *zstdfast.Encoder
@@ -80,16 +80,26 @@ type frameEncoder struct {
 func (e *frameEncoder) full(b []byte, payload ...[]byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return appendFull(b, e.ready(), payload...)
-}
-
-// appendFull appends the full frame of a payload, which comes in parts, to b.
-func appendFull(b []byte, enc *zstdfast.Encoder, payload ...[]byte) []byte {
 	at := len(b)
 	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	b = enc.Append(b, payload...)
+	b = e.ready().Append(b, payload...)
 	seal(b[at:])
 	return b
+}
+
+// bundle is appendBundle.
+func (e *frameEncoder) bundle(b, raw []byte, ends []uint32) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return appendBundle(b, e.ready(), raw, ends)
+}
+
+// frame is bundle, or the ordinary frame when it is one document.
+func (e *frameEncoder) frame(b, raw []byte, ends []uint32) []byte {
+	if len(ends) == 1 {
+		return e.full(b, raw)
+	}
+	return e.bundle(b, raw, ends)
 }
 
 // over appends a small payload to b, with dict as a raw dictionary.
@@ -98,13 +108,6 @@ func (e *frameEncoder) over(b, payload, dict []byte) []byte {
 	defer e.mu.Unlock()
 	e.joined = append(append(e.joined[:0], dict...), payload...)
 	return e.ready().AppendOver(b, e.joined, len(dict))
-}
-
-// bundle returns the bundle of documents.
-func (e *frameEncoder) bundle(raw []byte, ends []uint32) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return (&bundler{e.ready()}).bundle(nil, raw, ends)
 }
 
 // ready returns what encodes. The caller holds mu.
@@ -221,10 +224,10 @@ type FrameReader struct {
 	raw   []byte
 	out   []byte
 
-	over  *zstd.Decoder // of deltas; nil until there is one
-	other []byte        // beside out, where bases and deltas alternate
-	links []chained
-	file  *bufio.Reader // of published files; nil until there is one
+	over  *zstd.Decoder   // of deltas; nil until there is one
+	other []byte          // beside out, where bases and deltas alternate
+	moved map[Place]Place // where full frames are that are not where the deltas over them say
+	file  *bufio.Reader   // of published files; nil until there is one
 
 	shared *unpackedBundle // has the document that was read last; nil for none
 	of     *unpackedBundles

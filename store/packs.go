@@ -182,7 +182,7 @@ func (p *packs) syncLast() error {
 	}
 	err := p.w.Sync()
 	if err == nil && p.made.Load() {
-		if err = syncRoot(p.root); err == nil {
+		if err = syncIn(p.root, "."); err == nil {
 			p.made.Store(false)
 		}
 	}

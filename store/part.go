@@ -311,7 +311,7 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 	}
 	h := sha256.New()
 	size := n.Size - 1
-	read, err := io.Copy(h, io.LimitReader(contextReader{ctx, f}, size))
+	read, err := io.Copy(h, io.LimitReader(untilDone{ctx, f}, size))
 	var last [1]byte
 	if err == nil {
 		_, err = f.ReadAt(last[:], size)
@@ -343,19 +343,6 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 		return nil, nil
 	}
 	return nil, err
-}
-
-// contextReader reads until ctx ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.r.Read(p)
 }
 
 // dropPart deletes a part. The caller holds mu.

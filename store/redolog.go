@@ -252,7 +252,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) erro
 		err = l.root.Rename(redoAside, redoName(l.num+1))
 	}
 	if err == nil && !l.volatile {
-		err = syncRoot(l.root) // before the segments that lead to it go
+		err = syncIn(l.root, ".") // before the segments that lead to it go
 	}
 	if err != nil {
 		f.Close()

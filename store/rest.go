@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/bits"
 	"os"
 	"slices"
@@ -186,41 +187,36 @@ func roomFor(b *[]byte, n int) []byte {
 	return (*b)[:0]
 }
 
-// packKind returns the magic of the first frame of a pack, "" without one.
-func (p *packs) packKind(n uint32) (string, error) {
-	f, err := p.root.Open(packName(n))
-	if err != nil {
-		return "", diskErr("read pack", err)
+// magic returns the first bytes of a pack, "" of an empty one.
+func (p *packs) magic(n uint32) (string, error) {
+	f, err := p.file(n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w: it is missing", ErrDamaged)
 	}
-	defer f.Close()
-	var magic [4]byte
-	if _, err := f.ReadAt(magic[:], 0); err == io.EOF {
+	var b [4]byte
+	if err == nil {
+		_, err = f.ReadAt(b[:], 0)
+	}
+	if err == io.EOF {
 		return "", nil
-	} else if err != nil {
-		return "", readErr("read pack", err)
 	}
-	return string(magic[:]), nil
+	return string(b[:]), readErr("read "+p.name(n), err)
 }
 
 // asTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
 func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
-	d, err := p.root.Open(".")
-	if err != nil {
-		return nil, diskErr("list packs", err)
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
+	names, err := fs.ReadDir(p.root.FS(), ".")
 	if err != nil {
 		return nil, diskErr("list packs", err)
 	}
 	nums = map[uint32]bool{}
 	last, _ := p.where()
-	for _, name := range names {
-		n := packNumber(name)
+	for _, e := range names {
+		n := packNumber(e.Name())
 		if n == 0 || n > last { // left by a crash, and used again from its start
 			continue
 		}
-		kind, err := p.packKind(n)
+		kind, err := p.magic(n)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +234,7 @@ func (p *packs) separate(plain bool) error {
 	if size == 0 {
 		return nil
 	}
-	kind, err := p.packKind(num)
+	kind, err := p.magic(num)
 	if err != nil || (kind == plainMagic) == plain {
 		return err
 	}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/internal/regular"
 )
 
@@ -267,12 +265,11 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 	}
 	s.at("tree synced")
 	p := pending{Tree: t.name, Again: again, Version: v}
+	var err error
 	if len(script) > 0 {
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-		if err != nil {
+		if p.Script, err = packScript(script); err != nil {
 			return err
 		}
-		p.Script = enc.EncodeAll(script, nil)
 	}
 	val, err := json.Marshal(p)
 	if err != nil {
@@ -376,11 +373,7 @@ func (s *Trees) syncIn(dir string) error {
 	if s.volatile {
 		return nil
 	}
-	f, err := s.root.Open(dir)
-	if err == nil {
-		err = errors.Join(f.Sync(), f.Close())
-	}
-	return diskErr("publish", err)
+	return diskErr("publish", syncIn(s.root, dir))
 }
 
 // pointTo moves the link to a tree, and replaces what has that name.

@@ -16,8 +16,8 @@ import (
 )
 
 // The trees of a site are folders of its folder trees. A finished one is named by its version, with a number
-// behind it when that version was published again; "a" and "b" are the names that mirrord 0.2.0 and before
-// gave. A tree is finished as long as it has such a name, unless kBuild names it.
+// behind it when that version was published again. A tree is finished as long as it has such a name, unless
+// kBuild names it.
 const (
 	treesFolder    = "trees"
 	versionsFolder = "versions" // of links to the trees, by the number of the version
@@ -102,8 +102,8 @@ func (s *Trees) renote(tx *transaction, keep func(*treeNote) bool) error {
 }
 
 // noted lists the finished trees that are there, the published one included, and a draft that was left. A
-// tree of which nothing is kept, because it is of an older mirrord or the database was made again, has the
-// number that phm.json says, and has left when the published version came.
+// tree of which nothing is kept, because the database was made again, has left when the published version
+// came.
 func (s *Trees) noted() ([]treeNote, error) {
 	var kept []treeNote
 	var building string
@@ -138,28 +138,12 @@ func (s *Trees) noted() ([]treeNote, error) {
 			continue
 		}
 		n := treeNote{Name: name, Left: last.Time.UnixNano()}
-		if draft {
+		if n.Version, _ = versionOf(name); draft {
 			n.Left = 0
-		} else if n.Version, _ = versionOf(name); n.Version == 0 {
-			n.Version = s.describedVersion(name)
 		}
 		notes = append(notes, n)
 	}
 	return notes, nil
-}
-
-// describedVersion is the version that phm.json of a tree names, 0 when it cannot be read.
-func (s *Trees) describedVersion(name string) int {
-	tree, err := s.openTree(name)
-	if err != nil {
-		return 0
-	}
-	defer tree.Close()
-	m, err := phm.OpenMeta(tree.FS())
-	if err != nil {
-		return 0
-	}
-	return max(m.Version, 1)
 }
 
 // succeeded returns the notes after a publish was carried out. was is the tree that current pointed to

@@ -129,20 +129,6 @@ func (w *TreeWriter) LiveHas(ctx context.Context, path, digest string) (bool, er
 	return right, readErr("publish "+path, err)
 }
 
-// untilDone is a reader that ends in the error of a context that is done: a file may be as large as a disk.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-// Read implements io.Reader.
-func (u untilDone) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(p)
-}
-
 // LinkLive makes the file at a mirror path another name of the same file of the live tree.
 func (w *TreeWriter) LinkLive(path string) error {
 	w.t.changes.file(path)

@@ -10,8 +10,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // history checks the records of older versions. Their bodies are checked only when deep: they are needed for
@@ -57,11 +55,6 @@ func (v *verifier) history() error {
 
 // versions checks the list of versions and their edit scripts.
 func (v *verifier) versions() error {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
-	if err != nil {
-		return err
-	}
-	defer dec.Close()
 	last := 0
 	return v.s.db.View(func(tx *transaction) error {
 		c := tx.Bucket(bVersions).Cursor()
@@ -88,7 +81,7 @@ func (v *verifier) versions() error {
 			if len(k) != 8 || tx.Bucket(bVersions).Get(k) == nil {
 				v.problem(BadVersion, name, "there is no such version")
 			}
-			if _, err := dec.DecodeAll(val, nil); err != nil {
+			if _, err := unpackScript(val); err != nil {
 				v.problem(BadVersion, name, "%v", err)
 			}
 		}

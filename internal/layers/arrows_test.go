@@ -46,7 +46,6 @@ func manyGuests() map[string]int {
 		"app/replicas/text.go": 4,
 		"replay/links.go":      5,
 		"phm/space/last.go":    4,
-		"store/awayall.go":     4,
 	}
 }
 

@@ -24,19 +24,7 @@ type Frames interface {
 		w *store.FrameWriter,
 		m store.FrameMeta,
 		links, body []byte,
-		old store.Place,
-	) (store.Place, error)
-	AppendDelta(
-		w *store.FrameWriter,
-		m store.FrameMeta,
-		links, body []byte,
-		old store.Place,
-	) (store.Place, bool, error)
-	AppendFrameLike(
-		w *store.FrameWriter,
-		m store.FrameMeta,
-		links, body []byte,
-		like store.Place,
+		old, like store.Place,
 	) (store.Place, error)
 }
 
@@ -109,26 +97,24 @@ func (k *Saver) Blob(p *Page, modified time.Time) (urls.Tally, error) {
 	return said.tally, nil
 }
 
-// append stores a document: as what differs from the one that it takes the place of, where that is little or
-// nothing else is known; else from one that says the same, at over; else in full.
-func (k *Saver) append(w *store.FrameWriter, p *Page, over store.Place) (at store.Place, err error) {
+// append stores a document: as what differs from the one that it takes the place of, or from one that says
+// the same, at like, where that is little; else in full.
+func (k *Saver) append(w *store.FrameWriter, p *Page, like store.Place) (at store.Place, err error) {
+	var old store.Place
+	if p.Old.Body == store.PackBody {
+		old = p.Old.At
+	}
 	m := store.FrameMetaOf(p.Now)
-	replaces := p.Old.Body == store.PackBody
 	switch {
-	case over.Len == 0 && replaces:
-		return k.Frames.AppendFrameOver(w, m, p.Links, p.Body, p.Old.At)
-	case over.Len == 0:
-		return k.Frames.GatherFrame(w, m, p.Links, p.Body)
-	case replaces:
-		at, ok, err := k.Frames.AppendDelta(w, m, p.Links, p.Body, p.Old.At)
-		if ok || err != nil {
-			return at, err
+	case like.Len > 0:
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.like == nil {
+			k.like = k.Frames.NewFrameWriter()
 		}
+		w = k.like
+	case old.Len == 0:
+		return k.Frames.GatherFrame(w, m, p.Links, p.Body)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.like == nil {
-		k.like = k.Frames.NewFrameWriter()
-	}
-	return k.Frames.AppendFrameLike(k.like, m, p.Links, p.Body, over)
+	return k.Frames.AppendFrameOver(w, m, p.Links, p.Body, old, like)
 }

@@ -15,10 +15,7 @@ import (
 )
 
 // frames notes how documents are stored.
-type frames struct {
-	how   []string
-	delta bool // a document is stored as what differs from the one before
-}
+type frames struct{ how []string }
 
 func (f *frames) add(how string) (store.Place, error) {
 	f.how = append(f.how, how)
@@ -38,24 +35,9 @@ func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte
 }
 
 func (f *frames) AppendFrameOver(
-	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
+	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place, store.Place,
 ) (store.Place, error) {
 	return f.add("over")
-}
-
-func (f *frames) AppendDelta(
-	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
-) (at store.Place, ok bool, err error) {
-	if f.delta {
-		at, err = f.add("delta")
-	}
-	return at, f.delta, err
-}
-
-func (f *frames) AppendFrameLike(
-	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
-) (store.Place, error) {
-	return f.add("like")
 }
 
 type bodies struct{ n int }

@@ -57,21 +57,7 @@ func (f *Frames) GatherFrame(
 
 // AppendFrameOver stores a document in full.
 func (f *Frames) AppendFrameOver(
-	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _ store.Place,
-) (store.Place, error) {
-	return f.add(links, body)
-}
-
-// AppendDelta stores nothing: no document is small beside its predecessor.
-func (*Frames) AppendDelta(
-	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place,
-) (at store.Place, ok bool, err error) {
-	return at, false, nil
-}
-
-// AppendFrameLike stores a document in full.
-func (f *Frames) AppendFrameLike(
-	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _ store.Place,
+	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _, _ store.Place,
 ) (store.Place, error) {
 	return f.add(links, body)
 }
