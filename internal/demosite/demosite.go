@@ -126,6 +126,18 @@ func (h *Handler) Requests() []Request {
 	return log
 }
 
+// Paths returns the sorted paths that answer 200 in a version, programs left out.
+func (h *Handler) Paths(version int) []string {
+	var out []string
+	for path, f := range h.versions[version-1] {
+		if f.status == 0 {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Changed returns the sorted paths whose bytes are new in a version against the one before, and those that
 // are gone.
 func (h *Handler) Changed(version int) (changed, gone []string) {

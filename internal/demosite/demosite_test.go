@@ -282,15 +282,3 @@ func (h *Handler) Version() int {
 	defer h.mu.Unlock()
 	return h.version
 }
-
-// Paths returns the sorted paths that answer 200 in a version, programs left out.
-func (h *Handler) Paths(version int) []string {
-	var out []string
-	for path, f := range h.versions[version-1] {
-		if f.status == 0 {
-			out = append(out, path)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
