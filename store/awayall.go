@@ -54,9 +54,7 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
 	})
 	return n, s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
-			n.LastPack = be32(v)
-		}
+		n.LastPack, _ = s.db.journal.packsEnd(tx)
 		return nil
 	})
 }

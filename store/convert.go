@@ -21,6 +21,9 @@ import (
 // unsealedFormat is the format of a database without checksums that is converted. Older ones are refused.
 const unsealedFormat = 7
 
+// loggedFormat is the first format of a database that says up to which transaction it follows its log.
+const loggedFormat = 10
+
 // convertBytes is how much one transaction copies, about.
 const convertBytes = 16 << 20
 

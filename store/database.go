@@ -37,6 +37,8 @@ type database struct {
 
 	yield *yielding // to readers; nil when no reader is waited for
 	redo  *redoLog  // of the transactions; nil for none
+	// what of the log is not in the database
+	journal journal
 	// syncs what transactions refer to, before one that is synced; nil while there is no such thing
 	before func() error
 	// around each writing transaction: no writer waits for a lock of bbolt that a panic left behind
@@ -322,8 +324,8 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 			err = d.damaged(s.err)
 		} else if p != nil {
 			err = d.fault(p, tx, write)
-		} else if err != nil && errors.Is(err, errValue) {
-			err = d.damaged(err)
+		} else {
+			err = d.damagedValue(err)
 		}
 	}()
 	if d.cut() { // beginning a transaction would fault with a lock held that others wait for
@@ -427,12 +429,12 @@ func origin() string {
 	}
 }
 
-// readAt reads bytes of the file, without mapping them. What cannot be read is damaged, as in a transaction.
-func (d *database) readAt(b []byte, off int64) error {
-	if _, err := d.file.ReadAt(b, off); err != nil {
-		return d.damaged(err)
+// damagedValue makes a DatabaseError of a value that cannot be decoded.
+func (o *doorOptions) damagedValue(err error) error {
+	if err != nil && errors.Is(err, errValue) {
+		err = o.damaged(err)
 	}
-	return nil
+	return err
 }
 
 // dropPages gives the memory of the pages that were looked at back: they would count as ours until the system
@@ -457,6 +459,7 @@ func (d *database) Close() (err error) {
 	}()
 	d.writing.Lock()
 	defer d.writing.Unlock()
+	d.journal.close()
 	d.yield.close()
 	if d.wrote.Load() && d.bad.Load() == nil {
 		fi, err := d.file.Stat()
@@ -471,6 +474,7 @@ func (d *database) Close() (err error) {
 
 // release closes the file without bbolt.
 func (d *database) release() error {
+	d.journal.close()
 	d.yield.close()
 	return errors.Join(funlock(d.file), d.file.Close())
 }

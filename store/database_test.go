@@ -142,7 +142,6 @@ func TestValuesAreChecked(t *testing.T) {
 		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error {
 			return s.Records.Resources(func(*Resource) error { return nil })
 		}},
-		{bJournal, seqKey(99), []byte{9, 9}, func(s *Site) error { return s.Records.Fold(Folding{Version: 2}) }},
 		{bLinks, []byte("12345"), nil, func(s *Site) error {
 			return s.Records.Links(func(uint32, []byte) error { return nil })
 		}},

@@ -12,7 +12,8 @@
 //	  blobs/ab/abcd…        bodies that are published as they came, by SHA-256, hard-linked into the trees
 //	  blobs/tmp/            bodies on their way in
 //	  sites/NAME/           a site:
-//	    log/N.log           the truth about the site: a checkpoint, and an entry for each transaction
+//	    log/N.log           the truth about the site: a checkpoint, an entry for each transaction, and
+//	                        one for each batch of an unfinished run
 //	    site.db             database that follows the log: an index, which is made again from there
 //	    packs/N.pack        documents with their links, in frames that are appended
 //	    heads.N             heads of answers, in frames that are appended
@@ -44,7 +45,7 @@
 //
 // # Formats
 //
-// There are 16 that are written, and 6 of older versions that are read. A uvarint is that of
+// There are 16 that are written, and 7 of older versions that are read. A uvarint is that of
 // encoding/binary, a string or "bytes" is a uvarint length and so many bytes. Checksums are CRC-32C, 4
 // bytes. Numbers of a fixed length are little endian, but for those in databases, which are big endian.
 // FormatVersion numbers the whole.
@@ -59,7 +60,7 @@
 //	 2  bundle         mPb1: 4 bytes count, uvarint length of each document, all
 //	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
 //	                   in files of heads, a document is 4 bytes checksum of the URL,
-//	                   a byte, strings status line, names and values                    heads.go, fetch/heads/code.go
+//	                   a byte, strings status line, names and values                    heads.go
 //	 3  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
 //	                   document in zstd with that as dictionary                         delta.go
 //	 4  rest           mPo2: path, digest, head, links, replacements: with the
@@ -67,21 +68,22 @@
 //
 // A log is a file of entries, which begins with a checkpoint:
 //
-//	5  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
-//	                  the transaction 8, checksum of the entry before, checksum,
-//	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value     redolog.go, redochanges.go
+//	 5  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
+//	                   the transaction 8, checksum of the entry before, checksum,
+//	                   changes in zstd: byte p, d, s or T; bytes bucket, key, value    redolog.go
+//	 6  batch          of an unfinished run, an entry by itself, in zstd: number of the
+//	                   last pack 4 bytes, its length 8, big endian; uvarint first
+//	                   number, new URLs, results, heads in zstd, looks                  journal.go
 //
 // The values of a database:
 //
-//	 6  value          any value below, and a checksum of bucket, key and value; of a
+//	 7  value          any value below, and a checksum of bucket, key and value; of a
 //	                   bucket the count of its values, the sum of 128 bits of their
 //	                   hashes, its sequence: 8, 16 and 8 bytes, little endian           sealed.go, tally.go
-//	 7  record         of a URL: byte 1, flags, outcome, kind of body, format of the
+//	 8  record         of a URL: byte 1, flags, outcome, kind of body, format of the
 //	                   body; 11 uvarints; strings; what the flags name; of a body the
 //	                   digest 32, uvarints, strings, place                              record.go
-//	 8  targets        of a document: uvarint differences of sorted numbers             targets.go
-//	 9  batch          of an unfinished run: uvarint first number, new URLs, results,
-//	                   heads in zstd, looks                                             journal.go
+//	 9  targets        of a document: uvarint differences of sorted numbers             targets.go
 //	10  look           uvarint run, uvarint time, numbers of URLs                       looks.go
 //	                   numbers: uvarint count; each: uvarint gap<<1 | more, uvarint
 //	                   length of the run of numbers less one                            observe.go
@@ -105,7 +107,7 @@
 //
 // Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
 // frames (framemeta.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
-// fetch/heads/older.go), results that lay in rests while a run lasted (through.go), and databases of formats
-// 7 to 9, which the first opening for writing converts (convert.go, redo.go). Older and newer databases are
-// refused.
+// fetch/heads/older.go), results that lay in rests while a run lasted (through.go), batches as values of the
+// database (takeJournal in journalfile.go), and databases of formats 7 to 10, which the first opening for
+// writing converts (convert.go, redo.go). Older and newer databases are refused.
 package store

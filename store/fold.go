@@ -7,28 +7,25 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"iter"
+	"os"
 	"slices"
-	"sync"
 
 	"mirrord/internal/binread"
-	"mirrord/site"
 )
 
 // The journal has records in the order in which they came, which is any order of keys, and a leaf of the
 // database is written whole: 4 kB for each record of a large site. So Fold takes a chunk of batches at a
 // time. It writes their links, which lie by number, in the order of the journal, and their records by key, a
 // part in each transaction; so each leaf is written about once for a chunk. The transaction of the last part
-// removes the batches. Until then the database says which batches the chunk has and up to which key they are
-// folded, so that these records are not read from the journal again.
+// says that the batches are folded. After a crash before it they are folded once more, which makes the same
+// records: a value that a version goes back to is not written again.
 
 // What Fold holds in memory: the results of a chunk, and the leaves of the database that a part touches. On a
 // large site each record of a part is in a leaf of its own.
 const (
 	foldItems = 2048     // records of a part
 	foldParts = 32       // of a chunk in memory
-	foldKeys  = 32 << 20 // bytes of the keys of a chunk in memory, about
+	foldBytes = 32 << 20 // of the keys, records and heads of a chunk in memory, about
 )
 
 // Folding says how Fold treats records.
@@ -42,8 +39,7 @@ type Folding struct {
 	Err func() error
 }
 
-// Fold moves the journal into the buckets that are kept. A crash in between is harmless: what was moved no
-// longer counts in the journal, and the next call moves the rest.
+// Fold moves the journal into the buckets. A crash in between is harmless.
 func (s *Records) Fold(o Folding) error {
 	s.gather.rest()
 	for {
@@ -67,71 +63,109 @@ func (s *Records) foldNext(o Folding) (done bool, err error) {
 	return false, c.fold()
 }
 
-// foldingAt is how far the chunk is that is being folded. The zero value is that of none.
-type foldingAt struct {
-	last uint64
-	key  []byte
-}
-
-func readFolding(m *bucket) (at foldingAt) {
-	if v := m.Get(kFolding); len(v) > 8 {
-		at.last, at.key = binary.BigEndian.Uint64(v), slices.Clone(v[8:])
-	}
-	return at
-}
-
-// folding returns how far the chunk is that is being folded.
-func (s *Records) folding() (at foldingAt, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		at = readFolding(tx.Bucket(bMeta))
-		return nil
-	})
-	return at, err
-}
-
-// folded reports whether what a batch says of a URL is among the records already.
-func (a *foldingAt) folded(batch []byte, u site.URL) bool {
-	if a.last == 0 || u.IsZero() || binary.BigEndian.Uint64(batch) > a.last {
-		return false
-	}
-	return bytes.Compare(u.Key(nil), a.key) <= 0
-}
-
 // foldChunk is some batches that are folded together.
 type foldChunk struct {
 	Folding
 	site    *Records
-	at      foldingAt // how far an earlier process has come with it
+	file    *os.File // the segment of the log that has them
 	batches []foldBatch
+	entries []journalEntry // of the batches
 	items   []foldItem
-	keys    []byte // of the items
-
-	// of readPart
-	parts [2]fold // by turns: one is written while the other is read
-	turn  int
-	order []foldStep
-	buf   []byte // see bytesOf
-	bufAt int64  // where in the database's file
+	values  []byte // keys of the items, and what the batches say of them
+	looks   []look
+	known   uint32 // URLs that have a number
+	order   []foldStep
+	recs    []folded // of a part, in the order of their keys
 }
 
 // foldBatch is one batch of a chunk.
 type foldBatch struct {
-	seq     []byte
-	off     int64 // bucket.offset
-	size    int   // bytes
 	results int
-	rest    int     // offset of what follows the results
-	heads   stretch // of the answers; no bytes for none
+	heads   []byte // of the answers, packed; nil for none
 }
 
 // foldItem is a new URL or a result of a batch.
 type foldItem struct {
-	key   uint32 // where its key begins
-	size  uint16 // of the key
-	done  bool   // it is a result
-	batch uint32
-	stretch
-	n uint32 // number of a new URL, else which result of the batch it is
+	at     int    // where its key begins, and behind that what the batch says
+	key    uint16 // bytes of the key
+	size   uint32 // bytes of what the batch says: the record of a result, else the referral
+	done   bool   // it is a result
+	number uint32 // among all items
+	batch  uint32
+	n      uint32 // number of a new URL, else which result of the batch it is
+}
+
+// read reads the batches of the chunk.
+func (c *foldChunk) read() error {
+	file, entries := c.site.db.journal.list()
+	c.file = file
+	err := readBatches(file, entries, func(tx uint64, payload []byte) error {
+		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || len(c.values) > foldBytes {
+			return errEnd
+		}
+		return c.add(payload[packEnd:])
+	})
+	if errors.Is(err, errEnd) {
+		err = nil
+	}
+	c.entries = entries[:len(c.batches)]
+	slices.SortFunc(c.items, func(a, b foldItem) int {
+		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.number, b.number))
+	})
+	return c.site.db.damagedValue(err)
+}
+
+// add takes a batch into the chunk.
+func (c *foldChunk) add(v []byte) error {
+	d := binread.Reader{Rest: v}
+	item := func(text, said []byte, i foldItem) error {
+		u, err := journalURL(text)
+		if err != nil {
+			return err
+		}
+		i.at, i.batch, i.number = len(c.values), uint32(len(c.batches)), uint32(len(c.items))
+		c.values = u.Key(c.values)
+		i.key, i.size = uint16(len(c.values)-i.at), uint32(len(said))
+		c.values = append(c.values, said...)
+		c.items = append(c.items, i)
+		return nil
+	}
+	first := uint32(d.Uvarint())
+	news := uint32(d.Uvarint())
+	for n := uint32(0); n < news && !d.Bad; n++ {
+		text := d.Bytes()
+		said := d.Rest
+		d.Uvarint()
+		d.Uvarint()
+		if d.Bad || !c.Pending(first+n) {
+			continue
+		}
+		if err := item(text, said[:len(said)-len(d.Rest)], foldItem{n: first + n}); err != nil {
+			return err
+		}
+	}
+	c.known = max(c.known, first+news)
+	b := foldBatch{results: int(d.Uvarint())}
+	for n := 0; n < b.results && !d.Bad; n++ {
+		r := readDone(&d)
+		if d.Bad {
+			break
+		}
+		if err := item(r.url, r.rec, foldItem{n: uint32(n), done: true}); err != nil {
+			return err
+		}
+	}
+	if len(d.Rest) > 0 {
+		b.heads = slices.Clone(d.Bytes())
+	}
+	for len(d.Rest) > 0 && !d.Bad {
+		c.looks = join(c.looks, readLook(&d))
+	}
+	if d.Bad {
+		return errBatch
+	}
+	c.batches = append(c.batches, b)
+	return nil
 }
 
 // foldStep is an item of a part, with the record that it belongs to.
@@ -140,117 +174,37 @@ type foldStep struct {
 	rec int
 }
 
-func (c *foldChunk) keyOf(i *foldItem) []byte { return c.keys[i.key:][:i.size] }
+func (c *foldChunk) keyOf(i *foldItem) []byte { return c.values[i.at:][:i.key] }
 
-// part is how many items one transaction folds.
-func (c *foldChunk) part() int { return c.site.foldItems + 1 }
+// said is what the batch says of an item.
+func (c *foldChunk) said(i *foldItem) []byte { return c.values[i.at+int(i.key):][:i.size] }
 
-// foldPart is what one transaction folds.
-type foldPart struct {
-	items []foldItem
-	key   []byte // the last one
-	last  bool   // no other follows
-	recs  *fold  // what the items make; until the part after the next one is read
-}
-
-// inParts returns the parts of a chunk: one at least. All items of a key are in one.
-func (c *foldChunk) inParts() (all []foldPart) {
-	for rest := c.items; len(all) == 0 || len(rest) > 0; {
-		n := min(len(rest), c.part())
-		for (n > 0) && (n < len(rest)) && bytes.Equal(c.keyOf(&rest[n]), c.keyOf(&rest[n-1])) {
-			n++
-		}
-		p := foldPart{items: rest[:n], last: n == len(rest)}
-		if n > 0 {
-			p.key = c.keyOf(&rest[n-1])
-		}
-		all, rest = append(all, p), rest[n:]
+// nextPart is how many of the items that are left one transaction folds: those of a key together.
+func (c *foldChunk) nextPart(rest []foldItem) int {
+	n := min(len(rest), c.site.foldItems+1)
+	for (n > 0) && (n < len(rest)) && bytes.Equal(c.keyOf(&rest[n]), c.keyOf(&rest[n-1])) {
+		n++
 	}
-	return all
-}
-
-// readPart reads what a part folds.
-func (c *foldChunk) readPart(p *foldPart) error {
-	p.recs = &c.parts[c.turn]
-	c.turn = 1 - c.turn
-	p.recs.Folding, p.recs.recs = c.Folding, p.recs.recs[:0]
-	err := c.addItems(p.recs, p.items)
-	if errors.Is(err, errValue) {
-		err = c.site.db.damaged(err)
-	}
-	if (err == nil) && (c.Err != nil) {
-		err = c.Err()
-	}
-	return err
-}
-
-// ahead calls next until that says that what it returned is the last one, each time while the caller is busy
-// with what came before.
-func ahead[T any](next func() (v T, last bool, err error)) iter.Seq2[T, error] {
-	type result struct {
-		v    T
-		last bool
-		err  error
-	}
-	return func(yield func(T, error) bool) {
-		results, stop := make(chan result), make(chan struct{})
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		defer close(stop)
-		wg.Go(func() {
-			for last := false; !last; {
-				var r result
-				r.v, r.last, r.err = next()
-				last = r.last || (r.err != nil)
-				select {
-				case results <- r:
-				case <-stop:
-					return
-				}
-			}
-		})
-		for last := false; !last; {
-			r := <-results
-			if last = r.last || (r.err != nil); !yield(r.v, r.err) {
-				return
-			}
-		}
-	}
+	return n
 }
 
 func (c *foldChunk) fold() error {
-	rest := c.inParts()
-	var links linksAside
-	defer links.Wait()
-	whole := len(rest) == 1 && c.at.last == 0 // one transaction does all
-	if whole {
-		links.begin(c)
-	} else if c.at.last == 0 {
-		if err := c.links(); err != nil {
-			return err
-		}
+	if err := c.links(); err != nil {
+		return err
 	}
-	for part, err := range ahead(func() (p foldPart, last bool, err error) {
-		p, rest = rest[0], rest[1:]
-		return p, p.last, c.readPart(&p)
-	}) {
+	for rest, last := c.items, false; !last; {
+		n := c.nextPart(rest)
+		err := c.readPart(rest[:n])
 		if err != nil {
 			return diskErr("fold journal", err)
 		}
+		rest, last = rest[n:], n == len(rest)
 		err = c.site.update("fold journal", func(tx *transaction) error {
 			tx.later = redoLater
-			if whole {
-				if err := links.write(tx); err != nil {
-					return err
-				}
-			}
-			if err := c.records(tx, part.recs); err != nil {
+			if err := c.records(tx); (err != nil) || !last {
 				return err
 			}
-			if part.last {
-				return c.end(tx)
-			}
-			return tx.Bucket(bMeta).Put(kFolding, slices.Concat(c.batches[len(c.batches)-1].seq, part.key))
+			return c.end(tx)
 		})
 		if err != nil {
 			return err
@@ -258,61 +212,41 @@ func (c *foldChunk) fold() error {
 		c.site.dropPages()
 		c.site.at("folded a part")
 	}
+	c.site.db.journal.drop(c.entries[len(c.entries)-1].tx)
 	return nil
+}
+
+// readPart makes the records of some items.
+func (c *foldChunk) readPart(items []foldItem) error {
+	c.recs = c.recs[:0]
+	err := c.site.db.damagedValue(c.addItems(items))
+	if (err == nil) && (c.Err != nil) {
+		err = c.Err()
+	}
+	return err
 }
 
 // links writes the links of all batches.
 func (c *foldChunk) links() error {
-	rest := c.batches
-	for all, err := range ahead(func() (all []foldedLinks, last bool, err error) {
-		n, results := 0, 0
-		for n < len(rest) && (n == 0 || results+rest[n].results <= c.site.foldItems) {
-			results += rest[n].results
-			n++
+	for from, to := 0, 0; from < len(c.batches); from = to {
+		results := c.batches[from].results
+		for to = from + 1; to < len(c.batches) && results+c.batches[to].results <= c.site.foldItems; to++ {
+			results += c.batches[to].results
 		}
-		err = c.site.db.View(func(tx *transaction) (err error) {
-			all, err = c.linksOf(tx, rest[:n])
-			return err
-		})
-		rest = rest[n:]
-		return all, len(rest) == 0, err
-	}) {
-		if err == nil {
+		all, err := c.linksOf(c.entries[from:to])
+		if (err == nil) && (len(all) > 0) {
 			err = c.site.update("fold links", func(tx *transaction) error {
 				tx.later = redoLater
 				return writeLinks(tx, all)
 			})
+			c.site.dropPages()
+			c.site.at("folded links")
 		}
 		if err != nil {
 			return err
 		}
-		c.site.dropPages()
-		c.site.at("folded links")
 	}
 	return nil
-}
-
-// linksAside are the links of all batches of a chunk, which are read while its records are.
-type linksAside struct {
-	sync.WaitGroup
-	all []foldedLinks
-	err error
-}
-
-func (l *linksAside) begin(c *foldChunk) {
-	l.Go(func() {
-		l.err = c.site.db.View(func(tx *transaction) (err error) {
-			l.all, err = c.linksOf(tx, c.batches)
-			return err
-		})
-	})
-}
-
-func (l *linksAside) write(tx *transaction) error {
-	if l.Wait(); l.err != nil {
-		return l.err
-	}
-	return writeLinks(tx, l.all)
 }
 
 // foldedLinks is a list of targets.
@@ -322,9 +256,9 @@ type foldedLinks struct {
 }
 
 // linksOf returns the links of some batches, in the order of the numbers of their documents.
-func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) (all []foldedLinks, err error) {
-	for i := range batches {
-		r := binread.Reader{Rest: tx.Bucket(bJournal).Get(batches[i].seq)}
+func (c *foldChunk) linksOf(entries []journalEntry) (all []foldedLinks, err error) {
+	err = readBatches(c.file, entries, func(_ uint64, payload []byte) error {
+		r := binread.Reader{Rest: payload[packEnd:]}
 		skipNews(&r)
 		for n := r.Uvarint(); n > 0 && !r.Bad; n-- {
 			d := readDone(&r)
@@ -333,16 +267,17 @@ func (c *foldChunk) linksOf(tx *transaction, batches []foldBatch) (all []foldedL
 			}
 			id, _, err := numbersOf(nil, d.rec)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			all = append(all, foldedLinks{id, slices.Clone(d.targets)})
 		}
 		if r.Bad {
-			return nil, fmt.Errorf("journal: %w: short batch", errValue)
+			return errBatch
 		}
-	}
+		return nil
+	})
 	slices.SortStableFunc(all, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
-	return all, nil
+	return all, c.site.db.damagedValue(err)
 }
 
 // linksNear is how far the numbers of two documents are apart whose links lie on one page, or on neighbours:
@@ -368,14 +303,9 @@ func writeLinks(tx *transaction, all []foldedLinks) error {
 }
 
 // records writes the records of a part.
-func (c *foldChunk) records(tx *transaction, part *fold) (err error) {
+func (c *foldChunk) records(tx *transaction) (err error) {
 	s := c.site
-	f := recordWriter{
-		fold: part,
-		site: s,
-		res:  tx.Bucket(bResources),
-		hist: tx.Bucket(bHistory),
-	}
+	f := recordWriter{foldChunk: c, res: tx.Bucket(bResources), hist: tx.Bucket(bHistory)}
 	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.volatile {
 		err = s.heads.begin(tx)
 	}
@@ -388,81 +318,56 @@ func (c *foldChunk) records(tx *transaction, part *fold) (err error) {
 	return s.heads.flush(tx)
 }
 
-// addItems adds some items of a chunk.
-func (c *foldChunk) addItems(f *fold, part []foldItem) error {
+// addItems makes records of some items of a chunk.
+func (c *foldChunk) addItems(part []foldItem) error {
 	c.order = c.order[:0]
 	for n := range part {
 		if n == 0 || !bytes.Equal(c.keyOf(&part[n]), c.keyOf(&part[n-1])) {
-			f.begin(c.keyOf(&part[n]))
+			c.recs = append(c.recs, folded{key: c.keyOf(&part[n])})
 		}
-		c.order = append(c.order, foldStep{&part[n], len(f.recs) - 1})
+		c.order = append(c.order, foldStep{&part[n], len(c.recs) - 1})
 	}
-	slices.SortFunc(c.order, func(a, b foldStep) int { // as the journal has them
-		return cmp.Or(cmp.Compare(a.batch, b.batch), cmp.Compare(a.at, b.at))
-	})
+	slices.SortFunc(c.order, func(a, b foldStep) int { return cmp.Compare(a.number, b.number) })
 	var answers [][]byte
 	for n, i := range c.order {
-		b := &c.batches[i.batch]
 		if n == 0 || i.batch != c.order[n-1].batch {
-			heads, err := c.bytesOf(b, b.heads)
-			if err != nil {
-				return err
-			}
-			answers, _ = c.site.zip.read(heads, b.results) // heads that are damaged are lost, and no more
+			b := &c.batches[i.batch]
+			answers, _ = c.site.zip.read(b.heads, b.results) // heads that are damaged are lost, and no more
 		}
-		raw, err := c.bytesOf(b, i.stretch)
-		if err != nil {
-			return err
-		}
-		d := binread.Reader{Rest: raw}
-		text := d.Bytes()
-		r := &f.recs[i.rec]
+		r := &c.recs[i.rec]
 		u := r.URL // all items of a record have it
 		if u.IsZero() {
-			if u, err = journalURL(text); err != nil {
+			var err error
+			if u, err = urlOfKey(c.keyOf(i.foldItem)); err != nil {
 				return err
 			}
 		}
 		if !i.done {
-			n := readReferral(&d)
+			n := readReferral(&binread.Reader{Rest: c.said(i.foldItem)})
 			r.addNew(i.n, u, &n)
 			continue
 		}
-		d.Rest = raw
 		var answer []byte
 		if answers != nil {
 			answer = answers[i.n]
 		}
-		if err := f.addDone(r, u, readDone(&d).rec, answer); err != nil {
+		if err := c.addDone(r, u, c.said(i.foldItem), answer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// end keeps the looks of the batches, and removes them from the journal.
+// end keeps the looks of the batches, and says that these are folded.
 func (c *foldChunk) end(tx *transaction) error {
-	var looks []look
-	j := tx.Bucket(bJournal)
-	for i := range c.batches {
-		d := binread.Reader{Rest: j.Get(c.batches[i].seq)[c.batches[i].rest:]}
-		if len(d.Rest) > 0 {
-			d.Bytes() // heads
-		}
-		for len(d.Rest) > 0 && !d.Bad {
-			looks = join(looks, readLook(&d))
-		}
-		if d.Bad {
-			return fmt.Errorf("journal: %w: short batch", errValue)
-		}
+	m := tx.Bucket(bMeta)
+	if v := m.Get(kKnown); len(v) == 4 {
+		c.known = max(c.known, be32(v))
 	}
-	if err := addLooks(tx.Bucket(bLooks), looks); err != nil {
-		return err
-	}
-	for i := range c.batches {
-		if err := j.Delete(c.batches[i].seq); err != nil {
-			return err
-		}
-	}
-	return tx.Bucket(bMeta).Delete(kFolding)
+	return errors.Join(
+		addLooks(tx.Bucket(bLooks), c.looks),
+		m.Put(kFolded, seqKey(c.entries[len(c.entries)-1].tx)),
+		m.Put(kKnown, binary.BigEndian.AppendUint32(nil, c.known)),
+		c.site.packs.note(tx),
+	)
 }

@@ -10,16 +10,9 @@ import (
 	"mirrord/site"
 )
 
-// fold gathers the records of a part, so that each is written once and in key order.
-type fold struct {
-	Folding
-	recs []folded // in the order of their keys
-}
-
 // recordWriter writes the records of a part.
 type recordWriter struct {
-	*fold
-	site      *Records
+	*foldChunk
 	res, hist *bucket
 	looked    []look // of the runs before
 	fresh     bool   // there is no record from the first to the last key of the part
@@ -33,9 +26,6 @@ type folded struct {
 	done   bool   // it is not only known
 	answer []byte // head of the last answer that had one, coded
 }
-
-// begin begins the record of the next key.
-func (f *fold) begin(key []byte) { f.recs = append(f.recs, folded{key: key}) }
 
 // addNew adds a pending URL, unless it has a record.
 func (r *folded) addNew(id uint32, u site.URL, n *NewURL) {
@@ -51,13 +41,13 @@ func (r *folded) addNew(id uint32, u site.URL, n *NewURL) {
 }
 
 // addDone takes a result for a record, with the head of its answer.
-func (f *fold) addDone(r *folded, u site.URL, rec, answer []byte) error {
+func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
 	if err := r.decode(u, rec); err != nil {
 		return err
 	}
 	r.done = true
-	if p := f.Path(&r.Resource); r.InSet && p != "" && p != r.Path {
-		r.Path, r.Moved = p, f.Version
+	if p := c.Path(&r.Resource); r.InSet && p != "" && p != r.Path {
+		r.Path, r.Moved = p, c.Version
 	}
 	if len(answer) > 0 {
 		r.answer = slices.Clone(answer)

@@ -108,12 +108,7 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	if c.Heads, err = w.compactHeads(ctx, false); err != nil {
 		return c, err
 	}
-	if s.db.redo != nil {
-		if err := s.db.checkpoint(s.db.redo); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
+	return c, s.db.checkpoint(s.db.redo)
 }
 
 // WipeFree overwrites what was deleted from the database of a site: bbolt leaves it in free pages until it

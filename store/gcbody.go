@@ -78,8 +78,7 @@ func withoutBody(k, v []byte) ([]byte, error) {
 // idle reports whether no run is unfinished.
 func (s *compactor) idle() (idle bool, err error) {
 	err = s.db.View(func(tx *transaction) error {
-		k, _ := tx.Bucket(bJournal).Cursor().First()
-		idle = k == nil && tx.Bucket(bMeta).Get(kRun) == nil
+		idle = s.db.journal.last() == 0 && tx.Bucket(bMeta).Get(kRun) == nil
 		return nil
 	})
 	return idle, err

@@ -267,7 +267,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
 		_, before := s.heads.packs.where()
 		commit(t, s, 1, nil, &Done{Resource: r})
-		err = s.each(bJournal, func(_, v []byte) error {
+		err = s.batches(func(_ uint64, v []byte) error {
 			var b batch
 			if err := b.decode(v); err != nil {
 				return err

@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -42,21 +43,29 @@ func (s *home) at(step string) {
 // update makes one transaction. After an I/O error it is unknown what reached the disk, so no other
 // transaction follows: reopening the site finds the last transaction that is whole.
 func (s *home) update(op string, f func(*transaction) error) error {
+	shown := false // lists show something that was changed
+	err := s.guarded(op, func() error {
+		return s.db.Update(s.fenced(func(tx *transaction) error {
+			err := f(tx)
+			shown = tx.changed(bMeta) || tx.changed(bVersions)
+			return err
+		}))
+	})
+	if shown && err == nil {
+		s.noteGlance(true)
+	}
+	return err
+}
+
+// guarded makes a change, unless the lease is lost or an earlier change failed.
+func (s *home) guarded(op string, change func() error) error {
 	if err := s.broken.Load(); err != nil {
 		return *err
 	}
 	if err := s.owned(); err != nil {
 		return err
 	}
-	shown := false // lists show something that was changed
-	err := diskErr(op, s.db.Update(s.fenced(func(tx *transaction) error {
-		err := f(tx)
-		shown = tx.changed(bMeta) || tx.changed(bVersions)
-		return err
-	})))
-	if shown && err == nil {
-		s.noteGlance(true)
-	}
+	err := diskErr(op, change())
 	if s.lease != nil && errors.Is(err, ErrLeaseLost) {
 		s.lease.end()
 	}
@@ -163,6 +172,29 @@ func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 		s.dropPages()
 	}
 	return nil
+}
+
+// batches calls f for each batch that is not folded, in the order of the commits, with the number of its
+// transaction. The batch is valid during the call.
+func (s *home) batches(f func(tx uint64, batch []byte) error) error {
+	err := s.each(bJournal, func(k, v []byte) error { return f(binary.BigEndian.Uint64(k), v) })
+	if err != nil {
+		return err
+	}
+	file, entries := s.db.journal.list()
+	return s.db.damagedValue(readBatches(file, entries, func(tx uint64, payload []byte) error {
+		return f(tx, payload[packEnd:])
+	}))
+}
+
+// log writes a batch into the log, with which urls URLs have a number.
+func (s *home) log(op string, kind byte, payload []byte, urls uint32) error {
+	return s.guarded(op, func() error {
+		if err := s.db.View(s.fenced(func(*transaction) error { return nil })); err != nil {
+			return err
+		}
+		return s.db.logBatch(kind, payload, urls)
+	})
 }
 
 // noteFile replaces a small file of the site's folder; no bytes remove it.

@@ -4,14 +4,14 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"mirrord/internal/binread"
 	"mirrord/site"
 )
 
-// The journal is what an unfinished run has done so far: one value for each batch. A batch is
+// The journal is what an unfinished run has done so far: entries of the log, one for each batch, which no
+// transaction of the database has. Their payload is where the packs ended, 12 bytes, and the batch:
 //
 //	uvarint first     number of the first new URL
 //	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
@@ -19,7 +19,8 @@ import (
 //	bytes             heads of the answers, see headfold.go; absent when there are none and no look follows
 //	looks             of documents that are as they were, see looks.go; absent when there are none
 //
-// One append per batch is what makes a commit cheap; Fold moves the batches into the buckets that are kept.
+// One append per batch is what makes a commit cheap; Fold moves the batches into the buckets. Before format
+// 11 they lay in a bucket of the database, see takeJournal.
 
 // MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history
 // adds a version to it.
@@ -53,16 +54,16 @@ func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (P
 // Commit makes results permanent, with those that were noted before: bodies first, then the records that
 // refer to them. first is the number of news[0].
 func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
-	return s.keep(first, news, done, 0)
+	return s.keep(first, news, done, redoBatch)
 }
 
 // Note makes results outlive the process; after a loss of power they may not be there until a Commit follows.
 // One caller at a time, as for Commit.
 func (s *Records) Note(first uint32, news []NewURL, done []*Done) error {
-	return s.keep(first, news, done, redoNoted)
+	return s.keep(first, news, done, redoUnsynced)
 }
 
-func (s *Records) keep(first uint32, news []NewURL, done []*Done, later byte) error {
+func (s *Records) keep(first uint32, news []NewURL, done []*Done, kind byte) error {
 	buf := s.batch[:0]
 	defer func() {
 		if s.batch = buf; cap(buf) > maxKept {
@@ -76,27 +77,12 @@ func (s *Records) keep(first uint32, news []NewURL, done []*Done, later byte) er
 	if err := s.gather.commit(done); err != nil {
 		return err
 	}
+	num, size := s.packs.where()
+	buf = appendEnd(buf, num, size)
 	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
 		return err
 	}
-	return s.update("commit batch", func(tx *transaction) error {
-		tx.later = later
-		known := binary.BigEndian.AppendUint32(nil, first+uint32(len(news)))
-		err := errors.Join(s.packs.note(tx), tx.Bucket(bMeta).Put(kKnown, known))
-		if (err != nil) || (len(news)+len(done)+len(looked) == 0) {
-			return err
-		}
-		j := tx.Bucket(bJournal)
-		n, err := j.NextSequence()
-		if err != nil {
-			return err
-		}
-		j.fill(1)
-		if err := j.Put(seqKey(n), buf); err != nil {
-			return err
-		}
-		return space(j, len(buf))
-	})
+	return s.log("commit batch", kind, buf, first+uint32(len(news)))
 }
 
 // appendBatch writes a batch, of results whose documents lie in the packs.
@@ -146,28 +132,6 @@ func (s *Records) appendBatch(
 	return buf, nil
 }
 
-// space puts batches of nothing behind one of so many bytes. A leaf page of bbolt has two values at least and
-// is split when it has more than four, so that each batch would be written again with the next three. Now the
-// last leaf has batches of nothing alone.
-func space(journal *bucket, size int) error {
-	if size < smallBatch {
-		return nil
-	}
-	for range 4 {
-		n, err := journal.NextSequence()
-		if err == nil {
-			err = journal.Put(seqKey(n), []byte{0, 0, 0})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// smallBatch is how many bytes may well be written four times.
-const smallBatch = 1 << 10
-
 // Known returns how many URLs have a number.
 func (s *Records) Known() (n uint32, err error) {
 	err = s.db.View(func(tx *transaction) error {
@@ -179,14 +143,13 @@ func (s *Records) Known() (n uint32, err error) {
 		}
 		return nil
 	})
-	return n, err
+	return max(n, s.db.journal.known()), err
 }
 
 type batch struct {
 	first uint32
 	news  []NewURL
 	done  []rawDone
-	rest  int    // offset of what follows done
 	heads []byte // of done, packed
 	looks []look
 }
@@ -205,21 +168,15 @@ func (b *batch) decode(v []byte) error {
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
 		b.news = append(b.news, readNew(&d))
 	}
-	return b.decodeResults(v, &d)
-}
-
-// decodeResults decodes what follows the new URLs of a batch, which d has read.
-func (b *batch) decodeResults(v []byte, d *binread.Reader) error {
 	b.done = b.done[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.done = append(b.done, readDone(d))
+		b.done = append(b.done, readDone(&d))
 	}
-	b.rest = len(v) - len(d.Rest)
 	if b.heads = nil; len(d.Rest) > 0 {
 		b.heads = d.Bytes()
 	}
 	for b.looks = nil; len(d.Rest) > 0 && !d.Bad; {
-		b.looks = append(b.looks, readLook(d))
+		b.looks = append(b.looks, readLook(&d))
 	}
 	if d.Bad {
 		return fmt.Errorf("journal: %w: short batch", errValue)
@@ -234,56 +191,6 @@ func journalURL(text []byte) (site.URL, error) {
 		return u, fmt.Errorf("journal: %w", err)
 	}
 	return u, nil
-}
-
-// result decodes a result of a batch into r; ok is false when it is among the records already.
-func (a *foldingAt) result(batch []byte, d *rawDone, r *Resource) (ok bool, err error) {
-	u, err := journalURL(d.url)
-	if err != nil || a.folded(batch, u) {
-		return false, err
-	}
-	return true, r.decode(u, d.rec)
-}
-
-// unfolded calls f for each batch of the journal, in the order of the commits; at says what of them is among
-// the records already.
-func (s *Records) unfolded(f func(at *foldingAt, seq, v []byte) error) error {
-	at, err := s.folding()
-	if err != nil {
-		return err
-	}
-	return s.each(bJournal, func(seq, v []byte) error { return f(&at, seq, v) })
-}
-
-// Results calls done for each result of some numbers that is not folded yet, in the order of the commits.
-// done must not keep r.
-func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error {
-	var b batch
-	var r Resource
-	return s.unfolded(func(at *foldingAt, seq, v []byte) error {
-		d := binread.Reader{Rest: v}
-		skipNews(&d)
-		if err := b.decodeResults(v, &d); err != nil {
-			return err
-		}
-		for i := range b.done {
-			id, _, err := numbersOf(b.done[i].url, b.done[i].rec)
-			if err != nil {
-				return err
-			}
-			if !of(id) {
-				continue
-			}
-			ok, err := at.result(seq, &b.done[i], &r)
-			if err != nil {
-				return err
-			}
-			if ok {
-				done(&r)
-			}
-		}
-		return nil
-	})
 }
 
 // skipNews reads the new URLs of a batch, and keeps none of them.
@@ -341,34 +248,46 @@ func readDone(d *binread.Reader) rawDone {
 	return r
 }
 
-// Replay calls newURL and done for the journal's records that were not folded, in the order of the
-// commits, but for the looks, which Resources applies. Records and targets are valid during the call only.
+// Replay calls newURL and done for the records of the journal, in the order of the commits, but for the
+// looks, which Resources applies. After a crash of Fold some of them are among the stored records too.
+// Records and targets are valid during the call only.
 func (s *Records) Replay(
 	newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error,
 ) error {
 	var b batch
 	var r Resource
-	return s.unfolded(func(at *foldingAt, seq, v []byte) error {
+	return s.batches(func(_ uint64, v []byte) error {
 		if err := b.decode(v); err != nil {
 			return err
 		}
 		for i, n := range b.news {
-			if at.folded(seq, site.Canonical(n.URL)) {
-				continue
-			}
 			if err := newURL(b.first+uint32(i), n); err != nil {
 				return err
 			}
 		}
 		for i := range b.done {
 			d := &b.done[i]
-			ok, err := at.result(seq, d, &r)
-			if ok && err == nil {
+			u, err := journalURL(d.url)
+			if err == nil {
+				err = r.decode(u, d.rec)
+			}
+			if err == nil {
 				err = done(&r, d.targets, d.linked)
 			}
 			if err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+}
+
+// Results calls done for each result of some numbers that is not folded yet, in the order of the commits.
+// done must not keep r.
+func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error {
+	return s.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte, _ bool) error {
+		if of(r.ID) {
+			done(r)
 		}
 		return nil
 	})

@@ -136,10 +136,8 @@ func (l *looks) folded(tx *transaction) ([]look, error) {
 		return nil, nil // of an older format
 	}
 	seqs := [2]uint64{b.Sequence(), 0}
-	var j *bucket
 	if l.readOnly {
-		j = tx.Bucket(bJournal)
-		seqs[1] = j.Sequence()
+		seqs[1] = l.db.journal.last()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +146,7 @@ func (l *looks) folded(tx *transaction) ([]look, error) {
 	}
 	list, err := readLooks(b)
 	if (err == nil) && l.readOnly {
-		list, err = joinJournal(list, j)
+		list, err = l.joinJournal(list)
 	}
 	if err != nil {
 		return nil, err
@@ -158,19 +156,19 @@ func (l *looks) folded(tx *transaction) ([]look, error) {
 }
 
 // joinJournal adds the looks of the journal to those of earlier runs.
-func joinJournal(list []look, j *bucket) ([]look, error) {
+func (l *looks) joinJournal(list []look) ([]look, error) {
 	own := len(list) // the earlier ones are shared
 	var b batch
-	c := j.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	err := l.batches(func(_ uint64, v []byte) error {
 		if err := b.decode(v); err != nil {
-			return nil, err
+			return err
 		}
-		for _, l := range b.looks {
-			list = append(list[:own:own], join(list[own:], l)...)
+		for _, one := range b.looks {
+			list = append(list[:own:own], join(list[own:], one)...)
 		}
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 func readLooks(b *bucket) (list []look, err error) {
@@ -188,14 +186,14 @@ func readLooks(b *bucket) (list []look, err error) {
 
 // all returns also what the journal of the unfinished run has.
 func (l *looks) all() (list []look, err error) {
-	err = l.db.View(func(tx *transaction) error {
-		if list, err = l.folded(tx); err != nil || l.readOnly {
-			return err
-		}
-		list, err = joinJournal(list, tx.Bucket(bJournal))
+	err = l.db.View(func(tx *transaction) (err error) {
+		list, err = l.folded(tx)
 		return err
 	})
-	return list, err
+	if err != nil || l.readOnly {
+		return list, err
+	}
+	return l.joinJournal(list)
 }
 
 // addLooks keeps the looks of a journal.

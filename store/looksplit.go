@@ -60,7 +60,7 @@ func (l *looks) readWritten() error {
 	}
 	l.written = make(idBits, 1)
 	var b batch
-	return l.each(bJournal, func(_, v []byte) error {
+	return l.batches(func(_ uint64, v []byte) error {
 		if err := b.decode(v); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"mirrord/internal/binread"
 	"mirrord/site"
 )
 
@@ -31,9 +30,9 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 	none := func(redoHead) bool { return false }
 	_, err = redoEntries(segment, none, func(h redoHead, _ []byte) error {
 		switch h.kind {
-		case redoNoted:
+		case redoUnsynced:
 			last = append(last, n.end)
-		case redoLater:
+		case redoLater, redoNoted:
 		default:
 			last = nil
 		}
@@ -53,7 +52,7 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 		bodies: siteBodies{s.Bodies, s.opt.Volatile},
 		frames: NewFrameReader(),
 	}
-	wanted := func(h redoHead) bool { return h.kind == redoNoted && h.tx > last[0].tx }
+	wanted := func(h redoHead) bool { return h.kind == redoUnsynced && h.tx > last[0].tx }
 	_, err = redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
 		if !wanted(h) {
 			return nil
@@ -116,30 +115,18 @@ type bodyLook struct {
 	frames *FrameReader
 }
 
-// hasAll reports whether the bodies of the results that an entry of the log has are there, and right.
-func (l *bodyLook) hasAll(changes []byte) bool {
+// hasAll reports whether the bodies of the results of a batch are there, and right.
+func (l *bodyLook) hasAll(payload []byte) bool {
 	var b batch
-	d := binread.Reader{Rest: changes}
-	for len(d.Rest) > 0 && !d.Bad {
-		what, bucket := d.Byte(), d.Bytes()
-		d.Bytes()
-		if what != redoPut {
-			continue
-		}
-		v := d.Bytes()
-		if string(bucket) != string(bJournal) || d.Bad {
-			continue
-		}
-		if b.decode(v) != nil {
+	if len(payload) < packEnd || b.decode(payload[packEnd:]) != nil {
+		return false
+	}
+	for i := range b.done {
+		if !l.has(&b.done[i]) {
 			return false
 		}
-		for i := range b.done {
-			if !l.has(&b.done[i]) {
-				return false
-			}
-		}
 	}
-	return !d.Bad
+	return true
 }
 
 // has reports whether the body of a result is there, and right.

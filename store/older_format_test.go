@@ -85,9 +85,8 @@ func TestFormat8(t *testing.T) {
 				vs, err := s.Versions.List()
 				runs, rerr := s.Notes.Runs()
 				run, nerr := s.Notes.Run()
-				unfinished := 0
-				jerr := s.Records.Results(func(uint32) bool { return true }, func(*Resource) { unfinished++ })
-				if err := errors.Join(err, rerr, nerr, jerr); err != nil {
+				unfinished := results(t, s)
+				if err := errors.Join(err, rerr, nerr); err != nil {
 					t.Fatal(err)
 				}
 				if len(vs) != c.versions || runs != c.runs || (run != nil) != (c.runs > c.versions) ||

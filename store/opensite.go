@@ -173,9 +173,16 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	} else {
 		o.mmap = mmapBytes
 	}
-	f.db, err = openDatabase(o)
-	if mode == viewing && f.logged {
-		f.db, err = upToDate(s, root, o, f.db, err)
+	for ok := false; !ok && (err == nil); {
+		f.db, err = openDatabase(o)
+		if mode == viewing && f.logged {
+			f.db, err = upToDate(s, root, o, f.db, err)
+		}
+		if ok = !readOnly; !ok && (err == nil) {
+			if ok, err = openJournal(s, root, f.db); !ok || (err != nil) {
+				err = errors.Join(err, f.db.Close())
+			}
+		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
@@ -210,7 +217,7 @@ var errNoDatabase = errors.New("it is missing or empty, but there is a log, or a
 var errRebuilding error = &busyError{why: "its database is being rebuilt: try again when that is done"}
 
 func allBuckets() [][]byte {
-	return [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions, bScripts, bObserved, bLooks}
+	return [][]byte{bMeta, bResources, bLinks, bHistory, bVersions, bScripts, bObserved, bLooks}
 }
 
 // checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
@@ -237,7 +244,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		}
 		return ErrNoSite
 	}
-	for _, name := range [][]byte{bMeta, bResources, bLinks, bJournal, bHistory, bVersions} {
+	for _, name := range [][]byte{bMeta, bResources, bLinks, bHistory, bVersions} {
 		if tx.Bucket(name) == nil {
 			return db.damaged(fmt.Errorf("its bucket %q is missing", name))
 		}
@@ -247,7 +254,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	} else if be32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			ErrNewerFormat, FormatVersion)
-	} else if _, ok := tx.logged(); !ok && be32(v) == FormatVersion && !tx.tx.Writable() {
+	} else if _, ok := tx.logged(); !ok && be32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
@@ -340,15 +347,13 @@ func (s *Site) start(f *siteFolder) error {
 	var num uint32
 	var size int64
 	err := s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kPack); len(v) == 12 {
-			num, size = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
-		}
+		num, size = s.db.journal.packsEnd(tx)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if (s.db.redo != nil) && (s.db.redo.file == nil) {
+	if s.db.redo.file == nil {
 		if err := s.db.beginLog(); err != nil {
 			return err
 		}
@@ -379,7 +384,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.Trees.tidy(); err != nil {
 		return err
 	}
-	if err := storeThrough(s); err != nil {
+	if err := errors.Join(storeThrough(s), takeJournal(s.home)); err != nil {
 		return err
 	}
 	s.noteGlance(true)

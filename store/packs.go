@@ -3,7 +3,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -328,8 +327,7 @@ func (p *packs) finish() error {
 // note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
 func (p *packs) note(tx *transaction) error {
 	num, size := p.where()
-	return tx.Bucket(bMeta).Put(kPack,
-		binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, num), uint64(size)))
+	return tx.Bucket(bMeta).Put(kPack, appendEnd(nil, num, size))
 }
 
 func (p *packs) remove(n uint32) error {

@@ -18,11 +18,8 @@ import (
 )
 
 // follow makes the database what the log in a site's folder says, and has the log record the transactions
-// from now on. It must be called before anything is changed. A site that lives for one run has no log.
+// from now on. It must be called before anything is changed.
 func (d *database) follow(root *os.Root) (err error) {
-	if _, serr := root.Lstat(redoFolder); d.volatile && errors.Is(serr, fs.ErrNotExist) {
-		return nil
-	}
 	last, known, err := lastOf(d)
 	if err != nil {
 		return err
@@ -34,7 +31,10 @@ func (d *database) follow(root *os.Root) (err error) {
 	l.volatile = d.volatile
 	if segment != nil && known {
 		d.sync(false)
-		l.tail, l.base, err = catchUp(d, segment, last)
+		var batches []journalEntry
+		if l.tail, l.base, batches, err = catchUp(d, segment, last); err == nil {
+			err = d.journal.open(d, segment, batches)
+		}
 	}
 	switch {
 	case l.base > 0 && err == nil:
@@ -71,13 +71,19 @@ func (d *database) sync(on bool) {
 }
 
 // catchUp makes the transactions that a segment has behind the last one of the database. It returns where the
-// segment ends, and how long its checkpoint is: 0 for one of no use, which does not reach the database.
-func catchUp(d *database, segment *os.File, last uint64) (tail redoTail, base int64, err error) {
+// segment ends, how long its checkpoint is, 0 for one of no use, which does not reach the database, and all
+// batches that it has.
+func catchUp(
+	d *database, segment *os.File, last uint64,
+) (tail redoTail, base int64, batches []journalEntry, err error) {
 	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
 	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
+		at := tail.size
 		tail.size += redoHeader + int64(h.length)
 		tail.tx, tail.sum = h.tx, h.sum
 		switch {
+		case h.isBatch():
+			batches = append(batches, journalEntry{tx: h.tx, off: at})
 		case h.kind == redoEndCheckpoint && h.tx > last:
 			return d.damaged(fmt.Errorf("%w than the checkpoint of its log", errOlder))
 		case h.kind == redoEndCheckpoint:
@@ -94,13 +100,13 @@ func catchUp(d *database, segment *os.File, last uint64) (tail redoTail, base in
 		err = d.damaged(err)
 	}
 	if (err != nil) || (base == 0) || (tail.tx < last) {
-		return redoTail{}, 0, err
+		return redoTail{}, 0, batches, err
 	}
 	rotten, err := isRotten(segment, end)
 	if rotten {
 		err = d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", tail.tx))
 	}
-	return tail, base, err
+	return tail, base, batches, err
 }
 
 // makeAgain makes the changes of an entry.
@@ -111,14 +117,17 @@ func makeAgain(d *database, tx uint64, changes []byte) error {
 	})
 }
 
-// log writes a transaction into the log. Where the disk has no space for that, the log goes, and the database
-// is the truth.
+// log writes a transaction into the log. Where the disk has no space for that, the log ends, and the database
+// is the truth; but for a journal that is in the log, the log goes.
 func (d *database) log(t *transaction) error {
 	err := d.redo.append(cmp.Or(t.later, redoTransaction), t.number, t.changes)
 	if isFull(err) {
 		if err = d.bolt.Sync(); err == nil {
 			d.sync(true)
-			err = errors.Join(d.redo.file.Close(), d.redo.removeBefore(d.redo.num+1))
+			err = d.redo.file.Close()
+			if d.journal.last() == 0 {
+				err = errors.Join(err, d.redo.removeBefore(d.redo.num+1))
+			}
 			d.redo.file, d.redo.tail.tx = nil, t.number
 		}
 	}
@@ -154,9 +163,16 @@ const redoChunk = 4 << 20
 // checkpoint begins the log again with all that the database holds.
 func (d *database) checkpoint(l *redoLog) error {
 	return d.View(func(t *transaction) error {
-		err := l.begin(l.tail.tx, t.dump)
+		var batches []journalEntry
+		err := l.begin(l.tail.tx, func(next *redoLog) (last []byte, err error) {
+			if batches, err = d.journal.copyTo(next); err != nil {
+				return nil, err
+			}
+			return t.dump(func(changes []byte) error { return next.write(redoCheckpoint, l.tail.tx, changes) })
+		})
 		if err == nil {
 			d.sync(false)
+			err = d.journal.moved(l.file, batches)
 		}
 		return err
 	})
@@ -167,7 +183,7 @@ func (d *database) checkpoint(l *redoLog) error {
 // commands that free space must be able to open it.
 func (d *database) beginLog() error {
 	err := d.checkpoint(d.redo)
-	if isFull(err) {
+	if isFull(err) && d.journal.last() == 0 {
 		if err = d.redo.removeBefore(d.redo.num + 1); err == nil {
 			err = d.checkpoint(d.redo)
 		}
@@ -324,6 +340,9 @@ func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 	all := func(redoHead) bool { return true }
 	end, err := redoEntries(segment, all, func(h redoHead, changes []byte) error {
 		whole, last = whole || (h.kind == redoEndCheckpoint), h.tx
+		if h.isBatch() {
+			return nil
+		}
 		return makeAgain(d, h.tx, changes)
 	})
 	if err == nil {

@@ -65,8 +65,8 @@ func TestLogDamaged(t *testing.T) {
 		"cut": func(t *testing.T, path string, _ []byte) error {
 			return os.Truncate(path, laterEntry(t, path)+9)
 		},
-		"lost": func(_ *testing.T, path string, data []byte) error { // a block that was never written
-			clear(data[(len(data)-redoHeader)/512*512:])
+		"lost": func(t *testing.T, path string, data []byte) error { // blocks that were never written
+			clear(data[laterEntry(t, path)/512*512+512:])
 			return os.WriteFile(path, data, 0o600)
 		},
 		"half": func(_ *testing.T, path string, data []byte) error {

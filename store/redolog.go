@@ -52,7 +52,9 @@ const (
 const (
 	redoTransaction   = 't' // synced before it is committed
 	redoLater         = 'u' // a transaction that is synced with a later one
-	redoNoted         = 'n' // redoLater of results whose bodies are synced then too
+	redoBatch         = 'b' // a batch of the journal, synced
+	redoUnsynced      = 'm' // one that is synced with a later entry, as are its bodies
+	redoNoted         = 'n' // redoLater of a program of format 10
 	redoCheckpoint    = 'c' // a part of a checkpoint
 	redoEndCheckpoint = 'C' // its last part
 	redoSynced        = 'e' // nothing: the database is synced, and has all that lies before
@@ -189,7 +191,7 @@ func redoSum(b []byte) uint32 {
 func (l *redoLog) append(kind byte, tx uint64, changes []byte) error {
 	l.was = l.tail
 	err := l.write(kind, tx, changes)
-	if (err == nil) && (kind == redoTransaction) {
+	if (err == nil) && (kind == redoTransaction || kind == redoBatch) {
 		err = l.sync()
 	}
 	if err != nil {
@@ -205,15 +207,31 @@ func (l *redoLog) sync() error {
 	return unix.Fdatasync(int(l.file.Fd()))
 }
 
+// write writes an entry.
 func (l *redoLog) write(kind byte, tx uint64, changes []byte) error {
+	if l.enc == nil {
+		l.enc = zstdfast.New(false)
+	}
+	l.begun()
+	l.out = l.enc.Append(l.out, changes)
+	return l.end(kind, tx)
+}
+
+// put writes an entry whose payload is compressed.
+func (l *redoLog) put(kind byte, tx uint64, payload []byte) error {
+	l.begun()
+	l.out = append(l.out, payload...)
+	return l.end(kind, tx)
+}
+
+func (l *redoLog) begun() {
 	if cap(l.out) > maxKept {
 		l.out = nil
 	}
 	l.out = append(l.out[:0], make([]byte, redoHeader)...)
-	if l.enc == nil {
-		l.enc = zstdfast.New(false)
-	}
-	l.out = l.enc.Append(l.out, changes)
+}
+
+func (l *redoLog) end(kind byte, tx uint64) error {
 	h := redoHead{kind: kind, tx: tx, before: l.tail.sum}
 	sum := h.put(l.out)
 	if _, err := l.file.WriteAt(l.out, l.tail.size); err != nil {
@@ -229,9 +247,9 @@ func (l *redoLog) takeBack() error {
 	return l.file.Truncate(l.tail.size)
 }
 
-// begin begins a segment; checkpoint writes the changes that lead to the present state, each call of add an
-// entry. The segments before go when it is whole.
-func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) error) ([]byte, error)) error {
+// begin begins a segment; checkpoint writes what leads to the present state, but for the changes of the last
+// entry, which it returns. The segments before go when it is whole.
+func (l *redoLog) begin(tx uint64, checkpoint func(next *redoLog) ([]byte, error)) error {
 	if l.file != nil {
 		l.file.Close() // what was written to it no longer counts
 		l.file = nil
@@ -241,7 +259,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(add func(changes []byte) erro
 		return diskErr("begin log", err)
 	}
 	next := &redoLog{file: f, enc: l.enc}
-	last, err := checkpoint(func(changes []byte) error { return next.write(redoCheckpoint, tx, changes) })
+	last, err := checkpoint(next)
 	if err == nil {
 		err = next.write(redoEndCheckpoint, tx, last)
 	}

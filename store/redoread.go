@@ -54,6 +54,9 @@ func (h redoHead) isTransaction() bool {
 	return h.kind == redoTransaction || h.kind == redoLater || h.kind == redoNoted
 }
 
+// isBatch reports whether an entry is a batch of the journal.
+func (h redoHead) isBatch() bool { return h.kind == redoBatch || h.kind == redoUnsynced }
+
 // redoEntries calls each for the entries of a segment as redoRaw does, with the changes of those that are
 // wanted.
 func redoEntries(
@@ -140,7 +143,7 @@ func isClean(site *os.Root) bool {
 	for at, sum := int64(0), uint32(0); h.read(segment, at, sum) == nil; sum = h.sum {
 		next := at + redoHeader + int64(h.length)
 		if next == fi.Size() && h.kind == redoSynced {
-			_, whole := entryAt(segment, at, fi.Size())
+			_, _, whole := entryAt(segment, at, fi.Size())
 			return whole
 		}
 		at = next
@@ -193,7 +196,7 @@ func isRotten(f *os.File, from int64) (bool, error) {
 			continue
 		}
 		from += int64(i)
-		if h, ok := entryAt(f, from, fi.Size()); !ok {
+		if h, _, ok := entryAt(f, from, fi.Size()); !ok {
 			from++
 		} else if synced {
 			return true, nil
@@ -206,17 +209,17 @@ func isRotten(f *os.File, from int64) (bool, error) {
 }
 
 // entryAt reads the entry at a place, without a look at what lies before it.
-func entryAt(f *os.File, at, size int64) (h redoHead, ok bool) {
+func entryAt(f *os.File, at, size int64) (h redoHead, raw []byte, ok bool) {
 	var before [4]byte
 	if _, err := f.ReadAt(before[:], at+20); err != nil {
-		return h, false
+		return h, nil, false
 	}
 	if h.read(f, at, binary.LittleEndian.Uint32(before[:])) != nil || int64(h.length) > size-at-redoHeader {
-		return h, false
+		return h, nil, false
 	}
-	raw := make([]byte, redoHeader+h.length)
+	raw = make([]byte, redoHeader+h.length)
 	_, err := f.ReadAt(raw, at)
-	return h, (err == nil) && redoSum(raw) == h.sum
+	return h, raw, (err == nil) && redoSum(raw) == h.sum
 }
 
 // lostWrites reports whether an entry that cannot be read is one that a loss of power left: only its

@@ -106,9 +106,6 @@ func RenewLog(s *Site) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	if s.db.redo == nil {
-		return nil
-	}
 	return s.db.checkpoint(s.db.redo)
 }
 

@@ -44,7 +44,7 @@ type transaction struct {
 	changes []byte
 	counts  bool           // it gets the next number once it has changed something
 	number  uint64         // in the log; 0: none
-	later   byte           // redoLater or redoNoted when it need not be synced, else 0
+	later   byte           // redoLater when it need not be synced, else 0
 	looks   *atomic.Uint32 // of all transactions, in look-ups of single keys; nil: they are not counted
 }
 

@@ -12,7 +12,7 @@ var (
 	bMeta      = []byte("meta")      // small facts, by name
 	bResources = []byte("resources") // site.URL.Key -> Resource
 	bLinks     = []byte("links")     // number of a document, big endian -> AppendTargets
-	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run
+	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run, before format 11
 	// version, big endian, then resource key -> the record before that version; empty: there was none
 	bHistory  = []byte("history")
 	bVersions = []byte("versions") // number -> Version as JSON
@@ -37,7 +37,8 @@ var (
 	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
 	kRebuilt = []byte("rebuilt")
 	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
-	kFolding = []byte("folding") // of a chunk: number of its last batch, then the key up to which it is folded
+	kFolding = []byte("folding") // how far an older program had folded a chunk
+	kFolded  = []byte("folded")  // transaction of the last batch of the journal that is folded
 	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
 	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed
 	kRules = []byte("rules") // fingerprint of the rules under which all stored documents were scanned

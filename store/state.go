@@ -27,7 +27,8 @@ import (
 //	10 the log is the truth, and site.db an index that is not synced: it says which transaction of the log it
 //	   has last. The first opening for writing makes a database of format 8 or 9 one of it. Heads of answers
 //	   lie in bundles, and documents in frames have a head of a few bytes
-const FormatVersion = 10
+//	11 the journal of an unfinished run is in the log alone
+const FormatVersion = 11
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {

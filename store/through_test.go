@@ -3,6 +3,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,7 +68,28 @@ func (h *throughSite) write(body string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	commit(h.t, h.s, uint32(id), newURLs(id, id+1), d)
+	leave(h.t, h.s, uint32(id), newURLs(id, id+1), d)
+}
+
+// leave commits a batch as a program before format 11 did.
+func leave(t testing.TB, s *Site, first uint32, news []NewURL, done ...*Done) {
+	t.Helper()
+	b, err := s.Records.appendBatch(nil, first, news, done, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.update("leave batch", func(tx *transaction) error {
+		j, err := tx.CreateBucketIfNotExists(bJournal)
+		if err != nil {
+			return err
+		}
+		n, err := j.NextSequence()
+		known := binary.BigEndian.AppendUint32(nil, first+uint32(len(news)))
+		return errors.Join(err, s.packs.note(tx), tx.Bucket(bMeta).Put(kKnown, known), j.Put(seqKey(n), b))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func pathOf(id int) string { return fmt.Sprintf("dir/%d.html", id) }
@@ -87,6 +109,9 @@ func (h *throughSite) make(id int, ref string) {
 // withdraw takes the files of two documents out of the tree, when all of them are folded.
 func (h *throughSite) withdraw() {
 	h.t.Helper()
+	if err := takeJournal(h.s.home); err != nil {
+		h.t.Fatal(err)
+	}
 	foldAll(h.t, h.s, 1)
 	to := filepath.Join(h.s.Dir(), "packs", withdrawnFolder)
 	if err := os.Mkdir(to, 0o755); err != nil {

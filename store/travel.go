@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,8 +18,9 @@ import (
 // DepotNotes is the file of a site's folder in which its depots are noted. It stays on its machine.
 const DepotNotes = "depots.json"
 
-// travels reports whether a file or folder of a site's folder goes where the site goes. Published trees and
-// the log are made again; files of older formats, and what was set aside, are of use here only.
+// travels reports whether a file or folder of a site's folder goes where the site goes. Published trees are
+// made again, and so is the log, unless it has results of an unfinished run; files of older formats, and what
+// was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
 	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes, AwayName,
@@ -92,6 +94,11 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 			if err := t.add(file); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if log, batches := view.db.journal.list(); len(batches) > 0 {
+		if err := t.add(redoFolder + "/" + filepath.Base(log.Name())); err != nil {
+			return nil, err
 		}
 	}
 	for _, file := range before { // the view may refer to it

@@ -193,7 +193,11 @@ func (v *verifier) log() error {
 		return v.ended()
 	})
 	switch {
-	case err != nil, state == redoWhole, got >= last:
+	case err != nil, state == redoWhole, got >= last && (state == redoTorn || v.s.db.busy):
+	case got >= last:
+		v.problem(BadLog, redoFolder,
+			"it is damaged after transaction %d: what the unfinished run had behind that "+
+				"is lost, and the next run asks for it again", got)
 	case state == redoTorn && v.st.Problems == 0:
 		v.st.TornLog = fmt.Sprintf("its log ends with transaction %d of %d, because the power went: nothing is "+
 			"lost, and the next run begins it again", got, last)
@@ -220,7 +224,7 @@ func (v *verifier) meta() error {
 		v.problem(BadDatabase, "run", "%v", err)
 	}
 	return v.s.db.View(func(tx *transaction) error {
-		for _, b := range [][]byte{bResources, bLinks, bJournal, bHistory, bVersions, bScripts} {
+		for _, b := range [][]byte{bResources, bLinks, bHistory, bVersions, bScripts} {
 			if tx.Bucket(b) == nil {
 				v.problem(BadDatabase, string(b), "the bucket is missing")
 			}
@@ -342,11 +346,11 @@ func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
 func (v *verifier) journal() error {
 	var b batch
 	var r Resource
-	return v.s.each(bJournal, func(k, val []byte) error {
+	return v.s.batches(func(tx uint64, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
-		name := fmt.Sprintf("batch %x", k)
+		name := fmt.Sprintf("batch %d", tx)
 		if err := b.decode(val); err != nil {
 			v.problem(BadJournal, name, "%v", err)
 			return nil

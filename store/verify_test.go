@@ -49,6 +49,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 			}
 		}
 	}
+	batch := func(b ...byte) func(*testing.T, string, *Site) {
+		return func(t *testing.T, _ string, s *Site) {
+			if err := s.log("commit batch", redoBatch, append(make([]byte, packEnd), b...), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	overwrite := func(pattern string, off int64, b string) func(*testing.T, string, *Site) {
 		return func(t *testing.T, dir string, _ *Site) {
 			ps, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -135,12 +142,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"key of links", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{1}, nil)
 		})},
-		{"journal", BadJournal, false, db(func(tx *transaction) error {
-			return tx.Bucket(bJournal).Put(seqKey(100), []byte{0, 1})
-		})},
-		{"journal gives numbers", BadJournal, false, db(func(tx *transaction) error {
-			return tx.Bucket(bJournal).Put(seqKey(100), []byte{200, 1, 0, 0})
-		})},
+		{"journal", BadJournal, false, batch(0, 1)},
+		{"journal gives numbers", BadJournal, false, batch(200, 1, 0, 0)},
 		{"history of no version", BadHistory, false, db(func(tx *transaction) error {
 			return tx.Bucket(bHistory).Put(append(seqKey(77), key(1)...), nil)
 		})},

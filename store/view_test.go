@@ -400,7 +400,7 @@ func TestCopyOnce(t *testing.T) {
 	if err != nil || !ok || head.Size == 0 {
 		t.Errorf("%+v, %v, %v", head, ok, err)
 	}
-	commit(t, s, 100, newURLs(100, 200))
+	foldAll(t, s, 1)
 	if again, ok, _, err := copyOnce(dst, src); err != nil || !ok || again == head {
 		t.Errorf("after a commit: %+v, %v, %v", again, ok, err)
 	}

@@ -107,7 +107,7 @@ func bringUp(o doorOptions, segment *os.File, n noted) error {
 		case n.cut && last > n.end.tx:
 			err = d.damaged(errNoBodies)
 		default:
-			_, _, err = catchUp(d, segment, last)
+			_, _, _, err = catchUp(d, segment, last)
 		}
 	}
 	return errors.Join(err, d.Close())

@@ -175,6 +175,11 @@ func TestGetAgainAfterTrouble(t *testing.T) {
 		{"the folder is gone", func(_ *testing.T, out string) error { return os.RemoveAll(runs.WorkOf(out)) }, 4},
 		{"its database is damaged", func(_ *testing.T, out string) error {
 			return os.Truncate(filepath.Join(runs.WorkOf(out), "sites/site/site.db"), 5000)
+		}, 0},
+		{"its database is damaged, and its log is gone", func(_ *testing.T, out string) error {
+			dir := filepath.Join(runs.WorkOf(out), "sites/site")
+			return errors.Join(os.Truncate(filepath.Join(dir, "site.db"), 5000),
+				os.RemoveAll(filepath.Join(dir, "log")))
 		}, 4},
 		{"it was killed before the folder was put away", func(t *testing.T, out string) error {
 			w := &runs.GetWork{Dir: runs.WorkOf(out), Out: out, Site: "site"}

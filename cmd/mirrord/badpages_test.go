@@ -174,7 +174,7 @@ func TestBadPagesHealedInBulk(t *testing.T) {
 			t.Fatal(err)
 		}
 		for page := range usedPages(good) {
-			if turn++; !long && turn%61 != 0 {
+			if turn++; !long && turn%29 != 0 {
 				continue
 			}
 			if (page+1)*dbPage > len(good) { // one that was made again is shorter
