@@ -169,9 +169,6 @@ func (r orderRow) Class() string {
 	return "new"
 }
 
-// Ready reports whether there is something to download.
-func (r orderRow) Ready() bool { return r.State == orders.Done }
-
 // ordersPage lists the orders of a user; operators see all.
 func ordersPage(v *visit) error {
 	page := orders.Newest(v.Orders, v.user(), 0, perPage)

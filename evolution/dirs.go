@@ -95,12 +95,6 @@ func (d *Dirs) Nearest(path string) (n Dir, rest string) {
 	return n, ""
 }
 
-// Child finds a directory by its parent and name.
-func (d *Dirs) Child(parent Dir, name string) (Dir, bool) {
-	n, _ := d.find(parent, name)
-	return n, n != Root
-}
-
 func (d *Dirs) hash(parent Dir, name string) uint64 {
 	return xxh3.HashStringSeed(name, uint64(parent))
 }

@@ -4,7 +4,7 @@
 // keys.
 //
 // An operation is described once: its name, what it acts on, the role that it needs, its risk, a sentence,
-// its arguments and the function that does it; all but functions in operations.toml. The control socket, the
+// its arguments and the function that does it. operations.toml has the data of it. The control socket, the
 // API with its description, the console and the command line take these from here. What each of them prints
 // or draws, and the help of commands, stays with them. operations.toml also says which operations one of them
 // does not offer, and why.

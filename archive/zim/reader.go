@@ -41,7 +41,6 @@ type Reader struct {
 	dirents  []dirent // by namespace and path
 	clusters []int64  // where each begins
 	ends     []int64  // where each ends at the latest
-	main     uint32
 	entries  int
 	cache    [2]*cluster // those that were used last
 
@@ -99,7 +98,7 @@ func begin(r io.ReaderAt, size int64) (*Reader, *header, error) {
 		return nil, nil, fmt.Errorf("%w: it has version %d.%d; versions 5 and 6 are read", ErrUnread, h.Major,
 			h.Minor)
 	}
-	z.UUID, z.Major, z.Minor, z.main = h.UUID, int(h.Major), int(h.Minor), h.MainPage
+	z.UUID, z.Major, z.Minor = h.UUID, int(h.Major), int(h.Minor)
 	z.entries = int(h.Entries)
 	return z, &h, nil
 }
@@ -303,26 +302,6 @@ func (z *Reader) Find(namespace byte, path string) (int, bool) {
 	return slices.BinarySearchFunc(z.dirents, &want, func(d dirent, want *dirent) int {
 		return cmp.Or(cmp.Compare(d.namespace, want.namespace), strings.Compare(d.path, want.path))
 	})
-}
-
-// MainPage returns the index of the main page, redirects followed.
-func (z *Reader) MainPage() (int, bool) {
-	if uint64(z.main) >= uint64(len(z.dirents)) {
-		return 0, false
-	}
-	return z.Follow(int(z.main))
-}
-
-// Follow follows redirects. ok is false when they do not end.
-func (z *Reader) Follow(i int) (to int, ok bool) {
-	for range 32 {
-		_, target := z.Entry(i)
-		if target < 0 {
-			return i, true
-		}
-		i = target
-	}
-	return 0, false
 }
 
 // CheckSum reads the whole file and compares its MD5.

@@ -148,10 +148,12 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: %d bytes, not %d: %v", e.Path, len(body), len(e.body), err)
 		}
 	}
-	if i, ok := z.MainPage(); !ok {
-		t.Error("no main page")
-	} else if e, _ := z.Entry(i); e.Path != "index.html" {
-		t.Errorf("main page %s", e.Path)
+	b, err := Browse(z.r, z.size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if main, ok, err := b.MainPage(); !ok || err != nil || main.Path != "index.html" {
+		t.Errorf("main page %q: %v", main.Path, err)
 	}
 	i, ok := z.Find(Content, "docs/")
 	if !ok {
@@ -335,14 +337,12 @@ func FuzzOpen(f *testing.F) {
 		}
 		for i := range z.Len() {
 			if _, target := z.Entry(i); target >= 0 {
-				z.Follow(i)
 				continue
 			}
 			if _, err := content(z, i); err == nil {
 				continue
 			}
 		}
-		z.MainPage()
 		_ = z.CheckSum()
 	})
 }
@@ -437,12 +437,12 @@ func TestKeep(t *testing.T) {
 				t.Errorf("%s: %s: %d bytes, not %d: %v", name, path, len(body), len(want), err)
 			}
 		}
-		if i, _ := z.MainPage(); i != 14 {
-			t.Errorf("%s: the main page is entry %d", name, i)
-		}
 		b, err := Browse(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if main, _, err := b.MainPage(); err != nil || main.Index != 14 {
+			t.Errorf("%s: the main page is entry %d: %v", name, main.Index, err)
 		}
 		b.Survey(func(err error) { t.Error(name, err) })
 	}

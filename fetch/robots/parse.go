@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,11 +13,8 @@ import (
 	"unicode/utf16"
 )
 
-// maxWarnings bounds what a hostile file makes us remember; maxText bounds a rule's text as it is shown.
-const (
-	maxWarnings = 100
-	maxText     = 300
-)
+// maxText bounds a rule's text as it is shown.
+const maxText = 300
 
 type directive uint8
 
@@ -52,8 +48,8 @@ func directiveOf(name string) directive {
 	return unknown
 }
 
-// Parse reads a robots.txt. It never fails: a line that makes no sense is left out (2.2), with a warning.
-// Only the first MaxBytes count, and a line that is cut by them does not.
+// Parse reads a robots.txt. It never fails: a line that makes no sense is left out (2.2). Only
+// the first MaxBytes count, and a line that is cut by them does not.
 func Parse(body []byte) *File {
 	p := parser{file: &File{}, sitemaps: make(map[string]bool)}
 	body = fromUTF16(body)
@@ -84,9 +80,7 @@ func Parse(body []byte) *File {
 		p.number++
 		p.line(line)
 	}
-	if p.file.cut = cut; cut {
-		p.warn("the file is longer than 500 KiB, what follows does not count")
-	}
+	p.file.cut = cut
 	return p.file
 }
 
@@ -119,12 +113,6 @@ type parser struct {
 	sitemaps map[string]bool
 }
 
-func (p *parser) warn(format string, args ...any) {
-	if len(p.file.warnings) < maxWarnings {
-		p.file.warnings = append(p.file.warnings, Warning{p.number, fmt.Sprintf(format, args...)})
-	}
-}
-
 func (p *parser) line(line []byte) {
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
@@ -138,11 +126,9 @@ func (p *parser) line(line []byte) {
 		// "Disallow /x": two words without a colon are what their writer meant.
 		f := strings.Fields(text)
 		if len(f) != 2 || directiveOf(f[0]) == unknown {
-			p.warn("not a \"name: value\" line: %s", clip(text))
 			return
 		}
 		name, value = f[0], f[1]
-		p.warn("the colon is missing: %s", clip(text))
 	}
 	name, value = trimSpace(name), trimSpace(value)
 	switch d := directiveOf(name); d {
@@ -174,7 +160,6 @@ func (p *parser) agent(value string) {
 		token = "*"
 	}
 	if token == "" {
-		p.warn("user agent %s has no product token", clip(value))
 		return
 	}
 	if p.inDelays {
@@ -185,7 +170,6 @@ func (p *parser) agent(value string) {
 
 func (p *parser) rule(allow bool, value, text string) {
 	if len(p.file.groups) == 0 {
-		p.warn("rule before the first User-agent: %s", clip(text))
 		return
 	}
 	p.inRules = true
@@ -193,7 +177,6 @@ func (p *parser) rule(allow bool, value, text string) {
 		return // an empty pattern matches nothing (2.2.2)
 	}
 	if value[0] != '/' && value[0] != '*' {
-		p.warn("path does not start with \"/\" or \"*\", so it matches nothing: %s", clip(text))
 		return
 	}
 	g := &p.file.groups[len(p.file.groups)-1]
@@ -202,7 +185,6 @@ func (p *parser) rule(allow bool, value, text string) {
 
 func (p *parser) pace(d directive, value string) {
 	if len(p.file.groups) == 0 {
-		p.warn("delay before the first User-agent")
 		return
 	}
 	gap, ok := parseDelay(value)
@@ -210,13 +192,9 @@ func (p *parser) pace(d directive, value string) {
 		gap, ok = parseRate(value)
 	}
 	if !ok {
-		p.warn("not a delay: %s", clip(value))
 		return
 	}
-	if gap > MaxDelay {
-		p.warn("delay is cut to 24 hours: %s", clip(value))
-		gap = MaxDelay
-	}
+	gap = min(gap, MaxDelay)
 	g := &p.file.groups[len(p.file.groups)-1]
 	if p.inDelays {
 		last := &g.delays[len(g.delays)-1]

@@ -39,7 +39,6 @@ type File struct {
 	reason   string // why
 	groups   []group
 	sitemaps []string
-	warnings []Warning
 	cut      bool // it is longer than MaxBytes
 }
 
@@ -78,12 +77,6 @@ func (r Rule) String() string {
 	return "robots.txt: no rule matches"
 }
 
-// A Warning is a line that could not be used.
-type Warning struct {
-	Line int
-	Text string
-}
-
 // AllowAll returns a file that allows everything; reason says why there are no rules ("status 404").
 func AllowAll(reason string) *File { return &File{fixed: true, reason: reason} }
 
@@ -115,9 +108,6 @@ func (f *File) Reason() string { return f.reason }
 // Sitemaps returns the values of the Sitemap lines, in order, each once. They are foreign text: resolve
 // before use.
 func (f *File) Sitemaps() []string { return f.sitemaps }
-
-// Warnings returns the first hundred lines that could not be used, and why.
-func (f *File) Warnings() []Warning { return f.warnings }
 
 // Rules are what binds one robot on one origin.
 type Rules struct {

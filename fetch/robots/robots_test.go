@@ -356,22 +356,6 @@ func TestSitemaps(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
-	f := Parse(
-		[]byte("Disallow: /a\nrubbish\nUser-agent: 42\nUser-agent: *\nDisallow: x\nCrawl-delay: y\nHost: " +
-			"h\nDisallow /p"))
-	var lines []int
-	for _, w := range f.Warnings() {
-		lines = append(lines, w.Line)
-	}
-	if want := []int{1, 2, 3, 5, 6, 8}; len(lines) != len(want) {
-		t.Errorf("got %v, want lines %v", f.Warnings(), want)
-	}
-	if n := len(Parse([]byte(strings.Repeat("rubbish\n", 1000))).Warnings()); n != maxWarnings {
-		t.Errorf("%d warnings", n)
-	}
-}
-
 func TestSizeLimit(t *testing.T) {
 	head := "User-agent: *\nDisallow: /first\n"
 	pad := strings.Repeat("#\n", (MaxBytes-len(head)-10)/2)
@@ -382,8 +366,8 @@ func TestSizeLimit(t *testing.T) {
 			t.Errorf("%s: %v by %v", url, got, rule)
 		}
 	}
-	if w := f.Warnings(); len(w) != 1 || !strings.Contains(w[0].Text, "500 KiB") {
-		t.Errorf("warnings %v", w)
+	if !f.Cut() {
+		t.Error("the file is not said to be cut")
 	}
 	// A line that ends exactly at the limit does count.
 	last := "Disallow: /last"

@@ -117,13 +117,6 @@ func (h *Handler) SetVersion(n int) {
 	h.version = min(max(n, 1), len(h.versions))
 }
 
-// Version returns the version that is served now.
-func (h *Handler) Version() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.version
-}
-
 // Requests returns the log since the last call and starts a new one.
 func (h *Handler) Requests() []Request {
 	h.mu.Lock()

@@ -275,3 +275,10 @@ func TestSine(t *testing.T) {
 		}
 	}
 }
+
+// Version returns the version that is served now.
+func (h *Handler) Version() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.version
+}

@@ -206,7 +206,7 @@ func counted(around []byte) bool {
 	return false
 }
 
-// marks are parts of words beside what is made for one answer.
+// marks are parts of words that stand beside values made for one answer.
 func marks() []string {
 	return []string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid", "responsetime"}
 }

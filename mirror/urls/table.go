@@ -115,19 +115,6 @@ func (t *Table) Leads(id uint32) (final uint32, s State) {
 	return id, State{}
 }
 
-// Waiting returns the largest number that waits for its answer among the targets of a document, which are
-// sorted.
-func (t *Table) Waiting(targets []uint32) (id uint32, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, to := range slices.Backward(targets) {
-		if id = to &^ (store.Mention | store.Guess); (to != store.Unnumbered) && t.at(id).waits() {
-			return id, true
-		}
-	}
-	return 0, false
-}
-
 // InSet reports whether a number is given, and what it names is part of the mirror as far as is known.
 func (t *Table) InSet(id uint32) bool {
 	t.mu.Lock()

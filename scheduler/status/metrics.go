@@ -217,7 +217,7 @@ func (m *metrics) sample(v any, labels ...string) {
 	m.b.WriteString(" " + strconv.FormatFloat(x, 'g', -1, 64) + "\n")
 }
 
-// number is the value of a metric; not ok: there is none.
+// number is the value of a metric; not ok: it has no value.
 func number(v any) (x float64, ok bool) {
 	switch v := v.(type) {
 	case bool:
