@@ -93,8 +93,10 @@ func userListCommand(a *cli.CLI) *cobra.Command {
 }
 
 func userRoleCommand(a *cli.CLI) *cobra.Command {
-	return a.Command("role", nil, func(_ *cobra.Command, args []string) error { return jobs.SetRole(a.App(),
-		args[0], args[1]) })
+	return a.Command("role", nil, func(_ *cobra.Command, args []string) error {
+		return jobs.SetRole(a.App(),
+			args[0], args[1])
+	})
 }
 
 func userPasswordCommand(a *cli.CLI) *cobra.Command {
@@ -120,5 +122,7 @@ func userPasswordCommand(a *cli.CLI) *cobra.Command {
 
 func userRemoveCommand(a *cli.CLI) *cobra.Command {
 	return a.Command("user-remove", nil, func(_ *cobra.Command,
-		args []string) error { return jobs.RemoveUser(a.App(), args[0]) })
+		args []string) error {
+		return jobs.RemoveUser(a.App(), args[0])
+	})
 }

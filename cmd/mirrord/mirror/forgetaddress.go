@@ -14,7 +14,9 @@ import (
 
 func ForgetAddressCommand(a *cli.CLI) *cobra.Command {
 	return a.Command("forget-address", nil, func(_ *cobra.Command,
-		args []string) error { return forgetAddresses(a, args) })
+		args []string) error {
+		return forgetAddresses(a, args)
+	})
 }
 
 // forgetAddresses lets host names be private that were public.
