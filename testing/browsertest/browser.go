@@ -16,8 +16,8 @@ import (
 // limit is for all that a test does with its browser, on a busy machine too.
 const limit = 15 * time.Minute
 
-// New is a browser without a window, with a profile of its own and further options. It ends with the test, which
-// fails where the browser does not answer within the limit.
+// New is a browser without a window, with a profile of its own and further options. It ends with the test,
+// which fails where the browser does not answer within the limit.
 func New(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
