@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app/depots"
-	"mirrord/app/env"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
 	"mirrord/cmd/mirrord/cli"
@@ -25,30 +24,21 @@ func depotAddress(a *cli.CLI, flag string) string {
 	return cmp.Or(flag, env)
 }
 
-// moved makes a check-in or check-out. What it returns is to be printed; nil when it was, as JSON.
-func moved[T any](
-	ctx context.Context, a *cli.CLI, r depots.DepotRequest, jobs []string,
-	move func(context.Context, *env.App, depots.DepotRequest) (*T, error),
-) (*T, error) {
-	r.Jobs, r.Depot, r.Keepers = jobs, depotAddress(a, r.Depot), keepersOf(a)
-	app, done := a.AppWithNote()
-	p, err := move(ctx, app, r)
-	done()
-	if p != nil && a.JSON {
-		return nil, cmp.Or(a.PrintJSON(p), err)
-	}
-	return p, err
-}
-
 func clusterPushCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
 	return a.Command("push", cli.Flags{
 		"depot": &r.Depot,
 		"again": &r.Again,
 	}, func(cmd *cobra.Command, args []string) error {
-		p, err := moved(cmd.Context(), a, r, args, depots.Push)
+		r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
+		env, done := a.AppWithNote()
+		p, err := depots.Push(cmd.Context(), env, r)
+		done()
 		if p == nil {
 			return err
+		}
+		if a.JSON {
+			return cmp.Or(a.PrintJSON(p), err)
 		}
 		for i := range p.Sites {
 			printPushed(a, &p.Sites[i])
@@ -98,9 +88,15 @@ func clusterPullCommand(a *cli.CLI) *cobra.Command {
 		"depot":   &r.Depot,
 		"discard": &r.Discard,
 	}, func(cmd *cobra.Command, args []string) error {
-		p, err := moved(cmd.Context(), a, r, args, depots.Pull)
+		r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
+		env, done := a.AppWithNote()
+		p, err := depots.Pull(cmd.Context(), env, r)
+		done()
 		if p == nil {
 			return err
+		}
+		if a.JSON {
+			return cmp.Or(a.PrintJSON(p), err)
 		}
 		for i := range p.Sites {
 			printPulled(a, &p.Sites[i])
