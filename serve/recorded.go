@@ -37,11 +37,7 @@ func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) erro
 	if s.has(name) {
 		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
 	}
-	entry, err := a.Entry()
-	if err != nil {
-		return errors.Join(err, c.Close())
-	}
-	r := &recordedSite{archive: a, entry: entry, close: c}
+	r := &recordedSite{archive: a, entry: a.Entry(), close: c}
 	for k, x := range a.Crawls {
 		number := k + 1
 		if x.Version > 0 {

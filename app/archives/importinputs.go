@@ -57,6 +57,8 @@ type Imported struct {
 	Changed  int             `json:"changed,omitempty"` // pages of the folder whose links may have been changed
 	File     string          `json:"job_file,omitempty"`
 
+	Forbidden int `json:"forbidden,omitempty"` // URLs that robots.txt in the archive forbids
+
 	made bool // there is no job file
 }
 
@@ -284,7 +286,12 @@ func (in *importInputs) add(name string) error {
 	if err != nil {
 		return err
 	}
-	in.Files = append(in.Files, crawls.RecordFile{Name: name, R: f, Size: fi.Size()})
+	in.Files = append(in.Files, crawls.RecordFile{
+		Name:     name,
+		R:        f,
+		Size:     fi.Size(),
+		Modified: fi.ModTime(),
+	})
 	in.Size += fi.Size()
 	return nil
 }
