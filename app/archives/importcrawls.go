@@ -32,6 +32,9 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 	if err != nil {
 		return nil, err
 	}
+	if in.uncached {
+		a.Warning("the project has no hts-cache/new.zip: what the site answered is guessed from its files")
+	}
 	j, file, err := r.job(a, arch)
 	if err != nil {
 		return nil, err

@@ -137,7 +137,8 @@ type importInputs struct {
 	open  []*os.File
 	spill *files.FileSpill
 
-	Lost, guessed int // see projects.Taken
+	Lost, guessed int  // see projects.Taken
+	uncached      bool // likewise
 }
 
 // OpenInputs opens the files if all of them hold records of crawls; else there are none.
@@ -157,7 +158,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 		if err != nil {
 			return in, err
 		}
-		if taken, err := in.project(ctx, name, files, r.URL); err != nil {
+		if taken, err := in.project(ctx, name, files, r); err != nil {
 			return in, fmt.Errorf("import %s: %w", name, err)
 		} else if taken {
 			continue
@@ -185,7 +186,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 // project reads a folder of HTTrack, or one of files that were fetched from below a URL, into a file of
 // records; taken is false for anything else.
 func (in *importInputs) project(
-	ctx context.Context, name string, records []string, from string,
+	ctx context.Context, name string, records []string, r *ImportRequest,
 ) (taken bool, err error) {
 	fi, err := os.Stat(name)
 	if err != nil || !fi.IsDir() || len(records) > 0 {
@@ -199,7 +200,7 @@ func (in *importInputs) project(
 	_, perr := root.Lstat(phm.MetaName)
 	dir := regular.Until(ctx, anyNames{root})
 	isHTTrack := projects.IsHTTrack(dir)
-	if !isHTTrack && (perr == nil || from == "") {
+	if !isHTTrack && (perr == nil || r.URL == "") {
 		return false, nil
 	}
 	to, err := in.scratch()
@@ -211,7 +212,7 @@ func (in *importInputs) project(
 	if isHTTrack {
 		t, err = projects.HTTrack(dir, warc.NewWriter(w))
 	} else {
-		base, _, perr := site.Parse(from)
+		base, _, perr := site.Parse(r.URL)
 		if perr != nil {
 			return false, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", perr)}
 		}
@@ -220,6 +221,11 @@ func (in *importInputs) project(
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return false, err
 	}
+	if len(t.Looked) > 0 && r.imports {
+		return false, fmt.Errorf("it has no page of %s: there is no file %s", r.URL, strings.Join(t.Looked,
+			", nor "))
+	}
+	in.uncached = in.uncached || t.Uncached
 	in.Lost += t.Lost
 	in.guessed += t.Guessed
 	size, err := in.open[len(in.open)-1].Seek(0, io.SeekCurrent)

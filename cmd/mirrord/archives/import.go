@@ -78,9 +78,9 @@ func printImported(a *cli.CLI, name string, m *archives.Imported) error {
 			"URLs of the archive are outside of the job's scope, or unwanted by its rules"},
 		{int64(m.Lost), "answer left out, whose file is missing or has another size",
 			"answers left out, whose files are missing or have another size"},
-		{int64(m.Changed), "page without an original (.orig): links that wget changed are taken back to the " +
-			"site's addresses by the names of the files, until the next run has the page as it is",
-			"pages without an original (.orig): links that wget changed are taken back to the site's " +
+		{int64(m.Changed), "page without an original (.orig): links that the program changed are taken back to " +
+			"the site's addresses by the names of the files, until the next run has the page as it is",
+			"pages without an original (.orig): links that the program changed are taken back to the site's " +
 				"addresses by the names of the files, until the next run has the pages as they are"},
 		{int64(c.Elsewhere), "URL whose body is in another file of the crawler, which was not given",
 			"URLs whose bodies are in other files of the crawler, which were not given"},
