@@ -32,6 +32,8 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 	if err != nil {
 		return nil, err
 	}
+	arch.Counted.Other += in.other
+	arch.Counted.Damaged += in.damaged
 	if in.uncached {
 		a.Warning("the project has no hts-cache/new.zip: what the site answered is guessed from its files")
 	}

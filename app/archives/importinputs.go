@@ -137,8 +137,9 @@ type importInputs struct {
 	open  []*os.File
 	spill *files.FileSpill
 
-	Lost, guessed int  // see projects.Taken
-	uncached      bool // likewise
+	Lost, guessed  int  // see projects.Taken
+	uncached       bool // likewise
+	other, damaged int  // likewise
 }
 
 // OpenInputs opens the files if all of them hold records of crawls; else there are none.
@@ -175,7 +176,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 			return in, nil
 		}
 		for _, file := range files {
-			if err := in.add(file); err != nil {
+			if err := in.add(ctx, file, r.Lenient); err != nil {
 				return in, err
 			}
 		}
@@ -203,35 +204,45 @@ func (in *importInputs) project(
 	if !isHTTrack && (perr == nil || r.URL == "") {
 		return false, nil
 	}
+	if isHTTrack {
+		return true, in.written(name, func(w *warc.Writer) (projects.Taken,
+			error) {
+			return projects.HTTrack(dir, w)
+		})
+	}
+	base, _, err := site.Parse(r.URL)
+	if err != nil {
+		return false, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", err)}
+	}
+	return true, in.written(name, func(w *warc.Writer) (projects.Taken, error) {
+		t, err := projects.Wget(dir, base, w)
+		if err == nil && len(t.Looked) > 0 && r.imports {
+			err = fmt.Errorf("it has no page of %s: there is no file %s", r.URL, strings.Join(t.Looked, ", nor "))
+		}
+		return t, err
+	})
+}
+
+// written adds a file of the records that write makes of what has a name.
+func (in *importInputs) written(name string, write func(*warc.Writer) (projects.Taken, error)) error {
 	to, err := in.scratch()
 	if err != nil {
-		return false, err
+		return err
 	}
 	w := bufio.NewWriterSize(to, 1<<20)
-	var t projects.Taken
-	if isHTTrack {
-		t, err = projects.HTTrack(dir, warc.NewWriter(w))
-	} else {
-		base, _, perr := site.Parse(r.URL)
-		if perr != nil {
-			return false, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", perr)}
-		}
-		t, err = projects.Wget(dir, base, warc.NewWriter(w))
-	}
+	t, err := write(warc.NewWriter(w))
 	if err = errors.Join(err, w.Flush()); err != nil {
-		return false, err
-	}
-	if len(t.Looked) > 0 && r.imports {
-		return false, fmt.Errorf("it has no page of %s: there is no file %s", r.URL, strings.Join(t.Looked,
-			", nor "))
+		return err
 	}
 	in.uncached = in.uncached || t.Uncached
 	in.Lost += t.Lost
 	in.guessed += t.Guessed
+	in.other += t.Other
+	in.damaged += t.Damaged
 	size, err := in.open[len(in.open)-1].Seek(0, io.SeekCurrent)
 	in.Files = append(in.Files, crawls.RecordFile{Name: name, R: to, Size: size})
 	in.Size += size
-	return true, err
+	return err
 }
 
 // anyNames is the files of a folder under any names. Names of an old site often are not UTF-8,
@@ -261,8 +272,11 @@ func recordFiles(name string) ([]string, error) {
 		}
 		defer f.Close()
 		form, err := archive.FormOf(f, fi.Size())
-		if err != nil || form.Captures == nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if form.Captures == nil && form.Convert == nil {
+			return nil, nil
 		}
 		return []string{name}, nil
 	}
@@ -272,7 +286,7 @@ func recordFiles(name string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		known := slices.ContainsFunc([]string{".warc", ".warc.gz", ".warc.zst", ".wacz"}, func(end string) bool {
+		known := slices.ContainsFunc(recordEndings(), func(end string) bool {
 			return strings.HasSuffix(e.Name(), end)
 		})
 		if known && e.Type().IsRegular() {
@@ -282,7 +296,12 @@ func recordFiles(name string) ([]string, error) {
 	return files, nil
 }
 
-func (in *importInputs) add(name string) error {
+// recordEndings returns the ends of the names of files of records in a folder.
+func recordEndings() []string {
+	return []string{".warc", ".warc.gz", ".warc.zst", ".wacz", ".arc", ".arc.gz"}
+}
+
+func (in *importInputs) add(ctx context.Context, name string, lenient bool) error {
 	f, err := regular.Open(name)
 	if err != nil {
 		return err
@@ -291,6 +310,20 @@ func (in *importInputs) add(name string) error {
 	fi, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	form, err := archive.FormOf(f, fi.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if form.Convert != nil {
+		return in.written(name, func(w *warc.Writer) (projects.Taken, error) {
+			text := io.NewSectionReader(regular.UntilAt(ctx, f), 0, fi.Size())
+			t, err := form.Convert(text, archive.Converting{Lenient: lenient, Modified: fi.ModTime(), To: w})
+			if err != nil && ctx.Err() == nil && !lenient {
+				err = damagedArchive(&crawls.FileError{Name: name, Err: err})
+			}
+			return t, err
+		})
 	}
 	in.Files = append(in.Files, crawls.RecordFile{
 		Name:     name,

@@ -91,7 +91,7 @@ func isHTML(rec *warc.Record, m *warc.HTTPHead) bool {
 	return strings.Contains(strings.ToLower(warc.Essence(head)), "html")
 }
 
-// answersNoGET reports whether a line is that of a request with another method. What is no such line says
+// answersNoGET reports whether a line is that of a request with another method. Another line says
 // nothing about the answer.
 func answersNoGET(line string) bool {
 	method, rest, ok := strings.Cut(line, " ")

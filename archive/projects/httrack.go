@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package projects reads the folders in which other programs keep a copy of a site, and writes what the site
-// answered as the records of a web archive, as far as the folder still has it.
+// Package projects reads the folders and files in which other programs keep a copy of a site or a page, and
+// writes what the site answered as the records of a web archive, as far as they still have it.
 //
 // HTTrack keeps the answers in hts-cache/new.zip: an entry for each URL, whose name is the URL. The head
 // is in the extra field of the entry's local header, which package archive/zip does not show: status line
@@ -57,6 +57,9 @@ type Taken struct {
 
 	Looked   []string // files that should have the page of the URL given, if none has it
 	Uncached bool     // the project of HTTrack has no cache: its files were taken
+
+	Other   int // answers to other requests than GET, and those of no web address
+	Damaged int // places that were skipped
 }
 
 // HTTrack writes the answers of a project as records: those of its cache, else what its files show.
@@ -157,21 +160,23 @@ type answer struct {
 	size int64
 
 	failed bool // with a status of 400 or more
+	sent   bool // the head is that of the site
 }
 
 func (a *answer) write(to *warc.Writer) error {
-	_, err := to.Write(&warc.RecordDraft{
-		Type: warc.Response,
-		URL:  a.url,
-		Date: a.date,
-		Head: a.head,
-		Body: a.body,
-		Size: a.size,
-		Fields: []warc.HeaderField{
-			{Name: warc.FieldHead, Value: warc.HeadMade},
-			{Name: "Content-Type", Value: "application/http; msgtype=response"},
-		},
-	})
+	d := warc.RecordDraft{
+		Type:   warc.Response,
+		URL:    a.url,
+		Date:   a.date,
+		Head:   a.head,
+		Body:   a.body,
+		Size:   a.size,
+		Fields: []warc.HeaderField{{Name: "Content-Type", Value: "application/http; msgtype=response"}},
+	}
+	if !a.sent {
+		d.Fields = append([]warc.HeaderField{{Name: warc.FieldHead, Value: warc.HeadMade}}, d.Fields...)
+	}
+	_, err := to.Write(&d)
 	if c, ok := a.body.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}

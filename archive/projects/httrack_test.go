@@ -122,13 +122,13 @@ func TestHTTrackFiles(t *testing.T) {
 			"HTTrack3.49-2 launched on Wed, 01 May 2019 10:00:00 at h.test:8080/ +*.png\r\nx")},
 		tableName: {Data: []byte("date\tsize\n10:00:00\t3/3\t---M--\t200\tadded ('OK')\tx\tdate:x\t" +
 			"http://h.test:8080/q?x=1\t/old/h.test_8080/qa255\t(from )\n")},
-		"index.html":             {Data: []byte("HTTrack's own")},
+		"index.html": {Data: []byte("HTTrack's own")},
 		"h.test_8080/index.html": {
 			Data: []byte("<html>" + fmt.Sprintf(mark, ":8080/") + added + "<a href=qa255?x=1>"),
 		},
-		"h.test_8080/a.html":     {Data: []byte("<html>" + fmt.Sprintf(mark, "/a") + "a")},
-		"h.test_8080/qa255":      {Data: []byte("q")},
-		"h.test_8080/i.png":      {Data: []byte("png")},
+		"h.test_8080/a.html": {Data: []byte("<html>" + fmt.Sprintf(mark, "/a") + "a")},
+		"h.test_8080/qa255":  {Data: []byte("q")},
+		"h.test_8080/i.png":  {Data: []byte("png")},
 	}
 	for _, f := range dir {
 		f.Mode = 0o644

@@ -214,9 +214,9 @@ func TestWgetPlaces(t *testing.T) {
 	}
 	wantTaken(t, takenOf(t, "http://h.test/pub/x/", ".", map[string]string{"index.html": html}),
 		map[string]string{
-		"http://h.test/pub/x/":           "200 OK text/html  " + html,
-		"http://h.test/pub/x/index.html": "200 OK text/html  " + html,
-	})
+			"http://h.test/pub/x/":           "200 OK text/html  " + html,
+			"http://h.test/pub/x/index.html": "200 OK text/html  " + html,
+		})
 	got := takenOf(t, "http://h.test/x.php", ".", map[string]string{"x.php.html": html}) // -E
 	if got["http://h.test/x.php"] == "" {
 		t.Errorf("%q", got)

@@ -189,8 +189,8 @@ func (m *memberReader) join() error {
 // recordBegin is what each record begins with.
 const recordBegin = "WARC/"
 
-// skip goes to the next byte that is none of some: programs write more empty lines than two, and fill files
-// and members with zeros.
+// skip goes to the next byte that is not one of some: programs write more empty lines than two, and fill
+// files and members with zeros.
 func skip(b *bufio.Reader, filler string) error {
 	for {
 		next, err := b.Peek(1)
