@@ -101,6 +101,13 @@ func TestForeignCrawls(t *testing.T) {
 			if err != nil || len(names) != 1 {
 				t.Fatalf("%q, %v", names, err)
 			}
+			served, err := sites.Site(names[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := served.Snapshot(t.Context(), 0); err != nil || s.Files != 3 || s.Bytes < 80 {
+				t.Errorf("served: %+v, %v", s, err)
+			}
 			wantServed(t, sites, names[0], map[string]string{"/": "<title>Home", "/i.gif": "GIF89a"})
 			m, err := archives.ImportAny(t.Context(), a, archives.ImportRequest{
 				Files: []string{file},

@@ -64,6 +64,7 @@ type capture struct {
 	date, asked       int64 // Unix seconds; asked: when the request was made
 	newest            int64 // date of the last body of the URL up to this one, in an archive of mirrord
 	at, end           int64
+	size              int64 // bytes of the body; of one that only an index describes, of its record
 	id, payload, pair uint64
 	status            int16
 	kind              kind
@@ -322,6 +323,22 @@ func (a *Recordings) URLs(crawl int, f func(u site.URL)) {
 			f(site.Canonical(text))
 		}
 	}
+}
+
+// Size says how many URLs give a page or a file in a crawl, also those that an earlier one has, and of how many
+// bytes.
+func (a *Recordings) Size(crawl int) (files int, bytes int64) {
+	for id := range a.urls {
+		i, _ := a.pick(uint32(crawl), uint32(id))
+		if i < 0 {
+			continue
+		}
+		if d := &a.captures[a.captures[i].body]; d.status >= 200 && d.status < 300 {
+			files++
+			bytes += d.size
+		}
+	}
+	return files, bytes
 }
 
 // Each calls f for each URL that gave a page, a file or a redirect in some crawl.

@@ -116,6 +116,7 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 		file:    file,
 		at:      e.Place.Offset,
 		end:     e.Place.Offset + e.Place.Length,
+		size:    e.Place.Length,
 		payload: idOf(strings.ToLower(e.Digest)),
 	}
 	if n, err := strconv.Atoi(e.Status); err == nil {

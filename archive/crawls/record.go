@@ -40,8 +40,10 @@ func (r *reading) capture(f *file, rec *warc.Record) (c capture, wanted bool, er
 	}
 	c = capture{status: statusOK, info: r.infoOf(rec), html: isHTML(rec, m)}
 	c.date = r.dated(f, rec, m, c.info)
+	c.size = rec.Length
 	if m != nil {
 		c.status = int16(min(m.Status(), 999))
+		c.size -= int64(len(m.Raw))
 	}
 	switch rec.Type() {
 	case warc.Revisit:
