@@ -325,8 +325,8 @@ func (a *Recordings) URLs(crawl int, f func(u site.URL)) {
 	}
 }
 
-// Size says how many URLs give a page or a file in a crawl, also those that an earlier one has, and of how many
-// bytes.
+// Size says how many URLs give a page or a file in a crawl, also those that an earlier one has, and of how
+// many bytes.
 func (a *Recordings) Size(crawl int) (files int, bytes int64) {
 	for id := range a.urls {
 		i, _ := a.pick(uint32(crawl), uint32(id))
