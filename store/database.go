@@ -147,6 +147,10 @@ func (d *database) open() (err error) {
 	return err
 }
 
+// growth is by how many bytes a file grows at least. Its end is a hole until it is written; 16 MiB of them, as
+// bbolt has it, would go into each copy of a small database.
+const growth = 1 << 20
+
 // begin opens the database in a file that open opens.
 func (d *database) begin(open func() (*os.File, error)) (err error) {
 	d.bolt, err = bolt.Open(d.path, d.mode, &bolt.Options{
@@ -162,6 +166,7 @@ func (d *database) begin(open func() (*os.File, error)) (err error) {
 	if err != nil {
 		return err
 	}
+	d.bolt.AllocSize = growth
 	fi, err := d.file.Stat()
 	if err == nil {
 		d.size = fi.Size()
