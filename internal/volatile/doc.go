@@ -54,7 +54,7 @@ func (r Rule) templates() []uint64 {
 
 // Covers reports whether a difference is one that the rule takes for none.
 func (r Rule) Covers(d BodyDifference) bool {
-	if r.Held >= MaxHeld || len(d.Examples) == 0 || (!r.Holds() && len(d.Templates) > 0) {
+	if r.Held >= MaxHeld || len(d.Templates) == 0 || !r.Holds() {
 		return false
 	}
 	for _, t := range d.Templates {
@@ -67,9 +67,6 @@ func (r Rule) Covers(d BodyDifference) bool {
 
 // Kept returns the rule after an answer that it covers.
 func (r Rule) Kept() Rule {
-	if !r.Holds() {
-		r = Rule{Held: r.Held}
-	}
 	r.Held++
 	return r
 }
@@ -100,9 +97,6 @@ func (r Rule) Broken() Rule { return r.Same() }
 // Changed returns the rule after a change in which Compare found nothing but d.
 func (r Rule) Changed(d BodyDifference) Rule {
 	r.Held = 0
-	if len(d.Templates) == 0 {
-		return r
-	}
 	if r.Holds() {
 		over := r
 		if over.Covers(d) { // held back for long enough

@@ -5,10 +5,12 @@ package process
 import (
 	"cmp"
 	"fmt"
+	"html"
 	"io"
 	"net/url"
 	"path"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,6 +72,9 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		return r.unchanged(rec, as)
 	}
 	observe(now, rec, only || isUnpacked(r, rec), &as)
+	if a.From == source.FromOrigin && !rec.InSet && mayBeMade(now.MIME, head) {
+		r.SkipPlan.Noise.Came(now.URL, body, r.Now())
+	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
@@ -80,6 +85,18 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		p.forget()
 	}
 	return f, err
+}
+
+// mayBeMade reports whether an answer may be a page that a program made for it, and not a file.
+func mayBeMade(mime string, h *fetch.Head) bool {
+	switch mime {
+	case "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml":
+	default:
+		return false
+	}
+	caches := h.Header.Get("Cache-Control")
+	private := strings.Contains(caches, "private") || strings.Contains(caches, "no-")
+	return private || h.Header.Get("Set-Cookie") != "" || (h.ETag == "" && h.LastModified == "")
 }
 
 // digestOf returns the digest of a body in memory, by which it is compared with that of the record. Of a page
@@ -168,10 +185,27 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	if err != nil {
 		return false, false
 	}
-	if only, kept = parse.Compare(now, old, body, fr.Body, r.SkipPlan.Places.Known()); !only {
-		r.SkipPlan.Places.Changed(old, body)
+	known := r.SkipPlan.Noise.Known()
+	if only, kept = parse.Compare(now, old, body, fr.Body, known, r.namesNew); !only {
+		r.SkipPlan.Noise.Changed(old, body, r.Now())
+	} else if kept {
+		r.SkipPlan.Noise.Came(old.URL, body, r.Now())
 	}
 	return only, kept
+}
+
+// namesNew reports whether some reference in a document leads to a URL of the job that was never seen.
+func (r *reading) namesNew(doc site.URL, refs [][]byte) bool {
+	for _, ref := range refs {
+		u, _, err := doc.Resolve(html.UnescapeString(string(ref)))
+		if err != nil || !r.Rules.Scope.Covers(u) {
+			continue
+		}
+		if _, known := r.Table.Find([]byte(r.Rules.Main(u).String())); !known {
+			return true
+		}
+	}
+	return false
 }
 
 // isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because

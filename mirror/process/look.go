@@ -102,7 +102,7 @@ func (x *Processor) Look(
 		}
 		return f, true, nil
 	}
-	if q, ok := x.SkipPlan.Places.Question(u.Origin()); ok {
+	if q, ok := x.SkipPlan.Noise.Question(u.Origin(), x.Counts.Requests.Load(), x.Now()); ok {
 		compareTwo(ctx, x, q, release)
 		if ctx.Err() == nil {
 			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn

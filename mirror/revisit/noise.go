@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/internal/volatile"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// What differs between two answers of one page at one moment is noise: a token of a form, a quote drawn by
+// lot. So in a first run, and when pages of another template come, a few pages are requested twice. The
+// positions at which the two differ are known for the site from then on: a page that differs only there from
+// the stored one has not changed.
+
+// Learning of positions.
+const (
+	leastTwice   = 8                // requests of a run for second answers, or
+	twiceShare   = 100              // one of so many, where that is more
+	firstTwice   = 2                // pages of a template that are requested twice,
+	allTwice     = 8                // and of one of which two answers differed
+	mostWaiting  = 16               // pages that wait for their second request
+	mostShapes   = 1024             // templates that are remembered
+	mostNoise    = 256              // positions that are remembered
+	noiseRuns    = 64               // runs after which a position is forgotten that was not seen to differ
+	shapeRuns    = 16               // runs after which two pages of a template are requested twice again
+	mostIdle     = 5                // the binary logarithm of the runs after which that is tried, at most
+	changedLast  = 3                // looks in a row at which a page changed that is then requested twice
+	surePages    = 2                // pages on which words or a region differed until that is believed
+	sureWide     = 3                // the same of a number whose neighbours vary
+	secondsApart = 2 * time.Second  // between two answers, at least, while the run has other things to request
+	atOneMoment  = 60 * time.Second // and at most
+)
+
+// NoiseFact is where a site keeps the positions at which its answers differ.
+const NoiseFact = "places"
+
+// noiseFact is the value of NoiseFact.
+type noiseFact struct {
+	Idle      int            `json:"idle"`  // runs in a row that requested changed pages twice in vain
+	Tried     int            `json:"tried"` // the last of these runs
+	Shapes    []shapeFact    `json:"shapes,omitempty"`
+	Positions []PositionFact `json:"positions,omitempty"`
+}
+
+// shapeFact is a template of which pages were requested twice.
+type shapeFact struct {
+	Shape    uint64 `json:"shape"`
+	Asked    int    `json:"asked"`
+	Differed int    `json:"differed"` // pages
+	Run      int    `json:"run"`      // the last one that did so
+}
+
+// PositionFact is what is known of a position: one pair of values, with its page and run, for a person.
+type PositionFact struct {
+	Position volatile.Position `json:"position"`
+	volatile.At
+	Prose    bool   `json:"prose,omitempty"`
+	Wide     bool   `json:"wide,omitempty"`
+	Pages    int    `json:"pages"` // whose two answers differed there
+	Seen     int    `json:"seen"`  // times that it occurred on pages that were requested twice
+	Differed int    `json:"differed"`
+	Run      int    `json:"run"` // when it was last seen to differ
+	Where    string `json:"where"`
+	Old      string `json:"old"`
+	New      string `json:"new"`
+	URL      string `json:"url"`
+}
+
+// IsSure reports whether a difference at the position alone is no change.
+func (f *PositionFact) IsSure() bool {
+	pages := 1
+	switch {
+	case f.Wide:
+		pages = sureWide
+	case f.Prose:
+		pages = surePages
+	}
+	return f.Pages >= pages && 2*f.Differed >= f.Seen
+}
+
+// Noise knows at which positions of the pages of a site each answer is another one. Safe for concurrent use,
+// but for Read.
+type Noise struct {
+	run   int
+	ripe  atomic.Bool // some page waits
+	known atomic.Pointer[volatile.Known]
+
+	mu        sync.Mutex
+	idle      int
+	tried     int
+	shapes    map[uint64]*shapeFact
+	positions map[volatile.Position]*PositionFact
+	asked     int // pages of this run
+	again     int // of these, pages that changed each time
+	saw       bool
+	waiting   []*Twice
+}
+
+// Twice is a page that is to be requested once more.
+type Twice struct {
+	URL    site.URL
+	Came   time.Time // its first answer
+	body   []byte
+	shape  uint64
+	urgent int // 0 first
+}
+
+// ShowsTime reports whether the first answer says when it was made, to the second: then another one may only
+// differ after that.
+func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.body, q.Came) }
+
+// NewNoise returns the noise of a site of which nothing is known.
+func NewNoise(run int) *Noise {
+	return &Noise{
+		run:       run,
+		shapes:    map[uint64]*shapeFact{},
+		positions: map[volatile.Position]*PositionFact{},
+	}
+}
+
+// Read takes what Fact of earlier runs returned. After an error nothing is known.
+func (p *Noise) Read(fact []byte) error {
+	var f noiseFact
+	if len(fact) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(fact, &f); err != nil {
+		return err
+	}
+	p.idle, p.tried = f.Idle, f.Tried
+	for i := range f.Shapes {
+		if s := &f.Shapes[i]; s.Run+shapeRuns > p.run {
+			p.shapes[s.Shape] = s
+		}
+	}
+	for i := range f.Positions {
+		if f := &f.Positions[i]; f.Run+noiseRuns > p.run {
+			p.positions[f.Position] = f
+		}
+	}
+	p.publish()
+	return nil
+}
+
+// publish makes the learned positions known.
+func (p *Noise) publish() {
+	known := volatile.Known{}
+	for at, f := range p.positions {
+		if f.IsSure() {
+			known[at] = f.At
+		}
+	}
+	p.known.Store(&known)
+}
+
+// Known returns the positions that are known. The caller does not change them.
+func (p *Noise) Known() volatile.Known {
+	if known := p.known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
+// All returns what is known of all positions, for a person.
+func (p *Noise) All() (out []PositionFact) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.positions {
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b PositionFact) int {
+		return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.Position, b.Position))
+	})
+	return out
+}
+
+// Came says that a page came that a program may have made.
+func (p *Noise) Came(u site.URL, body []byte, at time.Time) {
+	if len(body) > volatile.MaxBody {
+		return
+	}
+	shape := shapeOf(u, body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.shapes[shape]
+	if s == nil {
+		if len(p.shapes) == mostShapes {
+			return
+		}
+		s = &shapeFact{Shape: shape, Run: p.run}
+		p.shapes[shape] = s
+	}
+	waits := s.Asked
+	for _, q := range p.waiting {
+		if q.shape == shape {
+			waits++
+		}
+	}
+	if waits < firstTwice || (s.Differed > 0 && waits < allTwice) {
+		p.wait(&Twice{URL: u, Came: at, shape: shape, urgent: waits}, body)
+	}
+}
+
+// wait puts a page among those that are to be requested twice. When they are many the least urgent one goes.
+// The caller holds mu.
+func (p *Noise) wait(q *Twice, body []byte) {
+	if len(p.waiting) >= mostWaiting {
+		i, last := 0, p.waiting[0]
+		for k, w := range p.waiting {
+			if w.urgent >= last.urgent {
+				i, last = k, w
+			}
+		}
+		if last.urgent <= q.urgent {
+			return
+		}
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+	q.body = bytes.Clone(body)
+	p.waiting = append(p.waiting, q)
+	p.ripe.Store(true)
+}
+
+// Changed says that a page of the mirror came with another body, in more than is known to vary. rec is its
+// record before.
+func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time) {
+	const always = 1<<(changedLast-1) - 1
+	if len(body) > volatile.MaxBody {
+		return
+	}
+	p.Came(rec.URL, body, at)
+	if rec.Recent&always != always {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	early := p.run < p.tried+1<<min(p.idle, mostIdle)
+	waits := slices.ContainsFunc(p.waiting, func(q *Twice) bool { return q.URL == rec.URL })
+	if p.again == firstTwice || early || waits {
+		return
+	}
+	p.again++
+	p.wait(&Twice{URL: rec.URL, Came: at, shape: shapeOf(rec.URL, body)}, body)
+}
+
+// shapeOf names the template of a page: by its beginning, and by the parameters of its URL.
+func shapeOf(u site.URL, body []byte) uint64 {
+	var h xxh3.Hasher
+	h.Write(volatile.Beginning(body))
+	query, _ := u.Query()
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		h.WriteString(name)
+		h.WriteString("&")
+	}
+	return h.Sum64()
+}
+
+// Question returns a page of an origin that is to be requested once more, now; of any origin, and without
+// waiting, when it is "". So many requests were made.
+func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice, ok bool) {
+	if !p.ripe.Load() {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(q *Twice) bool { return now.Sub(q.Came) > atOneMoment })
+	best := -1
+	for i, q := range p.waiting {
+		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.Came) >= secondsApart)
+		if may && (best < 0 || q.urgent < p.waiting[best].urgent) {
+			best = i
+		}
+	}
+	if best >= 0 && int64(p.asked) < max(leastTwice, requests/twiceShare) {
+		q, ok = p.waiting[best], true
+		p.waiting = slices.Delete(p.waiting, best, best+1)
+		p.asked++
+	}
+	p.ripe.Store(len(p.waiting) > 0)
+	return q, ok
+}
+
+// Answered takes the body of the second answer, and returns whether positions are known now that were not.
+func (p *Noise) Answered(q *Twice, again []byte) (learned bool) {
+	found, ok := volatile.Apart(q.body, again)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.shapes[q.shape]; s != nil {
+		s.Run = p.run
+		if s.Asked++; len(found) > 0 || !ok {
+			s.Differed++
+		}
+	}
+	p.same(q, found)
+	for i := range found {
+		learned = p.differs(q, &found[i]) || learned
+	}
+	p.publish()
+	return learned
+}
+
+// same counts the positions that are known and did not differ in two answers. The caller holds mu.
+func (p *Noise) same(q *Twice, found []volatile.Difference) {
+	all := volatile.Known{}
+	for at, f := range p.positions {
+		all[at] = f.At
+	}
+	for _, d := range found {
+		delete(all, d.Position)
+	}
+	for _, hit := range all.Masked(q.body).Hits {
+		p.positions[hit.Position].Seen++
+	}
+}
+
+// differs counts a position at which two answers differed. The caller holds mu.
+func (p *Noise) differs(q *Twice, d *volatile.Difference) (learned bool) {
+	p.saw = true
+	f := p.positions[d.Position]
+	if f == nil {
+		if len(p.positions) == mostNoise {
+			return false
+		}
+		f = &PositionFact{Position: d.Position, At: d.At, Prose: d.Prose, Wide: d.Wide}
+		p.positions[d.Position] = f
+	}
+	was := f.IsSure()
+	f.At = f.At.And(d.At)
+	f.Pages, f.Seen, f.Differed, f.Run = f.Pages+1, f.Seen+d.Seen, f.Differed+d.Differed, p.run
+	f.Where, f.Old, f.New, f.URL = d.Where, d.Old, d.New, q.URL.String()
+	return f.IsSure() && !was
+}
+
+// Fact returns what to store as NoiseFact: as it was when this run tried nothing.
+func (p *Noise) Fact() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := noiseFact{Idle: p.idle, Tried: p.tried}
+	if p.again > 0 && f.Tried != p.run {
+		f.Tried = p.run
+		if f.Idle++; p.saw {
+			f.Idle = 0
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.shapes)) {
+		if s := p.shapes[at]; s.Asked > 0 {
+			f.Shapes = append(f.Shapes, *s)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.positions)) {
+		f.Positions = append(f.Positions, *p.positions[at])
+	}
+	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(f)
+}
