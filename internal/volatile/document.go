@@ -52,7 +52,7 @@ type opened struct {
 	tag  span
 	path Position // of the innermost element with an id or a class up to here
 	self Position // of the element: its attributes, or its name and those of the element around it
-	near Position // of the innermost element with an id or a class, without what is around that
+	near Position // of the innermost element with an id or a class, alone
 	at   int      // of the element in the result, or -1
 	own  bool     // it has an id or a class
 }
@@ -73,7 +73,7 @@ type document struct {
 func (d *document) of(u *unit) []byte { return d.doc[u.from:u.to] }
 
 // in returns the known position of a unit that its value fits.
-func (u *unit) in(k Known, d *document) (Position, bool) {
+func (u *unit) in(k Positions, d *document) (Position, bool) {
 	for _, at := range [...]Position{u.narrow, u.wide} {
 		if a, ok := k[at]; ok && at != 0 && a.fits(d.of(u)) {
 			return at, true

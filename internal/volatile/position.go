@@ -14,7 +14,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Two answers to one request that came within seconds differ in what says nothing: a token of a form, the time
+// Two answers to one request that came within seconds differ in what says nothing: a token of a form, the
+// time
 // that the answer took, an article drawn by lot. Where they do is a position of the template: an attribute of
 // an element that its own attributes or those of the element around it name, a member of a script, a word
 // between two others, or all of an element with a class. It holds for all pages that have it. Apart finds
@@ -77,10 +78,10 @@ func (a At) fits(value []byte) bool {
 	return false
 }
 
-// Known are the positions of a site. The zero value knows none.
-type Known map[Position]At
+// Positions are the positions of a site. The zero value knows none.
+type Positions map[Position]At
 
-// mark stands for what is masked; the kind follows.
+// mark stands for a value that is masked; its kind follows.
 const mark = 0x02
 
 // Where names the positions that were found for a person, each once.
@@ -96,13 +97,13 @@ func (m *Masked) Where() (out []string) {
 // masking is what Masked finds.
 type masking struct {
 	out    []byte
-	hits   []Hit
+	hits   []Sighting
 	named  [][]byte
 	copied int // bytes of the document that are in out
 }
 
-// Hit is a position of a document, with what stands there.
-type Hit struct {
+// Sighting is a position of a document, with what stands there.
+type Sighting struct {
 	Position Position
 	Value    []byte
 	Where    string // for a person
@@ -111,14 +112,14 @@ type Hit struct {
 // Masked is a document without what says nothing.
 type Masked struct {
 	Body []byte
-	Hits []Hit
+	Hits []Sighting
 	// Named are the references in regions, and those with a number that is no time: a region, or a page that is
 	// drawn by lot, may name a page that nothing else names.
 	Named [][]byte
 }
 
 // Masked masks a document. It is safe for concurrent use.
-func (k Known) Masked(doc []byte) Masked {
+func (k Positions) Masked(doc []byte) Masked {
 	if len(k) == 0 || len(doc) > MaxBody {
 		return Masked{Body: doc}
 	}
@@ -153,11 +154,11 @@ func (k Known) Masked(doc []byte) Masked {
 func (m *masking) put(d *document, at Position, k Kind, from, to int, where string) {
 	m.out = append(append(m.out, d.doc[m.copied:from]...), mark, byte(k))
 	m.copied = to
-	m.hits = append(m.hits, Hit{at, d.doc[from:to], where})
+	m.hits = append(m.hits, Sighting{at, d.doc[from:to], where})
 }
 
 // region masks the content of an element, if all of it says nothing.
-func (m *masking) region(k Known, d *document, e *element) {
+func (m *masking) region(k Positions, d *document, e *element) {
 	if k[e.path].Kind != Region || e.from < m.copied || !e.small(d.doc) {
 		return
 	}
@@ -171,7 +172,7 @@ func (m *masking) region(k Known, d *document, e *element) {
 
 // Same reports whether two bodies of one page, of which the second came so much later, are the same but for
 // what stands at known positions, and for how long ago something was.
-func (k Known) Same(old, now []byte, later time.Duration) (a, b Masked, same bool) {
+func (k Positions) Same(old, now []byte, later time.Duration) (a, b Masked, same bool) {
 	a, b = k.Masked(old), k.Masked(now)
 	if bytes.Equal(a.Body, b.Body) {
 		return a, b, len(a.Hits)+len(b.Hits) > 0
@@ -180,8 +181,8 @@ func (k Known) Same(old, now []byte, later time.Duration) (a, b Masked, same boo
 	return a, b, ok && len(d.Templates) == 0
 }
 
-// Difference is a position at which two answers differ.
-type Difference struct {
+// Variation is a position at which two answers differ.
+type Variation struct {
 	Position Position
 	At       At
 	Prose    bool // it is one in a text that readers see
@@ -194,12 +195,12 @@ type Difference struct {
 
 // Apart returns the positions at which two answers differ that came within seconds. ok is false when they
 // differ elsewhere, too.
-func Apart(a, b []byte) (out []Difference, ok bool) {
+func Apart(a, b []byte) (out []Variation, ok bool) {
 	if len(a) > MaxBody || len(b) > MaxBody {
 		return nil, false
 	}
 	x, y := read(revealed(a)), read(revealed(b))
-	p := pair{a: x, b: y, found: map[Position]*Difference{}}
+	p := pair{a: x, b: y, found: map[Position]*Variation{}}
 	ok = p.walk()
 	for i := range x.units {
 		for _, at := range [...]Position{x.units[i].narrow, x.units[i].wide} {
@@ -217,7 +218,7 @@ func Apart(a, b []byte) (out []Difference, ok bool) {
 // pair is two answers that are compared.
 type pair struct {
 	a, b  *document
-	found map[Position]*Difference
+	found map[Position]*Variation
 	notes []noted               // in the order of the first answer
 	once  map[Position]*element // of a, see single
 	twin  map[Position]*element // of b
@@ -243,7 +244,7 @@ func (p *pair) walk() bool {
 			return false
 		}
 		p.drop(x.from)
-		p.note(x.path, x.from, &Difference{
+		p.note(x.path, x.from, &Variation{
 			At:    At{Kind: Region},
 			Prose: true,
 			Seen:  1,
@@ -287,7 +288,7 @@ func (p *pair) segment(s, t *segmentAt) bool {
 		}
 		for n, at := range [...]Position{u.narrow, u.wide} {
 			if at != 0 {
-				p.note(at, u.from, &Difference{
+				p.note(at, u.from, &Variation{
 					At:    atOf(old, is),
 					Prose: u.prose,
 					Wide:  n > 0,
@@ -302,7 +303,7 @@ func (p *pair) segment(s, t *segmentAt) bool {
 }
 
 // note counts a difference at a byte of the first answer.
-func (p *pair) note(at Position, from int, d *Difference) {
+func (p *pair) note(at Position, from int, d *Variation) {
 	f := p.found[at]
 	if f == nil {
 		f = d
@@ -376,7 +377,7 @@ func Beginning(doc []byte) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(of))
 }
 
-// What is the beginning of a document.
+// The beginning of a document.
 const (
 	beginning     = 16 << 10 // bytes
 	firstElements = 8
@@ -389,8 +390,10 @@ func ShowsTime(doc []byte, at time.Time) bool {
 	}
 	for s := range 3 { // the answer may have taken some time
 		t := at.UTC().Add(-time.Duration(s) * time.Second)
-		if bytes.Contains(doc, t.AppendFormat(nil, ":04:05")) || bytes.Contains(doc, t.AppendFormat(nil, "150405")) {
-			return true
+		for _, form := range [...]string{":04:05", "150405"} {
+			if bytes.Contains(doc, t.AppendFormat(nil, form)) {
+				return true
+			}
 		}
 	}
 	return false

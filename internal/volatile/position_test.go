@@ -29,13 +29,13 @@ func links(n ...int) (s string) {
 }
 
 // learned takes all that two answers differ in as known.
-func learned(t *testing.T, a, b []byte) Known {
+func learned(t *testing.T, a, b []byte) Positions {
 	t.Helper()
 	found, ok := Apart(a, b)
 	if !ok {
 		t.Fatalf("%s and %s differ elsewhere: %+v", a, b, found)
 	}
-	k := Known{}
+	k := Positions{}
 	for _, f := range found {
 		if !f.Wide {
 			k[f.Position] = f.At
@@ -47,10 +47,11 @@ func learned(t *testing.T, a, b []byte) Known {
 // pageOf is a page with something in its head, its text and its end.
 func pageOf(title, head, middle string) []byte {
 	return []byte("<!DOCTYPE html>\n<html><head><title>" + title + "</title>" + head + "</head>\n<body>\n<h1>" +
-		title + "</h1>\n<p>" + strings.Repeat("text of "+title+" ", 20) + "</p>" + middle + "\n<hr></body></html>\n")
+		title + "</h1>\n<p>" + strings.Repeat("text of "+title+" ", 20) + "</p>" + middle +
+		"\n<hr></body></html>\n")
 }
 
-// What stands in the places of which two answers of one page tell, on another page and later.
+// A value at a position that two answers of one page show is masked on another page.
 func TestNoiseIsMasked(t *testing.T) {
 	for name, c := range map[string]struct{ head, middle string }{
 		"hidden input": {"", `<form><input type="hidden" name="token" value="%s"></form>`},
@@ -69,7 +70,8 @@ func TestNoiseIsMasked(t *testing.T) {
 			in := func(s string) string { return strings.ReplaceAll(s, "%s", token) }
 			return pageOf(title, in(c.head), in(c.middle))
 		}
-		tokens := [...]string{"9c59c3c75325c48e5f8e", "15c1bd8c8d00668624bf", "3a30fec4cc68af4ca52a", "e6186b45c6cd628b8c0b"}
+		tokens := [...]string{"9c59c3c75325c48e5f8e", "15c1bd8c8d00668624bf", "3a30fec4cc68af4ca52a",
+			"e6186b45c6cd628b8c0b"}
 		k := learned(t, fill("One", tokens[0]), fill("One", tokens[1]))
 		if a, _, same := k.Same(fill("Two", tokens[2]), fill("Two", tokens[3]), 0); !same || len(a.Hits) == 0 {
 			t.Errorf("%s: not masked on another page: %s", name, a.Body)
@@ -93,10 +95,12 @@ func TestNumbersAreMaskedWhereTheyVary(t *testing.T) {
 			"<p>Costs "+price+" EUR</p><p class=now>It is "+time+".</p><i>served in "+ms+" ms by web</i>")
 	}
 	k := learned(t, fill("One", "12:30:05", "141", "7.20"), fill("One", "12:30:07", "96", "7.20"))
-	if a, b, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.20"), 0); !same {
+	if a, b, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.20"),
+		0); !same {
 		t.Errorf("not masked:\n%s\n%s", a.Body, b.Body)
 	}
-	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.30"), 0); same {
+	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.30"),
+		0); same {
 		t.Error("a price is masked")
 	}
 	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "closed", "4", "8.20"), 0); same {
@@ -172,7 +176,7 @@ func TestPositionsOfHostileDocuments(t *testing.T) {
 		doc := []byte(strings.Repeat(part, MaxBody/4/len(part)))
 		other := append(bytes.Clone(doc[:len(doc)-9]), "other"...)
 		Apart(doc, other)
-		if _, _, same := (Known{1: {Kind: Region}, 2: {Kind: Number}}).Same(doc, other, 0); same {
+		if _, _, same := (Positions{1: {Kind: Region}, 2: {Kind: Number}}).Same(doc, other, 0); same {
 			t.Errorf("%s: something was left out", name)
 		}
 	}
@@ -187,7 +191,7 @@ func FuzzPositions(f *testing.F) {
 		if !ok {
 			return
 		}
-		k := Known{}
+		k := Positions{}
 		for _, d := range found {
 			if d.Seen == 0 || d.Differed == 0 {
 				t.Fatalf("%+v", d)

@@ -76,10 +76,16 @@ func leadsTo(v []byte) bool {
 	return bytes.Contains(v, []byte("://")) || v[0] == '/' || v[0] == '?' || bytes.HasPrefix(v, []byte("./"))
 }
 
+// unit adds a unit.
+func (d *document) unit(s, value, where span) *unit {
+	d.units = append(d.units, unit{span: s, value: value, tag: where})
+	return &d.units[len(d.units)-1]
+}
+
 // value finds the units of a value that is not an address: all of it, or its words.
 func (d *document) value(v, where span, base Position) {
 	if b := d.doc[v.from:v.to]; isNumber(b) || isToken(b) {
-		d.units = append(d.units, unit{span: v, narrow: base, value: v, tag: where})
+		d.unit(v, v, where).narrow = base
 		return
 	}
 	d.text(v, where, base, 0, false)
@@ -118,8 +124,8 @@ func (d *document) address(v, where span, base Position) {
 		if name == nil {
 			name = binary.AppendUvarint([]byte{0}, uint64(len(parts)-i))
 		}
-		u := unit{span: p.span, narrow: hashOf(base, name), value: v, tag: where, leads: true}
-		d.units = append(d.units, u)
+		u := d.unit(p.span, v, where)
+		u.narrow, u.leads = hashOf(base, name), true
 	}
 }
 
@@ -171,12 +177,11 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 		is := len(core) > 0
 		if w := plain(b[i:j]); is {
 			end([]byte("#"))
-			u := unit{span: span{s.from + i + len(lead), s.from + j - len(tail)}, value: s, tag: where, prose: prose}
-			u.narrow = hashOf(base, bytes.ToLower(before), lead, tail)
+			u := d.unit(span{s.from + i + len(lead), s.from + j - len(tail)}, s, where)
+			u.narrow, u.prose = hashOf(base, bytes.ToLower(before), lead, tail), prose
 			if u.wide = wide; wide != 0 && len(lead)+len(tail) > 0 {
 				u.wide = hashOf(wide, lead, tail)
 			}
-			d.units = append(d.units, u)
 			next, before = append(next, len(d.units)-1), []byte("#")
 		} else {
 			end(w)
@@ -255,7 +260,8 @@ func partOfWord(b []byte, i int) bool {
 	return strings.IndexByte(".:-/+,", c) >= 0
 }
 
-// coreOf returns what may vary in a word, with what stands before it: all of it, or the number in web03, 12ms,
+// coreOf returns what may vary in a word, with what stands before it: all of it, or the number in web03,
+// 12ms,
 // v1.2. An empty core: nothing does.
 func coreOf(w []byte) (lead, core []byte) {
 	switch {

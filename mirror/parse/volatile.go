@@ -3,8 +3,11 @@
 package parse
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
+	"mirrord/fetch/robots"
 	"mirrord/internal/volatile"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -23,9 +26,9 @@ func MayBeVolatile(old *store.Resource, body []byte) bool {
 // Compare compares a document with the stored one. only is true when it differs in nothing but what may
 // change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
 // now has what was learned for the next time. What stands at known positions does not count, unless namesNew
-// says that it leads to a page that is new.
+// says that it names a page that is new.
 func Compare(
-	now, old *store.Resource, body, stored []byte, known volatile.Known,
+	now, old *store.Resource, body, stored []byte, known volatile.Positions,
 	namesNew func(doc site.URL, refs [][]byte) bool,
 ) (only, kept bool) {
 	later := time.Duration(now.Fetched-old.Fetched) * time.Second
@@ -54,3 +57,26 @@ func Compare(
 	now.Reason = "differs only in what may change by itself: " + volatile.Examples(d.Examples)
 	return true, false
 }
+
+// SaysNoFollow reports whether a meta of a page forbids to follow its links.
+func SaysNoFollow(body []byte, now time.Time) bool {
+	for rest := body[:min(len(body), metasWithin)]; ; {
+		i := bytes.Index(rest, []byte("<meta"))
+		if i < 0 {
+			return false
+		}
+		tag, after, _ := bytes.Cut(rest[i:], []byte(">"))
+		rest = after
+		_, content, ok := bytes.Cut(tag, []byte("content="))
+		if ok && bytes.Contains(tag, []byte("robots")) {
+			list := strings.Trim(string(content), " /\"'")
+			list, _, _ = strings.Cut(strings.ReplaceAll(list, "'", `"`), `"`)
+			if robots.ParseMeta(list, now).NoFollow {
+				return true
+			}
+		}
+	}
+}
+
+// metasWithin is within how many bytes of a page its metas are.
+const metasWithin = 64 << 10

@@ -5,12 +5,10 @@ package process
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"io"
 	"net/url"
 	"path"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,13 +55,16 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 	as.Bytes += now.Size
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.
-	same := r.sameKind(now, rec)
+	same := r.sameKind(now, rec, body)
 	only, kept := false, false
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept = r.onlyVolatile(now, rec, body); kept {
+		if only, kept = r.onlyVolatile(now, rec, head, body); !only && samePacked(r.Bodies, rec, head, body) {
+			only, kept, rec.Reason = true, true, "differs only in when it was packed"
+		}
+		if kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
@@ -72,8 +73,8 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		return r.unchanged(rec, as)
 	}
 	observe(now, rec, only || isUnpacked(r, rec), &as)
-	if a.From == source.FromOrigin && !rec.InSet && mayBeMade(now.MIME, head) {
-		r.SkipPlan.Noise.Came(now.URL, body, r.Now())
+	if a.From == source.FromOrigin && !rec.InSet && isPage(now.MIME) && isMade(head) {
+		r.SkipPlan.Noise.Came(now.URL, body, r.Now(), false)
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
@@ -85,18 +86,6 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		p.forget()
 	}
 	return f, err
-}
-
-// mayBeMade reports whether an answer may be a page that a program made for it, and not a file.
-func mayBeMade(mime string, h *fetch.Head) bool {
-	switch mime {
-	case "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml":
-	default:
-		return false
-	}
-	caches := h.Header.Get("Cache-Control")
-	private := strings.Contains(caches, "private") || strings.Contains(caches, "no-")
-	return private || h.Header.Get("Set-Cookie") != "" || (h.ETag == "" && h.LastModified == "")
 }
 
 // digestOf returns the digest of a body in memory, by which it is compared with that of the record. Of a page
@@ -167,15 +156,19 @@ func offeredName(h *fetch.Head, u site.URL) string {
 }
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
-func (r *reading) sameKind(now, old *store.Resource) bool {
+// Of now it is only known whether the header forbids to follow links.
+func (r *reading) sameKind(now, old *store.Resource, body []byte) bool {
 	stored := old.InSet && old.Body != store.NoBody && old.Fetched > 0
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
-	return !r.Rescan && stored && sameType && old.NoFollow == now.NoFollow
+	return !r.Rescan && stored && sameType &&
+		(old.NoFollow == now.NoFollow || (old.NoFollow && parse.SaysNoFollow(body, r.Now())))
 }
 
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
 // is replaced. The dates of a page that are known to tell of others are no such thing.
-func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
+func (r *reading) onlyVolatile(
+	now, old *store.Resource, h *fetch.Head, body []byte,
+) (only, kept bool) {
 	if !parse.MayBeVolatile(old, body) || r.SkipPlan.Plan.Trusts(old.ID) {
 		return false, false
 	}
@@ -186,26 +179,12 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 		return false, false
 	}
 	known := r.SkipPlan.Noise.Known()
-	if only, kept = parse.Compare(now, old, body, fr.Body, known, r.namesNew); !only {
-		r.SkipPlan.Noise.Changed(old, body, r.Now())
+	if only, kept = parse.Compare(now, old, body, fr.Body, known, namesNew(r.Rules, r.Table)); !only {
+		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
 	} else if kept {
-		r.SkipPlan.Noise.Came(old.URL, body, r.Now())
+		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), true)
 	}
 	return only, kept
-}
-
-// namesNew reports whether some reference in a document leads to a URL of the job that was never seen.
-func (r *reading) namesNew(doc site.URL, refs [][]byte) bool {
-	for _, ref := range refs {
-		u, _, err := doc.Resolve(html.UnescapeString(string(ref)))
-		if err != nil || !r.Rules.Scope.Covers(u) {
-			continue
-		}
-		if _, known := r.Table.Find([]byte(r.Rules.Main(u).String())); !known {
-			return true
-		}
-	}
-	return false
 }
 
 // isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because
@@ -288,7 +267,7 @@ func (r *reading) blobBody(
 	}
 	as.Bytes += size
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
-	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
+	if r.sameKind(now, old, nil) && old.Digest == d && old.Body == store.BlobBody {
 		r.sameBody(old, now)
 		return r.unchanged(old, as)
 	}

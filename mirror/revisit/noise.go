@@ -27,21 +27,22 @@ import (
 
 // Learning of positions.
 const (
-	leastTwice   = 8                // requests of a run for second answers, or
-	twiceShare   = 100              // one of so many, where that is more
-	firstTwice   = 2                // pages of a template that are requested twice,
-	allTwice     = 8                // and of one of which two answers differed
-	mostWaiting  = 16               // pages that wait for their second request
-	mostShapes   = 1024             // templates that are remembered
-	mostNoise    = 256              // positions that are remembered
-	noiseRuns    = 64               // runs after which a position is forgotten that was not seen to differ
-	shapeRuns    = 16               // runs after which two pages of a template are requested twice again
-	mostIdle     = 5                // the binary logarithm of the runs after which that is tried, at most
-	changedLast  = 3                // looks in a row at which a page changed that is then requested twice
-	surePages    = 2                // pages on which words or a region differed until that is believed
-	sureWide     = 3                // the same of a number whose neighbours vary
-	secondsApart = 2 * time.Second  // between two answers, at least, while the run has other things to request
-	atOneMoment  = 60 * time.Second // and at most
+	leastTwice    = 8                // requests of a run for second answers, or
+	twiceShare    = 100              // one of so many, where that is more
+	firstTwice    = 2                // pages of a template that are requested twice,
+	allTwice      = 8                // and of one of which two answers differed
+	mostWaiting   = 16               // pages that wait for their second request
+	mostShapes    = 1024             // templates that are remembered
+	mostNoise     = 256              // positions that are remembered
+	noiseRuns     = 64               // runs after which a position is forgotten that was not seen to differ
+	shapeRuns     = 16               // runs after which two pages of a template are requested twice again
+	mostRedirects = 256              // that are remembered
+	mostIdle      = 5                // the binary logarithm of the runs after which that is tried, at most
+	changedLast   = 3                // looks in a row at which a page changed that is then requested twice
+	surePages     = 2                // pages on which words or a region differed until that is believed
+	sureWide      = 3                // the same of a number whose neighbours vary
+	secondsApart  = 2 * time.Second  // between two answers, at least, while the run has other things to request
+	atOneMoment   = 60 * time.Second // and at most
 )
 
 // NoiseFact is where a site keeps the positions at which its answers differ.
@@ -53,17 +54,19 @@ type noiseFact struct {
 	Tried     int            `json:"tried"` // the last of these runs
 	Shapes    []shapeFact    `json:"shapes,omitempty"`
 	Positions []PositionFact `json:"positions,omitempty"`
+	Redirects []string       `json:"redirects,omitempty"` // that lead elsewhere in each answer
 }
 
 // shapeFact is a template of which pages were requested twice.
 type shapeFact struct {
-	Shape    uint64 `json:"shape"`
-	Asked    int    `json:"asked"`
-	Differed int    `json:"differed"` // pages
-	Run      int    `json:"run"`      // the last one that did so
+	Shape  uint64 `json:"shape"`
+	Asked  int    `json:"asked"`
+	Unsure bool   `json:"unsure,omitempty"` // the last one had differences that are not yet believed
+	Run    int    `json:"run"`              // the last one that did so
 }
 
-// PositionFact is what is known of a position: one pair of values, with its page and run, for a person.
+// PositionFact says what was learned about a position. One pair of values, with its page and run, is for a
+// person.
 type PositionFact struct {
 	Position volatile.Position `json:"position"`
 	volatile.At
@@ -96,7 +99,7 @@ func (f *PositionFact) IsSure() bool {
 type Noise struct {
 	run   int
 	ripe  atomic.Bool // some page waits
-	known atomic.Pointer[volatile.Known]
+	known atomic.Pointer[volatile.Positions]
 
 	mu        sync.Mutex
 	idle      int
@@ -105,8 +108,10 @@ type Noise struct {
 	positions map[volatile.Position]*PositionFact
 	asked     int // pages of this run
 	again     int // of these, pages that changed each time
+	looked    int // and pages that the mirror has but for noise
 	saw       bool
 	waiting   []*Twice
+	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
 }
 
 // Twice is a page that is to be requested once more.
@@ -118,20 +123,27 @@ type Twice struct {
 	urgent int // 0 first
 }
 
+func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
+	q := &Twice{URL: u, Came: came}
+	q.shape, q.urgent = shape, urgent
+	return q
+}
+
 // ShowsTime reports whether the first answer says when it was made, to the second: then another one may only
 // differ after that.
 func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.body, q.Came) }
 
-// NewNoise returns the noise of a site of which nothing is known.
+// NewNoise returns the noise of a site of which nothing was learned.
 func NewNoise(run int) *Noise {
 	return &Noise{
 		run:       run,
 		shapes:    map[uint64]*shapeFact{},
 		positions: map[volatile.Position]*PositionFact{},
+		redirects: map[string]string{},
 	}
 }
 
-// Read takes what Fact of earlier runs returned. After an error nothing is known.
+// Read takes what Fact of earlier runs returned. After an error that is nothing.
 func (p *Noise) Read(fact []byte) error {
 	var f noiseFact
 	if len(fact) == 0 {
@@ -151,13 +163,16 @@ func (p *Noise) Read(fact []byte) error {
 			p.positions[f.Position] = f
 		}
 	}
+	for _, u := range f.Redirects {
+		p.redirects[u] = ""
+	}
 	p.publish()
 	return nil
 }
 
 // publish makes the learned positions known.
 func (p *Noise) publish() {
-	known := volatile.Known{}
+	known := volatile.Positions{}
 	for at, f := range p.positions {
 		if f.IsSure() {
 			known[at] = f.At
@@ -167,14 +182,14 @@ func (p *Noise) publish() {
 }
 
 // Known returns the positions that are known. The caller does not change them.
-func (p *Noise) Known() volatile.Known {
+func (p *Noise) Known() volatile.Positions {
 	if known := p.known.Load(); known != nil {
 		return *known
 	}
 	return nil
 }
 
-// All returns what is known of all positions, for a person.
+// All returns what was learned about all positions, for a person.
 func (p *Noise) All() (out []PositionFact) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,8 +202,9 @@ func (p *Noise) All() (out []PositionFact) {
 	return out
 }
 
-// Came says that a page came that a program may have made.
-func (p *Noise) Came(u site.URL, body []byte, at time.Time) {
+// Came says that a page came that a program may have made. kept says that the mirror has it but for noise:
+// then its template is looked at again from time to time.
+func (p *Noise) Came(u site.URL, body []byte, at time.Time, kept bool) {
 	if len(body) > volatile.MaxBody {
 		return
 	}
@@ -196,6 +212,12 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.shapes[shape]
+	if kept {
+		if s != nil || p.looked == firstTwice {
+			return
+		}
+		p.looked++
+	}
 	if s == nil {
 		if len(p.shapes) == mostShapes {
 			return
@@ -209,8 +231,8 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time) {
 			waits++
 		}
 	}
-	if waits < firstTwice || (s.Differed > 0 && waits < allTwice) {
-		p.wait(&Twice{URL: u, Came: at, shape: shape, urgent: waits}, body)
+	if waits < firstTwice || (s.Unsure && waits < allTwice) {
+		p.wait(newTwice(u, at, shape, waits), body)
 	}
 }
 
@@ -235,13 +257,15 @@ func (p *Noise) wait(q *Twice, body []byte) {
 }
 
 // Changed says that a page of the mirror came with another body, in more than is known to vary. rec is its
-// record before.
-func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time) {
+// record before; made, that a program may have made the answer.
+func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time, made bool) {
 	const always = 1<<(changedLast-1) - 1
 	if len(body) > volatile.MaxBody {
 		return
 	}
-	p.Came(rec.URL, body, at)
+	if made {
+		p.Came(rec.URL, body, at, false)
+	}
 	if rec.Recent&always != always {
 		return
 	}
@@ -253,7 +277,7 @@ func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time) {
 		return
 	}
 	p.again++
-	p.wait(&Twice{URL: rec.URL, Came: at, shape: shapeOf(rec.URL, body)}, body)
+	p.wait(newTwice(rec.URL, at, shapeOf(rec.URL, body), 0), body)
 }
 
 // shapeOf names the template of a page: by its beginning, and by the parameters of its URL.
@@ -295,27 +319,33 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 }
 
 // Answered takes the body of the second answer, and returns whether positions are known now that were not.
-func (p *Noise) Answered(q *Twice, again []byte) (learned bool) {
+// When that leaves a doubt, and no other page of the template waits, a third answer is to follow.
+func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
 	found, ok := volatile.Apart(q.body, again)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.shapes[q.shape]; s != nil {
 		s.Run = p.run
-		if s.Asked++; len(found) > 0 || !ok {
-			s.Differed++
-		}
+		s.Asked++
 	}
 	p.same(q, found)
 	for i := range found {
 		learned = p.differs(q, &found[i]) || learned
+	}
+	if s := p.shapes[q.shape]; s != nil {
+		s.Unsure = !ok || slices.ContainsFunc(found, p.unsure)
+		other := slices.ContainsFunc(p.waiting, func(w *Twice) bool { return w.shape == q.shape })
+		if s.Unsure && !other && len(found) > 0 && s.Asked < allTwice {
+			p.wait(newTwice(q.URL, at, q.shape, s.Asked), again)
+		}
 	}
 	p.publish()
 	return learned
 }
 
 // same counts the positions that are known and did not differ in two answers. The caller holds mu.
-func (p *Noise) same(q *Twice, found []volatile.Difference) {
-	all := volatile.Known{}
+func (p *Noise) same(q *Twice, found []volatile.Variation) {
+	all := volatile.Positions{}
 	for at, f := range p.positions {
 		all[at] = f.At
 	}
@@ -327,15 +357,22 @@ func (p *Noise) same(q *Twice, found []volatile.Difference) {
 	}
 }
 
+// unsure reports whether a difference is not yet believed to be noise. The caller holds mu.
+func (p *Noise) unsure(d volatile.Variation) bool {
+	f := p.positions[d.Position]
+	return f == nil || !f.IsSure()
+}
+
 // differs counts a position at which two answers differed. The caller holds mu.
-func (p *Noise) differs(q *Twice, d *volatile.Difference) (learned bool) {
+func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	p.saw = true
 	f := p.positions[d.Position]
 	if f == nil {
 		if len(p.positions) == mostNoise {
 			return false
 		}
-		f = &PositionFact{Position: d.Position, At: d.At, Prose: d.Prose, Wide: d.Wide}
+		f = &PositionFact{Position: d.Position, At: d.At}
+		f.Prose, f.Wide = d.Prose, d.Wide
 		p.positions[d.Position] = f
 	}
 	was := f.IsSure()
@@ -343,6 +380,25 @@ func (p *Noise) differs(q *Twice, d *volatile.Difference) (learned bool) {
 	f.Pages, f.Seen, f.Differed, f.Run = f.Pages+1, f.Seen+d.Seen, f.Differed+d.Differed, p.run
 	f.Where, f.Old, f.New, f.URL = d.Where, d.Old, d.New, q.URL.String()
 	return f.IsSure() && !was
+}
+
+// Varies takes where a redirect leads that led elsewhere in the last run, in a first answer or in the second
+// one of the same moment, and reports whether each answer is known to lead elsewhere.
+func (p *Noise) Varies(u, to, had site.URL, second bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := u.String()
+	first, ok := p.redirects[at]
+	switch {
+	case ok && first == "":
+		return true
+	case !second && to != had && len(p.redirects) < mostRedirects:
+		p.redirects[at] = to.String()
+	case second && ok && first != to.String():
+		p.redirects[at] = ""
+		return true
+	}
+	return false
 }
 
 // Fact returns what to store as NoiseFact: as it was when this run tried nothing.
@@ -364,7 +420,12 @@ func (p *Noise) Fact() ([]byte, error) {
 	for _, at := range slices.Sorted(maps.Keys(p.positions)) {
 		f.Positions = append(f.Positions, *p.positions[at])
 	}
-	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes) == 0 {
+	for _, u := range slices.Sorted(maps.Keys(p.redirects)) {
+		if p.redirects[u] == "" {
+			f.Redirects = append(f.Redirects, u)
+		}
+	}
+	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(f)
