@@ -107,6 +107,8 @@ type Sighting struct {
 	Position Position
 	Value    []byte
 	Where    string // for a person
+
+	kind Kind
 }
 
 // Masked is a document without what says nothing.
@@ -147,14 +149,35 @@ func (k Positions) Masked(doc []byte) Masked {
 	for ; region < len(d.elements); region++ {
 		m.region(k, d, &d.elements[region])
 	}
-	return Masked{append(m.out, doc[m.copied:]...), m.hits, m.named}
+	return Masked{m.everywhere(append(m.out, doc[m.copied:]...)), m.hits, m.named}
 }
+
+// everywhere masks the long tokens that stand at positions wherever else a document has them: what was made
+// for one answer is so in each place.
+func (m *masking) everywhere(doc []byte) []byte {
+	done := 0
+	for i := range m.hits {
+		v := m.hits[i].Value
+		if m.hits[i].kind != Token || len(v) < longToken || !bytes.Contains(doc, v) {
+			continue
+		}
+		if done++; done > mostFound {
+			break
+		}
+		doc = bytes.ReplaceAll(doc, v, []byte{mark, byte(Token)})
+	}
+	return doc
+}
+
+// longToken is how many bytes a token has at least that is masked wherever it occurs.
+const longToken = 16
 
 // put masks doc[from:to].
 func (m *masking) put(d *document, at Position, k Kind, from, to int, where string) {
 	m.out = append(append(m.out, d.doc[m.copied:from]...), mark, byte(k))
 	m.copied = to
-	m.hits = append(m.hits, Sighting{at, d.doc[from:to], where})
+	m.hits = append(m.hits, Sighting{Position: at, Value: d.doc[from:to], Where: where})
+	m.hits[len(m.hits)-1].kind = k
 }
 
 // region masks the content of an element, if all of it says nothing.

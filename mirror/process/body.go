@@ -61,10 +61,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept = r.onlyVolatile(now, rec, head, body); !only && samePacked(r.Bodies, rec, head, body) {
-			only, kept, rec.Reason = true, true, "differs only in when it was packed"
-		}
-		if kept {
+		if only, kept = r.onlyVolatile(now, rec, head, body); kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
@@ -73,8 +70,8 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		return r.unchanged(rec, as)
 	}
 	observe(now, rec, only || isUnpacked(r, rec), &as)
-	if a.From == source.FromOrigin && !rec.InSet && isPage(now.MIME) && isMade(head) {
-		r.SkipPlan.Noise.Came(now.URL, body, r.Now(), false)
+	if a.From == source.FromOrigin && !rec.InSet && mayHaveNoise(now.MIME, head, body) {
+		r.SkipPlan.Noise.Came(now.URL, unpacked(body), r.Now(), revisit.IsNew)
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
@@ -169,6 +166,11 @@ func (r *reading) sameKind(now, old *store.Resource, body []byte) bool {
 func (r *reading) onlyVolatile(
 	now, old *store.Resource, h *fetch.Head, body []byte,
 ) (only, kept bool) {
+	known := r.SkipPlan.Noise.Known()
+	if samePacked(r.Bodies, known, old, h, body) {
+		old.Reason = "differs only in when it was packed, or where each answer differs"
+		return true, true
+	}
 	if !parse.MayBeVolatile(old, body) || r.SkipPlan.Plan.Trusts(old.ID) {
 		return false, false
 	}
@@ -178,11 +180,10 @@ func (r *reading) onlyVolatile(
 	if err != nil {
 		return false, false
 	}
-	known := r.SkipPlan.Noise.Known()
 	if only, kept = parse.Compare(now, old, body, fr.Body, known, namesNew(r.Rules, r.Table)); !only {
 		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
 	} else if kept {
-		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), true)
+		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), revisit.IsKept)
 	}
 	return only, kept
 }

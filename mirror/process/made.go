@@ -26,20 +26,21 @@ func isMade(h *fetch.Head) bool {
 	return private || h.Header.Get("Set-Cookie") != "" || (hashed && h.LastModified == "")
 }
 
-// isPage reports whether a body of a type may be a page or a feed.
-func isPage(mime string) bool {
+// mayHaveNoise reports whether a body may be a page, a feed, or a packed file that a program made.
+func mayHaveNoise(mime string, h *fetch.Head, body []byte) bool {
 	switch mime {
 	case "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml":
-		return true
+		return isMade(h)
 	}
-	return false
+	return isGzip(body) && isMade(h)
 }
 
-// samePacked reports whether a packed body that a program made has what the stored one has: the time at which
-// it was packed is another one in each answer.
-func samePacked(bodies store.Bodies, old *store.Resource, h *fetch.Head, body []byte) bool {
-	if old.Body != store.BlobBody || !bytes.HasPrefix(body, []byte("\x1f\x8b")) || !isMade(h) ||
-		old.Size > volatile.MaxBody || len(body) > volatile.MaxBody {
+// samePacked reports whether a packed body that a program made has what the stored one has, but for noise: the
+// time at which it was packed is another one in each answer.
+func samePacked(
+	bodies store.Bodies, known volatile.Positions, old *store.Resource, h *fetch.Head, body []byte,
+) bool {
+	if old.Body != store.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
 		return false
 	}
 	f, err := bodies.Open(old.Digest, 0, volatile.MaxBody)
@@ -47,23 +48,38 @@ func samePacked(bodies store.Bodies, old *store.Resource, h *fetch.Head, body []
 		return false // verify reports it
 	}
 	defer f.Close()
-	was, isPacked := unpacked(f)
-	now, packedToo := unpacked(bytes.NewReader(body))
-	return isPacked && packedToo && bytes.Equal(was, now)
-}
-
-// unpacked returns what a gzip file has; ok is false when that is too large.
-func unpacked(packed io.Reader) (body []byte, ok bool) {
-	z, err := gzip.NewReader(packed)
+	packed, err := io.ReadAll(f)
 	if err != nil {
-		return nil, false
+		return false
 	}
-	body, err = io.ReadAll(io.LimitReader(z, mostUnpacked+1))
-	return body, err == nil && len(body) <= mostUnpacked
+	was, now := unpacked(packed), unpacked(body)
+	if bytes.Equal(was, now) {
+		return true
+	}
+	_, _, same := known.Same(was, now, 0)
+	return same
 }
 
-// mostUnpacked is how many bytes of a packed file are compared.
-const mostUnpacked = 8 << 20
+// unpacked returns what a gzip file has, or the body itself when it is none, or too large.
+func unpacked(body []byte) []byte {
+	if !isGzip(body) {
+		return body
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return body
+	}
+	out, err := io.ReadAll(io.LimitReader(z, volatile.MaxBody+1))
+	if err != nil || len(out) > volatile.MaxBody {
+		return body
+	}
+	return out
+}
+
+// isGzip reports whether a body is a gzip file that is looked at unpacked.
+func isGzip(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("\x1f\x8b")) && len(body) <= volatile.MaxBody
+}
 
 // namesNew returns what reports whether some reference in a document leads to a URL of the job that was never
 // seen.

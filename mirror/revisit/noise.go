@@ -202,9 +202,19 @@ func (p *Noise) All() (out []PositionFact) {
 	return out
 }
 
-// Came says that a page came that a program may have made. kept says that the mirror has it but for noise:
-// then its template is looked at again from time to time.
-func (p *Noise) Came(u site.URL, body []byte, at time.Time, kept bool) {
+// How is what a page was found to be beside the stored one.
+type How uint8
+
+// A page of the mirror that is the same but for noise has its template looked at again from time to time, and
+// one that is another has that done at once.
+const (
+	IsNew How = iota
+	IsKept
+	IsOther
+)
+
+// Came says that a page came that a program may have made.
+func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
 	if len(body) > volatile.MaxBody {
 		return
 	}
@@ -212,7 +222,7 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, kept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.shapes[shape]
-	if kept {
+	if how == IsKept {
 		if s != nil || p.looked == firstTwice {
 			return
 		}
@@ -231,7 +241,7 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, kept bool) {
 			waits++
 		}
 	}
-	if waits < firstTwice || (s.Unsure && waits < allTwice) {
+	if waits < firstTwice || ((s.Unsure || how == IsOther) && waits < allTwice) {
 		p.wait(newTwice(u, at, shape, waits), body)
 	}
 }
@@ -264,7 +274,7 @@ func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time, made boo
 		return
 	}
 	if made {
-		p.Came(rec.URL, body, at, false)
+		p.Came(rec.URL, body, at, IsOther)
 	}
 	if rec.Recent&always != always {
 		return

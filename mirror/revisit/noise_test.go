@@ -30,7 +30,7 @@ func addressOf(t *testing.T, name string) site.URL {
 func twice(t *testing.T, p *Noise, name string, one, two []byte) bool {
 	t.Helper()
 	u := addressOf(t, name)
-	p.Came(u, one, noon, false)
+	p.Came(u, one, noon, IsNew)
 	if _, ok := p.Question("http://other.test", 0, noon.Add(secondsApart)); ok {
 		t.Fatal("a question for another origin")
 	}
@@ -108,7 +108,7 @@ func TestKeptPagesAreLookedAtAgain(t *testing.T) {
 	p := NewNoise(3)
 	for i := range 5 {
 		body := []byte(fmt.Sprintf("<div id=%s>x</div>", strings.Repeat("x", i+1)))
-		p.Came(addressOf(t, fmt.Sprintf("%d.html", i)), body, noon, true)
+		p.Came(addressOf(t, fmt.Sprintf("%d.html", i)), body, noon, IsKept)
 	}
 	if len(p.waiting) != firstTwice {
 		t.Errorf("%d pages wait", len(p.waiting))
