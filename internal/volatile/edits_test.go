@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 )
@@ -147,9 +148,9 @@ func edit(r *rand.Rand, doc []byte) ([]byte, span) {
 
 // No edit of a page is masked, unless it is one of what stands at a position, by something of its kind.
 func TestNoEditIsMasked(t *testing.T) {
-	edits := 10_000
-	if testing.Short() {
-		edits /= 10
+	edits := 2000
+	if os.Getenv("MIRRORD_LONG") != "" {
+		edits = 100_000
 	}
 	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test
 	l := living{r}

@@ -89,6 +89,28 @@ func TestNoiseIsMasked(t *testing.T) {
 	}
 }
 
+// A long token of a position is masked wherever else the page has it.
+func TestTokensAreMaskedInAllPlaces(t *testing.T) {
+	mail := func(token, text string) []byte {
+		return []byte("Subject: mail\nContent-Type: multipart/mixed; boundary=\"===" + token + "==\"\n\n--===" + token +
+			"==\n" + text + "\n--===" + token + "==--\n")
+	}
+	const one, two = "2856710735823326466", "6571188812564132752"
+	found, _ := Apart(mail(one, "a"), mail(two, "a"))
+	k := Positions{}
+	for _, d := range found {
+		if strings.Contains(d.Where, "boundary") {
+			k[d.Position] = d.At
+		}
+	}
+	if a, b, same := k.Same(mail(one, "text"), mail(two, "text"), 0); !same || len(a.Hits) != 1 {
+		t.Errorf("%s\n%s", a.Body, b.Body)
+	}
+	if _, _, same := k.Same(mail(one, "text"), mail(two, "other"), 0); same {
+		t.Error("another text is masked")
+	}
+}
+
 func TestNumbersAreMaskedWhereTheyVary(t *testing.T) {
 	fill := func(title, time, ms, price string) []byte {
 		return pageOf(title, `<script>mw.config.set({"wgBackendResponseTime":`+ms+`});</script>`,

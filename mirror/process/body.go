@@ -166,10 +166,13 @@ func (r *reading) sameKind(now, old *store.Resource, body []byte) bool {
 func (r *reading) onlyVolatile(
 	now, old *store.Resource, h *fetch.Head, body []byte,
 ) (only, kept bool) {
-	known := r.SkipPlan.Noise.Known()
+	known := r.SkipPlan.Noise.Known(old.URL)
 	if samePacked(r.Bodies, known, old, h, body) {
 		old.Reason = "differs only in when it was packed, or where each answer differs"
 		return true, true
+	}
+	if isGzip(body) && isMade(h) {
+		r.SkipPlan.Noise.Changed(old, unpacked(body), r.Now(), true)
 	}
 	if !parse.MayBeVolatile(old, body) || r.SkipPlan.Plan.Trusts(old.ID) {
 		return false, false

@@ -22,7 +22,7 @@ const unsent = "it once stayed the same when the content changed, or the server 
 func (e *explainer) history(rec *store.Resource) {
 	if rec.Body == store.PackBody {
 		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
-			e.noise(fr.Body)
+			e.noise(rec.URL, fr.Body)
 		}
 	}
 	if rec.Volatile.Holds() && rec.Body == store.PackBody {
@@ -51,8 +51,8 @@ func (e *explainer) history(rec *store.Resource) {
 }
 
 // noise says at which positions of a page each answer differs, with a pair of values of each.
-func (e *explainer) noise(body []byte) {
-	hits := e.skipPlan.Noise.Known().Masked(body).Hits
+func (e *explainer) noise(u site.URL, body []byte) {
+	hits := e.skipPlan.Noise.Known(u).Masked(body).Hits
 	if len(hits) == 0 {
 		return
 	}

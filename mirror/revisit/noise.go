@@ -31,6 +31,7 @@ const (
 	twiceShare    = 100              // one of so many, where that is more
 	firstTwice    = 2                // pages of a template that are requested twice,
 	allTwice      = 8                // and of one of which two answers differed
+	moreTwice     = 2                // more requests of a page that changed, when two answers do not tell why
 	mostWaiting   = 16               // pages that wait for their second request
 	mostShapes    = 1024             // templates that are remembered
 	mostNoise     = 256              // positions that are remembered
@@ -80,7 +81,12 @@ type PositionFact struct {
 	Old      string `json:"old"`
 	New      string `json:"new"`
 	URL      string `json:"url"`
+
+	On []string `json:"on,omitempty"` // URLs of the pages, the last few, one for each time
 }
+
+// mostOn is how many pages are remembered that differed at a position.
+const mostOn = 16
 
 // IsSure reports whether a difference at the position alone is no change.
 func (f *PositionFact) IsSure() bool {
@@ -99,7 +105,7 @@ func (f *PositionFact) IsSure() bool {
 type Noise struct {
 	run   int
 	ripe  atomic.Bool // some page waits
-	known atomic.Pointer[volatile.Positions]
+	known atomic.Pointer[knownNoise]
 
 	mu        sync.Mutex
 	idle      int
@@ -114,6 +120,12 @@ type Noise struct {
 	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
 }
 
+// knownNoise is what is believed.
+type knownNoise struct {
+	site  volatile.Positions
+	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
+}
+
 // Twice is a page that is to be requested once more.
 type Twice struct {
 	URL    site.URL
@@ -121,6 +133,7 @@ type Twice struct {
 	body   []byte
 	shape  uint64
 	urgent int // 0 first
+	more   int // requests for what changed, if this one explains nothing
 }
 
 func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
@@ -170,23 +183,39 @@ func (p *Noise) Read(fact []byte) error {
 	return nil
 }
 
-// publish makes the learned positions known.
+// publish makes the learned positions known. What is the same on most pages that have it is known for those
+// on which it differed, words of a text only when they did so twice.
 func (p *Noise) publish() {
-	known := volatile.Positions{}
+	known := &knownNoise{volatile.Positions{}, map[string]volatile.Positions{}}
 	for at, f := range p.positions {
 		if f.IsSure() {
-			known[at] = f.At
+			known.site[at] = f.At
 		}
 	}
-	p.known.Store(&known)
+	for at, f := range p.positions {
+		for i, u := range f.On {
+			if f.IsSure() || f.Wide || (f.Prose && !slices.Contains(f.On[:i], u)) {
+				continue
+			}
+			if known.pages[u] == nil {
+				known.pages[u] = maps.Clone(known.site)
+			}
+			known.pages[u][at] = f.At
+		}
+	}
+	p.known.Store(known)
 }
 
-// Known returns the positions that are known. The caller does not change them.
-func (p *Noise) Known() volatile.Positions {
-	if known := p.known.Load(); known != nil {
-		return *known
+// Known returns the positions that are known for a page. The caller does not change them.
+func (p *Noise) Known(u site.URL) volatile.Positions {
+	known := p.known.Load()
+	if known == nil {
+		return nil
 	}
-	return nil
+	if own := known.pages[u.String()]; own != nil {
+		return own
+	}
+	return known.site
 }
 
 // All returns what was learned about all positions, for a person.
@@ -242,7 +271,11 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
 		}
 	}
 	if waits < firstTwice || ((s.Unsure || how == IsOther) && waits < allTwice) {
-		p.wait(newTwice(u, at, shape, waits), body)
+		q := newTwice(u, at, shape, waits)
+		if how == IsOther {
+			q.more = moreTwice
+		}
+		p.wait(q, body)
 	}
 }
 
@@ -345,8 +378,11 @@ func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
 	if s := p.shapes[q.shape]; s != nil {
 		s.Unsure = !ok || slices.ContainsFunc(found, p.unsure)
 		other := slices.ContainsFunc(p.waiting, func(w *Twice) bool { return w.shape == q.shape })
-		if s.Unsure && !other && len(found) > 0 && s.Asked < allTwice {
-			p.wait(newTwice(q.URL, at, q.shape, s.Asked), again)
+		doubt := (s.Unsure && !other && len(found) > 0) || (!learned && q.more > 0)
+		if doubt && s.Asked < allTwice {
+			next := newTwice(q.URL, at, q.shape, s.Asked)
+			next.more = q.more - 1
+			p.wait(next, again)
 		}
 	}
 	p.publish()
@@ -370,7 +406,7 @@ func (p *Noise) same(q *Twice, found []volatile.Variation) {
 // unsure reports whether a difference is not yet believed to be noise. The caller holds mu.
 func (p *Noise) unsure(d volatile.Variation) bool {
 	f := p.positions[d.Position]
-	return f == nil || !f.IsSure()
+	return f == nil || (!f.IsSure() && (f.Prose || f.Wide))
 }
 
 // differs counts a position at which two answers differed. The caller holds mu.
@@ -389,6 +425,8 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	f.At = f.At.And(d.At)
 	f.Pages, f.Seen, f.Differed, f.Run = f.Pages+1, f.Seen+d.Seen, f.Differed+d.Differed, p.run
 	f.Where, f.Old, f.New, f.URL = d.Where, d.Old, d.New, q.URL.String()
+	f.On = append(f.On, f.URL)
+	f.On = f.On[max(len(f.On)-mostOn, 0):]
 	return f.IsSure() && !was
 }
 

@@ -69,9 +69,9 @@ func TestPagesRequestedTwice(t *testing.T) {
 				n++
 			}
 		}
-		if n != c.want || len(p.Known()) != c.known {
+		if n != c.want || len(p.Known(site.URL{})) != c.known {
 			t.Errorf("%s: %d pages requested twice, want %d; %d known, want %d", name, n, c.want,
-				len(p.Known()), c.known)
+				len(p.Known(site.URL{})), c.known)
 		}
 	}
 }
@@ -82,13 +82,13 @@ func TestNoiseIsRememberedAndForgotten(t *testing.T) {
 		twice(t, p, fmt.Sprintf("%d.html", i), boxed("a", tokenA), boxed("b", tokenB))
 	}
 	fact, err := p.Fact()
-	if err != nil || len(p.Known()) != 2 || len(p.All()) != 2 {
-		t.Fatalf("%v, %v: %s", p.Known(), err, fact)
+	if err != nil || len(p.Known(site.URL{})) != 2 || len(p.All()) != 2 {
+		t.Fatalf("%v, %v: %s", p.Known(site.URL{}), err, fact)
 	}
 	for run, want := range map[int]int{11: 2, 10 + noiseRuns - 1: 2, 10 + noiseRuns: 0} {
 		later := NewNoise(run)
-		if err := later.Read(fact); err != nil || len(later.Known()) != want {
-			t.Errorf("run %d: %d positions known, want %d: %v", run, len(later.Known()), want, err)
+		if err := later.Read(fact); err != nil || len(later.Known(site.URL{})) != want {
+			t.Errorf("run %d: %d positions known, want %d: %v", run, len(later.Known(site.URL{})), want, err)
 		}
 		again := run-10 >= shapeRuns
 		if got := twice(t, later, "9.html", boxed("a", tokenA), boxed("a", tokenA)); got != again {
@@ -146,6 +146,20 @@ func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(runs), "[1 3 7 15 31 63 95 127 159 191]"; got != want {
 		t.Errorf("requested twice in runs %s, want %s", got, want)
+	}
+}
+
+// What is the same on most pages is known for the one on which it differs.
+func TestNoiseOfOnePage(t *testing.T) {
+	p := NewNoise(1)
+	own := addressOf(t, "own.html")
+	twice(t, p, "own.html", boxed("a", tokenA), boxed("a", tokenB))
+	for i := range 3 {
+		p.shapes = map[uint64]*shapeFact{}
+		twice(t, p, fmt.Sprintf("%d.html", i), boxed("a", tokenA), boxed("a", tokenA))
+	}
+	if len(p.Known(own)) != 1 || len(p.Known(addressOf(t, "0.html"))) != 0 {
+		t.Errorf("known for the page %v, for others %v", p.Known(own), p.Known(addressOf(t, "0.html")))
 	}
 }
 
