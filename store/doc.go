@@ -45,7 +45,7 @@
 //
 // # Formats
 //
-// There are 16 that are written, and 7 of older versions that are read. A uvarint is that of
+// There are 16 that are written, and 6 of older versions that are read. A uvarint is that of
 // encoding/binary, a string or "bytes" is a uvarint length and so many bytes. Checksums are CRC-32C, 4
 // bytes. Numbers of a fixed length are little endian, but for those in databases, which are big endian.
 // FormatVersion numbers the whole.
@@ -107,7 +107,7 @@
 //
 // Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
 // frames (framemeta.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
-// fetch/heads/older.go), results that lay in rests while a run lasted (through.go), batches as values of the
-// database (takeJournal in journalfile.go), and databases of formats 7 to 10, which the first opening for
-// writing converts (convert.go, redo.go). Older and newer databases are refused.
+// fetch/heads/older.go), batches as values of the database (takeJournal in journalfile.go), and databases of
+// formats 7 to 10, which the first opening for writing converts (convert.go, redo.go). Older and newer
+// databases are refused.
 package store

@@ -364,8 +364,10 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.packs.begin(num, size); err != nil {
 		return err
 	}
-	if err := removeIn(s.root, ".tail"); err != nil { // of a program of format 8 or 9
-		return diskErr("remove .tail", err)
+	for _, older := range []string{".tail", "packs/withdrawn"} { // of a program of format 8 or 9
+		if err := s.root.RemoveAll(older); err != nil {
+			return diskErr("remove "+older, err)
+		}
 	}
 	s.db.before = func() error {
 		if err := s.packs.sync(); err != nil {
@@ -384,7 +386,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.Trees.tidy(); err != nil {
 		return err
 	}
-	if err := errors.Join(storeThrough(s), takeJournal(s.home)); err != nil {
+	if err := takeJournal(s.home); err != nil {
 		return err
 	}
 	s.noteGlance(true)
