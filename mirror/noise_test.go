@@ -170,7 +170,8 @@ func TestRedirectsThatLeadElsewhere(t *testing.T) {
 	}
 	latest = 3
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	if got := m.Tree()["index.html"]; got != strings.Replace(before, "page00.html>latest", "page03.html>latest", 1) {
+	want := strings.Replace(before, "page00.html>latest", "page03.html>latest", 1)
+	if got := m.Tree()["index.html"]; got != want {
 		t.Errorf("the hub is\n%s\nand was\n%s", got, before)
 	}
 }

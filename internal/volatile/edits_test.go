@@ -138,7 +138,7 @@ func edit(r *rand.Rand, doc []byte) ([]byte, span) {
 			if bytes.HasPrefix(doc[at:], []byte(`="/`)) {
 				return change(at+3, at+3, "other/")
 			}
-		default: // text in the place of a number
+		default: // text where a digit was
 			if digit(doc[at]) {
 				return change(at, at+1, "many")
 			}
@@ -185,7 +185,7 @@ func TestNoEditIsMasked(t *testing.T) {
 			t.Fatalf("an edit is masked: %q in\n%s", now[at.from:at.to], edited)
 		}
 	}
-	t.Logf("%d of %d edits were of what is masked, by its kind", exempt, edits)
+	t.Logf("%d of %d edits were of masked values, by its kind", exempt, edits)
 	if exempt > edits/4 {
 		t.Errorf("%d of %d edits are masked", exempt, edits)
 	}

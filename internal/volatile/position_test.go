@@ -92,8 +92,8 @@ func TestNoiseIsMasked(t *testing.T) {
 // A long token of a position is masked wherever else the page has it.
 func TestTokensAreMaskedInAllPlaces(t *testing.T) {
 	mail := func(token, text string) []byte {
-		return []byte("Subject: mail\nContent-Type: multipart/mixed; boundary=\"===" + token + "==\"\n\n--===" + token +
-			"==\n" + text + "\n--===" + token + "==--\n")
+		const form = "Content-Type: mixed; boundary=\"==%[1]s==\"\n\n--==%[1]s==\n%[2]s\n--==%[1]s==--\n"
+		return fmt.Appendf(nil, form, token, text)
 	}
 	const one, two = "2856710735823326466", "6571188812564132752"
 	found, _ := Apart(mail(one, "a"), mail(two, "a"))

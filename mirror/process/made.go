@@ -35,8 +35,8 @@ func mayHaveNoise(mime string, h *fetch.Head, body []byte) bool {
 	return isGzip(body) && isMade(h)
 }
 
-// samePacked reports whether a packed body that a program made has what the stored one has, but for noise: the
-// time at which it was packed is another one in each answer.
+// samePacked reports whether a packed body that a program made has what the stored one has, but for noise.
+// The time at which it was packed is another one in each answer.
 func samePacked(
 	bodies store.Bodies, known volatile.Positions, old *store.Resource, h *fetch.Head, body []byte,
 ) bool {
@@ -60,7 +60,7 @@ func samePacked(
 	return same
 }
 
-// unpacked returns what a gzip file has, or the body itself when it is none, or too large.
+// unpacked returns what a gzip file has, or the body itself when it is another file, or too large.
 func unpacked(body []byte) []byte {
 	if !isGzip(body) {
 		return body
@@ -81,7 +81,7 @@ func isGzip(body []byte) bool {
 	return bytes.HasPrefix(body, []byte("\x1f\x8b")) && len(body) <= volatile.MaxBody
 }
 
-// namesNew returns what reports whether some reference in a document leads to a URL of the job that was never
+// namesNew returns what reports whether some reference in a document names a URL of the job that was never
 // seen.
 func namesNew(rules *scope.URLRules, table *urls.Table) func(doc site.URL, refs [][]byte) bool {
 	return func(doc site.URL, refs [][]byte) bool {

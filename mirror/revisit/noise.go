@@ -31,7 +31,7 @@ const (
 	twiceShare    = 100              // one of so many, where that is more
 	firstTwice    = 2                // pages of a template that are requested twice,
 	allTwice      = 8                // and of one of which two answers differed
-	moreTwice     = 2                // more requests of a page that changed, when two answers do not tell why
+	moreTwice     = 5                // more requests of a page that changed, when two answers do not tell why
 	mostWaiting   = 16               // pages that wait for their second request
 	mostShapes    = 1024             // templates that are remembered
 	mostNoise     = 256              // positions that are remembered
@@ -120,7 +120,7 @@ type Noise struct {
 	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
 }
 
-// knownNoise is what is believed.
+// knownNoise are the positions that are believed.
 type knownNoise struct {
 	site  volatile.Positions
 	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
@@ -183,8 +183,8 @@ func (p *Noise) Read(fact []byte) error {
 	return nil
 }
 
-// publish makes the learned positions known. What is the same on most pages that have it is known for those
-// on which it differed, words of a text only when they did so twice.
+// publish makes the learned positions known. A position that is the same on most pages is known for those on
+// which it differed, words of a text only when they did so twice.
 func (p *Noise) publish() {
 	known := &knownNoise{volatile.Positions{}, map[string]volatile.Positions{}}
 	for at, f := range p.positions {

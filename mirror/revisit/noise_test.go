@@ -149,7 +149,7 @@ func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
 	}
 }
 
-// What is the same on most pages is known for the one on which it differs.
+// A position that is the same on most pages is known for the one on which it differs.
 func TestNoiseOfOnePage(t *testing.T) {
 	p := NewNoise(1)
 	own := addressOf(t, "own.html")
