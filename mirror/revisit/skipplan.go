@@ -43,7 +43,8 @@ type SkipPlan struct {
 	Plan       *Planner // nil: everything is requested
 
 	SkipPlanOptions
-	weights weights // of a job that has a price of bytes
+	weights  weights // of a job that has a price of bytes
+	deadEnds deadEnds
 }
 
 // NewSkipPlan returns the plan of a run of which nothing is loaded.
@@ -69,6 +70,7 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 func (a *SkipPlan) Load(rec *store.Resource) {
 	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
 	a.Validators.Load(rec)
+	a.deadEnds.load(rec, a.Run)
 	if a.Job.Adaptive.PriceMB > 0 {
 		a.weights.load(rec)
 	}
