@@ -210,6 +210,7 @@ type Variation struct {
 	At       At
 	Prose    bool // it is one in a text that readers see
 	Wide     bool // the words beside it do not matter
+	Clock    bool // it is Unix time in an address
 	Seen     int  // times that the first answer has it
 	Differed int
 	Where    string
@@ -315,6 +316,7 @@ func (p *pair) segment(s, t *segmentAt) bool {
 					At:    atOf(old, is),
 					Prose: u.prose,
 					Wide:  n > 0,
+					Clock: u.leads && unixTime(old) && unixTime(is),
 					Where: p.a.where(u),
 					Old:   Short(old),
 					New:   Short(is),
@@ -388,6 +390,17 @@ func hashOf(of Position, parts ...[]byte) Position {
 		h.Write([]byte{variable})
 	}
 	return Position(max(h.Sum64(), 1))
+}
+
+// HasClock reports whether a step or a parameter of an address is Unix time.
+func HasClock(address string) bool {
+	between := func(r rune) bool { return strings.ContainsRune("/?&;=", r) }
+	for part := range strings.FieldsFuncSeq(address, between) {
+		if unixTime([]byte(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Beginning names the template of a document by its first elements with an id or a class.

@@ -79,6 +79,10 @@ func (x *Processor) Look(
 		f.Finding = &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
+	if still, ok := x.SkipPlan.Noise.Stays(rec, x.Now()); ok {
+		f.Finding = still
+		return f, false, nil
+	}
 	if given, err := x.fromUpstream(ctx, rec); given.Finding != nil || given.Turn.Why != 0 || err != nil {
 		return given, false, err
 	}

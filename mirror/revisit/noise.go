@@ -27,11 +27,12 @@ import (
 
 // Learning of positions.
 const (
-	leastTwice    = 8                // requests of a run for second answers, or
+	leastTwice    = 8                // requests of a first run for second answers, or
+	laterTwice    = 4                // of a later one, or
 	twiceShare    = 100              // one of so many, where that is more
 	firstTwice    = 2                // pages of a template that are requested twice,
 	allTwice      = 8                // and of one of which two answers differed
-	moreTwice     = 5                // more requests of a page that changed, when two answers do not tell why
+	moreTwice     = 3                // more requests of a page that changed, when two answers do not tell why
 	mostWaiting   = 16               // pages that wait for their second request
 	mostShapes    = 1024             // templates that are remembered
 	mostNoise     = 256              // positions that are remembered
@@ -73,6 +74,7 @@ type PositionFact struct {
 	volatile.At
 	Prose    bool   `json:"prose,omitempty"`
 	Wide     bool   `json:"wide,omitempty"`
+	Clock    bool   `json:"clock,omitempty"`
 	Pages    int    `json:"pages"` // whose two answers differed there
 	Seen     int    `json:"seen"`  // times that it occurred on pages that were requested twice
 	Differed int    `json:"differed"`
@@ -124,6 +126,7 @@ type Noise struct {
 type knownNoise struct {
 	site  volatile.Positions
 	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
+	clock bool                          // some address is another one in each answer, because it holds the time
 }
 
 // Twice is a page that is to be requested once more.
@@ -186,10 +189,10 @@ func (p *Noise) Read(fact []byte) error {
 // publish makes the learned positions known. A position that is the same on most pages is known for those on
 // which it differed, words of a text only when they did so twice.
 func (p *Noise) publish() {
-	known := &knownNoise{volatile.Positions{}, map[string]volatile.Positions{}}
+	known := &knownNoise{site: volatile.Positions{}, pages: map[string]volatile.Positions{}}
 	for at, f := range p.positions {
 		if f.IsSure() {
-			known.site[at] = f.At
+			known.site[at], known.clock = f.At, known.clock || f.Clock
 		}
 	}
 	for at, f := range p.positions {
@@ -352,7 +355,11 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 			best = i
 		}
 	}
-	if best >= 0 && int64(p.asked) < max(leastTwice, requests/twiceShare) {
+	least := int64(leastTwice)
+	if p.run > 1 {
+		least = laterTwice
+	}
+	if best >= 0 && int64(p.asked) < max(least, requests/twiceShare) {
 		q, ok = p.waiting[best], true
 		p.waiting = slices.Delete(p.waiting, best, best+1)
 		p.asked++
@@ -418,7 +425,7 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 			return false
 		}
 		f = &PositionFact{Position: d.Position, At: d.At}
-		f.Prose, f.Wide = d.Prose, d.Wide
+		f.Prose, f.Wide, f.Clock = d.Prose, d.Wide, d.Clock
 		p.positions[d.Position] = f
 	}
 	was := f.IsSure()

@@ -43,8 +43,7 @@ type SkipPlan struct {
 	Plan       *Planner // nil: everything is requested
 
 	SkipPlanOptions
-	weights  weights // of a job that has a price of bytes
-	deadEnds deadEnds
+	weights weights // of a job that has a price of bytes
 }
 
 // NewSkipPlan returns the plan of a run of which nothing is loaded.
@@ -70,7 +69,6 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 func (a *SkipPlan) Load(rec *store.Resource) {
 	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
 	a.Validators.Load(rec)
-	a.deadEnds.load(rec, a.Run)
 	if a.Job.Adaptive.PriceMB > 0 {
 		a.weights.load(rec)
 	}
