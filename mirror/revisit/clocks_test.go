@@ -25,7 +25,12 @@ func TestImagesWithTheTimeInTheirAddressStay(t *testing.T) {
 		}
 		return n
 	}
-	rec := store.Resource{ID: 3, URL: addressOf(t, "run?id=a&1795835295"), InSet: true, Body: store.BlobBody}
+	rec := store.Resource{
+		ID:    3,
+		URL:   addressOf(t, "run?id=a&1795835295"),
+		InSet: true,
+		Body:  store.BlobBody,
+	}
 	p := NewNoise(1)
 	if n := stays(p, rec); n != 0 {
 		t.Errorf("of a site that is not known to do so it stays in %d runs", n)
@@ -36,12 +41,14 @@ func TestImagesWithTheTimeInTheirAddressStay(t *testing.T) {
 	if n := stays(p, rec); n != sampleClocks-1 {
 		t.Errorf("it stays in %d runs, want %d", n, sampleClocks-1)
 	}
-	for name, other := range map[string]store.Resource{
-		"no time":  {ID: 3, URL: addressOf(t, "run?id=a&17958352951"), InSet: true, Body: store.BlobBody},
-		"a page":   {ID: 3, URL: rec.URL, InSet: true, Body: store.PackBody},
-		"it fails": {ID: 3, URL: rec.URL, InSet: true, Body: store.BlobBody, Gone: 1},
-		"unknown":  {ID: 3, URL: rec.URL},
+	for name, change := range map[string]func(*store.Resource){
+		"no time":  func(r *store.Resource) { r.URL = addressOf(t, "run?id=a&17958352951") },
+		"a page":   func(r *store.Resource) { r.Body = store.PackBody },
+		"it fails": func(r *store.Resource) { r.Gone = 1 },
+		"unknown":  func(r *store.Resource) { r.InSet = false },
 	} {
+		other := rec
+		change(&other)
 		if n := stays(p, other); n != 0 {
 			t.Errorf("%s: it stays in %d runs", name, n)
 		}
