@@ -193,15 +193,10 @@ func (m *masking) region(k Positions, d *document, e *element) {
 	m.put(d, e.path, Region, e.from, e.to, Short(e.tag))
 }
 
-// Same reports whether two bodies of one page, of which the second came so much later, are the same but for
-// what stands at known positions, and for how long ago something was.
-func (k Positions) Same(old, now []byte, later time.Duration) (a, b Masked, same bool) {
+// Same reports whether two bodies of one page are the same but for what stands at known positions.
+func (k Positions) Same(old, now []byte) (a, b Masked, same bool) {
 	a, b = k.Masked(old), k.Masked(now)
-	if bytes.Equal(a.Body, b.Body) {
-		return a, b, len(a.Hits)+len(b.Hits) > 0
-	}
-	d, ok := Compare(a.Body, b.Body, later)
-	return a, b, ok && len(d.Templates) == 0
+	return a, b, len(a.Hits)+len(b.Hits) > 0 && bytes.Equal(a.Body, b.Body)
 }
 
 // Variation is a position at which two answers differ.

@@ -73,7 +73,7 @@ func TestNoiseIsMasked(t *testing.T) {
 		tokens := [...]string{"9c59c3c75325c48e5f8e", "15c1bd8c8d00668624bf", "3a30fec4cc68af4ca52a",
 			"e6186b45c6cd628b8c0b"}
 		k := learned(t, fill("One", tokens[0]), fill("One", tokens[1]))
-		if a, _, same := k.Same(fill("Two", tokens[2]), fill("Two", tokens[3]), 0); !same || len(a.Hits) == 0 {
+		if a, _, same := k.Same(fill("Two", tokens[2]), fill("Two", tokens[3])); !same || len(a.Hits) == 0 {
 			t.Errorf("%s: not masked on another page: %s", name, a.Body)
 		}
 		for what, other := range map[string][]byte{
@@ -82,7 +82,7 @@ func TestNoiseIsMasked(t *testing.T) {
 			"gone":  bytes.Replace(fill("Two", tokens[3]), []byte(tokens[3]), nil, 1),
 			"more":  append(fill("Two", tokens[3]), "more"...),
 		} {
-			if _, _, same := k.Same(fill("Two", tokens[2]), other, 0); same {
+			if _, _, same := k.Same(fill("Two", tokens[2]), other); same {
 				t.Errorf("%s: another %s is masked", name, what)
 			}
 		}
@@ -103,10 +103,10 @@ func TestTokensAreMaskedInAllPlaces(t *testing.T) {
 			k[d.Position] = d.At
 		}
 	}
-	if a, b, same := k.Same(mail(one, "text"), mail(two, "text"), 0); !same || len(a.Hits) != 1 {
+	if a, b, same := k.Same(mail(one, "text"), mail(two, "text")); !same || len(a.Hits) != 1 {
 		t.Errorf("%s\n%s", a.Body, b.Body)
 	}
-	if _, _, same := k.Same(mail(one, "text"), mail(two, "other"), 0); same {
+	if _, _, same := k.Same(mail(one, "text"), mail(two, "other")); same {
 		t.Error("another text is masked")
 	}
 }
@@ -117,15 +117,13 @@ func TestNumbersAreMaskedWhereTheyVary(t *testing.T) {
 			"<p>Costs "+price+" EUR</p><p class=now>It is "+time+".</p><i>served in "+ms+" ms by web</i>")
 	}
 	k := learned(t, fill("One", "12:30:05", "141", "7.20"), fill("One", "12:30:07", "96", "7.20"))
-	if a, b, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.20"),
-		0); !same {
+	if a, b, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.20")); !same {
 		t.Errorf("not masked:\n%s\n%s", a.Body, b.Body)
 	}
-	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.30"),
-		0); same {
+	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.30")); same {
 		t.Error("a price is masked")
 	}
-	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "closed", "4", "8.20"), 0); same {
+	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "closed", "4", "8.20")); same {
 		t.Error("a word where a time was is masked")
 	}
 }
@@ -138,7 +136,7 @@ func TestRegionsDrawnByLot(t *testing.T) {
 		t.Fatalf("%d positions, want the box and the list", len(k))
 	}
 	later := drawn("One", "An article.", "Cogito.", links(9, 8, 1))
-	a, b, same := k.Same(one, later, 0)
+	a, b, same := k.Same(one, later)
 	if !same || len(b.Named) != 3 || string(b.Named[0]) != "/9.html" {
 		t.Errorf("%v, named %q:\n%s\n%s", same, b.Named, a.Body, b.Body)
 	}
@@ -146,7 +144,7 @@ func TestRegionsDrawnByLot(t *testing.T) {
 		"article": drawn("One", "An article, corrected.", "Cogito.", links(9)),
 		"title":   drawn("Two", "An article.", "Cogito.", links(9)),
 	} {
-		if _, _, same := k.Same(one, other, 0); same {
+		if _, _, same := k.Same(one, other); same {
 			t.Errorf("%s: a change of it is not seen", name)
 		}
 	}
@@ -198,7 +196,7 @@ func TestPositionsOfHostileDocuments(t *testing.T) {
 		doc := []byte(strings.Repeat(part, MaxBody/4/len(part)))
 		other := append(bytes.Clone(doc[:len(doc)-9]), "other"...)
 		Apart(doc, other)
-		if _, _, same := (Positions{1: {Kind: Region}, 2: {Kind: Number}}).Same(doc, other, 0); same {
+		if _, _, same := (Positions{1: {Kind: Region}, 2: {Kind: Number}}).Same(doc, other); same {
 			t.Errorf("%s: something was left out", name)
 		}
 	}

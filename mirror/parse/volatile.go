@@ -32,7 +32,7 @@ func Compare(
 	namesNew func(doc site.URL, refs [][]byte) bool,
 ) (only, kept bool) {
 	later := time.Duration(now.Fetched-old.Fetched) * time.Second
-	was, is, same := known.Same(stored, body, later)
+	was, is, same := known.Same(stored, body)
 	switch {
 	case len(is.Hits)+len(was.Hits) == 0 || namesNew(now.URL, is.Named):
 	case same:

@@ -70,7 +70,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		return r.unchanged(rec, as)
 	}
 	observe(now, rec, only || isUnpacked(r, rec), &as)
-	if a.From == source.FromOrigin && !rec.InSet && mayHaveNoise(now.MIME, head, body) {
+	if a.From == source.FromOrigin && !rec.InSet && !r.Frames.OneOff() && mayHaveNoise(now.MIME, head, body) {
 		r.SkipPlan.Noise.Came(now.URL, unpacked(body), r.Now(), revisit.IsNew)
 	}
 	p := <-r.procs

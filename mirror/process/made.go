@@ -56,7 +56,7 @@ func samePacked(
 	if bytes.Equal(was, now) {
 		return true
 	}
-	_, _, same := known.Same(was, now, 0)
+	_, _, same := known.Same(was, now)
 	return same
 }
 

@@ -88,7 +88,7 @@ type PositionFact struct {
 }
 
 // mostOn is how many pages are remembered that differed at a position.
-const mostOn = 16
+const mostOn = 4
 
 // IsSure reports whether a difference at the position alone is no change.
 func (f *PositionFact) IsSure() bool {
