@@ -96,7 +96,7 @@ func (a *SkipPlan) Recall() (damaged, err error) {
 		damaged = errors.Join(damaged, fmt.Errorf("directories with unreliable validators: %w", err))
 	}
 	if err := a.Noise.Read(places); err != nil {
-		damaged = errors.Join(damaged, fmt.Errorf("places at which answers differ: %w", err))
+		damaged = errors.Join(damaged, fmt.Errorf("positions at which answers differ: %w", err))
 	}
 	return damaged, nil
 }
