@@ -15,6 +15,8 @@
 // Never covered: words, links and everything else that leads somewhere, numbers that nothing says are
 // counters or timings, and more than a handful of segments. A rule that has held a page back for MaxHeld
 // answers in a row lets the next one through, so that any change it might hide is seen in the end.
+//
+// What two answers of one moment differ in needs no such guess, see Position.
 package volatile
 
 import (
