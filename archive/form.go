@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"mirrord/archive/kiwix"
+	"mirrord/archive/projects"
 	"mirrord/archive/zim"
 	"mirrord/internal/inorder"
 	"mirrord/internal/parts"
@@ -73,6 +74,9 @@ type Form struct {
 
 	// Browse opens a file of the form that has entries at paths, and no file table. Nil: it has something else.
 	Browse func(r io.ReaderAt, size int64) (*zim.Browser, error)
+
+	// Convert writes the answers in a file of the form as records. Nil: they are records, or the form has none.
+	Convert func(r io.Reader, o Converting) (projects.Taken, error)
 
 	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Open.
 	Unpack func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error)
@@ -201,6 +205,9 @@ func FormOf(r io.ReaderAt, size int64) (Form, error) {
 	head := make([]byte, HeadSize)
 	n, err := r.ReadAt(head[:min(size, HeadSize)], 0)
 	if err != nil && err != io.EOF {
+		return Form{}, err
+	}
+	if err := notRead(head[:n]); err != nil {
 		return Form{}, err
 	}
 	claims := slices.DeleteFunc(Forms(), func(f Form) bool { return f.Claims == nil || !f.Claims(head[:n]) })

@@ -59,8 +59,8 @@ func TestForms(t *testing.T) {
 			if f.Doc == "" || f.place == 0 {
 				t.Error("no text for the help, or no place among the forms")
 			}
-			if (f.Captures != nil || f.Browse != nil) != (f.Verify != nil) {
-				t.Fatal("Captures or Browse and Verify belong together")
+			if (f.Captures != nil || f.Browse != nil || f.Convert != nil) != (f.Verify != nil) {
+				t.Fatal("Captures, Browse or Convert and Verify belong together")
 			}
 			if f.Verify != nil { // TestCaptures, TestForeignZIM
 				return

@@ -26,7 +26,7 @@ import (
 	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
 	"mirrord/serve"
-	"mirrord/testing/oracle"
+	"mirrord/testing/browsertest"
 )
 
 // chromium is a real browser that uses a console.
@@ -66,18 +66,11 @@ func (c *chromium) with(f func(*fakeDaemon)) {
 
 func newChromium(t *testing.T, o func(*Options)) *chromium {
 	t.Helper()
-	path := oracle.Program(t, "chromium", "chromium")
 	c := &chromium{browser: newBrowser(t, o)}
 	srv := httptest.NewServer(http.HandlerFunc(c.page))
 	t.Cleanup(srv.Close)
 	c.base = srv.URL
-	alloc, cancel := chromedp.NewExecAllocator(t.Context(),
-		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-			chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(10*time.Minute))...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(cancel)
-	c.ctx = ctx
+	c.ctx = browsertest.New(t)
 	link, _ := c.srv.LoginLink(c.base, "ann", Operate)
 	c.goTo(strings.TrimPrefix(link, c.base))
 	return c

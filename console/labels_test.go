@@ -21,7 +21,7 @@ func TestLabels(t *testing.T) {
 			{"Accept: publish this", ">Approve and publish<"}, {"as known", ">Ignore these missing resources<"},
 			{">Gaps<", ">Missing<"}, {"request everything", "full check"}, {"outside of", "ignore time window"},
 			{"Have it", ">Download<"}, {"Free space", ">Prune…<"}, {"Equivalents…", ">Mirror URLs…<"},
-			{"On the disk", ">Disk usage<"}, {"Not requested", ">Skipped requests<"}, {">Took<", ">Duration<"},
+			{"On the disk", ">Disk usage<"}, {"Not requested", ">Forgotten URLs<"}, {">Took<", ">Duration<"},
 			{">Saved<", ">Requests saved<"}, {">Verdict<", ">Result<"}, {"How it changes", ">Change history<"},
 			{"Fresh as of", ">Last checked<"},
 		},

@@ -19,6 +19,7 @@ import (
 	"mirrord/app/shares"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/testing/poll"
 )
 
 // keeperFacts are the facts of a cluster, which can be out of reach.
@@ -135,15 +136,10 @@ func TestSessionsOfNodes(t *testing.T) {
 	b.want(http.StatusUnauthorized, "", "/", nil)
 	away.Store(false)
 	c.share()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // it hands in by itself
+	poll.Until(t, "the session, which a hands in by itself once the keepers are back", func() bool {
 		b.share()
-		if w := b.do("/", nil); w.Code == http.StatusOK {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the session does not come once the keepers are back")
-		}
-	}
+		return b.do("/", nil).Code == http.StatusOK
+	})
 }
 
 // Another password, chosen on one node, ends the sessions of the old one everywhere, and the new session is

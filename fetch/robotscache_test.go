@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/fetch/reach"
+	"mirrord/fetch/robots"
 	"mirrord/testing/badserver"
 )
 
@@ -90,7 +91,7 @@ const rulesText = "User-agent: mirrord\nDisallow: /private\nCrawl-delay: 7\nSite
 
 func TestRobotsStatus(t *testing.T) {
 	gzipped := string(badserver.Encode("gzip", []byte(rulesText)))
-	large := append([]byte(rulesText), bytes.Repeat([]byte("#\n"), 64<<20)...)
+	large := append([]byte(rulesText), bytes.Repeat([]byte("#\n"), robots.ReadBytes)...)
 	tests := []struct {
 		name    string
 		status  int

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"mirrord/internal/demosite"
 	"mirrord/mirror"
 	"mirrord/phm"
+	"mirrord/testing/browsertest"
 	"mirrord/testing/mirrortest"
 )
 
@@ -142,17 +142,8 @@ type browser struct {
 
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox,
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("disable-component-update", true),
-		chromedp.WSURLReadTimeout(10*time.Minute))
-	if _, err := os.Stat("/usr/bin/chromium"); err == nil {
-		opts = append(opts, chromedp.ExecPath("/usr/bin/chromium"))
-	}
-	actx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewContext(actx)
-	t.Cleanup(stop)
+	ctx := browsertest.New(t, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
+		chromedp.Flag("disable-component-update", true))
 	b := &browser{ctx: ctx, requests: map[network.RequestID]string{}}
 	if err := chromedp.Listen(ctx, b.event); err != nil {
 		t.Fatalf("chromium: %v", err)

@@ -63,7 +63,7 @@ func TestDamagedDocumentHealsAllVersions(t *testing.T) {
 		link    string // of the page: relative, it is published as it came
 		version int    // whose document is damaged
 		zeroed  bool
-		fetched int64 // by the run that repairs
+		fetched int64 // at most, by the run that repairs: pages share frames as they come
 		back    bool  // the site has the page of that version again
 		lost    bool
 	}{
@@ -104,7 +104,7 @@ func TestDamagedDocumentHealsAllVersions(t *testing.T) {
 			}
 			s := m.Run()
 			wantVerdict(t, s, mirror.Complete, c.back)
-			if s.Fetched != c.fetched {
+			if s.Fetched > c.fetched || s.Fetched < min(c.fetched, 1) {
 				t.Errorf("%d fetched, want %d", s.Fetched, c.fetched)
 			}
 			left := problems(t, m)

@@ -91,7 +91,7 @@ func keepBothWays(
 // that they were tuned for and in later ones, by as many requests as a replay makes. By the price alone
 // changes are found later. A limit of requests that is more than the goal needs changes nothing; one that is
 // less wins over the goal, and what quiet runs leave of it is used by runs in which much has changed. Limits
-// are tried with MIRRORD_LONG: TestBudgetCarriesOver of package revisit has what is left of them.
+// are tried with MIRRORD_LONG: TestBudgetCarriesOver of package revisit covers the rest.
 func TestLatenessOverHTTP(t *testing.T) {
 	t.Parallel()
 	const syncs, goal = 31, 12 * time.Hour

@@ -382,16 +382,20 @@ func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
 				dst = sp.appendRune(dst, ',')
 			}
 		case '~':
-			if sp.roman {
-				dst = sp.appendHex(dst, c)
-			} else {
-				dst = sp.appendRune(dst, '~')
-			}
+			dst = sp.appendTilde(dst)
 		default:
 			dst = sp.appendRune(dst, rune(c))
 		}
 	}
 	return dst
+}
+
+// appendTilde writes a tilde, which encodings of Japan have another character for.
+func (sp *splicer) appendTilde(dst []byte) []byte {
+	if sp.roman {
+		return sp.appendHex(dst, '~')
+	}
+	return sp.appendRune(dst, '~')
 }
 
 // appendJS writes a reference into a string of a script, regardless of its quotes.
@@ -407,11 +411,7 @@ func (sp *splicer) appendJS(dst, ref []byte, ctx Context) []byte {
 		case '&':
 			dst = sp.appendEntity(dst, "amp;", '&', ctx)
 		case '~':
-			if sp.roman {
-				dst = sp.appendHex(dst, c)
-			} else {
-				dst = sp.appendRune(dst, '~')
-			}
+			dst = sp.appendTilde(dst)
 		default:
 			dst = sp.appendRune(dst, rune(c))
 		}

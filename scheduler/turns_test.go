@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mirrord/internal/timed"
 	"mirrord/job"
 	"mirrord/scheduler/status"
 )
@@ -27,23 +28,11 @@ func (f scripted) Run(ctx context.Context, j *job.Job, o RunOptions) status.Run 
 	return run
 }
 
-// sleep is what work, or a wait, takes.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // away gives a turn back for a while.
 func away(ctx context.Context, o RunOptions, host string, d time.Duration) error {
 	until := time.Now().Add(d)
 	o.Turn.Yield(status.Wait{For: status.ForHost, Host: host, Until: &until})
-	if err := sleep(ctx, d); err != nil {
+	if err := timed.Wait(ctx, d); err != nil {
 		return err
 	}
 	return o.Turn.Resume(ctx)
@@ -54,15 +43,15 @@ func away(ctx context.Context, o RunOptions, host string, d time.Duration) error
 func TestWaitsAreNamed(t *testing.T) {
 	run := scripted(func(ctx context.Context, j *job.Job, o RunOptions) error {
 		if j.Name == "waiter" {
-			if err := sleep(ctx, time.Minute); err != nil {
+			if err := timed.Wait(ctx, time.Minute); err != nil {
 				return err
 			}
 			if err := away(ctx, o, "slow.example", 3*time.Hour); err != nil {
 				return err
 			}
-			return sleep(ctx, 5*time.Second)
+			return timed.Wait(ctx, 5*time.Second)
 		}
-		return sleep(ctx, 5*time.Hour)
+		return timed.Wait(ctx, 5*time.Hour)
 	})
 	files := []File{makeJob(t, "waiter", "0 13 * * *", "UTC", ""), makeJob(t, "worker", "1 13 * * *", "UTC", ""),
 		makeJob(t, "behind", "2 13 * * *", "UTC", ""),
@@ -116,7 +105,7 @@ func TestParkedRunsAreBounded(t *testing.T) {
 			open--
 		}()
 		for range 3 {
-			if err := sleep(ctx, 5*time.Second); err != nil {
+			if err := timed.Wait(ctx, 5*time.Second); err != nil {
 				return err
 			}
 			if j.Name[0] == 's' && n < 3 { // a site that makes its run wait
@@ -164,7 +153,7 @@ func TestLeastRecentComesFirst(t *testing.T) {
 			order = append(order, j.Name)
 			mu.Unlock()
 			for !o.Turn.Over() {
-				if err := sleep(ctx, time.Second); err != nil {
+				if err := timed.Wait(ctx, time.Second); err != nil {
 					return err
 				}
 			}
@@ -196,13 +185,13 @@ func TestLeastRecentComesFirst(t *testing.T) {
 func TestEndWhileWaiting(t *testing.T) {
 	run := scripted(func(ctx context.Context, j *job.Job, o RunOptions) error {
 		if j.Name == "worker" {
-			return sleep(ctx, time.Hour)
+			return timed.Wait(ctx, time.Hour)
 		}
-		if err := sleep(ctx, 30*time.Second); err != nil { // too much for a short turn
+		if err := timed.Wait(ctx, 30*time.Second); err != nil { // too much for a short turn
 			return err
 		}
 		o.Turn.Yield(status.Wait{For: status.ForSlow, Host: "h"})
-		if err := sleep(ctx, 5*time.Second); err != nil {
+		if err := timed.Wait(ctx, 5*time.Second); err != nil {
 			return err
 		}
 		return o.Turn.Resume(ctx)

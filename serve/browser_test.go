@@ -12,12 +12,11 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"mirrord/serve/find"
-	"mirrord/testing/oracle"
+	"mirrord/testing/browsertest"
 )
 
 // attack is what a hostile mirrored page tries against the addresses of another mirror, its frame among them,
@@ -57,7 +56,6 @@ const attack = `async function attack(targets) {
 // TestBrowser holds a real browser to what docs/serve.md promises of mirrored pages: by host they are origins
 // of their own, by path they have none. The control shows that the attack reads what it may.
 func TestBrowser(t *testing.T) {
-	path := oracle.Program(t, "chromium", "chromium")
 	sites := testSites()
 	page := fakeFile{
 		url:  "https://one.test/evil.html",
@@ -94,14 +92,7 @@ func TestBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	timeout, stop := context.WithTimeout(context.Background(), 20*time.Minute)
-	defer stop()
-	alloc, done := chromedp.NewExecAllocator(timeout,
-		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-			chromedp.WSURLReadTimeout(10*time.Minute))...)
-	defer done()
-	ctx, cancel := chromedp.NewContext(alloc)
-	defer cancel()
+	ctx := browsertest.New(t)
 	run := func(address string, targets ...string) map[string]string {
 		t.Helper()
 		if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
@@ -37,11 +38,7 @@ func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) erro
 	if s.has(name) {
 		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
 	}
-	entry, err := a.Entry()
-	if err != nil {
-		return errors.Join(err, c.Close())
-	}
-	r := &recordedSite{archive: a, entry: entry, close: c}
+	r := &recordedSite{archive: a, entry: a.Entry(), close: c}
 	for k, x := range a.Crawls {
 		number := k + 1
 		if x.Version > 0 {
@@ -55,8 +52,8 @@ func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) erro
 			recordedSite: r,
 			Version:      Version{Number: number, Time: x.Last},
 			crawl:        k,
-			files:        x.Answers,
 			answers:      answers,
+			sizes:        sync.OnceValues(func() (int, int64) { return a.Size(k) }),
 		})
 	}
 	if s.recorded == nil {
@@ -79,11 +76,13 @@ func (s *recordedSite) Snapshot(_ context.Context, number int) (*Snapshot, error
 	for i := len(s.crawls) - 1; i >= 0; i-- {
 		c := s.crawls[i]
 		if number == 0 || c.Number == number {
+			files, bytes := c.sizes()
 			return &Snapshot{
 				Version: c.Version,
 				Primary: s.entry.Origin(),
 				Entry:   s.place(s.entry),
-				Files:   c.files,
+				Files:   files,
+				Bytes:   bytes,
 				Table:   c,
 			}, nil
 		}
@@ -138,8 +137,9 @@ type recordedCrawl struct {
 	*recordedSite
 	Version
 	crawl   int
-	files   int
 	answers *captured.Answers
+
+	sizes func() (files int, bytes int64) // of what it shows
 }
 
 // Find returns what a URL answered.

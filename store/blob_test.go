@@ -113,8 +113,7 @@ func TestBlobs(t *testing.T) {
 }
 
 // A blob that cannot be opened for a moment is synced by the next call, and one that was deleted meanwhile by
-// none; a sync that failed holds for good.
-// A body that cannot get its name leaves nothing on its way in.
+// none; a sync that failed holds for good. A body that cannot get its name leaves nothing on its way in.
 func TestBlobPutFails(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})

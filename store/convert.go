@@ -77,7 +77,7 @@ func (d *database) unsealed() (format uint32, is bool, err error) {
 func (d *database) replace() error {
 	dir, name := filepath.Split(d.path)
 	o := d.doorOptions
-	o.path, o.fresh, o.known, o.sign = filepath.Join(dir, "."+name+".sealed"), true, nil, ""
+	o.path, o.fresh, o.known, o.shared = filepath.Join(dir, "."+name+".sealed"), true, nil, false
 	// of a process that was killed
 	if err := os.Remove(o.path); (err != nil) && !errors.Is(err, fs.ErrNotExist) {
 		return diskErr("convert "+name, err)

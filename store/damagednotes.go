@@ -11,8 +11,7 @@ import (
 )
 
 // Files of a site's folder that name what Verify found damaged, a quoted line each but for URLs, which need
-// no
-// quotes. They are files because Verify has the database open for reading only.
+// no quotes. They are files because Verify has the database open for reading only.
 const (
 	damagedName = "damaged.urls"  // whose stored bodies are damaged
 	wrongName   = "damaged.files" // paths of the published tree

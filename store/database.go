@@ -35,17 +35,17 @@ type database struct {
 	fd   int   // of file
 	size int64 // of file when it was opened
 
-	yield *yielding // to readers; nil when no reader is waited for
-	redo  *redoLog  // of the transactions; nil for none
+	writer *os.File // locked by the writer of a shared database; nil for readers, and others
+	users  users    // transactions that read
+	redo   *redoLog // of the transactions; nil for none
 	// what of the log is not in the database
 	journal journal
 	// syncs what transactions refer to, before one that is synced; nil while there is no such thing
 	before func() error
 	// around each writing transaction: no writer waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
-	copied  *dbpages.Commit       // of the file that a copy was made of; nil when the file itself is open
-	busy    bool                  // the file was being written while it was copied
-	lost    error                 // of the disk, for pages of that file that are zero in the copy
+	of      *dbpages.Commit       // of a view: the commit that it shows
+	busy    bool                  // of a view: a process had the site open for writing
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that are never released
 	wrote   atomic.Bool
@@ -61,13 +61,11 @@ type doorOptions struct {
 	depth    int           // how deep buckets lie in one another
 	mmap     int           // address space to reserve
 	readOnly bool
-	volatile bool // no syncs
-	fresh    bool // a file that is missing or empty is made
-	// folders for a copy that is opened in place of the file, see dbcopy.go; none: the file itself is opened
-	scratch []string
-	sign    string   // path of the file by which readers ask the writer to wait; "" for none
-	known   *checked // files that need not be checked again; nil checks always
-	held    *os.File // the file, locked by the caller, who keeps it; nil: it is opened and locked
+	volatile bool     // no syncs
+	fresh    bool     // a file that is missing or empty is made
+	shared   bool     // readers have it beside its writer, see beside.go
+	known    *checked // files that need not be checked again; nil checks always
+	held     *os.File // the file, locked by the caller, who keeps it; nil: it is opened and locked
 }
 
 // DatabaseError says that a database cannot be used: its pages, or values in it, are not what they must be.
@@ -128,7 +126,30 @@ func openDatabase(o doorOptions) (d *database, err error) {
 }
 
 func (d *database) open() (err error) {
-	opt := &bolt.Options{
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = d.fault(p, nil, true)
+		}
+		if err != nil {
+			d.release() // again, or because bbolt could not
+		}
+	}()
+	if err = d.begin(d.openFile); err == nil {
+		err = d.admit()
+	}
+	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) ||
+		errors.Is(err, berrors.ErrVersionMismatch) {
+		err = d.damaged(err)
+	} else if lost, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok {
+		err = d.damaged(lost)
+	}
+	return err
+}
+
+// begin opens the database in a file that open opens.
+func (d *database) begin(open func() (*os.File, error)) (err error) {
+	d.bolt, err = bolt.Open(d.path, d.mode, &bolt.Options{
 		Timeout:         time.Nanosecond,
 		NoSync:          d.volatile,
 		NoGrowSync:      d.volatile,
@@ -136,26 +157,14 @@ func (d *database) open() (err error) {
 		ReadOnly:        d.readOnly,
 		PreLoadFreelist: true,
 		InitialMmapSize: d.mmap,
-		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return d.openFile() },
+		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return open() },
+	})
+	if err != nil {
+		return err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = d.fault(p, nil, true)
-		}
-		if err != nil && d.file != nil {
-			d.release() // again, or because bbolt could not
-		}
-	}()
-	d.bolt, err = bolt.Open(d.path, d.mode, opt)
-	if fi, serr := d.file.Stat(); err == nil && serr == nil {
+	fi, err := d.file.Stat()
+	if err == nil {
 		d.size = fi.Size()
-	}
-	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) ||
-		errors.Is(err, berrors.ErrVersionMismatch) {
-		err = d.damaged(err)
-	} else if lost, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok {
-		err = d.damaged(lost)
 	}
 	return err
 }
@@ -181,19 +190,12 @@ func (d *database) openFile() (_ *os.File, err error) {
 		d.file, d.fd = f, int(f.Fd())
 		return f, nil
 	}
-	if len(d.scratch) > 0 {
-		if c, err := d.openCopy(f); (c != nil) || err != nil {
-			return c, err
-		}
-	} else if err := d.lock(f); err != nil {
+	if f, err = d.lock(f); err != nil {
 		return nil, err
 	}
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if named, err := os.Lstat(d.path); err != nil || !os.SameFile(fi, named) {
-		return nil, errReplaced
 	}
 	if fi.Mode().Perm()&^d.mode != 0 {
 		f.Chmod(d.mode) // of an older version; who may not is not its owner
@@ -210,10 +212,14 @@ func (d *database) openFile() (_ *os.File, err error) {
 	case !d.fresh || d.readOnly:
 		return nil, fmt.Errorf("%s is empty: %w", filepath.Base(d.path), fs.ErrNotExist)
 	}
-	d.file, d.fd = f, int(f.Fd())
-	if !d.readOnly && d.sign != "" {
-		d.yield = newYielding(d.sign, d.mode)
+	if d.shared && d.readOnly {
+		commit, err := dbpages.ReadCommit(f)
+		if err != nil {
+			return nil, d.damaged(err)
+		}
+		d.of = &commit
 	}
+	d.file, d.fd = f, int(f.Fd())
 	return f, nil
 }
 
@@ -232,22 +238,6 @@ func sameOpen(f *os.File) (*os.File, error) {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	return os.NewFile(uintptr(fd), f.Name()), nil
-}
-
-// lock takes the lock of the file: shared for reading.
-func (d *database) lock(f *os.File) error {
-	const pause = 50 * time.Millisecond
-	for end := time.Now().Add(d.wait); ; time.Sleep(pause) {
-		ok, err := flock(f, !d.readOnly, false)
-		switch {
-		case err != nil:
-			return err
-		case ok:
-			return nil
-		case time.Until(end) < pause:
-			return ErrLocked
-		}
-	}
 }
 
 // check looks at all pages of the file.
@@ -307,9 +297,18 @@ func (d *database) Update(f func(*transaction) error) error {
 func (d *database) alone(f func() error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	d.yield.wait()
+	if bad := d.bad.Load(); bad != nil {
+		return *bad
+	}
+	if err := d.exclude(); err != nil {
+		return err
+	}
 	d.wrote.Store(true)
-	return f()
+	err := f()
+	if aerr := d.admit(); err == nil {
+		err = aerr
+	}
+	return err
 }
 
 func (d *database) transact(f func(*transaction) error, write bool) (err error) {
@@ -317,6 +316,10 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		return *bad
 	}
 	var tx *bolt.Tx
+	if !write {
+		d.users.add(1)
+		defer d.users.add(-1)
+	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		p := recover()
@@ -460,7 +463,9 @@ func (d *database) Close() (err error) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	d.journal.close()
-	d.yield.close()
+	if d.writer != nil {
+		defer d.writer.Close() // nothing is in it
+	}
 	if d.wrote.Load() && d.bad.Load() == nil {
 		fi, err := d.file.Stat()
 		if commit, ok := d.lastCommit(d.file); ok && err == nil {
@@ -475,6 +480,12 @@ func (d *database) Close() (err error) {
 // release closes the file without bbolt.
 func (d *database) release() error {
 	d.journal.close()
-	d.yield.close()
-	return errors.Join(funlock(d.file), d.file.Close())
+	var err error
+	if d.file != nil {
+		err = errors.Join(funlock(d.file), d.file.Close())
+	}
+	if d.writer != nil {
+		err = errors.Join(err, d.writer.Close())
+	}
+	return err
 }

@@ -15,6 +15,7 @@
 //	    log/N.log           the truth about the site: a checkpoint, an entry for each transaction, and
 //	                        one for each batch of an unfinished run
 //	    site.db             database that follows the log: an index, which is made again from there
+//	    site.lock           empty; the writer of the site holds its lock
 //	    packs/N.pack        documents with their links, in frames that are appended
 //	    heads.N             heads of answers, in frames that are appended
 //	    parts/              beginnings of large bodies that have not come whole

@@ -15,7 +15,7 @@ var (
 	ErrNoSite      = errors.New("no such site")
 	ErrNoVersion   = errors.New("no version is published")
 	ErrClosed      = errors.New("site is closed")
-	ErrBusy        = errors.New("it is written faster than it can be copied for reading: try again")
+	ErrBusy        = errors.New("it is in use: try again")
 )
 
 // busyError is an ErrBusy for another reason than that a site is written too often.

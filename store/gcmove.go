@@ -237,8 +237,7 @@ type bucketOf struct {
 func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 8}} }
 
 // rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
-// continue
-// from, nil at the end.
+// continue from, nil at the end.
 func (b bucketOf) rewrite(
 	tx *transaction, start []byte, most int, change func(r *Resource) (changed bool, err error),
 ) (next []byte, err error) {

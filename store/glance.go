@@ -87,11 +87,7 @@ func readGlance(s *State, name string) *Glance {
 		return nil
 	}
 	defer f.Close()
-	free, err := flock(f, false, false)
-	if g.Busy = !free; err != nil || (g.Busy && !g.Open) {
-		return nil
-	}
-	if free && !g.fits(f) {
+	if g.Busy = isWritten(root); (g.Busy && !g.Open) || (!g.Busy && !g.fits(f)) {
 		return nil
 	}
 	return &g.Glance

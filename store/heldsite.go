@@ -16,7 +16,7 @@ import (
 type HeldSite struct {
 	state *State
 	name  string
-	lock  io.Closer // nil for a site without a database
+	lock  io.Closer // nil once it is closed
 }
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
@@ -29,13 +29,11 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoSite
 	}
-	h := &HeldSite{state: s, name: name}
-	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
-		if h.lock, err = s.lockSite(name); err != nil {
-			return nil, err
-		}
+	lock, err := s.lockSite(name)
+	if err != nil {
+		return nil, err
 	}
-	return h, nil
+	return &HeldSite{state: s, name: name, lock: lock}, nil
 }
 
 // Movable returns an error when the folder of the site is a mount point, which can be neither renamed nor

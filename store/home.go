@@ -93,7 +93,7 @@ func (s *home) noteGlance(open bool) {
 
 // Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
 func (s *home) Scratch() (*os.File, error) {
-	f, err := temporaryFile(s.dir, true)
+	f, err := scratchFile([]string{s.dir})
 	return f, diskErr("make a scratch file", err)
 }
 

@@ -311,9 +311,9 @@ func (j *journal) packsEnd(tx *transaction) (num uint32, size int64) {
 	return num, size
 }
 
-// takeJournal moves the batches that a program before format 11 has left in the database into the log. What one
-// of format 8 or 9 had stored of a first one-off run as published files in a tree without a version is not
-// there for it: those pages are requested again.
+// takeJournal moves the batches that a program before format 11 has left in the database into the log. What
+// one of format 8 or 9 had stored of a first one-off run as published files in a tree without a version is
+// not there for it: those pages are requested again.
 func takeJournal(s *home) error {
 	var keys [][]byte
 	err := s.each(bJournal, func(k, _ []byte) error {

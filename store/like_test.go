@@ -58,8 +58,7 @@ func TestFramesLike(t *testing.T) {
 }
 
 // Over the document that it takes the place of a document is written where that is clearly worth it, else
-// over
-// the one that it is like.
+// over the one that it is like.
 func TestOldOrLike(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	w, rng := s.Frames.NewFrameWriter(), rand.New(rand.NewPCG(3, 4))

@@ -42,8 +42,8 @@ func (s *State) OpenSite(name string) (*Site, error) {
 type openMode int
 
 const (
-	reading openMode = iota // in place, under the shared lock
-	viewing                 // reading a copy of the database
+	reading openMode = iota // while no process writes
+	viewing                 // reading, beside a writer
 	writing
 	rebuilding // writing, and a database that is missing beside a published tree is made
 )
@@ -161,12 +161,14 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		readOnly: readOnly,
 		volatile: s.opt.Volatile,
 		fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
+		shared:   true,
 	}
-	if !s.opt.Volatile {
-		o.sign = filepath.Join(f.dir, signName)
+	busy := readOnly && isWritten(root)
+	if mode == reading && busy {
+		return f, errors.Join(ErrLocked, root.Close())
 	}
 	if mode == viewing {
-		o.scratch, o.wait = []string{f.dir, os.TempDir()}, 0
+		o.wait = viewFor
 	}
 	if readOnly {
 		o.known = &s.checked
@@ -174,7 +176,9 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		o.mmap = mmapBytes
 	}
 	for ok := false; !ok && (err == nil); {
-		f.db, err = openDatabase(o)
+		if f.db, err = openDatabase(o); err == nil {
+			f.db.busy = busy
+		}
 		if mode == viewing && f.logged {
 			f.db, err = upToDate(s, root, o, f.db, err)
 		}
@@ -189,6 +193,9 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.damaged(errNoDatabase)
 		}
+	}
+	if mode == viewing && errors.Is(err, ErrLocked) {
+		err = &busyError{why: "its database is in use: try again"}
 	}
 	if err != nil {
 		root.Close()
@@ -422,20 +429,18 @@ func (s *State) Documents(name string) (*Documents, error) {
 }
 
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
-// process or another one: it is never ErrLocked. It reads a copy of the database and the tree that was
-// published then, and blocks no writer; only without free space for a copy a site that is not being
-// written is read in place, under a lock that other readers share.
+// process or another one: it is never ErrLocked. It reads the database as it was then and the tree that was
+// published, and blocks no writer, see beside.go.
 //
-// Bodies, heads and packs are not copied: they are only added to while a version is kept, but one that a
-// later thinning or collection removes is ErrDamaged in an old view; Stale reports that
-// something has changed since, and then a new view has what there is. A site of which nothing was committed
-// yet is ErrNoSite. One that is being written and cannot be copied now is ErrBusy: it is committed to too
-// often, there is no room, or it is being rebuilt.
+// Bodies, heads and packs are only added to while a version is kept, but one that a later thinning or
+// collection removes is ErrDamaged in an old view; Stale reports that something has changed since, and then a
+// new view has what there is. A site of which nothing was committed yet is ErrNoSite. One that is being
+// rebuilt, or that is held for long, is ErrBusy.
 func (s *State) ViewSite(name string) (*Site, error) {
 	for end := time.Now().Add(pinFor); ; time.Sleep(pinPause) {
 		st, err := s.openSite(name, viewing)
-		if err != nil || st.db.copied == nil {
-			return st, err
+		if err != nil {
+			return nil, err
 		}
 		whole, err := st.pinTree()
 		if err != nil {

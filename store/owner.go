@@ -42,7 +42,6 @@ type siteLock struct {
 	siteFolder
 	above Lease // nil without Options.Owner
 	token uint64
-	file  fs.FileInfo // of the database that is locked
 
 	lost    chan struct{} // closed by end
 	ending  sync.Once
@@ -73,9 +72,6 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if l.siteFolder, err = s.openFolder(name, mode); err != nil {
 		return nil, err
 	}
-	if l.file, err = l.db.file.Stat(); err != nil {
-		return nil, diskErr("open "+siteDB, err)
-	}
 	if err := l.db.View(l.checkWhole); err != nil { // before anything is changed
 		return nil, err
 	}
@@ -92,9 +88,6 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 		return nil, err
 	}
 	if err := l.db.Update(l.take); err != nil {
-		return nil, diskErr("open "+siteDB, err)
-	}
-	if l.file, err = l.db.file.Stat(); err != nil {
 		return nil, diskErr("open "+siteDB, err)
 	}
 	return l, nil
@@ -196,10 +189,13 @@ func ended(lost <-chan struct{}) bool {
 // other one.
 func (l *siteLock) inPlace() error {
 	fi, err := l.root.Lstat(siteDB)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && !os.SameFile(fi, l.file)) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if opened, serr := l.db.file.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
 		return ErrLeaseLost
 	}
-	return err
+	return nil
 }
 
 // owned is ErrLeaseLost when this process may no longer change the site. It must be called before changes

@@ -124,13 +124,11 @@ func (s *State) readable(current string) error {
 // The packs go first: as long as the database is there, so is what calls for a rebuild.
 func (s *State) setAside(name string) (last uint32, err error) {
 	dir := "sites/" + name
-	if _, err := s.root.Lstat(dir + "/" + siteDB); err == nil {
-		lock, err := s.lockSite(name)
-		if err != nil {
-			return 0, err
-		}
-		defer lock.Close()
+	lock, err := s.lockSite(name)
+	if err != nil {
+		return 0, err
 	}
+	defer lock.Close()
 	root, err := s.root.OpenRoot(dir)
 	if err != nil {
 		return 0, diskErr("open folder", err)

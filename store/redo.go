@@ -32,7 +32,7 @@ func (d *database) follow(root *os.Root) (err error) {
 	if segment != nil && known {
 		d.sync(false)
 		var batches []journalEntry
-		if l.tail, l.base, batches, err = catchUp(d, segment, last); err == nil {
+		if l.tail, l.base, batches, err = catchUp(d, segment, last, makeAgain); err == nil {
 			err = d.journal.open(d, segment, batches)
 		}
 	}
@@ -72,9 +72,9 @@ func (d *database) sync(on bool) {
 
 // catchUp makes the transactions that a segment has behind the last one of the database. It returns where the
 // segment ends, how long its checkpoint is, 0 for one of no use, which does not reach the database, and all
-// batches that it has.
+// batches that it has. again makes the changes of a transaction.
 func catchUp(
-	d *database, segment *os.File, last uint64,
+	d *database, segment *os.File, last uint64, again func(d *database, tx uint64, changes []byte) error,
 ) (tail redoTail, base int64, batches []journalEntry, err error) {
 	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
 	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
@@ -92,7 +92,7 @@ func catchUp(
 		case h.tx == last:
 			return d.View(func(t *transaction) error { return t.agrees(changes) })
 		default:
-			return makeAgain(d, h.tx, changes)
+			return again(d, h.tx, changes)
 		}
 		return nil
 	})
@@ -243,20 +243,17 @@ func Redo(s *State, name string, why error) (err error) {
 		return diskErr("open folder", err)
 	}
 	defer root.Close()
+	lock, err := s.lockSite(name)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
 	segment, err := lastSegment(root)
 	if err != nil {
 		return err
 	}
 	defer segment.Close()
 	if _, err := cutLog(s, root, name); err != nil {
-		return err
-	}
-	if ok, err := flock(segment, true, false); !ok { // of a database that is missing there is no other lock
-		return errors.Join(err, ErrLocked)
-	}
-	if lock, err := s.lockSite(name); err == nil {
-		defer lock.Close()
-	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	const made = "." + siteDB + ".redone"

@@ -194,34 +194,43 @@ func (s *State) RemoveSite(name string) error {
 	return errors.Join(h.Remove(), h.Close())
 }
 
-// lockSite takes the lease of a site and the lock of its database, which may be damaged: the site cannot be
-// opened elsewhere until it is closed.
+// lockSite takes the lease of a site and the locks of its writer; its database may be damaged. The site
+// cannot be opened for writing elsewhere until it is closed.
 func (s *State) lockSite(name string) (io.Closer, error) {
 	above, err := s.leaseAbove(name)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
+	l := lockedFile{above: above}
+	l.writer, err = lockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
+	if err == nil {
+		l.file, err = s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
+	}
+	if errors.Is(err, fs.ErrNotExist) && l.writer != nil {
+		return l, nil
+	}
 	ok := false
 	if err == nil {
-		ok, err = flock(f, true, false)
+		ok, err = tryLock(l.file, false, lockFor)
 	}
 	if !ok {
-		return nil, errors.Join(cmp.Or(diskErr("lock site", err), ErrLocked), lockedFile{f, above}.Close())
+		return nil, errors.Join(cmp.Or(diskErr("lock site", err), ErrLocked), l.Close())
 	}
-	return lockedFile{f, above}, nil
+	return l, nil
 }
 
-// lockedFile is a database that is locked but not open.
+// lockedFile is a database that is locked but not open: no process writes it, and some may read it.
 type lockedFile struct {
-	file  *os.File
-	above Lease // nil without Options.Owner
+	writer, file *os.File // the second is nil for a site without a database
+	above        Lease    // nil without Options.Owner
 }
 
-// Close gives the lock back, and the lease.
+// Close gives the locks back, and the lease.
 func (l lockedFile) Close() error {
-	if l.file != nil {
-		l.file.Close() // nothing was written to it
+	for _, f := range []*os.File{l.file, l.writer} {
+		if f != nil {
+			f.Close() // nothing was written to it
+		}
 	}
 	if l.above != nil {
 		return l.above.Release()

@@ -5,27 +5,27 @@ package store
 import (
 	"errors"
 	"io/fs"
-	"os"
 )
 
 // CheckShared reads all of mirror.db as of its last commit. A *DatabaseError says that it is damaged, or that
 // it is missing although sites know what was in it. It changes nothing, and who may not read it finds
 // nothing.
 func CheckShared(s *State) error {
-	o := s.dbOptions(stateDB)
-	o.readOnly, o.known, o.wait, o.scratch = true, nil, viewWait, []string{os.TempDir(), s.Dir}
-	err := tryDoor(o, func(db *database) error {
-		return db.View(func(t *transaction) error {
+	db, err := copyDB(s)
+	if err == nil {
+		err = db.View(func(t *transaction) error {
 			if err := t.checkSums(); err != nil {
-				return o.damaged(err)
+				return db.damaged(err)
 			}
 			return nil
 		})
-	})
+		err = errors.Join(err, db.Close())
+	}
 	if errors.Is(err, errNoStateDB) {
 		names, lerr := s.Sites()
 		for _, name := range names {
 			if run, job := s.recall(name); (run != nil) || job != nil {
+				o := s.dbOptions(stateDB)
 				return o.damaged(err)
 			}
 		}

@@ -138,9 +138,11 @@ func (s *State) viewDB(f func(*transaction) error) error {
 	view := func(db *database) error { return db.View(f) }
 	err := s.withDB(viewWait, view)
 	if errors.Is(err, ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
-		o := s.dbOptions(stateDB)
-		o.readOnly, o.known, o.wait, o.scratch = true, nil, 0, []string{os.TempDir(), s.Dir}
-		return tryDoor(o, view)
+		db, err := copyDB(s)
+		if err != nil {
+			return err
+		}
+		return errors.Join(view(db), db.Close())
 	}
 	switch mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); {
 	case mayNot && missing != nil:
@@ -151,6 +153,24 @@ func (s *State) viewDB(f func(*transaction) error) error {
 		return tryDoor(o, view)
 	}
 	return err
+}
+
+// copyDB opens a copy of mirror.db as it was after its last commit.
+func copyDB(s *State) (*database, error) {
+	o := s.dbOptions(stateDB)
+	f, err := copyShared(o.path, os.TempDir(), s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoStateDB
+	}
+	if err != nil {
+		return nil, o.damaged(err)
+	}
+	defer f.Close()
+	if err := o.look(f); err != nil {
+		return nil, o.damaged(err)
+	}
+	o.readOnly, o.known, o.held = true, nil, f
+	return openDatabase(o)
 }
 
 // updateDB writes mirror.db.
@@ -236,8 +256,8 @@ func (s *State) giveToOwner(name string) error {
 
 // stillThere locks a file, and reports whether it is mirror.db.
 func stillThere(root *os.Root, f *os.File, o doorOptions) (fi fs.FileInfo, still bool, err error) {
-	if err := (&database{doorOptions: o}).lock(f); err != nil {
-		return nil, false, err
+	if ok, err := tryLock(f, true, o.wait); !ok {
+		return nil, false, errors.Join(err, ErrLocked)
 	}
 	if fi, err = f.Stat(); err != nil {
 		return nil, false, err

@@ -4,7 +4,6 @@ package store
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -179,21 +178,6 @@ func flock(f *os.File, alone, wait bool) (ok bool, err error) {
 func funlock(f *os.File) error {
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), unix.LOCK_UN) })
 	return err
-}
-
-// markShared takes a shared lock of a file's bytes, which marks a reader and blocks no other process. It
-// ends when the file is closed.
-func markShared(f *os.File) error {
-	how := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart}
-	_, err := ignoringEINTR(func() (int, error) { return 0, unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &how) })
-	return err
-}
-
-// isMarked reports whether another opening of a file holds the lock of markShared.
-func isMarked(f *os.File) bool {
-	how := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	_, err := ignoringEINTR(func() (int, error) { return 0, unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &how) })
-	return (err == nil) && how.Type != unix.F_UNLCK
 }
 
 // cloneFile makes dst share the blocks of src, where the file system can do that.

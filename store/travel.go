@@ -23,7 +23,7 @@ const DepotNotes = "depots.json"
 // was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, redoFolder, signName, damagedFolder, DepotNotes, AwayName,
+	case treesFolder, versionsFolder, currentLink, redoFolder, lockName, damagedFolder, DepotNotes, AwayName,
 		glanceName:
 		return false
 	}
@@ -252,9 +252,7 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		}
 	}
 	if err == nil {
-		o := s.dbOptions(stateDB)
-		o.readOnly, o.known, o.wait, o.scratch = true, nil, 0, []string{os.TempDir(), s.Dir}
-		if db, err = openDatabase(o); errors.Is(err, fs.ErrNotExist) {
+		if db, err = copyDB(s); errors.Is(err, errNoStateDB) {
 			return files, done, nil
 		}
 	}

@@ -11,9 +11,6 @@ import (
 	"mirrord/phm"
 )
 
-// signName is the file by which readers that copy site.db ask its writer to wait. It is empty.
-const signName = "site.read"
-
 // How long to try for a view of which records and published tree are of one version, and the pause between
 // two attempts. A publish is two commits with a rename and some syncs between them.
 const (
@@ -51,12 +48,8 @@ func (s *Site) pinTree() (whole bool, err error) {
 	return same || !s.Stale(), nil
 }
 
-// Copied reports whether the site is a view that blocks no writer.
-func (s *home) Copied() bool { return s.db.copied != nil }
-
 // Busy reports whether the site was being written when a view of it was opened.
 func (s *home) Busy() bool { return s.db.busy }
 
-// Stale reports whether something was committed since a view was opened. A view that is read in place
-// never is.
+// Stale reports whether something was committed since a view was opened.
 func (s *home) Stale() bool { return s.db.stale() }

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mirrord/phm"
@@ -74,16 +73,13 @@ func TestViewsBesideCommits(t *testing.T) {
 			for range sized(5, 50) {
 				before := committed.Load()
 				v, err := viewTest(t, dir)
-				for errors.Is(err, ErrBusy) { // on a busy machine; it says that this is to be done
-					v, err = viewTest(t, dir)
-				}
 				if err != nil {
 					t.Errorf("view: %v", err)
 					return
 				}
 				known, err := v.Records.Known()
-				if err != nil || known < before || !v.Copied() {
-					t.Errorf("it knows %d URLs, %v; %d were committed; a copy: %v", known, err, before, v.Copied())
+				if err != nil || known < before {
+					t.Errorf("it knows %d URLs, %v; %d were committed", known, err, before)
 				}
 				verifyTest(t, v)
 				v.Close()
@@ -159,8 +155,8 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Stale() || !v.Copied() {
-		t.Errorf("stale: %v, copied: %v", v.Stale(), v.Copied())
+	if v.Stale() {
+		t.Error("it is stale at once")
 	}
 	commit(t, s, 1, newURLs(1, 9))
 	publishTest(t, s, 2, map[string]string{"a": "2"})
@@ -269,55 +265,6 @@ func TestViewOfNoSite(t *testing.T) {
 	}
 }
 
-// A copy goes where there is a place for it, and leaves nothing behind. Without one a site that is not
-// being written is read in place.
-func TestViewWithoutRoom(t *testing.T) {
-	dir, tmp := t.TempDir(), t.TempDir()
-	st, s := openTest(t, dir, Options{})
-	commit(t, s, 0, newURLs(0, 5))
-	open := func(scratch ...string) (*database, error) {
-		return openDatabase(doorOptions{
-			path:     filepath.Join(s.dir, siteDB),
-			mode:     0o640,
-			depth:    1,
-			readOnly: true,
-			scratch:  scratch,
-		})
-	}
-	const nowhere = "/proc/self/fd" // a folder in which nothing can be made
-	for _, busy := range []bool{true, false} {
-		for name, c := range map[string]struct {
-			scratch       []string
-			copied, fails bool
-		}{
-			"here":      {[]string{dir, tmp}, true, false},
-			"elsewhere": {[]string{nowhere, tmp}, true, false},
-			"missing":   {[]string{filepath.Join(dir, "missing"), tmp}, true, false},
-			"nowhere":   {[]string{nowhere, nowhere}, false, busy},
-		} {
-			d, err := open(c.scratch...)
-			if (err != nil) != c.fails || (c.fails && !errors.Is(err, ErrBusy)) {
-				t.Errorf("%s, busy %v: %v", name, busy, err)
-			}
-			if err != nil {
-				continue
-			}
-			if (d.copied != nil) != c.copied || d.busy != busy {
-				t.Errorf("%s, busy %v: copied %v, busy %v", name, busy, d.copied != nil, d.busy)
-			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if busy {
-			closeTest(t, st, s)
-		}
-	}
-	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
-		t.Errorf("%v are left, %v", left, err)
-	}
-}
-
 // A view does not keep a writer from opening the site.
 func TestRunBesideView(t *testing.T) {
 	dir := t.TempDir()
@@ -335,83 +282,78 @@ func TestRunBesideView(t *testing.T) {
 	}
 }
 
-// A writer waits for a reader that copies, and not long for one that has stopped.
-func TestYielding(t *testing.T) {
-	sign := filepath.Join(t.TempDir(), signName)
-	synctest.Test(t, func(t *testing.T) {
-		y := newYielding(sign, 0o640)
-		defer y.close()
-		waits := func() time.Duration {
-			begun := time.Now()
-			y.wait()
-			return time.Since(begun)
+// A writer that meets readers goes over to a copy, for each time that there are new ones, and to none
+// without. Each reader keeps what it has, and nothing is left behind.
+func TestExchange(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	path := filepath.Join(s.dir, siteDB)
+	file := func() os.FileInfo {
+		fi, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if d := waits(); d != 0 {
-			t.Errorf("it waits %v without a writer", d)
+		return fi
+	}
+	fact := func(s *Site, want string) {
+		t.Helper()
+		if v, err := s.Notes.Fact("x"); err != nil || string(v) != want {
+			t.Errorf("fact %q, %v, want %q", v, err, want)
 		}
-		mark := func() *os.File {
-			f, err := os.Open(sign)
-			if err != nil {
+	}
+	var views []*Site
+	for n := range 4 {
+		before := file()
+		for k := range 3 {
+			if err := s.Notes.SetFact("x", []byte(fmt.Sprint(n, k))); err != nil {
 				t.Fatal(err)
 			}
-			if err := markShared(f); err != nil {
-				t.Fatal(err)
+		}
+		if same := os.SameFile(before, file()); same != (len(views) == 0) {
+			t.Errorf("%d: with %d readers it is the same file: %v", n, len(views), same)
+		}
+		if len(views) == 2 { // then without readers
+			for i, v := range views {
+				fact(v, fmt.Sprint(i, 2))
+				if err := v.Close(); err != nil {
+					t.Error(err)
+				}
 			}
-			return f
+			views = nil
+			continue
 		}
-		reader := mark()
-		time.AfterFunc(100*time.Millisecond, func() { reader.Close() })
-		if d := waits(); d < 100*time.Millisecond || d > 110*time.Millisecond {
-			t.Errorf("it waits %v for a reader of 100 ms", d)
+		v, err := viewTest(t, dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		stopped := mark()
-		defer stopped.Close()
-		total := time.Duration(0)
-		for range 100 {
-			total += waits()
-			time.Sleep(100 * time.Millisecond)
-		}
-		if total > yieldFor {
-			t.Errorf("it waits %v in 10 s for a reader that has stopped", total)
-		}
-		time.Sleep(yieldEvery)
-		if d := waits(); d < yieldFor || d > yieldFor+yieldPause {
-			t.Errorf("a minute later it waits %v", d)
-		}
-	})
+		views = append(views, v)
+	}
+	fact(s, "3 2")
+	closeTest(t, st, s)
+	if left, err := filepath.Glob(filepath.Join(dir, "sites", "x", ".*")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
 }
 
-// A database that is never still long enough is said to be busy, or is copied between two commits.
-func TestCopyOnce(t *testing.T) {
+// A transaction that reads within this process delays the exchange, and does not keep it from writing.
+func TestExchangeDuringRead(t *testing.T) {
 	dir := t.TempDir()
-	_, s := openTest(t, dir, Options{Volatile: true}, BadDatabase, BadVersion)
-	commit(t, s, 0, newURLs(0, 100))
-	src, err := os.Open(filepath.Join(s.dir, siteDB))
+	_, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 5))
+	v, err := viewTest(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	dst, err := temporaryFile(dir, true)
-	if err != nil {
+	closed := make(chan error, 1)
+	err = s.db.View(func(*transaction) error {
+		time.AfterFunc(1500*time.Millisecond, func() { closed <- v.Close() })
+		return s.Notes.SetFact("x", []byte("within")) // waits for the reader, as it cannot wait for itself
+	})
+	if err = errors.Join(err, <-closed); err != nil {
 		t.Fatal(err)
 	}
-	defer dst.Close()
-	head, ok, _, err := copyOnce(dst, src)
-	if err != nil || !ok || head.Size == 0 {
-		t.Errorf("%+v, %v, %v", head, ok, err)
-	}
-	foldAll(t, s, 1)
-	if again, ok, _, err := copyOnce(dst, src); err != nil || !ok || again == head {
-		t.Errorf("after a commit: %+v, %v, %v", again, ok, err)
-	}
-	if err := os.Truncate(filepath.Join(s.dir, siteDB), 3*int64(os.Getpagesize())); err != nil {
-		t.Fatal(err)
-	}
-	if cloneFile(dst, src) == nil {
-		return
-	}
-	if _, _, _, err := copyOnce(dst, src); err == nil || !strings.Contains(err.Error(), "cut short") {
-		t.Errorf("of a file that was cut: %v", err)
+	if got, err := s.Notes.Fact("x"); err != nil || string(got) != "within" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
@@ -435,7 +377,7 @@ func BenchmarkView(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		size = v.db.copied.Size
+		size = v.db.of.Size
 		v.Close()
 	}
 	b.ReportMetric(float64(size)/1e6, "MB")

@@ -4,21 +4,24 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"mirrord/internal/dbpages"
 )
 
-// upToDate returns the database that a reader gets of a site: the copy d of site.db, or err, when its writer
-// has closed it, or has it open. Else a loss of power may have cost what was not synced. Then the copy is
-// checked and catches up with the log; one that is damaged is made again of the log.
-func upToDate(
-	s *State, root *os.Root, o doorOptions, d *database, err error,
-) (*database, error) {
+// errBehind says that a database is whole, and its log has transactions that it has not.
+var errBehind = errors.New("its log has more")
+
+// upToDate returns the database that a reader gets of a site: d, or err, when its writer has closed it, or
+// has it open. Else a loss of power may have cost what was not synced: when d is not what the log says, one
+// is made of the log.
+func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*database, error) {
 	damaged := errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist)
-	if (d == nil && (!damaged || isWritten(root))) || (d != nil && (d.busy || d.copied == nil)) ||
-		isClean(root) {
+	if (d == nil && !damaged) || isWritten(root) || (d != nil && d.busy) || isClean(root) {
 		return d, err
 	}
 	segment, serr := lastSegment(root)
@@ -26,72 +29,48 @@ func upToDate(
 		return d, err
 	}
 	defer segment.Close()
-	var of dbpages.Commit
-	var file *os.File
-	defer func() {
-		if file != nil {
-			file.Close()
-		}
-	}()
-	scratch := o.scratch
-	o.known, o.sign, o.scratch, o.readOnly, o.volatile = nil, "", nil, false, true
+	scratch := []string{filepath.Dir(o.path), os.TempDir()}
 	n, nerr := counted(s, root, o.site, segment)
 	if (nerr == nil) && n.cut {
-		segment, nerr = beginningOf(segment, n.end.size, scratch)
-		if nerr == nil {
+		if segment, nerr = beginningOf(segment, n.end.size, scratch); nerr == nil {
 			defer segment.Close()
 		}
 	}
-	if nerr != nil {
-		return d, errors.Join(err, nerr)
+	var of dbpages.Commit
+	if d != nil && nerr == nil {
+		of = *d.of
+		if nerr = isUpTo(d, segment, n); nerr == nil {
+			return d, nil
+		}
+		if err = nerr; errors.Is(nerr, errBehind) || errors.Is(nerr, ErrDamaged) {
+			nerr = nil
+		}
 	}
 	if d != nil {
-		of = *d.copied
-		file, err = sameOpen(d.file)
-		if err = errors.Join(err, d.Close()); err != nil {
-			return nil, err
-		}
-		o.held = file
-		err = bringUp(o, segment, n)
-		damaged = errors.Is(err, ErrDamaged)
+		nerr = errors.Join(nerr, d.Close())
 	}
-	if damaged {
-		if file != nil {
-			file.Close()
-		}
-		if file, err = scratchFile(scratch); err == nil {
-			o.held, o.fresh = file, true
-			err = redoInto(o, segment, publishedIn(root))
-		}
+	if nerr != nil {
+		return nil, errors.Join(err, nerr)
 	}
+	file, err := scratchFile(scratch)
 	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	o.known, o.held, o.shared, o.readOnly, o.volatile, o.fresh = nil, file, false, false, true, true
+	if err = redoInto(o, segment, publishedIn(root)); err != nil {
 		return nil, err
 	}
 	o.readOnly, o.fresh = true, false
 	if d, err = openDatabase(o); err == nil {
-		d.copied = &of
+		d.of = &of
 	}
 	return d, err
 }
 
-// isWritten reports whether a process has the database in a site's folder open for writing.
-func isWritten(root *os.Root) bool {
-	f, err := root.Open(siteDB)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	free, err := flock(f, false, false)
-	return (err == nil) && !free
-}
-
-// bringUp makes a copy of a database what a segment of its log says.
-func bringUp(o doorOptions, segment *os.File, n noted) error {
-	d, err := openDatabase(o)
-	if err != nil {
-		return err
-	}
-	err = d.View(func(t *transaction) error {
+// isUpTo is an error when a database is not what a segment of its log says: errBehind, or that it is damaged.
+func isUpTo(d *database, segment *os.File, n noted) error {
+	err := d.View(func(t *transaction) error {
 		if t.isFresh() {
 			return d.damaged(errNoDatabase)
 		}
@@ -100,17 +79,18 @@ func bringUp(o doorOptions, segment *os.File, n noted) error {
 		}
 		return nil
 	})
-	if err == nil {
-		last, known, lerr := lastOf(d)
-		switch err = lerr; {
-		case err != nil || !known:
-		case n.cut && last > n.end.tx:
-			err = d.damaged(errNoBodies)
-		default:
-			_, _, _, err = catchUp(d, segment, last)
-		}
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, d.Close())
+	last, known, err := lastOf(d)
+	switch {
+	case err != nil || !known:
+		return err
+	case n.cut && last > n.end.tx:
+		return d.damaged(errNoBodies)
+	}
+	_, _, _, err = catchUp(d, segment, last, func(*database, uint64, []byte) error { return errBehind })
+	return err
 }
 
 // beginningOf copies the beginning of a segment.
@@ -119,19 +99,8 @@ func beginningOf(segment *os.File, size int64, scratch []string) (*os.File, erro
 	if err != nil {
 		return nil, err
 	}
-	if err = copyBytes(f, segment, size); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if _, err = io.Copy(f, io.NewSectionReader(segment, 0, size)); err != nil {
+		return nil, fmt.Errorf("copy log: %w", errors.Join(err, f.Close()))
 	}
 	return f, nil
-}
-
-// scratchFile makes a file without a name in the first of some folders that takes it.
-func scratchFile(dirs []string) (f *os.File, err error) {
-	for i, dir := range dirs {
-		f, err = temporaryFile(dir, i == len(dirs)-1)
-		if (err == nil) || !isNoRoom(err) {
-			break
-		}
-	}
-	return f, err
 }

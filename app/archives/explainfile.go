@@ -55,7 +55,7 @@ func ExplainFile(ctx context.Context, a *env.App, name, url string, head bool) (
 	}
 	r := ImportRequest{Files: []string{name}, Indexed: true}
 	if _, serr := os.Stat(filepath.Join(name, phm.MetaName)); serr != nil && !u.IsZero() {
-		r.URL = u.Origin() + "/" // of a folder that wget filled
+		r.URL = u.String() // of a folder that wget filled
 	}
 	in, err := r.OpenInputs(ctx)
 	if err != nil {

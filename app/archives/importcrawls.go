@@ -32,6 +32,11 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 	if err != nil {
 		return nil, err
 	}
+	arch.Counted.Other += in.other
+	arch.Counted.Damaged += in.damaged
+	if in.uncached {
+		a.Warning("the project has no hts-cache/new.zip: what the site answered is guessed from its files")
+	}
 	j, file, err := r.job(a, arch)
 	if err != nil {
 		return nil, err
@@ -143,14 +148,12 @@ func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, fi
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, nil, err
 	}
-	entry, err := arch.Entry()
-	if err != nil {
-		return nil, nil, damagedArchive(err)
-	}
+	entry := arch.Entry()
 	if r.URL != "" {
 		if entry, _, err = site.Parse(r.URL); err != nil {
 			return nil, nil, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", err)}
 		}
+		entry = arch.Leads(entry)
 	}
 	text := job.TemplateOf(map[string]string{"url": entry.String(), "scope.kind": scopeFor(arch, entry)})
 	if j, err = job.Parse(r.As, path, text); err != nil {
@@ -160,7 +163,12 @@ func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, fi
 		return j, nil, nil
 	}
 	file = &newJobFile{at: &jobs.NewJobFile{Job: r.As, File: path}, text: text}
-	return j, file, jobs.MayWriteJob(a, file.at, text)
+	err = jobs.MayWriteJob(a, file.at, text)
+	if errors.Is(err, jobs.ErrBeside) { // the archive is imported all the same
+		a.Warning(fmt.Sprintf("no job file is written: %v", err))
+		return j, nil, nil
+	}
+	return j, file, err
 }
 
 // scopeFor chooses the kind of scope that has most of an archive's URLs of the host of an entry point.
@@ -210,8 +218,11 @@ func (r *ImportRequest) make(
 		return fmt.Errorf("import as %s: %w", r.As, err)
 	}
 	arch.Each(func(url string) {
-		if !given[url] {
+		forbidden, taken := given[url]
+		if !taken {
 			out.Unused++
+		} else if forbidden && j.ObeyRobots {
+			out.Forbidden++
 		}
 	})
 	out.Missing = last.Failed + last.Refused

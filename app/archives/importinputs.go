@@ -57,6 +57,8 @@ type Imported struct {
 	Changed  int             `json:"changed,omitempty"` // pages of the folder whose links may have been changed
 	File     string          `json:"job_file,omitempty"`
 
+	Forbidden int `json:"forbidden,omitempty"` // URLs that robots.txt in the archive forbids
+
 	made bool // there is no job file
 }
 
@@ -135,7 +137,9 @@ type importInputs struct {
 	open  []*os.File
 	spill *files.FileSpill
 
-	Lost, guessed int // see projects.Taken
+	Lost, guessed  int  // see projects.Taken
+	uncached       bool // likewise
+	other, damaged int  // likewise
 }
 
 // OpenInputs opens the files if all of them hold records of crawls; else there are none.
@@ -155,7 +159,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 		if err != nil {
 			return in, err
 		}
-		if taken, err := in.project(ctx, name, files, r.URL); err != nil {
+		if taken, err := in.project(ctx, name, files, r); err != nil {
 			return in, fmt.Errorf("import %s: %w", name, err)
 		} else if taken {
 			continue
@@ -172,7 +176,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 			return in, nil
 		}
 		for _, file := range files {
-			if err := in.add(file); err != nil {
+			if err := in.add(ctx, file, r.Lenient); err != nil {
 				return in, err
 			}
 		}
@@ -183,7 +187,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 // project reads a folder of HTTrack, or one of files that were fetched from below a URL, into a file of
 // records; taken is false for anything else.
 func (in *importInputs) project(
-	ctx context.Context, name string, records []string, from string,
+	ctx context.Context, name string, records []string, r *ImportRequest,
 ) (taken bool, err error) {
 	fi, err := os.Stat(name)
 	if err != nil || !fi.IsDir() || len(records) > 0 {
@@ -197,33 +201,48 @@ func (in *importInputs) project(
 	_, perr := root.Lstat(phm.MetaName)
 	dir := regular.Until(ctx, anyNames{root})
 	isHTTrack := projects.IsHTTrack(dir)
-	if !isHTTrack && (perr == nil || from == "") {
+	if !isHTTrack && (perr == nil || r.URL == "") {
 		return false, nil
 	}
+	if isHTTrack {
+		return true, in.written(name, func(w *warc.Writer) (projects.Taken,
+			error) {
+			return projects.HTTrack(dir, w)
+		})
+	}
+	base, _, err := site.Parse(r.URL)
+	if err != nil {
+		return false, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", err)}
+	}
+	return true, in.written(name, func(w *warc.Writer) (projects.Taken, error) {
+		t, err := projects.Wget(dir, base, w)
+		if err == nil && len(t.Looked) > 0 && r.imports {
+			err = fmt.Errorf("it has no page of %s: there is no file %s", r.URL, strings.Join(t.Looked, ", nor "))
+		}
+		return t, err
+	})
+}
+
+// written adds a file of the records that write makes of what has a name.
+func (in *importInputs) written(name string, write func(*warc.Writer) (projects.Taken, error)) error {
 	to, err := in.scratch()
 	if err != nil {
-		return false, err
+		return err
 	}
 	w := bufio.NewWriterSize(to, 1<<20)
-	var t projects.Taken
-	if isHTTrack {
-		t, err = projects.HTTrack(dir, warc.NewWriter(w))
-	} else {
-		base, _, perr := site.Parse(from)
-		if perr != nil {
-			return false, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", perr)}
-		}
-		t, err = projects.Wget(dir, base, warc.NewWriter(w))
-	}
+	t, err := write(warc.NewWriter(w))
 	if err = errors.Join(err, w.Flush()); err != nil {
-		return false, err
+		return err
 	}
+	in.uncached = in.uncached || t.Uncached
 	in.Lost += t.Lost
 	in.guessed += t.Guessed
+	in.other += t.Other
+	in.damaged += t.Damaged
 	size, err := in.open[len(in.open)-1].Seek(0, io.SeekCurrent)
 	in.Files = append(in.Files, crawls.RecordFile{Name: name, R: to, Size: size})
 	in.Size += size
-	return true, err
+	return err
 }
 
 // anyNames is the files of a folder under any names. Names of an old site often are not UTF-8,
@@ -253,8 +272,11 @@ func recordFiles(name string) ([]string, error) {
 		}
 		defer f.Close()
 		form, err := archive.FormOf(f, fi.Size())
-		if err != nil || form.Captures == nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if form.Captures == nil && form.Convert == nil {
+			return nil, nil
 		}
 		return []string{name}, nil
 	}
@@ -264,7 +286,7 @@ func recordFiles(name string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		known := slices.ContainsFunc([]string{".warc", ".warc.gz", ".warc.zst", ".wacz"}, func(end string) bool {
+		known := slices.ContainsFunc(recordEndings(), func(end string) bool {
 			return strings.HasSuffix(e.Name(), end)
 		})
 		if known && e.Type().IsRegular() {
@@ -274,7 +296,12 @@ func recordFiles(name string) ([]string, error) {
 	return files, nil
 }
 
-func (in *importInputs) add(name string) error {
+// recordEndings returns the ends of the names of files of records in a folder.
+func recordEndings() []string {
+	return []string{".warc", ".warc.gz", ".warc.zst", ".wacz", ".arc", ".arc.gz"}
+}
+
+func (in *importInputs) add(ctx context.Context, name string, lenient bool) error {
 	f, err := regular.Open(name)
 	if err != nil {
 		return err
@@ -284,7 +311,26 @@ func (in *importInputs) add(name string) error {
 	if err != nil {
 		return err
 	}
-	in.Files = append(in.Files, crawls.RecordFile{Name: name, R: f, Size: fi.Size()})
+	form, err := archive.FormOf(f, fi.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if form.Convert != nil {
+		return in.written(name, func(w *warc.Writer) (projects.Taken, error) {
+			text := io.NewSectionReader(regular.UntilAt(ctx, f), 0, fi.Size())
+			t, err := form.Convert(text, archive.Converting{Lenient: lenient, Modified: fi.ModTime(), To: w})
+			if err != nil && ctx.Err() == nil && !lenient {
+				err = damagedArchive(&crawls.FileError{Name: name, Err: err})
+			}
+			return t, err
+		})
+	}
+	in.Files = append(in.Files, crawls.RecordFile{
+		Name:     name,
+		R:        f,
+		Size:     fi.Size(),
+		Modified: fi.ModTime(),
+	})
 	in.Size += fi.Size()
 	return nil
 }

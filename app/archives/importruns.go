@@ -18,7 +18,9 @@ import (
 
 // importAll makes a version of each crawl of an archive, on a site that is empty, by runs that take their
 // answers from it. clock is set to the time of the crawl; it must be that of the state. last is the summary
-// of the last run; given has the URLs of which an answer was taken. After an error the site is of no use.
+// of the last run; given has the URLs of which an answer was taken, and whether robots.txt forbids them.
+// After
+// an error the site is of no use.
 func importAll(
 	ctx context.Context, o mirror.Options, a *crawls.Recordings, checks *captured.LateChecks,
 	clock func(time.Time),
@@ -42,9 +44,9 @@ func importAll(
 		if last, err = importOne(ctx, o); err != nil {
 			return nil, nil, fmt.Errorf("crawl of %s: %w", a.Crawls[k].First.Format(time.DateTime), err)
 		}
-		for u := range answers.Given() {
-			given[u] = true
-		}
+		answers.Given(func(u site.URL, forbidden bool) {
+			given[u.String()] = given[u.String()] || forbidden
+		})
 		if err := checks.Damage(); err != nil {
 			return nil, nil, err
 		}

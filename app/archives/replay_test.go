@@ -22,6 +22,7 @@ import (
 
 	"mirrord/internal/demosite"
 	"mirrord/testing/apptest"
+	"mirrord/testing/browsertest"
 )
 
 // replaySite is a page with a picture and a style, all of which change with each version.
@@ -248,7 +249,7 @@ func (c replayed) replay(t *testing.T, dir string) {
 	if _, err := Export(t.Context(), s.App, o); err != nil {
 		t.Fatal(err)
 	}
-	ctx := apptest.ReplayBrowser(t)
+	ctx := browsertest.New(t)
 	// what a version shows is not to come from the one before it
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatal(err)

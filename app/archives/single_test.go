@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/testing/apptest"
+	"mirrord/testing/browsertest"
 )
 
 // A page as one file shows in a browser what the live page shows: text, pictures and the look of all
@@ -33,7 +34,7 @@ func (c replayed) single(t *testing.T) {
 	t.Cleanup(srv.Close)
 	s.URL = srv.URL
 	s.Mirror(t, 1)
-	ctx := apptest.ReplayBrowser(t)
+	ctx := browsertest.New(t)
 	for _, page := range c.pages {
 		want := browse(t, ctx, srv.URL+"/blank-for-the-test", page)
 		file := filepath.Join(t.TempDir(), "page.html")

@@ -235,9 +235,6 @@ func (c *scrubLook) check(ctx context.Context, st *store.State, name string) ([]
 	return commonProblems(found, again), nil
 }
 
-// errInPlace says that a site is only to be read in its place, where a run would wait for the reader.
-var errInPlace = errors.New("no free space for a copy of its database")
-
 // once reads a part of a site in a view.
 func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 	found []store.Problem, stale bool, err error,
@@ -254,9 +251,6 @@ func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 		return nil, false, err
 	}
 	defer env.Close(&err, v)
-	if !v.Copied() {
-		return nil, false, errInPlace
-	}
 	o := report.SampleOptions{
 		Sampling: store.Sampling{Pick: c.pick, Spend: c.spend},
 		Look:     c.look,

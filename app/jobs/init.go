@@ -113,6 +113,14 @@ func JobThere(name, file string) error {
 	return &env.Error{Field: env.FieldImported, Err: thereError{err}}
 }
 
+// ErrBeside says that a new job cannot be beside those that are there.
+var ErrBeside = errors.New("the other jobs are in the way")
+
+// besideError is ErrBeside with a text of its own.
+type besideError struct{ error }
+
+func (besideError) Is(target error) bool { return target == ErrBeside }
+
 // thereError is ErrJobThere with a text of its own.
 type thereError struct{ error }
 
@@ -136,7 +144,7 @@ func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
 		Job:  j,
 	})
 	if e := scheduler.Resolve(files, last)[f.Job]; len(e.Refused) > 0 {
-		return &env.Error{Err: errors.New(strings.Join(slices.Clone(e.Refused), "\n"))}
+		return &env.Error{Err: besideError{errors.New(strings.Join(slices.Clone(e.Refused), "\n"))}}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -44,6 +45,32 @@ func History(ctx context.Context, a *env.App, arg string) (*replay.History, erro
 		h.Site = arg
 	}
 	return h, nil
+}
+
+// Replays replays the histories that args name, and hands each to take. o is as it was for the last one.
+func Replays(
+	ctx context.Context, a *env.App, args []string, o *replay.Options, take func(*replay.History),
+) (all []*replay.Result, err error) {
+	for _, arg := range args {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h, err := History(ctx, a, arg)
+		if err != nil {
+			return nil, err
+		}
+		o.Relearn = h.Linked() // it is a job's own
+		r, err := replay.Run(h, *o)
+		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
+			return nil, fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+		all = append(all, r)
+		take(h)
+	}
+	return all, nil
 }
 
 // OwnHistory makes a history of what a job's runs have observed: one version for each complete run, quiet

@@ -11,8 +11,8 @@ import (
 	"mirrord/store"
 )
 
-// sharedFor is how long a view that is a copy serves further requests: frequent requests to a public server
-// must not make it copy a large database each time.
+// sharedFor is how long a view serves further requests: frequent requests to a public server must not make it
+// read the log of a large site each time.
 const sharedFor = 5 * time.Second
 
 // sharedViews keeps a view of each site for a moment, if a run writes the site. The zero value is ready. It
@@ -63,13 +63,12 @@ func (v *sharedViews) take(name string) *sharedView {
 	return s
 }
 
-// put keeps a view for others, if it is a copy: one that is read in place keeps runs from beginning. The
-// caller is its first user.
+// put keeps a view for others. The caller is its first user.
 func (v *sharedViews) put(name string, site *store.Site) *sharedView {
 	s := &sharedView{site: site, users: 1}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !site.Copied() || v.closed || v.open[name] != nil {
+	if v.closed || v.open[name] != nil {
 		return s
 	}
 	if v.open == nil {

@@ -18,7 +18,7 @@ const nodeActs = "/node/acts"
 
 // Acts returns the last n entries of the audit logs of all nodes.
 func (c *Everywhere) Acts(ctx context.Context, n int) (shares.Acts, error) {
-	out, err := c.Daemon.Acts(ctx, n)
+	out, err := c.here.Acts(ctx, n)
 	if err != nil {
 		return out, err
 	}

@@ -17,7 +17,7 @@ func TestActsOfNodes(t *testing.T) {
 	c := daemonsOf(t, nodes, "a", "b")
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for i, node := range []string{"a", "b", "b", "a", "b"} {
-		err := store.NewConsoleFacts(c[node].State).AddAudit(store.AuditEntry{
+		err := store.NewConsoleFacts(c[node].here.State).AddAudit(store.AuditEntry{
 			At:   begin.Add(time.Duration(i) * time.Minute),
 			Who:  "ann",
 			What: string(rune('0' + i)),
@@ -54,7 +54,7 @@ func TestActsOfNodes(t *testing.T) {
 	if err != nil || len(all.Away) != 1 || all.Away[0].Away != errNoMember.Error() {
 		t.Errorf("a node that left: %+v, %v", all.Away, err)
 	}
-	own, err := c["b"].Daemon.Acts(t.Context(), 10)
+	own, err := c["b"].here.Acts(t.Context(), 10)
 	if err != nil || slices.ContainsFunc(own.Entries, func(e store.AuditEntry) bool { return e.Node != "" }) {
 		t.Errorf("the stored fact names the node: %+v, %v", own, err)
 	}

@@ -41,13 +41,13 @@ func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 			}
 		}
 	}
-	now := &replicas.SaidMirrors{AsOf: c.State.Now().UTC(), Sites: map[string]replicas.SaidMirror{}}
+	now := &replicas.SaidMirrors{AsOf: c.here.State.Now().UTC(), Sites: map[string]replicas.SaidMirror{}}
 	came := map[string]bool{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	room := make(chan struct{}, env.MovesAtOnce)
 	for name, entry := range c.Wanted() {
-		if marks[name] == "" || entry.Job == nil || hasMirror(c.Daemon, name) {
+		if marks[name] == "" || entry.Job == nil || hasMirror(c.here, name) {
 			continue
 		}
 		s := was.Sites[name]
@@ -81,13 +81,13 @@ func askDepot(ctx context.Context, c *Everywhere, e *replicas.OthersSaid) {
 func pagesInDepot(
 	ctx context.Context, c *Everywhere, name, mark string, was replicas.SaidMirror,
 ) (now replicas.SaidMirror, fetched bool) {
-	here, ok := env.PublishedHere(c.State, name)
+	here, ok := env.PublishedHere(c.here.State, name)
 	known := func(has env.PublishedAs) bool { return was.Kept.Equal(has) || (ok && here.Equal(has)) }
 	now = replicas.SaidMirror{Kept: was.Kept, Mark: mark, Settled: was.Mark == mark}
 	if now.Settled && was.Settled && was.Why == "" && (was.Has.Version == 0 || known(was.Has)) {
 		return was, false
 	}
-	folder := filepath.Join(c.State.Dir, env.ElsewhereFolder)
+	folder := filepath.Join(c.here.State.Dir, env.ElsewhereFolder)
 	l, err := depot.ReadPages(ctx, c.Depot, name, folder, func(l *depot.PageList) bool {
 		return known(env.PublishedAs{Version: l.Version, Retrieved: l.Retrieved})
 	}, func(list, digests *os.File) (err error) {
@@ -107,7 +107,7 @@ func pagesInDepot(
 	case err != nil:
 		now.Has, now.Settled, now.Why = was.Has, false, err.Error()
 		if ctx.Err() == nil && was.Why != now.Why {
-			c.Log.Warn("what the pages of a mirror say does not come from the depot", "job", name, "err", err)
+			c.here.Log.Warn("what the pages of a mirror say does not come from the depot", "job", name, "err", err)
 		}
 	default:
 		if now.Has = (env.PublishedAs{Version: l.Version, Retrieved: l.Retrieved}); fetched {

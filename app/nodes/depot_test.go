@@ -52,7 +52,7 @@ func newDepotNodes(t *testing.T) *depotNodes {
 		t.Fatal(err)
 	}
 	for site, node := range n.sites {
-		n.in(t, site, replicas.PageLister(n.faces[node].State, n.faces[node].Log))
+		n.in(t, site, replicas.PageLister(n.faces[node].here.State, n.faces[node].here.Log))
 		n.faces[node].Depot = n.depot
 		say := n.nodes[node]
 		n.nodes[node] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func newDepotNodes(t *testing.T) *depotNodes {
 // in checks a site in from its node.
 func (n *depotNodes) in(t *testing.T, site string, l depot.PageLister) {
 	t.Helper()
-	st := n.faces[n.sites[site]].State
+	st := n.faces[n.sites[site]].here.State
 	if _, err := n.depot.Checkin(t.Context(), st, site, depot.In{Pages: l}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (n *depotNodes) in(t *testing.T, site string, l depot.PageLister) {
 // lister is that of the node that has a site.
 func (n *depotNodes) lister(site string) depot.PageLister {
 	c := n.faces[n.sites[site]]
-	return replicas.PageLister(c.State, c.Log)
+	return replicas.PageLister(c.here.State, c.here.Log)
 }
 
 // depotSaid is what a report says of the depot.
@@ -198,7 +198,7 @@ func TestReplicasFromDamagedDepot(t *testing.T) {
 	if !slices.Equal(n.asked, []string{"x"}) || r.Pages != 2+15 {
 		t.Errorf("%d pages, asked for %v", r.Pages, n.asked)
 	}
-	if _, err := n.depot.Checkin(t.Context(), n.faces["b"].State, "y", depot.In{
+	if _, err := n.depot.Checkin(t.Context(), n.faces["b"].here.State, "y", depot.In{
 		Again: true,
 		Pages: n.lister("y"),
 	}); err != nil {

@@ -55,13 +55,23 @@ type Face interface {
 	Wanted() scheduler.Config
 }
 
+// thisNode is what the daemon of one node answers as it would alone.
+type thisNode interface {
+	Reload() (control.Reloaded, error)
+	Register(ctx context.Context, job, at string) (any, error)
+	Alive() error
+	Titles(names []string) map[string]daemon.MirrorTitle
+	Wanted() scheduler.Config
+}
+
 // Everywhere is a Daemon that answers for all nodes of its cluster. What concerns a job that another node has
 // goes there. It is safe for concurrent use.
 type Everywhere struct {
-	*daemon.Daemon
+	thisNode
 	Follows bool         // it has the mirrors of other nodes too, to read; set before anything is asked
 	Depot   *depot.Depot // which has the lists of pages of mirrors; nil: nodes are asked; set as Follows
 
+	here  *daemon.Daemon // answers for this node
 	nodes Nodes
 	ctx   context.Context // of runs elsewhere that a caller here waits for
 	stop  func()
@@ -107,9 +117,10 @@ func Join(
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Everywhere{
-		Daemon: d,
-		nodes:  nodes,
-		ctx:    ctx,
+		thisNode: d,
+		here:     d,
+		nodes:    nodes,
+		ctx:      ctx,
 		stop: func() {
 			cancel()
 			keep()
@@ -128,7 +139,7 @@ func Join(
 func (c *Everywhere) Close() { c.stop() }
 
 // Own is the daemon of this node: health and metrics are those of each node.
-func (c *Everywhere) Own() control.API { return c.Daemon }
+func (c *Everywhere) Own() control.API { return c.here }
 
 // nodeFace is what other nodes see of a daemon.
 type nodeFace struct{ *daemon.Daemon }
@@ -137,10 +148,10 @@ type nodeFace struct{ *daemon.Daemon }
 func (f nodeFace) Status() status.All { return f.Glance() }
 
 // Status is the state of this daemon and of the jobs of all nodes.
-func (c *Everywhere) Status() status.All { return c.with(c.Daemon.Status()) }
+func (c *Everywhere) Status() status.All { return c.with(c.here.Status()) }
 
 // Glance is Status without a look at each published file.
-func (c *Everywhere) Glance() status.All { return c.with(c.Daemon.Glance()) }
+func (c *Everywhere) Glance() status.All { return c.with(c.here.Glance()) }
 
 // Fronts is what front pages of mirror sites show, by name.
 func (c *Everywhere) Fronts() []serve.Front { return serving.FrontsOf(c.Status(), c.Wanted()) }
@@ -276,7 +287,7 @@ func (f far) said(name string, err error) error {
 
 // Job is the state of one job, with the report of its last run.
 func (c *Everywhere) Job(name string) (status.Job, error) {
-	return c.job(name, c.Daemon.Job)
+	return c.job(name, c.here.Job)
 }
 
 // Progress is Job without the report of the last run.
@@ -284,7 +295,7 @@ func (c *Everywhere) Progress(name string) (status.Job, error) {
 	if j, ok := c.live.Load(name); ok {
 		return *j.(*status.Job), nil
 	}
-	j, err := c.job(name, c.Daemon.Progress)
+	j, err := c.job(name, c.here.Progress)
 	j.Summary = nil
 	return j, err
 }
@@ -305,7 +316,7 @@ func (c *Everywhere) job(name string, here func(string) (status.Job, error)) (st
 // Runs is the reports of the last n runs of a job, newest first, without their summaries.
 func (c *Everywhere) Runs(name string, n int) ([]status.Run, error) {
 	return elsewhere(c, name, saysWithin,
-		func() ([]status.Run, error) { return c.Daemon.Runs(name, n) },
+		func() ([]status.Run, error) { return c.here.Runs(name, n) },
 		func(ctx context.Context, to far) ([]status.Run, error) { return to.Runs(ctx, name, n) })
 }
 
@@ -322,23 +333,23 @@ func (c *Everywhere) order(name string, here func(string) error, there nodeOrder
 
 // Cancel ends the run of a job as partial.
 func (c *Everywhere) Cancel(name string) error {
-	return c.order(name, c.Daemon.Cancel, (*control.Client).Cancel)
+	return c.order(name, c.here.Cancel, (*control.Client).Cancel)
 }
 
 // Pause ends the run of a job and starts none until Resume.
 func (c *Everywhere) Pause(name string) error {
-	return c.pause(name, true, c.Daemon.Pause, (*control.Client).Pause)
+	return c.pause(name, true, c.here.Pause, (*control.Client).Pause)
 }
 
 // Resume takes Pause back.
 func (c *Everywhere) Resume(name string) error {
-	return c.pause(name, false, c.Daemon.Resume, (*control.Client).Resume)
+	return c.pause(name, false, c.here.Resume, (*control.Client).Resume)
 }
 
 // NotifyTest sends a test to everybody whom a job names, from the node that has it.
 func (c *Everywhere) NotifyTest(ctx context.Context, name string) ([]control.Told, error) {
 	return elsewhere(c, name, c.waits,
-		func() ([]control.Told, error) { return c.Daemon.NotifyTest(ctx, name) },
+		func() ([]control.Told, error) { return c.here.NotifyTest(ctx, name) },
 		func(_ context.Context, to far) ([]control.Told, error) { return to.NotifyTest(ctx, name) })
 }
 
@@ -351,7 +362,7 @@ type begun struct {
 // Run starts a run of a job on the node that has it.
 func (c *Everywhere) Run(name string, r control.RunRequest) (control.Running, bool, error) {
 	b, err := elsewhere(c, name, c.waits, func() (begun, error) {
-		run, attached, err := c.Daemon.Run(name, r)
+		run, attached, err := c.here.Run(name, r)
 		return begun{run, attached}, err
 	}, func(_ context.Context, to far) (begun, error) { return c.runThere(to, name, r) })
 	return b.run, b.attached, err

@@ -191,7 +191,7 @@ func TestEverywhere(t *testing.T) {
 	if err := a.Pause("y"); err != nil {
 		t.Fatal(err)
 	}
-	if j, err := b.Daemon.Job("y"); err != nil || j.Activity != status.Paused {
+	if j, err := b.here.Job("y"); err != nil || j.Activity != status.Paused {
 		t.Errorf("paused elsewhere: %s, %v", j.Activity, err)
 	}
 	if err := a.Pause("y"); !errors.Is(err, control.ErrConflict) {
@@ -263,7 +263,7 @@ func TestEverywhere(t *testing.T) {
 	if err = errors.Join(err, s.Close(), st.Close()); err != nil {
 		t.Fatal(err)
 	}
-	beside.Jobs = a.App.Jobs
+	beside.Jobs = a.here.App.Jobs
 	for what, try := range map[string]func() error{
 		"rollback": func() error {
 			_, err := runs.Rollback(t.Context(), beside, "y", 0)

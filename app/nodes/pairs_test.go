@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/testing/poll"
 )
 
 // The result of a test of two places is known on all nodes, and the last one counts. An unreadable result
@@ -112,14 +113,13 @@ func TestClusterPairs(t *testing.T) {
 		defer close(done)
 		late.Follow(ctx)
 	}()
-	for ; ; time.Sleep(time.Millisecond) {
-		if got, err := late.State.Pairs(); err != nil || len(got) == 2 {
-			if err != nil {
-				t.Error(err)
-			}
-			break
+	poll.Until(t, "both pairs", func() bool {
+		got, err := late.State.Pairs()
+		if err != nil {
+			t.Error(err)
 		}
-	}
+		return err != nil || len(got) == 2
+	})
 	cancel()
 	<-done
 }

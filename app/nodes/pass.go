@@ -31,7 +31,7 @@ func (c *Everywhere) Take(path string, h http.Handler) { c.calls.Handle(path, h)
 
 // MirrorAt implements OtherNodes. A request that was passed on is not passed on again.
 func (c *Everywhere) MirrorAt(r *http.Request, job string) (string, error) {
-	_, err := c.Daemon.Progress(job)
+	_, err := c.here.Progress(job)
 	if !errors.Is(err, control.ErrNotFound) || c.Wanted()[job] == nil {
 		return "", nil
 	}

@@ -21,7 +21,7 @@ func (c *Everywhere) pause(
 		return c.order(name, here, there)
 	}
 	c.users.Exchange(c.ctx) // what was wanted elsewhere a moment ago is the older one
-	changed, err := shares.NotePause(c.State, name, paused, c.App.Clock())
+	changed, err := shares.NotePause(c.here.State, name, paused, c.here.App.Clock())
 	if err != nil {
 		return err
 	}

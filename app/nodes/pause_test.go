@@ -26,7 +26,7 @@ func TestPauseMoves(t *testing.T) {
 	a, b := c["a"], c["b"]
 	is := func(d *Everywhere, want status.Activity) {
 		t.Helper()
-		if j, err := d.Daemon.Job("y"); err != nil || j.Activity != want {
+		if j, err := d.here.Job("y"); err != nil || j.Activity != want {
 			t.Errorf("y is %q, %v; want %q", j.Activity, err, want)
 		}
 	}
@@ -70,13 +70,13 @@ func TestPauseMoves(t *testing.T) {
 	if err := a.Pause("y"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(a.App.Jobs, "y.toml")); err != nil {
+	if err := os.Remove(filepath.Join(a.here.App.Jobs, "y.toml")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := store.Pauses(store.SharedOf(a.State)); err != nil || len(all) != 0 {
+	if all, err := store.Pauses(store.SharedOf(a.here.State)); err != nil || len(all) != 0 {
 		t.Errorf("the pause of a removed job: %v, %v", all, err)
 	}
 }
@@ -86,21 +86,21 @@ func TestPauseMoves(t *testing.T) {
 func TestPauseJoins(t *testing.T) {
 	nodes := &fakeNodes{sites: map[string]string{"x": "a"}, facts: emptyFacts(t)}
 	a := daemonsOf(t, nodes, "a")["a"]
-	if err := a.Daemon.Pause("x"); err != nil {
+	if err := a.here.Pause("x"); err != nil {
 		t.Fatal(err)
 	}
 	a.users.Exchange(t.Context())
-	if all, err := store.Pauses(store.SharedOf(a.State)); err != nil || !all["x"].Paused {
+	if all, err := store.Pauses(store.SharedOf(a.here.State)); err != nil || !all["x"].Paused {
 		t.Errorf("%v, %v", all, err)
 	}
-	if err := life.SetPaused(a.App, "x", false); err != nil {
+	if err := life.SetPaused(a.here.App, "x", false); err != nil {
 		t.Fatal(err)
 	}
-	all, err := store.Pauses(store.SharedOf(a.State))
+	all, err := store.Pauses(store.SharedOf(a.here.State))
 	if f := all["x"]; err != nil || f.Paused || time.Since(f.At) > time.Hour {
 		t.Errorf("%v, %v", all, err)
 	}
-	kept := shares.SharedRecords{Records: jobs.Records{Kept: a.State, Log: a.Log}, Share: a.Share}
+	kept := shares.SharedRecords{Records: jobs.Records{Kept: a.here.State, Log: a.here.Log}, Share: a.here.Share}
 	err = kept.SaveRecords(map[string]*scheduler.Record{"x": {Paused: true}}) // as it came from the depot
 	if err != nil {
 		t.Fatal(err)

@@ -93,10 +93,10 @@ func (c *Everywhere) Gather(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	dir := c.State.Dir
+	dir := c.here.State.Dir
 	e, err := replicas.LoadElsewhere(dir)
 	if err != nil { // it is made again
-		c.Log.Warn("the digests of the mirrors of other nodes are lost", "err", err)
+		c.here.Log.Warn("the digests of the mirrors of other nodes are lost", "err", err)
 		e = &replicas.OthersSaid{Nodes: map[string]*replicas.SaidMirrors{}}
 	}
 	c.lists(ctx, e)
@@ -131,7 +131,7 @@ func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
 			n.Away = err.Error()
 			return
 		}
-		n.AsOf = c.State.Now().UTC()
+		n.AsOf = c.here.State.Now().UTC()
 		was := n.Sites
 		n.Sites = map[string]replicas.SaidMirror{}
 		for name, p := range has {
@@ -171,12 +171,12 @@ func (c *Everywhere) settle(e *replicas.OthersSaid) {
 		for name, s := range n.Sites {
 			s.Kept = kept[name]
 			switch silent := n == e.Depot && (s.Has.Version == 0 || s.Why != ""); {
-			case best[name] == n && !hasMirror(c.Daemon, name):
+			case best[name] == n && !hasMirror(c.here, name):
 				if s.Has.Version == 0 {
 					s.Kept = env.PublishedAs{}
 				}
 				n.Sites[name] = s
-			case silent && !hasMirror(c.Daemon, name): // that it has nothing of use, and why, is known
+			case silent && !hasMirror(c.here, name): // that it has nothing of use, and why, is known
 				s.Has, s.Kept = env.PublishedAs{}, env.PublishedAs{}
 				n.Sites[name] = s
 			default:
@@ -189,7 +189,7 @@ func (c *Everywhere) settle(e *replicas.OthersSaid) {
 	}
 	e.Unheard = nil
 	for name, entry := range wanted {
-		if _, spoken := best[name]; !spoken && entry.Job != nil && !ownsMirror(c.Daemon, name) {
+		if _, spoken := best[name]; !spoken && entry.Job != nil && !ownsMirror(c.here, name) {
 			e.Unheard = append(e.Unheard, name)
 		}
 	}
@@ -209,17 +209,17 @@ func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
 			defer func() { <-room }()
 			for _, name := range slices.Sorted(maps.Keys(n.Sites)) {
 				s := n.Sites[name]
-				here, ok := env.PublishedHere(c.State, name)
+				here, ok := env.PublishedHere(c.here.State, name)
 				known := s.Kept.Equal(s.Has) || (ok && here.Equal(s.Has))
 				if s.Has.Version == 0 || known {
 					continue
 				}
-				err := fetchOne(ctx, c.nodes, c.State.Dir, node, name)
+				err := fetchOne(ctx, c.nodes, c.here.State.Dir, node, name)
 				if err == nil {
 					s.Kept = s.Has
 					n.Sites[name] = s
 				} else if ctx.Err() == nil {
-					c.Log.Warn("what the pages of a mirror say does not come from its node", "job", name, "node",
+					c.here.Log.Warn("what the pages of a mirror say does not come from its node", "job", name, "node",
 						node, "err", err)
 				}
 				if silent := (silentError{}); errors.As(err, &silent) {
@@ -252,14 +252,14 @@ func fetchOne(ctx context.Context, nodes Nodes, dir, node, name string) (err err
 
 // Registry is the registry of all nodes, by the jobs in force.
 func (c *Everywhere) Registry() (any, error) {
-	own, err := nodeFace{c.Daemon}.registry()
+	own, err := nodeFace{c.here}.registry()
 	if err != nil {
 		return nil, err
 	}
 	for i := range own.Mirrors {
 		own.Mirrors[i].Node = c.nodes.Me()
 	}
-	all := c.registries.ask(c, c.State.Now().UTC(), func(node string) (*replicas.Registry, error) {
+	all := c.registries.ask(c, c.here.State.Now().UTC(), func(node string) (*replicas.Registry, error) {
 		ctx, cancel := context.WithTimeout(c.ctx, listsWithin)
 		defer cancel()
 		reg := new(replicas.Registry)

@@ -329,7 +329,7 @@ func TestRegistryEverywhere(t *testing.T) {
 		}
 		return v.(*replicas.Registry)
 	}
-	one, err := n.faces["b"].Daemon.Registry()
+	one, err := n.faces["b"].here.Registry()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestRegistryEverywhere(t *testing.T) {
 	pair := store.PairRecord{
 		Base1:     base,
 		Base2:     "https://copy.example.org/",
-		Tested:    a.State.Now().UTC().Truncate(time.Second),
+		Tested:    a.here.State.Now().UTC().Truncate(time.Second),
 		Level:     "1",
 		Mirrors:   true,
 		Confident: true,
@@ -345,7 +345,8 @@ func TestRegistryEverywhere(t *testing.T) {
 	}
 	old := pair
 	old.Tested, old.Equal = pair.Tested.Add(-time.Hour), false
-	if err := errors.Join(n.faces["b"].State.SavePair(pair), n.faces["c"].State.SavePair(old)); err != nil {
+	if err := errors.Join(n.faces["b"].here.State.SavePair(pair),
+		n.faces["c"].here.State.SavePair(old)); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range n.faces {

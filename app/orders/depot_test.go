@@ -21,6 +21,7 @@ import (
 	"mirrord/app/orders"
 	"mirrord/cluster/objects"
 	"mirrord/testing/orderstest"
+	"mirrord/testing/poll"
 )
 
 // inDepot lists the objects of archives in a store.
@@ -96,7 +97,10 @@ func TestArchivesInDepot(t *testing.T) {
 	w.Forms = []string{"phm", "tar.zst"}
 	x := placed(t, a, opal, w)
 	orderstest.Until(t, b, x.OrderID, orders.Done)
-	later(t, "the archives do not get to the depot", func() bool { return get(t, b, x.OrderID).Depot != "" })
+	poll.Until(t, "the archives do not get to the depot", func() bool {
+		return get(t, b,
+			x.OrderID).Depot != ""
+	})
 	if store.failed.Load() != 2 {
 		t.Errorf("%d puts failed", store.failed.Load())
 	}
@@ -137,7 +141,7 @@ func TestArchivesInDepot(t *testing.T) {
 		}
 	}
 	days.Store(2)
-	later(t, "what a node left on the way stays in the depot", func() bool {
+	poll.Until(t, "what a node left on the way stays in the depot", func() bool {
 		look()
 		return !slices.Contains(inDepot(t, folder), stray)
 	})
@@ -145,11 +149,11 @@ func TestArchivesInDepot(t *testing.T) {
 		t.Errorf("%q: the archives of a known order, and of one that the keepers may have lost, have gone", got)
 	}
 	days.Store(60)
-	later(t, "archives stay in the depot", func() bool {
+	poll.Until(t, "archives stay in the depot", func() bool {
 		look()
 		return len(inDepot(t, folder)) == 0
 	})
-	later(t, "b does not hear that it has expired", func() bool {
+	poll.Until(t, "b does not hear that it has expired", func() bool {
 		return get(t, b, x.OrderID).State == orders.Expired
 	})
 }

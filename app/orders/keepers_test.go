@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/store"
 	"mirrord/testing/orderstest"
+	"mirrord/testing/poll"
 )
 
 // An order that could not be placed because the keepers were away can be placed afterwards, and counts once.
@@ -116,11 +117,11 @@ func TestOverNotKnown(t *testing.T) {
 	defer open()
 	x := placed(t, a, ann, page("/"))
 	orderstest.Until(t, b, x.OrderID, orders.Runs)
-	later(t, "a makes no request", func() bool { return site.count("/") == 2 })
+	poll.Until(t, "a makes no request", func() bool { return site.count("/") == 2 })
 	nodes.Doubt(3)
 	nodes.Undrain("b")
 	nodes.Over("a")
-	later(t, "b makes no request", func() bool { return site.count("/") == 3 })
+	poll.Until(t, "b makes no request", func() bool { return site.count("/") == 3 })
 	open()
 	orderstest.Until(t, b, x.OrderID, orders.Done)
 }
@@ -137,12 +138,12 @@ func TestDoneWithoutKeepers(t *testing.T) {
 	w := page("/")
 	w.Mail = "ann@example.org"
 	x := placed(t, a, ann, w)
-	later(t, "no request", func() bool { return site.count("/") == 2 })
+	poll.Until(t, "no request", func() bool { return site.count("/") == 2 })
 	var broken atomic.Int64
 	nodes.Break(func(string) bool { return broken.Add(1) <= 3 })
 	open()
 	orderstest.Until(t, a, x.OrderID, orders.Done)
-	later(t, "no mail", func() bool { return get(t, a, x.OrderID).Mailed != "" })
+	poll.Until(t, "no mail", func() bool { return get(t, a, x.OrderID).Mailed != "" })
 	if n := site.count("/"); n != 2 || mails.Load() != 1 || broken.Load() < 4 {
 		t.Errorf("%d requests, %d mails", n, mails.Load())
 	}
@@ -205,7 +206,7 @@ func TestArchivesNotThere(t *testing.T) {
 	var tries atomic.Int64
 	nodes.Break(func(ref string) bool { return ref == y.Ref() && tries.Add(1) <= 5 })
 	depot.left.Store(0)
-	later(t, "the others do not get to the depot", func() bool { return get(t, a, y.OrderID).Depot != "" })
+	poll.Until(t, "the others do not get to the depot", func() bool { return get(t, a, y.OrderID).Depot != "" })
 	if got := inDepot(t, folder); len(got) != 1 || tries.Load() < 6 {
 		t.Errorf("%q after %d tries", got, tries.Load())
 	}
@@ -242,7 +243,7 @@ func TestCutOffRemovesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later(t, "it does nothing", func() bool { // each is a reason to look around
+	poll.Until(t, "it does nothing", func() bool { // each is a reason to look around
 		if err := a.SetLimits(a.Limits()); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +254,7 @@ func TestCutOffRemovesNothing(t *testing.T) {
 	}
 	nodes.Back("a")
 	orderstest.Until(t, a, x.OrderID, orders.Draft)
-	later(t, "it stays", func() bool { return len(inDepot(t, folder)) == 0 })
+	poll.Until(t, "it stays", func() bool { return len(inDepot(t, folder)) == 0 })
 }
 
 // oldFacts are those of a keeper that is behind: what they say at first was so once.
@@ -318,7 +319,7 @@ func TestKeeperBehind(t *testing.T) {
 	orderstest.From(t, site.at, with, patient, func(o *orders.Options) {
 		o.Facts, o.Patience = oldFacts{o.Facts, old}, 20*time.Millisecond
 	})
-	later(t, "what another node works on stays", func() bool { return !has(others) })
+	poll.Until(t, "what another node works on stays", func() bool { return !has(others) })
 	if !has(mine) {
 		t.Error("archives are gone")
 	}

@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/store"
 	"mirrord/testing/orderstest"
+	"mirrord/testing/poll"
 )
 
 // counted is a site of directories of one page each, which counts the requests to each page. Runs wait while
@@ -129,15 +130,6 @@ func get(t *testing.T, all *orders.Orders, k orders.OrderID) orders.Ordered {
 	return x
 }
 
-func later(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
-}
-
 func patient(o *orders.Options) { o.Patience = time.Hour }
 
 // Pages of the orders of all nodes have each order once, newest first, also those that were made at the same
@@ -158,7 +150,7 @@ func TestNewestOfNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		later(t, "another node does not hear of it", func() bool {
+		poll.Until(t, "another node does not hear of it", func() bool {
 			_, err := all[1].Get(x.OrderID)
 			return err == nil
 		})
@@ -210,21 +202,21 @@ func TestLostNode(t *testing.T) {
 	w.Mail = "ann@example.org"
 	x := placed(t, a, ann, w)
 	orderstest.Until(t, b, x.OrderID, orders.Runs)
-	later(t, "a makes no request", func() bool { return site.count("/") == 2 })
+	poll.Until(t, "a makes no request", func() bool { return site.count("/") == 2 })
 	if got := get(t, b, x.OrderID); got.Claim.Node != "a" {
 		t.Errorf("%+v", got.Claim)
 	}
 	nodes.Undrain("b")
 	nodes.Over("a")
-	later(t, "b makes no request", func() bool { return site.count("/") == 3 })
+	poll.Until(t, "b makes no request", func() bool { return site.count("/") == 3 })
 	if got := get(t, b, x.OrderID); got.Claim.Node != "b" || got.Claim.Token < 3 {
 		t.Errorf("%+v", got.Claim)
 	}
 	open()
 	orderstest.Until(t, b, x.OrderID, orders.Done)
 	orderstest.Until(t, a, x.OrderID, orders.Done)
-	later(t, "no mail", func() bool { return get(t, b, x.OrderID).Mailed != "" })
-	later(t, "the run of a does not end, or its disk keeps the order", func() bool {
+	poll.Until(t, "no mail", func() bool { return get(t, b, x.OrderID).Mailed != "" })
+	poll.Until(t, "the run of a does not end, or its disk keeps the order", func() bool {
 		if err := b.SetLimits(b.Limits()); err != nil { // of which a hears, and looks around
 			t.Fatal(err)
 		}
@@ -256,12 +248,12 @@ func TestSessionEnds(t *testing.T) {
 	open := site.shut()
 	defer open()
 	x := placed(t, a, ann, page("/"))
-	later(t, "no request", func() bool { return site.count("/") == 2 })
+	poll.Until(t, "no request", func() bool { return site.count("/") == 2 })
 	was := get(t, a, x.OrderID).Claim
 	nodes.Over("a")
 	nodes.Notice("a")
 	nodes.Back("a")
-	later(t, "it does not begin again", func() bool { return site.count("/") == 3 })
+	poll.Until(t, "it does not begin again", func() bool { return site.count("/") == 3 })
 	if now := get(t, a, x.OrderID).Claim; now.Session == was.Session || now.Token <= was.Token {
 		t.Errorf("%+v, before %+v", now, was)
 	}
@@ -300,7 +292,7 @@ func TestQuotaOfNodes(t *testing.T) {
 	if err := all[1].SetLimits(l); err != nil {
 		t.Fatal(err)
 	}
-	later(t, "a has other limits", func() bool { return all[0].Limits() == l })
+	poll.Until(t, "a has other limits", func() bool { return all[0].Limits() == l })
 	place := func(n int, who orders.User, w func(i int) orders.Wish) (ok int, keys []orders.OrderID) {
 		t.Helper()
 		for i := range n {
@@ -426,7 +418,7 @@ func TestHandedIn(t *testing.T) {
 		if last.Number == 0 {
 			last = placed(t, a, opal, page("/2/")).OrderID
 			orderstest.Until(t, a, last, orders.Done)
-			later(t, "the state has no copy", func() bool {
+			poll.Until(t, "the state has no copy", func() bool {
 				var x orders.Ordered
 				all, err := store.NewOrderFacts(st).Orders()
 				return err == nil && json.Unmarshal(all[last.Number], &x) == nil && x.State == orders.Done

@@ -153,20 +153,16 @@ func (k *keptDigests) number() {
 	}
 }
 
-// with calls f with the view that is open, or with one that is open for the time of f.
+// with calls f with a view, which stays open.
 func (k *keptDigests) with(f func(*store.Site) error) error {
-	s := k.view
-	if s == nil {
-		var err error
-		if s, err = k.state.ViewSite(k.name); err != nil {
+	if k.view == nil {
+		s, err := k.state.ViewSite(k.name)
+		if err != nil {
 			return err
 		}
-	}
-	if s.Copied() {
 		k.view = s
-		return f(s)
 	}
-	return errors.Join(f(s), s.Close())
+	return f(k.view)
 }
 
 // look finds the digests of pages. What cannot be looked up has none.

@@ -135,9 +135,6 @@ type findURL struct {
 // site updates the index to a mirror. It reads changes since the version that the index has;
 // all of it, when it has none, or one that is not of this mirror.
 func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
-	if !s.Copied() {
-		return errors.New("no free space for a copy of its database, without which runs would have to wait")
-	}
 	x := &findSite{
 		st:     f.st,
 		s:      s,

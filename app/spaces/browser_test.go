@@ -3,7 +3,6 @@
 package spaces_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -28,6 +26,7 @@ import (
 	"mirrord/app/runs"
 	"mirrord/phm/space"
 	"mirrord/testing/apptest"
+	"mirrord/testing/browsertest"
 )
 
 // ring are three sites of which each links to the next; the servers are gone when it returns.
@@ -128,8 +127,7 @@ http {
 func TestSpaceBrowser(t *testing.T) {
 	a := ring(t)
 	folder := filepath.Join(apptest.StateOf(t, a), space.FilesDir("ring"))
-	ctx, cancel := context.WithTimeout(apptest.ReplayBrowser(t), 5*time.Minute)
-	defer cancel()
+	ctx := browsertest.New(t)
 	var mu sync.Mutex
 	var asked []string
 	err := chromedp.Listen(ctx, func(ev any) {

@@ -34,7 +34,7 @@ type Answers struct {
 
 	mu    sync.Mutex // guards what follows
 	rules map[string]*fetch.Robots
-	given map[string]bool // URLs of which an answer was given
+	given map[site.URL]bool // URLs of which an answer was given
 }
 
 // New returns the answers of a crawl. agent is our name in robots.txt.
@@ -49,16 +49,23 @@ func New(a *crawls.Recordings, crawl int, agent string) (*Answers, error) {
 		client:  client,
 		agent:   agent,
 		rules:   map[string]*fetch.Robots{},
-		given:   map[string]bool{},
+		given:   map[site.URL]bool{},
 	}, nil
 }
 
-// Given returns the URLs of which an answer was given. They belong to the caller once no run uses the
-// answers.
-func (s *Answers) Given() map[string]bool {
+// Given calls f for the URLs of which an answer was given, and says whether robots.txt in the archive forbids
+// to request them. No run uses the answers any longer.
+func (s *Answers) Given(f func(u site.URL, forbidden bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.given
+	for u := range s.given {
+		rules := s.rules[u.Origin()]
+		allowed := true
+		if rules != nil {
+			allowed, _ = rules.File.Agent(s.agent).Allowed(u.RequestURI())
+		}
+		f(u, !allowed)
+	}
 }
 
 const notFound = "HTTP/1.1 404 Not Found\r\n\r\n"
@@ -84,7 +91,7 @@ func (s *Answers) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*
 		return none, &fetch.Error{URL: req.URL, Class: fetch.ErrRecording, Err: err}
 	}
 	s.mu.Lock()
-	s.given[req.URL.String()] = true
+	s.given[req.URL] = true
 	s.mu.Unlock()
 	return s.client.Replay(ctx, req, rec, sink)
 }
@@ -151,8 +158,8 @@ func isOfCoding(name string) bool {
 	return name == "content-encoding" || name == "transfer-encoding" || name == "content-length"
 }
 
-// Rules returns the rules of an origin, from its robots.txt in the archive. Without one everything is
-// allowed.
+// Rules returns the rules of an origin. Everything is allowed, because no request is made; the file is that
+// of the archive.
 func (s *Answers) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) {
 	origin := u.Origin()
 	s.mu.Lock()
@@ -172,7 +179,7 @@ func (s *Answers) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) 
 		}
 	}
 	rules := &fetch.Robots{
-		Rules:  file.Agent(s.agent),
+		Rules:  robots.AllowAll("no request is made").Agent(s.agent),
 		File:   file,
 		Origin: origin,
 		Status: 200,
@@ -180,7 +187,7 @@ func (s *Answers) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules[origin] = rules
-	s.given[origin+"/robots.txt"] = true
+	s.given[site.Canonical(origin+"/robots.txt")] = true
 	return rules, nil
 }
 

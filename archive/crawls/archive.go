@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type Recordings struct {
 	ids          map[string]uint32
 	infos        []info
 	listed       []site.URL // pages that an archive names as those to begin with
+	seeds        []site.URL // pages that it names as some that were asked for
 	windows      []int64    // ends of the versions of an archive of mirrord; nil for others
 	afters, ends []int64    // of each window: its captures are after one date, up to another
 	picks        []int32    // without windows: of each URL the capture of each crawl that has one, by crawl
@@ -48,6 +50,8 @@ const (
 	statusOK              = 200
 	statusPartialContent  = 206
 	statusNotModified     = 304
+	statusNotFound        = 404
+	statusGone            = 410
 	statusTooManyRequests = 429
 )
 
@@ -60,9 +64,11 @@ type capture struct {
 	date, asked       int64 // Unix seconds; asked: when the request was made
 	newest            int64 // date of the last body of the URL up to this one, in an archive of mirrord
 	at, end           int64
+	size              int64 // bytes of the body; of one that only an index describes, of its record
 	id, payload, pair uint64
 	status            int16
 	kind              kind
+	html              bool // it says that it is a page
 }
 
 // usable reports whether a capture is an answer that another one of the same crawl does not replace: one that
@@ -87,14 +93,14 @@ func (a *Recordings) settle(r *reading) error {
 	}
 	a.captures, a.ids = kept, r.ids
 	if len(kept) == 0 {
-		return ErrEmpty
+		return r.withoutAnswers()
 	}
 	a.sort()
 	if err := a.bases(r); err != nil {
 		return err
 	}
-	if err := a.resolve(r, moved); err != nil {
-		return err
+	if a.resolve(r, moved); a.Counted.Elsewhere == len(kept) {
+		return fmt.Errorf("%w: all %d are revisits of bodies in other files; give these, too", ErrEmpty, len(kept))
 	}
 	a.group()
 	a.choose()
@@ -123,8 +129,26 @@ func (a *Recordings) sort() {
 // of returns the captures of a URL by date.
 func (a *Recordings) of(url uint32) []int32 { return a.order[a.starts[url]:a.starts[url+1]] }
 
-// resolve finds the bodies of revisits: by the record that they name, by URL and date, by the digest.
-func (a *Recordings) resolve(r *reading, moved []int32) error {
+// withoutAnswers says what files hold that hold no answer.
+func (r *reading) withoutAnswers() error {
+	if r.Counted.Records == 0 {
+		return ErrEmpty
+	}
+	var of []string
+	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
+		of = append(of, fmt.Sprintf("%d %s", r.kinds[kind], kind))
+	}
+	held := strings.Join(of, ", ")
+	if n := r.Counted.Other; n > 0 {
+		held += fmt.Sprintf("; %d answers to other requests than GET, of parts of bodies or of no web address "+
+			"were left out", n)
+	}
+	return fmt.Errorf("%w: it holds %s", ErrEmpty, held)
+}
+
+// resolve finds the bodies of revisits: by the record that they name, by URL and date, by the digest. The
+// body of one may be in another day's file: then its URL is not in the archive.
+func (a *Recordings) resolve(r *reading, moved []int32) {
 	b := a.bodiesFor(r.refs)
 	for i := range r.refs {
 		ref := &r.refs[i]
@@ -133,21 +157,10 @@ func (a *Recordings) resolve(r *reading, moved []int32) error {
 			continue
 		}
 		c := &a.captures[at]
-		if c.body = b.target(ref, c); c.body >= 0 {
-			continue
+		if c.body = b.target(ref, c); c.body < 0 {
+			a.Counted.Elsewhere++
 		}
-		f := a.files[c.file]
-		err := &FileError{f.name, &warc.RecordError{
-			Record: ref.record,
-			Offset: c.at,
-			Err:    fmt.Errorf("%w: %s", errNoTarget, a.urls[c.url]),
-		}}
-		if !r.Lenient && !r.Indexed {
-			return err
-		}
-		r.wrong(err)
 	}
-	return nil
 }
 
 // Recording is what a URL answered.
@@ -312,6 +325,22 @@ func (a *Recordings) URLs(crawl int, f func(u site.URL)) {
 	}
 }
 
+// Size says how many URLs give a page or a file in a crawl, also those that an earlier one has, and of how
+// many bytes.
+func (a *Recordings) Size(crawl int) (files int, bytes int64) {
+	for id := range a.urls {
+		i, _ := a.pick(uint32(crawl), uint32(id))
+		if i < 0 {
+			continue
+		}
+		if d := &a.captures[a.captures[i].body]; d.status >= 200 && d.status < 300 {
+			files++
+			bytes += d.size
+		}
+	}
+	return files, bytes
+}
+
 // Each calls f for each URL that gave a page, a file or a redirect in some crawl.
 func (a *Recordings) Each(f func(url string)) {
 	for id, text := range a.urls {
@@ -324,38 +353,46 @@ func (a *Recordings) Each(f func(url string)) {
 	}
 }
 
-// mostFirst is how many answers are looked at to find the first page.
-const mostFirst = 200
-
-// Entry returns where the archive begins: what it names as its pages to begin with, else the first page of
-// its first crawl.
-func (a *Recordings) Entry() (site.URL, error) {
+// Entry returns where the archive begins: what it names as the page to begin with, else of the pages that it
+// names as seeds, or the first ones of their hosts, the one with most links from and to others. Redirects in
+// the archive are followed within one registered domain.
+func (a *Recordings) Entry() site.URL {
 	for _, u := range a.listed {
 		if _, ok := a.ids[u.String()]; ok {
-			return u, nil
+			return a.Leads(u)
 		}
 	}
-	byDate := slices.Clone(a.order)
-	slices.SortStableFunc(byDate, func(x, y int32) int {
-		c, d := &a.captures[x], &a.captures[y]
-		return cmp.Or(cmp.Compare(c.date, d.date), cmp.Compare(c.file, d.file), cmp.Compare(c.at, d.at))
-	})
-	for _, i := range byDate[:min(len(byDate), mostFirst)] {
-		c := &a.captures[i]
-		u := site.Canonical(a.urls[c.url])
-		if c.body < 0 || c.status >= 400 || u.Path() == "/robots.txt" {
-			continue
+	s := entrySearch{a}
+	noPage := func(u site.URL) bool { return !s.isPage(u) }
+	if seeds := slices.DeleteFunc(s.pagesOf(a.seeds), noPage); len(seeds) > 0 {
+		return s.hub(seeds)
+	}
+	first := s.firsts()
+	if pages := slices.DeleteFunc(slices.Clone(first), noPage); len(pages) > 0 {
+		return s.hub(pages)
+	}
+	return first[0]
+}
+
+// Leads returns where redirects of the archive lead from a URL, within its registered domain.
+func (a *Recordings) Leads(u site.URL) site.URL {
+	s, from := entrySearch{a}, u
+	for range mostHops {
+		c := s.firstOf(u)
+		if c == nil || c.status < 300 || c.status >= 400 {
+			return u
 		}
 		x := new(Recording)
-		if err := x.read(a, c); err != nil {
-			x.Close()
-			return site.URL{}, &FileError{a.files[c.file].name, err}
-		}
-		mime := warc.Essence(warc.ParseMessage(x.Head).Header)
+		err := x.read(a, c)
 		x.Close()
-		if c.status >= 300 || strings.Contains(mime, "html") {
-			return u, nil
+		if err != nil {
+			return u
 		}
+		to, _, err := u.ResolveLocation(warc.ParseMessage(x.Head).Header.Get("Location"))
+		if err != nil || to == u || to.RegistrableDomain() != from.RegistrableDomain() || s.firstOf(to) == nil {
+			return u
+		}
+		u = to
 	}
-	return site.Canonical(a.urls[a.captures[byDate[0]].url]), nil
+	return u
 }

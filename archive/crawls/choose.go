@@ -4,15 +4,19 @@ package crawls
 
 import (
 	"cmp"
+	"io"
 	"slices"
+
+	"github.com/zeebo/xxh3"
 )
 
-// choose fills picks: the last capture of a URL in a crawl, a usable one before others.
+// choose fills picks: the best capture of a URL in a crawl, of equal ones the last.
 func (a *Recordings) choose() {
 	a.pickStarts = make([]int32, len(a.urls)+1)
 	if a.windows != nil {
 		return
 	}
+	walls := a.walls()
 	for url := range a.urls {
 		from := len(a.picks)
 		for _, i := range a.of(uint32(url)) {
@@ -24,18 +28,103 @@ func (a *Recordings) choose() {
 		slices.SortStableFunc(all, func(x, y int32) int {
 			return cmp.Compare(a.captures[x].crawl, a.captures[y].crawl)
 		})
-		kept := all[:0]
+		kept, best := all[:0], 0
 		for _, i := range all {
-			n, c := len(kept), &a.captures[i]
+			n, worth := len(kept), a.worth(&a.captures[i], walls)
 			switch {
-			case n == 0 || a.captures[kept[n-1]].crawl != c.crawl:
-				kept = append(kept, i)
-			case c.usable() || !a.captures[kept[n-1]].usable():
-				kept[n-1] = i
+			case n == 0 || a.captures[kept[n-1]].crawl != a.captures[i].crawl:
+				kept, best = append(kept, i), worth
+			case worth >= best:
+				kept[n-1], best = i, worth
 			}
 		}
 		a.picks = a.picks[:from+len(kept)]
 		a.pickStarts[url+1] = int32(len(a.picks))
+	}
+}
+
+// What the answers of a URL are worth that one crawl has: a good page does not go because the site asked for
+// a later retry, for consent or a login, or redirected then. That it is gone counts.
+const (
+	worthRetry = iota
+	worthOther
+	worthWall
+	worthGood // or the page is gone
+)
+
+func (a *Recordings) worth(c *capture, walls map[uint64]bool) int {
+	d := &a.captures[c.body]
+	status := c.status
+	if c.kind == revisit && (status == 0 || status == statusNotModified) {
+		status = d.status
+	}
+	switch {
+	case !c.usable():
+		return worthRetry
+	case status == statusNotFound || status == statusGone:
+		return worthGood
+	case status < 200 || status >= 300:
+		return worthOther
+	case d.payload != 0 && walls[d.payload]:
+		return worthWall
+	}
+	return worthGood
+}
+
+// walls finds the texts that several URLs show which show another page, too, in one crawl: those that ask for
+// consent, or whether the visitor is a robot.
+func (a *Recordings) walls() map[uint64]bool {
+	a.hashPages()
+	first := map[uint64]uint32{} // a URL that shows the page
+	several := map[uint64]bool{}
+	for i := range a.captures {
+		c := &a.captures[i]
+		if !c.html || c.payload == 0 || c.status != statusOK {
+			continue
+		}
+		if url, ok := first[c.payload]; !ok {
+			first[c.payload] = c.url
+		} else if url != c.url {
+			several[c.payload] = true
+		}
+	}
+	return several
+}
+
+// mostHashed is how many pages without a digest are read to find those that several URLs show.
+const mostHashed = 10_000
+
+// hashPages gives pages digests that have none, if a URL showed several pages in one crawl.
+func (a *Recordings) hashPages() {
+	var pages []int32
+	several := false
+	for url := range a.urls {
+		before := int32(-1)
+		for _, i := range a.of(uint32(url)) {
+			c := &a.captures[i]
+			if !c.html || c.status != statusOK || c.kind == revisit || c.payload != 0 {
+				continue
+			}
+			pages = append(pages, i)
+			several = several || (before >= 0 && a.captures[before].crawl == c.crawl)
+			before = i
+		}
+	}
+	if !several {
+		return
+	}
+	h := xxh3.New()
+	for _, i := range pages[:min(len(pages), mostHashed)] {
+		x := new(Recording)
+		err := x.read(a, &a.captures[i])
+		if err == nil {
+			h.Reset()
+			_, err = io.Copy(h, x.Body)
+		}
+		x.Close()
+		if err == nil {
+			a.captures[i].payload = h.Sum64()
+		}
 	}
 }
 

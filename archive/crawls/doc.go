@@ -29,6 +29,8 @@ type RecordFile struct {
 	Name string // for messages
 	R    io.ReaderAt
 	Size int64
+
+	Modified time.Time // when the file was last changed, for records without a date
 }
 
 // Options say how files are read.
@@ -70,9 +72,8 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Of the messages.
 var (
-	errNoTarget = errors.New("a revisit refers to a body that is in none of the files")
-	errNoBase   = errors.New("the delta builds on a version that is in none of the files; give its archive, too")
-	errBomb     = errors.New("it unpacks to too many bytes")
+	errNoBase = errors.New("the delta builds on a version that is in none of the files; give its archive, too")
+	errBomb   = errors.New("it unpacks to too many bytes")
 
 	// ErrEmpty says that files hold no answer of a web server.
 	ErrEmpty = errors.New("there is no answer of a web server in it")
@@ -85,6 +86,9 @@ type Counted struct {
 	Revisit int `json:"revisits"`          //
 	Other   int `json:"other,omitempty"`   // answers to other requests than GET, parts of bodies, other schemes
 	Damaged int `json:"damaged,omitempty"` // that were left out
+
+	Elsewhere int `json:"elsewhere,omitempty"` // revisits of bodies that are in none of the files
+	Undated   int `json:"undated,omitempty"`   // answers without a date that can be read
 }
 
 // Crawl is one crawl of an archive.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"time"
 
 	"mirrord/archive/warc"
 )
@@ -27,7 +28,8 @@ type file struct {
 	packed *warc.Compression
 	before int // records before the place from which it is read
 
-	indexed bool // what its records are was read in an index
+	indexed  bool      // what its records are was read in an index
+	modified time.Time // see RecordFile
 }
 
 // open adds a file.
@@ -42,6 +44,8 @@ func (a *Recordings) open(in RecordFile) (*file, error) {
 		r:      in.R,
 		size:   in.Size,
 		packed: packed,
+
+		modified: in.Modified,
 	}
 	a.files = append(a.files, f)
 	return f, nil
@@ -121,7 +125,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // member returns a file of records in a ZIP: in place, or unpacked.
 func (r *reading) member(in RecordFile, f *zip.File) (data RecordFile, err error) {
-	data = RecordFile{Name: in.Name + ": " + f.Name}
+	data = RecordFile{Name: in.Name + ": " + f.Name, Modified: in.Modified}
 	if f.Method == zip.Store {
 		at, err := f.DataOffset()
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
@@ -104,8 +103,8 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 	if !strings.HasPrefix(e.URL, "http:") && !strings.HasPrefix(e.URL, "https:") {
 		return
 	}
-	date, err := time.Parse("20060102150405", e.Time[:min(len(e.Time), 14)])
-	if err != nil || strings.Contains(e.Key, "__wb_method=") { // an answer to a POST, by pywb
+	date := warc.ParseDate(e.Time[:min(len(e.Time), len(warc.StampForm))])
+	if date.IsZero() || strings.Contains(e.Key, "__wb_method=") { // an answer to a POST, by pywb
 		r.Counted.Other++
 		return
 	}
@@ -117,13 +116,17 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 		file:    file,
 		at:      e.Place.Offset,
 		end:     e.Place.Offset + e.Place.Length,
+		size:    e.Place.Length,
 		payload: idOf(strings.ToLower(e.Digest)),
 	}
 	if n, err := strconv.Atoi(e.Status); err == nil {
 		c.status = int16(min(max(n, 0), 999))
 	}
+	c.html = strings.Contains(e.MIME, "html")
 	if e.MIME == "warc/revisit" {
 		c.kind = revisit
+	} else if c.status == statusNotModified {
+		c.kind, c.payload = revisit, 0
 	}
 	ref := reference{url: noURL, payload: c.payload}
 	if r.take(e.URL, c, ref) {
@@ -135,7 +138,9 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 func (a *Recordings) leads(rec *warc.Record, c *capture) error {
 	kind := rec.Type()
 	known := kind == warc.Response || kind == warc.Revisit || kind == warc.Verbatim
-	if known && canonical(rec.URL()) == a.urls[c.url] && rec.Date().Unix() == c.date {
+	date := rec.Date()
+	sameTime := date.IsZero() || date.Unix() == c.date
+	if known && canonical(rec.URL()) == a.urls[c.url] && sameTime {
 		return nil
 	}
 	return &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errLies, a.urls[c.url])}

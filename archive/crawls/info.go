@@ -17,6 +17,7 @@ import (
 type info struct {
 	versions []version // of an archive of mirrord, by date
 	since    version   // that they build on, of a delta; zero for none
+	date     time.Time // of the record
 	file     int32     // number of its file
 	record   int
 	at       int64
@@ -34,7 +35,12 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 	if err != nil {
 		return err
 	}
-	in := info{file: int32(len(r.files) - 1), record: r.before + rec.Number, at: r.from + rec.Offset}
+	in := info{
+		date:   rec.Date(),
+		file:   int32(len(r.files) - 1),
+		record: r.before + rec.Number,
+		at:     r.from + rec.Offset,
+	}
 	for line := range strings.Lines(string(block)) {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
@@ -49,6 +55,8 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 			if u, _, err := site.Parse(value); err == nil {
 				r.listed = append(r.listed, u)
 			}
+		default:
+			r.seeds = append(r.seeds, seedsIn(name, value)...)
 		}
 	}
 	r.info = int32(len(r.Recordings.infos))
@@ -57,6 +65,22 @@ func (r *reading) warcinfo(rec *warc.Record) error {
 		r.infos[id] = r.info
 	}
 	return nil
+}
+
+// seedsIn returns the URLs that a crawler was given, as a field of a warcinfo has them: its arguments, or a
+// list of seeds. Other addresses of such a field, as that of a proxy, are in no archive.
+func seedsIn(name, value string) (urls []site.URL) {
+	name = strings.ToLower(name)
+	if !strings.Contains(name, "arg") && !strings.Contains(name, "seed") {
+		return nil
+	}
+	for _, word := range strings.FieldsFunc(value,
+		func(c rune) bool { return strings.ContainsRune(" \t\"',[]", c) }) {
+		if u, _, err := site.Parse(word); err == nil && strings.HasPrefix(word, "http") {
+			urls = append(urls, u)
+		}
+	}
+	return urls
 }
 
 // readVersion reads a number and a date.

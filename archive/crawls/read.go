@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeebo/xxh3"
-
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/site"
@@ -23,6 +21,7 @@ type reading struct {
 	Options
 	ids   map[string]uint32 // of the URLs
 	posts map[uint64]bool   // ids of records that answer no GET
+	kinds map[string]int    // how many records there are of each, of a file without answers
 	refs  []reference       // of revisits
 	info  int32             // of the warcinfo that is in force; -1 before one
 	infos map[uint64]int32  // by their ids
@@ -38,7 +37,6 @@ type reference struct {
 	url         uint32 // of its target; noURL when that is unknown
 	date        int64
 	id, payload uint64
-	record      int // its number in its file
 }
 
 // Read reads files as one archive, in their order. The archive reads them until its user closes them.
@@ -48,6 +46,7 @@ func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 		Options:    o,
 		ids:        map[string]uint32{},
 		posts:      map[uint64]bool{},
+		kinds:      map[string]int{},
 		infos:      map[uint64]int32{},
 	}
 	for _, in := range inputs {
@@ -155,12 +154,12 @@ func (r *reading) pages(in RecordFile, c *wacz.Reader) error {
 	if err != nil && !r.Lenient {
 		return &FileError{in.Name, err}
 	}
-	if u := c.About.MainURL; u != "" {
-		pages = append([]wacz.Listed{{URL: u}}, pages...)
+	if u, _, err := site.Parse(c.About.MainURL); err == nil {
+		r.listed = append(r.listed, u)
 	}
 	for _, p := range pages {
 		if u, _, err := site.Parse(p.URL); err == nil {
-			r.listed = append(r.listed, u)
+			r.seeds = append(r.seeds, u)
 		}
 	}
 	return nil
@@ -236,7 +235,12 @@ func (r *reading) unpack(f *file, at int64) (end int64, err error) {
 	if err != nil && !(r.Lenient && size > 0) {
 		return 0, &FileError{f.name, &warc.RecordError{Record: f.before + 1, Offset: at, Err: err}}
 	}
-	return end, r.records(RecordFile{Name: f.name + ", unpacked", R: to, Size: size}, nil)
+	return end, r.records(RecordFile{
+		Name:     f.name + ", unpacked",
+		R:        to,
+		Size:     size,
+		Modified: f.modified,
+	}, nil)
 }
 
 // drop takes the last capture back.
@@ -322,13 +326,12 @@ func (r *reading) record(
 		entry, err = rec.Entry()
 	}
 	if err == nil {
-		c, wanted, err = r.capture(rec)
+		c, wanted, err = r.capture(f, rec)
 	}
 	if err == nil && !rec.Partial && rec.Type() != warc.Info { // which was read
 		err = rec.Verify()
 	}
-	single := errors.Is(err, warc.ErrDigest) || errors.Is(err, warc.ErrNoDate)
-	if err != nil && !(single && r.Lenient) {
+	if err != nil && !(errors.Is(err, warc.ErrDigest) && r.Lenient) {
 		return err
 	}
 	end, eerr := in.End()
@@ -336,6 +339,7 @@ func (r *reading) record(
 		return eerr
 	}
 	r.Counted.Records++
+	r.kinds[rec.Type()]++
 	if rec.Partial {
 		r.late.add(f.number, r.before+rec.Number, from+rec.Offset, from+end)
 	}
@@ -354,76 +358,6 @@ func (r *reading) record(
 	return nil
 }
 
-// maxInfo is how many bytes of a warcinfo record are read.
-const maxInfo = 1 << 20
-
-// capture reads what a record says beside its body; wanted is false for one that is no answer to a GET of a
-// web page.
-func (r *reading) capture(rec *warc.Record) (c capture, wanted bool, err error) {
-	switch rec.Type() {
-	case warc.Info:
-		return c, false, r.warcinfo(rec)
-	case warc.Request:
-		m, err := rec.Message()
-		if err == nil && m != nil && !strings.HasPrefix(m.Start, "GET ") {
-			r.posts[idOf(rec.Header.Get("WARC-Concurrent-To"))] = true
-			r.posts[idOf(rec.Header.Get("WARC-Record-ID"))] = true
-		}
-		return c, false, err
-	case warc.Response, warc.Revisit, warc.Verbatim:
-	default:
-		return c, false, nil
-	}
-	u := rec.URL()
-	if !strings.HasPrefix(u, "http:") && !strings.HasPrefix(u, "https:") {
-		return c, false, nil
-	}
-	m, err := rec.Message()
-	if err != nil {
-		return c, false, err
-	}
-	date := rec.Date()
-	if date.IsZero() {
-		return c, false, &warc.RecordError{Record: rec.Number, Offset: rec.Offset, Err: warc.ErrNoDate}
-	}
-	c = capture{date: date.Unix(), status: statusOK, info: r.infoOf(rec)}
-	if m != nil {
-		c.status = int16(min(m.Status(), 999))
-	}
-	switch rec.Type() {
-	case warc.Revisit:
-		c.kind = revisit
-		if m == nil {
-			c.status = 0
-		}
-	case warc.Verbatim:
-		c.kind = verbatim
-	default:
-		if m == nil {
-			return c, false, nil
-		}
-	}
-	return c, true, nil
-}
-
-// idOf is a short form of an identifier, 0 for none.
-func idOf(s string) uint64 {
-	s = strings.Trim(strings.TrimSpace(s), "<>")
-	if s == "" {
-		return 0
-	}
-	return xxh3.HashString(s)
-}
-
-// payloadOf is a short form of the digest of a body, 0 for none.
-func payloadOf(rec *warc.Record) uint64 {
-	label, value, ok := strings.Cut(rec.Header.Get("WARC-Payload-Digest"), ":")
-	if !ok {
-		return 0
-	}
-	return idOf(strings.ToLower(strings.ReplaceAll(label, "-", "")) + ":" + strings.ToLower(value))
-}
-
 // add takes in a capture whose place is known.
 func (r *reading) add(rec *warc.Record, c capture) {
 	c.id, c.payload = idOf(rec.Header.Get("WARC-Record-ID")), payloadOf(rec)
@@ -437,9 +371,10 @@ func (r *reading) add(rec *warc.Record, c capture) {
 		id:      idOf(rec.Header.Get("WARC-Refers-To")),
 		date:    dateOf(rec.Header.Get("WARC-Refers-To-Date")),
 		payload: c.payload,
-		record:  r.before + rec.Number,
 	}
-	if c.kind == revisit {
+	if c.kind == revisit && c.status == statusNotModified && rec.Type() != warc.Revisit {
+		c.payload, ref.payload = 0, 0 // that of nothing
+	} else if c.kind == revisit {
 		if t, _, err := site.Parse(rec.Header.Get("WARC-Refers-To-Target-URI")); err == nil {
 			ref.url = r.url(t)
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package projects reads the folders in which other programs keep a copy of a site, and writes what the site
-// answered as the records of a web archive, as far as the folder still has it.
+// Package projects reads the folders and files in which other programs keep a copy of a site or a page, and
+// writes what the site answered as the records of a web archive, as far as they still have it.
 //
 // HTTrack keeps the answers in hts-cache/new.zip: an entry for each URL, whose name is the URL. The head
 // is in the extra field of the entry's local header, which package archive/zip does not show: status line
@@ -30,13 +30,23 @@ import (
 // The files of a project of HTTrack.
 const (
 	cacheName = "hts-cache/new.zip"
+	olderName = "hts-cache/old.zip" // of the run before one that was broken off
 	logName   = "hts-cache/doit.log"
+	tableName = "hts-cache/new.txt"
+	notesName = "hts-log.txt"
 )
 
 // IsHTTrack reports whether a folder is a project of HTTrack.
-func IsHTTrack(dir fs.FS) bool {
-	fi, err := fs.Stat(dir, cacheName)
-	return err == nil && fi.Mode().IsRegular()
+func IsHTTrack(dir fs.FS) bool { return cacheOf(dir) != "" || isThere(dir, notesName) }
+
+// cacheOf is the cache of a project; "" when it has none.
+func cacheOf(dir fs.FS) string {
+	for _, name := range []string{cacheName, olderName} {
+		if isThere(dir, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Taken is what was read of a folder.
@@ -44,11 +54,21 @@ type Taken struct {
 	Answers int
 	Lost    int // answers whose body is not there, or has another size
 	Guessed int // pages whose original is not there: their links were changed, and are taken as they are now
+
+	Looked   []string // files that should have the page of the URL given, if none has it
+	Uncached bool     // the project of HTTrack has no cache: its files were taken
+
+	Other   int // answers to other requests than GET, and those of no web address
+	Damaged int // places that were skipped
 }
 
-// HTTrack writes the answers of a project as records.
+// HTTrack writes the answers of a project as records: those of its cache, else what its files show.
 func HTTrack(dir fs.FS, to *warc.Writer) (t Taken, err error) {
-	f, err := dir.Open(cacheName)
+	name := cacheOf(dir)
+	if name == "" {
+		return httrackFiles(dir, to)
+	}
+	f, err := dir.Open(name)
 	if err != nil {
 		return t, err
 	}
@@ -56,11 +76,11 @@ func HTTrack(dir fs.FS, to *warc.Writer) (t Taken, err error) {
 	r, ok := f.(io.ReaderAt)
 	fi, serr := f.Stat()
 	if !ok || serr != nil {
-		return t, errors.Join(fmt.Errorf("%s: it cannot be read at places", cacheName), serr)
+		return t, errors.Join(fmt.Errorf("%s: it cannot be read at places", name), serr)
 	}
 	z, err := zip.NewReader(r, fi.Size())
 	if err != nil {
-		return t, fmt.Errorf("%s: %w", cacheName, err)
+		return t, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := writeInfo(to, fi.ModTime(), entryPoints(dir)); err != nil {
 		return t, err
@@ -68,7 +88,7 @@ func HTTrack(dir fs.FS, to *warc.Writer) (t Taken, err error) {
 	for i, entry := range z.File {
 		a, ok, err := readEntry(dir, r, entry)
 		if err != nil {
-			return t, fmt.Errorf("%s: entry %d, %.200q: %w", cacheName, i+1, entry.Name, err)
+			return t, fmt.Errorf("%s: entry %d, %.200q: %w", name, i+1, entry.Name, err)
 		}
 		if strings.Contains(a.url, "#") && a.failed {
 			continue // HTTrack up to 3.49-4 requested it as it stands, and the site does not know it
@@ -79,7 +99,7 @@ func HTTrack(dir fs.FS, to *warc.Writer) (t Taken, err error) {
 		}
 		a.date = fi.ModTime() // that of an entry is when the page was modified
 		if err := a.write(to); err != nil {
-			return t, fmt.Errorf("%s: entry %d, %.200q: %w", cacheName, i+1, entry.Name, err)
+			return t, fmt.Errorf("%s: entry %d, %.200q: %w", name, i+1, entry.Name, err)
 		}
 		t.Answers++
 	}
@@ -140,21 +160,23 @@ type answer struct {
 	size int64
 
 	failed bool // with a status of 400 or more
+	sent   bool // the head is that of the site
 }
 
 func (a *answer) write(to *warc.Writer) error {
-	_, err := to.Write(&warc.RecordDraft{
-		Type: warc.Response,
-		URL:  a.url,
-		Date: a.date,
-		Head: a.head,
-		Body: a.body,
-		Size: a.size,
-		Fields: []warc.HeaderField{
-			{Name: warc.FieldHead, Value: warc.HeadMade},
-			{Name: "Content-Type", Value: "application/http; msgtype=response"},
-		},
-	})
+	d := warc.RecordDraft{
+		Type:   warc.Response,
+		URL:    a.url,
+		Date:   a.date,
+		Head:   a.head,
+		Body:   a.body,
+		Size:   a.size,
+		Fields: []warc.HeaderField{{Name: "Content-Type", Value: "application/http; msgtype=response"}},
+	}
+	if !a.sent {
+		d.Fields = append([]warc.HeaderField{{Name: warc.FieldHead, Value: warc.HeadMade}}, d.Fields...)
+	}
+	_, err := to.Write(&d)
 	if c, ok := a.body.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}

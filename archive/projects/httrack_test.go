@@ -5,6 +5,7 @@ package projects
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -107,5 +108,51 @@ func TestHTTrack(t *testing.T) {
 	_, err = HTTrack(bad, warc.NewWriter(io.Discard))
 	if err == nil || !strings.Contains(err.Error(), cacheName) {
 		t.Errorf("a damaged cache: %v", err)
+	}
+}
+
+// A project without its cache gives the files of its hosts, at the addresses that pages and table say.
+func TestHTTrackFiles(t *testing.T) {
+	const mark = "\n<!-- Mirrored from h.test%s by HTTrack Website Copier/3.x [XR&CO'2014], Wed, 01 May 2019 " +
+		"10:00:00 GMT -->\n"
+	const added = `<!-- Added by HTTrack --><meta http-equiv="content-type" content="text/html;charset=utf-8" />` +
+		"<!-- /Added by HTTrack -->\n"
+	dir := fstest.MapFS{
+		notesName: {Data: []byte(
+			"HTTrack3.49-2 launched on Wed, 01 May 2019 10:00:00 at h.test:8080/ +*.png\r\nx")},
+		tableName: {Data: []byte("date\tsize\n10:00:00\t3/3\t---M--\t200\tadded ('OK')\tx\tdate:x\t" +
+			"http://h.test:8080/q?x=1\t/old/h.test_8080/qa255\t(from )\n")},
+		"index.html": {Data: []byte("HTTrack's own")},
+		"h.test_8080/index.html": {
+			Data: []byte("<html>" + fmt.Sprintf(mark, ":8080/") + added + "<a href=qa255?x=1>"),
+		},
+		"h.test_8080/a.html": {Data: []byte("<html>" + fmt.Sprintf(mark, "/a") + "a")},
+		"h.test_8080/qa255":  {Data: []byte("q")},
+		"h.test_8080/i.png":  {Data: []byte("png")},
+	}
+	for _, f := range dir {
+		f.Mode = 0o644
+	}
+	if !IsHTTrack(dir) {
+		t.Error("it is not known by its log")
+	}
+	var out bytes.Buffer
+	got, err := HTTrack(dir, warc.NewWriter(&out))
+	if err != nil || got.Answers != 4 || got.Guessed != 2 || !got.Uncached {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	wantTaken(t, answersIn(t, &out), map[string]string{
+		"http://h.test:8080/":           "200 OK text/html  <html>\n<a href=qa255?x=1>",
+		"http://h.test:8080/index.html": "301 Moved Permanently  http://h.test:8080/",
+		"http://h.test/a":               "200 OK text/html  <html>\na",
+		"http://h.test:8080/a.html":     "301 Moved Permanently  http://h.test/a",
+		"http://h.test:8080/q?x=1":      "200 OK   q valid",
+		"http://h.test:8080/qa255":      "301 Moved Permanently  http://h.test:8080/q?x=1",
+		"http://h.test:8080/qa255?x=1":  "301 Moved Permanently  http://h.test:8080/q?x=1",
+		"http://h.test:8080/i.png":      "200 OK image/png  png valid",
+	})
+	delete(dir, notesName)
+	if _, err := httrackFiles(dir, warc.NewWriter(io.Discard)); !errors.Is(err, errNoStart) {
+		t.Errorf("without a log: %v", err)
 	}
 }

@@ -31,15 +31,11 @@ import (
 const original = ".orig"
 
 // Wget writes the files of a folder as records, as answers of the host of a URL: those below the folder that
-// has the host's name, or all of them when it is missing. Names may be of any bytes; dir should take them.
+// has the host's name, or all of them when it is missing. When the folder lacks leading parts of the URL's
+// path (--cut-dirs), or all of them, its files are below these. Names may be of any bytes; dir should take
+// them.
 func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
-	root, plus := ".", strings.Replace(base.Host(), ":", "+", 1)
-	for _, name := range []string{base.Host(), plus, base.Hostname()} {
-		if fi, err := fs.Stat(dir, name); err == nil && fi.IsDir() {
-			root = name
-			break
-		}
-	}
+	root, plus := hostFolder(dir, base), strings.Replace(base.Host(), ":", "+", 1)
 	now := time.Time{}
 	if fi, err := fs.Stat(dir, root); err == nil {
 		now = fi.ModTime()
@@ -54,7 +50,8 @@ func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 		date: now,
 		to:   to,
 
-		windows: root == plus && plus != base.Host(),
+		prefix:  missingPath(dir, root, base),
+		windows: path.Base(root) == plus && plus != base.Host(),
 	}
 	if err := fs.WalkDir(dir, root, func(name string, e fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, original) {
@@ -74,8 +71,14 @@ func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 			return nil // read for the other one
 		}
 		return b.file(name, &t)
-	}); err != nil || !b.changed {
+	}); err != nil {
 		return t, err
+	}
+	if !b.found {
+		t.Looked = lookedFor(b)
+	}
+	if !b.changed {
+		return t, nil
 	}
 	for _, rest := range b.asked {
 		if err := b.redirect(rest); err != nil {
@@ -83,6 +86,53 @@ func Wget(dir fs.FS, base site.URL, to *warc.Writer) (t Taken, err error) {
 		}
 	}
 	return t, nil
+}
+
+// hostFolder is the folder that has the name of a URL's host, in a folder or in one of those below it (-P);
+// "." without one.
+func hostFolder(dir fs.FS, base site.URL) string {
+	names := []string{base.Host(), strings.Replace(base.Host(), ":", "+", 1), base.Hostname()}
+	below := []string{"."}
+	entries, _ := fs.ReadDir(dir, ".") // of a folder that cannot be read, an error comes later
+	for _, e := range entries {
+		if e.IsDir() {
+			below = append(below, e.Name())
+		}
+	}
+	for _, in := range below {
+		for _, name := range names {
+			name = path.Join(in, name)
+			if fi, err := fs.Stat(dir, name); err == nil && fi.IsDir() {
+				return name
+			}
+		}
+	}
+	return "."
+}
+
+// missingPath is the beginning of a URL's path that the folder of its host lacks: none when the whole path is
+// there, all of it when not even its last directory is. It ends in a slash.
+func missingPath(dir fs.FS, root string, base site.URL) string {
+	parts := strings.Split(strings.Trim(base.Dir(), "/"), "/")
+	for n := range parts {
+		rest, err := url.PathUnescape(strings.Join(parts[n:], "/"))
+		if err != nil || rest == "" {
+			return "/"
+		}
+		if fi, err := fs.Stat(dir, path.Join(root, rest)); err == nil && fi.IsDir() {
+			return "/" + strings.Join(append(parts[:n:n], ""), "/")
+		}
+	}
+	return base.Dir()
+}
+
+// lookedFor are the files of which one should have the page of the URL.
+func lookedFor(b *wgetFolder) []string {
+	rest := strings.TrimPrefix(b.base.Path(), b.prefix)
+	if rest == "" || strings.HasSuffix(rest, "/") {
+		return []string{path.Join(b.root, rest, indexName)}
+	}
+	return []string{path.Join(b.root, rest), path.Join(b.root, rest+".html"), path.Join(b.root, rest, indexName)}
 }
 
 // adjusted returns the endings that files may have and addresses not.
@@ -114,6 +164,8 @@ type wgetFolder struct {
 	to   *warc.Writer
 	kept bool // there are originals: what has none was not changed
 
+	prefix  string   // of the paths, which the folder lacks
+	found   bool     // the page of base is there
 	windows bool     // names are such as Windows takes
 	asked   []string // files of -E whose addresses have a query
 	changed bool     // links lead to such files by their names
@@ -158,6 +210,10 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 		body: closer{body, f},
 		size: fi.Size(),
 	}
+	if u == b.base.String()+".html" { // -E, without an original
+		a.url = b.base.String()
+	}
+	b.found = b.found || b.isBase(a.url) || b.isBase(u)
 	err = a.write(b.to)
 	if err == nil && a.url != u { // links lead to the one or the other
 		if a.body, err = b.dir.Open(from); err == nil {
@@ -175,6 +231,12 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 	return nil
 }
 
+// isBase reports whether an address is that of the URL given.
+func (b *wgetFolder) isBase(address string) bool {
+	u, _, err := site.Parse(address)
+	return err == nil && u == b.base
+}
+
 // closer reads a file by way of a buffer.
 type closer struct {
 	io.Reader
@@ -184,7 +246,7 @@ type closer struct {
 // redirect writes one to the address of a file from its name, where changed links lead.
 func (b *wgetFolder) redirect(rest string) error {
 	a := answer{
-		url:  b.base.Origin() + escaped(&url.URL{Path: "/" + rest}),
+		url:  b.below(rest),
 		date: b.date,
 		head: []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: " + b.address(rest) + "\r\n\r\n"),
 		body: strings.NewReader(""),
@@ -195,12 +257,18 @@ func (b *wgetFolder) redirect(rest string) error {
 // indexName is the file of a directory's own page.
 const indexName = "/index.html"
 
-// directoryOf is the URL of the directory whose own page a file is; that of the file for other files.
+// directoryOf is the URL of the directory whose own page a file is, also of one with a query (lists that
+// servers sort); that of the file for other files.
 func directoryOf(u string) string {
-	if rest, ok := strings.CutSuffix(u, indexName); ok {
-		return rest + "/"
+	p, query, has := strings.Cut(u, "?")
+	rest, ok := strings.CutSuffix(p, indexName)
+	switch {
+	case !ok:
+		return u
+	case has:
+		return rest + "/?" + query
 	}
-	return u
+	return rest + "/"
 }
 
 // typeOf is the type of a file by its name; "" for what the bytes must show.
@@ -237,12 +305,17 @@ func (b *wgetFolder) unixName(rest string) string {
 // address is the URL that a file was fetched from.
 func (b *wgetFolder) address(rest string) string {
 	p, query, has := strings.Cut(b.unixName(rest), "?")
-	full := b.base.Origin() + escaped(&url.URL{Path: "/" + p})
+	full := b.below(p)
 	if has {
 		q := escaped(&url.URL{Path: query})
 		full += "?" + strings.NewReplacer("%3F", "?", "%5B", "[", "%5D", "]").Replace(q)
 	}
 	return full
+}
+
+// below is the URL of a name in the folder.
+func (b *wgetFolder) below(name string) string {
+	return b.base.Origin() + b.prefix + strings.TrimPrefix(escaped(&url.URL{Path: "/" + name}), "/")
 }
 
 // escaped returns a path as it is in an address. wget names a file without the escapes, but for those of

@@ -60,7 +60,13 @@ func takenOf(t *testing.T, address, folder string, files map[string]string) map[
 	if _, err := Wget(anyNames{root}, base, warc.NewWriter(&out)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := warc.NewReader(&out)
+	return answersIn(t, &out)
+}
+
+// answersIn returns the answers of a file of records, see taken.
+func answersIn(t *testing.T, file io.Reader) map[string]string {
+	t.Helper()
+	r, err := warc.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,4 +186,39 @@ func TestWgetWindows(t *testing.T) {
 		"http://h.test:8080/@user/p?q=%2Fz?@": "200 OK   t valid",
 		"http://h.test:8080/st*r%22%25.txt":   "200 OK text/plain  t valid",
 	})
+}
+
+// A folder may lack the host (-nH), leading parts of the path (--cut-dirs), and be in another one (-P); lists
+// that a server sorts have names with a query.
+func TestWgetPlaces(t *testing.T) {
+	for folder, inside := range map[string]string{
+		"h.test": "pub/x/", ".": "pub/x/", "x": "", "h.test/x": "", "below/h.test": "pub/x/",
+	} {
+		dir := folder
+		if folder == "x" || folder == "." {
+			dir = "."
+		}
+		files := map[string]string{
+			inside + "index.html": html, inside + "index.html?C=M;O=A": html, inside + "a.c": "int",
+		}
+		if folder == "x" {
+			files = map[string]string{"x/index.html": html, "x/index.html?C=M;O=A": html, "x/a.c": "int"}
+		}
+		wantTaken(t, takenOf(t, "http://h.test/pub/x/", dir, files), map[string]string{
+			"http://h.test/pub/x/":                   "200 OK text/html  " + html,
+			"http://h.test/pub/x/index.html":         "200 OK text/html  " + html,
+			"http://h.test/pub/x/?C=M;O=A":           "200 OK text/html  " + html,
+			"http://h.test/pub/x/index.html?C=M;O=A": "200 OK text/html  " + html,
+			"http://h.test/pub/x/a.c":                "200 OK   int valid",
+		})
+	}
+	wantTaken(t, takenOf(t, "http://h.test/pub/x/", ".", map[string]string{"index.html": html}),
+		map[string]string{
+			"http://h.test/pub/x/":           "200 OK text/html  " + html,
+			"http://h.test/pub/x/index.html": "200 OK text/html  " + html,
+		})
+	got := takenOf(t, "http://h.test/x.php", ".", map[string]string{"x.php.html": html}) // -E
+	if got["http://h.test/x.php"] == "" {
+		t.Errorf("%q", got)
+	}
 }

@@ -26,8 +26,12 @@ type Entry struct {
 	File   string // of the record
 }
 
+// StampForm is how indexes have times: fourteen digits, UTC. Some programs write fractions of a second behind
+// them.
+const StampForm = "20060102150405"
+
 // Stamp writes a time as indexes have it.
-func Stamp(t time.Time) string { return t.UTC().Format("20060102150405") }
+func Stamp(t time.Time) string { return t.UTC().Format(StampForm) }
 
 // Indexed reports whether a record is in indexes: requests and what a crawler says of itself do not.
 func (r *Record) Indexed() bool {

@@ -82,7 +82,7 @@ func (p *Compression) Begins() []byte {
 	case zstdFile:
 		return []byte(zstdMagic)
 	}
-	return []byte("WARC/")
+	return []byte(recordBegin)
 }
 
 // NewReader returns a reader of a part of the file, which begins with a record or a member. Offsets count
@@ -116,7 +116,7 @@ func (p *Compression) Unpack(to io.Writer, part io.Reader) (written, at int64, e
 	defer s.close()
 	for {
 		s.open = false
-		if _, err := s.member(); err == io.EOF {
+		if err := s.openMember(""); err == io.EOF {
 			return written, s.offset(), nil
 		} else if err != nil {
 			return written, s.at, err

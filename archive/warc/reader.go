@@ -70,7 +70,8 @@ func (r *Reader) next() (*Record, error) {
 		return nil, err
 	}
 	rec := &Record{Number: r.num + 1, from: r}
-	fresh, err := r.src.member()
+	fresh, err := r.src.next()
+	r.src.within = true
 	rec.Offset, rec.Shared = r.src.at, !fresh && r.src.kind != plainFile
 	if err == nil {
 		err = rec.parse(r.src.rec)
@@ -98,6 +99,7 @@ func (r *Reader) finish() error {
 			return rec.fail(rec.cut(err))
 		}
 	}
+	r.src.within = false
 	if err := r.src.emptyLines(); err != nil {
 		return rec.fail(err)
 	}
@@ -116,7 +118,7 @@ func (r *Record) parse(b *bufio.Reader) error {
 	if len(head) == 0 {
 		return err
 	}
-	if !bytes.HasPrefix(head, []byte("WARC/")) {
+	if !bytes.HasPrefix(head, []byte(recordBegin)) {
 		return fmt.Errorf("%w: it begins with %q", ErrNotWARC, head)
 	}
 	if r.Proto, err = readLine(b); err != nil {
@@ -153,6 +155,10 @@ func knownVersion(line string) bool {
 // readHeader reads fields up to the empty line. A line that begins with a space continues the one before it.
 func readHeader(b *bufio.Reader) (h Header, err error) {
 	for {
+		next, _ := b.Peek(len(messageBegin))
+		if string(next) == messageBegin && h.Get("Content-Length") != "" { // the empty line is missing
+			return h, nil
+		}
 		line, err := readLine(b)
 		if err != nil {
 			return nil, err
@@ -177,6 +183,9 @@ func readHeader(b *bufio.Reader) (h Header, err error) {
 		h = append(h, HeaderField{strings.TrimSpace(name), strings.TrimSpace(value)})
 	}
 }
+
+// messageBegin is what the block of a response begins with, and no field of a record.
+const messageBegin = "HTTP/"
 
 var errLongLine = fmt.Errorf("%w: a line has more than %d bytes", ErrNotWARC, maxLine)
 

@@ -31,8 +31,6 @@ var (
 	ErrLength = errors.New("wrong Content-Length")
 	// ErrDigest says that a block or a body has another digest than its record says.
 	ErrDigest = errors.New("wrong digest")
-	// ErrNoDate says that a record does not say when it was made.
-	ErrNoDate = errors.New("the record has no WARC-Date that can be read")
 )
 
 // RecordError is an error of one record.
@@ -127,10 +125,14 @@ func WithScheme(address string) string {
 func (r *Record) Date() time.Time { return ParseDate(r.Header.Get("WARC-Date")) }
 
 // ParseDate reads a date as records have it: in WARC 1.1 one of the W3C's date and time formats. Of one that
-// is less precise than a second it is the beginning; the zero time for other strings.
+// is less precise than a second it is the beginning. Some programs leave the zone out, which then is UTC,
+// write digits alone, or the form of HTTP. The zero time for other strings.
 func ParseDate(s string) time.Time {
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly, "2006-01", "2006"} {
-		if t, err := time.Parse(form, s); err == nil {
+	for _, form := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly, "2006-01", "2006", "2006-01-02T15:04:05",
+		time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700", StampForm, time.RFC1123,
+	} {
+		if t, err := time.Parse(form, strings.TrimSpace(s)); err == nil {
 			return t.UTC()
 		}
 	}

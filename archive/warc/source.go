@@ -4,10 +4,12 @@ package warc
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -22,10 +24,12 @@ type source struct {
 	rec  *bufio.Reader // of the records
 	at   int64         // where the member began; of a plain file, where rec is
 
-	open  bool // a member is being read
-	gz    *gzip.Reader
-	zs    *zstd.Decoder
-	frame *frameReader
+	open   bool         // a member is being read
+	within bool         // a record is being read
+	member memberReader // what rec reads of members
+	gz     *gzip.Reader
+	zs     *zstd.Decoder
+	frame  *frameReader
 }
 
 type counted struct {
@@ -82,48 +86,118 @@ func (s *source) close() {
 // offset is where the reading of the file is.
 func (s *source) offset() int64 { return s.read.n - int64(s.buf.Buffered()) }
 
-// member makes the next record readable; fresh says that a member begins with it. Members that hold nothing,
+// next makes the next record readable; fresh says that a member begins with it. Members that hold nothing,
 // and frames that decoders skip, stand for no record. io.EOF: no more.
-func (s *source) member() (fresh bool, err error) {
+func (s *source) next() (fresh bool, err error) {
 	if s.kind == plainFile {
-		return true, s.skipEmpty()
+		err := skip(s.buf, "\r\n\x00")
+		s.at = s.offset()
+		return true, err
 	}
-	for !s.open { // else there are several records in one
-		fresh, s.at = true, s.offset()
-		if _, err := s.buf.Peek(1); err != nil {
-			return false, err
+	fresh = !s.open // else there are several records in one
+	return fresh, s.openMember("\r\n\x00")
+}
+
+// openMember begins a member that has more than some filler, unless one is being read.
+func (s *source) openMember(filler string) error {
+	for !s.open {
+		err := skip(s.buf, "\x00") // padding
+		s.at = s.offset()
+		if err != nil {
+			return err
 		}
 		if err := s.begin(); err != nil {
-			return true, noEnd(err)
+			return noEnd(err)
 		}
-		if _, err := s.rec.Peek(1); err != io.EOF {
+		if err := skip(s.rec, filler); err != io.EOF {
 			s.open = true
-			return true, err
+			return err
 		}
 	}
-	return fresh, nil
+	return nil
 }
 
 func (s *source) begin() error {
+	s.member = memberReader{s: s}
+	s.rec.Reset(&s.member)
+	return s.member.begin()
+}
+
+// memberReader reads a member; of a record that continues in the next ones, those, too.
+type memberReader struct {
+	s     *source
+	from  io.Reader // its decompressor
+	ahead []byte    // what was read to see what the next one begins with
+	ended bool
+}
+
+// begin begins the next member.
+func (m *memberReader) begin() error {
+	s := m.s
 	if s.kind == gzipFile {
+		m.from = s.gz
 		return s.nextGzip()
 	}
+	m.from = s.zs
 	if err := s.frame.begin(); err != nil {
 		return err
 	}
-	s.rec.Reset(s.zs)
 	return s.zs.Reset(s.frame)
 }
 
-// skipEmpty goes to the next record of a plain file: some programs write more empty lines than two.
-func (s *source) skipEmpty() error {
+func (m *memberReader) Read(p []byte) (n int, err error) {
 	for {
-		s.at = s.offset()
-		b, err := s.buf.Peek(1)
-		if (err != nil) || (b[0] != '\r' && b[0] != '\n') {
+		if n = copy(p, m.ahead); n > 0 {
+			m.ahead = m.ahead[n:]
+			return n, nil
+		}
+		n, err = m.from.Read(p)
+		switch {
+		case n > 0:
+			return n, nil // the end comes by itself
+		case err != io.EOF || !m.s.within || m.ended:
+			return n, err
+		}
+		if err := m.join(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// join begins the next member, with which the record continues; io.EOF when none follows, or another record
+// begins there.
+func (m *memberReader) join() error {
+	m.ended = true
+	if _, err := m.s.buf.Peek(1); err != nil {
+		return err
+	}
+	if err := m.begin(); err != nil {
+		return noEnd(err)
+	}
+	head := make([]byte, len(recordBegin))
+	n, err := io.ReadFull(m.from, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	if string(head) == recordBegin {
+		return io.EOF
+	}
+	m.ahead, m.ended = head[:n], false
+	return nil
+}
+
+// recordBegin is what each record begins with.
+const recordBegin = "WARC/"
+
+// skip goes to the next byte that is not one of some: programs write more empty lines than two, and fill
+// files and members with zeros.
+func skip(b *bufio.Reader, filler string) error {
+	for {
+		next, err := b.Peek(1)
+		if (err != nil) || strings.IndexByte(filler, next[0]) < 0 {
 			return err
 		}
-		if _, err := s.buf.Discard(1); err != nil {
+		if _, err := b.Discard(1); err != nil {
 			return err
 		}
 	}
@@ -149,24 +223,30 @@ func (s *source) nextGzip() error {
 		return err
 	}
 	s.gz.Multistream(false)
-	s.rec.Reset(s.gz)
 	return nil
 }
 
 // emptyLines reads what follows a block: two empty lines. Where fewer follow, the member or the file must
-// end; anything else says that the block is longer than its Content-Length.
+// end, or another record must begin; anything else says that the block is longer than its Content-Length.
 func (s *source) emptyLines() error {
 	for ends := 0; ends < 2; {
-		c, err := s.rec.ReadByte()
+		next, err := s.rec.Peek(1)
 		switch {
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err
-		case c == '\n':
+		case next[0] == '\n':
 			ends++
-		case c != '\r':
+		case next[0] != '\r':
+			head, _ := s.rec.Peek(len(recordBegin))
+			if string(head) == recordBegin || len(bytes.Trim(head, "\x00")) == 0 {
+				return nil
+			}
 			return fmt.Errorf("%w: the block continues after it", ErrLength)
+		}
+		if _, err := s.rec.Discard(1); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -177,7 +257,7 @@ func (s *source) ended() (int64, error) {
 	if s.kind == plainFile {
 		return s.offset(), nil
 	}
-	_, err := s.rec.Peek(1)
+	err := skip(s.rec, "\r\n\x00")
 	if err == nil {
 		return s.at, nil
 	}

@@ -41,9 +41,6 @@ func Survey(file io.Reader, each func(Entry) error, wrong func(error)) (t Survey
 			}
 			wrong(err)
 		}
-		if rec.Date().IsZero() {
-			wrong(rec.fail(ErrNoDate))
-		}
 		end, err := r.End()
 		if err != nil {
 			return t, err

@@ -397,7 +397,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// Dates may be less precise than a second; a record without one is an error.
+// Dates may be less precise than a second, and in forms that the standard does not know.
 func TestDates(t *testing.T) {
 	for date, want := range map[string]string{
 		"2024-05-01T10:00:30.000000001Z": "2024-05-01T10:00:30Z",
@@ -405,18 +405,64 @@ func TestDates(t *testing.T) {
 		"2024-05-01":                     "2024-05-01T00:00:00Z",
 		"2024-05":                        "2024-05-01T00:00:00Z",
 		"2024":                           "2024-01-01T00:00:00Z",
-		"20240501100000":                 "",
+		"20240501100000":                 "2024-05-01T10:00:00Z",
+		"2024-05-01 10:00:00":            "2024-05-01T10:00:00Z",
+		"2024-05-01T12:00:00+0200":       "2024-05-01T10:00:00Z",
+		"Wed, 01 May 2024 10:00:00 GMT":  "2024-05-01T10:00:00Z",
+		"last week":                      "",
 		"":                               "",
 	} {
-		var found []error
-		file := foreign("WARC-Type: response\r\nWARC-Target-URI: http://a.test/\r\nWARC-Date: "+date+"\r\n", page)
-		_, err := Survey(strings.NewReader(file), func(Entry) error { return nil },
-			func(err error) { found = append(found, err) })
-		if none := errors.Is(errors.Join(found...), ErrNoDate); err != nil || none != (want == "") {
-			t.Errorf("%q: %v, %v", date, found, err)
-		}
 		if at := ParseDate(date); at.IsZero() != (want == "") || (want != "" && at.Format(time.RFC3339) != want) {
 			t.Errorf("%q: %v", date, at)
 		}
+	}
+}
+
+// Records end in two empty lines; what some programs write there is no damage, and a record may go over
+// several members.
+func TestEnds(t *testing.T) {
+	one := foreign("WARC-Type: response\r\nWARC-Target-URI: http://a.test/\r\n", page)
+	bare := strings.TrimSuffix(one, "\r\n\r\n")
+	cut := len(bare) / 2
+	members := func(parts ...string) (s string) {
+		for _, p := range parts {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			io.WriteString(z, p)
+			z.Close()
+			s += b.String()
+		}
+		return s
+	}
+	for name, file := range map[string]string{
+		"one line end":          bare + "\r\n" + bare + "\r\n",
+		"none":                  bare + bare,
+		"line feeds":            bare + "\n\n" + bare + "\n",
+		"many":                  one + "\r\n\r\n\n" + one + "\n\n",
+		"zeros":                 one + strings.Repeat("\x00", 600) + one + strings.Repeat("\x00", 600),
+		"zeros without ends":    bare + "\x00\x00\x00\x00\x00\x00" + one,
+		"heads with line feeds": strings.Repeat(strings.ReplaceAll(bare[:cut], "\r\n", "\n")+bare[cut:]+"\n\n", 2),
+		"members without ends":  members(bare, bare),
+		"zeros behind members":  members(one) + "\x00\x00" + members(one) + strings.Repeat("\x00", 600),
+		"zeros in members":      members(one+"\x00\x00", one+"\x00"),
+		"two in one member":     members(one + bare + "\r\n"),
+		"over two members":      members(one[:cut], one[cut:], bare[:3], bare[3:cut], "", bare[cut:]),
+		"borders anywhere":      members(one+bare[:cut], bare[cut:]),
+	} {
+		got, err := Survey(strings.NewReader(file), func(Entry) error { return nil },
+			func(err error) { t.Errorf("%s: %v", name, err) })
+		if err != nil || got.Records != 2 || got.Responses != 2 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	bad := members(bare[:cut], one)
+	_, err := Survey(strings.NewReader(bad), func(Entry) error { return nil }, func(error) {})
+	if !errors.Is(err, ErrNotWARC) && !errors.Is(err, ErrLength) {
+		t.Errorf("a record that is cut off before another one: %v", err)
+	}
+	missing := strings.Replace(one, "\r\n\r\nHTTP", "\r\nHTTP", 1)
+	got, err := Survey(strings.NewReader(missing), func(Entry) error { return nil }, func(error) {})
+	if err != nil || got.Responses != 1 {
+		t.Errorf("no empty line behind the header: %+v, %v", got, err)
 	}
 }

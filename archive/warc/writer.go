@@ -171,9 +171,9 @@ func IsWARC(file io.Reader) bool {
 		return false
 	}
 	defer r.Close()
-	if _, err := r.src.member(); err != nil {
+	if _, err := r.src.next(); err != nil {
 		return false
 	}
-	b, _ := r.src.rec.Peek(5) // of a file that is cut off, as much as there is
-	return string(b) == "WARC/"
+	b, _ := r.src.rec.Peek(len(recordBegin)) // of a file that is cut off, as much as there is
+	return string(b) == recordBegin
 }

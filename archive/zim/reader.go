@@ -107,7 +107,8 @@ func begin(r io.ReaderAt, size int64) (*Reader, *header, error) {
 func (z *Reader) checkHeader(h *header, l Limits) error {
 	end := uint64(z.size)
 	if end < headerSize+sumSize || h.Sum != end-sumSize {
-		return damaged(72, "its MD5 should be at byte %d, and the file has %d bytes; it was probably cut short",
+		return damaged(72, "its MD5 should be at byte %d, and the file has %d bytes; it was "+
+			"cut short, or is the first part of a split file: cat FILE.zim?? >FILE.zim joins the parts",
 			h.Sum, z.size)
 	}
 	z.sum = int64(h.Sum)

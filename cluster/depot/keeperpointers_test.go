@@ -170,7 +170,7 @@ func TestKeptPointers(t *testing.T) {
 
 // Whenever a check-in ends, the keepers' pointer is of the old state or the new one, and the same call then
 // ends in the new one.
-func TestKeptPointersCrash(t *testing.T) {
+func TestCrashKeptPointers(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.Run()

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/app/access"
 	"mirrord/cluster/engine"
+	"mirrord/testing/poll"
 )
 
 // A node's HTTP requests are answered by the one that they are sent to: large answers, codes, bodies. A
@@ -80,7 +81,7 @@ func TestCalls(t *testing.T) {
 	if a.Me() != "a" {
 		t.Errorf("it is %s", a.Me())
 	}
-	until(t, "both are members", func() bool { return len(a.Members()) == 2 })
+	poll.Until(t, "both are members", func() bool { return len(a.Members()) == 2 })
 }
 
 // Some header fields go along, no cookie does; HEAD has no body; what breaks off there breaks off here.
@@ -189,7 +190,7 @@ func TestNodeOf(t *testing.T) {
 	sites := wanted(8)
 	a.Want(sites, nil, "")
 	b.Want(sites, nil, "")
-	until(t, "each has sites", func() bool {
+	poll.Until(t, "each has sites", func() bool {
 		return len(a.Shared())+len(b.Shared()) == len(sites) && len(a.Shared()) > 0 && len(b.Shared()) > 0
 	})
 	for site, host := range sites {

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
+	"mirrord/testing/poll"
 )
 
 func factsOf(t *testing.T, e *engine.Engine) *engine.Facts {
@@ -140,7 +141,7 @@ func TestFactsWait(t *testing.T) {
 	s = start()
 	o.Node = "b"
 	b := node(t, o)
-	until(t, "b does not reach a", func() bool {
+	poll.Until(t, "b does not reach a", func() bool {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://mirrord/", nil)
 		if err != nil {
 			t.Fatal(err)

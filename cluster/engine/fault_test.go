@@ -19,6 +19,7 @@ import (
 	"mirrord/cluster/keeper"
 	"mirrord/store"
 	"mirrord/testing/badnet"
+	"mirrord/testing/poll"
 )
 
 // A node that cannot reach the keepers, or that they do not reach, requests nothing before another one has
@@ -45,13 +46,13 @@ func TestCutOff(t *testing.T) {
 				return e
 			}
 			a, b := named("a", wire.Address), named("b", address)
-			until(t, "both have hosts", func() bool {
+			poll.Until(t, "both have hosts", func() bool {
 				n := len(a.Shared())
 				return n > 0 && n+len(b.Shared()) == 6
 			})
 			hosts := slices.Collect(maps.Keys(a.Shared()))
 			wire.Pass(tc.up, tc.down)
-			until(t, "the other node may request all hosts", func() bool {
+			poll.Until(t, "the other node may request all hosts", func() bool {
 				all := true
 				for _, host := range hosts {
 					his := b.Turn(host, polite, time.Now()).IsZero()
@@ -63,7 +64,7 @@ func TestCutOff(t *testing.T) {
 				return all
 			})
 			wire.Pass(true, true)
-			until(t, "the node takes part again", func() bool { return len(a.Shared()) > 0 })
+			poll.Until(t, "the node takes part again", func() bool { return len(a.Shared()) > 0 })
 		})
 	}
 }
@@ -97,11 +98,11 @@ func TestKeeperCutOff(t *testing.T) {
 	a := node(t, o)
 	a.Want(wanted(3), nil, "")
 	has := func() bool { return len(a.Shared()) == 3 }
-	until(t, "it has its share", has)
+	poll.Until(t, "it has its share", has)
 	wire.Pass(false, false)
-	until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
+	poll.Until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
 	wire.Pass(true, true)
-	until(t, "it has its share again", has)
+	poll.Until(t, "it has its share again", has)
 }
 
 // What the client of the keepers has to say goes to the log.
@@ -135,14 +136,15 @@ func TestKeeperOfAnotherSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := node(t, o)
-	until(t, "it takes part", a.Acting)
+	poll.Until(t, "it takes part", a.Acting)
 	s.Close()
-	until(t, "its session is over", func() bool { return !a.Acting() }) // it has tried the other one, in vain
+	// it has tried the other one, in vain
+	poll.Until(t, "its session is over", func() bool { return !a.Acting() })
 	if s, err = keeper.Start(k); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	until(t, "it takes part again", a.Acting)
+	poll.Until(t, "it takes part again", a.Acting)
 }
 
 // When the only keeper stops and starts, nodes continue; when it starts with an empty disk they do as soon
@@ -165,7 +167,7 @@ func TestKeeperStarts(t *testing.T) {
 	a := node(t, o)
 	a.Want(wanted(3), nil, "")
 	all := func() bool { return len(a.Shared()) == 3 }
-	until(t, "it has its share", all)
+	poll.Until(t, "it has its share", all)
 	one, err := engine.Identify(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +178,7 @@ func TestKeeperStarts(t *testing.T) {
 	}
 	s.Close()
 	s = start()
-	until(t, "it continues", func() bool {
+	poll.Until(t, "it continues", func() bool {
 		id, err := engine.Identify(t.Context(), a)
 		return err == nil && id == one && all()
 	})
@@ -186,7 +188,7 @@ func TestKeeperStarts(t *testing.T) {
 	default:
 	}
 	s.Close()
-	until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
+	poll.Until(t, "it has nothing", func() bool { return len(a.Shared()) == 0 })
 	<-before.Lost()
 	if err := before.Release(); err != nil {
 		t.Error(err)
@@ -197,7 +199,10 @@ func TestKeeperStarts(t *testing.T) {
 	o.Node = "b"
 	b := node(t, o)
 	b.Want(wanted(3), nil, "")
-	until(t, "both run on", func() bool { return len(a.Shared()) > 0 && len(a.Shared())+len(b.Shared()) == 3 })
+	poll.Until(t, "both run on", func() bool {
+		return len(a.Shared()) > 0 &&
+			len(a.Shared())+len(b.Shared()) == 3
+	})
 	if id, err := engine.Identify(t.Context(), a); err != nil || id == one {
 		t.Errorf("it counts as the same cluster: %v", err)
 	}
@@ -216,7 +221,7 @@ func TestAcquireWithoutKeepers(t *testing.T) {
 	}
 	a := node(t, o)
 	a.Want(wanted(3), nil, "")
-	until(t, "it has its share", func() bool { return len(a.Shared()) == 3 })
+	poll.Until(t, "it has its share", func() bool { return len(a.Shared()) == 3 })
 	one, err := a.Acquire("site0")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/fetch"
+	"mirrord/testing/poll"
 )
 
 const (
@@ -70,8 +71,7 @@ func benchForeign(b *testing.B, way func(b *testing.B, nodes map[string]*foreign
 		b.Cleanup(stop)
 		if name == "a" {
 			e.Want(map[string]string{"site": foreignHost}, nil, "")
-			for ; len(e.Shared()) == 0; time.Sleep(time.Millisecond) {
-			}
+			poll.Until(b, "a share", func() bool { return len(e.Shared()) > 0 })
 		}
 	}
 	page := way(b, nodes)

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
+	"mirrord/testing/poll"
 )
 
 // A node whose sites are to lie elsewhere than those of its cluster waits, until the cluster's do so too.
@@ -77,7 +78,7 @@ func TestMoreKeepers(t *testing.T) {
 		t.Helper()
 		e := node(t, o)
 		e.Want(wanted(20), nil, "")
-		until(t, "it has all hosts", func() bool { return len(e.Shared()) == 20 })
+		poll.Until(t, "it has all hosts", func() bool { return len(e.Shared()) == 20 })
 		return e
 	}
 	identify := func(e *engine.Engine) string {
@@ -90,7 +91,7 @@ func TestMoreKeepers(t *testing.T) {
 	}
 	start(1)
 	alone, stop := kill(t, o)
-	until(t, "the only keeper knows the node", func() bool { return alone.Me() == "a" })
+	poll.Until(t, "the only keeper knows the node", func() bool { return alone.Me() == "a" })
 	before := identify(alone)
 	stop()
 	all[0].Close()
@@ -111,7 +112,7 @@ func TestMoreKeepers(t *testing.T) {
 		t.Error("five keepers, of which three are there")
 	}
 	start(5)
-	until(t, "all keepers have the data", func() bool {
+	poll.Until(t, "all keepers have the data", func() bool {
 		err := set(5)
 		return err == nil
 	})
@@ -120,7 +121,7 @@ func TestMoreKeepers(t *testing.T) {
 	}
 	for i := range 2 {
 		all[i].Close()
-		until(t, "it continues without the first ones", func() bool {
+		poll.Until(t, "it continues without the first ones", func() bool {
 			short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			id, err := engine.Identify(short, e)

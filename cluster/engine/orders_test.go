@@ -8,12 +8,12 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"mirrord/app/orders"
 	"mirrord/cluster/engine"
 	"mirrord/store"
 	"mirrord/testing/orderstest"
+	"mirrord/testing/poll"
 )
 
 // The records of orders that nodes share with keepers hold to the contract, as those of one machine do.
@@ -59,14 +59,6 @@ func TestSessions(t *testing.T) {
 	o.Node = "b"
 	b := node(t, o)
 	onA, onB := engine.SessionsOf(a), engine.SessionsOf(b)
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal(what)
-			}
-		}
-	}
 	over := func(session string) bool {
 		t.Helper()
 		is, err := onA.Over(t.Context(), "b", session)
@@ -75,9 +67,9 @@ func TestSessions(t *testing.T) {
 		}
 		return is
 	}
-	until("b has no session", func() bool { return onB.Session() != "" && onA.Session() != "" })
+	poll.Until(t, "b has no session", func() bool { return onB.Session() != "" && onA.Session() != "" })
 	first := onB.Session()
-	until("a knows no b", func() bool { return slices.Contains(onA.Members(), "b") })
+	poll.Until(t, "a knows no b", func() bool { return slices.Contains(onA.Members(), "b") })
 	if over(first) || !over("another") {
 		t.Error("a live session is over, or one that never was is not")
 	}
@@ -87,13 +79,13 @@ func TestSessions(t *testing.T) {
 	if err := b.Lose(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	until("the session of b continues", func() bool { return over(first) })
-	until("b has no other session", func() bool { return onB.Session() != "" && onB.Session() != first })
+	poll.Until(t, "the session of b continues", func() bool { return over(first) })
+	poll.Until(t, "b has no other session", func() bool { return onB.Session() != "" && onB.Session() != first })
 	if over(onB.Session()) {
 		t.Error("the second session is over")
 	}
 	if err := a.Drain(t.Context(), "b", false); err != nil {
 		t.Fatal(err)
 	}
-	until("b is not drained", func() bool { return onB.Drained() && !onA.Drained() })
+	poll.Until(t, "b is not drained", func() bool { return onB.Drained() && !onA.Drained() })
 }

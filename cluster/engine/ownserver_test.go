@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"mirrord/cluster/engine"
+	"mirrord/testing/poll"
 )
 
 // A NATS server with the configuration of docs/cluster.md keeps a cluster, and refuses clients that do not
@@ -53,7 +54,7 @@ func TestOwnServer(t *testing.T) {
 	with.Servers, with.Keeper, with.Node, with.Secret = []string{"nats://" + address}, nil, "a", secret
 	e := node(t, with)
 	e.Want(wanted(3), nil, "")
-	until(t, "the node has its share", func() bool { return len(e.Shared()) == 3 })
+	poll.Until(t, "the node has its share", func() bool { return len(e.Shared()) == 3 })
 	for _, wrong := range []string{"", "another secret of its own"} {
 		with.Secret = wrong
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)

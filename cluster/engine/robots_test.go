@@ -16,6 +16,7 @@ import (
 	"mirrord/fetch/reach"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/testing/poll"
 )
 
 // robotsOf are the robots.txt of a cluster as a run has them.
@@ -65,7 +66,7 @@ func TestRobotsAreAskedOnce(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		o.Node = name
 		e := node(t, o)
-		until(t, "it may act", func() bool { return e.Acting() })
+		poll.Until(t, "it may act", func() bool { return e.Acting() })
 		r, err := engine.OpenRobots(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +129,7 @@ func TestRobotsClaimEnds(t *testing.T) {
 	c := &ahead{began: time.Now()}
 	o.Node, o.Now = "b", c.now
 	b := node(t, o)
-	until(t, "both may act", func() bool { return a.Acting() && b.Acting() })
+	poll.Until(t, "both may act", func() bool { return a.Acting() && b.Acting() })
 	open := func(e *engine.Engine) *engine.Robots {
 		r, err := engine.OpenRobots(t.Context(), e)
 		if err != nil {
@@ -146,7 +147,7 @@ func TestRobotsClaimEnds(t *testing.T) {
 	}
 	rb.ClaimHost(ctx, "http://ended.example")()
 
-	until(t, "it may act again", a.Acting)
+	poll.Until(t, "it may act again", a.Acting)
 	ra.ClaimHost(ctx, "http://slow.example")
 	waited := make(chan func())
 	go func() { waited <- rb.ClaimHost(ctx, "http://slow.example") }()

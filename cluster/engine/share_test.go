@@ -22,6 +22,7 @@ import (
 	"mirrord/cluster/engine"
 	"mirrord/fetch"
 	"mirrord/store"
+	"mirrord/testing/poll"
 )
 
 // ahead is a clock that tests put forward.
@@ -31,16 +32,6 @@ type ahead struct {
 }
 
 func (c *ahead) now() time.Duration { return time.Since(c.began) + time.Duration(c.by.Load()) }
-
-// until waits for something that must come.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it does not come: %s", what)
-		}
-	}
-}
 
 func wanted(n int) map[string]string {
 	sites := map[string]string{}
@@ -86,7 +77,7 @@ func TestShare(t *testing.T) {
 	sites := wanted(20)
 	a.Want(sites, nil, "")
 	b.Want(sites, nil, "")
-	until(t, "both have half of the hosts", func() bool {
+	poll.Until(t, "both have half of the hosts", func() bool {
 		n := len(a.Shared())
 		return n >= 9 && n <= 11 && n+len(b.Shared()) == 20
 	})
@@ -98,7 +89,7 @@ func TestShare(t *testing.T) {
 	}
 	killA()
 	killed := clocks["b"].now()
-	until(t, "the other one has all hosts", func() bool {
+	poll.Until(t, "the other one has all hosts", func() bool {
 		shared := b.Shared()
 		for host := range of {
 			if shared[host] && clocks["b"].now()-killed < o.Term.Gap {
@@ -117,7 +108,10 @@ func TestShare(t *testing.T) {
 	if err := b.Drain(t.Context(), "b", false); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a drained node has no hosts", func() bool { return len(c.Shared()) == 20 && len(b.Shared()) == 0 })
+	poll.Until(t, "a drained node has no hosts", func() bool {
+		return len(c.Shared()) == 20 &&
+			len(b.Shared()) == 0
+	})
 	s, err := c.Look(t.Context())
 	if err != nil || len(s.Nodes) != 2 || !s.Nodes[0].Drained || s.Nodes[1].Hosts != 20 || len(s.Keepers) != 1 {
 		t.Errorf("%+v, %v", s, err)
@@ -137,11 +131,11 @@ func TestHomes(t *testing.T) {
 	}
 	a := node(t, named("a"))
 	a.Want(sites, []string{"site0", "site1", "site2", "site3"}, "")
-	until(t, "the sites on the disk are at home", func() bool { return len(a.Shared()) == 4 })
+	poll.Until(t, "the sites on the disk are at home", func() bool { return len(a.Shared()) == 4 })
 	b := node(t, named("b"))
 	more := wanted(5)
 	b.Want(more, []string{"site4"}, "")
-	until(t, "the new site is at home", func() bool { return len(b.Shared()) == 1 })
+	poll.Until(t, "the new site is at home", func() bool { return len(b.Shared()) == 1 })
 	if len(a.Shared()) != 4 {
 		t.Errorf("the first node has %v", a.Shared())
 	}
@@ -165,8 +159,8 @@ func TestForeignHost(t *testing.T) {
 	b := node(t, o)
 	now := time.Now()
 	turn := func(e *engine.Engine) bool { return e.Turn("img.cdn.example", polite, now).IsZero() }
-	until(t, "the host is ours", func() bool { return turn(a) })
-	until(t, "the other node need not wait", func() bool {
+	poll.Until(t, "the host is ours", func() bool { return turn(a) })
+	poll.Until(t, "the other node need not wait", func() bool {
 		if turn(b) {
 			t.Fatal("two nodes request one host")
 		}
@@ -182,15 +176,15 @@ func TestHostLeaves(t *testing.T) {
 	a := node(t, o)
 	a.Want(map[string]string{"site": host}, nil, "")
 	turn := func(e *engine.Engine) bool { return e.Turn(host, polite, time.Now()).IsZero() }
-	until(t, "the first node has it", func() bool { return a.Shared()[host] && turn(a) })
+	poll.Until(t, "the first node has it", func() bool { return a.Shared()[host] && turn(a) })
 	o.Node = "b"
 	b := node(t, o)
 	b.Want(map[string]string{"site": host}, nil, "")
 	if err := a.Drain(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the other node has it", func() bool { turn(a); return b.Shared()[host] })
-	until(t, "it may be requested", func() bool { turn(a); return turn(b) })
+	poll.Until(t, "the other node has it", func() bool { turn(a); return b.Shared()[host] })
+	poll.Until(t, "it may be requested", func() bool { turn(a); return turn(b) })
 	if turn(a) {
 		t.Error("two nodes request one host")
 	}
@@ -251,7 +245,7 @@ func TestTurnsLent(t *testing.T) {
 		t.Cleanup(stop)
 		e.Want(map[string]string{"site": host}, nil, "")
 	}
-	until(t, "one has the host", func() bool {
+	poll.Until(t, "one has the host", func() bool {
 		return len(nodes["a"].Shared())+len(nodes["b"].Shared())+len(nodes["c"].Shared()) == 1
 	})
 	p := fetch.Politeness{Connections: 4, Delay: 25 * time.Millisecond, By: "job"}
@@ -326,9 +320,9 @@ func TestUnanswered(t *testing.T) {
 	turn := func(e *engine.Engine) func() bool {
 		return func() bool { return e.Turn("img.cdn.example", polite, time.Now()).IsZero() }
 	}
-	until(t, "the host is ours", turn(a))
+	poll.Until(t, "the host is ours", turn(a))
 	a.Unanswered("cdn.example")
-	until(t, "the other node has it", turn(b))
+	poll.Until(t, "the other node has it", turn(b))
 }
 
 // A node whose job files differ from those of the others is named, by the status and, after a term, in the
@@ -366,16 +360,16 @@ func TestOtherJobFiles(t *testing.T) {
 		}
 		return names
 	}
-	until(t, "all are members with the same files", func() bool { return differs() == nil })
+	poll.Until(t, "all are members with the same files", func() bool { return differs() == nil })
 	joined := maps.Clone(since)
 	time.Sleep(time.Second) // since has seconds
 	nodes["c"].Want(wanted(4), nil, "new")
-	until(t, "one has others", func() bool { return slices.Equal(differs(), []string{"c"}) })
+	poll.Until(t, "one has others", func() bool { return slices.Equal(differs(), []string{"c"}) })
 	if !maps.Equal(since, joined) {
 		t.Errorf("sessions began at %v, and %v after other job files", joined, since)
 	}
 	const said = "other job files"
-	until(t, "the log says so", func() bool {
+	poll.Until(t, "the log says so", func() bool {
 		c.by.Add(int64(o.Term.TTL) / 10)
 		time.Sleep(50 * time.Millisecond) // the nodes look at the clock now and then
 		return strings.Contains(log.String(), said) && strings.Contains(log.String(), " node=b others=[c]")
@@ -385,7 +379,7 @@ func TestOtherJobFiles(t *testing.T) {
 	}
 	nodes["a"].Want(wanted(4), nil, "new")
 	nodes["b"].Want(wanted(4), nil, "new")
-	until(t, "all have the new ones", func() bool { return differs() == nil })
+	poll.Until(t, "all have the new ones", func() bool { return differs() == nil })
 }
 
 // lockedBuffer is a buffer that several goroutines write.
@@ -413,8 +407,7 @@ func BenchmarkAcquire(b *testing.B) {
 	o.Node, o.Term = "a", engine.DefaultTerm()
 	e := node(b, o)
 	e.Want(map[string]string{"site": "host.example"}, nil, "")
-	for ; len(e.Shared()) == 0; time.Sleep(time.Millisecond) {
-	}
+	poll.Until(b, "a share", func() bool { return len(e.Shared()) > 0 })
 	for b.Loop() {
 		l, err := e.Acquire("site")
 		if err == nil {

@@ -20,6 +20,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
+	"mirrord/testing/poll"
 )
 
 // certificates makes an authority and a certificate of this machine that it has signed.
@@ -98,7 +99,7 @@ func TestTLS(t *testing.T) {
 	o.Servers, o.CA = []string{"tls://" + address}, files.CA
 	e := node(t, o)
 	e.Want(wanted(3), nil, "")
-	until(t, "a node over TLS has its share", func() bool { return len(e.Shared()) == 3 })
+	poll.Until(t, "a node over TLS has its share", func() bool { return len(e.Shared()) == 3 })
 	refused("another authority", "x509: ", func(with *engine.Options) { with.CA = certificates(t).CA })
 	refused("no authority", "x509: ", func(with *engine.Options) { with.CA = "" })
 	refused("another secret", "another secret than --cluster-secret", func(with *engine.Options) {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"mirrord/scheduler/status"
+	"mirrord/testing/poll"
 )
 
 // TestClusterFacts has three nodes, of which one is the source of the job files. All jobs are seen, run and
@@ -92,14 +93,6 @@ func TestClusterFacts(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	wait := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("it does not come: %s", what)
-			}
-		}
-	}
 	list := func(name string) (jobs []status.Job) {
 		out, err := on(name, "status", "--json")
 		if err != nil || json.Unmarshal([]byte(out), &jobs) != nil {
@@ -109,7 +102,7 @@ func TestClusterFacts(t *testing.T) {
 	}
 	var has map[string]string
 	since := time.Now() // has is the same
-	wait("all jobs with their nodes on each, which no longer move", func() bool {
+	poll.Until(t, "all jobs with their nodes on each, which no longer move", func() bool {
 		for _, name := range names {
 			now := map[string]string{}
 			for _, j := range list(name) {
@@ -166,7 +159,7 @@ func TestClusterFacts(t *testing.T) {
 	before := len(seen.runs())
 	for i := range sites {
 		job := fmt.Sprintf("s%d", i)
-		wait("the reader serves "+job, func() bool {
+		poll.Until(t, "the reader serves "+job, func() bool {
 			req, err := http.NewRequest(http.MethodGet, "http://"+at+"/", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -179,7 +172,7 @@ func TestClusterFacts(t *testing.T) {
 			defer resp.Body.Close()
 			return resp.StatusCode == http.StatusOK
 		})
-		wait("a node that follows has "+job, func() bool {
+		poll.Until(t, "a node that follows has "+job, func() bool {
 			out, err := on("c", "status", job, "--versions")
 			return err == nil && strings.Contains(out, "1")
 		})
@@ -191,7 +184,7 @@ func TestClusterFacts(t *testing.T) {
 	if out, err := on("a", "console", "token", "add", "ci"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	wait("a token on another node", func() bool {
+	poll.Until(t, "a token on another node", func() bool {
 		out, err := on("c", "console", "token", "list")
 		return err == nil && strings.Contains(out, "ci")
 	})
@@ -258,7 +251,7 @@ func TestClusterFacts(t *testing.T) {
 		t.Errorf("logout: %d\n%s", code, page)
 	}
 	for _, name := range names {
-		wait("logged out on c, on "+name, func() bool {
+		poll.Until(t, "logged out on c, on "+name, func() bool {
 			code, _ := browse(name, http.MethodGet, "/")
 			return code == http.StatusUnauthorized
 		})
@@ -277,7 +270,7 @@ func TestClusterFacts(t *testing.T) {
 	}
 	says := func(what string) {
 		t.Helper()
-		wait(what, func() bool {
+		poll.Until(t, what, func() bool {
 			out, err := on("c", "cluster", "status")
 			return err == nil && strings.Contains(out, what)
 		})
@@ -293,14 +286,14 @@ func TestClusterFacts(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, name := range names {
-		wait("both edits on "+name, func() bool {
+		poll.Until(t, "both edits on "+name, func() bool {
 			s0, err := os.ReadFile(filepath.Join(dir, "jobs-"+name, "s0.toml"))
 			s1, err1 := os.ReadFile(filepath.Join(dir, "jobs-"+name, "s1.toml"))
 			return err == nil && err1 == nil && bytes.Contains(s0, []byte("# of b")) &&
 				bytes.Contains(s1, []byte("# of a"))
 		})
 	}
-	wait("no node differs", func() bool {
+	poll.Until(t, "no node differs", func() bool {
 		out, err := on("c", "cluster", "status")
 		return err == nil && !strings.Contains(out, "edited") && strings.Contains(out, "6 job files, of node b")
 	})
@@ -320,7 +313,7 @@ func TestClusterFacts(t *testing.T) {
 	if err := processes[killed].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	wait("a job that was paused on a node that was killed is paused on another one", func() bool {
+	poll.Until(t, "a job that was paused on a node that was killed is paused on another one", func() bool {
 		for _, j := range list("a") {
 			if j.Name == job && j.Node != killed && j.Node != "" {
 				return j.Activity == status.Paused

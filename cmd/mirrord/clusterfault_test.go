@@ -24,6 +24,7 @@ import (
 	"mirrord/cmd/mirrord/cluster"
 	"mirrord/store"
 	"mirrord/testing/badnet"
+	"mirrord/testing/certtest"
 	"mirrord/testing/objectstest"
 )
 
@@ -327,7 +328,7 @@ func TestClusterEmptied(t *testing.T) {
 // what they send.
 func TestClusterMoved(t *testing.T) {
 	long(t, "two minutes")
-	names, _ := putCert(t, t.TempDir(), 1)
+	names, _ := certtest.Put(t, t.TempDir(), 1)
 	cert, key, _ := strings.Cut(names, ",")
 	w := newClusterWorld(t, 3, 1, "", cluster.EnvCA+"="+cert)
 	w.servers = strings.ReplaceAll(w.servers, "nats://", "tls://")

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"mirrord/app/orders"
+	"mirrord/testing/poll"
 )
 
 // TestClusterOrders has three nodes, of which the first is the keeper. A node is killed while it runs an
@@ -90,16 +91,8 @@ func TestClusterOrders(t *testing.T) {
 			}
 		}()
 	}
-	wait := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("it does not come: %s", what)
-			}
-		}
-	}
 	token := ""
-	wait("a token", func() bool {
+	poll.Until(t, "a token", func() bool {
 		out, err := exec.Command("mirrord", "console", "token", "add", "ci", "--role", "operate", "--state",
 			filepath.Join(dir, "a")).Output()
 		token = strings.TrimSpace(string(out))
@@ -136,17 +129,17 @@ func TestClusterOrders(t *testing.T) {
 		_ = json.Unmarshal([]byte(text), &o) // then it has no state
 		return o
 	}
-	wait("a draft", func() bool {
+	poll.Until(t, "a draft", func() bool {
 		code, _ := call("b", http.MethodPost, "/v1/orders", `{"url":"http://site.example/docs/","delay":0.25}`)
 		return code == http.StatusCreated
 	})
 	for _, name := range names {
-		wait("the preview on "+name, func() bool { return get(name).State == orders.Draft })
+		poll.Until(t, "the preview on "+name, func() bool { return get(name).State == orders.Draft })
 	}
 	if code, text := call("c", http.MethodPost, "/v1/orders/1@b/place", ""); code != http.StatusOK {
 		t.Fatalf("%d: %s", code, text)
 	}
-	wait("the run", func() bool {
+	poll.Until(t, "the run", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(pages) > 0 && pages[len(pages)-1] == "/docs/25.html"
@@ -165,7 +158,7 @@ func TestClusterOrders(t *testing.T) {
 	}
 	stop.Store(false)
 	for _, name := range []string{"a", "c"} {
-		wait("the end on "+name, func() bool { return get(name).State == orders.Done })
+		poll.Until(t, "the end on "+name, func() bool { return get(name).State == orders.Done })
 	}
 	t.Logf("done %s after the node was killed", time.Since(killed).Round(time.Second))
 	mu.Lock()
@@ -176,7 +169,10 @@ func TestClusterOrders(t *testing.T) {
 		}
 	}
 	mu.Unlock()
-	wait("the archive in the depot", func() bool { return get("a").LiesOn == "" && get("c").LiesOn == "" })
+	poll.Until(t, "the archive in the depot", func() bool {
+		return get("a").LiesOn == "" &&
+			get("c").LiesOn == ""
+	})
 	o := get("a")
 	if o.Result.Files != 31 || len(o.Result.Archives) != 1 {
 		t.Errorf("%+v", o.Result)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/testing/certtest"
 	"mirrord/testing/oracle"
 )
 
@@ -41,7 +42,7 @@ func nginxBefore(t *testing.T, console string) (base string, pool *x509.CertPool
 		t.Fatal("docs/console.md has no configuration of nginx")
 	}
 	dir := t.TempDir()
-	_, pool = putCert(t, dir, 1)
+	_, pool = certtest.Put(t, dir, 1)
 	put(t, dir, "users", "ann:{PLAIN}secret\nbob:{PLAIN}secret\n")
 	at := unusedAddress(t)
 	for from, to := range map[string]string{

@@ -3,55 +3,19 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/testing/certtest"
 )
-
-// putCert writes a certificate for 127.0.0.1, and returns the pool that trusts it.
-func putCert(t *testing.T, dir string, serial int64) (names string, pool *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(serial),
-		NotAfter:     time.Now().Add(time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	put(t, dir, "cert.pem", string(cert))
-	put(t, dir, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
-	pool = x509.NewCertPool()
-	pool.AppendCertsFromPEM(cert)
-	return filepath.Join(dir, "cert.pem") + "," + filepath.Join(dir, "key.pem"), pool
-}
 
 // A console with a certificate is reached over TLS only; where others reach it, there is a user first.
 func TestConsoleTLS(t *testing.T) {
 	dir := t.TempDir()
-	names, pool := putCert(t, dir, 1)
+	names, pool := certtest.Put(t, dir, 1)
 	for names, want := range map[string]string{"x": "CERT,KEY", "x,y": "no such file"} {
 		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--console-tls", names)
 		if code != cli.ExitUsage || !strings.Contains(errs, want) {

@@ -195,15 +195,14 @@ func awaitCommit(t *testing.T, s *slowSite, common []string, answers int) int {
 	}
 }
 
-// A reader that was stopped while it copies does not hold up a run; a run that was killed can be read, and
-// the next one resumes.
+// A reader that was stopped does not hold up a run; a run that was killed can be read, and the next one
+// resumes.
 func TestStoppedReaderKilledRun(t *testing.T) {
 	t.Parallel()
 	s, cmd, common := besideRun(t)
 	committed := awaitCommit(t, s, common, 1)
-	sign := filepath.Join(common[3], "sites", "slow", "site.read")
-	reader := exec.Command(os.Args[0], "-test.run=^TestHelperMarks$")
-	reader.Env = append(os.Environ(), "MIRRORD_MARKS="+sign)
+	reader := exec.Command(os.Args[0], "-test.run=^TestHelperReads$")
+	reader.Env = append(os.Environ(), "MIRRORD_READS="+filepath.Join(common[3], "sites", "slow", "site.db"))
 	said, err := reader.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +214,7 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 		reader.Process.Kill()
 		reader.Wait()
 	}()
-	if _, err := said.Read(make([]byte, 1)); err != nil { // it holds the mark
+	if _, err := said.Read(make([]byte, 1)); err != nil { // it holds the lock
 		t.Fatal(err)
 	}
 	stopProcess(t, reader.Process)
@@ -245,21 +244,20 @@ func TestStoppedReaderKilledRun(t *testing.T) {
 	}
 }
 
-// TestHelperMarks is the process of a reader: it marks the sign, says so and waits for its end.
-func TestHelperMarks(t *testing.T) {
-	sign := os.Getenv("MIRRORD_MARKS")
-	if sign == "" {
+// TestHelperReads is the process of a reader: it locks a database as readers do, says so and waits for its
+// end.
+func TestHelperReads(t *testing.T) {
+	database := os.Getenv("MIRRORD_READS")
+	if database == "" {
 		t.Skip("run by TestStoppedReaderKilledRun")
 	}
-	f, err := os.Open(sign)
+	f, err := os.Open(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock := syscall.Flock_t{Type: syscall.F_RDLCK}
-	const ofdSetLock = 37 // F_OFD_SETLK
-	if err := syscall.FcntlFlock(f.Fd(), ofdSetLock, &lock); err != nil {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("marked")
+	fmt.Println("locked")
 	select {}
 }

@@ -10,30 +10,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"mirrord/cmd/mirrord/daemon"
-	"mirrord/testing/oracle"
+	"mirrord/testing/browsertest"
 )
 
 // TestBrowser takes the pictures of README of the console at the end of a demonstration, in a real browser.
 // They stay in the directory that MIRRORD_SHOTS names.
 func TestBrowser(t *testing.T) {
-	path := oracle.Program(t, "chromium", "chromium")
 	dir := os.Getenv("MIRRORD_SHOTS")
 	if dir == "" {
 		dir = t.TempDir()
 	}
 	s := showDemo(t)
 	defer s.end()
-	alloc, cancel := chromedp.NewExecAllocator(t.Context(),
-		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-			chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(10*time.Minute))...)
-	defer cancel()
-	ctx, cancel := chromedp.NewContext(alloc)
-	defer cancel()
+	ctx := browsertest.New(t)
 	base, _, _ := strings.Cut(s.console, "/login")
 	job := base + "/jobs/" + daemon.DemoName
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil {

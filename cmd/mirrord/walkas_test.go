@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,4 +161,49 @@ func TestWalkFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.gone()
+}
+
+// What root finds among the mirrors of another user is kept in files of that user.
+func TestReplicasOfRoot(t *testing.T) {
+	walkAs(t, "TestWalkReplicasOfRoot", &syscall.SysProcAttr{})
+}
+
+func TestWalkReplicasOfRoot(t *testing.T) {
+	isWalk(t)
+	state, err := os.MkdirTemp("", "state") // walkAs removes it: this process is no longer root at its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(http.HandlerFunc(page))
+	defer site.Close()
+	put(t, state, "j.toml", "url = \""+site.URL+"/\"\n")
+	do := func(command string) {
+		t.Helper()
+		code, _, errs := runArgs(t, nil, append(strings.Fields(command), "--state", state, "--jobs", state)...)
+		if code != cli.ExitOK {
+			t.Fatal(command, errs)
+		}
+	}
+	do("run-now j")
+	// The folder is that of walkAs.
+	err = filepath.WalkDir(os.TempDir(), func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, 61236, 61236))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do("replicas")
+	err = filepath.WalkDir(state, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fi, err := e.Info()
+		if err == nil && fi.Sys().(*syscall.Stat_t).Uid == 0 {
+			t.Errorf("%s belongs to root", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

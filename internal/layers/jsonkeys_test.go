@@ -17,6 +17,7 @@ func keyExceptions() map[string]string {
 		field     = "a field of mirrord in phm.files: the prefix keeps it apart from those of others"
 		published = "phm.json is a published format"
 		wacz      = "datapackage.json is a published format"
+		har       = "HAR is a published format"
 		packs     = "the head of a frame is a stored format"
 		old       = "what version 0.2.0 stored is read"
 	)
@@ -24,6 +25,8 @@ func keyExceptions() map[string]string {
 		"phm maskedFiles": published, "phm maskedBytes": published,
 		"phm tableBytes": published, "phm tableSHA256": published,
 		"archive/wacz mainPageUrl": wacz, "archive/wacz mainPageDate": wacz,
+		"archive/projects startedDateTime": har, "archive/projects statusText": har,
+		"archive/projects redirectURL": har, "archive/projects mimeType": har,
 		"phm mirrord.also":    field,
 		"store last-modified": packs,
 		"store softPages":     old, "mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,

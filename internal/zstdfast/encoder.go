@@ -5,13 +5,14 @@
 // pack. Any zstd decoder reads the frames.
 //
 // It is about 1.4 times as fast as github.com/klauspost/compress/zstd at its fastest level, with some 3 %
-// smaller frames of HTML. It has one strategy, that of zstd's level 1: a table of where each hash of 7 bytes
-// was last, one candidate a position, and the last two offsets. What makes it faster is that matches are
-// searched where the data lies, without a copy of it as history, and that the loops keep what they need in
-// registers. For streams, smaller frames and for decoding there is the library.
+// smaller frames of HTML. With the library in its place, one goroutine and encoders that are used again, a
+// kept first run of 21 820 files takes 1.10 to 1.15 of the user and system time and 1.17 of the memory (97 MB
+// for 83), an export to ZIM 1.10 of the time for 1.03 of the bytes; a run that keeps nothing is as fast.
 //
-// With the library in its place, a kept run of 21 815 URLs takes 1.21 of the user and system time, and
-// its deltas 1.85.
+// It has one strategy, that of zstd's level 1: a table of where each hash of 7 bytes was last, one candidate
+// a position, and the last two offsets. What makes it faster is that matches are searched where the data
+// lies, without a copy of it as history, and that the loops keep what they need in registers. For streams,
+// smaller frames and for decoding there is the library.
 //
 // The frame depends on the bytes alone: not on the machine, and not on what an Encoder compressed before.
 package zstdfast

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"testing"
 
 	"mirrord/mirror/run"
 	"mirrord/store"
@@ -16,45 +15,36 @@ import (
 const home = processtest.Home
 
 // bench is a job's site, which a table answers, and its stores.
-type bench struct {
-	*processtest.RunBench
-	t *testing.T
-}
-
-// newBench returns a bench for a job with further keys, one a line, in a bubble of synctest.
-func newBench(t *testing.T, keys string, replies map[string]string) *bench {
-	t.Helper()
-	return &bench{RunBench: processtest.NewRunBench(t, keys, replies), t: t}
-}
+type bench struct{ *processtest.RunBench }
 
 // begin is the retrieval of the next run, before anything is requested.
-func (b *bench) begin() *Retrieval {
-	b.t.Helper()
+func (b bench) begin() *Retrieval {
+	b.T.Helper()
 	r, err := New(b.Session(nil))
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return r
 }
 
 // loaded is the retrieval of the next run with what the site has stored.
-func (b *bench) loaded() *loaded {
-	b.t.Helper()
+func (b bench) loaded() *loaded {
+	b.T.Helper()
 	l, err := b.begin().load()
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return l
 }
 
 // run retrieves the site and makes what was found the records. It returns the retrieval and the paths that
 // were requested, in order of their names.
-func (b *bench) run() (*Retrieval, run.Retrieved, string) {
-	b.t.Helper()
+func (b bench) run() (*Retrieval, run.Retrieved, string) {
+	b.T.Helper()
 	r := b.begin()
-	f := r.Retrieve(b.t.Context())
+	f := r.Retrieve(b.T.Context())
 	if err := errors.Join(f.Ended, f.Lost); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	var paths []string
 	for _, u := range b.Requests() {
@@ -67,7 +57,7 @@ func (b *bench) run() (*Retrieval, run.Retrieved, string) {
 		Path:    func(rec *store.Resource) string { return rec.Path },
 	})
 	if err = errors.Join(err, b.Store.Notes.SetRun(nil)); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return r, f, strings.Join(paths, " ")
 }

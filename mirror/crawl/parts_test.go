@@ -109,7 +109,7 @@ func TestDiskRoom(t *testing.T) {
 func TestMayRequest(t *testing.T) { synctest.Test(t, mayRequestRows) }
 
 func mayRequestRows(t *testing.T) {
-	b := newBench(t, "[scope]\nexclude = [\"/out/**\"]\n", map[string]string{"/": "200 a"})
+	b := bench{processtest.NewRunBench(t, "[scope]\nexclude = [\"/out/**\"]\n", map[string]string{"/": "200 a"})}
 	b.Forbids = "Disallow: /no\n"
 	r := b.begin()
 	u := func(path string) site.URL { return site.Canonical(home + path) }
@@ -145,7 +145,7 @@ func greetRows(t *testing.T) {
 		{"[auth]\ncookies = true\n", "Disallow: /a\n", map[string]string{"/": "302c /a"}, "[/]"},
 		{"[auth]\ncookies = true\n", "", map[string]string{"/": "302c /"}, "[/ / / / / /]"},
 	} {
-		b := newBench(t, c.keys, c.site)
+		b := bench{processtest.NewRunBench(t, c.keys, c.site)}
 		b.Forbids = c.forbids
 		greet(t.Context(), b.begin())
 		var got []string
@@ -184,7 +184,7 @@ func stillHeld(t *testing.T) {
 		{name: "the entry point links to more", path: "/", reply: "200 <a href=d>d</a>", asked: 1},
 		{name: "robots.txt forbids a page", forbids: "Disallow: /a\n", asked: 1},
 	} {
-		b := newBench(t, "", pages)
+		b := bench{processtest.NewRunBench(t, "", pages)}
 		b.run()
 		if c.path != "" {
 			b.Answer(c.path, c.reply)
@@ -199,7 +199,7 @@ func stillHeld(t *testing.T) {
 			t.Errorf("%s: %d requests, want %d", c.name, n, c.asked)
 		}
 	}
-	b := newBench(t, "", pages)
+	b := bench{processtest.NewRunBench(t, "", pages)}
 	b.Forbids = "Disallow: /\n"
 	b.run()
 	held := &run.Held{URLs: []string{home + "/"}, Entries: 1}

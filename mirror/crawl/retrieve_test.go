@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/site"
+	"mirrord/testing/processtest"
 )
 
 // What the site answers becomes the outcome of each URL, and which URLs are requested. Nothing has a server.
@@ -71,7 +72,7 @@ func TestRetrieve(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, inBubble(func(t *testing.T) {
-			b := newBench(t, c.keys, c.site)
+			b := bench{processtest.NewRunBench(t, c.keys, c.site)}
 			b.Forbids = c.forbids
 			_, _, requests := b.run()
 			if got := withoutGuesses(requests); got != c.requests {
@@ -107,11 +108,11 @@ func withoutGuesses(requests string) string {
 func TestRetrieveAgain(t *testing.T) { synctest.Test(t, retrieveAgain) }
 
 func retrieveAgain(t *testing.T) {
-	b := newBench(t, "", map[string]string{
+	b := bench{processtest.NewRunBench(t, "", map[string]string{
 		"/":  "200 <a href=a>a</a> <a href=b>b</a>",
 		"/a": "200 a",
 		"/b": "200 b",
-	})
+	})}
 	b.run()
 	time.Sleep(24 * time.Hour)
 	delete(b.Answers, home+"/b")
@@ -136,11 +137,11 @@ func retrieveAgain(t *testing.T) {
 func TestRedirectTurnsAround(t *testing.T) { synctest.Test(t, turnsAround) }
 
 func turnsAround(t *testing.T) {
-	b := newBench(t, "", map[string]string{
+	b := bench{processtest.NewRunBench(t, "", map[string]string{
 		"/":  "200 <a href=a>a</a> <a href=b>b</a>",
 		"/a": "302 /b",
 		"/b": "200 b",
-	})
+	})}
 	b.run()
 	b.Answer("/a", "200 a")
 	b.Answer("/b", "302 /a")
@@ -156,7 +157,7 @@ func turnsAround(t *testing.T) {
 func TestChainsAreKept(t *testing.T) { synctest.Test(t, chainsAreKept) }
 
 func chainsAreKept(t *testing.T) {
-	b := newBench(t, "", nil)
+	b := bench{processtest.NewRunBench(t, "", nil)}
 	own := b.begin().Fingerprint
 	for rules, kept := range map[string]bool{own: true, "others": false} {
 		stored := storedTraps{Rules: rules, Patterns: map[string][]byte{home + "/a/": make([]byte, 8)}}
@@ -184,7 +185,7 @@ func chainsAreKept(t *testing.T) {
 func TestLoad(t *testing.T) { synctest.Test(t, loadOnly) }
 
 func loadOnly(t *testing.T) {
-	b := newBench(t, "", map[string]string{"/": "200 <a href=a>a</a>", "/a": "200 a"})
+	b := bench{processtest.NewRunBench(t, "", map[string]string{"/": "200 <a href=a>a</a>", "/a": "200 a"})}
 	b.run()
 	r := b.begin()
 	f, err := r.Load()

@@ -95,7 +95,7 @@ func TestProbeSections(t *testing.T) {
 		{name: "the host is down", changed: in("/", 9), other: sorry, down: true},
 	} {
 		t.Run(c.name, inBubble(func(t *testing.T) {
-			b := newBench(t, c.keys, nil)
+			b := bench{processtest.NewRunBench(t, c.keys, nil)}
 			b.Other, b.Forbids = c.other, c.forbids
 			r := b.begin()
 			if _, err := r.dispatcher.LearnRobots(t.Context(), site.Canonical(home+"/"), b.Site); err != nil {

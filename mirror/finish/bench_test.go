@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"mirrord/mirror/crawl"
@@ -23,27 +22,19 @@ import (
 const home = processtest.Home
 
 // bench is a job's site, which a table answers, and its stores. Its tests run in a bubble of synctest.
-type bench struct {
-	*processtest.RunBench
-	t *testing.T
-}
-
-func newBench(t *testing.T, keys string, replies map[string]string) *bench {
-	t.Helper()
-	return &bench{RunBench: processtest.NewRunBench(t, keys, replies), t: t}
-}
+type bench struct{ *processtest.RunBench }
 
 // begin is the closing of the next run with what the site has stored, before anything is requested.
-func (b *bench) begin(change func(*run.Options)) (*Closing, run.Retrieved) {
-	b.t.Helper()
+func (b bench) begin(change func(*run.Options)) (*Closing, run.Retrieved) {
+	b.T.Helper()
 	s := b.Session(change)
 	r, err := crawl.New(s)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	f, err := r.Load()
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return New(s, nil), f
 }
@@ -55,44 +46,44 @@ type ended struct {
 }
 
 // run makes the next run of the site.
-func (b *bench) run(change func(*run.Options)) ended {
-	b.t.Helper()
+func (b bench) run(change func(*run.Options)) ended {
+	b.T.Helper()
 	s := b.Session(change)
 	r, err := crawl.New(s)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	c := New(s, nil)
-	if err := c.MendTree(b.t.Context()); err != nil {
-		b.t.Fatal(err)
+	if err := c.MendTree(b.T.Context()); err != nil {
+		b.T.Fatal(err)
 	}
 	var f run.Retrieved
 	if s.Options.NoFetch {
 		f, err = r.Load()
 	} else {
-		err = c.RequestDamaged(b.t.Context())
-		f = r.Retrieve(b.t.Context())
+		err = c.RequestDamaged(b.T.Context())
+		f = r.Retrieve(b.T.Context())
 	}
 	if err = errors.Join(err, f.Lost); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	j, err := c.Judge(f)
-	if err = errors.Join(err, c.Close(b.t.Context(), j)); err != nil {
-		b.t.Fatal(err)
+	if err = errors.Join(err, c.Close(b.T.Context(), j)); err != nil {
+		b.T.Fatal(err)
 	}
 	err = errors.Join(c.KeepHeld(j, int64(c.Table.Len())), c.GapsTold(j))
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return ended{Closing: c, j: j}
 }
 
 // complete makes the next run of the site, a day later, which publishes a version.
-func (b *bench) complete() ended {
-	b.t.Helper()
+func (b bench) complete() ended {
+	b.T.Helper()
 	e := b.run(nil)
 	if e.j.Verdict != result.Complete || e.published == nil {
-		b.t.Fatalf("%v %q, published %+v", e.j.Verdict, e.j.Reasons, e.published)
+		b.T.Fatalf("%v %q, published %+v", e.j.Verdict, e.j.Reasons, e.published)
 	}
 	time.Sleep(24 * time.Hour)
 	return e
@@ -102,11 +93,11 @@ func (b *bench) complete() ended {
 func accept(o *run.Options) { o.Accept, o.NoFetch = true, true }
 
 // versions are the numbers of the kept versions.
-func (b *bench) versions() string {
-	b.t.Helper()
+func (b bench) versions() string {
+	b.T.Helper()
 	vs, err := b.Store.Versions.List()
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	var out []int
 	for i := range vs {
@@ -116,42 +107,42 @@ func (b *bench) versions() string {
 }
 
 // observed is what the last run observed.
-func (b *bench) observed() (last store.Observation) {
-	b.t.Helper()
+func (b bench) observed() (last store.Observation) {
+	b.T.Helper()
 	err := b.Store.Records.Observations(func(o *store.Observation) error {
 		last = *o
 		return nil
 	})
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return last
 }
 
 // fact is the stored value of a fact.
-func (b *bench) fact(name string) string {
-	b.t.Helper()
+func (b bench) fact(name string) string {
+	b.T.Helper()
 	v, err := b.Store.Notes.Fact(name)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return string(v)
 }
 
-func (b *bench) setFact(name, value string) {
-	b.t.Helper()
+func (b bench) setFact(name, value string) {
+	b.T.Helper()
 	v := []byte(value)
 	if value == "" {
 		v = nil
 	}
 	if err := b.Store.Notes.SetFact(name, v); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 }
 
 // ids are the numbers of paths of the site.
-func (b *bench) ids(paths ...string) (out []uint32) {
-	b.t.Helper()
+func (b bench) ids(paths ...string) (out []uint32) {
+	b.T.Helper()
 	for _, p := range paths {
 		rec := b.Record(p)
 		out = append(out, rec.ID)
@@ -160,8 +151,8 @@ func (b *bench) ids(paths ...string) (out []uint32) {
 }
 
 // keep stores records as the only ones of the site.
-func (b *bench) keep(known ...store.Resource) {
-	b.t.Helper()
+func (b bench) keep(known ...store.Resource) {
+	b.T.Helper()
 	var news []store.NewURL
 	var done []*store.Done
 	for i := range known {
@@ -178,7 +169,7 @@ func (b *bench) keep(known ...store.Resource) {
 		})
 	}
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 }
 

@@ -22,26 +22,26 @@ import (
 )
 
 // harm changes a byte in the middle of the stored document of a path.
-func (b *bench) harm(path string) {
-	b.t.Helper()
+func (b bench) harm(path string) {
+	b.T.Helper()
 	at := b.Record(path).At
 	name := filepath.Join(b.Store.Dir(), "packs", fmt.Sprintf("%06d.pack", at.Pack))
 	data, err := os.ReadFile(name)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	data[at.Off+int64(at.Len)/2] ^= 4
 	if err := os.WriteFile(name, data, 0o600); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 }
 
 // noted are the URLs whose bodies are known to be damaged.
-func (b *bench) noted() string {
-	b.t.Helper()
+func (b bench) noted() string {
+	b.T.Helper()
 	list, err := b.Store.Notes.Damaged()
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return strings.ReplaceAll(strings.Join(list, " "), home, "")
 }
@@ -62,7 +62,7 @@ func TestHeal(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, "", processtest.Pages(2))
+				b := bench{processtest.NewRunBench(t, "", processtest.Pages(2))}
 				b.complete()
 				c, _ := b.begin(nil)
 				ids := b.ids(x.paths...)
@@ -102,7 +102,7 @@ func TestRequestDamaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		replies := processtest.Pages(3)
 		replies["/p1"] += " <a href=" + home + "/p2>two</a>" // published with another link: no copy
-		b := newBench(t, "", replies)
+		b := bench{processtest.NewRunBench(t, "", replies)}
 		b.complete()
 		for _, p := range []string{"/p0", "/p1"} {
 			b.harm(p)
@@ -143,7 +143,7 @@ func TestSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		replies := processtest.Pages(3)
 		replies["/p1"] += " <a href=" + home + "/p2>two</a>"
-		b := newBench(t, "", replies)
+		b := bench{processtest.NewRunBench(t, "", replies)}
 		b.complete()
 		b.harm("/p1")
 		if err := b.Store.Notes.NoteDamaged([]string{home + "/p1"}); err != nil {
@@ -172,7 +172,7 @@ func TestSite(t *testing.T) {
 
 // The report of a run says what damage of the tree was found and repaired, with a few names.
 func TestSayDamage(t *testing.T) {
-	b := newBench(t, "", nil)
+	b := bench{processtest.NewRunBench(t, "", nil)}
 	c := New(b.Session(nil), nil)
 	c.sayDamage(&publish.TreeDamage{
 		Repaired: strings.Fields(strings.Repeat("a ", 20)),
@@ -191,7 +191,7 @@ func TestSayDamage(t *testing.T) {
 // The report has what the plan skipped by reason, and the version that is published.
 func TestSummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "title = \"T\"", processtest.Pages(2))
+		b := bench{processtest.NewRunBench(t, "title = \"T\"", processtest.Pages(2))}
 		e := b.run(nil)
 		sum := e.Summary(e.j)
 		if !sum.Published || sum.Version != 1 || sum.Entry != "index.html" || sum.Files != 3 ||

@@ -18,7 +18,7 @@ import (
 const secure = "https://www.example.org"
 
 // move lets some pages of the site redirect to where they are served by another scheme.
-func (b *bench) move(from, to string, paths ...string) {
+func (b bench) move(from, to string, paths ...string) {
 	for _, p := range paths {
 		b.Answers[to+p] = b.Answers[from+p]
 		b.Answer(from+p, "301 "+to+p)
@@ -26,11 +26,11 @@ func (b *bench) move(from, to string, paths ...string) {
 }
 
 // primary is the origin whose files lie at the root of the published tree.
-func (b *bench) primary() string {
-	b.t.Helper()
+func (b bench) primary() string {
+	b.T.Helper()
 	vs, err := b.Store.Versions.List()
 	if err != nil || len(vs) == 0 {
-		b.t.Fatal(len(vs), err)
+		b.T.Fatal(len(vs), err)
 	}
 	return render.MetaOf(&vs[len(vs)-1]).Primary
 }
@@ -42,8 +42,8 @@ func TestFindPrimary(t *testing.T) {
 	for i := range 12 {
 		all = append(all, fmt.Sprint("/p", i))
 	}
-	moved := func(n int) func(*bench) {
-		return func(b *bench) {
+	moved := func(n int) func(bench) {
+		return func(b bench) {
 			b.move(home, secure, all[:n]...)
 			for _, p := range all[n:] {
 				b.Answer(secure+p, "301 "+home+p)
@@ -52,17 +52,17 @@ func TestFindPrimary(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name   string
-		change func(*bench)
+		change func(bench)
 		want   string
 		root   int // files at the root, "" when the other origin has the rest
 		beside int
 	}{
-		{"nothing moved", func(*bench) {}, home, 13, 0},
+		{"nothing moved", func(bench) {}, home, 13, 0},
 		{"only the entry page", moved(1), home, 12, 1},
 		{"half of the pages", moved(7), home, 6, 7},
 		{"all but one", moved(12), secure, 13, 0},
 		{"all", moved(13), secure, 13, 0},
-		{"all, and one is gone with it", func(b *bench) {
+		{"all, and one is gone with it", func(b bench) {
 			moved(13)(b)
 			b.Answer(home+"/p3", "404")
 			b.Answer(secure+"/p3", "404")
@@ -70,7 +70,7 @@ func TestFindPrimary(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, "", processtest.Pages(12))
+				b := bench{processtest.NewRunBench(t, "", processtest.Pages(12))}
 				b.complete()
 				x.change(b)
 				e := b.run(nil)
@@ -100,7 +100,7 @@ func TestFindPrimary(t *testing.T) {
 func TestPrimaryWaits(t *testing.T) {
 	for _, accepts := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, "", processtest.Pages(12))
+			b := bench{processtest.NewRunBench(t, "", processtest.Pages(12))}
 			b.complete()
 			b.move(home, secure, "/", "/p0", "/p1", "/p2", "/p3", "/p4")
 			for i := 5; i < 12; i++ {
@@ -126,7 +126,7 @@ func TestPrimaryWaits(t *testing.T) {
 // A version that comes back has the root that it had.
 func TestPrimaryOfAVersionThatComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "", processtest.Pages(3))
+		b := bench{processtest.NewRunBench(t, "", processtest.Pages(3))}
 		b.complete()
 		b.move(home, secure, "/", "/p0", "/p1", "/p2")
 		b.complete()

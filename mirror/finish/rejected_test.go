@@ -11,17 +11,18 @@ import (
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
 	"mirrord/mirror/verdict"
+	"mirrord/testing/processtest"
 )
 
 // back publishes an older version again.
-func (b *bench) back(number int) ended {
-	b.t.Helper()
-	if _, err := Restore(b.t.Context(), b.State, b.Store, number); err != nil {
-		b.t.Fatal(err)
+func (b bench) back(number int) ended {
+	b.T.Helper()
+	if _, err := Restore(b.T.Context(), b.State, b.Store, number); err != nil {
+		b.T.Fatal(err)
 	}
 	e := b.run(func(o *run.Options) { o.NoFetch, o.Accept, o.Restores = true, true, number })
 	if e.published == nil || e.published.Restores != number {
-		b.t.Fatalf("%v %q, published %+v", e.j.Verdict, e.j.Reasons, e.published)
+		b.T.Fatalf("%v %q, published %+v", e.j.Verdict, e.j.Reasons, e.published)
 	}
 	return e
 }
@@ -47,16 +48,16 @@ func secondSite() map[string]string {
 	}
 }
 
-func (b *bench) serve(replies map[string]string) {
+func (b bench) serve(replies map[string]string) {
 	for path, reply := range replies {
 		b.Answer(path, reply)
 	}
 }
 
 // rolledBack is a site of two versions, of which the first one was published again.
-func rolledBack(t *testing.T, keys string) *bench {
+func rolledBack(t *testing.T, keys string) bench {
 	t.Helper()
-	b := newBench(t, "limits.max_delete = \"100%\"\n"+keys, firstSite())
+	b := bench{processtest.NewRunBench(t, "limits.max_delete = \"100%\"\n"+keys, firstSite())}
 	b.complete()
 	b.serve(secondSite())
 	b.complete()
@@ -67,19 +68,19 @@ func rolledBack(t *testing.T, keys string) *bench {
 // A site that is as it was when its mirror was rolled back is held back, however often a run looks, until it
 // is another one, or a user accepts it or restores what was rejected.
 func TestRejection(t *testing.T) {
-	reply := func(path, text string) func(*bench) {
-		return func(b *bench) { b.Answer(path, text) }
+	reply := func(path, text string) func(bench) {
+		return func(b bench) { b.Answer(path, text) }
 	}
 	for _, x := range []struct {
 		name    string
 		keys    string
-		change  func(*bench)
+		change  func(bench)
 		options func(*run.Options)
 		held    bool // the run that follows
 		version int  // that is published then
 		forgets bool // what was rejected
 	}{
-		{name: "as it was rejected", change: func(*bench) {}, held: true, version: 3},
+		{name: "as it was rejected", change: func(bench) {}, held: true, version: 3},
 		{
 			name:    "a page fails",
 			change:  reply("/a", "500"),
@@ -96,9 +97,9 @@ func TestRejection(t *testing.T) {
 		},
 		{
 			name: "other rules",
-			change: func(b *bench) {
+			change: func(b bench) {
 				if err := b.Job.Set("scope.exclude", "**/new"); err != nil {
-					b.t.Fatal(err)
+					b.T.Fatal(err)
 				}
 			},
 			held:    true,
@@ -106,21 +107,21 @@ func TestRejection(t *testing.T) {
 		},
 		{
 			name: "the new page went",
-			change: func(b *bench) {
+			change: func(b bench) {
 				b.Answer("/a", "200 what a says now")
 				b.Answer("/new", "404")
 			},
 			version: 4,
 			forgets: true,
 		},
-		{name: "accepted", change: func(*bench) {}, options: accept, version: 4, forgets: true},
+		{name: "accepted", change: func(bench) {}, options: accept, version: 4, forgets: true},
 		{name: "another page changed", change: reply("/b", "200 something"), version: 4, forgets: true},
 		{name: "the page changed again", change: reply("/a", "200 what a says now"), version: 4, forgets: true},
-		{name: "as the version before", change: func(b *bench) { b.serve(firstSite()) }, version: 3, forgets: true},
-		{name: "what was rejected is back", change: func(b *bench) { b.back(2) }, version: 4, forgets: true},
+		{name: "as the version before", change: func(b bench) { b.serve(firstSite()) }, version: 3, forgets: true},
+		{name: "what was rejected is back", change: func(b bench) { b.back(2) }, version: 4, forgets: true},
 		{
 			name: "of two that were rejected, the one before",
-			change: func(b *bench) {
+			change: func(b bench) {
 				b.Answer("/b", "200 something")
 				b.run(nil)
 				b.back(2)
@@ -177,12 +178,12 @@ func TestAlike(t *testing.T) {
 				"200 what %s says, and says again, as long as it is read: <input name=token value=%016x>",
 				path, uint64(token)*0x9e3779b97f4a7c15)
 		}
-		b := newBench(t, "limits.max_delete = \"100%\"", map[string]string{
+		b := bench{processtest.NewRunBench(t, "limits.max_delete = \"100%\"", map[string]string{
 			"/":  "200 <a href=/a>a</a> <a href=/b>b</a> <a href=/c>c</a>",
 			"/a": page("a", 1),
 			"/b": page("b", 1),
 			"/c": page("c", 1),
-		})
+		})}
 		b.complete()
 		b.Answer("/a", page("a", 2))
 		b.Answer("/b", "200 another text")
@@ -204,7 +205,7 @@ func TestAlike(t *testing.T) {
 // A version comes back whole: an unfinished run is given up, and the next one requests everything.
 func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "", firstSite())
+		b := bench{processtest.NewRunBench(t, "", firstSite())}
 		b.complete()
 		b.Answer("/a", "200 another text")
 		b.complete()

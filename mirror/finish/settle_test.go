@@ -23,7 +23,7 @@ import (
 func TestAmendAndCalm(t *testing.T) { synctest.Test(t, amendAndCalm) }
 
 func amendAndCalm(t *testing.T) {
-	b := newBench(t, "", processtest.Pages(3))
+	b := bench{processtest.NewRunBench(t, "", processtest.Pages(3))}
 	b.complete()
 	c, _ := b.begin(nil)
 	ids := b.ids("/p0", "/p1", "/p2")
@@ -77,7 +77,7 @@ func TestBelieve(t *testing.T) {
 		{"the run before was good", "dd-", true, true, "dd-"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			b := newBench(t, "", nil)
+			b := bench{processtest.NewRunBench(t, "", nil)}
 			c := New(b.Session(func(o *run.Options) { o.Accept = x.accept }), nil)
 			for i, d := range x.doubtful {
 				o := store.Observation{Run: i + 1, Version: 1, Doubtful: d == 'd'}
@@ -129,7 +129,7 @@ func TestAllRequested(t *testing.T) {
 		},
 		{name: "imported", options: run.Options{Imports: true}, want: always},
 	} {
-		b := newBench(t, "", nil)
+		b := bench{processtest.NewRunBench(t, "", nil)}
 		b.setFact(revisit.FullFact, x.before)
 		c := New(b.Session(func(o *run.Options) {
 			o.NoFetch, o.Accept, o.Imports = x.options.NoFetch, x.options.Accept, x.options.Imports
@@ -164,7 +164,7 @@ func TestVerifiedSince(t *testing.T) {
 		}, 400},
 		{[]store.Resource{page("/gone", 100, func(r *store.Resource) { r.InSet = false })}, 0},
 	} {
-		b := newBench(t, "", nil)
+		b := bench{processtest.NewRunBench(t, "", nil)}
 		b.keep(x.known...)
 		got, err := VerifiedSince(b.Store)
 		want := time.Time{}
@@ -187,7 +187,7 @@ func TestStartOver(t *testing.T) {
 		{verdict.Judgement{Verdict: result.Suspicious, Left: 1}, revisit.FullAlways},
 		{verdict.Judgement{Restart: true}, revisit.FullAlways},
 	} {
-		b := newBench(t, "", nil)
+		b := bench{processtest.NewRunBench(t, "", nil)}
 		c := New(b.Session(nil), nil)
 		if err := c.startOver(&x.j); err != nil || b.fact(revisit.FullFact) != x.want {
 			t.Errorf("%+v: %q, %v", x.j, b.fact(revisit.FullFact), err)

@@ -12,12 +12,13 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/run"
+	"mirrord/testing/processtest"
 )
 
 // versionsOf publishes so many versions of a home page, one a day, each with a text of its own of some bytes.
-func versionsOf(t *testing.T, keys string, n, size int) *bench {
+func versionsOf(t *testing.T, keys string, n, size int) bench {
 	t.Helper()
-	b := newBench(t, keys, nil)
+	b := bench{processtest.NewRunBench(t, keys, nil)}
 	for i := range n {
 		var text strings.Builder
 		for k := 0; text.Len() < size; k++ {
@@ -63,7 +64,7 @@ func TestThin(t *testing.T) {
 			})
 		})
 	}
-	b := newBench(t, "", nil)
+	b := bench{processtest.NewRunBench(t, "", nil)}
 	for _, change := range []func(*job.Job){
 		func(j *job.Job) { j.Publish.Keep = "some" },
 		func(j *job.Job) { j.Publish.Keep, j.Timezone = "all", "Nowhere" },

@@ -21,18 +21,18 @@ import (
 
 // What the site answers decides whether a version is published, and what the next run does.
 func TestVerdictOfARun(t *testing.T) {
-	lost := func(n int) func(*bench) {
-		return func(b *bench) {
+	lost := func(n int) func(bench) {
+		return func(b bench) {
 			for i := range n {
 				delete(b.Answers, fmt.Sprint(home, "/p", i))
 			}
 		}
 	}
-	reply := func(path, text string) func(*bench) { return func(b *bench) { b.Answer(path, text) } }
+	reply := func(path, text string) func(bench) { return func(b bench) { b.Answer(path, text) } }
 	for _, c := range []struct {
 		name    string
 		keys    string
-		change  func(*bench)
+		change  func(bench)
 		options func(*run.Options)
 
 		want      result.Verdict
@@ -40,7 +40,7 @@ func TestVerdictOfARun(t *testing.T) {
 		published bool
 		next      string // value of revisit.FullFact
 	}{
-		{name: "nothing changed", change: func(*bench) {}},
+		{name: "nothing changed", change: func(bench) {}},
 		{name: "a page changed", change: reply("/p1", "200 another text"), published: true},
 		{name: "a page went", change: lost(1), published: true},
 		{
@@ -75,7 +75,7 @@ func TestVerdictOfARun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, c.keys, processtest.Pages(40))
+				b := bench{processtest.NewRunBench(t, c.keys, processtest.Pages(40))}
 				b.complete()
 				c.change(b)
 				e := b.run(c.options)
@@ -104,7 +104,7 @@ func TestVerdictOfARun(t *testing.T) {
 // the plan had not reached is left.
 func TestJudgeOfWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "", processtest.Pages(3))
+		b := bench{processtest.NewRunBench(t, "", processtest.Pages(3))}
 		b.complete()
 		c, f := b.begin(nil)
 		f.Ended = errors.New("the disk is full")
@@ -129,7 +129,7 @@ func TestJudgeOfWhatIsLeft(t *testing.T) {
 func TestCarryOut(t *testing.T) { synctest.Test(t, carryOut) }
 
 func carryOut(t *testing.T) {
-	b := newBench(t, "", processtest.Pages(4))
+	b := bench{processtest.NewRunBench(t, "", processtest.Pages(4))}
 	b.complete()
 	b.setFact(verdict.RejectedFact, "x")
 	c, _ := b.begin(nil)
@@ -199,7 +199,7 @@ func TestKeepHeld(t *testing.T) {
 		replies := processtest.Pages(40)
 		replies["/start"] = replies["/"]
 		replies["/"] = "302 /start"
-		b := newBench(t, "", replies)
+		b := bench{processtest.NewRunBench(t, "", replies)}
 		b.complete()
 		for i := range 30 {
 			delete(b.Answers, fmt.Sprint(home, "/p", i))
@@ -233,7 +233,7 @@ func TestKeepHeld(t *testing.T) {
 // What leaves when a run is accepted is noted until then; a version that comes back loses nothing.
 func TestLeavingOnAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "", processtest.Pages(3))
+		b := bench{processtest.NewRunBench(t, "", processtest.Pages(3))}
 		b.complete()
 		want := b.ids("/p0", "/p2")
 		if err := keepLeaving(b.Store.Notes, want); err != nil {
@@ -262,8 +262,9 @@ func TestLeavingOnAccept(t *testing.T) {
 // What the job refuses is not missing.
 func TestRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "scope = { kind = \"host\", exclude = [\"/out/**\"], not_types = [\"gz\"] }",
-			processtest.Pages(1))
+		b := bench{processtest.NewRunBench(t,
+			"scope = { kind = \"host\", exclude = [\"/out/**\"], not_types = [\"gz\"] }",
+			processtest.Pages(1))}
 		c, _ := b.begin(nil)
 		for _, x := range []struct {
 			path, mime string

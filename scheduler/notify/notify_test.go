@@ -26,6 +26,7 @@ import (
 	"mirrord/internal/webhook"
 	"mirrord/job"
 	"mirrord/scheduler/status"
+	"mirrord/testing/poll"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -134,15 +135,10 @@ func TestHangingCommand(t *testing.T) {
 // waitDead waits until a process that was killed has died: it does when it is scheduled the next time.
 func waitDead(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
+	poll.Until(t, "the death of what the command started", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("what the command started lives: %s", stat)
-		}
-	}
+		return err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ")
+	})
 }
 
 func TestWebhook(t *testing.T) {

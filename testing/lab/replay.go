@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -84,26 +83,13 @@ func runReplay(l *lab, cmd *cobra.Command, f *replayFlags, args []string) error 
 	}
 	report := replayReport{PolicyReport: replay.PolicyReport{Policy: o.Policy, Settings: settings}}
 	var hs []*replay.History
-	for _, arg := range args {
-		if err := cmd.Context().Err(); err != nil {
-			return err
-		}
-		h, err := look.History(cmd.Context(), l.app(), arg)
-		if err != nil {
-			return err
-		}
-		o.Relearn = h.Linked() // it is a job's own
-		r, err := replay.Run(h, o)
-		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
-			return fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", arg, err)
-		}
-		report.Sites = append(report.Sites, r)
+	report.Sites, err = look.Replays(cmd.Context(), l.app(), args, &o, func(h *replay.History) {
 		if f.plot != "" || f.experiments || f.ablation {
 			hs = append(hs, h)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	if f.experiments {
 		if err := report.experiment(hs); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/app/orders"
 	"mirrord/store"
+	"mirrord/testing/poll"
 )
 
 // FakeCluster is one without keepers: what its nodes share is in one state.
@@ -262,7 +263,7 @@ func TestFacts(
 	}
 	holds := func(f orders.Facts, want map[orders.OrderID]string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		poll.Until(t, fmt.Sprintf("%v", want), func() bool {
 			all, err := f.All()
 			if err != nil {
 				t.Fatal(err)
@@ -271,13 +272,8 @@ func TestFacts(
 			for k, v := range want {
 				same = same && string(all[k]) == v
 			}
-			if same {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%v, want %v", all, want)
-			}
-		}
+			return same
+		})
 	}
 	want := map[orders.OrderID]string{{}: `{"orders":3}`}
 	set(f, orders.OrderID{}, []byte(`{"orders":3}`))

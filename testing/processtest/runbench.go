@@ -21,14 +21,13 @@ type RunBench struct {
 	Job   *job.Job
 	State *store.State
 	Store *store.Site
-
-	t *testing.T
+	T     *testing.T
 }
 
 // NewRunBench returns a bench for a job with further keys, one a line. A reply is that of Answer.
 func NewRunBench(t *testing.T, keys string, replies map[string]string) *RunBench {
 	t.Helper()
-	b := &RunBench{Site: &Site{Answers: map[string]SiteReply{}}, t: t}
+	b := &RunBench{Site: &Site{Answers: map[string]SiteReply{}}, T: t}
 	for path, reply := range replies {
 		b.Answer(path, reply)
 	}
@@ -53,11 +52,11 @@ func NewRunBench(t *testing.T, keys string, replies map[string]string) *RunBench
 // Answer sets how the site answers for a path, or for a URL of another origin: "200 body", "302 target",
 // "302c target" with a cookie, "404".
 func (b *RunBench) Answer(path, reply string) {
-	b.t.Helper()
+	b.T.Helper()
 	status, rest, _ := strings.Cut(reply, " ")
 	a := SiteReply{MIME: "text/html", Body: rest}
 	if _, err := fmt.Sscan(strings.TrimSuffix(status, "c"), &a.Status); err != nil {
-		b.t.Fatal(reply, err)
+		b.T.Fatal(reply, err)
 	}
 	a.Cookie = strings.HasSuffix(status, "c")
 	if a.Status/100 == 3 {
@@ -90,7 +89,7 @@ func URLOf(path string) string {
 
 // Session is the next run, before anything is requested. change may be nil.
 func (b *RunBench) Session(change func(*run.Options)) *run.Session {
-	b.t.Helper()
+	b.T.Helper()
 	o := run.Options{
 		Job:     b.Job,
 		State:   b.State,
@@ -105,21 +104,21 @@ func (b *RunBench) Session(change func(*run.Options)) *run.Session {
 	}
 	s, err := run.New(o)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	b.t.Cleanup(func() { s.Close() })
+	b.T.Cleanup(func() { s.Close() })
 	if err := errors.Join(s.FindLive(), s.Begin()); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return s
 }
 
 // Record is the stored record of a path of the site.
 func (b *RunBench) Record(path string) store.Resource {
-	b.t.Helper()
+	b.T.Helper()
 	rec, ok, err := b.Store.Records.Get(site.Canonical(URLOf(path)))
 	if err != nil || !ok {
-		b.t.Errorf("%s: no record, %v", path, err)
+		b.T.Errorf("%s: no record, %v", path, err)
 	}
 	return rec
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestBrokenBeside gives an ordinary site parts that are broken for ever in ways that take more than one
-// answer to be seen. The rest is as fresh as without them.
-func TestBrokenBeside(t *testing.T) {
+// TestBrokenBesideInBulk gives an ordinary site parts that are broken for ever in ways that take more than
+// one answer to be seen. The rest is as fresh as without them.
+func TestBrokenBesideInBulk(t *testing.T) {
 	const other = "http://other.example.org"
 	site := func() *Site {
 		return withCDN(3).Link("/docs/", `<a href="/docs/data.pdf">data</a>`).

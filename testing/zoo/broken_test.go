@@ -106,9 +106,9 @@ func (c *Exhibit) leaf(s *Site) string {
 	return Home + "/docs/2.html"
 }
 
-// TestOneBrokenPart breaks each part of an ordinary site in each way, for ever. A page is broken from the
-// start, and those with links to others from the second run on.
-func TestOneBrokenPart(t *testing.T) {
+// TestOneBrokenPartInBulk breaks each part of an ordinary site in each way, for ever. A page is broken from
+// the start, and those with links to others from the second run on.
+func TestOneBrokenPartInBulk(t *testing.T) {
 	site := func() *Site {
 		return withCDN(3).Link("/docs/", `<a href="/docs/data.pdf">data</a>`).
 			Add("/docs/data.pdf", "%PDF edition {n}")
@@ -141,8 +141,8 @@ func TestOneBrokenPart(t *testing.T) {
 	}
 }
 
-// TestDeadOrigin gives an ordinary site links to an origin that is dead in each way, for ever.
-func TestDeadOrigin(t *testing.T) {
+// TestDeadOriginInBulk gives an ordinary site links to an origin that is dead in each way, for ever.
+func TestDeadOriginInBulk(t *testing.T) {
 	const dead = "https://dead.example.org"
 	c := &Exhibit{}
 	site := func() *Site { return Village(5).Link("/docs/", many(12, `<img src="`+dead+`/%d.png">`)) }

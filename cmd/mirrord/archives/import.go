@@ -78,10 +78,16 @@ func printImported(a *cli.CLI, name string, m *archives.Imported) error {
 			"URLs of the archive are outside of the job's scope, or unwanted by its rules"},
 		{int64(m.Lost), "answer left out, whose file is missing or has another size",
 			"answers left out, whose files are missing or have another size"},
-		{int64(m.Changed), "page without an original (.orig): links that wget changed are taken back to the " +
-			"site's addresses by the names of the files, until the next run has the page as it is",
-			"pages without an original (.orig): links that wget changed are taken back to the site's " +
+		{int64(m.Changed), "page without an original (.orig): links that the program changed are taken back to " +
+			"the site's addresses by the names of the files, until the next run has the page as it is",
+			"pages without an original (.orig): links that the program changed are taken back to the site's " +
 				"addresses by the names of the files, until the next run has the pages as they are"},
+		{int64(c.Elsewhere), "URL whose body is in another file of the crawler, which was not given",
+			"URLs whose bodies are in other files of the crawler, which were not given"},
+		{int64(c.Undated), "answer without a date that can be read: it has that of its head or file",
+			"answers without a date that can be read: they have those of their heads or files"},
+		{int64(m.Forbidden), "URL is forbidden by the site's robots.txt: later runs do not request it",
+			"URLs are forbidden by the site's robots.txt: later runs do not request them"},
 		{m.Missing, "URL that pages need or link to is not in the archive; the next run requests it",
 			"URLs that pages need or link to are not in the archive; the next run requests them"},
 	} {

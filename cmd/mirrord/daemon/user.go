@@ -94,8 +94,11 @@ func userListCommand(a *cli.CLI) *cobra.Command {
 
 func userRoleCommand(a *cli.CLI) *cobra.Command {
 	return a.Command("role", nil, func(_ *cobra.Command, args []string) error {
-		return jobs.SetRole(a.App(),
-			args[0], args[1])
+		err := jobs.SetRole(a.App(), args[0], args[1])
+		if err == nil && !a.JSON {
+			a.Printf("user %s: the role is %s now\n", args[0], args[1])
+		}
+		return err
 	})
 }
 
@@ -121,8 +124,11 @@ func userPasswordCommand(a *cli.CLI) *cobra.Command {
 }
 
 func userRemoveCommand(a *cli.CLI) *cobra.Command {
-	return a.Command("user-remove", nil, func(_ *cobra.Command,
-		args []string) error {
-		return jobs.RemoveUser(a.App(), args[0])
+	return a.Command("user-remove", nil, func(_ *cobra.Command, args []string) error {
+		err := jobs.RemoveUser(a.App(), args[0])
+		if err == nil && !a.JSON {
+			a.Printf("user %s: removed\n", args[0])
+		}
+		return err
 	})
 }

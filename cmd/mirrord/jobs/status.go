@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -67,6 +68,9 @@ func StatusCommand(a *cli.CLI) *cobra.Command {
 func statuses(ctx context.Context, a *cli.CLI, c *control.Client, now time.Time) (status.All, error) {
 	if c == nil {
 		list, err := look.Statuses(a.App(), now)
+		if err == nil && len(list) > 0 && a.StateFlag != "" && !env.Exists(filepath.Join(a.StateFlag, "sites")) {
+			fmt.Fprintf(a.Stderr, "mirrord: there are no mirrors in %s\n", a.StateFlag)
+		}
 		return status.All{Jobs: list}, err
 	}
 	all, err := cli.Answer(ctx, c.Status)

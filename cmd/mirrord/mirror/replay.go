@@ -3,9 +3,6 @@
 package mirror
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"mirrord/app/env"
@@ -100,23 +97,9 @@ func runReplay(a *cli.CLI, cmd *cobra.Command, f *replayFlags, args []string) er
 		return err
 	}
 	report := replay.PolicyReport{Policy: o.Policy, Settings: settings}
-	for _, arg := range args {
-		if err := cmd.Context().Err(); err != nil {
-			return err
-		}
-		h, err := look.History(cmd.Context(), a.App(), arg)
-		if err != nil {
-			return err
-		}
-		o.Relearn = h.Linked() // it is a job's own
-		r, err := replay.Run(h, o)
-		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
-			return fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", arg, err)
-		}
-		report.Sites = append(report.Sites, r)
+	report.Sites, err = look.Replays(cmd.Context(), a.App(), args, &o, func(*replay.History) {})
+	if err != nil {
+		return err
 	}
 	report.Mean = replay.Mean(report.Sites)
 	if a.JSON {
