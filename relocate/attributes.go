@@ -18,7 +18,7 @@ package relocate
 //	8  what DocFX loads into its pages, more of documentation generators
 //	9  Storybook, style sheets of modules by Vite, the search of NexT
 //	10 Pagefind, the columns of the search index of rustdoc
-//	11 the codebase of an applet without its class, listings in JSON and XML
+//	11 the codebase of an applet without its class, listings in JSON and XML; no numbers of comments in feeds
 const ScanVersion = 11
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,

@@ -153,6 +153,20 @@ func (f *feedScan) text(kind Kind) {
 	})
 }
 
+// comments emits the address of a page of comments. In slash:comments there is how many they are.
+func (f *feedScan) comments() {
+	counts, done := len(f.x.prefix) > 0, false
+	f.x.text(func(v view, ctx Context) {
+		text := bytes.TrimSpace(v.s)
+		if done || len(text) == 0 {
+			return
+		}
+		if done = true; !counts || bytes.Contains(text, []byte("//")) {
+			f.url(f.decoded(v, ctx), Hyperlink, ctx, false)
+		}
+	})
+}
+
 // html scans the element's text as HTML.
 func (f *feedScan) html() {
 	f.x.text(func(v view, ctx Context) {
@@ -184,7 +198,9 @@ func (f *feedScan) element() {
 		if f.value("isPermaLink") != "false" {
 			f.permalink()
 		}
-	case "comments", "uri":
+	case "comments":
+		f.comments()
+	case "uri":
 		f.text(Hyperlink)
 	case "enclosure":
 		f.attr("url", Hyperlink)

@@ -203,7 +203,7 @@ func samples() []sample {
 		{SVG,
 			`<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:import href="a.xsl"/><img src="{b}.png"/><a href="c.html">x</a></xsl:stylesheet>`},
 		{Feed,
-			`<rss><channel><link>a.html</link><image><url>b.png</url></image><item><link>c.html</link><guid>http://zoo.test/d.html</guid><comments>e.html</comments>` +
+			`<rss><channel><link>a.html</link><image><url>b.png</url></image><item><link>c.html</link><guid>http://zoo.test/d.html</guid><comments>e.html</comments><slash:comments>7</slash:comments>` +
 				`<enclosure url="f.mp3"/><description>&lt;img src="g.png"></description></item></channel></rss>`},
 		{Feed,
 			`<feed><link href="a.html"/><link rel="self" href="b.xml"/><icon>c.png</icon><logo>d.png</logo><entry><link rel="enclosure" href="e.mp3"/><id>f</id>` +

@@ -3,6 +3,7 @@
 package look_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,7 @@ func TestOwnHistoryCost(t *testing.T) {
 	var requests atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := s.Version.Load()
+		w.Header().Set("ETag", `"`+rand.Text()+`"`) // a file, which is not requested twice
 		switch p := r.URL.Path; {
 		case p == "/":
 			fmt.Fprintf(w, "<title>%d</title>", v)

@@ -4,6 +4,7 @@ package nodes
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -113,6 +114,7 @@ func daemonsOf(t *testing.T, nodes *fakeNodes, names ...string) map[string]*Ever
 				http.NotFound(w, r)
 				return
 			}
+			w.Header().Set("ETag", `"`+rand.Text()+`"`) // a file, which is not requested twice
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprintf(w, "<title>%s</title>", site)
 		}))

@@ -15,6 +15,8 @@
 // Never covered: words, links and everything else that leads somewhere, numbers that nothing says are
 // counters or timings, and more than a handful of segments. A rule that has held a page back for MaxHeld
 // answers in a row lets the next one through, so that any change it might hide is seen in the end.
+//
+// What two answers of one moment differ in needs no such guess, see Position.
 package volatile
 
 import (
@@ -54,7 +56,7 @@ func (r Rule) templates() []uint64 {
 
 // Covers reports whether a difference is one that the rule takes for none.
 func (r Rule) Covers(d BodyDifference) bool {
-	if r.Held >= MaxHeld || len(d.Examples) == 0 || (!r.Holds() && len(d.Templates) > 0) {
+	if r.Held >= MaxHeld || len(d.Templates) == 0 || !r.Holds() {
 		return false
 	}
 	for _, t := range d.Templates {
@@ -67,9 +69,6 @@ func (r Rule) Covers(d BodyDifference) bool {
 
 // Kept returns the rule after an answer that it covers.
 func (r Rule) Kept() Rule {
-	if !r.Holds() {
-		r = Rule{Held: r.Held}
-	}
 	r.Held++
 	return r
 }
@@ -100,9 +99,6 @@ func (r Rule) Broken() Rule { return r.Same() }
 // Changed returns the rule after a change in which Compare found nothing but d.
 func (r Rule) Changed(d BodyDifference) Rule {
 	r.Held = 0
-	if len(d.Templates) == 0 {
-		return r
-	}
 	if r.Holds() {
 		over := r
 		if over.Covers(d) { // held back for long enough

@@ -176,7 +176,9 @@ func numeral(b []byte) (n int, isTime bool) {
 }
 
 // unixTime reports whether digits are a time of 2001 to 2033 in seconds or milliseconds.
-func unixTime(d []byte) bool { return (len(d) == 10 || len(d) == 13) && d[0] == '1' }
+func unixTime(d []byte) bool {
+	return (len(d) == 10 || len(d) == 13) && d[0] == '1' && digitsIn(d) == len(d)
+}
 
 // compact reports whether digits are 20261120 or 20261120123005.
 func compact(d []byte) bool {

@@ -221,6 +221,9 @@ func FuzzCompare(f *testing.F) {
 			fmt.Sprint(d.Templates) != fmt.Sprint(back.Templates) {
 			t.Fatalf("%+v, %+v", d, back)
 		}
+		if len(d.Templates) == 0 {
+			return
+		}
 		rule := Rule{}.Changed(d).Changed(d)
 		if !rule.Covers(d) {
 			t.Fatalf("%+v does not cover %+v", rule, d)
@@ -244,8 +247,7 @@ func BenchmarkCompare(b *testing.B) {
 	}
 }
 
-// What says the same in another way needs no rule, however much of it there is; every 15th such answer is
-// stored all the same.
+// What says the same in another way needs no rule, however much of it there is.
 func TestSaysTheSame(t *testing.T) {
 	const email = `<a href="/cdn-cgi/l/email-protection" class="__cf_email__" data-cfemail="%s">[email&#160;protected]</a>` +
 		`<a href="/cdn-cgi/l/email-protection#%[1]s">mail</a>`
@@ -291,19 +293,6 @@ func TestSaysTheSame(t *testing.T) {
 		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), c.later)
 		if ok != c.want || len(d.Templates) > 0 || (ok && len(d.Examples) == 0) {
 			t.Errorf("%q and %v later %q: %v, %+v", c.old, c.later, c.now, ok, d)
-		}
-		if !ok {
-			continue
-		}
-		var r Rule
-		for range MaxHeld {
-			if !r.Covers(d) {
-				t.Fatalf("%q: not covered by %+v", c.now, r)
-			}
-			r = r.Kept()
-		}
-		if r.Covers(d) || r.Changed(d) != (Rule{}) {
-			t.Errorf("%q: covered by %+v, then %+v", c.now, r, r.Changed(d))
 		}
 	}
 }

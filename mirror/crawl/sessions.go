@@ -5,11 +5,13 @@ package crawl
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/internal/volatile"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
+	"mirrord/mirror/revisit"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
@@ -106,8 +108,11 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 // compareLast requests the pages once more, when nothing else is left to request, that are to be requested
 // twice.
 func compareLast(ctx context.Context, r *crawling) {
-	for q, ok := r.skipPlan.Places.Question(""); ok && !r.stopped(); q, ok = r.skipPlan.Places.Question("") {
-		if !mayRequest(r.Retrieval, q.URL) {
+	next := func() (*revisit.Twice, bool) {
+		return r.skipPlan.Noise.Question("", r.Counts.Requests.Load(), r.Now())
+	}
+	for q, ok := next(); ok && !r.stopped(); q, ok = next() {
+		if !mayRequest(r.Retrieval, q.URL) || !anotherSecond(ctx, r, q) {
 			continue
 		}
 		var body source.PageSink
@@ -118,3 +123,23 @@ func compareLast(ctx context.Context, r *crawling) {
 		}
 	}
 }
+
+// anotherSecond waits until the second answer of a page that shows the time shows another one. It returns
+// false when the run ends.
+func anotherSecond(ctx context.Context, r *crawling, q *revisit.Twice) bool {
+	left := aSecond - r.Now().Sub(q.Came)
+	if left <= 0 || !q.ShowsTime() {
+		return true
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// aSecond is a little more than one, in which clocks show another time.
+const aSecond = 1100 * time.Millisecond

@@ -32,17 +32,17 @@ func (r *loaded) endSkipPlan() error {
 	return err
 }
 
-// keepPlaces stores at which places answers differ, for the next run.
-func keepPlaces(r *loaded) error {
-	v, err := r.skipPlan.Places.Fact()
+// keepNoise stores at which positions answers differ, for the next run.
+func keepNoise(r *loaded) error {
+	v, err := r.skipPlan.Noise.Fact()
 	if err != nil {
 		return err
 	}
-	before, err := r.Site.Notes.Fact(revisit.PlacesFact)
+	before, err := r.Site.Notes.Fact(revisit.NoiseFact)
 	if (err != nil) || bytes.Equal(before, v) {
 		return err
 	}
-	return r.Site.Notes.SetFact(revisit.PlacesFact, v)
+	return r.Site.Notes.SetFact(revisit.NoiseFact, v)
 }
 
 // makePlan plans the run.

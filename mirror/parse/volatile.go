@@ -4,10 +4,13 @@ package parse
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
+	"mirrord/fetch/robots"
 	"mirrord/internal/volatile"
 	"mirrord/relocate"
+	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -21,33 +24,59 @@ func MayBeVolatile(old *store.Resource, body []byte) bool {
 }
 
 // Compare compares a document with the stored one. only is true when it differs in nothing but what may
-// change by itself, beside what stands at places where each answer differs; kept, when that always changes:
-// then the stored body stays, and old says why. Otherwise now has what was learned for the next time.
-func Compare(now, old *store.Resource, body, stored []byte, places []volatile.Spot) (only, kept bool) {
+// change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
+// now has what was learned for the next time. What stands at known positions does not count, unless namesNew
+// says that it names a page that is new.
+func Compare(
+	now, old *store.Resource, body, stored []byte, known volatile.Positions,
+	namesNew func(doc site.URL, refs [][]byte) bool,
+) (only, kept bool) {
 	later := time.Duration(now.Fetched-old.Fetched) * time.Second
-	d, ok := volatile.Compare(stored, body, later)
-	var tags []string
-	if !ok {
-		if stored, body, tags = volatile.Beside(stored, body, places); len(tags) == 0 {
-			return false, false
-		}
-		if d, ok = volatile.Compare(stored, body, later); !ok && !bytes.Equal(stored, body) {
-			return false, false
-		}
-		d.Examples = append(d.Examples, tags...)
+	was, is, same := known.Same(stored, body)
+	switch {
+	case len(is.Hits)+len(was.Hits) == 0 || namesNew(now.URL, is.Named):
+	case same:
+		old.Reason = "differs only where each answer differs: " + volatile.Examples(is.Where())
+		return true, true
+	default:
+		stored, body = was.Body, is.Body
 	}
-	if old.Volatile.Covers(d) {
+	d, ok := volatile.Compare(stored, body, later)
+	switch {
+	case !ok:
+		return false, false
+	case len(d.Templates) == 0:
+		old.Reason = "says the same in another way: " + volatile.Examples(d.Examples)
+		return true, true
+	case old.Volatile.Covers(d):
 		old.Volatile = old.Volatile.Kept()
 		old.Reason = "differs only in what always changes: " + volatile.Examples(d.Examples)
-		switch {
-		case len(tags) > 0:
-			old.Reason = "differs only where each answer differs: " + volatile.Examples(d.Examples)
-		case len(d.Templates) == 0:
-			old.Reason = "says the same in another way: " + volatile.Examples(d.Examples)
-		}
 		return true, true
 	}
 	now.Volatile = old.Volatile.Changed(d)
 	now.Reason = "differs only in what may change by itself: " + volatile.Examples(d.Examples)
 	return true, false
 }
+
+// SaysNoFollow reports whether a meta of a page forbids to follow its links.
+func SaysNoFollow(body []byte, now time.Time) bool {
+	for rest := body[:min(len(body), metasWithin)]; ; {
+		i := bytes.Index(rest, []byte("<meta"))
+		if i < 0 {
+			return false
+		}
+		tag, after, _ := bytes.Cut(rest[i:], []byte(">"))
+		rest = after
+		_, content, ok := bytes.Cut(tag, []byte("content="))
+		if ok && bytes.Contains(tag, []byte("robots")) {
+			list := strings.Trim(string(content), " /\"'")
+			list, _, _ = strings.Cut(strings.ReplaceAll(list, "'", `"`), `"`)
+			if robots.ParseMeta(list, now).NoFollow {
+				return true
+			}
+		}
+	}
+}
+
+// metasWithin is within how many bytes of a page its metas are.
+const metasWithin = 64 << 10

@@ -55,13 +55,13 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 	as.Bytes += now.Size
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.
-	same := r.sameKind(now, rec)
+	same := r.sameKind(now, rec, body)
 	only, kept := false, false
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept = r.onlyVolatile(now, rec, body); kept {
+		if only, kept = r.onlyVolatile(now, rec, head, body); kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
@@ -70,6 +70,9 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 		return r.unchanged(rec, as)
 	}
 	observe(now, rec, only || isUnpacked(r, rec), &as)
+	if a.From == source.FromOrigin && !rec.InSet && !r.Frames.OneOff() && mayHaveNoise(now.MIME, head, body) {
+		r.SkipPlan.Noise.Came(now.URL, unpacked(body), r.Now(), revisit.IsNew)
+	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
@@ -150,15 +153,27 @@ func offeredName(h *fetch.Head, u site.URL) string {
 }
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
-func (r *reading) sameKind(now, old *store.Resource) bool {
+// Of now it is only known whether the header forbids to follow links.
+func (r *reading) sameKind(now, old *store.Resource, body []byte) bool {
 	stored := old.InSet && old.Body != store.NoBody && old.Fetched > 0
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
-	return !r.Rescan && stored && sameType && old.NoFollow == now.NoFollow
+	return !r.Rescan && stored && sameType &&
+		(old.NoFollow == now.NoFollow || (old.NoFollow && parse.SaysNoFollow(body, r.Now())))
 }
 
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
 // is replaced. The dates of a page that are known to tell of others are no such thing.
-func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kept bool) {
+func (r *reading) onlyVolatile(
+	now, old *store.Resource, h *fetch.Head, body []byte,
+) (only, kept bool) {
+	known := r.SkipPlan.Noise.Known(old.URL)
+	if samePacked(r.Bodies, known, old, h, body) {
+		old.Reason = "differs only in when it was packed, or where each answer differs"
+		return true, true
+	}
+	if isGzip(body) && isMade(h) {
+		r.SkipPlan.Noise.Changed(old, unpacked(body), r.Now(), true)
+	}
 	if !parse.MayBeVolatile(old, body) || r.SkipPlan.Plan.Trusts(old.ID) {
 		return false, false
 	}
@@ -168,8 +183,10 @@ func (r *reading) onlyVolatile(now, old *store.Resource, body []byte) (only, kep
 	if err != nil {
 		return false, false
 	}
-	if only, kept = parse.Compare(now, old, body, fr.Body, r.SkipPlan.Places.Known()); !only {
-		r.SkipPlan.Places.Changed(old, body)
+	if only, kept = parse.Compare(now, old, body, fr.Body, known, namesNew(r.Rules, r.Table)); !only {
+		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
+	} else if kept {
+		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), revisit.IsKept)
 	}
 	return only, kept
 }
@@ -254,7 +271,7 @@ func (r *reading) blobBody(
 	}
 	as.Bytes += size
 	now.Body, now.Digest, now.Size = store.BlobBody, d, size
-	if r.sameKind(now, old) && old.Digest == d && old.Body == store.BlobBody {
+	if r.sameKind(now, old, nil) && old.Digest == d && old.Body == store.BlobBody {
 		r.sameBody(old, now)
 		return r.unchanged(old, as)
 	}

@@ -79,6 +79,10 @@ func (x *Processor) Look(
 		f.Finding = &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
+	if still, ok := x.SkipPlan.Noise.Stays(rec, x.Now()); ok {
+		f.Finding = still
+		return f, false, nil
+	}
 	if given, err := x.fromUpstream(ctx, rec); given.Finding != nil || given.Turn.Why != 0 || err != nil {
 		return given, false, err
 	}
@@ -102,7 +106,7 @@ func (x *Processor) Look(
 		}
 		return f, true, nil
 	}
-	if q, ok := x.SkipPlan.Places.Question(u.Origin()); ok {
+	if q, ok := x.SkipPlan.Noise.Question(u.Origin(), x.Counts.Requests.Load(), x.Now()); ok {
 		compareTwo(ctx, x, q, release)
 		if ctx.Err() == nil {
 			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn

@@ -45,6 +45,10 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		}
 		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to itself", res.Status)))
 	}
+	to, turn := settled(x, rec, to)
+	if turn.Why != 0 {
+		return Found{Turn: turn}, nil
+	}
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	rec.Requis = x.read.needed(rec)
 	old, part := rec.Target, rec.Fragment
@@ -54,16 +58,24 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		As:   urls.Account{Tally: urls.AsRedirected},
 	}
 	d := &f.Done
-	if away {
+	var id uint32
+	ok := false
+	if !away && !to.IsZero() {
+		id, ok = x.redirectTarget(rec, to, hops, &f.As)
+	}
+	switch {
+	case away:
 		d.Reason = fmt.Sprintf("status %d: %v", res.Status, res.LocationErr)
-	} else if id, ok := x.redirectTarget(rec, to, hops, &f.As); ok {
+	case to.IsZero():
+		d.Reason = elsewhere
+	case ok:
 		d.Reason = "to " + to.String()
 		d.Target = id + 1
 		if len(res.Fragment) <= urls.MaxFragment {
 			d.Fragment = res.Fragment
 		}
 		d.Targets = []uint32{id}
-	} else {
+	default:
 		d.Reason = "to " + to.String() + ", which is not mirrored"
 	}
 	if rec.InSet {
@@ -73,6 +85,30 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		d.InSet, d.Moved = false, x.Version
 	}
 	return outcome(f, nil)
+}
+
+// elsewhere is why a redirect has no target in the mirror.
+const elsewhere = "leads elsewhere in each answer, and no longer to a page of the mirror"
+
+// settled returns where a redirect leads, the zero URL for nowhere in the mirror: one of which two answers at
+// one moment lead to different pages, as of a random page, leads where it did while the mirror has that.
+// A turn asks for the second answer.
+func settled(x *Processor, rec *store.Resource, to site.URL) (site.URL, urls.Turn) {
+	if rec.Target == 0 || to.IsZero() {
+		return to, urls.Turn{}
+	}
+	had := x.Table.URL(rec.Target - 1)
+	asked := x.Traits.Spent(rec.ID, urls.Elsewhere)
+	known := x.SkipPlan.Noise.Varies(rec.URL, to, had, asked)
+	switch {
+	case known && x.Table.State(rec.Target-1).InSet():
+		return had, urls.Turn{}
+	case known:
+		return site.URL{}, urls.Turn{}
+	case asked || to == had:
+		return to, urls.Turn{}
+	}
+	return to, urls.Turn{Why: urls.Elsewhere}
 }
 
 // redirectTarget admits what a URL redirects to, after so many hops.

@@ -56,7 +56,7 @@ func again(
 
 // TwoAnswers takes the second answer to a page that was requested twice.
 func TwoAnswers(x *Processor, q *revisit.Twice, res *fetch.Result, body []byte) {
-	if (res.Status == http.StatusOK) && x.SkipPlan.Places.Answered(q, body) {
+	if (res.Status == http.StatusOK) && x.SkipPlan.Noise.Answered(q, unpacked(body), x.Now()) {
 		x.Log.Info("places learned at which answers differ", "url", q.URL.String())
 		x.Notes.Add(learnedPlaces, q.URL)
 	}

@@ -20,12 +20,9 @@ const unsent = "it once stayed the same when the content changed, or the server 
 
 // history says what was learned of a resource.
 func (e *explainer) history(rec *store.Resource) {
-	if places := e.skipPlan.Places.Known(); len(places) > 0 && rec.Body == store.PackBody {
+	if rec.Body == store.PackBody {
 		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
-			if _, _, tags := volatile.Beside(fr.Body, fr.Body, places); len(tags) > 0 {
-				e.say("places: each answer differs at %s: a change of this alone does not count",
-					volatile.Examples(tags))
-			}
+			e.noise(rec.URL, fr.Body)
 		}
 	}
 	if rec.Volatile.Holds() && rec.Body == store.PackBody {
@@ -50,6 +47,24 @@ func (e *explainer) history(rec *store.Resource) {
 	if n := min(rec.Observed, 16); n > 0 {
 		changes := bits.OnesCount16(rec.Recent)
 		e.say("history: changed at %d of the last %d times it was looked at again", changes, n)
+	}
+}
+
+// noise says at which positions of a page each answer differs, with a pair of values of each.
+func (e *explainer) noise(u site.URL, body []byte) {
+	hits := e.skipPlan.Noise.Known(u).Masked(body).Hits
+	if len(hits) == 0 {
+		return
+	}
+	said := map[volatile.Position]int{}
+	for i := range hits {
+		said[hits[i].Position]++
+	}
+	for _, f := range e.skipPlan.Noise.All() {
+		if n := said[f.Position]; n > 0 {
+			e.say("noise: each answer differs at %s (a %v, %d here): a change of this alone does not count; "+
+				"run %d saw %q and %q at one moment in %s", f.Where, f.Kind, n, f.Run, f.Old, f.New, f.URL)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ type SkipPlanOptions struct {
 type SkipPlan struct {
 	Sources    *Sources
 	Validators *Validators
-	Places     *Places
+	Noise      *Noise
 	Evidence   *Evidence
 	Plan       *Planner // nil: everything is requested
 
@@ -51,7 +51,7 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 	a := &SkipPlan{
 		Sources:         new(Sources),
 		Validators:      NewValidators(o.Run),
-		Places:          NewPlaces(o.Run),
+		Noise:           NewNoise(o.Run),
 		SkipPlanOptions: o,
 	}
 	a.Evidence, _ = NewEvidence(EvidenceOptions{
@@ -85,7 +85,7 @@ func (a *SkipPlan) Recall() (damaged, err error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := a.Facts.Fact(PlacesFact)
+	places, err := a.Facts.Fact(NoiseFact)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func (a *SkipPlan) Recall() (damaged, err error) {
 	if err := a.Validators.Read(without); err != nil {
 		damaged = errors.Join(damaged, fmt.Errorf("directories with unreliable validators: %w", err))
 	}
-	if err := a.Places.Read(places); err != nil {
-		damaged = errors.Join(damaged, fmt.Errorf("places at which answers differ: %w", err))
+	if err := a.Noise.Read(places); err != nil {
+		damaged = errors.Join(damaged, fmt.Errorf("positions at which answers differ: %w", err))
 	}
 	return damaged, nil
 }

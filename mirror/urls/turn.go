@@ -13,6 +13,7 @@ const (
 	AfterGone                      // a 404 or 410 of something that the mirror has
 	WithCookie                     // a redirect in a circle of which an answer set a cookie
 	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
+	Elsewhere                      // a redirect that leads elsewhere than in the last run
 )
 
 // Turn is one more request of a URL in the same run, at its end. The zero value means none.

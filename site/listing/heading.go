@@ -101,7 +101,7 @@ func isParentLabel(text string) bool {
 
 // isSortLink reports whether href, as written, asks for the same directory in another order.
 func isSortLink(href string) (apache, caddy bool) {
-	q, ok := strings.CutPrefix(href, "?")
+	q, ok := strings.CutPrefix(strings.TrimPrefix(href, "./"), "?")
 	if !ok {
 		return false, false
 	}

@@ -411,3 +411,24 @@ func TestBounds(t *testing.T) {
 		t.Error("the zero entry is evidence")
 	}
 }
+
+// Servers write links to another order of a listing as they like.
+func TestSortLinks(t *testing.T) {
+	for href, want := range map[string][2]bool{
+		"?C=N;O=D":                  {true, false},
+		"?C=N&O=A":                  {true, false},
+		"?N=D":                      {true, false},
+		"?sort=name&order=asc":      {false, true},
+		"./?sort=size&order=desc":   {false, true},
+		"./?C=M;O=A":                {true, false},
+		"../?sort=name&order=asc":   {false, false},
+		"x/?sort=name&order=asc":    {false, false},
+		"?q=1":                      {false, false},
+		"http://h.example/?C=N;O=D": {false, false},
+	} {
+		apache, caddy := isSortLink(href)
+		if got := [2]bool{apache, caddy}; got != want {
+			t.Errorf("%s: %v, want %v", href, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package apptest
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -37,6 +38,7 @@ func NewTwoSites(t *testing.T) *twoSites {
 	serve := func(page func(path string) string) string {
 		srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			w.Requests.Add(1)
+			rw.Header().Set("ETag", `"`+rand.Text()+`"`) // a file, which is not requested twice
 			switch body := page(r.URL.Path); {
 			case r.URL.Path == "/old":
 				http.Redirect(rw, r, "/new.html#part", http.StatusMovedPermanently)

@@ -243,7 +243,7 @@ func contentCases() []Exhibit {
 				})
 			},
 			Want: []Want{
-				{Run: 1, Verdict: "complete", Pages: "all", Extra: 7},
+				{Run: 1, Verdict: "complete", Pages: "all", Extra: 7, Requests: 36},
 				{Run: 2, Verdict: "complete", Pages: "all", Extra: 7},
 				{Run: 4, Verdict: "complete", Pages: "all", Extra: 7},
 			},

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volatile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Two answers to one request that came within seconds differ in what says nothing: a token of a form, the
+// time
+// that the answer took, an article drawn by lot. Where they do is a position of the template: an attribute of
+// an element that its own attributes or those of the element around it name, a member of a script, a word
+// between two others, or all of an element with a class. It holds for all pages that have it. Apart finds
+// positions, Masked replaces what stands at the known ones.
+
+// Kind says what may stand at a position, and is masked there. All else is a change.
+type Kind uint8
+
+// The kinds.
+const (
+	Number Kind = iota + 1 // digits, also as a date, a time, or a decimal
+	Token                  // letters and digits without a meaning
+	Region                 // the content of an element
+)
+
+func (k Kind) String() string { return [...]string{"", "number", "token", "region"}[k] }
+
+// Position is the name of a position: a hash.
+type Position uint64
+
+// At is what may stand at a position.
+type At struct {
+	Kind  Kind `json:"kind"`
+	Short int  `json:"short,omitempty"` // bytes of the shortest token and the longest one that were seen
+	Long  int  `json:"long,omitempty"`
+	Other bool `json:"other,omitempty"` // some of them were not hexadecimal
+}
+
+// atOf is what two values that take the same place say of it; the zero value: nothing.
+func atOf(a, b []byte) At {
+	switch {
+	case isNumber(a) && isNumber(b):
+		return At{Kind: Number}
+	case isToken(a) && isToken(b):
+		return At{Token, min(len(a), len(b)), max(len(a), len(b)), !isHex(a) || !isHex(b)}
+	}
+	return At{}
+}
+
+// And is what may stand at a position of which two things are known.
+func (a At) And(b At) At {
+	if a.Kind != Token || b.Kind != Token {
+		if a.Kind >= b.Kind {
+			return a
+		}
+		return b
+	}
+	return At{Token, min(a.Short, b.Short), max(a.Long, b.Long), a.Other || b.Other}
+}
+
+// fits reports whether a value may stand at the position.
+func (a At) fits(value []byte) bool {
+	switch a.Kind {
+	case Number:
+		return isNumber(value)
+	case Token:
+		long := len(value) >= a.Short-a.Short/4 && len(value) <= a.Long+a.Long/4
+		return long && isToken(value) && (a.Other || isHex(value))
+	}
+	return false
+}
+
+// Positions are the positions of a site. The zero value knows none.
+type Positions map[Position]At
+
+// mark stands for a value that is masked; its kind follows.
+const mark = 0x02
+
+// Where names the positions that were found for a person, each once.
+func (m *Masked) Where() (out []string) {
+	for i := range m.Hits {
+		if w := m.Hits[i].Where; !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// masking is what Masked finds.
+type masking struct {
+	out    []byte
+	hits   []Sighting
+	named  [][]byte
+	copied int // bytes of the document that are in out
+}
+
+// Sighting is a position of a document, with what stands there.
+type Sighting struct {
+	Position Position
+	Value    []byte
+	Where    string // for a person
+
+	kind Kind
+}
+
+// Masked is a document without what says nothing.
+type Masked struct {
+	Body []byte
+	Hits []Sighting
+	// Named are the references in regions, and those with a number that is no time: a region, or a page that is
+	// drawn by lot, may name a page that nothing else names.
+	Named [][]byte
+}
+
+// Masked masks a document. It is safe for concurrent use.
+func (k Positions) Masked(doc []byte) Masked {
+	if len(k) == 0 || len(doc) > MaxBody {
+		return Masked{Body: doc}
+	}
+	doc = revealed(doc)
+	d := read(doc)
+	m := masking{out: make([]byte, 0, len(doc))}
+	region := 0
+	for i := range d.units {
+		u := &d.units[i]
+		for ; region < len(d.elements) && d.elements[region].from <= u.from; region++ {
+			m.region(k, d, &d.elements[region])
+		}
+		if u.from < m.copied {
+			continue
+		}
+		at, ok := u.in(k, d)
+		if !ok {
+			continue
+		}
+		m.put(d, at, k[at].Kind, u.from, u.to, d.where(u))
+		if v := doc[u.from:u.to]; u.leads && k[at].Kind == Number && !unixTime(v) {
+			m.named = append(m.named, doc[u.value.from:u.value.to])
+		}
+	}
+	for ; region < len(d.elements); region++ {
+		m.region(k, d, &d.elements[region])
+	}
+	return Masked{m.everywhere(append(m.out, doc[m.copied:]...)), m.hits, m.named}
+}
+
+// everywhere masks the long tokens that stand at positions wherever else a document has them: what was made
+// for one answer is so in each place.
+func (m *masking) everywhere(doc []byte) []byte {
+	done := 0
+	for i := range m.hits {
+		v := m.hits[i].Value
+		if m.hits[i].kind != Token || len(v) < longToken || !bytes.Contains(doc, v) {
+			continue
+		}
+		if done++; done > mostFound {
+			break
+		}
+		doc = bytes.ReplaceAll(doc, v, []byte{mark, byte(Token)})
+	}
+	return doc
+}
+
+// longToken is how many bytes a token has at least that is masked wherever it occurs.
+const longToken = 16
+
+// put masks doc[from:to].
+func (m *masking) put(d *document, at Position, k Kind, from, to int, where string) {
+	m.out = append(append(m.out, d.doc[m.copied:from]...), mark, byte(k))
+	m.copied = to
+	m.hits = append(m.hits, Sighting{Position: at, Value: d.doc[from:to], Where: where})
+	m.hits[len(m.hits)-1].kind = k
+}
+
+// region masks the content of an element, if all of it says nothing.
+func (m *masking) region(k Positions, d *document, e *element) {
+	if k[e.path].Kind != Region || e.from < m.copied || !e.small(d.doc) {
+		return
+	}
+	for _, l := range d.leads {
+		if l.from >= e.from && l.to <= e.to {
+			m.named = append(m.named, d.doc[l.from:l.to])
+		}
+	}
+	m.put(d, e.path, Region, e.from, e.to, Short(e.tag))
+}
+
+// Same reports whether two bodies of one page are the same but for what stands at known positions.
+func (k Positions) Same(old, now []byte) (a, b Masked, same bool) {
+	a, b = k.Masked(old), k.Masked(now)
+	return a, b, len(a.Hits)+len(b.Hits) > 0 && bytes.Equal(a.Body, b.Body)
+}
+
+// Variation is a position at which two answers differ.
+type Variation struct {
+	Position Position
+	At       At
+	Prose    bool // it is one in a text that readers see
+	Wide     bool // the words beside it do not matter
+	Clock    bool // it is Unix time in an address
+	Seen     int  // times that the first answer has it
+	Differed int
+	Where    string
+	Old, New string // of one of these times
+}
+
+// Apart returns the positions at which two answers differ that came within seconds. ok is false when they
+// differ elsewhere, too.
+func Apart(a, b []byte) (out []Variation, ok bool) {
+	if len(a) > MaxBody || len(b) > MaxBody {
+		return nil, false
+	}
+	x, y := read(revealed(a)), read(revealed(b))
+	p := pair{a: x, b: y, found: map[Position]*Variation{}}
+	ok = p.walk()
+	for i := range x.units {
+		for _, at := range [...]Position{x.units[i].narrow, x.units[i].wide} {
+			if f := p.found[at]; f != nil {
+				f.Seen++
+			}
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.found)) {
+		out = append(out, *p.found[at])
+	}
+	return out, ok
+}
+
+// pair is two answers that are compared.
+type pair struct {
+	a, b  *document
+	found map[Position]*Variation
+	notes []noted               // in the order of the first answer
+	once  map[Position]*element // of a, see single
+	twin  map[Position]*element // of b
+}
+
+// noted is where something was found.
+type noted struct {
+	at   Position
+	from int
+}
+
+// walk compares the segments of the two.
+func (p *pair) walk() bool {
+	i, j := 0, 0
+	for i < len(p.a.segs) && j < len(p.b.segs) {
+		s, t := &p.a.segs[i], &p.b.segs[j]
+		if bytes.Equal(p.a.doc[s.from:s.to], p.b.doc[t.from:t.to]) || p.segment(s, t) {
+			i, j = i+1, j+1
+			continue
+		}
+		x, y := p.around(s.from, t.from)
+		if x == nil || len(p.found) >= mostFound || (x.to <= s.from && y.to <= t.from) {
+			return false
+		}
+		p.drop(x.from)
+		p.note(x.path, x.from, &Variation{
+			At:    At{Kind: Region},
+			Prose: true,
+			Seen:  1,
+			Where: Short(x.tag),
+			Old:   Short(p.a.doc[x.from:x.to]),
+			New:   Short(p.b.doc[y.from:y.to]),
+		})
+		i, j = p.a.segAt(x.to), p.b.segAt(y.to)
+	}
+	return i == len(p.a.segs) && j == len(p.b.segs)
+}
+
+// mostFound is at how many positions two answers differ.
+const mostFound = 64
+
+// segment compares two segments whose bytes differ.
+func (p *pair) segment(s, t *segmentAt) bool {
+	us, ut := p.a.units[s.first:s.last], p.b.units[t.first:t.last]
+	if s.kind != t.kind || len(us) != len(ut) {
+		return false
+	}
+	i, j := s.from, t.from
+	for k := range us {
+		u, v := &us[k], &ut[k]
+		if !bytes.Equal(p.a.doc[i:u.from], p.b.doc[j:v.from]) {
+			return false
+		}
+		if old, is := p.a.of(u), p.b.of(v); !bytes.Equal(old, is) && atOf(old, is).Kind == 0 {
+			return false
+		}
+		i, j = u.to, v.to
+	}
+	if !bytes.Equal(p.a.doc[i:s.to], p.b.doc[j:t.to]) || len(p.found) > mostFound {
+		return false
+	}
+	for k := range us {
+		u := &us[k]
+		old, is := p.a.of(u), p.b.of(&ut[k])
+		if bytes.Equal(old, is) {
+			continue
+		}
+		for n, at := range [...]Position{u.narrow, u.wide} {
+			if at != 0 {
+				p.note(at, u.from, &Variation{
+					At:    atOf(old, is),
+					Prose: u.prose,
+					Wide:  n > 0,
+					Clock: u.leads && unixTime(old) && unixTime(is),
+					Where: p.a.where(u),
+					Old:   Short(old),
+					New:   Short(is),
+				})
+			}
+		}
+	}
+	return true
+}
+
+// note counts a difference at a byte of the first answer.
+func (p *pair) note(at Position, from int, d *Variation) {
+	f := p.found[at]
+	if f == nil {
+		f = d
+		f.Position = at
+		p.found[at] = f
+	}
+	f.At = f.At.And(d.At)
+	f.Differed++
+	p.notes = append(p.notes, noted{at, from})
+}
+
+// drop forgets what was found from a byte of the first answer on: all of that is a region.
+func (p *pair) drop(from int) {
+	for len(p.notes) > 0 && p.notes[len(p.notes)-1].from >= from {
+		at := p.notes[len(p.notes)-1].at
+		p.notes = p.notes[:len(p.notes)-1]
+		if p.found[at].Differed--; p.found[at].Differed == 0 {
+			delete(p.found, at)
+		}
+	}
+}
+
+// around returns the innermost element that holds both positions and is the only one of its path.
+func (p *pair) around(i, j int) (in, to *element) {
+	if p.once == nil {
+		p.once, p.twin = single(p.a), single(p.b)
+	}
+	for e := range slices.Values(p.a.elements) { // the last one that holds i is the innermost
+		if e.from > i {
+			break
+		}
+		x, y := p.once[e.path], p.twin[e.path]
+		if x != nil && y != nil && x.to >= i && y.from <= j && y.to >= j {
+			in, to = x, y
+		}
+	}
+	return in, to
+}
+
+// Short returns a value for a person, cut.
+func Short(v []byte) string {
+	out := strings.Join(strings.Fields(strings.ToValidUTF8(string(v[:min(len(v), 4*maxExample)]), "?")), " ")
+	if len(out) > maxExample {
+		out = strings.ToValidUTF8(out[:maxExample], "") + "…"
+	}
+	return out
+}
+
+// hashOf hashes parts of a name.
+func hashOf(of Position, parts ...[]byte) Position {
+	var h xxh3.Hasher
+	var n [8]byte
+	for i := range n {
+		n[i] = byte(of >> (8 * i))
+	}
+	h.Write(n[:])
+	for _, p := range parts {
+		h.Write(p)
+		h.Write([]byte{variable})
+	}
+	return Position(max(h.Sum64(), 1))
+}
+
+// HasClock reports whether a step or a parameter of an address is Unix time.
+func HasClock(address string) bool {
+	between := func(r rune) bool { return strings.ContainsRune("/?&;=", r) }
+	for part := range strings.FieldsFuncSeq(address, between) {
+		if unixTime([]byte(part)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Beginning names the template of a document by its first elements with an id or a class.
+func Beginning(doc []byte) []byte {
+	d := read(doc[:min(len(doc), beginning)])
+	var of Position
+	for i := range min(len(d.elements), firstElements) {
+		of = hashOf(of, idsOf(d.elements[i].tag)...)
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(of))
+}
+
+// The beginning of a document.
+const (
+	beginning     = 16 << 10 // bytes
+	firstElements = 8
+)
+
+// ShowsTime reports whether a document says the time at which it was made, to the second.
+func ShowsTime(doc []byte, at time.Time) bool {
+	if bytes.Contains(doc, strconv.AppendInt(nil, at.Unix()/10_000, 10)) { // in the hours around it
+		return true
+	}
+	for s := range 3 { // the answer may have taken some time
+		t := at.UTC().Add(-time.Duration(s) * time.Second)
+		for _, form := range [...]string{":04:05", "150405"} {
+			if bytes.Contains(doc, t.AppendFormat(nil, form)) {
+				return true
+			}
+		}
+	}
+	return false
+}

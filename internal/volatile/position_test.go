@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volatile
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// drawn is a page of which some parts are drawn by lot.
+func drawn(title, article, quote, related string) []byte {
+	return []byte(`<!DOCTYPE html><html><head><title>` + title + `</title>
+<script>document.write("<div class=x>");</script></head>
+<body class="page"><div id="nav"><ul class="menu"><li><a href="/a">A</a><li><a href="/b">B</a></ul></div>
+<div id="main"><h1>` + title + `</h1><p>` + article + `<p>More of <br>it, of which there is a lot: ` +
+		strings.Repeat("text ", 40) + `</div>
+<div id="side"><div class="box">` + quote + `</div><div class="related"><ul>` + related + `</ul></div></div>
+<div id="foot">Generated at 12:00:01</div></body></html>
+`)
+}
+
+func links(n ...int) (s string) {
+	for _, i := range n {
+		s += fmt.Sprintf(`<li class="item"><a href="/%d.html">Article %d</a></li>`, i, i)
+	}
+	return s
+}
+
+// learned takes all that two answers differ in as known.
+func learned(t *testing.T, a, b []byte) Positions {
+	t.Helper()
+	found, ok := Apart(a, b)
+	if !ok {
+		t.Fatalf("%s and %s differ elsewhere: %+v", a, b, found)
+	}
+	k := Positions{}
+	for _, f := range found {
+		if !f.Wide {
+			k[f.Position] = f.At
+		}
+	}
+	return k
+}
+
+// pageOf is a page with something in its head, its text and its end.
+func pageOf(title, head, middle string) []byte {
+	return []byte("<!DOCTYPE html>\n<html><head><title>" + title + "</title>" + head + "</head>\n<body>\n<h1>" +
+		title + "</h1>\n<p>" + strings.Repeat("text of "+title+" ", 20) + "</p>" + middle +
+		"\n<hr></body></html>\n")
+}
+
+// A value at a position that two answers of one page show is masked on another page.
+func TestNoiseIsMasked(t *testing.T) {
+	for name, c := range map[string]struct{ head, middle string }{
+		"hidden input": {"", `<form><input type="hidden" name="token" value="%s"></form>`},
+		"meta":         {`<meta name="csrf-token" content="%s">`, ""},
+		"nonce":        {`<script nonce="%s">x()</script>`, ""},
+		"script":       {`<script>RLCONF={"wgRequestId":"%s","wgCSPNonce":false};</script>`, ""},
+		"assignment":   {"<script>\nvar session = '%s';\n</script>", ""},
+		"comment":      {"", "<!-- request %s of web -->"},
+		"parameter":    {"", `<a href="/login?token=%s&amp;back=here">login</a>`},
+		"last step":    {"", `<img class="pixel" src="/pixel/%s">`},
+		"data":         {"", `<div id="app" data-key="%s">x</div>`},
+		"id":           {"", `<div id="menu-%s" class="menu">x</div>`},
+		"text":         {"", `<p id="foot">request %s done</p>`},
+	} {
+		fill := func(title, token string) []byte {
+			in := func(s string) string { return strings.ReplaceAll(s, "%s", token) }
+			return pageOf(title, in(c.head), in(c.middle))
+		}
+		tokens := [...]string{"9c59c3c75325c48e5f8e", "15c1bd8c8d00668624bf", "3a30fec4cc68af4ca52a",
+			"e6186b45c6cd628b8c0b"}
+		k := learned(t, fill("One", tokens[0]), fill("One", tokens[1]))
+		if a, _, same := k.Same(fill("Two", tokens[2]), fill("Two", tokens[3])); !same || len(a.Hits) == 0 {
+			t.Errorf("%s: not masked on another page: %s", name, a.Body)
+		}
+		for what, other := range map[string][]byte{
+			"title": fill("Six", tokens[3]),
+			"word":  bytes.Replace(fill("Two", tokens[3]), []byte(tokens[3]), []byte("harbour"), 1),
+			"gone":  bytes.Replace(fill("Two", tokens[3]), []byte(tokens[3]), nil, 1),
+			"more":  append(fill("Two", tokens[3]), "more"...),
+		} {
+			if _, _, same := k.Same(fill("Two", tokens[2]), other); same {
+				t.Errorf("%s: another %s is masked", name, what)
+			}
+		}
+	}
+}
+
+// A long token of a position is masked wherever else the page has it.
+func TestTokensAreMaskedInAllPlaces(t *testing.T) {
+	mail := func(token, text string) []byte {
+		const form = "Content-Type: mixed; boundary=\"==%[1]s==\"\n\n--==%[1]s==\n%[2]s\n--==%[1]s==--\n"
+		return fmt.Appendf(nil, form, token, text)
+	}
+	const one, two = "2856710735823326466", "6571188812564132752"
+	found, _ := Apart(mail(one, "a"), mail(two, "a"))
+	k := Positions{}
+	for _, d := range found {
+		if strings.Contains(d.Where, "boundary") {
+			k[d.Position] = d.At
+		}
+	}
+	if a, b, same := k.Same(mail(one, "text"), mail(two, "text")); !same || len(a.Hits) != 1 {
+		t.Errorf("%s\n%s", a.Body, b.Body)
+	}
+	if _, _, same := k.Same(mail(one, "text"), mail(two, "other")); same {
+		t.Error("another text is masked")
+	}
+}
+
+func TestNumbersAreMaskedWhereTheyVary(t *testing.T) {
+	fill := func(title, time, ms, price string) []byte {
+		return pageOf(title, `<script>mw.config.set({"wgBackendResponseTime":`+ms+`});</script>`,
+			"<p>Costs "+price+" EUR</p><p class=now>It is "+time+".</p><i>served in "+ms+" ms by web</i>")
+	}
+	k := learned(t, fill("One", "12:30:05", "141", "7.20"), fill("One", "12:30:07", "96", "7.20"))
+	if a, b, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.20")); !same {
+		t.Errorf("not masked:\n%s\n%s", a.Body, b.Body)
+	}
+	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "01:02:03", "4", "8.30")); same {
+		t.Error("a price is masked")
+	}
+	if _, _, same := k.Same(fill("Two", "12:30:05", "3", "8.20"), fill("Two", "closed", "4", "8.20")); same {
+		t.Error("a word where a time was is masked")
+	}
+}
+
+func TestRegionsDrawnByLot(t *testing.T) {
+	one := drawn("One", "An article.", "<p>Carpe diem.</p>", links(1, 2, 3))
+	again := drawn("One", "An article.", "<p>Panta rhei.</p><i>Heraclitus</i>", links(7, 5))
+	k := learned(t, one, again)
+	if len(k) != 2 {
+		t.Fatalf("%d positions, want the box and the list", len(k))
+	}
+	later := drawn("One", "An article.", "Cogito.", links(9, 8, 1))
+	a, b, same := k.Same(one, later)
+	if !same || len(b.Named) != 3 || string(b.Named[0]) != "/9.html" {
+		t.Errorf("%v, named %q:\n%s\n%s", same, b.Named, a.Body, b.Body)
+	}
+	for name, other := range map[string][]byte{
+		"article": drawn("One", "An article, corrected.", "Cogito.", links(9)),
+		"title":   drawn("Two", "An article.", "Cogito.", links(9)),
+	} {
+		if _, _, same := k.Same(one, other); same {
+			t.Errorf("%s: a change of it is not seen", name)
+		}
+	}
+	two := drawn("Two", "Another article.", "Alea iacta est.", links(4))
+	got := learned(t, two, drawn("Two", "Another article.", "Cogito.", links(6, 1)))
+	if fmt.Sprint(got) != fmt.Sprint(k) {
+		t.Errorf("another page of the site has other positions: %v, want %v", got, k)
+	}
+}
+
+func TestNoPosition(t *testing.T) {
+	at := func(s string) []byte { return drawn("One", s, "box", links(1)) }
+	for name, c := range map[string][2][]byte{
+		"outside of all":     {at("x"), bytes.Replace(at("x"), []byte("<title>One"), []byte("<title>Two"), 1)},
+		"most of the page":   {at(strings.Repeat("one ", 900)), at(strings.Repeat("two ", 900))},
+		"no end tag":         {[]byte("<p>text text text<p class=q>a"), []byte("<p>text text text<p class=q>b")},
+		"in a script":        {at("<script>a</script>"), []byte("<script><div id=a>x</div></script>")},
+		"one of many":        {[]byte(items(9, "a")), []byte(items(9, "b"))},
+		"cut short":          {at("x"), at("x")[:300]},
+		"one that is larger": {make([]byte, MaxBody+1), []byte("x")},
+	} {
+		if got, ok := Apart(c[0], c[1]); ok {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got, ok := Apart(at("x"), at("x")); !ok || len(got) > 0 {
+		t.Errorf("the same: %+v", got)
+	}
+}
+
+// items are elements that nothing tells apart.
+func items(n int, text string) string {
+	return strings.Repeat("<li class=item>same</li>\n", n) + "<li class=item>" + text + "</li>\n"
+}
+
+// What nests deeply, or closes what was never open, takes no more time than its length.
+func TestPositionsOfHostileDocuments(t *testing.T) {
+	for name, part := range map[string]string{
+		"open":     "<div class=x>",
+		"named":    "<b id=q",
+		"close":    "</div>",
+		"raw":      "<script>",
+		"raw ends": "<textarea></text",
+		"both":     "<div id=a></p>",
+		"numbers":  "1 ",
+		"members":  "<script>a:1,b:2",
+		"address":  "<a href='/1/2/3/4?a=5&b=6'>",
+	} {
+		doc := []byte(strings.Repeat(part, MaxBody/4/len(part)))
+		other := append(bytes.Clone(doc[:len(doc)-9]), "other"...)
+		Apart(doc, other)
+		if _, _, same := (Positions{1: {Kind: Region}, 2: {Kind: Number}}).Same(doc, other); same {
+			t.Errorf("%s: something was left out", name)
+		}
+	}
+}
+
+func FuzzPositions(f *testing.F) {
+	f.Add(drawn("One", "x", "a", links(1)), drawn("One", "x", "b", links(2)))
+	f.Add(pageOf("One", "<script>a={b:1}</script>", ""), pageOf("One", "<script>a={b:2}</script>", ""))
+	f.Add([]byte(`{"a":"9c59c3c75325c48e","b":1}`), []byte(`{"a":"15c1bd8c8d006686","b":2}`))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		found, ok := Apart(a, b)
+		if !ok {
+			return
+		}
+		k := Positions{}
+		for _, d := range found {
+			if d.Seen == 0 || d.Differed == 0 {
+				t.Fatalf("%+v", d)
+			}
+			k[d.Position] = d.At
+		}
+		x, y := k.Masked(a), k.Masked(b)
+		if len(found) > 0 && len(x.Hits) == 0 {
+			t.Fatalf("nothing is masked in\n%q\n%q", a, b)
+		}
+		if !bytes.Equal(x.Body, y.Body) && !bytes.Equal(revealed(a), revealed(b)) && len(a) < MaxBody {
+			for _, d := range found {
+				if d.At.Kind == Region {
+					return // the one of another page may be too large
+				}
+			}
+			t.Fatalf("what two answers differ in is not masked:\n%q\n%q\n%q\n%q\n%+v", a, b, x.Body, y.Body, found)
+		}
+	})
+}

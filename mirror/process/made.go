@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+	"compress/gzip"
+	"html"
+	"io"
+	"slices"
+	"strings"
+
+	"mirrord/fetch"
+	"mirrord/internal/volatile"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// isMade reports whether an answer may have been made for its request by a program, and is no file.
+func isMade(h *fetch.Head) bool {
+	caches := h.Header.Get("Cache-Control")
+	private := strings.Contains(caches, "private") || strings.Contains(caches, "no-")
+	hashed := h.ETag == "" || strings.HasPrefix(h.ETag, "W/")
+	return private || h.Header.Get("Set-Cookie") != "" || (hashed && h.LastModified == "")
+}
+
+// mayHaveNoise reports whether a body may be a page, a feed, or a packed file that a program made.
+func mayHaveNoise(mime string, h *fetch.Head, body []byte) bool {
+	switch mime {
+	case "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml":
+		return isMade(h)
+	}
+	return isGzip(body) && isMade(h)
+}
+
+// samePacked reports whether a packed body that a program made has what the stored one has, but for noise.
+// The time at which it was packed is another one in each answer.
+func samePacked(
+	bodies store.Bodies, known volatile.Positions, old *store.Resource, h *fetch.Head, body []byte,
+) bool {
+	if old.Body != store.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
+		return false
+	}
+	f, err := bodies.Open(old.Digest, 0, volatile.MaxBody)
+	if err != nil {
+		return false // verify reports it
+	}
+	defer f.Close()
+	packed, err := io.ReadAll(f)
+	if err != nil {
+		return false
+	}
+	was, now := unpacked(packed), unpacked(body)
+	if bytes.Equal(was, now) {
+		return true
+	}
+	_, _, same := known.Same(was, now)
+	return same
+}
+
+// unpacked returns what a gzip file has, or the body itself when it is another file, or too large.
+func unpacked(body []byte) []byte {
+	if !isGzip(body) {
+		return body
+	}
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return body
+	}
+	out, err := io.ReadAll(io.LimitReader(z, volatile.MaxBody+1))
+	if err != nil || len(out) > volatile.MaxBody {
+		return body
+	}
+	return out
+}
+
+// isGzip reports whether a body is a gzip file that is looked at unpacked.
+func isGzip(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("\x1f\x8b")) && len(body) <= volatile.MaxBody
+}
+
+// namesNew returns what reports whether some reference in a document names a URL of the job that was never
+// seen.
+func namesNew(rules *scope.URLRules, table *urls.Table) func(doc site.URL, refs [][]byte) bool {
+	return func(doc site.URL, refs [][]byte) bool {
+		return slices.ContainsFunc(refs, func(ref []byte) bool {
+			u, _, err := doc.Resolve(html.UnescapeString(string(ref)))
+			if err != nil || !rules.Scope.Covers(u) {
+				return false
+			}
+			_, known := table.Find([]byte(rules.Main(u).String()))
+			return !known
+		})
+	}
+}

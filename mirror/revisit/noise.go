@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/internal/volatile"
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// What differs between two answers of one page at one moment is noise: a token of a form, a quote drawn by
+// lot. So in a first run, and when pages of another template come, a few pages are requested twice. The
+// positions at which the two differ are known for the site from then on: a page that differs only there from
+// the stored one has not changed.
+
+// Learning of positions.
+const (
+	leastTwice    = 8                // requests of a first run for second answers, or
+	laterTwice    = 4                // of a later one, or
+	twiceShare    = 100              // one of so many, where that is more
+	firstTwice    = 2                // pages of a template that are requested twice,
+	allTwice      = 8                // and of one of which two answers differed
+	moreTwice     = 3                // more requests of a page that changed, when two answers do not tell why
+	mostWaiting   = 16               // pages that wait for their second request
+	mostShapes    = 1024             // templates that are remembered
+	mostNoise     = 256              // positions that are remembered
+	noiseRuns     = 64               // runs after which a position is forgotten that was not seen to differ
+	shapeRuns     = 16               // runs after which two pages of a template are requested twice again
+	mostRedirects = 256              // that are remembered
+	mostIdle      = 5                // the binary logarithm of the runs after which that is tried, at most
+	changedLast   = 3                // looks in a row at which a page changed that is then requested twice
+	surePages     = 2                // pages on which words or a region differed until that is believed
+	sureWide      = 3                // the same of a number whose neighbours vary
+	secondsApart  = 2 * time.Second  // between two answers, at least, while the run has other things to request
+	atOneMoment   = 60 * time.Second // and at most
+)
+
+// NoiseFact is where a site keeps the positions at which its answers differ.
+const NoiseFact = "places"
+
+// noiseFact is the value of NoiseFact.
+type noiseFact struct {
+	Idle      int            `json:"idle"`  // runs in a row that requested changed pages twice in vain
+	Tried     int            `json:"tried"` // the last of these runs
+	Shapes    []shapeFact    `json:"shapes,omitempty"`
+	Positions []PositionFact `json:"positions,omitempty"`
+	Redirects []string       `json:"redirects,omitempty"` // that lead elsewhere in each answer
+}
+
+// shapeFact is a template of which pages were requested twice.
+type shapeFact struct {
+	Shape  uint64 `json:"shape"`
+	Asked  int    `json:"asked"`
+	Unsure bool   `json:"unsure,omitempty"` // the last one had differences that are not yet believed
+	Run    int    `json:"run"`              // the last one that did so
+}
+
+// PositionFact says what was learned about a position. One pair of values, with its page and run, is for a
+// person.
+type PositionFact struct {
+	Position volatile.Position `json:"position"`
+	volatile.At
+	Prose    bool   `json:"prose,omitempty"`
+	Wide     bool   `json:"wide,omitempty"`
+	Clock    bool   `json:"clock,omitempty"`
+	Pages    int    `json:"pages"` // whose two answers differed there
+	Seen     int    `json:"seen"`  // times that it occurred on pages that were requested twice
+	Differed int    `json:"differed"`
+	Run      int    `json:"run"` // when it was last seen to differ
+	Where    string `json:"where"`
+	Old      string `json:"old"`
+	New      string `json:"new"`
+	URL      string `json:"url"`
+
+	On []string `json:"on,omitempty"` // URLs of the pages, the last few, one for each time
+}
+
+// mostOn is how many pages are remembered that differed at a position.
+const mostOn = 4
+
+// IsSure reports whether a difference at the position alone is no change.
+func (f *PositionFact) IsSure() bool {
+	pages := 1
+	switch {
+	case f.Wide:
+		pages = sureWide
+	case f.Prose:
+		pages = surePages
+	}
+	return f.Pages >= pages && 2*f.Differed >= f.Seen
+}
+
+// Noise knows at which positions of the pages of a site each answer is another one. Safe for concurrent use,
+// but for Read.
+type Noise struct {
+	run   int
+	ripe  atomic.Bool // some page waits
+	known atomic.Pointer[knownNoise]
+
+	mu        sync.Mutex
+	idle      int
+	tried     int
+	shapes    map[uint64]*shapeFact
+	positions map[volatile.Position]*PositionFact
+	asked     int // pages of this run
+	again     int // of these, pages that changed each time
+	looked    int // and pages that the mirror has but for noise
+	saw       bool
+	waiting   []*Twice
+	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
+}
+
+// knownNoise are the positions that are believed.
+type knownNoise struct {
+	site  volatile.Positions
+	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
+	clock bool                          // some address is another one in each answer, because it holds the time
+}
+
+// Twice is a page that is to be requested once more.
+type Twice struct {
+	URL    site.URL
+	Came   time.Time // its first answer
+	body   []byte
+	shape  uint64
+	urgent int // 0 first
+	more   int // requests for what changed, if this one explains nothing
+}
+
+func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
+	q := &Twice{URL: u, Came: came}
+	q.shape, q.urgent = shape, urgent
+	return q
+}
+
+// ShowsTime reports whether the first answer says when it was made, to the second: then another one may only
+// differ after that.
+func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.body, q.Came) }
+
+// NewNoise returns the noise of a site of which nothing was learned.
+func NewNoise(run int) *Noise {
+	return &Noise{
+		run:       run,
+		shapes:    map[uint64]*shapeFact{},
+		positions: map[volatile.Position]*PositionFact{},
+		redirects: map[string]string{},
+	}
+}
+
+// Read takes what Fact of earlier runs returned. After an error that is nothing.
+func (p *Noise) Read(fact []byte) error {
+	var f noiseFact
+	if len(fact) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(fact, &f); err != nil {
+		return err
+	}
+	p.idle, p.tried = f.Idle, f.Tried
+	for i := range f.Shapes {
+		if s := &f.Shapes[i]; s.Run+shapeRuns > p.run {
+			p.shapes[s.Shape] = s
+		}
+	}
+	for i := range f.Positions {
+		if f := &f.Positions[i]; f.Run+noiseRuns > p.run {
+			p.positions[f.Position] = f
+		}
+	}
+	for _, u := range f.Redirects {
+		p.redirects[u] = ""
+	}
+	p.publish()
+	return nil
+}
+
+// publish makes the learned positions known. A position that is the same on most pages is known for those on
+// which it differed, words of a text only when they did so twice.
+func (p *Noise) publish() {
+	known := &knownNoise{site: volatile.Positions{}, pages: map[string]volatile.Positions{}}
+	for at, f := range p.positions {
+		if f.IsSure() {
+			known.site[at], known.clock = f.At, known.clock || f.Clock
+		}
+	}
+	for at, f := range p.positions {
+		for i, u := range f.On {
+			if f.IsSure() || f.Wide || (f.Prose && !slices.Contains(f.On[:i], u)) {
+				continue
+			}
+			if known.pages[u] == nil {
+				known.pages[u] = maps.Clone(known.site)
+			}
+			known.pages[u][at] = f.At
+		}
+	}
+	p.known.Store(known)
+}
+
+// Known returns the positions that are known for a page. The caller does not change them.
+func (p *Noise) Known(u site.URL) volatile.Positions {
+	known := p.known.Load()
+	if known == nil {
+		return nil
+	}
+	if own := known.pages[u.String()]; own != nil {
+		return own
+	}
+	return known.site
+}
+
+// All returns what was learned about all positions, for a person.
+func (p *Noise) All() (out []PositionFact) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.positions {
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b PositionFact) int {
+		return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.Position, b.Position))
+	})
+	return out
+}
+
+// How is what a page was found to be beside the stored one.
+type How uint8
+
+// A page of the mirror that is the same but for noise has its template looked at again from time to time, and
+// one that is another has that done at once.
+const (
+	IsNew How = iota
+	IsKept
+	IsOther
+)
+
+// Came says that a page came that a program may have made.
+func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
+	if len(body) > volatile.MaxBody {
+		return
+	}
+	shape := shapeOf(u, body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.shapes[shape]
+	if how == IsKept {
+		if s != nil || p.looked == firstTwice {
+			return
+		}
+		p.looked++
+	}
+	if s == nil {
+		if len(p.shapes) == mostShapes {
+			return
+		}
+		s = &shapeFact{Shape: shape, Run: p.run}
+		p.shapes[shape] = s
+	}
+	waits := s.Asked
+	for _, q := range p.waiting {
+		if q.shape == shape {
+			waits++
+		}
+	}
+	if waits < firstTwice || ((s.Unsure || how == IsOther) && waits < allTwice) {
+		q := newTwice(u, at, shape, waits)
+		if how == IsOther {
+			q.more = moreTwice
+		}
+		p.wait(q, body)
+	}
+}
+
+// wait puts a page among those that are to be requested twice. When they are many the least urgent one goes.
+// The caller holds mu.
+func (p *Noise) wait(q *Twice, body []byte) {
+	if len(p.waiting) >= mostWaiting {
+		i, last := 0, p.waiting[0]
+		for k, w := range p.waiting {
+			if w.urgent >= last.urgent {
+				i, last = k, w
+			}
+		}
+		if last.urgent <= q.urgent {
+			return
+		}
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+	q.body = bytes.Clone(body)
+	p.waiting = append(p.waiting, q)
+	p.ripe.Store(true)
+}
+
+// Changed says that a page of the mirror came with another body, in more than is known to vary. rec is its
+// record before; made, that a program may have made the answer.
+func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time, made bool) {
+	const always = 1<<(changedLast-1) - 1
+	if len(body) > volatile.MaxBody {
+		return
+	}
+	if made {
+		p.Came(rec.URL, body, at, IsOther)
+	}
+	if rec.Recent&always != always {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	early := p.run < p.tried+1<<min(p.idle, mostIdle)
+	waits := slices.ContainsFunc(p.waiting, func(q *Twice) bool { return q.URL == rec.URL })
+	if p.again == firstTwice || early || waits {
+		return
+	}
+	p.again++
+	p.wait(newTwice(rec.URL, at, shapeOf(rec.URL, body), 0), body)
+}
+
+// shapeOf names the template of a page: by its beginning, and by the parameters of its URL.
+func shapeOf(u site.URL, body []byte) uint64 {
+	var h xxh3.Hasher
+	h.Write(volatile.Beginning(body))
+	query, _ := u.Query()
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		h.WriteString(name)
+		h.WriteString("&")
+	}
+	return h.Sum64()
+}
+
+// Question returns a page of an origin that is to be requested once more, now; of any origin, and without
+// waiting, when it is "". So many requests were made.
+func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice, ok bool) {
+	if !p.ripe.Load() {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(q *Twice) bool { return now.Sub(q.Came) > atOneMoment })
+	best := -1
+	for i, q := range p.waiting {
+		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.Came) >= secondsApart)
+		if may && (best < 0 || q.urgent < p.waiting[best].urgent) {
+			best = i
+		}
+	}
+	least := int64(leastTwice)
+	if p.run > 1 {
+		least = laterTwice
+	}
+	if best >= 0 && int64(p.asked) < max(least, requests/twiceShare) {
+		q, ok = p.waiting[best], true
+		p.waiting = slices.Delete(p.waiting, best, best+1)
+		p.asked++
+	}
+	p.ripe.Store(len(p.waiting) > 0)
+	return q, ok
+}
+
+// Answered takes the body of the second answer, and returns whether positions are known now that were not.
+// When that leaves a doubt, and no other page of the template waits, a third answer is to follow.
+func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
+	found, ok := volatile.Apart(q.body, again)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.shapes[q.shape]; s != nil {
+		s.Run = p.run
+		s.Asked++
+	}
+	p.same(q, found)
+	for i := range found {
+		learned = p.differs(q, &found[i]) || learned
+	}
+	if s := p.shapes[q.shape]; s != nil {
+		s.Unsure = !ok || slices.ContainsFunc(found, p.unsure)
+		other := slices.ContainsFunc(p.waiting, func(w *Twice) bool { return w.shape == q.shape })
+		doubt := (s.Unsure && !other && len(found) > 0) || (!learned && q.more > 0)
+		if doubt && s.Asked < allTwice {
+			next := newTwice(q.URL, at, q.shape, s.Asked)
+			next.more = q.more - 1
+			p.wait(next, again)
+		}
+	}
+	p.publish()
+	return learned
+}
+
+// same counts the positions that are known and did not differ in two answers. The caller holds mu.
+func (p *Noise) same(q *Twice, found []volatile.Variation) {
+	all := volatile.Positions{}
+	for at, f := range p.positions {
+		all[at] = f.At
+	}
+	for _, d := range found {
+		delete(all, d.Position)
+	}
+	for _, hit := range all.Masked(q.body).Hits {
+		p.positions[hit.Position].Seen++
+	}
+}
+
+// unsure reports whether a difference is not yet believed to be noise. The caller holds mu.
+func (p *Noise) unsure(d volatile.Variation) bool {
+	f := p.positions[d.Position]
+	return f == nil || (!f.IsSure() && (f.Prose || f.Wide))
+}
+
+// differs counts a position at which two answers differed. The caller holds mu.
+func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
+	p.saw = true
+	f := p.positions[d.Position]
+	if f == nil {
+		if len(p.positions) == mostNoise {
+			return false
+		}
+		f = &PositionFact{Position: d.Position, At: d.At}
+		f.Prose, f.Wide, f.Clock = d.Prose, d.Wide, d.Clock
+		p.positions[d.Position] = f
+	}
+	was := f.IsSure()
+	f.At = f.At.And(d.At)
+	f.Pages, f.Seen, f.Differed, f.Run = f.Pages+1, f.Seen+d.Seen, f.Differed+d.Differed, p.run
+	f.Where, f.Old, f.New, f.URL = d.Where, d.Old, d.New, q.URL.String()
+	f.On = append(f.On, f.URL)
+	f.On = f.On[max(len(f.On)-mostOn, 0):]
+	return f.IsSure() && !was
+}
+
+// Varies takes where a redirect leads that led elsewhere in the last run, in a first answer or in the second
+// one of the same moment, and reports whether each answer is known to lead elsewhere.
+func (p *Noise) Varies(u, to, had site.URL, second bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := u.String()
+	first, ok := p.redirects[at]
+	switch {
+	case ok && first == "":
+		return true
+	case !second && to != had && len(p.redirects) < mostRedirects:
+		p.redirects[at] = to.String()
+	case second && ok && first != to.String():
+		p.redirects[at] = ""
+		return true
+	}
+	return false
+}
+
+// Fact returns what to store as NoiseFact: as it was when this run tried nothing.
+func (p *Noise) Fact() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := noiseFact{Idle: p.idle, Tried: p.tried}
+	if p.again > 0 && f.Tried != p.run {
+		f.Tried = p.run
+		if f.Idle++; p.saw {
+			f.Idle = 0
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.shapes)) {
+		if s := p.shapes[at]; s.Asked > 0 {
+			f.Shapes = append(f.Shapes, *s)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.positions)) {
+		f.Positions = append(f.Positions, *p.positions[at])
+	}
+	for _, u := range slices.Sorted(maps.Keys(p.redirects)) {
+		if p.redirects[u] == "" {
+			f.Redirects = append(f.Redirects, u)
+		}
+	}
+	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(f)
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mirrord/site"
+	"mirrord/store"
+)
+
+// boxed is a page with a box of its own text and a token.
+func boxed(box, token string) []byte {
+	return []byte("<h1>Page</h1><form><input type=hidden name=csrf value=" + token + "></form><p>" +
+		strings.Repeat("text ", 20) + "<div id=box>" + box + "</div>end")
+}
+
+func addressOf(t *testing.T, name string) site.URL {
+	t.Helper()
+	u, _, err := site.Parse("http://site.test/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// twice has a page come, and requested twice; it reports whether it was.
+func twice(t *testing.T, p *Noise, name string, one, two []byte) bool {
+	t.Helper()
+	u := addressOf(t, name)
+	p.Came(u, one, noon, IsNew)
+	if _, ok := p.Question("http://other.test", 0, noon.Add(secondsApart)); ok {
+		t.Fatal("a question for another origin")
+	}
+	if _, ok := p.Question(u.Origin(), 0, noon); ok {
+		t.Fatal("a question at once")
+	}
+	q, ok := p.Question(u.Origin(), 0, noon.Add(secondsApart))
+	if ok {
+		p.Answered(q, two, noon)
+	}
+	return ok
+}
+
+const (
+	tokenA = "9c59c3c75325c48e5f8e"
+	tokenB = "15c1bd8c8d00668624bf"
+)
+
+// Two pages of a template are requested twice; more of them, up to eight in a run, while there are
+// differences
+// that are not yet believed.
+func TestPagesRequestedTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		one, two []byte
+		want     int // pages
+		known    int // positions
+	}{
+		"the same":       {boxed("a", tokenA), boxed("a", tokenA), firstTwice, 0},
+		"a token":        {boxed("a", tokenA), boxed("a", tokenB), firstTwice, 1},
+		"a box":          {boxed("a", tokenA), boxed("b", tokenA), firstTwice + 1, 1},
+		"something else": {boxed("a", tokenA), append(boxed("a", tokenA), "more"...), leastTwice, 0},
+	} {
+		p, n := NewNoise(1), 0
+		for i := range 20 {
+			if twice(t, p, fmt.Sprintf("%d.html", i), c.one, c.two) {
+				n++
+			}
+		}
+		if n != c.want || len(p.Known(site.URL{})) != c.known {
+			t.Errorf("%s: %d pages requested twice, want %d; %d known, want %d", name, n, c.want,
+				len(p.Known(site.URL{})), c.known)
+		}
+	}
+}
+
+func TestNoiseIsRememberedAndForgotten(t *testing.T) {
+	p := NewNoise(10)
+	for i := range 3 {
+		twice(t, p, fmt.Sprintf("%d.html", i), boxed("a", tokenA), boxed("b", tokenB))
+	}
+	fact, err := p.Fact()
+	if err != nil || len(p.Known(site.URL{})) != 2 || len(p.All()) != 2 {
+		t.Fatalf("%v, %v: %s", p.Known(site.URL{}), err, fact)
+	}
+	for run, want := range map[int]int{11: 2, 10 + noiseRuns - 1: 2, 10 + noiseRuns: 0} {
+		later := NewNoise(run)
+		if err := later.Read(fact); err != nil || len(later.Known(site.URL{})) != want {
+			t.Errorf("run %d: %d positions known, want %d: %v", run, len(later.Known(site.URL{})), want, err)
+		}
+		again := run-10 >= shapeRuns
+		if got := twice(t, later, "9.html", boxed("a", tokenA), boxed("a", tokenA)); got != again {
+			t.Errorf("run %d: the template is looked at again: %v", run, got)
+		}
+	}
+	if err := NewNoise(11).Read([]byte("{")); err == nil {
+		t.Error("a damaged fact was read")
+	}
+	if fact, err := NewNoise(11).Fact(); err != nil || fact != nil {
+		t.Errorf("a fact of nothing: %s, %v", fact, err)
+	}
+}
+
+// A page that the mirror has but for noise has its template looked at again, two of them a run.
+func TestKeptPagesAreLookedAtAgain(t *testing.T) {
+	p := NewNoise(3)
+	for i := range 5 {
+		body := []byte(fmt.Sprintf("<div id=%s>x</div>", strings.Repeat("x", i+1)))
+		p.Came(addressOf(t, fmt.Sprintf("%d.html", i)), body, noon, IsKept)
+	}
+	if len(p.waiting) != firstTwice {
+		t.Errorf("%d pages wait", len(p.waiting))
+	}
+	p.Question("", 0, noon.Add(atOneMoment+1))
+	if len(p.waiting) != 0 {
+		t.Error("a second answer is of another moment")
+	}
+}
+
+// Pages that change each time are requested twice, and the more often two answers were the same, the rarer.
+func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
+	var fact []byte
+	var runs []int
+	rec := &store.Resource{URL: addressOf(t, "1.html"), Recent: 3, Observed: 2}
+	for run := 1; run <= 200; run++ {
+		p := NewNoise(run)
+		if err := p.Read(fact); err != nil {
+			t.Fatal(err)
+		}
+		p.shapes[shapeOf(rec.URL, boxed("a", tokenA))] = &shapeFact{Asked: firstTwice, Run: run}
+		p.Changed(&store.Resource{URL: rec.URL, Recent: 1}, boxed("a", tokenA), noon, false)
+		if p.ripe.Load() {
+			t.Fatal("a page that changed twice only is requested twice")
+		}
+		p.Changed(rec, boxed("a", tokenA), noon, false)
+		if q, ok := p.Question("", 0, noon); ok {
+			p.Answered(q, boxed("a", tokenA), noon)
+			runs = append(runs, run)
+		}
+		var err error
+		if fact, err = p.Fact(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := fmt.Sprint(runs), "[1 3 7 15 31 63 95 127 159 191]"; got != want {
+		t.Errorf("requested twice in runs %s, want %s", got, want)
+	}
+}
+
+// A position that is the same on most pages is known for the one on which it differs.
+func TestNoiseOfOnePage(t *testing.T) {
+	p := NewNoise(1)
+	own := addressOf(t, "own.html")
+	twice(t, p, "own.html", boxed("a", tokenA), boxed("a", tokenB))
+	for i := range 3 {
+		p.shapes = map[uint64]*shapeFact{}
+		twice(t, p, fmt.Sprintf("%d.html", i), boxed("a", tokenA), boxed("a", tokenA))
+	}
+	if len(p.Known(own)) != 1 || len(p.Known(addressOf(t, "0.html"))) != 0 {
+		t.Errorf("known for the page %v, for others %v", p.Known(own), p.Known(addressOf(t, "0.html")))
+	}
+}
+
+func TestRedirectsThatVary(t *testing.T) {
+	u, had := addressOf(t, "random"), addressOf(t, "a")
+	p := NewNoise(2)
+	if p.Varies(u, had, had, false) || p.Varies(u, addressOf(t, "b"), had, false) {
+		t.Error("one answer says that a redirect varies")
+	}
+	if p.Varies(u, addressOf(t, "b"), had, true) {
+		t.Error("two answers that are the same do")
+	}
+	if !p.Varies(u, addressOf(t, "c"), had, true) || !p.Varies(u, had, had, false) {
+		t.Error("two answers that differ do not")
+	}
+	fact, err := p.Fact()
+	later := NewNoise(3)
+	if err != nil || later.Read(fact) != nil || !later.Varies(u, had, had, false) {
+		t.Errorf("not remembered: %s, %v", fact, err)
+	}
+}
