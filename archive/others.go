@@ -66,7 +66,7 @@ func (forms) HAR() Form {
 
 // Converting says how answers become records.
 type Converting struct {
-	Lenient  bool      // skip what is damaged
+	Lenient  bool      // skip damaged records
 	Modified time.Time // of the file, for answers without a date
 	To       *warc.Writer
 }

@@ -147,8 +147,8 @@ func (d *database) open() (err error) {
 	return err
 }
 
-// growth is by how many bytes a file grows at least. Its end is a hole until it is written; 16 MiB of them, as
-// bbolt has it, would go into each copy of a small database.
+// growth is by how many bytes a file grows at least. Its end is a hole until it is written; 16 MiB, as bbolt
+// has it, would go into each copy of a small database.
 const growth = 1 << 20
 
 // begin opens the database in a file that open opens.

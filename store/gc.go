@@ -336,7 +336,7 @@ type usedDelta struct {
 	full  bool    // it is to be written again in full
 }
 
-// overAny reports whether a frame that the delta needs lies in one of some packs.
+// overAny reports whether a frame that the delta needs is in one of some packs.
 func (d *usedDelta) overAny(packs map[uint32]bool) bool {
 	return slices.ContainsFunc(d.under, func(at Place) bool { return packs[at.Pack] })
 }

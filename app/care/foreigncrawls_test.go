@@ -62,7 +62,7 @@ func foreignCrawls(site string) map[string]string {
 	}
 }
 
-// A file of each kind of other programs is verified, explained, served, imported, brought up to date with the
+// A file of each kind of other programs is verified, explained, served, imported, updated from the
 // site, and exported.
 func TestForeignCrawls(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -62,7 +62,7 @@ func Replays(
 		o.Relearn = h.Linked() // it is a job's own
 		r, err := replay.Run(h, *o)
 		if errors.Is(err, replay.ErrTooShort) && len(h.Versions) > 1 {
-			return nil, fmt.Errorf("%s: %w: use --train %d or less", arg, err, len(h.Versions)-1)
+			return nil, fmt.Errorf("%s: %w: train on %d versions or less", arg, err, len(h.Versions)-1)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", arg, err)

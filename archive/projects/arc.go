@@ -103,7 +103,7 @@ type arcFile struct {
 	Taken
 }
 
-// ARC writes the answers of an ARC file as records. lenient says that what is no record is skipped. Offsets
+// ARC writes the answers of an ARC file as records. lenient skips bytes that are no record. Offsets
 // of
 // errors are those of the text, unpacked.
 func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {

@@ -74,7 +74,7 @@ func TestReplay(t *testing.T) {
 		{"--late 0s", 2, "--late"},
 		{"--budget 1.5", 2, "--budget"},
 		{"--train 0", 2, "--train"},
-		{"", 1, "8 versions, and the first 20 .* use --train 7 or less"},
+		{"", 1, "8 versions, and the first 20 .* train on 7 versions or less"},
 		{"nosuch --train 2", 1, "nosuch"},
 	} {
 		s.args = "replay " + small + " " + s.args
