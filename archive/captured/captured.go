@@ -34,7 +34,7 @@ type Answers struct {
 
 	mu    sync.Mutex // guards what follows
 	rules map[string]*fetch.Robots
-	given map[site.URL]bool // URLs of which an answer was given
+	given map[string]bool // URLs of which an answer was given
 }
 
 // New returns the answers of a crawl. agent is our name in robots.txt.
@@ -49,7 +49,7 @@ func New(a *crawls.Recordings, crawl int, agent string) (*Answers, error) {
 		client:  client,
 		agent:   agent,
 		rules:   map[string]*fetch.Robots{},
-		given:   map[site.URL]bool{},
+		given:   map[string]bool{},
 	}, nil
 }
 
@@ -58,7 +58,8 @@ func New(a *crawls.Recordings, crawl int, agent string) (*Answers, error) {
 func (s *Answers) Given(f func(u site.URL, forbidden bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for u := range s.given {
+	for text := range s.given {
+		u := site.Canonical(text)
 		rules := s.rules[u.Origin()]
 		allowed := true
 		if rules != nil {
@@ -91,7 +92,7 @@ func (s *Answers) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*
 		return none, &fetch.Error{URL: req.URL, Class: fetch.ErrRecording, Err: err}
 	}
 	s.mu.Lock()
-	s.given[req.URL] = true
+	s.given[req.URL.String()] = true
 	s.mu.Unlock()
 	return s.client.Replay(ctx, req, rec, sink)
 }
@@ -187,7 +188,7 @@ func (s *Answers) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules[origin] = rules
-	s.given[site.Canonical(origin+"/robots.txt")] = true
+	s.given[origin+"/robots.txt"] = true
 	return rules, nil
 }
 
