@@ -118,7 +118,6 @@ func TestPackagedLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const doc = "/usr/share/doc/mirrord"
 	at := map[string]string{} // sources by their names in the package
 	for _, m := range regexp.MustCompile(`(?m)^  - src: (\S+)\n    dst: (\S+)$`).FindAllStringSubmatch(string(data), -1) {
 		list, err := filepath.Glob(filepath.Join("../..", m[1]))
