@@ -134,8 +134,8 @@ func (t *transaction) dropPages() {
 // looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel
 // maps 16 pages for each, or as many as lie in one folio, 50 on average with Linux 6.18, so that a few
 // thousand keys of any order would map all of a large database. To give back stops other cores, and pages
-// that are used again fault again: with 32 look-ups, a run that finds nothing new takes 1.28 of the processor time
-// that it takes without (20 000 pages), and 1.06 of that with 64 (75 000 pages). Of a large value, each
+// that are used again fault again: with 32 look-ups, a run that finds nothing new takes 1.28 of the processor
+// time that it takes without (20 000 pages), and 1.06 of that with 64 (75 000 pages). Of a large value, each
 // bytesPerLook count as one. Of a small database all may stay mapped.
 const (
 	looksPerDrop  = 64
