@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Kill -9 at 20 random moments of runs: the same command ends in the same tree, and nothing committed is
@@ -257,7 +258,7 @@ func TestCrashRebuild(t *testing.T) {
 	if err := os.WriteFile(db, []byte(strings.Repeat("garbage", 5000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := crashRun(t.Context(), dir, s.srv.URL+"/"); !errors.Is(err, store.ErrDamaged) {
+	if _, err := crashRun(t.Context(), dir, s.srv.URL+"/"); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("a run with a damaged database: %v", err)
 	}
 	st, err := store.OpenState(dir, store.Options{})

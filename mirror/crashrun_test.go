@@ -30,6 +30,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Exit codes of a crash run, as those of the program.
@@ -261,7 +262,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 	}
 	defer st.Close()
 	s, err := st.ViewSite(crashJob)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, disk.ErrNoSite) {
 		return
 	}
 	if err != nil {

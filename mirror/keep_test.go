@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 )
 
@@ -71,7 +72,7 @@ func TestRecordWithAWrongNumber(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.Damaged = true
-			if _, err := m.RunWith(t.Context(), func(*mirror.Options) {}); !errors.Is(err, store.ErrDamaged) {
+			if _, err := m.RunWith(t.Context(), func(*mirror.Options) {}); !errors.Is(err, disk.ErrDamaged) {
 				t.Errorf("error %v", err)
 			}
 		})

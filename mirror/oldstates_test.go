@@ -22,6 +22,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // unpackState unpacks an archive of testdata/states into a new folder, with the times of its files.
@@ -225,7 +226,7 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 		switch {
 		case errors.Is(err, store.ErrAway):
 			b, err = []byte("in the depot"), nil
-		case s.Frames.OneOff() && errors.Is(err, store.ErrDamaged): // get takes it from the published tree
+		case s.Frames.OneOff() && errors.Is(err, disk.ErrDamaged): // get takes it from the published tree
 			b, err = os.ReadFile(filepath.Join(s.Dir(), "current", f.Path))
 		}
 		x.ok(err)

@@ -18,7 +18,7 @@ import (
 
 	"mirrord/internal/texts"
 	"mirrord/mirror"
-	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 )
 
@@ -53,7 +53,7 @@ func TestURLsFileLies(t *testing.T) {
 	})
 	const why = "read URLs from a scratch file"
 	s, err := m.RunWith(t.Context(), func(*mirror.Options) {})
-	if disk := new(store.DiskError); !errors.As(err, &disk) || !strings.Contains(err.Error(), why) {
+	if disk := new(disk.DiskError); !errors.As(err, &disk) || !strings.Contains(err.Error(), why) {
 		t.Fatalf("error %v", err)
 	}
 	wantVerdict(t, s, mirror.Partial, false)

@@ -16,7 +16,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // openTree is the tree of a version, held open. It is closed with its last user. It is safe for concurrent
@@ -164,7 +164,7 @@ func (t *openTree) Open(r Resource) (io.ReadSeekCloser, error) {
 	}
 	fi, err := f.Stat()
 	if err == nil && (!fi.Mode().IsRegular() || fi.Size() != r.Size) {
-		err = fmt.Errorf("%s: %w: not the file that %s describes", r.Path, store.ErrDamaged, phm.FilesName)
+		err = fmt.Errorf("%s: %w: not the file that %s describes", r.Path, disk.ErrDamaged, phm.FilesName)
 	}
 	if err != nil {
 		f.Close()
@@ -236,7 +236,7 @@ func (o *oldTrees) get(ctx context.Context, kept Kept, name string, number int) 
 	}
 	if t.meta.Version != number {
 		defer t.release()
-		return nil, fmt.Errorf("%s says that it is version %d: %w", phm.MetaName, t.meta.Version, store.ErrDamaged)
+		return nil, fmt.Errorf("%s says that it is version %d: %w", phm.MetaName, t.meta.Version, disk.ErrDamaged)
 	}
 	if len(o.open) == keptOpen {
 		o.open[keptOpen-1].release()

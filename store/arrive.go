@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/store/disk"
 )
 
 // Arrival is a site that comes from elsewhere. It is made aside, as the site AsideName, and takes its place
@@ -46,12 +48,12 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 	if err := s.Spool.held(); err != nil {
 		return a, err
 	}
-	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, ErrNoSite) {
+	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, disk.ErrNoSite) {
 		return a, err
 	}
 	if a.held != nil {
 		if a.Old, err = s.root.OpenRoot("sites/" + name); err != nil {
-			return a, diskErr("open folder", err)
+			return a, disk.Err("open folder", err)
 		}
 	}
 	dir := "sites/" + a.Aside
@@ -63,10 +65,10 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 		a.lock, err = a.Root.OpenFile(arriveLock, os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	if err != nil {
-		return a, diskErr("make folder", err)
+		return a, disk.Err("make folder", err)
 	}
-	if alone, err := flock(a.lock, true, false); err != nil || !alone {
-		return a, errors.Join(err, ErrLocked)
+	if alone, err := disk.Flock(a.lock, true, false); err != nil || !alone {
+		return a, errors.Join(err, disk.ErrLocked)
 	}
 	return a, nil
 }
@@ -75,7 +77,7 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 func (a *Arrival) Tidy(files []string) error {
 	have, err := fs.ReadDir(a.Root.FS(), ".")
 	if err != nil {
-		return diskErr("list site", err)
+		return disk.Err("list site", err)
 	}
 	for _, e := range have {
 		if e.Name() == arriveLock {
@@ -87,7 +89,7 @@ func (a *Arrival) Tidy(files []string) error {
 		inside := slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, e.Name()+"/") })
 		if !e.IsDir() || !inside {
 			if err := a.Root.RemoveAll(e.Name()); err != nil {
-				return diskErr("remove "+e.Name(), err)
+				return disk.Err("remove "+e.Name(), err)
 			}
 			continue
 		}
@@ -98,12 +100,12 @@ func (a *Arrival) Tidy(files []string) error {
 			return a.Root.Remove(path)
 		})
 		if err != nil {
-			return diskErr("remove files", err)
+			return disk.Err("remove files", err)
 		}
 	}
 	for _, dir := range []string{"packs", treesFolder} {
 		if err := a.Root.MkdirAll(dir, 0o755); err != nil {
-			return diskErr("make folder", err)
+			return disk.Err("make folder", err)
 		}
 	}
 	return nil
@@ -113,7 +115,7 @@ func (a *Arrival) Tidy(files []string) error {
 func (a *Arrival) Finish() error {
 	d, err := a.Root.Open(".")
 	if err == nil {
-		err = errors.Join(syncFS(int(d.Fd())), d.Close())
+		err = errors.Join(disk.SyncFS(int(d.Fd())), d.Close())
 	}
 	if err == nil {
 		err = a.Root.Remove(arriveLock)
@@ -122,12 +124,12 @@ func (a *Arrival) Finish() error {
 		err = a.swap()
 	}
 	if err == nil {
-		err = syncDir(a.state.Dir + "/sites")
+		err = disk.SyncDir(a.state.Dir + "/sites")
 	}
 	if err == nil && a.Old != nil {
 		err = a.state.root.RemoveAll("sites/" + a.Aside)
 	}
-	return diskErr("put site "+a.Name+" in its place", err)
+	return disk.Err("put site "+a.Name+" in its place", err)
 }
 
 // swap exchanges the two folders.

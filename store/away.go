@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
@@ -127,7 +129,7 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, diskErr("look at "+AwayName, err)
+		return nil, disk.Err("look at "+AwayName, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,18 +141,18 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, readErr("read "+AwayName, err)
+		return nil, disk.ReadErr("read "+AwayName, err)
 	}
 	s := &awaySite{site: site, info: fi, fetch: a.fetch}
 	if err := json.Unmarshal(b, &s.Away); err != nil {
 		return nil, fmt.Errorf("site %s: %s: %w: %v; a check-out fetches the mirror again", site, AwayName,
-			ErrDamaged, err)
+			disk.ErrDamaged, err)
 	}
 	if s.Format > AwayVersion {
-		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, ErrNewerFormat)
+		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, disk.ErrNewerFormat)
 	}
 	if err := s.index(); err != nil {
-		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, ErrDamaged, err)
+		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, disk.ErrDamaged, err)
 	}
 	if a.sites == nil {
 		a.sites = map[string]*awaySite{}
@@ -243,10 +245,10 @@ func (p *packs) bring(num uint32, from, to int64) error {
 		f, err = p.root.Open(name)
 	}
 	if err != nil {
-		return readErr("read pack", err)
+		return disk.ReadErr("read pack", err)
 	}
 	err = p.away.fill(f, pack, pack.look(f, nums))
-	return errors.Join(err, diskErr("write pack", f.Close()))
+	return errors.Join(err, disk.Err("write pack", f.Close()))
 }
 
 // fill writes parts that have not come into their pack.
@@ -258,7 +260,7 @@ func (a *awaySite) fill(f *os.File, pack *awayPack, nums []int) error {
 	}
 	return a.parts("parts of the packs", parts, func(p *AwayPart, raw []byte) error {
 		if _, err := f.WriteAt(raw, p.From); err != nil {
-			return diskErr("write pack", err)
+			return disk.Err("write pack", err)
 		}
 		pack.here[number[p.From]].Store(true)
 		return nil

@@ -14,6 +14,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // Needed is what of a site must be here at once: for its published tree, and for the next run.
@@ -109,16 +111,16 @@ func BringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 	file := "sites/" + name + "/" + AwayName
 	fi, err := s.root.Lstat(file)
 	if err != nil || !os.SameFile(fi, a.info) {
-		return bytes, diskErr("bring all", ignoreGone(err)) // another check-out came between
+		return bytes, disk.Err("bring all", disk.UnlessGone(err)) // another check-out came between
 	}
 	d, err := s.root.Open("sites")
 	if err == nil {
-		err = errors.Join(syncFS(int(d.Fd())), d.Close())
+		err = errors.Join(disk.SyncFS(int(d.Fd())), d.Close())
 	}
 	if err == nil {
 		err = s.root.Remove(file)
 	}
-	return bytes, diskErr("bring all", err)
+	return bytes, disk.Err("bring all", err)
 }
 
 // bringAll is BringAll but for the file that says what was left.
@@ -142,7 +144,7 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 			continue // a collection has removed it
 		}
 		if err != nil {
-			return bytes, readErr("read pack", err)
+			return bytes, disk.ReadErr("read pack", err)
 		}
 		for _, i := range pack.look(f, pack.missing(0, math.MaxInt64)) {
 			bytes += pack.parts[i].Size

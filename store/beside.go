@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // A database of a site is read in its place, also while a run has the site open: a file does not change while
@@ -38,7 +39,7 @@ const (
 func tryLock(f *os.File, alone bool, wait time.Duration) (ok bool, err error) {
 	pause := 100 * time.Microsecond
 	for end := time.Now().Add(wait); ; time.Sleep(pause) {
-		if ok, err = flock(f, alone, false); ok || err != nil || !time.Now().Before(end) {
+		if ok, err = disk.Flock(f, alone, false); ok || err != nil || !time.Now().Before(end) {
 			return ok, err
 		}
 		pause = min(2*pause, lockPause)
@@ -55,7 +56,7 @@ func lockWriter(folder string, mode fs.FileMode, wait time.Duration) (*os.File, 
 	}
 	ok, err := tryLock(f, true, max(wait, lockFor)) // who looks whether there is a writer holds it for a moment
 	if err == nil && !ok {
-		err = ErrLocked
+		err = disk.ErrLocked
 	}
 	if err == nil {
 		err = isNamed(f, path)
@@ -86,7 +87,7 @@ func isWritten(root *os.Root) bool {
 		return false
 	}
 	defer f.Close()
-	free, err := flock(f, false, false)
+	free, err := disk.Flock(f, false, false)
 	return (err == nil) && !free
 }
 
@@ -119,7 +120,7 @@ func (d *database) lock(f *os.File) (_ *os.File, err error) {
 	case ok:
 		return f, nil
 	case d.writer == nil:
-		return nil, ErrLocked
+		return nil, disk.ErrLocked
 	}
 	if locked, err = d.withoutReaders(f); err == nil && locked != f {
 		err = d.takeName()
@@ -132,7 +133,7 @@ func (d *database) exclude() error {
 	if d.writer == nil {
 		return nil
 	}
-	ok, err := flock(d.file, true, false)
+	ok, err := disk.Flock(d.file, true, false)
 	if ok || err != nil {
 		return err
 	}
@@ -148,9 +149,9 @@ func (d *database) admit() error {
 	if d.writer == nil {
 		return nil
 	}
-	ok, err := flock(d.file, false, false)
+	ok, err := disk.Flock(d.file, false, false)
 	if err == nil && !ok { // taken by a program of format 11, or before, that knows no other lock
-		err = ErrLeaseLost
+		err = disk.ErrLeaseLost
 	}
 	return err
 }
@@ -158,11 +159,11 @@ func (d *database) admit() error {
 // withoutReaders returns the database as a file that is locked and has no readers: a copy of one that has
 // some. On a disk without space for that, or that has lost a page, it waits until they have closed f.
 func (d *database) withoutReaders(f *os.File) (*os.File, error) {
-	if ok, err := flock(f, false, false); !ok { // an attempt that failed has cost the lock
-		return nil, errors.Join(err, ErrLocked)
+	if ok, err := disk.Flock(f, false, false); !ok { // an attempt that failed has cost the lock
+		return nil, errors.Join(err, disk.ErrLocked)
 	}
 	next, err := d.clone(f)
-	if !isFull(err) && !isLoss(err) {
+	if !disk.IsFull(err) && !disk.IsLoss(err) {
 		return next, err
 	}
 	ok, lerr := tryLock(f, true, viewFor)
@@ -188,11 +189,11 @@ func (o *doorOptions) clone(f *os.File) (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ok, err := flock(next, true, false)
+	ok, err := disk.Flock(next, true, false)
 	if !ok {
-		err = errors.Join(err, ErrLocked)
+		err = errors.Join(err, disk.ErrLocked)
 	}
-	if err == nil && cloneFile(next, f) != nil {
+	if err == nil && disk.ShareBlocks(next, f) != nil {
 		_, err = io.Copy(next, io.NewSectionReader(f, 0, 1<<62))
 	}
 	if err == nil && !o.volatile {
@@ -208,7 +209,7 @@ func (o *doorOptions) clone(f *os.File) (_ *os.File, err error) {
 func (o *doorOptions) takeName() error {
 	err := os.Rename(o.copyName(), o.path)
 	if err == nil && !o.volatile {
-		err = syncDir(filepath.Dir(o.path))
+		err = disk.SyncDir(filepath.Dir(o.path))
 	}
 	return err
 }
@@ -228,7 +229,7 @@ func (d *database) exchange(next *os.File) (err error) {
 	done := d.users.pause(func() {
 		unsynced := d.bolt.NoSync
 		if err = isNamed(d.file, d.path); errors.Is(err, errReplaced) {
-			err = ErrLeaseLost
+			err = disk.ErrLeaseLost
 		}
 		if err == nil {
 			err = d.takeName()

@@ -18,12 +18,13 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one
 // machine. Safe for concurrent use.
 type Blobs struct {
-	dir     *folder
+	dir     *disk.OpenDir
 	spool   *Spool
 	durable bool // Sync has something to do
 	// away says where a depot has a body that is not here; fs.ErrNotExist when none is known to have it
@@ -75,7 +76,7 @@ func (b *Blobs) unsettle(name string) {
 // that another process may not have synced yet is settled here too.
 func (b *Blobs) has(d [32]byte, size int64) bool {
 	name := blobName(d)
-	if st, err := statAt(b.dir, name); err != nil || st.Size != size || !st.Regular {
+	if st, err := disk.StatAt(b.dir, name); err != nil || st.Size != size || !st.Regular {
 		return false
 	}
 	b.mu.Lock()
@@ -85,7 +86,7 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 	if known {
 		return true
 	}
-	f, err := b.dir.root.Open(name)
+	f, err := b.dir.Root.Open(name)
 	if err != nil {
 		return false
 	}
@@ -94,7 +95,7 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 	if right, err := hasDigest(all, d); (err != nil) || !right {
 		return false
 	}
-	if st, err := f.Stat(); err != nil || !b.durable || changedWithin(st, syncedAfter) {
+	if st, err := f.Stat(); err != nil || !b.durable || disk.ChangedWithin(st, syncedAfter) {
 		b.settled(d, name)
 	}
 	return true
@@ -102,17 +103,17 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 
 // Stat implements Bodies. A body that another process may not have synced yet is covered by the next Sync.
 // One that a depot has for this machine is there.
-func (b *Blobs) Stat(d [32]byte) (FileStat, error) {
+func (b *Blobs) Stat(d [32]byte) (disk.FileStat, error) {
 	fi, err := b.look(d)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, body, err := b.away(d); err == nil {
-			return FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true}, nil
+			return disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true}, nil
 		}
 	}
 	if err != nil {
-		return FileStat{}, err
+		return disk.FileStat{}, err
 	}
-	return FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}, nil
+	return disk.FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}, nil
 }
 
 // Here reports whether a body lies on this machine.
@@ -124,8 +125,8 @@ func (b *Blobs) Here(d [32]byte) bool {
 // look looks at the file of a body.
 func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 	name := blobName(d)
-	fi, err := b.dir.root.Lstat(name)
-	if err == nil && b.durable && changedWithin(fi, syncedAfter) {
+	fi, err := b.dir.Root.Lstat(name)
+	if err == nil && b.durable && disk.ChangedWithin(fi, syncedAfter) {
 		b.settled(d, name)
 	}
 	return fi, err
@@ -143,7 +144,7 @@ func (b *Blobs) mkdir(d [32]byte) error {
 	if b.dirs[d[0]].Load() {
 		return nil
 	}
-	switch err := b.dir.root.Mkdir(hex.EncodeToString(d[:1]), 0o755); {
+	switch err := b.dir.Root.Mkdir(hex.EncodeToString(d[:1]), 0o755); {
 	case err == nil:
 		b.mu.Lock()
 		b.newDirs = true
@@ -160,23 +161,23 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 	if b.has(d, int64(len(body))) {
 		return nil
 	}
-	var f newFile
+	var f disk.NewFile
 	if err := b.spool.create(func(name string) (err error) {
-		f, err = createNew(b.dir, name)
+		f, err = disk.CreateNew(b.dir, name)
 		return err
 	}); err != nil {
 		return err
 	}
 	_, err := f.Write(body)
-	if err = f.finish(mtime, err); err == nil {
+	if err = f.Finish(mtime, err); err == nil {
 		err = b.mkdir(d)
 	}
 	name := blobName(d)
 	if err == nil {
-		err = renameat(b.dir, f.name, b.dir, name)
+		err = disk.Renameat(b.dir, f.Name, b.dir, name)
 	}
 	if err != nil {
-		return diskErr("store blob", errors.Join(err, b.dir.root.Remove(f.name)))
+		return disk.Err("store blob", errors.Join(err, b.dir.Root.Remove(f.Name)))
 	}
 	b.settled(d, name)
 	return nil
@@ -186,7 +187,7 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 	err := w.end()
 	if err == nil && !mtime.IsZero() {
-		err = setTimes(int(w.f.Fd()), mtime)
+		err = disk.SetTimes(int(w.f.Fd()), mtime)
 	}
 	if err = errors.Join(err, w.f.Close()); err == nil {
 		err = b.mkdir(d)
@@ -197,7 +198,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 			w.remove()
 			return nil
 		}
-		if err = renameat(w.dir, w.name, b.dir, name); err == nil {
+		if err = disk.Renameat(w.dir, w.name, b.dir, name); err == nil {
 			w.forget()
 			b.settled(d, name)
 			return nil
@@ -206,7 +207,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 	if !w.IsPart() { // which can be taken again
 		w.remove()
 	}
-	return diskErr("store blob", err)
+	return disk.Err("store blob", err)
 }
 
 // PutFile is Put for a file below a folder, which the caller has checked: the body becomes another name of
@@ -221,7 +222,7 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 	}
 	name := blobName(d)
 	if err == nil {
-		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.root.Name(), name))
+		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.Root.Name(), name))
 	}
 	if err == nil || (errors.Is(err, fs.ErrExist) && b.has(d, fi.Size())) {
 		b.settled(d, name)
@@ -229,7 +230,7 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 	}
 	f, err := dir.Open(path)
 	if err != nil {
-		return diskErr("store blob", err)
+		return disk.Err("store blob", err)
 	}
 	defer f.Close()
 	w, err := b.spool.Create()
@@ -238,7 +239,7 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 	}
 	if _, err := io.Copy(w, f); err != nil {
 		w.Abort()
-		return readErr("store blob", err)
+		return disk.ReadErr("store blob", err)
 	}
 	return b.adopt(w, d, fi.ModTime())
 }
@@ -270,26 +271,26 @@ type fileRange struct {
 // Read implements io.Reader.
 func (r *fileRange) Read(p []byte) (int, error) {
 	n, err := r.LimitedReader.Read(p)
-	return n, lostBytes(err)
+	return n, disk.LostBytes(err)
 }
 
 // AsFile implements BodyFiler. It fetches a body that is in a depot first.
 func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
-	f, err = b.dir.root.Open(blobName(d))
+	f, err = b.dir.Root.Open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = b.bring(d, err); err == nil {
-			f, err = b.dir.root.Open(blobName(d))
+			f, err = b.dir.Root.Open(blobName(d))
 		}
 	}
-	return f, Unreadable(err)
+	return f, disk.Unreadable(err)
 }
 
 // LinkTo implements BodyLinker. It fetches a body that is in a depot first.
 func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
-	err := linkat(b.dir.fd, blobName(d), dir, name)
+	err := disk.Linkat(b.dir.FD, blobName(d), dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = b.bring(d, err); err == nil {
-			err = linkat(b.dir.fd, blobName(d), dir, name)
+			err = disk.Linkat(b.dir.FD, blobName(d), dir, name)
 		}
 	}
 	return err
@@ -298,8 +299,8 @@ func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
 // Delete implements Bodies.
 func (b *Blobs) Delete(d [32]byte) error {
 	name := blobName(d)
-	if err := b.dir.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("remove blob", err)
+	if err := b.dir.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return disk.Err("remove blob", err)
 	}
 	b.unsettle(name)
 	return nil
@@ -336,7 +337,7 @@ func (b *Blobs) Sync() error {
 		return failed
 	}
 	cause := b.syncAll(fresh, newDirs)
-	err := diskErr("sync blobs", cause)
+	err := disk.Err("sync blobs", cause)
 	if err == nil {
 		return nil
 	}
@@ -358,7 +359,7 @@ var errNotOpened = errors.New("not synced yet")
 
 func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 	if len(fresh) > manyFresh {
-		return syncFS(b.dir.fd)
+		return disk.SyncFS(b.dir.FD)
 	}
 	names := map[string]bool{}
 	for name := range fresh {
@@ -368,7 +369,7 @@ func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 		names["."] = true
 	}
 	for name := range names {
-		f, err := b.dir.root.Open(name)
+		f, err := b.dir.Root.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted meanwhile
 		}

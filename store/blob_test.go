@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 func blobBytes(t *testing.T, b *Blobs, d [32]byte) []byte {
@@ -337,7 +339,7 @@ func TestBlobsSyncOnce(t *testing.T) {
 	if len(blobsOf(s).fresh) != 1 {
 		t.Error("a blob that is a moment old counts as synced")
 	}
-	blobsOf(s).failed = &DiskError{"sync", syscall.EIO}
+	blobsOf(s).failed = &disk.DiskError{Op: "sync", Err: syscall.EIO}
 	if err := s.Records.Commit(0, nil, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("after a sync that failed: %v", err)
 	}
@@ -357,7 +359,7 @@ func TestBlobsLately(t *testing.T) {
 		if err := b.Put(d, body, time.Unix(1e9, 0)); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(b.dir.root.Name(), blobName(d))
+		file := filepath.Join(b.dir.Root.Name(), blobName(d))
 		if wrong {
 			if err := os.WriteFile(file, bytes.ToUpper(body), 0o644); err != nil {
 				t.Fatal(err)

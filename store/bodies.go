@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the
@@ -20,7 +21,7 @@ import (
 // one that is being put is not visible.
 type Bodies interface {
 	// Stat says how long a body is and when it was modified; fs.ErrNotExist when it is missing.
-	Stat(digest [32]byte) (FileStat, error)
+	Stat(digest [32]byte) (disk.FileStat, error)
 	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there
 	// already, as long as this one, is left as it is. The bytes are not kept or changed after the call.
 	Put(digest [32]byte, body []byte, modified time.Time) error
@@ -57,7 +58,7 @@ type knownFile struct{ f *os.File }
 
 func (k knownFile) Read(p []byte) (int, error) {
 	n, err := k.f.Read(p)
-	return n, lostBytes(err)
+	return n, disk.LostBytes(err)
 }
 
 func (k knownFile) Seek(offset int64, whence int) (int64, error) { return k.f.Seek(offset, whence) }
@@ -141,21 +142,21 @@ func (b siteBodies) sync() error {
 
 // place makes name within a folder a file with a body: another name of it, or a copy where that is not
 // possible. fs.ErrExist when the name is taken.
-func (b siteBodies) place(digest [32]byte, dir *folder, name string) error {
+func (b siteBodies) place(digest [32]byte, dir *disk.OpenDir, name string) error {
 	if l, ok := b.kept.(BodyLinker); ok {
-		if err := l.LinkTo(digest, dir.fd, name); err == nil || errors.Is(err, fs.ErrExist) {
+		if err := l.LinkTo(digest, dir.FD, name); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 	err := b.copyTo(digest, dir, name) // too many links, or a file system without them
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], ErrDamaged)
+		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], disk.ErrDamaged)
 	}
-	return Unreadable(err)
+	return disk.Unreadable(err)
 }
 
 // copyTo makes name within a folder a copy of a body, with its modification time.
-func (b siteBodies) copyTo(digest [32]byte, dir *folder, name string) error {
+func (b siteBodies) copyTo(digest [32]byte, dir *disk.OpenDir, name string) error {
 	fi, err := b.kept.Stat(digest)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (b siteBodies) copyTo(digest [32]byte, dir *folder, name string) error {
 		return err
 	}
 	defer src.Close()
-	return copyInto(dir.root.Root, name, src, fi.Time)
+	return copyInto(dir.Root.Root, name, src, fi.Time)
 }
 
 // isIn reports whether a file of a tree is a body, or a copy of one.

@@ -8,13 +8,15 @@ import (
 	"io"
 	"io/fs"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // bodyFile is a body of Bodies that have no files. One goroutine uses it.
 type bodyFile struct {
 	bodies Bodies
 	digest [32]byte
-	stat   FileStat
+	stat   disk.FileStat
 	at     int64
 	in     io.ReadCloser // at the offset; nil before the first read, and after Seek
 	closed bool
@@ -80,7 +82,7 @@ func (f *bodyFile) Stat() (fs.FileInfo, error) { return bodyInfo{f.digest, f.sta
 // bodyInfo is a body's fs.FileInfo.
 type bodyInfo struct {
 	digest [32]byte
-	stat   FileStat
+	stat   disk.FileStat
 }
 
 func (i bodyInfo) Name() string       { return hex.EncodeToString(i.digest[:]) }

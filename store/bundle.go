@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
 )
 
 // A bundle is a frame of many documents:
@@ -66,18 +67,18 @@ func (x *bundleIndex) bounds(doc uint32) (from, to uint32, ok bool) {
 // parseBundle reads the index of a bundle, of which raw is the frame or a beginning that is long enough.
 func parseBundle(raw []byte) (x bundleIndex, err error) {
 	if len(raw) < frameHeader+bundleHeader || string(raw[:4]) != bundleMagic {
-		return x, fmt.Errorf("no frame of many documents here: %w", ErrDamaged)
+		return x, fmt.Errorf("no frame of many documents here: %w", disk.ErrDamaged)
 	}
 	n, b := binary.LittleEndian.Uint32(raw[frameHeader:]), raw[frameHeader+bundleHeader:]
 	if int64(n) > int64(len(b)) {
-		return x, fmt.Errorf("%w: a frame of %d documents", ErrDamaged, n)
+		return x, fmt.Errorf("%w: a frame of %d documents", disk.ErrDamaged, n)
 	}
 	x.ends = make([]uint32, n)
 	end := uint64(0)
 	for i := range x.ends {
 		length, k := binary.Uvarint(b)
 		if end += length; k <= 0 || length > maxBundle || end > maxBundle {
-			return x, fmt.Errorf("%w: the index of a frame of %d documents", ErrDamaged, n)
+			return x, fmt.Errorf("%w: the index of a frame of %d documents", disk.ErrDamaged, n)
 		}
 		x.ends[i], b = uint32(end), b[k:]
 	}
@@ -116,10 +117,10 @@ func placeOf(frame Place, doc uint32, count int) Place {
 func (r *FrameReader) unbundle(raw, out []byte, x *bundleIndex) ([]byte, error) {
 	got, err := r.dec.DecodeAll(raw[x.start:], slices.Grow(out[:0], x.size()+decodeSlack))
 	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
+		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
 	if len(got) != x.size() {
-		return nil, fmt.Errorf("frame: %w: %d bytes of documents, not %d", ErrDamaged, len(got), x.size())
+		return nil, fmt.Errorf("frame: %w: %d bytes of documents, not %d", disk.ErrDamaged, len(got), x.size())
 	}
 	return got, nil
 }
@@ -153,7 +154,7 @@ func (p *packs) document(r *FrameReader, at Place) ([]byte, error) {
 	r.shared, r.of = u, &p.unpacked
 	from, to, ok := u.index.bounds(at.Doc)
 	if !ok {
-		return nil, fmt.Errorf("%w: document %d of a frame of %d", ErrDamaged, at.Doc, len(u.index.ends))
+		return nil, fmt.Errorf("%w: document %d of a frame of %d", disk.ErrDamaged, at.Doc, len(u.index.ends))
 	}
 	return u.out[from:to:to], nil
 }
@@ -167,7 +168,7 @@ func (p *packs) bundleAt(at Place) (x bundleIndex, err error) {
 	for n := min(int(at.Len), 4<<10); ; n = int(at.Len) {
 		raw := make([]byte, n)
 		if _, err := f.ReadAt(raw, at.Off); err != nil && err != io.EOF {
-			return x, readErr("read pack", err)
+			return x, disk.ReadErr("read pack", err)
 		}
 		if x, err = parseBundle(raw); err == nil || n == int(at.Len) {
 			return x, err

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // page is a page of a site: most of it is what all pages have.
@@ -351,7 +352,7 @@ func FuzzBundle(f *testing.F) {
 		}
 		at.Doc = max(doc, 1)
 		fr, err := s.Frames.ReadFrame(r, at)
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, disk.ErrDamaged) {
 			t.Fatal(err)
 		}
 		if len(fr.Body) > maxBundle {

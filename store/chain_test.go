@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mirrord/store/disk"
 )
 
 // What changes a little costs a little in every version, all over one frame, until a new one costs less.
@@ -152,7 +154,7 @@ func TestDamagedChains(t *testing.T) {
 		s.packs.forget()
 		for i, at := range places {
 			f, err := s.Frames.ReadFrame(NewFrameReader(), at)
-			if (i < 2 && (err != nil || string(f.Body) != bodies[i])) || (i >= 2 && !errors.Is(err, ErrDamaged)) {
+			if (i < 2 && (err != nil || string(f.Body) != bodies[i])) || (i >= 2 && !errors.Is(err, disk.ErrDamaged)) {
 				t.Errorf("%s: version %d: %v", what, i, err)
 			}
 		}

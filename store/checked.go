@@ -3,6 +3,7 @@
 package store
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // checkedFor is how long a file that has not changed is taken to be as whole as it was.
@@ -84,4 +86,24 @@ func (c *checked) forget(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.files, path)
+}
+
+// pageFault reports whether a panic is a memory fault within the pages of the database file: the kernel could
+// not read one from the disk, or the file was cut.
+func (d *database) pageFault(p any) error {
+	at, ok := p.(interface{ Addr() uintptr })
+	if !ok || (d.file == nil) {
+		return nil
+	}
+	if d.bolt == nil { // while bbolt looks at its first pages
+		return &disk.UnreadableError{File: d.path, Err: syscall.EIO}
+	}
+	off := int64(at.Addr()) - int64(d.bolt.Info().Data)
+	fi, err := d.file.Stat()
+	if err != nil || off < 0 || off >= fi.Size() {
+		return nil
+	}
+	size := int64(os.Getpagesize())
+	err = fmt.Errorf("page %d: %w", off/size, syscall.EIO)
+	return &disk.UnreadableError{File: d.path, Err: err}
 }

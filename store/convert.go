@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/store/disk"
 )
 
 // Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing copies
@@ -27,9 +29,6 @@ const loggedFormat = 10
 // convertBytes is how much one transaction copies, about.
 const convertBytes = 16 << 20
 
-// errOldFormat reports a database that this program does not read.
-var errOldFormat = errors.New("written by an older mirrord")
-
 // convert replaces a database without checksums, which is closed then, by one with them: the error is
 // errReplaced, as when another process had done it. It does nothing for one that has them, or that is new.
 func (d *database) convert() error {
@@ -43,12 +42,12 @@ func (d *database) convert() error {
 		return fmt.Errorf(
 			"%s: %w: format %d, this one reads formats %d to %d. Remove the mirror and run it again, "+
 				"or export it with the older mirrord and import that: its versions come, what it learned and its users "+
-				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, FormatVersion)
+				"do not", filepath.Base(d.path), disk.ErrOldFormat, format, unsealedFormat, FormatVersion)
 	case d.readOnly && d.site == "":
-		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), errOldFormat)
+		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), disk.ErrOldFormat)
 	case d.readOnly:
 		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.path),
-			errOldFormat, d.site)
+			disk.ErrOldFormat, d.site)
 	}
 	if err := d.replace(); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (d *database) replace() error {
 	o.path, o.fresh, o.known, o.shared = filepath.Join(dir, "."+name+".sealed"), true, nil, false
 	// of a process that was killed
 	if err := os.Remove(o.path); (err != nil) && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("convert "+name, err)
+		return disk.Err("convert "+name, err)
 	}
 	made, err := openDatabase(o)
 	if err != nil {
@@ -94,9 +93,9 @@ func (d *database) replace() error {
 		err = os.Rename(o.path, d.path)
 	}
 	if err == nil && !d.volatile {
-		err = syncDir(dir)
+		err = disk.SyncDir(dir)
 	}
-	return diskErr("convert "+name, err)
+	return disk.Err("convert "+name, err)
 }
 
 // raw reads the database without checksums.

@@ -5,6 +5,8 @@ package store
 import (
 	"errors"
 	"io/fs"
+
+	"mirrord/store/disk"
 )
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
@@ -27,7 +29,7 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, diskErr("relink "+path, err)
+		return false, disk.Err("relink "+path, err)
 	}
 	defer tree.Close()
 	fi, err := tree.Lstat(path)
@@ -35,9 +37,9 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 		return false, nil
 	}
 	if whole, err := s.bodies.isIn(tree, path, fi, d); whole || err != nil {
-		return false, diskErr("relink "+path, err)
+		return false, disk.Err("relink "+path, err)
 	}
-	return true, diskErr("relink "+path, s.relinkIn(live, path, d))
+	return true, disk.Err("relink "+path, s.relinkIn(live, path, d))
 }
 
 // relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the
@@ -47,11 +49,11 @@ func (s *Trees) relinkIn(tree, path string, d [32]byte) error {
 	if err != nil {
 		return err
 	}
-	dir, err := newFolder(root)
+	dir, err := disk.NewOpenDir(root)
 	if err != nil {
 		return err
 	}
-	defer dir.close()
+	defer dir.Close()
 	const aside = ".relinked.new"
 	if err := root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // When the disk has lost the end of a pack, what comes later does not take the place of what records still
@@ -31,7 +32,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	now := document(t, s, 1, string(random(3000, 2))) // as long as the lost one
 	more := document(t, s, 2, string(random(5000, 3)))
 	commit(t, s, 1, newURLs(1, 3), now, more)
-	if f, err := s.Frames.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, ErrDamaged) {
+	if f, err := s.Frames.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("the lost document is now %.20q of %s, %v", f.Body, f.Meta, err)
 	}
 	for _, d := range []*Done{now, more} {
@@ -44,7 +45,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 // A frame that is longer than its header says is damaged.
 func TestFrameWithMoreBehindIt(t *testing.T) {
 	raw := encodeFrame(t, (&Frames{}).NewFrameWriter(), FrameMeta{}, nil, []byte("body"))
-	if _, err := NewFrameReader().payload(append(raw, 0)); !errors.Is(err, ErrDamaged) {
+	if _, err := NewFrameReader().payload(append(raw, 0)); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 }
@@ -52,10 +53,11 @@ func TestFrameWithMoreBehindIt(t *testing.T) {
 // An empty record is damage, not the work of a newer program.
 func TestEmptyRecordIsDamage(t *testing.T) {
 	var r Resource
-	if err := r.decode(testURL(0), nil); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewerFormat) {
+	if err := r.decode(testURL(0), nil); !errors.Is(err, disk.ErrDamaged) || errors.Is(err,
+		disk.ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
-	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, ErrNewerFormat) {
+	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, disk.ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"mirrord/store/disk"
 )
 
 // Files of a site's folder that name what Verify found damaged, a quoted line each but for URLs, which need
@@ -44,14 +46,14 @@ func (s *SiteNotes) nameIn(file string, lines []string, as func(string) string) 
 	for _, l := range slices.Compact(slices.Sorted(slices.Values(lines))) {
 		fmt.Fprintln(&b, as(l))
 	}
-	return diskErr("note damage", s.noteFile(file, b.Bytes()))
+	return disk.Err("note damage", s.noteFile(file, b.Bytes()))
 }
 
 // namedIn reads what nameIn wrote.
 func (s *SiteNotes) namedIn(file string) (out []string, err error) {
 	b, err := s.root.ReadFile(file)
 	if err != nil {
-		return nil, diskErr("read the list of damage", ignoreGone(err))
+		return nil, disk.Err("read the list of damage", disk.UnlessGone(err))
 	}
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSuffix(line, "\n")

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor).
@@ -80,7 +81,7 @@ func (e *DatabaseError) Error() string { return fmt.Sprintf("%s is damaged: %v",
 func (e *DatabaseError) Unwrap() error { return e.Err }
 
 // Is makes it an ErrDamaged.
-func (e *DatabaseError) Is(target error) bool { return target == ErrDamaged }
+func (e *DatabaseError) Is(target error) bool { return target == disk.ErrDamaged }
 
 // errValue says that a value of a database cannot be decoded. The door makes a DatabaseError of it.
 var errValue error = badValue{}
@@ -88,7 +89,7 @@ var errValue error = badValue{}
 type badValue struct{}
 
 func (badValue) Error() string        { return "its value cannot be decoded" }
-func (badValue) Is(target error) bool { return target == ErrDamaged }
+func (badValue) Is(target error) bool { return target == disk.ErrDamaged }
 
 // BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
 func (s *Site) BadValue(err error) error { return s.db.damaged(err) }
@@ -120,7 +121,7 @@ func openDatabase(o doorOptions) (d *database, err error) {
 		}
 	}
 	if err != nil {
-		return nil, diskErr("open "+filepath.Base(o.path), err)
+		return nil, disk.Err("open "+filepath.Base(o.path), err)
 	}
 	return d, nil
 }
@@ -141,7 +142,7 @@ func (d *database) open() (err error) {
 	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) ||
 		errors.Is(err, berrors.ErrVersionMismatch) {
 		err = d.damaged(err)
-	} else if lost, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok {
+	} else if lost, ok := errors.AsType[*disk.UnreadableError](disk.Unreadable(err)); ok {
 		err = d.damaged(lost)
 	}
 	return err
@@ -265,7 +266,7 @@ func (d *database) lastCommit(f *os.File) (commit dbpages.Commit, ok bool) {
 	if d.known == nil {
 		return commit, false
 	}
-	commit, err := dbpages.ReadCommit(&lossReader{File: f})
+	commit, err := dbpages.ReadCommit(&disk.LossReader{File: f})
 	return commit, err == nil
 }
 
@@ -282,10 +283,10 @@ func (o *doorOptions) look(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	r := &lossReader{File: f}
+	r := &disk.LossReader{File: f}
 	err = dbpages.Check(r, fi.Size(), o.depth)
-	if (err != nil) && (r.lost != nil) {
-		return r.lost
+	if (err != nil) && (r.Lost != nil) {
+		return r.Lost
 	}
 	return err
 }
@@ -445,8 +446,8 @@ func (o *doorOptions) damagedValue(err error) error {
 	return err
 }
 
-// dropPages gives the memory of the pages that were looked at back: they would count as ours until the system
-// needs them.
+// disk.DropPages gives the memory of the pages that were looked at back: they would count as ours until the
+// system needs them.
 func (d *database) dropPages() {
 	d.View(func(tx *transaction) error { // while it is open the mapping stays
 		tx.dropPages()
@@ -487,7 +488,7 @@ func (d *database) release() error {
 	d.journal.close()
 	var err error
 	if d.file != nil {
-		err = errors.Join(funlock(d.file), d.file.Close())
+		err = errors.Join(disk.Funlock(d.file), d.file.Close())
 	}
 	if d.writer != nil {
 		err = errors.Join(err, d.writer.Close())

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // faultySite is a site of some pages, with many records and no log; name is its database.
@@ -36,19 +37,19 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 		wg.Go(func() {
 			err := s.Records.Resources(func(*Resource) error { return nil })
 			db, ok := errors.AsType[*DatabaseError](err)
-			if !ok || !errors.Is(err, ErrDamaged) || db.Site != "x" || db.File != siteDB {
+			if !ok || !errors.Is(err, disk.ErrDamaged) || db.Site != "x" || db.File != siteDB {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
 		wg.Go(func() {
 			// it may have been first
-			if err := s.Notes.SetFact("x", []byte("y")); err != nil && !errors.Is(err, ErrDamaged) {
+			if err := s.Notes.SetFact("x", []byte("y")); err != nil && !errors.Is(err, disk.ErrDamaged) {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := s.Notes.SetFact("x", nil); !errors.Is(err, ErrDamaged) {
+	if err := s.Notes.SetFact("x", nil); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("%s: a transaction follows: %v", what, err)
 	}
 	s.Close()
@@ -58,7 +59,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 	}
 	lock.Close()
 	for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite} {
-		if _, err := open("x"); !errors.Is(err, ErrDamaged) {
+		if _, err := open("x"); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%s: opened again: %v", what, err)
 		}
 	}
@@ -114,7 +115,7 @@ func TestPanicInTransaction(t *testing.T) {
 			none[0]++
 			return nil
 		})
-		if err == nil || errors.Is(err, ErrDamaged) ||
+		if err == nil || errors.Is(err, disk.ErrDamaged) ||
 			!strings.Contains(err.Error(), "internal error at database_test.go:") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v", err)
@@ -159,7 +160,7 @@ func TestValuesAreChecked(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := tc.use(s); !errors.Is(err, ErrDamaged) ||
+			if err := tc.use(s); !errors.Is(err, disk.ErrDamaged) ||
 				!strings.HasPrefix(err.Error(), "site.db is damaged: ") {
 				t.Errorf("%v", err)
 			}
@@ -212,7 +213,8 @@ func TestSiteWithoutDatabase(t *testing.T) {
 			}
 		}
 		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite} {
-			if _, err := open("x"); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "missing or empty") {
+			if _, err := open("x"); !errors.Is(err, disk.ErrDamaged) || !strings.Contains(err.Error(),
+				"missing or empty") {
 				t.Errorf("%v", err)
 			}
 		}
@@ -249,7 +251,7 @@ func TestLostBuckets(t *testing.T) {
 		}
 		s.Close()
 		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite} {
-			if _, err := open("x"); !errors.Is(err, ErrDamaged) {
+			if _, err := open("x"); !errors.Is(err, disk.ErrDamaged) {
 				t.Errorf("without %q: %v", name, err)
 			}
 		}

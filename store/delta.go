@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store/disk"
 )
 
 // A document that changes a little, or says nearly what another one says, is written as a delta over the full
@@ -123,7 +125,7 @@ func (p *packs) under(at Place) (bases []Place, err error) {
 		above := d.depth
 		if d, err = p.header(d.base); err == nil && d.depth != above-1 {
 			err = fmt.Errorf("base in %s: %w: its depth is %d, below one of %d", packName(at.Pack),
-				ErrDamaged, d.depth, above)
+				disk.ErrDamaged, d.depth, above)
 		}
 	}
 	return bases, err
@@ -138,13 +140,13 @@ func (p *packs) header(at Place) (d delta, err error) {
 	var head [deltaPeek]byte
 	n, err := f.ReadAt(head[:min(len(head), int(at.Len))], at.Off)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return d, readErr("read pack", err)
+		return d, disk.ReadErr("read pack", err)
 	}
 	if n >= 4 && isDelta(head[:]) {
 		var ok bool
 		if d, ok = parseDelta(head[:n]); !ok || d.depth == 0 {
 			return d,
-				fmt.Errorf("pack %s at %d: %w: a delta of %d bytes", packName(at.Pack), at.Off, ErrDamaged, at.Len)
+				fmt.Errorf("pack %s at %d: %w: a delta of %d bytes", packName(at.Pack), at.Off, disk.ErrDamaged, at.Len)
 		}
 	}
 	return d, nil
@@ -176,7 +178,7 @@ func (p *packs) unpack(r *FrameReader, at Place, depth int) ([]byte, error) {
 	}
 	d, ok := parseDelta(raw)
 	if !ok || d.depth == 0 || (depth != anyDepth && int(d.depth) != depth) {
-		return nil, fmt.Errorf("%w: a delta of depth %d", ErrDamaged, d.depth)
+		return nil, fmt.Errorf("%w: a delta of depth %d", disk.ErrDamaged, d.depth)
 	}
 	packed := bytes.Clone(raw[d.start():]) // the base is read into the same buffer
 	base, err := p.base(r, &d)
@@ -197,7 +199,7 @@ func (p *packs) base(r *FrameReader, d *delta) ([]byte, error) {
 		at = to
 	}
 	if at.Len > 2*maxDelta {
-		return nil, fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, at.Len)
+		return nil, fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
 	}
 	depth := int(d.depth) - 1
 	if at != d.base {
@@ -205,7 +207,7 @@ func (p *packs) base(r *FrameReader, d *delta) ([]byte, error) {
 	}
 	out, err := p.unpack(r, at, depth)
 	if err == nil && (len(out) > maxDelta || crc32.Checksum(out, castagnoli) != d.sum) {
-		err = fmt.Errorf("%w: it is another frame", ErrDamaged)
+		err = fmt.Errorf("%w: it is another frame", disk.ErrDamaged)
 	}
 	return out, err
 }
@@ -233,7 +235,7 @@ func (r *FrameReader) decodeOver(payload, dict, out []byte) ([]byte, error) {
 		out, err = r.over.DecodeAll(payload, out)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
+		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
 	return out, nil
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mirrord/store/disk"
 )
 
 // prose makes n lines that do not repeat each other.
@@ -165,7 +167,7 @@ func TestDamagedDeltas(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.packs.forget()
-		if _, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); !errors.Is(err, ErrDamaged) {
+		if _, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -305,7 +307,8 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
-		if (want == "" && !errors.Is(err, ErrDamaged)) || (want != "" && (err != nil || string(f.Body) != want)) {
+		if (want == "" && !errors.Is(err, disk.ErrDamaged)) || (want != "" && (err != nil ||
+			string(f.Body) != want)) {
 			t.Errorf("document %d: %v", id, err)
 		}
 	}
@@ -357,7 +360,7 @@ func FuzzDelta(f *testing.F) {
 			}
 			if out, err := r.decodeOver(raw[d.start():], dict, nil); err == nil && len(out) > maxDelta {
 				t.Fatalf("a payload of %d bytes", len(out))
-			} else if err != nil && !errors.Is(err, ErrDamaged) {
+			} else if err != nil && !errors.Is(err, disk.ErrDamaged) {
 				t.Fatal(err)
 			}
 		}
@@ -368,7 +371,7 @@ func FuzzDelta(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Frames.ReadFrame(r, at); err != nil && !errors.Is(err, ErrDamaged) {
+		if _, err := s.Frames.ReadFrame(r, at); err != nil && !errors.Is(err, disk.ErrDamaged) {
 			t.Fatal(err)
 		}
 		if at.Off > 64<<20 {

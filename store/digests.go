@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/replica/text"
+	"mirrord/store/disk"
 )
 
 // Two files beside a site's database have an entry for each page. Of the entries of a URL the last one
@@ -125,14 +126,14 @@ func (d *Entries[E]) open(s *Site) error {
 		}
 	}
 	if err != nil {
-		return diskErr("open "+d.name, err)
+		return disk.Err("open "+d.name, err)
 	}
 	fi, err := f.Stat()
 	if err == nil {
 		err = d.begin(f, fi.Size())
 	}
 	if err != nil {
-		return errors.Join(diskErr("open "+d.name, err), f.Close())
+		return errors.Join(disk.Err("open "+d.name, err), f.Close())
 	}
 	d.f = f
 	return nil
@@ -142,7 +143,7 @@ func (d *Entries[E]) open(s *Site) error {
 func (d *Entries[E]) begin(f *os.File, size int64) error {
 	head := make([]byte, entryHead)
 	switch _, err := f.ReadAt(head, 0); {
-	case err != nil && !errors.Is(err, io.EOF) && !isLoss(err):
+	case err != nil && !errors.Is(err, io.EOF) && !disk.IsLoss(err):
 		return err
 	case bytes.Equal(head, d.head): // the end of an entry that a crash cut off is written over
 		d.n = uint32(max(0, size-entryHead) / int64(d.size))
@@ -178,7 +179,7 @@ func (d *Entries[E]) Append(p *E) (uint32, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.readOnly {
-		return 0, diskErr("write "+d.name, fs.ErrPermission)
+		return 0, disk.Err("write "+d.name, fs.ErrPermission)
 	}
 	d.tail = d.append(d.tail, p)
 	d.n++
@@ -197,7 +198,7 @@ func (d *Entries[E]) writeTail() error {
 	}
 	_, err := d.f.WriteAt(d.tail, d.offset(d.n)-int64(len(d.tail)))
 	d.tail = d.tail[:0]
-	return diskErr("write "+d.name, err)
+	return disk.Err("write "+d.name, err)
 }
 
 // At returns an entry; ok is false for one that is spoilt.
@@ -211,10 +212,10 @@ func (d *Entries[E]) At(n uint32) (e E, ok bool, err error) {
 		ok = d.decode(d.tail[int(n-first)*d.size:][:d.size], &e)
 		return e, ok, nil
 	}
-	if _, err := d.f.ReadAt(d.one, d.offset(n)); errors.Is(err, io.EOF) || isLoss(err) {
+	if _, err := d.f.ReadAt(d.one, d.offset(n)); errors.Is(err, io.EOF) || disk.IsLoss(err) {
 		return e, false, nil
 	} else if err != nil {
-		return e, false, diskErr("read "+d.name, err)
+		return e, false, disk.Err("read "+d.name, err)
 	}
 	ok = d.decode(d.one, &e)
 	return e, ok, nil
@@ -252,7 +253,7 @@ func (d *Entries[E]) Keep(keep func(n uint32, p *E) bool) (err error) {
 	aside := d.name + ".new"
 	f, err := d.site.root.OpenFile(aside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return diskErr("write "+d.name, err)
+		return disk.Err("write "+d.name, err)
 	}
 	w := bufio.NewWriterSize(f, 64<<10)
 	w.Write(d.head) // the first error stays in w
@@ -269,14 +270,14 @@ func (d *Entries[E]) Keep(keep func(n uint32, p *E) bool) (err error) {
 		err = d.site.root.Rename(aside, d.name)
 	}
 	if err != nil { // what there is stays
-		return errors.Join(diskErr("write "+d.name, err), f.Close(),
-			diskErr("remove "+aside, d.site.root.Remove(aside)))
+		return errors.Join(disk.Err("write "+d.name, err), f.Close(),
+			disk.Err("remove "+aside, d.site.root.Remove(aside)))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := d.f
 	d.f, d.n = f, kept
-	return diskErr("close "+d.name, old.Close())
+	return disk.Err("close "+d.name, old.Close())
 }
 
 // Close lets go of the file.
@@ -284,7 +285,7 @@ func (d *Entries[E]) Close() error {
 	if d.f == nil {
 		return nil
 	}
-	return errors.Join(d.writeTail(), diskErr("close "+d.name, d.f.Close()))
+	return errors.Join(d.writeTail(), disk.Err("close "+d.name, d.f.Close()))
 }
 
 // entrySeed makes the checksum of zeros, which holes of files are, something else than zero.

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/store/disk"
 )
 
 // mountTmpfs mounts a file system of so many bytes; ok is false when this process may not.
@@ -73,7 +75,7 @@ func TestDiskFull(t *testing.T) {
 		st, s := openTest(t, dir, Options{})
 		less()
 		kept, err := fill(t, s, 0)
-		var disk *DiskError
+		var disk *disk.DiskError
 		if !errors.As(err, &disk) || !errors.Is(err, want) || !strings.Contains(err.Error(), hint) {
 			t.Fatalf("%v", err)
 		}
@@ -189,7 +191,7 @@ func TestDiskFullWhilePublishing(t *testing.T) {
 		err = w.Write(fmt.Sprintf("d/%d", n), random(10<<10, byte(n)), at(1))
 	}
 	w.Close()
-	var disk *DiskError
+	var disk *disk.DiskError
 	if !errors.As(err, &disk) || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("%v", err)
 	}
@@ -232,7 +234,7 @@ func TestReadOnlyState(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	var disk *DiskError
+	var disk *disk.DiskError
 	_, err = st.OpenSite("x")
 	if !errors.As(err, &disk) || !errors.Is(err, syscall.EROFS) ||
 		!strings.Contains(err.Error(), "mount it writable)") {
@@ -266,17 +268,17 @@ func TestIOErrorIsFinal(t *testing.T) {
 	good := s.packs.w
 	s.packs.w = w
 	s.packs.unsynced.Store(true) // else there is nothing to sync
-	var disk *DiskError
+	var bad *disk.DiskError
 	first := s.Records.Commit(1, nil, nil)
-	if !errors.As(first, &disk) {
+	if !errors.As(first, &bad) {
 		t.Fatalf("%v", first)
 	}
 	w.Close()
 	s.packs.w = good
-	if err := s.Records.Commit(1, newURLs(1, 2), nil); !errors.As(err, &disk) || err != first {
+	if err := s.Records.Commit(1, newURLs(1, 2), nil); !errors.As(err, &bad) || err != first {
 		t.Errorf("after a sync that failed: %v", err)
 	}
-	eio := &DiskError{"test", syscall.EIO}
+	eio := &disk.DiskError{Op: "test", Err: syscall.EIO}
 	if err := s.update("test", func(*transaction) error { return eio }); err != error(eio) {
 		t.Errorf("%v", err)
 	}

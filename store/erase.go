@@ -11,6 +11,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // Erasure takes URLs out of everything that a database has of them, with the versions that were made again
@@ -130,7 +131,7 @@ func (s *Trees) DropBeside() error {
 	}
 	trees, err := fs.ReadDir(s.root.FS(), treesFolder)
 	if err != nil {
-		return diskErr("list trees", err)
+		return disk.Err("list trees", err)
 	}
 	for _, e := range trees {
 		switch name := e.Name(); {
@@ -145,7 +146,7 @@ func (s *Trees) DropBeside() error {
 			err = s.root.RemoveAll(treesFolder + "/" + name)
 		}
 		if err != nil {
-			return diskErr("drop tree", err)
+			return disk.Err("drop tree", err)
 		}
 	}
 	if err := errors.Join(s.syncIn(treesFolder), s.tidy()); err != nil {
@@ -160,7 +161,7 @@ func (s *Trees) DropBeside() error {
 			continue // notes
 		}
 		if err := s.root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return diskErr("drop tree", err)
+			return disk.Err("drop tree", err)
 		}
 	}
 	s.at("tree beside dropped")
@@ -177,5 +178,5 @@ func (s *Trees) Described(v *Version) error {
 		return err
 	}
 	v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall)
-	return errors.Join(diskErr("read the published tree", err), tree.Close())
+	return errors.Join(disk.Err("read the published tree", err), tree.Close())
 }

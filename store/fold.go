@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"mirrord/internal/binread"
+	"mirrord/store/disk"
 )
 
 // The journal has records in the order in which they came, which is any order of keys, and a leaf of the
@@ -196,7 +197,7 @@ func (c *foldChunk) fold() error {
 		n := c.nextPart(rest)
 		err := c.readPart(rest[:n])
 		if err != nil {
-			return diskErr("fold journal", err)
+			return disk.Err("fold journal", err)
 		}
 		rest, last = rest[n:], n == len(rest)
 		err = c.site.update("fold journal", func(tx *transaction) error {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"mirrord/internal/binread"
+	"mirrord/store/disk"
 )
 
 // FrameMeta is the head of a document in a frame: uvarint number of its URL, and the first bytes of the
@@ -70,7 +71,7 @@ func (f *Frame) ID() (uint32, error) {
 	d := binread.Reader{Rest: f.Meta}
 	id := d.Uvarint()
 	if d.Bad || len(d.Rest) != metaDigest || uint64(uint32(id)) != id {
-		return 0, fmt.Errorf("head of a frame: %w", ErrDamaged)
+		return 0, fmt.Errorf("head of a frame: %w", disk.ErrDamaged)
 	}
 	return uint32(id), nil
 }
@@ -83,7 +84,7 @@ func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
 		return digest, err
 	}
 	if is != id {
-		return digest, fmt.Errorf("%w: the frame is that of another URL, number %d", ErrDamaged, is)
+		return digest, fmt.Errorf("%w: the frame is that of another URL, number %d", disk.ErrDamaged, is)
 	}
 	var m olderMeta
 	older := json.Unmarshal(f.Meta, &m) == nil
@@ -100,5 +101,5 @@ func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
 			}
 		}
 	}
-	return digest, fmt.Errorf("%w: the frame has another body than digest %x", ErrDamaged, digest)
+	return digest, fmt.Errorf("%w: the frame has another body than digest %x", disk.ErrDamaged, digest)
 }

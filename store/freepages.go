@@ -2,7 +2,11 @@
 
 package store
 
-import "errors"
+import (
+	"errors"
+
+	"mirrord/store/disk"
+)
 
 // wipeFree overwrites the free pages with zeros. It makes two transactions first: a file has two meta pages,
 // and a damaged one leads back to the transaction before. So the overwritten pages are free in both.
@@ -27,10 +31,10 @@ func (d *database) wipeFreeAlone() error {
 	zeros := make([]byte, d.bolt.Info().PageSize)
 	for page := range free {
 		if _, err := d.file.WriteAt(zeros, int64(page)*int64(len(zeros))); err != nil {
-			return diskErr("write site.db", err)
+			return disk.Err("write site.db", err)
 		}
 	}
-	return diskErr("sync site.db", d.file.Sync())
+	return disk.Err("sync site.db", d.file.Sync())
 }
 
 // freePages returns the free pages; of those in among only, unless it is nil.

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+
+	"mirrord/store/disk"
 )
 
 // Documents that no record and no history refers to stay in their pack as holes. Compact copies the rest of
@@ -255,7 +257,7 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Place]bool, err error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
-		return nil, nil, diskErr("list packs", err)
+		return nil, nil, disk.Err("list packs", err)
 	}
 	byNum := map[uint32]*packUse{}
 	for _, e := range names {
@@ -265,7 +267,7 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Pl
 		}
 		fi, err := e.Info()
 		if err != nil {
-			return nil, nil, diskErr("list packs", err)
+			return nil, nil, disk.Err("list packs", err)
 		}
 		byNum[n] = &packUse{num: n, size: fi.Size()}
 		uses = append(uses, byNum[n])
@@ -320,7 +322,7 @@ func (s *compactor) withBases(
 		u.live = 0
 		for places := range u.frames() {
 			n, err := s.packs.liveBytes(places)
-			if err != nil && !errors.Is(err, ErrDamaged) {
+			if err != nil && !errors.Is(err, disk.ErrDamaged) {
 				return nil, err
 			}
 			u.live += n
@@ -352,7 +354,7 @@ func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*us
 				continue
 			}
 			d := &usedDelta{at: at}
-			if d.under, err = s.packs.under(at); err != nil && !errors.Is(err, ErrDamaged) {
+			if d.under, err = s.packs.under(at); err != nil && !errors.Is(err, disk.ErrDamaged) {
 				return nil, err
 			}
 			for _, base := range d.under {
@@ -423,5 +425,5 @@ func (s *home) dropOldFormats() error {
 	for _, name := range names {
 		err = errors.Join(err, s.root.Remove(name))
 	}
-	return diskErr("remove the copy of an older format", err)
+	return disk.Err("remove the copy of an older format", err)
 }

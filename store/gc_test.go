@@ -164,7 +164,7 @@ func (h *pastSite) check(s *Site) {
 
 func bodyOf(s *Site, r *Resource) (string, error) {
 	if r.Body == BlobBody {
-		b, err := blobsOf(s).dir.root.ReadFile(blobName(r.Digest), regular.MaxSmall)
+		b, err := blobsOf(s).dir.Root.ReadFile(blobName(r.Digest), regular.MaxSmall)
 		return string(b), err
 	}
 	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)

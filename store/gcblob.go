@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // BlobsFreed says what CollectBlobs did, or would do.
@@ -77,7 +79,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 		return f, err
 	}
 	if !alone {
-		return f, fmt.Errorf("a new site is being mirrored: %w", ErrLocked)
+		return f, fmt.Errorf("a new site is being mirrored: %w", disk.ErrLocked)
 	}
 	defer release()
 	if err := FinishRemovals(s); err != nil {
@@ -97,7 +99,7 @@ func dropAside(s *State, names []string) (left []string, err error) {
 		if strings.HasPrefix(name, asideMark) && old {
 			if rerr := s.RemoveSite(name); rerr == nil {
 				continue
-			} else if !errors.Is(rerr, ErrLocked) {
+			} else if !errors.Is(rerr, disk.ErrLocked) {
 				err = errors.Join(err, rerr)
 			}
 		}
@@ -132,12 +134,12 @@ func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFree
 			return f, err
 		}
 		dir := hex.EncodeToString([]byte{byte(n)})
-		names, err := fs.ReadDir(b.dir.root.FS(), dir)
+		names, err := fs.ReadDir(b.dir.Root.FS(), dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return f, diskErr("list blobs", err)
+			return f, disk.Err("list blobs", err)
 		}
 		for _, e := range names {
 			d, err := hex.DecodeString(e.Name())
@@ -157,13 +159,13 @@ func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFree
 }
 
 func (b *Blobs) sweepOne(name string, dry bool, f *BlobsFreed) error {
-	fi, err := b.dir.root.Lstat(name)
+	fi, err := b.dir.Root.Lstat(name)
 	if err == nil && !dry {
-		err = b.dir.root.Remove(name)
+		err = b.dir.Root.Remove(name)
 		b.unsettle(name)
 	}
 	if err != nil {
-		return diskErr("remove blob", err)
+		return disk.Err("remove blob", err)
 	}
 	f.Blobs++
 	if links(fi) > 1 {

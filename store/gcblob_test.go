@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mirrord/store/disk"
 )
 
 func TestCollectBlobs(t *testing.T) {
@@ -36,7 +38,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st2.Close()
-	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, ErrLocked) {
+	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("while a site is open: %v", err)
 	}
 	if _, err := blobsOf(s).AsFile([32]byte{1}); err != nil {
@@ -91,7 +93,7 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	if err := os.WriteFile(name, bytes.Repeat([]byte("no database"), 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CollectBlobs(t.Context(), false); !errors.Is(err, ErrDamaged) {
+	if _, err := st.CollectBlobs(t.Context(), false); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := st.Blobs.AsFile([32]byte{1}); err != nil {

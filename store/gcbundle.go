@@ -2,7 +2,11 @@
 
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"mirrord/store/disk"
+)
 
 // liveBytes is how many bytes of its frame the documents in use take, of which all places are given: all of
 // it only when all documents are in use.
@@ -50,7 +54,8 @@ func (s *compactor) copyBundle(raw []byte, places []Place, to map[Place]Place) e
 	for _, at := range places {
 		from, end, ok := x.bounds(at.Doc)
 		if !ok {
-			return fmt.Errorf("pack %s at %d: %w: document %d of a frame of %d", packName(at.Pack), at.Off, ErrDamaged,
+			return fmt.Errorf("pack %s at %d: %w: document %d of a frame of %d", packName(at.Pack), at.Off,
+				disk.ErrDamaged,
 				at.Doc, len(x.ends))
 		}
 		left = append(left, out[from:end]...)

@@ -4,6 +4,8 @@ package store
 
 import (
 	"errors"
+
+	"mirrord/store/disk"
 )
 
 // eraser makes a compaction remove the bytes of what nothing refers to from the packs and heads, however
@@ -24,7 +26,7 @@ func (s *compactor) erases(at Place) (bool, error) {
 		return is, nil
 	}
 	fr, err := s.packs.read(s.frames, at)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return false, nil
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // Heads that no record and no history refers to stay in their file until Compact finds less than liveShare of
@@ -104,7 +105,7 @@ func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
 	for _, n := range uses.files {
 		fi, err := s.root.Lstat(headsFile(n))
 		if err != nil {
-			return nil, diskErr("look at heads", err)
+			return nil, disk.Err("look at heads", err)
 		}
 		uses.size += fi.Size()
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+
+	"mirrord/store/disk"
 )
 
 // movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and
@@ -20,7 +22,7 @@ func (s *compactor) movePacks(
 	var empty []*packUse
 	for _, u := range packs {
 		err := s.copyFrames(ctx, u, to)
-		if errors.Is(err, ErrDamaged) {
+		if errors.Is(err, disk.ErrDamaged) {
 			c.Damaged = append(c.Damaged, packName(u.num))
 			for _, at := range u.places {
 				delete(to, at)
@@ -63,7 +65,7 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error
 	where := func(at Place) (Place, bool, error) {
 		went, ok := to[at]
 		if !ok && from[at.Pack] {
-			return at, false, fmt.Errorf("%w: it was not moved", ErrDamaged)
+			return at, false, fmt.Errorf("%w: it was not moved", disk.ErrDamaged)
 		}
 		return went, ok, nil
 	}
@@ -136,7 +138,7 @@ func (s *compactor) copyDeltas(
 		if err := ctx.Err(); err != nil {
 			return outside, err
 		}
-		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, ErrDamaged) && !leaves {
+		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, disk.ErrDamaged) && !leaves {
 			continue // it stays: it cannot be read, with or without its base
 		}
 		if err != nil {
@@ -177,7 +179,7 @@ func (s *compactor) copyDeltas(
 // frame at base where that pays, else in full. One that cannot be read stays as it is.
 func (s *compactor) again(raw []byte, at, base Place) ([]byte, error) {
 	payload, err := s.packs.payload(s.frames, at)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return raw, nil
 	}
 	if err != nil {
@@ -194,21 +196,21 @@ func (s *compactor) again(raw []byte, at, base Place) ([]byte, error) {
 func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
 	f, err := p.file(at.Pack)
 	if err != nil {
-		return raw, readErr("read pack", err)
+		return raw, disk.ReadErr("read pack", err)
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return raw, diskErr("read pack", err)
+		return raw, disk.Err("read pack", err)
 	}
 	if at.Off < 0 || at.Len < frameHeader || at.Off > st.Size()-int64(at.Len) {
-		return raw, fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, ErrDamaged)
+		return raw, fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, disk.ErrDamaged)
 	}
 	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
 		return raw, err
 	}
 	raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
-		return raw, readErr("read pack", err)
+		return raw, disk.ReadErr("read pack", err)
 	}
 	if err := checkFrame(raw); err != nil {
 		return raw, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
@@ -219,10 +221,10 @@ func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
 // checkFrame reports whether a frame is whole, without unpacking it.
 func checkFrame(raw []byte) error {
 	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
-		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, n)
+		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, n)
 	}
 	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-		return fmt.Errorf("checksum of frame: %w", ErrDamaged)
+		return fmt.Errorf("checksum of frame: %w", disk.ErrDamaged)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // HooksFact is the name of the fact that a Glance has: what the hooks of the job came to.
@@ -151,10 +152,10 @@ func (s *home) writeGlance(open bool) error {
 		return err
 	}
 	const aside = "." + glanceName + ".new"
-	if err := removeIn(s.root, aside); err != nil { // of a process that was killed
+	if err := disk.RemoveIn(s.root, aside); err != nil { // of a process that was killed
 		return err
 	}
-	if err := replaceIn(s.root, aside, glanceName, v, s.db.mode, false); err != nil {
+	if err := disk.ReplaceIn(s.root, aside, glanceName, v, s.db.mode, false); err != nil {
 		return err
 	}
 	s.glanced = string(v)

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 )
 
@@ -90,7 +91,7 @@ func TestGlanceOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, store.ErrNoSite) {
+	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	s, err := st.OpenSite("x")

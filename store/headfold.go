@@ -12,6 +12,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
@@ -80,7 +81,7 @@ func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 	}
 	buf, err := z.dec.DecodeAll(frame, nil)
 	if err != nil {
-		return nil, fmt.Errorf("heads of a batch: %w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("heads of a batch: %w: %w", disk.ErrDamaged, err)
 	}
 	d := binread.Reader{Rest: buf}
 	out := make([][]byte, done)
@@ -88,7 +89,7 @@ func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 		out[i] = d.Bytes()
 	}
 	if d.Bad || len(d.Rest) > 0 {
-		return nil, fmt.Errorf("heads of a batch: %w", ErrDamaged)
+		return nil, fmt.Errorf("heads of a batch: %w", disk.ErrDamaged)
 	}
 	return out, nil
 }

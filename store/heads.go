@@ -17,6 +17,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one
@@ -68,7 +69,7 @@ type headFiles struct {
 func openHeadFiles(root *os.Root) (*headFiles, error) {
 	own, err := root.OpenRoot(".")
 	if err != nil {
-		return nil, diskErr("open heads", err)
+		return nil, disk.Err("open heads", err)
 	}
 	p := openPacks(own, nil)
 	p.name, p.max = headsFile, maxHeadsFile
@@ -105,7 +106,7 @@ func (s *Records) ReadHead(u site.URL, at HeadPlace) (*heads.Head, error) {
 
 func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, err error) {
 	if at.IsZero() {
-		return nil, fmt.Errorf("head of %s: %w: missing", url, ErrDamaged)
+		return nil, fmt.Errorf("head of %s: %w: missing", url, disk.ErrDamaged)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,11 +130,11 @@ func (f *headFiles) readBundled(url string, at HeadPlace) (*heads.Head, error) {
 		return nil, err
 	}
 	if len(b) < headsBegin || binary.LittleEndian.Uint32(b) != crc32.Checksum([]byte(url), castagnoli) {
-		return nil, fmt.Errorf("%w: it is that of another URL", ErrDamaged)
+		return nil, fmt.Errorf("%w: it is that of another URL", disk.ErrDamaged)
 	}
 	h, err := heads.Decode(b[headsBegin:])
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 	}
 	return h, nil
 }
@@ -173,13 +174,13 @@ func (f *headFiles) bundle(at HeadPlace) (Place, error) {
 		return p, err
 	}
 	if _, err := file.ReadAt(header[:], p.Off); err == io.EOF {
-		return p, fmt.Errorf("%w: the file ends before it", ErrDamaged)
+		return p, fmt.Errorf("%w: the file ends before it", disk.ErrDamaged)
 	} else if err != nil {
-		return p, readErr("read heads", err)
+		return p, disk.ReadErr("read heads", err)
 	}
 	p.Len += binary.LittleEndian.Uint32(header[4:])
 	if p.Len < frameHeader || p.Len > maxHeads {
-		return p, fmt.Errorf("%w: %d bytes of heads", ErrDamaged, p.Len)
+		return p, fmt.Errorf("%w: %d bytes of heads", disk.ErrDamaged, p.Len)
 	}
 	return p, nil
 }
@@ -221,7 +222,7 @@ func (f *headFiles) write() {
 	num, size := f.packs.where()
 	at, err := f.packs.append(f.enc.bundle(nil, f.raw, f.ends))
 	if err == nil && (at.Pack != num || at.Off != size) {
-		err = diskErr("write heads", errors.New("the end of the file cannot be read"))
+		err = disk.Err("write heads", errors.New("the end of the file cannot be read"))
 	}
 	if f.grew = true; f.err == nil {
 		f.err = err

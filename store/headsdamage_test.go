@@ -13,6 +13,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // After any damage of the file a head is the one that was written, or lost; runs continue, Verify reports
@@ -67,7 +68,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 		for u, r := range resources(t, s) {
 			h, err := s.Records.ReadHead(r.URL, r.Head)
 			switch {
-			case err != nil && !errors.Is(err, ErrDamaged):
+			case err != nil && !errors.Is(err, disk.ErrDamaged):
 				t.Fatalf("%s: %v", what, err)
 			case err != nil:
 				lost++
@@ -148,7 +149,7 @@ func FuzzHeadsFile(f *testing.F) {
 		made.packs.unpacked.drop(nil)
 		at := HeadPlace{1, int64(off)}
 		h, err := made.read(url, at)
-		if (err != nil && !errors.Is(err, ErrDamaged)) || (err == nil && h.Size() > 2*heads.MaxSize) {
+		if (err != nil && !errors.Is(err, disk.ErrDamaged)) || (err == nil && h.Size() > 2*heads.MaxSize) {
 			t.Fatal(err)
 		}
 		made.use(&headUses{bundles: map[HeadPlace]*headUse{}}, at)

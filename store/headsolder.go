@@ -11,6 +11,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
+	"mirrord/store/disk"
 )
 
 // Older versions wrote files of heads that are differences. They are read, and gc writes their heads again:
@@ -46,7 +47,7 @@ func (f *headFiles) isOlder(n uint32) (bool, error) {
 func (f *headFiles) readOlder(url string, at HeadPlace) (*heads.Head, error) {
 	file, err := f.packs.file(at.File)
 	if err != nil {
-		return nil, readErr("read heads", err)
+		return nil, disk.ReadErr("read heads", err)
 	}
 	sum, h, err := olderHead(file, at.Off, olderDepth)
 	if err != nil {
@@ -62,7 +63,7 @@ func (f *headFiles) readOlder(url string, at HeadPlace) (*heads.Head, error) {
 		buf = append(append(buf, f.Value...), '\n')
 	}
 	if crc32.Checksum(buf, castagnoli) != sum {
-		return nil, fmt.Errorf("checksum: %w", ErrDamaged)
+		return nil, fmt.Errorf("checksum: %w", disk.ErrDamaged)
 	}
 	return h, nil
 }
@@ -77,15 +78,15 @@ func olderHead(file *os.File, off int64, depth int) (sum uint32, h *heads.Head, 
 		n, err = file.ReadAt(b, off)
 	}
 	if err != nil && err != io.EOF {
-		return 0, nil, readErr("read heads", err)
+		return 0, nil, disk.ReadErr("read heads", err)
 	}
 	if k <= 0 || length > olderEntry || k+4+int(length) > n {
-		return 0, nil, fmt.Errorf("length: %w", ErrDamaged)
+		return 0, nil, fmt.Errorf("length: %w", disk.ErrDamaged)
 	}
 	d := binread.Reader{Rest: b[k+4:][:length]}
 	dist := d.Uvarint()
 	if d.Bad || dist > uint64(off) || (dist > 0 && depth == 0) {
-		return 0, nil, fmt.Errorf("base: %w", ErrDamaged)
+		return 0, nil, fmt.Errorf("base: %w", disk.ErrDamaged)
 	}
 	var base *heads.Head
 	if dist > 0 {
@@ -94,7 +95,7 @@ func olderHead(file *os.File, off int64, depth int) (sum uint32, h *heads.Head, 
 		}
 	}
 	if h, err = heads.DecodeOlder(d.Rest, base); err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return 0, nil, fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 	}
 	return binary.LittleEndian.Uint32(b[k:]), h, nil
 }

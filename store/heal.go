@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.
@@ -248,7 +249,7 @@ func (w *healer) frame(r *Resource) (Frame, error) {
 	}
 	want, err := f.check(r.ID, r.Digest)
 	if err != nil || !IsDigestOf(want, f.Body) {
-		return f, fmt.Errorf("%w: another document lies there", ErrDamaged)
+		return f, fmt.Errorf("%w: another document lies there", disk.ErrDamaged)
 	}
 	return f, nil
 }
@@ -323,7 +324,7 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 				return false, err
 			}
 			if fits {
-				if err = w.packs.rewrite(raw, d.At); !isLoss(err) {
+				if err = w.packs.rewrite(raw, d.At); !disk.IsLoss(err) {
 					return true, err
 				}
 			}
@@ -384,7 +385,7 @@ func (w *healer) fits(raw []byte, at Place) (bool, error) {
 		return false, nil
 	}
 	f, err := w.packs.open(at)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return false, nil
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // blob takes the body of a record, which is missing or damaged, from a tree that has it.
@@ -27,7 +28,7 @@ func (w *healer) blob(r *Resource) (bool, error) {
 	}
 	names, err := trees.Readdirnames(-1)
 	if err = errors.Join(err, trees.Close()); err != nil {
-		return false, diskErr("list trees", err)
+		return false, disk.Err("list trees", err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
@@ -53,7 +54,7 @@ func (w *healer) takeFile(name string, r *Resource) (bool, error) {
 		return false, nil
 	}
 	if _, err := f.Seek(0, 0); err != nil {
-		return false, diskErr("read tree", err)
+		return false, disk.Err("read tree", err)
 	}
 	return w.keepBody(r, f, fi.ModTime())
 }
@@ -69,7 +70,7 @@ func (w *healer) keepBody(r *Resource, from io.WriterTo, modified time.Time) (bo
 	}
 	if _, err := from.WriteTo(to); err != nil {
 		to.Abort()
-		return false, diskErr("copy body", err)
+		return false, disk.Err("copy body", err)
 	}
 	got, _, err := to.Commit(modified)
 	if err == nil {

@@ -8,16 +8,18 @@ import (
 	"maps"
 	"os"
 	"slices"
+
+	"mirrord/store/disk"
 )
 
 // rewrite writes a frame over the damaged one at a place, and makes it survive loss of power.
 func (p *packs) rewrite(raw []byte, at Place) error {
 	f, err := p.root.OpenFile(packName(at.Pack), os.O_WRONLY, 0)
 	if err != nil {
-		return diskErr("mend pack", err)
+		return disk.Err("mend pack", err)
 	}
 	_, err = f.WriteAt(raw, at.Off)
-	return diskErr("mend pack", errors.Join(err, f.Sync(), f.Close()))
+	return disk.Err("mend pack", errors.Join(err, f.Sync(), f.Close()))
 }
 
 // repoint makes all records refer to the frames that replace damaged ones, and writes the deltas over these

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"mirrord/store/disk"
 )
 
 // HeldSite is a site that cannot be opened elsewhere until it is closed. Its database may be damaged. It is
@@ -27,7 +29,7 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 	}
 	dir := "sites/" + name
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoSite
+		return nil, disk.ErrNoSite
 	}
 	lock, err := s.lockSite(name)
 	if err != nil {
@@ -40,7 +42,7 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 // removed. Where the system does not tell, the error is nil.
 func (h *HeldSite) Movable() error {
 	dir := filepath.Join(h.state.Dir, "sites", h.name)
-	if !isMountPoint(dir) {
+	if !disk.IsMountPoint(dir) {
 		return nil
 	}
 	return fmt.Errorf("%s is a mount point, which can be neither renamed nor removed, and nothing was changed: "+
@@ -58,7 +60,7 @@ func (h *HeldSite) Remove() error {
 	if err == nil {
 		err = root.RemoveAll(aside)
 	}
-	return diskErr("remove site "+h.name, err)
+	return disk.Err("remove site "+h.name, err)
 }
 
 // removedSites begins the name that a site has while it is deleted.
@@ -79,7 +81,7 @@ func FinishRemovals(s *State) error {
 	for _, name := range left {
 		err = errors.Join(err, s.root.RemoveAll(name))
 	}
-	return diskErr("finish removals", err)
+	return disk.Err("finish removals", err)
 }
 
 // Rename gives the site another name, by one rename of its folder. It is an error when there is a site of
@@ -94,9 +96,9 @@ func (h *HeldSite) Rename(to string) error {
 	}
 	err := s.root.Rename("sites/"+h.name, "sites/"+to)
 	if err == nil && !s.opt.Volatile {
-		err = syncDir(s.Dir + "/sites")
+		err = disk.SyncDir(s.Dir + "/sites")
 	}
-	return diskErr("rename site "+h.name, err)
+	return disk.Err("rename site "+h.name, err)
 }
 
 // Close lets others open the site again. Closing twice is harmless.

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // home is the folder of a site and its database: what all parts of an open site work on.
@@ -66,8 +68,8 @@ func (s *home) guarded(op string, change func() error) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	err := diskErr(op, change())
-	if s.lease != nil && errors.Is(err, ErrLeaseLost) {
+	err := disk.Err(op, change())
+	if s.lease != nil && errors.Is(err, disk.ErrLeaseLost) {
 		s.lease.end()
 	}
 	if errors.Is(err, syscall.EIO) {
@@ -87,17 +89,17 @@ func (s *home) noteGlance(open bool) {
 	err := s.writeGlance(open)
 	if err != nil {
 		s.glanced = ""
-		_ = removeIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
+		_ = disk.RemoveIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
 	}
 }
 
 // Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
 func (s *home) Scratch() (*os.File, error) {
 	f, err := scratchFile([]string{s.dir})
-	return f, diskErr("make a scratch file", err)
+	return f, disk.Err("make a scratch file", err)
 }
 
-// dropPages gives the memory of the database's pages back.
+// disk.DropPages gives the memory of the database's pages back.
 func (s *home) dropPages() { s.db.dropPages() }
 
 // syncFolder makes the names in the site's folder, its own name, and those in the state directory survive
@@ -108,29 +110,11 @@ func (s *home) syncFolder() error {
 	}
 	sites := filepath.Dir(s.dir)
 	for _, name := range []string{s.dir, sites, filepath.Dir(sites)} {
-		if err := syncDir(name); err != nil {
-			return diskErr("sync folder", err)
+		if err := disk.SyncDir(name); err != nil {
+			return disk.Err("sync folder", err)
 		}
 	}
 	return nil
-}
-
-// syncDir makes the names in a folder survive loss of power.
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// syncIn is syncDir for a folder below one that is open.
-func syncIn(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // meta returns a small fact of the database, nil for none.
@@ -243,21 +227,21 @@ func (s *home) every(f func(r *Resource) error) error {
 // noteFile replaces a small file of the site's folder; no bytes remove it.
 func (s *home) noteFile(name string, data []byte) error {
 	if len(data) == 0 {
-		return removeIn(s.root, name)
+		return disk.RemoveIn(s.root, name)
 	}
-	return writeSynced(s.root, name, data, false)
+	return disk.WriteSynced(s.root, name, data, false)
 }
 
 // keep replaces a file of the site's folder.
 func (s *home) keep(name string, v []byte) error {
-	return diskErr("write "+name, keepIn(s.root, name, v, false))
+	return disk.Err("write "+name, disk.KeepIn(s.root, name, v, false))
 }
 
 // keepSynced is keep for a file that a loss of power must not empty.
 func (s *home) keepSynced(name string, v []byte) error {
-	err := keepIn(s.root, name, v, !s.volatile)
+	err := disk.KeepIn(s.root, name, v, !s.volatile)
 	if err == nil && !s.volatile {
-		err = syncDir(s.dir)
+		err = disk.SyncDir(s.dir)
 	}
-	return diskErr("write "+name, err)
+	return disk.Err("write "+name, err)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 func TestCommitReplayFold(t *testing.T) {
@@ -180,15 +181,15 @@ func TestDamagedJournal(t *testing.T) {
 			_, err := storedURL(u.URL)
 			return err
 		}, func(*Resource, []byte, bool) error { return nil })
-		if !errors.Is(err, ErrDamaged) {
+		if !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%x: replay: %v", v, err)
 		}
-		var disk *DiskError
+		var bad *disk.DiskError
 		err = s.Records.Fold(Folding{
 			Pending: func(uint32) bool { return true },
 			Path:    func(*Resource) string { return "" },
 		})
-		if !errors.Is(err, ErrDamaged) || errors.As(err, &disk) {
+		if !errors.Is(err, disk.ErrDamaged) || errors.As(err, &bad) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
 		s.db.journal.close()

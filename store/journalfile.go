@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/internal/binread"
+	"mirrord/store/disk"
 )
 
 // journal says which entries of a segment of the log are batches that are not folded yet. It is safe for
@@ -170,7 +171,7 @@ func readBatches(segment *os.File, entries []journalEntry, f func(tx uint64, pay
 	}
 	fi, err := segment.Stat()
 	if err != nil {
-		return diskErr("read log", err)
+		return disk.Err("read log", err)
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
 	if err != nil {
@@ -202,7 +203,7 @@ func (d *database) logBatch(kind byte, payload []byte, urls uint32) error {
 				return err
 			}
 			if d.redo.file == nil {
-				return diskErr("write log", syscall.ENOSPC)
+				return disk.Err("write log", syscall.ENOSPC)
 			}
 		}
 		if (kind == redoBatch) && (d.before != nil) {
@@ -212,7 +213,7 @@ func (d *database) logBatch(kind byte, payload []byte, urls uint32) error {
 		}
 		e := journalEntry{tx: d.redo.tail.tx + 1, off: d.redo.tail.size}
 		if err := d.redo.append(kind, e.tx, payload); err != nil {
-			return diskErr("write log", err)
+			return disk.Err("write log", err)
 		}
 		return d.journal.add(d.redo.file, e, payload, urls)
 	})

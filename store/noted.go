@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // Results that were noted are in the log before their bodies are on the disk: a loss of power may leave them
@@ -71,7 +72,7 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 func packsOf(s *State, root *os.Root, name string) (*packs, error) {
 	dir, err := root.OpenRoot("packs")
 	if err != nil {
-		return nil, diskErr("open packs", err)
+		return nil, disk.Err("open packs", err)
 	}
 	away, err := s.aways.in(root, AwayName, name)
 	if err != nil {
@@ -96,7 +97,8 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	defer segment.Close()
 	n, err := counted(s, root, name, segment)
 	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
-		err = errors.Join(siteBodies{s.Bodies, false}.sync(), diskErr("sync packs", syncFS(int(segment.Fd()))))
+		err = errors.Join(siteBodies{s.Bodies, false}.sync(), disk.Err("sync packs",
+			disk.SyncFS(int(segment.Fd()))))
 	}
 	if (err != nil) || !n.cut {
 		return 0, err
@@ -105,7 +107,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	if err == nil {
 		err = errors.Join(f.Truncate(n.end.size), f.Close())
 	}
-	return n.end.tx, diskErr("cut log", err)
+	return n.end.tx, disk.Err("cut log", err)
 }
 
 // bodyLook looks at the bodies of results.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,
@@ -123,7 +125,7 @@ func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 // LastingFact returns what SetLastingFact kept for a site, without opening its database; nil for nothing.
 func LastingFact(s *State, site, name string) ([]byte, error) {
 	v, err := s.root.ReadFile("sites/" + site + "/" + lastingFact + name)
-	return v, diskErr("read fact", ignoreGone(err))
+	return v, disk.Err("read fact", disk.UnlessGone(err))
 }
 
 // fingerprintsName is the file of a site's folder with what KeepFingerprints kept.
@@ -135,7 +137,7 @@ func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.keep(fingerprint
 // Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
 func Fingerprints(s *State, site string) ([]byte, error) {
 	v, err := s.root.ReadFile("sites/" + site + "/" + fingerprintsName)
-	return v, diskErr("read "+fingerprintsName, ignoreGone(err))
+	return v, disk.Err("read "+fingerprintsName, disk.UnlessGone(err))
 }
 
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mirrord/store/disk"
 )
 
 func idsOf(ids ...uint32) (s IDs) {
@@ -55,7 +57,7 @@ func TestObservationRoundTrip(t *testing.T) {
 			t.Fatalf("%v\n%+v\n%+v", err, got, want)
 		}
 		for n := range b {
-			if err := got.decode(7, b[:n]); !errors.Is(err, ErrDamaged) {
+			if err := got.decode(7, b[:n]); !errors.Is(err, disk.ErrDamaged) {
 				t.Fatalf("%d of %d bytes: %v", n, len(b), err)
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -30,7 +32,7 @@ func (s *State) OpenSite(name string) (*Site, error) {
 		return st, err
 	}
 	if rerr := Redo(s, name, err); rerr != nil {
-		if !errors.Is(rerr, ErrDamaged) { // else the first error says what to do
+		if !errors.Is(rerr, disk.ErrDamaged) { // else the first error says what to do
 			err = errors.Join(err, rerr)
 		}
 		return nil, err
@@ -138,15 +140,15 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	if !readOnly {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
 			if err := s.root.MkdirAll(d, 0o755); err != nil {
-				return f, diskErr("make folder", err)
+				return f, disk.Err("make folder", err)
 			}
 		}
 	}
 	root, err := s.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, ErrNoSite
+		return f, disk.ErrNoSite
 	} else if err != nil {
-		return f, diskErr("open folder", err)
+		return f, disk.Err("open folder", err)
 	}
 	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
 	_, cerr := root.Lstat(currentLink)
@@ -165,7 +167,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	busy := readOnly && isWritten(root)
 	if mode == reading && busy {
-		return f, errors.Join(ErrLocked, root.Close())
+		return f, errors.Join(disk.ErrLocked, root.Close())
 	}
 	if mode == viewing {
 		o.wait = viewFor
@@ -190,11 +192,11 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
-		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
+		if err = disk.ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.damaged(errNoDatabase)
 		}
 	}
-	if mode == viewing && errors.Is(err, ErrLocked) {
+	if mode == viewing && errors.Is(err, disk.ErrLocked) {
 		err = &busyError{why: "its database is in use: try again"}
 	}
 	if err != nil {
@@ -249,7 +251,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		if f.published || f.logged {
 			return db.damaged(errNoDatabase)
 		}
-		return ErrNoSite
+		return disk.ErrNoSite
 	}
 	for _, name := range [][]byte{bMeta, bResources, bLinks, bHistory, bVersions} {
 		if tx.Bucket(name) == nil {
@@ -260,7 +262,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		return db.damaged(errors.New("it has no format version"))
 	} else if be32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			ErrNewerFormat, FormatVersion)
+			disk.ErrNewerFormat, FormatVersion)
 	} else if _, ok := tx.logged(); !ok && be32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
@@ -373,7 +375,7 @@ func (s *Site) start(f *siteFolder) error {
 	}
 	for _, older := range []string{".tail", "packs/withdrawn"} { // of a program of format 8 or 9
 		if err := s.root.RemoveAll(older); err != nil {
-			return diskErr("remove "+older, err)
+			return disk.Err("remove "+older, err)
 		}
 	}
 	s.db.before = func() error {
@@ -420,10 +422,10 @@ func (s *State) Documents(name string) (*Documents, error) {
 		p, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)
+		return nil, fmt.Errorf("packs of %s: %w", name, disk.ErrNoSite)
 	}
 	if err != nil {
-		return nil, diskErr("open packs", err)
+		return nil, disk.Err("open packs", err)
 	}
 	return &Documents{p}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"mirrord/store/disk"
 )
 
 // Owner decides who may write a site. A State is the Owner of one machine: the lock of the site's database is
@@ -32,9 +34,6 @@ type Lease interface {
 	// Release ends the lease. A lease that has ended already is not an error.
 	Release() error
 }
-
-// ErrLeaseLost reports that another process may write the site now: this one must no longer change it.
-var ErrLeaseLost = errors.New("lost the ownership of the site: another process may write it now")
 
 // siteLock is the lease of one machine: the locked database of a site. Above it may be a lease of
 // Options.Owner, which then has the token.
@@ -88,7 +87,7 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 		return nil, err
 	}
 	if err := l.db.Update(l.take); err != nil {
-		return nil, diskErr("open "+siteDB, err)
+		return nil, disk.Err("open "+siteDB, err)
 	}
 	return l, nil
 }
@@ -110,7 +109,7 @@ func (l *siteLock) take(tx *transaction) error {
 	stored := tokenIn(m)
 	if l.token = stored + 1; l.above != nil {
 		if l.token = l.above.Token(); l.token < stored {
-			return ErrLeaseLost
+			return disk.ErrLeaseLost
 		}
 	}
 	return m.Put(kToken, binary.BigEndian.AppendUint64(nil, l.token))
@@ -171,7 +170,7 @@ func (l *siteLock) end() { l.ending.Do(func() { close(l.lost) }) }
 // ours is ErrLeaseLost once the lease has ended.
 func (l *siteLock) ours() error {
 	if ended(l.lost) || (l.above != nil && ended(l.above.Lost())) {
-		return ErrLeaseLost
+		return disk.ErrLeaseLost
 	}
 	return nil
 }
@@ -193,7 +192,7 @@ func (l *siteLock) inPlace() error {
 		return err
 	}
 	if opened, serr := l.db.file.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
-		return ErrLeaseLost
+		return disk.ErrLeaseLost
 	}
 	return nil
 }
@@ -220,7 +219,7 @@ func (s *home) fenced(f func(*transaction) error) func(*transaction) error {
 			return err
 		}
 		if tokenIn(tx.Bucket(bMeta)) > s.lease.token {
-			return ErrLeaseLost
+			return disk.ErrLeaseLost
 		}
 		return f(tx)
 	}
@@ -238,7 +237,7 @@ func (s *Site) WhileOwned(ctx context.Context) (owned context.Context, stop func
 	watch.Go(func() {
 		select {
 		case <-s.lease.above.Lost():
-			cancel(ErrLeaseLost)
+			cancel(disk.ErrLeaseLost)
 		case <-owned.Done():
 		}
 	})

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
 )
 
 // A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:
@@ -256,7 +257,7 @@ func (r *FrameReader) buffer(n int) []byte {
 	if !r.Aside || n <= maxKept {
 		return nil
 	}
-	b, free, err := mapped(n, true)
+	b, free, err := disk.Mapped(n, true)
 	if err != nil {
 		return nil
 	}
@@ -278,14 +279,14 @@ func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 		unpack = nil
 	}
 	if unpack == nil {
-		return nil, fmt.Errorf("no frame here: %w", ErrDamaged)
+		return nil, fmt.Errorf("no frame here: %w", disk.ErrDamaged)
 	}
 	if err := checkFrame(raw); err != nil {
 		return nil, err
 	}
 	out, err := unpack(raw[frameHeader:])
 	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %v", ErrDamaged, err)
+		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
 	return out, nil
 }
@@ -332,7 +333,7 @@ func split(payload []byte) (Frame, error) {
 	f.Meta, f.Links = d.Bytes(), d.Bytes()
 	f.Body = d.Rest
 	if d.Bad {
-		return Frame{}, fmt.Errorf("frame: %w: short payload", ErrDamaged)
+		return Frame{}, fmt.Errorf("frame: %w: short payload", disk.ErrDamaged)
 	}
 	return f, nil
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
+
+	"mirrord/store/disk"
 )
 
 func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
@@ -74,18 +76,18 @@ func TestFrameRoundTrip(t *testing.T) {
 			if want, err := f.check(m.ID, [32]byte{}); err != nil || want != m.Digest {
 				rt.Fatalf("without a digest: %x, %v", want, err)
 			}
-			if _, err := f.check(m.ID, [32]byte{1}); !errors.Is(err, ErrDamaged) {
+			if _, err := f.check(m.ID, [32]byte{1}); !errors.Is(err, disk.ErrDamaged) {
 				rt.Fatalf("another digest: %v", err)
 			}
-			if _, err := f.check(m.ID+1, m.Digest); !errors.Is(err, ErrDamaged) {
+			if _, err := f.check(m.ID+1, m.Digest); !errors.Is(err, disk.ErrDamaged) {
 				rt.Fatalf("another number: %v", err)
 			}
 			n := rapid.IntRange(0, len(raw)-1).Draw(rt, "cut")
-			if _, err := decodeFrame(r, raw[:n]); !errors.Is(err, ErrDamaged) {
+			if _, err := decodeFrame(r, raw[:n]); !errors.Is(err, disk.ErrDamaged) {
 				rt.Fatalf("cut to %d of %d bytes: %v", n, len(raw), err)
 			}
 			raw[n] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
-			if _, err := decodeFrame(r, raw); err != nil && !errors.Is(err, ErrDamaged) {
+			if _, err := decodeFrame(r, raw); err != nil && !errors.Is(err, disk.ErrDamaged) {
 				rt.Fatalf("a bit is wrong at %d: %v", n, err)
 			} else if err == nil && n != 2 { // no two magics differ in one bit
 				rt.Fatalf("a wrong bit at %d was not found", n)
@@ -132,7 +134,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		fr, err := decodeFrame(r, raw)
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) {
+			if !errors.Is(err, disk.ErrDamaged) {
 				t.Fatal(err)
 			}
 			return
@@ -258,7 +260,7 @@ func TestPackBadPlaces(t *testing.T) {
 		{Pack: 1, Off: 0, Len: d.At.Len + 1}, {Pack: 1, Len: 1<<32 - 1},
 		{Pack: 1, Off: 1<<63 - 1, Len: 1 << 31}, {Pack: 1, Off: 1 << 62, Len: 100}, {Pack: 1, Len: 3},
 	} {
-		if _, err := s.Frames.ReadFrame(r, at); !errors.Is(err, ErrDamaged) {
+		if _, err := s.Frames.ReadFrame(r, at); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%+v: %v", at, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"mirrord/store/disk"
 )
 
 // packs is the set of pack files of one site. Reads may run beside the one writer.
@@ -76,7 +78,7 @@ func (p *packs) begin(num uint32, size int64) error {
 	}
 	f, err := p.root.OpenFile(p.name(num), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return diskErr("open pack", err)
+		return disk.Err("open pack", err)
 	}
 	st, err := f.Stat()
 	if err == nil && st.Size() > size {
@@ -84,10 +86,10 @@ func (p *packs) begin(num uint32, size int64) error {
 	}
 	if err != nil {
 		f.Close()
-		if isLoss(err) && size > 0 { // its last sector: new frames go elsewhere
+		if disk.IsLoss(err) && size > 0 { // its last sector: new frames go elsewhere
 			return p.begin(num+1, 0)
 		}
-		return diskErr("open pack", err)
+		return disk.Err("open pack", err)
 	}
 	if size == 0 {
 		p.made.Store(true)
@@ -117,9 +119,9 @@ func (p *packs) append(parts ...[]byte) (Place, error) {
 			p.grown.Add(size)
 			err := writeParts(p.w, at.Off, parts)
 			p.unsynced.Store(true) // not before: a sync in between would not have it
-			if !isLoss(err) || at.Off == 0 {
+			if !disk.IsLoss(err) || at.Off == 0 {
 				p.wmu.RUnlock()
-				return at, diskErr("write pack", err)
+				return at, disk.Err("write pack", err)
 			}
 		}
 		p.wmu.RUnlock()
@@ -156,7 +158,7 @@ func (p *packs) roll() error {
 	if err := p.begin(p.num+1, 0); err != nil {
 		return err
 	}
-	return diskErr("close pack", full.Close())
+	return disk.Err("close pack", full.Close())
 }
 
 // sync makes all frames that were written survive loss of power.
@@ -181,11 +183,11 @@ func (p *packs) syncLast() error {
 	}
 	err := p.w.Sync()
 	if err == nil && p.made.Load() {
-		if err = syncIn(p.root, "."); err == nil {
+		if err = disk.SyncIn(p.root, "."); err == nil {
 			p.made.Store(false)
 		}
 	}
-	if err = diskErr("sync pack", err); err != nil {
+	if err = disk.Err("sync pack", err); err != nil {
 		p.failed.CompareAndSwap(nil, &err)
 	}
 	return err
@@ -258,9 +260,9 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", p.name(at.Pack), at.Off, ErrDamaged)
+			return nil, fmt.Errorf("pack %s at %d: %w: file ends early", p.name(at.Pack), at.Off, disk.ErrDamaged)
 		}
-		return nil, readErr("read pack", err)
+		return nil, disk.ReadErr("read pack", err)
 	}
 	return raw, nil
 }
@@ -269,10 +271,10 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 func (p *packs) open(at Place) (*os.File, error) {
 	f, err := p.file(at.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("pack %s: %w: it is missing", p.name(at.Pack), ErrDamaged)
+		return nil, fmt.Errorf("pack %s: %w: it is missing", p.name(at.Pack), disk.ErrDamaged)
 	}
 	if err != nil {
-		return nil, readErr("read pack", err)
+		return nil, disk.ReadErr("read pack", err)
 	}
 	if err := at.check(f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
@@ -286,17 +288,17 @@ func (p *packs) open(at Place) (*os.File, error) {
 // check refuses a place that no frame can have, before memory is allocated for it.
 func (at Place) check(f *os.File) error {
 	if at.Off < 0 || at.Len < frameHeader {
-		return fmt.Errorf("%w: a frame of %d bytes", ErrDamaged, at.Len)
+		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
 	}
 	if at.Len <= maxKept {
 		return nil
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return diskErr("read pack", err)
+		return disk.Err("read pack", err)
 	}
 	if at.Off > st.Size()-int64(at.Len) {
-		return fmt.Errorf("%w: file ends early", ErrDamaged)
+		return fmt.Errorf("%w: file ends early", disk.ErrDamaged)
 	}
 	return nil
 }
@@ -339,7 +341,7 @@ func (p *packs) remove(n uint32) error {
 		delete(p.files, n)
 	}
 	if err := p.root.Remove(p.name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("remove pack", err)
+		return disk.Err("remove pack", err)
 	}
 	return nil
 }

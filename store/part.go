@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/store/disk"
 )
 
 // A part is the beginning of a large body that has not come whole: it outlives the exchange, the run and the
@@ -58,7 +60,7 @@ type Parts struct {
 
 	mu     sync.Mutex
 	looked bool
-	folder *folder             // nil before looked, and as long as there is no folder
+	folder *disk.OpenDir       // nil before looked, and as long as there is no folder
 	have   map[string]struct{} // URLs
 }
 
@@ -76,7 +78,7 @@ func (s *Parts) openParts(create bool) error {
 	}
 	if create {
 		if err := s.root.Mkdir(partsDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return diskErr("make folder of parts", err)
+			return disk.Err("make folder of parts", err)
 		}
 	}
 	s.looked = true
@@ -85,11 +87,11 @@ func (s *Parts) openParts(create bool) error {
 		return nil
 	}
 	if err != nil {
-		return diskErr("open parts", err)
+		return disk.Err("open parts", err)
 	}
-	d, err := newFolder(r)
+	d, err := disk.NewOpenDir(r)
 	if err != nil {
-		return diskErr("open parts", err)
+		return disk.Err("open parts", err)
 	}
 	have := map[string]struct{}{}
 	err = eachPart(r, func(name string, n *partNote) error {
@@ -100,8 +102,8 @@ func (s *Parts) openParts(create bool) error {
 		return nil
 	})
 	if err != nil {
-		d.close()
-		return diskErr("read parts", err)
+		d.Close()
+		return disk.Err("read parts", err)
 	}
 	s.folder, s.have = d, have
 	return nil
@@ -176,8 +178,8 @@ func (s *Parts) Keep(w *BlobWriter, url string, about []byte) error {
 	err := s.openParts(true)
 	if err == nil {
 		name := partName(url)
-		s.folder.root.Remove(name + partJSON) // of an older body; its note must not outlive it
-		err = renameat(w.dir, w.name, s.folder, name+partBody)
+		s.folder.Root.Remove(name + partJSON) // of an older body; its note must not outlive it
+		err = disk.Renameat(w.dir, w.name, s.folder, name+partBody)
 		if errors.Is(err, unix.EXDEV) {
 			err, w.part = nil, &part{}
 		} else if err == nil {
@@ -187,7 +189,7 @@ func (s *Parts) Keep(w *BlobWriter, url string, about []byte) error {
 	}
 	s.mu.Unlock()
 	if err != nil || w.part.of == nil {
-		return diskErr("keep part", err)
+		return disk.Err("keep part", err)
 	}
 	return w.note()
 }
@@ -218,7 +220,7 @@ func (w *BlobWriter) note() error {
 	p := w.part
 	if !p.of.volatile { // else the note is worth nothing after a loss of power; the digest would tell
 		if err := w.f.Sync(); err != nil {
-			return diskErr("sync part", err)
+			return disk.Err("sync part", err)
 		}
 	}
 	now := p.of.now()
@@ -234,14 +236,14 @@ func (w *BlobWriter) note() error {
 		return fmt.Errorf("note part of %s: %w", p.url, err)
 	}
 	name := partName(p.url) + partJSON
-	if err = w.dir.root.WriteFile(name+partAside, b, 0o644); err == nil {
-		err = w.dir.root.Rename(name+partAside, name)
+	if err = w.dir.Root.WriteFile(name+partAside, b, 0o644); err == nil {
+		err = w.dir.Root.Rename(name+partAside, name)
 	}
 	if err == nil && !p.of.volatile && p.noted.IsZero() {
-		err = w.dir.f.Sync()
+		err = w.dir.F.Sync()
 	}
 	p.size, p.noted = w.size, now
-	return diskErr("note part", err)
+	return disk.Err("note part", err)
 }
 
 // Leave lets go of a body that has not come whole: a part stays for Take, any other body is dropped.
@@ -254,7 +256,7 @@ func (w *BlobWriter) Leave() error {
 	if w.size > w.part.size {
 		err = w.note()
 	}
-	return errors.Join(err, diskErr("close part", w.f.Close()))
+	return errors.Join(err, disk.Err("close part", w.f.Close()))
 }
 
 // forget removes the note of a former part.
@@ -263,7 +265,7 @@ func (w *BlobWriter) forget() {
 		w.part.of.mu.Lock()
 		defer w.part.of.mu.Unlock()
 		delete(w.part.of.have, w.part.url)
-		w.dir.root.Remove(partName(w.part.url) + partJSON)
+		w.dir.Root.Remove(partName(w.part.url) + partJSON)
 	}
 }
 
@@ -280,7 +282,7 @@ func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []by
 		return nil, nil, nil
 	}
 	name := partName(url)
-	n, err := readNote(s.folder.root.Root, name+partJSON)
+	n, err := readNote(s.folder.Root.Root, name+partJSON)
 	if err == nil && n != nil && n.URL == url && n.Size > 1 {
 		s.mu.Unlock() // it may take a while
 		w, err = s.reopenPart(ctx, s.folder, name+partBody, n)
@@ -288,7 +290,7 @@ func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []by
 	}
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, nil, diskErr("take part", err)
+		return nil, nil, disk.Err("take part", err)
 	case w == nil:
 		return nil, nil, s.dropPart(url)
 	}
@@ -304,8 +306,10 @@ func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []by
 
 // reopenPart reads a part again; nil when its bytes are not what they were, or are lost. The file keeps its
 // last byte until it is written again, so that a kill now leaves the part that the note speaks of.
-func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *partNote) (*BlobWriter, error) {
-	f, err := dir.root.OpenFile(name, os.O_RDWR, 0)
+func (s *Parts) reopenPart(
+	ctx context.Context, dir *disk.OpenDir, name string, n *partNote,
+) (*BlobWriter, error) {
+	f, err := dir.Root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +343,7 @@ func (s *Parts) reopenPart(ctx context.Context, dir *folder, name string, n *par
 		}
 	}
 	f.Close()
-	if errors.Is(Unreadable(err), ErrDamaged) { // the disk has lost it
+	if errors.Is(disk.Unreadable(err), disk.ErrDamaged) { // the disk has lost it
 		return nil, nil
 	}
 	return nil, err
@@ -350,11 +354,11 @@ func (s *Parts) dropPart(url string) error {
 	delete(s.have, url)
 	var errs []error
 	for _, ending := range []string{partJSON, partBody} {
-		if err := s.folder.root.Remove(partName(url) + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.folder.Root.Remove(partName(url) + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	return diskErr("drop part", errors.Join(errs...))
+	return disk.Err("drop part", errors.Join(errs...))
 }
 
 // PartsFreed says what Parts.Collect did, or would do.
@@ -377,7 +381,7 @@ func (s *Parts) Collect(dry bool, drop func(url string, grown time.Time) bool) (
 		return f, nil
 	}
 	if err != nil {
-		return f, diskErr("open parts", err)
+		return f, disk.Err("open parts", err)
 	}
 	defer r.Close()
 	s.mu.Lock()
@@ -405,5 +409,5 @@ func (s *Parts) Collect(dry bool, drop func(url string, grown time.Time) bool) (
 		}
 		return nil
 	})
-	return f, diskErr("collect parts", err)
+	return f, disk.Err("collect parts", err)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // publicNames is the file of the host names that were ever at public addresses: lines "public NAME TIME", and
@@ -76,14 +78,14 @@ func (n *PublicNames) refresh() error {
 		return nil
 	}
 	if err != nil {
-		return diskErr("read "+publicNames, err)
+		return disk.Err("read "+publicNames, err)
 	}
 	if fi.Size() == n.read {
 		return nil
 	}
 	data, err := n.state.root.ReadFile(publicNames)
 	if err != nil {
-		return diskErr("read "+publicNames, err)
+		return disk.Err("read "+publicNames, err)
 	}
 	names := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
@@ -110,7 +112,7 @@ func (n *PublicNames) append(word, name string) (err error) {
 	_, serr := n.state.root.Lstat(publicNames)
 	f, err := n.state.root.OpenFile(publicNames, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
 	if err != nil {
-		return diskErr("write "+publicNames, err)
+		return disk.Err("write "+publicNames, err)
 	}
 	added, err := fmt.Fprintf(f, "\n%s %s %s\n", word, name, n.state.opt.Now().UTC().Format(time.RFC3339))
 	if fi, serr := f.Stat(); serr == nil && fi.Size() == n.read+int64(added) {
@@ -121,7 +123,7 @@ func (n *PublicNames) append(word, name string) (err error) {
 	}
 	err = errors.Join(err, f.Close())
 	if errors.Is(serr, fs.ErrNotExist) && !n.state.opt.Volatile {
-		err = errors.Join(err, syncDir(n.state.Dir))
+		err = errors.Join(err, disk.SyncDir(n.state.Dir))
 	}
-	return diskErr("write "+publicNames, err)
+	return disk.Err("write "+publicNames, err)
 }

@@ -16,6 +16,7 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing
@@ -40,7 +41,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	}
 	dir := filepath.Join("sites", name)
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return 0, ErrNoSite
+		return 0, disk.ErrNoSite
 	}
 	if err := s.readable(dir + "/" + currentLink); err != nil {
 		return 0, err
@@ -98,7 +99,7 @@ func (s rebuilder) lastingFacts() (map[string][]byte, error) {
 		facts[strings.TrimPrefix(name, lastingFact)] = v
 		err = errors.Join(err, rerr)
 	}
-	return facts, diskErr("read facts", err)
+	return facts, disk.Err("read facts", err)
 }
 
 // readable reports whether a published tree, if there is one, can be made records of.
@@ -108,14 +109,14 @@ func (s *State) readable(current string) error {
 		return nil
 	}
 	if err != nil {
-		return diskErr("open current", err)
+		return disk.Err("open current", err)
 	}
 	defer tree.Close()
 	if _, err := phm.OpenMeta(tree.FS()); err != nil {
 		return err
 	}
 	if _, err := tree.Stat(phm.FilesName); err != nil {
-		return fmt.Errorf("%w: %v", ErrDamaged, err)
+		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 	}
 	return nil
 }
@@ -131,7 +132,7 @@ func (s *State) setAside(name string) (last uint32, err error) {
 	defer lock.Close()
 	root, err := s.root.OpenRoot(dir)
 	if err != nil {
-		return 0, diskErr("open folder", err)
+		return 0, disk.Err("open folder", err)
 	}
 	defer root.Close()
 	aside, err := asideFolder(root)
@@ -153,13 +154,13 @@ func (s *State) setAside(name string) (last uint32, err error) {
 		}
 		err = s.root.Rename(dir+f, aside+f)
 	}
-	return last, diskErr("set aside", err)
+	return last, disk.Err("set aside", err)
 }
 
 // refill makes records of the published tree.
 func (s rebuilder) refill() (known int, err error) {
 	tree, err := s.Trees.Current()
-	if errors.Is(err, ErrNoVersion) {
+	if errors.Is(err, disk.ErrNoVersion) {
 		return 0, nil
 	}
 	if err != nil {
@@ -186,7 +187,7 @@ func (s rebuilder) refill() (known int, err error) {
 	}
 	table, err := tree.Open(phm.FilesName)
 	if err != nil {
-		return 0, diskErr("read file table", err)
+		return 0, disk.Err("read file table", err)
 	}
 	defer table.Close()
 	for f, err := range phm.Files(table) {
@@ -194,7 +195,7 @@ func (s rebuilder) refill() (known int, err error) {
 			continue // one bad line costs its file alone
 		}
 		r, err := s.resourceOf(tree, f, uint32(known))
-		if errors.Is(err, ErrDamaged) {
+		if errors.Is(err, disk.ErrDamaged) {
 			continue
 		}
 		if err != nil {
@@ -221,7 +222,7 @@ func (s rebuilder) refill() (known int, err error) {
 		Bytes:  meta.Bytes,
 	}
 	if v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall); err != nil {
-		return known, diskErr("read "+phm.MetaName, err)
+		return known, disk.Err("read "+phm.MetaName, err)
 	}
 	return known, s.update("write version", func(tx *transaction) error {
 		k := seqKey(uint64(v.Number))
@@ -233,7 +234,7 @@ func (s rebuilder) refill() (known int, err error) {
 func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (Resource, error) {
 	u, _, err := site.Parse(f.URL)
 	if err != nil || len(f.URL) > MaxURL {
-		return Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, ErrDamaged, err)
+		return Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, disk.ErrDamaged, err)
 	}
 	r := Resource{ID: id, URL: u, Path: f.Path}
 	d, err := hex.DecodeString(f.SHA256)
@@ -275,7 +276,7 @@ func (s rebuilder) takeBlob(tree regular.Root, f *phm.File, want [32]byte) (ok b
 	}
 	if _, err := src.WriteTo(w); err != nil {
 		w.Abort()
-		var disk *DiskError
+		var disk *disk.DiskError
 		if errors.As(err, &disk) {
 			return false, err
 		}

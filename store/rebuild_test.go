@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // The whole of a rebuild with a real run before and after it is tested in package mirror; here is what it
@@ -16,10 +17,10 @@ import (
 func TestRebuild(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
-	if _, err := st.Rebuild("x"); !errors.Is(err, ErrLocked) {
+	if _, err := st.Rebuild("x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a site in use: %v", err)
 	}
-	if _, err := st.Rebuild("nothing"); !errors.Is(err, ErrNoSite) {
+	if _, err := st.Rebuild("nothing"); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	if _, err := st.Rebuild("../x"); err == nil {

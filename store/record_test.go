@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 func drawResource(t *rapid.T) Resource {
@@ -136,7 +137,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	b := next.append(nil)
 	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
 		b[i+2] |= 16
-		if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
+		if err := got.decode(testURL(1), b); errors.Is(err, disk.ErrNewerFormat) {
 			return
 		}
 	}
@@ -165,7 +166,7 @@ func likeNothing() [][]byte {
 func TestRecordLikeNothingIsDamaged(t *testing.T) {
 	for _, b := range likeNothing() {
 		var r Resource
-		if err := r.decode(testURL(1), b); !errors.Is(err, ErrDamaged) {
+		if err := r.decode(testURL(1), b); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%x: %+v, %v", b[len(b)-5:], r, err)
 		}
 	}
@@ -208,7 +209,7 @@ func FuzzBatch(f *testing.F) {
 	f.Add([]byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, v []byte) {
 		var b batch
-		if err := b.decode(v); err != nil && !errors.Is(err, ErrDamaged) {
+		if err := b.decode(v); err != nil && !errors.Is(err, disk.ErrDamaged) {
 			t.Fatal(err)
 		}
 		var r Resource
@@ -246,7 +247,7 @@ func TestStoredURL(t *testing.T) {
 	for _, s := range []string{
 		"", ":///", "ftp://a/b", "http://", "http:///x", "http://a", "https:", strings.Repeat("x", 100),
 	} {
-		if u, err := storedURL(s); !errors.Is(err, ErrDamaged) {
+		if u, err := storedURL(s); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%q: %v, %v", s, u, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // follow makes the database what the log in a site's folder says, and has the log record the transactions
@@ -39,7 +40,7 @@ func (d *database) follow(root *os.Root) (err error) {
 	switch {
 	case l.base > 0 && err == nil:
 		l.file = segment
-		err = diskErr("cut log", segment.Truncate(l.tail.size))
+		err = disk.Err("cut log", segment.Truncate(l.tail.size))
 	case segment != nil: // of no use, or of another database
 		err = errors.Join(err, segment.Close())
 	}
@@ -96,7 +97,7 @@ func catchUp(
 		}
 		return nil
 	})
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		err = d.damaged(err)
 	}
 	if (err != nil) || (base == 0) || (tail.tx < last) {
@@ -121,7 +122,7 @@ func makeAgain(d *database, tx uint64, changes []byte) error {
 // is the truth; but for a journal that is in the log, the log goes.
 func (d *database) log(t *transaction) error {
 	err := d.redo.append(cmp.Or(t.later, redoTransaction), t.number, t.changes)
-	if isFull(err) {
+	if disk.IsFull(err) {
 		if err = d.bolt.Sync(); err == nil {
 			d.sync(true)
 			err = d.redo.file.Close()
@@ -131,7 +132,7 @@ func (d *database) log(t *transaction) error {
 			d.redo.file, d.redo.tail.tx = nil, t.number
 		}
 	}
-	return diskErr("write log", err)
+	return disk.Err("write log", err)
 }
 
 // endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the
@@ -149,7 +150,7 @@ func endLog(d *database) (err error) {
 		err = d.checkpoint(l)
 	}
 	if (err == nil) && !d.volatile {
-		err = diskErr("sync "+siteDB, errors.Join(l.sync(), d.bolt.Sync()))
+		err = disk.Err("sync "+siteDB, errors.Join(l.sync(), d.bolt.Sync()))
 	}
 	if err == nil {
 		_ = l.write(redoSynced, l.tail.tx, nil) // it only saves time
@@ -183,12 +184,12 @@ func (d *database) checkpoint(l *redoLog) error {
 // commands that free space must be able to open it.
 func (d *database) beginLog() error {
 	err := d.checkpoint(d.redo)
-	if isFull(err) && d.journal.last() == 0 {
+	if disk.IsFull(err) && d.journal.last() == 0 {
 		if err = d.redo.removeBefore(d.redo.num + 1); err == nil {
 			err = d.checkpoint(d.redo)
 		}
 	}
-	if isFull(err) {
+	if disk.IsFull(err) {
 		return nil
 	}
 	return err
@@ -220,7 +221,7 @@ func (t *transaction) dump(add func(changes []byte) error) (buf []byte, err erro
 }
 
 // errNoLog says that a database cannot be made again from its log.
-var errNoLog = fmt.Errorf("its log has no whole checkpoint: %w", ErrDamaged)
+var errNoLog = fmt.Errorf("its log has no whole checkpoint: %w", disk.ErrDamaged)
 
 // Redo makes the database of a site again from its log, with all that it had; why is its defect.
 // The damaged one goes to the folder "damaged". The error is ErrNoSite, ErrLocked while a process has the
@@ -237,10 +238,10 @@ func Redo(s *State, name string, why error) (err error) {
 	}()
 	root, err := s.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNoSite
+		return disk.ErrNoSite
 	}
 	if err != nil {
-		return diskErr("open folder", err)
+		return disk.Err("open folder", err)
 	}
 	defer root.Close()
 	lock, err := s.lockSite(name)
@@ -264,11 +265,11 @@ func Redo(s *State, name string, why error) (err error) {
 		depth: 1,
 		fresh: true,
 	}
-	if err := removeIn(root, made); err != nil { // of a process that was killed
-		return diskErr("remove "+made, err)
+	if err := disk.RemoveIn(root, made); err != nil { // of a process that was killed
+		return disk.Err("remove "+made, err)
 	}
 	if err := redoInto(o, segment, publishedIn(root)); err != nil {
-		return errors.Join(err, removeIn(root, made))
+		return errors.Join(err, disk.RemoveIn(root, made))
 	}
 	aside := ""
 	if _, err = root.Lstat(siteDB); err == nil {
@@ -280,7 +281,7 @@ func Redo(s *State, name string, why error) (err error) {
 		err = root.Rename(made, siteDB)
 	}
 	if err == nil {
-		err = syncDir(filepath.Join(s.Dir, dir))
+		err = disk.SyncDir(filepath.Join(s.Dir, dir))
 	}
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
@@ -289,7 +290,7 @@ func Redo(s *State, name string, why error) (err error) {
 			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
 		}
 	}
-	return diskErr("replace "+siteDB, err)
+	return disk.Err("replace "+siteDB, err)
 }
 
 // noteRedone keeps that a database was made again, for reports to users.
@@ -299,7 +300,7 @@ func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
 	if err != nil {
 		return err
 	}
-	return writeSynced(root, redoneName, v, true)
+	return disk.WriteSynced(root, redoneName, v, true)
 }
 
 // asideFolder makes a folder for files that are taken out of use.
@@ -357,7 +358,7 @@ func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, 
 		return errNoLog
 	}
 	if rotten, err := isRotten(segment, end); (err != nil) || rotten {
-		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", last, ErrDamaged))
+		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", last, disk.ErrDamaged))
 	}
 	return d.View(func(t *transaction) error {
 		m := t.Bucket(bMeta)
@@ -376,7 +377,7 @@ func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, 
 			live = max(live, p.Version.Number)
 		}
 		if live < version {
-			return fmt.Errorf("its log ends before version %d was published: %w", version, ErrDamaged)
+			return fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
 		}
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
@@ -174,7 +175,7 @@ func TestLogLeadsToThePast(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if run, _ := opened(t, dir); !errors.Is(run, ErrDamaged) {
+				if run, _ := opened(t, dir); !errors.Is(run, disk.ErrDamaged) {
 					t.Errorf("a run begins with %v", run)
 				}
 				if after, err := os.ReadFile(segment); (err != nil) || !bytes.Equal(after, data) {
@@ -212,7 +213,7 @@ func TestLogCannotServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if run, verify := opened(t, dir); !errors.Is(run, ErrDamaged) || (verify == nil) {
+			if run, verify := opened(t, dir); !errors.Is(run, disk.ErrDamaged) || (verify == nil) {
 				t.Errorf("a run begins with %v, a check finds %v", run, verify)
 			}
 			after, err := os.ReadFile(path)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"mirrord/internal/binread"
+	"mirrord/store/disk"
 )
 
 // Changes of an entry.
@@ -69,7 +70,7 @@ func (b *bucket) comesTo(now tally, written []byte) error {
 	if want.decode(written) && now.same(want) {
 		return nil
 	}
-	return fmt.Errorf("log: %w: bucket %q does not come to what was written", ErrDamaged, b.name)
+	return fmt.Errorf("log: %w: bucket %q does not come to what was written", disk.ErrDamaged, b.name)
 }
 
 // agrees reports as an error that the database is not as the changes of its last transaction left it.

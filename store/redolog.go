@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
 )
 
 // The log of a site is what it is; its database is an index over the log, which can be made again from there,
@@ -100,21 +101,21 @@ type redoTail struct {
 // openRedo opens the log in a site's folder; file is its last segment, nil without one.
 func openRedo(site *os.Root) (l *redoLog, file *os.File, err error) {
 	if err := site.MkdirAll(redoFolder, 0o755); err != nil {
-		return nil, nil, diskErr("make folder", err)
+		return nil, nil, disk.Err("make folder", err)
 	}
 	root, err := site.OpenRoot(redoFolder)
 	if err != nil {
-		return nil, nil, diskErr("open log", err)
+		return nil, nil, disk.Err("open log", err)
 	}
 	l = &redoLog{root: root}
 	nums, err := redoSegments(root)
 	if err == nil {
-		err = diskErr("remove log", removeIn(root, redoAside)) // of a process that was killed
+		err = disk.Err("remove log", disk.RemoveIn(root, redoAside)) // of a process that was killed
 	}
 	if (err == nil) && (len(nums) > 0) {
 		l.num = nums[len(nums)-1]
 		file, err = root.OpenFile(redoName(l.num), os.O_RDWR, 0)
-		err = diskErr("open log", err)
+		err = disk.Err("open log", err)
 	}
 	return l, file, errors.Join(err, closeOnError(err, root))
 }
@@ -130,7 +131,7 @@ func closeOnError(err error, c io.Closer) error {
 func redoSegments(root *os.Root) (nums []uint32, err error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, diskErr("list log", err)
+		return nil, disk.Err("list log", err)
 	}
 	for _, e := range entries {
 		if n := redoNumber(e.Name()); n > 0 {
@@ -153,7 +154,7 @@ type redoHead struct {
 // errEnd ends the reading of a segment.
 var errEnd = errors.New("end of the log")
 
-var errRedo = fmt.Errorf("log: %w: no entry here", ErrDamaged)
+var errRedo = fmt.Errorf("log: %w: no entry here", disk.ErrDamaged)
 
 // read reads the header at an offset; before is what the entry before it has for a checksum.
 func (h *redoHead) read(f *os.File, off int64, before uint32) error {
@@ -256,7 +257,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(next *redoLog) ([]byte, error
 	}
 	f, err := l.root.OpenFile(redoAside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, redoMode)
 	if err != nil {
-		return diskErr("begin log", err)
+		return disk.Err("begin log", err)
 	}
 	next := &redoLog{file: f, enc: l.enc}
 	last, err := checkpoint(next)
@@ -270,11 +271,11 @@ func (l *redoLog) begin(tx uint64, checkpoint func(next *redoLog) ([]byte, error
 		err = l.root.Rename(redoAside, redoName(l.num+1))
 	}
 	if err == nil && !l.volatile {
-		err = syncIn(l.root, ".") // before the segments that lead to it go
+		err = disk.SyncIn(l.root, ".") // before the segments that lead to it go
 	}
 	if err != nil {
 		f.Close()
-		return diskErr("begin log", errors.Join(err, removeIn(l.root, redoAside)))
+		return disk.Err("begin log", errors.Join(err, disk.RemoveIn(l.root, redoAside)))
 	}
 	l.file, l.enc, l.tail, l.base = f, next.enc, next.tail, next.tail.size
 	l.num++
@@ -286,7 +287,7 @@ func (l *redoLog) removeBefore(num uint32) error {
 	nums, err := redoSegments(l.root)
 	for _, n := range nums {
 		if (err == nil) && (n < num) {
-			err = diskErr("remove log", l.root.Remove(redoName(n)))
+			err = disk.Err("remove log", l.root.Remove(redoName(n)))
 		}
 	}
 	return err
@@ -302,5 +303,5 @@ func (l *redoLog) close() (err error) {
 	if l.file != nil {
 		err = l.file.Close()
 	}
-	return errors.Join(diskErr("close log", err), l.root.Close())
+	return errors.Join(disk.Err("close log", err), l.root.Close())
 }

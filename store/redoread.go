@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store/disk"
 )
 
 // hasLog reports whether a site has a log, which a database can be made of.
@@ -29,7 +31,7 @@ func hasLog(site *os.Root) bool {
 func redoRaw(f *os.File, each func(h redoHead, raw []byte) error) (end int64, err error) {
 	fi, err := f.Stat()
 	if err != nil {
-		return 0, diskErr("read log", err)
+		return 0, disk.Err("read log", err)
 	}
 	var h redoHead
 	var raw []byte
@@ -101,7 +103,7 @@ func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoS
 		return 0, redoWhole, nil
 	}
 	if err != nil {
-		return 0, redoDamaged, Unreadable(err)
+		return 0, redoDamaged, disk.Unreadable(err)
 	}
 	defer f.Close()
 	whole := false
@@ -159,7 +161,7 @@ func lastSegment(site *os.Root) (*os.File, error) {
 		return nil, errNoLog
 	}
 	if err != nil {
-		return nil, diskErr("open log", err)
+		return nil, disk.Err("open log", err)
 	}
 	defer root.Close()
 	for range 10 {
@@ -169,7 +171,7 @@ func lastSegment(site *os.Root) (*os.File, error) {
 		}
 		f, err := root.Open(redoName(nums[len(nums)-1]))
 		if !errors.Is(err, fs.ErrNotExist) { // else it was begun again a moment ago
-			return f, diskErr("open log", err)
+			return f, disk.Err("open log", err)
 		}
 	}
 	return nil, errNoLog
@@ -181,7 +183,7 @@ func lastSegment(site *os.Root) (*os.File, error) {
 func isRotten(f *os.File, from int64) (bool, error) {
 	fi, err := f.Stat()
 	if err != nil {
-		return false, diskErr("read log", err)
+		return false, disk.Err("read log", err)
 	}
 	synced := false
 	window := make([]byte, 64<<10)
@@ -248,7 +250,7 @@ func lostWrites(f *os.File, from, size int64) bool {
 func isTorn(segment *os.File, end int64) (bool, error) {
 	fi, err := segment.Stat()
 	if err != nil {
-		return false, diskErr("read log", err)
+		return false, disk.Err("read log", err)
 	}
 	rest := fi.Size() - end
 	if rest < redoHeader {
@@ -256,7 +258,7 @@ func isTorn(segment *os.File, end int64) (bool, error) {
 	}
 	var b [redoHeader]byte
 	if _, err := segment.ReadAt(b[:], end); err != nil {
-		return false, diskErr("read log", err)
+		return false, disk.Err("read log", err)
 	}
 	length := int64(binary.LittleEndian.Uint32(b[8:]))
 	return (string(b[:4]) == redoMagic) && (length > rest-redoHeader), nil

@@ -17,6 +17,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/relocate"
+	"mirrord/store/disk"
 )
 
 // A rest is the part of a one-off mirror's document that its published file lacks: its links, and what
@@ -71,7 +72,7 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	}
 	packed, err := r.unpackS2(raw[frameHeader:])
 	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("frame: %w: %w", disk.ErrDamaged, err)
 	}
 	d := binread.Reader{Rest: packed}
 	path := d.Text()
@@ -87,11 +88,11 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 		}
 	}
 	if d.Bad || err != nil || want == [32]byte{} {
-		return nil, fmt.Errorf("frame: %w: no rest of a document", ErrDamaged)
+		return nil, fmt.Errorf("frame: %w: no rest of a document", disk.ErrDamaged)
 	}
 	file, size, err := p.publishedFile(path, at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", ErrDamaged, path, err)
+		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", disk.ErrDamaged, path, err)
 	}
 	defer file.Close()
 	room := len(packed) + int(size) // and little more, if a reference became shorter
@@ -108,12 +109,12 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	r.raw = r.kept(out)
 	switch {
 	case d.Bad:
-		return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", ErrDamaged, path)
+		return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", disk.ErrDamaged, path)
 	case err != nil:
-		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", ErrDamaged, path, err)
+		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", disk.ErrDamaged, path, err)
 	}
 	if !IsDigestOf(want, out[begin:]) {
-		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", ErrDamaged, path)
+		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", disk.ErrDamaged, path)
 	}
 	return out, nil
 }
@@ -159,7 +160,7 @@ const fileBuffer = 32 << 10
 // publishedFile opens the file to which the rest at a place belongs.
 func (p *packs) publishedFile(path string, at Place) (f *os.File, size int64, err error) {
 	if p.published == nil {
-		return nil, 0, ErrNoVersion
+		return nil, 0, disk.ErrNoVersion
 	}
 	if f, err = p.published(path, at); err != nil {
 		return nil, 0, err
@@ -191,7 +192,7 @@ func roomFor(b *[]byte, n int) []byte {
 func (p *packs) magic(n uint32) (string, error) {
 	f, err := p.file(n)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w: it is missing", ErrDamaged)
+		return "", fmt.Errorf("%w: it is missing", disk.ErrDamaged)
 	}
 	var b [4]byte
 	if err == nil {
@@ -200,14 +201,14 @@ func (p *packs) magic(n uint32) (string, error) {
 	if err == io.EOF {
 		return "", nil
 	}
-	return string(b[:]), readErr("read "+p.name(n), err)
+	return string(b[:]), disk.ReadErr("read "+p.name(n), err)
 }
 
 // asTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
 func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
 	names, err := fs.ReadDir(p.root.FS(), ".")
 	if err != nil {
-		return nil, diskErr("list packs", err)
+		return nil, disk.Err("list packs", err)
 	}
 	nums = map[uint32]bool{}
 	last, _ := p.where()

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/relocate"
+	"mirrord/store/disk"
 )
 
 // Rests replaces the documents of a one-off mirror by rests once a version is published: during the run they
@@ -111,7 +112,7 @@ func readMoved(d *binread.Reader) (moved []movedFrame, err error) {
 		moved = append(moved, movedFrame{readPlace(d), readPlace(d)})
 	}
 	if d.Bad {
-		return nil, fmt.Errorf("%w: the note of where documents lie", ErrDamaged)
+		return nil, fmt.Errorf("%w: the note of where documents lie", disk.ErrDamaged)
 	}
 	slices.SortFunc(moved, func(a, b movedFrame) int { return a.compare(b.from) })
 	return moved, nil
@@ -178,14 +179,14 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	}
 	defer s.frames.Release()
 	payload, err := s.packs.payload(s.frames, at)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return at, false, nil // the run that wants to read it finds that out
 	}
 	if err != nil {
 		return at, false, err
 	}
 	// Most of them are large. Of the room beside the heap only what the frame takes costs something.
-	room, free, err := mapped(roomForS2(payload), false)
+	room, free, err := disk.Mapped(roomForS2(payload), false)
 	if err != nil {
 		return at, false, fmt.Errorf("pack a document: %w", err)
 	}

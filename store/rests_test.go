@@ -15,6 +15,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/relocate"
+	"mirrord/store/disk"
 )
 
 // oneOffSite is the site of a one-off mirror of some documents, with what their files are.
@@ -209,7 +210,7 @@ func TestRestsOfAnotherFile(t *testing.T) {
 			}
 			for _, rec := range resources(t, s) {
 				_, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
-				if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "dir/0.html") {
+				if !errors.Is(err, disk.ErrDamaged) || !strings.Contains(err.Error(), "dir/0.html") {
 					t.Errorf("%v", err)
 				}
 			}
@@ -251,7 +252,7 @@ func FuzzRest(f *testing.F) {
 		seal(raw)
 		payload, err := p.rest(NewFrameReader(), Place{}, raw)
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) {
+			if !errors.Is(err, disk.ErrDamaged) {
 				t.Fatal(err)
 			}
 			return

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // copyShared makes a copy, without a name, of a database that is not shared, as it was after its last commit,
@@ -21,7 +22,7 @@ func copyShared(path string, dirs ...string) (*os.File, error) {
 		return nil, err
 	}
 	defer src.Close()
-	still, err := flock(src, false, false)
+	still, err := disk.Flock(src, false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func copyShared(path string, dirs ...string) (*os.File, error) {
 		case err != nil && (still || !errors.As(err, &fault)):
 			return nil, err
 		case !time.Now().Before(end):
-			return nil, errors.Join(err, ErrBusy)
+			return nil, errors.Join(err, disk.ErrBusy)
 		}
 	}
 }
@@ -58,7 +59,7 @@ func copyShared(path string, dirs ...string) (*os.File, error) {
 // a name for a moment where the file system makes none without.
 func scratchFile(dirs []string) (f *os.File, err error) {
 	for _, dir := range dirs {
-		if f, err = namelessFile(dir); err == nil || !isNoRoom(err) {
+		if f, err = disk.NamelessFile(dir); err == nil || !isNoRoom(err) {
 			return f, err
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // Files of a site's folder about its health. Both are read without its database.
@@ -21,7 +21,7 @@ const (
 // LoadScrub returns what SaveScrub kept for a site, nil for nothing.
 func LoadScrub(s *State, site string) ([]byte, error) {
 	v, err := s.root.ReadFile("sites/" + site + "/" + scrubName)
-	return v, diskErr("read "+scrubName, ignoreGone(err))
+	return v, disk.Err("read "+scrubName, disk.UnlessGone(err))
 }
 
 // SaveScrub stores what a scrub knows of a site. A crash leaves what was stored before, or this. When the
@@ -37,30 +37,10 @@ func keepBeside(s *State, site, name string, v []byte) error {
 		return nil
 	}
 	if err != nil {
-		return diskErr("write "+name, err)
+		return disk.Err("write "+name, err)
 	}
 	defer dir.Close()
-	return diskErr("write "+name, writeSynced(dir, name, v, !s.opt.Volatile))
-}
-
-// writeSynced replaces a file by one that is on the disk.
-func writeSynced(dir *os.Root, name string, v []byte, sync bool) error {
-	return replaceIn(dir, "."+name+".new", name, v, 0o644, sync)
-}
-
-// replaceIn writes a file aside and gives it its name.
-func replaceIn(dir *os.Root, aside, name string, v []byte, mode os.FileMode, sync bool) error {
-	f, err := dir.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(v); err == nil && sync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return dir.Rename(aside, name)
+	return disk.Err("write "+name, disk.WriteSynced(dir, name, v, !s.opt.Volatile))
 }
 
 // Redone is that a database was made again from its log.
@@ -74,8 +54,8 @@ type Redone struct {
 // never was.
 func LastRedone(s *State, site string) (r Redone, err error) {
 	v, err := s.root.ReadFile("sites/" + site + "/" + redoneName)
-	if err = ignoreGone(err); err != nil || v == nil {
-		return r, diskErr("read "+redoneName, err)
+	if err = disk.UnlessGone(err); err != nil || v == nil {
+		return r, disk.Err("read "+redoneName, err)
 	}
 	if json.Unmarshal(v, &r) != nil { // it tells nothing, and nothing depends on it
 		return Redone{}, nil
@@ -91,7 +71,7 @@ func NotedDamage(s *State, site string) (urls, files []string, err error) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, diskErr("open folder", err)
+		return nil, nil, disk.Err("open folder", err)
 	}
 	defer dir.Close()
 	notes := SiteNotes{&home{root: dir}}

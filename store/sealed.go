@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/store/disk"
 )
 
 // bbolt has no checksum for a value. A bit that flips in a leaf changes a record, and a leaf that a disk
@@ -126,9 +128,9 @@ func (t *transaction) isFresh() bool {
 // Size returns the size of the database, in bytes.
 func (t *transaction) Size() int64 { return t.tx.Size() }
 
-// dropPages gives the memory of the pages that were read back. What was handed out stays valid.
+// disk.DropPages gives the memory of the pages that were read back. What was handed out stays valid.
 func (t *transaction) dropPages() {
-	dropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
+	disk.DropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }
 
 // looksPerDrop is after how many look-ups of single keys the pages that were read are given back. The kernel

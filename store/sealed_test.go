@@ -16,6 +16,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/store/disk"
 )
 
 // sealedSite makes a site with two versions and some values in every bucket, and returns the path of its
@@ -182,7 +184,7 @@ func TestSealedValues(t *testing.T) {
 				if err := os.RemoveAll(filepath.Join(dir, "sites/x", redoFolder)); err != nil {
 					t.Fatal(err)
 				}
-				if run, _ := opened(t, dir); !errors.Is(run, ErrDamaged) {
+				if run, _ := opened(t, dir); !errors.Is(run, disk.ErrDamaged) {
 					t.Errorf("without a log a run begins with %v", run)
 				}
 			})

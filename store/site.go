@@ -5,6 +5,8 @@ package store
 import (
 	"errors"
 	"strings"
+
+	"mirrord/store/disk"
 )
 
 // Buckets of site.db.
@@ -97,10 +99,10 @@ func (s *Site) makeParts() {
 // Close lets go of the site.
 func (s *Site) Close() error {
 	if s.db == nil {
-		return ErrClosed
+		return disk.ErrClosed
 	}
 	s.Records.gather.stop()
-	s.Parts.folder.close()
+	s.Parts.folder.Close()
 	s.pin.close()
 	err := errors.Join(s.packs.close(), s.heads.close())
 	if !s.readOnly && err == nil {

@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 func TestLocked(t *testing.T) {
@@ -29,14 +30,14 @@ func TestLocked(t *testing.T) {
 	defer other.Close()
 	start := time.Now()
 	for _, open := range []func(string) (*Site, error){other.OpenSite, other.readSite} {
-		if _, err := open("x"); !errors.Is(err, ErrLocked) {
+		if _, err := open("x"); !errors.Is(err, disk.ErrLocked) {
 			t.Errorf("%v", err)
 		}
 	}
 	if d := time.Since(start); d > 5*time.Minute {
 		t.Errorf("it took %v to say so", d)
 	}
-	if err := other.RemoveSite("x"); !errors.Is(err, ErrLocked) {
+	if err := other.RemoveSite("x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a site in use is removed: %v", err)
 	}
 	if y, err := other.OpenSite("y"); err != nil { // another site is free
@@ -45,7 +46,7 @@ func TestLocked(t *testing.T) {
 		y.Close()
 	}
 	closeSite(t, s)
-	if err := s.Close(); !errors.Is(err, ErrClosed) {
+	if err := s.Close(); !errors.Is(err, disk.ErrClosed) {
 		t.Errorf("closed twice: %v", err)
 	}
 	again, err := other.OpenSite("x")
@@ -101,8 +102,8 @@ func TestOlderToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		var disk *DiskError
-		if err := s.Notes.SetFact("x", nil); !errors.Is(err, ErrLeaseLost) || errors.As(err, &disk) {
+		var bad *disk.DiskError
+		if err := s.Notes.SetFact("x", nil); !errors.Is(err, disk.ErrLeaseLost) || errors.As(err, &bad) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -122,8 +123,8 @@ func TestNewerFormat(t *testing.T) {
 	set(binary.BigEndian.AppendUint32(nil, FormatVersion+1))
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
 		_, err := open("x")
-		var disk *DiskError
-		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &disk) ||
+		var bad *disk.DiskError
+		if !errors.Is(err, disk.ErrNewerFormat) || errors.As(err, &bad) ||
 			!strings.Contains(err.Error(), "newer mirrord") {
 			t.Errorf("%v", err)
 		}
@@ -136,7 +137,7 @@ func TestNewerFormat(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.readSite("x"); !errors.Is(err, ErrDamaged) {
+	if _, err := st.readSite("x"); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 }
@@ -148,13 +149,13 @@ func TestNoSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.readSite("x"); !errors.Is(err, ErrNoSite) {
+	if _, err := st.readSite("x"); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	if names, err := st.Sites(); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
 	}
-	if err := st.RemoveSite("x"); !errors.Is(err, ErrNoSite) {
+	if err := st.RemoveSite("x"); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{
@@ -223,7 +224,7 @@ func TestRenameSite(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "x"))
 	publishTest(t, s, 1, map[string]string{"a": "b"})
-	if _, err := HoldSite(st, "x"); !errors.Is(err, ErrLocked) {
+	if _, err := HoldSite(st, "x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("an open site: %v", err)
 	}
 	closeSite(t, s)
@@ -253,7 +254,7 @@ func TestRenameSite(t *testing.T) {
 	if err := errors.Join(h.Rename("y"), h.Close(), DropRecords(st, "x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := HoldSite(st, "x"); !errors.Is(err, ErrNoSite) {
+	if _, err := HoldSite(st, "x"); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	y, err := st.OpenSite("y")

@@ -5,13 +5,14 @@ package store
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 	"syscall"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // Sizes is what a site takes on the disk, in bytes.
@@ -54,7 +55,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	}
 	for _, dir := range []string{".", "packs", partsDir, redoFolder} {
 		if err := z.addFiles(s.root, dir, s.packs.away); err != nil {
-			return z, diskErr("list files", err)
+			return z, disk.Err("list files", err)
 		}
 	}
 	return z, nil
@@ -81,13 +82,13 @@ func publishedDocuments(s *Site) (sum int64, err error) {
 func (z *Sizes) addFiles(root *os.Root, dir string, away *awaySite) error {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if err != nil {
-		return ignoreGone(err)
+		return disk.UnlessGone(err)
 	}
 	for _, e := range entries {
 		fi, err := e.Info()
 		switch {
 		case err != nil:
-			err = ignoreGone(err)
+			err = disk.UnlessGone(err)
 		case !fi.Mode().IsRegular():
 		case strings.HasPrefix(e.Name(), siteDB), dir == redoFolder:
 			z.Database += onDisk(fi)
@@ -109,14 +110,6 @@ func onDisk(fi os.FileInfo) int64 {
 		return min(fi.Size(), int64(st.Blocks)*512)
 	}
 	return fi.Size()
-}
-
-// ignoreGone leaves out what was removed in the meantime.
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // Grown is how many bytes of documents were appended since the site was opened.

@@ -13,13 +13,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // Spool is where bodies of unknown digest come in, for all sites of a state: the folder tmp beside the blobs.
 // Commit puts a body where the state keeps bodies. Safe for concurrent use.
 type Spool struct {
-	dir  *folder // of the blobs
-	kept Bodies  // of the state
+	dir  *disk.OpenDir // of the blobs
+	kept Bodies        // of the state
 	seq  atomic.Uint64
 
 	mu      sync.Mutex
@@ -39,18 +41,18 @@ func (s *Spool) hold() error {
 	if s.holders++; s.lock != nil {
 		return nil
 	}
-	f, err := s.dir.root.OpenFile(tmpLock, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := s.dir.Root.OpenFile(tmpLock, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		s.holders--
-		return diskErr("lock blobs", err)
+		return disk.Err("lock blobs", err)
 	}
-	if alone, err := flock(f, true, false); err == nil && alone {
+	if alone, err := disk.Flock(f, true, false); err == nil && alone {
 		s.empty()
 	}
-	if _, err := flock(f, false, true); err != nil {
+	if _, err := disk.Flock(f, false, true); err != nil {
 		s.holders--
 		f.Close()
-		return diskErr("lock blobs", err)
+		return disk.Err("lock blobs", err)
 	}
 	s.lock = f
 	return nil
@@ -88,24 +90,24 @@ func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
 		s.unhold()
 		return false, nil, nil
 	}
-	if ok, err = flock(s.lock, true, false); ok {
+	if ok, err = disk.Flock(s.lock, true, false); ok {
 		s.empty()
 		return true, func() {
-			flock(s.lock, false, true) // from alone to shared: no other process can be in the way
+			disk.Flock(s.lock, false, true) // from alone to shared: no other process can be in the way
 			s.mu.Unlock()
 			s.unhold()
 		}, nil
 	}
-	_, lerr := flock(s.lock, false, true) // a change of kind that fails may have lost it
+	_, lerr := disk.Flock(s.lock, false, true) // a change of kind that fails may have lost it
 	s.mu.Unlock()
 	s.unhold()
-	return false, nil, diskErr("lock blobs", errors.Join(err, lerr))
+	return false, nil, disk.Err("lock blobs", errors.Join(err, lerr))
 }
 
 // empty removes all bodies that never became blobs. What cannot be removed is left: names are never used
 // twice.
 func (s *Spool) empty() {
-	d, err := s.dir.root.Open("tmp")
+	d, err := s.dir.Root.Open("tmp")
 	if err != nil {
 		return
 	}
@@ -116,7 +118,7 @@ func (s *Spool) empty() {
 	}
 	for _, n := range names {
 		if n != ".lock" {
-			s.dir.root.Remove("tmp/" + n)
+			s.dir.Root.Remove("tmp/" + n)
 		}
 	}
 }
@@ -135,7 +137,7 @@ func (s *Spool) close() error {
 // BlobWriter takes one body of unknown digest. It is not safe for concurrent use.
 type BlobWriter struct {
 	spool *Spool
-	dir   *folder // that name is in
+	dir   *disk.OpenDir // that name is in
 	f     *os.File
 	name  string
 	h     hash.Hash
@@ -148,7 +150,7 @@ func (s *Spool) Create() (*BlobWriter, error) {
 	w := &BlobWriter{spool: s, dir: s.dir}
 	err := s.create(func(name string) (err error) {
 		w.name = name
-		w.f, err = s.dir.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		w.f, err = s.dir.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 		return err
 	})
 	if err != nil {
@@ -167,7 +169,7 @@ func (s *Spool) create(file func(name string) error) error {
 		if errors.Is(err, fs.ErrExist) {
 			continue // of another process with this number: killed, or in another container
 		}
-		return diskErr("create blob", err)
+		return disk.Err("create blob", err)
 	}
 }
 
@@ -182,7 +184,7 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 	if err == nil {
 		err = w.grown()
 	}
-	return n, diskErr("write blob", err)
+	return n, disk.Err("write blob", err)
 }
 
 // Size is the number of bytes written.
@@ -213,7 +215,7 @@ func (w *BlobWriter) ReadAt(p []byte, at int64) (int, error) { return w.f.ReadAt
 // Load returns what was written, in memory that the collector does not know, so that it neither waits for it
 // nor makes room in proportion. free gives it back at once; nothing may refer to it then.
 func (w *BlobWriter) Load() (body []byte, free func(), err error) {
-	body, free, err = mapped(int(w.size), true)
+	body, free, err = disk.Mapped(int(w.size), true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("load blob: %w", err)
 	}
@@ -222,7 +224,7 @@ func (w *BlobWriter) Load() (body []byte, free func(), err error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, nil, diskErr("read blob", err)
+		return nil, nil, disk.Err("read blob", err)
 	}
 	return body, free, nil
 }
@@ -257,7 +259,7 @@ func (w *BlobWriter) commitTo(kept Bodies, d [32]byte, mtime time.Time) error {
 	if err == nil {
 		var body []byte
 		var free func()
-		if body, free, err = mappedFile(w.f, int(w.size)); err == nil {
+		if body, free, err = disk.MappedFile(w.f, int(w.size)); err == nil {
 			err = kept.Put(d, body, mtime)
 			free()
 		}
@@ -266,7 +268,7 @@ func (w *BlobWriter) commitTo(kept Bodies, d [32]byte, mtime time.Time) error {
 	if err == nil || !w.IsPart() { // a part can be taken again
 		w.remove()
 	}
-	return diskErr("store blob", err)
+	return disk.Err("store blob", err)
 }
 
 // Abort drops the body.
@@ -277,5 +279,5 @@ func (w *BlobWriter) Abort() {
 
 func (w *BlobWriter) remove() {
 	w.forget()
-	w.dir.root.Remove(w.name)
+	w.dir.Root.Remove(w.name)
 }

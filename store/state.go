@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // FormatVersion is the version of the on-disk format.
@@ -84,33 +86,33 @@ func OpenState(dir string, opt Options) (*State, error) {
 		return nil, fmt.Errorf("open state %s: %w", dir, err)
 	}
 	if err := os.Mkdir(abs, 0o755); err == nil && !opt.Volatile {
-		err = syncDir(filepath.Dir(abs))
+		err = disk.SyncDir(filepath.Dir(abs))
 		if err != nil && !errors.Is(err, fs.ErrPermission) { // who may add a name may not always read them
-			return nil, diskErr("open state", err)
+			return nil, disk.Err("open state", err)
 		}
 	}
 	if err := os.MkdirAll(abs, 0o755); err != nil {
-		return nil, diskErr("open state", err)
+		return nil, disk.Err("open state", err)
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
-		return nil, diskErr("open state", err)
+		return nil, disk.Err("open state", err)
 	}
 	for _, d := range []string{"blobs", "blobs/tmp", "sites"} {
 		if err := root.MkdirAll(d, 0o755); err != nil {
 			root.Close()
-			return nil, diskErr("open state", err)
+			return nil, disk.Err("open state", err)
 		}
 	}
 	br, err := root.OpenRoot("blobs")
 	if err != nil {
 		root.Close()
-		return nil, diskErr("open state", err)
+		return nil, disk.Err("open state", err)
 	}
-	bf, err := newFolder(br)
+	bf, err := disk.NewOpenDir(br)
 	if err != nil {
 		root.Close()
-		return nil, diskErr("open state", err)
+		return nil, disk.Err("open state", err)
 	}
 	s := &State{
 		Dir:    abs,
@@ -137,7 +139,7 @@ func (s *State) Now() time.Time { return s.opt.Now() }
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
 	err := s.Spool.close()
-	s.Blobs.dir.close()
+	s.Blobs.dir.Close()
 	return errors.Join(err, s.root.Close())
 }
 
@@ -168,12 +170,12 @@ func AsideName(name string) string { return asideMark + name[:min(len(name), max
 func siteFolders(s *State) ([]string, error) {
 	d, err := s.root.Open("sites")
 	if err != nil {
-		return nil, diskErr("list sites", err)
+		return nil, disk.Err("list sites", err)
 	}
 	defer d.Close()
 	es, err := d.ReadDir(-1)
 	if err != nil {
-		return nil, diskErr("list sites", err)
+		return nil, disk.Err("list sites", err)
 	}
 	var names []string
 	for _, e := range es {
@@ -214,7 +216,7 @@ func (s *State) lockSite(name string) (io.Closer, error) {
 		ok, err = tryLock(l.file, false, lockFor)
 	}
 	if !ok {
-		return nil, errors.Join(cmp.Or(diskErr("lock site", err), ErrLocked), l.Close())
+		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), l.Close())
 	}
 	return l, nil
 }

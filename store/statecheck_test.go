@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mirrord/store/disk"
 )
 
 // Each kind of damage of mirror.db is found, also of values that are never read, and it is made again with
@@ -44,7 +46,7 @@ func TestCheckShared(t *testing.T) {
 			if err := harm(st, filepath.Join(dir, stateDB)); err != nil {
 				t.Fatal(err)
 			}
-			if err := CheckShared(st); !errors.Is(err, ErrDamaged) {
+			if err := CheckShared(st); !errors.Is(err, disk.ErrDamaged) {
 				t.Errorf("found: %v", err)
 			}
 			if made, err := MendShared(st); !made || err != nil {

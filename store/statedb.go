@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing
@@ -45,34 +47,13 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 			continue
 		}
 		if err == nil {
-			err = errors.Join(keepIn(dir, jobRecordName, v, false), dir.Close())
+			err = errors.Join(disk.KeepIn(dir, jobRecordName, v, false), dir.Close())
 		}
 		if err != nil {
 			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName,
 				"err", err)
 		}
 	}
-}
-
-// keepIn replaces a file that only the owner may read; nil removes it. Spare copies are not synced: what of
-// them is lost with the power is only missing when mirror.db is too.
-func keepIn(dir *os.Root, name string, v []byte, sync bool) error {
-	if v == nil {
-		return removeIn(dir, name)
-	}
-	aside := "." + name + ".new"
-	if err := removeIn(dir, aside); err != nil { // of a process that was killed, with another mode, maybe
-		return err
-	}
-	return replaceIn(dir, aside, name, v, 0o600, sync)
-}
-
-// removeIn removes a file that may be missing.
-func removeIn(dir *os.Root, name string) error {
-	if err := dir.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // How long a process waits for another one that holds mirror.db. Each holds it for a moment only.
@@ -114,8 +95,8 @@ func (s *State) dbOptions(name string) doorOptions {
 
 func tryDoor(o doorOptions, f func(*database) error) error {
 	db, err := openDatabase(o)
-	if errors.Is(err, ErrLocked) {
-		return fmt.Errorf("%s: %w", o.path, ErrLocked)
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%s: %w", o.path, disk.ErrLocked)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoStateDB
@@ -137,7 +118,7 @@ func (s *State) viewDB(f func(*transaction) error) error {
 	}
 	view := func(db *database) error { return db.View(f) }
 	err := s.withDB(viewWait, view)
-	if errors.Is(err, ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
+	if errors.Is(err, disk.ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
 		db, err := copyDB(s)
 		if err != nil {
 			return err
@@ -175,7 +156,7 @@ func copyDB(s *State) (*database, error) {
 
 // updateDB writes mirror.db.
 func (s *State) updateDB(op string, f func(*transaction) error) error {
-	return s.withDB(updateWait, func(db *database) error { return diskErr(op, db.Update(f)) })
+	return s.withDB(updateWait, func(db *database) error { return disk.Err(op, db.Update(f)) })
 }
 
 // replaceDB puts a new mirror.db instead of one that is damaged, which keeps a dated name, or of one
@@ -185,7 +166,7 @@ func (s *State) replaceDB(why error) error {
 	o := s.dbOptions(stateDB)
 	f, err := s.root.OpenFile(stateDB, os.O_RDWR|os.O_CREATE, o.mode)
 	if err != nil {
-		return diskErr("set "+stateDB+" aside", err)
+		return disk.Err("set "+stateDB+" aside", err)
 	}
 	defer f.Close()
 	fi, still, err := stillThere(s.root, f, o)
@@ -195,11 +176,11 @@ func (s *State) replaceDB(why error) error {
 		still = false
 	}
 	if (err != nil) || !still { // another process has done it
-		return diskErr("set "+stateDB+" aside", err)
+		return disk.Err("set "+stateDB+" aside", err)
 	}
 	const made = "." + stateDB + ".new"
-	if err := removeIn(s.root, made); err != nil {
-		return diskErr("remove "+made, err)
+	if err := disk.RemoveIn(s.root, made); err != nil {
+		return disk.Err("remove "+made, err)
 	}
 	sites, err := s.makeDB(made)
 	if err == nil {
@@ -218,10 +199,10 @@ func (s *State) replaceDB(why error) error {
 		err = s.root.Rename(made, stateDB)
 	}
 	if err == nil && !s.opt.Volatile {
-		err = syncDir(s.Dir)
+		err = disk.SyncDir(s.Dir)
 	}
 	if err != nil {
-		return diskErr("set "+stateDB+" aside", err)
+		return disk.Err("set "+stateDB+" aside", err)
 	}
 	if aside == "" {
 		if sites > 0 {
@@ -257,7 +238,7 @@ func (s *State) giveToOwner(name string) error {
 // stillThere locks a file, and reports whether it is mirror.db.
 func stillThere(root *os.Root, f *os.File, o doorOptions) (fi fs.FileInfo, still bool, err error) {
 	if ok, err := tryLock(f, true, o.wait); !ok {
-		return nil, false, errors.Join(err, ErrLocked)
+		return nil, false, errors.Join(err, disk.ErrLocked)
 	}
 	if fi, err = f.Stat(); err != nil {
 		return nil, false, err
@@ -311,7 +292,7 @@ func (s *State) makeDB(name string) (sites int, err error) {
 		}
 		return nil
 	})
-	return sites, errors.Join(diskErr("make "+stateDB, err), db.Close())
+	return sites, errors.Join(disk.Err("make "+stateDB, err), db.Close())
 }
 
 // recall returns what a site keeps for mirror.db, nil for what cannot be read.

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/store/disk"
 )
 
 // A damaged mirror.db is set aside, made again from what the sites know, and said once, however many
@@ -317,7 +319,7 @@ func TestRunsBesideAHeldStateDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if ok, err := flock(f, true, false); !ok || err != nil {
+	if ok, err := disk.Flock(f, true, false); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if runs, err := st.Runs("x", 10); err != nil || len(runs) != 1 || runs[0].Verdict != "complete" {

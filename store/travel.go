@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // DepotNotes is the file of a site's folder in which its depots are noted. It stays on its machine.
@@ -50,7 +51,7 @@ type Travelling struct {
 }
 
 // errUnsettled says that packs were removed while they were opened.
-var errUnsettled = fmt.Errorf("packs are being collected: %w", ErrBusy)
+var errUnsettled = fmt.Errorf("packs are being collected: %w", disk.ErrBusy)
 
 // OpenTravelling opens a site for travelling, also while a run writes it. Packs and heads are only added to,
 // but by a collection: files that go meanwhile make another attempt.
@@ -113,7 +114,7 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 	}
 	fi, err := view.db.file.Stat()
 	if err != nil {
-		return nil, diskErr("look at "+siteDB, err)
+		return nil, disk.Err("look at "+siteDB, err)
 	}
 	t.Tx = head.Tx
 	t.Files = append(t.Files, TravelFile{Name: siteDB, Info: fi, File: view.db.file})
@@ -130,11 +131,11 @@ func (t *Travelling) add(name string) error {
 		return nil
 	}
 	if err != nil {
-		return diskErr("open "+name, err)
+		return disk.Err("open "+name, err)
 	}
 	fi, err := f.Stat()
 	if err != nil {
-		return errors.Join(diskErr("look at "+name, err), f.Close())
+		return errors.Join(disk.Err("look at "+name, err), f.Close())
 	}
 	t.Files = append(t.Files, TravelFile{Name: name, Info: fi, File: f})
 	return nil
@@ -159,9 +160,9 @@ func travelNames(fsys fs.FS, dir string) (names []string, err error) {
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoSite
+		return nil, disk.ErrNoSite
 	}
-	return names, diskErr("list site", err)
+	return names, disk.Err("list site", err)
 }
 
 // Close lets go of the site and its files.
@@ -213,7 +214,7 @@ func LastTransaction(s *State, name string) (uint64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, diskErr("open "+siteDB, err)
+		return 0, disk.Err("open "+siteDB, err)
 	}
 	defer f.Close()
 	head, err := dbpages.ReadCommit(f)
@@ -263,7 +264,7 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		}
 	}
 	if err != nil {
-		return nil, nil, errors.Join(diskErr("open shared files", err), done())
+		return nil, nil, errors.Join(disk.Err("open shared files", err), done())
 	}
 	return files, done, nil
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 const currentLink = "current"
@@ -39,21 +40,22 @@ func (s *Trees) live() (string, error) {
 		return "", nil
 	}
 	if errors.Is(err, syscall.EINVAL) {
-		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.name, ErrDamaged)
+		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.name, disk.ErrDamaged)
 	}
 	if err != nil {
-		return "", diskErr("read current", err)
+		return "", disk.Err("read current", err)
 	}
 	if name, ok := strings.CutPrefix(t, treesFolder+"/"); ok && isTree(name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.name, t, ErrDamaged)
+	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.name, t,
+		disk.ErrDamaged)
 }
 
 // known is live for those who are about to move the link: a link that leads elsewhere names no tree.
 func (s *Trees) known() (string, error) {
 	t, err := s.live()
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return "", nil
 	}
 	return t, err
@@ -66,7 +68,7 @@ func (s *Trees) Current() (regular.Root, error) {
 		return regular.Root{}, err
 	}
 	if t == "" {
-		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
+		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, disk.ErrNoVersion)
 	}
 	var r regular.Root
 	if s.pin != nil && s.pin.tree.Root != nil {
@@ -75,10 +77,10 @@ func (s *Trees) Current() (regular.Root, error) {
 		r, err = s.openTree(t)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.name, ErrDamaged)
+		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.name, disk.ErrDamaged)
 	}
 	if err != nil {
-		return regular.Root{}, diskErr("open current", err)
+		return regular.Root{}, disk.Err("open current", err)
 	}
 	return r, nil
 }
@@ -108,7 +110,7 @@ type Tree struct {
 	Live regular.Root // of the published tree; the zero value without one
 
 	dir     *os.File // the tree, open since before the first file was made
-	changes touched
+	changes disk.Touched
 }
 
 // Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
@@ -133,7 +135,7 @@ func (s *Trees) Build(r TreeRules) (*Tree, error) {
 	}
 	if live != "" {
 		if t.Live, err = s.openTree(live); err != nil {
-			return nil, errors.Join(diskErr("open current", err), t.Close())
+			return nil, errors.Join(disk.Err("open current", err), t.Close())
 		}
 	}
 	return t, nil
@@ -156,16 +158,16 @@ func (s *Trees) BuildEmpty() (*Tree, error) {
 
 func (t *Tree) open() error {
 	if err := t.s.root.MkdirAll(treesFolder+"/"+t.name, 0o755); err != nil {
-		return diskErr("make tree", err)
+		return disk.Err("make tree", err)
 	}
-	t.changes.note(".")
+	t.changes.Note(".")
 	root, err := t.s.openTree(t.name)
 	if err != nil {
-		return diskErr("open tree", err)
+		return disk.Err("open tree", err)
 	}
 	dir, err := root.Open(".")
 	if err != nil {
-		return errors.Join(diskErr("open tree", err), root.Close())
+		return errors.Join(disk.Err("open tree", err), root.Close())
 	}
 	t.Root, t.dir = root, dir // not before: those that Empty has closed can be closed again
 	return nil
@@ -178,7 +180,7 @@ func (t *Tree) Empty() error {
 		err = t.s.root.RemoveAll(treesFolder + "/" + t.name)
 	}
 	if err != nil {
-		return diskErr("empty tree", err)
+		return disk.Err("empty tree", err)
 	}
 	return t.open()
 }
@@ -219,21 +221,21 @@ func (t *Tree) Unchanged() error {
 // Create makes the file at a mirror path again for streaming.
 func (t *Tree) Create(path string) (io.WriteCloser, error) {
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, diskErr("publish "+path, err)
+		return nil, disk.Err("publish "+path, err)
 	}
-	t.changes.file(path)
+	t.changes.File(path)
 	f, err := t.Root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return nil, diskErr("publish "+path, err)
+		return nil, disk.Err("publish "+path, err)
 	}
 	return f, nil
 }
 
 // Remove deletes the file at a mirror path and the folders above it that are empty then.
 func (t *Tree) Remove(path string) error {
-	t.changes.gone(path)
+	t.changes.Gone(path)
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskErr("unpublish "+path, err)
+		return disk.Err("unpublish "+path, err)
 	}
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
 		if t.Root.Remove(path[:i]) != nil {
@@ -300,11 +302,11 @@ func (t *Tree) rename(version int) error {
 		return err
 	}
 	if err := s.root.Rename(treesFolder+"/"+t.name, treesFolder+"/"+name); err != nil {
-		return diskErr("publish", err)
+		return disk.Err("publish", err)
 	}
 	t.name = name
 	s.at("tree named")
-	return diskErr("publish", t.unlock()) // before readers know it
+	return disk.Err("publish", t.unlock()) // before readers know it
 }
 
 // finishPublish carries out a publish that was decided.
@@ -350,12 +352,12 @@ func (s *Trees) finishPublish() error {
 	})
 }
 
-// syncIn makes the names in a folder of the site survive loss of power.
+// disk.SyncIn makes the names in a folder of the site survive loss of power.
 func (s *Trees) syncIn(dir string) error {
 	if s.volatile {
 		return nil
 	}
-	return diskErr("publish", syncIn(s.root, dir))
+	return disk.Err("publish", disk.SyncIn(s.root, dir))
 }
 
 // pointTo moves the link to a tree, and replaces what has that name.
@@ -364,7 +366,7 @@ func (s *Trees) pointTo(name string) error {
 		return err
 	}
 	if err := s.replaceLink(currentLink, treesFolder+"/"+name); err != nil {
-		return diskErr("publish", err)
+		return disk.Err("publish", err)
 	}
 	s.at("link moved")
 	return nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // publishTest builds and publishes a tree with the given files.
@@ -62,7 +63,7 @@ func fillTree(t testing.TB, tree *Tree, version int, files map[string]string) {
 func currentVersion(t testing.TB, s *Site) int {
 	t.Helper()
 	root, err := s.Trees.Current()
-	if errors.Is(err, ErrNoVersion) {
+	if errors.Is(err, disk.ErrNoVersion) {
 		return 0
 	}
 	if err != nil {
@@ -279,10 +280,10 @@ func TestTreeWriter(t *testing.T) {
 	}
 	must(w.Write("was/folder/x", nil, at(1)))
 	must(w.Write("was", []byte("file"), at(1))) // takes the place of a folder
-	if err := w.LinkLive("missing"); !errors.Is(err, ErrDamaged) {
+	if err := w.LinkLive("missing"); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("LinkLive of nothing: %v", err)
 	}
-	if err := w.LinkBlob("no.png", sha256.Sum256(nil)); !errors.Is(err, ErrDamaged) {
+	if err := w.LinkBlob("no.png", sha256.Sum256(nil)); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("LinkBlob of nothing: %v", err)
 	}
 	if got := readFile(t, tree.Live, "dir/page"); got != "page" {
@@ -350,7 +351,7 @@ func TestTreeWriterStaysInside(t *testing.T) {
 func TestCurrentIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{}, BadCurrent)
-	if _, err := s.Trees.Current(); !errors.Is(err, ErrNoVersion) {
+	if _, err := s.Trees.Current(); !errors.Is(err, disk.ErrNoVersion) {
 		t.Errorf("%v", err)
 	}
 	link := filepath.Join(dir, "sites/x/current")
@@ -358,7 +359,7 @@ func TestCurrentIsChecked(t *testing.T) {
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Trees.Current(); !errors.Is(err, ErrDamaged) {
+		if _, err := s.Trees.Current(); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("current -> %s: %v", target, err)
 		}
 		if err := os.Remove(link); err != nil {
@@ -368,7 +369,7 @@ func TestCurrentIsChecked(t *testing.T) {
 	if err := os.Mkdir(link, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Trees.Current(); !errors.Is(err, ErrDamaged) {
+	if _, err := s.Trees.Current(); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("current is a folder: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // treeFiles opens the files of a tree by way of folders that stay open: one look-up for each file, and not
@@ -15,7 +16,7 @@ type treeFiles struct {
 	fs.FS // for all other names
 
 	mu   sync.Mutex // guards what follows
-	dirs folders
+	dirs disk.OpenDirs
 }
 
 // Open opens a file.
@@ -35,15 +36,15 @@ func (t *treeFiles) Open(name string) (fs.File, error) {
 func (t *treeFiles) folder(name string) (dir regular.Root, base string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d, base, err := t.dirs.of(name)
+	d, base, err := t.dirs.Of(name)
 	if err != nil {
 		return regular.Root{}, ""
 	}
-	return d.root, base
+	return d.Root, base
 }
 
 func (t *treeFiles) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dirs.close()
+	t.dirs.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // The files of a held tree are a file system like that of its root, also for many readers of more folders
@@ -20,7 +21,7 @@ import (
 func TestTreeFiles(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
-	for i := range 3 * fewFolders {
+	for i := range 3 * disk.FewFolders {
 		paths = append(paths, fmt.Sprintf("a%d/b/f%d", i, i), fmt.Sprintf("a%d/g", i))
 	}
 	for _, p := range append(paths, "top") {

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // holdTries is how many times hold looks for a published tree that is not about to be changed. Each time
@@ -27,7 +28,7 @@ type HeldTree struct {
 // stay open. It is safe for concurrent use, and of use until Close.
 func (t *HeldTree) Files() fs.FS {
 	if t.files == nil {
-		t.files = &treeFiles{FS: t.FS(), dirs: folders{root: t.Root, look: true}}
+		t.files = &treeFiles{FS: t.FS(), dirs: disk.OpenDirs{Root: t.Root, Look: true}}
 	}
 	return t.files
 }
@@ -66,10 +67,10 @@ func (s *Trees) Hold() (*HeldTree, error) {
 		return t, nil
 	}
 	if t.lock, err = root.Open("."); err != nil {
-		return nil, errors.Join(diskErr("hold tree", err), root.Close())
+		return nil, errors.Join(disk.Err("hold tree", err), root.Close())
 	}
-	if ok, err := flock(t.lock, false, false); !ok { // the view holds it already
-		return nil, errors.Join(diskErr("hold tree", err), fmt.Errorf("hold tree: %w", ErrBusy), t.Close())
+	if ok, err := disk.Flock(t.lock, false, false); !ok { // the view holds it already
+		return nil, errors.Join(disk.Err("hold tree", err), fmt.Errorf("hold tree: %w", disk.ErrBusy), t.Close())
 	}
 	return t, nil
 }
@@ -90,7 +91,7 @@ func (s *Trees) hold() *pinned {
 			p.tree = tree
 			return p
 		}
-		ok, err := flock(lock, false, false)
+		ok, err := disk.Flock(lock, false, false)
 		if ok && s.stands(p.name, lock) {
 			p.tree, p.lock = tree, lock
 			return p
@@ -130,6 +131,6 @@ func (p *pinned) close() {
 // unlock gives the lock of a folder back at once: a process that is being started may have the file too,
 // until its program begins.
 func unlock(f *os.File) error {
-	_ = funlock(f) // it fails where folders cannot be locked
+	_ = disk.Funlock(f) // it fails where folders cannot be locked
 	return f.Close()
 }

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // How much of a published tree a look reads, so that it takes milliseconds for a tree of any size.
@@ -112,7 +113,7 @@ func lookAtFiles(tree regular.Root) (file string, err error) {
 	return lookAtSome(tree, table, fi.Size())
 }
 
-func cannotRead(err error) error { return fmt.Errorf("cannot be read: %w", Unreadable(err)) }
+func cannotRead(err error) error { return fmt.Errorf("cannot be read: %w", disk.Unreadable(err)) }
 
 // lookAtAll looks at each file that a table names.
 func lookAtAll(tree regular.Root, table io.Reader, m *phm.Meta) (file string, err error) {

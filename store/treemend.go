@@ -12,43 +12,33 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
-
-// The published tree is derived data: missing and wrong files can be made again from the stored
-// bodies. This file has what package mirror needs for that: a cheap look at the files of a tree, a place
-// beside the trees for files on their way in, and the list of what Verify found wrong.
-
-// FileStat is the size and time of a file, as the file system has them.
-type FileStat struct {
-	Size    int64
-	Time    time.Time // of the last modification
-	Regular bool
-}
 
 // TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is
 // fastest.
-type TreeLooker struct{ dirs folders }
+type TreeLooker struct{ dirs disk.OpenDirs }
 
 // NewTreeLooker returns a TreeLooker of a tree, which must stay open. The caller closes it.
 func NewTreeLooker(tree regular.Root) *TreeLooker {
-	return &TreeLooker{dirs: folders{root: tree, look: true}}
+	return &TreeLooker{dirs: disk.OpenDirs{Root: tree, Look: true}}
 }
 
 // Stat looks at the file at a mirror path; fs.ErrNotExist when it is missing.
-func (l *TreeLooker) Stat(path string) (FileStat, error) {
-	d, name, err := l.dirs.of(path)
+func (l *TreeLooker) Stat(path string) (disk.FileStat, error) {
+	d, name, err := l.dirs.Of(path)
 	if err == nil {
-		return statAt(d, name)
+		return disk.StatAt(d, name)
 	}
 	// a file stands where a folder should
-	if _, lerr := l.dirs.root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) {
+	if _, lerr := l.dirs.Root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) {
 		err = fs.ErrNotExist
 	}
-	return FileStat{}, err
+	return disk.FileStat{}, err
 }
 
 // Close lets go of the looker's folders.
-func (l *TreeLooker) Close() { l.dirs.close() }
+func (l *TreeLooker) Close() { l.dirs.Close() }
 
 // Repoint makes current point to a finished tree that fits, when it points to none. It reports whether there
 // is such a tree.
@@ -69,7 +59,7 @@ func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 		}
 		ok := fits(tree)
 		if err := tree.Close(); err != nil {
-			return false, diskErr("close tree", err)
+			return false, disk.Err("close tree", err)
 		}
 		if ok {
 			return true, errors.Join(s.pointTo(name), s.syncFolder())
@@ -89,7 +79,7 @@ func (s *Trees) Mend() (*Tree, error) {
 		return nil, err
 	}
 	if err := s.root.RemoveAll(treesFolder + "/" + mendFolder); err != nil {
-		return nil, diskErr("empty folder", err)
+		return nil, disk.Err("empty folder", err)
 	}
 	t := &Tree{s: s, name: mendFolder}
 	return t, t.open()
@@ -114,17 +104,17 @@ func (t *Tree) Replace(paths, remove []string) error {
 		return err
 	}
 	s.at("noted beside")
-	var changes touched
+	var changes disk.Touched
 	for _, p := range remove {
-		changes.gone(p)
+		changes.Gone(p)
 		if err := s.root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
-			return diskErr("remove "+p, err)
+			return disk.Err("remove "+p, err)
 		}
 	}
 	for _, p := range paths {
-		changes.gone(p)
+		changes.Gone(p)
 		if err := t.moveIn(treesFolder+"/"+live+"/", p); err != nil {
-			return diskErr("replace "+p, err)
+			return disk.Err("replace "+p, err)
 		}
 	}
 	if s.volatile {
@@ -132,9 +122,9 @@ func (t *Tree) Replace(paths, remove []string) error {
 	}
 	tree, err := s.openTree(live)
 	if err == nil {
-		err = errors.Join(changes.sync(tree, nil), tree.Close())
+		err = errors.Join(changes.Sync(tree, nil), tree.Close())
 	}
-	return diskErr("sync tree", err)
+	return disk.Err("sync tree", err)
 }
 
 // moveIn moves one file; anything in its way is removed.
@@ -177,10 +167,10 @@ func (s *Trees) SetTime(path string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return diskErr("set the time of "+path, s.root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
+	return disk.Err("set the time of "+path, s.root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
 }
 
 // Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
-	return diskErr("remove folder", t.s.root.RemoveAll(treesFolder+"/"+t.name))
+	return disk.Err("remove folder", t.s.root.RemoveAll(treesFolder+"/"+t.name))
 }

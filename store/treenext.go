@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // TreeRules say how long the tree of an older version stays as it is, and how many trees there are.
@@ -62,7 +63,7 @@ func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
 			continue
 		}
 		if err := unlock(lock); err != nil {
-			return NextTree{}, diskErr("lock tree", err)
+			return NextTree{}, disk.Err("lock tree", err)
 		}
 	}
 	next := pickTree(notes, held, r, s.now())
@@ -115,14 +116,14 @@ func (n *treeNote) free(grace time.Duration, now time.Time) time.Time {
 func (s *Trees) lockTree(name string) (*os.File, error) {
 	f, err := regular.Root{Root: s.root}.Open(treesFolder + "/" + name)
 	if err != nil {
-		return nil, diskErr("lock tree", err)
+		return nil, disk.Err("lock tree", err)
 	}
-	ok, err := flock(f, true, false)
+	ok, err := disk.Flock(f, true, false)
 	if err != nil { // a file system without locks of folders: grace alone protects readers
 		return f, nil
 	}
 	if !ok {
-		return nil, diskErr("lock tree", f.Close())
+		return nil, disk.Err("lock tree", f.Close())
 	}
 	return f, nil
 }
@@ -151,7 +152,7 @@ func (t *Tree) take(r TreeRules, live string) error {
 	}
 	s.at("build marked")
 	if next.name == "" || (next.old.Stale && next.name == nextTree) {
-		return diskErr("empty tree", s.root.RemoveAll(treesFolder+"/"+nextTree))
+		return disk.Err("empty tree", s.root.RemoveAll(treesFolder+"/"+nextTree))
 	}
 	if next.old.Stale {
 		return s.discard(next.name)
@@ -165,14 +166,14 @@ func (t *Tree) take(r TreeRules, live string) error {
 			err = s.root.Rename(treesFolder+"/"+next.name, treesFolder+"/"+nextTree)
 		}
 		if err != nil {
-			return diskErr("take tree", err)
+			return disk.Err("take tree", err)
 		}
 		s.at("tree taken")
 	}
 	for _, p := range next.old.Doubt {
-		t.changes.gone(p)
+		t.changes.Gone(p)
 		if err := s.root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
-			return diskErr("remove "+p, err)
+			return disk.Err("remove "+p, err)
 		}
 	}
 	return nil
@@ -231,7 +232,7 @@ func (s *Trees) clean() error {
 			return err
 		}
 		if err := s.root.RemoveAll(treesFolder + "/" + name); err != nil {
-			return diskErr("empty tree", err)
+			return disk.Err("empty tree", err)
 		}
 		s.at("tree emptied")
 		if err := s.syncIn(treesFolder); err != nil {
@@ -251,10 +252,10 @@ func (s *Trees) discard(name string) error {
 		err = s.root.Rename(treesFolder+"/"+name, treesFolder+"/"+goneTree)
 	}
 	if err != nil {
-		return diskErr("remove tree", err)
+		return disk.Err("remove tree", err)
 	}
 	s.at("tree set aside")
-	return diskErr("remove tree", s.root.RemoveAll(treesFolder+"/"+goneTree))
+	return disk.Err("remove tree", s.root.RemoveAll(treesFolder+"/"+goneTree))
 }
 
 // Trim removes trees that are more than r.Most, and those of which nothing can be taken over: after their
@@ -329,5 +330,5 @@ func (s *Trees) unlinkVersion(n *treeNote) error {
 	if to, err := s.root.Readlink(name); err != nil || to != "../"+treesFolder+"/"+n.Name {
 		return nil
 	}
-	return diskErr("unlink version", s.root.Remove(name))
+	return disk.Err("unlink version", s.root.Remove(name))
 }

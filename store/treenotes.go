@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // The trees of a site are folders of its folder trees. A finished one is named by its version, with a number
@@ -68,7 +69,7 @@ func (s *Trees) freeName(version int) (string, error) {
 			return name, nil
 		}
 		if err != nil {
-			return "", diskErr("name tree", err)
+			return "", disk.Err("name tree", err)
 		}
 		name = fmt.Sprint(treeName(version), "-", n)
 	}
@@ -117,7 +118,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, diskErr("list trees", err)
+		return nil, disk.Err("list trees", err)
 	}
 	var notes []treeNote
 	for _, e := range entries {
@@ -213,7 +214,7 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 		err = s.root.MkdirAll(versionsFolder, 0o755)
 	}
 	if err != nil {
-		return diskErr("link versions", err)
+		return disk.Err("link versions", err)
 	}
 	for _, e := range entries {
 		name := versionsFolder + "/" + e.Name()
@@ -226,12 +227,12 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 			continue // replaced by a rename
 		}
 		if err := s.root.RemoveAll(name); err != nil {
-			return diskErr("link versions", err)
+			return disk.Err("link versions", err)
 		}
 	}
 	for number, to := range want {
 		if err := s.replaceLink(versionsFolder+"/"+number, to); err != nil {
-			return diskErr("link versions", err)
+			return disk.Err("link versions", err)
 		}
 		s.at("version linked")
 	}

@@ -11,39 +11,41 @@ import (
 	"io"
 	"io/fs"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // TreeWriter changes files of a tree. One goroutine uses it; work in path order is fastest.
 type TreeWriter struct {
 	t    *Tree
-	dst  folders
-	live folders
+	dst  disk.OpenDirs
+	live disk.OpenDirs
 }
 
 // Writer returns a writer. The caller closes it.
 func (t *Tree) Writer() *TreeWriter {
 	return &TreeWriter{
 		t:    t,
-		dst:  writerFolders(t.Root),
-		live: folders{root: t.Live},
+		dst:  disk.WriterFolders(t.Root),
+		live: disk.OpenDirs{Root: t.Live},
 	}
 }
 
 // Close lets go of the writer's folders.
 func (w *TreeWriter) Close() {
-	w.dst.close()
+	w.dst.Close()
 	if w.t.Live.Root != nil {
-		w.live.close()
+		w.live.Close()
 	}
 }
 
 // Stat looks at the file at a mirror path of the tree that is built.
-func (w *TreeWriter) Stat(path string) (FileStat, error) {
-	d, name, err := w.dst.of(path)
+func (w *TreeWriter) Stat(path string) (disk.FileStat, error) {
+	d, name, err := w.dst.Of(path)
 	if err != nil {
-		return FileStat{}, err
+		return disk.FileStat{}, err
 	}
-	return statAt(d, name)
+	return disk.StatAt(d, name)
 }
 
 // Write makes the file at a mirror path again, with the given bytes and modification time. A file that stands
@@ -57,37 +59,37 @@ func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 
 // Stream is Write for a file that write makes in pieces.
 func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
-	w.t.changes.file(path)
-	d, f, err := w.dst.create(path)
+	w.t.changes.File(path)
+	d, f, err := w.dst.Create(path)
 	if d != nil && errors.Is(err, fs.ErrExist) {
-		if err = d.root.RemoveAll(f.name); err == nil {
-			f, err = createNew(d, f.name)
+		if err = d.Root.RemoveAll(f.Name); err == nil {
+			f, err = disk.CreateNew(d, f.Name)
 		}
 	}
 	if err != nil {
-		return diskErr("publish "+path, err)
+		return disk.Err("publish "+path, err)
 	}
-	return diskErr("publish "+path, f.finish(mtime, write(f)))
+	return disk.Err("publish "+path, f.Finish(mtime, write(f)))
 }
 
 // LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no
 // links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
-	w.t.changes.file(path)
-	d, name, err := w.dst.of(path)
+	w.t.changes.File(path)
+	d, name, err := w.dst.Of(path)
 	if err != nil {
-		return diskErr("publish "+path, err)
+		return disk.Err("publish "+path, err)
 	}
 	err = w.t.s.bodies.place(digest, d, name)
 	if errors.Is(err, fs.ErrExist) {
-		if err = d.root.RemoveAll(name); err == nil {
+		if err = d.Root.RemoveAll(name); err == nil {
 			err = w.t.s.bodies.place(digest, d, name)
 		}
 	}
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return fmt.Errorf("publish %s: %w", path, err)
 	}
-	return diskErr("publish "+path, err)
+	return disk.Err("publish "+path, err)
 }
 
 // CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
@@ -100,66 +102,82 @@ func (w *TreeWriter) CheckBlob(ctx context.Context, path string, digest [32]byte
 		f.Close()
 	}
 	if (err == nil && !right) || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("publish %s: blob %x: %w", path, digest[:6], ErrDamaged)
+		return fmt.Errorf("publish %s: blob %x: %w", path, digest[:6], disk.ErrDamaged)
 	}
-	return readErr("publish "+path, err)
+	return disk.ReadErr("publish "+path, err)
 }
 
 // LiveHas reports whether the file at a mirror path of the live tree has the bytes of a SHA-256 in
 // hexadecimal digits. A file that is missing, or that the disk does not give back, has not. When ctx ends, so
 // does the reading.
 func (w *TreeWriter) LiveHas(ctx context.Context, path, digest string) (bool, error) {
-	d, name, err := w.live.of(path)
+	d, name, err := w.live.Of(path)
 	if err != nil {
-		return false, diskErr("publish "+path, err)
+		return false, disk.Err("publish "+path, err)
 	}
 	want, err := hex.DecodeString(digest)
 	if err != nil || len(want) != sha256.Size {
 		return false, nil
 	}
-	f, err := d.root.Open(name)
+	f, err := d.Root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, readErr("publish "+path, err)
+		return false, disk.ReadErr("publish "+path, err)
 	}
 	defer f.Close()
 	right, err := hasDigest(untilDone{ctx, f}, [32]byte(want))
-	return right, readErr("publish "+path, err)
+	return right, disk.ReadErr("publish "+path, err)
 }
 
 // LinkLive makes the file at a mirror path another name of the same file of the live tree.
 func (w *TreeWriter) LinkLive(path string) error {
-	w.t.changes.file(path)
-	d, name, err := w.dst.of(path)
+	w.t.changes.File(path)
+	d, name, err := w.dst.Of(path)
 	if err != nil {
-		return diskErr("publish "+path, err)
+		return disk.Err("publish "+path, err)
 	}
-	src, _, err := w.live.of(path)
+	src, _, err := w.live.Of(path)
 	if err != nil {
-		return diskErr("publish "+path, err)
+		return disk.Err("publish "+path, err)
 	}
-	err = linkat(src.fd, name, d.fd, name)
+	err = disk.Linkat(src.FD, name, d.FD, name)
 	if errors.Is(err, fs.ErrExist) {
-		if err = d.root.RemoveAll(name); err == nil {
-			err = linkat(src.fd, name, d.fd, name)
+		if err = d.Root.RemoveAll(name); err == nil {
+			err = disk.Linkat(src.FD, name, d.FD, name)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("publish %s: %w: the file is missing in the published tree", path, ErrDamaged)
+		return fmt.Errorf("publish %s: %w: the file is missing in the published tree", path, disk.ErrDamaged)
 	}
 	if err != nil { // too many links, or a file system without them
-		f, oerr := src.root.Open(name)
+		f, oerr := src.Root.Open(name)
 		if oerr != nil {
-			return diskErr("publish "+path, err)
+			return disk.Err("publish "+path, err)
 		}
 		defer f.Close()
 		st, serr := f.Stat()
 		if serr != nil {
-			return diskErr("publish "+path, serr)
+			return disk.Err("publish "+path, serr)
 		}
-		err = copyInto(d.root.Root, name, f, st.ModTime())
+		err = copyInto(d.Root.Root, name, f, st.ModTime())
 	}
-	return diskErr("publish "+path, err)
+	return disk.Err("publish "+path, err)
+}
+
+// sync makes the whole tree survive loss of power, with its name and those of the links to trees.
+func (t *Tree) sync() error {
+	if t.s.volatile {
+		return nil
+	}
+	if err := t.changes.Sync(t.Root, t.dir); err != nil {
+		return disk.Err("sync tree", err)
+	}
+	for _, dir := range [...]string{treesFolder, versionsFolder, "."} {
+		if err := t.s.syncIn(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

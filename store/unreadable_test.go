@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/store/disk"
 )
 
 // badDisk is a file of which nothing can be read: EIO, as from a bad sector.
@@ -65,7 +67,7 @@ func TestUnreadablePack(t *testing.T) {
 		if what == "move" && err != nil { // which looks at the size first, and that of our bad disk is 0
 			isDisk = true
 		}
-		if !errors.Is(err, ErrDamaged) || !isDisk {
+		if !errors.Is(err, disk.ErrDamaged) || !isDisk {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -94,7 +96,7 @@ func TestUnreadableBody(t *testing.T) {
 		"a file":  knownFile{badDisk(t)},
 	} {
 		_, err := io.Copy(io.Discard, r)
-		if u, ok := errors.AsType[*UnreadableError](err); !ok || !strings.Contains(u.Error(), "smartctl") {
+		if u, ok := errors.AsType[*disk.UnreadableError](err); !ok || !strings.Contains(u.Error(), "smartctl") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -135,7 +137,7 @@ func TestUnreadablePage(t *testing.T) {
 // A database of which nothing can be read is damaged.
 func TestUnreadableDatabase(t *testing.T) {
 	d := &database{doorOptions: doorOptions{site: "x", path: siteDB}}
-	if err := d.look(badDisk(t)); !errors.Is(err, ErrDamaged) {
+	if err := d.look(badDisk(t)); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("a database of which nothing can be read is whole: %v", err)
 	}
 }
@@ -151,12 +153,13 @@ func TestUnreadableNames(t *testing.T) {
 		"/s/mirror.db":                              "",
 		"/home/me/x.phm":                            "",
 	} {
-		err := Unreadable(&fs.PathError{Op: "read", Path: file, Err: syscall.EIO})
-		u, ok := errors.AsType[*UnreadableError](err)
-		if got := jobOfFile(file); !ok || got != want || !strings.Contains(err.Error(), file) || u.File != file {
+		err := disk.Unreadable(&fs.PathError{Op: "read", Path: file, Err: syscall.EIO})
+		u, ok := errors.AsType[*disk.UnreadableError](err)
+		if got := disk.JobOfFile(file); !ok || got != want || !strings.Contains(err.Error(), file) ||
+			u.File != file {
 			t.Errorf("%s: job %q, want %q: %v", file, got, want, err)
 		}
-		if !errors.Is(err, ErrDamaged) || !errors.Is(err, syscall.EIO) {
+		if !errors.Is(err, disk.ErrDamaged) || !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -164,7 +167,7 @@ func TestUnreadableNames(t *testing.T) {
 		nil, fs.ErrNotExist, &fs.PathError{Op: "write", Path: "x", Err: syscall.EIO},
 		&fs.PathError{Op: "read", Path: "x", Err: syscall.EACCES},
 	} {
-		if got := Unreadable(err); got != err {
+		if got := disk.Unreadable(err); got != err {
 			t.Errorf("%v became %v", err, got)
 		}
 	}

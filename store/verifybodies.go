@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"mirrord/store/disk"
 )
 
 // stored is a document that a record says is stored.
@@ -97,7 +99,7 @@ func (v *verifier) blob(r *Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
 		return
 	case err != nil:
-		v.problem(BadBlob, r.URL.String(), "%v", Unreadable(err))
+		v.problem(BadBlob, r.URL.String(), "%v", disk.Unreadable(err))
 		return
 	case !fi.Regular || fi.Size != r.Size:
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
@@ -113,7 +115,7 @@ func (v *verifier) blob(r *Resource) {
 	d, n, err := v.digest(r.Digest)
 	v.st.Bytes += n
 	if err != nil {
-		v.problem(BadBlob, r.URL.String(), "%v", Unreadable(err))
+		v.problem(BadBlob, r.URL.String(), "%v", disk.Unreadable(err))
 	} else if d != r.Digest {
 		v.problem(BadBlob, r.URL.String(), "the digest of the blob %x is %x", r.Digest, d)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // The history of a site is kept backwards: with every version lie the records as they were before it, and the
@@ -168,7 +169,7 @@ func (s *SiteVersions) Past(version int) (*Past, error) {
 	key := seqKey(uint64(version))
 	err = s.db.View(func(tx *transaction) error {
 		if tx.Bucket(bVersions).Get(key) == nil && !decided.is(key) {
-			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
+			return fmt.Errorf("version %d of %s: %w", version, s.name, disk.ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
 		return nil
@@ -276,7 +277,7 @@ func unpackScript(packed []byte) ([]byte, error) {
 	defer dec.Close()
 	out, err := dec.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("edit script: %w: %v", ErrDamaged, err)
+		return nil, fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
 	}
 	return out, nil
 }
@@ -345,7 +346,7 @@ func (s *SiteVersions) Drop(version int) error {
 		versions := tx.Bucket(bVersions)
 		k := seqKey(uint64(version))
 		if versions.Get(k) == nil {
-			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
+			return fmt.Errorf("version %d: %w", version, disk.ErrNoVersion)
 		}
 		if bytes.Equal(tx.Bucket(bMeta).Get(kLive), k) {
 			return fmt.Errorf("version %d is the published one", version)
@@ -444,7 +445,7 @@ func mergeSteps(older, newer []byte) ([]byte, error) {
 				Path string `json:"path"`
 			}
 			if err := json.Unmarshal(line[1:], &file); err != nil {
-				return fmt.Errorf("edit script: %w: %v", ErrDamaged, err)
+				return fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
 			}
 			f(file.Path, step{line[0], line[1:]})
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // viewTest opens a view of a state of its own, as another process would.
@@ -194,10 +195,10 @@ func TestViewRefused(t *testing.T) {
 	}{
 		"newer format": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
-		}), ErrNewerFormat, "newer"},
+		}), disk.ErrNewerFormat, "newer"},
 		"being rebuilt": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))
-		}), ErrBusy, "again"},
+		}), disk.ErrBusy, "again"},
 		"damaged": {func(t *testing.T, s *Site) {
 			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
 			if err != nil {
@@ -210,7 +211,7 @@ func TestViewRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, ErrDamaged, "site.db is damaged"},
+		}, disk.ErrDamaged, "site.db is damaged"},
 		"no meta page": {func(t *testing.T, s *Site) {
 			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
 			if err != nil {
@@ -220,7 +221,7 @@ func TestViewRefused(t *testing.T) {
 			if _, err := f.WriteAt(make([]byte, 3*os.Getpagesize()), 0); err != nil {
 				t.Fatal(err)
 			}
-		}, ErrDamaged, "meta page"},
+		}, disk.ErrDamaged, "meta page"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -245,7 +246,7 @@ func TestViewRefused(t *testing.T) {
 // A site that is still being made, or was removed, has no view.
 func TestViewOfNoSite(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
+	if _, err := viewTest(t, dir); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("of nothing: %v", err)
 	}
 	path := filepath.Join(dir, "sites", "x")
@@ -257,10 +258,10 @@ func TestViewOfNoSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if ok, err := flock(f, true, false); !ok || err != nil {
+	if ok, err := disk.Flock(f, true, false); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
+	if _, err := viewTest(t, dir); !errors.Is(err, disk.ErrNoSite) {
 		t.Errorf("of an empty database: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // errBehind says that a database is whole, and its log has transactions that it has not.
@@ -20,7 +21,7 @@ var errBehind = errors.New("its log has more")
 // has it open. Else a loss of power may have cost what was not synced: when d is not what the log says, one
 // is made of the log.
 func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*database, error) {
-	damaged := errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist)
+	damaged := errors.Is(err, disk.ErrDamaged) || errors.Is(err, fs.ErrNotExist)
 	if (d == nil && !damaged) || isWritten(root) || (d != nil && d.busy) || isClean(root) {
 		return d, err
 	}
@@ -42,7 +43,7 @@ func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*
 		if nerr = isUpTo(d, segment, n); nerr == nil {
 			return d, nil
 		}
-		if err = nerr; errors.Is(nerr, errBehind) || errors.Is(nerr, ErrDamaged) {
+		if err = nerr; errors.Is(nerr, errBehind) || errors.Is(nerr, disk.ErrDamaged) {
 			nerr = nil
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers
@@ -136,7 +137,7 @@ func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
 	_ *archive.PackedCapture, done func() error, err error) {
 	f, err := store.OpenBody(k.src.bodies, c.Digest)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, store.ErrDamaged)
+		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, disk.ErrDamaged)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +146,7 @@ func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
 	done = func() error {
 		err := f.Close()
 		if !bytes.Equal(r.h.Sum(nil), c.Digest[:]) {
-			err = errors.Join(err, fmt.Errorf("body of %s: %w: it has another digest", c.URL, store.ErrDamaged))
+			err = errors.Join(err, fmt.Errorf("body of %s: %w: it has another digest", c.URL, disk.ErrDamaged))
 		}
 		return err
 	}
@@ -186,7 +187,7 @@ func (s *captureSource) document(r *store.FrameReader, c *planned) ([]byte, erro
 	docs := s.docs
 	s.mu.Unlock()
 	body, err := readDocument(docs, r, c)
-	if !errors.Is(err, store.ErrDamaged) {
+	if !errors.Is(err, disk.ErrDamaged) {
 		return body, err
 	}
 	if docs, at, ok := s.again(c); ok {
@@ -203,7 +204,7 @@ func readDocument(docs *store.Documents, r *store.FrameReader, c *planned) ([]by
 		return nil, fmt.Errorf("body of %s: %w", c.URL, err)
 	}
 	if sha256.Sum256(f.Body) != c.Digest {
-		return nil, fmt.Errorf("body of %s: %w: it has another digest", c.URL, store.ErrDamaged)
+		return nil, fmt.Errorf("body of %s: %w: it has another digest", c.URL, disk.ErrDamaged)
 	}
 	return f.Body, nil
 }

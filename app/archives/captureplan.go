@@ -20,6 +20,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // planned is a capture of an export whose body was not read yet.
@@ -140,7 +141,7 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 			return err
 		}
 		if rec.ID >= known {
-			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
+			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, disk.ErrDamaged, rec.ID)
 		}
 		if !here || (!isCaptured(rec) && !files.IsRedirect(rec)) {
 			return nil
@@ -383,7 +384,7 @@ func pickVersions(s *store.Site, o *ExportRequest) (before, versions []store.Ver
 		return nil, nil, err
 	}
 	if len(vs) == 0 {
-		return nil, nil, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+		return nil, nil, fmt.Errorf("site %s: %w", s.Name, disk.ErrNoVersion)
 	}
 	last := len(vs) - 1
 	if o.Version != 0 {

@@ -24,6 +24,7 @@ import (
 	"mirrord/phm"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Export writes a version of a mirror. Every file is checked against its digest on the way; a file is read
@@ -163,7 +164,7 @@ func treeDamage(err error) (damage, other error) {
 	if _, database := errors.AsType[*store.DatabaseError](err); database {
 		return nil, err // which says what to do
 	}
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		damage = err
 	}
 	return damage, nil
@@ -217,12 +218,12 @@ func treeDamaged(name string, why error) string {
 
 // isDamage reports whether an error says that a file is not what it was, or that the disk has lost it.
 func isDamage(err error) bool {
-	return errors.Is(err, phm.ErrDamaged) || errors.Is(store.Unreadable(err), store.ErrDamaged)
+	return errors.Is(err, phm.ErrDamaged) || errors.Is(disk.Unreadable(err), disk.ErrDamaged)
 }
 
 // sayDamage adds to an error of an export what to do when it says that a file is damaged.
 func sayDamage(name string, err error) error {
-	if lost, ok := errors.AsType[*store.UnreadableError](store.Unreadable(err)); ok {
+	if lost, ok := errors.AsType[*disk.UnreadableError](disk.Unreadable(err)); ok {
 		return fmt.Errorf("export: %w", lost)
 	}
 	if errors.Is(err, phm.ErrDamaged) {

@@ -19,7 +19,7 @@ import (
 	"mirrord/app/runs"
 	"mirrord/archive/warc"
 	"mirrord/job"
-	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/apptest"
 )
 
@@ -215,7 +215,7 @@ func TestExportCapturesRefused(t *testing.T) {
 		}
 	}
 	_, err = Export(t.Context(), s.App, ExportRequest{Job: "site", Out: filepath.Join(dir, "bad.warc.gz")})
-	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), s.URL) {
+	if !errors.Is(err, disk.ErrDamaged) || !strings.Contains(err.Error(), s.URL) {
 		t.Errorf("a damaged body: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"mirrord/archive"
 	"mirrord/mirror"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // watch returns a tree that opens no more files once ctx has ended, and reports how much of it was read.
@@ -118,7 +118,7 @@ func (o *ExportRequest) sayRoom(err error) error {
 	if !env.NoRoom(err) {
 		return err
 	}
-	if _, state := errors.AsType[*store.DiskError](err); state { // which says what to do
+	if _, state := errors.AsType[*disk.DiskError](err); state { // which says what to do
 		return err
 	}
 	at, named := errors.AsType[*fs.PathError](err)
@@ -190,7 +190,7 @@ const (
 )
 
 func roomIn(dir, what string, need int64, remedy string) error {
-	free, err := store.FreeBytes(dir)
+	free, err := disk.FreeBytes(dir)
 	if err != nil || free >= need {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 	"mirrord/app/files"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/apptest"
 	"mirrord/testing/phmtest"
 )
@@ -87,7 +87,7 @@ func TestExportNeedsRoom(t *testing.T) {
 // Web archives are refused only where they cannot fit: text may come to a fortieth.
 func TestCaptureRoom(t *testing.T) {
 	dir := t.TempDir()
-	free, err := store.FreeBytes(dir)
+	free, err := disk.FreeBytes(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // importCrawls makes a mirror of what crawlers recorded: a version of each crawl. The mirror is made aside,
@@ -83,7 +84,7 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 // removeAside removes what a killed import has left.
 func removeAside(st *store.State, name string) error {
 	err := st.RemoveSite(name)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, disk.ErrNoSite) {
 		return nil
 	}
 	return err

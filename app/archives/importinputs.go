@@ -28,6 +28,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // ImportRequest asks for a mirror of an archive.
@@ -368,12 +369,12 @@ func (in *importInputs) CloseAll() {
 // under it goes.
 func freeName(st *store.State, as string) error {
 	switch s, err := st.ViewSite(as); {
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, disk.ErrNoSite):
 		return nil
 	case err != nil:
 		return err
 	case s.Busy():
-		return errors.Join(fmt.Errorf("import as %s: %w", as, store.ErrLocked), s.Close())
+		return errors.Join(fmt.Errorf("import as %s: %w", as, disk.ErrLocked), s.Close())
 	case abandoned(s):
 		return errors.Join(s.Close(), st.RemoveSite(as))
 	default:

@@ -19,6 +19,7 @@ import (
 	"mirrord/serve/find"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Forgetting is a take-down: what a mirror loses for good.
@@ -189,7 +190,7 @@ func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) e
 			})
 		})
 		switch {
-		case errors.Is(err, store.ErrNoSite):
+		case errors.Is(err, disk.ErrNoSite):
 			continue
 		case err != nil:
 			f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("whether %s has it is not known: %v", name, err))
@@ -226,7 +227,7 @@ func Forget(ctx context.Context, a *env.App, f *Forgetting) error {
 	defer jobs.TellChanged(ctx, c, a)
 	defer st.Close()
 	s, err := st.OpenSite(f.Job)
-	if errors.Is(err, store.ErrLocked) {
+	if errors.Is(err, disk.ErrLocked) {
 		return env.RunInProgress(f.Job)
 	}
 	if err != nil {
@@ -253,7 +254,7 @@ func Forget(ctx context.Context, a *env.App, f *Forgetting) error {
 			"mirrord verify %s, mirrord run-now %s, then mirrord gc %s", p, f.Job, f.Job, f.Job))
 	}
 	switch err := collectForgotten(ctx, st); {
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, disk.ErrLocked):
 		f.Left = append(f.Left, "bodies that mirrors share are deleted when no run is in progress: "+
 			"the daemon does that, and so does mirrord gc")
 	case err != nil:
@@ -276,7 +277,7 @@ func SharedForgotten(st *store.State) error {
 	names, err := sitesLeft(st, mirror.SharedLeft)
 	for _, name := range names {
 		s, oerr := st.OpenSite(name)
-		if errors.Is(oerr, store.ErrLocked) {
+		if errors.Is(oerr, disk.ErrLocked) {
 			continue // the next collection notes it
 		}
 		if oerr == nil {
@@ -314,7 +315,7 @@ func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
 	names, err := sitesLeft(st, mirror.EraseLeft, mirror.SharedLeft)
 	for _, name := range names {
 		s, oerr := st.OpenSite(name)
-		if errors.Is(oerr, store.ErrLocked) {
+		if errors.Is(oerr, disk.ErrLocked) {
 			continue // the run did that first
 		}
 		if oerr == nil {
@@ -324,7 +325,7 @@ func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
 		err = errors.Join(err, oerr)
 	}
 	if err == nil && len(names) > 0 {
-		if err = collectForgotten(ctx, st); errors.Is(err, store.ErrLocked) {
+		if err = collectForgotten(ctx, st); errors.Is(err, disk.ErrLocked) {
 			err = nil // the next collection does it
 		}
 	}
@@ -371,7 +372,7 @@ func AllowAgain(ctx context.Context, a *env.App, name, what string) error {
 	}
 	defer st.Close()
 	s, err := st.OpenSite(d.Name)
-	if errors.Is(err, store.ErrLocked) {
+	if errors.Is(err, disk.ErrLocked) {
 		return env.RunInProgress(d.Name)
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Collected is the report of Collect.
@@ -75,7 +76,7 @@ func Collect(ctx context.Context, a *env.App, names []string, dry bool) (*Collec
 			}
 		}
 	} else {
-		c.Busy, locked = env.Remedied(err), errors.Is(err, store.ErrLocked)
+		c.Busy, locked = env.Remedied(err), errors.Is(err, disk.ErrLocked)
 		bad = bad || !locked
 	}
 	if err := ctx.Err(); err != nil {
@@ -106,7 +107,7 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 	c.Name = name
 	fail := func(err error) CollectedSite {
 		err = env.DidYouMean(st, name, err)
-		c.Problem, c.Locked = env.Remedied(err), errors.Is(err, store.ErrLocked)
+		c.Problem, c.Locked = env.Remedied(err), errors.Is(err, disk.ErrLocked)
 		return c
 	}
 	j, err := scheduler.ReadFile(filepath.Join(a.Jobs, name+scheduler.Suffix))
@@ -119,7 +120,7 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 			s, err = st.OpenSite(name)
 		}
 	}
-	if errors.Is(err, store.ErrNoSite) && j != nil {
+	if errors.Is(err, disk.ErrNoSite) && j != nil {
 		return c // it has not run yet
 	}
 	if err != nil {

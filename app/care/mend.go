@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/phm/space"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Repaired is what Mend did, or DropLost.
@@ -115,7 +116,7 @@ func mendInSpaces(
 // used, nil when it can.
 func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, drop bool) (err error) {
 	if bad != nil { // before it is opened, which sees less
-		if err := store.Redo(st, out.Job, bad); errors.Is(err, store.ErrDamaged) {
+		if err := store.Redo(st, out.Job, bad); errors.Is(err, disk.ErrDamaged) {
 			return errors.Join(bad, err) // the first error says what to do
 		} else if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/job"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Rebuilt is what Rebuild did.
@@ -42,7 +43,7 @@ func Rebuild(ctx context.Context, a *env.App, name string) (*Rebuilt, error) {
 	case err == nil:
 		out.Whole = true
 		return &out, nil
-	case !errors.Is(err, store.ErrDamaged):
+	case !errors.Is(err, disk.ErrDamaged):
 		return nil, err
 	}
 	out.Known, err = st.Rebuild(name)

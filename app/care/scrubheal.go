@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Repairs keeps runs and the repair of sites apart: a run never waits for a site that is being repaired. Safe
@@ -131,7 +132,7 @@ func (s *Scrubber) mend(ctx context.Context, name string, n *look.ScrubNote) {
 		err = s.mendOpen(within, site, n)
 		err = errors.Join(err, site.Close())
 	}
-	if err != nil && within.Err() == nil && !errors.Is(err, store.ErrLocked) {
+	if err != nil && within.Err() == nil && !errors.Is(err, disk.ErrLocked) {
 		s.App.Log.Warn("damage could not be repaired yet", "job", name, "err", err)
 	}
 }
@@ -147,7 +148,7 @@ func (s *Scrubber) renewLog(ctx context.Context, name string) {
 	if err == nil {
 		err = site.Close()
 	}
-	if err != nil && !errors.Is(err, store.ErrLocked) {
+	if err != nil && !errors.Is(err, disk.ErrLocked) {
 		s.App.Log.Warn("the log of its database could not be begun again yet", "job", name, "err", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // maxKeptProblems bounds the report on a ruined site.
@@ -229,7 +230,7 @@ func verifyView(
 	}
 	defer env.Close(&err, s)
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
-		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+		return nil, false, fmt.Errorf("site %s: %w", name, disk.ErrNoVersion)
 	}
 	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
 	err = check(ctx, s, out, func(p store.Problem) {

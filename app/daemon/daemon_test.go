@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/apptest"
 )
 
@@ -144,11 +145,11 @@ func TestVerifiedSince(t *testing.T) {
 // A full disk is distinguished from one that fails.
 func TestNoRoom(t *testing.T) {
 	for want, errs := range map[bool][]error{
-		true: {&store.DiskError{
+		true: {&disk.DiskError{
 			Op:  "write",
 			Err: &os.PathError{Op: "write", Err: syscall.ENOSPC},
 		}, fmt.Errorf("x: %w", syscall.EDQUOT)},
-		false: {nil, &store.DiskError{Op: "write", Err: syscall.EIO}, store.ErrLocked},
+		false: {nil, &disk.DiskError{Op: "write", Err: syscall.EIO}, disk.ErrLocked},
 	} {
 		for _, err := range errs {
 			if env.NoRoom(err) != want {

@@ -10,6 +10,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/spaces"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // TidyUp frees what nothing refers to in all sites that are not busy, one after the other, and then what they
@@ -51,7 +52,7 @@ func TidyUp(ctx context.Context, a *env.App, st *store.State, busy func() map[st
 		err = care.SharedForgotten(st)
 	}
 	switch {
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, disk.ErrLocked):
 		return false
 	case err != nil && ctx.Err() == nil:
 		a.Log.Error("tidying up", "err", err)

@@ -28,6 +28,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/apptest"
 )
 
@@ -179,7 +180,7 @@ func wantNamed(t *testing.T, what string, err error) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if !errors.Is(err, store.ErrDamaged) && !strings.Contains(err.Error(), "damaged") {
+	if !errors.Is(err, disk.ErrDamaged) && !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("%s: the error does not say that something is damaged: %v", what, err)
 	}
 }

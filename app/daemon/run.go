@@ -21,6 +21,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // runner makes the runs of a daemon.
@@ -39,7 +40,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	fail := func(err error) status.Run {
 		out.Ended, out.Error = r.st.Now(), env.Remedied(err)
 		out.Cause = look.CauseOf(err, j.Name)
-		if errors.Is(err, store.ErrLocked) {
+		if errors.Is(err, disk.ErrLocked) {
 			out.Cause = status.Busy
 		}
 		if env.NoRoom(err) {
@@ -102,7 +103,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	}
 	out.Waiting = waiting
 	if err != nil {
-		var disk *store.DiskError
+		var disk *disk.DiskError
 		if sum.Verdict != mirror.Partial || (ctx.Err() == nil && !errors.As(err, &disk)) {
 			out.Verdict = status.VerdictError
 		}
@@ -111,7 +112,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			return out
 		}
 	}
-	if errors.Is(err, store.ErrLeaseLost) { // the next owner of the site continues
+	if errors.Is(err, disk.ErrLeaseLost) { // the next owner of the site continues
 		out.Cause = status.Killed
 		return out
 	}
@@ -131,13 +132,13 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 }
 
 func (r *runner) belowMinFree(j *job.Job) bool {
-	free, err := store.FreeBytes(r.st.Dir)
+	free, err := disk.FreeBytes(r.st.Dir)
 	return err == nil && j.Limits.MinFree > 0 && free < int64(j.Limits.MinFree)
 }
 
 // freeOf returns how much room there is on the disk of a directory.
 func freeOf(dir string) func() (int64, error) {
-	return func() (int64, error) { return store.FreeBytes(dir) }
+	return func() (int64, error) { return disk.FreeBytes(dir) }
 }
 
 // mostFor is what a mirror may take when the others are to have what they take now; 0: no limit.

@@ -12,6 +12,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // DepotCollector collects the depot of a cluster from time to time, on one of its nodes, as mirrord cluster
@@ -61,7 +62,7 @@ func (c *DepotCollector) Look(ctx context.Context) error {
 		return err
 	}
 	l, err := c.Owner.Acquire(depotLease)
-	if errors.Is(err, store.ErrLocked) {
+	if errors.Is(err, disk.ErrLocked) {
 		return nil
 	}
 	if err != nil {
@@ -86,7 +87,7 @@ func (c *DepotCollector) collect(ctx context.Context, l store.Lease) error {
 	go func() {
 		select {
 		case <-l.Lost():
-			stop(store.ErrLeaseLost)
+			stop(disk.ErrLeaseLost)
 		case <-ctx.Done():
 		}
 	}()

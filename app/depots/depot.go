@@ -20,6 +20,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // DepotRequest says what to copy to a depot, or from it.
@@ -190,7 +191,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			if errors.Is(err, store.ErrNoSite) {
+			if errors.Is(err, disk.ErrNoSite) {
 				err = cmp.Or(env.KnownJob(a, name), err)
 			}
 			s.Problem = failed.add(err)
@@ -216,7 +217,7 @@ type failures struct{ bad, unknown, locked bool }
 func (f *failures) add(err error) string {
 	known, ok := errors.AsType[*env.Error](err)
 	switch {
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, disk.ErrLocked):
 		f.locked = true
 	case ok && known.Kind == env.Usage:
 		f.unknown = true

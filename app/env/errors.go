@@ -12,6 +12,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a
@@ -140,7 +141,7 @@ func (e *noVersionError) Error() string {
 	return fmt.Sprintf("%s has no version %d", e.name, e.number)
 }
 
-func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }
+func (e *noVersionError) Is(target error) bool { return target == disk.ErrNoVersion }
 
 // Close closes what a function that may have failed has open, and adds its error.
 func Close(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }

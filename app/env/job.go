@@ -14,6 +14,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // JobOnDisk looks for a job's file and mirror. It is an error when there is neither, and when a rename of the
@@ -108,9 +109,9 @@ func (a *App) Hold(d *JobOnDisk) (*store.State, *store.HeldSite, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, disk.ErrNoSite):
 		return st, nil, nil
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, disk.ErrLocked):
 		err = RunInProgress(d.Name)
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // BaseFile, in the state directory, has the JobSet that was last the same here and in the cluster.
@@ -32,7 +33,7 @@ func JobsShared(a *App) bool {
 // then no longer here.
 func IsRemoved(err error) bool {
 	return errors.Is(err, depot.ErrRemoved) && !errors.Is(err, depot.ErrDiverged) &&
-		!errors.Is(err, store.ErrLocked)
+		!errors.Is(err, disk.ErrLocked)
 }
 
 // Exists reports whether something has that name.

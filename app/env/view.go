@@ -13,6 +13,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // viewTries is how many views of a site are read when each of them changes while it is read.
@@ -30,7 +31,7 @@ func View(st *store.State, name string, f func(*store.Site) error) error {
 			return DidYouMean(st, name, err)
 		}
 		err = f(s)
-		gone := errors.Is(err, store.ErrDamaged) && s.Stale()
+		gone := errors.Is(err, disk.ErrDamaged) && s.Stale()
 		if cerr := s.Close(); cerr != nil {
 			return errors.Join(err, cerr)
 		}
@@ -46,7 +47,7 @@ func View(st *store.State, name string, f func(*store.Site) error) error {
 
 // DidYouMean adds to an error that says that there is no such site the name that was probably meant.
 func DidYouMean(st *store.State, name string, err error) error {
-	if !errors.Is(err, store.ErrNoSite) {
+	if !errors.Is(err, disk.ErrNoSite) {
 		return err
 	}
 	names, lerr := st.Sites()
@@ -63,7 +64,7 @@ func ViewState(a *App, name string, f func(*store.State, *store.Site) error) err
 		return err
 	}
 	err = View(st, name, func(s *store.Site) error { return f(st, s) })
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, disk.ErrNoSite) {
 		if _, jobErr := a.FindJob(name); jobErr == nil {
 			err = notRun{name, err}
 		}

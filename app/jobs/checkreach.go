@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Bounds of what check asks the resolver.
@@ -168,7 +169,7 @@ func originsOf(st *store.State, name string, f func(site.URL) bool) error {
 			return nil
 		})
 	})
-	if errors.Is(err, errEnough) || errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, errEnough) || errors.Is(err, disk.ErrNoSite) {
 		return nil
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"mirrord/serve"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // OpenPast opens a kept version of a site, also while a run writes it; 0 is the published version. It does
@@ -43,11 +44,11 @@ func readPast(st *store.State, name string, number int) (p *render.PastFS, err e
 				return err
 			}
 			if len(vs) == 0 {
-				return fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+				return fmt.Errorf("site %s: %w", name, disk.ErrNoVersion)
 			}
 			n = vs[len(vs)-1].Number
 		}
-		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, store.ErrNoVersion) {
+		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, disk.ErrNoVersion) {
 			return env.NoVersion(name, n)
 		}
 		if err != nil {
@@ -102,7 +103,7 @@ func WebVersion(v *store.Version) serve.Version {
 // Open opens a version.
 func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.KeptTree, error) {
 	p, err := OpenPast(k.State, name, number)
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, disk.ErrNoVersion) {
 		return nil, fmt.Errorf("%w: %w", serve.ErrNoVersion, err) // dropped since the server last looked
 	}
 	if err != nil {
@@ -163,7 +164,7 @@ func (t *pastTree) Files() []phm.File { return t.current().Files() }
 func (t *pastTree) Open(name string) (fs.File, error) {
 	p := t.current()
 	f, err := p.Open(name)
-	if !errors.Is(err, store.ErrDamaged) {
+	if !errors.Is(err, disk.ErrDamaged) {
 		return f, err
 	}
 	now, oerr := t.again(p)

@@ -9,6 +9,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // sharedFor is how long a view serves further requests: frequent requests to a public server must not make it
@@ -42,7 +43,7 @@ func (v *sharedViews) read(st *store.State, name string, f func(*store.Site) err
 		s = v.put(name, opened)
 	}
 	err := f(s.site)
-	gone := errors.Is(err, store.ErrDamaged) && s.site.Stale()
+	gone := errors.Is(err, disk.ErrDamaged) && s.site.Stale()
 	if rerr := v.release(s); rerr != nil {
 		return errors.Join(err, rerr)
 	}

@@ -16,6 +16,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/internal/timed"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Reader keeps mirrors of a depot on this machine, to be read: it follows the pointers of the sites, and
@@ -130,7 +131,7 @@ func (r *Reader) bring(ctx context.Context, name, mark string) {
 	case removed:
 	case err == nil && !out.Unchanged && !out.Ahead:
 		r.Log.Info("a mirror was fetched from the depot", "job", name, "version", out.Version)
-	case err == nil, ctx.Err() != nil, errors.Is(err, store.ErrLocked), was.problem == now.problem:
+	case err == nil, ctx.Err() != nil, errors.Is(err, disk.ErrLocked), was.problem == now.problem:
 	default:
 		r.Log.Warn("a mirror stays as it is here", "job", name, "err", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // maxReplicaPage bounds the bytes read of one page.
@@ -223,7 +224,7 @@ func (r *replicaPages) openMirrors(st *store.State) error {
 	}
 	for _, name := range sites {
 		root, err := env.OpenTree(st, name)
-		if errors.Is(err, store.ErrNoVersion) {
+		if errors.Is(err, disk.ErrNoVersion) {
 			continue
 		}
 		if err != nil {

@@ -25,6 +25,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // getWork is the hidden folder beside the place of a one-off mirror: a state with one site. While a run goes
@@ -87,7 +88,7 @@ func openWork(ctx context.Context, a *env.App, r GetRequest, out string) (w *get
 	if err == nil {
 		usable, err = w.usable(ctx, r.typed)
 	}
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		a.Warning(fmt.Sprintf("mirrord: %s is damaged (%v): everything is requested again", w.Dir, err))
 		usable, err = false, nil
 	}
@@ -172,7 +173,7 @@ func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w
 // hasTree reports whether the published tree is in the folder. Its phm.json comes last, and leaves first.
 func (w *getWork) hasTree(live *store.Version) (bool, error) {
 	tree, err := w.s.Trees.Current()
-	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return false, nil
 	}
 	if err != nil {
@@ -309,7 +310,7 @@ func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
 		}
 		return w.st.Blobs.PutFile(digest, tree, f.Path)
 	})
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return nil // the run repairs the table, and requests the missing bodies
 	}
 	return err

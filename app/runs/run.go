@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // RunOptions are the choices of one run beyond its job.
@@ -104,7 +105,7 @@ func changed(
 // Ended gives the error that a run ended with its kind: Partial when it can be resumed, Suspicious when it
 // waits to be accepted, Gaps when it was published with new gaps; nil when it was complete.
 func Ended(ctx context.Context, sum *mirror.Summary, err error) error {
-	var disk *store.DiskError
+	var disk *disk.DiskError
 	switch {
 	case sum == nil:
 		return err

@@ -23,6 +23,7 @@ import (
 	"mirrord/serve/find"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // How much goes into one transaction of the index: after a kill this much is read again.
@@ -93,7 +94,7 @@ func (f *findUpdate) all(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, find.ErrDamaged):
 			return err
-		case err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrBusy):
+		case err != nil && !errors.Is(err, disk.ErrNoSite) && !errors.Is(err, disk.ErrBusy):
 			errs = append(errs, fmt.Errorf("index the texts of %s: %w", name, err))
 		}
 	}
@@ -298,7 +299,7 @@ func bodyMark(r *store.Resource) uint64 {
 // read reads what a page says. One whose body is missing or damaged says nothing: verify reports it.
 func (x *findSite) read(r *store.Resource, now bool) (t find.PageText, ok bool, err error) {
 	body, err := x.body(r, now, &t)
-	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, store.ErrDamaged) && !x.s.Stale()) {
+	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, disk.ErrDamaged) && !x.s.Stale()) {
 		return t, false, nil
 	}
 	if err != nil || !text.IsText(body) {

@@ -5,7 +5,7 @@ package shares
 import (
 	"errors"
 
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // removeGone removes from the depot the sites that were removed on this machine, or renamed, but for those
@@ -27,7 +27,7 @@ func (s *NodeShare) removeGone(asked func(name string) bool) {
 		}
 		s.moves.Go(func() {
 			err := s.move(name, func() error { return s.gone(name) })
-			if err != nil && !errors.Is(err, store.ErrLocked) && s.ends.Err() == nil {
+			if err != nil && !errors.Is(err, disk.ErrLocked) && s.ends.Err() == nil {
 				s.log.Warn("a mirror is not removed from the depot; tried again", "job", name, "err", err)
 			}
 			s.goes(name, false)

@@ -26,6 +26,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Peers is what a daemon asks that is one of several. *engine.Engine is one. Safe for concurrent use.
@@ -44,8 +45,7 @@ type Peers interface {
 }
 
 // NodeShare is the part of the jobs that a daemon of a cluster runs. nil is all of them. With a depot each
-// site
-// comes from there when it becomes this daemon's, and goes there after each run.
+// site comes from there when it becomes this daemon's, and goes there after each run.
 type NodeShare struct {
 	Cluster Peers
 	st      *store.State
@@ -357,7 +357,7 @@ func (s *NodeShare) Ran(name string) {
 				return err
 			})
 			switch {
-			case err == nil, errors.Is(err, store.ErrLocked): // the next run, or its present owner
+			case err == nil, errors.Is(err, disk.ErrLocked): // the next run, or its present owner
 				s.say(name, "", nil)
 				if s.left(name, -runs) == 0 {
 					return

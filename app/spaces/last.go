@@ -21,6 +21,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // mostGone bounds the URLs of one mirror whose last copies are looked for.
@@ -125,7 +126,7 @@ func storedBody(st *store.State, s *store.Site, rec *store.Resource) (data []byt
 		}
 	}
 	if sha256.Sum256(data) != rec.Digest {
-		return nil, store.ErrDamaged
+		return nil, disk.ErrDamaged
 	}
 	return data, nil
 }

@@ -21,6 +21,7 @@ import (
 
 	"mirrord/cluster/objects"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Bodies keeps bodies that are published as they came in a store of objects: a store.Bodies. Small ones are
@@ -231,12 +232,12 @@ func (b *Bodies) where(digest [32]byte) string {
 func missingBody(digest [32]byte) error { return fmt.Errorf("body %x: %w", digest[:6], fs.ErrNotExist) }
 
 // Stat implements store.Bodies.
-func (b *Bodies) Stat(digest [32]byte) (store.FileStat, error) {
+func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
 	p := b.place(digest)
 	if p == nil {
-		return store.FileStat{}, missingBody(digest)
+		return disk.FileStat{}, missingBody(digest)
 	}
-	return store.FileStat{Size: p.size, Time: p.modified, Regular: true}, nil
+	return disk.FileStat{Size: p.size, Time: p.modified, Regular: true}, nil
 }
 
 // Put implements store.Bodies.
@@ -305,7 +306,7 @@ func (b *Bodies) take(from store.Bodies, digest [32]byte) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	damaged := fmt.Errorf("body %x: %w", digest[:6], store.ErrDamaged)
+	damaged := fmt.Errorf("body %x: %w", digest[:6], disk.ErrDamaged)
 	at, canSeek := f.(io.ReadSeeker)
 	if fi.Size() >= largeBody && canSeek {
 		h := sha256.New()
@@ -330,7 +331,7 @@ func copyBody(to store.Bodies, from io.Reader, digest [32]byte, modified time.Ti
 		return err
 	}
 	if sha256.Sum256(body) != digest {
-		return fmt.Errorf("body %x: %w", digest[:6], store.ErrDamaged)
+		return fmt.Errorf("body %x: %w", digest[:6], disk.ErrDamaged)
 	}
 	return to.Put(digest, body, modified)
 }
@@ -430,7 +431,7 @@ func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
 	}
 	raw, err := b.unpack(stored, p.size)
 	if err != nil {
-		return nil, fmt.Errorf("body %x in %s: %w: %w", digest[:6], p.object, store.ErrDamaged, err)
+		return nil, fmt.Errorf("body %x in %s: %w: %w", digest[:6], p.object, disk.ErrDamaged, err)
 	}
 	return io.NopCloser(bytes.NewReader(raw[from : from+n])), nil
 }

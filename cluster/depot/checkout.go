@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Out says how a site is checked out.
@@ -117,7 +118,7 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 	}
 	defer a.Close()
 	if now, err := store.LastTransaction(st, site); err != nil || now != tx {
-		return nil, errors.Join(err, fmt.Errorf("it was written meanwhile: %w", store.ErrLocked))
+		return nil, errors.Join(err, fmt.Errorf("it was written meanwhile: %w", disk.ErrLocked))
 	}
 	r := &receiver{
 		depot:   d,

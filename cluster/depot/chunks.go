@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // checkin is one attempt to put a unit.
@@ -235,7 +236,7 @@ func (c *checkin) putBodies(ctx context.Context) error {
 			return nil
 		}
 		n, err := b.take(c.unit.local, digest)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrDamaged) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrDamaged) {
 			c.out.Lacks++ // verify says so
 			return nil
 		}

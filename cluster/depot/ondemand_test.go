@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/objectstest"
 )
@@ -207,7 +208,7 @@ func TestOnDemand(t *testing.T) {
 		if verified(t, lazy, nil) != away {
 			t.Error("the published tree fetched older versions")
 		}
-		if _, err := past(t, lazy, nil); !errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrDamaged) {
+		if _, err := past(t, lazy, nil); !errors.Is(err, store.ErrAway) || errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("older versions without a depot: %v", err)
 		}
 		// It continues without the depot, and checks in what it has and has not.
@@ -401,7 +402,7 @@ func TestOnDemandCrash(t *testing.T) {
 			if err != nil && !errors.Is(err, objectstest.ErrFault) && !errors.Is(err, store.ErrAway) {
 				t.Fatalf("step %d, call %d: %v", i, n, err)
 			}
-			if errors.Is(err, store.ErrDamaged) {
+			if errors.Is(err, disk.ErrDamaged) {
 				t.Fatalf("step %d, call %d: reported as damage: %v", i, n, err)
 			}
 			if ended := step(first, dir); ended != nil {
@@ -461,7 +462,7 @@ func TestOnDemandLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	lazy = backup
-	if _, err := past(t, lazy, d); !errors.Is(err, store.ErrAway) || errors.Is(err, store.ErrDamaged) {
+	if _, err := past(t, lazy, d); !errors.Is(err, store.ErrAway) || errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("lost in the depot: %v", err)
 	}
 	if verified(t, lazy, d) == 0 {

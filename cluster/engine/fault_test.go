@@ -17,7 +17,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/cluster/keeper"
-	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/badnet"
 	"mirrord/testing/poll"
 )
@@ -227,7 +227,7 @@ func TestAcquireWithoutKeepers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if _, err := a.Acquire("site0"); !errors.Is(err, store.ErrLocked) {
+	if _, err := a.Acquire("site0"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("it is leased: %v", err)
 	}
 	last := one.Token()

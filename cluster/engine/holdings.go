@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"mirrord/cluster/lease"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // atOnce is how many hosts are taken or given back at a time.
@@ -67,7 +67,7 @@ func (h *holdings) own(ctx context.Context, name string) bool {
 	if session, _, live := h.t.live(); live && entry.Session == session && !entry.Free {
 		_, _, err = h.take(ctx, name, 0)
 	}
-	if err == nil || errors.Is(err, store.ErrLocked) {
+	if err == nil || errors.Is(err, disk.ErrLocked) {
 		h.t.paid(name)
 	}
 	return false
@@ -126,7 +126,7 @@ func (h *holdings) take(
 			if entry.Node != h.Node {
 				h.t.refused(name, entry.Node)
 			}
-			return "", 0, fmt.Errorf("%w by node %s", store.ErrLocked, entry.Node)
+			return "", 0, fmt.Errorf("%w by node %s", disk.ErrLocked, entry.Node)
 		}
 		if revision, err = put(ctx, h.kv, key, next, revision); errors.Is(err, errOther) {
 			if err := h.look(ctx, name, session); err != nil {

@@ -11,12 +11,13 @@ import (
 
 	"mirrord/cluster/lease"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 var _ store.Owner = (*Engine)(nil)
 
 // ErrAway reports that the node has no session. No site can be acquired then: it counts as locked.
-var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", store.ErrLocked)
+var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", disk.ErrLocked)
 
 // siteLease is the lease of one site. One without lost is about to be given out.
 type siteLease struct {
@@ -62,7 +63,7 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 		}
 	}()
 	if !e.t.reserve(site) {
-		return nil, store.ErrLocked
+		return nil, disk.ErrLocked
 	}
 	defer e.t.unreserve(site)
 	ctx, cancel := context.WithTimeout(context.Background(), acquireWithin)
@@ -92,7 +93,7 @@ func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
 			}
 			err = ErrAway
 		}
-		if errors.Is(err, store.ErrLocked) || errors.Is(err, ErrAway) || !pause(ctx, askAgain) {
+		if errors.Is(err, disk.ErrLocked) || errors.Is(err, ErrAway) || !pause(ctx, askAgain) {
 			return nil, err
 		}
 	}

@@ -25,7 +25,7 @@ func own() map[string][]string {
 	return map[string][]string{
 		"it is what the others use": {"internal/regular"},
 		"files of the state: only this program writes": {"store/beside.go", "store/scratch.go",
-			"store/home.go", "store/state.go",
+			"store/disk/replace.go", "store/state.go",
 			"store/unborn.go"},
 		"it refuses symbolic links and modes as well": {"scheduler/jobsdir.go"},
 	}

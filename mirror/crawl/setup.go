@@ -12,7 +12,6 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
-
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/revisit"
@@ -20,7 +19,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // loaded is a retrieval whose table is filled.
@@ -194,7 +193,7 @@ func openImported(r *loaded) error {
 		return nil
 	}
 	tree, err := r.Site.Trees.Current()
-	if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, disk.ErrNoVersion) {
 		return nil // the run makes it again
 	}
 	if err == nil {
@@ -254,7 +253,7 @@ func diskRoom(dir string, least job.Size) error {
 	if least <= 0 {
 		return nil
 	}
-	free, err := store.FreeBytes(dir)
+	free, err := disk.FreeBytes(dir)
 	if err != nil || free >= int64(least) {
 		return nil
 	}

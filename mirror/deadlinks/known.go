@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // neighbours are the other mirrors of the state.
@@ -116,7 +117,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 		silent, _ = silentHosts(runs)
 	}
 	s, err := k.Sites.ViewSite(name)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, disk.ErrNoSite) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

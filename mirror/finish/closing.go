@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Closing is what follows retrieval in one run: the verdict, the records and mirror paths, publication.
@@ -105,7 +106,7 @@ func (c *Closing) Close(ctx context.Context, v *verdict.Judgement) error {
 
 // diskOnly returns err when it is a failure of the disk: such a run is partial, and the caller must know why.
 func diskOnly(err error) error {
-	var d *store.DiskError
+	var d *disk.DiskError
 	if errors.As(err, &d) {
 		return err
 	}

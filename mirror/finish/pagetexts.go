@@ -10,6 +10,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // mostText is how much of a page is read to compare what it says, in bytes.
@@ -34,7 +35,7 @@ func (p *pageTexts) Now(rec *store.Resource) (string, bool, error) {
 	}
 	fr, err := p.site.Frames.ReadFrame(p.reader, rec.At)
 	switch {
-	case errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, disk.ErrDamaged):
 		return "", false, nil
 	case err != nil:
 		return "", false, err
@@ -49,7 +50,7 @@ func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 		p.isOpen = true
 		var err error
 		p.live, err = p.site.Trees.Current()
-		missing := errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged)
+		missing := errors.Is(err, disk.ErrNoVersion) || errors.Is(err, disk.ErrDamaged)
 		if (err != nil) && !missing {
 			return "", false, err
 		}
@@ -66,7 +67,7 @@ func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 		defer f.Close()
 		body, err = io.ReadAll(io.LimitReader(f, mostText))
 	}
-	if errors.Is(store.Unreadable(err), store.ErrDamaged) {
+	if errors.Is(disk.Unreadable(err), disk.ErrDamaged) {
 		return "", false, nil
 	}
 	return text.Extract(body), err == nil, err

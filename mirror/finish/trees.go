@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // treeRules are the job's rules for trees of older versions.
@@ -73,7 +74,7 @@ func sayTree(s *run.Session, next *store.NextTree, waited time.Duration) {
 // elsewhere is left to the next run.
 func TrimTrees(j *job.Job, s *store.Site) error {
 	_, err := s.Trees.Trim(treeRules(j))
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return nil
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"mirrord/site"
 	"mirrord/site/listing"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // news returns the URLs of which a document that has changed says something new: they may have changed, too.
@@ -90,11 +91,11 @@ func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList,
 	}
 	defer f.Close()
 	body, err := io.ReadAll(f)
-	if errors.Is(store.Unreadable(err), store.ErrDamaged) {
+	if errors.Is(disk.Unreadable(err), disk.ErrDamaged) {
 		return list, nil
 	}
 	if err != nil {
-		return list, &store.DiskError{Op: "read sitemap", Err: err}
+		return list, &disk.DiskError{Op: "read sitemap", Err: err}
 	}
 	list = r.readSitemap(rec.URL, body)
 	if list.Index {

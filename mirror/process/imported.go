@@ -15,6 +15,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // keptImported is a kind of note.
@@ -111,7 +112,7 @@ func adoptBlob(
 	now.Body, now.Digest = store.BlobBody, w.Digest()
 	if (err != nil) || hex.EncodeToString(now.Digest[:]) != file.SHA256 {
 		w.Abort()
-		if _, full := errors.AsType[*store.DiskError](err); full {
+		if _, full := errors.AsType[*disk.DiskError](err); full {
 			return nil, err
 		}
 		return nil, nil

@@ -15,6 +15,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
@@ -22,7 +23,7 @@ func (r *reading) rescanStored(rec *store.Resource, as urls.Account) (*urls.Find
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	fr, err := r.Frames.ReadFrame(p.r, rec.At)
-	if errors.Is(err, store.ErrDamaged) { // the next run fetches it again
+	if errors.Is(err, disk.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 		rec.Outcome, rec.Reason = site.Failed, err.Error()
 		return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil

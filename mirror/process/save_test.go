@@ -12,6 +12,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // frames notes how documents are stored.
@@ -23,7 +24,7 @@ func (f *frames) add(how string) (store.Place, error) {
 }
 
 func (f *frames) ReadFrame(*store.FrameReader, store.Place) (store.Frame, error) {
-	return store.Frame{}, store.ErrDamaged
+	return store.Frame{}, disk.ErrDamaged
 }
 
 func (f *frames) OneOff() bool { return false }

@@ -9,7 +9,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // tableCursor reads a file table path by path.
@@ -40,7 +40,7 @@ func openTable(tree regular.Root) (*tableCursor, error) {
 		f.Close()
 	}
 	c.advance()
-	return c, store.Unreadable(c.err)
+	return c, disk.Unreadable(c.err)
 }
 
 func (c *tableCursor) advance() {

@@ -18,6 +18,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // edition is a site on the disk whose versions are made through the two doors.
@@ -142,7 +143,7 @@ func TestDoors(t *testing.T) {
 	e.put(1, "a.html", `a`, 1)
 	d := e.open(1)
 	first := e.finish(d, map[uint32]*phm.File{0: nil, 1: nil})
-	if _, err := e.site.Trees.Current(); !errors.Is(err, store.ErrNoVersion) {
+	if _, err := e.site.Trees.Current(); !errors.Is(err, disk.ErrNoVersion) {
 		t.Errorf("before Publish: %v", err)
 	}
 	if res := &d.result; res.Added != 2 || res.Changed+res.Removed != 0 || res.Same() || len(res.script()) != 0 {
@@ -216,7 +217,7 @@ func TestBuildDamaged(t *testing.T) {
 	e.recs[2].Body = store.NoBody
 	_, err := e.open(1).Build(t.Context())
 	bad, ok := errors.AsType[*BodiesError](err)
-	if !ok || !errors.Is(err, store.ErrDamaged) || len(bad.IDs) != 2 || bad.IDs[0] != 1 || bad.IDs[1] != 2 {
+	if !ok || !errors.Is(err, disk.ErrDamaged) || len(bad.IDs) != 2 || bad.IDs[0] != 1 || bad.IDs[1] != 2 {
 		t.Fatalf("%#v", err)
 	}
 	rec := e.recs[1]

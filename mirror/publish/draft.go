@@ -20,6 +20,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Trees starts the tree of a version; *store.Trees does.
@@ -76,7 +77,7 @@ func Open(p *VersionPlan, by Means) (d *Draft, err error) {
 		return nil, err
 	}
 	err = d.clear()
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		by.Log.Warn("the tree of the version before is damaged; making it again", "err", err)
 		err = d.tree.Empty()
 	}
@@ -95,11 +96,11 @@ func (d *Draft) clear() error {
 		if names, rerr := fs.ReadDir(tree.FS(), "."); (rerr == nil) && len(names) == 0 {
 			return nil
 		}
-		return fmt.Errorf("%w: %v", store.ErrDamaged, err)
+		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 	}
 	f, err := tree.Open(phm.FilesName)
 	if err != nil {
-		return fmt.Errorf("%w: %v", store.ErrDamaged, err)
+		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 	}
 	defer f.Close()
 	digest := sha256.New()
@@ -107,7 +108,7 @@ func (d *Draft) clear() error {
 	var drop []string
 	for p, err := range phm.Paths(io.TeeReader(f, digest)) {
 		if err != nil {
-			return fmt.Errorf("%w: %v", store.ErrDamaged, err)
+			return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 		}
 		for len(ids) > 0 && t.Path(ids[0]) < p {
 			ids = ids[1:]
@@ -117,7 +118,7 @@ func (d *Draft) clear() error {
 		}
 	}
 	if (meta.TableSum != "") && meta.TableSum != hex.EncodeToString(digest.Sum(nil)) {
-		return fmt.Errorf("%s: %w: %s has another digest of it", phm.FilesName, store.ErrDamaged, phm.MetaName)
+		return fmt.Errorf("%s: %w: %s has another digest of it", phm.FilesName, disk.ErrDamaged, phm.MetaName)
 	}
 	for _, p := range drop {
 		if err := d.tree.Remove(p); err != nil {

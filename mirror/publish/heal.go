@@ -9,6 +9,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // BodiesError says that a version cannot be made because stored bodies are damaged. It is a store.ErrDamaged.
@@ -42,7 +43,7 @@ func (d *damagedBodies) note(id uint32, err error) {
 func (d *damagedBodies) explain(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.ids) == 0 || !errors.Is(err, store.ErrDamaged) {
+	if len(d.ids) == 0 || !errors.Is(err, disk.ErrDamaged) {
 		return err
 	}
 	slices.Sort(d.ids)

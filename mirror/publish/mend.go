@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Mend is the first thing that a run does with a site that has a published version. It looks at what
@@ -120,7 +121,7 @@ func (m *treeMender) inspect(ctx context.Context, tree regular.Root, noted []str
 	raw, err := tree.ReadFile(phm.MetaName, regular.MaxSmall)
 	if m.meta == nil {
 		if m.meta, err = phm.ReadMeta(bytes.NewReader(raw)); err != nil {
-			return d, fmt.Errorf("%s: %w: %v", phm.MetaName, store.ErrDamaged, err), nil
+			return d, fmt.Errorf("%s: %w: %v", phm.MetaName, disk.ErrDamaged, err), nil
 		}
 	} else if err != nil || !bytes.Equal(raw, m.live.Meta) {
 		d.describe = append(d.describe, phm.MetaName)
@@ -132,9 +133,9 @@ func (m *treeMender) inspect(ctx context.Context, tree regular.Root, noted []str
 	d.files, err = m.wrong(ctx, tree, suspects, func(f func(*phm.File) error) error {
 		return render.ScanTable(tree, m.meta, f)
 	})
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		p, derr := render.DerivePast(m.From, m.live)
-		if errors.Is(derr, store.ErrDamaged) {
+		if errors.Is(derr, disk.ErrDamaged) {
 			return d, fmt.Errorf("%w; it cannot be made again: %w", err, derr), nil
 		}
 		if derr != nil {
@@ -177,7 +178,7 @@ func (m *treeMender) open() (regular.Root, error) {
 	if (err == nil) && fits(tree) {
 		return tree, nil
 	}
-	if (err != nil) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
+	if (err != nil) && !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, disk.ErrNoVersion) {
 		return regular.Root{}, err
 	}
 	found, rerr := m.Trees.Repoint(fits)
@@ -191,7 +192,7 @@ func (m *treeMender) open() (regular.Root, error) {
 		m.left.Repaired = append(m.left.Repaired, "current")
 		return m.Trees.Current()
 	}
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, disk.ErrNoVersion) {
 		return regular.Root{}, nil
 	}
 	return tree, nil // with a bad phm.json, or none
@@ -274,9 +275,9 @@ func (m *treeMender) replace(ctx context.Context, d *defects) error {
 
 // rebuild makes the whole tree again.
 func (m *treeMender) rebuild(ctx context.Context) error {
-	gone := fmt.Errorf("the published tree: %w: it is missing", store.ErrDamaged)
+	gone := fmt.Errorf("the published tree: %w: it is missing", disk.ErrDamaged)
 	p, err := render.DerivePast(m.From, m.live)
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return m.lose(fmt.Errorf("%w; it cannot be made again: %w", gone, err))
 	}
 	if err != nil {

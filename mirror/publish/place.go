@@ -11,6 +11,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Placer makes files of a draft. One goroutine uses it; work in path order is fastest.
@@ -76,7 +77,7 @@ func (p *Placer) read(c *chunk) error {
 	})
 	for k := range p.stored {
 		if p.stored[k].rec.Body == store.NoBody {
-			p.stored[k].err = fmt.Errorf("publish %s: %w: it has no body", p.urls[k], store.ErrDamaged)
+			p.stored[k].err = fmt.Errorf("publish %s: %w: it has no body", p.urls[k], disk.ErrDamaged)
 		}
 	}
 	return err
@@ -184,7 +185,7 @@ func (p *Placer) keep(ctx context.Context, t *Placing, path string) (kept bool, 
 		return false, ctx.Err()
 	}
 	p.d.by.Log.Warn("a published file has wrong bytes and is made again", "file", path, "err", err)
-	if errors.Is(err, store.ErrDamaged) { // the disk has lost it
+	if errors.Is(err, disk.ErrDamaged) { // the disk has lost it
 		err = nil
 	}
 	return false, err
@@ -200,5 +201,5 @@ func (p *Placer) stands(f *phm.File) bool {
 // isDamage reports whether an error means that a stored body is damaged, and not the database.
 func isDamage(err error) bool {
 	_, database := errors.AsType[*store.DatabaseError](err)
-	return errors.Is(err, store.ErrDamaged) && !database
+	return errors.Is(err, disk.ErrDamaged) && !database
 }

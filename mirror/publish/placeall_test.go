@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // readPlaces is a source of documents that notes which are read.
@@ -113,7 +114,7 @@ func TestChunksOfFewThatAreMade(t *testing.T) {
 
 // Each damaged body is named; a full disk, which all workers meet, once.
 func TestWindowErrors(t *testing.T) {
-	for cause, times := range map[error]int{store.ErrDamaged: 3, syscall.ENOSPC: 1} {
+	for cause, times := range map[error]int{disk.ErrDamaged: 3, syscall.ENOSPC: 1} {
 		w := new(window)
 		for i := range 3 {
 			c := &chunk{err: fmt.Errorf("file %d: %w", i, cause), done: make(chan struct{})}

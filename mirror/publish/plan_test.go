@@ -11,6 +11,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // planned is a ledger for version 3, in which version 2 is published.
@@ -149,7 +150,7 @@ func TestPlan(t *testing.T) {
 		{"a damaged file", func(p *planned) {
 			p.basis.Damage.Wrong = map[string]bool{"b.html": true}
 		}, []string{"b.html"}},
-		{"no file table", func(p *planned) { p.basis.Damage.Lost = store.ErrDamaged }, all},
+		{"no file table", func(p *planned) { p.basis.Damage.Lost = disk.ErrDamaged }, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPlanned(t)

@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // RestoreLinks makes the list of targets of every document that version restored what the document says. One
@@ -46,14 +47,14 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 			return err
 		}
 		fr, err := from.ReadFrame(frames, rec.At)
-		if errors.Is(err, store.ErrDamaged) {
+		if errors.Is(err, disk.ErrDamaged) {
 			continue // publishing finds it damaged, and the next run requests it
 		}
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", rec.URL, err)
 		}
 		if err := links.Decode(fr.Links); err != nil {
-			return fmt.Errorf("restore %s: %w: %w", rec.URL, store.ErrDamaged, err)
+			return fmt.Errorf("restore %s: %w: %w", rec.URL, disk.ErrDamaged, err)
 		}
 		d := &store.Done{Resource: rec, Linked: true}
 		for _, t := range links.Targets {

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one
@@ -32,7 +33,7 @@ func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
 			return files, nil
 		}
 	}
-	if !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
+	if !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, disk.ErrNoVersion) {
 		return nil, err
 	}
 	p, derr := DerivePast(m, live)
@@ -47,7 +48,7 @@ func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
 func DerivePast(m Material, live *store.Version) (*PastFS, error) {
 	meta := MetaOf(live)
 	if meta == nil || meta.TableSum == "" {
-		return nil, fmt.Errorf("%w: no digest of its file table is kept", store.ErrDamaged)
+		return nil, fmt.Errorf("%w: no digest of its file table is kept", disk.ErrDamaged)
 	}
 	past, err := m.Versions.Past(live.Number)
 	if err != nil {
@@ -55,7 +56,7 @@ func DerivePast(m Material, live *store.Version) (*PastFS, error) {
 	}
 	for _, all := range []records{past.Resources, presentRecords(m.Records)} {
 		p := newPast(m, *live)
-		if err = p.derive(all); errors.Is(err, store.ErrDamaged) {
+		if err = p.derive(all); errors.Is(err, disk.ErrDamaged) {
 			continue
 		}
 		if err != nil {
@@ -64,7 +65,7 @@ func DerivePast(m Material, live *store.Version) (*PastFS, error) {
 		if d := sha256.Sum256(p.table); hex.EncodeToString(d[:]) == meta.TableSum {
 			return p, nil
 		}
-		err = fmt.Errorf("%w: the stored bodies make another table than it was", store.ErrDamaged)
+		err = fmt.Errorf("%w: the stored bodies make another table than it was", disk.ErrDamaged)
 	}
 	return nil, err
 }
@@ -144,7 +145,7 @@ func Restore(
 				return nil, nil, err
 			}
 			switch err := p.place(w, i); {
-			case errors.Is(err, store.ErrDamaged):
+			case errors.Is(err, disk.ErrDamaged):
 				still = append(still, damaged[i])
 			case err != nil:
 				return nil, nil, err
@@ -178,7 +179,7 @@ func (p *PastFS) place(w TreeFiles, i int) error {
 	}
 	defer blob.Close()
 	if !hasDigest(blob, f.SHA256) {
-		return fmt.Errorf("%s: %w: its blob has other bytes", f.Path, store.ErrDamaged)
+		return fmt.Errorf("%s: %w: its blob has other bytes", f.Path, disk.ErrDamaged)
 	}
 	d, err := hex.DecodeString(f.SHA256)
 	if err != nil {

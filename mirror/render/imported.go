@@ -18,7 +18,7 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // ImportedFiles is a published version without stored bodies: it was imported, or the database was rebuilt
@@ -138,7 +138,7 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 		return nil, err
 	}
 	if d := sha256.Sum256(raw); hex.EncodeToString(d[:]) != f.SHA256 {
-		return nil, fmt.Errorf("%s: %w: it is not what %s says", f.Path, store.ErrDamaged, phm.FilesName)
+		return nil, fmt.Errorf("%s: %w: it is not what %s says", f.Path, disk.ErrDamaged, phm.FilesName)
 	}
 	u := site.Canonical(f.URL)
 	in := relocate.Input{

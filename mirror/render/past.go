@@ -17,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was
@@ -68,7 +69,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	}
 	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
 	if i < 0 {
-		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, store.ErrNoVersion)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, disk.ErrNoVersion)
 	}
 	live, err := liveFiles(m, &vs[len(vs)-1])
 	if err != nil {
@@ -130,7 +131,7 @@ func (p *PastFS) load(all records) error {
 	p.bodies = make([]pastBody, len(p.files))
 	err = all(func(rec *store.Resource, here bool) error {
 		if rec.ID >= n {
-			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, store.ErrDamaged, rec.ID)
+			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, disk.ErrDamaged, rec.ID)
 		}
 		t.LoadURL(rec.ID, rec.URL)
 		if !here || (p.gone != nil && p.gone(rec.URL)) {
@@ -239,13 +240,13 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 	case store.BlobBody:
 		d, err := hex.DecodeString(f.SHA256)
 		if err != nil || len(d) != sha256.Size {
-			return nil, fmt.Errorf("%w: %q is no digest", store.ErrDamaged, f.SHA256)
+			return nil, fmt.Errorf("%w: %q is no digest", disk.ErrDamaged, f.SHA256)
 		}
 		blob, err := store.OpenBody(p.from.Bodies, [32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: its blob is missing", store.ErrDamaged)
+			return nil, fmt.Errorf("%w: its blob is missing", disk.ErrDamaged)
 		}
-		return blob, store.Unreadable(err)
+		return blob, disk.Unreadable(err)
 	case store.PackBody:
 		return p.document(f, b)
 	}
@@ -265,13 +266,13 @@ func (e notStoredError) Error() string {
 		"take it from what was imported, or export the current version", e.version, e.url)
 }
 
-func (notStoredError) Is(target error) bool { return target == store.ErrDamaged }
+func (notStoredError) Is(target error) bool { return target == disk.ErrDamaged }
 
 // document renders a document as it was.
 func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	links, err := RepairsOf(f)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 	}
 	s := p.render.Splicer()
 	s.was = map[int32]Cure{}
@@ -284,7 +285,7 @@ func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	}
 	out, _ := doc.splice(nil)
 	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
-		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", store.ErrDamaged)
+		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", disk.ErrDamaged)
 	}
 	return newPastFile(f.Path, out, time.Unix(b.time, 0)), nil
 }

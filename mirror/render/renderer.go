@@ -17,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // FrameSource reads stored documents; *store.Frames and *store.Documents do.
@@ -182,7 +183,7 @@ func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, i
 		return nil, err
 	}
 	if err := s.links.Decode(fr.Links); err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 	}
 	return &Rendered{
 		s:        s,

@@ -14,6 +14,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // The file table of the published version is in the tree. The database has its digest, in the phm.json
@@ -36,10 +37,10 @@ func MetaOf(v *store.Version) *phm.Meta {
 func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 	file, err := tree.Open(phm.FilesName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w: it is missing", phm.FilesName, store.ErrDamaged)
+		return fmt.Errorf("%s: %w: it is missing", phm.FilesName, disk.ErrDamaged)
 	}
 	if err != nil {
-		return store.Unreadable(err)
+		return disk.Unreadable(err)
 	}
 	defer file.Close()
 	digest := sha256.New()
@@ -47,10 +48,10 @@ func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 	for line, err := range phm.Files(io.TeeReader(file, digest)) {
 		var bad *phm.LineError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+			return fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 		}
 		if err != nil {
-			return store.Unreadable(err)
+			return disk.Unreadable(err)
 		}
 		files++
 		size += line.Size
@@ -63,11 +64,11 @@ func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 	}
 	got := hex.EncodeToString(digest.Sum(nil))
 	if (m.TableSum != "") && m.TableSum != got {
-		return fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", phm.FilesName, store.ErrDamaged, got, m.TableSum)
+		return fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", phm.FilesName, disk.ErrDamaged, got, m.TableSum)
 	}
 	if m.Files != files || m.Bytes != size {
 		return fmt.Errorf("%s: %w: it has %d files of %d bytes, not %d of %d",
-			phm.FilesName, store.ErrDamaged, files, size, m.Files, m.Bytes)
+			phm.FilesName, disk.ErrDamaged, files, size, m.Files, m.Bytes)
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 func PublishedRepairs(t LiveTree) (map[string][]RepairedLink, error) {
 	out := map[string][]RepairedLink{}
 	live, err := t.Current()
-	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return out, nil
 	} else if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func PublishedRepairs(t LiveTree) (map[string][]RepairedLink, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	} else if err != nil {
-		return nil, store.Unreadable(err)
+		return nil, disk.Unreadable(err)
 	}
 	defer table.Close()
 	for f, err := range phm.Files(table) {

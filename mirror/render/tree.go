@@ -14,6 +14,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // FileState is what a look at a published file finds.
@@ -48,7 +49,7 @@ func LookAt(tree regular.Root, l *store.TreeLooker, f *phm.File, live *store.Ver
 
 // WrittenSince reports whether a file of a tree was written after a version was published, by its time.
 // mirrord gives each file a time before that. live may be nil, when no version is published.
-func WrittenSince(st store.FileStat, f *phm.File, live *store.Version) bool {
+func WrittenSince(st disk.FileStat, f *phm.File, live *store.Version) bool {
 	return (live != nil) && st.Time.After(live.Time) && !st.Time.Equal(f.Modified)
 }
 
@@ -72,7 +73,7 @@ func CheckTree(m Material) error {
 	return ScanTable(tree, MetaOf(live), func(f *phm.File) error {
 		st, err := LookAt(tree, l, f, live, false)
 		if (err == nil) && !st.Good {
-			err = fmt.Errorf("%s: %w", f.Path, store.ErrDamaged)
+			err = fmt.Errorf("%s: %w", f.Path, disk.ErrDamaged)
 		}
 		return err
 	})
@@ -94,12 +95,12 @@ func liveTree(m Material) (tree regular.Root, live *store.Version, err error) {
 		return regular.Root{}, nil, err
 	}
 	if len(vs) == 0 {
-		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
+		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Site, disk.ErrNoVersion)
 	}
 	live = &vs[len(vs)-1]
 	tree, err = m.Tree.Current()
-	if errors.Is(err, store.ErrNoVersion) {
-		return regular.Root{}, nil, fmt.Errorf("current: %w: it is missing", store.ErrDamaged)
+	if errors.Is(err, disk.ErrNoVersion) {
+		return regular.Root{}, nil, fmt.Errorf("current: %w: it is missing", disk.ErrDamaged)
 	}
 	if err != nil {
 		return regular.Root{}, nil, err
@@ -108,7 +109,7 @@ func liveTree(m Material) (tree regular.Root, live *store.Version, err error) {
 	other := (MetaOf(live) != nil) && !bytes.Equal(raw, live.Meta)
 	if err != nil || other {
 		tree.Close()
-		return regular.Root{}, nil, fmt.Errorf("%s: %w", phm.MetaName, store.ErrDamaged)
+		return regular.Root{}, nil, fmt.Errorf("%s: %w", phm.MetaName, disk.ErrDamaged)
 	}
 	return tree, live, nil
 }

@@ -17,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Without makes the kept versions of a mirror again as they are when some URLs are taken out of all of them:
@@ -107,7 +108,7 @@ func (w *Without) Version(
 			continue
 		}
 		now, err := w.file(sp, p, i, remade)
-		if errors.Is(err, store.ErrDamaged) && !all {
+		if errors.Is(err, disk.ErrDamaged) && !all {
 			now, err = *f, nil
 		}
 		if err != nil {
@@ -136,7 +137,7 @@ func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error)
 	}
 	was, err := RepairsOf(f)
 	if err != nil {
-		return *f, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		return *f, fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 	}
 	sp.was = map[int32]Cure{}
 	for _, l := range was {
@@ -180,7 +181,7 @@ func (w *Without) touches(at store.Place) (bool, error) {
 		return false, err
 	}
 	if err := w.links.Decode(fr.Links); err != nil {
-		return false, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		return false, fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 	}
 	w.touched[at] = slices.ContainsFunc(w.links.Targets, func(t StoredTarget) bool {
 		if t.Literal != nil {

@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // SampleOptions say what of a site Sample reads, and how fast.
@@ -121,7 +122,7 @@ func (x *sampler) tree() error {
 	l := store.NewTreeLooker(root)
 	defer l.Close()
 	err = render.ScanTable(root, meta, func(f *phm.File) error { return x.file(root, l, f, live) })
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		x.problem(store.BadTree, phm.FilesName, err.Error())
 		return nil
 	}

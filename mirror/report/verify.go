@@ -18,6 +18,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // VerifyStats say how much Verify looked at.
@@ -72,7 +73,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 		}
 	}
 	switch {
-	case errors.Is(noTree, store.ErrNoVersion):
+	case errors.Is(noTree, disk.ErrNoVersion):
 		return st, nil
 	case noTree != nil:
 		problem(store.BadCurrent, "current", "%v", noTree)
@@ -303,7 +304,7 @@ func (c ctxFS) Open(name string) (fs.File, error) {
 	}
 	f, err := c.FS.Open(name)
 	if err != nil {
-		return nil, store.Unreadable(err)
+		return nil, disk.Unreadable(err)
 	}
 	return lossFile{f}, nil
 }
@@ -314,7 +315,7 @@ func (c ctxFS) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	entries, err := fs.ReadDir(c.FS, name)
-	return entries, store.Unreadable(err)
+	return entries, disk.Unreadable(err)
 }
 
 // lossFile is an open file of a ctxFS.
@@ -324,7 +325,7 @@ type lossFile struct{ fs.File }
 func (f lossFile) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
 	if (err != nil) && !errors.Is(err, io.EOF) {
-		err = store.Unreadable(err)
+		err = disk.Unreadable(err)
 	}
 	return n, err
 }

@@ -14,6 +14,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // A body that is small, or may be a document, is held in memory; a large one goes to a file.
@@ -87,7 +88,7 @@ func (p failingParts) Take(context.Context, string) (*store.BlobWriter, []byte, 
 
 // What the disk refuses is an error of the exchange's beginning, not of the site.
 func TestBodySinkResume(t *testing.T) {
-	want := store.ErrDamaged
+	want := disk.ErrDamaged
 	pool := NewBodyPool(BodyOptions{Parts: failingParts{want}, Now: time.Now})
 	b := pool.New(site.Canonical("http://h.example/x"))
 	defer b.Close()

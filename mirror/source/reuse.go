@@ -18,6 +18,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // A job may reuse a collection that another job mirrors: a crawler that knows of a replicated collection need
@@ -207,7 +208,7 @@ func (x *ReuseSource) read(f *reusedFile, body *BodySink) error {
 
 func sameDigest(body *BodySink, f *reusedFile) error {
 	if body.Digest() != f.digest {
-		return fmt.Errorf("body %x of another mirror: %w", f.digest[:8], store.ErrDamaged)
+		return fmt.Errorf("body %x of another mirror: %w", f.digest[:8], disk.ErrDamaged)
 	}
 	return nil
 }

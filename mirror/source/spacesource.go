@@ -21,6 +21,7 @@ import (
 	"mirrord/mirror/revisit"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Mirrors of a space fetch once what they share: an image, a style sheet or a page that another mirror got
@@ -270,7 +271,7 @@ func (x *SpaceSource) replay(
 	case !res.Kept:
 		return nil, fmt.Errorf("status %d", res.Status)
 	case body.Digest() != rec.Digest:
-		return nil, fmt.Errorf("body %x of another mirror: %w", rec.Digest[:8], store.ErrDamaged)
+		return nil, fmt.Errorf("body %x of another mirror: %w", rec.Digest[:8], disk.ErrDamaged)
 	}
 	return res, nil
 }

@@ -24,6 +24,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Begin records the take-downs. Finish executes them.
@@ -247,7 +248,7 @@ func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (
 		made[f.Path] = true
 		return w.Write(f.Path, f.Data, f.Time)
 	})
-	if errors.Is(err, store.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		return fmt.Errorf("%w; mirrord run-now %s requests damaged files and those imported without originals; "+
 			"then forget it", err, e.s.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"mirrord/internal/texts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // journal remembers batches: "first+news:results".
@@ -63,7 +64,7 @@ func TestCommitterTableLost(t *testing.T) {
 			c.Start()
 			c.Add(doneOf(1))
 			err := <-stopped
-			if disk := new(store.DiskError); !errors.As(err, &disk) || !errors.Is(c.Close(), err) {
+			if disk := new(disk.DiskError); !errors.As(err, &disk) || !errors.Is(c.Close(), err) {
 				t.Error(err)
 			}
 			if len(j.batches)+len(j.notes) > 0 {

@@ -10,6 +10,7 @@ import (
 	"mirrord/internal/texts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Table is what a run knows of URLs while it retrieves. Safe for concurrent use. The functions that its
@@ -35,7 +36,7 @@ func (t *Table) Close() error { return t.texts.Close() }
 // nothing may be kept of it.
 func (t *Table) Err() error {
 	if err := t.texts.Err(); err != nil {
-		return &store.DiskError{Op: "read URLs from a scratch file", Err: err}
+		return &disk.DiskError{Op: "read URLs from a scratch file", Err: err}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"mirrord/mirror/result"
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Ended is the rule about retrieval that ended early.
@@ -14,7 +14,7 @@ func (rules) Ended() rule { return rule{at: Retrieved, place: 10, judge: ended} 
 
 func ended(c *Case) (r Ruling, _ error) {
 	var limit result.LimitError
-	var disk *store.DiskError
+	var disk *disk.DiskError
 	switch {
 	case c.Ended == nil:
 	case errors.As(c.Ended, &limit):

@@ -10,6 +10,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/testing/storetest"
 )
 
@@ -37,7 +38,7 @@ func (f *Frames) ReadFrame(_ *store.FrameReader, at store.Place) (store.Frame, e
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if at.Off < 1 || at.Off > int64(len(f.frames)) {
-		return store.Frame{}, store.ErrDamaged
+		return store.Frame{}, disk.ErrDamaged
 	}
 	return f.frames[at.Off-1], nil
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Bodies is a store.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The
@@ -36,12 +36,12 @@ func (b *Bodies) get(digest [32]byte) (body, error) {
 }
 
 // Stat implements store.Bodies.
-func (b *Bodies) Stat(digest [32]byte) (store.FileStat, error) {
+func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
 	x, err := b.get(digest)
 	if err != nil {
-		return store.FileStat{}, err
+		return disk.FileStat{}, err
 	}
-	return store.FileStat{Size: int64(len(x.bytes)), Time: x.modified, Regular: true}, nil
+	return disk.FileStat{Size: int64(len(x.bytes)), Time: x.modified, Regular: true}, nil
 }
 
 // Put implements store.Bodies.

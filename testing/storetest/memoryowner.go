@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Owner is a store.Owner in memory, whose leases can be lost on demand. Safe for concurrent use. The zero
@@ -31,7 +32,7 @@ func (o *Owner) Acquire(site string) (store.Lease, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.leases[site] != nil {
-		return nil, fmt.Errorf("acquire site %s: %w", site, store.ErrLocked)
+		return nil, fmt.Errorf("acquire site %s: %w", site, disk.ErrLocked)
 	}
 	if o.tokens == nil {
 		o.tokens, o.leases = map[string]uint64{}, map[string]*lease{}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Ownership is an implementation of store.Owner that is tested.
@@ -75,7 +76,7 @@ func ownerExclusive(t *testing.T, o Ownership) {
 	l := acquire(t, o.Owner, "x")
 	for range 3 {
 		for _, by := range []store.Owner{o.Owner, o.Again(t)} {
-			if _, err := by.Acquire("x"); !errors.Is(err, store.ErrLocked) {
+			if _, err := by.Acquire("x"); !errors.Is(err, disk.ErrLocked) {
 				t.Errorf("a second owner: %v", err)
 			}
 		}
@@ -97,7 +98,7 @@ func ownerRace(t *testing.T, o Ownership) {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, l)
-			case !errors.Is(err, store.ErrLocked):
+			case !errors.Is(err, disk.ErrLocked):
 				t.Error(err)
 			}
 		})
@@ -137,7 +138,7 @@ func ownerReleased(t *testing.T, o Ownership) {
 	next := acquire(t, o.Owner, "x")
 	release(t, l) // once more
 	wantLost(t, next, false)
-	if _, err := o.Owner.Acquire("x"); !errors.Is(err, store.ErrLocked) {
+	if _, err := o.Owner.Acquire("x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a lease that has ended gave the site of the next one away: %v", err)
 	}
 }
@@ -155,7 +156,7 @@ func ownerLost(t *testing.T, o Ownership) {
 	}
 	o.Lose(t, "x")
 	for range 2 {
-		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, store.ErrLeaseLost) {
+		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, disk.ErrLeaseLost) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -220,7 +221,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"collect parts", func() error { _, err := s.Parts.Collect(false, nil); return err }},
 		{"keep a run", func() error { return s.Notes.KeepRun(store.RunRecord{}) }},
 	} {
-		if err := tc.do(); !errors.Is(err, store.ErrLeaseLost) {
+		if err := tc.do(); !errors.Is(err, disk.ErrLeaseLost) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}

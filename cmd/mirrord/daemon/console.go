@@ -32,6 +32,7 @@ import (
 	"mirrord/console/api"
 	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // consoleFlags are the flags of daemon about the console.
@@ -288,7 +289,7 @@ func openOrders(
 		Depot:   archives,
 		App:     &x,
 		Facts:   orders.OnMachine(st),
-		Free:    func() (int64, error) { return store.FreeBytes(st.Dir) },
+		Free:    func() (int64, error) { return disk.FreeBytes(st.Dir) },
 		Room:    d.DiskRoom,
 		Own:     own,
 		Now:     st.Now,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package disk
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func (e *UnreadableError) Error() string {
 		why = errno.Error()
 	}
 	text := fmt.Sprintf("the disk returned an error for %s (%s): check the disk with smartctl -a", e.File, why)
-	if name := jobOfFile(e.File); name != "" {
+	if name := JobOfFile(e.File); name != "" {
 		text += ", then mirrord repair " + name
 	}
 	return text
@@ -41,15 +41,15 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // Is makes it an ErrDamaged.
 func (e *UnreadableError) Is(target error) bool { return target == ErrDamaged }
 
-// jobOfFile names the job whose site a file belongs to, JOB for a file of all sites, and "" for other files.
-func jobOfFile(name string) string {
+// JobOfFile names the job whose site a file belongs to, JOB for a file of all sites, and "" for other files.
+func JobOfFile(name string) string {
 	parts := strings.Split(filepath.Dir(name), "/")
 	for i, p := range parts {
 		switch rest := parts[i+1:]; {
 		case p == "blobs":
 			return "JOB"
 		case p != "sites" || len(rest) == 0:
-		case len(rest) == 1, rest[1] == "packs", rest[1] == treesFolder, rest[1] == redoFolder:
+		case len(rest) == 1, rest[1] == "packs", rest[1] == "trees", rest[1] == "log":
 			return rest[0]
 		}
 	}
@@ -65,7 +65,7 @@ func Unreadable(err error) error {
 	}
 	var known *UnreadableError
 	var path *fs.PathError
-	if errors.As(err, &known) || !errors.As(err, &path) || !isLoss(path.Err) {
+	if errors.As(err, &known) || !errors.As(err, &path) || !IsLoss(path.Err) {
 		return err
 	}
 	switch path.Op {
@@ -75,53 +75,33 @@ func Unreadable(err error) error {
 	return err
 }
 
-// lostBytes is Unreadable for a reader, which mostly has no error.
-func lostBytes(err error) error {
+// LostBytes is Unreadable for a reader, which mostly has no error.
+func LostBytes(err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
 	return Unreadable(err)
 }
 
-// isLoss reports whether the system says that the disk, or a checksum of the file system, failed.
-func isLoss(err error) bool {
+// IsLoss reports whether the system says that the disk, or a checksum of the file system, failed.
+func IsLoss(err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EBADMSG) || errors.Is(err, syscall.EUCLEAN)
 }
 
-// readErr is diskErr for reading what can be had again from elsewhere: what the disk has lost is damage.
-func readErr(op string, err error) error { return diskErr(op, Unreadable(err)) }
+// ReadErr is Err for reading what can be had again from elsewhere: what the disk has lost is damage.
+func ReadErr(op string, err error) error { return Err(op, Unreadable(err)) }
 
-// lossReader reads a file and keeps the first error of a disk that lost a part of it.
-type lossReader struct {
+// LossReader reads a file and keeps the first error of a disk that lost a part of it.
+type LossReader struct {
 	*os.File
-	lost error
+	Lost error
 }
 
 // ReadAt implements io.ReaderAt.
-func (r *lossReader) ReadAt(p []byte, off int64) (int, error) {
+func (r *LossReader) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.File.ReadAt(p, off)
-	if u, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok && (r.lost == nil) {
-		r.lost = u
+	if u, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok && (r.Lost == nil) {
+		r.Lost = u
 	}
 	return n, err
-}
-
-// pageFault reports whether a panic is a memory fault within the pages of the database file: the kernel could
-// not read one from the disk, or the file was cut.
-func (d *database) pageFault(p any) error {
-	at, ok := p.(interface{ Addr() uintptr })
-	if !ok || (d.file == nil) {
-		return nil
-	}
-	if d.bolt == nil { // while bbolt looks at its first pages
-		return &UnreadableError{File: d.path, Err: syscall.EIO}
-	}
-	off := int64(at.Addr()) - int64(d.bolt.Info().Data)
-	fi, err := d.file.Stat()
-	if err != nil || off < 0 || off >= fi.Size() {
-		return nil
-	}
-	size := int64(os.Getpagesize())
-	err = fmt.Errorf("page %d: %w", off/size, syscall.EIO)
-	return &UnreadableError{File: d.path, Err: err}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package disk
 
 import (
 	"fmt"
@@ -14,10 +14,10 @@ import (
 // The files and folders that changed are synced one by one, with the folders above it; more than a few
 // names are synced by one call.
 func TestTouched(t *testing.T) {
-	var c touched
-	c.file("a/b/c.html")
-	c.file("a/b/c.html")
-	c.gone("a/old.html")
+	var c Touched
+	c.File("a/b/c.html")
+	c.File("a/b/c.html")
+	c.Gone("a/old.html")
 	want := []string{".", "a", "a/b", "a/b/c.html"}
 	if got := slices.Sorted(maps.Keys(c.names)); !slices.Equal(got, want) || c.many {
 		t.Errorf("%q, want %q", got, want)
@@ -27,16 +27,16 @@ func TestTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := c.sync(root, nil); err != nil || len(c.names) > 0 { // removed files do no harm
+	if err := c.Sync(root, nil); err != nil || len(c.names) > 0 { // removed files do no harm
 		t.Errorf("%q are left, %v", c.names, err)
 	}
 	for i := range manyTouched {
-		c.file(fmt.Sprint(i))
+		c.File(fmt.Sprint(i))
 	}
 	if !c.many || c.names != nil {
 		t.Errorf("%d names, many: %v", len(c.names), c.many)
 	}
-	if err := c.sync(root, nil); err != nil || c.many {
+	if err := c.Sync(root, nil); err != nil || c.many {
 		t.Errorf("many: %v, %v", c.many, err)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package disk
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names
+// Linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names
 // are relative and free of "..": they are digests and single elements made by this package.
-func linkat(oldDir int, oldName string, newDir int, newName string) error {
+func Linkat(oldDir int, oldName string, newDir int, newName string) error {
 	if err := unix.Linkat(oldDir, oldName, newDir, newName, 0); err != nil {
 		return &os.LinkError{
 			Op:  "link",
@@ -27,10 +27,10 @@ func linkat(oldDir int, oldName string, newDir int, newName string) error {
 	return nil
 }
 
-// renameat moves a file from one folder to another, and replaces the one there. The names are as those
+// Renameat moves a file from one folder to another, and replaces the one there. The names are as those
 // of linkat.
-func renameat(oldDir *folder, oldName string, newDir *folder, newName string) error {
-	if err := unix.Renameat(oldDir.fd, oldName, newDir.fd, newName); err != nil {
+func Renameat(oldDir *OpenDir, oldName string, newDir *OpenDir, newName string) error {
+	if err := unix.Renameat(oldDir.FD, oldName, newDir.FD, newName); err != nil {
 		return &os.LinkError{
 			Op:  "rename",
 			Old: oldName,
@@ -41,44 +41,44 @@ func renameat(oldDir *folder, oldName string, newDir *folder, newName string) er
 	return nil
 }
 
-// newFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees
+// NewFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees
 // have many small files.
-type newFile struct {
+type NewFile struct {
 	fd   int
-	name string
+	Name string
 }
 
-// createNew makes a file that must not exist yet. Finish must follow; of one that could not be made there is
+// CreateNew makes a file that must not exist yet. Finish must follow; of one that could not be made there is
 // only the name.
-func createNew(dir *folder, name string) (newFile, error) {
+func CreateNew(dir *OpenDir, name string) (NewFile, error) {
 	fd, err := ignoringEINTR(func() (int, error) {
-		return unix.Openat(dir.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+		return unix.Openat(dir.FD, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
 			0o644)
 	})
 	if err != nil {
-		return newFile{name: name}, &fs.PathError{Op: "open", Path: name, Err: err}
+		return NewFile{Name: name}, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return newFile{fd, name}, nil
+	return NewFile{fd, name}, nil
 }
 
 // Write appends to the file.
-func (f newFile) Write(p []byte) (int, error) {
+func (f NewFile) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
 		n, err := ignoringEINTR(func() (int, error) { return unix.Write(f.fd, p[done:]) })
 		if err != nil {
-			return done, &fs.PathError{Op: "write", Path: f.name, Err: err}
+			return done, &fs.PathError{Op: "write", Path: f.Name, Err: err}
 		}
 		done += n
 	}
 	return done, nil
 }
 
-// finish closes the file and gives it its modification time, unless that is zero. err is what went wrong
+// Finish closes the file and gives it its modification time, unless that is zero. err is what went wrong
 // before.
-func (f newFile) finish(mtime time.Time, err error) error {
+func (f NewFile) Finish(mtime time.Time, err error) error {
 	if err == nil && !mtime.IsZero() {
-		err = setTimes(f.fd, mtime)
+		err = SetTimes(f.fd, mtime)
 	}
 	if cerr := unix.Close(f.fd); err == nil && cerr != unix.EINTR {
 		err = cerr
@@ -95,8 +95,8 @@ func ignoringEINTR(f func() (int, error)) (int, error) {
 	}
 }
 
-// setTimes sets the modification time of an open file without looking its name up again.
-func setTimes(fd int, t time.Time) error {
+// SetTimes sets the modification time of an open file without looking its name up again.
+func SetTimes(fd int, t time.Time) error {
 	ts := unix.NsecToTimespec(t.UnixNano())
 	err := unix.UtimesNanoAt(fd, "", []unix.Timespec{ts, ts}, unix.AT_EMPTY_PATH)
 	if err == unix.EINVAL || err == unix.ENOENT { // Linux before 5.8
@@ -106,10 +106,10 @@ func setTimes(fd int, t time.Time) error {
 	return err
 }
 
-// mapped returns n bytes of memory beside that of the Go heap; free unmaps them. Untouched pages cost
+// Mapped returns n bytes of memory beside that of the Go heap; free unmaps them. Untouched pages cost
 // nothing, unless the caller fills all of it: then they are mapped at once, because a fault for each takes
 // longer than filling it.
-func mapped(n int, whole bool) (b []byte, free func(), err error) {
+func Mapped(n int, whole bool) (b []byte, free func(), err error) {
 	if n == 0 {
 		return nil, func() {}, nil
 	}
@@ -121,8 +121,8 @@ func mapped(n int, whole bool) (b []byte, free func(), err error) {
 	return b, func() { unix.Munmap(b) }, err
 }
 
-// mappedFile returns the first n bytes of a file that does not change; free unmaps them.
-func mappedFile(f *os.File, n int) (b []byte, free func(), err error) {
+// MappedFile returns the first n bytes of a file that does not change; free unmaps them.
+func MappedFile(f *os.File, n int) (b []byte, free func(), err error) {
 	if n == 0 {
 		return nil, func() {}, nil
 	}
@@ -130,8 +130,8 @@ func mappedFile(f *os.File, n int) (b []byte, free func(), err error) {
 	return b, func() { unix.Munmap(b) }, err
 }
 
-// syncFS flushes the file system that holds a folder: one call for many small files.
-func syncFS(fd int) error { return unix.Syncfs(fd) }
+// SyncFS flushes the file system that holds a folder: one call for many small files.
+func SyncFS(fd int) error { return unix.Syncfs(fd) }
 
 // FreeBytes is the room that is left for us on the file system of a folder.
 func FreeBytes(dir string) (int64, error) {
@@ -151,15 +151,15 @@ func maxDescriptors() int {
 	return int(min(most.Cur, math.MaxInt32))
 }
 
-// isMountPoint reports whether another file system, or another folder of this one, is mounted there.
-func isMountPoint(path string) bool {
+// IsMountPoint reports whether another file system, or another folder of this one, is mounted there.
+func IsMountPoint(path string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)
 	return (err == nil) && (st.Attributes&st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0)
 }
 
-// flock locks a file, alone or shared. ok is false when others hold it and wait is false.
-func flock(f *os.File, alone, wait bool) (ok bool, err error) {
+// Flock locks a file, alone or shared. ok is false when others hold it and wait is false.
+func Flock(f *os.File, alone, wait bool) (ok bool, err error) {
 	how := unix.LOCK_SH
 	if alone {
 		how = unix.LOCK_EX
@@ -174,29 +174,29 @@ func flock(f *os.File, alone, wait bool) (ok bool, err error) {
 	return err == nil, err
 }
 
-// funlock gives back a lock of flock at once. Closing the file does not while it is mapped.
-func funlock(f *os.File) error {
+// Funlock gives back a lock of flock at once. Closing the file does not while it is mapped.
+func Funlock(f *os.File) error {
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), unix.LOCK_UN) })
 	return err
 }
 
-// cloneFile makes dst share the blocks of src, where the file system can do that.
-func cloneFile(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
+// ShareBlocks makes dst share the blocks of src, where the file system can do that.
+func ShareBlocks(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
 
-// namelessFile makes a file without a name in a folder: it is gone with the process.
-func namelessFile(dir string) (*os.File, error) {
+// NamelessFile makes a file without a name in a folder: it is gone with the process.
+func NamelessFile(dir string) (*os.File, error) {
 	return os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
 }
 
-// changedWithin reports whether a file was made, renamed or linked in the last d.
-func changedWithin(fi fs.FileInfo, d time.Duration) bool {
+// ChangedWithin reports whether a file was made, renamed or linked in the last d.
+func ChangedWithin(fi fs.FileInfo, d time.Duration) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return !ok || time.Since(time.Unix(st.Ctim.Unix())) < d
 }
 
-// dropPages gives the memory of a read-only shared mapping of a file back to the kernel (madvise(2): for such
+// DropPages gives the memory of a read-only shared mapping of a file back to the kernel (madvise(2): for such
 // mappings only the page tables change). The next access maps the page again from the page cache.
-func dropPages(addr uintptr, size int64) error {
+func DropPages(addr uintptr, size int64) error {
 	if addr == 0 || size <= 0 {
 		return nil
 	}
@@ -206,11 +206,11 @@ func dropPages(addr uintptr, size int64) error {
 	return nil
 }
 
-// statAt looks at a file of a folder. The name is as those of linkat.
-func statAt(dir *folder, name string) (FileStat, error) {
+// StatAt looks at a file of a folder. The name is as those of linkat.
+func StatAt(dir *OpenDir, name string) (FileStat, error) {
 	var st unix.Stat_t
 	_, err := ignoringEINTR(func() (int, error) {
-		return 0, unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		return 0, unix.Fstatat(dir.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	})
 	if err != nil {
 		return FileStat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
@@ -220,4 +220,15 @@ func statAt(dir *folder, name string) (FileStat, error) {
 		Time:    time.Unix(st.Mtim.Unix()),
 		Regular: st.Mode&unix.S_IFMT == unix.S_IFREG,
 	}, nil
+}
+
+// The published tree is derived data: missing and wrong files can be made again from the stored
+// bodies. This file has what package mirror needs for that: a cheap look at the files of a tree, a place
+// beside the trees for files on their way in, and the list of what Verify found wrong.
+
+// FileStat is the size and time of a file, as the file system has them.
+type FileStat struct {
+	Size    int64
+	Time    time.Time // of the last modification
+	Regular bool
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package disk
 
 import (
 	"errors"
@@ -16,22 +16,22 @@ import (
 // system is faster for more, but waits for what all other programs have written.
 const manyTouched = 48
 
-// touched is what was changed in a tree since it was last synced. Safe for concurrent use; the zero value is
+// Touched is what was changed in a tree since it was last synced. Safe for concurrent use; the zero value is
 // ready.
-type touched struct {
+type Touched struct {
 	mu    sync.Mutex
 	names map[string]struct{} // files that were written, and folders whose names changed
 	many  bool                // they are too many
 }
 
-// file notes that the file at a mirror path was written or linked.
-func (c *touched) file(p string) { c.note(p, path.Dir(p)) }
+// File notes that the file at a mirror path was written or linked.
+func (c *Touched) File(p string) { c.Note(p, path.Dir(p)) }
 
-// gone notes that what was at a mirror path is there no more.
-func (c *touched) gone(p string) { c.note(path.Dir(p)) }
+// Gone notes that what was at a mirror path is there no more.
+func (c *Touched) Gone(p string) { c.Note(path.Dir(p)) }
 
-// note notes names, and the folders above them, any of which may be new.
-func (c *touched) note(names ...string) {
+// Note notes names, and the folders above them, any of which may be new.
+func (c *Touched) Note(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.names == nil {
@@ -55,10 +55,10 @@ func (c *touched) note(names ...string) {
 	}
 }
 
-// sync makes what was changed below a root survive loss of power. dir is that folder, opened before the first
+// Sync makes what was changed below a root survive loss of power. dir is that folder, opened before the first
 // change; nil when there was little time since. The kernel tells a loss to each file that was open then, but
 // to only one of those that are opened after it, which may be another program's.
-func (c *touched) sync(root regular.Root, dir *os.File) error {
+func (c *Touched) Sync(root regular.Root, dir *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.syncNames(root, dir)
@@ -68,16 +68,16 @@ func (c *touched) sync(root regular.Root, dir *os.File) error {
 	return err
 }
 
-func (c *touched) syncNames(root regular.Root, dir *os.File) error {
+func (c *Touched) syncNames(root regular.Root, dir *os.File) error {
 	if c.many && dir != nil {
-		return syncFS(int(dir.Fd()))
+		return SyncFS(int(dir.Fd()))
 	}
 	if c.many {
 		f, err := root.Open(".")
 		if err != nil {
 			return err
 		}
-		return errors.Join(syncFS(int(f.Fd())), f.Close())
+		return errors.Join(SyncFS(int(f.Fd())), f.Close())
 	}
 	for p := range c.names {
 		f, err := root.Open(p)
@@ -88,22 +88,6 @@ func (c *touched) syncNames(root regular.Root, dir *os.File) error {
 			err = errors.Join(f.Sync(), f.Close())
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sync makes the whole tree survive loss of power, with its name and those of the links to trees.
-func (t *Tree) sync() error {
-	if t.s.volatile {
-		return nil
-	}
-	if err := t.changes.sync(t.Root, t.dir); err != nil {
-		return diskErr("sync tree", err)
-	}
-	for _, dir := range [...]string{treesFolder, versionsFolder, "."} {
-		if err := t.s.syncIn(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package disk
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ func TestFolders(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	c := folders{root: regular.Root{Root: root}, most: 4}
-	defer c.close()
+	c := OpenDirs{Root: regular.Root{Root: root}, most: 4}
+	defer c.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	made := map[string]bool{}
 	for i := range 2_000 {
@@ -32,11 +32,11 @@ func TestFolders(t *testing.T) {
 			p = path.Join(p, fmt.Sprint("d", r.IntN(3)))
 		}
 		p = path.Join(p, fmt.Sprint("f", i))
-		d, name, err := c.of(p)
+		d, name, err := c.Of(p)
 		must(t, err)
-		f, err := createNew(d, name)
+		f, err := CreateNew(d, name)
 		must(t, err)
-		must(t, f.finish(time.Unix(1e9, 0), nil))
+		must(t, f.Finish(time.Unix(1e9, 0), nil))
 		if made[p] = true; len(c.open) > c.most {
 			t.Fatalf("%d folders are open", len(c.open))
 		}
@@ -54,22 +54,22 @@ func TestFoldersBelowGone(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
-	c := folders{root: regular.Root{Root: root}}
-	defer c.close()
-	_, _, err = c.of("a/f")
+	c := OpenDirs{Root: regular.Root{Root: root}}
+	defer c.Close()
+	_, _, err = c.Of("a/f")
 	must(t, err)
 	must(t, os.Remove(filepath.Join(dir, "a")))
-	d, name, err := c.of("a/b/f")
+	d, name, err := c.Of("a/b/f")
 	must(t, err)
-	f, err := createNew(d, name)
+	f, err := CreateNew(d, name)
 	must(t, err)
-	must(t, f.finish(time.Unix(1e9, 0), nil))
+	must(t, f.Finish(time.Unix(1e9, 0), nil))
 	if _, err := os.Lstat(filepath.Join(dir, "a/b/f")); err != nil {
 		t.Error(err)
 	}
-	look := folders{root: regular.Root{Root: root}, look: true}
-	defer look.close()
-	if _, _, err := look.of("a/none/f"); !os.IsNotExist(err) {
+	look := OpenDirs{Root: regular.Root{Root: root}, Look: true}
+	defer look.Close()
+	if _, _, err := look.Of("a/none/f"); !os.IsNotExist(err) {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "a/none")); err == nil {
@@ -91,16 +91,16 @@ func TestFoldersWithoutDescriptors(t *testing.T) {
 		defer last.Close()
 		few := unix.Rlimit{Cur: uint64(last.Fd()) + 24 + spare, Max: old.Max}
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
-		c, most := folders{root: regular.Root{Root: root}, most: 1000}, 0
+		c, most := OpenDirs{Root: regular.Root{Root: root}, most: 1000}, 0
 		for i := range 60 {
-			_, f, cerr := c.create(fmt.Sprintf("d%d/f", i))
+			_, f, cerr := c.Create(fmt.Sprintf("d%d/f", i))
 			if err = cerr; err != nil {
 				break
 			}
-			must(t, f.finish(time.Unix(1e9, 0), nil))
+			must(t, f.Finish(time.Unix(1e9, 0), nil))
 			most = max(most, len(c.open))
 		}
-		c.close()
+		c.Close()
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old))
 		if err != nil || most < 5 || most > 20 || c.most > most {
 			t.Errorf("%d more: %d folders were open, %d are kept, %v", spare, most, c.most, err)
@@ -114,10 +114,10 @@ func TestFoldersBesideMany(t *testing.T) {
 	must(t, err)
 	defer root.Close()
 	open := func(high int) (kept int) {
-		c := folders{root: regular.Root{Root: root}, most: 1000, high: high}
-		defer c.close()
+		c := OpenDirs{Root: regular.Root{Root: root}, most: 1000, high: high}
+		defer c.Close()
 		for i := range 60 {
-			_, _, err := c.of(fmt.Sprintf("d%d/f", i))
+			_, _, err := c.Of(fmt.Sprintf("d%d/f", i))
 			must(t, err)
 		}
 		return len(c.open)
@@ -127,5 +127,12 @@ func TestFoldersBesideMany(t *testing.T) {
 	defer last.Close()
 	if few, many := open(int(last.Fd())+20), open(int(last.Fd())+1000); few > 20 || many != 60 {
 		t.Errorf("%d and %d folders stay open", few, many)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
