@@ -103,9 +103,8 @@ type arcFile struct {
 	Taken
 }
 
-// ARC writes the answers of an ARC file as records. lenient skips bytes that are no record. Offsets
-// of
-// errors are those of the text, unpacked.
+// ARC writes the answers of an ARC file as records. lenient skips bytes that are no record, and the record of
+// a block that is cut at the end of the file is cut, too. Offsets of errors are those of the text, unpacked.
 func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {
 	b, err := arcReader(file)
 	if err != nil {
