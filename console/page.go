@@ -31,6 +31,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
+	"mirrord/store"
 	"mirrord/store/disk"
 )
 
@@ -214,8 +215,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case isWrong:
 		w.Header().Set("Allow", wrong.Allow)
 		code, what = http.StatusMethodNotAllowed, "Go to the page that this form or link belongs to."
-	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, disk.ErrNoSite),
-		errors.Is(err, disk.ErrNoVersion):
+	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
+		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound
 	case errors.Is(err, disk.ErrLocked), isUsage && usage.Kind == env.Locked:
 		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."

@@ -30,7 +30,6 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Exit codes of a crash run, as those of the program.
@@ -262,7 +261,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 	}
 	defer st.Close()
 	s, err := st.ViewSite(crashJob)
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		return
 	}
 	if err != nil {

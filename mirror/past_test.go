@@ -14,7 +14,6 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
-	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 )
 
@@ -135,7 +134,7 @@ func TestEveryVersionComesBackByteForByte(t *testing.T) {
 				t.Fatalf("drop version %d: %v", n, err)
 			}
 			delete(trees, n)
-			if _, err := render.OpenPast(render.MaterialOf(st, s), n); !errors.Is(err, disk.ErrNoVersion) {
+			if _, err := render.OpenPast(render.MaterialOf(st, s), n); !errors.Is(err, store.ErrNoVersion) {
 				t.Errorf("version %d after it was dropped: %v", n, err)
 			}
 			for n, want := range trees {
@@ -174,7 +173,7 @@ func TestRollback(t *testing.T) {
 			Job:   m.Job,
 			State: st,
 			Site:  s,
-		}, 99); !errors.Is(err, disk.ErrNoVersion) {
+		}, 99); !errors.Is(err, store.ErrNoVersion) {
 			t.Errorf("roll back to a version that never was: %v", err)
 		}
 	})

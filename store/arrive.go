@@ -48,7 +48,7 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 	if err := s.Spool.held(); err != nil {
 		return a, err
 	}
-	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, disk.ErrNoSite) {
+	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, ErrNoSite) {
 		return a, err
 	}
 	if a.held != nil {

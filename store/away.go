@@ -149,7 +149,7 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 			disk.ErrDamaged, err)
 	}
 	if s.Format > AwayVersion {
-		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, disk.ErrNewerFormat)
+		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, ErrNewerFormat)
 	}
 	if err := s.index(); err != nil {
 		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, disk.ErrDamaged, err)

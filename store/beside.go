@@ -151,7 +151,7 @@ func (d *database) admit() error {
 	}
 	ok, err := disk.Flock(d.file, false, false)
 	if err == nil && !ok { // taken by a program of format 11, or before, that knows no other lock
-		err = disk.ErrLeaseLost
+		err = ErrLeaseLost
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (d *database) withoutReaders(f *os.File) (*os.File, error) {
 	}
 	ok, lerr := tryLock(f, true, viewFor)
 	if err = errors.Join(err, lerr); !ok {
-		return nil, &busyError{"it is being read, and there can be no copy to write", err}
+		return nil, busyError{fmt.Errorf("it is being read, and there can be no copy to write: %w", err)}
 	}
 	return f, nil
 }
@@ -229,7 +229,7 @@ func (d *database) exchange(next *os.File) (err error) {
 	done := d.users.pause(func() {
 		unsynced := d.bolt.NoSync
 		if err = isNamed(d.file, d.path); errors.Is(err, errReplaced) {
-			err = disk.ErrLeaseLost
+			err = ErrLeaseLost
 		}
 		if err == nil {
 			err = d.takeName()
@@ -253,7 +253,7 @@ func (d *database) exchange(next *os.File) (err error) {
 	}
 	err = errors.Join(next.Close(), os.Remove(d.copyName()))
 	if ok, lerr := tryLock(d.file, true, viewFor); !ok {
-		err = errors.Join(err, lerr, &busyError{why: "it is being read"})
+		err = errors.Join(err, lerr, busyError{errors.New("it is being read")})
 	}
 	return err
 }

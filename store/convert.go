@@ -42,12 +42,12 @@ func (d *database) convert() error {
 		return fmt.Errorf(
 			"%s: %w: format %d, this one reads formats %d to %d. Remove the mirror and run it again, "+
 				"or export it with the older mirrord and import that: its versions come, what it learned and its users "+
-				"do not", filepath.Base(d.path), disk.ErrOldFormat, format, unsealedFormat, FormatVersion)
+				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, FormatVersion)
 	case d.readOnly && d.site == "":
-		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), disk.ErrOldFormat)
+		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), errOldFormat)
 	case d.readOnly:
 		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.path),
-			disk.ErrOldFormat, d.site)
+			errOldFormat, d.site)
 	}
 	if err := d.replace(); err != nil {
 		return err

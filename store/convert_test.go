@@ -69,7 +69,7 @@ func TestConvert(t *testing.T) {
 			if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := st.ViewSite("x"); !errors.Is(err, disk.ErrOldFormat) || !strings.Contains(err.Error(),
+			if _, err := st.ViewSite("x"); !errors.Is(err, errOldFormat) || !strings.Contains(err.Error(),
 				"mirrord gc") {
 				t.Errorf("a reader gets %v", err)
 			}
@@ -102,7 +102,7 @@ func TestConvert(t *testing.T) {
 // damaged:
 // neither is treated as one that has none.
 func TestNotConverted(t *testing.T) {
-	for format, want := range map[uint32]error{unsealedFormat - 1: disk.ErrOldFormat, FormatVersion: nil} {
+	for format, want := range map[uint32]error{unsealedFormat - 1: errOldFormat, FormatVersion: nil} {
 		dir, path := sealedSite(t)
 		unseal(t, path, format)
 		before := content(t, path)

@@ -54,10 +54,10 @@ func TestFrameWithMoreBehindIt(t *testing.T) {
 func TestEmptyRecordIsDamage(t *testing.T) {
 	var r Resource
 	if err := r.decode(testURL(0), nil); !errors.Is(err, disk.ErrDamaged) || errors.Is(err,
-		disk.ErrNewerFormat) {
+		ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
-	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, disk.ErrNewerFormat) {
+	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
 }

@@ -303,9 +303,6 @@ func (d *database) Update(f func(*transaction) error) error {
 func (d *database) alone(f func() error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	if bad := d.bad.Load(); bad != nil {
-		return *bad
-	}
 	if err := d.exclude(); err != nil {
 		return err
 	}

@@ -4,28 +4,29 @@ package store
 
 import (
 	"errors"
-	"fmt"
 
 	"mirrord/store/disk"
 )
 
-// busyError is an ErrBusy for another reason than that a site is written too often.
-type busyError struct {
-	why string
-	err error // nil when there is no error behind it
-}
+// Errors of opening.
+var (
+	ErrNewerFormat = disk.Said("written by a newer mirrord")
+	ErrNoSite      = disk.Said("no such site")
+	ErrNoVersion   = errors.New("no version is published")
+	ErrClosed      = errors.New("site is closed")
+	ErrBusy        = disk.Said("it is in use: try again")
+)
 
-func (e *busyError) Error() string {
-	if e.err == nil {
-		return e.why
-	}
-	return fmt.Sprintf("%s: %v", e.why, e.err)
-}
-
-func (e *busyError) Unwrap() error { return e.err }
-
-// Is makes it an ErrBusy.
-func (e *busyError) Is(target error) bool { return target == disk.ErrBusy }
+// ErrLeaseLost reports that another process may write the site now: this one must no longer change it.
+var ErrLeaseLost = disk.Said("lost the ownership of the site: another process may write it now")
 
 // ErrTooLong says that a URL is longer than MaxURL.
 var ErrTooLong = errors.New("URL is too long to be stored")
+
+// errOldFormat reports a database that this program does not read.
+var errOldFormat = disk.Said("written by an older mirrord")
+
+// busyError is an ErrBusy with words of its own.
+type busyError struct{ error }
+
+func (e busyError) Unwrap() []error { return []error{ErrBusy, e.error} }

@@ -13,7 +13,6 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/store"
-	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 )
 
@@ -91,7 +90,7 @@ func TestGlanceOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, disk.ErrNoSite) {
+	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, store.ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	s, err := st.OpenSite("x")

@@ -29,7 +29,7 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 	}
 	dir := "sites/" + name
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, disk.ErrNoSite
+		return nil, ErrNoSite
 	}
 	lock, err := s.lockSite(name)
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *home) guarded(op string, change func() error) error {
 		return err
 	}
 	err := disk.Err(op, change())
-	if s.lease != nil && errors.Is(err, disk.ErrLeaseLost) {
+	if s.lease != nil && errors.Is(err, ErrLeaseLost) {
 		s.lease.end()
 	}
 	if errors.Is(err, syscall.EIO) {

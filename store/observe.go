@@ -9,7 +9,6 @@ import (
 	"math"
 
 	"mirrord/internal/binread"
-	"mirrord/store/disk"
 )
 
 // Observation is what one run has looked at and what it found. A URL in none of its sets was not
@@ -159,7 +158,7 @@ func (o *Observation) decode(run int, b []byte) error {
 	d := binread.Reader{Rest: b}
 	*o = Observation{Run: run}
 	if v := d.Byte(); v != observationVersion && !d.Bad {
-		return fmt.Errorf("observations of run %d: format %d: %w", run, v, disk.ErrNewerFormat)
+		return fmt.Errorf("observations of run %d: format %d: %w", run, v, ErrNewerFormat)
 	}
 	flags := d.Byte()
 	o.Complete, o.Doubtful = flags&ofComplete != 0, flags&ofDoubtful != 0

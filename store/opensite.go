@@ -146,7 +146,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	root, err := s.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, disk.ErrNoSite
+		return f, ErrNoSite
 	} else if err != nil {
 		return f, disk.Err("open folder", err)
 	}
@@ -192,12 +192,12 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
-		if err = disk.ErrNoSite; (f.published || f.logged) && gone == nil {
+		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.damaged(errNoDatabase)
 		}
 	}
 	if mode == viewing && errors.Is(err, disk.ErrLocked) {
-		err = &busyError{why: "its database is in use: try again"}
+		err = busyError{errors.New("its database is in use: try again")}
 	}
 	if err != nil {
 		root.Close()
@@ -223,7 +223,7 @@ func leadsOut(s *State, dir string) error {
 var errNoDatabase = errors.New("it is missing or empty, but there is a log, or a version is published")
 
 // errRebuilding says that another process is rebuilding the database.
-var errRebuilding error = &busyError{why: "its database is being rebuilt: try again when that is done"}
+var errRebuilding = busyError{errors.New("its database is being rebuilt: try again when that is done")}
 
 func allBuckets() [][]byte {
 	return [][]byte{bMeta, bResources, bLinks, bHistory, bVersions, bScripts, bObserved, bLooks}
@@ -251,7 +251,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		if f.published || f.logged {
 			return db.damaged(errNoDatabase)
 		}
-		return disk.ErrNoSite
+		return ErrNoSite
 	}
 	for _, name := range [][]byte{bMeta, bResources, bLinks, bHistory, bVersions} {
 		if tx.Bucket(name) == nil {
@@ -262,7 +262,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		return db.damaged(errors.New("it has no format version"))
 	} else if be32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			disk.ErrNewerFormat, FormatVersion)
+			ErrNewerFormat, FormatVersion)
 	} else if _, ok := tx.logged(); !ok && be32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
@@ -422,7 +422,7 @@ func (s *State) Documents(name string) (*Documents, error) {
 		p, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("packs of %s: %w", name, disk.ErrNoSite)
+		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)
 	}
 	if err != nil {
 		return nil, disk.Err("open packs", err)

@@ -109,7 +109,7 @@ func (l *siteLock) take(tx *transaction) error {
 	stored := tokenIn(m)
 	if l.token = stored + 1; l.above != nil {
 		if l.token = l.above.Token(); l.token < stored {
-			return disk.ErrLeaseLost
+			return ErrLeaseLost
 		}
 	}
 	return m.Put(kToken, binary.BigEndian.AppendUint64(nil, l.token))
@@ -170,7 +170,7 @@ func (l *siteLock) end() { l.ending.Do(func() { close(l.lost) }) }
 // ours is ErrLeaseLost once the lease has ended.
 func (l *siteLock) ours() error {
 	if ended(l.lost) || (l.above != nil && ended(l.above.Lost())) {
-		return disk.ErrLeaseLost
+		return ErrLeaseLost
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (l *siteLock) inPlace() error {
 		return err
 	}
 	if opened, serr := l.db.file.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
-		return disk.ErrLeaseLost
+		return ErrLeaseLost
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (s *home) fenced(f func(*transaction) error) func(*transaction) error {
 			return err
 		}
 		if tokenIn(tx.Bucket(bMeta)) > s.lease.token {
-			return disk.ErrLeaseLost
+			return ErrLeaseLost
 		}
 		return f(tx)
 	}
@@ -237,7 +237,7 @@ func (s *Site) WhileOwned(ctx context.Context) (owned context.Context, stop func
 	watch.Go(func() {
 		select {
 		case <-s.lease.above.Lost():
-			cancel(disk.ErrLeaseLost)
+			cancel(ErrLeaseLost)
 		case <-owned.Done():
 		}
 	})

@@ -81,7 +81,7 @@ func TestOldToken(t *testing.T) {
 	o := new(storetest.Owner)
 	st := openState(t, dir, store.Options{Owner: o})
 	defer st.Close()
-	for n, want := range []error{disk.ErrLeaseLost, disk.ErrLeaseLost, nil} {
+	for n, want := range []error{store.ErrLeaseLost, store.ErrLeaseLost, nil} {
 		s, err := st.OpenSite("x")
 		if !errors.Is(err, want) {
 			t.Errorf("token %d: %v", n+1, err)
@@ -127,7 +127,7 @@ func TestCollectBlobsWithLostLease(t *testing.T) {
 	defer st.Close()
 	o.at = "b"
 	freed, err := st.CollectBlobs(t.Context(), false)
-	if !errors.Is(err, disk.ErrLeaseLost) || freed.Blobs != 0 {
+	if !errors.Is(err, store.ErrLeaseLost) || freed.Blobs != 0 {
 		t.Errorf("%+v, %v", freed, err)
 	}
 	o.at = ""
@@ -189,7 +189,7 @@ func TestWhileOwned(t *testing.T) {
 	}
 	o.Lose("x")
 	<-ctx.Done()
-	if err := context.Cause(ctx); err != disk.ErrLeaseLost {
+	if err := context.Cause(ctx); err != store.ErrLeaseLost {
 		t.Errorf("%v", err)
 	}
 }

@@ -41,7 +41,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	}
 	dir := filepath.Join("sites", name)
 	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return 0, disk.ErrNoSite
+		return 0, ErrNoSite
 	}
 	if err := s.readable(dir + "/" + currentLink); err != nil {
 		return 0, err
@@ -160,7 +160,7 @@ func (s *State) setAside(name string) (last uint32, err error) {
 // refill makes records of the published tree.
 func (s rebuilder) refill() (known int, err error) {
 	tree, err := s.Trees.Current()
-	if errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, ErrNoVersion) {
 		return 0, nil
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func TestRebuild(t *testing.T) {
 	if _, err := st.Rebuild("x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a site in use: %v", err)
 	}
-	if _, err := st.Rebuild("nothing"); !errors.Is(err, disk.ErrNoSite) {
+	if _, err := st.Rebuild("nothing"); !errors.Is(err, ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	if _, err := st.Rebuild("../x"); err == nil {

@@ -14,7 +14,6 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
 	"mirrord/site"
-	"mirrord/store/disk"
 )
 
 // BodyKind says where the body of a resource lies.
@@ -262,7 +261,7 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		}
 	}
 	if flags&rfMore != 0 && !r.decodeMore(&d) {
-		return fmt.Errorf("record of %s: %w", u, disk.ErrNewerFormat)
+		return fmt.Errorf("record of %s: %w", u, ErrNewerFormat)
 	}
 	if flags&rfPathIsURL != 0 {
 		r.Path = urlPath(u)
@@ -290,7 +289,7 @@ func checkVersion(d *binread.Reader) error {
 	if v := d.Byte(); v < recordVersion {
 		return fmt.Errorf("%w: format %d", errValue, v)
 	} else if v > recordVersion {
-		return fmt.Errorf("format %d: %w", v, disk.ErrNewerFormat)
+		return fmt.Errorf("format %d: %w", v, ErrNewerFormat)
 	}
 	return nil
 }

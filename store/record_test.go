@@ -137,7 +137,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	b := next.append(nil)
 	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
 		b[i+2] |= 16
-		if err := got.decode(testURL(1), b); errors.Is(err, disk.ErrNewerFormat) {
+		if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
 			return
 		}
 	}

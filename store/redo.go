@@ -238,7 +238,7 @@ func Redo(s *State, name string, why error) (err error) {
 	}()
 	root, err := s.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return disk.ErrNoSite
+		return ErrNoSite
 	}
 	if err != nil {
 		return disk.Err("open folder", err)

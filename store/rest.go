@@ -160,7 +160,7 @@ const fileBuffer = 32 << 10
 // publishedFile opens the file to which the rest at a place belongs.
 func (p *packs) publishedFile(path string, at Place) (f *os.File, size int64, err error) {
 	if p.published == nil {
-		return nil, 0, disk.ErrNoVersion
+		return nil, 0, ErrNoVersion
 	}
 	if f, err = p.published(path, at); err != nil {
 		return nil, 0, err

@@ -50,7 +50,7 @@ func copyShared(path string, dirs ...string) (*os.File, error) {
 		case err != nil && (still || !errors.As(err, &fault)):
 			return nil, err
 		case !time.Now().Before(end):
-			return nil, errors.Join(err, disk.ErrBusy)
+			return nil, errors.Join(err, ErrBusy)
 		}
 	}
 }

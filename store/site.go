@@ -5,8 +5,6 @@ package store
 import (
 	"errors"
 	"strings"
-
-	"mirrord/store/disk"
 )
 
 // Buckets of site.db.
@@ -99,7 +97,7 @@ func (s *Site) makeParts() {
 // Close lets go of the site.
 func (s *Site) Close() error {
 	if s.db == nil {
-		return disk.ErrClosed
+		return ErrClosed
 	}
 	s.Records.gather.stop()
 	s.Parts.folder.Close()

@@ -46,7 +46,7 @@ func TestLocked(t *testing.T) {
 		y.Close()
 	}
 	closeSite(t, s)
-	if err := s.Close(); !errors.Is(err, disk.ErrClosed) {
+	if err := s.Close(); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed twice: %v", err)
 	}
 	again, err := other.OpenSite("x")
@@ -103,7 +103,7 @@ func TestOlderToken(t *testing.T) {
 	}
 	for range 2 {
 		var bad *disk.DiskError
-		if err := s.Notes.SetFact("x", nil); !errors.Is(err, disk.ErrLeaseLost) || errors.As(err, &bad) {
+		if err := s.Notes.SetFact("x", nil); !errors.Is(err, ErrLeaseLost) || errors.As(err, &bad) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestNewerFormat(t *testing.T) {
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
 		_, err := open("x")
 		var bad *disk.DiskError
-		if !errors.Is(err, disk.ErrNewerFormat) || errors.As(err, &bad) ||
+		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &bad) ||
 			!strings.Contains(err.Error(), "newer mirrord") {
 			t.Errorf("%v", err)
 		}
@@ -149,13 +149,13 @@ func TestNoSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.readSite("x"); !errors.Is(err, disk.ErrNoSite) {
+	if _, err := st.readSite("x"); !errors.Is(err, ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	if names, err := st.Sites(); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
 	}
-	if err := st.RemoveSite("x"); !errors.Is(err, disk.ErrNoSite) {
+	if err := st.RemoveSite("x"); !errors.Is(err, ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{
@@ -254,7 +254,7 @@ func TestRenameSite(t *testing.T) {
 	if err := errors.Join(h.Rename("y"), h.Close(), DropRecords(st, "x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := HoldSite(st, "x"); !errors.Is(err, disk.ErrNoSite) {
+	if _, err := HoldSite(st, "x"); !errors.Is(err, ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	y, err := st.OpenSite("y")

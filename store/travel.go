@@ -51,7 +51,7 @@ type Travelling struct {
 }
 
 // errUnsettled says that packs were removed while they were opened.
-var errUnsettled = fmt.Errorf("packs are being collected: %w", disk.ErrBusy)
+var errUnsettled = fmt.Errorf("packs are being collected: %w", ErrBusy)
 
 // OpenTravelling opens a site for travelling, also while a run writes it. Packs and heads are only added to,
 // but by a collection: files that go meanwhile make another attempt.
@@ -160,7 +160,7 @@ func travelNames(fsys fs.FS, dir string) (names []string, err error) {
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, disk.ErrNoSite
+		return nil, ErrNoSite
 	}
 	return names, disk.Err("list site", err)
 }

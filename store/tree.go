@@ -68,7 +68,7 @@ func (s *Trees) Current() (regular.Root, error) {
 		return regular.Root{}, err
 	}
 	if t == "" {
-		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, disk.ErrNoVersion)
+		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
 	}
 	var r regular.Root
 	if s.pin != nil && s.pin.tree.Root != nil {

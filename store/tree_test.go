@@ -63,7 +63,7 @@ func fillTree(t testing.TB, tree *Tree, version int, files map[string]string) {
 func currentVersion(t testing.TB, s *Site) int {
 	t.Helper()
 	root, err := s.Trees.Current()
-	if errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, ErrNoVersion) {
 		return 0
 	}
 	if err != nil {
@@ -351,7 +351,7 @@ func TestTreeWriterStaysInside(t *testing.T) {
 func TestCurrentIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{}, BadCurrent)
-	if _, err := s.Trees.Current(); !errors.Is(err, disk.ErrNoVersion) {
+	if _, err := s.Trees.Current(); !errors.Is(err, ErrNoVersion) {
 		t.Errorf("%v", err)
 	}
 	link := filepath.Join(dir, "sites/x/current")

@@ -169,7 +169,7 @@ func (s *SiteVersions) Past(version int) (*Past, error) {
 	key := seqKey(uint64(version))
 	err = s.db.View(func(tx *transaction) error {
 		if tx.Bucket(bVersions).Get(key) == nil && !decided.is(key) {
-			return fmt.Errorf("version %d of %s: %w", version, s.name, disk.ErrNoVersion)
+			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
 		return nil
@@ -346,7 +346,7 @@ func (s *SiteVersions) Drop(version int) error {
 		versions := tx.Bucket(bVersions)
 		k := seqKey(uint64(version))
 		if versions.Get(k) == nil {
-			return fmt.Errorf("version %d: %w", version, disk.ErrNoVersion)
+			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
 		}
 		if bytes.Equal(tx.Bucket(bMeta).Get(kLive), k) {
 			return fmt.Errorf("version %d is the published one", version)

@@ -195,10 +195,10 @@ func TestViewRefused(t *testing.T) {
 	}{
 		"newer format": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
-		}), disk.ErrNewerFormat, "newer"},
+		}), ErrNewerFormat, "newer"},
 		"being rebuilt": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))
-		}), disk.ErrBusy, "again"},
+		}), ErrBusy, "again"},
 		"damaged": {func(t *testing.T, s *Site) {
 			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
 			if err != nil {
@@ -246,7 +246,7 @@ func TestViewRefused(t *testing.T) {
 // A site that is still being made, or was removed, has no view.
 func TestViewOfNoSite(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := viewTest(t, dir); !errors.Is(err, disk.ErrNoSite) {
+	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
 		t.Errorf("of nothing: %v", err)
 	}
 	path := filepath.Join(dir, "sites", "x")
@@ -261,7 +261,7 @@ func TestViewOfNoSite(t *testing.T) {
 	if ok, err := disk.Flock(f, true, false); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if _, err := viewTest(t, dir); !errors.Is(err, disk.ErrNoSite) {
+	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
 		t.Errorf("of an empty database: %v", err)
 	}
 }

@@ -384,7 +384,7 @@ func pickVersions(s *store.Site, o *ExportRequest) (before, versions []store.Ver
 		return nil, nil, err
 	}
 	if len(vs) == 0 {
-		return nil, nil, fmt.Errorf("site %s: %w", s.Name, disk.ErrNoVersion)
+		return nil, nil, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
 	}
 	last := len(vs) - 1
 	if o.Version != 0 {

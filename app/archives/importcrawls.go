@@ -22,7 +22,6 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // importCrawls makes a mirror of what crawlers recorded: a version of each crawl. The mirror is made aside,
@@ -84,7 +83,7 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 // removeAside removes what a killed import has left.
 func removeAside(st *store.State, name string) error {
 	err := st.RemoveSite(name)
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		return nil
 	}
 	return err

@@ -369,7 +369,7 @@ func (in *importInputs) CloseAll() {
 // under it goes.
 func freeName(st *store.State, as string) error {
 	switch s, err := st.ViewSite(as); {
-	case errors.Is(err, disk.ErrNoSite):
+	case errors.Is(err, store.ErrNoSite):
 		return nil
 	case err != nil:
 		return err

@@ -190,7 +190,7 @@ func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) e
 			})
 		})
 		switch {
-		case errors.Is(err, disk.ErrNoSite):
+		case errors.Is(err, store.ErrNoSite):
 			continue
 		case err != nil:
 			f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("whether %s has it is not known: %v", name, err))

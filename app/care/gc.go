@@ -120,7 +120,7 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 			s, err = st.OpenSite(name)
 		}
 	}
-	if errors.Is(err, disk.ErrNoSite) && j != nil {
+	if errors.Is(err, store.ErrNoSite) && j != nil {
 		return c // it has not run yet
 	}
 	if err != nil {

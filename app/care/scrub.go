@@ -16,7 +16,6 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/scheduler/status"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // ScrubEvery is the time in which the daemon reads all stored bytes once.
@@ -111,7 +110,7 @@ func (s *Scrubber) site(ctx context.Context, name string, n *look.ScrubNote) (mo
 		switch {
 		case ctx.Err() != nil:
 			return false
-		case err != nil && !errors.Is(err, disk.ErrNoSite):
+		case err != nil && !errors.Is(err, store.ErrNoSite):
 			s.App.Log.Warn("scrub: try again later", "job", name, "err", err)
 			fallthrough
 		case !read:

@@ -21,7 +21,6 @@ import (
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // maxKeptProblems bounds the report on a ruined site.
@@ -230,7 +229,7 @@ func verifyView(
 	}
 	defer env.Close(&err, s)
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
-		return nil, false, fmt.Errorf("site %s: %w", name, disk.ErrNoVersion)
+		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
 	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
 	err = check(ctx, s, out, func(p store.Problem) {

@@ -112,7 +112,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			return out
 		}
 	}
-	if errors.Is(err, disk.ErrLeaseLost) { // the next owner of the site continues
+	if errors.Is(err, store.ErrLeaseLost) { // the next owner of the site continues
 		out.Cause = status.Killed
 		return out
 	}

@@ -87,7 +87,7 @@ func (c *DepotCollector) collect(ctx context.Context, l store.Lease) error {
 	go func() {
 		select {
 		case <-l.Lost():
-			stop(disk.ErrLeaseLost)
+			stop(store.ErrLeaseLost)
 		case <-ctx.Done():
 		}
 	}()

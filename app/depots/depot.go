@@ -191,7 +191,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			if errors.Is(err, disk.ErrNoSite) {
+			if errors.Is(err, store.ErrNoSite) {
 				err = cmp.Or(env.KnownJob(a, name), err)
 			}
 			s.Problem = failed.add(err)

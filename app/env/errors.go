@@ -12,7 +12,6 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler/status"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a
@@ -141,7 +140,7 @@ func (e *noVersionError) Error() string {
 	return fmt.Sprintf("%s has no version %d", e.name, e.number)
 }
 
-func (e *noVersionError) Is(target error) bool { return target == disk.ErrNoVersion }
+func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }
 
 // Close closes what a function that may have failed has open, and adds its error.
 func Close(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }

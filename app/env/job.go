@@ -109,7 +109,7 @@ func (a *App) Hold(d *JobOnDisk) (*store.State, *store.HeldSite, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, disk.ErrNoSite):
+	case errors.Is(err, store.ErrNoSite):
 		return st, nil, nil
 	case errors.Is(err, disk.ErrLocked):
 		err = RunInProgress(d.Name)

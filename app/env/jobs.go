@@ -17,7 +17,6 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // RunOf is the report of a run as the scheduler keeps it.
@@ -68,7 +67,7 @@ func IsMirror(st *store.State, name string) error {
 	if err != nil || slices.Contains(names, name) {
 		return err
 	}
-	return DidYouMean(st, name, fmt.Errorf("site %s: %w", name, disk.ErrNoSite))
+	return DidYouMean(st, name, fmt.Errorf("site %s: %w", name, store.ErrNoSite))
 }
 
 // JobOnDisk is what lies on the disk of a job: its file and its mirror.

@@ -47,7 +47,7 @@ func View(st *store.State, name string, f func(*store.Site) error) error {
 
 // DidYouMean adds to an error that says that there is no such site the name that was probably meant.
 func DidYouMean(st *store.State, name string, err error) error {
-	if !errors.Is(err, disk.ErrNoSite) {
+	if !errors.Is(err, store.ErrNoSite) {
 		return err
 	}
 	names, lerr := st.Sites()
@@ -64,7 +64,7 @@ func ViewState(a *App, name string, f func(*store.State, *store.Site) error) err
 		return err
 	}
 	err = View(st, name, func(s *store.Site) error { return f(st, s) })
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		if _, jobErr := a.FindJob(name); jobErr == nil {
 			err = notRun{name, err}
 		}

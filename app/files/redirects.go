@@ -13,7 +13,6 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 func IsRedirect(rec *store.Resource) bool { return !rec.InSet && rec.Target > 0 }
@@ -56,7 +55,7 @@ func versionNumbered(s *store.Site, number int) (v store.Version, err error) {
 		return v, err
 	}
 	if len(vs) == 0 {
-		return v, fmt.Errorf("site %s: %w", s.Name, disk.ErrNoVersion)
+		return v, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
 	}
 	i := len(vs) - 1
 	if number != 0 {

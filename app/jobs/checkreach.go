@@ -18,7 +18,6 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Bounds of what check asks the resolver.
@@ -169,7 +168,7 @@ func originsOf(st *store.State, name string, f func(site.URL) bool) error {
 			return nil
 		})
 	})
-	if errors.Is(err, errEnough) || errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, errEnough) || errors.Is(err, store.ErrNoSite) {
 		return nil
 	}
 	return err

@@ -19,7 +19,6 @@ import (
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Removal is what goes when a job is removed.
@@ -101,7 +100,7 @@ func PlanRemoval(a *env.App, name string, now bool) (*Removal, error) {
 		return err
 	})
 	var damaged *store.DatabaseError
-	if errors.Is(err, disk.ErrNoSite) || errors.As(err, &damaged) {
+	if errors.Is(err, store.ErrNoSite) || errors.As(err, &damaged) {
 		err = nil // it can be removed all the same
 	}
 	return r, err

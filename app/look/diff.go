@@ -17,7 +17,6 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Difference is what Diff found.
@@ -88,7 +87,7 @@ func Diff(a *env.App, r DiffRequest) (*Difference, error) {
 	if from == 0 {
 		if len(vs) < 2 {
 			err := fmt.Errorf("diff %s: there is no older version", name)
-			return nil, control.WithCode(err, disk.ErrNoVersion)
+			return nil, control.WithCode(err, store.ErrNoVersion)
 		}
 		from = vs[len(vs)-2].Number
 	}
@@ -120,7 +119,7 @@ func Diff(a *env.App, r DiffRequest) (*Difference, error) {
 		below := func(f phm.File) bool { return strings.HasPrefix(f.Path, c.Path+"/") }
 		if !slices.ContainsFunc(old.Files(), below) && !slices.ContainsFunc(now.Files(), below) {
 			err := fmt.Errorf("diff %s: neither version has %s", name, r.Path)
-			return nil, control.WithCode(err, disk.ErrNoVersion)
+			return nil, control.WithCode(err, store.ErrNoVersion)
 		}
 		if tree = tree.Find(c.Path); tree == nil {
 			tree = &diff.Dir{Path: c.Path}

@@ -18,7 +18,6 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Explain says why a URL is or is not in a job's mirror. No request is made. A URL that cannot be one is
@@ -44,7 +43,7 @@ func Explain(
 		return explain(ctx, j, nil, nil, r)
 	}
 	defer env.Close(&err, st)
-	if errors.Is(env.IsMirror(st, j.Name), disk.ErrNoSite) {
+	if errors.Is(env.IsMirror(st, j.Name), store.ErrNoSite) {
 		if err := env.Elsewhere(ctx, a, j.Name); err != nil {
 			return nil, err
 		}
@@ -69,7 +68,7 @@ func ExplainIn(
 		x, err = explain(ctx, j, st, s, r)
 		return err
 	})
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		x, err = explain(ctx, j, st, nil, r)
 	}
 	if err == nil && st != nil {

@@ -44,11 +44,11 @@ func readPast(st *store.State, name string, number int) (p *render.PastFS, err e
 				return err
 			}
 			if len(vs) == 0 {
-				return fmt.Errorf("site %s: %w", name, disk.ErrNoVersion)
+				return fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 			}
 			n = vs[len(vs)-1].Number
 		}
-		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, disk.ErrNoVersion) {
+		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, store.ErrNoVersion) {
 			return env.NoVersion(name, n)
 		}
 		if err != nil {
@@ -103,7 +103,7 @@ func WebVersion(v *store.Version) serve.Version {
 // Open opens a version.
 func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.KeptTree, error) {
 	p, err := OpenPast(k.State, name, number)
-	if errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, store.ErrNoVersion) {
 		return nil, fmt.Errorf("%w: %w", serve.ErrNoVersion, err) // dropped since the server last looked
 	}
 	if err != nil {

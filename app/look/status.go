@@ -17,7 +17,6 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Broken is the state of a mirror that cannot be read. It is found by looking, and is no part of what the
@@ -124,10 +123,10 @@ func fillAll(list []status.Job, st *store.State, now time.Time) error {
 func fill(s *status.Job, st *store.State, now time.Time) error {
 	g, err := store.GlanceAt(st, s.Name)
 	switch {
-	case errors.Is(err, disk.ErrBusy):
+	case errors.Is(err, store.ErrBusy):
 		s.Activity = status.Running
 		return nil
-	case errors.Is(err, disk.ErrNoSite):
+	case errors.Is(err, store.ErrNoSite):
 		return nil // there was no run yet, or it has just made the folder
 	case err != nil:
 		unreadableSite(s, err, now)

@@ -8,7 +8,6 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Versions reads the versions of a site, oldest first; it is an error when there are none.
@@ -22,7 +21,7 @@ func Versions(a *env.App, name string) ([]store.Version, error) {
 		return nil, err
 	}
 	if len(vs) == 0 {
-		return nil, fmt.Errorf("site %s: %w", name, disk.ErrNoVersion)
+		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	}
 	return vs, nil
 }

@@ -21,7 +21,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/serve/find"
-	"mirrord/store/disk"
+	"mirrord/store"
 )
 
 // most is how many bytes a request may have.
@@ -183,8 +183,8 @@ func CodeOf(err error) control.Code {
 	usage, isUsage := errors.AsType[*env.Error](err)
 	_, inFile := errors.AsType[job.Errors](err)
 	switch {
-	case errors.Is(err, control.ErrNotFound), errors.Is(err, disk.ErrNoSite),
-		errors.Is(err, disk.ErrNoVersion), env.FieldOf(err) == env.FieldState:
+	case errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
+		errors.Is(err, store.ErrNoVersion), env.FieldOf(err) == env.FieldState:
 		return control.NotFound
 	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),
 		env.FieldOf(err) == env.FieldImported, isUsage && usage.Kind == env.Locked:

@@ -20,7 +20,6 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // maxReplicaPage bounds the bytes read of one page.
@@ -224,7 +223,7 @@ func (r *replicaPages) openMirrors(st *store.State) error {
 	}
 	for _, name := range sites {
 		root, err := env.OpenTree(st, name)
-		if errors.Is(err, disk.ErrNoVersion) {
+		if errors.Is(err, store.ErrNoVersion) {
 			continue
 		}
 		if err != nil {

@@ -23,7 +23,6 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // registryFormat is the version of the registry's form. Fields may be added without a new one.
@@ -116,7 +115,7 @@ func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, e
 	for _, name := range sites {
 		m, err := readRegistryMirror(st, name, byName[name], runs)
 		switch {
-		case errors.Is(err, disk.ErrNoVersion):
+		case errors.Is(err, store.ErrNoVersion):
 			continue
 		case err != nil:
 			out.Problems = append(out.Problems, RegistryProblem{name, err.Error()})
@@ -346,10 +345,10 @@ func EquivalentsOf(a *env.App, name string) (_ *RegistryMirror, err error) {
 	}
 	defer env.Close(&err, st)
 	m, err := readRegistryMirror(st, name, j, nil)
-	none := errors.Is(err, disk.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
+	none := errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
 	switch {
 	case none && j == nil:
-		return nil, fmt.Errorf("%s: %w", name, disk.ErrNoSite)
+		return nil, fmt.Errorf("%s: %w", name, store.ErrNoSite)
 	case none: // another node of a cluster may have it
 		m = &RegistryMirror{Job: name, Prefixes: prefixesOf(j)}
 	case err != nil:

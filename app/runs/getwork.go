@@ -173,7 +173,7 @@ func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w
 // hasTree reports whether the published tree is in the folder. Its phm.json comes last, and leaves first.
 func (w *getWork) hasTree(live *store.Version) (bool, error) {
 	tree, err := w.s.Trees.Current()
-	if errors.Is(err, disk.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
+	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return false, nil
 	}
 	if err != nil {

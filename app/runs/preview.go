@@ -22,7 +22,6 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Preview is what a few requests say of the first run of a job.
@@ -144,7 +143,7 @@ func PlanOrPreview(
 		return nil, p, err
 	}
 	rep, err := look.Plan(a, target, now)
-	if (env.FieldOf(err) != env.FieldState) && !errors.Is(err, disk.ErrNoSite) {
+	if (env.FieldOf(err) != env.FieldState) && !errors.Is(err, store.ErrNoSite) {
 		return rep, nil, err
 	}
 	j, err := a.FindJob(target)

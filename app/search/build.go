@@ -94,7 +94,7 @@ func (f *findUpdate) all(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, find.ErrDamaged):
 			return err
-		case err != nil && !errors.Is(err, disk.ErrNoSite) && !errors.Is(err, disk.ErrBusy):
+		case err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrBusy):
 			errs = append(errs, fmt.Errorf("index the texts of %s: %w", name, err))
 		}
 	}

@@ -22,7 +22,6 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // SyncSpaces updates all spaces of a state: to the jobs as their files say, and to the published versions.
@@ -223,7 +222,7 @@ func membersOf(a *env.App, st *store.State, name string) (members []space.Member
 		m := space.Member{Name: f.Name, Unknown: true}
 		if f.Job != nil {
 			meta, err := render.PublishedMeta(st, f.Name)
-			if errors.Is(err, disk.ErrNoVersion) || errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err == nil {
@@ -331,7 +330,7 @@ func endsOf(s *store.Site, tree regular.Root) (map[string]string, error) {
 		}
 		ends[from.String()] = end
 	})
-	if errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, store.ErrNoVersion) {
 		err = nil // nothing but the tree is known
 	}
 	return ends, err

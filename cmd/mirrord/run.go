@@ -22,6 +22,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/store"
 	"mirrord/store/disk"
 )
 
@@ -65,7 +66,7 @@ func exitCode(err error, started bool) int {
 			env.Locked:     cli.ExitLocked,
 			env.Gaps:       cli.ExitGaps,
 		}[known.Kind]
-	case errors.Is(err, disk.ErrLocked), errors.Is(err, disk.ErrBusy):
+	case errors.Is(err, disk.ErrLocked), errors.Is(err, store.ErrBusy):
 		return cli.ExitLocked
 	case errors.As(err, &invalid), !started: // cobra found fault before any command began
 		return cli.ExitUsage
@@ -98,7 +99,7 @@ func run(ctx context.Context, e cli.Environ, args []string) int {
 		err = unknownJob(a, cmd, err)
 		code = exitCode(err, true)
 	}
-	if a.Started && !errors.Is(err, disk.ErrNoSite) && readsMirrors(cmd) {
+	if a.Started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd) {
 		for _, name := range cmd.Flags().Args() {
 			if note := env.NewerElsewhere(ctx, a.App(), name); job.ValidName(name) && note != "" {
 				fmt.Fprintf(e.Stderr, "mirrord: %s\n", note)
@@ -114,7 +115,7 @@ func run(ctx context.Context, e cli.Environ, args []string) int {
 		fmt.Fprintln(e.Stderr, withSetFlag(invalid))
 		return code
 	}
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		for _, name := range args[1:] {
 			if job.ValidName(name) {
 				err = cmp.Or(env.Elsewhere(ctx, a.App(), name), err)

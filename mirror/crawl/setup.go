@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
+	"mirrord/store"
 	"mirrord/store/disk"
 )
 
@@ -193,7 +194,7 @@ func openImported(r *loaded) error {
 		return nil
 	}
 	tree, err := r.Site.Trees.Current()
-	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, store.ErrNoVersion) {
 		return nil // the run makes it again
 	}
 	if err == nil {

@@ -10,7 +10,6 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // neighbours are the other mirrors of the state.
@@ -117,7 +116,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 		silent, _ = silentHosts(runs)
 	}
 	s, err := k.Sites.ViewSite(name)
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

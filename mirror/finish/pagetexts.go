@@ -50,7 +50,7 @@ func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
 		p.isOpen = true
 		var err error
 		p.live, err = p.site.Trees.Current()
-		missing := errors.Is(err, disk.ErrNoVersion) || errors.Is(err, disk.ErrDamaged)
+		missing := errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged)
 		if (err != nil) && !missing {
 			return "", false, err
 		}

@@ -15,7 +15,6 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // Restore makes the records of a site what they were in a kept version, and the run that publishes them the
@@ -31,7 +30,7 @@ func Restore(
 		return nil, err
 	}
 	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
-		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, disk.ErrNoVersion)
+		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, store.ErrNoVersion)
 	}
 	// Before Restore: what the records say is needed for it.
 	if _, err := publish.Mend(ctx, publish.MendingOf(st, s), &vs[len(vs)-1]); err != nil {

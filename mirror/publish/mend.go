@@ -178,7 +178,7 @@ func (m *treeMender) open() (regular.Root, error) {
 	if (err == nil) && fits(tree) {
 		return tree, nil
 	}
-	if (err != nil) && !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, disk.ErrNoVersion) {
+	if (err != nil) && !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
 		return regular.Root{}, err
 	}
 	found, rerr := m.Trees.Repoint(fits)
@@ -192,7 +192,7 @@ func (m *treeMender) open() (regular.Root, error) {
 		m.left.Repaired = append(m.left.Repaired, "current")
 		return m.Trees.Current()
 	}
-	if errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, store.ErrNoVersion) {
 		return regular.Root{}, nil
 	}
 	return tree, nil // with a bad phm.json, or none

@@ -33,7 +33,7 @@ func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
 			return files, nil
 		}
 	}
-	if !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, disk.ErrNoVersion) {
+	if !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
 		return nil, err
 	}
 	p, derr := DerivePast(m, live)

@@ -11,7 +11,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // PublishedMeta reads phm.json of the published version of a site. It needs neither the database of the site
@@ -24,7 +23,7 @@ func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
 	defer root.Close()
 	tree, err := root.OpenRoot("current")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("site %s: %w", name, disk.ErrNoVersion)
+		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
 	} else if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}

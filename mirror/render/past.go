@@ -69,7 +69,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	}
 	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
 	if i < 0 {
-		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, disk.ErrNoVersion)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, store.ErrNoVersion)
 	}
 	live, err := liveFiles(m, &vs[len(vs)-1])
 	if err != nil {

@@ -78,7 +78,7 @@ func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 func PublishedRepairs(t LiveTree) (map[string][]RepairedLink, error) {
 	out := map[string][]RepairedLink{}
 	live, err := t.Current()
-	if errors.Is(err, disk.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
+	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return out, nil
 	} else if err != nil {
 		return nil, err

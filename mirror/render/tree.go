@@ -95,11 +95,11 @@ func liveTree(m Material) (tree regular.Root, live *store.Version, err error) {
 		return regular.Root{}, nil, err
 	}
 	if len(vs) == 0 {
-		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Site, disk.ErrNoVersion)
+		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
 	}
 	live = &vs[len(vs)-1]
 	tree, err = m.Tree.Current()
-	if errors.Is(err, disk.ErrNoVersion) {
+	if errors.Is(err, store.ErrNoVersion) {
 		return regular.Root{}, nil, fmt.Errorf("current: %w: it is missing", disk.ErrDamaged)
 	}
 	if err != nil {

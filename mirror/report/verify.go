@@ -73,7 +73,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 		}
 	}
 	switch {
-	case errors.Is(noTree, disk.ErrNoVersion):
+	case errors.Is(noTree, store.ErrNoVersion):
 		return st, nil
 	case noTree != nil:
 		problem(store.BadCurrent, "current", "%v", noTree)

@@ -16,7 +16,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // A collection is proposed for reuse when another mirror has so many of the files that this site has below a
@@ -115,7 +114,7 @@ func (f *ReuseFinder) find(ctx context.Context, names []string) (urls.FoundReuse
 			continue
 		}
 		found, err := f.of(name, own)
-		if err != nil && !errors.Is(err, disk.ErrNoSite) && !errors.Is(err, disk.ErrNoVersion) {
+		if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrNoVersion) {
 			return urls.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
 		}
 		if found.Same > best.Same {

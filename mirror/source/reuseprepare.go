@@ -16,7 +16,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it
@@ -86,7 +85,7 @@ func (x *ReuseSource) unusable(
 ) string {
 	from := x.Provenance
 	switch {
-	case errors.Is(err, disk.ErrNoSite):
+	case errors.Is(err, store.ErrNoSite):
 		return fmt.Sprintf("reuse: there is no mirror of %s: everything is requested from the site", from.Job)
 	case err != nil && tooLong:
 		const form = "reuse: the mirror of %s could not be used since %s: everything is requested from the site: %v"

@@ -11,7 +11,6 @@ import (
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/store"
-	"mirrord/store/disk"
 )
 
 // FoundReuseFact is the name of the fact of a site that is a FoundReuse.
@@ -77,7 +76,7 @@ func foundFor(s *store.Site, others *store.State) (FoundReuse, error) {
 	for at, n := found.Job, 0; n < maxReuseChain; n++ {
 		next, fixed, err := reusedBy(at, others)
 		switch {
-		case err != nil && (n == 0 || !errors.Is(err, disk.ErrNoSite)):
+		case err != nil && (n == 0 || !errors.Is(err, store.ErrNoSite)):
 			return FoundReuse{}, notNone(err)
 		case err != nil || next == "":
 			return found, nil
@@ -94,7 +93,7 @@ func foundFor(s *store.Site, others *store.State) (FoundReuse, error) {
 
 // notNone is nil when there is no mirror.
 func notNone(err error) error {
-	if errors.Is(err, disk.ErrNoSite) {
+	if errors.Is(err, store.ErrNoSite) {
 		return nil
 	}
 	return err

@@ -9,24 +9,20 @@ import (
 	"syscall"
 )
 
-// Errors of opening.
+// said is an error of our own words: not a failure of the disk.
+type said struct{ text string }
+
+func (s *said) Error() string { return s.text }
+
+// Said makes an error that Err leaves as it is, for what a caller says about its files. Each is itself only.
+func Said(text string) error { return &said{text: text} }
+
 var (
-	ErrLocked      = errors.New("locked by another process")
-	ErrNewerFormat = errors.New("written by a newer mirrord")
-	ErrNoSite      = errors.New("no such site")
-	ErrNoVersion   = errors.New("no version is published")
-	ErrClosed      = errors.New("site is closed")
-	ErrBusy        = errors.New("it is in use: try again")
+	// ErrLocked says that another process holds the lock of a file.
+	ErrLocked = Said("locked by another process")
+	// ErrDamaged says that something on disk is not what the records say.
+	ErrDamaged = Said("damaged")
 )
-
-// ErrLeaseLost reports that another process may write the site now: this one must no longer change it.
-var ErrLeaseLost = errors.New("lost the ownership of the site: another process may write it now")
-
-// ErrOldFormat reports a database that this program does not read.
-var ErrOldFormat = errors.New("written by an older mirrord")
-
-// ErrDamaged says that something on disk is not what the records say.
-var ErrDamaged = errors.New("damaged")
 
 // DiskError is a failure of the disk itself: full, read-only, or an I/O error. It ends a run cleanly as
 // partial.
@@ -64,11 +60,8 @@ func Err(op string, err error) error {
 	if errors.As(err, &d) {
 		return err
 	}
-	for _, ours := range []error{ErrLocked, ErrBusy, ErrLeaseLost, ErrDamaged, ErrNewerFormat, ErrOldFormat,
-		ErrNoSite} {
-		if errors.Is(err, ours) {
-			return err
-		}
+	if ours := (*said)(nil); errors.As(err, &ours) {
+		return err
 	}
 	return &DiskError{Op: op, Err: err}
 }

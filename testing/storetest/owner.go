@@ -156,7 +156,7 @@ func ownerLost(t *testing.T, o Ownership) {
 	}
 	o.Lose(t, "x")
 	for range 2 {
-		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, disk.ErrLeaseLost) {
+		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -221,7 +221,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"collect parts", func() error { _, err := s.Parts.Collect(false, nil); return err }},
 		{"keep a run", func() error { return s.Notes.KeepRun(store.RunRecord{}) }},
 	} {
-		if err := tc.do(); !errors.Is(err, disk.ErrLeaseLost) {
+		if err := tc.do(); !errors.Is(err, store.ErrLeaseLost) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
