@@ -139,6 +139,21 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
+// fillDisk makes a file of all the space that is left.
+func fillDisk(t *testing.T, name string) {
+	t.Helper()
+	for n := 1 << 16; n > 0; n /= 2 {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		for err == nil {
+			_, err = f.Write(make([]byte, n))
+		}
+		f.Close()
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A site whose log has no room on a full disk can be opened on that disk, so that gc can free space there.
 func TestOpenOnFullDisk(t *testing.T) {
 	dir, ok := mountTmpfs(t, "1500k")
@@ -152,13 +167,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 	}
 	closeTest(t, st, s)
 	filler := filepath.Join(dir, "filler")
-	for n := 1 << 16; n > 0; n /= 2 {
-		f, err := os.OpenFile(filler, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-		for err == nil {
-			_, err = f.Write(make([]byte, n))
-		}
-		f.Close()
-	}
+	fillDisk(t, filler)
 	st, s = openTest(t, dir, Options{})
 	if n, err := s.Records.Known(); err != nil || int(n) != kept {
 		t.Errorf("%d URLs are known, %d were kept, %v", n, kept, err)

@@ -358,6 +358,42 @@ func TestExchangeDuringRead(t *testing.T) {
 	}
 }
 
+// On a disk that has no room for a copy a writer waits until its readers are gone, and leaves nothing behind.
+func TestExchangeOnFullDisk(t *testing.T) {
+	dir, ok := mountTmpfs(t, "10m")
+	if !ok {
+		return
+	}
+	st, s := openTest(t, dir, Options{})
+	commit(t, s, 0, newURLs(0, 5))
+	v, err := viewTest(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(dir, "filler")
+	fillDisk(t, filler)
+	if err := os.Truncate(filler, sizeOf(t, filler)-64<<10); err != nil { // for the log, not for a copy
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	time.AfterFunc(200*time.Millisecond, func() { closed <- v.Close() })
+	if err = s.Notes.SetFact("x", []byte("full")); err != nil || len(closed) == 0 {
+		t.Fatalf("%v; the reader is gone: %v", err, len(closed) > 0)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	closeTest(t, st, s)
+	if left, err := filepath.Glob(filepath.Join(dir, "sites", "x", ".*")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	st, s = openTest(t, dir, Options{})
+	if got, err := s.Notes.Fact("x"); err != nil || string(got) != "full" {
+		t.Errorf("%q, %v", got, err)
+	}
+	closeTest(t, st, s)
+}
+
 // BenchmarkView opens and closes views of a site of 100 000 URLs that another process could be writing.
 func BenchmarkView(b *testing.B) {
 	dir := b.TempDir()
