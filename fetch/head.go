@@ -36,6 +36,15 @@ type Head struct {
 // RobotsTags returns the X-Robots-Tag fields.
 func (h *Head) RobotsTags() []string { return h.Header["X-Robots-Tag"] }
 
+// Cookies returns the names of the cookies that are set, in lower case.
+func (h *Head) Cookies() (names []string) {
+	for _, c := range h.Header["Set-Cookie"] {
+		name, _, _ := strings.Cut(c, "=")
+		names = append(names, strings.ToLower(strings.TrimSpace(name)))
+	}
+	return names
+}
+
 // Refresh returns the Refresh field, "" for none: a redirection after some seconds (HTML standard, section
 // 4.2.5.3).
 func (h *Head) Refresh() string { return first(h.Header, "Refresh") }

@@ -13,6 +13,7 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/fetch/reach"
 	"mirrord/site"
+	"mirrord/site/profile"
 )
 
 // Job is one job. Every field has its key, unit, default and risk in Keys and in docs/jobs.md.
@@ -47,8 +48,9 @@ type Job struct {
 	Requisites    Requisites
 	Order         Order
 	ObeyRobots    bool
-	ObeyNofollow  bool
-	Scripts       bool // addresses of files that are strings of scripts are followed and relocated
+	ObeyNofollow  Nofollow
+	Profile       string // of the program that makes the site: a name, auto or none
+	Scripts       bool   // addresses of files that are strings of scripts are followed and relocated
 	Proxy         string
 	Alternates    []string // base URLs of replicas of the first url's directory; see Base
 	AlternatesUse AlternatesUse
@@ -71,11 +73,28 @@ type Job struct {
 	Hooks    Hooks
 	Notify   Notify
 
+	// Profiles are those that are known; nil: those of mirrord. Not a key.
+	Profiles *profile.Catalog
+
 	// No keys, but choices of who makes one run.
 	Only []site.URL // what the run is for; none: the whole job
 	All  bool       // the run requests everything, see AskAll
 	// the run makes one request of each host that asked to wait for long, and continues if that is answered
 	Insist bool
+}
+
+// Nofollow says whether nofollow is obeyed. ByProfile: but for what the profile of the site wants.
+type Nofollow struct{ Obeyed, ByProfile bool }
+
+// ProfileDigest names the file of the named profile; "" without one.
+func (j *Job) ProfileDigest() string {
+	if j.Profiles == nil {
+		j = &Job{Profile: j.Profile, Profiles: profile.Known()}
+	}
+	if p := j.Profiles.Find(j.Profile); p != nil {
+		return p.Digest
+	}
+	return ""
 }
 
 // Requisites says from where images, style sheets and other requisites of a page in scope may be fetched.

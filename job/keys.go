@@ -110,6 +110,7 @@ func checks() map[string]func(*Job) error {
 		"timezone":                checkTimezone,
 		"window":                  func(j *Job) error { _, err := ParseWindow(j.Window); return err },
 		"priority":                checkPriority,
+		"profile":                 checkProfile,
 		"proxy":                   checkProxy,
 		"alternates":              checkAlternates,
 		"scope.prefixes":          checkPrefixes,

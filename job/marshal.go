@@ -92,6 +92,11 @@ func encode(p any) string {
 		return quote(p.String())
 	case *time.Duration:
 		return quote(formatDuration(*p))
+	case *Nofollow:
+		if p.ByProfile {
+			return `"profile"`
+		}
+		return strconv.FormatBool(p.Obeyed)
 	case *Private:
 		if len(p.Rules) == 0 {
 			return strconv.FormatBool(p.All)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"mirrord/site/profile"
 )
 
 // MaxFile is the size in bytes beyond which a job file is refused.
@@ -17,8 +19,13 @@ const MaxFile = 1 << 20
 // Parse reads the job file data. name is the job's name, filename what messages call the file. The error is
 // of type Errors and lists everything that is wrong; only a syntax error hides what comes after it.
 func Parse(name, filename string, data []byte) (*Job, error) {
+	return ParseWith(nil, name, filename, data)
+}
+
+// ParseWith is Parse for a job of a machine that has these profiles; nil: which ones it has is not known.
+func ParseWith(profiles *profile.Catalog, name, filename string, data []byte) (*Job, error) {
 	j := Default()
-	j.Name, j.File = name, filename
+	j.Name, j.File, j.Profiles = name, filename, profiles
 	p := &parser{
 		job:  j,
 		file: filename,

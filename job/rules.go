@@ -31,6 +31,7 @@ func (j *Job) ProgramRule() (*site.ProgramRule, error) {
 		Suffixes: list(j.Programs.Suffixes),
 		Dirs:     list(j.Programs.Dirs),
 		Globs:    list(j.Programs.Globs),
+		Free:     j.Seeds(),
 	}.Compile()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch/reach"
 	"mirrord/site"
+	"mirrord/site/profile"
 )
 
 // maxURLs bounds the entry points of one job.
@@ -314,4 +315,21 @@ func checkLearnFor(j *Job) error {
 	}
 	_, err := ParseDuration(j.Adaptive.LearnFor)
 	return err
+}
+
+// checkProfile checks the name of a profile, as far as it is known which ones there are.
+func checkProfile(j *Job) error {
+	if j.Profile == profile.Auto || j.Profile == profile.None || (j.Profiles == nil) ||
+		j.Profiles.Find(j.Profile) != nil {
+		return nil
+	}
+	names := []string{profile.Auto, profile.None}
+	for _, p := range j.Profiles.All() {
+		names = append(names, p.Name)
+	}
+	hint := "known are " + strings.Join(names, ", ")
+	if n := nearest(j.Profile, names); n != "" {
+		hint = fmt.Sprintf("did you mean %q?", n)
+	}
+	return problemf(hint, "profile %q is not known", j.Profile)
 }

@@ -89,6 +89,13 @@ func decode(k Key, j *Job, v any) error {
 		return decodeDuration(k, p, v)
 	case *Private:
 		return decodePrivate(k, p, v)
+	case *Nofollow:
+		b, ok := v.(bool)
+		if ok || v == "profile" {
+			*p = Nofollow{Obeyed: b || !ok, ByProfile: !ok}
+			return nil
+		}
+		return wrongType(k, v)
 	case *Secret:
 		s, err := decodeSecret(k.Name, v)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/site/profile"
 )
 
 // Suffix is the end of the name of a job file.
@@ -46,6 +47,9 @@ type Dir struct {
 	path string
 	now  func() time.Time
 	last map[string]File // by file name
+
+	profiles *profile.Catalog
+	broken   []error // profiles that cannot be read
 }
 
 // NewDir returns a directory that has not been read yet.
@@ -53,6 +57,17 @@ func NewDir(path string) *Dir { return &Dir{path: path, now: time.Now, last: map
 
 // Path returns the path of the directory.
 func (d *Dir) Path() string { return d.path }
+
+// Broken returns the profiles that the last Read could not read.
+func (d *Dir) Broken() []error { return d.broken }
+
+// readProfiles reads the profiles. When they changed all job files are read again.
+func (d *Dir) readProfiles() {
+	before := d.profiles
+	if d.profiles, d.broken = Profiles(d.path); before != nil && !before.Same(d.profiles) {
+		clear(d.last)
+	}
+}
 
 // Read reads all job files: NAME.toml, in the order of their names; names that start with a dot or '_' are
 // left out, so that a file can be put aside. A job whose rename was interrupted is refused under its old
@@ -83,6 +98,7 @@ func (d *Dir) Read() ([]File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
+	d.readProfiles()
 	files, now := make([]File, 0, len(entries)), make(map[string]File, len(entries))
 	var aside []File
 	for _, e := range entries {
@@ -108,7 +124,7 @@ func (d *Dir) Read() ([]File, error) {
 			if f.hash = sha256.Sum256(f.Text); had && old.Text != nil && f.Err == nil && f.hash == old.hash {
 				f.Job, f.Err = old.Job, old.Err
 			} else if f.Err == nil {
-				f.Job, f.Err = job.Parse(f.Name, f.Path, f.Text)
+				f.Job, f.Err = job.ParseWith(d.profiles, f.Name, f.Path, f.Text)
 			}
 		}
 		now[base] = f
@@ -137,7 +153,8 @@ func ReadFile(path string) (*job.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return job.Parse(strings.TrimSuffix(filepath.Base(path), Suffix), path, text)
+	profiles, _ := Profiles(filepath.Dir(path))
+	return job.ParseWith(profiles, strings.TrimSuffix(filepath.Base(path), Suffix), path, text)
 }
 
 // ReadText is ReadFile without looking into the file.

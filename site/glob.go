@@ -349,8 +349,8 @@ func matchStates(toks []globToken, s string) bool {
 	return cur[len(toks)]
 }
 
-// compileGlobs compiles each of patterns; the error joins all that is wrong.
-func compileGlobs(what string, patterns []string) ([]*Glob, error) {
+// CompileGlobs compiles each of patterns; the error joins all that is wrong.
+func CompileGlobs(what string, patterns []string) ([]*Glob, error) {
 	var globs []*Glob
 	var errs []error
 	for _, p := range patterns {

@@ -15,12 +15,15 @@ type Programs struct {
 	Suffixes []string
 	Dirs     []string // directory names, case ignored; default cgi-bin cgi
 	Globs    []string // see Glob; default none
+	// entry points; a URL in the program of one is no program by its suffix or directory
+	Free []URL
 }
 
 // A ProgramRule is a compiled Programs. It is immutable and safe for concurrent use; nil finds no programs.
 type ProgramRule struct {
 	suffixes, dirs []string
 	globs          []*Glob
+	free           []string // origins with the path of a program, without a slash at its end
 }
 
 // Compile checks the rule and prepares it. The error joins everything that is wrong.
@@ -42,8 +45,13 @@ func (p Programs) Compile() (*ProgramRule, error) {
 			return nil, fmt.Errorf("program directory %s: want one name without %q", quote(d), "/")
 		}
 	}
+	for _, u := range p.Free {
+		if end := r.programEnd(u.Path()); end > 0 {
+			r.free = append(r.free, u.Origin()+u.Path()[:end])
+		}
+	}
 	var err error
-	r.globs, err = compileGlobs("program", p.Globs)
+	r.globs, err = CompileGlobs("program", p.Globs)
 	if err != nil {
 		return nil, err
 	}
@@ -56,22 +64,16 @@ func (r *ProgramRule) Is(u URL) (is bool, reason string) {
 	if r == nil || u.IsZero() {
 		return false, ""
 	}
-	for path := u.Path()[1:]; ; {
-		seg, rest, more := strings.Cut(path, "/")
-		for _, d := range r.dirs {
-			if more && len(seg) == len(d) && strings.EqualFold(seg, d) {
-				return true, fmt.Sprintf("in a program directory /%s/", seg)
-			}
-		}
+	if end := r.programEnd(u.Path()); end > 0 && !r.isFree(u) {
+		path := u.Path()[:end]
+		seg := path[strings.LastIndexByte(path, '/')+1:]
 		for _, s := range r.suffixes {
 			if n := len(seg) - len(s); n >= 0 && strings.EqualFold(seg[n:], s) {
 				return true, fmt.Sprintf("name ends in %s", s)
 			}
 		}
-		if !more {
-			break
-		}
-		path = rest
+		dir := path[:len(path)-len(seg)]
+		return true, fmt.Sprintf("in a program directory %s", dir[strings.LastIndexByte(dir[:len(dir)-1], '/'):])
 	}
 	for _, g := range r.globs {
 		if g.Match(u) {
@@ -79,4 +81,40 @@ func (r *ProgramRule) Is(u URL) (is bool, reason string) {
 		}
 	}
 	return false, ""
+}
+
+// programEnd returns where the program's own part of a path ends, before what it takes as an argument: behind
+// a name with a suffix of programs, or the first name in a directory of programs; 0 of another path.
+func (r *ProgramRule) programEnd(path string) int {
+	inDir := false
+	for from := 1; from <= len(path); {
+		seg, _, more := strings.Cut(path[from:], "/")
+		is := inDir
+		for _, s := range r.suffixes {
+			n := len(seg) - len(s)
+			is = is || (n >= 0 && strings.EqualFold(seg[n:], s))
+		}
+		if is {
+			return from + len(seg)
+		}
+		if !more {
+			break
+		}
+		for _, d := range r.dirs {
+			inDir = inDir || strings.EqualFold(seg, d)
+		}
+		from += len(seg) + 1
+	}
+	return 0
+}
+
+// isFree reports whether a URL is in the program of an entry point.
+func (r *ProgramRule) isFree(u URL) bool {
+	for _, f := range r.free {
+		rest, in := strings.CutPrefix(u.Origin()+u.Path(), f)
+		if in && (rest == "" || rest[0] == '/' || strings.HasSuffix(f, "/")) {
+			return true
+		}
+	}
+	return false
 }

@@ -115,9 +115,9 @@ func (s Scope) Compile(seeds []URL) (*Rule, error) {
 		r.add(place{host: u.Host(), path: u.RequestURI()})
 	}
 	var err error
-	r.include, err = compileGlobs("scope include", s.Include)
+	r.include, err = CompileGlobs("scope include", s.Include)
 	errs = append(errs, err)
-	r.exclude, err = compileGlobs("scope exclude", s.Exclude)
+	r.exclude, err = CompileGlobs("scope exclude", s.Exclude)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}

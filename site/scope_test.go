@@ -341,6 +341,8 @@ func TestScopeCoversAllocates(t *testing.T) {
 	}
 }
 
+func freed(entry string) Programs { return Programs{Free: []URL{Canonical(entry)}} }
+
 func TestPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -362,6 +364,13 @@ func TestPrograms(t *testing.T) {
 		{"own suffix", Programs{Suffixes: []string{".asp"}}, "http://h/a.asp", "name ends in .asp"},
 		{"glob", Programs{Globs: []string{"/search/**"}}, "http://h/search/x", `program by "/search/**"`},
 		{"root", Programs{}, "http://h/", ""},
+		{"program of an entry point", freed("http://h/cgi-bin/viewvc/?root=a"), "http://h/cgi-bin/viewvc/b/c", ""},
+		{"itself", freed("http://h/cgi-bin/viewvc/"), "http://h/cgi-bin/viewvc?view=rev", ""},
+		{"one beside it", freed("http://h/cgi-bin/viewvc/"), "http://h/cgi-bin/viewvc2/",
+			"in a program directory /cgi-bin/"},
+		{"by its name", freed("http://h/bin/web.cgi/x/"), "http://h/bin/web.cgi/y.cgi/z", ""},
+		{"other host", freed("http://h/bin/web.cgi"), "http://i/bin/web.cgi", "name ends in .cgi"},
+		{"whole directory", freed("http://h/cgi/"), "http://h/cgi/a/b", ""},
 	} {
 		r, err := c.rule.Compile()
 		if err != nil {

@@ -358,7 +358,7 @@ func TestExchangeDuringRead(t *testing.T) {
 	}
 }
 
-// On a disk that has no room for a copy a writer waits until its readers are gone, and leaves nothing behind.
+// On a disk without space for a copy a writer waits until its readers are gone, and leaves nothing behind.
 func TestExchangeOnFullDisk(t *testing.T) {
 	dir, ok := mountTmpfs(t, "10m")
 	if !ok {

@@ -46,6 +46,9 @@ func (f *JobFiles) load(again func() bool) (control.Reloaded, error) {
 		f.scheduler.Problem(err.Error())
 		return control.Reloaded{}, err
 	}
+	if broken := errors.Join(f.dir.Broken()...); broken != nil {
+		f.scheduler.Problem("left out: " + broken.Error())
+	}
 	return reloadedOf(next, f.scheduler.Apply(f.share.Of(next))), nil
 }
 

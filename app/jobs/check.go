@@ -228,6 +228,16 @@ func checkDir(a *env.App, dir string) ([]scheduler.File, error) {
 // notRead lists the files of a directory that look as if they were meant for job files, and are none by their
 // names.
 func notRead(dir string) (out []CheckedFile) {
+	_, broken := scheduler.Profiles(dir)
+	for _, err := range broken {
+		out = append(out, CheckedFile{
+			File:     scheduler.ProfilesDir(dir),
+			OK:       true,
+			NotRead:  true,
+			Errors:   []JobFileError{},
+			Warnings: []string{"left out: " + err.Error()},
+		})
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // the error of the directory is reported already

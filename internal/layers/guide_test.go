@@ -23,7 +23,8 @@ const (
 // design.md are the guide.
 func reference() []string {
 	return []string{
-		"addresses", "api", "commands", "formats", "jobs", "json", "metrics", "mirror-protocol", "phm", "replay",
+		"addresses", "api", "commands", "formats", "jobs", "json", "metrics", "mirror-protocol", "phm",
+		"profiles", "replay",
 	}
 }
 

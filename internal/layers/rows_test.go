@@ -87,6 +87,8 @@ func rows() map[string]Row {
 		"archive/kiwix": 2, "evolution/policy/known": 2, "near": 2, "replica/hosts": 2, "replica/collections": 2,
 		"phm/diff": 2, "archive/wacz": 2, "archive/projects": 2,
 
+		"site/profile": 1,
+
 		"evolution": 1, "relocate": 1, "phm": 1, "fetch/robots": 1, "site/listing": 1, "fetch/heads": 1,
 		"internal/volatile": 1, "scheduler/status": 1, "cluster/lease": 1, "replica/text": 1, "mirror/result": 1,
 		"archive/zim": 1, "archive/warc": 1,
@@ -179,6 +181,7 @@ func allowed() map[string]map[string]string {
 			"time.LoadLocation": "whether a time zone exists is a fact, wherever the table of zones lies",
 			"sync":              "the table of keys is read once",
 		},
+		"site/profile": {"sync": "the profiles of mirrord are read once"},
 	}
 }
 

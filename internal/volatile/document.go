@@ -5,6 +5,7 @@ package volatile
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // Limits of a region.
@@ -32,8 +33,8 @@ type segmentAt struct {
 	first, last int
 }
 
-// element is an element with an id or a class, named by a hash of these and of those of the elements around
-// it.
+// element is an element with an id or a class, named by a hash of these and of the first ones of the elements
+// around it.
 type element struct {
 	path     Position
 	tag      []byte // its start tag
@@ -65,6 +66,9 @@ type document struct {
 	elements []element
 	leads    []span // values that lead somewhere
 
+	whole [][]byte // the id and first classes of html and body
+	head  int      // elements before the body
+
 	open []opened
 	last []byte // the last word of the text before
 }
@@ -76,6 +80,22 @@ func (d *document) of(u *unit) []byte { return d.doc[u.from:u.to] }
 func (u *unit) in(k Positions, d *document) (Position, bool) {
 	for _, at := range [...]Position{u.narrow, u.wide} {
 		if a, ok := k[at]; ok && at != 0 && a.fits(d.of(u)) {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// beside returns the known position in the comment of a unit: what a program notes there, it notes of the
+// answer, although some of it is the same most of the time. No reader sees it.
+func (d *document) beside(k Positions, u *unit) (Position, bool) {
+	at := d.segAt(u.tag.from)
+	if at == len(d.segs) || d.segs[at].kind != comment || d.segs[at].span != u.tag {
+		return 0, false
+	}
+	s := &d.segs[at]
+	for i := s.first; i < s.last; i++ {
+		if at, ok := d.units[i].in(k, d); ok {
 			return at, true
 		}
 	}
@@ -151,10 +171,13 @@ func (d *document) nest(s span) (raw []byte) {
 	if n := len(d.open); n > 0 {
 		o.path, o.near = d.open[n-1].path, d.open[n-1].near
 	}
-	o.self, o.own = d.named(seg, o.near)
+	if o.self, o.own = d.named(seg, o.near); wholeName(seg) != nil {
+		d.whole, d.head = append(d.whole, idsOf(seg, kindClasses)...), len(d.elements)
+	}
 	if o.own {
-		o.path, o.near, o.at = hashOf(o.path, idsOf(seg)...), o.self, len(d.elements)
-		d.elements = append(d.elements, element{path: o.path, tag: seg, from: s.to})
+		path := hashOf(o.path, idsOf(seg, allClasses)...)
+		o.path, o.near, o.at = hashOf(o.path, idsOf(seg, kindClasses)...), o.self, len(d.elements)
+		d.elements = append(d.elements, element{path: path, tag: seg, from: s.to})
 	}
 	if d.open = append(d.open, o); isRaw(name) {
 		return name
@@ -175,22 +198,48 @@ func (d *document) close(name []byte, at int) {
 	}
 }
 
-// idsOf returns the id and the class of a start tag, without what may be of the page.
-func idsOf(seg []byte) (out [][]byte) {
+// idsOf returns the id and the first classes of a start tag, without what may be of the page.
+func idsOf(seg []byte, most int) (out [][]byte) {
 	for rest := seg[1:]; len(rest) > 0; {
 		name, value, _, n := nextAttr(rest)
-		if len(value) > 0 && (bytes.EqualFold(name, []byte("id")) || bytes.EqualFold(name, []byte("class"))) {
-			out = append(out, name, plain(value))
-		}
 		rest = rest[n:]
+		switch {
+		case len(value) == 0:
+		case bytes.EqualFold(name, []byte("id")):
+			out = append(out, name, plain(value))
+		case bytes.EqualFold(name, []byte("class")):
+			classes := bytes.Fields(value)
+			out = append(out, name, plain(bytes.Join(classes[:min(len(classes), most)], []byte{' '})))
+		}
 	}
 	return out
+}
+
+// How many classes of an element count. Those of one that holds others say its kind first, and then, as in
+// "archive category tides", its subject.
+const (
+	kindClasses = 2
+	allClasses  = 1 << 10
+)
+
+// wholeName returns the name of a tag of what holds all of a page; nil of another one. Its classes name the
+// page and its subject, not a place of the template.
+func wholeName(seg []byte) []byte {
+	for _, name := range [...]string{"html", "body"} {
+		if n := len(name) + 1; len(seg) > n && !letter(seg[n]) && strings.EqualFold(string(seg[1:n]), name) {
+			return []byte(name)
+		}
+	}
+	return nil
 }
 
 // named names an element by its fixed attributes, or, without one that tells it from others, by its name and
 // the element around it. own reports whether it has an id or a class.
 func (d *document) named(seg []byte, near Position) (at Position, own bool) {
 	parts, tells := [][]byte{}, false
+	if name := wholeName(seg); name != nil {
+		return hashOf(0, name), false
+	}
 	for rest, first := seg[1:], true; len(rest) > 0; first = false {
 		name, value, _, n := nextAttr(rest)
 		rest = rest[n:]

@@ -138,6 +138,9 @@ func (k Positions) Masked(doc []byte) Masked {
 			continue
 		}
 		at, ok := u.in(k, d)
+		if !ok && isNumber(d.of(u)) {
+			at, ok = d.beside(k, u)
+		}
 		if !ok {
 			continue
 		}
@@ -206,6 +209,7 @@ type Variation struct {
 	Prose    bool // it is one in a text that readers see
 	Wide     bool // the words beside it do not matter
 	Clock    bool // it is Unix time in an address
+	Hidden   bool // it is one in a comment
 	Seen     int  // times that the first answer has it
 	Differed int
 	Where    string
@@ -312,6 +316,9 @@ func (p *pair) segment(s, t *segmentAt) bool {
 					Prose: u.prose,
 					Wide:  n > 0,
 					Clock: u.leads && unixTime(old) && unixTime(is),
+
+					Hidden: s.kind == comment,
+
 					Where: p.a.where(u),
 					Old:   Short(old),
 					New:   Short(is),
@@ -387,30 +394,40 @@ func hashOf(of Position, parts ...[]byte) Position {
 	return Position(max(h.Sum64(), 1))
 }
 
-// HasClock reports whether a step or a parameter of an address is Unix time.
-func HasClock(address string) bool {
-	between := func(r rune) bool { return strings.ContainsRune("/?&;=", r) }
-	for part := range strings.FieldsFuncSeq(address, between) {
-		if unixTime([]byte(part)) {
-			return true
+// WithoutClock returns an address without the steps and parameters of it that are Unix time, and whether it
+// had any.
+func WithoutClock(address string) (without string, had bool) {
+	const between = "/?&;="
+	for from := 0; from < len(address); {
+		to := len(address)
+		if n := strings.IndexAny(address[from:], between); n >= 0 {
+			to = from + n
 		}
+		if part := address[from:to]; unixTime([]byte(part)) {
+			had = true
+		} else {
+			without += part
+		}
+		without += address[to:min(to+1, len(address))]
+		from = to + 1
 	}
-	return false
+	return without, had
 }
 
-// Beginning names the template of a document by its first elements with an id or a class.
+// Beginning names the template of a document by the first elements of its body with an id or a class.
 func Beginning(doc []byte) []byte {
 	d := read(doc[:min(len(doc), beginning)])
-	var of Position
-	for i := range min(len(d.elements), firstElements) {
-		of = hashOf(of, idsOf(d.elements[i].tag)...)
+	of := hashOf(0, d.whole...)
+	in := d.elements[d.head:]
+	for i := range min(len(in), firstElements) {
+		of = hashOf(of, idsOf(in[i].tag, kindClasses)...)
 	}
 	return binary.LittleEndian.AppendUint64(nil, uint64(of))
 }
 
 // The beginning of a document.
 const (
-	beginning     = 16 << 10 // bytes
+	beginning     = 96 << 10 // bytes; themes begin with their style
 	firstElements = 8
 )
 

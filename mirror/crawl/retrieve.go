@@ -76,7 +76,7 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 	if err = r.commits.Close(); err != nil {
 		return err, err
 	}
-	err = errors.Join(r.keepChains(), keepSessions(r.planned), keepNoise(r.loaded))
+	err = errors.Join(r.keepChains(), keepSessions(r.planned), keepNoise(r.loaded), keepProfiles(r.Session))
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
 	}

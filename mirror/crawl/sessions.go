@@ -12,6 +12,8 @@ import (
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
 	"mirrord/mirror/revisit"
+	"mirrord/mirror/run"
+	"mirrord/mirror/scope"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
@@ -51,6 +53,19 @@ func keepSessions(r *planned) error {
 		return err
 	}
 	return r.Site.Notes.SetFact(urls.SessionsFact, v)
+}
+
+// keepProfiles stores which programs make the site, for the next run.
+func keepProfiles(s *run.Session) error {
+	v, before := s.Rules.Profiles.Value(), []byte(nil)
+	if v == nil { // what an earlier run found stays
+		return nil
+	}
+	before, err := s.Site.Notes.Fact(scope.ProfilesFact)
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return s.Site.Notes.SetFact(scope.ProfilesFact, v)
 }
 
 // folded returns what becomes of a URL that differs from another one only in a session id; ok is false for

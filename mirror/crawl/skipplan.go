@@ -20,6 +20,7 @@ func (r *Retrieval) newSkipPlan() *revisit.SkipPlan {
 		Table:    r.Table,
 		Records:  r.Site.Records,
 		Facts:    r.Site.Notes,
+		First:    r.Rules.First,
 	})
 }
 

@@ -68,7 +68,7 @@ func (m sourcing) chain() source.Chain {
 		Covers:     m.Rules.Scope.Covers,
 		Run:        func() int { return m.Run.Number },
 		Product:    source.AskerOptionsOf(j).Product,
-		Nofollow:   j.ObeyNofollow,
+		Nofollow:   j.ObeyNofollow.Obeyed,
 		MaxBody:    int64(j.Limits.MaxBody),
 		Now:        m.Now,
 		Log:        m.Log,

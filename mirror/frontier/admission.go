@@ -79,6 +79,11 @@ func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
 
 // allowNew asks the rules about a URL that was never seen.
 func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
+	if why := a.Rules.Leaves(u, c.Purpose); why != "" {
+		a.Notes.Add(why, u)
+		a.refused.add(c)
+		return false
+	}
 	ok, reason := a.Rules.Allow(u, c.Purpose)
 	if ok {
 		return true

@@ -175,6 +175,10 @@ func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
 		a.Notes.Add("URLs with session ids, asked without them", u)
 		u, key = s, []byte(s.String())
 	}
+	if f, ok := a.Rules.Fold(u); ok {
+		a.Notes.Add("URLs with parameters that a profile says do not matter, asked without them", u)
+		u, key = f, []byte(f.String())
+	}
 	depth := doc.Depth + 1
 	if len(key) > store.MaxURL || a.tooDeep(c, depth) || !a.allowNew(c, u) {
 		return -1, nil

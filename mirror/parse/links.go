@@ -28,7 +28,7 @@ func (rd *Reader) links(b *Body) {
 		if l.Kind == relocate.InScript || rd.doc.Format == relocate.Script {
 			guesses = rd.guess(&c, b, guesses)
 		}
-		noFollow := x.NoFollow || (l.NoFollow && rd.ObeyNofollow)
+		noFollow := (x.NoFollow || (l.NoFollow && rd.ObeyNofollow)) && !rd.wants(l.URL)
 		switch {
 		case c.Purpose == scope.Page && noFollow, x.Listing != nil && sortsListing(l.URL, b.URL):
 			c.Follow = false
@@ -38,6 +38,11 @@ func (rd *Reader) links(b *Body) {
 		x.Candidates = append(x.Candidates, c)
 		x.where = append(x.where, i)
 	}
+}
+
+// wants reports whether a link is followed although the page says nofollow.
+func (rd *Reader) wants(u []byte) bool {
+	return rd.ByProfile && rd.Rules.Wants(site.Canonical(string(u)))
 }
 
 // within returns what reports, for each link of a document that is to be followed, whether it comes before

@@ -28,6 +28,7 @@ type Options struct {
 	Scripts      bool // addresses in scripts count as links
 	ObeyRobots   bool // robots metas count
 	ObeyNofollow bool // nofollow counts
+	ByProfile    bool // but not for what the profile of the site wants
 	// Tired reports whether addresses in scripts are no longer followed. It is called for some of them.
 	Tired func() bool
 }
@@ -47,6 +48,7 @@ type Body struct {
 	Refresh  string            // the Refresh field of the header
 	Also     []scope.Candidate // what else it links to
 	Now      time.Time         // when it came: robots metas may end at a time
+	Cookies  []string          // the names of those that came with it, in lower case
 }
 
 // Extract is what a body says. It refers to the body, and to its Reader until that reads the next body.
@@ -160,6 +162,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 		x.NoFollow = x.NoFollow || (rd.ObeyNofollow && meta.NoFollow)
 	}
 	if format == relocate.HTML {
+		rd.Rules.Profiles.See(b.Data, b.Cookies, slices.Contains(rd.Rules.Seeds, b.URL))
 		x.Shape = Shape(&rd.doc, b.Data)
 		x.Listing = listingOf(b)
 		if !rd.doc.Anchor && saysNothing(b.Data) { // most pages link
@@ -168,6 +171,9 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	}
 	rd.links(b)
 	rd.header(b)
+	if rd.ByProfile && len(rd.Rules.Profiles.Known()) > 0 {
+		x.NoFollow = false // the wanted links were followed
+	}
 	if format == relocate.SVG { // any XML
 		rd.data(b)
 	}

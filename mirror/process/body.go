@@ -42,7 +42,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 	if a.From == source.FromOrigin && r.Job.ObeyRobots && tags.NoArchive {
 		return r.forbidden(rec, "X-Robots-Tag says noarchive", as), nil
 	}
-	now.NoFollow = r.Job.ObeyRobots && r.Job.ObeyNofollow && tags.NoFollow
+	now.NoFollow = r.Job.ObeyRobots && r.Job.ObeyNofollow.Obeyed && tags.NoFollow
 	body := sink.Bytes()
 	if sink.File() != nil {
 		var free func()
@@ -76,7 +76,7 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
-	b.Links, b.Refresh = head.Links(), head.Refresh()
+	b.Links, b.Refresh, b.Cookies = head.Links(), head.Refresh(), head.Cookies()
 	f, err := r.document(f, rec, b, p, as)
 	if sink.File() != nil || p.read.Links() > manyLinks {
 		// Its memory refers to a body that goes, or was for this one document.

@@ -7,11 +7,13 @@ import (
 	"iter"
 	"slices"
 
+	"mirrord/internal/volatile"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
 
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
+	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/replica/text"
@@ -31,6 +33,47 @@ func (r *reading) admit(
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
 	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	return in.Add
+}
+
+// keepClocks makes candidates whose addresses hold the time of the answer what the document named in their
+// place when it was last stored: the first address stays.
+func keepClocks(r *reading, old *store.Resource, cs []scope.Candidate) {
+	if !old.InSet || !r.SkipPlan.Noise.HasClocks() {
+		return
+	}
+	var before map[string]uint32
+	for i := range cs {
+		without, had := volatile.WithoutClock(string(cs[i].URL))
+		if !had {
+			continue
+		}
+		if before == nil {
+			before = clocksBefore(r, old.ID)
+		}
+		if id, ok := before[without]; ok {
+			cs[i].URL = []byte(r.Table.URL(id).String())
+		}
+	}
+}
+
+// clocksBefore returns the URLs of a document that hold a time, by what they are without it. What cannot be
+// read counts as none.
+func clocksBefore(r *reading, id uint32) map[string]uint32 {
+	out := map[string]uint32{}
+	targets, err := r.Records.TargetsOf(id)
+	if err != nil {
+		return out
+	}
+	store.Targets(targets, func(to uint32) bool {
+		if to < store.Mention {
+			to &^= store.Guess
+			if without, had := volatile.WithoutClock(r.Table.URL(to).String()); had {
+				out[without] = to
+			}
+		}
+		return true
+	})
+	return out
 }
 
 // deadBefore returns the dead links that a document named when it was last stored. In a run without a plan
@@ -164,6 +207,7 @@ func (r *reading) linkedDocument(
 	if old.InSet {
 		r.Admission.Recall(old)
 	}
+	keepClocks(r, old, x.Candidates)
 	add := r.admit(now.ID, now.Depth, x, p.admitter, &as)
 	r.learn(now, old, x, add, body)
 	r.Admission.Vouch(now, admitted(x.IDs))

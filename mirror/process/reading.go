@@ -47,7 +47,8 @@ func newProcessors(o *Options) chan *documentReader {
 		MaxLinks:     int(o.Job.Limits.MaxLinks),
 		Scripts:      o.Job.Scripts,
 		ObeyRobots:   o.Job.ObeyRobots,
-		ObeyNofollow: o.Job.ObeyNofollow,
+		ObeyNofollow: o.Job.ObeyNofollow.Obeyed,
+		ByProfile:    o.Job.ObeyNofollow.ByProfile,
 		Tired:        o.Admission.Tired,
 	}
 	n := runtime.GOMAXPROCS(0)

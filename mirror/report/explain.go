@@ -15,6 +15,7 @@ import (
 	"mirrord/fetch/robots"
 	"mirrord/internal/count"
 	"mirrord/mirror/render"
+	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
@@ -79,6 +80,10 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		e.say("session id: asked as %s", stripped)
 		e.u = stripped
 	}
+	if f, ok := v.rules.Fold(e.u); ok {
+		e.say("profile: it has parameters that do not matter; asked as %s", f)
+		e.u = f
+	}
 	if err := e.session(); err != nil {
 		return nil, err
 	}
@@ -101,6 +106,10 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if why := v.rules.Leaves(e.u, scope.Page); (why != "") && !rec.InSet {
+		e.refuse(why)
+		e.say("%s; a job with profile = \"none\", or scope.include, takes it in", why)
 	}
 	if !known {
 		e.x.Answer = "not mirrored: no document of the mirror links to it, or it was never retrieved"

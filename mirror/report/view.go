@@ -70,13 +70,12 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 		maps:     map[uint32]bool{},
 		kept:     map[uint32]bool{},
 	}
-	var err error
+	var facts scope.KeptFacts
 	if s != nil {
-		if v.down, err = scope.TakeDownsOf(s.Notes); err != nil {
-			return nil, fmt.Errorf("site %s: %w", s.Name, err)
-		}
+		facts = s.Notes
 	}
-	if v.rules, err = scope.CompileWithout(j, v.down); err != nil {
+	var err error
+	if v.rules, v.down, err = scope.CompileFor(j, facts); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	table := urls.New()
@@ -97,6 +96,7 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 		Table:    table,
 		Records:  s.Records,
 		Facts:    s.Notes,
+		First:    v.rules.First,
 	})
 	_, err = v.skipPlan.Recall() // what cannot be decoded is as unknown to a run as it is here
 	return v, err

@@ -22,12 +22,19 @@ const sampleClocks = 8
 // make another one each time: unchanged, without a request, but for one run in eight.
 func (p *Noise) Stays(rec *store.Resource, now time.Time) (f *urls.Finding, ok bool) {
 	known := p.known.Load()
+	_, has := volatile.WithoutClock(rec.URL.RequestURI())
 	kept := rec.InSet && rec.Body == store.BlobBody && rec.Outcome != site.Failed && rec.Gone == 0
-	if known == nil || !known.clock || !kept || !volatile.HasClock(rec.URL.RequestURI()) ||
+	if known == nil || !known.clock || !kept || !has ||
 		(int(rec.ID)+p.run)%sampleClocks == 0 {
 		return nil, false
 	}
 	f = UnchangedBy(*rec, urls.ByExpiry, now)
 	f.Done.Reason = "skipped: its address holds the time, and is another one in each answer"
 	return f, true
+}
+
+// HasClocks reports whether the site is known to make addresses that hold the time of the answer.
+func (p *Noise) HasClocks() bool {
+	known := p.known.Load()
+	return known != nil && known.clock
 }

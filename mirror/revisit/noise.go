@@ -8,12 +8,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/zeebo/xxh3"
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
@@ -65,6 +62,8 @@ type shapeFact struct {
 	Asked  int    `json:"asked"`
 	Unsure bool   `json:"unsure,omitempty"` // the last one had differences that are not yet believed
 	Run    int    `json:"run"`              // the last one that did so
+
+	came int // pages of this run that are of it, and not known to be as they were
 }
 
 // PositionFact says what was learned about a position. One pair of values, with its page and run, is for a
@@ -75,6 +74,7 @@ type PositionFact struct {
 	Prose    bool   `json:"prose,omitempty"`
 	Wide     bool   `json:"wide,omitempty"`
 	Clock    bool   `json:"clock,omitempty"`
+	Hidden   bool   `json:"hidden,omitempty"`
 	Pages    int    `json:"pages"` // whose two answers differed there
 	Seen     int    `json:"seen"`  // times that it occurred on pages that were requested twice
 	Differed int    `json:"differed"`
@@ -94,6 +94,8 @@ const mostOn = 4
 func (f *PositionFact) IsSure() bool {
 	pages := 1
 	switch {
+	case f.Hidden: // no reader sees it, and it may be the same for a while
+		return true
 	case f.Wide:
 		pages = sureWide
 	case f.Prose:
@@ -128,26 +130,6 @@ type knownNoise struct {
 	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
 	clock bool                          // some address is another one in each answer, because it holds the time
 }
-
-// Twice is a page that is to be requested once more.
-type Twice struct {
-	URL    site.URL
-	Came   time.Time // its first answer
-	body   []byte
-	shape  uint64
-	urgent int // 0 first
-	more   int // requests for what changed, if this one explains nothing
-}
-
-func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
-	q := &Twice{URL: u, Came: came}
-	q.shape, q.urgent = shape, urgent
-	return q
-}
-
-// ShowsTime reports whether the first answer says when it was made, to the second: then another one may only
-// differ after that.
-func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.body, q.Came) }
 
 // NewNoise returns the noise of a site of which nothing was learned.
 func NewNoise(run int) *Noise {
@@ -267,6 +249,7 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
 		s = &shapeFact{Shape: shape, Run: p.run}
 		p.shapes[shape] = s
 	}
+	s.came++
 	waits := s.Asked
 	for _, q := range p.waiting {
 		if q.shape == shape {
@@ -326,19 +309,6 @@ func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time, made boo
 	p.wait(newTwice(rec.URL, at, shapeOf(rec.URL, body), 0), body)
 }
 
-// shapeOf names the template of a page: by its beginning, and by the parameters of its URL.
-func shapeOf(u site.URL, body []byte) uint64 {
-	var h xxh3.Hasher
-	h.Write(volatile.Beginning(body))
-	query, _ := u.Query()
-	for pair := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(pair, "=")
-		h.WriteString(name)
-		h.WriteString("&")
-	}
-	return h.Sum64()
-}
-
 // Question returns a page of an origin that is to be requested once more, now; of any origin, and without
 // waiting, when it is "". So many requests were made.
 func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice, ok bool) {
@@ -351,7 +321,7 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 	best := -1
 	for i, q := range p.waiting {
 		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.Came) >= secondsApart)
-		if may && (best < 0 || q.urgent < p.waiting[best].urgent) {
+		if may && (best < 0 || p.worth(q) > p.worth(p.waiting[best])) {
 			best = i
 		}
 	}
@@ -425,7 +395,7 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 			return false
 		}
 		f = &PositionFact{Position: d.Position, At: d.At}
-		f.Prose, f.Wide, f.Clock = d.Prose, d.Wide, d.Clock
+		f.Prose, f.Wide, f.Clock, f.Hidden = d.Prose, d.Wide, d.Clock, d.Hidden
 		p.positions[d.Position] = f
 	}
 	was := f.IsSure()

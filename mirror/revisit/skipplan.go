@@ -30,6 +30,7 @@ type SkipPlanOptions struct {
 	Table    *urls.Table
 	Records  RecordReader
 	Facts    FactReader
+	First    scope.Priorities
 }
 
 // SkipPlan is all that decides which requests a run need not make. It is filled in three steps: Load takes
@@ -118,6 +119,7 @@ func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, er
 	o := PlanOptions{
 		Job:       a.Job,
 		Policies:  a.Policies,
+		First:     a.First,
 		Run:       a.Run,
 		Now:       a.Started,
 		Listings:  a.Sources.Listings,
@@ -129,9 +131,6 @@ func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, er
 	}
 	if why := o.WhyFull(); why != "" {
 		return why, nil
-	}
-	if o.First, err = scope.CompilePriorities(a.Job); err != nil {
-		return "", err
 	}
 	if o.Hints, err = a.Facts.Fact(HintsFact); err != nil {
 		return "", err

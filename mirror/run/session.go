@@ -47,13 +47,12 @@ const textsInMemory = 4 << 20
 // New returns a session that has read nothing of the site. The error is a job that cannot be compiled.
 func New(o Options) (*Session, error) {
 	o = o.withDefaults()
-	down, err := scope.TakeDownsOf(o.Site.Notes)
-	if err != nil {
-		return nil, fmt.Errorf("site %s: %w", o.Site.Name, err)
-	}
-	rules, err := scope.CompileWithout(o.Job, down)
+	rules, _, err := scope.CompileFor(o.Job, o.Site.Notes)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", o.Site.Name, err)
+	}
+	if o.Imports { // an archive ends, and a user wanted to keep all of it
+		rules.Profiles.Off()
 	}
 	if o.Job, err = urls.WithFoundReuse(o.Job, o.Site, o.State); err != nil {
 		return nil, err

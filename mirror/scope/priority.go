@@ -3,8 +3,6 @@
 package scope
 
 import (
-	"fmt"
-
 	"mirrord/job"
 	"mirrord/site"
 )
@@ -20,17 +18,20 @@ type priorityRule struct {
 // CompilePriorities compiles those of a job.
 func CompilePriorities(j *job.Job) (p Priorities, err error) {
 	for _, x := range j.Priority {
-		rule := priorityRule{every: int(max(x.Every, 1))}
-		for _, s := range x.Match {
-			g, err := site.CompileGlob(s)
-			if err != nil {
-				return p, fmt.Errorf("priority: %w", err)
-			}
-			rule.globs = append(rule.globs, g)
+		if err := p.add(x.Match, int(max(x.Every, 1))); err != nil {
+			return p, err
 		}
-		p.rules = append(p.rules, rule)
 	}
 	return p, nil
+}
+
+// add adds a rule; without patterns it adds none.
+func (p *Priorities) add(patterns []string, every int) error {
+	globs, err := site.CompileGlobs("priority", patterns)
+	if len(globs) > 0 {
+		p.rules = append(p.rules, priorityRule{globs, every})
+	}
+	return err
 }
 
 // Any reports whether there are any.

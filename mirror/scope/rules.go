@@ -14,6 +14,7 @@ import (
 	"mirrord/job"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/profile"
 )
 
 // Purpose says what a URL is wanted for.
@@ -48,11 +49,13 @@ type URLRules struct {
 	Traps    site.Traps
 	Types    *TypeRule // of what URLs turn out to be; nil: none
 	First    Priorities
+	Profiles *Profiles
 	aliases  aliases
 	Product  string // our name in robots.txt
 
 	sessions   []string // parameters that hold session ids
 	requisites job.Requisites
+	includes   []*site.Glob
 	excludes   []*site.Glob
 	down       *TakeDowns // nil: nothing was taken down
 }
@@ -83,12 +86,14 @@ func Compile(j *job.Job) (*URLRules, error) {
 	if r.First, err = CompilePriorities(j); err != nil {
 		return nil, err
 	}
-	for _, x := range j.Scope.Exclude {
-		g, err := site.CompileGlob(x)
-		if err != nil {
-			return nil, fmt.Errorf("scope.exclude: %w", err)
-		}
-		r.excludes = append(r.excludes, g)
+	if r.Profiles, err = newProfiles(j); err != nil {
+		return nil, err
+	}
+	if r.includes, err = site.CompileGlobs("scope.include", j.Scope.Include); err != nil {
+		return nil, err
+	}
+	if r.excludes, err = site.CompileGlobs("scope.exclude", j.Scope.Exclude); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -113,6 +118,11 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 	}
 	if is, reason := r.Programs.Is(u); is {
 		return false, reason
+	}
+	if p == Page && r.Profiles != nil && r.Profiles.named != nil {
+		if reason := r.Leaves(u, p); reason != "" {
+			return false, reason
+		}
 	}
 	if r.aliases.has(u) {
 		return false, fmt.Sprintf("scope.aliases: %s stands for it", r.Main(u))
@@ -203,7 +213,7 @@ func Fingerprint(j *job.Job) string {
 	}{j.Scope.Kind, j.Scope.Prefixes, j.Scope.Include, j.Scope.Exclude}
 	parts := []any{
 		relocate.ScanVersion, j.Seeds(), j.URLs, scope, j.Programs, j.Requisites, j.ObeyRobots,
-		j.ObeyNofollow, j.Scripts,
+		j.ObeyNofollow.Obeyed, j.Scripts,
 		j.Limits.MaxLinks, j.Limits.MaxDocument, j.Limits.MaxURLLength, j.Limits.MaxPathDepth, j.Limits.MaxRepeats,
 		j.Limits.MaxVariants, j.Limits.MaxDates,
 	}
@@ -225,6 +235,12 @@ func Fingerprint(j *job.Job) string {
 	}
 	if namesPictures(j.Scope.NotTypes) {
 		parts = append(parts, "pages are shown without pictures")
+	}
+	if j.ObeyNofollow.ByProfile {
+		parts = append(parts, "profile: nofollow")
+	}
+	if j.Profile != profile.Auto {
+		parts = append(parts, "profile", j.Profile, j.ProfileDigest())
 	}
 	v, err := json.Marshal(parts)
 	if err != nil {

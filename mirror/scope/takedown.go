@@ -139,12 +139,19 @@ func (d *TakeDown) Sentence() string {
 	return fmt.Sprintf("forgotten on %s: %s", d.At.UTC().Format(time.DateOnly), d.Reason)
 }
 
-// CompileWithout is Compile for a site from which something was taken: that is out of scope, regardless of
-// the job.
-func CompileWithout(j *job.Job, down *TakeDowns) (*URLRules, error) {
+// CompileFor is Compile for a site: what was taken from it is out of scope, regardless of the job, and the
+// programs that make it are known. It returns what was taken, too. Without facts it is Compile.
+func CompileFor(j *job.Job, facts KeptFacts) (*URLRules, *TakeDowns, error) {
 	r, err := Compile(j)
-	if err != nil || down == nil || len(down.List) == 0 {
-		return r, err
+	if (err != nil) || (facts == nil) {
+		return r, nil, err
+	}
+	if err := r.recall(facts); err != nil {
+		return nil, nil, err
+	}
+	down, err := TakeDownsOf(facts)
+	if (err != nil) || (len(down.List) == 0) {
+		return r, down, err
 	}
 	r.down = down
 	r.Scope = r.Scope.Without(func(u site.URL) (reason string, out bool) {
@@ -153,5 +160,5 @@ func CompileWithout(j *job.Job, down *TakeDowns) (*URLRules, error) {
 		}
 		return "", false
 	})
-	return r, nil
+	return r, down, nil
 }

@@ -58,7 +58,7 @@ func (l CutLimit) String() string { return l.Name + " = " + l.Value }
 // Why says what a limit did to a document, behind the address of which it stands.
 func (l CutLimit) Why() string {
 	if l == (CutLimit{"robots", "nofollow"}) {
-		return "tells robots not to follow its links (nofollow)"
+		return "tells robots not to follow its links (nofollow): decide obey_nofollow in the job"
 	}
 	return "is cut short by " + l.String()
 }

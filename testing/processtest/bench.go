@@ -179,6 +179,7 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 		Table:   o.Table,
 		Records: b.Records,
 		Facts:   new(storetest.MemoryNotes),
+		First:   rules.First,
 	})
 	o.Stores = b.stores(&o)
 	o.Chain = b.chain(&o)

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mirrord/testing/mirrortest"
+)
+
+// setWiki makes a wiki of so many articles, each with a form and a history.
+func setWiki(w *mirrortest.Web, articles int, head string) {
+	page := func(title, text string) mirrortest.Page { return mirrortest.HTML(title, head+text) }
+	var links strings.Builder
+	for i := range articles {
+		at := fmt.Sprintf("/wiki/Quay_%d", i)
+		fmt.Fprintf(&links, "<a href=%s>Quay %d</a> ", at, i)
+		w.Set(home+at, page(fmt.Sprint("Quay ", i), fmt.Sprintf(
+			"<p>Quay %d has %d bollards.</p><a href='%s?action=edit'>edit</a> "+
+				"<a href='%s?action=history'>history</a>",
+			i, 7*i, at, at)))
+		for _, form := range []string{"edit", "history"} {
+			w.Set(home+at+"?action="+form, page(form, fmt.Sprintf("%s of quay %d", form, i)))
+		}
+	}
+	w.Set(home+"/", page("Quays", links.String()))
+}
+
+// forms counts the pages of a mirror that are no articles.
+func forms(m *mirrortest.Mirror) (n int) {
+	for u := range m.ByURL() {
+		if strings.Contains(u, "action=") {
+			n++
+		}
+	}
+	return n
+}
+
+const ofMediaWiki = `<meta name="generator" content="MediaWiki 1.43.0">`
+
+// The first page of a wiki tells its program: what its profile leaves is never requested, links to the
+// origin, and is in the summary.
+func TestProfileOfProgram(t *testing.T) {
+	w := mirrortest.Start(t)
+	setWiki(w, 6, ofMediaWiki)
+	m := mirrortest.New(t, w, job())
+	for run := range 2 {
+		s := m.Run()
+		if n := len(m.ByURL()); forms(m) != 0 || n != 7 {
+			t.Fatalf("run %d: %d pages, %d of them forms", run+1, n, forms(m))
+		}
+		left := 0
+		for _, n := range s.Notes {
+			if strings.HasPrefix(n.What, "profile mediawiki leaves ") {
+				left += n.Count
+			}
+		}
+		if run == 0 && left != 12 {
+			t.Errorf("%d addresses are said to be left", left)
+		}
+		for _, r := range w.Requests() {
+			if strings.Contains(r.URL, "action=") {
+				t.Errorf("run %d requested %s", run+1, r.URL)
+			}
+		}
+	}
+	page := m.Tree()["wiki/Quay_3.html"]
+	if want := home + "/wiki/Quay_3?action=edit"; !strings.Contains(page, want) {
+		t.Errorf("no link to %s in %q of %v", want, page, m.Paths())
+	}
+}
+
+// A mirror that has what a profile leaves keeps it; only the name of a profile in the job takes it out, which
+// needs no review, and older versions keep it. Without a profile all is there again.
+func TestProfileOfOldMirror(t *testing.T) {
+	w := mirrortest.Start(t)
+	setWiki(w, 6, "")
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	if forms(m) != 12 {
+		t.Fatalf("%d forms of a program that nothing tells", forms(m))
+	}
+	setWiki(w, 7, ofMediaWiki)
+	m.Run()
+	if n := forms(m); n != 12 {
+		t.Errorf("with a profile that was found later: %d forms", n)
+	}
+	if paths := m.ByURL(); paths[home+"/wiki/Quay_6"] == "" {
+		t.Errorf("a new article is not there: %v", paths)
+	}
+	m.Set("profile", "mediawiki")
+	if s := m.Run(); !s.Published || forms(m) != 0 {
+		t.Errorf("named: %d forms, published %v, %v", forms(m), s.Published, s.Reasons)
+	}
+	m.Set("profile", "none")
+	if m.Run(); forms(m) != 14 {
+		t.Errorf("without a profile: %d forms", forms(m))
+	}
+}
+
+// scope.include takes in what a profile leaves.
+func TestProfileAndInclude(t *testing.T) {
+	w := mirrortest.Start(t)
+	setWiki(w, 4, ofMediaWiki)
+	m := mirrortest.New(t, w, job()+`include = '**/Quay_*\?action=history'`)
+	if m.Run(); forms(m) != 4 {
+		t.Errorf("%d forms: %v", forms(m), m.Paths())
+	}
+}
+
+// A code browser whose pages all say nofollow is one page, which the run says, until the job follows what its
+// profile wants.
+func TestNofollowByProfile(t *testing.T) {
+	w := mirrortest.Start(t)
+	page := func(body string) mirrortest.Page {
+		return mirrortest.HTML("Files", "<meta name=robots content='index, nofollow'>"+body+
+			"<img src=/static/hglogo.png alt=mercurial>")
+	}
+	w.Set(home+"/", page("<a href=/file>files</a> <a href=/annotate/tip/a.txt>blame</a> "+
+		"<a href=/rev/0f3a>change</a>"))
+	w.Set(home+"/file", page("<a href=/file/tip/a.txt>a.txt</a> <a href=/file/0f3a/a.txt>old</a>"))
+	for _, p := range []string{"/file/tip/a.txt", "/file/0f3a/a.txt", "/annotate/tip/a.txt", "/rev/0f3a"} {
+		w.Set(home+p, page("text of "+p))
+	}
+	m := mirrortest.New(t, w, job())
+	s := m.Run()
+	if text := mirrortest.Text(s); !strings.Contains(text, "obey_nofollow") || len(m.ByURL()) != 1 {
+		t.Errorf("%d pages; the summary says nothing of it: %s", len(m.ByURL()), text)
+	}
+	m.Set("obey_nofollow", `"profile"`)
+	s = m.Run()
+	var got []string
+	for u := range m.ByURL() {
+		got = append(got, strings.TrimPrefix(u, home))
+	}
+	slices.Sort(got)
+	if want := "[/ /file /file/tip/a.txt /rev/0f3a]"; fmt.Sprint(got) != want || len(s.Reasons) > 0 {
+		t.Errorf("%v, want %s; %v", got, want, s.Reasons)
+	}
+}

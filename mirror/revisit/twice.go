@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"strings"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/internal/volatile"
+	"mirrord/site"
+)
+
+// Twice is a page that is to be requested once more.
+type Twice struct {
+	URL    site.URL
+	Came   time.Time // its first answer
+	body   []byte
+	shape  uint64
+	urgent int // 0 first
+	more   int // requests for what changed, if this one explains nothing
+}
+
+func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
+	q := &Twice{URL: u, Came: came}
+	q.shape, q.urgent = shape, urgent
+	return q
+}
+
+// ShowsTime reports whether the first answer says when it was made, to the second: then another one may only
+// differ after that.
+func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.body, q.Came) }
+
+// shapeOf names the template of a page: by its beginning, and by the parameters of its URL.
+func shapeOf(u site.URL, body []byte) uint64 {
+	var h xxh3.Hasher
+	h.Write(volatile.Beginning(body))
+	query, _ := u.Query()
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		h.WriteString(name)
+		h.WriteString("&")
+	}
+	return h.Sum64()
+}
+
+// worth is of how many pages a second answer tells something, less with each that came before. The caller
+// holds mu.
+func (p *Noise) worth(q *Twice) float64 {
+	came := 1
+	if s := p.shapes[q.shape]; s != nil {
+		came = max(s.came, 1)
+	}
+	return float64(came) / float64(1+q.urgent)
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"mirrord/job"
+	"mirrord/site"
+	"mirrord/site/profile"
+)
+
+// ProfilesFact keeps which programs are known to make a site, as a list of ProgramOf.
+const ProfilesFact = "profiles"
+
+// ProgramOf is a program that makes pages of a site.
+type ProgramOf struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // of its profile when it was used last
+}
+
+const (
+	mostTold   = 4   // programs of one site
+	mostLooked = 256 // pages of a run that are looked at for what made them
+	told       = 3   // pages, other than the first one and entry points, that must tell the same
+)
+
+// Profiles are those of the programs that make a site. With profile = "auto" it learns them from pages: such
+// a profile leaves only URLs that the mirror never had. Nil knows none. It is safe for concurrent use.
+type Profiles struct {
+	set   *profile.Catalog
+	named *profile.Profile // by the job; nil: none is, or all that pages tell
+
+	mu     sync.RWMutex
+	known  []*profile.Profile
+	looked int // pages; mostLooked when there is nothing more to learn
+	times  map[string]int
+}
+
+func newProfiles(j *job.Job) (*Profiles, error) {
+	p := &Profiles{set: j.Profiles, looked: mostLooked}
+	if p.set == nil {
+		p.set = profile.Known()
+	}
+	switch j.Profile {
+	case profile.Auto:
+		p.looked = 0
+	case profile.None:
+	default:
+		if p.named = p.set.Find(j.Profile); p.named == nil {
+			var names []string
+			for _, x := range p.set.All() {
+				names = append(names, x.Name)
+			}
+			return nil, fmt.Errorf("profile: %q is not known; known are auto, none, %s", j.Profile,
+				strings.Join(names, ", "))
+		}
+		p.known = []*profile.Profile{p.named}
+	}
+	return p, nil
+}
+
+// Off makes it know no profile, and learn none.
+func (p *Profiles) Off() { p.known, p.named, p.looked = nil, nil, mostLooked }
+
+// recall takes what earlier runs learned of a site.
+func (r *URLRules) recall(facts KeptFacts) error {
+	if err := r.Profiles.recall(facts); err != nil {
+		return err
+	}
+	return r.First.add(r.Profiles.edits(), 1)
+}
+
+func (p *Profiles) recall(facts KeptFacts) error {
+	v, err := facts.Fact(ProfilesFact)
+	if (err != nil) || (len(v) == 0) || (p.looked == mostLooked) {
+		return err
+	}
+	var was []ProgramOf
+	if err := json.Unmarshal(v, &was); err != nil {
+		return fmt.Errorf("which programs make the site: %w", err)
+	}
+	for _, w := range was {
+		if x := p.set.Find(w.Name); x != nil { // else its file is gone
+			p.known = append(p.known, x)
+		}
+	}
+	return nil
+}
+
+// Value is the fact for the next run; nil when no program is known.
+func (p *Profiles) Value() []byte {
+	var is []ProgramOf
+	for _, x := range p.Known() {
+		is = append(is, ProgramOf{x.Name, x.Digest})
+	}
+	if len(is) == 0 {
+		return nil
+	}
+	v, err := json.Marshal(is)
+	if err != nil {
+		panic(err) // plain data
+	}
+	return v
+}
+
+// Known returns the profiles that are used.
+func (p *Profiles) Known() []*profile.Profile {
+	if p == nil {
+		return nil
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.known
+}
+
+// See takes a page, with the names of the cookies that it sets, before its links are followed. The first page
+// of a run, or an entry point, suffices to tell the program; else it takes three pages.
+func (p *Profiles) See(page []byte, cookies []string, entry bool) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looked >= mostLooked || len(p.known) >= mostTold {
+		return
+	}
+	p.looked++
+	x := p.set.Tell(page, cookies)
+	if x == nil || slices.Contains(p.known, x) {
+		return
+	}
+	if p.times == nil {
+		p.times = map[string]int{}
+	}
+	if p.times[x.Name]++; entry || p.looked == 1 || p.times[x.Name] >= told {
+		p.known = append(slices.Clone(p.known), x)
+	}
+}
+
+// edits are the patterns of pages that show what was edited.
+func (p *Profiles) edits() (out []string) {
+	for _, x := range p.Known() {
+		out = append(out, x.Edits()...)
+	}
+	return out
+}
+
+// Leaves says why the profile of a program leaves a URL to the origin; "" for one that it does not leave.
+// scope.include wins, and so do entry points.
+func (r *URLRules) Leaves(u site.URL, p Purpose) (reason string) {
+	known := r.Profiles.Known()
+	if (p != Page) || (len(known) == 0) || slices.Contains(r.Seeds, u) {
+		return ""
+	}
+	for _, x := range known {
+		line := x.Leaves(u)
+		if line == "" {
+			continue
+		}
+		for _, g := range r.includes {
+			if g.Match(u) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("profile %s leaves %q to the origin", x.Name, line)
+	}
+	return ""
+}
+
+// Wants reports whether the profile of a program wants a URL, which may be followed although a page says
+// nofollow when the job says so.
+func (r *URLRules) Wants(u site.URL) bool {
+	return slices.ContainsFunc(r.Profiles.Known(), func(x *profile.Profile) bool { return x.Wants(u) })
+}
+
+// Fold returns a URL without parameters that a profile says do not matter, and whether it had any.
+func (r *URLRules) Fold(u site.URL) (site.URL, bool) {
+	for _, x := range r.Profiles.Known() {
+		if f, had := x.Fold(u); had {
+			return f, true
+		}
+	}
+	return u, false
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"mirrord/site"
+)
+
+func TestTell(t *testing.T) {
+	for _, c := range []struct{ page, cookies, want string }{
+		{`<meta charset=utf-8><meta name="generator" content="MediaWiki 1.43.0"/>`, "", "mediawiki"},
+		{`<META CONTENT='WordPress 6.6' NAME=generator>`, "", "wordpress"},
+		{`<meta name=generator content=DokuWiki>`, "", "dokuwiki"},
+		{`<meta name="generator" content="Elementor 3"><meta name=generator content="WordPress 6.8">`, "", "wordpress"},
+		{`<meta name="generator" content="Hugo 0.1"><img src="/wp-content/themes/a.png">`, "", ""}, // moved here
+		{`<link href="/wp-content/themes/a/style.css" rel=stylesheet>`, "", "wordpress"},
+		{`<p>board</p>`, "phpbb3_k2x_sid", "phpbb"},
+		{`<p>a page about MediaWiki 1.43, &lt;meta name="generator" content="MediaWiki 1.43"></p>`, "", ""},
+		{`<meta name="description" content="MediaWiki 1.43">`, "", ""},
+		{``, "", ""},
+	} {
+		var cookies []string
+		if c.cookies != "" {
+			cookies = []string{c.cookies}
+		}
+		got := ""
+		if p := Known().Tell([]byte(c.page), cookies); p != nil {
+			got = p.Name
+		}
+		if got != c.want {
+			t.Errorf("%s with %q is of %q, want %q", c.page, c.cookies, got, c.want)
+		}
+	}
+}
+
+func TestLeaves(t *testing.T) {
+	for _, c := range []struct{ program, url, line string }{
+		{"mediawiki", "http://h.example/wiki/Talk:Ships", ""},
+		{"mediawiki", "http://h.example/w/index.php?title=Ships&action=history", "?action=history"},
+		{"mediawiki", "http://h.example/w/index.php?title=Ships&action=historic", ""},
+		{"mediawiki", "http://h.example/w/index.php?title=Special:Log&type=move", "?title=Special:*"},
+		{"mediawiki", "http://h.example/wiki/Sp%C3%A9cial:Pages_li%C3%A9es/Quai", "**/Spécial:**"},
+		{"mediawiki", "http://h.example/wiki/Special:RecentChanges", "**/Special:**"},
+		{"mediawiki", "http://h.example/wiki/Specials", ""},
+		{"dokuwiki", "http://h.example/doku.php?id=start&do=export_xhtml", "?do=export_xhtml*"},
+		{"dokuwiki", "http://h.example/feed.php", ""},
+		{"dokuwiki", "http://h.example/feed.php?mode=list&ns=a", "?mode"},
+		{"dokuwiki", "http://h.example/doku.php?id=start", ""},
+		{"gitweb", "http://h.example/?p=a.git;a=blobdiff;f=x", "?a=blobdiff"},
+		{"wordpress", "http://h.example/2024/05/tides/feed/", "**/feed/"},
+		{"wordpress", "http://h.example/feed/", ""},
+		{"wordpress", "http://h.example/category/tides/page/2/", ""},
+		{"hyperkitty", "http://h.example/list/l@h.example/thread/ABC/", ""},
+		{"hyperkitty", "http://h.example/list/l@h.example/thread/ABC/?sort=date", "?sort"},
+		{"hyperkitty", "http://h.example/list/l@h.example/thread/ABC/reply", "**/reply"},
+		{"hyperkitty", "http://h.example/list/l@h.example/2026/11/?page=2", ""},
+		{"hyperkitty", "http://h.example/list/l@h.example/2026/11/28/", "**/list/*/*/*/*/"},
+		{"hgweb", "http://h.example/file/tip/doc/a.txt", ""},
+		{"hgweb", "http://h.example/file/0123456789ab/doc/a.txt", "**/file/**"},
+	} {
+		p := Known().Find(c.program)
+		if p == nil {
+			t.Fatalf("there is no profile %s", c.program)
+		}
+		if got := p.Leaves(site.Canonical(c.url)); got != c.line {
+			t.Errorf("%s, %s: left by %q, want %q", c.program, c.url, got, c.line)
+		}
+	}
+}
+
+// Files of users add to the known ones and take their place; a broken one costs itself only, and is named.
+func TestWith(t *testing.T) {
+	set, errs := Known().With(fstest.MapFS{
+		"ours.toml":      {Data: []byte("generator = ['Ours']\nleft = ['?z', '/x/**']\nsame = ['s']")},
+		"mediawiki.toml": {Data: []byte(`generator = ['Other']`)},
+		"typo.toml":      {Data: []byte(`lefts = ['?z']`)},
+		"glob.toml":      {Data: []byte(`left = ['a/b', '?']`)},
+		"none.toml":      {Data: []byte(`about = 'x'`)},
+		"text.toml":      {Data: []byte(`about = `)},
+		"notes.txt":      {Data: []byte(`left`)},
+	})
+	var said strings.Builder
+	for _, err := range errs {
+		said.WriteString(err.Error() + "\n")
+	}
+	for _, want := range []string{
+		"profile typo: lefts is not known here", "profile glob: left: bad pattern", `"?": a parameter has a name`,
+		"profile none: the name", "profile text: ",
+	} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, &said)
+		}
+	}
+	if len(set.All()) != len(Known().All())+1 || len(errs) != 4 {
+		t.Errorf("%d profiles, %d errors", len(set.All()), len(errs))
+	}
+	if p := set.Tell([]byte(`<meta name=generator content="MediaWiki 1.43">`), nil); p != nil {
+		t.Errorf("it is still of %s", p.Name)
+	}
+	ours := set.Find("ours")
+	at := func(uri string) site.URL { return site.Canonical("http://h.example" + uri) }
+	if u, had := ours.Fold(at("/a?s=1&b=2")); !had || u != at("/a?b=2") {
+		t.Errorf("folded: %s, %v", u, had)
+	}
+	if ours.Leaves(at("/x/y")) != "/x/**" || ours.Leaves(at("/y")) != "" {
+		t.Error("a pattern of a user does not count")
+	}
+}
+
+var update = flag.Bool("update", false, "write the list of profiles in docs")
+
+// The list of programs in docs is that of the profiles, and each has a sign.
+func TestListIsCurrent(t *testing.T) {
+	const page, begin = "../../docs/profiles.md", "| --- | --- |\n"
+	const end = "\n<!-- end of the list"
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("the page has no place for the list")
+	}
+	var list strings.Builder
+	for _, p := range Known().All() {
+		fmt.Fprintf(&list, "| `%s` | %s |\n", p.Name, p.About)
+		if len(p.Signs.Generator)+len(p.Signs.Cookie)+len(p.Signs.Markup) == 0 || p.About == "" {
+			t.Errorf("profile %s: it has no sign, or no description", p.Name)
+		}
+	}
+	now := before + begin + list.String() + end + after
+	if now == string(b) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s has another list: run go test ./site/profile -update", page)
+	}
+	if err := os.WriteFile(page, []byte(now), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
