@@ -18,8 +18,7 @@ import (
 // ARC is what crawlers wrote before WARC.
 func (forms) ARC() Form {
 	convert := func(r io.Reader, o Converting) (projects.Taken, error) {
-		return projects.ARC(r, o.Lenient,
-			o.To)
+		return projects.ARC(r, o.Lenient, o.To)
 	}
 	return Form{
 		Name:    "arc",
