@@ -188,10 +188,11 @@ func entered(a *env.App, j *job.Job, arch *crawls.Recordings) *job.Job {
 		}
 		names := to.AliasHosts()
 		if to.URLs[i] = v.String(); slices.Contains(names, v.Host()) {
-			to.Scope.Aliases = append(slices.DeleteFunc(names, func(h string) bool { return h == v.Host() }), u.Host())
+			others := slices.DeleteFunc(names, func(h string) bool { return h == v.Host() })
+			to.Scope.Aliases = append(others, u.Host())
 		}
-		a.Warning(fmt.Sprintf("in the archive, %s redirects to %s, which the scope of the job leaves out: the mirror "+
-			"begins there; make that the url in %s", u, v, j.File))
+		a.Warning(fmt.Sprintf("in the archive, %s redirects to %s, which the scope of the job leaves out: the "+
+			"mirror begins there; make that the url in %s", u, v, j.File))
 	}
 	return &to
 }

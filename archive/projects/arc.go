@@ -131,7 +131,8 @@ type arcFile struct {
 }
 
 // ARC writes the answers of an ARC file as records. lenient skips bytes that are no record; of an answer that
-// is cut at the end of the file the record is cut, too, see [Taken]. Offsets of errors are those of the text, unpacked.
+// is cut at the end of the file the record is cut, too, see [Taken]. Offsets of errors are those of the text,
+// unpacked.
 func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {
 	b, err := arcReader(file)
 	if err != nil {
