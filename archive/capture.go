@@ -12,6 +12,8 @@ import (
 
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
+	"mirrord/internal/count"
+	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
 	"mirrord/phm"
 )
@@ -264,7 +266,16 @@ func report(t warc.Surveyed, problems []phm.Problem) *phm.Report {
 		Bytes:    t.Bytes,
 		Problems: problems[:min(len(problems), mostProblems)],
 		More:     max(len(problems)-mostProblems, 0),
+		Notes:    oddEnds(t.Odd),
 	}
+}
+
+// oddEnds says that records end as other programs write them; readers take them for whole.
+func oddEnds(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{count.Of(n, "record does", "records do") + " not end with two empty lines, and are whole"}
 }
 
 func problemOf(name string, err error) phm.Problem {
@@ -275,7 +286,10 @@ func problemOf(name string, err error) phm.Problem {
 	return p
 }
 
-func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
+func verifyWARC(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error) {
+	if t, ok := warc.SurveyParts(r, size, crew, func(warc.Entry) error { return nil }); ok {
+		return report(t, nil), nil
+	}
 	var found []phm.Problem
 	wrong := func(err error) { found = append(found, problemOf("", err)) }
 	t, err := warc.Survey(io.NewSectionReader(r, 0, size), func(warc.Entry) error { return nil }, wrong)
@@ -285,12 +299,12 @@ func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
 	return report(t, found), nil
 }
 
-func verifyWACZ(r io.ReaderAt, size int64) (*phm.Report, error) {
+func verifyWACZ(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error) {
 	c, err := wacz.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
 	var found []phm.Problem
-	t, err := c.Verify(func(name string, err error) { found = append(found, problemOf(name, err)) })
+	t, err := c.Verify(crew, func(name string, err error) { found = append(found, problemOf(name, err)) })
 	return report(t, found), err
 }

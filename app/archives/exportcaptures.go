@@ -18,6 +18,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -188,12 +189,13 @@ func (x *captureExport) toFile(ctx context.Context, a *env.App, src *captureSour
 		return 0, err
 	}
 	a.Progress("reading it back")
-	report, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size())
+	found, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size(),
+		report.AllCores())
 	if err == nil {
-		err = report.Err()
+		err = found.Err()
 	}
-	if err == nil && report.Files != x.counts.Captures+x.counts.Revisits+1 {
-		err = fmt.Errorf("%d records, not %d", report.Files, x.counts.Captures+x.counts.Revisits+1)
+	if err == nil && found.Files != x.counts.Captures+x.counts.Revisits+1 {
+		err = fmt.Errorf("%d records, not %d", found.Files, x.counts.Captures+x.counts.Revisits+1)
 	}
 	if over := ctx.Err(); over != nil {
 		return 0, over

@@ -102,6 +102,11 @@ func printVerified(a *cli.CLI, what string, report *care.Verified) error {
 				"requests the rest\n", what, what)
 		}
 	}
+	for _, n := range report.Notes {
+		if !a.JSON {
+			a.Printf("%s: note: %s\n", what, n)
+		}
+	}
 	if report.Count() > 0 {
 		return &env.Error{}
 	}
