@@ -21,25 +21,22 @@ import (
 // zimSite is a ZIM file of another program, of one version. It has paths and no URLs, so that its entries lie
 // at an origin that exists nowhere. It is safe for concurrent use.
 type zimSite struct {
-	mu    sync.Mutex // guards zim
-	zim   *zim.Browser
-	old   bool
-	uuid  [16]byte
-	close io.Closer
-	snap  Snapshot
+	mu   sync.Mutex // guards zim
+	zim  *zim.Browser
+	old  bool
+	uuid [16]byte
+	io.Closer
+	snap Snapshot
 }
 
 // AddZIM serves a ZIM file of another program under a name. c is closed with the Files, or at once with an
 // error.
 func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) error {
-	if s.has(name) {
-		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
-	}
 	x := &zimSite{
-		zim:   z,
-		old:   z.Old(),
-		uuid:  z.UUID(),
-		close: c,
+		zim:    z,
+		old:    z.Old(),
+		uuid:   z.UUID(),
+		Closer: c,
 	}
 	main, ok, err := z.MainPage()
 	if err != nil {
@@ -53,6 +50,7 @@ func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) err
 		Version: Version{Number: 1, Time: made},
 		Primary: "http://" + name + ".zim.invalid", // RFC 2606 §2
 		Nowhere: true,
+		Form:    "ZIM",
 		Title:   z.Meta("Title"),
 
 		Copyright: z.Meta("License"),
@@ -68,11 +66,7 @@ func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) err
 	if ok {
 		x.snap.Entry = x.path(main)
 	}
-	if s.zims == nil {
-		s.zims = map[string]*zimSite{}
-	}
-	s.zims[name] = x
-	return nil
+	return s.add(name, x)
 }
 
 // Versions is the one that the file is.

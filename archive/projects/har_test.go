@@ -14,7 +14,8 @@ import (
 )
 
 // A HAR file of any program gives what the site answered, each with its date. The files are one visit as each
-// of them writes it: a redirect, a page in another encoding that came in gzip, a picture, a request of a script.
+// of them writes it: a redirect, a page in another encoding that came in gzip, a picture, a request of a
+// script.
 func TestHARsOfOthers(t *testing.T) {
 	files, err := filepath.Glob("testdata/har/*.har")
 	if err != nil || len(files) < 6 {

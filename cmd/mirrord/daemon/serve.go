@@ -203,7 +203,7 @@ func (f *serveFlags) follow(
 }
 
 // serveFiles serves archives.
-func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
+func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (err error) {
 	if f.gateway != "" {
 		return env.Usagef("serve: --gateway is for mirrors of a state: the registry says what it serves")
 	}
@@ -219,7 +219,13 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) e
 		return fmt.Errorf("serve %w", err)
 	}
 	defer files.Close()
+	texts, done, err := search.TextsOfFiles(ctx, a.App(), files)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	srv, err := serve.New(serve.Options{
+		Texts:    texts,
 		Sites:    files,
 		Base:     f.base,
 		Hosts:    f.hosts,
