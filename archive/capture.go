@@ -4,6 +4,7 @@ package archive
 
 import (
 	"bytes"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,7 @@ type Capture struct {
 
 	Listed time.Time // its date in the list of pages; zero for what people do not open by itself
 	Title  string
+	Text   string // what the page says
 }
 
 // About is what an archive of captures says of itself.
@@ -45,6 +47,7 @@ type About struct {
 	Fields   []warc.HeaderField // further ones of its warcinfo record
 	MainURL  string
 	MainDate time.Time
+	Sign     crypto.Signer // signs the file, in forms with Lists; nil: nobody does
 
 	// Scratch makes a store for the lines that are gathered for the end of the file.
 	Scratch func() (lines.Scratch, error)
@@ -157,6 +160,7 @@ func (forms) WACZ() Form {
 		Name:  "wacz",
 		Short: "wacz",
 		Doc:   "one with an index (wacz)",
+		Lists: true,
 		Captures: func(w io.Writer, a About) (CaptureWriter, error) {
 			b, err := wacz.NewWriter(w, wacz.Details{
 				Title:       a.Title,
@@ -165,6 +169,7 @@ func (forms) WACZ() Form {
 				Created:     a.Created,
 				MainURL:     a.MainURL,
 				MainDate:    a.MainDate,
+				Sign:        a.Sign,
 			}, a.Scratch)
 			if err != nil {
 				return nil, err
@@ -248,6 +253,7 @@ func (f *waczFile) Add(c *PackedCapture) (err error) {
 		URL:   c.capture.URL,
 		Date:  c.capture.Listed,
 		Title: c.capture.Title,
+		Text:  c.capture.Text,
 	})
 }
 
@@ -306,5 +312,9 @@ func verifyWACZ(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, erro
 	}
 	var found []phm.Problem
 	t, err := c.Verify(crew, func(name string, err error) { found = append(found, problemOf(name, err)) })
-	return report(t, found), err
+	out := report(t, found)
+	if who := c.Signer(); who != "" {
+		out.Notes = append(out.Notes, "it is signed by "+who)
+	}
+	return out, err
 }

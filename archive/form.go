@@ -49,6 +49,9 @@ type Form struct {
 	// Captures begins a file of what URLs yielded, in place of a tree. Nil: the form is one of trees.
 	Captures func(w io.Writer, a About) (CaptureWriter, error)
 
+	// Lists says that Captures lists pages with what they say, and signs the file.
+	Lists bool
+
 	// Open opens a file of the form as the tree that it was made of. It refuses unsafe files, as phm.Open
 	// does; a tree that cannot list its directories has the method Names. Needed with Pack and Unpack.
 	Open func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error)

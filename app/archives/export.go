@@ -173,6 +173,8 @@ func treeDamage(err error) (damage, other error) {
 // canHold returns an error when a form of trees cannot hold the requested content.
 func (o *ExportRequest) canHold(form archive.Form) error {
 	switch {
+	case o.Sign != "":
+		return badFormat(o.Format, "only WACZ files are signed")
 	case o.Cookies:
 		return badFormat(o.Format, "only web archives (warc, wacz) hold cookies")
 	case !o.AllVersions:

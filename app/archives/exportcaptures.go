@@ -4,6 +4,7 @@ package archives
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/files"
 	"mirrord/archive"
+	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/internal/regular"
 	"mirrord/mirror"
@@ -56,10 +58,15 @@ func exportCaptures(
 	}
 	defer env.Close(&err, spill.Root)
 	x := &captureExport{name: name, o: o, form: form}
+	key, err := o.key(form)
+	if err != nil {
+		return nil, err
+	}
 	src, err := x.prepare(ctx, st, spill)
 	if err != nil {
 		return nil, err
 	}
+	src.texts, x.about.Sign = form.Lists, key
 	defer func() { err = errors.Join(err, src.close(), x.plan.close()) }()
 	x.about.Scratch = spill.Scratch
 	if o.Out == "-" {
@@ -85,6 +92,25 @@ func exportCaptures(
 		Made:     x.counts.Made,
 		Packed:   size,
 	}, nil
+}
+
+// key reads the key that signs the file; nil for none.
+func (o *ExportRequest) key(form archive.Form) (crypto.Signer, error) {
+	switch {
+	case o.Sign == "":
+		return nil, nil
+	case !form.Lists:
+		return nil, badFormat(o.Format, "only WACZ files are signed")
+	}
+	text, err := regular.ReadSmall(o.Sign)
+	if err != nil {
+		return nil, err
+	}
+	key, err := wacz.ParseKey(text)
+	if err != nil {
+		return nil, env.Usagef("sign: %s: %w", o.Sign, err)
+	}
+	return key, nil
 }
 
 // badFormat says what a form cannot do.

@@ -21,6 +21,8 @@ type ExportRequest struct {
 
 	Single string // only the page at this URL, with all it shows, as one HTML file
 
+	Sign string // file of a private key that signs a WACZ; "": nobody does
+
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay
 

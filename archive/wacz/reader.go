@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,13 @@ type Reader struct {
 	About Package
 	zip   *zip.Reader
 	bytes io.ReaderAt // of the file
+
+	signer string         // see Signer
+	roots  *x509.CertPool // in tests
 }
+
+// Signer is who signed the file, once Compare has found that the signature fits; "" for nobody.
+func (c *Reader) Signer() string { return c.signer }
 
 // Open opens a file: its directory and description are read, and nothing else.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
@@ -331,10 +338,7 @@ func (c *Reader) verifyDescription(wrong func(name string, err error)) {
 	if errors.Is(err, ErrNotWACZ) {
 		return // it is optional
 	}
-	var digest struct {
-		Path string `json:"path"`
-		Hash string `json:"hash"`
-	}
+	var digest packageDigest
 	if err == nil {
 		err = json.Unmarshal(text, &digest)
 	}
@@ -344,6 +348,9 @@ func (c *Reader) verifyDescription(wrong func(name string, err error)) {
 	}
 	if err == nil && !sameHash(digest.Hash, sha256.Sum256(about)) {
 		err = fmt.Errorf("%s has another digest", packageName)
+	}
+	if err == nil && digest.Signed != nil {
+		c.signer, err = digest.Signed.check(digest.Hash, c.roots)
 	}
 	if err != nil {
 		wrong(digestName, err)

@@ -156,7 +156,7 @@ func TestDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var head, page map[string]string
+	var head, page map[string]any
 	lines := strings.Split(strings.TrimSpace(string(pages)), "\n")
 	if err := errors.Join(json.Unmarshal([]byte(lines[0]), &head),
 		json.Unmarshal([]byte(lines[1]), &page)); err != nil ||

@@ -214,7 +214,9 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 	if err != nil {
 		return err
 	}
-	files, err := serving.OpenFiles(ctx, a.App(), names)
+	environ, shown := a.AppWithNote()
+	files, err := serving.OpenFiles(ctx, environ, names)
+	shown()
 	if err != nil {
 		return fmt.Errorf("serve %w", err)
 	}

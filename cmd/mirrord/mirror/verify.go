@@ -53,7 +53,9 @@ func VerifyCommand(a *cli.CLI) *cobra.Command {
 }
 
 func verify(ctx context.Context, a *cli.CLI, what string, links bool) error {
-	report, err := care.Verify(ctx, a.App(), what, links)
+	environ, done := a.AppWithNote()
+	report, err := care.Verify(ctx, environ, what, links)
+	done()
 	if err != nil {
 		return err
 	}
