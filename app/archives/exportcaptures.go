@@ -41,8 +41,8 @@ type captureExport struct {
 func exportCaptures(
 	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
 ) (_ *Exported, err error) {
-	if o.Flatten || len(o.Mask) > 0 {
-		return nil, badFormat(o.Format, "a web archive holds what the site sent: it is not flattened or masked")
+	if o.changes() {
+		return nil, badFormat(o.Format, "a web archive holds what the site sent: nothing is changed or left out")
 	}
 	if o.Out == "" {
 		o.Out = name + "-since-" + o.Since + "." + form.Name

@@ -29,6 +29,7 @@ func ExportCommand(a *cli.CLI) *cobra.Command {
 		"all-versions": &o.AllVersions,
 		"with-cookies": &o.Cookies,
 		"sign":         &o.Sign,
+		"with":         (*cli.Whole)(&o.With),
 		"mask":         &o.Mask,
 		"space":        &spaceName,
 	}, func(cmd *cobra.Command, args []string) error {
