@@ -47,7 +47,7 @@ type About struct {
 	Fields   []warc.HeaderField // further ones of its warcinfo record
 	MainURL  string
 	MainDate time.Time
-	Sign     crypto.Signer // signs the file, in forms with Lists; nil: nobody does
+	Sign     crypto.Signer // signs the file, in forms with Lists; nil: it is not signed
 
 	// Scratch makes a store for the lines that are gathered for the end of the file.
 	Scratch func() (lines.Scratch, error)

@@ -8,8 +8,8 @@ import (
 )
 
 // Reseal writes the table and phm.json of a directory whose files a program has changed: with the sizes and
-// digests that they have now. table is the one before, all of whose files must be there. Each that was changed
-// declares an edit of a kind.
+// digests that they have now. table is the one before, all of whose files must be there. Each that was
+// changed declares an edit of a kind.
 func Reseal(fsys fs.FS, table io.Reader, m Meta, sink Sink, kind string) error {
 	var failed error
 	err := writeTable(sink, &m, func(yield func(*File) bool) {

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"sync"
 
 	"mirrord/archive/crawls"
+	"mirrord/phm"
+	"mirrord/site"
 )
 
 // Files are mirrors in files of their own: PHM archives, of one version unless they hold all, and web
@@ -81,6 +84,9 @@ func (s *Files) Site(name string) (Site, error) {
 	return nil, ErrNoSite
 }
 
+// Pages calls f for each page of a mirror.
+func (s *Files) Pages(name string, f func(*FilePage) error) error { return s.mirrors[name].pages(f) }
+
 // fileSite is a mirror in a file.
 type fileSite struct {
 	tree *openTree
@@ -120,6 +126,46 @@ func (s *fileSite) Snapshot(ctx context.Context, number int) (*Snapshot, error) 
 		return nil, ErrNoVersion
 	}
 	return s.past.Snapshot(ctx, number)
+}
+
+func (s *fileSite) pages(f func(*FilePage) error) error {
+	t := s.tree
+	for line, err := range phm.Files(io.NewSectionReader(t.table, 0, 1<<62)) {
+		if err != nil {
+			return err
+		}
+		r, err := resourceOf(line)
+		if err != nil || r.URL.IsZero() || !isPageType(r.MIME) {
+			continue // the table of another kind of line is no page
+		}
+		p, last := &FilePage{URL: r.URL}, false
+		if s.past != nil {
+			p, last = s.past.page(r.URL, t.meta.Version)
+		}
+		p.saw(t.meta.Version, binary.LittleEndian.Uint64(r.Digest[:]), t, last)
+		p.now()
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return s.gone(f)
+}
+
+// gone calls f for the pages that only older versions have.
+func (s *fileSite) gone(f func(*FilePage) error) (err error) {
+	if s.past == nil {
+		return nil
+	}
+	s.past.archive.Each(func(url string) {
+		u := site.Canonical(url)
+		if _, ok, ferr := s.tree.Find(u); err != nil || ferr != nil || ok {
+			return
+		}
+		if p, _ := s.past.page(u, s.tree.meta.Version); len(p.Intervals) > 0 {
+			err = f(p)
+		}
+	})
+	return err
 }
 
 // snapshot is the tree as a version, for a user that is counted.

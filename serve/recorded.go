@@ -100,6 +100,38 @@ func (s *recordedSite) Snapshot(_ context.Context, number int) (*Snapshot, error
 	return nil, ErrNoVersion
 }
 
+// page is what the crawls up to a version have of a page, and whether the last one has it.
+func (s *recordedSite) page(u site.URL, before int) (p *FilePage, last bool) {
+	p = &FilePage{URL: u}
+	for _, c := range s.crawls {
+		if c.Number >= before {
+			break
+		}
+		body := s.archive.Page(c.crawl, u)
+		if body != 0 {
+			p.saw(c.Number, body, c, last)
+		}
+		last = body != 0
+	}
+	return p, last
+}
+
+func (s *recordedSite) pages(f func(*FilePage) error) (err error) {
+	s.archive.Each(func(url string) {
+		if err != nil {
+			return
+		}
+		p, last := s.page(site.Canonical(url), 1<<62)
+		if last {
+			p.now()
+		}
+		if len(p.Intervals) > 0 {
+			err = f(p)
+		}
+	})
+	return err
+}
+
 // rootPlace is the place of the root, which needs a name. A URL that has the name itself comes first.
 const rootPlace = "index.html"
 

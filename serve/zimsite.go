@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -235,3 +236,26 @@ func (p *packedEntry) Read(b []byte) (int, error) {
 
 // Close lets go of the cluster.
 func (p *packedEntry) Close() error { return p.blob.Close() }
+
+func (s *zimSite) pages(f func(*FilePage) error) error {
+	for i := range s.zim.Len() {
+		s.mu.Lock()
+		e, err := s.zim.At(i)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		r, ok := s.resource(e)
+		page := e.Namespace == zim.Content || (s.old && e.Namespace == 'A')
+		if !ok || !page || e.Target >= 0 || !isPageType(r.MIME) {
+			continue
+		}
+		p := &FilePage{URL: s.snap.place(r.Path)}
+		p.saw(1, binary.LittleEndian.Uint64(r.Digest[:]), s, false)
+		p.now()
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

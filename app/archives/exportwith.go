@@ -3,6 +3,7 @@
 package archives
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"mirrord/app/env"
@@ -108,7 +108,7 @@ func (o *ExportRequest) changeBy(ctx context.Context, dir string, root regular.R
 		return fmt.Errorf("%w: %s", ended, output)
 	}
 	for i, name := range lists {
-		if now, err := root.ReadFile(name, 1<<40); err != nil || !slices.Equal(now, list[i]) {
+		if now, err := root.ReadFile(name, 1<<40); err != nil || !bytes.Equal(now, list[i]) {
 			return errors.Join(fmt.Errorf("it changed %s, which is only read", name), err)
 		}
 		if err := root.Remove(name); err != nil {
@@ -119,7 +119,8 @@ func (o *ExportRequest) changeBy(ctx context.Context, dir string, root regular.R
 	if err := addProgram(m, name); err != nil {
 		return err
 	}
-	return phm.Reseal(fsys, strings.NewReader(string(list[0])), *m, files.TreeSink{Root: root.Root}, "with:"+name)
+	sink := files.TreeSink{Root: root.Root}
+	return phm.Reseal(fsys, bytes.NewReader(list[0]), *m, sink, "with:"+name)
 }
 
 // addProgram names a program in phm.json.

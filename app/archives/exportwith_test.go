@@ -109,8 +109,9 @@ func TestExportWithBad(t *testing.T) {
 		t.Errorf("left: %v, %v, %v", left, err, serr)
 	}
 	for form, with := range map[string]string{"warc": "true", "phm": filepath.Join(dir, "none"), "zim": " "} {
-		if _, err := Export(t.Context(), a, ExportRequest{Job: "site", Out: out, Format: form,
-			With: []string{with}}); err == nil {
+		x := ExportRequest{Job: "site", Out: out}
+		x.Format, x.With = form, []string{with}
+		if _, err := Export(t.Context(), a, x); err == nil {
 			t.Errorf("%s with %q: no error", form, with)
 		}
 	}

@@ -25,7 +25,7 @@ type ExportRequest struct {
 	// A program is not to be taken from a request that came over a network.
 	With []string
 
-	Sign string // file of a private key that signs a WACZ; "": nobody does
+	Sign string // file of a private key that signs a WACZ; "" for none
 
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay

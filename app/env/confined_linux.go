@@ -40,7 +40,8 @@ func Confined(dir string, f func()) error {
 // confine takes rights from this thread and what it starts.
 func confine(dir string) error {
 	rights := uint64(landlockChange)
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0,
+		unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return nil // this kernel has none, or it is switched off
 	}

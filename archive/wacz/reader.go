@@ -41,7 +41,7 @@ type Reader struct {
 	roots  *x509.CertPool // in tests
 }
 
-// Signer is who signed the file, once Compare has found that the signature fits; "" for nobody.
+// Signer is who signed the file, once Compare has found that the signature fits; "" for no signature.
 func (c *Reader) Signer() string { return c.signer }
 
 // Open opens a file: its directory and description are read, and nothing else.

@@ -7,7 +7,6 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
@@ -19,8 +18,8 @@ import (
 	"time"
 )
 
-// Signature is signedData of datapackage-digest.json (WACZ Signing and Verification 0.1.0): of the text of the
-// hash, by a key that stands there, or by that of a certificate for a domain.
+// Signature is signedData of datapackage-digest.json (WACZ Signing and Verification 0.1.0): of the text of
+// the hash, by a key that stands there, or by that of a certificate for a domain.
 type Signature struct {
 	Hash       string `json:"hash"`
 	Signature  string `json:"signature"`
@@ -75,17 +74,23 @@ func sign(key crypto.Signer, hash, software string, created time.Time) (*Signatu
 		Created:   stamp(created),
 		Software:  software,
 	}
-	var raw []byte
-	if k, ok := key.(*ecdsa.PrivateKey); ok {
-		sum := sha256.Sum256([]byte(hash))
-		r, t, err := ecdsa.Sign(rand.Reader, k, sum[:])
-		if err != nil {
+	k, isEC := key.(*ecdsa.PrivateKey)
+	text, how := []byte(hash), crypto.Hash(0)
+	if isEC {
+		sum := sha256.Sum256(text)
+		text, how = sum[:], crypto.SHA256
+	}
+	raw, err := key.Sign(nil, text, how) // the same each time (RFC 6979)
+	if err != nil {
+		return nil, err
+	}
+	if isEC {
+		var p pair
+		if _, err := asn1.Unmarshal(raw, &p); err != nil {
 			return nil, err
 		}
 		size := (k.Params().BitSize + 7) / 8
-		raw = append(r.FillBytes(make([]byte, size)), t.FillBytes(make([]byte, size))...)
-	} else if raw, err = key.Sign(rand.Reader, []byte(hash), crypto.Hash(0)); err != nil {
-		return nil, err
+		raw = append(p.R.FillBytes(make([]byte, size)), p.S.FillBytes(make([]byte, size))...)
 	}
 	s.Signature = base64.StdEncoding.EncodeToString(raw)
 	return s, nil

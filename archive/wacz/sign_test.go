@@ -150,20 +150,20 @@ func TestSignedForDomain(t *testing.T) {
 	of := *ca
 	of.SerialNumber, of.Subject, of.IsCA = big.NewInt(2), pkix.Name{CommonName: "sign.test"}, false
 	of.DNSNames = []string{"sign.test"}
-	make := func(c *x509.Certificate, key crypto.PublicKey) []byte {
+	issue := func(c *x509.Certificate, key crypto.PublicKey) []byte {
 		der, err := x509.CreateCertificate(rand.Reader, c, ca, key, root)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return der
 	}
-	top, err := x509.ParseCertificate(make(ca, root.Public()))
+	top, err := x509.ParseCertificate(issue(ca, root.Public()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(top)
-	chain := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: make(&of, leaf.Public())}))
+	chain := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issue(&of, leaf.Public())}))
 	for name, c := range map[string]struct {
 		domain string
 		made   time.Time

@@ -33,7 +33,7 @@ type Details struct {
 	MainURL     string    // the page to begin with; "" for none
 	MainDate    time.Time // of its capture
 
-	Sign crypto.Signer // signs the file; nil: nobody does
+	Sign crypto.Signer // signs the file; nil: it is not signed
 }
 
 // Listed is a page in the list of pages.
