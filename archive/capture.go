@@ -4,6 +4,7 @@ package archive
 
 import (
 	"bytes"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
+	"mirrord/internal/count"
+	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
 	"mirrord/phm"
 )
@@ -32,6 +35,7 @@ type Capture struct {
 
 	Listed time.Time // its date in the list of pages; zero for what people do not open by itself
 	Title  string
+	Text   string // what the page says
 }
 
 // About is what an archive of captures says of itself.
@@ -43,6 +47,7 @@ type About struct {
 	Fields   []warc.HeaderField // further ones of its warcinfo record
 	MainURL  string
 	MainDate time.Time
+	Sign     crypto.Signer // signs the file, in forms with Lists; nil: it is not signed
 
 	// Scratch makes a store for the lines that are gathered for the end of the file.
 	Scratch func() (lines.Scratch, error)
@@ -155,6 +160,7 @@ func (forms) WACZ() Form {
 		Name:  "wacz",
 		Short: "wacz",
 		Doc:   "one with an index (wacz)",
+		Lists: true,
 		Captures: func(w io.Writer, a About) (CaptureWriter, error) {
 			b, err := wacz.NewWriter(w, wacz.Details{
 				Title:       a.Title,
@@ -163,6 +169,7 @@ func (forms) WACZ() Form {
 				Created:     a.Created,
 				MainURL:     a.MainURL,
 				MainDate:    a.MainDate,
+				Sign:        a.Sign,
 			}, a.Scratch)
 			if err != nil {
 				return nil, err
@@ -246,6 +253,7 @@ func (f *waczFile) Add(c *PackedCapture) (err error) {
 		URL:   c.capture.URL,
 		Date:  c.capture.Listed,
 		Title: c.capture.Title,
+		Text:  c.capture.Text,
 	})
 }
 
@@ -264,7 +272,16 @@ func report(t warc.Surveyed, problems []phm.Problem) *phm.Report {
 		Bytes:    t.Bytes,
 		Problems: problems[:min(len(problems), mostProblems)],
 		More:     max(len(problems)-mostProblems, 0),
+		Notes:    oddEnds(t.Odd),
 	}
+}
+
+// oddEnds says that records end as other programs write them; readers take them for whole.
+func oddEnds(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{count.Of(n, "record does", "records do") + " not end with two empty lines, and are whole"}
 }
 
 func problemOf(name string, err error) phm.Problem {
@@ -275,7 +292,10 @@ func problemOf(name string, err error) phm.Problem {
 	return p
 }
 
-func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
+func verifyWARC(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error) {
+	if t, ok := warc.SurveyParts(r, size, crew, func(warc.Entry) error { return nil }); ok {
+		return report(t, nil), nil
+	}
 	var found []phm.Problem
 	wrong := func(err error) { found = append(found, problemOf("", err)) }
 	t, err := warc.Survey(io.NewSectionReader(r, 0, size), func(warc.Entry) error { return nil }, wrong)
@@ -285,12 +305,16 @@ func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
 	return report(t, found), nil
 }
 
-func verifyWACZ(r io.ReaderAt, size int64) (*phm.Report, error) {
+func verifyWACZ(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error) {
 	c, err := wacz.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
 	var found []phm.Problem
-	t, err := c.Verify(func(name string, err error) { found = append(found, problemOf(name, err)) })
-	return report(t, found), err
+	t, err := c.Verify(crew, func(name string, err error) { found = append(found, problemOf(name, err)) })
+	out := report(t, found)
+	if who := c.Signer(); who != "" {
+		out.Notes = append(out.Notes, "it is signed by "+who)
+	}
+	return out, err
 }

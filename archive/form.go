@@ -49,6 +49,9 @@ type Form struct {
 	// Captures begins a file of what URLs yielded, in place of a tree. Nil: the form is one of trees.
 	Captures func(w io.Writer, a About) (CaptureWriter, error)
 
+	// Lists says that Captures lists pages with what they say, and signs the file.
+	Lists bool
+
 	// Open opens a file of the form as the tree that it was made of. It refuses unsafe files, as phm.Open
 	// does; a tree that cannot list its directories has the method Names. Needed with Pack and Unpack.
 	Open func(r io.ReaderAt, size int64, l phm.Limits) (fs.FS, error)
@@ -68,9 +71,9 @@ type Form struct {
 	// it. Nil: Claims decides.
 	Holds func(r io.ReaderAt, size int64) bool
 
-	// Verify reads a file of the form that is no tree as a whole; a report with problems is no error. Nil: the
-	// form is one of trees.
-	Verify func(r io.ReaderAt, size int64) (*phm.Report, error)
+	// Verify reads a file of the form that is no tree as a whole; a report with problems is no error. The crew
+	// reads beside the caller. Nil: the form is one of trees.
+	Verify func(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error)
 
 	// Browse opens a file of the form that has entries at paths, and no file table. Nil: it has something else.
 	Browse func(r io.ReaderAt, size int64) (*zim.Browser, error)

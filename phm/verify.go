@@ -55,7 +55,8 @@ type Report struct {
 	Linked   int       `json:"linked"` // files whose links were checked
 	Delta    *DeltaSum `json:"delta,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
-	More     int       `json:"more,omitempty"` // problems beyond VerifyOptions.MaxProblems
+	More     int       `json:"more,omitempty"`  // problems beyond VerifyOptions.MaxProblems
+	Notes    []string  `json:"notes,omitempty"` // sentences about what is no problem
 }
 
 // Err returns nil when nothing was found, else an ErrDamaged that names the first problem.

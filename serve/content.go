@@ -58,6 +58,7 @@ type Snapshot struct {
 	Primary string // origin whose URLs lie at the root of the tree
 	Nowhere bool   // Primary is only a name: other URLs are nowhere, and have no other versions
 	Entry   string // mirror path to open first
+	Form    string // of the file that the mirror is in: PHM, WARC, folder; "" of a state
 	Title   string // plain text, like the next three; all may be empty
 	Authors []string
 

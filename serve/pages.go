@@ -108,6 +108,7 @@ type listed struct {
 	Retrieved time.Time `json:"retrieved"`
 	Files     int       `json:"files"`
 	Bytes     int64     `json:"bytes"`
+	Form      string    `json:"form,omitempty"` // of a mirror in a file: PHM, WARC, WACZ, ZIM, ARC, HAR, folder
 }
 
 // names lists the mirrors that are served.
@@ -157,6 +158,7 @@ func (s *Server) list(r *http.Request) ([]listed, error) {
 			Retrieved: snap.Time.UTC().Truncate(time.Second),
 			Files:     snap.Files,
 			Bytes:     snap.Bytes,
+			Form:      snap.Form,
 		}
 		if snap.Nowhere {
 			l.Origin = ""

@@ -27,18 +27,31 @@ import (
 // recordedSite is a web archive: each crawl is a version. It has no tree. Answers are read where a request
 // needs them, and links of documents are relocated then.
 type recordedSite struct {
+	io.Closer
 	archive *crawls.Recordings
 	entry   site.URL
 	crawls  []*recordedCrawl
-	close   io.Closer
+	form    string
 }
 
-// AddRecorded serves a web archive under a name. It is closed with the Files, or at once with an error.
-func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) error {
-	if s.has(name) {
-		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
+// AddRecorded serves a web archive of some form under a name. It is closed with the Files, or at once with an
+// error.
+func (s *Files) AddRecorded(name, form string, a *crawls.Recordings, c io.Closer) error {
+	r, err := newRecorded(form, a, c)
+	if err != nil {
+		return err
 	}
-	r := &recordedSite{archive: a, entry: a.Entry(), close: c}
+	return s.add(name, r)
+}
+
+// newRecorded closes c with an error.
+func newRecorded(form string, a *crawls.Recordings, c io.Closer) (*recordedSite, error) {
+	r := &recordedSite{
+		Closer:  c,
+		archive: a,
+		entry:   a.Entry(),
+		form:    form,
+	}
 	for k, x := range a.Crawls {
 		number := k + 1
 		if x.Version > 0 {
@@ -46,7 +59,7 @@ func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) erro
 		}
 		answers, err := captured.New(a, k, "")
 		if err != nil {
-			return errors.Join(err, c.Close())
+			return nil, errors.Join(err, c.Close())
 		}
 		r.crawls = append(r.crawls, &recordedCrawl{
 			recordedSite: r,
@@ -56,11 +69,7 @@ func (s *Files) AddRecorded(name string, a *crawls.Recordings, c io.Closer) erro
 			sizes:        sync.OnceValues(func() (int, int64) { return a.Size(k) }),
 		})
 	}
-	if s.recorded == nil {
-		s.recorded = map[string]*recordedSite{}
-	}
-	s.recorded[name] = r
-	return nil
+	return r, nil
 }
 
 // Versions are the crawls.
@@ -81,6 +90,7 @@ func (s *recordedSite) Snapshot(_ context.Context, number int) (*Snapshot, error
 				Version: c.Version,
 				Primary: s.entry.Origin(),
 				Entry:   s.place(s.entry),
+				Form:    s.form,
 				Files:   files,
 				Bytes:   bytes,
 				Table:   c,
@@ -88,6 +98,38 @@ func (s *recordedSite) Snapshot(_ context.Context, number int) (*Snapshot, error
 		}
 	}
 	return nil, ErrNoVersion
+}
+
+// page is what the crawls up to a version have of a page, and whether the last one has it.
+func (s *recordedSite) page(u site.URL, before int) (p *FilePage, last bool) {
+	p = &FilePage{URL: u}
+	for _, c := range s.crawls {
+		if c.Number >= before {
+			break
+		}
+		body := s.archive.Page(c.crawl, u)
+		if body != 0 {
+			p.saw(c.Number, body, c, last)
+		}
+		last = body != 0
+	}
+	return p, last
+}
+
+func (s *recordedSite) pages(f func(*FilePage) error) (err error) {
+	s.archive.Each(func(url string) {
+		if err != nil {
+			return
+		}
+		p, last := s.page(site.Canonical(url), 1<<62)
+		if last {
+			p.now()
+		}
+		if len(p.Intervals) > 0 {
+			err = f(p)
+		}
+	})
+	return err
 }
 
 // rootPlace is the place of the root, which needs a name. A URL that has the name itself comes first.

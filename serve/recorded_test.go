@@ -54,11 +54,11 @@ func TestRecorded(t *testing.T) {
 		[3]string{"https://cdn.test:8080/b.css", old, "HTTP/1.1 200 OK\r\nContent-Type: text/css\r\n\r\nb{}"},
 		[3]string{"https://h.test/", young, `<title>Young</title><a href="/docs/">d</a>`},
 	)
-	if err := files.AddRecorded("old", arch, io.NopCloser(nil)); err != nil {
+	if err := files.AddRecorded("old", "WARC", arch, io.NopCloser(nil)); err != nil {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	if err := files.AddRecorded("old", arch, io.NopCloser(nil)); err == nil {
+	if err := files.AddRecorded("old", "WARC", arch, io.NopCloser(nil)); err == nil {
 		t.Error("two archives have one name")
 	}
 	srv, err := New(Options{Sites: &files, StayHere: true})

@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,25 +22,22 @@ import (
 // zimSite is a ZIM file of another program, of one version. It has paths and no URLs, so that its entries lie
 // at an origin that exists nowhere. It is safe for concurrent use.
 type zimSite struct {
-	mu    sync.Mutex // guards zim
-	zim   *zim.Browser
-	old   bool
-	uuid  [16]byte
-	close io.Closer
-	snap  Snapshot
+	mu   sync.Mutex // guards zim
+	zim  *zim.Browser
+	old  bool
+	uuid [16]byte
+	io.Closer
+	snap Snapshot
 }
 
 // AddZIM serves a ZIM file of another program under a name. c is closed with the Files, or at once with an
 // error.
 func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) error {
-	if s.has(name) {
-		return errors.Join(fmt.Errorf("two mirrors have the name %s; rename one of the files", name), c.Close())
-	}
 	x := &zimSite{
-		zim:   z,
-		old:   z.Old(),
-		uuid:  z.UUID(),
-		close: c,
+		zim:    z,
+		old:    z.Old(),
+		uuid:   z.UUID(),
+		Closer: c,
 	}
 	main, ok, err := z.MainPage()
 	if err != nil {
@@ -53,6 +51,7 @@ func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) err
 		Version: Version{Number: 1, Time: made},
 		Primary: "http://" + name + ".zim.invalid", // RFC 2606 §2
 		Nowhere: true,
+		Form:    "ZIM",
 		Title:   z.Meta("Title"),
 
 		Copyright: z.Meta("License"),
@@ -68,11 +67,7 @@ func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) err
 	if ok {
 		x.snap.Entry = x.path(main)
 	}
-	if s.zims == nil {
-		s.zims = map[string]*zimSite{}
-	}
-	s.zims[name] = x
-	return nil
+	return s.add(name, x)
 }
 
 // Versions is the one that the file is.
@@ -241,3 +236,26 @@ func (p *packedEntry) Read(b []byte) (int, error) {
 
 // Close lets go of the cluster.
 func (p *packedEntry) Close() error { return p.blob.Close() }
+
+func (s *zimSite) pages(f func(*FilePage) error) error {
+	for i := range s.zim.Len() {
+		s.mu.Lock()
+		e, err := s.zim.At(i)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		r, ok := s.resource(e)
+		page := e.Namespace == zim.Content || (s.old && e.Namespace == 'A')
+		if !ok || !page || e.Target >= 0 || !isPageType(r.MIME) {
+			continue
+		}
+		p := &FilePage{URL: s.snap.place(r.Path)}
+		p.saw(1, binary.LittleEndian.Uint64(r.Digest[:]), s, false)
+		p.now()
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

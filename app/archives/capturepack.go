@@ -21,6 +21,7 @@ import (
 	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 	"mirrord/relocate"
+	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -108,6 +109,9 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 	}
 	if isPage(c.MIME) {
 		out.Title = relocate.Title(body, c.Charset)
+		if k.src.texts {
+			_, out.Text = text.Page(body, c.Charset)
+		}
 	}
 	packed, err := archive.PackCapture(&k.warc, out, bytes.NewReader(body))
 	return packed, func() error { k.frames.Release(); return nil }, err
@@ -175,6 +179,7 @@ type captureSource struct {
 	st     *store.State
 	name   string
 	bodies store.Bodies
+	texts  bool // what pages say is wanted
 
 	mu   sync.Mutex // guards what follows
 	docs *store.Documents

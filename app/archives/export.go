@@ -50,7 +50,7 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 		return nil, env.Usagef("a directory cannot be written to standard output")
 	}
 	hasDeltas := form.Name == archive.PHM || form.Captures != nil
-	if o.Since != "" && (!hasDeltas || o.Flatten || len(o.Mask) > 0) {
+	if o.Since != "" && (!hasDeltas || o.changes()) {
 		return nil, &env.Error{
 			Kind:  env.Usage,
 			Field: env.FieldSince,
@@ -65,6 +65,9 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
 			return nil, &env.Error{Kind: env.Usage, Field: env.FieldMask, Err: err}
 		}
+	}
+	if _, err := o.programs(); err != nil {
+		return nil, err
 	}
 	if err := o.hasPlace(form); err != nil {
 		return nil, err
@@ -173,11 +176,13 @@ func treeDamage(err error) (damage, other error) {
 // canHold returns an error when a form of trees cannot hold the requested content.
 func (o *ExportRequest) canHold(form archive.Form) error {
 	switch {
+	case o.Sign != "":
+		return badFormat(o.Format, "only WACZ files are signed")
 	case o.Cookies:
 		return badFormat(o.Format, "only web archives (warc, wacz) hold cookies")
 	case !o.AllVersions:
 		return nil
-	case form.Placed, o.Flatten, len(o.Mask) > 0:
+	case form.Placed, o.changes():
 		return badFormat(o.Format, "all versions are in a web archive (warc, wacz), or beside all files of a PHM "+
 			"(phm, tar.zst, dir)")
 	}
@@ -233,6 +238,9 @@ func sayDamage(name string, err error) error {
 	return err
 }
 
+// changes reports whether a form of trees gets others than the mirror's.
+func (o *ExportRequest) changes() bool { return o.Flatten || len(o.Mask) > 0 || len(o.With) > 0 }
+
 // defaultOutput names an export without Out. A derived mirror has a name of its own, so that it does not
 // replace an export of all files.
 func defaultOutput(name string, o ExportRequest, form archive.Form) string {
@@ -241,6 +249,9 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 	}
 	if len(o.Mask) > 0 {
 		name += "-masked"
+	}
+	if len(o.With) > 0 {
+		name += "-changed"
 	}
 	if !form.Folder() {
 		name += "." + form.Name
@@ -258,9 +269,9 @@ func exportVersion(
 	if err := o.room(tree, form, how); err != nil {
 		return nil, err
 	}
-	if how.Flatten || how.Mask != nil {
+	if o.changes() {
 		whole := tree
-		if tree, err = deriveTree(whole, how, o, form); err != nil {
+		if tree, err = deriveTree(ctx, whole, how, o, form); err != nil {
 			return nil, fmt.Errorf("export to %s: %w", o.Out, err)
 		}
 		defer func(derived files.VersionTree) { err = errors.Join(err, derived.Close()) }(tree)
@@ -311,7 +322,7 @@ func (d derivedTree) Close() error { return errors.Join(d.published.Close(), d.d
 // deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for
 // temporary files if the export has no place on the disk.
 func deriveTree(
-	tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form,
+	ctx context.Context, tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form,
 ) (_ files.VersionTree, err error) {
 	above := ""
 	if o.Out != "-" {
@@ -333,11 +344,19 @@ func deriveTree(
 			err = errors.Join(err, done())
 		}
 	}()
-	root, err := regular.OpenRoot(dir)
+	at := filepath.Join(dir, copyFolder)
+	if err := os.Mkdir(at, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := regular.OpenRoot(at)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := phm.Derive(tree, files.TreeSink{Root: root.Root}, how); err != nil {
+	_, err = phm.Derive(tree, files.TreeSink{Root: root.Root}, how)
+	if err == nil {
+		err = o.change(ctx, dir, root)
+	}
+	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return derivedTree{published{root.FS(), root}, done}, nil

@@ -4,6 +4,7 @@ package archives
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +15,12 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/files"
 	"mirrord/archive"
+	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
+	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -38,8 +41,8 @@ type captureExport struct {
 func exportCaptures(
 	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
 ) (_ *Exported, err error) {
-	if o.Flatten || len(o.Mask) > 0 {
-		return nil, badFormat(o.Format, "a web archive holds what the site sent: it is not flattened or masked")
+	if o.changes() {
+		return nil, badFormat(o.Format, "a web archive holds what the site sent: nothing is changed or left out")
 	}
 	if o.Out == "" {
 		o.Out = name + "-since-" + o.Since + "." + form.Name
@@ -55,10 +58,15 @@ func exportCaptures(
 	}
 	defer env.Close(&err, spill.Root)
 	x := &captureExport{name: name, o: o, form: form}
+	key, err := o.key(form)
+	if err != nil {
+		return nil, err
+	}
 	src, err := x.prepare(ctx, st, spill)
 	if err != nil {
 		return nil, err
 	}
+	src.texts, x.about.Sign = form.Lists, key
 	defer func() { err = errors.Join(err, src.close(), x.plan.close()) }()
 	x.about.Scratch = spill.Scratch
 	if o.Out == "-" {
@@ -84,6 +92,25 @@ func exportCaptures(
 		Made:     x.counts.Made,
 		Packed:   size,
 	}, nil
+}
+
+// key reads the key that signs the file; nil for none.
+func (o *ExportRequest) key(form archive.Form) (crypto.Signer, error) {
+	switch {
+	case o.Sign == "":
+		return nil, nil
+	case !form.Lists:
+		return nil, badFormat(o.Format, "only WACZ files are signed")
+	}
+	text, err := regular.ReadSmall(o.Sign)
+	if err != nil {
+		return nil, err
+	}
+	key, err := wacz.ParseKey(text)
+	if err != nil {
+		return nil, env.Usagef("sign: %s: %w", o.Sign, err)
+	}
+	return key, nil
 }
 
 // badFormat says what a form cannot do.
@@ -188,12 +215,13 @@ func (x *captureExport) toFile(ctx context.Context, a *env.App, src *captureSour
 		return 0, err
 	}
 	a.Progress("reading it back")
-	report, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size())
+	found, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size(),
+		report.AllCores())
 	if err == nil {
-		err = report.Err()
+		err = found.Err()
 	}
-	if err == nil && report.Files != x.counts.Captures+x.counts.Revisits+1 {
-		err = fmt.Errorf("%d records, not %d", report.Files, x.counts.Captures+x.counts.Revisits+1)
+	if err == nil && found.Files != x.counts.Captures+x.counts.Revisits+1 {
+		err = fmt.Errorf("%d records, not %d", found.Files, x.counts.Captures+x.counts.Revisits+1)
 	}
 	if over := ctx.Err(); over != nil {
 		return 0, over

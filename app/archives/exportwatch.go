@@ -91,8 +91,8 @@ func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) 
 			need += leastPacked(t.Type, "", t.Bytes)
 		}
 	}
-	if how.Mask != nil {
-		need = 0 // the size after the mask is unknown
+	if how.Mask != nil || len(o.With) > 0 {
+		need = 0 // the size after that is unknown
 	}
 	if o.Out == "-" {
 		return roomIn(os.TempDir(), os.TempDir(), need, anotherTemporary)

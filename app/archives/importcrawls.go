@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +145,7 @@ func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, fi
 		return nil, nil, jobs.JobThere(r.As, path)
 	case err == nil:
 		r.known = true
-		return j, nil, nil
+		return entered(a, j, arch), nil, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, nil, err
 	}
@@ -169,6 +170,30 @@ func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, fi
 		return j, nil, nil
 	}
 	return j, file, err
+}
+
+// entered is a job with those of its entry points replaced that the archive redirects out of its scope.
+func entered(a *env.App, j *job.Job, arch *crawls.Recordings) *job.Job {
+	scope, err := j.ScopeRule()
+	if err != nil {
+		return j // the run reports it
+	}
+	to := *j
+	to.URLs = slices.Clone(j.URLs)
+	for i, u := range j.Seeds() {
+		v := arch.Leads(u)
+		if scope.Covers(v) {
+			continue
+		}
+		names := to.AliasHosts()
+		if to.URLs[i] = v.String(); slices.Contains(names, v.Host()) {
+			others := slices.DeleteFunc(names, func(h string) bool { return h == v.Host() })
+			to.Scope.Aliases = append(others, u.Host())
+		}
+		a.Warning(fmt.Sprintf("in the archive, %s redirects to %s, which the scope of the job leaves out: the "+
+			"mirror begins there; make that the url in %s", u, v, j.File))
+	}
+	return &to
 }
 
 // scopeFor chooses the kind of scope that has most of an archive's URLs of the host of an entry point.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 
+	"mirrord/app/files"
 	"mirrord/archive"
 	"mirrord/archive/crawls"
 	"mirrord/internal/regular"
@@ -61,6 +62,15 @@ func (in *importInputs) history(ctx context.Context, name string, wanted bool) (
 		}
 	}
 	return true, nil
+}
+
+// OpenHistory opens the older versions that the first file holds as a PHM; without any there are no files.
+func (r *ImportRequest) OpenHistory(ctx context.Context) (in *importInputs, err error) {
+	in = &importInputs{spill: &files.FileSpill{}}
+	if in.spill.Root, err = openTemporary(); err == nil {
+		_, err = in.history(ctx, r.Files[0], true)
+	}
+	return in, err
 }
 
 // historyFile copies a file of history to where it can be read at places, and checks it.

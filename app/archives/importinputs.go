@@ -39,9 +39,10 @@ type ImportRequest struct {
 	Job     bool     // write a job file
 	URL     string   // the entry point of a job that is made; "" is what the archive begins with
 
-	known   bool // there is a job file
-	imports bool // it is an import, and not another look at the files
-	Indexed bool // see crawls.Options
+	known   bool              // there is a job file
+	imports bool              // it is an import, and not another look at the files
+	said    func(line string) // receives progress; may be nil
+	Indexed bool              // see crawls.Options
 }
 
 // Imported is what was imported.
@@ -79,7 +80,7 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 	if !job.ValidName(r.As) {
 		return nil, env.NotAName(r.As)
 	}
-	r.imports = true
+	r.imports, r.said = true, a.Progress
 	in, err := r.OpenInputs(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func (r *ImportRequest) OpenInputs(ctx context.Context) (in *importInputs, err e
 			return in, nil
 		}
 		for _, file := range files {
-			if err := in.add(ctx, file, r.Lenient); err != nil {
+			if err := in.add(ctx, file, r); err != nil {
 				return in, err
 			}
 		}
@@ -302,7 +303,7 @@ func recordEndings() []string {
 	return []string{".warc", ".warc.gz", ".warc.zst", ".wacz", ".arc", ".arc.gz"}
 }
 
-func (in *importInputs) add(ctx context.Context, name string, lenient bool) error {
+func (in *importInputs) add(ctx context.Context, name string, r *ImportRequest) error {
 	f, err := regular.Open(name)
 	if err != nil {
 		return err
@@ -318,9 +319,10 @@ func (in *importInputs) add(ctx context.Context, name string, lenient bool) erro
 	}
 	if form.Convert != nil {
 		return in.written(name, func(w *warc.Writer) (projects.Taken, error) {
-			text := io.NewSectionReader(regular.UntilAt(ctx, f), 0, fi.Size())
-			t, err := form.Convert(text, archive.Converting{Lenient: lenient, Modified: fi.ModTime(), To: w})
-			if err != nil && ctx.Err() == nil && !lenient {
+			shown := ShownAt(regular.UntilAt(ctx, f), fi.Size(), r.said)
+			text := io.NewSectionReader(shown, 0, fi.Size())
+			t, err := form.Convert(text, archive.Converting{Lenient: r.Lenient, Modified: fi.ModTime(), To: w})
+			if err != nil && ctx.Err() == nil && !r.Lenient {
 				err = damagedArchive(&crawls.FileError{Name: name, Err: err})
 			}
 			return t, err

@@ -21,6 +21,12 @@ type ExportRequest struct {
 
 	Single string // only the page at this URL, with all it shows, as one HTML file
 
+	// With are programs of the user that change a copy of the tree, each with its arguments, split at blanks.
+	// A program is not to be taken from a request that came over a network.
+	With []string
+
+	Sign string // file of a private key that signs a WACZ; "" for none
+
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay
 

@@ -3,9 +3,12 @@
 package care
 
 import (
+	"archive/zip"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -15,6 +18,7 @@ import (
 	"mirrord/app/archives"
 	"mirrord/app/runs"
 	"mirrord/app/serving"
+	"mirrord/archive/warc"
 	"mirrord/scheduler/control"
 	"mirrord/testing/apptest"
 )
@@ -57,9 +61,53 @@ func foreignCrawls(site string) map[string]string {
 		panic(err)
 	}
 	return map[string]string{
+		"padded.arc.gz": packedText(arc) + strings.Repeat("\x00", 512), "extension.wacz": waczOf(site, home, page),
 		"x.arc": arc, "node.warc": nodeWARC.String(), "undated.warc": undated.String(),
 		"x.mhtml": mhtml.String() + "--B--\r\n", "x.har": string(text),
 	}
+}
+
+func packedText(text string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, text)
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+// waczOf is a WACZ file as ArchiveWeb.page writes it: with times of 17 digits, pages that are seeds, no digest.
+func waczOf(site, home, page string) string {
+	var data, index, out strings.Builder
+	for i, g := range [][3]string{{"/", "text/html", home}, {"/a.html", "text/html", page},
+		{"/i.gif", "image/gif", "GIF89a"}} {
+		block := "HTTP/1.1 200 OK\r\nContent-Type: " + g[1] + "\r\n\r\n" + g[2]
+		member := packedText(fmt.Sprintf("WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: %s%s\r\n"+
+			"WARC-Date: 2024-05-01T10:00:0%d.245Z\r\nContent-Type: application/http; msgtype=response\r\n"+
+			"Content-Length: %d\r\n\r\n%s\r\n\r\n", site, g[0], i, len(block), block))
+		fmt.Fprintf(&index, `%s 2024050110000%d245 {"url":"%s%s","mime":"%s","status":200,"offset":%d,`+
+			`"length":%d,"filename":"data.warc.gz"}`+"\n", warc.SURT(site+g[0]), i, site, g[0], g[1], data.Len(),
+			len(member))
+		data.WriteString(member)
+	}
+	z := zip.NewWriter(&out)
+	for _, f := range [][2]string{
+		{"archive/data.warc.gz", data.String()}, {"indexes/index.cdx", index.String()},
+		{"pages/pages.jsonl", `{"format":"json-pages-1.0","id":"pages"}` + "\n" + `{"url":"` + site +
+			`/","ts":"2024-05-01T10:00:00.245Z","seed":true}` + "\n"},
+		{"datapackage.json", `{"profile":"data-package","wacz_version":"1.1.1","resources":[]}`},
+	} {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: f[0], Method: zip.Store})
+		if err != nil {
+			panic(err)
+		}
+		io.WriteString(w, f[1])
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return out.String()
 }
 
 // A file of each kind of other programs is verified, explained, served, imported, updated from the

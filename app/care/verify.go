@@ -47,7 +47,7 @@ func Verify(ctx context.Context, a *env.App, what string, links bool) (*Verified
 	case file && fi.IsDir():
 		out.Report, err = verifyFolder(ctx, a, what, links)
 	case file:
-		out.Report, err = verifyFile(ctx, what, links)
+		out.Report, err = verifyFile(ctx, a, what, links)
 	case !strings.ContainsRune(what, os.PathSeparator):
 		name := strings.TrimSuffix(what, scheduler.Suffix)
 		if out, err = verifySite(ctx, a, name, verifyAll); err == nil {
@@ -122,7 +122,7 @@ func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error)
 	return archives.VerifyTree(ctx, regular.Until(ctx, root.FS()), links)
 }
 
-func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, error) {
+func verifyFile(ctx context.Context, a *env.App, name string, links bool) (*phm.Report, error) {
 	f, err := regular.Open(name)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func verifyFile(ctx context.Context, name string, links bool) (*phm.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	return report.VerifyArchive(ctx, f, fi.Size(), links)
+	return report.VerifyArchive(ctx, archives.ShownAt(f, fi.Size(), a.Note), fi.Size(), links)
 }
 
 // verifySite checks a job's mirror: all that is kept of it, its published tree, and that the two agree.

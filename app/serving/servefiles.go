@@ -34,7 +34,7 @@ func OpenFiles(ctx context.Context, a *env.App, names []string) (_ *serve.Files,
 	for _, name := range names {
 		err := addRecorded(ctx, a, files, name)
 		if errors.Is(err, errNoRecords) {
-			err = addFile(ctx, files, name)
+			err = addFile(ctx, a, files, name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -60,7 +60,28 @@ func addRecorded(ctx context.Context, a *env.App, files *serve.Files, name strin
 		in.CloseAll()
 		return err
 	}
-	return files.AddRecorded(servedName(name), arch, in)
+	return files.AddRecorded(servedName(name), formOf(name), arch, in)
+}
+
+// formOf is how people call the form of a file.
+func formOf(name string) string {
+	f, err := regular.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	if fi.IsDir() {
+		return "folder"
+	}
+	form, err := archive.FormOf(f, fi.Size())
+	if err != nil {
+		return ""
+	}
+	return strings.ToUpper(strings.TrimSuffix(form.Name, ".gz"))
 }
 
 // openedTree is a tree with the file that it is read from.
@@ -71,7 +92,7 @@ type openedTree struct {
 
 // addFile serves an archive, or a directory. The end of the context ends the opening, and no request that is
 // under way later on.
-func addFile(ctx context.Context, files *serve.Files, name string) error {
+func addFile(ctx context.Context, a *env.App, files *serve.Files, name string) error {
 	opening, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
 	f, err := regular.Open(name)
@@ -87,7 +108,11 @@ func addFile(ctx context.Context, files *serve.Files, name string) error {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		return files.Add(servedName(name), openedTree{regular.Until(opening, root.FS()), root})
+		past, err := pastOf(ctx, a, name)
+		if err != nil {
+			return errors.Join(err, root.Close())
+		}
+		return files.Add(servedName(name), formOf(name), openedTree{regular.Until(opening, root.FS()), root}, past)
 	}
 	in := regular.UntilAt(opening, f)
 	form, err := archive.FormOf(in, fi.Size())
@@ -111,7 +136,27 @@ func addFile(ctx context.Context, files *serve.Files, name string) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	return files.Add(servedName(name), openedTree{&readAtOnce{tree: tree}, f})
+	past, err := pastOf(ctx, a, name)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return files.Add(servedName(name), formOf(name), openedTree{&readAtOnce{tree: tree}, f}, past)
+}
+
+// pastOf opens the older versions that a PHM holds; nil for none.
+func pastOf(ctx context.Context, a *env.App, name string) (*serve.FilePast, error) {
+	r := archives.ImportRequest{Files: []string{name}}
+	in, err := r.OpenHistory(ctx)
+	if err != nil || len(in.Files) == 0 {
+		in.CloseAll()
+		return nil, err
+	}
+	past, err := r.Read(ctx, a, in, new(captured.LateChecks))
+	if err != nil {
+		in.CloseAll()
+		return nil, err
+	}
+	return &serve.FilePast{Recordings: past, Closer: in}, nil
 }
 
 // readAtOnce is a tree that may not be safe for concurrent use: its files are read whole, one at a time.

@@ -59,6 +59,13 @@ func TestServeFiles(t *testing.T) {
 		}
 	}
 	wg.Wait()
+	w := httptest.NewRecorder()
+	srv.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/.well-known/mirrord/sites", nil))
+	for _, form := range []string{`"form": "PHM"`, `"form": "ZIM"`, `"form": "folder"`} {
+		if !strings.Contains(w.Body.String(), form) {
+			t.Errorf("the list has no %s: %s", form, w.Body)
+		}
+	}
 	for form, want := range map[string]string{
 		"tar.zst": "beginning only", "phm": "portable hypermedia",
 	} {

@@ -225,6 +225,23 @@ func (a *Recordings) Shows(crawl int, u site.URL) bool {
 	return status >= 200 && status < 400
 }
 
+// Page stands for the page that a URL shows in a crawl; 0 when it shows none.
+func (a *Recordings) Page(crawl int, u site.URL) uint64 {
+	id, ok := a.ids[u.String()]
+	if !ok {
+		return 0
+	}
+	i, _ := a.pick(uint32(crawl), id)
+	if i < 0 {
+		return 0
+	}
+	body := a.captures[i].body
+	if d := &a.captures[body]; !d.html || d.status < 200 || d.status >= 300 {
+		return 0
+	}
+	return uint64(body) + 1
+}
+
 // pick chooses the capture of a URL for a crawl, and says when the URL was looked at; -1 for none.
 func (a *Recordings) pick(crawl, url uint32) (best int32, asked int64) {
 	if a.windows != nil {

@@ -4,10 +4,7 @@ package crawls
 
 import (
 	"cmp"
-	"io"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 )
 
 // choose fills picks: the best capture of a URL in a crawl, of equal ones the last.
@@ -16,7 +13,7 @@ func (a *Recordings) choose() {
 	if a.windows != nil {
 		return
 	}
-	walls := a.walls()
+	walls := wallSearch{a}.walls()
 	for url := range a.urls {
 		from := len(a.picks)
 		for _, i := range a.of(uint32(url)) {
@@ -52,7 +49,7 @@ const (
 	worthGood // or the page is gone
 )
 
-func (a *Recordings) worth(c *capture, walls map[uint64]bool) int {
+func (a *Recordings) worth(c *capture, walls map[int32]bool) int {
 	d := &a.captures[c.body]
 	status := c.status
 	if c.kind == revisit && (status == 0 || status == statusNotModified) {
@@ -65,67 +62,10 @@ func (a *Recordings) worth(c *capture, walls map[uint64]bool) int {
 		return worthGood
 	case status < 200 || status >= 300:
 		return worthOther
-	case d.payload != 0 && walls[d.payload]:
+	case walls[c.body]:
 		return worthWall
 	}
 	return worthGood
-}
-
-// walls finds the texts that several URLs show which show another page, too, in one crawl: those that ask for
-// consent, or whether the visitor is a robot.
-func (a *Recordings) walls() map[uint64]bool {
-	a.hashPages()
-	first := map[uint64]uint32{} // a URL that shows the page
-	several := map[uint64]bool{}
-	for i := range a.captures {
-		c := &a.captures[i]
-		if !c.html || c.payload == 0 || c.status != statusOK {
-			continue
-		}
-		if url, ok := first[c.payload]; !ok {
-			first[c.payload] = c.url
-		} else if url != c.url {
-			several[c.payload] = true
-		}
-	}
-	return several
-}
-
-// mostHashed is how many pages without a digest are read to find those that several URLs show.
-const mostHashed = 10_000
-
-// hashPages gives pages digests that have none, if a URL showed several pages in one crawl.
-func (a *Recordings) hashPages() {
-	var pages []int32
-	several := false
-	for url := range a.urls {
-		before := int32(-1)
-		for _, i := range a.of(uint32(url)) {
-			c := &a.captures[i]
-			if !c.html || c.status != statusOK || c.kind == revisit || c.payload != 0 {
-				continue
-			}
-			pages = append(pages, i)
-			several = several || (before >= 0 && a.captures[before].crawl == c.crawl)
-			before = i
-		}
-	}
-	if !several {
-		return
-	}
-	h := xxh3.New()
-	for _, i := range pages[:min(len(pages), mostHashed)] {
-		x := new(Recording)
-		err := x.read(a, &a.captures[i])
-		if err == nil {
-			h.Reset()
-			_, err = io.Copy(h, x.Body)
-		}
-		x.Close()
-		if err == nil {
-			a.captures[i].payload = h.Sum64()
-		}
-	}
 }
 
 // bodyIndex finds the captures that have a body, as revisits look for them. Places are those in order.

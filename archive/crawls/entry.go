@@ -4,13 +4,8 @@ package crawls
 
 import (
 	"cmp"
-	"io"
 	"slices"
-	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
-	"mirrord/archive/warc"
 	"mirrord/relocate"
 	"mirrord/site"
 )
@@ -145,21 +140,7 @@ func (a entrySearch) hub(pages []site.URL) site.URL {
 
 // linksOf returns where links lead that people follow on a page; none of one that cannot be read.
 func (a entrySearch) linksOf(u site.URL) map[site.URL]bool {
-	c := a.firstOf(u)
-	x := new(Recording)
-	defer x.Close()
-	if err := x.read(a.Recordings, c); err != nil {
-		return nil
-	}
-	from := x.Body
-	if coding := warc.ParseMessage(x.Head).Header.Get("Content-Encoding"); strings.EqualFold(coding, "gzip") {
-		z, err := gzip.NewReader(from)
-		if err != nil {
-			return nil
-		}
-		from = z
-	}
-	body, err := io.ReadAll(io.LimitReader(from, mostPage))
+	body, err := pageOf(a.Recordings, a.firstOf(u))
 	var doc relocate.Doc
 	if err != nil || doc.Scan(body, relocate.Input{URL: u, MIME: "text/html"}) != nil {
 		return nil

@@ -4,7 +4,6 @@ package crawls
 
 import (
 	"archive/zip"
-	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -55,51 +54,6 @@ func (a *Recordings) open(in RecordFile) (*file, error) {
 // there.
 func (f *file) reader(from, to int64) (*warc.Reader, error) {
 	return f.packed.NewReader(io.NewSectionReader(f.r, from, to-from))
-}
-
-// ahead is how many bytes of the beginning of a record show that it is one.
-const ahead = 4 << 20
-
-// mostTries is how many places of a damaged file are tried that only look like the beginning of a record.
-const mostTries = 10_000
-
-// resync finds the next record of a damaged file from an offset on; -1 for none.
-func (f *file) resync(from int64) int64 {
-	begins := f.packed.Begins()
-	const window = 1 << 20
-	tries := 0
-	buf := make([]byte, window+8)
-	for at := from; at < f.size; at += window {
-		n, err := f.r.ReadAt(buf, at)
-		if err != nil && err != io.EOF {
-			return -1
-		}
-		part := buf[:n]
-		for i := 0; i < min(n, window); i++ {
-			j := bytes.Index(part[i:], begins)
-			if j < 0 || i+j >= window {
-				break
-			}
-			if i += j; f.isRecord(at + int64(i)) {
-				return at + int64(i)
-			}
-			if tries++; tries == mostTries {
-				return -1
-			}
-		}
-	}
-	return -1
-}
-
-// isRecord reports whether a record begins at an offset.
-func (f *file) isRecord(at int64) bool {
-	r, err := f.reader(at, min(f.size, at+ahead))
-	if err != nil {
-		return false
-	}
-	defer r.Close()
-	_, err = r.Next()
-	return err == nil
 }
 
 // unpack writes the records of the member at an offset, and of all that follow, to a file. It returns where

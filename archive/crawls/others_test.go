@@ -38,6 +38,9 @@ func TestSeveralAnswers(t *testing.T) {
 	good := page("http://h.test/a", day1, "good")
 	other := page("http://h.test/b", day1, "other")
 	const wall = "<p>May we set cookies?"
+	const consent = "<title>%s</title><p>Before you go on to %s: we and our partners store and read cookies " +
+		"on your device to measure how the site is used, to show you advertisements and to make it better. Do " +
+		"you agree? <form action=/agree><input name=n value=%d></form>"
 	for name, c := range map[string]struct {
 		later []rec
 		want  string
@@ -63,6 +66,33 @@ func TestSeveralAnswers(t *testing.T) {
 		"a wall before": {
 			[]rec{page("http://h.test/a", after(-2), wall), page("http://h.test/b", after(-1), wall)},
 			"/a 200 good; /b 200 other; ",
+		},
+		"walls with what differs": {
+			[]rec{
+				page("http://h.test/a", after(1), fmt.Sprintf(consent, "a", "a", 17)),
+				page("http://h.test/b", after(2), fmt.Sprintf(consent, "b", "b", 23)),
+			},
+			"/a 200 good; /b 200 other; ",
+		},
+		"one wall, at a page that has no other": {
+			[]rec{
+				page("http://h.test/a", after(1), fmt.Sprintf(consent, "a", "a", 17)),
+				page("http://h.test/c", after(2), fmt.Sprintf(consent, "c", "c", 4711)),
+			},
+			"/a 200 good; /b 200 other; /c 200 " + fmt.Sprintf(consent, "c", "c", 4711) + "; ",
+		},
+		"pages without words": {
+			[]rec{
+				page("http://h.test/a", after(1), "<script>look(1)</script>"),
+				page("http://h.test/b", after(2), "<script>look(2)</script>"),
+			},
+			"/a 200 good; /b 200 other; ",
+		},
+		"pages of one layout": {
+			[]rec{
+				page("http://h.test/a", after(1), "new menu good"), page("http://h.test/c", after(1), "new menu cats"),
+			},
+			"/a 200 new menu good; /b 200 other; /c 200 new menu cats; ",
 		},
 		"another page": {[]rec{page("http://h.test/a", after(1), "new")}, "/a 200 new; /b 200 other; "},
 		"gone": {

@@ -201,7 +201,7 @@ func (r *reading) records(in RecordFile, each func(warc.Entry)) error {
 		}
 		r.wrong(&FileError{in.Name, err})
 		file.before = bad.Record
-		if from = file.resync(bad.Offset + 1); from < 0 {
+		if from = file.packed.Resync(file.r, file.size, bad.Offset+1); from < 0 {
 			return nil
 		}
 	}

@@ -18,8 +18,7 @@ import (
 )
 
 // ARC files are what crawlers wrote before WARC (1996 to 2009): a line with address, IP address, time, type
-// and
-// length, in version 2 with five more, and so many bytes; then the next one. The first record says which
+// and length, in version 2 with five more, and so many bytes; then the next one. The first record says which
 // version it is. Formats: https://archive.org/web/researcher/ArcFileFormat.php.
 
 const (
@@ -52,7 +51,35 @@ func arcReader(file io.Reader) (*bufio.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bufio.NewReaderSize(z, maxARCLine), nil
+	z.Multistream(false)
+	return bufio.NewReaderSize(&gzipMembers{b, z}, maxARCLine), nil
+}
+
+// gzipMembers reads what the members of a file hold. Zeros may follow each: tapes and disks filled blocks.
+type gzipMembers struct {
+	b *bufio.Reader
+	z *gzip.Reader
+}
+
+func (m *gzipMembers) Read(p []byte) (int, error) {
+	for {
+		n, err := m.z.Read(p)
+		switch {
+		case n > 0:
+			return n, nil // an error comes again
+		case err != io.EOF:
+			return 0, err
+		}
+		for c := byte(0); c == 0; {
+			if c, err = m.b.ReadByte(); err != nil {
+				return 0, err
+			}
+		}
+		if err := errors.Join(m.b.UnreadByte(), m.z.Reset(m.b)); err != nil {
+			return 0, err
+		}
+		m.z.Multistream(false)
+	}
 }
 
 // arcRecord is the line before a block.
@@ -103,8 +130,9 @@ type arcFile struct {
 	Taken
 }
 
-// ARC writes the answers of an ARC file as records. lenient skips bytes that are no record, and the record of
-// a block that is cut at the end of the file is cut, too. Offsets of errors are those of the text, unpacked.
+// ARC writes the answers of an ARC file as records. lenient skips bytes that are no record; of an answer that
+// is cut at the end of the file the record is cut, too, see [Taken]. Offsets of errors are those of the text,
+// unpacked.
 func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {
 	b, err := arcReader(file)
 	if err != nil {
@@ -123,7 +151,7 @@ func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {
 			continue
 		}
 		if lenient && f.records > 1 {
-			f.Damaged++
+			f.Damaged += count(!f.Cut)
 			return f.Taken, nil
 		}
 		return f.Taken, err
@@ -139,7 +167,7 @@ func (f *arcFile) line() (string, error) {
 		switch {
 		case text != "":
 			return text, nil
-		case err != nil:
+		case err != nil && err != bufio.ErrBufferFull: // of so many zeros
 			return "", err
 		}
 	}
@@ -219,9 +247,9 @@ func (f *arcFile) answer(r *arcRecord, block io.Reader) error {
 		a.sent, a.head = false, []byte("HTTP/1.1 200 OK\r\nContent-Type: "+r.mime+"\r\n\r\n")
 	}
 	err := a.write(f.to)
-	if errors.Is(err, warc.ErrLength) {
+	f.Answers++
+	if f.Cut = errors.Is(err, warc.ErrLength) || errors.Is(err, io.ErrUnexpectedEOF); f.Cut {
 		err = io.ErrUnexpectedEOF
 	}
-	f.Answers++
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ type harEntry struct {
 		URL    string `json:"url"`
 	} `json:"request"`
 	Response struct {
-		Status  int    `json:"status"`
+		Status  number `json:"status"`
 		Text    string `json:"statusText"`
 		Headers []struct {
 			Name  string `json:"name"`
@@ -42,12 +43,24 @@ type harEntry struct {
 		} `json:"headers"`
 		Redirect string `json:"redirectURL"`
 		Content  struct {
-			Size     int64   `json:"size"`
+			Size     number  `json:"size"`
 			MIME     string  `json:"mimeType"`
 			Text     *string `json:"text"`
 			Encoding string  `json:"encoding"`
 		} `json:"content"`
+		BodySize number `json:"bodySize"`
 	} `json:"response"`
+}
+
+// number is one that may be in quotes or have a fraction; 0 for anything else.
+type number int
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	if err == nil {
+		*n = number(f)
+	}
+	return nil
 }
 
 // HAR writes the answers of a HAR file as records. date is that of entries that have none.
@@ -136,7 +149,7 @@ func (e *harEntry) write(date time.Time, to *warc.Writer, t *Taken) error {
 	case !strings.EqualFold(e.Request.Method, "GET"):
 		t.Other++
 		return nil
-	case r.Content.Text == nil && r.Content.Size > 0 && r.Status < 300:
+	case r.Content.Text == nil && (r.Content.Size > 0 || r.BodySize > 0) && r.Status < 300:
 		t.Lost++
 		return nil
 	}
@@ -147,7 +160,7 @@ func (e *harEntry) write(date time.Time, to *warc.Writer, t *Taken) error {
 	if r.Content.Text != nil {
 		body = []byte(*r.Content.Text)
 	}
-	isText := r.Content.Encoding != "base64"
+	isText := !strings.EqualFold(r.Content.Encoding, "base64")
 	if !isText {
 		var err error
 		if body, err = base64.StdEncoding.DecodeString(string(body)); err != nil {
@@ -160,15 +173,16 @@ func (e *harEntry) write(date time.Time, to *warc.Writer, t *Taken) error {
 	a := answer{
 		url:  u,
 		date: date,
-		head: e.head(isText && len(body) > 0),
+		head: e.head(isText && len(body) > 0, bytes.HasPrefix(body, []byte(gzipMagic))),
 		body: bytes.NewReader(body),
 		size: int64(len(body)),
 	}
 	return a.write(to)
 }
 
-// head is the head of the answer, for a body without codings; a text is in UTF-8.
-func (e *harEntry) head(isText bool) []byte {
+// head is the head of the answer, for a body without codings, or as some proxies leave it, in gzip; a text is
+// in UTF-8.
+func (e *harEntry) head(isText, isGzip bool) []byte {
 	r := &e.Response
 	var b bytes.Buffer
 	line := func(s string) { b.WriteString(strings.NewReplacer("\r", " ", "\n", " ").Replace(s) + "\r\n") }
@@ -181,13 +195,20 @@ func (e *harEntry) head(isText bool) []byte {
 				kind = f.Value
 			}
 			continue
-		case "content-encoding", "transfer-encoding", "content-length":
+		case "content-encoding":
+			if !isGzip {
+				continue
+			}
+		case "transfer-encoding", "content-length":
 			continue
 		case "location":
 			located = true
 		}
-		if !strings.HasPrefix(f.Name, ":") { // HTTP/2 has the status there
-			line(f.Name + ": " + f.Value)
+		if strings.HasPrefix(f.Name, ":") { // HTTP/2 has the status there
+			continue
+		}
+		for value := range strings.SplitSeq(f.Value, "\n") { // of fields that came several times, in Chromium
+			line(f.Name + ": " + value)
 		}
 	}
 	if !located && r.Redirect != "" {

@@ -60,6 +60,8 @@ type Taken struct {
 
 	Other   int // answers to other requests than GET, and those of no web address
 	Damaged int // places that were skipped
+
+	Cut bool // the last record is cut, as the file is: who reads the records finds it, and counts it
 }
 
 // HTTrack writes the answers of a project as records: those of its cache, else what its files show.

@@ -164,23 +164,13 @@ func (s *savedSite) file(name string) error {
 		body: b,
 		size: fi.Size(),
 	}
-	kind := typeOf(name)
-	if kind == "" {
-		kind = typeIn(b, called)
-	}
-	head := "HTTP/1.1 200 OK\r\n"
-	if kind != "" {
-		head += "Content-Type: " + kind + "\r\n"
-	}
-	if strings.HasPrefix(kind, "text/html") { // without a validator, so that the next run gets the page
+	head, changed := savedHead(b, fi, name, called, false)
+	if a.head = head; changed {
 		s.guessed++
 		if err := a.unmark(folder.base); err != nil {
 			return err
 		}
-	} else {
-		head += "Last-Modified: " + fi.ModTime().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") + "\r\n"
 	}
-	a.head = []byte(head + "\r\n")
 	if a.url == "" {
 		a.url = directoryOf(called)
 	}

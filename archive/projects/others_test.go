@@ -64,11 +64,14 @@ func pack(t testing.TB, texts ...string) string {
 // ARC files of both versions, plain and in gzip, give the answers of the site.
 func TestARC(t *testing.T) {
 	one, two := arcRecords(false), arcRecords(true)
+	zeros := strings.Repeat("\x00", 70<<10)
 	inner := append([]string{fmt.Sprintf(arcInfo1, len(block11), block11)}, one[1:]...)
 	for name, file := range map[string]string{
 		"1.0": strings.Join(one, ""), "1.0 in gzip": pack(t, one...), "1.1": strings.Join(inner, ""),
 		"2.0": strings.Join(two, ""), "2.0 in one stream": pack(t, strings.Join(two, "")),
-		"without line ends": strings.TrimSuffix(strings.Join(one, ""), "\n"),
+		"2.0 in gzip, with zeros behind members": pack(t, two[0]) + "\x00" + pack(t, two[1:]...) + zeros,
+		"1.0 with zeros":                         strings.Join(one, "") + zeros,
+		"without line ends":                      strings.TrimSuffix(strings.Join(one, ""), "\n"),
 	} {
 		if !IsARC(strings.NewReader(file), int64(len(file))) {
 			t.Errorf("%s: it is not known", name)
@@ -93,7 +96,7 @@ func TestARC(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		got, err := ARC(strings.NewReader(file), true, warc.NewWriter(io.Discard))
-		if err != nil || got.Answers == 0 || got.Damaged != 1 {
+		if err != nil || got.Answers == 0 || got.Damaged+count(got.Cut) != 1 || got.Cut != (name == "cut off") {
 			t.Errorf("%s, lenient: %+v, %v", name, got, err)
 		}
 	}
@@ -235,7 +238,7 @@ func FuzzOthers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, lenient bool) {
 		var out bytes.Buffer
 		t0, err := ARC(bytes.NewReader(b), lenient, warc.NewWriter(&out))
-		if err == nil && t0.Damaged == 0 { // the record of a block that is cut is cut as well
+		if err == nil && !t0.Cut {
 			wellFormed(t, "arc", &out)
 		}
 		out.Reset()

@@ -188,25 +188,16 @@ func (b *wgetFolder) file(name string, t *Taken) error {
 		return errors.Join(err, f.Close())
 	}
 	body := bufio.NewReaderSize(f, looked)
-	kind := typeOf(name)
-	if kind == "" {
-		kind = typeIn(body, u)
-	}
-	head := "HTTP/1.1 200 OK\r\n"
-	if kind != "" {
-		head += "Content-Type: " + kind + "\r\n"
-	}
-	if from == name && !b.kept && strings.HasPrefix(kind, "text/html") {
-		t.Guessed++                  // without a validator, so that the next run gets the page
+	head, changed := savedHead(body, fi, name, u, from != name || b.kept)
+	if changed {
+		t.Guessed++
 		text, _ := body.Peek(looked) // of a shorter page as much as there is
 		b.changed = b.changed || b.windows || bytes.Contains(text, []byte("%3F"))
-	} else {
-		head += "Last-Modified: " + fi.ModTime().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") + "\r\n"
 	}
 	a := answer{
 		url:  directoryOf(u),
 		date: b.date,
-		head: []byte(head + "\r\n"),
+		head: head,
 		body: closer{body, f},
 		size: fi.Size(),
 	}
@@ -269,6 +260,26 @@ func directoryOf(u string) string {
 		return rest + "/?" + query
 	}
 	return rest + "/"
+}
+
+// savedHead is the head of an answer of which the file is there, by its name and first bytes. A page that is
+// not the original has been changed: it gets no validator, so that the next run requests it.
+func savedHead(
+	b *bufio.Reader, fi fs.FileInfo, name, address string, original bool,
+) (head []byte, changed bool) {
+	kind := typeOf(name)
+	if kind == "" {
+		kind = typeIn(b, address)
+	}
+	text := "HTTP/1.1 200 OK\r\n"
+	if kind != "" {
+		text += "Content-Type: " + kind + "\r\n"
+	}
+	changed = !original && strings.HasPrefix(kind, "text/html")
+	if !changed {
+		text += "Last-Modified: " + fi.ModTime().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT") + "\r\n"
+	}
+	return []byte(text + "\r\n"), changed
 }
 
 // typeOf is the type of a file by its name; "" for what the bytes must show.

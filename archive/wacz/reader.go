@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 )
 
 // ErrNotWACZ says that a file is no WACZ that can be read.
@@ -33,7 +35,14 @@ const maxDescription = 64 << 20
 type Reader struct {
 	About Package
 	zip   *zip.Reader
+	bytes io.ReaderAt // of the file
+
+	signer string         // see Signer
+	roots  *x509.CertPool // in tests
 }
+
+// Signer is who signed the file, once Compare has found that the signature fits; "" for no signature.
+func (c *Reader) Signer() string { return c.signer }
 
 // Open opens a file: its directory and description are read, and nothing else.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
@@ -41,7 +50,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotWACZ, err)
 	}
-	c := &Reader{zip: z}
+	c := &Reader{zip: z, bytes: r}
 	text, err := c.read(packageName, maxDescription)
 	if err != nil {
 		return nil, err
@@ -162,37 +171,71 @@ func eachLine(file *zip.File, f func(line string) error) error {
 
 // Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
 // that the index points to the records. wrong gets the errors, with the name of the file inside.
-func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, error) {
-	c.Compare(math.MaxInt64, wrong)
-	if _, err := c.Pages(); err != nil {
-		wrong(pagesName, err)
+func (c *Reader) Verify(crew inorder.Crew, wrong func(name string, err error)) (warc.Surveyed, error) {
+	type problem struct {
+		name string
+		err  error
+	}
+	compared := make(chan []problem, 1)
+	compare := func() {
+		var found []problem
+		c.Compare(math.MaxInt64, func(name string, err error) { found = append(found, problem{name, err}) })
+		compared <- found
+	}
+	if crew.Go != nil {
+		crew.Go(compare)
+	} else {
+		compare()
 	}
 	var all warc.Surveyed
 	var records Pointers
+	var found []problem
 	for _, f := range c.Records() {
-		r, err := f.Open()
-		if err != nil {
-			wrong(f.Name, err)
-			continue
-		}
-		add := records.Of(f.Name)
-		t, err := warc.Survey(r, func(e warc.Entry) error {
-			add(e)
-			return nil
-		}, func(err error) { wrong(f.Name, err) })
-		if err != nil {
-			wrong(f.Name, err)
-		}
-		r.Close()
-		all.Records += t.Records
-		all.Responses += t.Responses
-		all.Revisits += t.Revisits
-		all.Bytes += t.Bytes
+		all.Add(c.survey(crew, f, &records, func(err error) { found = append(found, problem{f.Name, err}) }))
+	}
+	for _, p := range append(<-compared, found...) {
+		wrong(p.name, p.err)
+	}
+	if _, err := c.Pages(); err != nil {
+		wrong(pagesName, err)
 	}
 	if err := c.Leads(records); err != nil {
 		wrong("indexes/", err)
 	}
 	return all, nil
+}
+
+// survey reads a file of records: by the crew when its bytes lie there as they are, and are compared with a
+// digest besides.
+func (c *Reader) survey(
+	crew inorder.Crew, f *zip.File, records *Pointers, wrong func(error),
+) warc.Surveyed {
+	listed := slices.ContainsFunc(c.About.Resources, func(d Described) bool { return d.Path == f.Name })
+	if at, err := f.DataOffset(); err == nil && f.Method == zip.Store && listed {
+		part, size := *records, int64(f.UncompressedSize64)
+		add := part.Of(f.Name)
+		if t, ok := warc.SurveyParts(io.NewSectionReader(c.bytes, at, size), size, crew, func(e warc.Entry) error {
+			add(e)
+			return nil
+		}); ok {
+			*records = part
+			return t
+		}
+	}
+	r, err := f.Open()
+	if err != nil {
+		wrong(err)
+		return warc.Surveyed{}
+	}
+	add := records.Of(f.Name)
+	t, err := warc.Survey(r, func(e warc.Entry) error {
+		add(e)
+		return nil
+	}, wrong)
+	if err = errors.Join(err, r.Close()); err != nil {
+		wrong(err)
+	}
+	return t
 }
 
 // Compare reads the files that datapackage.json lists and compares them with the sizes and digests there, and
@@ -295,10 +338,7 @@ func (c *Reader) verifyDescription(wrong func(name string, err error)) {
 	if errors.Is(err, ErrNotWACZ) {
 		return // it is optional
 	}
-	var digest struct {
-		Path string `json:"path"`
-		Hash string `json:"hash"`
-	}
+	var digest packageDigest
 	if err == nil {
 		err = json.Unmarshal(text, &digest)
 	}
@@ -308,6 +348,9 @@ func (c *Reader) verifyDescription(wrong func(name string, err error)) {
 	}
 	if err == nil && !sameHash(digest.Hash, sha256.Sum256(about)) {
 		err = fmt.Errorf("%s has another digest", packageName)
+	}
+	if err == nil && digest.Signed != nil {
+		c.signer, err = digest.Signed.check(digest.Hash, c.roots)
 	}
 	if err != nil {
 		wrong(digestName, err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 )
 
 var then = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -96,7 +97,8 @@ func verified(t *testing.T, file []byte) (wrong []string, records int) {
 	if err != nil {
 		return []string{err.Error()}, 0
 	}
-	found, err := c.Verify(func(name string, err error) { wrong = append(wrong, name+": "+err.Error()) })
+	note := func(name string, err error) { wrong = append(wrong, name+": "+err.Error()) }
+	found, err := c.Verify(inorder.Crew{}, note)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +156,7 @@ func TestDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var head, page map[string]string
+	var head, page map[string]any
 	lines := strings.Split(strings.TrimSpace(string(pages)), "\n")
 	if err := errors.Join(json.Unmarshal([]byte(lines[0]), &head),
 		json.Unmarshal([]byte(lines[1]), &page)); err != nil ||
@@ -210,7 +212,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := c.Verify(func(string, error) {}); err != nil {
+		if _, err := c.Verify(inorder.Crew{}, func(string, error) {}); err != nil {
 			t.Fatal(err)
 		}
 	})

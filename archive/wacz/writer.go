@@ -5,6 +5,7 @@ package wacz
 import (
 	"archive/zip"
 	"bytes"
+	"crypto"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"hash"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/flate"
@@ -30,6 +32,8 @@ type Details struct {
 	Created     time.Time
 	MainURL     string    // the page to begin with; "" for none
 	MainDate    time.Time // of its capture
+
+	Sign crypto.Signer // signs the file; nil: it is not signed
 }
 
 // Listed is a page in the list of pages.
@@ -38,6 +42,7 @@ type Listed struct {
 	URL   string
 	Date  time.Time // of its capture
 	Title string
+	Text  string // what it says
 }
 
 // Writer writes a file. Its methods are called one after the other; after an error the file cannot be used.
@@ -49,6 +54,7 @@ type Writer struct {
 
 	index, pages lines.Lines
 	many         int // manyLines, less in tests
+	sign         crypto.Signer
 }
 
 // Package is datapackage.json.
@@ -79,6 +85,7 @@ func NewWriter(w io.Writer, a Details, scratch func() (lines.Scratch, error)) (*
 	b := &Writer{
 		zip:   zip.NewWriter(w),
 		many:  manyLines,
+		sign:  a.Sign,
 		index: lines.Lines{Room: scratch, Sorted: true, Limit: lines.Held},
 		pages: lines.Lines{Room: scratch, Limit: lines.Held},
 		about: Package{
@@ -151,14 +158,19 @@ func (b *Writer) Index(e warc.Entry) error {
 	return b.index.Add(e.Append(nil))
 }
 
+// mostText is how many bytes of what a page says are in the list.
+const mostText = 128 << 10
+
 // List adds a page to the list.
 func (b *Writer) List(p Listed) error {
+	text := strings.ToValidUTF8(p.Text[:min(len(p.Text), mostText)], "")
 	line, err := marshal(struct {
 		ID    string `json:"id"`
 		URL   string `json:"url"`
 		Date  string `json:"ts"`
 		Title string `json:"title,omitempty"`
-	}{p.ID, p.URL, stamp(p.Date), p.Title})
+		Text  string `json:"text,omitempty"`
+	}{p.ID, p.URL, stamp(p.Date), p.Title, text})
 	if err != nil {
 		return err
 	}
@@ -186,7 +198,7 @@ func (b *Writer) close() error {
 	if err := b.begin(pagesName, zip.Deflate); err != nil {
 		return err
 	}
-	head := `{"format": "json-pages-1.0", "id": "pages", "title": "All pages"}` + "\n"
+	head := `{"format": "json-pages-1.0", "id": "pages", "title": "All pages", "hasText": true}` + "\n"
 	if _, err := io.WriteString(b.part, head); err != nil {
 		return err
 	}
@@ -208,17 +220,27 @@ func (b *Writer) close() error {
 		return err
 	}
 	b.end()
-	digest, err := marshal(struct {
-		Path string `json:"path"`
-		Hash string `json:"hash"`
-	}{packageName, b.about.Resources[len(b.about.Resources)-1].Hash})
+	digest := packageDigest{Path: packageName, Hash: b.about.Resources[len(b.about.Resources)-1].Hash}
+	if b.sign != nil {
+		if digest.Signed, err = sign(b.sign, digest.Hash, b.about.Software, b.about.created); err != nil {
+			return err
+		}
+	}
+	line, err := marshal(digest)
 	if err != nil {
 		return err
 	}
 	if err := b.begin(digestName, zip.Deflate); err != nil {
 		return err
 	}
-	return errors.Join(b.write(digest), b.zip.Close())
+	return errors.Join(b.write(line), b.zip.Close())
+}
+
+// packageDigest is datapackage-digest.json.
+type packageDigest struct {
+	Path   string     `json:"path"`
+	Hash   string     `json:"hash"`
+	Signed *Signature `json:"signedData,omitempty"`
 }
 
 func (b *Writer) write(p []byte) error {

@@ -74,8 +74,8 @@ func packingIn(b *bufio.Reader) (*Compression, error) {
 	return p, nil
 }
 
-// Begins returns the bytes with which a record, or the member with it, begins.
-func (p *Compression) Begins() []byte {
+// begins returns the bytes with which a record, or the member with it, begins.
+func (p *Compression) begins() []byte {
 	switch p.kind {
 	case gzipFile:
 		return []byte(gzipMagic + "\x08")

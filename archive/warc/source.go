@@ -24,6 +24,7 @@ type source struct {
 	rec  *bufio.Reader // of the records
 	at   int64         // where the member began; of a plain file, where rec is
 
+	odd    int          // records that do not end with two empty lines
 	open   bool         // a member is being read
 	within bool         // a record is being read
 	member memberReader // what rec reads of members
@@ -233,6 +234,7 @@ func (s *source) emptyLines() error {
 		next, err := s.rec.Peek(1)
 		switch {
 		case err == io.EOF:
+			s.odd++
 			return nil
 		case err != nil:
 			return err
@@ -241,6 +243,7 @@ func (s *source) emptyLines() error {
 		case next[0] != '\r':
 			head, _ := s.rec.Peek(len(recordBegin))
 			if string(head) == recordBegin || len(bytes.Trim(head, "\x00")) == 0 {
+				s.odd++
 				return nil
 			}
 			return fmt.Errorf("%w: the block continues after it", ErrLength)

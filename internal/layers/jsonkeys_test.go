@@ -16,7 +16,7 @@ func keyExceptions() map[string]string {
 	const (
 		field     = "a field of mirrord in phm.files: the prefix keeps it apart from those of others"
 		published = "phm.json is a published format"
-		wacz      = "datapackage.json is a published format"
+		wacz      = "a file of a WACZ is of a published format"
 		har       = "HAR is a published format"
 		packs     = "the head of a frame is a stored format"
 		old       = "what version 0.2.0 stored is read"
@@ -26,7 +26,8 @@ func keyExceptions() map[string]string {
 		"phm tableBytes": published, "phm tableSHA256": published,
 		"archive/wacz mainPageUrl": wacz, "archive/wacz mainPageDate": wacz,
 		"archive/projects startedDateTime": har, "archive/projects statusText": har,
-		"archive/projects redirectURL": har, "archive/projects mimeType": har,
+		"archive/wacz publicKey": wacz, "archive/wacz domainCert": wacz, "archive/wacz signedData": wacz,
+		"archive/projects bodySize": har, "archive/projects redirectURL": har, "archive/projects mimeType": har,
 		"phm mirrord.also":    field,
 		"store last-modified": packs,
 		"store softPages":     old, "mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,

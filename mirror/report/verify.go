@@ -206,7 +206,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	if in.Verify != nil {
-		rep, err := in.Verify(regular.UntilAt(ctx, r), size)
+		rep, err := in.Verify(regular.UntilAt(ctx, r), size, AllCores())
 		if err != nil {
 			err = fmt.Errorf("verify: %w", err)
 		}
@@ -229,6 +229,9 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 			return nil, fmt.Errorf("verify: %w", err)
 		}
 		o = verifyOptions(urls, false)
+	}
+	if _, ok := form.(*phm.Archive); ok { // other forms are read by one at a time
+		o.Crew = AllCores()
 	}
 	rep, err := phm.Verify(form, o)
 	if err == nil {

@@ -4,6 +4,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os/exec"
@@ -12,10 +13,11 @@ import (
 	"time"
 )
 
-// Child is a command that a job names. It runs in the root directory, in a process group of its own, with
-// little of the environment.
+// Child is a command that a user names. It runs in a process group of its own, with little of the
+// environment.
 type Child struct {
 	Args []string // the program, and its arguments; no shell reads them
+	Dir  string   // where it runs; "" is the root directory
 	In   []byte   // its standard input
 	Env  []string // NAME=VALUE, beside PATH, HOME, LANG, TZ and USER
 
@@ -28,7 +30,7 @@ func (c Child) Run(ctx context.Context) (output string, err error) {
 	var out bounded
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.In), &out, &out
-	cmd.Dir = "/"
+	cmd.Dir = cmp.Or(c.Dir, "/")
 	cmd.Env = append([]string{}, c.Env...)
 	for _, k := range []string{"PATH", "HOME", "LANG", "TZ", "USER"} {
 		if c.LookupEnv == nil {

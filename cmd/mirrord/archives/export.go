@@ -28,6 +28,8 @@ func ExportCommand(a *cli.CLI) *cobra.Command {
 		"flatten":      &o.Flatten,
 		"all-versions": &o.AllVersions,
 		"with-cookies": &o.Cookies,
+		"sign":         &o.Sign,
+		"with":         (*cli.Whole)(&o.With),
 		"mask":         &o.Mask,
 		"space":        &spaceName,
 	}, func(cmd *cobra.Command, args []string) error {

@@ -39,7 +39,9 @@ func ImportCommand(a *cli.CLI) *cobra.Command {
 			return env.Usagef("import: --as JOB is missing")
 		}
 		r.Files = args
-		m, err := archives.ImportAny(cmd.Context(), a.App(), r)
+		environ, done := a.AppWithNote()
+		m, err := archives.ImportAny(cmd.Context(), environ, r)
+		done()
 		if err != nil {
 			return err
 		}

@@ -132,6 +132,11 @@ func (a *CLI) ConfirmDeletion() error {
 func (a *CLI) AppWithNote() (x *env.App, done func()) {
 	x = a.App()
 	x.Note, done = a.noteLine()
+	warn := x.Warn
+	x.Warn = func(line string) {
+		done()
+		warn(line)
+	}
 	return x, done
 }
 

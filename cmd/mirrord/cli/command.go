@@ -111,6 +111,9 @@ func (a *CLI) completes(what, n string) cobra.CompletionFunc {
 	return a.CompleteJob
 }
 
+// Whole are values of a flag in which commas stand for nothing.
+type Whole []string
+
 func addFlag(c *cobra.Command, flags Flags, name, usage string) {
 	name, letter, _ := strings.Cut(name, ",")
 	f := c.Flags()
@@ -121,6 +124,8 @@ func addFlag(c *cobra.Command, flags Flags, name, usage string) {
 		f.StringVarP(p, name, letter, *p, usage)
 	case *[]string:
 		f.StringSliceVarP(p, name, letter, *p, usage)
+	case *Whole:
+		f.StringArrayVarP((*[]string)(p), name, letter, *p, usage)
 	case *map[string]string:
 		f.StringToStringVarP(p, name, letter, *p, usage)
 	case *int:

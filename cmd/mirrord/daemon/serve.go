@@ -203,7 +203,7 @@ func (f *serveFlags) follow(
 }
 
 // serveFiles serves archives.
-func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
+func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (err error) {
 	if f.gateway != "" {
 		return env.Usagef("serve: --gateway is for mirrors of a state: the registry says what it serves")
 	}
@@ -214,12 +214,20 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) e
 	if err != nil {
 		return err
 	}
-	files, err := serving.OpenFiles(ctx, a.App(), names)
+	environ, shown := a.AppWithNote()
+	files, err := serving.OpenFiles(ctx, environ, names)
+	shown()
 	if err != nil {
 		return fmt.Errorf("serve %w", err)
 	}
 	defer files.Close()
+	texts, done, err := search.TextsOfFiles(ctx, a.App(), files)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	srv, err := serve.New(serve.Options{
+		Texts:    texts,
 		Sites:    files,
 		Base:     f.base,
 		Hosts:    f.hosts,

@@ -35,7 +35,9 @@ func ExplainCommand(a *cli.CLI) *cobra.Command {
 }
 
 func explainFile(ctx context.Context, a *cli.CLI, name, url string, head bool) error {
-	x, err := archives.ExplainFile(ctx, a.App(), name, url, head)
+	environ, done := a.AppWithNote()
+	x, err := archives.ExplainFile(ctx, environ, name, url, head)
+	done()
 	if err != nil {
 		return err
 	}

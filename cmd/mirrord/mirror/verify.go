@@ -53,7 +53,9 @@ func VerifyCommand(a *cli.CLI) *cobra.Command {
 }
 
 func verify(ctx context.Context, a *cli.CLI, what string, links bool) error {
-	report, err := care.Verify(ctx, a.App(), what, links)
+	environ, done := a.AppWithNote()
+	report, err := care.Verify(ctx, environ, what, links)
+	done()
 	if err != nil {
 		return err
 	}
@@ -100,6 +102,11 @@ func printVerified(a *cli.CLI, what string, report *care.Verified) error {
 		} else if report.CanBeMade() || len(report.Damaged) > 0 {
 			a.Printf("mirrord repair %s repairs what it can without a request; mirrord run-now %s "+
 				"requests the rest\n", what, what)
+		}
+	}
+	for _, n := range report.Notes {
+		if !a.JSON {
+			a.Printf("%s: note: %s\n", what, n)
 		}
 	}
 	if report.Count() > 0 {
