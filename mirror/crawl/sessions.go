@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
 	"mirrord/mirror/revisit"
+	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
@@ -37,39 +38,54 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 	return s, nil
 }
 
-// keepSessions stores which session ids there are, for the next run.
+// keepSessions stores which session ids and which spellings there are, for the next run.
 func keepSessions(r *planned) error {
-	if r.sessions == nil {
-		return nil
+	v, err := r.chain.Spelled.Fact()
+	if err == nil {
+		err = keepFact(r.Session, source.SpellingsFact, v)
 	}
-	v, err := urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled())))
-	if err != nil {
+	if (r.sessions == nil) || (err != nil) {
 		return err
 	}
-	before, err := r.Site.Notes.Fact(urls.SessionsFact)
+	if v, err = urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled()))); err != nil {
+		return err
+	}
+	return keepFact(r.Session, urls.SessionsFact, v)
+}
+
+// keepFact stores a fact when it is another one.
+func keepFact(s *run.Session, name string, v []byte) error {
+	before, err := s.Site.Notes.Fact(name)
 	if (err != nil) || bytes.Equal(before, v) {
 		return err
 	}
-	return r.Site.Notes.SetFact(urls.SessionsFact, v)
+	return s.Site.Notes.SetFact(name, v)
 }
 
-// folded returns what becomes of a URL that differs from another one only in a session id; ok is false for
-// all other URLs. Entry points and sitemaps, which no document named, stand for themselves.
+// folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry
+// points and sitemaps, which no document named, stand for themselves.
 func folded(r *crawling, rec *store.Resource) (f process.Found, ok bool) {
-	if !r.sessions.Some() || (rec.Referrer == 0) {
+	if rec.Referrer == 0 {
 		return f, false
 	}
-	to := r.sessions.Main(rec.URL)
-	if to == rec.URL {
-		return f, false
+	if id, ok := r.Table.Standing(rec.ID); ok {
+		to, s := r.Table.Get(id)
+		if !s.InSet() && rec.InSet { // what the mirror has stays
+			return f, false
+		}
+		return r.process.Folded(rec, to, frontier.SameSpelling)
 	}
-	return r.process.Folded(rec, to)
+	if to := r.sessions.Main(rec.URL); to != rec.URL {
+		return r.process.Folded(rec, to, frontier.SameSession)
+	}
+	return f, false
 }
 
-// foldSessions makes one URL of those that were requested before it was known that they differ only in a
-// session id, when nothing is left to request. The ones that stand for them are requested.
+// foldSessions makes one URL of those that were requested before it was known that they are one, when nothing
+// is left to request. The ones that stand for them are requested.
 func foldSessions(ctx context.Context, r *crawling, stage func()) error {
-	if !r.sessions.Some() || r.stopped() {
+	t := r.Table.Settled()
+	if (!r.sessions.Some() && !t.Spelled()) || r.stopped() {
 		return nil
 	}
 	for _, q := range r.sessions.Bare() {
@@ -83,14 +99,13 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 			r.process.Second(q, res, body.Bytes())
 		}
 	}
-	t := r.Table.Settled()
 	r.sessions.RecallSessions(t)
 	for id, s := range t.All() {
 		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
 			continue
 		}
 		u := r.Table.URL(id)
-		if r.sessions.Main(u) == u {
+		if _, spelled := r.Table.Standing(id); !spelled && (r.sessions.Main(u) == u) {
 			continue
 		}
 		rec, err := r.process.Record(id, u)

@@ -10,8 +10,11 @@ import (
 
 const sameSession = "URLs that differ only in a session id that is new in each answer, treated as one"
 
-// SameSession is why a URL redirects to its representative, whose URL follows.
-const SameSession = "the same but for a session id: "
+// Why a URL redirects to its representative, whose URL follows.
+const (
+	SameSession  = "the same but for a session id: "
+	SameSpelling = "the same in another spelling: "
+)
 
 // withoutSession returns what stands for a URL that a document names, see SessionIDs.
 func (a *Admission) withoutSession(u []byte) []byte {

@@ -351,6 +351,9 @@ func (s *SessionIDs) Question(origin string) (q SecondRequest, ok bool) {
 
 // Bare returns URLs without a session id that is learned, one for each, which are to be requested.
 func (s *SessionIDs) Bare() []SecondRequest {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.bare

@@ -17,6 +17,13 @@ import (
 
 // redirect reads an answer that redirects to another URL of the site, which is a URL of its own.
 func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
+	if to != rec.URL && to.Same(rec.URL) || to == rec.URL && x.Chain.Spelled.Of(to) != to {
+		if !x.Traits.Spent(rec.ID, urls.Respelled) {
+			x.Chain.Spelled.Learn(rec.URL, to)
+			return Found{Turn: urls.Turn{Why: urls.Respelled}}, nil
+		}
+		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to another spelling of itself", res.Status)))
+	}
 	if main := x.Rules.Main(to); main != to {
 		if main == rec.URL {
 			const what = "status %d to %s, which scope.aliases takes for the same: " +
@@ -61,7 +68,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 	var id uint32
 	ok := false
 	if !away && !to.IsZero() {
-		id, ok = x.redirectTarget(rec, to, hops, &f.As)
+		id, ok = x.redirectTarget(rec, scope.Candidate{URL: []byte(to.String())}, hops, &f.As)
 	}
 	switch {
 	case away:
@@ -113,19 +120,14 @@ func settled(x *Processor, rec *store.Resource, to site.URL) (site.URL, urls.Tur
 
 // redirectTarget admits what a URL redirects to, after so many hops.
 func (x *Processor) redirectTarget(
-	rec *store.Resource, to site.URL, hops int, as *urls.Account,
+	rec *store.Resource, to scope.Candidate, hops int, as *urls.Account,
 ) (id uint32, ok bool) {
-	purpose := scope.Page
-	if rec.Requis {
-		purpose = scope.Requisite
+	if to.Follow = true; rec.Requis {
+		to.Purpose = scope.Requisite
 	}
 	ids := []int64{-1}
 	from := frontier.Document{ID: rec.ID, Depth: rec.Depth - 1}
-	in := x.Admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{{
-		URL:     []byte(to.String()),
-		Purpose: purpose,
-		Follow:  true,
-	}})
+	in := x.Admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{to})
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
 	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	if ids[0] < 0 {
@@ -133,8 +135,8 @@ func (x *Processor) redirectTarget(
 	}
 	id = uint32(ids[0])
 	lead := x.Traits.Redirect(rec.ID, id, hops, slices.Contains(x.Rules.Seeds, rec.URL))
-	if lead && x.Rules.Scope.Covers(to) {
-		x.HostErrors.AddEntry(to)
+	if u := x.Table.URL(id); lead && x.Rules.Scope.Covers(u) {
+		x.HostErrors.AddEntry(u)
 	}
 	x.HostAdmission.Add(in.Add...)
 	return id, true
