@@ -17,12 +17,8 @@ import (
 
 // redirect reads an answer that redirects to another URL of the site, which is a URL of its own.
 func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
-	if to != rec.URL && to.Same(rec.URL) || to == rec.URL && x.Chain.Spelled.Of(to) != to {
-		if !x.Traits.Spent(rec.ID, urls.Respelled) {
-			x.Chain.Spelled.Learn(rec.URL, to)
-			return Found{Turn: urls.Turn{Why: urls.Respelled}}, nil
-		}
-		return outcome(x.brokenRedirect(rec, fmt.Sprintf("status %d to another spelling of itself", res.Status)))
+	if turn := respelled(x, rec, to); turn.Why != 0 {
+		return Found{Turn: turn}, nil
 	}
 	if main := x.Rules.Main(to); main != to {
 		if main == rec.URL {
@@ -46,7 +42,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 	if res.SetsCookie {
 		x.Traits.NoteCookie(rec.ID)
 	}
-	if to == rec.URL {
+	if to.Same(rec.URL) {
 		if res.SetsCookie && !x.Traits.Spent(rec.ID, urls.WithCookie) {
 			return Found{Turn: urls.Turn{Why: urls.WithCookie}}, nil
 		}
@@ -92,6 +88,19 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		d.InSet, d.Moved = false, x.Version
 	}
 	return outcome(f, nil)
+}
+
+// respelled takes where a URL redirects. A turn requests it in the spelling that the server wants.
+func respelled(x *Processor, rec *store.Resource, to site.URL) urls.Turn {
+	asked := x.Chain.Spelled.Of(rec.URL)
+	if to.IsZero() || !to.Same(rec.URL) || ((to == asked) && (to == rec.URL)) {
+		return urls.Turn{}
+	}
+	if x.Traits.Spent(rec.ID, urls.Respelled) {
+		return urls.Turn{}
+	}
+	x.Chain.Spelled.Learn(rec.URL, to) // unless another answer has taught it since
+	return urls.Turn{Why: urls.Respelled}
 }
 
 // elsewhere is why a redirect has no target in the mirror.

@@ -18,7 +18,7 @@ const SpellingsFact = "spellings"
 const mostSpelled = 4096
 
 // Spellings knows how servers want URLs spelled that are equivalent (site.URL.Normal). It is a Fetcher that
-// requests them so, and safe for concurrent use.
+// requests them so, and safe for concurrent use; nil knows nothing.
 type Spellings struct {
 	Fetcher
 
@@ -56,6 +56,9 @@ func (s *Spellings) Ahead(origin string) {
 
 // Of returns the spelling in which a URL is requested.
 func (s *Spellings) Of(u site.URL) site.URL {
+	if s == nil {
+		return u
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known.URLs) > 0 {
@@ -71,7 +74,7 @@ func (s *Spellings) Of(u site.URL) site.URL {
 
 // Learn takes where the server redirects a URL, which is equivalent and is requested from then on.
 func (s *Spellings) Learn(u, to site.URL) {
-	if s.Of(u) == to {
+	if (s == nil) || (s.Of(u) == to) {
 		return
 	}
 	s.mu.Lock()

@@ -139,8 +139,8 @@ func isEquivalent(a, b []byte) bool {
 	return site.Canonical(string(a)).Same(site.Canonical(string(b)))
 }
 
-// before reports which of two equivalent URLs stands for both: an entry point, else one that is in the mirror,
-// else the one in normal form, else the older one.
+// before reports which of two equivalent URLs stands for both: an entry point, else one of the mirror, else
+// the one in normal form, else the older one.
 func (t *urls) before(a, b uint32) bool {
 	e, f := t.at(a), t.at(b)
 	if x, y := e.ref == 0, f.ref == 0; x != y {

@@ -27,7 +27,7 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 	if len(ids) == 0 {
 		return l, nil
 	}
-	if ids, err = c.notFolded(ids); err != nil {
+	if ids, err = notFolded(c, ids); err != nil {
 		return l, err
 	}
 	rest := ids
@@ -48,7 +48,7 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 
 // notFolded returns those of the numbers for which no other URL of the mirror stands: such a URL has become a
 // redirect without a request, because both are one.
-func (c *Case) notFolded(ids []uint32) (rest []uint32, err error) {
+func notFolded(c *Case, ids []uint32) (rest []uint32, err error) {
 	for _, id := range ids {
 		if to, in := c.Table.Final(id); in && (to != id) {
 			rec, _, err := c.Records.Get(c.Table.URL(id))
