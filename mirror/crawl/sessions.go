@@ -34,6 +34,12 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 		return ok
 	}
 	s := frontier.NewSessionIDs(urls.DecodeSessionIDs(v), r.Run.Number, known)
+	if !r.Options.Imports { // an archive ends, and a user wanted to keep all of it
+		s.LearnAlike(func(u site.URL) bool {
+			id, ok := r.Table.Find([]byte(u.String()))
+			return ok && r.Table.InSet(id)
+		})
+	}
 	s.RecallSessions(r.Table.Settled())
 	return s, nil
 }
@@ -75,8 +81,8 @@ func folded(r *crawling, rec *store.Resource) (f process.Found, ok bool) {
 		}
 		return r.process.Folded(rec, to, frontier.SameSpelling)
 	}
-	if to := r.sessions.Main(rec.URL); to != rec.URL {
-		return r.process.Folded(rec, to, frontier.SameSession)
+	if to, why := r.sessions.Main(rec.URL); to != rec.URL {
+		return r.process.Folded(rec, to, why)
 	}
 	return f, false
 }
@@ -88,6 +94,7 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	if (!r.sessions.Some() && !t.Spelled()) || r.stopped() {
 		return nil
 	}
+	r.sessions.Settle()
 	for _, q := range r.sessions.Bare() {
 		if !mayRequest(r.Retrieval, q.URL) {
 			continue
@@ -100,13 +107,18 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 		}
 	}
 	r.sessions.RecallSessions(t)
+	if err := auditAlike(ctx, r); err != nil {
+		return err
+	}
 	for id, s := range t.All() {
 		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
 			continue
 		}
 		u := r.Table.URL(id)
-		if _, spelled := r.Table.Standing(id); !spelled && (r.sessions.Main(u) == u) {
-			continue
+		if _, spelled := r.Table.Standing(id); !spelled {
+			if to, _ := r.sessions.Main(u); to == u {
+				continue
+			}
 		}
 		rec, err := r.process.Record(id, u)
 		if err != nil {

@@ -8,12 +8,17 @@ import (
 	"mirrord/site"
 )
 
-const sameSession = "URLs that differ only in a session id that is new in each answer, treated as one"
+// What the summary notes of URLs for which another one stands.
+const (
+	sameSession = "URLs that differ only in a session id that is new in each answer, treated as one"
+	sameParts   = "URLs that differ only in what does not matter, treated as one"
+)
 
 // Why a URL redirects to its representative, whose URL follows.
 const (
 	SameSession  = "the same but for a session id: "
 	SameSpelling = "the same in another spelling: "
+	SameParts    = "the same but for what does not matter: "
 )
 
 // withoutSession returns what stands for a URL that a document names, see SessionIDs.
@@ -22,17 +27,28 @@ func (a *Admission) withoutSession(u []byte) []byte {
 		return u
 	}
 	named := site.Canonical(string(u))
-	main := a.Sessions.Main(named)
-	if main == named {
+	main, why := a.Sessions.Main(named)
+	switch {
+	case main == named:
 		return u
+	case why == SameParts:
+		a.Notes.Add(sameParts, named)
+	default:
+		a.Notes.Add(sameSession, named)
 	}
-	a.Notes.Add(sameSession, named)
 	return []byte(main.String())
 }
 
 // ReadSession takes a page of the mirror, see SessionIDs.
 func (a *Admission) ReadSession(id uint32, u site.URL, body []byte, links []relocate.Link) {
 	a.Sessions.Read(id, u, body, links)
+}
+
+// ReadAlike takes a page of the mirror, see SessionIDs. plain is its body without noise.
+func (a *Admission) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
+	if a.Sessions != nil {
+		a.Sessions.readAlike(u, plain, links)
+	}
 }
 
 // SessionQuestion returns a document of an origin that is to be requested once more, see SessionIDs.

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/replica/text"
+	"mirrord/site"
+)
+
+// A program gives one text under many addresses: with parameters for what a reader does not see, in letters
+// of either case, of each state of a file that did not change. A part of URLs does not matter when eight
+// pairs of pages that differ only in it say the same, each pair something else, and no pair does not. What
+// differs in nothing else is one URL then, without a request. Such a part is learned for a place (see
+// urls.PartsOf): the origin, a directory, a program, or the URLs with another parameter of one value. In the
+// run that learns it, URLs are requested all the same as the 1st, 4th, 16th that would not be; each run
+// compares a few pairs. One that differs ends it for good.
+
+const (
+	alikePairs  = 8       // that must say the same
+	mostAlike   = 1024    // places that are watched
+	mostMembers = 16384   // pages that are remembered
+	mostNamed   = 1 << 17 // forms of URLs that are named
+	leastWords  = 4       // of a page that proves something
+	maskedWord  = 4       // bytes of a word of a part that may differ between the two pages
+	shortHash   = 7       // bytes of the beginning of a part that stands for it
+)
+
+// alike is what SessionIDs knows of parts that do not matter. Its lock is that of SessionIDs.
+type alike struct {
+	has     func(site.URL) bool   // whether the mirror has a URL; nil: nothing is learned
+	named   map[uint64]uint64     // by part and form: the hash of a URL, or several
+	kinds   map[string][]string   // of parameters, by origin: a URL without one may be the form of others
+	read    map[uint64]*alikeRead // by part and form
+	tallies map[string]*tally     // by place
+	pages   []site.URL            // that were read and have such parts
+	folded  map[string]int        // by place: URLs for which another one stood in this run
+	samples map[site.URL]bool     // URLs that are requested all the same
+	some    bool                  // something is learned
+	settled bool                  // the samples were requested
+}
+
+// alikeRead is a page of those that differ only in one part: the first that was read.
+type alikeRead struct {
+	of   site.URL
+	said alikeText
+}
+
+// several is no hash of a URL.
+const several = 0
+
+// alikeText names what a page says.
+type alikeText struct{ all, masked, letters uint64 }
+
+// tally is what pairs of a place said.
+type tally struct {
+	no    bool
+	texts map[uint64]bool // of pairs that said the same
+	pair  [2]string       // the last one
+}
+
+func newAlike(has func(site.URL) bool) alike {
+	return alike{
+		has:     has,
+		named:   map[uint64]uint64{},
+		kinds:   map[string][]string{},
+		read:    map[uint64]*alikeRead{},
+		tallies: map[string]*tally{},
+		folded:  map[string]int{},
+		samples: map[site.URL]bool{},
+	}
+}
+
+// formOf is the key of the form of a part.
+func formOf(kind, form string) uint64 { return xxh3.HashString(kind + " " + form) }
+
+// name takes a URL that was never seen before. known reports whether a URL has a number.
+func (k *alike) name(u site.URL, known func(site.URL) bool) {
+	if k.has == nil {
+		return
+	}
+	h, origin := xxh3.HashString(u.String()), u.Origin()
+	for _, p := range urls.PartsOf(u) {
+		form := formOf(p.Kind, p.Form)
+		by, ok := k.named[form]
+		switch {
+		case ok && by != h:
+			k.named[form] = several
+		case !ok && p.Value != "":
+			if len(k.named) >= mostNamed {
+				clear(k.named)
+			}
+			if k.named[form] = h; known(site.Canonical(p.Form)) {
+				k.named[form] = several
+			}
+			kinds := k.kinds[origin]
+			if p.IsParam() && len(kinds) < mostKinds && !slices.Contains(kinds, p.Kind) {
+				k.kinds[origin] = append(kinds, p.Kind)
+			}
+		}
+	}
+	for _, kind := range k.kinds[origin] {
+		form := formOf(kind, u.String())
+		if _, ok := k.named[form]; ok {
+			k.named[form] = several
+		}
+	}
+}
+
+// partsRead returns the parts of a page whose form has other URLs.
+func (k *alike) partsRead(u site.URL) (out []urls.Part) {
+	if k.has == nil {
+		return nil
+	}
+	h := xxh3.HashString(u.String())
+	parts := urls.PartsOf(u)
+	for _, kind := range k.kinds[u.Origin()] {
+		if !slices.ContainsFunc(parts, func(p urls.Part) bool { return p.Kind == kind }) {
+			parts = append(parts, urls.Part{Kind: kind, Form: u.String(), Places: urls.PlacesOf(kind, u)})
+		}
+	}
+	for _, p := range parts {
+		if by, ok := k.named[formOf(p.Kind, p.Form)]; ok && by != h {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// compare takes what a page says. It returns the places that it proves.
+func (k *alike) compare(u site.URL, p *urls.Part, said alikeText) (proved []string) {
+	form := formOf(p.Kind, p.Form)
+	f := k.read[form]
+	if f == nil {
+		if len(k.read) < mostMembers {
+			k.read[form] = &alikeRead{u, said}
+		}
+		return nil
+	}
+	if f.of == u {
+		f.said = said
+		return nil
+	}
+	same, text := said.all == f.said.all, said.all
+	if !same {
+		same, text = said.masked == f.said.masked, said.masked
+	}
+	if !same && said.letters == f.said.letters {
+		return nil // only numbers differ: of a list, or of the moment
+	}
+	for _, place := range p.Places {
+		t := k.tallies[place]
+		if t == nil {
+			if len(k.tallies) >= mostAlike {
+				continue
+			}
+			t = &tally{texts: map[uint64]bool{}}
+			k.tallies[place] = t
+		}
+		if t.no = t.no || !same; t.no {
+			t.texts = nil
+			continue
+		}
+		t.texts[text], t.pair = true, [2]string{f.of.String(), u.String()}
+		if len(t.texts) == alikePairs {
+			proved = append(proved, place)
+		}
+	}
+	if !same {
+	}
+	return proved
+}
+
+// textsOf says what a page says and shows, for each of some parts of its URL. ok is false for one that proves
+// nothing.
+func textsOf(body []byte, links []relocate.Link, parts []urls.Part) (said []alikeText, ok bool) {
+	words := text.Tokens(text.Extract(body))
+	if len(words) < leastWords {
+		return nil, false
+	}
+	for _, p := range parts {
+		var t alikeText
+		value := strings.ToLower(p.Value)
+		own := text.Tokens(value)
+		add := func(w string, masked bool) {
+			h := xxh3.HashString(w)
+			t.all += h
+			if !masked {
+				t.masked += h
+			}
+			if !masked && !strings.ContainsAny(w, digits) {
+				t.letters += h
+			}
+		}
+		for _, w := range words { // in any order: a list may be sorted by the part
+			isOwn := len(w) >= maskedWord && slices.Contains(own, w)
+			isHash := len(w) >= shortHash && strings.HasPrefix(value, w)
+			add(w, isOwn || isHash)
+		}
+		for i := range links {
+			if l := &links[i]; (l.URL != nil) && (l.Kind == relocate.Requisite) {
+				add(urls.WithoutPart(site.Canonical(string(l.URL)), p.Kind), false)
+			}
+		}
+		said = append(said, t)
+	}
+	return said, true
+}
+
+// readAlike takes a page of the mirror.
+func (s *SessionIDs) readAlike(u site.URL, plain func() []byte, links []relocate.Link) {
+	s.mu.Lock()
+	parts := s.alike.partsRead(u)
+	s.mu.Unlock()
+	if len(parts) == 0 {
+		return
+	}
+	said, ok := textsOf(plain(), links, parts)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.alike.pages) < mostMembers {
+		s.alike.pages = append(s.alike.pages, u)
+	}
+	for i := range parts {
+		p := &parts[i]
+		for _, place := range s.alike.compare(u, p, said[i]) {
+			s.learnAlike(place)
+		}
+		for _, place := range p.Places {
+			if t, l := s.alike.tallies[place], s.learned[place]; l != nil && t != nil && t.no {
+				l.Differs = u.String()
+			}
+		}
+	}
+}
+
+// learnAlike makes one URL of those that differ only in a part, at a place. The caller holds mu.
+func (s *SessionIDs) learnAlike(place string) {
+	if s.learned[place] != nil {
+		return
+	}
+	s.learned[place] = &urls.SessionID{
+		Alike: true,
+		Pairs: alikePairs,
+		Pair:  s.alike.tallies[place].pair[:],
+		Run:   s.run,
+	}
+	s.some.Store(true)
+	s.alike.some = true
+	for _, u := range s.alike.pages {
+		if form, parts := s.formAlike(u); len(parts) > 0 {
+			if h := xxh3.HashString(form); s.first[h].IsZero() {
+				s.first[h] = u
+			}
+		}
+	}
+}
+
+// formAlike returns a URL without the parts that do not matter, and the places that say so. The caller holds
+// mu.
+func (s *SessionIDs) formAlike(u site.URL) (form string, places []string) {
+	if !s.alike.some {
+		return "", nil
+	}
+	form = u.String()
+	for {
+		n := len(places)
+		for _, p := range urls.PartsOf(site.Canonical(form)) {
+			for _, place := range p.Places {
+				if l := s.learned[place]; l != nil && l.Alike && l.Differs == "" && !slices.Contains(places, place) {
+					form, places = p.Form, append(places, place)
+					break
+				}
+			}
+			if len(places) > n {
+				break
+			}
+		}
+		if len(places) == n {
+			return form, places
+		}
+	}
+}
+
+// mainAlike returns the URL that stands for u as it differs only in parts that do not matter, or the zero
+// URL. The caller holds mu.
+func (s *SessionIDs) mainAlike(u site.URL) site.URL {
+	form, places := s.formAlike(u)
+	if form == "" {
+		return site.URL{}
+	}
+	h := xxh3.HashString(form)
+	main := s.first[h]
+	if bare := site.Canonical(form); s.alike.has(bare) {
+		main = bare
+	}
+	switch {
+	case main == u, main.IsZero() && len(places) == 0:
+		return site.URL{}
+	case main.IsZero():
+		s.first[h] = u
+		return site.URL{}
+	}
+	for _, place := range places {
+		if s.learned[place].Run == s.run && s.isSample(place, u) {
+			return site.URL{}
+		}
+	}
+	return main
+}
+
+// isSample reports whether a URL is requested to see whether a part matters. The caller holds mu.
+func (s *SessionIDs) isSample(place string, u site.URL) bool {
+	if s.alike.samples[u] || s.alike.settled {
+		return !s.alike.settled
+	}
+	n := s.alike.folded[place] + 1
+	s.alike.folded[place] = n
+	if n&(n-1) != 0 || bits.TrailingZeros(uint(n))%2 != 0 || len(s.alike.samples) >= mostForms {
+		return false
+	}
+	s.alike.samples[u] = true
+	return true
+}
+
+// Settle ends the requests of samples: from now on another URL stands for these as well.
+func (s *SessionIDs) Settle() {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.alike.settled = true
+	}
+}
+
+// Differ notes that a page differs from the one that stands for it: the parts of its URL matter.
+func (s *SessionIDs) Differ(u site.URL) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, places := s.formAlike(u)
+	for _, p := range places {
+		s.learned[p].Differs = u.String()
+	}
+}
+
+// SayAlike reports whether two pages say the same but for the parts of their URLs and numbers.
+func SayAlike(a, b site.URL, one, two *Second) bool {
+	of := func(u site.URL, x *Second) (said alikeText, ok bool) {
+		whole := urls.Part{Value: strings.NewReplacer("=", " ", "&", " ", ";", " ").Replace(u.RequestURI())}
+		all, ok := textsOf(x.Body, nil, []urls.Part{whole})
+		if ok {
+			said = all[0]
+		}
+		return said, ok
+	}
+	x, ok := of(a, one)
+	y, is := of(b, two)
+	return !ok || !is || x.all == y.all || x.masked == y.masked || x.letters == y.letters
+}
