@@ -31,7 +31,7 @@ func auditAlike(ctx context.Context, r *crawling) error {
 	var some []pair
 	t := r.Table.Settled()
 	for id, s := range t.All() {
-		if !s.Given() || s.InSet() || (s.Target() == 0) || (s.Referrer() == 0) {
+		if !s.Given() || s.InSet() || (s.Outcome() != site.Redirected) || (s.Referrer() == 0) {
 			continue
 		}
 		u := t.URL(id)

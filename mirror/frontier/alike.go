@@ -25,7 +25,7 @@ import (
 
 const (
 	alikePairs  = 8       // that must say the same
-	mostAlike   = 1024    // places that are watched
+	mostAlike   = 4096    // places that are watched
 	mostMembers = 16384   // pages that are remembered
 	mostNamed   = 1 << 17 // forms of URLs that are named
 	leastWords  = 4       // of a page that proves something
@@ -173,8 +173,6 @@ func (k *alike) compare(u site.URL, p *urls.Part, said alikeText) (proved []stri
 			proved = append(proved, place)
 		}
 	}
-	if !same {
-	}
 	return proved
 }
 
@@ -187,8 +185,7 @@ func textsOf(body []byte, links []relocate.Link, parts []urls.Part) (said []alik
 	}
 	for _, p := range parts {
 		var t alikeText
-		value := strings.ToLower(p.Value)
-		own := text.Tokens(value)
+		own := text.Tokens(p.Value)
 		add := func(w string, masked bool) {
 			h := xxh3.HashString(w)
 			t.all += h
@@ -200,9 +197,9 @@ func textsOf(body []byte, links []relocate.Link, parts []urls.Part) (said []alik
 			}
 		}
 		for _, w := range words { // in any order: a list may be sorted by the part
-			isOwn := len(w) >= maskedWord && slices.Contains(own, w)
-			isHash := len(w) >= shortHash && strings.HasPrefix(value, w)
-			add(w, isOwn || isHash)
+			add(w, len(w) >= maskedWord && slices.ContainsFunc(own, func(o string) bool {
+				return (o == w) || (len(w) >= shortHash && strings.HasPrefix(o, w))
+			}))
 		}
 		for i := range links {
 			if l := &links[i]; (l.URL != nil) && (l.Kind == relocate.Requisite) {
@@ -273,23 +270,23 @@ func (s *SessionIDs) formAlike(u site.URL) (form string, places []string) {
 		return "", nil
 	}
 	form = u.String()
-	for {
-		n := len(places)
+	for more := true; more; {
+		more = false
 		for _, p := range urls.PartsOf(site.Canonical(form)) {
+			n := len(places)
 			for _, place := range p.Places {
-				if l := s.learned[place]; l != nil && l.Alike && l.Differs == "" && !slices.Contains(places, place) {
-					form, places = p.Form, append(places, place)
-					break
+				l := s.learned[place]
+				if l != nil && l.Alike && l.Differs == "" && !slices.Contains(places, place) {
+					places = append(places, place)
 				}
 			}
 			if len(places) > n {
+				form, more = p.Form, true
 				break
 			}
 		}
-		if len(places) == n {
-			return form, places
-		}
 	}
+	return form, places
 }
 
 // mainAlike returns the URL that stands for u as it differs only in parts that do not matter, or the zero
@@ -352,11 +349,10 @@ func (s *SessionIDs) Differ(u site.URL) {
 	}
 }
 
-// SayAlike reports whether two pages say the same but for the parts of their URLs and numbers.
+// SayAlike reports whether two pages say the same but for the parts of their URLs.
 func SayAlike(a, b site.URL, one, two *Second) bool {
 	of := func(u site.URL, x *Second) (said alikeText, ok bool) {
-		whole := urls.Part{Value: strings.NewReplacer("=", " ", "&", " ", ";", " ").Replace(u.RequestURI())}
-		all, ok := textsOf(x.Body, nil, []urls.Part{whole})
+		all, ok := textsOf(x.Body, nil, []urls.Part{{Value: u.RequestURI()}})
 		if ok {
 			said = all[0]
 		}
@@ -364,5 +360,5 @@ func SayAlike(a, b site.URL, one, two *Second) bool {
 	}
 	x, ok := of(a, one)
 	y, is := of(b, two)
-	return !ok || !is || x.all == y.all || x.masked == y.masked || x.letters == y.letters
+	return !ok || !is || x.all == y.all || x.masked == y.masked
 }

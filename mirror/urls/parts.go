@@ -21,6 +21,7 @@ type Part struct {
 // Limits of Part.
 const (
 	mostParts  = 8  // names in a query
+	mostDirs   = 5  // that are places
 	shortValue = 16 // bytes of the value of another parameter that is a place
 )
 
@@ -83,14 +84,21 @@ func PlacesOf(kind string, u site.URL) []string {
 	if !strings.Contains(kind, " ?") {
 		return out
 	}
-	path := u.Path()
-	if i := strings.IndexByte(path[1:], '/'); i >= 0 {
-		out = append(out, kind+" under "+path[:i+2])
-	}
-	out = append(out, kind+" at "+path)
+	path, names := u.Path(), ""
 	q, _ := u.Query()
-	for _, pair := range pairsOf(q) {
-		if _, value, _ := strings.Cut(pair, "="); len(value) <= shortValue && len(out) < mostParts {
+	pairs := pairsOf(q)
+	for _, pair := range pairs {
+		name, _, _ := strings.Cut(pair, "=")
+		names += " " + name
+	}
+	for i := 1; i < len(path) && len(out) < mostDirs; i++ {
+		if path[i] == '/' {
+			out = append(out, kind+" under "+path[:i+1])
+		}
+	}
+	out = append(out, kind+" under "+u.Dir()+" with"+names, kind+" at "+path, kind+" at "+path+" with"+names)
+	for _, pair := range pairs[:min(len(pairs), mostParts)] {
+		if _, value, _ := strings.Cut(pair, "="); len(value) <= shortValue {
 			out = append(out, kind+" at "+path+" with "+pair)
 		}
 	}
