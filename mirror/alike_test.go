@@ -186,7 +186,8 @@ func idleSite(w *mirrortest.Web, says func(page int, view string) string) *atomi
 			return
 		}
 		for i := range 40 {
-			fmt.Fprintf(rw, "<p><a href='/p%d'>a</a> <a href='/p%d?view=a'>b</a> <a href='/p%d?view=b'>c</a>", i, i, i)
+			fmt.Fprintf(rw, "<p><a href='/p%d'>a</a>", i)
+			fmt.Fprintf(rw, "<p><a href='/p%d?view=a'>b</a> <a href='/p%d?view=b'>c</a>", i, i)
 		}
 	}})
 	return &asked
@@ -198,7 +199,7 @@ func TestPartsThatMatter(t *testing.T) {
 	words := func(n int) string { return mirrortest.Words(uint32(n*7+1), 30) }
 	for name, says := range map[string]func(page int, view string) string{
 		"differ":  func(page int, view string) string { return words(page*3 + len(view+view)*int(view0(view))) },
-		"login":   func(_ int, view string) string { return "please log in to see what is here" },
+		"login":   func(_ int, view string) string { return "please log in to see this page" },
 		"numbers": func(page int, view string) string { return words(page) + fmt.Sprint(" ", int(view0(view))*page+7) },
 		"empty":   func(page int, _ string) string { return fmt.Sprint("no ", page) },
 		"one pair": func(page int, view string) string {

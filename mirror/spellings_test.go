@@ -42,7 +42,7 @@ func spelledSite(w *mirrortest.Web, pages int, wants func(path string) string) {
 	}})
 }
 
-// A mirror that has pages in two spellings goes on with one of each, and keeps its older version. The sample
+// A mirror that has pages in two spellings continues with one of each, and keeps its older version. The sample
 // is of commit 485baea3: five pages of /~m/ in two spellings, one as /%7em/only.html alone.
 func TestSpellingsOfOldStatesAreFolded(t *testing.T) {
 	w := mirrortest.Start(t)
@@ -105,20 +105,21 @@ func TestSpellingsOfOldStatesAreFolded(t *testing.T) {
 // Equivalent URLs are one page, in whichever spelling the server wants them.
 func TestEquivalentURLsAreOne(t *testing.T) {
 	const pages = 12
-	escaped := func(path string) string { return strings.ReplaceAll((&url.URL{Path: path}).EscapedPath(), "~", "%7E") }
+	plain := func(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+	escaped := func(path string) string { return strings.ReplaceAll(plain(path), "~", "%7E") }
 	for name, c := range map[string]struct {
 		wants func(path string) string
 		more  int64 // requests of the first run
 	}{
 		"any":        {nil, 0},
-		"plain":      {func(path string) string { return (&url.URL{Path: path}).EscapedPath() }, 0},
+		"plain":      {plain, 0},
 		"tilde":      {escaped, 4}, // of the connections that did not know
 		"lower case": {func(path string) string { return strings.ToLower(escaped(path)) }, 4},
 		"of the page": {func(path string) string {
 			if strings.HasSuffix(path, "1") {
 				return escaped(path)
 			}
-			return (&url.URL{Path: path}).EscapedPath()
+			return plain(path)
 		}, pages},
 	} {
 		t.Run(name, func(t *testing.T) {

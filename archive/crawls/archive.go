@@ -194,7 +194,7 @@ func (x *Recording) Close() {
 }
 
 // number returns the number of a URL, or of an equivalent one: runs ask for the normal form, an archive has
-// what somebody asked.
+// what was asked then.
 func (a *Recordings) number(u site.URL) (id uint32, ok bool) {
 	if id, ok = a.ids[u.String()]; ok {
 		return id, true

@@ -3,72 +3,57 @@
 package crawl
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"net/http"
-	"slices"
 
 	"github.com/zeebo/xxh3"
 
-	"mirrord/fetch"
-	"mirrord/internal/volatile"
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/source"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 )
 
-// audits is how many pairs of pages a run compares that are one because a part of their URLs does not matter.
-const audits = 1
+// alikeAudit compares in each run another page with the one that stands for it because a part of its URL does
+// not matter.
+type alikeAudit struct {
+	table    urls.Settled
+	run      int
+	sessions *frontier.SessionIDs
+	request  func(site.URL) (*frontier.Second, bool)
+}
 
-// auditAlike compares a few of these, other ones in each run. Of two that differ one is requested again: it
-// may differ from itself.
-func auditAlike(ctx context.Context, r *crawling) error {
-	type pair struct {
-		by   uint64
-		u, v site.URL
-	}
-	var some []pair
-	t := r.Table.Settled()
-	for id, s := range t.All() {
+// choose returns the two.
+func (a *alikeAudit) choose() (u, main site.URL, ok bool) {
+	least := uint64(0)
+	for id, s := range a.table.All() {
 		if !s.Given() || s.InSet() || (s.Outcome() != site.Redirected) || (s.Referrer() == 0) {
 			continue
 		}
-		u := t.URL(id)
-		to, why := r.sessions.Main(u)
-		if main, ok := t.Find([]byte(to.String())); (why != frontier.SameParts) || !ok || !t.State(main).InSet() {
+		other := a.table.URL(id)
+		to, why := a.sessions.Main(other)
+		n, known := a.table.Find([]byte(to.String()))
+		if (why != frontier.SameParts) || !known || !a.table.State(n).InSet() {
 			continue
 		}
-		by := xxh3.HashString(fmt.Sprint(r.Run.Number, u))
-		some = append(some, pair{by, u, to})
-		slices.SortFunc(some, func(a, b pair) int { return cmp.Compare(a.by, b.by) })
-		some = some[:min(len(some), audits)]
-	}
-	for _, p := range some {
-		a, aok := r.second(ctx, p.u)
-		b, bok := r.second(ctx, p.v)
-		if !aok || !bok || frontier.SayAlike(p.u, p.v, a, b) {
-			continue
-		}
-		again, ok := r.second(ctx, p.v)
-		if ok && frontier.SayAlike(p.v, p.v, b, again) {
-			r.sessions.Differ(p.u)
+		if by := xxh3.HashString(fmt.Sprint(a.run, other)); !ok || (by < least) {
+			u, main, least, ok = other, to, by, true
 		}
 	}
-	return nil
+	return u, main, ok
 }
 
-// second requests a page beside those of the run.
-func (r *crawling) second(ctx context.Context, u site.URL) (*frontier.Second, bool) {
-	if !mayRequest(r.Retrieval, u) || r.stopped() {
-		return nil, false
+// audit requests the two. When they differ one is requested again: it may differ from itself.
+func (a *alikeAudit) audit() {
+	u, main, ok := a.choose()
+	if !ok {
+		return
 	}
-	var body source.PageSink
-	req := fetch.Request{URL: u, MaxBody: volatile.MaxBody, NoRetry: true}
-	res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
-	if (err != nil) || (res == nil) || (res.Status != http.StatusOK) {
-		return nil, false
+	one, ok := a.request(u)
+	two, is := a.request(main)
+	if !ok || !is || frontier.SayAlike(u, main, one, two) {
+		return
 	}
-	plain := r.skipPlan.Noise.Known(u).Masked(body.Bytes()).Body
-	return &frontier.Second{Body: plain}, true
+	again, ok := a.request(main)
+	if ok && frontier.SayAlike(main, main, two, again) {
+		a.sessions.Differ(u)
+	}
 }

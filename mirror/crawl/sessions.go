@@ -5,6 +5,7 @@ package crawl
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"time"
 
 	"mirrord/fetch"
@@ -107,9 +108,12 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 		}
 	}
 	r.sessions.RecallSessions(t)
-	if err := auditAlike(ctx, r); err != nil {
-		return err
-	}
+	(&alikeAudit{
+		table:    t,
+		run:      r.Run.Number,
+		sessions: r.sessions,
+		request:  func(u site.URL) (*frontier.Second, bool) { return secondOf(ctx, r, u) },
+	}).audit()
 	for id, s := range t.All() {
 		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
 			continue
@@ -130,6 +134,20 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	}
 	stage()
 	return nil
+}
+
+// secondOf requests a page beside those of the run.
+func secondOf(ctx context.Context, r *crawling, u site.URL) (*frontier.Second, bool) {
+	if !mayRequest(r.Retrieval, u) || r.stopped() {
+		return nil, false
+	}
+	var body source.PageSink
+	req := fetch.Request{URL: u, MaxBody: volatile.MaxBody, NoRetry: true}
+	res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
+	if (err != nil) || (res == nil) || (res.Status != http.StatusOK) {
+		return nil, false
+	}
+	return &frontier.Second{Body: r.skipPlan.Noise.Known(u).Masked(body.Bytes()).Body}, true
 }
 
 // compareLast requests the pages once more, when nothing else is left to request, that are to be requested

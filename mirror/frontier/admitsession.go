@@ -47,7 +47,7 @@ func (a *Admission) ReadSession(id uint32, u site.URL, body []byte, links []relo
 // ReadAlike takes a page of the mirror, see SessionIDs. plain is its body without noise.
 func (a *Admission) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
 	if a.Sessions != nil {
-		a.Sessions.readAlike(u, plain, links)
+		a.Sessions.alike.came(u, plain, links)
 	}
 }
 
@@ -60,6 +60,48 @@ func (a *Admission) SessionQuestion(origin string) (SecondRequest, bool) {
 func (a *Admission) SessionAnswered(q SecondRequest, again *Second) (kind string, learned *urls.SessionID) {
 	return q.kind, a.Sessions.Answered(q, again)
 }
+
+// Some reports whether there are session ids, or parts of URLs that do not matter.
+func (s *SessionIDs) Some() bool {
+	return (s != nil) && (s.some.Load() || ((s.alike != nil) && s.alike.some.Load()))
+}
+
+// Main returns the URL that stands for u, and why; u itself unless it differs from another one only in a
+// session id, or in what does not matter.
+func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
+	if !s.Some() {
+		return u, ""
+	}
+	if main = s.withoutToken(u); main != u {
+		return main, SameSession
+	}
+	if main = s.alike.main(u); !main.IsZero() {
+		return main, SameParts
+	}
+	return u, ""
+}
+
+// LearnAlike lets parts of URLs be learned that do not matter. has reports whether the mirror has a URL.
+func (s *SessionIDs) LearnAlike(has func(site.URL) bool) {
+	s.alike = newAlike(s.run, s.known, has)
+	for place, l := range s.learned {
+		if l.Alike {
+			s.alike.learned[place] = l
+			delete(s.learned, place)
+			s.alike.some.Store(true)
+		}
+	}
+}
+
+// Settle ends the requests of samples, when nothing else is left to request.
+func (s *SessionIDs) Settle() {
+	if s != nil {
+		s.alike.settle()
+	}
+}
+
+// Differ notes that a page differs from the one that stands for it.
+func (s *SessionIDs) Differ(u site.URL) { s.alike.differ(u) }
 
 // RecallSessions takes the URLs that are known.
 func (s *SessionIDs) RecallSessions(t urls.Settled) {

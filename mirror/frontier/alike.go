@@ -3,9 +3,12 @@
 package frontier
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
@@ -33,17 +36,25 @@ const (
 	shortHash   = 7       // bytes of the beginning of a part that stands for it
 )
 
-// alike is what SessionIDs knows of parts that do not matter. Its lock is that of SessionIDs.
+// alike learns which parts of URLs do not matter. It is safe for concurrent use; nil learns nothing.
 type alike struct {
-	has     func(site.URL) bool   // whether the mirror has a URL; nil: nothing is learned
+	has   func(site.URL) bool // whether the mirror has a URL
+	known func(site.URL) bool // whether it has a number
+	run   int
+	some  atomic.Bool // something is learned
+
+	mu      sync.Mutex
+	learned map[string]*urls.SessionID // by place
+	first   map[uint64]site.URL        // by the hash of a URL without the parts that do not matter
+
 	named   map[uint64]uint64     // by part and form: the hash of a URL, or several
+	tokens  map[uint64]uint64     // by random value: the document that named it, plus one, or several
 	kinds   map[string][]string   // of parameters, by origin: a URL without one may be the form of others
 	read    map[uint64]*alikeRead // by part and form
 	tallies map[string]*tally     // by place
 	pages   []site.URL            // that were read and have such parts
 	folded  map[string]int        // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool     // URLs that are requested all the same
-	some    bool                  // something is learned
 	settled bool                  // the samples were requested
 }
 
@@ -53,7 +64,7 @@ type alikeRead struct {
 	said alikeText
 }
 
-// several is no hash of a URL.
+// several is no hash of a URL, and no document.
 const several = 0
 
 // alikeText names what a page says.
@@ -66,10 +77,15 @@ type tally struct {
 	pair  [2]string       // the last one
 }
 
-func newAlike(has func(site.URL) bool) alike {
-	return alike{
+func newAlike(run int, known, has func(site.URL) bool) *alike {
+	return &alike{
 		has:     has,
+		known:   known,
+		run:     run,
+		learned: map[string]*urls.SessionID{},
+		first:   map[uint64]site.URL{},
 		named:   map[uint64]uint64{},
+		tokens:  map[uint64]uint64{},
 		kinds:   map[string][]string{},
 		read:    map[uint64]*alikeRead{},
 		tallies: map[string]*tally{},
@@ -78,26 +94,36 @@ func newAlike(has func(site.URL) bool) alike {
 	}
 }
 
-// formOf is the key of the form of a part.
-func formOf(kind, form string) uint64 { return xxh3.HashString(kind + " " + form) }
+// keyOf is the key of the form of a part.
+func keyOf(kind, form string) uint64 { return xxh3.HashString(kind + " " + form) }
 
-// name takes a URL that was never seen before. known reports whether a URL has a number.
-func (k *alike) name(u site.URL, known func(site.URL) bool) {
-	if k.has == nil {
+// name takes a URL that was never seen before, and the document that names it.
+func (k *alike) name(u site.URL, by uint32) {
+	if k == nil {
 		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range site.Tokens(u) {
+		v := xxh3.HashString(t.Value)
+		if first, ok := k.tokens[v]; ok && (first != uint64(by)+1) {
+			k.tokens[v] = several
+		} else if !ok && (len(k.tokens) < mostNamed) {
+			k.tokens[v] = uint64(by) + 1
+		}
 	}
 	h, origin := xxh3.HashString(u.String()), u.Origin()
 	for _, p := range urls.PartsOf(u) {
-		form := formOf(p.Kind, p.Form)
-		by, ok := k.named[form]
+		form := keyOf(p.Kind, p.Form)
+		first, ok := k.named[form]
 		switch {
-		case ok && by != h:
+		case ok && first != h:
 			k.named[form] = several
 		case !ok && p.Value != "":
 			if len(k.named) >= mostNamed {
 				clear(k.named)
 			}
-			if k.named[form] = h; known(site.Canonical(p.Form)) {
+			if k.named[form] = h; k.known(site.Canonical(p.Form)) {
 				k.named[form] = several
 			}
 			kinds := k.kinds[origin]
@@ -107,7 +133,7 @@ func (k *alike) name(u site.URL, known func(site.URL) bool) {
 		}
 	}
 	for _, kind := range k.kinds[origin] {
-		form := formOf(kind, u.String())
+		form := keyOf(kind, u.String())
 		if _, ok := k.named[form]; ok {
 			k.named[form] = several
 		}
@@ -115,28 +141,37 @@ func (k *alike) name(u site.URL, known func(site.URL) bool) {
 }
 
 // partsRead returns the parts of a page whose form has other URLs.
-func (k *alike) partsRead(u site.URL) (out []urls.Part) {
-	if k.has == nil {
-		return nil
-	}
+func (k *alike) partsRead(u site.URL) (out []urls.IdlePart) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	h := xxh3.HashString(u.String())
 	parts := urls.PartsOf(u)
 	for _, kind := range k.kinds[u.Origin()] {
-		if !slices.ContainsFunc(parts, func(p urls.Part) bool { return p.Kind == kind }) {
-			parts = append(parts, urls.Part{Kind: kind, Form: u.String(), Places: urls.PlacesOf(kind, u)})
+		if !slices.ContainsFunc(parts, func(p urls.IdlePart) bool { return p.Kind == kind }) {
+			parts = append(parts, urls.IdlePart{Kind: kind, Form: u.String(), Places: urls.PlacesOf(kind, u)})
 		}
 	}
 	for _, p := range parts {
-		if by, ok := k.named[formOf(p.Kind, p.Form)]; ok && by != h {
+		if by, ok := k.named[keyOf(p.Kind, p.Form)]; ok && (by != h) && !k.isOfAnswer(u, &p) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
+// isOfAnswer reports whether a part may be a session id: it looks random, and one document alone names it.
+func (k *alike) isOfAnswer(u site.URL, p *urls.IdlePart) bool {
+	for _, t := range site.Tokens(u) {
+		if t.Value == p.Value {
+			return k.tokens[xxh3.HashString(t.Value)] != several
+		}
+	}
+	return false
+}
+
 // compare takes what a page says. It returns the places that it proves.
-func (k *alike) compare(u site.URL, p *urls.Part, said alikeText) (proved []string) {
-	form := formOf(p.Kind, p.Form)
+func (k *alike) compare(u site.URL, p *urls.IdlePart, said alikeText) (proved []string) {
+	form := keyOf(p.Kind, p.Form)
 	f := k.read[form]
 	if f == nil {
 		if len(k.read) < mostMembers {
@@ -178,7 +213,7 @@ func (k *alike) compare(u site.URL, p *urls.Part, said alikeText) (proved []stri
 
 // textsOf says what a page says and shows, for each of some parts of its URL. ok is false for one that proves
 // nothing.
-func textsOf(body []byte, links []relocate.Link, parts []urls.Part) (said []alikeText, ok bool) {
+func textsOf(body []byte, links []relocate.Link, parts []urls.IdlePart) (said []alikeText, ok bool) {
 	words := text.Tokens(text.Extract(body))
 	if len(words) < leastWords {
 		return nil, false
@@ -211,11 +246,12 @@ func textsOf(body []byte, links []relocate.Link, parts []urls.Part) (said []alik
 	return said, true
 }
 
-// readAlike takes a page of the mirror.
-func (s *SessionIDs) readAlike(u site.URL, plain func() []byte, links []relocate.Link) {
-	s.mu.Lock()
-	parts := s.alike.partsRead(u)
-	s.mu.Unlock()
+// came takes a page of the mirror.
+func (k *alike) came(u site.URL, plain func() []byte, links []relocate.Link) {
+	if k == nil {
+		return
+	}
+	parts := k.partsRead(u)
 	if len(parts) == 0 {
 		return
 	}
@@ -223,60 +259,56 @@ func (s *SessionIDs) readAlike(u site.URL, plain func() []byte, links []relocate
 	if !ok {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.alike.pages) < mostMembers {
-		s.alike.pages = append(s.alike.pages, u)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.pages) < mostMembers {
+		k.pages = append(k.pages, u)
 	}
 	for i := range parts {
 		p := &parts[i]
-		for _, place := range s.alike.compare(u, p, said[i]) {
-			s.learnAlike(place)
+		for _, place := range k.compare(u, p, said[i]) {
+			k.learn(place)
 		}
 		for _, place := range p.Places {
-			if t, l := s.alike.tallies[place], s.learned[place]; l != nil && t != nil && t.no {
+			if t, l := k.tallies[place], k.learned[place]; l != nil && t != nil && t.no {
 				l.Differs = u.String()
 			}
 		}
 	}
 }
 
-// learnAlike makes one URL of those that differ only in a part, at a place. The caller holds mu.
-func (s *SessionIDs) learnAlike(place string) {
-	if s.learned[place] != nil {
+// learn makes one URL of those that differ only in a part, at a place. The caller holds mu.
+func (k *alike) learn(place string) {
+	if k.learned[place] != nil {
 		return
 	}
-	s.learned[place] = &urls.SessionID{
+	k.learned[place] = &urls.SessionID{
 		Alike: true,
 		Pairs: alikePairs,
-		Pair:  s.alike.tallies[place].pair[:],
-		Run:   s.run,
+		Pair:  k.tallies[place].pair[:],
+		Run:   k.run,
 	}
-	s.some.Store(true)
-	s.alike.some = true
-	for _, u := range s.alike.pages {
-		if form, parts := s.formAlike(u); len(parts) > 0 {
-			if h := xxh3.HashString(form); s.first[h].IsZero() {
-				s.first[h] = u
+	k.some.Store(true)
+	for _, u := range k.pages {
+		if form, parts := k.formOf(u); len(parts) > 0 {
+			if h := xxh3.HashString(form); k.first[h].IsZero() {
+				k.first[h] = u
 			}
 		}
 	}
 }
 
-// formAlike returns a URL without the parts that do not matter, and the places that say so. The caller holds
+// formOf returns a URL without the parts that do not matter, and the places that say so. The caller holds
 // mu.
-func (s *SessionIDs) formAlike(u site.URL) (form string, places []string) {
-	if !s.alike.some {
-		return "", nil
-	}
+func (k *alike) formOf(u site.URL) (form string, places []string) {
 	form = u.String()
 	for more := true; more; {
 		more = false
 		for _, p := range urls.PartsOf(site.Canonical(form)) {
 			n := len(places)
 			for _, place := range p.Places {
-				l := s.learned[place]
-				if l != nil && l.Alike && l.Differs == "" && !slices.Contains(places, place) {
+				l := k.learned[place]
+				if l != nil && l.Differs == "" && !slices.Contains(places, place) {
 					places = append(places, place)
 				}
 			}
@@ -289,27 +321,28 @@ func (s *SessionIDs) formAlike(u site.URL) (form string, places []string) {
 	return form, places
 }
 
-// mainAlike returns the URL that stands for u as it differs only in parts that do not matter, or the zero
-// URL. The caller holds mu.
-func (s *SessionIDs) mainAlike(u site.URL) site.URL {
-	form, places := s.formAlike(u)
-	if form == "" {
+// main returns the URL that stands for u as it differs only in parts that do not matter, or the zero URL.
+func (k *alike) main(u site.URL) site.URL {
+	if k == nil || !k.some.Load() {
 		return site.URL{}
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	form, places := k.formOf(u)
 	h := xxh3.HashString(form)
-	main := s.first[h]
-	if bare := site.Canonical(form); s.alike.has(bare) {
+	main := k.first[h]
+	if bare := site.Canonical(form); k.has(bare) {
 		main = bare
 	}
 	switch {
 	case main == u, main.IsZero() && len(places) == 0:
 		return site.URL{}
 	case main.IsZero():
-		s.first[h] = u
+		k.first[h] = u
 		return site.URL{}
 	}
 	for _, place := range places {
-		if s.learned[place].Run == s.run && s.isSample(place, u) {
+		if k.learned[place].Run == k.run && k.isSample(place, u) {
 			return site.URL{}
 		}
 	}
@@ -317,42 +350,69 @@ func (s *SessionIDs) mainAlike(u site.URL) site.URL {
 }
 
 // isSample reports whether a URL is requested to see whether a part matters. The caller holds mu.
-func (s *SessionIDs) isSample(place string, u site.URL) bool {
-	if s.alike.samples[u] || s.alike.settled {
-		return !s.alike.settled
+func (k *alike) isSample(place string, u site.URL) bool {
+	if k.samples[u] || k.settled {
+		return !k.settled
 	}
-	n := s.alike.folded[place] + 1
-	s.alike.folded[place] = n
-	if n&(n-1) != 0 || bits.TrailingZeros(uint(n))%2 != 0 || len(s.alike.samples) >= mostForms {
+	n := k.folded[place] + 1
+	k.folded[place] = n
+	if n&(n-1) != 0 || bits.TrailingZeros(uint(n))%2 != 0 || len(k.samples) >= mostForms {
 		return false
 	}
-	s.alike.samples[u] = true
+	k.samples[u] = true
 	return true
 }
 
-// Settle ends the requests of samples: from now on another URL stands for these as well.
-func (s *SessionIDs) Settle() {
-	if s != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.alike.settled = true
+// recall takes a URL that is known.
+func (k *alike) recall(u site.URL, inSet bool, isInSet func(site.URL) bool) {
+	if k == nil || !k.some.Load() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	form, places := k.formOf(u)
+	if len(places) == 0 {
+		return
+	}
+	h := xxh3.HashString(form)
+	if first, ok := k.first[h]; !ok || (inSet && !isInSet(first)) {
+		k.first[h] = u
 	}
 }
 
-// Differ notes that a page differs from the one that stands for it: the parts of its URL matter.
-func (s *SessionIDs) Differ(u site.URL) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, places := s.formAlike(u)
+// settle ends the requests of samples: from now on another URL stands for these as well.
+func (k *alike) settle() {
+	if k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.settled = true
+	}
+}
+
+// facts returns what was learned, with what others have learned.
+func (k *alike) facts(with map[string]*urls.SessionID) map[string]*urls.SessionID {
+	if k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		maps.Copy(with, k.learned)
+	}
+	return with
+}
+
+// differ notes that a page differs from the one that stands for it: the parts of its URL matter.
+func (k *alike) differ(u site.URL) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, places := k.formOf(u)
 	for _, p := range places {
-		s.learned[p].Differs = u.String()
+		k.learned[p].Differs = u.String()
 	}
 }
 
 // SayAlike reports whether two pages say the same but for the parts of their URLs.
 func SayAlike(a, b site.URL, one, two *Second) bool {
 	of := func(u site.URL, x *Second) (said alikeText, ok bool) {
-		all, ok := textsOf(x.Body, nil, []urls.Part{{Value: u.RequestURI()}})
+		all, ok := textsOf(x.Body, nil, []urls.IdlePart{{Value: u.RequestURI()}})
 		if ok {
 			said = all[0]
 		}

@@ -54,7 +54,7 @@ type SessionIDs struct {
 	turn    int
 	refuted map[string]bool // kinds of which URLs without the token say something else
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
-	alike   alike
+	alike   *alike          // nil: no other parts of URLs are learned
 }
 
 // tokens describes a kind that may be one of session ids.
@@ -104,48 +104,29 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, known func(site.
 	return s
 }
 
-// LearnAlike lets parts of URLs be learned that do not matter. has reports whether the mirror has a URL.
-func (s *SessionIDs) LearnAlike(has func(site.URL) bool) {
-	s.alike = newAlike(has)
-	for _, l := range s.learned {
-		s.alike.some = s.alike.some || (l.Alike && l.Differs == "")
-	}
-}
-
-// Some reports whether there are session ids.
-func (s *SessionIDs) Some() bool { return (s != nil) && s.some.Load() }
-
 // Recall takes a URL that is known. The first one that is in the mirror stands for all others, else the
 // first.
 func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool) {
 	if !s.Some() {
 		return
 	}
+	s.alike.recall(u, inSet, isInSet)
 	ts := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	recall := func(form string) {
-		h := xxh3.HashString(form)
-		if first, ok := s.first[h]; !ok || (inSet && !isInSet(first)) {
-			s.first[h] = u
-		}
-	}
 	for _, t := range ts {
-		if s.learned[t.Kind] != nil {
-			recall(t.Form)
+		if s.learned[t.Kind] == nil {
+			continue
 		}
-	}
-	if form, places := s.formAlike(u); len(places) > 0 {
-		recall(form)
+		form := xxh3.HashString(t.Form)
+		if first, ok := s.first[form]; !ok || (inSet && !isInSet(first)) {
+			s.first[form] = u
+		}
 	}
 }
 
-// Main returns the URL that stands for u, and why; u itself unless it differs from another one only in a
-// session id, or in what does not matter.
-func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
-	if !s.Some() {
-		return u, ""
-	}
+// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u.
+func (s *SessionIDs) withoutToken(u site.URL) site.URL {
 	ts := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,18 +136,15 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 			continue
 		}
 		if l.Bare {
-			return urls.WithoutToken(u, t.Kind), SameSession
+			return urls.WithoutToken(u, t.Kind)
 		}
 		form := xxh3.HashString(t.Form)
 		if first, ok := s.first[form]; ok {
-			return first, SameSession
+			return first
 		}
 		s.first[form] = u
 	}
-	if main = s.mainAlike(u); !main.IsZero() {
-		return main, SameParts
-	}
-	return u, ""
+	return u
 }
 
 // Answer takes the URLs that a document names and that were never seen before. It is called before the pages
@@ -176,9 +154,7 @@ func (s *SessionIDs) Answer(id uint32, doc site.URL, fresh []site.URL) {
 		return
 	}
 	for _, u := range fresh {
-		s.mu.Lock()
-		s.alike.name(u, s.known)
-		s.mu.Unlock()
+		s.alike.name(u, id)
 		for _, t := range site.Tokens(u) {
 			s.answer(id, doc, u, t)
 		}
@@ -512,9 +488,9 @@ func (s *SessionIDs) Learned(inSet func(site.URL) bool) map[string]*urls.Session
 	}
 	out := map[string]*urls.SessionID{}
 	for kind, l := range s.learned {
-		if l.Alike || l.Bare || (2*there[kind] >= all[kind]) {
+		if l.Bare || (2*there[kind] >= all[kind]) {
 			out[kind] = l
 		}
 	}
-	return out
+	return s.alike.facts(out)
 }

@@ -3,6 +3,8 @@
 package report
 
 import (
+	"strings"
+
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
@@ -18,6 +20,7 @@ func (e *explainer) session() error {
 		return err
 	}
 	learned := urls.DecodeSessionIDs(v)
+	e.alike(learned)
 	for _, t := range site.Tokens(e.u) {
 		l := learned[t.Kind]
 		if l == nil {
@@ -39,6 +42,22 @@ func (e *explainer) session() error {
 		return nil
 	}
 	return nil
+}
+
+// alike says which parts of the URL were learned not to matter, or to matter after all.
+func (e *explainer) alike(learned map[string]*urls.SessionID) {
+	for _, p := range urls.PartsOf(e.u) {
+		for _, place := range p.Places {
+			switch l := learned[place]; {
+			case (l == nil) || !l.Alike:
+			case l.Differs != "":
+				e.say("same page: %s matters: %s said something else", place, l.Differs)
+			default:
+				e.say("same page: %s does not matter: %d pairs of pages said the same, as %s; learned by run %d "+
+					"(scope.learn_sessions)", place, l.Pairs, strings.Join(l.Pair, " and "), l.Run)
+			}
+		}
+	}
 }
 
 // sameForm returns the URL of the mirror that differs from the explained one only in a token; that one when

@@ -9,16 +9,16 @@ import (
 	"mirrord/site"
 )
 
-// Part is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in its
+// IdlePart is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in its
 // path, a segment that looks random (site.Tokens), or the case of its letters.
-type Part struct {
+type IdlePart struct {
 	Kind   string   // where: the origin, and the part
 	Places []string // for which it may be learned that the part does not matter, the widest first
 	Form   string   // the URL without it
 	Value  string   // "" for a path without capital letters
 }
 
-// Limits of Part.
+// Limits of IdlePart.
 const (
 	mostParts  = 8  // names in a query
 	mostDirs   = 5  // that are places
@@ -26,21 +26,21 @@ const (
 )
 
 // PartsOf returns the parts of a URL that may not matter.
-func PartsOf(u site.URL) (out []Part) {
+func PartsOf(u site.URL) (out []IdlePart) {
 	if u.IsZero() {
 		return nil
 	}
 	path, origin := u.Path(), u.Origin()
 	q, _ := u.Query()
 	add := func(what, form, value string) {
-		p := Part{Kind: origin + what, Form: form, Value: value}
+		p := IdlePart{Kind: origin + what, Form: form, Value: value}
 		p.Places = PlacesOf(p.Kind, site.Canonical(form))
 		out = append(out, p)
 	}
 	for _, pair := range pairsOf(q) {
 		name, value, _ := strings.Cut(pair, "=")
 		what := " ?" + name
-		if len(out) == mostParts || slices.ContainsFunc(out, func(p Part) bool { return p.Kind == origin+what }) {
+		if len(out) == mostParts || slices.ContainsFunc(out, func(p IdlePart) bool { return p.Kind == origin+what }) {
 			continue
 		}
 		if value == "" {
@@ -59,7 +59,7 @@ func PartsOf(u site.URL) (out []Part) {
 	}
 	for _, t := range site.Tokens(u) {
 		if dir, ok := strings.CutSuffix(t.Kind, site.TokenMark); ok {
-			out = append(out, Part{
+			out = append(out, IdlePart{
 				Kind:   origin + " " + dir[len(origin):] + site.TokenMark,
 				Places: []string{origin + " " + dir[len(origin):] + site.TokenMark},
 				Form:   t.Form,
@@ -76,7 +76,7 @@ func PartsOf(u site.URL) (out []Part) {
 }
 
 // IsParam reports whether a part is a parameter of the query.
-func (p *Part) IsParam() bool { return strings.Contains(p.Kind, " ?") }
+func (p *IdlePart) IsParam() bool { return strings.Contains(p.Kind, " ?") }
 
 // PlacesOf returns the Places of a kind of part, for a URL without it.
 func PlacesOf(kind string, u site.URL) []string {

@@ -15,7 +15,7 @@ const SessionsFact = "sessions"
 
 // SessionID is a kind of session id, or a part of URLs that does not matter, with what proved it.
 type SessionID struct {
-	Alike   bool     `json:"alike,omitempty"`   // a part, by its place (Part.Places)
+	Alike   bool     `json:"alike,omitempty"`   // a part, by its place (IdlePart.Places)
 	Pair    []string `json:"pair,omitempty"`    // two URLs that say the same
 	Differs string   `json:"differs,omitempty"` // one that later said something else: the part matters
 
