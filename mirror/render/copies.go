@@ -128,9 +128,9 @@ func (c *Copies) numbers(doc *relocate.Doc) func(i int) (uint32, bool) {
 			return 0, false
 		}
 		u := site.Canonical(string(l.URL))
-		rec, ok, err := c.URLs.Get(u.Normal())
+		rec, ok, err := c.URLs.Get(u)
 		if !ok && (err == nil) {
-			rec, ok, err = c.URLs.Get(u)
+			rec, ok, err = c.URLs.Get(u.Normal())
 		}
 		return rec.ID, ok && (err == nil)
 	}

@@ -82,17 +82,12 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 	if err := e.session(); err != nil {
 		return nil, err
 	}
-	switch main := v.rules.Main(e.u); {
-	case main == e.u:
-	case main.Same(e.u):
-		if _, known, err := v.record(e.u); (err == nil) && known { // as it was first requested
-			break
-		}
-		e.say("spelling: %s is the same (RFC 3986)", main)
-		e.u = main
-	default:
+	if main := v.rules.Main(e.u); main != e.u {
 		e.say("alias: %s is another name of %s; %s stands for it", e.u.Host(), main.Host(), main)
 		e.u = main
+	}
+	if err := e.spelling(); err != nil {
+		return nil, err
 	}
 	e.rules()
 	e.robots(rb)

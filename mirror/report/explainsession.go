@@ -60,6 +60,26 @@ func (e *explainer) alike(learned map[string]*urls.SessionID) {
 	}
 }
 
+// spelling continues with an equivalent URL that the mirror knows, when it does not know this one. It reads
+// all records then.
+func (e *explainer) spelling() error {
+	_, known, err := e.View.record(e.u)
+	if (err != nil) || known || (e.Site == nil) || !strings.ContainsAny(e.u.RequestURI(), "%~") {
+		return err
+	}
+	asked := e.u
+	err = e.Site.Records.Resources(func(rec *store.Resource) error {
+		if asked.Same(rec.URL) {
+			e.u = rec.URL
+		}
+		return nil
+	})
+	if e.u != asked {
+		e.say("spelling: %s is the same (RFC 3986)", e.u)
+	}
+	return err
+}
+
 // sameForm returns the URL of the mirror that differs from the explained one only in a token; that one when
 // no other exists. It reads all records.
 func (e *explainer) sameForm(t site.RandomPart) (main site.URL, err error) {

@@ -4,7 +4,6 @@ package scope
 
 import (
 	"bytes"
-	"slices"
 
 	"mirrord/job"
 	"mirrord/site"
@@ -32,30 +31,23 @@ func (a *aliases) has(u site.URL) bool {
 	return len(a.hosts) > 0 && !u.IsZero() && a.hosts[u.Host()]
 }
 
-// Main returns the URL that stands for u: its normal form, on the host that an alias is another name of. An
-// entry point stands for itself, as the job spells it.
+// Main returns the URL that stands for u: u itself, unless its host is an alias.
 func (r *URLRules) Main(u site.URL) site.URL {
-	if r.aliases.has(u) {
-		u = site.Canonical(r.aliases.main.Origin() + u.RequestURI())
+	if !r.aliases.has(u) {
+		return u
 	}
-	if n := u.Normal(); n == u || !slices.Contains(r.Seeds, u) {
-		return n
-	}
-	return u
+	return site.Canonical(r.aliases.main.Origin() + u.RequestURI())
 }
 
 // MainOf is Main for the bytes of a canonical URL.
 func (r *URLRules) MainOf(u []byte) []byte {
-	if len(r.aliases.hosts) > 0 {
-		_, rest, ok := bytes.Cut(u, []byte("://"))
-		end := bytes.IndexByte(rest, '/')
-		if ok && end >= 0 && r.aliases.hosts[string(rest[:end])] {
-			u = append([]byte(r.aliases.main.Origin()), rest[end:]...)
-		}
-	}
-	n, other := site.AppendNormal(nil, u)
-	if !other || slices.ContainsFunc(r.Seeds, func(s site.URL) bool { return s.String() == string(u) }) {
+	if len(r.aliases.hosts) == 0 {
 		return u
 	}
-	return n
+	_, rest, ok := bytes.Cut(u, []byte("://"))
+	end := bytes.IndexByte(rest, '/')
+	if !ok || end < 0 || !r.aliases.hosts[string(rest[:end])] {
+		return u
+	}
+	return append([]byte(r.aliases.main.Origin()), rest[end:]...)
 }
