@@ -110,13 +110,14 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 	}
 	defer client.Close()
 	return mirror.Run(ctx, mirror.Options{
-		Confirm: -1,
-		Job:     j,
-		State:   st,
-		Site:    s,
-		Fetcher: client,
-		Robots:  mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
-		Hosts:   new(fetch.Hosts),
+		DeadEnds: true, // a database that was made again does not know for how long they were dead
+		Confirm:  -1,
+		Job:      j,
+		State:    st,
+		Site:     s,
+		Fetcher:  client,
+		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
+		Hosts:    new(fetch.Hosts),
 	})
 }
 

@@ -97,9 +97,12 @@ func CompileGlob(pattern string) (*Glob, error) {
 		return bad(`must start with "/", "**/" or "http", or be a file name without "/"`)
 	}
 	text := pattern
+	if n, other := AppendNormal(nil, []byte(text)); other {
+		text = string(n)
+	}
 	if g.Absolute() {
 		var err error
-		if text, err = hostPattern(pattern); err != nil {
+		if text, err = hostPattern(text); err != nil {
 			return bad(err.Error())
 		}
 	}
@@ -218,6 +221,7 @@ func (g *Glob) Absolute() bool { return g.against >= targetHost }
 
 // Match reports whether the pattern matches u.
 func (g *Glob) Match(u URL) bool {
+	u = u.Normal()
 	end := len(u.s)
 	if !g.query {
 		end = int(u.queryAt)

@@ -81,11 +81,11 @@ func (s Scope) Compile(seeds []URL) (*Rule, error) {
 			errs = append(errs, errors.New("scope: a seed is no URL"))
 			continue
 		}
-		r.seeds[u] = true
+		r.seeds[u.Normal()] = true
 		p := place{host: u.Host(), path: "/"}
 		switch s.Kind {
 		case ScopeDirectory:
-			p.path = u.Dir()
+			p.path = u.Normal().Dir()
 		case ScopeDomain:
 			if d, ok := registrableDomain(u.Hostname()); ok {
 				p.host, p.domain = d, true
@@ -112,7 +112,7 @@ func (s Scope) Compile(seeds []URL) (*Rule, error) {
 			errs = append(errs, fmt.Errorf("scope prefix %s: %w", quote(raw), err))
 			continue
 		}
-		r.add(place{host: u.Host(), path: u.RequestURI()})
+		r.add(place{host: u.Host(), path: u.Normal().RequestURI()})
 	}
 	var err error
 	r.include, err = CompileGlobs("scope include", s.Include)
@@ -177,7 +177,8 @@ func (r *Rule) decide(u URL) (bool, verdict) {
 			return false, verdict{"excluded by %q", g.pattern}
 		}
 	}
-	host, uri := u.Host(), u.RequestURI()
+	n := u.Normal()
+	host, uri := u.Host(), n.RequestURI()
 	hostname := u.Hostname()
 	onHost := false
 	var path string // of the last place on the host
@@ -198,7 +199,7 @@ func (r *Rule) decide(u URL) (bool, verdict) {
 			return true, verdict{"path is under %s", p.path}
 		}
 	}
-	if r.seeds[u] {
+	if r.seeds[n] {
 		return true, verdict{"it is a seed", ""}
 	}
 	for _, g := range r.include {
@@ -256,7 +257,7 @@ func (r *Rule) Reaches(u URL) bool {
 			return false
 		}
 	}
-	host, hostname, uri := u.Host(), u.Hostname(), u.RequestURI()
+	host, hostname, uri := u.Host(), u.Hostname(), u.Normal().RequestURI()
 	onHost := false
 	for _, p := range r.places {
 		if !p.holds(host, hostname) {

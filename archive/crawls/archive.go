@@ -26,6 +26,7 @@ type Recordings struct {
 	order        []int32 // of captures: by URL, then by date
 	starts       []int32 // of the captures of a URL in order, by number; one more at the end
 	ids          map[string]uint32
+	spelled      map[string]uint32 // of those that are not in normal form, by that form
 	infos        []info
 	listed       []site.URL // pages that an archive names as those to begin with
 	seeds        []site.URL // pages that it names as some that were asked for
@@ -92,6 +93,12 @@ func (a *Recordings) settle(r *reading) error {
 		kept = append(kept, c)
 	}
 	a.captures, a.ids = kept, r.ids
+	a.spelled = map[string]uint32{}
+	for id, text := range a.urls {
+		if n := site.Canonical(text).Normal().String(); n != text {
+			a.spelled[n] = uint32(id)
+		}
+	}
 	if len(kept) == 0 {
 		return r.withoutAnswers()
 	}
@@ -186,11 +193,24 @@ func (x *Recording) Close() {
 	x.from = nil
 }
 
+// number returns the number of a URL, or of an equivalent one: runs ask for the normal form, an archive has
+// what was asked then.
+func (a *Recordings) number(u site.URL) (id uint32, ok bool) {
+	if id, ok = a.ids[u.String()]; ok {
+		return id, true
+	}
+	n := u.Normal().String()
+	if id, ok = a.ids[n]; !ok {
+		id, ok = a.spelled[n]
+	}
+	return id, ok
+}
+
 // Answer returns what a URL answered in a crawl, by its place in Crawls: the last answer of that crawl, else
 // the last one before it. nil: missing. Gone says that the archive shows that the URL was not part of
 // the site then.
 func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err error) {
-	id, ok := a.ids[u.String()]
+	id, ok := a.number(u)
 	if !ok {
 		return nil, a.windows != nil, nil
 	}
@@ -213,7 +233,7 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 
 // Shows reports whether a URL answered with a page, a file or a redirect in a crawl.
 func (a *Recordings) Shows(crawl int, u site.URL) bool {
-	id, ok := a.ids[u.String()]
+	id, ok := a.number(u)
 	if !ok {
 		return false
 	}
@@ -375,7 +395,7 @@ func (a *Recordings) Each(f func(url string)) {
 // the archive are followed within one registered domain.
 func (a *Recordings) Entry() site.URL {
 	for _, u := range a.listed {
-		if _, ok := a.ids[u.String()]; ok {
+		if _, ok := a.number(u); ok {
 			return a.Leads(u)
 		}
 	}

@@ -24,7 +24,7 @@ type entrySearch struct{ *Recordings }
 
 // firstOf is what a URL answered in the first crawl that has it; nil for nothing.
 func (a entrySearch) firstOf(u site.URL) *capture {
-	id, ok := a.ids[u.String()]
+	id, ok := a.number(u)
 	if !ok {
 		return nil
 	}

@@ -143,6 +143,12 @@ func read(doc []byte) *document {
 	return d
 }
 
+// HasPlaces reports whether a document has a position at which answers may differ.
+func HasPlaces(doc []byte) bool {
+	d := read(doc)
+	return len(d.units)+len(d.elements) > 0
+}
+
 // add adds a segment and what scan finds in it.
 func (d *document) add(s span, k kind, scan func(span)) {
 	first := len(d.units)

@@ -34,6 +34,12 @@ type Retrieval struct {
 // New returns the retrieval of a run. The error is a job that cannot be used.
 func New(s *run.Session) (r *Retrieval, err error) {
 	r = &Retrieval{Session: s}
+	v, err := r.Site.Notes.Fact(source.SpellingsFact)
+	if err != nil {
+		return nil, err
+	}
+	r.chain.Spelled = source.NewSpellings(r.Options.Fetcher, v)
+	r.Options.Fetcher = r.chain.Spelled
 	r.dispatcher, err = frontier.NewDispatcher(frontier.DispatcherOptions{
 		Job:        r.Job,
 		Seeds:      r.Rules.Seeds,
@@ -50,7 +56,7 @@ func New(s *run.Session) (r *Retrieval, err error) {
 	}
 	r.slot = frontier.NewRunSlot(r.Options.Turn, r.dispatcher.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	r.dispatcher.Pacer.Slot = r.slot
-	r.chain = sourcingOf(r).chain()
+	r.chain = sourcingOf(r).chain(r.chain.Spelled)
 	r.variants = urls.NewVariants(r.Rules.Traps)
 	return r, nil
 }

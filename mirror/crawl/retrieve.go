@@ -67,6 +67,7 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 	}
 	s.workers = func() { workers.Stage(ctx) }
 	check(r.makePlan())
+	check(r.chooseDeadEnds())
 	check(r.held.begin(r.loaded))
 	check(openImported(r.loaded))
 	r.process = r.newProcessor()
@@ -118,6 +119,18 @@ func (r *loaded) prepare() error {
 	r.settleBase()
 	noteLeads(r.Session)
 	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
+}
+
+// chooseDeadEnds decides which dead ends the run does not request: none when it has a plan, or when it is to
+// request everything.
+func (r *loaded) chooseDeadEnds() error {
+	why, err := r.Site.Notes.Fact(revisit.FullFact)
+	all := r.Rescan || r.Job.All || r.Options.DeadEnds || r.Options.Imports || len(r.Job.Only) > 0
+	if (err != nil) || all || (len(why) > 0) || (r.Live == nil) || (r.skipPlan.Plan != nil) {
+		return err
+	}
+	r.dead.choose(r.Counts.Files.Load())
+	return nil
 }
 
 // prepareSources finds out whether the mirrors of other jobs can be used, and what has changed in the site if
@@ -224,8 +237,11 @@ func (r *Retrieval) isWanted(u site.URL) bool {
 }
 
 // dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
-// whether it is one.
+// whether it is one, or a dead end that has no turn in this run.
 func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused bool, err error) {
+	if r.dead.rest.Has(id) {
+		return true, nil
+	}
 	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
 		return false, nil
 	}

@@ -5,6 +5,7 @@ package crawl
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"time"
 
 	"mirrord/fetch"
@@ -35,58 +36,77 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 		return ok
 	}
 	s := frontier.NewSessionIDs(urls.DecodeSessionIDs(v), r.Run.Number, known)
+	if !r.Options.Imports { // an archive ends, and a user wanted to keep all of it
+		s.LearnAlike(func(u site.URL) bool {
+			id, ok := r.Table.Find([]byte(u.String()))
+			return ok && r.Table.InSet(id)
+		})
+	}
 	s.RecallSessions(r.Table.Settled())
 	return s, nil
 }
 
-// keepSessions stores which session ids there are, for the next run.
+// keepSessions stores which session ids and which spellings there are, for the next run.
 func keepSessions(r *planned) error {
-	if r.sessions == nil {
-		return nil
+	v, err := r.chain.Spelled.Fact()
+	if err == nil {
+		err = keepFact(r.Session, source.SpellingsFact, v)
 	}
-	v, err := urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled())))
-	if err != nil {
+	if (r.sessions == nil) || (err != nil) {
 		return err
 	}
-	before, err := r.Site.Notes.Fact(urls.SessionsFact)
+	if v, err = urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled()))); err != nil {
+		return err
+	}
+	return keepFact(r.Session, urls.SessionsFact, v)
+}
+
+// keepFact stores a fact when it is another one.
+func keepFact(s *run.Session, name string, v []byte) error {
+	before, err := s.Site.Notes.Fact(name)
 	if (err != nil) || bytes.Equal(before, v) {
 		return err
 	}
-	return r.Site.Notes.SetFact(urls.SessionsFact, v)
+	return s.Site.Notes.SetFact(name, v)
 }
 
-// keepProfiles stores which programs make the site, for the next run.
+// keepProfiles stores which programs make the site, for the next run. Without any, what an earlier run found
+// stays.
 func keepProfiles(s *run.Session) error {
-	v, before := s.Rules.Profiles.Value(), []byte(nil)
-	if v == nil { // what an earlier run found stays
+	v := s.Rules.Profiles.Value()
+	if v == nil {
 		return nil
 	}
-	before, err := s.Site.Notes.Fact(scope.ProfilesFact)
-	if (err != nil) || bytes.Equal(before, v) {
-		return err
-	}
-	return s.Site.Notes.SetFact(scope.ProfilesFact, v)
+	return keepFact(s, scope.ProfilesFact, v)
 }
 
-// folded returns what becomes of a URL that differs from another one only in a session id; ok is false for
-// all other URLs. Entry points and sitemaps, which no document named, stand for themselves.
+// folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry
+// points and sitemaps, which no document named, stand for themselves.
 func folded(r *crawling, rec *store.Resource) (f process.Found, ok bool) {
-	if !r.sessions.Some() || (rec.Referrer == 0) {
+	if rec.Referrer == 0 {
 		return f, false
 	}
-	to := r.sessions.Main(rec.URL)
-	if to == rec.URL {
-		return f, false
+	if id, ok := r.Table.Standing(rec.ID); ok {
+		to, s := r.Table.Get(id)
+		if !s.InSet() && rec.InSet { // what the mirror has stays
+			return f, false
+		}
+		return r.process.Folded(rec, to, frontier.SameSpelling)
 	}
-	return r.process.Folded(rec, to)
+	if to, why := r.sessions.Main(rec.URL); to != rec.URL {
+		return r.process.Folded(rec, to, why)
+	}
+	return f, false
 }
 
-// foldSessions makes one URL of those that were requested before it was known that they differ only in a
-// session id, when nothing is left to request. The ones that stand for them are requested.
+// foldSessions makes one URL of those that were requested before it was known that they are one, when nothing
+// is left to request. The ones that stand for them are requested.
 func foldSessions(ctx context.Context, r *crawling, stage func()) error {
-	if !r.sessions.Some() || r.stopped() {
+	t := r.Table.Settled()
+	if (!r.sessions.Some() && !t.Spelled()) || r.stopped() {
 		return nil
 	}
+	r.sessions.Settle()
 	for _, q := range r.sessions.Bare() {
 		if !mayRequest(r.Retrieval, q.URL) {
 			continue
@@ -98,15 +118,22 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 			r.process.Second(q, res, body.Bytes())
 		}
 	}
-	t := r.Table.Settled()
 	r.sessions.RecallSessions(t)
+	(&alikeAudit{
+		table:    t,
+		run:      r.Run.Number,
+		sessions: r.sessions,
+		request:  func(u site.URL) (*frontier.Second, bool) { return secondOf(ctx, r, u) },
+	}).audit()
 	for id, s := range t.All() {
 		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
 			continue
 		}
 		u := r.Table.URL(id)
-		if r.sessions.Main(u) == u {
-			continue
+		if _, spelled := r.Table.Standing(id); !spelled {
+			if to, _ := r.sessions.Main(u); to == u {
+				continue
+			}
 		}
 		rec, err := r.process.Record(id, u)
 		if err != nil {
@@ -118,6 +145,20 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	}
 	stage()
 	return nil
+}
+
+// secondOf requests a page beside those of the run.
+func secondOf(ctx context.Context, r *crawling, u site.URL) (*frontier.Second, bool) {
+	if !mayRequest(r.Retrieval, u) || r.stopped() {
+		return nil, false
+	}
+	var body source.PageSink
+	req := fetch.Request{URL: u, MaxBody: volatile.MaxBody, NoRetry: true}
+	res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
+	if (err != nil) || (res == nil) || (res.Status != http.StatusOK) {
+		return nil, false
+	}
+	return &frontier.Second{Body: r.skipPlan.Noise.Known(u).Masked(body.Bytes()).Body}, true
 }
 
 // compareLast requests the pages once more, when nothing else is left to request, that are to be requested

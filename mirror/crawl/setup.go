@@ -30,6 +30,7 @@ type loaded struct {
 	shapes   verdict.Shapes
 	hosts    hostWaits
 	lent     lending
+	dead     deadEnds
 	ran      bool // the published version is of a run, and was not imported
 }
 
@@ -162,7 +163,7 @@ func (r *planned) newAdmission() *frontier.Admission {
 		First:    r.skipPlan.Evidence.First,
 		Planned:  func() bool { return r.skipPlan.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
-			return r.skipPlan.Plan.Leaves(id, s, r.Traits.Broken(id))
+			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Broken(id))
 		},
 	})
 }

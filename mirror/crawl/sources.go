@@ -37,7 +37,7 @@ func sourcingOf(r *Retrieval) sourcing {
 }
 
 // chain returns the mirror of another job, the site itself, and its replicas.
-func (m sourcing) chain() source.Chain {
+func (m sourcing) chain(spelled *source.Spellings) source.Chain {
 	j, p, bodies := m.Job, &m.Provenance, m.bodies()
 	p.Job = j.Reuse.Job
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
@@ -82,6 +82,7 @@ func (m sourcing) chain() source.Chain {
 		Upstream: m.upstream(bodies),
 		Space:    m.space(bodies),
 		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
+		Spelled:  spelled,
 		Replicas: source.NewReplicaSource(replicas),
 	}
 	if j.AlternatesUse == job.AlternatesSpread && len(replicas.Replicas) > 0 {

@@ -8,10 +8,18 @@ import (
 	"mirrord/site"
 )
 
-const sameSession = "URLs that differ only in a session id that is new in each answer, treated as one"
+// What the summary notes of URLs for which another one stands.
+const (
+	sameSession = "URLs that differ only in a session id that is new in each answer, treated as one"
+	sameParts   = "URLs that differ only in what does not matter, treated as one"
+)
 
-// SameSession is why a URL redirects to its representative, whose URL follows.
-const SameSession = "the same but for a session id: "
+// Why a URL redirects to its representative, whose URL follows.
+const (
+	SameSession  = "the same but for a session id: "
+	SameSpelling = "the same in another spelling: "
+	SameParts    = "the same but for what does not matter: "
+)
 
 // withoutSession returns what stands for a URL that a document names, see SessionIDs.
 func (a *Admission) withoutSession(u []byte) []byte {
@@ -19,17 +27,28 @@ func (a *Admission) withoutSession(u []byte) []byte {
 		return u
 	}
 	named := site.Canonical(string(u))
-	main := a.Sessions.Main(named)
-	if main == named {
+	main, why := a.Sessions.Main(named)
+	switch {
+	case main == named:
 		return u
+	case why == SameParts:
+		a.Notes.Add(sameParts, named)
+	default:
+		a.Notes.Add(sameSession, named)
 	}
-	a.Notes.Add(sameSession, named)
 	return []byte(main.String())
 }
 
 // ReadSession takes a page of the mirror, see SessionIDs.
 func (a *Admission) ReadSession(id uint32, u site.URL, body []byte, links []relocate.Link) {
 	a.Sessions.Read(id, u, body, links)
+}
+
+// ReadAlike takes a page of the mirror, see SessionIDs. plain is its body without noise.
+func (a *Admission) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
+	if a.Sessions != nil {
+		a.Sessions.alike.came(u, plain, links)
+	}
 }
 
 // SessionQuestion returns a document of an origin that is to be requested once more, see SessionIDs.
@@ -41,6 +60,48 @@ func (a *Admission) SessionQuestion(origin string) (SecondRequest, bool) {
 func (a *Admission) SessionAnswered(q SecondRequest, again *Second) (kind string, learned *urls.SessionID) {
 	return q.kind, a.Sessions.Answered(q, again)
 }
+
+// Some reports whether there are session ids, or parts of URLs that do not matter.
+func (s *SessionIDs) Some() bool {
+	return (s != nil) && (s.some.Load() || ((s.alike != nil) && s.alike.some.Load()))
+}
+
+// Main returns the URL that stands for u, and why; u itself unless it differs from another one only in a
+// session id, or in what does not matter.
+func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
+	if !s.Some() {
+		return u, ""
+	}
+	if main = s.withoutToken(u); main != u {
+		return main, SameSession
+	}
+	if main = s.alike.main(u); !main.IsZero() {
+		return main, SameParts
+	}
+	return u, ""
+}
+
+// LearnAlike lets parts of URLs be learned that do not matter. has reports whether the mirror has a URL.
+func (s *SessionIDs) LearnAlike(has func(site.URL) bool) {
+	s.alike = newAlike(s.run, s.known, has)
+	for place, l := range s.learned {
+		if l.Alike {
+			s.alike.learned[place] = l
+			delete(s.learned, place)
+			s.alike.some.Store(true)
+		}
+	}
+}
+
+// Settle ends the requests of samples, when nothing else is left to request.
+func (s *SessionIDs) Settle() {
+	if s != nil {
+		s.alike.settle()
+	}
+}
+
+// Differ notes that a page differs from the one that stands for it.
+func (s *SessionIDs) Differ(u site.URL) { s.alike.differ(u) }
 
 // RecallSessions takes the URLs that are known.
 func (s *SessionIDs) RecallSessions(t urls.Settled) {

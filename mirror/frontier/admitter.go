@@ -55,7 +55,9 @@ func (d *Admitter) Admit(ids []int64, doc Document, cs []scope.Candidate) Admitt
 	d.first = a.First()
 	d.hasPlan = d.first || a.Planned()
 	for i := range cs {
-		cs[i].URL = a.withoutSession(a.Rules.MainOf(cs[i].URL))
+		if !cs[i].Exact {
+			cs[i].URL = a.withoutSession(a.Rules.MainOf(cs[i].URL))
+		}
 	}
 	a.Table.MarkNamed(len(cs), d.last, d.by)
 	for _, i := range d.unknown {

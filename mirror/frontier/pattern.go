@@ -13,6 +13,7 @@ import (
 // PatternOf names the URLs that differ from u only in the numbers of their path and in the values of their
 // query; "" for a URL that has neither.
 func PatternOf(u site.URL) string {
+	u = u.Normal()
 	path := foldNumbers(u.Path())
 	q, _ := u.Query()
 	if q == "" {

@@ -54,6 +54,7 @@ type SessionIDs struct {
 	turn    int
 	refuted map[string]bool // kinds of which URLs without the token say something else
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
+	alike   *alike          // nil: no other parts of URLs are learned
 }
 
 // tokens describes a kind that may be one of session ids.
@@ -103,15 +104,13 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, known func(site.
 	return s
 }
 
-// Some reports whether there are session ids.
-func (s *SessionIDs) Some() bool { return (s != nil) && s.some.Load() }
-
 // Recall takes a URL that is known. The first one that is in the mirror stands for all others, else the
 // first.
 func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool) {
 	if !s.Some() {
 		return
 	}
+	s.alike.recall(u, inSet, isInSet)
 	ts := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,11 +125,8 @@ func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool)
 	}
 }
 
-// Main returns the URL that stands for u, which is u unless it differs from another one only in a session id.
-func (s *SessionIDs) Main(u site.URL) site.URL {
-	if !s.Some() {
-		return u
-	}
+// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u.
+func (s *SessionIDs) withoutToken(u site.URL) site.URL {
 	ts := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,6 +154,7 @@ func (s *SessionIDs) Answer(id uint32, doc site.URL, fresh []site.URL) {
 		return
 	}
 	for _, u := range fresh {
+		s.alike.name(u, id)
 		for _, t := range site.Tokens(u) {
 			s.answer(id, doc, u, t)
 		}
@@ -351,6 +348,9 @@ func (s *SessionIDs) Question(origin string) (q SecondRequest, ok bool) {
 
 // Bare returns URLs without a session id that is learned, one for each, which are to be requested.
 func (s *SessionIDs) Bare() []SecondRequest {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.bare
@@ -492,5 +492,5 @@ func (s *SessionIDs) Learned(inSet func(site.URL) bool) map[string]*urls.Session
 			out[kind] = l
 		}
 	}
-	return out
+	return s.alike.facts(out)
 }

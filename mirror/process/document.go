@@ -250,7 +250,12 @@ func (r *reading) learn(now, old *store.Resource, x *parse.Extract, add []fronti
 			p.Entered = append(p.Entered, r.Table.URL(id))
 		}
 	}
-	r.Admission.ReadSession(now.ID, now.URL, body[:min(len(body), mostChainText)], x.Doc.Links)
+	said := body[:min(len(body), mostChainText)]
+	r.Admission.ReadSession(now.ID, now.URL, said, x.Doc.Links)
+	if len(said) == len(body) {
+		plain := func() []byte { return r.SkipPlan.Noise.Known(now.URL).Masked(body).Body }
+		r.Admission.ReadAlike(now.URL, plain, x.Doc.Links)
+	}
 	if old.InSet {
 		r.Admission.Reread(p)
 	} else {

@@ -17,6 +17,9 @@ import (
 
 // redirect reads an answer that redirects to another URL of the site, which is a URL of its own.
 func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
+	if turn := respelled(x, rec, to); turn.Why != 0 {
+		return Found{Turn: turn}, nil
+	}
 	if main := x.Rules.Main(to); main != to {
 		if main == rec.URL {
 			const what = "status %d to %s, which scope.aliases takes for the same: " +
@@ -39,7 +42,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 	if res.SetsCookie {
 		x.Traits.NoteCookie(rec.ID)
 	}
-	if to == rec.URL {
+	if to.Same(rec.URL) {
 		if res.SetsCookie && !x.Traits.Spent(rec.ID, urls.WithCookie) {
 			return Found{Turn: urls.Turn{Why: urls.WithCookie}}, nil
 		}
@@ -61,7 +64,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 	var id uint32
 	ok := false
 	if !away && !to.IsZero() {
-		id, ok = x.redirectTarget(rec, to, hops, &f.As)
+		id, ok = x.redirectTarget(rec, scope.Candidate{URL: []byte(to.String())}, hops, &f.As)
 	}
 	switch {
 	case away:
@@ -85,6 +88,19 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 		d.InSet, d.Moved = false, x.Version
 	}
 	return outcome(f, nil)
+}
+
+// respelled takes where a URL redirects. A turn requests it in the spelling that the server wants.
+func respelled(x *Processor, rec *store.Resource, to site.URL) urls.Turn {
+	asked := x.Chain.Spelled.Of(rec.URL)
+	if to.IsZero() || !to.Same(rec.URL) || ((to == asked) && (to == rec.URL)) {
+		return urls.Turn{}
+	}
+	if x.Traits.Spent(rec.ID, urls.Respelled) {
+		return urls.Turn{}
+	}
+	x.Chain.Spelled.Learn(rec.URL, to) // unless another answer has taught it since
+	return urls.Turn{Why: urls.Respelled}
 }
 
 // elsewhere is why a redirect has no target in the mirror.
@@ -113,19 +129,14 @@ func settled(x *Processor, rec *store.Resource, to site.URL) (site.URL, urls.Tur
 
 // redirectTarget admits what a URL redirects to, after so many hops.
 func (x *Processor) redirectTarget(
-	rec *store.Resource, to site.URL, hops int, as *urls.Account,
+	rec *store.Resource, to scope.Candidate, hops int, as *urls.Account,
 ) (id uint32, ok bool) {
-	purpose := scope.Page
-	if rec.Requis {
-		purpose = scope.Requisite
+	if to.Follow = true; rec.Requis {
+		to.Purpose = scope.Requisite
 	}
 	ids := []int64{-1}
 	from := frontier.Document{ID: rec.ID, Depth: rec.Depth - 1}
-	in := x.Admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{{
-		URL:     []byte(to.String()),
-		Purpose: purpose,
-		Follow:  true,
-	}})
+	in := x.Admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{to})
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
 	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	if ids[0] < 0 {
@@ -133,8 +144,8 @@ func (x *Processor) redirectTarget(
 	}
 	id = uint32(ids[0])
 	lead := x.Traits.Redirect(rec.ID, id, hops, slices.Contains(x.Rules.Seeds, rec.URL))
-	if lead && x.Rules.Scope.Covers(to) {
-		x.HostErrors.AddEntry(to)
+	if u := x.Table.URL(id); lead && x.Rules.Scope.Covers(u) {
+		x.HostErrors.AddEntry(u)
 	}
 	x.HostAdmission.Add(in.Add...)
 	return id, true

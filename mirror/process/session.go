@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
 	"mirrord/mirror/revisit"
+	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
@@ -105,10 +106,10 @@ func secondOf(
 	return out
 }
 
-// Folded makes a redirect, without a request, of a URL that differs from another one only in a session id.
-func (x *Processor) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) {
+// Folded makes a redirect, without a request, of a URL for which another one stands, and says why.
+func (x *Processor) Folded(rec *store.Resource, to site.URL, why string) (f Found, ok bool) {
 	as := urls.Account{}
-	id, ok := x.redirectTarget(rec, to, 1, &as)
+	id, ok := x.redirectTarget(rec, scope.Candidate{URL: []byte(to.String()), Exact: true}, 1, &as)
 	if !ok || (id == rec.ID) {
 		return f, false
 	}
@@ -120,7 +121,7 @@ func (x *Processor) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) 
 	}
 	rec.Outcome, rec.Status, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, 0, nil
 	rec.InSet, rec.Fragment = false, ""
-	rec.Target, rec.Reason = id+1, frontier.SameSession+to.String()
+	rec.Target, rec.Reason = id+1, why+to.String()
 	return Found{Finding: &urls.Finding{
 		Done: store.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
 		As:   as,

@@ -127,7 +127,11 @@ func (c *Copies) numbers(doc *relocate.Doc) func(i int) (uint32, bool) {
 		if l.Kind == relocate.Action {
 			return 0, false
 		}
-		rec, ok, err := c.URLs.Get(site.Canonical(string(l.URL)))
+		u := site.Canonical(string(l.URL))
+		rec, ok, err := c.URLs.Get(u)
+		if !ok && (err == nil) {
+			rec, ok, err = c.URLs.Get(u.Normal())
+		}
 		return rec.ID, ok && (err == nil)
 	}
 }

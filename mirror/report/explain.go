@@ -91,6 +91,9 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		e.say("alias: %s is another name of %s; %s stands for it", e.u.Host(), main.Host(), main)
 		e.u = main
 	}
+	if err := e.spelling(); err != nil {
+		return nil, err
+	}
 	e.rules()
 	e.robots(rb)
 	e.reuse()

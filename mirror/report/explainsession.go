@@ -3,6 +3,8 @@
 package report
 
 import (
+	"strings"
+
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
@@ -18,6 +20,7 @@ func (e *explainer) session() error {
 		return err
 	}
 	learned := urls.DecodeSessionIDs(v)
+	e.alike(learned)
 	for _, t := range site.Tokens(e.u) {
 		l := learned[t.Kind]
 		if l == nil {
@@ -39,6 +42,42 @@ func (e *explainer) session() error {
 		return nil
 	}
 	return nil
+}
+
+// alike says which parts of the URL were learned not to matter, or to matter after all.
+func (e *explainer) alike(learned map[string]*urls.SessionID) {
+	for _, p := range urls.PartsOf(e.u) {
+		for _, place := range p.Places {
+			switch l := learned[place]; {
+			case (l == nil) || !l.Alike:
+			case l.Differs != "":
+				e.say("same page: %s matters: %s said something else", place, l.Differs)
+			default:
+				e.say("same page: %s does not matter: %d pairs of pages said the same, as %s; learned by run %d "+
+					"(scope.learn_sessions)", place, l.Pairs, strings.Join(l.Pair, " and "), l.Run)
+			}
+		}
+	}
+}
+
+// spelling continues with an equivalent URL that the mirror knows, when it does not know this one. It reads
+// all records then.
+func (e *explainer) spelling() error {
+	_, known, err := e.View.record(e.u)
+	if (err != nil) || known || (e.Site == nil) || !strings.ContainsAny(e.u.RequestURI(), "%~") {
+		return err
+	}
+	asked := e.u
+	err = e.Site.Records.Resources(func(rec *store.Resource) error {
+		if asked.Same(rec.URL) {
+			e.u = rec.URL
+		}
+		return nil
+	})
+	if e.u != asked {
+		e.say("spelling: %s is the same (RFC 3986)", e.u)
+	}
+	return err
 }
 
 // sameForm returns the URL of the mirror that differs from the explained one only in a token; that one when

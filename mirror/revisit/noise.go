@@ -257,6 +257,10 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
 		}
 	}
 	if waits < firstTwice || ((s.Unsure || how == IsOther) && waits < allTwice) {
+		if !volatile.HasPlaces(body) { // a second answer teaches nothing
+			s.Asked++
+			return
+		}
 		q := newTwice(u, at, shape, waits)
 		if how == IsOther {
 			q.more = moreTwice

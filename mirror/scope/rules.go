@@ -39,6 +39,7 @@ type Candidate struct {
 	Purpose Purpose
 	Follow  bool // it is requested if the rules allow; otherwise only its number is wanted
 	Guess   bool // a string in a script
+	Exact   bool // no other URL stands for it
 }
 
 // URLRules are a job's rules about URLs. They do not change, and are safe for concurrent use.

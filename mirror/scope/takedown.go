@@ -110,7 +110,7 @@ func (t *TakeDowns) compile() error {
 		if err != nil {
 			return fmt.Errorf("what was taken down: %w", err)
 		}
-		t.exact[u] = i
+		t.exact[u.Normal()] = i
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (t *TakeDowns) Of(u site.URL) *TakeDown {
 	if t == nil {
 		return nil
 	}
-	if i, ok := t.exact[u]; ok {
+	if i, ok := t.exact[u.Normal()]; ok {
 		return &t.List[i]
 	}
 	for i, g := range t.globs {

@@ -16,6 +16,7 @@ type Chain struct {
 	Upstream *UpstreamSource
 	Space    *SpaceSource
 	Origin   *Origin
+	Spelled  *Spellings // how the origin is requested
 	Replicas *ReplicaSource
 	Spread   *Spread // nil: replicas are only a fallback
 	Imported ImportedBefore

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/zeebo/xxh3"
-
 	"mirrord/site"
 )
 
@@ -57,7 +55,7 @@ func (l *Lookups) look(urls int, by Deciding) (left bool) {
 	l.named = slices.Grow(l.named[:0], urls)
 	for i := range urls {
 		u := by.URL(i)
-		n := named{hash: xxh3.Hash(u)}
+		n := named{hash: hashOf(u)}
 		if l.recent != nil {
 			r := &l.recent[n.hash%recently]
 			n.id, n.known = r.id, r.hash == n.hash && bytes.Equal(r.url, u)

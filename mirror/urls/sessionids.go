@@ -13,8 +13,12 @@ import (
 // site.RandomPart.
 const SessionsFact = "sessions"
 
-// SessionID is a kind of session id, with what proved it.
+// SessionID is a kind of session id, or a part of URLs that does not matter, with what proved it.
 type SessionID struct {
+	Alike   bool     `json:"alike,omitempty"`   // a part, by its place (IdlePart.Places)
+	Pair    []string `json:"pair,omitempty"`    // two URLs that say the same
+	Differs string   `json:"differs,omitempty"` // one that later said something else: the part matters
+
 	Tokens int    `json:"tokens"` // that were seen, each new in the answer that had it
 	Pairs  int    `json:"pairs"`  // pages that said the same under two of them
 	Twice  string `json:"twice"`  // URL of the document that was requested twice

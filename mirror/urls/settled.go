@@ -40,6 +40,9 @@ func (t Settled) AppendURL(dst []byte, id uint32) []byte {
 	return t.texts.Append(dst, t.at(id).url)
 }
 
+// Spelled reports whether there are URLs that are not in normal form.
+func (t Settled) Spelled() bool { return t.spelled > 0 }
+
 // State returns the state of a number.
 func (t Settled) State(id uint32) State { return State{*t.at(id)} }
 
@@ -57,7 +60,7 @@ func (t Settled) All() iter.Seq2[uint32, State] {
 	}
 }
 
-// Find returns the number of a URL.
+// Find returns the number of a URL, or of an equivalent one.
 func (t Settled) Find(u []byte) (uint32, bool) { return t.find(u) }
 
 // Path returns the mirror path of a number, "" when it has none.

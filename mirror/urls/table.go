@@ -123,7 +123,16 @@ func (t *Table) InSet(id uint32) bool {
 	return id < t.n && t.at(id).flags&fInSet != 0
 }
 
-// Find returns the number of a URL.
+// Standing returns the number of the URL that stands for a number, if that is another one: the URLs of both
+// are equivalent (site.URL.Normal), and were requested as two by runs that took them for such.
+func (t *Table) Standing(id uint32) (other uint32, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	other = t.standing(id)
+	return other, other != id
+}
+
+// Find returns the number of a URL, or of an equivalent one.
 func (t *Table) Find(u []byte) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,6 +14,7 @@ const (
 	WithCookie                     // a redirect in a circle of which an answer set a cookie
 	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
 	Elsewhere                      // a redirect that leads elsewhere than in the last run
+	Respelled                      // the server wants the URL in another spelling
 )
 
 // Turn is one more request of a URL in the same run, at its end. The zero value means none.

@@ -4,6 +4,7 @@ package urls
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -20,6 +21,7 @@ type urls struct {
 	texts   texts.List // URLs and mirror paths
 	chunks  [][]entry
 	n       uint32
+	spelled uint32 // URLs that are not in normal form
 	mimes   []string
 	mimeNum map[string]uint16
 	index   []uint32          // open addressing: number + 1
@@ -93,22 +95,80 @@ func (t *urls) unqueued(id uint32, e *entry) site.URL {
 	return t.urlOf(id)
 }
 
-// find returns the number of a URL.
-func (t *urls) find(u []byte) (uint32, bool) { return t.findHash(xxh3.Hash(u), u) }
+// find returns the number of a URL, or of one that is equivalent.
+func (t *urls) find(u []byte) (uint32, bool) { return t.findHash(hashOf(u), u) }
+
+// hashOf is the hash of a URL, which equivalent ones share.
+func hashOf(u []byte) uint64 {
+	var room [usual]byte
+	if n, other := site.AppendNormal(room[:0], u); other {
+		return xxh3.Hash(n)
+	}
+	return xxh3.Hash(u)
+}
 
 // findHash is find with the hash of the URL.
-func (t *urls) findHash(h uint64, u []byte) (uint32, bool) {
+func (t *urls) findHash(h uint64, u []byte) (id uint32, ok bool) {
 	var room [usual]byte
-	for i := t.slot(h); ; i = t.after(i) {
-		v := t.index[i]
-		if v == 0 {
-			return 0, false
-		}
-		e := t.at(v - 1)
-		if e.hash == upper(h) && bytes.Equal(t.texts.Append(room[:0], e.url), u) {
-			return v - 1, true
+	for v := range t.hashed(h) {
+		switch text := t.texts.Append(room[:0], t.at(v).url); {
+		case bytes.Equal(text, u):
+			return v, true
+		case t.spelled > 0 || bytes.IndexByte(u, '%') >= 0:
+			if isEquivalent(text, u) && (!ok || t.before(v, id)) {
+				id, ok = v, true
+			}
 		}
 	}
+	return id, ok
+}
+
+// hashed returns the numbers whose URLs seem to have a hash.
+func (t *urls) hashed(h uint64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := t.slot(h); t.index[i] != 0; i = t.after(i) {
+			if v := t.index[i] - 1; t.at(v).hash == upper(h) && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// isEquivalent reports whether two URLs that may have one hash have one normal form.
+func isEquivalent(a, b []byte) bool {
+	return site.Canonical(string(a)).Same(site.Canonical(string(b)))
+}
+
+// before reports which of two equivalent URLs stands for both: an entry point, else one of the mirror, else
+// the one in normal form, else the older one.
+func (t *urls) before(a, b uint32) bool {
+	e, f := t.at(a), t.at(b)
+	if x, y := e.ref == 0, f.ref == 0; x != y {
+		return x
+	}
+	if x, y := e.flags&fInSet, f.flags&fInSet; x != y {
+		return x > y
+	}
+	u, v := t.urlOf(a), t.urlOf(b)
+	if x, y := u == u.Normal(), v == v.Normal(); x != y {
+		return x
+	}
+	return a < b
+}
+
+// standing returns the number of the URL that stands for those that are equivalent to one.
+func (t *urls) standing(id uint32) uint32 {
+	if t.spelled == 0 {
+		return id
+	}
+	var room [usual]byte
+	u := t.texts.Append(room[:0], t.at(id).url)
+	for v := range t.hashed(hashOf(u)) {
+		if v != id && t.before(v, id) && isEquivalent(t.texts.Append(nil, t.at(v).url), u) {
+			id = v
+		}
+	}
+	return id
 }
 
 // upper is what an entry has of a hash, of which the index uses the lower bits.
@@ -130,7 +190,10 @@ func (t *urls) add(u []byte) uint32 {
 
 // give gives a number its URL.
 func (t *urls) give(id uint32, u []byte) {
-	h := xxh3.Hash(u)
+	h := hashOf(u)
+	if _, other := site.AppendNormal(nil, u); other {
+		t.spelled++
+	}
 	e := t.at(id)
 	e.url, e.hash = t.texts.Add(u), upper(h)
 	t.put(h, id)
@@ -162,7 +225,7 @@ func (t *urls) grow() {
 	for id := uint32(0); id < t.n; id++ {
 		if n := t.at(id).url; n > 0 {
 			u = t.texts.Append(u[:0], n)
-			t.put(xxh3.Hash(u), id)
+			t.put(hashOf(u), id)
 		}
 	}
 }

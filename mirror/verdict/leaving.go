@@ -27,6 +27,9 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 	if len(ids) == 0 {
 		return l, nil
 	}
+	if ids, err = notFolded(c, ids); err != nil {
+		return l, err
+	}
 	rest := ids
 	if c.Refuses != nil {
 		if rest, err = c.notRefused(ids); err != nil {
@@ -41,6 +44,24 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 	}
 	l.lost = len(rest) - l.renamed
 	return l, nil
+}
+
+// notFolded returns those of the numbers for which no other URL of the mirror stands: such a URL has become a
+// redirect without a request, because both are one.
+func notFolded(c *Case, ids []uint32) (rest []uint32, err error) {
+	for _, id := range ids {
+		if to, in := c.Table.Final(id); in && (to != id) {
+			rec, _, err := c.Records.Get(c.Table.URL(id))
+			if err != nil {
+				return nil, err
+			}
+			if (rec.Outcome == site.Redirected) && (rec.Status == 0) {
+				continue
+			}
+		}
+		rest = append(rest, id)
+	}
+	return rest, nil
 }
 
 // notRefused returns those of the numbers that the rules of the job do not explain. A resource is explained

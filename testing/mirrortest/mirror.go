@@ -66,6 +66,7 @@ type Mirror struct {
 	PackSize int64         // of the state
 
 	Durable bool // documents are stored as a daemon does it, packed and synced
+	Rests   bool // dead ends rest, as in a run of the daemon; else each run requests them
 	Damaged bool // the test has damaged the state: what Verify finds is no error
 
 	t testing.TB
@@ -162,16 +163,17 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 		m.t.Fatal(err)
 	}
 	o := mirror.Options{
-		Job:     m.Job,
-		State:   st,
-		Site:    s,
-		Fetcher: m.Fetcher,
-		Robots:  m.Robots,
-		Hosts:   m.Hosts,
-		Facts:   m.Facts,
-		Now:     m.Now,
-		Log:     m.Log,
-		Confirm: cmp.Or(m.Confirm, -1),
+		Job:      m.Job,
+		State:    st,
+		Site:     s,
+		Fetcher:  m.Fetcher,
+		Robots:   m.Robots,
+		Hosts:    m.Hosts,
+		Facts:    m.Facts,
+		Now:      m.Now,
+		Log:      m.Log,
+		DeadEnds: !m.Rests,
+		Confirm:  cmp.Or(m.Confirm, -1),
 	}
 	if o.Hosts == nil {
 		o.Hosts = new(fetch.Hosts)

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package urls
+
+import (
+	"slices"
+	"strings"
+
+	"mirrord/site"
+)
+
+// IdlePart is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in its
+// path, a segment that looks random (site.Tokens), or the case of its letters.
+type IdlePart struct {
+	Kind   string   // where: the origin, and the part
+	Places []string // for which it may be learned that the part does not matter, the widest first
+	Form   string   // the URL without it
+	Value  string   // "" for a path without capital letters
+}
+
+// Limits of IdlePart.
+const (
+	mostParts  = 8  // names in a query
+	mostDirs   = 5  // that are places
+	shortValue = 16 // bytes of the value of another parameter that is a place
+)
+
+// PartsOf returns the parts of a URL that may not matter.
+func PartsOf(u site.URL) (out []IdlePart) {
+	if u.IsZero() {
+		return nil
+	}
+	path, origin := u.Path(), u.Origin()
+	q, _ := u.Query()
+	add := func(what, form, value string) {
+		p := IdlePart{Kind: origin + what, Form: form, Value: value}
+		p.Places = PlacesOf(p.Kind, site.Canonical(form))
+		out = append(out, p)
+	}
+	for _, pair := range pairsOf(q) {
+		name, value, _ := strings.Cut(pair, "=")
+		what := " ?" + name
+		if len(out) == mostParts || slices.ContainsFunc(out, func(p IdlePart) bool { return p.Kind == origin+what }) {
+			continue
+		}
+		if value == "" {
+			value = name
+		}
+		add(what, withoutParam(u, name), value)
+	}
+	if at := strings.LastIndexByte(path, '@'); at > 0 && at+1 < len(path) {
+		rest := path[at:]
+		if end := strings.IndexByte(rest, '/'); end >= 0 {
+			rest = rest[:end]
+		}
+		if len(rest) > 1 && path[at-1] != '/' {
+			add(" @", origin+path[:at]+u.RequestURI()[at+len(rest):], rest[1:])
+		}
+	}
+	for _, t := range site.Tokens(u) {
+		if dir, ok := strings.CutSuffix(t.Kind, site.TokenMark); ok {
+			out = append(out, IdlePart{
+				Kind:   origin + " " + dir[len(origin):] + site.TokenMark,
+				Places: []string{origin + " " + dir[len(origin):] + site.TokenMark},
+				Form:   t.Form,
+				Value:  t.Value,
+			})
+		}
+	}
+	lower, value := strings.ToLower(path), ""
+	if hasCapitals(path) {
+		value = path
+	}
+	add(" case", origin+lower+u.RequestURI()[len(path):], value)
+	return out
+}
+
+// IsParam reports whether a part is a parameter of the query.
+func (p *IdlePart) IsParam() bool { return strings.Contains(p.Kind, " ?") }
+
+// PlacesOf returns the Places of a kind of part, for a URL without it.
+func PlacesOf(kind string, u site.URL) []string {
+	out := []string{kind}
+	if !strings.Contains(kind, " ?") {
+		return out
+	}
+	path, names := u.Path(), ""
+	q, _ := u.Query()
+	pairs := pairsOf(q)
+	for _, pair := range pairs {
+		name, _, _ := strings.Cut(pair, "=")
+		names += " " + name
+	}
+	for i := 1; i < len(path) && len(out) < mostDirs; i++ {
+		if path[i] == '/' {
+			out = append(out, kind+" under "+path[:i+1])
+		}
+	}
+	out = append(out, kind+" under "+u.Dir()+" with"+names, kind+" at "+path, kind+" at "+path+" with"+names)
+	for _, pair := range pairs[:min(len(pairs), mostParts)] {
+		if _, value, _ := strings.Cut(pair, "="); len(value) <= shortValue {
+			out = append(out, kind+" at "+path+" with "+pair)
+		}
+	}
+	return out
+}
+
+// WithoutPart returns a URL without a kind of part, as it is in Form.
+func WithoutPart(u site.URL, kind string) string {
+	for _, p := range PartsOf(u) {
+		if p.Kind == kind {
+			return p.Form
+		}
+	}
+	return u.String()
+}
+
+func pairsOf(query string) []string {
+	return strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+}
+
+// withoutParam returns a URL without the pairs of its query that have a name.
+func withoutParam(u site.URL, name string) string {
+	q, _ := u.Query()
+	b := u.String()[:len(u.String())-len(q)-1]
+	for sep := "?"; q != ""; {
+		i := strings.IndexAny(q, "&;")
+		pair, next := q, ""
+		if i >= 0 {
+			pair, next = q[:i], q[i:i+1]
+		}
+		q = q[len(pair)+len(next):]
+		if n, _, _ := strings.Cut(pair, "="); n != name {
+			b += sep + pair
+			sep = next
+		}
+	}
+	return b
+}
+
+// hasCapitals reports whether a path has capital letters that are no digits of an escape.
+func hasCapitals(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] == '%' {
+			i += 2
+		} else if path[i] >= 'A' && path[i] <= 'Z' {
+			return true
+		}
+	}
+	return false
+}
