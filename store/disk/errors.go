@@ -60,7 +60,7 @@ func Err(op string, err error) error {
 	if errors.As(err, &d) {
 		return err
 	}
-	if ours := (*said)(nil); errors.As(err, &ours) {
+	if ours := (*said)(nil); errors.As(err, &ours) || errors.Is(err, ErrDamaged) {
 		return err
 	}
 	return &DiskError{Op: op, Err: err}
