@@ -57,7 +57,7 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 		ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
-	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, ErrNewerFormat) {
+	if err := r.decode(testURL(0), []byte{2}); !errors.Is(err, ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
 }

@@ -363,7 +363,7 @@ func (c *foldChunk) addItems(part []foldItem) error {
 func (c *foldChunk) end(tx *transaction) error {
 	m := tx.Bucket(bMeta)
 	if v := m.Get(kKnown); len(v) == 4 {
-		c.known = max(c.known, be32(v))
+		c.known = max(c.known, binary.BigEndian.Uint32(v))
 	}
 	return errors.Join(
 		addLooks(tx.Bucket(bLooks), c.looks),

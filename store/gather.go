@@ -67,7 +67,7 @@ const gatherWrite = 512 << 10
 const gatheredPack = math.MaxUint32
 
 // waits reports whether the place of a document is one that only the gatherer knows.
-func (at Place) waits() bool { return at.Pack == gatheredPack }
+func waits(at Place) bool { return at.Pack == gatheredPack }
 
 // add takes a document, by the payload of its frame. It waits while too much is to be encoded.
 func (g *gatherer) add(payload []byte) Place {
@@ -172,7 +172,7 @@ func (g *gatherer) write() {
 func (g *gatherer) commit(done []*Done) error {
 	last := int64(0)
 	for _, d := range done {
-		if d.Body == PackBody && d.At.waits() {
+		if d.Body == PackBody && waits(d.At) {
 			last = max(last, d.At.Off)
 		}
 	}
@@ -192,7 +192,7 @@ func (g *gatherer) commit(done []*Done) error {
 
 // place returns where a document lies; ok is false while it is not written.
 func (g *gatherer) place(at Place) (_ Place, ok bool) {
-	if !at.waits() {
+	if !waits(at) {
 		return at, true
 	}
 	g.mu.Lock()
@@ -245,7 +245,7 @@ func (s *Frames) keep(w *FrameWriter) (Place, error) {
 
 // committed returns the record of a result with the place of its document in the packs.
 func (g *gatherer) committed(d *Done) (*Resource, error) {
-	if d.Body != PackBody || !d.At.waits() {
+	if d.Body != PackBody || !waits(d.At) {
 		return &d.Resource, nil
 	}
 	r := d.Resource

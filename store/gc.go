@@ -5,6 +5,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -226,7 +227,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 func (s *compactor) lastPack() (num uint32, err error) {
 	v, err := s.meta(kPack)
 	if len(v) == 12 {
-		num = be32(v)
+		num = binary.BigEndian.Uint32(v)
 	}
 	if n, _ := s.packs.where(); n > num {
 		num = n // a site that is open for writing

@@ -2,9 +2,7 @@
 
 package store
 
-import (
-	"context"
-)
+import "context"
 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
 // Those of older versions are in the history.

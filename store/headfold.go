@@ -59,12 +59,6 @@ func (z *headZip) append(b []byte, done []*Done) []byte {
 	return append(b, frame...)
 }
 
-// saysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head
-// need not be compared then.
-func (d *Done) saysNothingNew() bool {
-	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
-}
-
 // read returns the coded heads of a batch, one for each document done; nil when there are none. Damaged
 // ones are lost.
 func (z *headZip) read(frame []byte, done int) ([][]byte, error) {

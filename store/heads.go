@@ -42,16 +42,6 @@ const (
 	maxHeadsFile = 1 << 56         // bytes of a file: it is not followed by another one when it is full
 )
 
-// HeadPlace is the place of a response's headers; the zero value stands for no place.
-type HeadPlace struct {
-	File uint32 // number of the file, from 1
-	// bytes from its start to the bundle, times headsAtOnce, and the number of the head in it, from 0
-	Off int64
-}
-
-// IsZero reports whether there is no head.
-func (p HeadPlace) IsZero() bool { return p == HeadPlace{} }
-
 // headFiles are the files of heads of one site. Reads may run beside the one writer.
 type headFiles struct {
 	mu    sync.Mutex

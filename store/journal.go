@@ -5,9 +5,6 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
-
-	"mirrord/internal/binread"
-	"mirrord/site"
 )
 
 // The journal is what an unfinished run has done so far: entries of the log, one for each batch, which no
@@ -21,25 +18,6 @@ import (
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets. Before format
 // 11 they lay in a bucket of the database, see takeJournal.
-
-// MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history
-// adds a version to it.
-const MaxURL = 32<<10 - 64
-
-// NewURL is a URL that has its number but was not requested yet.
-type NewURL struct {
-	URL      string
-	Referrer uint32
-	Depth    int
-	Requis   bool
-}
-
-// Done is what one fetch or decision yielded.
-type Done struct {
-	Resource
-	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps the stored ones
-	Linked  bool     // Targets replaces the stored ones, even when it is empty
-}
 
 // AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
 // is committed. Safe for concurrent use with a FrameWriter for each goroutine.
@@ -96,9 +74,7 @@ func (s *Records) appendBatch(
 		if len(n.URL) > MaxURL {
 			return buf, fmt.Errorf("commit batch: %.80q…: %w", n.URL, ErrTooLong)
 		}
-		buf = binread.AppendString(buf, n.URL)
-		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
-		buf = appendDepth(buf, n)
+		buf = n.append(buf)
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var url, rec, targets []byte
@@ -144,108 +120,6 @@ func (s *Records) Known() (n uint32, err error) {
 		return nil
 	})
 	return max(n, s.db.journal.known()), err
-}
-
-type batch struct {
-	first uint32
-	news  []NewURL
-	done  []rawDone
-	heads []byte // of done, packed
-	looks []look
-}
-
-type rawDone struct {
-	url     []byte
-	rec     []byte
-	targets []byte
-	linked  bool
-}
-
-func (b *batch) decode(v []byte) error {
-	d := binread.Reader{Rest: v}
-	b.first = uint32(d.Uvarint())
-	b.news = b.news[:0]
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.news = append(b.news, readNew(&d))
-	}
-	b.done = b.done[:0]
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.done = append(b.done, readDone(&d))
-	}
-	if b.heads = nil; len(d.Rest) > 0 {
-		b.heads = d.Bytes()
-	}
-	for b.looks = nil; len(d.Rest) > 0 && !d.Bad; {
-		b.looks = append(b.looks, readLook(&d))
-	}
-	if d.Bad {
-		return fmt.Errorf("journal: %w: short batch", errValue)
-	}
-	return nil
-}
-
-// journalURL returns the URL of an item of a batch.
-func journalURL(text []byte) (site.URL, error) {
-	u, err := storedURL(string(text))
-	if err != nil {
-		return u, fmt.Errorf("journal: %w", err)
-	}
-	return u, nil
-}
-
-// skipNews reads the new URLs of a batch, and keeps none of them.
-func skipNews(d *binread.Reader) {
-	d.Uvarint()
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		d.Bytes()
-		d.Uvarint()
-		d.Uvarint()
-	}
-}
-
-func readNew(d *binread.Reader) NewURL {
-	text := d.Text()
-	u := readReferral(d)
-	u.URL = text
-	return u
-}
-
-// readReferral is readNew without the URL, which was read.
-func readReferral(d *binread.Reader) (u NewURL) {
-	u.Referrer = uint32(d.Uvarint())
-	u.readDepth(d)
-	return u
-}
-
-func appendDepth(b []byte, u *NewURL) []byte {
-	x := uint64(u.Depth) << 1
-	if u.Requis {
-		x |= 1
-	}
-	return binary.AppendUvarint(b, x)
-}
-
-func (u *NewURL) readDepth(d *binread.Reader) {
-	x := d.Uvarint()
-	u.Depth, u.Requis = int(x>>1), x&1 != 0
-}
-
-func (d *rawDone) append(b []byte) []byte {
-	for _, x := range [][]byte{d.url, d.rec} {
-		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
-	}
-	if !d.linked {
-		return binary.AppendUvarint(b, 0)
-	}
-	return append(binary.AppendUvarint(b, uint64(len(d.targets))+1), d.targets...)
-}
-
-func readDone(d *binread.Reader) rawDone {
-	r := rawDone{url: d.Bytes(), rec: d.Bytes()}
-	if l := d.Uvarint(); l > 0 {
-		r.linked, r.targets = true, d.Take(int(l-1))
-	}
-	return r
 }
 
 // Replay calls newURL and done for the records of the journal, in the order of the commits, but for the

@@ -172,7 +172,7 @@ func TestDamagedJournal(t *testing.T) {
 	foldAll(t, s, 1)
 	for _, v := range [][]byte{
 		{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0},
-		{0, 0, 1, 4, ':', '/', '/', '/', 2, recordVersion, rfPathIsURL, 0}, bytes.Repeat([]byte{0xff}, 40),
+		{0, 0, 1, 4, ':', '/', '/', '/', 2, 1, 4, 0}, bytes.Repeat([]byte{0xff}, 40),
 	} {
 		if err := s.log("commit batch", redoBatch, append(make([]byte, packEnd), v...), 1); err != nil {
 			t.Fatal(err)

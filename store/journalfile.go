@@ -342,7 +342,7 @@ func takeJournal(s *home) error {
 			})
 		}
 		if err == nil {
-			err = s.log("move journal", redoBatch, payload, be32(urls))
+			err = s.log("move journal", redoBatch, payload, binary.BigEndian.Uint32(urls))
 		}
 	}
 	if err != nil {

@@ -46,7 +46,7 @@ func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
 		return nil
 	})
 	for k := range kinds {
-		if kinds[k].ids = setOf(ids[k]); len(ids[k]) > 0 {
+		if kinds[k].ids = setOf(ids[k]...); len(ids[k]) > 0 {
 			out = append(out, kinds[k])
 		}
 	}
@@ -103,16 +103,4 @@ func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
 		return true, nil
 	}
 	return l.heads.knows(&was, d.Answer), nil
-}
-
-// idBits is a set of URL numbers in a bit each.
-type idBits []uint64
-
-func (b idBits) has(id uint32) bool { return int(id>>6) < len(b) && b[id>>6]&(1<<(id&63)) != 0 }
-
-func (b *idBits) add(id uint32) {
-	if need := int(id>>6) + 1; need > len(*b) {
-		*b = append(*b, make([]uint64, need-len(*b))...)
-	}
-	(*b)[id>>6] |= 1 << (id & 63)
 }

@@ -260,10 +260,10 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	}
 	if v := m.Get(kFormat); len(v) != 4 {
 		return db.damaged(errors.New("it has no format version"))
-	} else if be32(v) > FormatVersion {
+	} else if binary.BigEndian.Uint32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			ErrNewerFormat, FormatVersion)
-	} else if _, ok := tx.logged(); !ok && be32(v) >= loggedFormat && !tx.tx.Writable() {
+	} else if _, ok := tx.logged(); !ok && binary.BigEndian.Uint32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
@@ -342,7 +342,7 @@ func (f *siteFolder) renew(tx *transaction) error {
 	if err := f.check(tx); err != nil {
 		return err
 	}
-	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion {
+	if m := tx.Bucket(bMeta); binary.BigEndian.Uint32(m.Get(kFormat)) < FormatVersion {
 		return m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion))
 	}
 	return nil

@@ -276,7 +276,7 @@ func (p *packs) open(at Place) (*os.File, error) {
 	if err != nil {
 		return nil, disk.ReadErr("read pack", err)
 	}
-	if err := at.check(f); err != nil {
+	if err := believable(at, f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
 	}
 	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
@@ -285,8 +285,8 @@ func (p *packs) open(at Place) (*os.File, error) {
 	return f, nil
 }
 
-// check refuses a place that no frame can have, before memory is allocated for it.
-func (at Place) check(f *os.File) error {
+// believable refuses a place that no frame can have, before memory is allocated for it.
+func believable(at Place, f *os.File) error {
 	if at.Off < 0 || at.Len < frameHeader {
 		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // BodyKind says where the body of a resource lies.
@@ -342,4 +344,40 @@ func urlOfKey(k []byte) (site.URL, error) {
 	return u, nil
 }
 
-func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+// HeadPlace is the place of a response's headers; the zero value stands for no place.
+type HeadPlace struct {
+	File uint32 // number of the file, from 1
+	// bytes from its start to the bundle, times headsAtOnce, and the number of the head in it, from 0
+	Off int64
+}
+
+// IsZero reports whether there is no head.
+func (p HeadPlace) IsZero() bool { return p == HeadPlace{} }
+
+func (at Place) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(at.Pack))
+	b = binary.AppendUvarint(b, uint64(at.Off))
+	return binary.AppendUvarint(b, uint64(at.Len))
+}
+
+func readPlace(d *binread.Reader) Place {
+	return Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
+}
+
+// errValue says that a value of a database cannot be decoded. The door makes a DatabaseError of it.
+var errValue error = badValue{}
+
+type badValue struct{}
+
+func (badValue) Error() string { return "its value cannot be decoded" }
+
+func (badValue) Is(target error) bool { return target == disk.ErrDamaged }
+
+var ErrNewerFormat = disk.Said("written by a newer mirrord")
+
+// TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it
+// has: the same bytes say something else under another type or encoding.
+func (r *Resource) TextSum() uint64 {
+	kind := crc32.ChecksumIEEE([]byte(r.MIME + "\x00" + r.Charset))
+	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
+}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 		"\xe8\x07\x00\x03\x00\x09text/html\x00\x03\"e\"\x00\x01\x02\x03")
 	want := Resource{
 		ID:      7,
-		URL:     testURL(1),
+		URL:     pageURL(1),
 		Outcome: site.Fetched,
 		Status:  200,
 		Checked: 1000,
@@ -126,7 +127,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	}
 	copy(want.Digest[:], strings.Repeat("d", 32))
 	var got Resource
-	if err := got.decode(testURL(1), first); err != nil || got != want {
+	if err := got.decode(pageURL(1), first); err != nil || got != want {
 		t.Errorf("%v\n%+v\n%+v", err, got, want)
 	}
 	if b := want.append(nil); !bytes.Equal(b, first) {
@@ -137,7 +138,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	b := next.append(nil)
 	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
 		b[i+2] |= 16
-		if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
+		if err := got.decode(pageURL(1), b); errors.Is(err, ErrNewerFormat) {
 			return
 		}
 	}
@@ -149,7 +150,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 func likeNothing() [][]byte {
 	r := Resource{
 		ID:       7,
-		URL:      testURL(1),
+		URL:      pageURL(1),
 		Path:     "dir1/page1.html",
 		Like:     1,
 		SameText: true,
@@ -166,7 +167,7 @@ func likeNothing() [][]byte {
 func TestRecordLikeNothingIsDamaged(t *testing.T) {
 	for _, b := range likeNothing() {
 		var r Resource
-		if err := r.decode(testURL(1), b); !errors.Is(err, disk.ErrDamaged) {
+		if err := r.decode(pageURL(1), b); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%x: %+v, %v", b[len(b)-5:], r, err)
 		}
 	}
@@ -175,24 +176,24 @@ func TestRecordLikeNothingIsDamaged(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	r := Resource{
 		ID:   7,
-		URL:  testURL(1),
+		URL:  pageURL(1),
 		Path: "dir1/page1.html",
 		Body: PackBody,
 		MIME: "text/html",
 		At:   Place{Pack: 1, Off: 2, Len: 3},
 	}
-	f.Add(testURL(1).String(), r.append(nil))
+	f.Add(pageURL(1).String(), r.append(nil))
 	r.Recent, r.Observed, r.Expires, r.Volatile.Templates[1], r.NoETag = 5, 9, 1, 2, true
 	r.Source = "https://mirror.example.net/pub/page1.html"
-	f.Add(testURL(1).String(), r.append(nil))
+	f.Add(pageURL(1).String(), r.append(nil))
 	f.Add("", []byte{1, 0xff, 0, 0})
 	for _, b := range likeNothing() {
-		f.Add(testURL(1).String(), b)
+		f.Add(pageURL(1).String(), b)
 	}
 	f.Fuzz(func(t *testing.T, u string, b []byte) {
 		c, err := storedURL(u)
 		if err != nil {
-			c = testURL(0)
+			c = pageURL(0)
 		}
 		var r, again Resource
 		if r.decode(c, b) != nil {
@@ -229,16 +230,16 @@ func TestTargetsRoundTrip(t *testing.T) {
 		slices.Sort(ids)
 		b := AppendTargets([]byte("x"), ids)[1:]
 		var got []uint32
-		if !walkTargets(b, func(id uint32) bool { got = append(got, id); return true }) {
+		if !Targets(b, func(id uint32) bool { got = append(got, id); return true }) {
 			t.Fatal("not well formed")
 		}
 		if want := slices.Compact(ids); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
-	if walkTargets([]byte{0x80}, func(uint32) bool {
+	if Targets([]byte{0x80}, func(uint32) bool {
 		return true
-	}) || walkTargets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
+	}) || Targets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
 		t.Error("a damaged list was decoded")
 	}
 }
@@ -254,4 +255,8 @@ func TestStoredURL(t *testing.T) {
 	if u, err := storedURL("http://a/"); err != nil || u.Host() != "a" {
 		t.Error(u, err)
 	}
+}
+
+func pageURL(n int) site.URL {
+	return site.Canonical(fmt.Sprintf("http://h%d.example/dir%d/page%d.html", n, n, n))
 }

@@ -196,13 +196,3 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 	}
 	return to, true, err
 }
-
-func (at Place) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(at.Pack))
-	b = binary.AppendUvarint(b, uint64(at.Off))
-	return binary.AppendUvarint(b, uint64(at.Len))
-}
-
-func readPlace(d *binread.Reader) Place {
-	return Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
-}

@@ -32,7 +32,7 @@ func sealedSite(t *testing.T) (dir, db string) {
 	commit(t, s, 40, nil, document(t, s, 0, "new body"), document(t, s, 2, "third"))
 	foldAll(t, s, 2)
 	publishNow(t, s, 2)
-	if err := s.Records.AddObservation(&Observation{Run: 1, Version: 1, Asked: idsOf(0, 1)}); err != nil {
+	if err := s.Records.AddObservation(&Observation{Run: 1, Version: 1, Asked: setOf(0, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, s, 40, newURLs(40, 42))

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -319,7 +320,7 @@ func (v *verifier) linkLists() error {
 			v.problem(BadLinks, fmt.Sprintf("%x", k), "the key is no number")
 			return nil
 		}
-		id := be32(k)
+		id := binary.BigEndian.Uint32(k)
 		if !v.seen.has(id) {
 			v.problem(BadLinks, fmt.Sprint(id), "there is no record with this number")
 		}
@@ -330,7 +331,7 @@ func (v *verifier) linkLists() error {
 
 func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
 	last, first := uint32(0), true
-	end := walkTargets(list, func(id uint32) bool {
+	end := Targets(list, func(id uint32) bool {
 		if (id != Unnumbered && id&^(Mention|Guess) >= v.known) || (!first && id <= last) {
 			v.problem(k, subject, "it links to number %d, of %d, after %d", id, v.known, last)
 			return false
