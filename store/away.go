@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
@@ -149,7 +150,7 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 			disk.ErrDamaged, err)
 	}
 	if s.Format > AwayVersion {
-		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, ErrNewerFormat)
+		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, record.ErrNewerFormat)
 	}
 	if err := s.index(); err != nil {
 		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, disk.ErrDamaged, err)
@@ -293,7 +294,7 @@ func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []by
 }
 
 // isAway reports whether a part of a frame has not come.
-func (p *packs) isAway(at Place) bool {
+func (p *packs) isAway(at record.Place) bool {
 	if !p.away.lists(at.Pack) {
 		return false
 	}

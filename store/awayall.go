@@ -16,12 +16,13 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Needed is what of a site must be here at once: for its published tree, and for the next run.
 type Needed struct {
 	LastPack uint32 // to which frames are appended
-	Places   []Place
+	Places   []record.Place
 	Bodies   map[[32]byte]bool // that are published as they came
 }
 
@@ -29,16 +30,16 @@ type Needed struct {
 // is over, if it is a delta, only who reads it knows.
 func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	n := &Needed{Bodies: map[[32]byte]bool{}}
-	add := func(r *Resource) error {
+	add := func(r *record.Resource) error {
 		switch r.Body {
-		case PackBody:
+		case record.PackBody:
 			n.Places = append(n.Places, r.At)
-		case BlobBody:
+		case record.BlobBody:
 			n.Bodies[r.Digest] = true
 		}
 		return ctx.Err()
 	}
-	err := s.Records.Resources(func(r *Resource) error {
+	err := s.Records.Resources(func(r *record.Resource) error {
 		if !r.InSet {
 			return nil
 		}
@@ -47,12 +48,12 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.Records.Replay(func(uint32, NewURL) error { return ctx.Err() },
-		func(r *Resource, _ []byte, _ bool) error { return add(r) })
+	err = s.Records.Replay(func(uint32, record.NewURL) error { return ctx.Err() },
+		func(r *record.Resource, _ []byte, _ bool) error { return add(r) })
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(n.Places, func(a, b Place) int {
+	slices.SortFunc(n.Places, func(a, b record.Place) int {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
 	})
 	return n, s.db.View(func(tx *transaction) error {

@@ -19,6 +19,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one
@@ -136,7 +137,7 @@ func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 const syncedAfter = 2 * time.Minute
 
 func blobName(d [32]byte) string {
-	h := HexOf(d)
+	h := record.HexOf(d)
 	return h[:2] + "/" + h
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // When the disk has lost the end of a pack, what comes later does not take the place of what records still
@@ -35,7 +36,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	if f, err := s.Frames.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("the lost document is now %.20q of %s, %v", f.Body, f.Meta, err)
 	}
-	for _, d := range []*Done{now, more} {
+	for _, d := range []*record.Done{now, more} {
 		if f, err := s.Frames.ReadFrame(NewFrameReader(), d.At); err != nil || int64(len(f.Body)) != d.Size {
 			t.Error(err)
 		}
@@ -52,12 +53,12 @@ func TestFrameWithMoreBehindIt(t *testing.T) {
 
 // An empty record is damage, not the work of a newer program.
 func TestEmptyRecordIsDamage(t *testing.T) {
-	var r Resource
-	if err := r.decode(testURL(0), nil); !errors.Is(err, disk.ErrDamaged) || errors.Is(err,
-		ErrNewerFormat) {
+	var r record.Resource
+	if err := r.Decode(testURL(0), nil); !errors.Is(err, disk.ErrDamaged) || errors.Is(err,
+		record.ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
-	if err := r.decode(testURL(0), []byte{2}); !errors.Is(err, ErrNewerFormat) {
+	if err := r.Decode(testURL(0), []byte{2}); !errors.Is(err, record.ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
 }
@@ -128,7 +129,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 func TestCompactLeavesADamagedPackOnce(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
 	s.packs.max = 256 << 10
-	var done []*Done
+	var done []*record.Done
 	for id := range 8 {
 		if d := document(t, s, id, string(random(60_000, byte(id)))); id == 1 || id == 3 || id > 5 {
 			done = append(done, d)
@@ -174,8 +175,8 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
 	foldAll(t, s, 1)
-	all := IDs{{0, 1<<32 - 1}}
-	if err := s.Records.AddObservation(&Observation{Run: 1, Asked: all, Changed: all}); err != nil {
+	all := record.IDs{{First: 0, Last: 1<<32 - 1}}
+	if err := s.Records.AddObservation(&record.Observation{Run: 1, Asked: all, Changed: all}); err != nil {
 		t.Fatal(err)
 	}
 	var found []Problem
@@ -213,7 +214,7 @@ func TestRebuildAgain(t *testing.T) {
 		{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")},
 		{
 			Path:   "b.html",
-			URL:    "http://a/" + strings.Repeat("b", MaxURL),
+			URL:    "http://a/" + strings.Repeat("b", record.MaxURL),
 			Type:   "text/html",
 			Size:   4,
 			SHA256: sum("page"),

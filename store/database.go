@@ -22,6 +22,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor).
@@ -429,7 +430,7 @@ func origin() string {
 
 // damagedValue makes a DatabaseError of a value that cannot be decoded.
 func (o *doorOptions) damagedValue(err error) error {
-	if err != nil && errors.Is(err, errValue) {
+	if err != nil && errors.Is(err, record.ErrValue) {
 		err = o.damaged(err)
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // mountTmpfs mounts a file system of so many bytes; ok is false when this process may not.
@@ -41,7 +42,7 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 	for n := first; n < first+10000; n++ {
 		body := random(20<<10, byte(n))
 		body[0], body[1] = byte(n), byte(n>>8)
-		d := &Done{Resource: Resource{
+		d := &record.Done{Resource: record.Resource{
 			ID:     uint32(n),
 			URL:    testURL(n),
 			Status: 200,
@@ -50,14 +51,14 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 			Digest: sha256.Sum256(body),
 		}, Linked: true}
 		if n%3 == 0 {
-			d.Body = BlobBody
+			d.Body = record.BlobBody
 			err = blobsOf(s).Put(d.Digest, body, at(1))
 		} else {
-			d.Body = PackBody
+			d.Body = record.PackBody
 			d.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&d.Resource), nil, body)
 		}
 		if err == nil {
-			err = s.Records.Commit(uint32(n), newURLs(n, n+1), []*Done{d})
+			err = s.Records.Commit(uint32(n), newURLs(n, n+1), []*record.Done{d})
 		}
 		if err != nil {
 			return kept, err
@@ -85,7 +86,7 @@ func TestDiskFull(t *testing.T) {
 		if err := s.Records.Fold(Folding{
 			Version: 1,
 			Pending: func(uint32) bool { return true },
-			Path:    func(*Resource) string { return "" },
+			Path:    func(*record.Resource) string { return "" },
 		}); err != nil && !errors.As(err, &disk) {
 			t.Errorf("fold: %v", err)
 		}

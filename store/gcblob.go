@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // BlobsFreed says what CollectBlobs did, or would do.
@@ -113,8 +114,8 @@ func (b *Blobs) sweep(ctx context.Context, sites []*Site, dry bool) (f BlobsFree
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64
 	for _, s := range sites {
-		err := s.Records.bodied(ctx, func(r *Resource, _ bool) error {
-			if r.Body == BlobBody {
+		err := s.Records.bodied(ctx, func(r *record.Resource, _ bool) error {
+			if r.Body == record.BlobBody {
 				used = append(used, binary.BigEndian.Uint64(r.Digest[:]))
 			}
 			return nil

@@ -12,10 +12,11 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // blob takes the body of a record, which is missing or damaged, from a tree that has it.
-func (w *healer) blob(r *Resource) (bool, error) {
+func (w *healer) blob(r *record.Resource) (bool, error) {
 	if w.good(r) { // by another record
 		return true, nil
 	}
@@ -40,7 +41,7 @@ func (w *healer) blob(r *Resource) (bool, error) {
 }
 
 // takeFile makes a file of the site's folder the body of a record, when it is.
-func (w *healer) takeFile(name string, r *Resource) (bool, error) {
+func (w *healer) takeFile(name string, r *record.Resource) (bool, error) {
 	f, err := regular.Root{Root: w.root}.Open(name)
 	if err != nil {
 		return false, nil
@@ -60,7 +61,7 @@ func (w *healer) takeFile(name string, r *Resource) (bool, error) {
 }
 
 // keepBody makes what from has the body of a record, instead of the damaged one.
-func (w *healer) keepBody(r *Resource, from io.WriterTo, modified time.Time) (bool, error) {
+func (w *healer) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
 	if missing, err := DiscardBody(w.kept.kept, r.Digest); !missing || err != nil {
 		return err == nil, err
 	}
@@ -80,7 +81,7 @@ func (w *healer) keepBody(r *Resource, from io.WriterTo, modified time.Time) (bo
 }
 
 // copiedBlob takes the body of a record from the copies that the caller knows.
-func (w *healer) copiedBlob(r *Resource) (bool, error) {
+func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
 	if w.copies == nil {
 		return false, nil
 	}

@@ -8,22 +8,23 @@ import (
 	"sync"
 
 	"mirrord/internal/binread"
+	"mirrord/store/record"
 )
 
 // looks are the looks of a site. Reading is safe for concurrent use.
 type looks struct {
 	*home
 	heads   *headFiles
-	written idBits     // numbers of the records in the journal; nil: not known yet
-	mu      sync.Mutex // of what follows
+	written record.Bits // numbers of the records in the journal; nil: not known yet
+	mu      sync.Mutex  // of what follows
 	known   bool
 	seqs    [2]uint64 // of their bucket, and of the journal
-	list    []look
+	list    []record.Look
 }
 
 // folded returns the looks of the runs before, for who only reads also those of the journal. The
 // result must not be changed.
-func (l *looks) folded(tx *transaction) ([]look, error) {
+func (l *looks) folded(tx *transaction) ([]record.Look, error) {
 	b := tx.Bucket(bLooks)
 	if b == nil {
 		return nil, nil // of an older format
@@ -49,28 +50,28 @@ func (l *looks) folded(tx *transaction) ([]look, error) {
 }
 
 // joinJournal adds the looks of the journal to those of earlier runs.
-func (l *looks) joinJournal(list []look) ([]look, error) {
+func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 	own := len(list) // the earlier ones are shared
-	var b batch
+	var b record.LogBatch
 	err := l.batches(func(_ uint64, v []byte) error {
-		if err := b.decode(v); err != nil {
+		if err := b.Decode(v); err != nil {
 			return err
 		}
-		for _, one := range b.looks {
-			list = append(list[:own:own], join(list[own:], one)...)
+		for _, one := range b.Looks {
+			list = append(list[:own:own], record.JoinLooks(list[own:], one)...)
 		}
 		return nil
 	})
 	return list, err
 }
 
-func readLooks(b *bucket) (list []look, err error) {
+func readLooks(b *bucket) (list []record.Look, err error) {
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		d := binread.Reader{Rest: v}
-		l := readLook(&d)
+		l := record.ReadLook(&d)
 		if d.Bad || len(d.Rest) > 0 {
-			return nil, fmt.Errorf("looks %x: %w", k, errValue)
+			return nil, fmt.Errorf("looks %x: %w", k, record.ErrValue)
 		}
 		list = append(list, l)
 	}
@@ -78,7 +79,7 @@ func readLooks(b *bucket) (list []look, err error) {
 }
 
 // all returns also what the journal of the unfinished run has.
-func (l *looks) all() (list []look, err error) {
+func (l *looks) all() (list []record.Look, err error) {
 	err = l.db.View(func(tx *transaction) (err error) {
 		list, err = l.folded(tx)
 		return err
@@ -90,21 +91,21 @@ func (l *looks) all() (list []look, err error) {
 }
 
 // addLooks keeps the looks of a journal.
-func addLooks(b *bucket, news []look) error {
+func addLooks(b *bucket, news []record.Look) error {
 	if len(news) == 0 {
 		return nil
 	}
 	k, v := b.Cursor().Last()
-	var list []look
+	var list []record.Look
 	if k != nil {
 		d := binread.Reader{Rest: v}
-		if list = []look{readLook(&d)}; d.Bad {
-			return fmt.Errorf("looks %x: %w", k, errValue)
+		if list = []record.Look{record.ReadLook(&d)}; d.Bad {
+			return fmt.Errorf("looks %x: %w", k, record.ErrValue)
 		}
 	}
 	k = slices.Clone(k)
 	for _, l := range news {
-		list = join(list, l)
+		list = record.JoinLooks(list, l)
 	}
 	for i := range list {
 		n, err := b.NextSequence() // also of one that is written again: readers see by it that there is more
@@ -114,7 +115,7 @@ func addLooks(b *bucket, news []look) error {
 		if i > 0 || k == nil {
 			k = seqKey(n)
 		}
-		if err := b.Put(k, list[i].append(nil)); err != nil {
+		if err := b.Put(k, list[i].Append(nil)); err != nil {
 			return err
 		}
 	}
@@ -129,9 +130,9 @@ func (v *verifier) looks() error {
 		return nil
 	}
 	for _, l := range list {
-		if n := len(l.ids); n > 0 && l.ids[n-1].Last >= v.known {
-			v.problem(BadDatabase, fmt.Sprintf("looks of run %d", l.run), "URL number %d of %d",
-				l.ids[n-1].Last, v.known)
+		if n := len(l.IDs); n > 0 && l.IDs[n-1].Last >= v.known {
+			v.problem(BadDatabase, fmt.Sprintf("looks of run %d", l.Run), "URL number %d of %d",
+				l.IDs[n-1].Last, v.known)
 		}
 	}
 	return v.ctx.Err()

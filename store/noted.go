@@ -9,6 +9,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Results that were noted are in the log before their bodies are on the disk: a loss of power may leave them
@@ -119,12 +120,12 @@ type bodyLook struct {
 
 // hasAll reports whether the bodies of the results of a batch are there, and right.
 func (l *bodyLook) hasAll(payload []byte) bool {
-	var b batch
-	if len(payload) < packEnd || b.decode(payload[packEnd:]) != nil {
+	var b record.LogBatch
+	if len(payload) < packEnd || b.Decode(payload[packEnd:]) != nil {
 		return false
 	}
-	for i := range b.done {
-		if !l.has(&b.done[i]) {
+	for i := range b.Done {
+		if !l.has(&b.Done[i]) {
 			return false
 		}
 	}
@@ -132,19 +133,19 @@ func (l *bodyLook) hasAll(payload []byte) bool {
 }
 
 // has reports whether the body of a result is there, and right.
-func (l *bodyLook) has(d *rawDone) bool {
-	var r Resource
-	u, err := storedURL(string(d.url))
-	if err != nil || r.decode(u, d.rec) != nil {
+func (l *bodyLook) has(d *record.RawDone) bool {
+	var r record.Resource
+	u, err := record.StoredURL(string(d.URL))
+	if err != nil || r.Decode(u, d.Record) != nil {
 		return false
 	}
 	switch {
 	case r.Outcome != site.Fetched:
 		return true
-	case r.Body == PackBody:
+	case r.Body == record.PackBody:
 		raw, err := l.packs.raw(l.frames, r.At)
 		return err == nil && checkFrame(raw) == nil
-	case r.Body == BlobBody:
+	case r.Body == record.BlobBody:
 		return l.bodies.isThere(r.Digest, r.Size)
 	}
 	return true

@@ -6,29 +6,31 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 func TestObservationsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	first := Observation{
+	first := record.Observation{
 		Run:     1,
 		Time:    100,
-		Asked:   setOf(0, 1, 2),
-		Entered: setOf(0, 1, 2),
+		Asked:   record.SetOf(0, 1, 2),
+		Entered: record.SetOf(0, 1, 2),
 	}
-	part := Observation{Run: 2, Time: 200, Asked: setOf(0)}
-	whole := Observation{
+	part := record.Observation{Run: 2, Time: 200, Asked: record.SetOf(0)}
+	whole := record.Observation{
 		Run:      2,
 		Time:     210,
 		Version:  2,
 		Complete: true,
-		Asked:    setOf(0, 2),
-		Spared:   setOf(1),
-		Changed:  setOf(2),
-		Audited:  setOf(0),
+		Asked:    record.SetOf(0, 2),
+		Spared:   record.SetOf(1),
+		Changed:  record.SetOf(2),
+		Audited:  record.SetOf(0),
 	}
-	for _, o := range []*Observation{&first, &part, &whole} {
+	for _, o := range []*record.Observation{&first, &part, &whole} {
 		if err := s.Records.AddObservation(o); err != nil {
 			t.Fatal(err)
 		}
@@ -39,14 +41,14 @@ func TestObservationsAreKept(t *testing.T) {
 	st.Close()
 	_, s = openTest(t, dir, Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
-	var got []Observation
-	if err := s.Records.Observations(func(o *Observation) error {
+	var got []record.Observation
+	if err := s.Records.Observations(func(o *record.Observation) error {
 		got = append(got, *o)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []Observation{first, whole}; !reflect.DeepEqual(got, want) {
+	if want := []record.Observation{first, whole}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }
@@ -55,13 +57,14 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
 	for _, c := range []struct {
-		o    Observation
+		o    record.Observation
 		want string
 	}{
-		{Observation{Run: 1, Asked: setOf(0, 1, 2), Changed: setOf(2)}, ""},
-		{Observation{Run: 1, Asked: setOf(0, 3)}, "URL number 3 of 3"},
-		{Observation{Run: 1, Asked: setOf(0), Changed: setOf(1)}, "number 1 changed without a request"},
-		{Observation{Run: 1}, ""},
+		{record.Observation{Run: 1, Asked: record.SetOf(0, 1, 2), Changed: record.SetOf(2)}, ""},
+		{record.Observation{Run: 1, Asked: record.SetOf(0, 3)}, "URL number 3 of 3"},
+		{record.Observation{Run: 1, Asked: record.SetOf(0), Changed: record.SetOf(1)},
+			"number 1 changed without a request"},
+		{record.Observation{Run: 1}, ""},
 	} {
 		if err := s.Records.AddObservation(&c.o); err != nil {
 			t.Fatal(err)

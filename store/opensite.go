@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -262,7 +263,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 		return db.damaged(errors.New("it has no format version"))
 	} else if binary.BigEndian.Uint32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			ErrNewerFormat, FormatVersion)
+			record.ErrNewerFormat, FormatVersion)
 	} else if _, ok := tx.logged(); !ok && binary.BigEndian.Uint32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}

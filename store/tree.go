@@ -13,6 +13,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 const currentLink = "current"
@@ -86,7 +87,7 @@ func (s *Trees) Current() (regular.Root, error) {
 }
 
 // file opens a file of the published tree, which a rest is of.
-func (s *Trees) file(path string, _ Place) (*os.File, error) {
+func (s *Trees) file(path string, _ record.Place) (*os.File, error) {
 	tree, err := s.Current()
 	if err != nil {
 		return nil, err

@@ -12,11 +12,12 @@ import (
 	"strings"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // stored is a document that a record says is stored.
 type stored struct {
-	at     Place
+	at     record.Place
 	url    string
 	size   int64
 	id     uint32
@@ -28,7 +29,7 @@ type stored struct {
 const maxWaiting = 16 << 10
 
 // later checks the document of a record with others that lie near it.
-func (v *verifier) later(r *Resource) {
+func (v *verifier) later(r *record.Resource) {
 	v.waiting = append(v.waiting, stored{
 		at:     r.At,
 		url:    r.URL.String(),
@@ -80,14 +81,14 @@ func (v *verifier) document(d *stored) {
 		v.problem(BadFrame, d.url, "the frame has a body of %d bytes, the record says %d", len(f.Body), d.size)
 	case v.deep:
 		v.st.Bytes += d.size
-		if got := DigestLike(want, f.Body); got != want {
+		if got := record.DigestLike(want, f.Body); got != want {
 			v.problem(BadFrame, d.url, "the digest of its body is %x, not %x", got, want)
 		}
 	}
 }
 
 // blob checks the blob of a record, once for all records that share it.
-func (v *verifier) blob(r *Resource) {
+func (v *verifier) blob(r *record.Resource) {
 	if v.blobs[r.Digest] {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // newSessions returns what learns session ids, with what earlier runs learned; nil when the job does not want
@@ -55,7 +55,7 @@ func keepSessions(r *planned) error {
 
 // folded returns what becomes of a URL that differs from another one only in a session id; ok is false for
 // all other URLs. Entry points and sitemaps, which no document named, stand for themselves.
-func folded(r *crawling, rec *store.Resource) (f process.Found, ok bool) {
+func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
 	if !r.sessions.Some() || (rec.Referrer == 0) {
 		return f, false
 	}

@@ -14,7 +14,7 @@ import (
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 const learnedSession = "each answer has a new session id in its links (%s): URLs that differ only in it " +
@@ -106,7 +106,7 @@ func secondOf(
 }
 
 // Folded makes a redirect, without a request, of a URL that differs from another one only in a session id.
-func (x *Processor) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) {
+func (x *Processor) Folded(rec *record.Resource, to site.URL) (f Found, ok bool) {
 	as := urls.Account{}
 	id, ok := x.redirectTarget(rec, to, 1, &as)
 	if !ok || (id == rec.ID) {
@@ -122,7 +122,7 @@ func (x *Processor) Folded(rec *store.Resource, to site.URL) (f Found, ok bool) 
 	rec.InSet, rec.Fragment = false, ""
 	rec.Target, rec.Reason = id+1, frontier.SameSession+to.String()
 	return Found{Finding: &urls.Finding{
-		Done: store.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
+		Done: record.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
 		As:   as,
 	}}, true
 }

@@ -5,7 +5,7 @@ package report
 import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // session says which learned session id a URL has, and continues with its representative URL.
@@ -45,7 +45,7 @@ func (e *explainer) session() error {
 // no other exists. It reads all records.
 func (e *explainer) sameForm(t site.RandomPart) (main site.URL, err error) {
 	main = e.u
-	err = e.Site.Records.Resources(func(rec *store.Resource) error {
+	err = e.Site.Records.Resources(func(rec *record.Resource) error {
 		if !rec.InSet {
 			return nil
 		}

@@ -24,6 +24,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // own are the settings for a server of one's own, without which a test would take minutes; no version is
@@ -233,7 +234,7 @@ func (m *Mirror) Outcomes() map[string]string {
 	m.t.Helper()
 	out := map[string]string{}
 	m.Site(func(s *store.Site) {
-		err := s.Records.Resources(func(r *store.Resource) error {
+		err := s.Records.Resources(func(r *record.Resource) error {
 			if r.Outcome == site.Gone && r.URL.Path() == "/favicon.ico" {
 				return nil
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ func TestObservationRoundTrip(t *testing.T) {
 			number := rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32)))
 			ids := rapid.SliceOfDistinct(number, func(v uint32) uint32 { return v }).Draw(t, name)
 			slices.Sort(ids)
-			s := setOf(ids...)
+			s := SetOf(ids...)
 			if got := slices.Collect(s.All()); !slices.Equal(got, ids) || s.Len() != len(ids) {
 				t.Fatalf("%v has %v", s, got)
 			}
@@ -43,13 +43,13 @@ func TestObservationRoundTrip(t *testing.T) {
 			Entered:  set("entered"),
 			Left:     set("left"),
 		}
-		b := want.append(nil)
+		b := want.Append(nil)
 		var got Observation
-		if err := got.decode(7, b); err != nil || !reflect.DeepEqual(got, want) {
+		if err := got.Decode(7, b); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v\n%+v\n%+v", err, got, want)
 		}
 		for n := range b {
-			if err := got.decode(7, b[:n]); !errors.Is(err, disk.ErrDamaged) {
+			if err := got.Decode(7, b[:n]); !errors.Is(err, disk.ErrDamaged) {
 				t.Fatalf("%d of %d bytes: %v", n, len(b), err)
 			}
 		}
@@ -57,12 +57,12 @@ func TestObservationRoundTrip(t *testing.T) {
 }
 
 func FuzzObservation(f *testing.F) {
-	o := Observation{Time: 1, Asked: setOf(0, 1, 2, 5), Changed: setOf(math.MaxUint32)}
-	f.Add(o.append(nil))
+	o := Observation{Time: 1, Asked: SetOf(0, 1, 2, 5), Changed: SetOf(math.MaxUint32)}
+	f.Add(o.Append(nil))
 	f.Add([]byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var o Observation
-		if err := o.decode(1, b); err != nil {
+		if err := o.Decode(1, b); err != nil {
 			return
 		}
 		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
@@ -90,7 +90,7 @@ func BenchmarkObservation(b *testing.B) {
 	}
 	var v []byte
 	for b.Loop() {
-		v = o.append(v[:0])
+		v = o.Append(v[:0])
 	}
 	quiet := Observation{
 		Run:     1,
@@ -99,5 +99,5 @@ func BenchmarkObservation(b *testing.B) {
 		Asked:   o.Asked,
 	}
 	b.ReportMetric(float64(len(v))/float64(o.Changed.Len()), "bytes/change")
-	b.ReportMetric(float64(len(quiet.append(nil))), "bytes/quiet-run")
+	b.ReportMetric(float64(len(quiet.Append(nil))), "bytes/quiet-run")
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"encoding/binary"
@@ -29,79 +29,79 @@ type Done struct {
 	Linked  bool     // Targets replaces the stored ones, even when it is empty
 }
 
-// saysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head
+// SaysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head
 // need not be compared then.
-func (d *Done) saysNothingNew() bool {
+func (d *Done) SaysNothingNew() bool {
 	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
 }
 
-type batch struct {
-	first uint32
-	news  []NewURL
-	done  []rawDone
-	heads []byte // of done, packed
-	looks []look
+type LogBatch struct {
+	First uint32
+	News  []NewURL
+	Done  []RawDone
+	Heads []byte // of done, packed
+	Looks []Look
 }
 
-func (b *batch) decode(v []byte) error {
+func (b *LogBatch) Decode(v []byte) error {
 	d := binread.Reader{Rest: v}
-	b.first = uint32(d.Uvarint())
-	b.news = b.news[:0]
+	b.First = uint32(d.Uvarint())
+	b.News = b.News[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.news = append(b.news, readNew(&d))
+		b.News = append(b.News, readNew(&d))
 	}
-	b.done = b.done[:0]
+	b.Done = b.Done[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.done = append(b.done, readDone(&d))
+		b.Done = append(b.Done, ReadDone(&d))
 	}
-	if b.heads = nil; len(d.Rest) > 0 {
-		b.heads = d.Bytes()
+	if b.Heads = nil; len(d.Rest) > 0 {
+		b.Heads = d.Bytes()
 	}
-	for b.looks = nil; len(d.Rest) > 0 && !d.Bad; {
-		b.looks = append(b.looks, readLook(&d))
+	for b.Looks = nil; len(d.Rest) > 0 && !d.Bad; {
+		b.Looks = append(b.Looks, ReadLook(&d))
 	}
 	if d.Bad {
-		return fmt.Errorf("journal: %w: short batch", errValue)
+		return fmt.Errorf("journal: %w: short batch", ErrValue)
 	}
 	return nil
 }
 
-type rawDone struct {
-	url     []byte
-	rec     []byte
-	targets []byte
-	linked  bool
+type RawDone struct {
+	URL     []byte
+	Record  []byte
+	Targets []byte
+	Linked  bool
 }
 
-func (d *rawDone) append(b []byte) []byte {
-	for _, x := range [][]byte{d.url, d.rec} {
+func (d *RawDone) Append(b []byte) []byte {
+	for _, x := range [][]byte{d.URL, d.Record} {
 		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
 	}
-	if !d.linked {
+	if !d.Linked {
 		return binary.AppendUvarint(b, 0)
 	}
-	return append(binary.AppendUvarint(b, uint64(len(d.targets))+1), d.targets...)
+	return append(binary.AppendUvarint(b, uint64(len(d.Targets))+1), d.Targets...)
 }
 
-func readDone(d *binread.Reader) rawDone {
-	r := rawDone{url: d.Bytes(), rec: d.Bytes()}
+func ReadDone(d *binread.Reader) RawDone {
+	r := RawDone{URL: d.Bytes(), Record: d.Bytes()}
 	if l := d.Uvarint(); l > 0 {
-		r.linked, r.targets = true, d.Take(int(l-1))
+		r.Linked, r.Targets = true, d.Take(int(l-1))
 	}
 	return r
 }
 
-// journalURL returns the URL of an item of a batch.
-func journalURL(text []byte) (site.URL, error) {
-	u, err := storedURL(string(text))
+// BatchURL returns the URL of an item of a batch.
+func BatchURL(text []byte) (site.URL, error) {
+	u, err := StoredURL(string(text))
 	if err != nil {
 		return u, fmt.Errorf("journal: %w", err)
 	}
 	return u, nil
 }
 
-// skipNews reads the new URLs of a batch, and keeps none of them.
-func skipNews(d *binread.Reader) {
+// SkipNews reads the new URLs of a batch, and keeps none of them.
+func SkipNews(d *binread.Reader) {
 	d.Uvarint()
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
 		d.Bytes()
@@ -112,21 +112,21 @@ func skipNews(d *binread.Reader) {
 
 func readNew(d *binread.Reader) NewURL {
 	text := d.Text()
-	u := readReferral(d)
+	u := ReadReferral(d)
 	u.URL = text
 	return u
 }
 
-// readReferral is readNew without the URL, which was read.
-func readReferral(d *binread.Reader) (u NewURL) {
+// ReadReferral is readNew without the URL, which was read.
+func ReadReferral(d *binread.Reader) (u NewURL) {
 	u.Referrer = uint32(d.Uvarint())
 	x := d.Uvarint()
 	u.Depth, u.Requis = int(x>>1), x&1 != 0
 	return u
 }
 
-// append writes what readNew reads.
-func (u *NewURL) append(b []byte) []byte {
+// Append writes what readNew reads.
+func (u *NewURL) Append(b []byte) []byte {
 	x := uint64(u.Depth) << 1
 	if u.Requis {
 		x |= 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"encoding/binary"
@@ -127,8 +127,8 @@ func (s IDs) union(o IDs) IDs {
 	return out
 }
 
-// setOf makes a set of numbers in any order.
-func setOf(ids ...uint32) (s IDs) {
+// SetOf makes a set of numbers in any order.
+func SetOf(ids ...uint32) (s IDs) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		s.Add(id)
@@ -136,12 +136,12 @@ func setOf(ids ...uint32) (s IDs) {
 	return s
 }
 
-// idBits is a set of URL numbers in a bit each.
-type idBits []uint64
+// Bits is a set of URL numbers in a bit each.
+type Bits []uint64
 
-func (b idBits) has(id uint32) bool { return int(id>>6) < len(b) && b[id>>6]&(1<<(id&63)) != 0 }
+func (b Bits) Has(id uint32) bool { return int(id>>6) < len(b) && b[id>>6]&(1<<(id&63)) != 0 }
 
-func (b *idBits) add(id uint32) {
+func (b *Bits) Add(id uint32) {
 	if need := int(id>>6) + 1; need > len(*b) {
 		*b = append(*b, make([]uint64, need-len(*b))...)
 	}

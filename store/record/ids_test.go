@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ func TestUnion(t *testing.T) {
 			return rapid.SliceOf(rapid.Uint32Range(0, 40)).Draw(rt, name)
 		}
 		a, b := draw("a"), draw("b")
-		got := setOf(slices.Clone(a)...).union(setOf(slices.Clone(b)...))
-		want := setOf(append(a, b...)...)
+		got := SetOf(slices.Clone(a)...).union(SetOf(slices.Clone(b)...))
+		want := SetOf(append(a, b...)...)
 		if !slices.Equal(got, want) {
 			rt.Fatalf("%v and %v: %v, want %v", a, b, got, want)
 		}

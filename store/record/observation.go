@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"encoding/binary"
@@ -34,7 +34,7 @@ const (
 	ofDoubtful
 )
 
-func (o *Observation) append(b []byte) []byte {
+func (o *Observation) Append(b []byte) []byte {
 	var flags byte
 	if o.Complete {
 		flags = ofComplete
@@ -54,7 +54,7 @@ func (o *Observation) append(b []byte) []byte {
 	return b
 }
 
-func (o *Observation) decode(run int, b []byte) error {
+func (o *Observation) Decode(run int, b []byte) error {
 	d := binread.Reader{Rest: b}
 	*o = Observation{Run: run}
 	if v := d.Byte(); v != observationVersion && !d.Bad {
@@ -70,7 +70,7 @@ func (o *Observation) decode(run int, b []byte) error {
 		o.Audited = readIDs(&d)
 	}
 	if d.Bad {
-		return fmt.Errorf("observations of run %d: %w: short value", run, errValue)
+		return fmt.Errorf("observations of run %d: %w: short value", run, ErrValue)
 	}
 	return nil
 }

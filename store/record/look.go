@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"encoding/binary"
@@ -17,11 +17,11 @@ import (
 //
 // The journal has the looks of an unfinished run, each batch its own. Fold joins them, and SettleLooks writes
 // them into the records by and by.
-type look struct {
-	run   int
-	whole bool  // the bodies came again, and were the same: answers 200 and not 304
-	time  int64 // Unix seconds of the first answer
-	ids   IDs
+type Look struct {
+	Run   int
+	Whole bool  // the bodies came again, and were the same: answers 200 and not 304
+	Time  int64 // Unix seconds of the first answer
+	IDs   IDs
 }
 
 // lookWhole is added to the number of the run of a look whose bodies came again.
@@ -31,56 +31,56 @@ const lookWhole = 1 << 32
 // right to so many seconds, and never too late.
 const lookGrain = 60
 
-// looked makes a record one that a run has looked at and found as it was.
-func (r *Resource) looked(l *look) {
+// Looked makes a record one that a run has looked at and found as it was.
+func (r *Resource) Looked(l *Look) {
 	r.Outcome, r.Status, r.Reason, r.Failures, r.Gone = site.Unchanged, http.StatusNotModified, "", 0, 0
-	if l.whole {
+	if l.Whole {
 		r.Status = http.StatusOK
 	}
-	r.Run, r.Checked = l.run, l.time
+	r.Run, r.Checked = l.Run, l.Time
 	r.Observe(false)
 }
 
-// append writes a look.
-func (l *look) append(b []byte) []byte {
-	run := uint64(l.run)
-	if l.whole {
+// Append writes a look.
+func (l *Look) Append(b []byte) []byte {
+	run := uint64(l.Run)
+	if l.Whole {
 		run += lookWhole
 	}
 	b = binary.AppendUvarint(b, run)
-	b = binary.AppendUvarint(b, uint64(l.time))
-	return l.ids.append(b)
+	b = binary.AppendUvarint(b, uint64(l.Time))
+	return l.IDs.append(b)
 }
 
-func readLook(d *binread.Reader) (l look) {
+func ReadLook(d *binread.Reader) (l Look) {
 	run := d.Uvarint()
-	l.run, l.whole, l.time = int(run&(lookWhole-1)), run >= lookWhole, int64(d.Uvarint())
-	l.ids = readIDs(d)
+	l.Run, l.Whole, l.Time = int(run&(lookWhole-1)), run >= lookWhole, int64(d.Uvarint())
+	l.IDs = readIDs(d)
 	return l
 }
 
-// join adds a look to those of earlier ones; the last of its kind takes it in when both are of one run and of
-// about the same time.
-func join(looks []look, l look) []look {
+// JoinLooks adds a look to those of earlier ones; the last of its kind takes it in when both are of one run
+// and of about the same time.
+func JoinLooks(looks []Look, l Look) []Look {
 	for i := len(looks) - 1; i >= 0 && i >= len(looks)-2; i-- {
 		last := &looks[i]
-		fits := last.run == l.run && last.whole == l.whole
-		if fits && l.time >= last.time && l.time-last.time <= lookGrain {
-			last.ids = last.ids.union(l.ids)
+		fits := last.Run == l.Run && last.Whole == l.Whole
+		if fits && l.Time >= last.Time && l.Time-last.Time <= lookGrain {
+			last.IDs = last.IDs.union(l.IDs)
 			return looks
 		}
 	}
 	return append(looks, l)
 }
 
-// apply updates a record, and reports whether a look did so.
-func apply(list []look, r *Resource) (changed bool) {
+// ApplyLooks updates a record, and reports whether a look did so.
+func ApplyLooks(list []Look, r *Resource) (changed bool) {
 	if !r.InSet || r.Body == NoBody {
 		return false // it was taken out since
 	}
 	for i := range list {
-		if l := &list[i]; l.run > r.Run && l.ids.Has(r.ID) {
-			r.looked(l)
+		if l := &list[i]; l.Run > r.Run && l.IDs.Has(r.ID) {
+			r.Looked(l)
 			changed = true
 		}
 	}
