@@ -94,9 +94,6 @@ type Bringer interface {
 	FetchBody(from *Away, p *AwayBody) (io.ReadCloser, error)
 }
 
-// ErrAway reports that something is in a depot and cannot be fetched. It is not damaged.
-var ErrAway = errors.New("only the depot has it")
-
 // awaySite is what a site has in a depot.
 type awaySite struct {
 	Away
@@ -311,70 +308,50 @@ func (p *packs) isAway(at record.Place) bool {
 	return len(pack.look(f, nums)) > 0
 }
 
-// body finds the site that lists a body as left in a depot, and where it lies there; fs.ErrNotExist when none
-// does.
-func (a *aways) body(s *State, d [32]byte) (*awaySite, *AwayBody, error) {
+// body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.
+func (a *aways) body(s *State, d [32]byte) (*leftBody, error) {
 	names, err := siteFolders(s)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, name := range names {
 		left, err := a.in(s.root, "sites/"+name+"/"+AwayName, name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if left != nil && left.bodies[d] != nil {
-			return left, left.bodies[d], nil
+			return left.left(left.bodies[d]), nil
 		}
 	}
-	return nil, nil, fs.ErrNotExist
+	return nil, fs.ErrNotExist
 }
 
-// bring fetches a body that is in a depot; missing is the error when none is known to have it.
-func (b *Blobs) bring(d [32]byte, missing error) error {
-	a, body, err := b.away(d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return missing
+// left is a body as the blobs see it.
+func (a *awaySite) left(body *AwayBody) *leftBody {
+	return &leftBody{
+		stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},
+		open: func() (io.ReadCloser, error) {
+			if a.fetch == nil {
+				return nil, a.failed("a body", nil)
+			}
+			from, err := a.fetch.FetchBody(&a.Away, body)
+			if err != nil {
+				return nil, a.failed("a body", err)
+			}
+			return awayReader{from, a}, nil
+		},
+		wrong: func(err error) error { return a.failed("a body", err) },
 	}
-	if err != nil {
-		return err
-	}
-	if a.fetch == nil {
-		return a.failed("a body", nil)
-	}
-	if err := b.spool.hold(); err != nil {
-		return err
-	}
-	defer b.spool.unhold()
-	from, err := a.fetch.FetchBody(&a.Away, body)
-	if err != nil {
-		return a.failed("a body", err)
-	}
-	defer from.Close()
-	w, err := b.spool.Create()
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, awayReader{from, a}); err != nil {
-		w.Abort()
-		return err
-	}
-	if w.Digest() != d {
-		w.Abort()
-		return a.failed("a body", errors.New("it has other bytes there"))
-	}
-	_, _, err = w.Commit(time.Unix(0, body.Modified))
-	return err
 }
 
 // awayReader reads a body that a depot has: its errors are those of the depot.
 type awayReader struct {
-	r io.Reader
+	io.ReadCloser
 	a *awaySite
 }
 
 func (r awayReader) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
+	n, err := r.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		err = r.a.failed("a body", err)
 	}

@@ -167,7 +167,7 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 		return s.Blobs.bring(d, fs.ErrNotExist)
 	})
 	if err == nil {
-		err = s.Blobs.bringSmall(view.packs.away, small)
+		err = bringSmall(s.Blobs, view.packs.away, small)
 	}
 	if err != nil {
 		return bytes, err
@@ -179,11 +179,11 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 const togetherBelow = 1 << 20
 
 // bringSmall fetches small bodies together.
-func (b *Blobs) bringSmall(a *awaySite, parts []AwayPart) error {
-	if err := b.spool.hold(); err != nil {
+func bringSmall(b *Blobs, a *awaySite, parts []AwayPart) error {
+	if err := b.Spool().hold(); err != nil {
 		return err
 	}
-	defer b.spool.unhold()
+	defer b.Spool().unhold()
 	return a.parts("bodies", parts, func(p *AwayPart, raw []byte) error {
 		return b.Put(p.SHA256, raw, time.Unix(0, a.bodies[p.SHA256].Modified))
 	})

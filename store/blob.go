@@ -28,9 +28,8 @@ type Blobs struct {
 	dir     *disk.OpenDir
 	spool   *Spool
 	durable bool // Sync has something to do
-	// away says where a depot has a body that is not here; fs.ErrNotExist when none is known to have it
-	away func([32]byte) (*awaySite, *AwayBody, error)
-	dirs [256]atomic.Bool // two-digit folders known to exist
+	away    func([32]byte) (*leftBody, error)
+	dirs    [256]atomic.Bool // two-digit folders known to exist
 
 	mu      sync.Mutex
 	lately  [latelyBlobs][32]byte // where nothing is synced: some that came or were read, by their digests
@@ -40,6 +39,41 @@ type Blobs struct {
 
 	// held during a sync, so that a second site does not return before what it relies on is on disk
 	syncing sync.Mutex
+}
+
+// leftBody is a body that is not here and can be fetched.
+type leftBody struct {
+	stat  disk.FileStat
+	open  func() (io.ReadCloser, error) // its errors, and those of what it opens, say where the body is
+	wrong func(error) error             // makes such an error of what is wrong with its bytes
+}
+
+// openBlobs opens a folder of blobs, and where bodies come in that are to be kept in it or elsewhere: kept
+// nil is the blobs themselves. away says where a body is that is not here; fs.ErrNotExist when no depot is
+// known to have it.
+func openBlobs(
+	dir *disk.OpenDir, kept Bodies, durable bool, away func([32]byte) (*leftBody, error),
+) *Blobs {
+	b := &Blobs{
+		dir:     dir,
+		spool:   &Spool{dir: dir, kept: kept},
+		durable: durable,
+		away:    away,
+	}
+	if kept == nil {
+		b.spool.kept = b
+	}
+	return b
+}
+
+// Spool is where bodies come in.
+func (b *Blobs) Spool() *Spool { return b.spool }
+
+// close lets go of the folder.
+func (b *Blobs) close() error {
+	err := b.spool.close()
+	b.dir.Close()
+	return err
 }
 
 // latelyBlobs is how many blobs a one-off mirror has that are not read again when they come once more: the
@@ -107,8 +141,8 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 func (b *Blobs) Stat(d [32]byte) (disk.FileStat, error) {
 	fi, err := b.look(d)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, body, err := b.away(d); err == nil {
-			return disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true}, nil
+		if left, err := b.away(d); err == nil {
+			return left.stat, nil
 		}
 	}
 	if err != nil {
@@ -382,4 +416,38 @@ func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 		}
 	}
 	return nil
+}
+
+// bring fetches a body that is not here; missing is the error when no depot is known to have it.
+func (b *Blobs) bring(d [32]byte, missing error) error {
+	left, err := b.away(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.spool.hold(); err != nil {
+		return err
+	}
+	defer b.spool.unhold()
+	from, err := left.open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	w, err := b.spool.Create()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, from); err != nil {
+		w.Abort()
+		return err
+	}
+	if w.Digest() != d {
+		w.Abort()
+		return left.wrong(errors.New("it has other bytes there"))
+	}
+	_, _, err = w.Commit(left.stat.Time)
+	return err
 }

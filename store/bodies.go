@@ -112,14 +112,17 @@ func hasDigest(r io.Reader, digest [32]byte) (bool, error) {
 	return err == nil && [32]byte(h.Sum(nil)) == digest, err
 }
 
-// untilDone is a reader that ends in the error of a context that is done: a file may be as large as a disk.
-type untilDone struct {
+// stopped is a reader that ends in the error of a context that is done: a file may be as large as a disk.
+type stopped struct {
 	ctx context.Context
 	r   io.Reader
 }
 
+// untilDone makes a reader end in the error of a context that is done.
+func untilDone(ctx context.Context, r io.Reader) io.Reader { return stopped{ctx, r} }
+
 // Read implements io.Reader.
-func (u untilDone) Read(p []byte) (int, error) {
+func (u stopped) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, context.Cause(u.ctx)
 	}
@@ -190,3 +193,21 @@ func (b siteBodies) isIn(tree regular.Root, path string, fi fs.FileInfo, digest 
 	defer f.Close()
 	return hasDigest(f, digest)
 }
+
+// isThere reports whether a body is there, and right.
+func (b siteBodies) isThere(digest [32]byte, size int64) bool {
+	st, err := b.kept.Stat(digest) // which lets the next sync have it
+	if err != nil || st.Size != size {
+		return false
+	}
+	f, err := b.kept.Open(digest, 0, -1)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	same, err := hasDigest(f, digest)
+	return same && err == nil
+}
+
+// ErrAway reports that something is in a depot and cannot be fetched. It is not damaged.
+var ErrAway = errors.New("only the depot has it")

@@ -79,7 +79,7 @@ func TestDiscardBeforeSync(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
 	d := blobOf(t, s, 0, "image")
-	if err := os.WriteFile(filepath.Join(dir, "blobs", blobName(d.Digest)), []byte("wrong"), 0o644); err != nil {
+	if err := os.WriteFile(blobFile(s, d.Digest), []byte("wrong"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if missing, err := DiscardBody(blobsOf(s), d.Digest); !missing || err != nil {

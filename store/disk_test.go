@@ -305,3 +305,57 @@ func TestIOErrorIsFinal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// inTmp counts the bodies on their way in.
+func inTmp(t *testing.T, dir string) int {
+	t.Helper()
+	es, err := os.ReadDir(filepath.Join(dir, "blobs/tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range es {
+		if e.Name() != ".lock" {
+			n++
+		}
+	}
+	return n
+}
+
+// Where blobs lie on another file system than the sites a body is no part, and a blob all the same.
+func TestPartAcrossFileSystems(t *testing.T) {
+	tmpfs, ok := mountTmpfs(t, "10m")
+	if !ok {
+		return // nothing to see without two file systems
+	}
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	closeTest(t, st, s)
+	sites := filepath.Join(dir, "sites")
+	if err := errors.Join(os.RemoveAll(sites), os.Mkdir(sites, 0o755),
+		unix.Mount(tmpfs, sites, "", unix.MS_BIND, "")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(sites, unix.MNT_DETACH) })
+	_, s = openTest(t, dir, Options{})
+	body := random(2<<20, 8)
+	w, err := s.spool.Create()
+	if err == nil {
+		_, err = w.Write(body[:1<<20])
+	}
+	if err == nil {
+		err = s.Parts.Keep(w, "http://h.example/big.iso", []byte("{}"))
+	}
+	if err == nil {
+		_, err = w.Write(body[1<<20:])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, _, err := w.Commit(at(3)); err != nil || d != sha256.Sum256(body) {
+		t.Errorf("%x, %v", d, err)
+	}
+	if n := inTmp(t, dir); n != 0 {
+		t.Errorf("%d bodies are left in tmp", n)
+	}
+}

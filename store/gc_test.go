@@ -15,7 +15,6 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/internal/regular"
 	"mirrord/store/record"
 )
 
@@ -165,7 +164,7 @@ func (h *pastSite) check(s *Site) {
 
 func bodyOf(s *Site, r *record.Resource) (string, error) {
 	if r.Body == record.BlobBody {
-		b, err := blobsOf(s).dir.Root.ReadFile(blobName(r.Digest), regular.MaxSmall)
+		b, err := os.ReadFile(blobFile(s, r.Digest))
 		return string(b), err
 	}
 	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)

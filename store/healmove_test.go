@@ -113,7 +113,7 @@ func TestHealBlobFromCopy(t *testing.T) {
 		d := blobOf(t, s, 0, body)
 		commit(t, s, 0, newURLs(0, 1), d)
 		foldAll(t, s, 1)
-		if err := harm(filepath.Join(blobsOf(s).dir.Root.Name(), blobName(d.Digest))); err != nil {
+		if err := harm(blobFile(s, d.Digest)); err != nil {
 			t.Fatal(err)
 		}
 		url := testURL(0).String()
@@ -125,7 +125,7 @@ func TestHealBlobFromCopy(t *testing.T) {
 				t.Errorf("%s: %s", copied, fmt.Sprint(h, err))
 			}
 		}
-		got, err := os.ReadFile(filepath.Join(blobsOf(s).dir.Root.Name(), blobName(d.Digest)))
+		got, err := os.ReadFile(blobFile(s, d.Digest))
 		if string(got) != body {
 			t.Errorf("%q, %v", got, err)
 		}

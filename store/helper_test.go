@@ -51,6 +51,12 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 // blobsOf returns the blobs that a site uses.
 func blobsOf(s *Site) *Blobs { return s.kept.kept.(*Blobs) }
 
+// blobFile is the file of a blob that a site uses.
+func blobFile(s *Site, d [32]byte) string {
+	name := hex.EncodeToString(d[:])
+	return filepath.Join(s.dir, "../../blobs", name[:2], name)
+}
+
 // verifyTest fails for every problem that Verify finds of another kind than those of damage, and for each
 // kind of damage that it does not find. A test's context is canceled before its cleanups run, so that Verify
 // gets one that is not.

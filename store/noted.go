@@ -51,7 +51,7 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 	defer func() { err = errors.Join(err, packs.close()) }()
 	look := &bodyLook{
 		packs:  packs,
-		bodies: siteBodies{s.Bodies, s.opt.Volatile},
+		bodies: siteBodies{kept: s.Bodies, volatile: s.opt.Volatile},
 		frames: NewFrameReader(),
 	}
 	wanted := func(h redoHead) bool { return h.kind == redoUnsynced && h.tx > last[0].tx }
@@ -98,7 +98,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	defer segment.Close()
 	n, err := counted(s, root, name, segment)
 	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
-		err = errors.Join(siteBodies{s.Bodies, false}.sync(), disk.Err("sync packs",
+		err = errors.Join(siteBodies{kept: s.Bodies}.sync(), disk.Err("sync packs",
 			disk.SyncFS(int(segment.Fd()))))
 	}
 	if (err != nil) || !n.cut {
@@ -149,19 +149,4 @@ func (l *bodyLook) has(d *record.RawDone) bool {
 		return l.bodies.isThere(r.Digest, r.Size)
 	}
 	return true
-}
-
-// isThere reports whether a body is there, and right.
-func (b siteBodies) isThere(digest [32]byte, size int64) bool {
-	st, err := b.kept.Stat(digest) // which lets the next sync have it
-	if err != nil || st.Size != size {
-		return false
-	}
-	f, err := b.kept.Open(digest, 0, -1)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	same, err := hasDigest(f, digest)
-	return same && err == nil
 }

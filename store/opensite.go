@@ -83,7 +83,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			root:     folder.root,
 			db:       folder.db,
 		},
-		kept:      siteBodies{s.Bodies, s.opt.Volatile},
+		kept:      siteBodies{kept: s.Bodies, volatile: s.opt.Volatile},
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}

@@ -207,7 +207,7 @@ func (p *packs) file(n uint32) (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.files[n]; f != nil {
-		if fi, err := f.Stat(); err == nil && links(fi) == 0 {
+		if fi, err := f.Stat(); err == nil && disk.Links(fi) == 0 {
 			return nil, fs.ErrNotExist // removed since: what it held has moved, or is to be read no more
 		}
 		return f, nil

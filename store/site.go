@@ -91,7 +91,12 @@ func (s *Site) makeParts() {
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.packs.published, s.packs.volatile = s.Trees.file, s.volatile
 	s.Notes = &SiteNotes{s.home}
-	s.Parts = &Parts{home: s.home, spool: s.spool}
+	s.Parts = newParts(s.spool, partsOf{
+		root:     s.root,
+		volatile: s.volatile,
+		now:      s.now,
+		owned:    s.owned,
+	})
 }
 
 // Close lets go of the site.
@@ -100,7 +105,7 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Records.gather.stop()
-	s.Parts.folder.Close()
+	s.Parts.close()
 	s.pin.close()
 	err := errors.Join(s.packs.close(), s.heads.close())
 	if !s.readOnly && err == nil {

@@ -121,14 +121,14 @@ func OpenState(dir string, opt Options) (*State, error) {
 		Bodies: opt.Bodies,
 		Away:   opt.Away,
 	}
-	s.Spool = &Spool{dir: bf}
-	s.Blobs = &Blobs{dir: bf, spool: s.Spool, durable: !opt.Volatile}
+	s.Blobs = openBlobs(bf, opt.Bodies, !opt.Volatile, func(d [32]byte) (*leftBody, error) {
+		return s.aways.body(s, d)
+	})
+	s.Spool = s.Blobs.Spool()
 	if s.Bodies == nil {
 		s.Bodies = s.Blobs
 	}
-	s.Spool.kept = s.Bodies
 	s.aways.fetch = opt.Away
-	s.Blobs.away = func(d [32]byte) (*awaySite, *AwayBody, error) { return s.aways.body(s, d) }
 	s.names.state, s.checked.now = s, opt.Now
 	return s, nil
 }
@@ -138,9 +138,7 @@ func (s *State) Now() time.Time { return s.opt.Now() }
 
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
-	err := s.Spool.close()
-	s.Blobs.dir.Close()
-	return errors.Join(err, s.root.Close())
+	return errors.Join(s.Blobs.close(), s.root.Close())
 }
 
 // Sites lists the names of the sites that exist, sorted. One that is being made aside is not listed yet.

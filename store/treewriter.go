@@ -98,7 +98,7 @@ func (w *TreeWriter) CheckBlob(ctx context.Context, path string, digest [32]byte
 	f, err := OpenBody(w.t.s.bodies.kept, digest)
 	right := false
 	if err == nil {
-		right, err = hasDigest(untilDone{ctx, f}, digest)
+		right, err = hasDigest(untilDone(ctx, f), digest)
 		f.Close()
 	}
 	if (err == nil && !right) || errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +127,7 @@ func (w *TreeWriter) LiveHas(ctx context.Context, path, digest string) (bool, er
 		return false, disk.ReadErr("publish "+path, err)
 	}
 	defer f.Close()
-	right, err := hasDigest(untilDone{ctx, f}, [32]byte(want))
+	right, err := hasDigest(untilDone(ctx, f), [32]byte(want))
 	return right, disk.ReadErr("publish "+path, err)
 }
 

@@ -4,7 +4,6 @@ package store
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -87,19 +86,6 @@ func TestUnreadablePack(t *testing.T) {
 	}
 	if len(h.Lost) == 0 || h.Lost[0].URL != urls[0] {
 		t.Errorf("lost: %v", h.Lost)
-	}
-}
-
-// The error of reading a body from a file reports that the disk lost it, not a failed system call.
-func TestUnreadableBody(t *testing.T) {
-	for what, r := range map[string]io.Reader{
-		"a range": &fileRange{io.LimitedReader{R: badDisk(t), N: 100}, io.NopCloser(nil)},
-		"a file":  knownFile{badDisk(t)},
-	} {
-		_, err := io.Copy(io.Discard, r)
-		if u, ok := errors.AsType[*disk.UnreadableError](err); !ok || !strings.Contains(u.Error(), "smartctl") {
-			t.Errorf("%s: %v", what, err)
-		}
 	}
 }
 

@@ -126,13 +126,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"bytes of a pack", BadFrame, false, overwrite("sites/x/packs/000001.pack", 40, "####")},
 		{"blob is missing", BadBlob, false, func(t *testing.T, dir string, s *Site) {
 			r, _, _ := s.Records.Get(testURL(2))
-			if err := os.Remove(filepath.Join(dir, "blobs", blobName(r.Digest))); err != nil {
+			if err := os.Remove(blobFile(s, r.Digest)); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"bytes of a blob", BadBlob, true, func(t *testing.T, dir string, s *Site) {
 			r, _, _ := s.Records.Get(testURL(2))
-			overwrite("blobs/"+blobName(r.Digest), 0, "T")(t, dir, s)
+			overwrite(strings.TrimPrefix(blobFile(s, r.Digest), dir), 0, "T")(t, dir, s)
 		}},
 		{"link to no number", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, record.AppendTargets(nil, []uint32{3, 999}))
