@@ -22,6 +22,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -225,7 +226,7 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 	for _, f := range p.Files() {
 		b, err := fs.ReadFile(p, f.Path)
 		switch {
-		case errors.Is(err, store.ErrAway):
+		case errors.Is(err, blobs.ErrAway):
 			b, err = []byte("in the depot"), nil
 		case s.Frames.OneOff() && errors.Is(err, disk.ErrDamaged): // get takes it from the published tree
 			b, err = os.ReadFile(filepath.Join(s.Dir(), "current", f.Path))

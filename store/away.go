@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -193,8 +194,8 @@ func (a *awaySite) failed(what string, err error) error {
 		err = errors.New("this command does not read depots")
 	}
 	return fmt.Errorf("%s of %s: %w, %s (check-in %d): %v; it comes when that can be read, at this address or "+
-		"at that of MIRRORD_DEPOT, with its keys in the environment", what, a.site, ErrAway, a.Depot, a.Sequence,
-		err)
+		"at that of MIRRORD_DEPOT, with its keys in the environment", what, a.site, blobs.ErrAway, a.Depot,
+		a.Sequence, err)
 }
 
 // lists reports whether parts of a pack may be holes.
@@ -309,7 +310,7 @@ func (p *packs) isAway(at record.Place) bool {
 }
 
 // body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.
-func (a *aways) body(s *State, d [32]byte) (*leftBody, error) {
+func (a *aways) body(s *State, d [32]byte) (*blobs.LeftBody, error) {
 	names, err := siteFolders(s)
 	if err != nil {
 		return nil, err
@@ -327,10 +328,10 @@ func (a *aways) body(s *State, d [32]byte) (*leftBody, error) {
 }
 
 // left is a body as the blobs see it.
-func (a *awaySite) left(body *AwayBody) *leftBody {
-	return &leftBody{
-		stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},
-		open: func() (io.ReadCloser, error) {
+func (a *awaySite) left(body *AwayBody) *blobs.LeftBody {
+	return &blobs.LeftBody{
+		Stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},
+		Open: func() (io.ReadCloser, error) {
 			if a.fetch == nil {
 				return nil, a.failed("a body", nil)
 			}
@@ -340,7 +341,7 @@ func (a *awaySite) left(body *AwayBody) *leftBody {
 			}
 			return awayReader{from, a}, nil
 		},
-		wrong: func(err error) error { return a.failed("a body", err) },
+		Wrong: func(err error) error { return a.failed("a body", err) },
 	}
 }
 

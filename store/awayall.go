@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -164,7 +165,7 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 			small = append(small, body.AwayPart)
 			return nil
 		}
-		return s.Blobs.bring(d, fs.ErrNotExist)
+		return s.Blobs.Bring(d, fs.ErrNotExist)
 	})
 	if err == nil {
 		err = bringSmall(s.Blobs, view.packs.away, small)
@@ -179,21 +180,21 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 const togetherBelow = 1 << 20
 
 // bringSmall fetches small bodies together.
-func bringSmall(b *Blobs, a *awaySite, parts []AwayPart) error {
-	if err := b.Spool().hold(); err != nil {
+func bringSmall(b *blobs.Blobs, a *awaySite, parts []AwayPart) error {
+	if err := b.Spool().Hold(); err != nil {
 		return err
 	}
-	defer b.Spool().unhold()
+	defer b.Spool().Unhold()
 	return a.parts("bodies", parts, func(p *AwayPart, raw []byte) error {
 		return b.Put(p.SHA256, raw, time.Unix(0, a.bodies[p.SHA256].Modified))
 	})
 }
 
 // hasOnly reports whether only a depot has a body.
-func (a *awaySite) hasOnly(d [32]byte, kept Bodies) bool {
+func (a *awaySite) hasOnly(d [32]byte, kept blobs.Bodies) bool {
 	if a == nil || a.bodies[d] == nil {
 		return false
 	}
-	b, ok := kept.(*Blobs)
+	b, ok := kept.(*blobs.Blobs)
 	return ok && !b.Here(d)
 }

@@ -102,7 +102,7 @@
 //	15  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
 //	                   bytes, checksum                                                  mirror/source
 //	16  files of text  JSON (a note of a part, away.json, glance.json and others) and
-//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        part.go, away.go
+//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        blobs, away.go
 //
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"testing"
 
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -319,7 +320,7 @@ func resourcesOfJournal(t testing.TB, s *Site) (out []record.Resource) {
 	return out
 }
 
-func collect(t testing.TB, dir string) BlobsFreed {
+func collect(t testing.TB, dir string) blobs.BlobsFreed {
 	t.Helper()
 	st, err := OpenState(dir, Options{Volatile: true})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -22,7 +23,7 @@ import (
 // do, by views of the sites: blobs that a run has stored and not committed yet count as unused then. The
 // caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
 // refer to them.
-func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err error) {
+func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("collect blobs: %w", err)
@@ -63,7 +64,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f BlobsFreed, err e
 	if dry {
 		return sweepBlobs(ctx, s, open, true)
 	}
-	alone, release, err := s.Spool.alone(len(open))
+	alone, release, err := s.Spool.Alone(len(open))
 	if err != nil {
 		return f, err
 	}
@@ -98,7 +99,7 @@ func dropAside(s *State, names []string) (left []string, err error) {
 }
 
 // sweepBlobs deletes the blobs that none of some sites refers to.
-func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f BlobsFreed, err error) {
+func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f blobs.BlobsFreed, err error) {
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64
 	for _, site := range sites {
@@ -114,7 +115,7 @@ func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f Blobs
 		slices.Sort(used)
 		used = slices.Compact(used)
 	}
-	return s.Blobs.sweep(func(d []byte) bool {
+	return s.Blobs.Sweep(func(d []byte) bool {
 		_, is := slices.BinarySearch(used, binary.BigEndian.Uint64(d))
 		return is
 	}, func() error {

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -230,14 +231,14 @@ func (w *healer) good(r *record.Resource) bool {
 	switch r.Body {
 	case record.PackBody:
 		_, err := w.frame(r)
-		return err == nil || errors.Is(err, ErrAway)
+		return err == nil || errors.Is(err, blobs.ErrAway)
 	case record.BlobBody:
-		f, err := w.kept.kept.Open(r.Digest, 0, -1)
+		f, err := w.kept.Kept.Open(r.Digest, 0, -1)
 		if err != nil {
-			return errors.Is(err, ErrAway)
+			return errors.Is(err, blobs.ErrAway)
 		}
 		defer f.Close()
-		right, err := hasDigest(f, r.Digest)
+		right, err := blobs.HasDigest(f, r.Digest)
 		return right && (err == nil)
 	}
 	return true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -51,7 +52,7 @@ func (w *healer) takeFile(name string, r *record.Resource) (bool, error) {
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() != r.Size {
 		return false, nil
 	}
-	if right, err := hasDigest(f, r.Digest); !right || err != nil {
+	if right, err := blobs.HasDigest(f, r.Digest); !right || err != nil {
 		return false, nil
 	}
 	if _, err := f.Seek(0, 0); err != nil {
@@ -62,7 +63,7 @@ func (w *healer) takeFile(name string, r *record.Resource) (bool, error) {
 
 // keepBody makes what from has the body of a record, instead of the damaged one.
 func (w *healer) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
-	if missing, err := DiscardBody(w.kept.kept, r.Digest); !missing || err != nil {
+	if missing, err := blobs.DiscardBody(w.kept.Kept, r.Digest); !missing || err != nil {
 		return err == nil, err
 	}
 	to, err := w.spool.Create()
@@ -75,7 +76,7 @@ func (w *healer) keepBody(r *record.Resource, from io.WriterTo, modified time.Ti
 	}
 	got, _, err := to.Commit(modified)
 	if err == nil {
-		err = w.kept.sync()
+		err = w.kept.Sync()
 	}
 	return got == r.Digest, err
 }

@@ -19,6 +19,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -49,7 +50,7 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 }
 
 // blobsOf returns the blobs that a site uses.
-func blobsOf(s *Site) *Blobs { return s.kept.kept.(*Blobs) }
+func blobsOf(s *Site) *blobs.Blobs { return s.kept.Kept.(*blobs.Blobs) }
 
 // blobFile is the file of a blob that a site uses.
 func blobFile(s *Site, d [32]byte) string {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -51,7 +52,7 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 	defer func() { err = errors.Join(err, packs.close()) }()
 	look := &bodyLook{
 		packs:  packs,
-		bodies: siteBodies{kept: s.Bodies, volatile: s.opt.Volatile},
+		bodies: blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
 		frames: NewFrameReader(),
 	}
 	wanted := func(h redoHead) bool { return h.kind == redoUnsynced && h.tx > last[0].tx }
@@ -98,7 +99,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	defer segment.Close()
 	n, err := counted(s, root, name, segment)
 	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
-		err = errors.Join(siteBodies{kept: s.Bodies}.sync(), disk.Err("sync packs",
+		err = errors.Join(blobs.UsedBodies{Kept: s.Bodies}.Sync(), disk.Err("sync packs",
 			disk.SyncFS(int(segment.Fd()))))
 	}
 	if (err != nil) || !n.cut {
@@ -114,7 +115,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 // bodyLook looks at the bodies of results.
 type bodyLook struct {
 	packs  *packs
-	bodies siteBodies
+	bodies blobs.UsedBodies
 	frames *FrameReader
 }
 
@@ -146,7 +147,7 @@ func (l *bodyLook) has(d *record.RawDone) bool {
 		raw, err := l.packs.raw(l.frames, r.At)
 		return err == nil && checkFrame(raw) == nil
 	case r.Body == record.BlobBody:
-		return l.bodies.isThere(r.Digest, r.Size)
+		return l.bodies.IsThere(r.Digest, r.Size)
 	}
 	return true
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -83,7 +84,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			root:     folder.root,
 			db:       folder.db,
 		},
-		kept:      siteBodies{kept: s.Bodies, volatile: s.opt.Volatile},
+		kept:      blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}
@@ -102,7 +103,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	}
 	st.makeParts()
 	if !st.readOnly {
-		if err := st.spool.hold(); err != nil {
+		if err := st.spool.Hold(); err != nil {
 			st.Close()
 			return nil, err
 		}
@@ -383,7 +384,7 @@ func (s *Site) start(f *siteFolder) error {
 		if err := s.packs.sync(); err != nil {
 			return err
 		}
-		return s.kept.sync()
+		return s.kept.Sync()
 	}
 	if s.oneOff {
 		if err := s.packs.separate(true); err != nil {

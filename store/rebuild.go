@@ -213,7 +213,7 @@ func (s rebuilder) refill() (known int, err error) {
 	if err := flush(); err != nil {
 		return known, err
 	}
-	if err := s.kept.sync(); err != nil {
+	if err := s.kept.Sync(); err != nil {
 		return known, err
 	}
 	v := Version{
@@ -243,7 +243,7 @@ func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record
 		return r, nil
 	}
 	digest := [32]byte(d)
-	if fi, err := s.kept.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
+	if fi, err := s.kept.Kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
 		if ok, err := s.takeBlob(tree, f, digest); !ok {
 			return r, err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -17,7 +18,7 @@ import (
 // one caller at a time.
 type Records struct {
 	*home
-	bodies    siteBodies
+	bodies    blobs.UsedBodies
 	packs     *packs
 	gather    *gatherer
 	heads     *headFiles

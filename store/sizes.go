@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -42,7 +43,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true
-			if !s.packs.away.hasOnly(r.Digest, s.kept.kept) {
+			if !s.packs.away.hasOnly(r.Digest, s.kept.Kept) {
 				z.Bodies += r.Size
 			}
 		}
@@ -54,7 +55,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	if z.Trees, err = publishedDocuments(s); err != nil {
 		return z, err
 	}
-	for _, dir := range []string{".", "packs", partsDir, redoFolder} {
+	for _, dir := range []string{".", "packs", blobs.PartsDir, redoFolder} {
 		if err := z.addFiles(s.root, dir, s.packs.away); err != nil {
 			return z, disk.Err("list files", err)
 		}

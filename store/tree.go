@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"mirrord/internal/regular"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -22,7 +23,7 @@ const currentLink = "current"
 // version is built.
 type Trees struct {
 	*home
-	bodies siteBodies
+	bodies blobs.UsedBodies
 }
 
 // live returns the name of the tree to which current leads, "" when nothing is published.

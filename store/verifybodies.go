@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -65,7 +66,7 @@ func (v *verifier) document(d *stored) {
 	}
 	v.spend(min(int64(d.at.Len), d.size+frameHeader)) // of a frame of many, which is mostly read already
 	f, err := v.s.Frames.ReadFrame(v.frames, d.at)
-	if errors.Is(err, ErrAway) { // what it is over
+	if errors.Is(err, blobs.ErrAway) { // what it is over
 		v.st.Away++
 		return
 	}
@@ -94,7 +95,7 @@ func (v *verifier) blob(r *record.Resource) {
 	}
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
-	fi, err := v.s.kept.kept.Stat(r.Digest)
+	fi, err := v.s.kept.Kept.Stat(r.Digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
@@ -106,7 +107,7 @@ func (v *verifier) blob(r *record.Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
-	if v.s.packs.away.hasOnly(r.Digest, v.s.kept.kept) {
+	if v.s.packs.away.hasOnly(r.Digest, v.s.kept.Kept) {
 		v.st.Away++
 		return
 	}
@@ -125,7 +126,7 @@ func (v *verifier) blob(r *record.Resource) {
 const copyBuffer = 256 << 10
 
 func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
-	f, err := v.s.kept.kept.Open(name, 0, -1)
+	f, err := v.s.kept.Kept.Open(name, 0, -1)
 	if err != nil {
 		return d, 0, err
 	}

@@ -23,6 +23,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -136,7 +137,7 @@ func (c *planned) annotate(out *archive.Capture) {
 // packBlob packs a body that is a file of its own. A large one is read when the capture is added.
 func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
 	_ *archive.PackedCapture, done func() error, err error) {
-	f, err := store.OpenBody(k.src.bodies, c.Digest)
+	f, err := blobs.OpenBody(k.src.bodies, c.Digest)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, disk.ErrDamaged)
 	}
@@ -175,7 +176,7 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 type captureSource struct {
 	st     *store.State
 	name   string
-	bodies store.Bodies
+	bodies blobs.Bodies
 
 	mu   sync.Mutex // guards what follows
 	docs *store.Documents

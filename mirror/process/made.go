@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -39,7 +39,7 @@ func mayHaveNoise(mime string, h *fetch.Head, body []byte) bool {
 // samePacked reports whether a packed body that a program made has what the stored one has, but for noise.
 // The time at which it was packed is another one in each answer.
 func samePacked(
-	bodies store.Bodies, known volatile.Positions, old *record.Resource, h *fetch.Head, body []byte,
+	bodies blobs.Bodies, known volatile.Positions, old *record.Resource, h *fetch.Head, body []byte,
 ) bool {
 	if old.Body != record.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
 		return false

@@ -13,7 +13,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 type Stores struct {
 	Records Records
 	Frames  Frames
-	Bodies  store.Bodies
+	Bodies  blobs.Bodies
 	Saver   *Saver
 }
 

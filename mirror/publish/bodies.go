@@ -8,6 +8,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -15,7 +16,7 @@ import (
 type SiteBodies struct {
 	Records Records
 	Frames  render.FrameSource
-	Blobs   store.Bodies
+	Blobs   blobs.Bodies
 }
 
 // Lost looks at the bodies that a check noted as damaged. It returns the records of those whose body is
@@ -50,10 +51,10 @@ func (b *SiteBodies) Lost(noted []string) (lost []record.Resource, err error) {
 // damaged looks at the body of a record. A damaged blob is discarded.
 func (b *SiteBodies) damaged(rec *record.Resource) (bool, error) {
 	if rec.Body == record.BlobBody {
-		return store.DiscardBody(b.Blobs, rec.Digest)
+		return blobs.DiscardBody(b.Blobs, rec.Digest)
 	}
 	f, err := b.Frames.ReadFrame(store.NewFrameReader(), rec.At)
-	if errors.Is(err, store.ErrAway) {
+	if errors.Is(err, blobs.ErrAway) {
 		return false, err
 	}
 	return err != nil || !record.IsDigestOf(rec.Digest, f.Body), nil

@@ -5,6 +5,7 @@ package render
 import (
 	"mirrord/internal/regular"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -38,7 +39,7 @@ type Material struct {
 	Records  RecordLister
 	Versions VersionReader
 	Frames   FrameSource
-	Bodies   store.Bodies
+	Bodies   blobs.Bodies
 	Tree     LiveTree
 }
 

@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
@@ -147,8 +148,8 @@ func newUntested(t *testing.T, replace bool) *place {
 // noParts keeps no beginning of a body.
 type noParts struct{}
 
-func (noParts) Keep(*store.BlobWriter, string, []byte) error { return nil }
-func (noParts) Take(context.Context, string) (*store.BlobWriter, []byte, error) {
+func (noParts) Keep(*blobs.BlobWriter, string, []byte) error { return nil }
+func (noParts) Take(context.Context, string) (*blobs.BlobWriter, []byte, error) {
 	return nil, nil, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -56,7 +57,7 @@ type Mirror struct {
 	Log     *slog.Logger
 
 	// Bodies, Owner and Facts are those of the state; nil is what a state has by itself.
-	Bodies store.Bodies
+	Bodies blobs.Bodies
 	Owner  store.Owner
 	Facts  mirror.Facts
 

@@ -10,6 +10,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 	"mirrord/testing/storetest"
@@ -69,6 +70,6 @@ func (f *Frames) AppendFrameOver(
 // noParts keeps no beginnings of bodies.
 type noParts struct{}
 
-func (noParts) Keep(*store.BlobWriter, string, []byte) error { return nil }
+func (noParts) Keep(*blobs.BlobWriter, string, []byte) error { return nil }
 
-func (noParts) Take(context.Context, string) (*store.BlobWriter, []byte, error) { return nil, nil, nil }
+func (noParts) Take(context.Context, string) (*blobs.BlobWriter, []byte, error) { return nil, nil, nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"math/rand/v2"
@@ -22,7 +22,7 @@ type folder struct {
 func openFolder(t testing.TB, dir string, durable bool) *folder {
 	t.Helper()
 	f := openBeside(t, dir, durable)
-	if err := f.blobs.spool.hold(); err != nil {
+	if err := f.blobs.spool.Hold(); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -45,22 +45,22 @@ func openBeside(t testing.TB, dir string, durable bool) *folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := partsOf{
-		volatile: !durable,
-		now:      time.Now,
-		owned:    func() error { return nil },
+	of := PartsOf{
+		Volatile: !durable,
+		Now:      time.Now,
+		Owned:    func() error { return nil },
 	}
-	if of.root, err = os.OpenRoot(site); err != nil {
+	if of.Root, err = os.OpenRoot(site); err != nil {
 		t.Fatal(err)
 	}
-	b := openBlobs(open, nil, durable, func([32]byte) (*leftBody, error) { return nil, os.ErrNotExist })
-	return &folder{blobs: b, parts: newParts(b.spool, of), dir: dir}
+	b := Open(open, nil, durable, func([32]byte) (*LeftBody, error) { return nil, os.ErrNotExist })
+	return &folder{blobs: b, parts: OpenParts(b.spool, of), dir: dir}
 }
 
 func (f *folder) close(t testing.TB) {
 	t.Helper()
-	f.parts.close()
-	if err := f.blobs.close(); err != nil {
+	f.parts.Close()
+	if err := f.blobs.Close(); err != nil {
 		t.Error(err)
 	}
 }

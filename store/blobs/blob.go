@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"encoding/binary"
@@ -28,7 +28,7 @@ type Blobs struct {
 	dir     *disk.OpenDir
 	spool   *Spool
 	durable bool // Sync has something to do
-	away    func([32]byte) (*leftBody, error)
+	away    func([32]byte) (*LeftBody, error)
 	dirs    [256]atomic.Bool // two-digit folders known to exist
 
 	mu      sync.Mutex
@@ -41,18 +41,18 @@ type Blobs struct {
 	syncing sync.Mutex
 }
 
-// leftBody is a body that is not here and can be fetched.
-type leftBody struct {
-	stat  disk.FileStat
-	open  func() (io.ReadCloser, error) // its errors, and those of what it opens, say where the body is
-	wrong func(error) error             // makes such an error of what is wrong with its bytes
+// LeftBody is a body that is not here and can be fetched.
+type LeftBody struct {
+	Stat  disk.FileStat
+	Open  func() (io.ReadCloser, error) // its errors, and those of what it opens, say where the body is
+	Wrong func(error) error             // makes such an error of what is wrong with its bytes
 }
 
-// openBlobs opens a folder of blobs, and where bodies come in that are to be kept in it or elsewhere: kept
+// Open opens a folder of blobs, and where bodies come in that are to be kept in it or elsewhere: kept
 // nil is the blobs themselves. away says where a body is that is not here; fs.ErrNotExist when no depot is
 // known to have it.
-func openBlobs(
-	dir *disk.OpenDir, kept Bodies, durable bool, away func([32]byte) (*leftBody, error),
+func Open(
+	dir *disk.OpenDir, kept Bodies, durable bool, away func([32]byte) (*LeftBody, error),
 ) *Blobs {
 	b := &Blobs{
 		dir:     dir,
@@ -69,8 +69,8 @@ func openBlobs(
 // Spool is where bodies come in.
 func (b *Blobs) Spool() *Spool { return b.spool }
 
-// close lets go of the folder.
-func (b *Blobs) close() error {
+// Close lets go of the folder.
+func (b *Blobs) Close() error {
 	err := b.spool.close()
 	b.dir.Close()
 	return err
@@ -127,7 +127,7 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 	}
 	defer f.Close()
 	all := io.LimitReader(f, size+1) // of so many bytes io.Copy makes no larger a buffer
-	if right, err := hasDigest(all, d); (err != nil) || !right {
+	if right, err := HasDigest(all, d); (err != nil) || !right {
 		return false
 	}
 	if st, err := f.Stat(); err != nil || !b.durable || disk.ChangedWithin(st, syncedAfter) {
@@ -142,7 +142,7 @@ func (b *Blobs) Stat(d [32]byte) (disk.FileStat, error) {
 	fi, err := b.look(d)
 	if errors.Is(err, fs.ErrNotExist) {
 		if left, err := b.away(d); err == nil {
-			return left.stat, nil
+			return left.Stat, nil
 		}
 	}
 	if err != nil {
@@ -313,7 +313,7 @@ func (r *fileRange) Read(p []byte) (int, error) {
 func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	f, err = b.dir.Root.Open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = b.bring(d, err); err == nil {
+		if err = b.Bring(d, err); err == nil {
 			f, err = b.dir.Root.Open(blobName(d))
 		}
 	}
@@ -324,7 +324,7 @@ func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
 	err := disk.Linkat(b.dir.FD, blobName(d), dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = b.bring(d, err); err == nil {
+		if err = b.Bring(d, err); err == nil {
 			err = disk.Linkat(b.dir.FD, blobName(d), dir, name)
 		}
 	}
@@ -341,7 +341,7 @@ func (b *Blobs) Delete(d [32]byte) error {
 	return nil
 }
 
-func copyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
+func CopyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 	dst, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -418,8 +418,8 @@ func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 	return nil
 }
 
-// bring fetches a body that is not here; missing is the error when no depot is known to have it.
-func (b *Blobs) bring(d [32]byte, missing error) error {
+// Bring fetches a body that is not here; missing is the error when no depot is known to have it.
+func (b *Blobs) Bring(d [32]byte, missing error) error {
 	left, err := b.away(d)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing
@@ -427,11 +427,11 @@ func (b *Blobs) bring(d [32]byte, missing error) error {
 	if err != nil {
 		return err
 	}
-	if err := b.spool.hold(); err != nil {
+	if err := b.spool.Hold(); err != nil {
 		return err
 	}
-	defer b.spool.unhold()
-	from, err := left.open()
+	defer b.spool.Unhold()
+	from, err := left.Open()
 	if err != nil {
 		return err
 	}
@@ -446,8 +446,8 @@ func (b *Blobs) bring(d [32]byte, missing error) error {
 	}
 	if w.Digest() != d {
 		w.Abort()
-		return left.wrong(errors.New("it has other bytes there"))
+		return left.Wrong(errors.New("it has other bytes there"))
 	}
-	_, _, err = w.Commit(left.stat.Time)
+	_, _, err = w.Commit(left.Stat.Time)
 	return err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"bytes"
@@ -131,7 +131,7 @@ func TestPartIsNotedAsItGrows(t *testing.T) {
 	if w.part.size != 1<<20+noteBytes {
 		t.Errorf("noted at %d", w.part.size)
 	}
-	st.parts.site.now = func() time.Time { return w.part.noted.Add(noteAge) }
+	st.parts.site.Now = func() time.Time { return w.part.noted.Add(noteAge) }
 	w.Write(body[:1])
 	if w.part.size != w.Size() {
 		t.Errorf("noted at %d of %d after %v", w.part.size, w.Size(), noteAge)

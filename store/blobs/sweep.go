@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"encoding/hex"
@@ -19,9 +19,9 @@ type BlobsFreed struct {
 	Linked int `json:"linked"`
 }
 
-// sweep deletes the blobs that are not used. may is called between two folders: its error
+// Sweep deletes the blobs that are not used. may is called between two folders: its error
 // ends the sweep. Unless dry, the caller must be the only writer of blobs.
-func (b *Blobs) sweep(used func(digest []byte) bool, may func() error, dry bool) (f BlobsFreed, err error) {
+func (b *Blobs) Sweep(used func(digest []byte) bool, may func() error, dry bool) (f BlobsFreed, err error) {
 	for n := range 256 {
 		if err := may(); err != nil {
 			return f, err
