@@ -80,7 +80,7 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	pages := handbook(24)
 	w, m := replicated(t, pages, replacing)
 	before := m.Tree()
-	if w.Asked(); record(t, m, home+"/p03.html").Source != "" {
+	if w.Asked(); recordOf(t, m, home+"/p03.html").Source != "" {
 		t.Fatal("a page of the origin has a source")
 	}
 
@@ -102,7 +102,7 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 	}
 	wantText(t, s, "answers are of "+copyBase+", because the origin gave none",
 		"2 files of the mirror came from replicas")
-	rec := record(t, m, home+"/p03.html")
+	rec := recordOf(t, m, home+"/p03.html")
 	if rec.Source != copyBase+"p03.html" || rec.ETag != "" || rec.LastModified != "" ||
 		!strings.Contains(rec.Reason, "because the origin did not give it") {
 		t.Errorf("page from the replica: source %q, validators %q %q, reason %q", rec.Source, rec.ETag,
@@ -119,7 +119,7 @@ func TestAlternatesWhenHostIsDown(t *testing.T) {
 		tree["extra.html"] == "" || tree["p05.html"] != before["p05.html"] {
 		t.Errorf("the tree does not have what the replica has over what it lacks: %q", tree["p03.html"])
 	}
-	same := record(t, m, home+"/p07.html")
+	same := recordOf(t, m, home+"/p07.html")
 	if same.Source != "" || same.ETag == "" || same.Outcome.String() != "unchanged" {
 		t.Errorf("page that the replica has as it was: source %q, ETag %q, outcome %v", same.Source, same.ETag,
 			same.Outcome)
@@ -404,7 +404,7 @@ func TestRepair(t *testing.T) {
 			if !strings.Contains(tree["p01.html"], `"dead.html"`) || s.Foreign != 0 {
 				t.Errorf("%d foreign, the page says %.80q", s.Foreign, tree["p01.html"])
 			}
-			rec := record(t, m, home+"/dead.html")
+			rec := recordOf(t, m, home+"/dead.html")
 			if rec.Source != copyBase+"dead.html" || rec.Status != 404 {
 				t.Errorf("recorded as from %q, status %d", rec.Source, rec.Status)
 			}

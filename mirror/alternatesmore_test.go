@@ -103,7 +103,7 @@ func TestAlternatesOfStrangeAddresses(t *testing.T) {
 		t.Errorf("%d foreign, %d changed, want %d\n%s", s.Foreign, s.Changed, len(strange), mirrortest.Text(s))
 	}
 	for u, text := range m.ByURL() {
-		if rec := record(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") ||
+		if rec := recordOf(t, m, u); rec.Source != "" && (!strings.Contains(text, "news") ||
 			strings.TrimPrefix(rec.Source, copyBase) != strings.TrimPrefix(u, home+"/")) {
 			t.Errorf("%s is of %s: %.60q", u, rec.Source, text)
 		}
@@ -232,7 +232,7 @@ func TestAlternatesAfterRebuild(t *testing.T) {
 	if _, err := st.Rebuild("test"); err != nil {
 		t.Fatal(err)
 	}
-	if rec := record(t, m, home+"/notes.txt"); rec.Source != copyBase+"notes.txt" {
+	if rec := recordOf(t, m, home+"/notes.txt"); rec.Source != copyBase+"notes.txt" {
 		t.Errorf("made again: of %q", rec.Source)
 	}
 	w.SetAll(home, pages)

@@ -30,6 +30,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Exit codes of a crash run, as those of the program.
@@ -284,17 +285,17 @@ func committed(t *testing.T, dir string, into map[string]bool) {
 			clear(into)
 			return
 		}
-		add := func(r *store.Resource) {
+		add := func(r *record.Resource) {
 			if r.Run == run.Number && r.Outcome != site.Pending && r.Outcome != site.Failed {
 				into[r.URL.Path()] = true
 			}
 		}
-		if err := s.Records.Resources(func(r *store.Resource) error { add(r); return nil }); err != nil {
+		if err := s.Records.Resources(func(r *record.Resource) error { add(r); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		err = s.Records.Replay(func(uint32, store.NewURL) error {
+		err = s.Records.Replay(func(uint32, record.NewURL) error {
 			return nil
-		}, func(r *store.Resource, _ []byte, _ bool) error { add(r); return nil })
+		}, func(r *record.Resource, _ []byte, _ bool) error { add(r); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

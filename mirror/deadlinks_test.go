@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -111,7 +112,7 @@ func TestDeadLinksHaveTheirRate(t *testing.T) {
 		run()
 	}
 	m.Site(func(site *store.Site) {
-		if err := site.Records.Resources(func(rec *store.Resource) error {
+		if err := site.Records.Resources(func(rec *record.Resource) error {
 			if rec.InSet && strings.HasPrefix(rec.URL.Path(), "/lost03/") {
 				back++
 			}

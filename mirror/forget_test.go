@@ -22,6 +22,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -76,7 +77,7 @@ func wantNothingOf(t *testing.T, m *mirrortest.Mirror, gone func(url string) boo
 	}
 	withSite(t, m, func(st *store.State, s *store.Site) {
 		urls := map[uint32]string{}
-		if err := s.Records.Resources(func(r *store.Resource) error {
+		if err := s.Records.Resources(func(r *record.Resource) error {
 			urls[r.ID] = r.URL.String()
 			return nil
 		}); err != nil {
@@ -159,7 +160,7 @@ func eachFrame(t *testing.T, s *store.Site, f func(*store.Frame)) {
 		}
 		for off := 0; off < len(raw); {
 			n := 12 + int(binary.LittleEndian.Uint32(raw[off+4:]))
-			at := store.Place{Pack: num, Off: int64(off), Len: uint32(n)}
+			at := record.Place{Pack: num, Off: int64(off), Len: uint32(n)}
 			docs := uint32(0)
 			if string(raw[off:off+4]) == "mPb1" { // a frame of many
 				docs, at.Doc = binary.LittleEndian.Uint32(raw[off+12:]), 1
@@ -370,8 +371,8 @@ func TestForgetWhatAKilledRunFound(t *testing.T) {
 func journaled(t *testing.T, m *mirrortest.Mirror, url string) (found bool) {
 	m.Site(func(s *store.Site) {
 		err := s.Records.Replay(
-			func(uint32, store.NewURL) error { return nil },
-			func(rec *store.Resource, _ []byte, _ bool) error {
+			func(uint32, record.NewURL) error { return nil },
+			func(rec *record.Resource, _ []byte, _ bool) error {
 				found = found || rec.URL.String() == url
 				return nil
 			})

@@ -14,17 +14,18 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
 // harmPack damages the frame of a document as it was in a version, in one of the ways in which disks do.
 func harmPack(t *testing.T, m *mirrortest.Mirror, url string, version int, zeroed bool) {
 	t.Helper()
-	var at store.Place
+	var at record.Place
 	m.Site(func(s *store.Site) {
 		past, err := s.Versions.Past(version)
 		must(t, err)
-		must(t, past.Resources(func(r *store.Resource, _ bool) error {
+		must(t, past.Resources(func(r *record.Resource, _ bool) error {
 			if r.URL.String() == url {
 				at = r.At
 			}

@@ -11,6 +11,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -56,7 +57,7 @@ func TestHeldBackLeavesNothingBehind(t *testing.T) {
 	}
 	withSite(t, m, func(_ *store.State, s *store.Site) {
 		last := 0
-		err := s.Records.Observations(func(o *store.Observation) error {
+		err := s.Records.Observations(func(o *record.Observation) error {
 			if last++; last > 1 && !o.Doubtful && len(o.Changed)+len(o.Entered)+len(o.Left) > 0 {
 				t.Errorf("run %d: %d changed, %d entered, %d left", o.Run, o.Changed.Len(), o.Entered.Len(),
 					o.Left.Len())
@@ -64,7 +65,7 @@ func TestHeldBackLeavesNothingBehind(t *testing.T) {
 			return nil
 		})
 		if err == nil {
-			err = s.Records.Resources(func(rec *store.Resource) error {
+			err = s.Records.Resources(func(rec *record.Resource) error {
 				if rec.Recent != 0 {
 					t.Errorf("%s: changes %b of %d looks", rec.URL, rec.Recent, rec.Observed)
 				}

@@ -13,6 +13,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -40,7 +41,7 @@ func TestFailuresOfAResumedRun(t *testing.T) {
 
 // A record with a number that no URL has is damage, and no panic.
 func TestRecordWithAWrongNumber(t *testing.T) {
-	for name, rec := range map[string]store.Resource{
+	for name, rec := range map[string]record.Resource{
 		"its own":    {ID: 1 << 20, Outcome: site.Gone},
 		"target":     {Outcome: site.Redirected, Target: 1 << 20},
 		"referrer's": {Outcome: site.Gone, Referrer: 1 << 20},
@@ -67,7 +68,7 @@ func TestRecordWithAWrongNumber(t *testing.T) {
 				t.Fatal(err)
 			}
 			rec.URL = u
-			err = s.Records.Commit(known, nil, []*store.Done{{Resource: rec}})
+			err = s.Records.Commit(known, nil, []*record.Done{{Resource: rec}})
 			if err := errors.Join(err, s.Close(), st.Close()); err != nil {
 				t.Fatal(err)
 			}

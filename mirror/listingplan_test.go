@@ -21,6 +21,7 @@ import (
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // shelf is a site of directories of files behind nginx's index, at a time of its own.
@@ -205,7 +206,7 @@ func (m *shelfMirror) next() { m.s.now = m.s.now.AddDate(0, 0, 7) }
 // have is the digest of every file of the mirror by its path.
 func (m *shelfMirror) have() map[string][32]byte {
 	out := map[string][32]byte{}
-	if err := m.db.Records.Resources(func(rec *store.Resource) error {
+	if err := m.db.Records.Resources(func(rec *record.Resource) error {
 		if rec.InSet && !rec.Listing {
 			out[rec.URL.Path()] = rec.Digest
 		}

@@ -15,11 +15,12 @@ import (
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
-// record returns the stored record of a URL.
-func record(t *testing.T, m *mirrortest.Mirror, url string) (rec store.Resource) {
+// recordOf returns the stored record of a URL.
+func recordOf(t *testing.T, m *mirrortest.Mirror, url string) (rec record.Resource) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
 		r, ok, err := s.Records.Get(site.Canonical(url))
@@ -235,10 +236,10 @@ func TestValidatorsThatLieAreFoundOut(t *testing.T) {
 	}
 }
 
-func observations(t *testing.T, m *mirrortest.Mirror) (out []store.Observation) {
+func observations(t *testing.T, m *mirrortest.Mirror) (out []record.Observation) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		if err := s.Records.Observations(func(o *store.Observation) error {
+		if err := s.Records.Observations(func(o *record.Observation) error {
 			out = append(out, *o)
 			return nil
 		}); err != nil {
@@ -253,8 +254,8 @@ func TestEveryRunSaysWhatItObserved(t *testing.T) {
 	hub(w, 20)
 	m := mirrortest.New(t, w, job("limits.max_delete = 0.5"))
 	m.Run()
-	id := func(page string) uint32 { return record(t, m, home+page).ID }
-	want := func(what string, got store.IDs, pages ...string) {
+	id := func(page string) uint32 { return recordOf(t, m, home+page).ID }
+	want := func(what string, got record.IDs, pages ...string) {
 		t.Helper()
 		var ids []uint32
 		for _, p := range pages {
@@ -311,7 +312,7 @@ func TestEveryRunSaysWhatItObserved(t *testing.T) {
 		t.Errorf("resumed: %d, %+v", len(o), o[len(o)-1])
 	}
 	want("changed in two parts", o[3].Changed, "/page09.html")
-	if rec := record(t, m, home+"/page09.html"); rec.Observed != 3 || rec.Recent != 1 {
+	if rec := recordOf(t, m, home+"/page09.html"); rec.Observed != 3 || rec.Recent != 1 {
 		t.Errorf("page09: %d looks, %b", rec.Observed, rec.Recent)
 	}
 }

@@ -22,7 +22,9 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // unpackState unpacks an archive of testdata/states into a new folder, with the times of its files.
@@ -151,19 +153,19 @@ func (x *stateText) site(name string, s *store.Site) {
 			x.line("fact %s %s", fact, v)
 		}
 	}
-	x.ok(s.Records.Resources(func(r *store.Resource) error {
+	x.ok(s.Records.Resources(func(r *record.Resource) error {
 		targets, err := s.Records.TargetsOf(r.ID)
 		x.line("now%s, links %x", x.record(s, r), targets)
 		return err
 	}))
-	x.ok(s.Records.Observations(func(o *store.Observation) error {
+	x.ok(s.Records.Observations(func(o *record.Observation) error {
 		x.line("observed %+v", *o)
 		return nil
 	}))
-	x.ok(s.Records.Replay(func(id uint32, n store.NewURL) error {
+	x.ok(s.Records.Replay(func(id uint32, n record.NewURL) error {
 		x.line("journal: new %d %+v", id, n)
 		return nil
-	}, func(r *store.Resource, targets []byte, linked bool) error {
+	}, func(r *record.Resource, targets []byte, linked bool) error {
 		x.line("journal:%s, links %x %v", x.record(s, r), targets, linked)
 		return nil
 	}))
@@ -175,7 +177,7 @@ func (x *stateText) site(name string, s *store.Site) {
 }
 
 // record says all of a record, but for the places where its body and heads lie: it has these themselves.
-func (x *stateText) record(s *store.Site, r *store.Resource) string {
+func (x *stateText) record(s *store.Site, r *record.Resource) string {
 	var text strings.Builder
 	v := reflect.ValueOf(*r)
 	for i := range v.NumField() {
@@ -187,7 +189,7 @@ func (x *stateText) record(s *store.Site, r *store.Resource) string {
 			fmt.Fprintf(&text, " %s=%+v", name, v.Field(i))
 		}
 	}
-	for _, at := range []store.HeadPlace{r.Head, r.LastHead} {
+	for _, at := range []record.HeadPlace{r.Head, r.LastHead} {
 		if !at.IsZero() {
 			h, err := s.Records.ReadHead(r.URL, at)
 			x.ok(err)
@@ -197,7 +199,7 @@ func (x *stateText) record(s *store.Site, r *store.Resource) string {
 	if r.Answer != nil {
 		fmt.Fprintf(&text, ", answer %v %q", r.Answer.Normalised, r.Answer)
 	}
-	if r.Body == store.PackBody {
+	if r.Body == record.PackBody {
 		f, err := s.Frames.ReadFrame(store.NewFrameReader(), r.At)
 		x.ok(err)
 		fmt.Fprintf(&text, ", body %x, with links %x", sha256.Sum256(f.Body), sha256.Sum256(f.Links))
@@ -210,7 +212,7 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 	x.line("version %+v", v)
 	was, err := s.Versions.Past(v.Number)
 	x.ok(err)
-	x.ok(was.Resources(func(r *store.Resource, here bool) error {
+	x.ok(was.Resources(func(r *record.Resource, here bool) error {
 		if here && r.Changed == v.Number { // others are those of another version
 			x.line("then%s", x.record(s, r))
 		}
@@ -224,7 +226,7 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 	for _, f := range p.Files() {
 		b, err := fs.ReadFile(p, f.Path)
 		switch {
-		case errors.Is(err, store.ErrAway):
+		case errors.Is(err, blobs.ErrAway):
 			b, err = []byte("in the depot"), nil
 		case s.Frames.OneOff() && errors.Is(err, disk.ErrDamaged): // get takes it from the published tree
 			b, err = os.ReadFile(filepath.Join(s.Dir(), "current", f.Path))

@@ -13,7 +13,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -88,7 +88,7 @@ func silent(t *testing.T, lines ...string) (*folders, *mirrortest.Mirror) {
 }
 
 // last is what the last run has observed.
-func last(t *testing.T, m *mirrortest.Mirror) store.Observation {
+func last(t *testing.T, m *mirrortest.Mirror) record.Observation {
 	o := observations(t, m)
 	return o[len(o)-1]
 }
@@ -118,7 +118,7 @@ func TestNearSkipsAndSkippedIsNotObserved(t *testing.T) {
 			t.Errorf("%s was touched", p)
 		}
 	}
-	rec := record(t, m, home+f.path("old", 7))
+	rec := recordOf(t, m, home+f.path("old", 7))
 	if text := explain(t, m, home+f.path("old", 7)); rec.Outcome.String() == "skipped" ||
 		!strings.Contains(text, "rule") {
 		t.Errorf("outcome %v; explain says\n%s", rec.Outcome, text)

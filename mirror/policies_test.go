@@ -27,6 +27,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/replay"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -123,7 +124,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			continue
 		}
 		have := map[string][32]byte{}
-		if err := db.Records.Resources(func(rec *store.Resource) error {
+		if err := db.Records.Resources(func(rec *record.Resource) error {
 			if rec.InSet {
 				have[rec.URL.Path()] = rec.Digest
 			}
@@ -294,7 +295,7 @@ func demoPaths(tb testing.TB) (paths []string) {
 		w := mirrortest.New(tb, nil, fmt.Sprintf("url = %q\n", srv.URL+"/"))
 		w.Run()
 		w.Site(func(s *store.Site) {
-			if err := s.Records.Resources(func(rec *store.Resource) error {
+			if err := s.Records.Resources(func(rec *record.Resource) error {
 				if rec.InSet && !strings.Contains(rec.URL.String(), "?") {
 					found[rec.URL.Path()] = true
 				}

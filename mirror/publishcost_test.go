@@ -21,6 +21,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // bigSite is a published mirror of n pages of which single pages can be changed without a request.
@@ -95,7 +96,7 @@ func (b *bigSite) change(page, version int) {
 	}
 	known, err := b.s.Records.Known()
 	if err == nil {
-		err = b.s.Records.Commit(known, nil, []*store.Done{{Resource: rec}})
+		err = b.s.Records.Commit(known, nil, []*record.Done{{Resource: rec}})
 	}
 	if err != nil {
 		b.tb.Fatal(err)

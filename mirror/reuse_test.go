@@ -18,6 +18,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -118,14 +119,14 @@ func testReuse(t *testing.T, policy string) {
 			t.Fatal(err)
 		}
 		defer other.Close()
-		if err := other.Records.Resources(func(r *store.Resource) error {
+		if err := other.Records.Resources(func(r *record.Resource) error {
 			there[r.URL.String()] = r.Checked
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if rec := record(t, m, home+"/docs/p05.html"); rec.Checked == 0 ||
+	if rec := recordOf(t, m, home+"/docs/p05.html"); rec.Checked == 0 ||
 		rec.Checked != there[elsewhereBase+"p05.html"] {
 		t.Errorf("a file was looked at %d, where it is from %d", rec.Checked, there[elsewhereBase+"p05.html"])
 	}
@@ -226,11 +227,11 @@ func TestReuseOfAMirrorThatIsWritten(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	rec.Changed++ // by the run that resumes
-	if err := errors.Join(s.Records.Commit(0, nil, []*store.Done{{Resource: rec}}),
+	if err := errors.Join(s.Records.Commit(0, nil, []*record.Done{{Resource: rec}}),
 		s.Records.Fold(store.Folding{
 			Version: rec.Changed,
 			Pending: func(uint32) bool { return false },
-			Path:    func(*store.Resource) string { return "" },
+			Path:    func(*record.Resource) string { return "" },
 		})); err != nil {
 		t.Fatal(err)
 	}

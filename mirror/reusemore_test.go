@@ -100,7 +100,7 @@ func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 			if !strings.Contains(after["docs/p04.html"], "news") || len(after) != len(before) {
 				t.Errorf("%d files, had %d\n%s", len(after), len(before), mirrortest.Text(s))
 			}
-			if rec := record(t, m, home+"/docs/p05.html"); rec.Source != "" {
+			if rec := recordOf(t, m, home+"/docs/p05.html"); rec.Source != "" {
 				t.Errorf("what the site sent is of %s", rec.Source)
 			}
 			delete(after, "docs/p04.html")

@@ -17,6 +17,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -85,7 +86,7 @@ func keptTexts(t *testing.T, m *mirrortest.Mirror) map[string]bool {
 		for _, p := range d.All() {
 			byID[p.ID] = *p
 		}
-		err = s.Records.Resources(func(r *store.Resource) error {
+		err = s.Records.Resources(func(r *record.Resource) error {
 			if p, ok := byID[r.ID]; ok {
 				out[r.URL.RequestURI()] = p.Body == r.TextSum()
 			}

@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -219,7 +220,7 @@ func TestIndexKeepsItsPath(t *testing.T) {
 	wantFiles(t, "the same bytes now", m, before...)
 	records := 0
 	m.Site(func(s *store.Site) {
-		must(t, s.Records.Resources(func(r *store.Resource) error {
+		must(t, s.Records.Resources(func(r *record.Resource) error {
 			if r.InSet && r.Path != "" {
 				records++
 			}

@@ -75,7 +75,7 @@ func TestSpreadPace(t *testing.T) {
 			wantText(t, s, "answers are of "+copyBase+", which spreads the load")
 			from := map[string]bool{}
 			for p := range pages {
-				rec := record(t, m, home+p)
+				rec := recordOf(t, m, home+p)
 				from[p] = rec.Source != ""
 				wrong := rec.Source != copyBase+p[1:] || !strings.Contains(rec.Reason, "equal the origin")
 				if from[p] && wrong {
@@ -95,7 +95,7 @@ func TestSpreadPace(t *testing.T) {
 				if from[p] && !asked[home+p] {
 					t.Errorf("%s came from the replica, and the origin was not asked in the next run", p)
 				}
-				if rec := record(t, m, home+p); rec.Source != "" {
+				if rec := recordOf(t, m, home+p); rec.Source != "" {
 					t.Errorf("%s is still of %s", p, rec.Source)
 				}
 			}
@@ -150,7 +150,7 @@ func spreadTurnsBad(t *testing.T, good int64) {
 			}
 		}
 		for p := range pages {
-			if rec := record(t, m, home+p); rec.Source != "" {
+			if rec := recordOf(t, m, home+p); rec.Source != "" {
 				t.Errorf("%s is of %s", p, rec.Source)
 			}
 		}
@@ -234,7 +234,7 @@ func TestSpreadRefuses(t *testing.T) {
 					wantText(t, s, c.want)
 				}
 				for p := range pages {
-					if rec := record(t, m, home+p); rec.Source != "" {
+					if rec := recordOf(t, m, home+p); rec.Source != "" {
 						t.Errorf("%s is of %s", p, rec.Source)
 					}
 				}
@@ -270,7 +270,7 @@ func TestSpreadUntyped(t *testing.T) {
 		replicate(w, pages)
 		wantVerdict(t, m.Run(), mirror.Complete, true)
 		s := m.Run() // compares with what the mirror has
-		if rec := record(t, m, home+"/p20.html"); rec.MIME != "text/html" || s.Spread[copyBase] < 20 {
+		if rec := recordOf(t, m, home+"/p20.html"); rec.MIME != "text/html" || s.Spread[copyBase] < 20 {
 			t.Errorf("%q; of the replica %v\n%s", rec.MIME, s.Spread, mirrortest.Text(s))
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -404,9 +405,9 @@ func TestDamagedTreeAndBody(t *testing.T) {
 // harmFrame flips a bit of the stored body of a document.
 func harmFrame(t *testing.T, m *mirrortest.Mirror, url string) {
 	t.Helper()
-	var at store.Place
+	var at record.Place
 	m.Site(func(s *store.Site) {
-		must(t, s.Records.Resources(func(r *store.Resource) error {
+		must(t, s.Records.Resources(func(r *record.Resource) error {
 			if r.URL.String() == url {
 				at = r.At
 			}

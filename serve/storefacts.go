@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // factsEvery is how long to wait before the database is tried again.
@@ -79,7 +79,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	}
 	f.redirects, f.charsets = map[site.URL]redirection{}, map[uint64]uint8{}
 	targets := map[uint32]site.URL{}
-	err = db.Records.Resources(func(r *store.Resource) error {
+	err = db.Records.Resources(func(r *record.Resource) error {
 		if r.Target > 0 && r.Path == "" {
 			targets[r.Target-1] = site.URL{}
 		} else if r.InSet && r.Charset != "" {
@@ -90,7 +90,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	if err != nil || len(targets) == 0 {
 		return err
 	}
-	err = db.Records.Resources(func(r *store.Resource) error {
+	err = db.Records.Resources(func(r *record.Resource) error {
 		if _, ok := targets[r.ID]; ok {
 			targets[r.ID] = r.URL
 		}
@@ -99,7 +99,7 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 	if err != nil {
 		return err
 	}
-	return db.Records.Resources(func(r *store.Resource) error {
+	return db.Records.Resources(func(r *record.Resource) error {
 		if r.Target > 0 && r.Path == "" && !targets[r.Target-1].IsZero() {
 			f.redirects[r.URL] = redirection{r.Status, targets[r.Target-1], r.Fragment}
 		}

@@ -45,7 +45,7 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 			err = errors.Join(fmt.Errorf("receive site %s: %w", name, err), a.Close())
 		}
 	}()
-	if err := s.Spool.held(); err != nil {
+	if err := s.Spool.Held(); err != nil {
 		return a, err
 	}
 	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, ErrNoSite) {

@@ -5,6 +5,8 @@ package store
 import (
 	"bytes"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 // A reader that keeps large frames beside the heap reads the same as any other: plain frames, packed ones,
@@ -16,7 +18,7 @@ func TestFramesBesideTheHeap(t *testing.T) {
 		small := random(1000, 2)
 		changed := bytes.Clone(large)
 		copy(changed[1<<20:], "changed")
-		d := []*Done{document(t, s, 0, string(large)), document(t, s, 1, string(small))}
+		d := []*record.Done{document(t, s, 0, string(large)), document(t, s, 1, string(small))}
 		d = append(d, documentOver(t, s, 2, string(changed), d[0].At))
 		commit(t, s, 0, newURLs(0, 3), d...)
 		foldAll(t, s, 1)
@@ -47,7 +49,7 @@ func TestLargeFrames(t *testing.T) {
 		_, s := openTest(t, t.TempDir(), Options{OneOff: oneOff})
 		w := s.Frames.NewFrameWriter()
 		bodies := [][]byte{bytes.Repeat(random(64<<10, 1), 40), random(1000, 2), random(maxKept+1, 3)}
-		var done []*Done
+		var done []*record.Done
 		for id, body := range bodies {
 			d := documentRecord(id, string(body), nil)
 			var err error

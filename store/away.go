@@ -17,7 +17,9 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
@@ -93,9 +95,6 @@ type Bringer interface {
 	FetchBody(from *Away, p *AwayBody) (io.ReadCloser, error)
 }
 
-// ErrAway reports that something is in a depot and cannot be fetched. It is not damaged.
-var ErrAway = errors.New("only the depot has it")
-
 // awaySite is what a site has in a depot.
 type awaySite struct {
 	Away
@@ -149,7 +148,7 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 			disk.ErrDamaged, err)
 	}
 	if s.Format > AwayVersion {
-		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, ErrNewerFormat)
+		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, record.ErrNewerFormat)
 	}
 	if err := s.index(); err != nil {
 		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, disk.ErrDamaged, err)
@@ -195,8 +194,8 @@ func (a *awaySite) failed(what string, err error) error {
 		err = errors.New("this command does not read depots")
 	}
 	return fmt.Errorf("%s of %s: %w, %s (check-in %d): %v; it comes when that can be read, at this address or "+
-		"at that of MIRRORD_DEPOT, with its keys in the environment", what, a.site, ErrAway, a.Depot, a.Sequence,
-		err)
+		"at that of MIRRORD_DEPOT, with its keys in the environment", what, a.site, blobs.ErrAway, a.Depot,
+		a.Sequence, err)
 }
 
 // lists reports whether parts of a pack may be holes.
@@ -293,7 +292,7 @@ func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []by
 }
 
 // isAway reports whether a part of a frame has not come.
-func (p *packs) isAway(at Place) bool {
+func (p *packs) isAway(at record.Place) bool {
 	if !p.away.lists(at.Pack) {
 		return false
 	}
@@ -310,70 +309,50 @@ func (p *packs) isAway(at Place) bool {
 	return len(pack.look(f, nums)) > 0
 }
 
-// body finds the site that lists a body as left in a depot, and where it lies there; fs.ErrNotExist when none
-// does.
-func (a *aways) body(s *State, d [32]byte) (*awaySite, *AwayBody, error) {
+// body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.
+func (a *aways) body(s *State, d [32]byte) (*blobs.LeftBody, error) {
 	names, err := siteFolders(s)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, name := range names {
 		left, err := a.in(s.root, "sites/"+name+"/"+AwayName, name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if left != nil && left.bodies[d] != nil {
-			return left, left.bodies[d], nil
+			return left.left(left.bodies[d]), nil
 		}
 	}
-	return nil, nil, fs.ErrNotExist
+	return nil, fs.ErrNotExist
 }
 
-// bring fetches a body that is in a depot; missing is the error when none is known to have it.
-func (b *Blobs) bring(d [32]byte, missing error) error {
-	a, body, err := b.away(d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return missing
+// left is a body as the blobs see it.
+func (a *awaySite) left(body *AwayBody) *blobs.LeftBody {
+	return &blobs.LeftBody{
+		Stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},
+		Open: func() (io.ReadCloser, error) {
+			if a.fetch == nil {
+				return nil, a.failed("a body", nil)
+			}
+			from, err := a.fetch.FetchBody(&a.Away, body)
+			if err != nil {
+				return nil, a.failed("a body", err)
+			}
+			return awayReader{from, a}, nil
+		},
+		Wrong: func(err error) error { return a.failed("a body", err) },
 	}
-	if err != nil {
-		return err
-	}
-	if a.fetch == nil {
-		return a.failed("a body", nil)
-	}
-	if err := b.spool.hold(); err != nil {
-		return err
-	}
-	defer b.spool.unhold()
-	from, err := a.fetch.FetchBody(&a.Away, body)
-	if err != nil {
-		return a.failed("a body", err)
-	}
-	defer from.Close()
-	w, err := b.spool.Create()
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, awayReader{from, a}); err != nil {
-		w.Abort()
-		return err
-	}
-	if w.Digest() != d {
-		w.Abort()
-		return a.failed("a body", errors.New("it has other bytes there"))
-	}
-	_, _, err = w.Commit(time.Unix(0, body.Modified))
-	return err
 }
 
 // awayReader reads a body that a depot has: its errors are those of the depot.
 type awayReader struct {
-	r io.Reader
+	io.ReadCloser
 	a *awaySite
 }
 
 func (r awayReader) Read(p []byte) (int, error) {
-	n, err := r.r.Read(p)
+	n, err := r.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		err = r.a.failed("a body", err)
 	}

@@ -15,13 +15,15 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Needed is what of a site must be here at once: for its published tree, and for the next run.
 type Needed struct {
 	LastPack uint32 // to which frames are appended
-	Places   []Place
+	Places   []record.Place
 	Bodies   map[[32]byte]bool // that are published as they came
 }
 
@@ -29,16 +31,16 @@ type Needed struct {
 // is over, if it is a delta, only who reads it knows.
 func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	n := &Needed{Bodies: map[[32]byte]bool{}}
-	add := func(r *Resource) error {
+	add := func(r *record.Resource) error {
 		switch r.Body {
-		case PackBody:
+		case record.PackBody:
 			n.Places = append(n.Places, r.At)
-		case BlobBody:
+		case record.BlobBody:
 			n.Bodies[r.Digest] = true
 		}
 		return ctx.Err()
 	}
-	err := s.Records.Resources(func(r *Resource) error {
+	err := s.Records.Resources(func(r *record.Resource) error {
 		if !r.InSet {
 			return nil
 		}
@@ -47,12 +49,12 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.Records.Replay(func(uint32, NewURL) error { return ctx.Err() },
-		func(r *Resource, _ []byte, _ bool) error { return add(r) })
+	err = s.Records.Replay(func(uint32, record.NewURL) error { return ctx.Err() },
+		func(r *record.Resource, _ []byte, _ bool) error { return add(r) })
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(n.Places, func(a, b Place) int {
+	slices.SortFunc(n.Places, func(a, b record.Place) int {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
 	})
 	return n, s.db.View(func(tx *transaction) error {
@@ -163,10 +165,10 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 			small = append(small, body.AwayPart)
 			return nil
 		}
-		return s.Blobs.bring(d, fs.ErrNotExist)
+		return s.Blobs.Bring(d, fs.ErrNotExist)
 	})
 	if err == nil {
-		err = s.Blobs.bringSmall(view.packs.away, small)
+		err = bringSmall(s.Blobs, view.packs.away, small)
 	}
 	if err != nil {
 		return bytes, err
@@ -178,21 +180,21 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 const togetherBelow = 1 << 20
 
 // bringSmall fetches small bodies together.
-func (b *Blobs) bringSmall(a *awaySite, parts []AwayPart) error {
-	if err := b.spool.hold(); err != nil {
+func bringSmall(b *blobs.Blobs, a *awaySite, parts []AwayPart) error {
+	if err := b.Spool().Hold(); err != nil {
 		return err
 	}
-	defer b.spool.unhold()
+	defer b.Spool().Unhold()
 	return a.parts("bodies", parts, func(p *AwayPart, raw []byte) error {
 		return b.Put(p.SHA256, raw, time.Unix(0, a.bodies[p.SHA256].Modified))
 	})
 }
 
 // hasOnly reports whether only a depot has a body.
-func (a *awaySite) hasOnly(d [32]byte, kept Bodies) bool {
+func (a *awaySite) hasOnly(d [32]byte, kept blobs.Bodies) bool {
 	if a == nil || a.bodies[d] == nil {
 		return false
 	}
-	b, ok := kept.(*Blobs)
+	b, ok := kept.(*blobs.Blobs)
 	return ok && !b.Here(d)
 }

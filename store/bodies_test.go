@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/testing/storetest"
 )
 
 func TestBlobBodies(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
-		storetest.TestBodies(t, func(t *testing.T) store.Bodies {
+		storetest.TestBodies(t, func(t *testing.T) blobs.Bodies {
 			st := openState(t, t.TempDir(), store.Options{Volatile: volatile})
 			t.Cleanup(func() { st.Close() })
 			return st.Bodies
@@ -20,5 +21,5 @@ func TestBlobBodies(t *testing.T) {
 }
 
 func TestMemoryBodies(t *testing.T) {
-	storetest.TestBodies(t, func(*testing.T) store.Bodies { return new(storetest.Bodies) })
+	storetest.TestBodies(t, func(*testing.T) blobs.Bodies { return new(storetest.Bodies) })
 }

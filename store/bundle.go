@@ -10,6 +10,7 @@ import (
 
 	"mirrord/internal/zstdfast"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A bundle is a frame of many documents:
@@ -106,7 +107,7 @@ func appendBundle(b []byte, enc *zstdfast.Encoder, raw []byte, ends []uint32) []
 const decodeSlack = 64
 
 // placeOf is the place of a document, from 1, in a frame that was made of count documents.
-func placeOf(frame Place, doc uint32, count int) Place {
+func placeOf(frame record.Place, doc uint32, count int) record.Place {
 	if frame.Doc = doc; count == 1 {
 		frame.Doc = 0
 	}
@@ -127,7 +128,7 @@ func (r *FrameReader) unbundle(raw, out []byte, x *bundleIndex) ([]byte, error) 
 
 // document unpacks one of the documents of a bundle. It is valid until r is used again, and must not be
 // changed.
-func (p *packs) document(r *FrameReader, at Place) ([]byte, error) {
+func (p *packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 	r.letGo()
 	if _, err := p.open(at); err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (p *packs) document(r *FrameReader, at Place) ([]byte, error) {
 }
 
 // bundleAt reads the index of the bundle at a place, and believes it.
-func (p *packs) bundleAt(at Place) (x bundleIndex, err error) {
+func (p *packs) bundleAt(at record.Place) (x bundleIndex, err error) {
 	f, err := p.open(at)
 	if err != nil {
 		return x, err

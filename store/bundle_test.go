@@ -16,6 +16,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // page is a page of a site: most of it is what all pages have.
@@ -25,9 +26,9 @@ func page(id int) string {
 }
 
 // pages commits pages 0 to n-1 in one bundle, and returns their places.
-func pages(t testing.TB, s *Site, n int) (places []Place) {
+func pages(t testing.TB, s *Site, n int) (places []record.Place) {
 	t.Helper()
-	var done []*Done
+	var done []*record.Done
 	for id := range n {
 		done = append(done, gathered(t, s, id, page(id)))
 	}
@@ -36,7 +37,7 @@ func pages(t testing.TB, s *Site, n int) (places []Place) {
 	return placesOf(t, s, n)
 }
 
-func placesOf(t testing.TB, s *Site, n int) (places []Place) {
+func placesOf(t testing.TB, s *Site, n int) (places []record.Place) {
 	t.Helper()
 	for id := range n {
 		r, ok, err := s.Records.Get(testURL(id))
@@ -48,7 +49,7 @@ func placesOf(t testing.TB, s *Site, n int) (places []Place) {
 	return places
 }
 
-func wantPages(t testing.TB, s *Site, places []Place) {
+func wantPages(t testing.TB, s *Site, places []record.Place) {
 	t.Helper()
 	r := NewFrameReader()
 	for id, at := range places {
@@ -92,7 +93,7 @@ func TestGatherWhileCommitting(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const workers, each = 4, 60
 	body := func(id int) string { return page(id) + string(random(8000, byte(id))) }
-	done := make(chan *Done)
+	done := make(chan *record.Done)
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
@@ -109,7 +110,7 @@ func TestGatherWhileCommitting(t *testing.T) {
 	known := uint32(0)
 	commit(t, s, 0, newURLs(0, workers*each))
 	known = workers * each
-	var batch []*Done
+	var batch []*record.Done
 	for d := range done {
 		if batch = append(batch, d); len(batch) == 17 {
 			commit(t, s, known, nil, batch...)
@@ -156,7 +157,7 @@ func TestGatherOnAFullDisk(t *testing.T) {
 	}
 	defer broken.Close()
 	s.packs.w = broken
-	var done []*Done
+	var done []*record.Done
 	for id := range 200 { // more than may wait
 		done = append(done, gathered(t, s, id, string(random(10_000, byte(id)))))
 	}
@@ -191,7 +192,7 @@ func TestDeltaOverOneOfMany(t *testing.T) {
 	if err != nil || head.depth != 1 {
 		t.Fatalf("%+v, %v", head, err)
 	}
-	var gone []*Done
+	var gone []*record.Done
 	for id := range n {
 		if id != 7 && id != 9 && id != 11 {
 			r, _, err := s.Records.Get(testURL(id))
@@ -199,7 +200,7 @@ func TestDeltaOverOneOfMany(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.InSet = false
-			gone = append(gone, &Done{Resource: r})
+			gone = append(gone, &record.Done{Resource: r})
 		}
 	}
 	commit(t, s, n, nil, gone...)
@@ -223,7 +224,7 @@ func TestDeltaOverOneOfMany(t *testing.T) {
 	}
 }
 
-func wantBody(t testing.TB, s *Site, at Place, want string) {
+func wantBody(t testing.TB, s *Site, at record.Place, want string) {
 	t.Helper()
 	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || string(f.Body) != want {
 		t.Errorf("at %v: %v, %.40q", at, err, f.Body)
@@ -270,7 +271,7 @@ func TestPurgeOneOfMany(t *testing.T) {
 	w := s.Frames.NewFrameWriter()
 	var err error
 	if like.At, err = s.Frames.AppendFrameOver(w, FrameMetaOf(&like.Resource), nil, []byte(page(3)+" as well"),
-		Place{}, places[3]); err != nil {
+		record.Place{}, places[3]); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, s, n, newURLs(n, n+1), like)
@@ -321,7 +322,7 @@ func TestHealOneOfMany(t *testing.T) {
 	for id := range n + 1 {
 		urls = append(urls, testURL(id).String())
 	}
-	h, err := Heal(t.Context(), s, urls, func(r *Resource) iter.Seq[BodyCopy] {
+	h, err := Heal(t.Context(), s, urls, func(r *record.Resource) iter.Seq[BodyCopy] {
 		if r.ID >= n-1 {
 			return slices.Values([]BodyCopy{})
 		}
@@ -366,7 +367,7 @@ func FuzzBundle(f *testing.F) {
 func TestUnpackedBundlesAreShared(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const n = 2 * maxUnpacked
-	var all []Place
+	var all []record.Place
 	for i := range n {
 		a, b := gathered(t, s, 2*i, page(2*i)), gathered(t, s, 2*i+1, page(2*i+1))
 		commit(t, s, uint32(2*i), newURLs(2*i, 2*i+2), a, b)

@@ -5,6 +5,8 @@ package store
 import (
 	"slices"
 	"sync"
+
+	"mirrord/store/record"
 )
 
 // unpackedBundles caches the unpacked bundles of a site's packs that were read last: documents read in
@@ -19,7 +21,7 @@ type unpackedBundles struct {
 
 // unpackedBundle is one of them. Its bytes do not change while it is in use.
 type unpackedBundle struct {
-	at    Place // of the frame
+	at    record.Place // of the frame
 	out   []byte
 	index bundleIndex
 	users int  // readers that have slices of out
@@ -33,7 +35,7 @@ const (
 )
 
 // take returns the bundle at a place for a reader, nil when it has to be read. The reader gives it back.
-func (c *unpackedBundles) take(at Place) *unpackedBundle {
+func (c *unpackedBundles) take(at record.Place) *unpackedBundle {
 	at.Doc = 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +62,7 @@ func (c *unpackedBundles) room(size int) []byte {
 }
 
 // add keeps a bundle that a reader has unpacked, and has from now on.
-func (c *unpackedBundles) add(at Place, out []byte, x bundleIndex) *unpackedBundle {
+func (c *unpackedBundles) add(at record.Place, out []byte, x bundleIndex) *unpackedBundle {
 	at.Doc = 0
 	u := &unpackedBundle{
 		at:    at,
@@ -88,7 +90,7 @@ func (c *unpackedBundles) giveBack(u *unpackedBundle) {
 }
 
 // drop lets go of the bundles that which wants, of all when it is nil.
-func (c *unpackedBundles) drop(which func(at Place) bool) {
+func (c *unpackedBundles) drop(which func(at record.Place) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.list = slices.DeleteFunc(c.list, func(u *unpackedBundle) bool {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // What changes a little costs a little in every version, all over one frame, until a new one costs less.
@@ -21,9 +22,9 @@ func TestDeltasOverFullFrames(t *testing.T) {
 	w, r := s.Frames.NewFrameWriter(), NewFrameReader()
 	rng := rand.New(rand.NewPCG(1, 1))
 	lines := prose(rng, 400)
-	var places []Place
+	var places []record.Place
 	var bodies []string
-	var old Place
+	var old record.Place
 	full, size := 0, uint32(0)
 	for i := range 60 {
 		for range 4 {
@@ -55,12 +56,12 @@ func TestDeltasOverFullFrames(t *testing.T) {
 
 // chainOf makes versions of a document as older versions of the program did, each over the one before, with a
 // pack of its own for each. Only the last one is in use.
-func chainOf(t testing.TB, s *Site, n int) (places []Place, bodies []string) {
+func chainOf(t testing.TB, s *Site, n int) (places []record.Place, bodies []string) {
 	t.Helper()
 	s.packs.max = 128 << 10
 	body := string(random(20_000, 1))
 	filler := func(i int) { document(t, s, i+1, string(random(120_000, byte(i+2)))) }
-	last := documentOver(t, s, 0, body, Place{})
+	last := documentOver(t, s, 0, body, record.Place{})
 	for i := range n {
 		places, bodies = append(places, last.At), append(bodies, body)
 		filler(i)
@@ -102,10 +103,10 @@ func TestCompactMovesChains(t *testing.T) {
 func TestCompactMovesWhatIsOverABase(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 128 << 10
-	base := documentOver(t, s, 0, string(random(20_000, 1)), Place{})
+	base := documentOver(t, s, 0, string(random(20_000, 1)), record.Place{})
 	document(t, s, 9, string(random(100_000, 9))) // a hole
 	body, last := string(random(20_000, 1)), base
-	var done []*Done
+	var done []*record.Done
 	for i := 1; i < 4; i++ {
 		body += fmt.Sprint("change ", i)
 		last = documentOver(t, s, i, body, last.At)

@@ -5,6 +5,8 @@ package store
 import (
 	"crypto/sha256"
 	"maps"
+
+	"mirrord/store/record"
 )
 
 // checkChanges lays what changed since a version over what it had, which must give what there is now.
@@ -14,17 +16,17 @@ func (h *pastSite) checkChanges(p *Past, bodies map[string]string) {
 	for u, b := range bodies {
 		body[false][u] = sha256.Sum256([]byte(b))
 	}
-	note := func(now bool, r *Resource) {
+	note := func(now bool, r *record.Resource) {
 		if delete(body[now], r.URL.String()); r.InSet {
 			body[now][r.URL.String()] = r.Digest
 		}
 	}
-	err := p.s.Resources(func(r *Resource) error {
+	err := p.s.Resources(func(r *record.Resource) error {
 		note(true, r)
 		return nil
 	})
 	if err == nil {
-		err = p.Changes(func(was, now *Resource) error {
+		err = p.Changes(func(was, now *record.Resource) error {
 			if b, in := bodies[was.URL.String()]; (was.InSet != in) || (in && was.Digest != sha256.Sum256([]byte(b))) {
 				h.t.Errorf("version %d had %s: %v, want %v", p.Version, was.URL, was.InSet, in)
 			}

@@ -64,7 +64,7 @@ func (d *database) unsealed() (format uint32, is bool, err error) {
 		}
 		if m := tx.Bucket(bMeta); m != nil {
 			if v := m.Get(kFormat); len(v) == 4 {
-				format = be32(v)
+				format = binary.BigEndian.Uint32(v)
 			}
 		}
 		return nil

@@ -36,7 +36,7 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err != nil { // not in this tree
 		return false, nil
 	}
-	if whole, err := s.bodies.isIn(tree, path, fi, d); whole || err != nil {
+	if whole, err := s.bodies.IsIn(tree, path, fi, d); whole || err != nil {
 		return false, disk.Err("relink "+path, err)
 	}
 	return true, disk.Err("relink "+path, s.relinkIn(live, path, d))
@@ -58,7 +58,7 @@ func (s *Trees) relinkIn(tree, path string, d [32]byte) error {
 	if err := root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.bodies.place(d, dir, aside); err != nil {
+	if err := s.bodies.Place(d, dir, aside); err != nil {
 		return err
 	}
 	s.at("relinked aside")

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // When the disk has lost the end of a pack, what comes later does not take the place of what records still
@@ -35,7 +37,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	if f, err := s.Frames.ReadFrame(NewFrameReader(), lost.At); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("the lost document is now %.20q of %s, %v", f.Body, f.Meta, err)
 	}
-	for _, d := range []*Done{now, more} {
+	for _, d := range []*record.Done{now, more} {
 		if f, err := s.Frames.ReadFrame(NewFrameReader(), d.At); err != nil || int64(len(f.Body)) != d.Size {
 			t.Error(err)
 		}
@@ -52,12 +54,12 @@ func TestFrameWithMoreBehindIt(t *testing.T) {
 
 // An empty record is damage, not the work of a newer program.
 func TestEmptyRecordIsDamage(t *testing.T) {
-	var r Resource
-	if err := r.decode(testURL(0), nil); !errors.Is(err, disk.ErrDamaged) || errors.Is(err,
-		ErrNewerFormat) {
+	var r record.Resource
+	if err := r.Decode(testURL(0), nil); !errors.Is(err, disk.ErrDamaged) || errors.Is(err,
+		record.ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
-	if err := r.decode(testURL(0), []byte{recordVersion + 1}); !errors.Is(err, ErrNewerFormat) {
+	if err := r.Decode(testURL(0), []byte{2}); !errors.Is(err, record.ErrNewerFormat) {
 		t.Errorf("%v", err)
 	}
 }
@@ -78,10 +80,10 @@ func TestDiscardBeforeSync(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{})
 	d := blobOf(t, s, 0, "image")
-	if err := os.WriteFile(filepath.Join(dir, "blobs", blobName(d.Digest)), []byte("wrong"), 0o644); err != nil {
+	if err := os.WriteFile(blobFile(s, d.Digest), []byte("wrong"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if missing, err := DiscardBody(blobsOf(s), d.Digest); !missing || err != nil {
+	if missing, err := blobs.DiscardBody(blobsOf(s), d.Digest); !missing || err != nil {
 		t.Fatal(missing, err)
 	}
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))
@@ -128,7 +130,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 func TestCompactLeavesADamagedPackOnce(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
 	s.packs.max = 256 << 10
-	var done []*Done
+	var done []*record.Done
 	for id := range 8 {
 		if d := document(t, s, id, string(random(60_000, byte(id)))); id == 1 || id == 3 || id > 5 {
 			done = append(done, d)
@@ -174,8 +176,8 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
 	foldAll(t, s, 1)
-	all := IDs{{0, 1<<32 - 1}}
-	if err := s.Records.AddObservation(&Observation{Run: 1, Asked: all, Changed: all}); err != nil {
+	all := record.IDs{{First: 0, Last: 1<<32 - 1}}
+	if err := s.Records.AddObservation(&record.Observation{Run: 1, Asked: all, Changed: all}); err != nil {
 		t.Fatal(err)
 	}
 	var found []Problem
@@ -213,7 +215,7 @@ func TestRebuildAgain(t *testing.T) {
 		{Path: "a.html", URL: "http://a/a.html", Type: "text/html", Size: 4, SHA256: sum("page")},
 		{
 			Path:   "b.html",
-			URL:    "http://a/" + strings.Repeat("b", MaxURL),
+			URL:    "http://a/" + strings.Repeat("b", record.MaxURL),
 			Type:   "text/html",
 			Size:   4,
 			SHA256: sum("page"),

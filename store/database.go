@@ -22,6 +22,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor).
@@ -82,14 +83,6 @@ func (e *DatabaseError) Unwrap() error { return e.Err }
 
 // Is makes it an ErrDamaged.
 func (e *DatabaseError) Is(target error) bool { return target == disk.ErrDamaged }
-
-// errValue says that a value of a database cannot be decoded. The door makes a DatabaseError of it.
-var errValue error = badValue{}
-
-type badValue struct{}
-
-func (badValue) Error() string        { return "its value cannot be decoded" }
-func (badValue) Is(target error) bool { return target == disk.ErrDamaged }
 
 // BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
 func (s *Site) BadValue(err error) error { return s.db.damaged(err) }
@@ -437,7 +430,7 @@ func origin() string {
 
 // damagedValue makes a DatabaseError of a value that cannot be decoded.
 func (o *doorOptions) damagedValue(err error) error {
-	if err != nil && errors.Is(err, errValue) {
+	if err != nil && errors.Is(err, record.ErrValue) {
 		err = o.damaged(err)
 	}
 	return err

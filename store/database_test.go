@@ -13,6 +13,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // faultySite is a site of some pages, with many records and no log; name is its database.
@@ -35,7 +36,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 	var wg sync.WaitGroup
 	for range 4 { // others wait for nothing that the first one left locked
 		wg.Go(func() {
-			err := s.Records.Resources(func(*Resource) error { return nil })
+			err := s.Records.Resources(func(*record.Resource) error { return nil })
 			db, ok := errors.AsType[*DatabaseError](err)
 			if !ok || !errors.Is(err, disk.ErrDamaged) || db.Site != "x" || db.File != siteDB {
 				t.Errorf("%s: %v", what, err)
@@ -141,7 +142,7 @@ func TestValuesAreChecked(t *testing.T) {
 			return err
 		}},
 		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error {
-			return s.Records.Resources(func(*Resource) error { return nil })
+			return s.Records.Resources(func(*record.Resource) error { return nil })
 		}},
 		{bLinks, []byte("12345"), nil, func(s *Site) error {
 			return s.Records.Links(func(uint32, []byte) error { return nil })
@@ -150,7 +151,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{bMeta, kRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
 		{bMeta, kKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error { _, err := s.Records.Known(); return err }},
 		{bObserved, seqKey(1), []byte{1}, func(s *Site) error {
-			return s.Records.Observations(func(*Observation) error { return nil })
+			return s.Records.Observations(func(*record.Observation) error { return nil })
 		}},
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {

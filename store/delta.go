@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A document that changes a little, or says nearly what another one says, is written as a delta over the full
@@ -45,7 +46,7 @@ const (
 
 // delta is the header of a delta frame.
 type delta struct {
-	base  Place
+	base  record.Place
 	sum   uint32
 	depth uint8
 }
@@ -100,7 +101,7 @@ func (d *delta) put(raw []byte) {
 }
 
 // rebase returns the frame of the delta with another base of the same bytes.
-func (d *delta) rebase(raw []byte, base Place) []byte {
+func (d *delta) rebase(raw []byte, base record.Place) []byte {
 	was := d.start()
 	d.base = base
 	if now := d.start(); now != was {
@@ -118,7 +119,7 @@ func isDelta(raw []byte) bool {
 
 // under lists what the frame at a place is over, the full frame last; it is empty for a full one. It looks at
 // headers alone and believes them.
-func (p *packs) under(at Place) (bases []Place, err error) {
+func (p *packs) under(at record.Place) (bases []record.Place, err error) {
 	d, err := p.header(at)
 	for err == nil && d.depth > 0 {
 		bases = append(bases, d.base)
@@ -132,7 +133,7 @@ func (p *packs) under(at Place) (bases []Place, err error) {
 }
 
 // header reads the header of the frame at a place; it is zero for other frames.
-func (p *packs) header(at Place) (d delta, err error) {
+func (p *packs) header(at record.Place) (d delta, err error) {
 	f, err := p.open(at)
 	if err != nil || at.Doc > 0 {
 		return d, err
@@ -153,13 +154,15 @@ func (p *packs) header(at Place) (d delta, err error) {
 }
 
 // payload unpacks what the frame at a place holds. It is valid until r is used again.
-func (p *packs) payload(r *FrameReader, at Place) ([]byte, error) { return p.unpack(r, at, anyDepth) }
+func (p *packs) payload(r *FrameReader, at record.Place) ([]byte, error) {
+	return p.unpack(r, at, anyDepth)
+}
 
 // anyDepth is the depth of a frame that is no base.
 const anyDepth = -1
 
 // unpack is payload for a frame that must have a depth. Only one of any depth may be a rest.
-func (p *packs) unpack(r *FrameReader, at Place, depth int) ([]byte, error) {
+func (p *packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, error) {
 	if at.Doc > 0 && depth <= 0 {
 		return p.document(r, at)
 	}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // prose makes n lines that do not repeat each other.
@@ -29,7 +30,7 @@ func prose(rng *rand.Rand, n int) []string {
 	return out
 }
 
-func frameOf(t testing.TB, s *Site, at Place) []byte {
+func frameOf(t testing.TB, s *Site, at record.Place) []byte {
 	t.Helper()
 	raw, err := s.packs.whole(nil, at)
 	if err != nil {
@@ -38,10 +39,10 @@ func frameOf(t testing.TB, s *Site, at Place) []byte {
 	return raw
 }
 
-func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old Place) Place {
+func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old record.Place) record.Place {
 	t.Helper()
 	at, err := s.Frames.AppendFrameOver(w, FrameMeta{Digest: sha256.Sum256(body)}, []byte("links"), body, old,
-		Place{})
+		record.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestDeltaRoundTrip(t *testing.T) {
 		same := random(rapid.SampledFrom([]int{0, 100, 5000, 200_000}).Draw(rt, "same"), 7)
 		bodies := [][]byte{bytes.Join([][]byte{a, same, b}, nil), bytes.Join([][]byte{b, same, c}, nil),
 			bytes.Join([][]byte{c, same, same, a}, nil), a}
-		var old Place
+		var old record.Place
 		for i, body := range bodies {
 			at := appendOver(t, s, w, body, old)
 			f, err := s.Frames.ReadFrame(r, at)
@@ -79,25 +80,25 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	w := s.Frames.NewFrameWriter()
 	body := random(20_000, 1)
-	old := appendOver(t, s, w, body, Place{})
+	old := appendOver(t, s, w, body, record.Place{})
 	if raw := frameOf(t, s, appendOver(t, s, w, body, old)); !isDelta(raw) {
 		t.Fatalf("the same again is %q", raw[:4])
 	}
 	big := random(maxDelta, 2)
-	bigAt := appendOver(t, s, w, big, Place{})
+	bigAt := appendOver(t, s, w, big, record.Place{})
 	odd := old
 	odd.Off++
 	for _, c := range []struct {
 		name string
 		body []byte
-		old  Place
+		old  record.Place
 	}{
 		{"nothing in common", random(20_000, 3), old},
-		{"no old one", body, Place{}},
-		{"the old one's pack is missing", body, Place{Pack: 99, Len: 100}},
-		{"the old one lies beyond the end", body, Place{Pack: old.Pack, Off: 1 << 40, Len: 100}},
+		{"no old one", body, record.Place{}},
+		{"the old one's pack is missing", body, record.Place{Pack: 99, Len: 100}},
+		{"the old one lies beyond the end", body, record.Place{Pack: old.Pack, Off: 1 << 40, Len: 100}},
 		{"the old one is no frame", body, odd},
-		{"the old one is too short", body, Place{Pack: old.Pack, Len: 1}},
+		{"the old one is too short", body, record.Place{Pack: old.Pack, Len: 1}},
 		{"too large", big, old},
 		{"the old one is too large", body, bigAt},
 	} {
@@ -110,7 +111,7 @@ func TestDeltaFallsBackToAFullFrame(t *testing.T) {
 		}
 	}
 	large := random(8<<20, 4)
-	at := appendOver(t, s, w, large, appendOver(t, s, w, large, Place{}))
+	at := appendOver(t, s, w, large, appendOver(t, s, w, large, record.Place{}))
 	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, large) ||
 		at.Len > 4<<20 {
 		t.Errorf("8 MiB as a delta: %d bytes, %v", at.Len, err)
@@ -193,8 +194,8 @@ func TestCompactMovesBases(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 256 << 10
 	body := string(random(60_000, 1))
-	base := documentOver(t, s, 0, body, Place{})
-	var filler []*Done
+	base := documentOver(t, s, 0, body, record.Place{})
+	var filler []*record.Done
 	for id := 1; id < 6; id++ { // holes of the first pack, and some of the next
 		filler = append(filler, document(t, s, id, string(random(60_000, byte(id+1)))))
 	}
@@ -202,7 +203,7 @@ func TestCompactMovesBases(t *testing.T) {
 	if changed.At.Pack == base.At.Pack {
 		t.Fatalf("delta %v and base %v lie in one pack", changed.At, base.At)
 	}
-	commit(t, s, 0, newURLs(0, 6), append([]*Done{changed}, filler[4])...)
+	commit(t, s, 0, newURLs(0, 6), append([]*record.Done{changed}, filler[4])...)
 	foldAll(t, s, 1)
 	would := compact(t, s, true)
 	did := compact(t, s, false)
@@ -280,7 +281,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
 	s.packs.max = 256 << 10
 	body := string(random(60_000, 1))
-	base := documentOver(t, s, 0, body, Place{})
+	base := documentOver(t, s, 0, body, record.Place{})
 	for id := 2; id < 6; id++ {
 		document(t, s, id, string(random(60_000, byte(id+1))))
 	}
@@ -319,7 +320,7 @@ func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 256 << 10
 	body := string(random(60_000, 1))
-	base := documentOver(t, s, 0, body, Place{})
+	base := documentOver(t, s, 0, body, record.Place{})
 	for id := 1; id < 6; id++ {
 		document(t, s, id, string(random(60_000, byte(id+1))))
 	}
@@ -345,7 +346,7 @@ func FuzzDelta(f *testing.F) {
 		f.Add(raw, dict, uint32(1), int64(0), uint32(len(dict)))
 	}
 	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
-	old := appendOver(f, s, w, dict, Place{})
+	old := appendOver(f, s, w, dict, record.Place{})
 	f.Add(frameOf(f, s, appendOver(f, s, w, append([]byte("head"), dict...), old)), dict, old.Pack,
 		old.Off, old.Len)
 	f.Add([]byte(deltaMagic), []byte{}, uint32(0), int64(-1), uint32(0))
@@ -393,12 +394,12 @@ func BenchmarkDelta(b *testing.B) {
 	body := []byte(strings.Join(lines, ""))
 	lines[500] = "<p>new\n"
 	now := []byte(strings.Join(lines, ""))
-	old := appendOver(b, s, w, body, Place{})
+	old := appendOver(b, s, w, body, record.Place{})
 	for _, c := range []struct {
 		name string
 		now  []byte
-		old  Place
-	}{{"full", now, Place{}}, {"delta", now, old}} {
+		old  record.Place
+	}{{"full", now, record.Place{}}, {"delta", now, old}} {
 		at := appendOver(b, s, w, c.now, c.old)
 		b.Run("write-"+c.name, func(b *testing.B) {
 			b.ReportAllocs()

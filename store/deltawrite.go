@@ -9,6 +9,8 @@ import (
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store/record"
 )
 
 // AppendFrameOver is GatherFrame for a document that takes the place of the one at old, or says nearly what
@@ -19,13 +21,13 @@ import (
 // Documents like others of more than about 128 KiB are stored in full. One writer for all that are like
 // others is enough, and saves the memory of more.
 func (s *Frames) AppendFrameOver(
-	w *FrameWriter, m FrameMeta, links, body []byte, old, like Place,
-) (Place, error) {
+	w *FrameWriter, m FrameMeta, links, body []byte, old, like record.Place,
+) (record.Place, error) {
 	if s.plain || (old.Len == 0 && like.Len == 0) { // a delta over a rest would be lost with it
 		return s.AppendFrame(w, m, links, body)
 	}
 	if err := w.fill(w.head(m), links, body); err != nil {
-		return Place{}, err
+		return record.Place{}, err
 	}
 	raw := s.over(w, old, smallDelta)
 	if like.Len > 0 && (raw == nil || len(raw) > len(w.buf)/8) {
@@ -39,7 +41,7 @@ func (s *Frames) AppendFrameOver(
 
 // over is the document that w was filled with as a delta; nil when it does not pay, also because the document
 // that it would be over is not written yet: mostly both get into one bundle, where it takes as little.
-func (s *Frames) over(w *FrameWriter, at Place, small int) []byte {
+func (s *Frames) over(w *FrameWriter, at record.Place, small int) []byte {
 	if at, written := s.gather.place(at); written && at.Len > 0 {
 		return w.over(s.packs, at, small)
 	}
@@ -49,7 +51,7 @@ func (s *Frames) over(w *FrameWriter, at Place, small int) []byte {
 // over returns the document that w was filled with as a delta over the full frame of the one at a place, nil
 // when it does not pay. It is valid until the next call. Documents of small bytes together are encoded by
 // what all writers share; of others, those that are like another one are not encoded.
-func (w *FrameWriter) over(p *packs, at Place, small int) []byte {
+func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
 	payload := w.buf[frameHeader:]
 	if len(payload) > maxDelta || (small == likeDelta && len(payload) > likeDelta*5/8) {
 		return nil
@@ -90,7 +92,7 @@ func (w *FrameWriter) over(p *packs, at Place, small int) []byte {
 	if w.delta = b; cap(b) > maxKept {
 		w.delta = nil
 	}
-	full, err := p.liveBytes([]Place{at})
+	full, err := p.liveBytes([]record.Place{at})
 	if err != nil || int64(len(b)) > full*int64(len(payload))/int64(len(dict))*3/5 {
 		return nil
 	}

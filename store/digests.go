@@ -54,13 +54,6 @@ type PageDigest struct {
 	Digest text.ContentDigest
 }
 
-// TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it
-// has: the same bytes say something else under another type or encoding.
-func (r *Resource) TextSum() uint64 {
-	kind := crc32.ChecksumIEEE([]byte(r.MIME + "\x00" + r.Charset))
-	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
-}
-
 // Texts says what the pages of a site say.
 type Texts = Entries[TextEntry]
 

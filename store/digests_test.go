@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/replica/text"
+	"mirrord/store/record"
 )
 
 func digestOf(id uint32, words uint32) *PageDigest {
@@ -270,7 +271,7 @@ func TestTexts(t *testing.T) {
 // The same bytes are another page by another type or encoding.
 func TestTextSum(t *testing.T) {
 	seen := map[uint64]bool{}
-	for _, r := range []Resource{
+	for _, r := range []record.Resource{
 		{MIME: "text/html"}, {MIME: "text/plain"}, {
 			MIME:    "text/html",
 			Charset: "koi8-r",

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // mountTmpfs mounts a file system of so many bytes; ok is false when this process may not.
@@ -41,7 +42,7 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 	for n := first; n < first+10000; n++ {
 		body := random(20<<10, byte(n))
 		body[0], body[1] = byte(n), byte(n>>8)
-		d := &Done{Resource: Resource{
+		d := &record.Done{Resource: record.Resource{
 			ID:     uint32(n),
 			URL:    testURL(n),
 			Status: 200,
@@ -50,14 +51,14 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 			Digest: sha256.Sum256(body),
 		}, Linked: true}
 		if n%3 == 0 {
-			d.Body = BlobBody
+			d.Body = record.BlobBody
 			err = blobsOf(s).Put(d.Digest, body, at(1))
 		} else {
-			d.Body = PackBody
+			d.Body = record.PackBody
 			d.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&d.Resource), nil, body)
 		}
 		if err == nil {
-			err = s.Records.Commit(uint32(n), newURLs(n, n+1), []*Done{d})
+			err = s.Records.Commit(uint32(n), newURLs(n, n+1), []*record.Done{d})
 		}
 		if err != nil {
 			return kept, err
@@ -85,7 +86,7 @@ func TestDiskFull(t *testing.T) {
 		if err := s.Records.Fold(Folding{
 			Version: 1,
 			Pending: func(uint32) bool { return true },
-			Path:    func(*Resource) string { return "" },
+			Path:    func(*record.Resource) string { return "" },
 		}); err != nil && !errors.As(err, &disk) {
 			t.Errorf("fold: %v", err)
 		}
@@ -302,5 +303,59 @@ func TestIOErrorIsFinal(t *testing.T) {
 	commit(t, s, 1, newURLs(1, 2), document(t, s, 1, "again"))
 	if _, err := os.Stat(filepath.Join(dir, "sites/x/packs/000001.pack")); err != nil {
 		t.Error(err)
+	}
+}
+
+// inTmp counts the bodies on their way in.
+func inTmp(t *testing.T, dir string) int {
+	t.Helper()
+	es, err := os.ReadDir(filepath.Join(dir, "blobs/tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range es {
+		if e.Name() != ".lock" {
+			n++
+		}
+	}
+	return n
+}
+
+// Where blobs lie on another file system than the sites a body is no part, and a blob all the same.
+func TestPartAcrossFileSystems(t *testing.T) {
+	tmpfs, ok := mountTmpfs(t, "10m")
+	if !ok {
+		return // nothing to see without two file systems
+	}
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{})
+	closeTest(t, st, s)
+	sites := filepath.Join(dir, "sites")
+	if err := errors.Join(os.RemoveAll(sites), os.Mkdir(sites, 0o755),
+		unix.Mount(tmpfs, sites, "", unix.MS_BIND, "")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(sites, unix.MNT_DETACH) })
+	_, s = openTest(t, dir, Options{})
+	body := random(2<<20, 8)
+	w, err := s.spool.Create()
+	if err == nil {
+		_, err = w.Write(body[:1<<20])
+	}
+	if err == nil {
+		err = s.Parts.Keep(w, "http://h.example/big.iso", []byte("{}"))
+	}
+	if err == nil {
+		_, err = w.Write(body[1<<20:])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, _, err := w.Commit(at(3)); err != nil || d != sha256.Sum256(body) {
+		t.Errorf("%x, %v", d, err)
+	}
+	if n := inTmp(t, dir); n != 0 {
+		t.Errorf("%d bodies are left in tmp", n)
 	}
 }

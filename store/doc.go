@@ -74,7 +74,7 @@
 //	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value    redolog.go
 //	6  batch          of an unfinished run, an entry by itself, in zstd: number of the
 //	                  last pack 4 bytes, its length 8, big endian; uvarint first
-//	                  number, new URLs, results, heads in zstd, looks                  journal.go
+//	                  number, new URLs, results, heads in zstd, looks                  record
 //
 // The values of a database:
 //
@@ -83,13 +83,13 @@
 //	                   hashes, its sequence: 8, 16 and 8 bytes, little endian           sealed.go, tally.go
 //	 8  record         of a URL: byte 1, flags, outcome, kind of body, format of the
 //	                   body; 11 uvarints; strings; what the flags name; of a body the
-//	                   digest 32, uvarints, strings, place                              record.go
-//	 9  targets        of a document: uvarint differences of sorted numbers             targets.go
-//	10  look           uvarint run, uvarint time, numbers of URLs                       looks.go
+//	                   digest 32, uvarints, strings, place                              record
+//	 9  targets        of a document: uvarint differences of sorted numbers             record
+//	10  look           uvarint run, uvarint time, numbers of URLs                       record
 //	                   numbers: uvarint count; each: uvarint gap<<1 | more, uvarint
-//	                   length of the run of numbers less one                            observe.go
+//	                   length of the run of numbers less one                            record
 //	11  observation    of a run: byte version, byte flags, uvarint time and version,
-//	                   sets of numbers                                                  observe.go
+//	                   sets of numbers                                                  record
 //	12  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
 //	                   file table                                                       versions.go
 //	13  note           JSON (version, run, publish, tree, shared fact), a number, or a
@@ -102,7 +102,7 @@
 //	15  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
 //	                   bytes, checksum                                                  mirror/source
 //	16  files of text  JSON (a note of a part, away.json, glance.json and others) and
-//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        part.go, away.go
+//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        blobs, away.go
 //
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //

@@ -2,13 +2,17 @@
 
 package store
 
+import "mirrord/store/record"
+
 // Documents reads the packs of a site without its database, and without keeping anybody from it. A pack that
 // was compacted away meanwhile is ErrDamaged: the records say where its documents are now. Safe for
 // concurrent use.
 type Documents struct{ packs *packs }
 
 // ReadFrame decodes a document.
-func (d *Documents) ReadFrame(r *FrameReader, at Place) (Frame, error) { return d.packs.read(r, at) }
+func (d *Documents) ReadFrame(r *FrameReader, at record.Place) (Frame, error) {
+	return d.packs.read(r, at)
+}
 
 // Close lets go of the packs.
 func (d *Documents) Close() error { return d.packs.close() }
@@ -23,7 +27,9 @@ type Frames struct {
 }
 
 // ReadFrame decodes a document of the packs.
-func (s *Frames) ReadFrame(r *FrameReader, at Place) (Frame, error) { return s.packs.read(r, at) }
+func (s *Frames) ReadFrame(r *FrameReader, at record.Place) (Frame, error) {
+	return s.packs.read(r, at)
+}
 
 // OneOff reports whether the documents are those of a one-off mirror.
 func (s *Frames) OneOff() bool { return s.plain }

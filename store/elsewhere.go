@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"mirrord/store/record"
 )
 
 // Elsewhere finds bodies that another site of the state has too, by their digests: in a pack, published as
@@ -21,8 +23,8 @@ type Elsewhere struct {
 // elsewhere is where another site has a body.
 type elsewhere struct {
 	site string
-	at   Place  // of a document; zero for a body that is published as it came
-	path string // mirror path
+	at   record.Place // of a document; zero for a body that is published as it came
+	path string       // mirror path
 }
 
 // mostElsewhere bounds the known places of one body.
@@ -63,8 +65,8 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 	if err != nil {
 		return err
 	}
-	err = site.Versions.Every(func(r *Resource) error {
-		if have := e.places[r.Digest]; r.Body != NoBody && want[r.Digest] && len(have) < mostElsewhere {
+	err = site.Versions.Every(func(r *record.Resource) error {
+		if have := e.places[r.Digest]; r.Body != record.NoBody && want[r.Digest] && len(have) < mostElsewhere {
 			e.places[r.Digest] = append(have, elsewhere{site: name, at: r.At, path: r.Path})
 		}
 		return ctx.Err()
@@ -74,7 +76,7 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 
 // Body returns a body; nil when no site has a good one.
 func (e *Elsewhere) Body(digest [32]byte) []byte {
-	right := func(b []byte) bool { return IsDigestOf(digest, b) }
+	right := func(b []byte) bool { return record.IsDigestOf(digest, b) }
 	if f, err := e.state.Bodies.Open(digest, 0, -1); err == nil {
 		b, err := io.ReadAll(f)
 		if f.Close(); err == nil && right(b) {

@@ -12,6 +12,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Erasure takes URLs out of everything that a database has of them, with the versions that were made again
@@ -81,11 +82,11 @@ func (e *Erasure) stub(tx *transaction, u site.URL, key []byte) error {
 	if v == nil {
 		return nil
 	}
-	var r Resource
-	if err := r.decode(u, v); err != nil {
+	var r record.Resource
+	if err := r.Decode(u, v); err != nil {
 		return err
 	}
-	stub := Resource{
+	stub := record.Resource{
 		ID:       r.ID,
 		URL:      u,
 		Outcome:  site.OutOfScope,
@@ -95,7 +96,7 @@ func (e *Erasure) stub(tx *transaction, u site.URL, key []byte) error {
 		Depth:    r.Depth,
 		Requis:   r.Requis,
 	}
-	if err := b.Put(key, stub.append(nil)); err != nil {
+	if err := b.Put(key, stub.Append(nil)); err != nil {
 		return err
 	}
 	return tx.Bucket(bLinks).Delete(binary.BigEndian.AppendUint32(nil, r.ID))
@@ -114,7 +115,7 @@ func versionsOf(hist *bucket) (out [][]byte) {
 
 // Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
 // keep r. It does not see the journal.
-func (s *SiteVersions) Every(f func(r *Resource) error) error { return s.every(f) }
+func (s *SiteVersions) Every(f func(r *record.Resource) error) error { return s.every(f) }
 
 // DropBeside removes all trees but the published one, also those that are held or in their grace, files
 // made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.

@@ -10,11 +10,10 @@ import (
 
 // Errors of opening.
 var (
-	ErrNewerFormat = disk.Said("written by a newer mirrord")
-	ErrNoSite      = disk.Said("no such site")
-	ErrNoVersion   = errors.New("no version is published")
-	ErrClosed      = errors.New("site is closed")
-	ErrBusy        = disk.Said("it is in use: try again")
+	ErrNoSite    = disk.Said("no such site")
+	ErrNoVersion = errors.New("no version is published")
+	ErrClosed    = errors.New("site is closed")
+	ErrBusy      = disk.Said("it is in use: try again")
 )
 
 // ErrLeaseLost reports that another process may write the site now: this one must no longer change it.

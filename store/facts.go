@@ -27,9 +27,10 @@ type PairRecord struct {
 	// answers that were like the answer to a path that no host has
 	SoftPages int `json:"soft_pages,omitempty"`
 	// one redirects to the other: one host by two names
-	Alias     bool     `json:"alias,omitempty"`
-	RootOnly  bool     `json:"root_only,omitempty"` // nothing but the front page is alike
-	SamePaths []string `json:"equal,omitempty"`     // paths of the tests whose pages have the same bytes or words
+	Alias    bool `json:"alias,omitempty"`
+	RootOnly bool `json:"root_only,omitempty"` // nothing but the front page is alike
+	// paths of the tests whose pages have the same bytes or words
+	SamePaths []string `json:"equal,omitempty"`
 }
 
 // decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no

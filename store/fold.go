@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // The journal has records in the order in which they came, which is any order of keys, and a leaf of the
@@ -35,7 +36,7 @@ type Folding struct {
 	Version int
 	Pending func(id uint32) bool // the URL still waits for its request; it is kept as such
 	// mirror path of a resource in the mirror, "" to leave what the record says
-	Path func(r *Resource) (p string)
+	Path func(r *record.Resource) (p string)
 	// Err says why what the functions returned does not count: nothing of that is written then. nil: it counts
 	Err func() error
 }
@@ -73,7 +74,7 @@ type foldChunk struct {
 	entries []journalEntry // of the batches
 	items   []foldItem
 	values  []byte // keys of the items, and what the batches say of them
-	looks   []look
+	looks   []record.Look
 	known   uint32 // URLs that have a number
 	order   []foldStep
 	recs    []folded // of a part, in the order of their keys
@@ -120,7 +121,7 @@ func (c *foldChunk) read() error {
 func (c *foldChunk) add(v []byte) error {
 	d := binread.Reader{Rest: v}
 	item := func(text, said []byte, i foldItem) error {
-		u, err := journalURL(text)
+		u, err := record.BatchURL(text)
 		if err != nil {
 			return err
 		}
@@ -148,11 +149,11 @@ func (c *foldChunk) add(v []byte) error {
 	c.known = max(c.known, first+news)
 	b := foldBatch{results: int(d.Uvarint())}
 	for n := 0; n < b.results && !d.Bad; n++ {
-		r := readDone(&d)
+		r := record.ReadDone(&d)
 		if d.Bad {
 			break
 		}
-		if err := item(r.url, r.rec, foldItem{n: uint32(n), done: true}); err != nil {
+		if err := item(r.URL, r.Record, foldItem{n: uint32(n), done: true}); err != nil {
 			return err
 		}
 	}
@@ -160,7 +161,7 @@ func (c *foldChunk) add(v []byte) error {
 		b.heads = slices.Clone(d.Bytes())
 	}
 	for len(d.Rest) > 0 && !d.Bad {
-		c.looks = join(c.looks, readLook(&d))
+		c.looks = record.JoinLooks(c.looks, record.ReadLook(&d))
 	}
 	if d.Bad {
 		return errBatch
@@ -260,17 +261,17 @@ type foldedLinks struct {
 func (c *foldChunk) linksOf(entries []journalEntry) (all []foldedLinks, err error) {
 	err = readBatches(c.file, entries, func(_ uint64, payload []byte) error {
 		r := binread.Reader{Rest: payload[packEnd:]}
-		skipNews(&r)
+		record.SkipNews(&r)
 		for n := r.Uvarint(); n > 0 && !r.Bad; n-- {
-			d := readDone(&r)
-			if !d.linked {
+			d := record.ReadDone(&r)
+			if !d.Linked {
 				continue
 			}
-			id, _, err := numbersOf(nil, d.rec)
+			id, _, err := record.NumbersOf(nil, d.Record)
 			if err != nil {
 				return err
 			}
-			all = append(all, foldedLinks{id, slices.Clone(d.targets)})
+			all = append(all, foldedLinks{id, slices.Clone(d.Targets)})
 		}
 		if r.Bad {
 			return errBatch
@@ -339,12 +340,12 @@ func (c *foldChunk) addItems(part []foldItem) error {
 		u := r.URL // all items of a record have it
 		if u.IsZero() {
 			var err error
-			if u, err = urlOfKey(c.keyOf(i.foldItem)); err != nil {
+			if u, err = record.URLOfKey(c.keyOf(i.foldItem)); err != nil {
 				return err
 			}
 		}
 		if !i.done {
-			n := readReferral(&binread.Reader{Rest: c.said(i.foldItem)})
+			n := record.ReadReferral(&binread.Reader{Rest: c.said(i.foldItem)})
 			r.addNew(i.n, u, &n)
 			continue
 		}
@@ -363,7 +364,7 @@ func (c *foldChunk) addItems(part []foldItem) error {
 func (c *foldChunk) end(tx *transaction) error {
 	m := tx.Bucket(bMeta)
 	if v := m.Get(kKnown); len(v) == 4 {
-		c.known = max(c.known, be32(v))
+		c.known = max(c.known, binary.BigEndian.Uint32(v))
 	}
 	return errors.Join(
 		addLooks(tx.Bucket(bLooks), c.looks),

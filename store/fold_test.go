@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the
@@ -38,13 +39,13 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 			for _, u := range news {
 				want[u.URL] = ""
 			}
-			var done []*Done
+			var done []*record.Done
 			for i, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, max(first+n-1, 0)), 0, first+n,
 				rapid.ID[int]).Draw(rt, "done") {
 				if first+n == 0 {
 					break
 				}
-				d := &Done{Resource: Resource{
+				d := &record.Done{Resource: record.Resource{
 					ID:      uint32(id),
 					URL:     testURL(id),
 					Outcome: site.Failed,
@@ -78,12 +79,12 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 		for u, r := range resources(t, s) {
 			seen[u] = r.Reason
 		}
-		err := s.Records.Replay(func(id uint32, u NewURL) error {
+		err := s.Records.Replay(func(id uint32, u record.NewURL) error {
 			if _, ok := seen[u.URL]; !ok {
 				seen[u.URL] = ""
 			}
 			return nil
-		}, func(r *Resource, _ []byte, _ bool) error { seen[r.URL.String()] = r.Reason; return nil })
+		}, func(r *record.Resource, _ []byte, _ bool) error { seen[r.URL.String()] = r.Reason; return nil })
 		if err != nil || !maps.Equal(seen, want) {
 			rt.Fatalf("after the kill: %v\ngot  %v\nwant %v", err, seen, want)
 		}
@@ -119,12 +120,12 @@ func foldShuffled(t *testing.T, pages, items int) int64 {
 	r := rand.New(rand.NewPCG(5, 6))
 	order := r.Perm(pages)
 	for first := 0; first < pages; first += batch {
-		var news []NewURL
-		var done []*Done
+		var news []record.NewURL
+		var done []*record.Done
 		for id, k := range order[first : first+batch] {
 			u := testURL(k)
-			news = append(news, NewURL{URL: u.String()})
-			done = append(done, &Done{Resource: Resource{
+			news = append(news, record.NewURL{URL: u.String()})
+			done = append(done, &record.Done{Resource: record.Resource{
 				ID:      uint32(first + id),
 				URL:     u,
 				Outcome: site.Failed,
@@ -155,7 +156,7 @@ func TestFoldKeepsRecords(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 3))
 	foldAll(t, s, 1)
 	got := resources(t, s)
-	if r := got[testURL(0).String()]; len(got) != 3 || r.Body != PackBody {
+	if r := got[testURL(0).String()]; len(got) != 3 || r.Body != record.PackBody {
 		t.Errorf("%d records, %+v", len(got), r)
 	}
 }
@@ -165,7 +166,7 @@ func TestFoldPaths(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
 	err := s.Records.Fold(Folding{Version: 4, Pending: func(id uint32) bool {
 		return false
-	}, Path: func(r *Resource) string {
+	}, Path: func(r *record.Resource) string {
 		if r.ID == 0 {
 			return "zero.html"
 		}
@@ -190,9 +191,10 @@ func TestFoldPaths(t *testing.T) {
 // A journal that the disk has changed is not folded.
 func TestFoldOfDamagedJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	var done []*Done
+	var done []*record.Done
 	for id := range 100 {
-		done = append(done, &Done{Resource: Resource{ID: uint32(id), URL: testURL(id), Outcome: site.Failed}})
+		done = append(done, &record.Done{Resource: record.Resource{ID: uint32(id), URL: testURL(id),
+			Outcome: site.Failed}})
 	}
 	commit(t, s, 0, newURLs(0, 100), done...)
 	_, entries := s.db.journal.list()
@@ -211,7 +213,7 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 	err := s.Records.Fold(Folding{
 		Version: 1,
 		Pending: func(uint32) bool { return false },
-		Path:    func(*Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 	})
 	if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
 		t.Error("a changed journal was folded", err)
@@ -227,16 +229,17 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 func TestHalfFolded(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	s.Records.foldItems = 9 // parts of ten
-	var done []*Done
+	var done []*record.Done
 	for id := range 100 {
-		done = append(done, &Done{Resource: Resource{ID: uint32(id), URL: testURL(id), Outcome: site.Failed}})
+		done = append(done, &record.Done{Resource: record.Resource{ID: uint32(id), URL: testURL(id),
+			Outcome: site.Failed}})
 	}
 	commit(t, s, 0, newURLs(0, 100), done...)
 	stopped, parts := errors.New("stopped"), 0
 	err := s.Records.Fold(Folding{
 		Version: 1,
 		Pending: func(uint32) bool { return false },
-		Path:    func(*Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 		Err: func() error {
 			if parts++; parts > 4 {
 				return stopped
@@ -259,7 +262,9 @@ func TestHalfFolded(t *testing.T) {
 // results is how many results the journal has.
 func results(t *testing.T, s *Site) (n int) {
 	t.Helper()
-	err := s.Records.Replay(func(uint32, NewURL) error { return nil }, func(*Resource, []byte, bool) error {
+	err := s.Records.Replay(func(uint32, record.NewURL) error {
+		return nil
+	}, func(*record.Resource, []byte, bool) error {
 		n++
 		return nil
 	})

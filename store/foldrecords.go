@@ -8,29 +8,30 @@ import (
 	"slices"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // recordWriter writes the records of a part.
 type recordWriter struct {
 	*foldChunk
 	res, hist *bucket
-	looked    []look // of the runs before
-	fresh     bool   // there is no record from the first to the last key of the part
-	buf       []byte // of a record
+	looked    []record.Look // of the runs before
+	fresh     bool          // there is no record from the first to the last key of the part
+	buf       []byte        // of a record
 }
 
 // folded is what the batches say of one URL.
 type folded struct {
 	key []byte
-	Resource
+	record.Resource
 	done   bool   // it is not only known
 	answer []byte // head of the last answer that had one, coded
 }
 
 // addNew adds a pending URL, unless it has a record.
-func (r *folded) addNew(id uint32, u site.URL, n *NewURL) {
+func (r *folded) addNew(id uint32, u site.URL, n *record.NewURL) {
 	if r.URL.IsZero() {
-		r.Resource = Resource{
+		r.Resource = record.Resource{
 			ID:       id,
 			URL:      u,
 			Referrer: n.Referrer,
@@ -42,7 +43,7 @@ func (r *folded) addNew(id uint32, u site.URL, n *NewURL) {
 
 // addDone takes a result for a record, with the head of its answer.
 func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
-	if err := r.decode(u, rec); err != nil {
+	if err := r.Decode(u, rec); err != nil {
 		return err
 	}
 	r.done = true
@@ -82,16 +83,16 @@ func (f *recordWriter) was(key []byte) []byte {
 // put writes one record, with the heads that it is to have.
 func (f *recordWriter) put(r *folded) error {
 	keeps := r.done && !f.site.volatile
-	var old *Resource // the record before
+	var old *record.Resource // the record before
 	var was []byte
 	if keeps || f.Version > 1 {
 		if was = f.was(r.key); was != nil {
-			old = new(Resource)
-			if err := old.decode(r.URL, was); err != nil {
+			old = new(record.Resource)
+			if err := old.Decode(r.URL, was); err != nil {
 				return err
 			}
-			if apply(f.looked, old) {
-				was = old.append(nil)
+			if record.ApplyLooks(f.looked, old) {
+				was = old.Append(nil)
 			}
 		}
 	}
@@ -103,7 +104,7 @@ func (f *recordWriter) put(r *folded) error {
 	if keeps {
 		f.site.heads.place(&r.Resource, old, r.answer)
 	}
-	f.buf = r.append(f.buf[:0])
+	f.buf = r.Append(f.buf[:0])
 	if f.fresh {
 		return f.res.PutNew(r.key, f.buf)
 	}
@@ -111,7 +112,7 @@ func (f *recordWriter) put(r *folded) error {
 }
 
 // remember keeps the value that is replaced when the mirror's content differs by it; nil for a new record.
-func (f *recordWriter) remember(key, value []byte, old, now *Resource) error {
+func (f *recordWriter) remember(key, value []byte, old, now *record.Resource) error {
 	same := (old != nil) && old.InSet == now.InSet && old.Digest == now.Digest && old.Path == now.Path &&
 		old.Target == now.Target && old.Fragment == now.Fragment &&
 		old.MIME == now.MIME && old.Charset == now.Charset

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // FrameMeta is the head of a document in a frame: uvarint number of its URL, and the first bytes of the
@@ -25,7 +26,7 @@ type FrameMeta struct {
 const metaDigest = 8
 
 // FrameMetaOf returns the head that the frame of a document has.
-func FrameMetaOf(r *Resource) FrameMeta { return FrameMeta{r.ID, r.Digest} }
+func FrameMetaOf(r *record.Resource) FrameMeta { return FrameMeta{r.ID, r.Digest} }
 
 func (m *FrameMeta) append(b []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(m.ID)), m.Digest[:metaDigest]...)
@@ -46,7 +47,7 @@ type olderMeta struct {
 }
 
 // olderMetaOf is the head, as older versions wrote it, of a document that another record came with.
-func olderMetaOf(r, by *Resource) ([]byte, error) {
+func olderMetaOf(r, by *record.Resource) ([]byte, error) {
 	return json.Marshal(olderMeta{
 		ID:           r.ID,
 		URL:          r.URL.String(),
@@ -56,7 +57,7 @@ func olderMetaOf(r, by *Resource) ([]byte, error) {
 		ETag:         by.ETag,
 		LastModified: by.LastModified,
 		Size:         r.Size,
-		Digest:       HexOf(r.Digest),
+		Digest:       record.HexOf(r.Digest),
 		Format:       r.Format,
 	})
 }
@@ -92,10 +93,10 @@ func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
 	case older && digest == [32]byte{}:
 		_, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
 		return want, err
-	case older && m.Digest == HexOf(digest), !older && bytes.Equal(begin, digest[:metaDigest]):
+	case older && m.Digest == record.HexOf(digest), !older && bytes.Equal(begin, digest[:metaDigest]):
 		return digest, nil
 	case !older && digest == [32]byte{}:
-		for _, want = range [][32]byte{sha256.Sum256(f.Body), QuickDigest(f.Body)} {
+		for _, want = range [][32]byte{sha256.Sum256(f.Body), record.QuickDigest(f.Body)} {
 			if bytes.Equal(begin, want[:metaDigest]) {
 				return want, nil
 			}

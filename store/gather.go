@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"mirrord/store/record"
 )
 
 // gatherer puts the documents of a run together into bundles, which it encodes and writes behind those who
@@ -46,7 +48,7 @@ var errLostBundle = errors.New("its frame is lost")
 
 // bundlePlace is where a bundle lies.
 type bundlePlace struct {
-	at        Place
+	at        record.Place
 	documents int
 }
 
@@ -67,10 +69,10 @@ const gatherWrite = 512 << 10
 const gatheredPack = math.MaxUint32
 
 // waits reports whether the place of a document is one that only the gatherer knows.
-func (at Place) waits() bool { return at.Pack == gatheredPack }
+func waits(at record.Place) bool { return at.Pack == gatheredPack }
 
 // add takes a document, by the payload of its frame. It waits while too much is to be encoded.
-func (g *gatherer) add(payload []byte) Place {
+func (g *gatherer) add(payload []byte) record.Place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for {
@@ -90,7 +92,7 @@ func (g *gatherer) add(payload []byte) Place {
 	}
 	g.open.raw = append(g.open.raw, payload...)
 	g.open.ends = append(g.open.ends, uint32(len(g.open.raw)))
-	at := Place{Pack: gatheredPack, Off: g.begun, Len: uint32(len(g.open.ends))}
+	at := record.Place{Pack: gatheredPack, Off: g.begun, Len: uint32(len(g.open.ends))}
 	if len(g.open.raw) >= bundleBytes {
 		g.shut()
 	}
@@ -145,7 +147,8 @@ func (g *gatherer) encode() {
 	g.frames = g.encoder.frame(g.frames, o.raw, o.ends)
 	g.mu.Lock()
 	g.queued -= len(o.raw)
-	g.sizes = append(g.sizes, bundlePlace{at: Place{Len: uint32(len(g.frames) - was)}, documents: len(o.ends)})
+	g.sizes = append(g.sizes, bundlePlace{at: record.Place{Len: uint32(len(g.frames) - was)},
+		documents: len(o.ends)})
 	if cap(o.raw) <= maxUnpackedSize && len(g.buffers) < gatherBytes/bundleBytes {
 		g.buffers = append(g.buffers, o.raw[:0])
 	}
@@ -169,10 +172,10 @@ func (g *gatherer) write() {
 }
 
 // commit returns when the documents that results refer to lie in the packs. They are not synced.
-func (g *gatherer) commit(done []*Done) error {
+func (g *gatherer) commit(done []*record.Done) error {
 	last := int64(0)
 	for _, d := range done {
-		if d.Body == PackBody && d.At.waits() {
+		if d.Body == record.PackBody && waits(d.At) {
 			last = max(last, d.At.Off)
 		}
 	}
@@ -191,8 +194,8 @@ func (g *gatherer) commit(done []*Done) error {
 }
 
 // place returns where a document lies; ok is false while it is not written.
-func (g *gatherer) place(at Place) (_ Place, ok bool) {
-	if !at.waits() {
+func (g *gatherer) place(at record.Place) (_ record.Place, ok bool) {
+	if !waits(at) {
 		return at, true
 	}
 	g.mu.Lock()
@@ -225,18 +228,18 @@ func (g *gatherer) stop() {
 
 // GatherFrame is AppendFrame for a document that Commit writes, together with others: the record that refers
 // to the place that it returns is to be committed, and until then the document cannot be read.
-func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
+func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
 	if len(body) > maxKept && !w.quick {
 		return s.appendLarge(w, m, links, body)
 	}
 	if err := w.fill(w.head(m), links, body); err != nil {
-		return Place{}, err
+		return record.Place{}, err
 	}
 	return s.keep(w)
 }
 
 // keep gathers the document that w was filled with. A large one, and one of a one-off mirror, is appended.
-func (s *Frames) keep(w *FrameWriter) (Place, error) {
+func (s *Frames) keep(w *FrameWriter) (record.Place, error) {
 	if payload := w.buf[frameHeader:]; !w.quick && !w.plain && len(payload) <= maxBundled {
 		return s.gather.add(payload), nil
 	}
@@ -244,8 +247,8 @@ func (s *Frames) keep(w *FrameWriter) (Place, error) {
 }
 
 // committed returns the record of a result with the place of its document in the packs.
-func (g *gatherer) committed(d *Done) (*Resource, error) {
-	if d.Body != PackBody || !d.At.waits() {
+func (g *gatherer) committed(d *record.Done) (*record.Resource, error) {
+	if d.Body != record.PackBody || !waits(d.At) {
 		return &d.Resource, nil
 	}
 	r := d.Resource

@@ -5,6 +5,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"slices"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Documents that no record and no history refers to stay in their pack as holes. Compact copies the rest of
@@ -41,9 +43,9 @@ type Compaction struct {
 type packUse struct {
 	num    uint32
 	size   int64
-	places []Place // in use, by offset
-	live   int64   // bytes of them
-	pinned bool    // an unfinished run refers to it: its journal is not rewritten
+	places []record.Place // in use, by offset
+	live   int64          // bytes of them
+	pinned bool           // an unfinished run refers to it: its journal is not rewritten
 }
 
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
@@ -88,9 +90,9 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	w := s.compactor()
 	w.erase = &eraser{
 		gone:  map[uint32]bool{},
-		known: map[Place]bool{},
+		known: map[record.Place]bool{},
 	}
-	err = s.each(bResources, decoded(func(r *Resource) error {
+	err = s.each(bResources, decoded(func(r *record.Resource) error {
 		if is(r.URL.String()) {
 			w.erase.gone[r.ID] = true
 		}
@@ -226,7 +228,7 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 func (s *compactor) lastPack() (num uint32, err error) {
 	v, err := s.meta(kPack)
 	if len(v) == 12 {
-		num = be32(v)
+		num = binary.BigEndian.Uint32(v)
 	}
 	if n, _ := s.packs.where(); n > num {
 		num = n // a site that is open for writing
@@ -254,7 +256,7 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 // byRecords lists all pack files by number, with the frames that records refer to: which of them are deltas,
 // and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
 // of its documents is. held are the places of the unfinished run.
-func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Place]bool, err error) {
+func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[record.Place]bool, err error) {
 	names, err := fs.ReadDir(s.packs.root.FS(), ".")
 	if err != nil {
 		return nil, nil, disk.Err("list packs", err)
@@ -272,10 +274,10 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Pl
 		byNum[n] = &packUse{num: n, size: fi.Size()}
 		uses = append(uses, byNum[n])
 	}
-	held = map[Place]bool{}
-	err = s.records.bodied(ctx, func(r *Resource, pinned bool) error {
+	held = map[record.Place]bool{}
+	err = s.records.bodied(ctx, func(r *record.Resource, pinned bool) error {
 		u := byNum[r.At.Pack]
-		if r.Body != PackBody || u == nil { // a missing one is what verify finds
+		if r.Body != record.PackBody || u == nil { // a missing one is what verify finds
 			return nil
 		}
 		u.places = append(u.places, r.At)
@@ -296,7 +298,7 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[Pl
 
 // withBases adds what deltas in use are over, and counts what is in use of bundles. It returns the deltas.
 func (s *compactor) withBases(
-	ctx context.Context, uses []*packUse, held map[Place]bool,
+	ctx context.Context, uses []*packUse, held map[record.Place]bool,
 ) ([]*usedDelta, error) {
 	deltas, err := s.deltasInUse(ctx, uses)
 	if err != nil {
@@ -333,14 +335,14 @@ func (s *compactor) withBases(
 
 // usedDelta is a delta that a record refers to.
 type usedDelta struct {
-	at    Place
-	under []Place // its base; of a delta over deltas all frames that it needs, the full one last
-	full  bool    // it is to be written again in full
+	at    record.Place
+	under []record.Place // its base; of a delta over deltas all frames that it needs, the full one last
+	full  bool           // it is to be written again in full
 }
 
 // overAny reports whether a frame that the delta needs is in one of some packs.
 func (d *usedDelta) overAny(packs map[uint32]bool) bool {
-	return slices.ContainsFunc(d.under, func(at Place) bool { return packs[at.Pack] })
+	return slices.ContainsFunc(d.under, func(at record.Place) bool { return packs[at.Pack] })
 }
 
 // deltasInUse finds the deltas among the places in use. Unreadable ones are left out; verify reports them.
@@ -375,15 +377,15 @@ func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*us
 
 // sort puts the places in order, each once.
 func (u *packUse) sort() {
-	slices.SortFunc(u.places, func(a, b Place) int {
+	slices.SortFunc(u.places, func(a, b record.Place) int {
 		return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len), cmp.Compare(a.Doc, b.Doc))
 	})
 	u.places = slices.Compact(u.places)
 }
 
 // frames yields the places of each frame in use; those of a bundle are the documents in use.
-func (u *packUse) frames() iter.Seq[[]Place] {
-	return func(yield func([]Place) bool) {
+func (u *packUse) frames() iter.Seq[[]record.Place] {
+	return func(yield func([]record.Place) bool) {
 		for rest := u.places; len(rest) > 0; {
 			n := 1
 			for rest[0].Doc > 0 && n < len(rest) && rest[n].Off == rest[0].Off && rest[n].Len == rest[0].Len {

@@ -15,7 +15,8 @@ import (
 	"slices"
 	"testing"
 
-	"mirrord/internal/regular"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // pastSite is a site of several versions, with what every version had.
@@ -55,13 +56,13 @@ func newPastOf(t testing.TB, s *Site, rng *rand.Rand, versions int, many bool) *
 // change commits another state of some URLs and folds it for the version to come.
 func (h *pastSite) change() {
 	h.t.Helper()
-	var done []*Done
+	var done []*record.Done
 	for id := range pastURLs {
 		if h.n > 0 && h.rng.IntN(3) > 0 {
 			continue
 		}
 		body := fmt.Sprintf("%d of %d %x", id, h.n, random(5000+h.rng.IntN(20000), byte(h.rng.IntN(256))))
-		var d *Done
+		var d *record.Done
 		switch k := h.rng.IntN(6); {
 		case k == 0 && h.n > 0 && h.now[testURL(id).String()] != "":
 			r, _, err := h.s.Records.Get(testURL(id))
@@ -69,7 +70,7 @@ func (h *pastSite) change() {
 				h.t.Fatal(err)
 			}
 			r.InSet = false
-			d = &Done{Resource: r}
+			d = &record.Done{Resource: r}
 			delete(h.now, testURL(id).String())
 			done = append(done, d)
 			continue
@@ -77,7 +78,7 @@ func (h *pastSite) change() {
 			d = blobOf(h.t, h.s, id, body)
 		default:
 			r, _, err := h.s.Records.Get(testURL(id))
-			if err != nil || r.Body != PackBody || h.rng.IntN(4) == 0 {
+			if err != nil || r.Body != record.PackBody || h.rng.IntN(4) == 0 {
 				kept := document
 				if h.many {
 					kept = gathered
@@ -94,7 +95,7 @@ func (h *pastSite) change() {
 		h.now[testURL(id).String()] = body
 		done = append(done, d)
 	}
-	var news []NewURL
+	var news []record.NewURL
 	first := pastURLs
 	if h.n == 0 {
 		news, first = newURLs(0, pastURLs), 0
@@ -128,7 +129,7 @@ func (h *pastSite) check(s *Site) {
 			continue
 		}
 		got := map[string]string{}
-		err = p.Resources(func(r *Resource, here bool) error {
+		err = p.Resources(func(r *record.Resource, here bool) error {
 			if !here || !r.InSet {
 				return nil
 			}
@@ -162,9 +163,9 @@ func (h *pastSite) check(s *Site) {
 	}
 }
 
-func bodyOf(s *Site, r *Resource) (string, error) {
-	if r.Body == BlobBody {
-		b, err := blobsOf(s).dir.Root.ReadFile(blobName(r.Digest), regular.MaxSmall)
+func bodyOf(s *Site, r *record.Resource) (string, error) {
+	if r.Body == record.BlobBody {
+		b, err := os.ReadFile(blobFile(s, r.Digest))
 		return string(b), err
 	}
 	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)
@@ -305,11 +306,11 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 	}
 }
 
-func resourcesOfJournal(t testing.TB, s *Site) (out []Resource) {
+func resourcesOfJournal(t testing.TB, s *Site) (out []record.Resource) {
 	t.Helper()
-	err := s.Records.Replay(func(uint32, NewURL) error {
+	err := s.Records.Replay(func(uint32, record.NewURL) error {
 		return nil
-	}, func(r *Resource, _ []byte, _ bool) error {
+	}, func(r *record.Resource, _ []byte, _ bool) error {
 		out = append(out, *r)
 		return nil
 	})
@@ -319,7 +320,7 @@ func resourcesOfJournal(t testing.TB, s *Site) (out []Resource) {
 	return out
 }
 
-func collect(t testing.TB, dir string) BlobsFreed {
+func collect(t testing.TB, dir string) blobs.BlobsFreed {
 	t.Helper()
 	st, err := OpenState(dir, Options{Volatile: true})
 	if err != nil {
@@ -413,7 +414,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var damaged Place
+	var damaged record.Place
 	for _, u := range uses {
 		if len(u.places) > 0 && float64(u.live) < liveShare*float64(u.size) {
 			damaged = u.places[0]

@@ -127,7 +127,7 @@ func TestCollectBlobsBesideOurselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, release, err := st.Spool.alone(1); ok || err != nil {
+	if ok, release, err := st.Spool.Alone(1); ok || err != nil {
 		if ok {
 			release()
 		}
@@ -136,7 +136,7 @@ func TestCollectBlobsBesideOurselves(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ok, release, err := st.Spool.alone(1)
+	ok, release, err := st.Spool.Alone(1)
 	if !ok || err != nil {
 		t.Fatalf("not alone without another writer: %v", err)
 	}

@@ -4,6 +4,8 @@ package store
 
 import (
 	"context"
+
+	"mirrord/store/record"
 )
 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
@@ -12,7 +14,7 @@ func (s *compactor) forgetBodies() error {
 	if idle, err := s.idle(); !idle || err != nil {
 		return err
 	}
-	err := s.each(bResources, decoded(func(r *Resource) error {
+	err := s.each(bResources, decoded(func(r *record.Resource) error {
 		if some, _ := forgetBody(r); some {
 			return errPassed
 		}
@@ -36,11 +38,12 @@ func (s *compactor) forgetBodies() error {
 }
 
 // forgetBody takes the body away from the record of a URL that is no part of the mirror.
-func forgetBody(r *Resource) (changed bool, err error) {
-	if r.InSet || r.Body == NoBody {
+func forgetBody(r *record.Resource) (changed bool, err error) {
+	if r.InSet || r.Body == record.NoBody {
 		return false, nil
 	}
-	r.Body, r.At, r.Digest, r.ETag, r.LastModified, r.Head = NoBody, Place{}, [32]byte{}, "", "", HeadPlace{}
+	r.Body, r.At, r.Digest, r.ETag, r.LastModified, r.Head = record.NoBody, record.Place{}, [32]byte{}, "", "",
+		record.HeadPlace{}
 	return true, nil
 }
 
@@ -55,9 +58,9 @@ func (s *compactor) idle() (idle bool, err error) {
 
 // bodied calls f for every record that has a body, from the buckets and the journal; pinned reports that
 // it is of the journal. f must not keep r.
-func (s *Records) bodied(ctx context.Context, f func(r *Resource, pinned bool) error) error {
-	err := s.every(func(r *Resource) error {
-		if err := ctx.Err(); err != nil || r.Body == NoBody {
+func (s *Records) bodied(ctx context.Context, f func(r *record.Resource, pinned bool) error) error {
+	err := s.every(func(r *record.Resource) error {
+		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
 			return err
 		}
 		return f(r, false)
@@ -65,8 +68,10 @@ func (s *Records) bodied(ctx context.Context, f func(r *Resource, pinned bool) e
 	if err != nil {
 		return err
 	}
-	return s.Replay(func(uint32, NewURL) error { return ctx.Err() }, func(r *Resource, _ []byte, _ bool) error {
-		if r.Body == NoBody {
+	return s.Replay(func(uint32, record.NewURL) error {
+		return ctx.Err()
+	}, func(r *record.Resource, _ []byte, _ bool) error {
+		if r.Body == record.NoBody {
 			return nil
 		}
 		return f(r, true)

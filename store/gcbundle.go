@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // liveBytes is how many bytes of its frame the documents in use take, of which all places are given: all of
 // it only when all documents are in use.
-func (p *packs) liveBytes(places []Place) (int64, error) {
+func (p *packs) liveBytes(places []record.Place) (int64, error) {
 	length := int64(places[0].Len)
 	if places[0].Doc == 0 {
 		return length, nil
@@ -30,7 +31,7 @@ func (p *packs) liveBytes(places []Place) (int64, error) {
 
 // copyBundle appends the documents in use of a bundle, of which raw is the frame, to the last pack, and notes
 // where each document went: the frame byte for byte when that is all of it.
-func (s *compactor) copyBundle(raw []byte, places []Place, to map[Place]Place) error {
+func (s *compactor) copyBundle(raw []byte, places []record.Place, to map[record.Place]record.Place) error {
 	x, err := parseBundle(raw)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 // What emptying packs costs: most of it is reading and writing the documents that stay, and one pass over the
@@ -23,21 +25,21 @@ func BenchmarkCompact(b *testing.B) {
 	}
 	w := s.Frames.NewFrameWriter()
 	body := random(4000, 1)
-	done := make([]*Done, docs)
+	done := make([]*record.Done, docs)
 	for i := range done {
-		r := Resource{
+		r := record.Resource{
 			ID:     uint32(i),
 			URL:    testURL(i),
 			InSet:  i%2 == 0,
 			MIME:   "text/html",
 			Size:   int64(len(body)),
 			Digest: sha256.Sum256(body),
-			Body:   PackBody,
+			Body:   record.PackBody,
 		}
 		if r.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&r), nil, body); err != nil {
 			b.Fatal(err)
 		}
-		done[i] = &Done{Resource: r}
+		done[i] = &record.Done{Resource: r}
 	}
 	commit(b, s, 0, newURLs(0, docs), done...)
 	foldAll(b, s, 1)

@@ -8,6 +8,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Heads that no record and no history refers to stay in their file until Compact finds less than liveShare of
@@ -21,8 +22,9 @@ const minHeadHoles = 16 << 10 // bytes of holes for which heads are moved
 type headUses struct {
 	files   []uint32
 	size    int64
-	bundles map[HeadPlace]*headUse // by the place of the first head
-	again   bool                   // something that is in use cannot be read, or an older version wrote it
+	bundles map[record.HeadPlace]*headUse // by the place of the first head
+	// something that is in use cannot be read, or an older version wrote it
+	again bool
 }
 
 // headUse is how much of a bundle is in use.
@@ -72,7 +74,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 				return 0, err
 			}
 			err = s.update("move heads", func(tx *transaction) error {
-				next, err = b.rewrite(tx, next, s.moveItems, func(r *Resource) (bool, error) {
+				next, err = b.rewrite(tx, next, s.moveItems, func(r *record.Resource) (bool, error) {
 					return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
 				})
 				if err != nil {
@@ -101,7 +103,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 
 // headUses finds out what of each file is in use.
 func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
-	uses := &headUses{files: headsIn(s.root, "."), bundles: map[HeadPlace]*headUse{}}
+	uses := &headUses{files: headsIn(s.root, "."), bundles: map[record.HeadPlace]*headUse{}}
 	for _, n := range uses.files {
 		fi, err := s.root.Lstat(headsFile(n))
 		if err != nil {
@@ -109,8 +111,8 @@ func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
 		}
 		uses.size += fi.Size()
 	}
-	return uses, s.every(func(r *Resource) error {
-		for _, at := range [...]HeadPlace{r.Head, r.LastHead} {
+	return uses, s.every(func(r *record.Resource) error {
+		for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {
 			if at.IsZero() {
 				continue
 			}
@@ -124,15 +126,15 @@ func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
 
 // moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether
 // there are such. A head that cannot be read is lost.
-func (s *compactor) moveHeads(tx *transaction, r *Resource, past bool, last uint32) (moved bool) {
-	var base HeadPlace
+func (s *compactor) moveHeads(tx *transaction, r *record.Resource, past bool, last uint32) (moved bool) {
+	var base record.HeadPlace
 	if past { // what the URL has now was moved before
-		var now Resource
-		if v := tx.Bucket(bResources).Get(r.URL.Key(nil)); v != nil && now.decode(r.URL, v) == nil {
+		var now record.Resource
+		if v := tx.Bucket(bResources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) == nil {
 			base = now.Head
 		}
 	}
-	for _, at := range [...]*HeadPlace{&r.Head, &r.LastHead} {
+	for _, at := range [...]*record.HeadPlace{&r.Head, &r.LastHead} {
 		if !at.IsZero() && at.File <= last {
 			*at, moved = s.moveHead(r.URL, *at, base), true
 		}
@@ -141,10 +143,10 @@ func (s *compactor) moveHeads(tx *transaction, r *Resource, past bool, last uint
 }
 
 // moveHead appends a head again, unless it is the one at base.
-func (s *compactor) moveHead(u site.URL, at, base HeadPlace) HeadPlace {
+func (s *compactor) moveHead(u site.URL, at, base record.HeadPlace) record.HeadPlace {
 	h, err := s.records.ReadHead(u, at)
 	if err != nil {
-		return HeadPlace{}
+		return record.HeadPlace{}
 	}
 	if !base.IsZero() { // two versions of a page mostly have one head
 		if same, err := s.records.ReadHead(u, base); err == nil && same.Equal(h) {

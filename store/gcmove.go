@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and
@@ -18,7 +19,7 @@ import (
 func (s *compactor) movePacks(
 	ctx context.Context, packs []*packUse, deltas []*usedDelta, c *Compaction,
 ) error {
-	to, from := map[Place]Place{}, map[uint32]bool{}
+	to, from := map[record.Place]record.Place{}, map[uint32]bool{}
 	var empty []*packUse
 	for _, u := range packs {
 		err := s.copyFrames(ctx, u, to)
@@ -56,13 +57,13 @@ func (s *compactor) movePacks(
 }
 
 // pointTo makes the records refer to where documents went. All of those in packs of from went somewhere.
-func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error) {
+func (s *compactor) pointTo(from map[uint32]bool, to map[record.Place]record.Place) (err error) {
 	if !s.volatile {
 		if err := s.packs.sync(); err != nil {
 			return err
 		}
 	}
-	where := func(at Place) (Place, bool, error) {
+	where := func(at record.Place) (record.Place, bool, error) {
 		went, ok := to[at]
 		if !ok && from[at.Pack] {
 			return at, false, fmt.Errorf("%w: it was not moved", disk.ErrDamaged)
@@ -89,7 +90,7 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[Place]Place) (err error
 
 // copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
 // went. Deltas wait until their bases have moved; here they are only looked at.
-func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[Place]Place) error {
+func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[record.Place]record.Place) error {
 	var raw []byte
 	// before anything is copied: the copies of a pack that has to stay would pile up with every call
 	for places := range u.frames() {
@@ -127,7 +128,7 @@ func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[Place]Pla
 // notes where each went. It returns the bytes of those that lie elsewhere. One over another delta, which
 // older versions wrote, becomes one over the full frame.
 func (s *compactor) copyDeltas(
-	ctx context.Context, deltas []*usedDelta, from map[uint32]bool, to map[Place]Place,
+	ctx context.Context, deltas []*usedDelta, from map[uint32]bool, to map[record.Place]record.Place,
 ) (outside int64, err error) {
 	var raw []byte
 	for _, d := range deltas {
@@ -152,7 +153,7 @@ func (s *compactor) copyDeltas(
 		switch {
 		case d.full || len(d.under) > 1:
 			if d.full {
-				base = Place{}
+				base = record.Place{}
 			}
 			raw, err = s.again(raw, d.at, base)
 		case moved:
@@ -170,14 +171,14 @@ func (s *compactor) copyDeltas(
 			outside += int64(d.at.Len)
 		}
 		to[d.at] = at
-		d.at, d.full, d.under = at, false, []Place{base}
+		d.at, d.full, d.under = at, false, []record.Place{base}
 	}
 	return outside, nil
 }
 
 // again returns the frame of the document of a delta, of which raw is the frame, as a delta over the full
 // frame at base where that pays, else in full. One that cannot be read stays as it is.
-func (s *compactor) again(raw []byte, at, base Place) ([]byte, error) {
+func (s *compactor) again(raw []byte, at, base record.Place) ([]byte, error) {
 	payload, err := s.packs.payload(s.frames, at)
 	if errors.Is(err, disk.ErrDamaged) {
 		return raw, nil
@@ -193,7 +194,7 @@ func (s *compactor) again(raw []byte, at, base Place) ([]byte, error) {
 }
 
 // whole reads the frame at a place as it is, into raw when that is large enough, and checks it.
-func (p *packs) whole(raw []byte, at Place) ([]byte, error) {
+func (p *packs) whole(raw []byte, at record.Place) ([]byte, error) {
 	f, err := p.file(at.Pack)
 	if err != nil {
 		return raw, disk.ReadErr("read pack", err)
@@ -241,10 +242,10 @@ func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 
 // rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
 // continue from, nil at the end.
 func (b bucketOf) rewrite(
-	tx *transaction, start []byte, most int, change func(r *Resource) (changed bool, err error),
+	tx *transaction, start []byte, most int, change func(r *record.Resource) (changed bool, err error),
 ) (next []byte, err error) {
 	var keys, values [][]byte
-	var r Resource
+	var r record.Resource
 	records := tx.Bucket(b.name)
 	c := records.Cursor()
 	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
@@ -255,9 +256,9 @@ func (b bucketOf) rewrite(
 		if len(v) == 0 {
 			continue
 		}
-		u, err := urlOfKey(k[min(b.prefix, len(k)):])
+		u, err := record.URLOfKey(k[min(b.prefix, len(k)):])
 		if err == nil {
-			err = r.decode(u, v)
+			err = r.Decode(u, v)
 		}
 		changed := false
 		if err == nil {
@@ -267,7 +268,7 @@ func (b bucketOf) rewrite(
 			return nil, err
 		}
 		if changed {
-			keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
+			keys, values = append(keys, slices.Clone(k)), append(values, r.Append(nil))
 		}
 	}
 	for i, k := range keys {
@@ -279,9 +280,10 @@ func (b bucketOf) rewrite(
 }
 
 // movedBy makes a record refer to where its document went.
-func movedBy(where func(Place) (to Place, moved bool, err error)) func(*Resource) (bool, error) {
-	return func(r *Resource) (moved bool, err error) {
-		if r.Body != PackBody {
+func movedBy(where func(record.Place) (to record.Place, moved bool,
+	err error)) func(*record.Resource) (bool, error) {
+	return func(r *record.Resource) (moved bool, err error) {
+		if r.Body != record.PackBody {
 			return false, nil
 		}
 		if r.At, moved, err = where(r.At); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // BenchmarkHeads tells what the head of a page costs from the answer to the file: at a first run, and when
@@ -25,7 +26,7 @@ func BenchmarkHeads(b *testing.B) {
 			coded[1] = append(coded[1], not.Append(nil))
 		}
 		_, s := openHeads(b, b.TempDir())
-		var recs, empty [pages]Resource
+		var recs, empty [pages]record.Resource
 		for id := range recs {
 			empty[id] = answered(id, 1, nil).Resource
 		}

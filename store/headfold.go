@@ -13,6 +13,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
@@ -27,13 +28,13 @@ type headZip struct {
 }
 
 // appendHeads writes the heads of a batch behind it.
-func (z *headZip) append(b []byte, done []*Done) []byte {
+func (z *headZip) append(b []byte, done []*record.Done) []byte {
 	z.buf = z.buf[:0]
 	some := false
 	var coded []byte
 	for _, d := range done {
 		coded = coded[:0]
-		if d.Answer != nil && d.Answer.Size() <= heads.MaxSize && !d.saysNothingNew() {
+		if d.Answer != nil && d.Answer.Size() <= heads.MaxSize && !d.SaysNothingNew() {
 			coded, some = d.Answer.Append(coded), true
 		}
 		z.buf = binary.AppendUvarint(z.buf, uint64(len(coded)))
@@ -57,12 +58,6 @@ func (z *headZip) append(b []byte, done []*Done) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(frame)))
 	return append(b, frame...)
-}
-
-// saysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head
-// need not be compared then.
-func (d *Done) saysNothingNew() bool {
-	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
 }
 
 // read returns the coded heads of a batch, one for each document done; nil when there are none. Damaged
@@ -97,15 +92,15 @@ func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
 // place decides which heads a record refers to after an answer, and appends new ones. old is the record
 // before, nil for none. The places that r has are not looked at: a record that waited in the journal may be
 // older than what was moved since.
-func (f *headFiles) place(r, old *Resource, answer []byte) {
-	var was Resource
+func (f *headFiles) place(r, old *record.Resource, answer []byte) {
+	var was record.Resource
 	if old != nil {
 		was = *old
 	}
 	r.Head, r.LastHead, r.HeadSum = was.Head, was.LastHead, was.HeadSum
 	// a body that is gone, or another one
-	if r.Body == NoBody || (old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest)) {
-		r.Head, r.HeadSum = HeadPlace{}, 0
+	if r.Body == record.NoBody || (old != nil && (old.Fetched != r.Fetched || old.Digest != r.Digest)) {
+		r.Head, r.HeadSum = record.HeadPlace{}, 0
 	}
 	var h *heads.Head
 	url := ""
@@ -115,12 +110,12 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 	}
 	switch r.Outcome {
 	case site.Fetched:
-		r.LastHead = HeadPlace{}
+		r.LastHead = record.HeadPlace{}
 		if h != nil {
 			r.Head, r.HeadSum = f.add(url, h), 0
 		}
 	case site.Unchanged:
-		r.LastHead = HeadPlace{}
+		r.LastHead = record.HeadPlace{}
 		if h != nil {
 			if r.Head, r.HeadSum = f.again(url, h, was.Head), 0; !r.Head.IsZero() {
 				r.HeadSum = h.Sum()
@@ -132,19 +127,19 @@ func (f *headFiles) place(r, old *Resource, answer []byte) {
 		if h != nil {
 			r.LastHead = f.again(url, h, was.LastHead)
 		} else if !amended {
-			r.LastHead = HeadPlace{}
+			r.LastHead = record.HeadPlace{}
 		}
 	}
 }
 
 // again returns the place of a head when the URL had one at a place before: that, as long as the answer says
 // nothing new.
-func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
+func (f *headFiles) again(url string, h *heads.Head, was record.HeadPlace) record.HeadPlace {
 	prev, err := f.read(url, was)
 	notModified := h.Code() == http.StatusNotModified
 	switch {
 	case err != nil && notModified: // it has too few fields of the response with the body
-		return HeadPlace{}
+		return record.HeadPlace{}
 	case err != nil: // missing, or lost
 		return f.add(url, h)
 	case notModified:
@@ -162,7 +157,7 @@ func (f *headFiles) again(url string, h *heads.Head, was HeadPlace) HeadPlace {
 // knows reports whether place would keep the head of a record after an answer that found the body as it was.
 // The record may have no sum of such an answer: learning one is no reason to write each record of a site
 // again.
-func (f *headFiles) knows(r *Resource, h *heads.Head) bool {
+func (f *headFiles) knows(r *record.Resource, h *heads.Head) bool {
 	if r.Head.IsZero() && h.Code() == http.StatusNotModified {
 		return true
 	}

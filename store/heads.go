@@ -18,6 +18,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one
@@ -41,16 +42,6 @@ const (
 	headsBegin   = 4               // bytes of the sum of the URL
 	maxHeadsFile = 1 << 56         // bytes of a file: it is not followed by another one when it is full
 )
-
-// HeadPlace is the place of a response's headers; the zero value stands for no place.
-type HeadPlace struct {
-	File uint32 // number of the file, from 1
-	// bytes from its start to the bundle, times headsAtOnce, and the number of the head in it, from 0
-	Off int64
-}
-
-// IsZero reports whether there is no head.
-func (p HeadPlace) IsZero() bool { return p == HeadPlace{} }
 
 // headFiles are the files of heads of one site. Reads may run beside the one writer.
 type headFiles struct {
@@ -100,11 +91,11 @@ func headsIn(root *os.Root, dir string) (nums []uint32) {
 }
 
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
-func (s *Records) ReadHead(u site.URL, at HeadPlace) (*heads.Head, error) {
+func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error) {
 	return s.heads.read(u.String(), at)
 }
 
-func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, err error) {
+func (f *headFiles) read(url string, at record.HeadPlace) (h *heads.Head, err error) {
 	if at.IsZero() {
 		return nil, fmt.Errorf("head of %s: %w: missing", url, disk.ErrDamaged)
 	}
@@ -124,7 +115,7 @@ func (f *headFiles) read(url string, at HeadPlace) (h *heads.Head, err error) {
 	return h, nil
 }
 
-func (f *headFiles) readBundled(url string, at HeadPlace) (*heads.Head, error) {
+func (f *headFiles) readBundled(url string, at record.HeadPlace) (*heads.Head, error) {
 	b, err := f.stored(at)
 	if err != nil {
 		return nil, err
@@ -141,7 +132,7 @@ func (f *headFiles) readBundled(url string, at HeadPlace) (*heads.Head, error) {
 
 // stored returns what lies at a place, also when its bundle was not written yet. It is valid until the next
 // call.
-func (f *headFiles) stored(at HeadPlace) ([]byte, error) {
+func (f *headFiles) stored(at record.HeadPlace) ([]byte, error) {
 	doc := int(at.Off % headsAtOnce)
 	if num, size := f.packs.where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
 		from := uint32(0)
@@ -161,9 +152,9 @@ func (f *headFiles) stored(at HeadPlace) ([]byte, error) {
 }
 
 // bundle returns the place of a head in its bundle, whose length is believed.
-func (f *headFiles) bundle(at HeadPlace) (Place, error) {
+func (f *headFiles) bundle(at record.HeadPlace) (record.Place, error) {
 	var header [frameHeader]byte
-	p := Place{
+	p := record.Place{
 		Pack: at.File,
 		Off:  at.Off / headsAtOnce,
 		Len:  frameHeader,
@@ -204,7 +195,7 @@ func (f *headFiles) begin(tx *transaction) error {
 }
 
 // add appends a head of a URL and returns its place. What fails is an error of flush.
-func (f *headFiles) add(url string, h *heads.Head) HeadPlace {
+func (f *headFiles) add(url string, h *heads.Head) record.HeadPlace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ends) == headsAtOnce || len(f.raw) > headsBytes {
@@ -214,7 +205,7 @@ func (f *headFiles) add(url string, h *heads.Head) HeadPlace {
 	f.raw = binary.LittleEndian.AppendUint32(f.raw, crc32.Checksum([]byte(url), castagnoli))
 	f.raw = h.Append(f.raw)
 	f.ends = append(f.ends, uint32(len(f.raw)))
-	return HeadPlace{num, size*headsAtOnce + int64(len(f.ends)-1)}
+	return record.HeadPlace{File: num, Off: size*headsAtOnce + int64(len(f.ends)-1)}
 }
 
 // write appends the bundle to come. Its heads have their places already.
@@ -251,7 +242,7 @@ func (f *headFiles) flush(tx *transaction) error {
 }
 
 // use notes that a head that was read is in use; false says that it is to be written again.
-func (f *headFiles) use(u *headUses, at HeadPlace) bool {
+func (f *headFiles) use(u *headUses, at record.HeadPlace) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.older[at.File] {

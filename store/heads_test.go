@@ -13,6 +13,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // headText makes the head of a page as one kind of server sends it.
@@ -112,9 +113,9 @@ func headOf(t testing.TB, text string) *heads.Head {
 }
 
 // answered is a page that came at a run, with its head. Nothing of it is looked at but its record.
-func answered(id, run int, h *heads.Head) *Done {
+func answered(id, run int, h *heads.Head) *record.Done {
 	d := documentRecord(id, fmt.Sprint(id, " of run ", run), nil)
-	d.Body, d.InSet, d.Run, d.Checked, d.Fetched, d.Answer = PackBody, true, run, int64(1000*run),
+	d.Body, d.InSet, d.Run, d.Checked, d.Fetched, d.Answer = record.PackBody, true, run, int64(1000*run),
 		int64(1000*run), h
 	return d
 }
@@ -130,9 +131,9 @@ func headBytes(t testing.TB, s *Site) (n int64) {
 		n += fi.Size()
 	}
 	for _, r := range resources(t, s) {
-		with := len(r.append(nil))
-		r.Head, r.LastHead = HeadPlace{}, HeadPlace{}
-		n += int64(with - len(r.append(nil)))
+		with := len(r.Append(nil))
+		r.Head, r.LastHead = record.HeadPlace{}, record.HeadPlace{}
+		n += int64(with - len(r.Append(nil)))
 	}
 	return n
 }
@@ -176,7 +177,7 @@ func headsOf(t testing.TB, s *Site, id int) (head, last *heads.Head) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	read := func(at HeadPlace) (h *heads.Head) {
+	read := func(at record.HeadPlace) (h *heads.Head) {
 		if !at.IsZero() {
 			if h, err = s.Records.ReadHead(r.URL, at); err != nil {
 				t.Fatal(err)
@@ -192,7 +193,8 @@ func TestHeadsFollowTheAnswers(t *testing.T) {
 	_, s := openHeads(t, t.TempDir())
 	rec := answered(0, 1, headOf(t, plainHead)).Resource
 	run := 0
-	step := func(name string, outcome site.Outcome, text, wantHead, wantLast string, change func(r *Resource)) {
+	step := func(name string, outcome site.Outcome, text, wantHead, wantLast string,
+		change func(r *record.Resource)) {
 		t.Helper()
 		run++
 		r := rec
@@ -207,7 +209,7 @@ func TestHeadsFollowTheAnswers(t *testing.T) {
 			change(&r)
 		}
 		rec = r
-		commit(t, s, 0, newURLs(0, 1), &Done{Resource: r})
+		commit(t, s, 0, newURLs(0, 1), &record.Done{Resource: r})
 		foldAll(t, s, run)
 		head, last := headsOf(t, s, 0)
 		for _, c := range []struct {
@@ -222,11 +224,11 @@ func TestHeadsFollowTheAnswers(t *testing.T) {
 	}
 	later, fail := strings.Replace(plainHead, "Fri, 20", "Sat, 21", 1),
 		"HTTP/1.1 500 Internal Server Error\nServer: s\n"
-	step("a failure before anything came", site.Failed, fail, "", fail, func(r *Resource) {
-		r.InSet, r.Body = false, NoBody
+	step("a failure before anything came", site.Failed, fail, "", fail, func(r *record.Resource) {
+		r.InSet, r.Body = false, record.NoBody
 	})
-	step("a body", site.Fetched, plainHead, plainHead, "", func(r *Resource) {
-		r.InSet, r.Body = true, PackBody
+	step("a body", site.Fetched, plainHead, plainHead, "", func(r *record.Resource) {
+		r.InSet, r.Body = true, record.PackBody
 	})
 	step("304 with other dates", site.Unchanged,
 		"HTTP/1.1 304 Not Modified\nDate: Sun, 22 Nov 2026 18:11:13 GMT\nX-Request-Id: 5\n", plainHead, "", nil)
@@ -240,14 +242,16 @@ func TestHeadsFollowTheAnswers(t *testing.T) {
 		strings.Replace(plainHead, "Server: s\n", "", 1), "", nil)
 	step("another body", site.Fetched, later, later, "", nil)
 	move := "HTTP/1.1 301 Moved Permanently\nLocation: /x\n"
-	step("a redirect", site.Redirected, move, later, move, func(r *Resource) { r.InSet = false })
+	step("a redirect", site.Redirected, move, later, move, func(r *record.Resource) { r.InSet = false })
 	step("the same redirect, later", site.Redirected, move+"Date: Sun, 22 Nov 2026 18:11:13 GMT\n",
 		later, move, nil)
 	step("gone", site.Gone, "HTTP/1.1 410 Gone\nServer: t\n", later, "HTTP/1.1 410 Gone\nServer: t\n", nil)
-	step("a body from elsewhere", site.Fetched, "", "", "", func(r *Resource) { r.InSet = true })
+	step("a body from elsewhere", site.Fetched, "", "", "", func(r *record.Resource) { r.InSet = true })
 	step("304 where no head is", site.Unchanged, "HTTP/1.1 304 Not Modified\nServer: t\n", "", "", nil)
 	step("again a body", site.Fetched, later, later, "", nil)
-	step("forbidden", site.Disallowed, plainHead, "", "", func(r *Resource) { r.InSet, r.Body = false, NoBody })
+	step("forbidden", site.Disallowed, plainHead, "", "", func(r *record.Resource) {
+		r.InSet, r.Body = false, record.NoBody
+	})
 }
 
 // An answer that says what the last one said costs nothing in the journal and nothing when it is folded, and
@@ -266,14 +270,14 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		}
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
 		_, before := s.heads.packs.where()
-		commit(t, s, 1, nil, &Done{Resource: r})
+		commit(t, s, 1, nil, &record.Done{Resource: r})
 		err = s.batches(func(_ uint64, v []byte) error {
-			var b batch
-			if err := b.decode(v); err != nil {
+			var b record.LogBatch
+			if err := b.Decode(v); err != nil {
 				return err
 			}
-			if (len(b.heads) > 0) != journaled {
-				t.Errorf("%s: %d bytes of heads in the journal", name, len(b.heads))
+			if (len(b.Heads) > 0) != journaled {
+				t.Errorf("%s: %d bytes of heads in the journal", name, len(b.Heads))
 			}
 			return nil
 		})
@@ -327,8 +331,8 @@ func TestAmendedRecordKeepsItsHeads(t *testing.T) {
 			t.Fatal(err)
 		}
 		// the places of a record in the journal are not believed
-		r.ETag, r.Head, r.LastHead = "", HeadPlace{9, 9}, HeadPlace{9, 10}
-		commit(t, s, 2, nil, &Done{Resource: r})
+		r.ETag, r.Head, r.LastHead = "", record.HeadPlace{File: 9, Off: 9}, record.HeadPlace{File: 9, Off: 10}
+		commit(t, s, 2, nil, &record.Done{Resource: r})
 	}
 	foldAll(t, s, 1)
 	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
@@ -378,7 +382,7 @@ func killKeepsHeads(t *testing.T, pages, parts int) {
 			if run > 1 && id%run != 0 {
 				continue
 			}
-			var news []NewURL
+			var news []record.NewURL
 			if run == 1 {
 				news = newURLs(id, id+1)
 			}

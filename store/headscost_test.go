@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/fetch/heads"
+	"mirrord/store/record"
 )
 
 // What heads cost on disk: at most 80 bytes a page beyond the random bytes, also when it comes again with the
@@ -24,12 +25,12 @@ func TestHeadsCostFewBytes(t *testing.T) {
 			want := map[int]*heads.Head{}
 			run := func(number int, text func(page int) string) {
 				for first := 0; first < pages; first += each {
-					var done []*Done
+					var done []*record.Done
 					for id := first; id < first+each; id++ {
 						want[id] = headOf(t, text(id))
 						done = append(done, answered(id, number, want[id]))
 					}
-					var news []NewURL
+					var news []record.NewURL
 					if number == 1 {
 						news = newURLs(first, first+each)
 					}

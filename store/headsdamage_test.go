@@ -14,6 +14,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // After any damage of the file a head is the one that was written, or lost; runs continue, Verify reports
@@ -23,7 +24,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 	st, s := openHeads(t, dir)
 	rng := rand.New(rand.NewPCG(3, 4))
 	want := map[string]string{}
-	var done []*Done
+	var done []*record.Done
 	for id := range 6 {
 		text := headKinds[id%2].text(rng, id, time.Unix(1700000000, 0).UTC())
 		want[testURL(id).String()] = text
@@ -147,11 +148,11 @@ func FuzzHeadsFile(f *testing.F) {
 		}
 		clear(made.older)
 		made.packs.unpacked.drop(nil)
-		at := HeadPlace{1, int64(off)}
+		at := record.HeadPlace{File: 1, Off: int64(off)}
 		h, err := made.read(url, at)
 		if (err != nil && !errors.Is(err, disk.ErrDamaged)) || (err == nil && h.Size() > 2*heads.MaxSize) {
 			t.Fatal(err)
 		}
-		made.use(&headUses{bundles: map[HeadPlace]*headUse{}}, at)
+		made.use(&headUses{bundles: map[record.HeadPlace]*headUse{}}, at)
 	})
 }

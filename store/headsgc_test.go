@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // Heads of versions that are dropped are collected: the files stay in proportion to the kept heads, which
@@ -26,11 +27,11 @@ func TestHeadsAreCollected(t *testing.T) {
 	var copies []string
 	var most int64
 	for run := 1; run <= runs; run++ {
-		var done []*Done
+		var done []*record.Done
 		for id := range pages {
 			done = append(done, answered(id, run, headOf(t, text(id, run))))
 		}
-		var news []NewURL
+		var news []record.NewURL
 		if run == 1 {
 			news = newURLs(0, pages)
 		}
@@ -70,7 +71,7 @@ func TestHeadsAreCollected(t *testing.T) {
 	check := func(s *Site) {
 		t.Helper()
 		n := 0
-		look := func(u site.URL, r *Resource) {
+		look := func(u site.URL, r *record.Resource) {
 			h, err := s.Records.ReadHead(u, r.Head)
 			if err != nil || h.String() != text(int(r.ID), r.Run) {
 				t.Errorf("%s of run %d: %v\n%v", u, r.Run, err, h)
@@ -80,11 +81,11 @@ func TestHeadsAreCollected(t *testing.T) {
 		for _, r := range resources(t, s) {
 			look(r.URL, &r)
 		}
-		var r Resource
+		var r record.Resource
 		if err := s.each(bHistory, func(k, v []byte) error {
-			u, err := urlOfKey(k[8:])
+			u, err := record.URLOfKey(k[8:])
 			if err == nil {
-				err = r.decode(u, v)
+				err = r.Decode(u, v)
 			}
 			look(u, &r)
 			return err

@@ -12,6 +12,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Older versions wrote files of heads that are differences. They are read, and gc writes their heads again:
@@ -44,7 +45,7 @@ func (f *headFiles) isOlder(n uint32) (bool, error) {
 	return is, err
 }
 
-func (f *headFiles) readOlder(url string, at HeadPlace) (*heads.Head, error) {
+func (f *headFiles) readOlder(url string, at record.HeadPlace) (*heads.Head, error) {
 	file, err := f.packs.file(at.File)
 	if err != nil {
 		return nil, disk.ReadErr("read heads", err)

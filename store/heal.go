@@ -14,7 +14,9 @@ import (
 	"slices"
 
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.
@@ -22,7 +24,7 @@ type BodyCopy struct{ Body, Links []byte }
 
 // BodyCopies finds good copies of the body of a record that is a document. It returns nothing else than
 // bodies of its digest. What it yields is not kept.
-type BodyCopies func(r *Resource) iter.Seq[BodyCopy]
+type BodyCopies func(r *record.Resource) iter.Seq[BodyCopy]
 
 // BodyRepairs is the result of Heal.
 type BodyRepairs struct {
@@ -56,14 +58,15 @@ func (l *LostBody) drop(tx *transaction) error {
 		if len(v) == 0 {
 			continue
 		}
-		var r Resource
-		if err := r.decode(l.url, v); err != nil {
+		var r record.Resource
+		if err := r.Decode(l.url, v); err != nil {
 			return err
 		}
-		r.InSet, r.Body, r.At, r.Digest, r.ETag, r.LastModified = false, NoBody, Place{}, [32]byte{}, "", ""
+		r.InSet, r.Body, r.At, r.Digest, r.ETag, r.LastModified = false, record.NoBody, record.Place{},
+			[32]byte{}, "", ""
 		r.Outcome, r.Reason = site.Failed, "its stored body was lost on the disk, and was dropped"
 		r.Expires, r.Evidence = 0, [len(r.Evidence)]uint64{} // so that nothing saves the request
-		if err := b.Put(k, r.append(nil)); err != nil {
+		if err := b.Put(k, r.Append(nil)); err != nil {
 			return err
 		}
 	}
@@ -94,7 +97,7 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 		Site:     s,
 		copies:   copies,
 		reader:   NewFrameReader(),
-		moved:    map[Place]Place{},
+		moved:    map[record.Place]record.Place{},
 		repaired: map[string]bool{},
 	}
 	w.reader.moved = w.moved
@@ -158,7 +161,7 @@ type healer struct {
 	reader   *FrameReader
 	writer   *FrameWriter // nil until there is one
 	deltas   bool         // they are repaired too
-	moved    map[Place]Place
+	moved    map[record.Place]record.Place
 	repaired map[string]bool // by URL
 }
 
@@ -171,7 +174,7 @@ type bodiesOf struct {
 
 // datedBody is a record as it is, or was before a version.
 type datedBody struct {
-	Resource
+	record.Resource
 	before uint64 // the version that replaced it; 0: none
 	bad    bool
 }
@@ -188,7 +191,7 @@ func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 				b.recs = append(b.recs, d) // it was not known: versions up to there have nothing
 				return nil
 			}
-			if err := d.decode(u, v); err != nil {
+			if err := d.Decode(u, v); err != nil {
 				return err
 			}
 			b.recs = append(b.recs, d)
@@ -224,31 +227,31 @@ func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 
 // good reports whether the body of a record is there, and has its digest. One in a depot that cannot be
 // fetched is not damaged.
-func (w *healer) good(r *Resource) bool {
+func (w *healer) good(r *record.Resource) bool {
 	switch r.Body {
-	case PackBody:
+	case record.PackBody:
 		_, err := w.frame(r)
-		return err == nil || errors.Is(err, ErrAway)
-	case BlobBody:
-		f, err := w.kept.kept.Open(r.Digest, 0, -1)
+		return err == nil || errors.Is(err, blobs.ErrAway)
+	case record.BlobBody:
+		f, err := w.kept.Kept.Open(r.Digest, 0, -1)
 		if err != nil {
-			return errors.Is(err, ErrAway)
+			return errors.Is(err, blobs.ErrAway)
 		}
 		defer f.Close()
-		right, err := hasDigest(f, r.Digest)
+		right, err := blobs.HasDigest(f, r.Digest)
 		return right && (err == nil)
 	}
 	return true
 }
 
 // frame reads the document of a record. One that does not match the record is ErrDamaged.
-func (w *healer) frame(r *Resource) (Frame, error) {
+func (w *healer) frame(r *record.Resource) (Frame, error) {
 	f, err := w.packs.read(w.reader, r.At)
 	if err != nil {
 		return f, err
 	}
 	want, err := f.check(r.ID, r.Digest)
-	if err != nil || !IsDigestOf(want, f.Body) {
+	if err != nil || !record.IsDigestOf(want, f.Body) {
 		return f, fmt.Errorf("%w: another document lies there", disk.ErrDamaged)
 	}
 	return f, nil
@@ -263,13 +266,13 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 		}
 		good := false
 		switch to, moved := w.moved[d.At]; {
-		case d.Body == BlobBody:
+		case d.Body == record.BlobBody:
 			if good, err = w.blob(&d.Resource); !good && (err == nil) {
 				good, err = w.copiedBlob(&d.Resource)
 			}
-		case moved && (d.Body == PackBody): // by another record
+		case moved && (d.Body == record.PackBody): // by another record
 			d.At, good = to, true
-		case d.Body == PackBody:
+		case d.Body == record.PackBody:
 			good, err = w.document(b, d)
 		}
 		if err != nil {
@@ -285,7 +288,7 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 
 // overOther reports whether the body of a record is a delta, as far as its frame can be read.
 func (w *healer) overOther(d *datedBody) bool {
-	if d.Body != PackBody {
+	if d.Body != record.PackBody {
 		return false
 	}
 	h, err := w.packs.header(d.At)
@@ -346,7 +349,7 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 }
 
 // metaOf is the head of the frame of a document, also where its record forgot the digest.
-func (w *healer) metaOf(r *Resource, body []byte) []byte {
+func (w *healer) metaOf(r *record.Resource, body []byte) []byte {
 	m := FrameMetaOf(r)
 	if m.Digest == [32]byte{} {
 		m.Digest = sha256.Sum256(body)
@@ -355,11 +358,11 @@ func (w *healer) metaOf(r *Resource, body []byte) []byte {
 }
 
 // candidates are the good copies of a body.
-func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
+func (w *healer) candidates(b *bodiesOf, r *record.Resource) iter.Seq[BodyCopy] {
 	return func(yield func(BodyCopy) bool) {
 		for i := range b.recs {
 			o := &b.recs[i]
-			if o.bad || o.Body != PackBody || o.Digest != r.Digest {
+			if o.bad || o.Body != record.PackBody || o.Digest != r.Digest {
 				continue
 			}
 			if f, err := w.frame(&o.Resource); err == nil {
@@ -372,7 +375,7 @@ func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
 			return
 		}
 		for c := range w.copies(r) {
-			if IsDigestOf(r.Digest, c.Body) && !yield(c) {
+			if record.IsDigestOf(r.Digest, c.Body) && !yield(c) {
 				return
 			}
 		}
@@ -380,7 +383,7 @@ func (w *healer) candidates(b *bodiesOf, r *Resource) iter.Seq[BodyCopy] {
 }
 
 // fits reports whether a frame is, to the byte, the one that was at a place.
-func (w *healer) fits(raw []byte, at Place) (bool, error) {
+func (w *healer) fits(raw []byte, at record.Place) (bool, error) {
 	if len(raw) != int(at.Len) || at.Doc > 0 { // others of its frame may be good, or be repaired later
 		return false, nil
 	}

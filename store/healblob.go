@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // blob takes the body of a record, which is missing or damaged, from a tree that has it.
-func (w *healer) blob(r *Resource) (bool, error) {
+func (w *healer) blob(r *record.Resource) (bool, error) {
 	if w.good(r) { // by another record
 		return true, nil
 	}
@@ -40,7 +42,7 @@ func (w *healer) blob(r *Resource) (bool, error) {
 }
 
 // takeFile makes a file of the site's folder the body of a record, when it is.
-func (w *healer) takeFile(name string, r *Resource) (bool, error) {
+func (w *healer) takeFile(name string, r *record.Resource) (bool, error) {
 	f, err := regular.Root{Root: w.root}.Open(name)
 	if err != nil {
 		return false, nil
@@ -50,7 +52,7 @@ func (w *healer) takeFile(name string, r *Resource) (bool, error) {
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() != r.Size {
 		return false, nil
 	}
-	if right, err := hasDigest(f, r.Digest); !right || err != nil {
+	if right, err := blobs.HasDigest(f, r.Digest); !right || err != nil {
 		return false, nil
 	}
 	if _, err := f.Seek(0, 0); err != nil {
@@ -60,8 +62,8 @@ func (w *healer) takeFile(name string, r *Resource) (bool, error) {
 }
 
 // keepBody makes what from has the body of a record, instead of the damaged one.
-func (w *healer) keepBody(r *Resource, from io.WriterTo, modified time.Time) (bool, error) {
-	if missing, err := DiscardBody(w.kept.kept, r.Digest); !missing || err != nil {
+func (w *healer) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
+	if missing, err := blobs.DiscardBody(w.kept.Kept, r.Digest); !missing || err != nil {
 		return err == nil, err
 	}
 	to, err := w.spool.Create()
@@ -74,13 +76,13 @@ func (w *healer) keepBody(r *Resource, from io.WriterTo, modified time.Time) (bo
 	}
 	got, _, err := to.Commit(modified)
 	if err == nil {
-		err = w.kept.sync()
+		err = w.kept.Sync()
 	}
 	return got == r.Digest, err
 }
 
 // copiedBlob takes the body of a record from the copies that the caller knows.
-func (w *healer) copiedBlob(r *Resource) (bool, error) {
+func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
 	if w.copies == nil {
 		return false, nil
 	}

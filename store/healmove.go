@@ -10,10 +10,11 @@ import (
 	"slices"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // rewrite writes a frame over the damaged one at a place, and makes it survive loss of power.
-func (p *packs) rewrite(raw []byte, at Place) error {
+func (p *packs) rewrite(raw []byte, at record.Place) error {
 	f, err := p.root.OpenFile(packName(at.Pack), os.O_WRONLY, 0)
 	if err != nil {
 		return disk.Err("mend pack", err)
@@ -36,7 +37,7 @@ func (w *healer) repoint(ctx context.Context) error {
 	c.frames.moved = w.moved
 	to := maps.Clone(w.moved)
 	for _, d := range deltas {
-		i := slices.IndexFunc(d.under, func(at Place) bool { return w.moved[at].Len > 0 })
+		i := slices.IndexFunc(d.under, func(at record.Place) bool { return w.moved[at].Len > 0 })
 		if _, repaired := w.moved[d.at]; repaired || i < 0 {
 			continue
 		}

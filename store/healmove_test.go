@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 // damageAt flips a bit of a frame.
-func damageAt(t *testing.T, s *Site, at Place, off int64) {
+func damageAt(t *testing.T, s *Site, at record.Place, off int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", packName(at.Pack)), os.O_RDWR, 0)
 	if err != nil {
@@ -48,8 +50,8 @@ func TestHealMovesFrames(t *testing.T) {
 			_, s := openTest(t, t.TempDir(), Options{})
 			body := string(random(20_000, 1))
 			bodies := []string{body, body + " of the second page", body + " of the third page"}
-			var done []*Done
-			last := Place{}
+			var done []*record.Done
+			last := record.Place{}
 			for i, b := range bodies {
 				done = append(done, documentOver(t, s, i, b, last))
 				last = done[i].At
@@ -67,7 +69,7 @@ func TestHealMovesFrames(t *testing.T) {
 			if h, err := Heal(t.Context(), s, urls, nil); err != nil || len(h.URLs) > 0 || len(h.Lost) != 3 {
 				t.Fatalf("without a copy: %+v, %v", h, err)
 			}
-			copies := func(r *Resource) iter.Seq[BodyCopy] {
+			copies := func(r *record.Resource) iter.Seq[BodyCopy] {
 				if r.ID > 0 {
 					return slices.Values([]BodyCopy{})
 				}
@@ -111,19 +113,19 @@ func TestHealBlobFromCopy(t *testing.T) {
 		d := blobOf(t, s, 0, body)
 		commit(t, s, 0, newURLs(0, 1), d)
 		foldAll(t, s, 1)
-		if err := harm(filepath.Join(blobsOf(s).dir.Root.Name(), blobName(d.Digest))); err != nil {
+		if err := harm(blobFile(s, d.Digest)); err != nil {
 			t.Fatal(err)
 		}
 		url := testURL(0).String()
 		for i, copied := range []string{"wrong bytes", body} {
-			h, err := Heal(t.Context(), s, []string{url}, func(*Resource) iter.Seq[BodyCopy] {
+			h, err := Heal(t.Context(), s, []string{url}, func(*record.Resource) iter.Seq[BodyCopy] {
 				return slices.Values([]BodyCopy{{Body: []byte(copied)}})
 			})
 			if err != nil || len(h.URLs) != i || len(h.Lost) != 1-i {
 				t.Errorf("%s: %s", copied, fmt.Sprint(h, err))
 			}
 		}
-		got, err := os.ReadFile(filepath.Join(blobsOf(s).dir.Root.Name(), blobName(d.Digest)))
+		got, err := os.ReadFile(blobFile(s, d.Digest))
 		if string(got) != body {
 			t.Errorf("%q, %v", got, err)
 		}

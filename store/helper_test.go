@@ -19,6 +19,8 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // readSite opens a site for reading in place, as Unreadable does.
@@ -48,7 +50,13 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 }
 
 // blobsOf returns the blobs that a site uses.
-func blobsOf(s *Site) *Blobs { return s.kept.kept.(*Blobs) }
+func blobsOf(s *Site) *blobs.Blobs { return s.kept.Kept.(*blobs.Blobs) }
+
+// blobFile is the file of a blob that a site uses.
+func blobFile(s *Site, d [32]byte) string {
+	name := hex.EncodeToString(d[:])
+	return filepath.Join(s.dir, "../../blobs", name[:2], name)
+}
 
 // verifyTest fails for every problem that Verify finds of another kind than those of damage, and for each
 // kind of damage that it does not find. A test's context is canceled before its cleanups run, so that Verify
@@ -96,7 +104,7 @@ func testURL(n int) site.URL {
 }
 
 // document makes the result of a document with the given body, its frame appended to the packs.
-func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Done {
+func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
@@ -110,7 +118,7 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 
 // gathered makes the result of a document that is written with others when it is committed. It is packed in a
 // volatile site too.
-func gathered(t testing.TB, s *Site, id int, body string, targets ...uint32) *Done {
+func gathered(t testing.TB, s *Site, id int, body string, targets ...uint32) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
@@ -122,8 +130,8 @@ func gathered(t testing.TB, s *Site, id int, body string, targets ...uint32) *Do
 	return d
 }
 
-func documentRecord(id int, body string, targets []uint32) *Done {
-	return &Done{Resource: Resource{
+func documentRecord(id int, body string, targets []uint32) *record.Done {
+	return &record.Done{Resource: record.Resource{
 		ID:      uint32(id),
 		URL:     testURL(id),
 		Outcome: site.Fetched,
@@ -136,20 +144,20 @@ func documentRecord(id int, body string, targets []uint32) *Done {
 		Size:    int64(len(body)),
 		Digest:  sha256.Sum256([]byte(body)),
 		Format:  1,
-		Body:    PackBody,
+		Body:    record.PackBody,
 		Changed: 1,
 	}, Targets: targets, Linked: true}
 }
 
 // documentOver makes the result of a document that takes the place of the one at old. It is packed in a
 // volatile site too.
-func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
+func documentOver(t testing.TB, s *Site, id int, body string, old record.Place) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
 	head := FrameMetaOf(&d.Resource)
 	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), head, []byte("links"),
-		[]byte(body), old, Place{}); err != nil {
+		[]byte(body), old, record.Place{}); err != nil {
 		t.Fatal(err)
 	}
 	d.At = written(t, s, d.At)
@@ -157,9 +165,10 @@ func documentOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 }
 
 // written returns where a document lies that may have been gathered.
-func written(t testing.TB, s *Site, at Place) Place {
+func written(t testing.TB, s *Site, at record.Place) record.Place {
 	t.Helper()
-	if err := s.Frames.gather.commit([]*Done{{Resource: Resource{Body: PackBody, At: at}}}); err != nil {
+	if err := s.Frames.gather.commit([]*record.Done{{Resource: record.Resource{Body: record.PackBody,
+		At: at}}}); err != nil {
 		t.Fatal(err)
 	}
 	at, _ = s.Frames.gather.place(at)
@@ -167,7 +176,7 @@ func written(t testing.TB, s *Site, at Place) Place {
 }
 
 // deepOver is documentOver as older versions wrote it: over the document at old, also where that is a delta.
-func deepOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
+func deepOver(t testing.TB, s *Site, id int, body string, old record.Place) *record.Done {
 	t.Helper()
 	d := documentOver(t, s, id, body, old)
 	under, err := s.packs.under(d.At)
@@ -179,7 +188,7 @@ func deepOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 		return d
 	}
 	w := (&Frames{}).NewFrameWriter()
-	payload := func(at Place) []byte {
+	payload := func(at record.Place) []byte {
 		p, err := s.packs.payload(NewFrameReader(), at)
 		if err != nil {
 			t.Fatal(err)
@@ -201,10 +210,10 @@ func deepOver(t testing.TB, s *Site, id int, body string, old Place) *Done {
 }
 
 // blobOf makes the result of a body that is a blob.
-func blobOf(t testing.TB, s *Site, id int, body string) *Done {
+func blobOf(t testing.TB, s *Site, id int, body string) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
-	d.MIME, d.Format, d.Body = "image/png", 0, BlobBody
+	d.MIME, d.Format, d.Body = "image/png", 0, record.BlobBody
 	if err := blobsOf(s).Put(d.Digest, []byte(body), at(1000)); err != nil {
 		t.Fatal(err)
 	}
@@ -212,14 +221,14 @@ func blobOf(t testing.TB, s *Site, id int, body string) *Done {
 }
 
 // newURLs are the URLs first to last-1, as pending.
-func newURLs(first, last int) (out []NewURL) {
+func newURLs(first, last int) (out []record.NewURL) {
 	for n := first; n < last; n++ {
-		out = append(out, NewURL{URL: testURL(n).String(), Depth: n % 5, Requis: n%4 == 0})
+		out = append(out, record.NewURL{URL: testURL(n).String(), Depth: n % 5, Requis: n%4 == 0})
 	}
 	return out
 }
 
-func commit(t testing.TB, s *Site, first uint32, news []NewURL, done ...*Done) {
+func commit(t testing.TB, s *Site, first uint32, news []record.NewURL, done ...*record.Done) {
 	t.Helper()
 	if err := s.Records.Commit(first, news, done); err != nil {
 		t.Fatal(err)
@@ -232,16 +241,19 @@ func foldAll(t testing.TB, s *Site, version int) {
 	if err := s.Records.Fold(Folding{
 		Version: version,
 		Pending: func(uint32) bool { return true },
-		Path:    func(*Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func resources(t testing.TB, s *Site) map[string]Resource {
+func resources(t testing.TB, s *Site) map[string]record.Resource {
 	t.Helper()
-	out := map[string]Resource{}
-	if err := s.Records.Resources(func(r *Resource) error { out[r.URL.String()] = *r; return nil }); err != nil {
+	out := map[string]record.Resource{}
+	if err := s.Records.Resources(func(r *record.Resource) error {
+		out[r.URL.String()] = *r
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return out

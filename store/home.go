@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // home is the folder of a site and its database: what all parts of an open site work on.
@@ -211,7 +212,7 @@ func (s *home) log(op string, kind byte, payload []byte, urls uint32) error {
 }
 
 // every is SiteVersions.Every.
-func (s *home) every(f func(r *Resource) error) error {
+func (s *home) every(f func(r *record.Resource) error) error {
 	record := decoded(f)
 	if err := s.each(bResources, record); err != nil {
 		return err

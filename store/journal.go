@@ -6,8 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"mirrord/internal/binread"
-	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // The journal is what an unfinished run has done so far: entries of the log, one for each batch, which no
@@ -22,48 +21,29 @@ import (
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets. Before format
 // 11 they lay in a bucket of the database, see takeJournal.
 
-// MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history
-// adds a version to it.
-const MaxURL = 32<<10 - 64
-
-// NewURL is a URL that has its number but was not requested yet.
-type NewURL struct {
-	URL      string
-	Referrer uint32
-	Depth    int
-	Requis   bool
-}
-
-// Done is what one fetch or decision yielded.
-type Done struct {
-	Resource
-	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps the stored ones
-	Linked  bool     // Targets replaces the stored ones, even when it is empty
-}
-
 // AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
 // is committed. Safe for concurrent use with a FrameWriter for each goroutine.
-func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
+func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
 	raw, err := w.encode(w.head(m), links, body)
 	if err != nil {
-		return Place{}, err
+		return record.Place{}, err
 	}
 	return s.packs.append(raw)
 }
 
 // Commit makes results permanent, with those that were noted before: bodies first, then the records that
 // refer to them. first is the number of news[0].
-func (s *Records) Commit(first uint32, news []NewURL, done []*Done) error {
+func (s *Records) Commit(first uint32, news []record.NewURL, done []*record.Done) error {
 	return s.keep(first, news, done, redoBatch)
 }
 
 // Note makes results outlive the process; after a loss of power they may not be there until a Commit follows.
 // One caller at a time, as for Commit.
-func (s *Records) Note(first uint32, news []NewURL, done []*Done) error {
+func (s *Records) Note(first uint32, news []record.NewURL, done []*record.Done) error {
 	return s.keep(first, news, done, redoUnsynced)
 }
 
-func (s *Records) keep(first uint32, news []NewURL, done []*Done, kind byte) error {
+func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, kind byte) error {
 	buf := s.batch[:0]
 	defer func() {
 		if s.batch = buf; cap(buf) > maxKept {
@@ -87,18 +67,16 @@ func (s *Records) keep(first uint32, news []NewURL, done []*Done, kind byte) err
 
 // appendBatch writes a batch, of results whose documents lie in the packs.
 func (s *Records) appendBatch(
-	buf []byte, first uint32, news []NewURL, done []*Done, looked []look,
+	buf []byte, first uint32, news []record.NewURL, done []*record.Done, looked []record.Look,
 ) ([]byte, error) {
 	buf = binary.AppendUvarint(buf, uint64(first))
 	buf = binary.AppendUvarint(buf, uint64(len(news)))
 	for i := range news {
 		n := &news[i]
-		if len(n.URL) > MaxURL {
+		if len(n.URL) > record.MaxURL {
 			return buf, fmt.Errorf("commit batch: %.80q…: %w", n.URL, ErrTooLong)
 		}
-		buf = binread.AppendString(buf, n.URL)
-		buf = binary.AppendUvarint(buf, uint64(n.Referrer))
-		buf = appendDepth(buf, n)
+		buf = n.Append(buf)
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var url, rec, targets []byte
@@ -107,17 +85,17 @@ func (s *Records) appendBatch(
 		if err != nil {
 			return buf, err
 		}
-		url, rec = append(url[:0], d.URL.String()...), r.append(rec[:0])
-		raw := rawDone{
-			url:    url,
-			rec:    rec,
-			linked: d.Linked,
+		url, rec = append(url[:0], d.URL.String()...), r.Append(rec[:0])
+		raw := record.RawDone{
+			URL:    url,
+			Record: rec,
+			Linked: d.Linked,
 		}
 		if d.Linked {
-			targets = AppendTargets(targets[:0], d.Targets)
-			raw.targets = targets
+			targets = record.AppendTargets(targets[:0], d.Targets)
+			raw.Targets = targets
 		}
-		buf = raw.append(buf)
+		buf = raw.Append(buf)
 	}
 	bare := len(buf)
 	if !s.volatile {
@@ -127,7 +105,7 @@ func (s *Records) appendBatch(
 		buf = append(buf, 0) // no heads
 	}
 	for i := range looked {
-		buf = looked[i].append(buf)
+		buf = looked[i].Append(buf)
 	}
 	return buf, nil
 }
@@ -139,140 +117,39 @@ func (s *Records) Known() (n uint32, err error) {
 			n = binary.BigEndian.Uint32(v)
 		}
 		if int64(n) > tx.Size() { // each has a key; tables are made for so many
-			return fmt.Errorf("%d known URLs in %d bytes: %w", n, tx.Size(), errValue)
+			return fmt.Errorf("%d known URLs in %d bytes: %w", n, tx.Size(), record.ErrValue)
 		}
 		return nil
 	})
 	return max(n, s.db.journal.known()), err
 }
 
-type batch struct {
-	first uint32
-	news  []NewURL
-	done  []rawDone
-	heads []byte // of done, packed
-	looks []look
-}
-
-type rawDone struct {
-	url     []byte
-	rec     []byte
-	targets []byte
-	linked  bool
-}
-
-func (b *batch) decode(v []byte) error {
-	d := binread.Reader{Rest: v}
-	b.first = uint32(d.Uvarint())
-	b.news = b.news[:0]
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.news = append(b.news, readNew(&d))
-	}
-	b.done = b.done[:0]
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.done = append(b.done, readDone(&d))
-	}
-	if b.heads = nil; len(d.Rest) > 0 {
-		b.heads = d.Bytes()
-	}
-	for b.looks = nil; len(d.Rest) > 0 && !d.Bad; {
-		b.looks = append(b.looks, readLook(&d))
-	}
-	if d.Bad {
-		return fmt.Errorf("journal: %w: short batch", errValue)
-	}
-	return nil
-}
-
-// journalURL returns the URL of an item of a batch.
-func journalURL(text []byte) (site.URL, error) {
-	u, err := storedURL(string(text))
-	if err != nil {
-		return u, fmt.Errorf("journal: %w", err)
-	}
-	return u, nil
-}
-
-// skipNews reads the new URLs of a batch, and keeps none of them.
-func skipNews(d *binread.Reader) {
-	d.Uvarint()
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		d.Bytes()
-		d.Uvarint()
-		d.Uvarint()
-	}
-}
-
-func readNew(d *binread.Reader) NewURL {
-	text := d.Text()
-	u := readReferral(d)
-	u.URL = text
-	return u
-}
-
-// readReferral is readNew without the URL, which was read.
-func readReferral(d *binread.Reader) (u NewURL) {
-	u.Referrer = uint32(d.Uvarint())
-	u.readDepth(d)
-	return u
-}
-
-func appendDepth(b []byte, u *NewURL) []byte {
-	x := uint64(u.Depth) << 1
-	if u.Requis {
-		x |= 1
-	}
-	return binary.AppendUvarint(b, x)
-}
-
-func (u *NewURL) readDepth(d *binread.Reader) {
-	x := d.Uvarint()
-	u.Depth, u.Requis = int(x>>1), x&1 != 0
-}
-
-func (d *rawDone) append(b []byte) []byte {
-	for _, x := range [][]byte{d.url, d.rec} {
-		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
-	}
-	if !d.linked {
-		return binary.AppendUvarint(b, 0)
-	}
-	return append(binary.AppendUvarint(b, uint64(len(d.targets))+1), d.targets...)
-}
-
-func readDone(d *binread.Reader) rawDone {
-	r := rawDone{url: d.Bytes(), rec: d.Bytes()}
-	if l := d.Uvarint(); l > 0 {
-		r.linked, r.targets = true, d.Take(int(l-1))
-	}
-	return r
-}
-
 // Replay calls newURL and done for the records of the journal, in the order of the commits, but for the
 // looks, which Resources applies. After a crash of Fold some of them are among the stored records too.
 // Records and targets are valid during the call only.
 func (s *Records) Replay(
-	newURL func(id uint32, u NewURL) error, done func(r *Resource, targets []byte, linked bool) error,
+	newURL func(id uint32, u record.NewURL) error, done func(r *record.Resource, targets []byte,
+		linked bool) error,
 ) error {
-	var b batch
-	var r Resource
+	var b record.LogBatch
+	var r record.Resource
 	return s.batches(func(_ uint64, v []byte) error {
-		if err := b.decode(v); err != nil {
+		if err := b.Decode(v); err != nil {
 			return err
 		}
-		for i, n := range b.news {
-			if err := newURL(b.first+uint32(i), n); err != nil {
+		for i, n := range b.News {
+			if err := newURL(b.First+uint32(i), n); err != nil {
 				return err
 			}
 		}
-		for i := range b.done {
-			d := &b.done[i]
-			u, err := journalURL(d.url)
+		for i := range b.Done {
+			d := &b.Done[i]
+			u, err := record.BatchURL(d.URL)
 			if err == nil {
-				err = r.decode(u, d.rec)
+				err = r.Decode(u, d.Record)
 			}
 			if err == nil {
-				err = done(&r, d.targets, d.linked)
+				err = done(&r, d.Targets, d.Linked)
 			}
 			if err != nil {
 				return err
@@ -284,8 +161,10 @@ func (s *Records) Replay(
 
 // Results calls done for each result of some numbers that is not folded yet, in the order of the commits.
 // done must not keep r.
-func (s *Records) Results(of func(id uint32) bool, done func(r *Resource)) error {
-	return s.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte, _ bool) error {
+func (s *Records) Results(of func(id uint32) bool, done func(r *record.Resource)) error {
+	return s.Replay(func(uint32, record.NewURL) error {
+		return nil
+	}, func(r *record.Resource, _ []byte, _ bool) error {
 		if of(r.ID) {
 			done(r)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 func TestCommitReplayFold(t *testing.T) {
@@ -31,15 +32,15 @@ func TestCommitReplayFold(t *testing.T) {
 		t.Errorf("known %d, %v", n, err)
 	}
 	var log []string
-	err := s.Records.Replay(func(id uint32, u NewURL) error {
+	err := s.Records.Replay(func(id uint32, u record.NewURL) error {
 		log = append(log, fmt.Sprintf("new %d %s %d %v", id, u.URL, u.Depth, u.Requis))
 		if u != newURLs(int(id), int(id)+1)[0] {
 			t.Errorf("url %d: %+v", id, u)
 		}
 		return nil
-	}, func(r *Resource, targets []byte, linked bool) error {
+	}, func(r *record.Resource, targets []byte, linked bool) error {
 		var ids []uint32
-		Targets(targets, func(id uint32) bool { ids = append(ids, id); return true })
+		record.Targets(targets, func(id uint32) bool { ids = append(ids, id); return true })
 		log = append(log, fmt.Sprintf("done %d %v %v", r.ID, ids, linked))
 		return nil
 	})
@@ -73,22 +74,22 @@ func TestCommitReplayFold(t *testing.T) {
 	if r, ok, err := s.Records.Get(testURL(2)); !ok || err != nil || r.Digest != b.Digest {
 		t.Errorf("%+v, %v, %v", r, ok, err)
 	}
-	if err := s.Records.Replay(func(uint32, NewURL) error {
+	if err := s.Records.Replay(func(uint32, record.NewURL) error {
 		return errors.New("not empty")
-	}, func(*Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
+	}, func(*record.Resource, []byte, bool) error { return errors.New("not empty") }); err != nil {
 		t.Error(err)
 	}
 }
 
 // history returns the records before a version by URL; nil for a URL that was not there.
-func history(t *testing.T, s *Site, version int) map[string]*Resource {
+func history(t *testing.T, s *Site, version int) map[string]*record.Resource {
 	t.Helper()
-	out := map[string]*Resource{}
+	out := map[string]*record.Resource{}
 	err := s.db.View(func(tx *transaction) error {
 		prefix := seqKey(uint64(version))
 		c := tx.Bucket(bHistory).Cursor()
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
-			u, err := urlOfKey(k[8:])
+			u, err := record.URLOfKey(k[8:])
 			if err != nil {
 				return err
 			}
@@ -96,8 +97,8 @@ func history(t *testing.T, s *Site, version int) map[string]*Resource {
 				out[u.String()] = nil
 				continue
 			}
-			r := new(Resource)
-			if err := r.decode(u, v); err != nil {
+			r := new(record.Resource)
+			if err := r.Decode(u, v); err != nil {
 				return err
 			}
 			out[u.String()] = r
@@ -142,15 +143,15 @@ func TestHistory(t *testing.T) {
 
 func TestCommitRefusesLongURLs(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	long := "http://a/" + strings.Repeat("x", MaxURL-9)
-	news := []NewURL{{URL: long}}
+	long := "http://a/" + strings.Repeat("x", record.MaxURL-9)
+	news := []record.NewURL{{URL: long}}
 	commit(t, s, 0, news)
 	foldAll(t, s, 1)
-	d := &Done{Resource: Resource{
+	d := &record.Done{Resource: record.Resource{
 		URL:     site.Canonical(long),
 		Outcome: site.Gone,
 		Digest:  sha256.Sum256(nil),
-		Body:    BlobBody,
+		Body:    record.BlobBody,
 		InSet:   false,
 	}}
 	if err := blobsOf(s).Put(d.Digest, nil, at(0)); err != nil {
@@ -159,7 +160,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 	publishTest(t, s, 1, nil)
 	commit(t, s, 1, nil, d)
 	foldAll(t, s, 2) // its key goes into the history, too
-	if err := s.Records.Commit(1, []NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
+	if err := s.Records.Commit(1, []record.NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
 		t.Errorf("%v", err)
 	}
 	publishTest(t, s, 2, nil)
@@ -167,27 +168,27 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 
 func TestDamagedJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	good := &Done{Resource: Resource{URL: testURL(0)}}
+	good := &record.Done{Resource: record.Resource{URL: testURL(0)}}
 	commit(t, s, 0, newURLs(0, 1), good)
 	foldAll(t, s, 1)
 	for _, v := range [][]byte{
 		{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0},
-		{0, 0, 1, 4, ':', '/', '/', '/', 2, recordVersion, rfPathIsURL, 0}, bytes.Repeat([]byte{0xff}, 40),
+		{0, 0, 1, 4, ':', '/', '/', '/', 2, 1, 4, 0}, bytes.Repeat([]byte{0xff}, 40),
 	} {
 		if err := s.log("commit batch", redoBatch, append(make([]byte, packEnd), v...), 1); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Records.Replay(func(_ uint32, u NewURL) error {
-			_, err := storedURL(u.URL)
+		err := s.Records.Replay(func(_ uint32, u record.NewURL) error {
+			_, err := record.StoredURL(u.URL)
 			return err
-		}, func(*Resource, []byte, bool) error { return nil })
+		}, func(*record.Resource, []byte, bool) error { return nil })
 		if !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%x: replay: %v", v, err)
 		}
 		var bad *disk.DiskError
 		err = s.Records.Fold(Folding{
 			Pending: func(uint32) bool { return true },
-			Path:    func(*Resource) string { return "" },
+			Path:    func(*record.Resource) string { return "" },
 		})
 		if !errors.Is(err, disk.ErrDamaged) || errors.As(err, &bad) {
 			t.Errorf("%x: fold: %v", v, err)
@@ -235,9 +236,9 @@ func TestRunIsKept(t *testing.T) {
 
 func BenchmarkCommit(b *testing.B) {
 	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
-	var done []*Done
+	var done []*record.Done
 	for i := range 256 {
-		done = append(done, &Done{Resource: Resource{
+		done = append(done, &record.Done{Resource: record.Resource{
 			ID:      uint32(i),
 			URL:     testURL(i),
 			Outcome: site.Gone,
@@ -275,13 +276,13 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 		t.Errorf("%d bytes of batches took %d bytes of log", bytes, wrote)
 	}
 	n := 0
-	err := s.Records.Replay(func(id uint32, u NewURL) error {
+	err := s.Records.Replay(func(id uint32, u record.NewURL) error {
 		if int(id) != n || u.URL != testURL(n).String() {
 			t.Errorf("number %d: %d %s", n, id, u.URL)
 		}
 		n++
 		return nil
-	}, func(*Resource, []byte, bool) error { return errors.New("there is no record") })
+	}, func(*record.Resource, []byte, bool) error { return errors.New("there is no record") })
 	if err != nil || n != batches*size {
 		t.Error(n, err)
 	}
@@ -290,8 +291,8 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 // Results are those of the numbers that are wanted, each time that they came, until they are folded.
 func TestResults(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	result := func(n, status int) *Done {
-		return &Done{Resource: Resource{
+	result := func(n, status int) *record.Done {
+		return &record.Done{Resource: record.Resource{
 			ID:      uint32(n),
 			URL:     testURL(n),
 			Outcome: site.Gone,
@@ -301,7 +302,7 @@ func TestResults(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 5), result(0, 404), result(3, 404), result(1, 404))
 	commit(t, s, 5, newURLs(5, 7), result(6, 404), result(3, 410))
 	results := func(of ...uint32) (got []string) {
-		err := s.Records.Results(func(id uint32) bool { return slices.Contains(of, id) }, func(r *Resource) {
+		err := s.Records.Results(func(id uint32) bool { return slices.Contains(of, id) }, func(r *record.Resource) {
 			got = append(got, fmt.Sprint(r.ID, " ", r.URL, " ", r.Status))
 		})
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // journal says which entries of a segment of the log are batches that are not folded yet. It is safe for
@@ -162,7 +163,7 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 }
 
 // errBatch says that an entry of the log is no batch that counts.
-var errBatch = fmt.Errorf("journal: %w: no batch here", errValue)
+var errBatch = fmt.Errorf("journal: %w: no batch here", record.ErrValue)
 
 // readBatches calls f with the payloads of some entries. They are valid during the call.
 func readBatches(segment *os.File, entries []journalEntry, f func(tx uint64, payload []byte) error) error {
@@ -342,7 +343,7 @@ func takeJournal(s *home) error {
 			})
 		}
 		if err == nil {
-			err = s.log("move journal", redoBatch, payload, be32(urls))
+			err = s.log("move journal", redoBatch, payload, binary.BigEndian.Uint32(urls))
 		}
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 // unfinished makes a site with an unfinished run of some batches, and 5 records.
@@ -33,7 +35,7 @@ func TestJournalStays(t *testing.T) {
 		if n := results(t, s); n != batches || known != 5+batches || err != nil {
 			t.Errorf("%s: %d results of %d, %d URLs, %v", what, n, batches, known, err)
 		}
-		err = s.Records.Replay(func(uint32, NewURL) error { return nil }, func(r *Resource, _ []byte,
+		err = s.Records.Replay(func(uint32, record.NewURL) error { return nil }, func(r *record.Resource, _ []byte,
 			_ bool) error {
 			f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)
 			if err == nil && string(f.Body) != "in the journal" {

@@ -5,13 +5,15 @@ package store
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"mirrord/store/record"
 )
 
 // appendLarge writes the full frame of a document that is larger than the buffers that are kept, without a
 // copy of its body: ten megabytes more would be most of what lives in the heap of a run.
-func (s *Frames) appendLarge(w *FrameWriter, m FrameMeta, links, body []byte) (Place, error) {
+func (s *Frames) appendLarge(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
 	if err := w.begin(w.head(m), links, len(body), 0); err != nil {
-		return Place{}, err
+		return record.Place{}, err
 	}
 	head := w.buf
 	if w.plain {

@@ -7,14 +7,16 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"mirrord/store/record"
 )
 
-func appendLike(t testing.TB, s *Site, w *FrameWriter, id int, body string, like Place) *Done {
+func appendLike(t testing.TB, s *Site, w *FrameWriter, id int, body string, like record.Place) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
 	if d.At, err = s.Frames.AppendFrameOver(w, FrameMetaOf(&d.Resource), []byte("links"), []byte(body),
-		Place{}, like); err != nil {
+		record.Place{}, like); err != nil {
 		t.Fatal(err)
 	}
 	d.At = written(t, s, d.At)
@@ -26,7 +28,7 @@ func appendLike(t testing.TB, s *Site, w *FrameWriter, id int, body string, like
 }
 
 // depthOf is how many frames must be read before the one at a place.
-func depthOf(t testing.TB, s *Site, at Place) int {
+func depthOf(t testing.TB, s *Site, at record.Place) int {
 	t.Helper()
 	under, err := s.packs.under(at)
 	if err != nil {
@@ -41,7 +43,7 @@ func TestFramesLike(t *testing.T) {
 	w, rng := s.Frames.NewFrameWriter(), rand.New(rand.NewPCG(1, 2))
 	text := strings.Join(prose(rng, 2000), " ")
 	first := document(t, s, 0, text)
-	last, done := first, []*Done{first}
+	last, done := first, []*record.Done{first}
 	for i := 1; i < 50; i++ { // each found as like the one before
 		last = appendLike(t, s, w, i, text+fmt.Sprint(i), last.At)
 		done = append(done, last)
@@ -64,7 +66,7 @@ func TestOldOrLike(t *testing.T) {
 	w, rng := s.Frames.NewFrameWriter(), rand.New(rand.NewPCG(3, 4))
 	lines, more := prose(rng, 1000), prose(rng, 1000)
 	old, like := document(t, s, 0, strings.Join(lines, " ")), document(t, s, 1, strings.Join(more, " "))
-	over := func(body string) Place {
+	over := func(body string) record.Place {
 		t.Helper()
 		at, err := s.Frames.AppendFrameOver(w, FrameMeta{}, nil, []byte(body), old.At, like.At)
 		if err != nil {
@@ -74,22 +76,22 @@ func TestOldOrLike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return append(under, Place{})[0]
+		return append(under, record.Place{})[0]
 	}
 	for _, c := range []struct {
 		name, body string
-		want       Place
+		want       record.Place
 	}{
 		{"a small change", strings.Join(lines, " ") + "more", old.At},
 		{"much of the old one, and more of the other", strings.Join(append(lines[:300], more...), " "), like.At},
-		{"nothing of both", strings.Join(prose(rng, 1000), " "), Place{}},
+		{"nothing of both", strings.Join(prose(rng, 1000), " "), record.Place{}},
 	} {
 		if got := over(c.body); got != c.want {
 			t.Errorf("%s: it is over %v, want %v", c.name, got, c.want)
 		}
 	}
 	damageAt(t, s, old.At, int64(old.At.Len)/2)
-	if got := over(strings.Join(lines, " ") + "more"); got != (Place{}) {
+	if got := over(strings.Join(lines, " ") + "more"); got != (record.Place{}) {
 		t.Errorf("it is over %v, which is damaged", got)
 	}
 	damageAt(t, s, old.At, int64(old.At.Len)/2)

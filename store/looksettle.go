@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mirrord/internal/binread"
+	"mirrord/store/record"
 )
 
 // maxLooked is how many runs may be kept as looks before their records are written, and lookedPart the part
@@ -80,16 +81,16 @@ func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err e
 	k, v := c.Seek(at.next)
 	for ; k != nil && records > 0; k, v = c.Next() {
 		records--
-		u, err := urlOfKey(k)
+		u, err := record.URLOfKey(k)
 		if err != nil {
 			return false, err
 		}
-		var r Resource
-		if err := r.decode(u, v); err != nil {
+		var r record.Resource
+		if err := r.Decode(u, v); err != nil {
 			return false, err
 		}
-		if apply(list, &r) {
-			keys, values = append(keys, slices.Clone(k)), append(values, r.append(nil))
+		if record.ApplyLooks(list, &r) {
+			keys, values = append(keys, slices.Clone(k)), append(values, r.Append(nil))
 		}
 	}
 	next := slices.Clone(k)
@@ -106,10 +107,10 @@ func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err e
 }
 
 // runsOf is how many runs looks are of, and the last of these.
-func runsOf(list []look) (n, last int) {
+func runsOf(list []record.Look) (n, last int) {
 	for _, l := range list {
-		if l.run != last {
-			n, last = n+1, l.run
+		if l.Run != last {
+			n, last = n+1, l.Run
 		}
 	}
 	return n, last
@@ -124,7 +125,7 @@ func endSettling(tx *transaction, run int) error {
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.First() {
 		d := binread.Reader{Rest: v}
-		if l := readLook(&d); d.Bad || l.run > run {
+		if l := record.ReadLook(&d); d.Bad || l.Run > run {
 			break
 		}
 		if err := c.Delete(); err != nil {

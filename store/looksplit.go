@@ -6,16 +6,17 @@ import (
 	"net/http"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // split takes the looks out of a batch. A URL of which the journal has a record is in none: the record
 // would count, and not the look.
-func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
+func (l *looks) split(done []*record.Done) (rest []*record.Done, out []record.Look, err error) {
 	if err := l.readWritten(); err != nil {
 		return nil, nil, err
 	}
 	var ids [2][]uint32
-	kinds := [2]look{1: {whole: true}}
+	kinds := [2]record.Look{1: {Whole: true}}
 	err = l.db.View(func(tx *transaction) error {
 		list, err := l.folded(tx)
 		if err != nil {
@@ -24,13 +25,13 @@ func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
 		stored := tx.Bucket(bResources)
 		for _, d := range done {
 			is := false
-			if d.Outcome == site.Unchanged && !l.written.has(d.ID) {
+			if d.Outcome == site.Unchanged && !l.written.Has(d.ID) {
 				if is, err = l.isLook(stored, d, list); err != nil {
 					return err
 				}
 			}
 			if !is {
-				l.written.add(d.ID)
+				l.written.Add(d.ID)
 				rest = append(rest, d)
 				continue
 			}
@@ -39,14 +40,14 @@ func (l *looks) split(done []*Done) (rest []*Done, out []look, err error) {
 				k = 1
 			}
 			kind := &kinds[k]
-			if ids[k] = append(ids[k], d.ID); kind.time == 0 || d.Checked < kind.time {
-				kind.run, kind.time = d.Run, d.Checked
+			if ids[k] = append(ids[k], d.ID); kind.Time == 0 || d.Checked < kind.Time {
+				kind.Run, kind.Time = d.Run, d.Checked
 			}
 		}
 		return nil
 	})
 	for k := range kinds {
-		if kinds[k].ids = setOf(ids[k]); len(ids[k]) > 0 {
+		if kinds[k].IDs = record.SetOf(ids[k]...); len(ids[k]) > 0 {
 			out = append(out, kinds[k])
 		}
 	}
@@ -58,25 +59,25 @@ func (l *looks) readWritten() error {
 	if l.written != nil {
 		return nil
 	}
-	l.written = make(idBits, 1)
-	var b batch
+	l.written = make(record.Bits, 1)
+	var b record.LogBatch
 	return l.batches(func(_ uint64, v []byte) error {
-		if err := b.decode(v); err != nil {
+		if err := b.Decode(v); err != nil {
 			return err
 		}
-		for _, d := range b.done {
-			var r Resource
-			if err := r.decode(site.URL{}, d.rec); err != nil {
+		for _, d := range b.Done {
+			var r record.Resource
+			if err := r.Decode(site.URL{}, d.Record); err != nil {
 				return err
 			}
-			l.written.add(r.ID)
+			l.written.Add(r.ID)
 		}
 		return nil
 	})
 }
 
 // isLook reports whether a result says of the stored record only that the URL was looked at.
-func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
+func (l *looks) isLook(stored *bucket, d *record.Done, list []record.Look) (bool, error) {
 	if d.Linked {
 		return false, nil
 	}
@@ -84,35 +85,23 @@ func (l *looks) isLook(stored *bucket, d *Done, list []look) (bool, error) {
 	if v == nil {
 		return false, nil
 	}
-	var after Resource
-	if err := after.decode(d.URL, v); err != nil {
+	var after record.Resource
+	if err := after.Decode(d.URL, v); err != nil {
 		return false, err
 	}
-	apply(list, &after)
+	record.ApplyLooks(list, &after)
 	if d.Run <= after.Run || !after.LastHead.IsZero() || (d.Answer == nil && d.HeadSum != 0) {
 		return false, nil
 	}
 	was := after
-	after.looked(&look{run: d.Run, whole: d.Status == http.StatusOK, time: d.Checked})
+	after.Looked(&record.Look{Run: d.Run, Whole: d.Status == http.StatusOK, Time: d.Checked})
 	now := d.Resource
 	now.Answer = nil
 	if after != now {
 		return false, nil
 	}
-	if l.volatile || d.Answer == nil || d.saysNothingNew() { // what lives for one run keeps no heads
+	if l.volatile || d.Answer == nil || d.SaysNothingNew() { // what lives for one run keeps no heads
 		return true, nil
 	}
 	return l.heads.knows(&was, d.Answer), nil
-}
-
-// idBits is a set of URL numbers in a bit each.
-type idBits []uint64
-
-func (b idBits) has(id uint32) bool { return int(id>>6) < len(b) && b[id>>6]&(1<<(id&63)) != 0 }
-
-func (b *idBits) add(id uint32) {
-	if need := int(id>>6) + 1; need > len(*b) {
-		*b = append(*b, make([]uint64, need-len(*b))...)
-	}
-	(*b)[id>>6] |= 1 << (id & 63)
 }

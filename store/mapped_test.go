@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // mappedOf returns the resident bytes of the mappings of a file; false where the kernel does not say.
@@ -43,8 +44,8 @@ func TestLookUpsGivePagesBack(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openTest(t, dir, Options{Volatile: true})
 	reason := strings.Repeat("x", size)
-	result := func(id int) *Done {
-		return &Done{Resource: Resource{
+	result := func(id int) *record.Done {
+		return &record.Done{Resource: record.Resource{
 			ID:      uint32(id),
 			URL:     testURL(id),
 			Outcome: site.Failed,
@@ -52,7 +53,7 @@ func TestLookUpsGivePagesBack(t *testing.T) {
 		}}
 	}
 	for first := 0; first < pages; first += 500 {
-		var done []*Done
+		var done []*record.Done
 		for id := first; id < first+500; id++ {
 			done = append(done, result(id))
 		}

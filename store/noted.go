@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Results that were noted are in the log before their bodies are on the disk: a loss of power may leave them
@@ -50,7 +52,7 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 	defer func() { err = errors.Join(err, packs.close()) }()
 	look := &bodyLook{
 		packs:  packs,
-		bodies: siteBodies{s.Bodies, s.opt.Volatile},
+		bodies: blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
 		frames: NewFrameReader(),
 	}
 	wanted := func(h redoHead) bool { return h.kind == redoUnsynced && h.tx > last[0].tx }
@@ -97,7 +99,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	defer segment.Close()
 	n, err := counted(s, root, name, segment)
 	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
-		err = errors.Join(siteBodies{s.Bodies, false}.sync(), disk.Err("sync packs",
+		err = errors.Join(blobs.UsedBodies{Kept: s.Bodies}.Sync(), disk.Err("sync packs",
 			disk.SyncFS(int(segment.Fd()))))
 	}
 	if (err != nil) || !n.cut {
@@ -113,18 +115,18 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 // bodyLook looks at the bodies of results.
 type bodyLook struct {
 	packs  *packs
-	bodies siteBodies
+	bodies blobs.UsedBodies
 	frames *FrameReader
 }
 
 // hasAll reports whether the bodies of the results of a batch are there, and right.
 func (l *bodyLook) hasAll(payload []byte) bool {
-	var b batch
-	if len(payload) < packEnd || b.decode(payload[packEnd:]) != nil {
+	var b record.LogBatch
+	if len(payload) < packEnd || b.Decode(payload[packEnd:]) != nil {
 		return false
 	}
-	for i := range b.done {
-		if !l.has(&b.done[i]) {
+	for i := range b.Done {
+		if !l.has(&b.Done[i]) {
 			return false
 		}
 	}
@@ -132,35 +134,20 @@ func (l *bodyLook) hasAll(payload []byte) bool {
 }
 
 // has reports whether the body of a result is there, and right.
-func (l *bodyLook) has(d *rawDone) bool {
-	var r Resource
-	u, err := storedURL(string(d.url))
-	if err != nil || r.decode(u, d.rec) != nil {
+func (l *bodyLook) has(d *record.RawDone) bool {
+	var r record.Resource
+	u, err := record.StoredURL(string(d.URL))
+	if err != nil || r.Decode(u, d.Record) != nil {
 		return false
 	}
 	switch {
 	case r.Outcome != site.Fetched:
 		return true
-	case r.Body == PackBody:
+	case r.Body == record.PackBody:
 		raw, err := l.packs.raw(l.frames, r.At)
 		return err == nil && checkFrame(raw) == nil
-	case r.Body == BlobBody:
-		return l.bodies.isThere(r.Digest, r.Size)
+	case r.Body == record.BlobBody:
+		return l.bodies.IsThere(r.Digest, r.Size)
 	}
 	return true
-}
-
-// isThere reports whether a body is there, and right.
-func (b siteBodies) isThere(digest [32]byte, size int64) bool {
-	st, err := b.kept.Stat(digest) // which lets the next sync have it
-	if err != nil || st.Size != size {
-		return false
-	}
-	f, err := b.kept.Open(digest, 0, -1)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	same, err := hasDigest(f, digest)
-	return same && err == nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // notedSite makes a site with a batch that is committed, three notes behind it, and a frame without a record.
@@ -20,14 +21,14 @@ func notedSite(t *testing.T, dir string, volatile bool) *Site {
 	_, s := openTest(t, dir, Options{Volatile: volatile})
 	commit(t, s, 0, newURLs(0, 2), document(t, s, 0, "page zero", 1))
 	gone := documentRecord(3, "", nil)
-	gone.Outcome, gone.Status, gone.Body, gone.InSet = site.Gone, 404, NoBody, false
+	gone.Outcome, gone.Status, gone.Body, gone.InSet = site.Gone, 404, record.NoBody, false
 	for i, x := range []struct {
-		news []NewURL
-		done []*Done
+		news []record.NewURL
+		done []*record.Done
 	}{
-		{newURLs(2, 4), []*Done{gathered(t, s, 1, "page one", 2, 3), gone}},
-		{newURLs(4, 5), []*Done{blobOf(t, s, 2, "picture")}},
-		{nil, []*Done{gathered(t, s, 4, "page four", 0)}},
+		{newURLs(2, 4), []*record.Done{gathered(t, s, 1, "page one", 2, 3), gone}},
+		{newURLs(4, 5), []*record.Done{blobOf(t, s, 2, "picture")}},
+		{nil, []*record.Done{gathered(t, s, 4, "page four", 0)}},
 	} {
 		if err := s.Records.Note([]uint32{2, 4, 5}[i], x.news, x.done); err != nil {
 			t.Fatal(err)
@@ -40,14 +41,14 @@ func notedSite(t *testing.T, dir string, volatile bool) *Site {
 // journalOf lists what the journal has: "new 1", "done 1".
 func journalOf(t *testing.T, s *Site) (log []string) {
 	t.Helper()
-	err := s.Records.Replay(func(id uint32, u NewURL) error {
+	err := s.Records.Replay(func(id uint32, u record.NewURL) error {
 		if u != newURLs(int(id), int(id)+1)[0] {
 			t.Errorf("url %d: %+v", id, u)
 		}
 		log = append(log, fmt.Sprint("new ", id))
 		return nil
-	}, func(r *Resource, _ []byte, _ bool) error {
-		if r.Body == PackBody {
+	}, func(r *record.Resource, _ []byte, _ bool) error {
+		if r.Body == record.PackBody {
 			if _, err := s.Frames.ReadFrame(NewFrameReader(), r.At); err != nil {
 				t.Errorf("document %d: %v", r.ID, err)
 			}
@@ -101,7 +102,7 @@ func TestNotesOutliveKill(t *testing.T) {
 		if got := journalOf(t, k); !slices.Equal(got, want) {
 			t.Errorf("volatile %v: after the commit %q", volatile, got)
 		}
-		if err := s.Records.Note(5, nil, []*Done{gathered(t, s, 2, "shorter")}); err != nil {
+		if err := s.Records.Note(5, nil, []*record.Done{gathered(t, s, 2, "shorter")}); err != nil {
 			t.Fatal(err)
 		}
 		_, k = openTest(t, copyState(t, dir), opt)
@@ -201,7 +202,7 @@ func TestNotesOnFullDisk(t *testing.T) {
 	}
 	st, s := openTest(t, dir, Options{})
 	commit(t, s, 0, newURLs(0, 2), document(t, s, 0, "page zero", 1))
-	if err := s.Records.Note(2, newURLs(2, 3), []*Done{document(t, s, 1, "page one")}); err != nil {
+	if err := s.Records.Note(2, newURLs(2, 3), []*record.Done{document(t, s, 1, "page one")}); err != nil {
 		t.Fatal(err)
 	}
 	killed, crowded := copyState(t, dir), filepath.Join(dir, "crowded")
@@ -219,7 +220,7 @@ func TestNotesOnFullDisk(t *testing.T) {
 			chunk, err = chunk[:len(chunk)/2], nil
 		}
 	}
-	err = s.Records.Note(3, newURLs(3, 2000), []*Done{documentRecord(2, "", nil)})
+	err = s.Records.Note(3, newURLs(3, 2000), []*record.Done{documentRecord(2, "", nil)})
 	if err != nil && !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}

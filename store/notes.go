@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,
@@ -33,7 +34,7 @@ func (s *SiteNotes) Run() (*Run, error) {
 		if v := tx.Bucket(bMeta).Get(kRun); v != nil {
 			r = new(Run)
 			if err := json.Unmarshal(v, r); err != nil {
-				return fmt.Errorf("unfinished run: %w: %v", errValue, err)
+				return fmt.Errorf("unfinished run: %w: %v", record.ErrValue, err)
 			}
 		}
 		return nil

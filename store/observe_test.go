@@ -3,109 +3,34 @@
 package store
 
 import (
-	"errors"
-	"math"
-	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
-	"mirrord/store/disk"
+	"mirrord/store/record"
 )
-
-func idsOf(ids ...uint32) (s IDs) {
-	for _, id := range ids {
-		s.Add(id)
-	}
-	return s
-}
-
-func TestObservationRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		set := func(name string) IDs {
-			number := rapid.OneOf(rapid.Uint32Max(100), rapid.Uint32(), rapid.Just(uint32(math.MaxUint32)))
-			ids := rapid.SliceOfDistinct(number, func(v uint32) uint32 { return v }).Draw(t, name)
-			slices.Sort(ids)
-			s := idsOf(ids...)
-			if got := slices.Collect(s.All()); !slices.Equal(got, ids) || s.Len() != len(ids) {
-				t.Fatalf("%v has %v", s, got)
-			}
-			for _, id := range ids {
-				if !s.Has(id) || s.Has(id+1) != slices.Contains(ids, id+1) {
-					t.Fatalf("%v about %d", s, id)
-				}
-			}
-			return s
-		}
-		want := Observation{
-			Run:      7,
-			Time:     rapid.Int64Min(0).Draw(t, "time"),
-			Version:  rapid.IntMin(0).Draw(t, "version"),
-			Complete: rapid.Bool().Draw(t, "complete"),
-			Asked:    set("asked"),
-			Spared:   set("spared"),
-			Changed:  set("changed"),
-			Entered:  set("entered"),
-			Left:     set("left"),
-		}
-		b := want.append(nil)
-		var got Observation
-		if err := got.decode(7, b); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%v\n%+v\n%+v", err, got, want)
-		}
-		for n := range b {
-			if err := got.decode(7, b[:n]); !errors.Is(err, disk.ErrDamaged) {
-				t.Fatalf("%d of %d bytes: %v", n, len(b), err)
-			}
-		}
-	})
-}
-
-func FuzzObservation(f *testing.F) {
-	o := Observation{Time: 1, Asked: idsOf(0, 1, 2, 5), Changed: idsOf(math.MaxUint32)}
-	f.Add(o.append(nil))
-	f.Add([]byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var o Observation
-		if err := o.decode(1, b); err != nil {
-			return
-		}
-		for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
-			last := int64(-1)
-			for _, x := range s {
-				if int64(x.First) <= last || x.Last < x.First {
-					t.Fatalf("%v", s)
-				}
-				last = int64(x.Last)
-			}
-		}
-	})
-}
 
 func TestObservationsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	first := Observation{
+	first := record.Observation{
 		Run:     1,
 		Time:    100,
-		Asked:   idsOf(0, 1, 2),
-		Entered: idsOf(0, 1, 2),
+		Asked:   record.SetOf(0, 1, 2),
+		Entered: record.SetOf(0, 1, 2),
 	}
-	part := Observation{Run: 2, Time: 200, Asked: idsOf(0)}
-	whole := Observation{
+	part := record.Observation{Run: 2, Time: 200, Asked: record.SetOf(0)}
+	whole := record.Observation{
 		Run:      2,
 		Time:     210,
 		Version:  2,
 		Complete: true,
-		Asked:    idsOf(0, 2),
-		Spared:   idsOf(1),
-		Changed:  idsOf(2),
-		Audited:  idsOf(0),
+		Asked:    record.SetOf(0, 2),
+		Spared:   record.SetOf(1),
+		Changed:  record.SetOf(2),
+		Audited:  record.SetOf(0),
 	}
-	for _, o := range []*Observation{&first, &part, &whole} {
+	for _, o := range []*record.Observation{&first, &part, &whole} {
 		if err := s.Records.AddObservation(o); err != nil {
 			t.Fatal(err)
 		}
@@ -116,14 +41,14 @@ func TestObservationsAreKept(t *testing.T) {
 	st.Close()
 	_, s = openTest(t, dir, Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
-	var got []Observation
-	if err := s.Records.Observations(func(o *Observation) error {
+	var got []record.Observation
+	if err := s.Records.Observations(func(o *record.Observation) error {
 		got = append(got, *o)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []Observation{first, whole}; !reflect.DeepEqual(got, want) {
+	if want := []record.Observation{first, whole}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }
@@ -132,13 +57,14 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	commit(t, s, 0, newURLs(0, 3))
 	for _, c := range []struct {
-		o    Observation
+		o    record.Observation
 		want string
 	}{
-		{Observation{Run: 1, Asked: idsOf(0, 1, 2), Changed: idsOf(2)}, ""},
-		{Observation{Run: 1, Asked: idsOf(0, 3)}, "URL number 3 of 3"},
-		{Observation{Run: 1, Asked: idsOf(0), Changed: idsOf(1)}, "number 1 changed without a request"},
-		{Observation{Run: 1}, ""},
+		{record.Observation{Run: 1, Asked: record.SetOf(0, 1, 2), Changed: record.SetOf(2)}, ""},
+		{record.Observation{Run: 1, Asked: record.SetOf(0, 3)}, "URL number 3 of 3"},
+		{record.Observation{Run: 1, Asked: record.SetOf(0), Changed: record.SetOf(1)},
+			"number 1 changed without a request"},
+		{record.Observation{Run: 1}, ""},
 	} {
 		if err := s.Records.AddObservation(&c.o); err != nil {
 			t.Fatal(err)
@@ -151,29 +77,4 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
 		}
 	}
-}
-
-// BenchmarkObservation tells what a run over 100 000 URLs costs of which one in a hundred changed.
-func BenchmarkObservation(b *testing.B) {
-	const n = 100_000
-	o := Observation{Run: 1, Time: 1.8e9, Version: 40}
-	r := rand.New(rand.NewPCG(1, 2))
-	for id := range uint32(n) {
-		o.Asked.Add(id)
-		if r.IntN(100) == 0 {
-			o.Changed.Add(id)
-		}
-	}
-	var v []byte
-	for b.Loop() {
-		v = o.append(v[:0])
-	}
-	quiet := Observation{
-		Run:     1,
-		Time:    1.8e9,
-		Version: 40,
-		Asked:   o.Asked,
-	}
-	b.ReportMetric(float64(len(v))/float64(o.Changed.Len()), "bytes/change")
-	b.ReportMetric(float64(len(quiet.append(nil))), "bytes/quiet-run")
 }

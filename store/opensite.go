@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -82,7 +84,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			root:     folder.root,
 			db:       folder.db,
 		},
-		kept:      siteBodies{s.Bodies, s.opt.Volatile},
+		kept:      blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
 		spool:     s.Spool,
 		moveItems: movedItems,
 	}
@@ -101,7 +103,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	}
 	st.makeParts()
 	if !st.readOnly {
-		if err := st.spool.hold(); err != nil {
+		if err := st.spool.Hold(); err != nil {
 			st.Close()
 			return nil, err
 		}
@@ -260,10 +262,10 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	}
 	if v := m.Get(kFormat); len(v) != 4 {
 		return db.damaged(errors.New("it has no format version"))
-	} else if be32(v) > FormatVersion {
+	} else if binary.BigEndian.Uint32(v) > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			ErrNewerFormat, FormatVersion)
-	} else if _, ok := tx.logged(); !ok && be32(v) >= loggedFormat && !tx.tx.Writable() {
+			record.ErrNewerFormat, FormatVersion)
+	} else if _, ok := tx.logged(); !ok && binary.BigEndian.Uint32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
 	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
@@ -342,7 +344,7 @@ func (f *siteFolder) renew(tx *transaction) error {
 	if err := f.check(tx); err != nil {
 		return err
 	}
-	if m := tx.Bucket(bMeta); be32(m.Get(kFormat)) < FormatVersion {
+	if m := tx.Bucket(bMeta); binary.BigEndian.Uint32(m.Get(kFormat)) < FormatVersion {
 		return m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion))
 	}
 	return nil
@@ -382,7 +384,7 @@ func (s *Site) start(f *siteFolder) error {
 		if err := s.packs.sync(); err != nil {
 			return err
 		}
-		return s.kept.sync()
+		return s.kept.Sync()
 	}
 	if s.oneOff {
 		if err := s.packs.separate(true); err != nil {

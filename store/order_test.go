@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/store/record"
 	"mirrord/testing/oracle"
 )
 
@@ -83,11 +84,11 @@ func publishForOrder(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	s.packs.max = 32 << 10 // so that packs are begun in between
-	old := Place{}
+	old := record.Place{}
 	for version := 1; version <= 2; version++ {
 		for batch := range 3 {
 			first := (version-1)*30 + batch*10
-			var done []*Done
+			var done []*record.Done
 			for id := first; id < first+10; id++ {
 				d := document(t, s, id, string(random(2000, byte(id))))
 				d.Answer = headOf(t, plainHead)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It
@@ -16,7 +17,7 @@ func (s *Records) Origins(f func(u site.URL) error) error {
 		var last []byte // prefix of the keys of one origin
 		tries := 0
 		err := s.eachFrom(bResources, from, func(k, v []byte) error {
-			u, err := urlOfKey(k)
+			u, err := record.URLOfKey(k)
 			if err != nil {
 				return err
 			}
@@ -24,8 +25,8 @@ func (s *Records) Origins(f func(u site.URL) error) error {
 			if tries++; !bytes.Equal(prefix, last) {
 				last, tries = bytes.Clone(prefix), 1
 			}
-			var r Resource
-			if err := r.decode(u, v); err != nil {
+			var r record.Resource
+			if err := r.Decode(u, v); err != nil {
 				return err
 			}
 			if r.InSet {

@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // Each origin of which the mirror holds something is reported once, however many URLs it has; others are not.
 func TestOrigins(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	var news []NewURL
-	var done []*Done
+	var news []record.NewURL
+	var done []*record.Done
 	add := func(held bool, urls ...string) {
 		for _, u := range urls {
-			news = append(news, NewURL{URL: u})
+			news = append(news, record.NewURL{URL: u})
 			d := blobOf(t, s, len(done), "x")
 			d.URL, d.InSet = site.Canonical(u), held
 			if !held {
@@ -38,7 +39,7 @@ func TestOrigins(t *testing.T) {
 	if err := s.Records.Fold(Folding{
 		Version: 1,
 		Pending: func(uint32) bool { return true },
-		Path:    func(*Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/internal/zstdfast"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:
@@ -225,10 +226,10 @@ type FrameReader struct {
 	raw   []byte
 	out   []byte
 
-	over  *zstd.Decoder   // of deltas; nil until there is one
-	other []byte          // beside out, where bases and deltas alternate
-	moved map[Place]Place // where full frames are that are not where the deltas over them say
-	file  *bufio.Reader   // of published files; nil until there is one
+	over  *zstd.Decoder                 // of deltas; nil until there is one
+	other []byte                        // beside out, where bases and deltas alternate
+	moved map[record.Place]record.Place // where full frames are that are not where the deltas over them say
+	file  *bufio.Reader                 // of published files; nil until there is one
 
 	shared *unpackedBundle // has the document that was read last; nil for none
 	of     *unpackedBundles

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
@@ -147,7 +148,7 @@ func TestPackRollsOver(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	s.packs.max = 4000
-	var done []*Done
+	var done []*record.Done
 	for i := range 50 {
 		done = append(done, document(t, s, i, string(random(500+i, byte(i)))))
 	}
@@ -230,7 +231,7 @@ func TestPackUncommittedTail(t *testing.T) {
 func TestPackConcurrentAppends(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	s.packs.max = 20000
-	done := make([]*Done, 400)
+	done := make([]*record.Done, 400)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -255,7 +256,7 @@ func TestPackBadPlaces(t *testing.T) {
 	d := document(t, s, 0, "body")
 	commit(t, s, 0, newURLs(0, 1), d)
 	r := NewFrameReader()
-	for _, at := range []Place{
+	for _, at := range []record.Place{
 		{}, {Pack: 9, Len: 100}, {Pack: 1, Off: -1, Len: 100}, {Pack: 1, Off: 1, Len: d.At.Len - 1},
 		{Pack: 1, Off: 0, Len: d.At.Len + 1}, {Pack: 1, Len: 1<<32 - 1},
 		{Pack: 1, Off: 1<<63 - 1, Len: 1 << 31}, {Pack: 1, Off: 1 << 62, Len: 100}, {Pack: 1, Len: 3},

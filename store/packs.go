@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // packs is the set of pack files of one site. Reads may run beside the one writer.
@@ -25,7 +26,7 @@ type packs struct {
 	volatile bool      // nothing is synced
 
 	// opens the published file to which the rest at a place belongs; nil for none
-	published func(path string, rest Place) (*os.File, error)
+	published func(path string, rest record.Place) (*os.File, error)
 
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
@@ -101,7 +102,7 @@ func (p *packs) begin(num uint32, size int64) error {
 // append writes a frame, in parts, and returns where it lies. Several may be written at a time. Where the
 // disk does not take it, because the sector that it would share with the frame before cannot be read, the
 // next pack gets it.
-func (p *packs) append(parts ...[]byte) (Place, error) {
+func (p *packs) append(parts ...[]byte) (record.Place, error) {
 	size := int64(0)
 	for _, b := range parts {
 		size += int64(len(b))
@@ -110,7 +111,7 @@ func (p *packs) append(parts ...[]byte) (Place, error) {
 		p.wmu.RLock()
 		p.end.Lock()
 		full := p.size > 0 && p.size+size > p.max
-		at := Place{Pack: p.num, Off: p.size, Len: uint32(size)}
+		at := record.Place{Pack: p.num, Off: p.size, Len: uint32(size)}
 		if !full {
 			p.size += size
 		}
@@ -132,7 +133,7 @@ func (p *packs) append(parts ...[]byte) (Place, error) {
 		}
 		p.wmu.Unlock()
 		if err != nil {
-			return Place{}, err
+			return record.Place{}, err
 		}
 	}
 }
@@ -206,7 +207,7 @@ func (p *packs) file(n uint32) (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.files[n]; f != nil {
-		if fi, err := f.Stat(); err == nil && links(fi) == 0 {
+		if fi, err := f.Stat(); err == nil && disk.Links(fi) == 0 {
 			return nil, fs.ErrNotExist // removed since: what it held has moved, or is to be read no more
 		}
 		return f, nil
@@ -231,7 +232,7 @@ func (p *packs) forget() {
 }
 
 // read decodes the frame at a place, and those that it is over.
-func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
+func (p *packs) read(r *FrameReader, at record.Place) (fr Frame, err error) {
 	r.letGo()
 	payload, err := p.payload(r, at)
 	if err == nil {
@@ -244,7 +245,7 @@ func (p *packs) read(r *FrameReader, at Place) (fr Frame, err error) {
 }
 
 // raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
-func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
+func (p *packs) raw(r *FrameReader, at record.Place) ([]byte, error) {
 	f, err := p.open(at)
 	if err != nil {
 		return nil, err
@@ -268,7 +269,7 @@ func (p *packs) raw(r *FrameReader, at Place) ([]byte, error) {
 }
 
 // open returns the pack that a place is in, of which a depot may have had that part.
-func (p *packs) open(at Place) (*os.File, error) {
+func (p *packs) open(at record.Place) (*os.File, error) {
 	f, err := p.file(at.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("pack %s: %w: it is missing", p.name(at.Pack), disk.ErrDamaged)
@@ -276,7 +277,7 @@ func (p *packs) open(at Place) (*os.File, error) {
 	if err != nil {
 		return nil, disk.ReadErr("read pack", err)
 	}
-	if err := at.check(f); err != nil {
+	if err := believable(at, f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
 	}
 	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
@@ -285,8 +286,8 @@ func (p *packs) open(at Place) (*os.File, error) {
 	return f, nil
 }
 
-// check refuses a place that no frame can have, before memory is allocated for it.
-func (at Place) check(f *os.File) error {
+// believable refuses a place that no frame can have, before memory is allocated for it.
+func believable(at record.Place, f *os.File) error {
 	if at.Off < 0 || at.Len < frameHeader {
 		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
 	}
@@ -333,7 +334,7 @@ func (p *packs) note(tx *transaction) error {
 }
 
 func (p *packs) remove(n uint32) error {
-	p.unpacked.drop(func(at Place) bool { return at.Pack == n })
+	p.unpacked.drop(func(at record.Place) bool { return at.Pack == n })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.files[n]; f != nil {

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"mirrord/store/record"
 )
 
 // pending is a publish that was decided: in any case the link moves to Tree, and Version becomes the
@@ -26,7 +28,7 @@ func (s *home) pendingIn(tx *transaction) (*pending, error) {
 	}
 	p := new(pending)
 	if err := json.Unmarshal(v, p); err != nil {
-		return nil, fmt.Errorf("site %s: publish: %w: %v", s.name, errValue, err)
+		return nil, fmt.Errorf("site %s: publish: %w: %v", s.name, record.ErrValue, err)
 	}
 	return p, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/blobs"
 )
 
 // A loss of power left a body with the right name and size, and other bytes: it is replaced when the body
@@ -20,9 +21,9 @@ import (
 func TestWrongBlobIsReplaced(t *testing.T) {
 	body := random(5000, 1)
 	d := sha256.Sum256(body)
-	for name, put := range map[string]func(t *testing.T, b *Blobs) error{
-		"Put": func(_ *testing.T, b *Blobs) error { return b.Put(d, body, at(1)) },
-		"PutFile": func(t *testing.T, b *Blobs) error {
+	for name, put := range map[string]func(t *testing.T, b *blobs.Blobs) error{
+		"Put": func(_ *testing.T, b *blobs.Blobs) error { return b.Put(d, body, at(1)) },
+		"PutFile": func(t *testing.T, b *blobs.Blobs) error {
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "file"), body, 0o644); err != nil {
 				t.Fatal(err)

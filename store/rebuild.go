@@ -17,6 +17,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing
@@ -171,12 +172,12 @@ func (s rebuilder) refill() (known int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var batch []Resource
+	var batch []record.Resource
 	flush := func() error {
 		err := s.update("write records", func(tx *transaction) error {
 			b := tx.Bucket(bResources)
 			for i := range batch {
-				if err := b.Put(batch[i].URL.Key(nil), batch[i].append(nil)); err != nil {
+				if err := b.Put(batch[i].URL.Key(nil), batch[i].Append(nil)); err != nil {
 					return err
 				}
 			}
@@ -212,7 +213,7 @@ func (s rebuilder) refill() (known int, err error) {
 	if err := flush(); err != nil {
 		return known, err
 	}
-	if err := s.kept.sync(); err != nil {
+	if err := s.kept.Sync(); err != nil {
 		return known, err
 	}
 	v := Version{
@@ -231,24 +232,24 @@ func (s rebuilder) refill() (known int, err error) {
 }
 
 // resourceOf makes the record of a published file. A document is known by name only.
-func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (Resource, error) {
+func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record.Resource, error) {
 	u, _, err := site.Parse(f.URL)
-	if err != nil || len(f.URL) > MaxURL {
-		return Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, disk.ErrDamaged, err)
+	if err != nil || len(f.URL) > record.MaxURL {
+		return record.Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, disk.ErrDamaged, err)
 	}
-	r := Resource{ID: id, URL: u, Path: f.Path}
+	r := record.Resource{ID: id, URL: u, Path: f.Path}
 	d, err := hex.DecodeString(f.SHA256)
 	if err != nil || len(d) != len(r.Digest) || relocate.MaySplice(f.Type, u, f.Path) {
 		return r, nil
 	}
 	digest := [32]byte(d)
-	if fi, err := s.kept.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
+	if fi, err := s.kept.Kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
 		if ok, err := s.takeBlob(tree, f, digest); !ok {
 			return r, err
 		}
 	}
 	r.Outcome, r.Status, r.InSet, r.MIME, r.Size, r.Digest, r.Body = site.Fetched, http.StatusOK, true, f.Type,
-		f.Size, digest, BlobBody
+		f.Size, digest, record.BlobBody
 	if !f.Modified.IsZero() {
 		r.Modified, r.LastModified = f.Modified.Unix(), f.Modified.UTC().Format(http.TimeFormat)
 	}

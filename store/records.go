@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"mirrord/site"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // Records is what a site knows of its URLs: their records and links, the heads of answers, the journal of the
@@ -16,7 +18,7 @@ import (
 // one caller at a time.
 type Records struct {
 	*home
-	bodies    siteBodies
+	bodies    blobs.UsedBodies
 	packs     *packs
 	gather    *gatherer
 	heads     *headFiles
@@ -29,18 +31,18 @@ type Records struct {
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal,
 // but for its looks when the site is not being written.
-func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
+func (s *Records) Get(u site.URL) (r record.Resource, ok bool, err error) {
 	err = s.db.View(func(tx *transaction) error {
 		v := tx.Bucket(bResources).Get(u.Key(nil))
 		if v == nil {
 			return nil
 		}
 		ok = true
-		if err := r.decode(u, v); err != nil {
+		if err := r.Decode(u, v); err != nil {
 			return err
 		}
 		list, err := s.looks.folded(tx)
-		apply(list, &r)
+		record.ApplyLooks(list, &r)
 		return err
 	})
 	return r, ok, err
@@ -49,7 +51,7 @@ func (s *Records) Get(u site.URL) (r Resource, ok bool, err error) {
 // Some reads the records of some URLs in one transaction, which is faster than Get of each, most of all where
 // the URLs are in the order of their keys. f is called for each that there is, with the number of its URL. It
 // must not keep r.
-func (s *Records) Some(urls []site.URL, f func(n int, r *Resource) error) error {
+func (s *Records) Some(urls []site.URL, f func(n int, r *record.Resource) error) error {
 	return s.db.View(func(tx *transaction) error {
 		b := tx.Bucket(bResources).Cursor()
 		list, err := s.looks.folded(tx)
@@ -57,17 +59,17 @@ func (s *Records) Some(urls []site.URL, f func(n int, r *Resource) error) error 
 			return err
 		}
 		var key []byte
-		var r Resource
+		var r record.Resource
 		for n, u := range urls {
 			key = u.Key(key[:0])
 			v := b.Get(key)
 			if v == nil {
 				continue
 			}
-			if err := r.decode(u, v); err != nil {
+			if err := r.Decode(u, v); err != nil {
 				return err
 			}
-			apply(list, &r)
+			record.ApplyLooks(list, &r)
 			if err := f(n, &r); err != nil {
 				return err
 			}
@@ -81,7 +83,7 @@ func (s *Records) Some(urls []site.URL, f func(n int, r *Resource) error) error 
 const viewChunk = 4096
 
 // Resources calls f for every record in key order. f must not keep r.
-func (s *Records) Resources(f func(r *Resource) error) error {
+func (s *Records) Resources(f func(r *record.Resource) error) error {
 	record, err := s.decoded(f)
 	if err != nil {
 		return err
@@ -90,23 +92,23 @@ func (s *Records) Resources(f func(r *Resource) error) error {
 }
 
 // decoded makes a function of records, as the last look left them, one of keys and values.
-func (s *Records) decoded(f func(r *Resource) error) (func(k, v []byte) error, error) {
+func (s *Records) decoded(f func(r *record.Resource) error) (func(k, v []byte) error, error) {
 	list, err := s.looks.all()
-	return decoded(func(r *Resource) error {
-		apply(list, r)
+	return decoded(func(r *record.Resource) error {
+		record.ApplyLooks(list, r)
 		return f(r)
 	}), err
 }
 
 // decoded makes a function of records, as they are stored, one of keys and values.
-func decoded(f func(r *Resource) error) func(k, v []byte) error {
-	var r Resource
+func decoded(f func(r *record.Resource) error) func(k, v []byte) error {
+	var r record.Resource
 	return func(k, v []byte) error {
-		u, err := urlOfKey(k)
+		u, err := record.URLOfKey(k)
 		if err != nil {
 			return fmt.Errorf("resources: %w", err)
 		}
-		if err := r.decode(u, v); err != nil {
+		if err := r.Decode(u, v); err != nil {
 			return err
 		}
 		return f(&r)
@@ -118,11 +120,11 @@ func decoded(f func(r *Resource) error) func(k, v []byte) error {
 // Resource.Referrer. A URL may come twice.
 func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32, u site.URL)) error {
 	err := s.each(bResources, func(k, v []byte) error {
-		id, referrer, err := numbersOf(k, v)
+		id, referrer, err := record.NumbersOf(k, v)
 		if err != nil || !want(id, referrer) {
 			return err
 		}
-		u, err := urlOfKey(k)
+		u, err := record.URLOfKey(k)
 		if err != nil {
 			return fmt.Errorf("resources: %w", err)
 		}
@@ -132,16 +134,16 @@ func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32,
 	if err != nil {
 		return err
 	}
-	return s.Replay(func(id uint32, n NewURL) error {
+	return s.Replay(func(id uint32, n record.NewURL) error {
 		if want(id, n.Referrer) {
 			f(id, site.Canonical(n.URL))
 		}
 		return nil
-	}, func(*Resource, []byte, bool) error { return nil })
+	}, func(*record.Resource, []byte, bool) error { return nil })
 }
 
 // ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.
-func (s *Records) ResourcesUnder(dir site.URL, f func(r *Resource) error) error {
+func (s *Records) ResourcesUnder(dir site.URL, f func(r *record.Resource) error) error {
 	prefix := dir.Key(nil)
 	record, err := s.decoded(f)
 	if err != nil {
@@ -165,7 +167,7 @@ var errPassed = errors.New("behind the range")
 func (s *Records) Links(f func(id uint32, targets []byte) error) error {
 	return s.each(bLinks, func(k, v []byte) error {
 		if len(k) != 4 {
-			return fmt.Errorf("links: %w: key %q", errValue, k)
+			return fmt.Errorf("links: %w: key %q", record.ErrValue, k)
 		}
 		return f(binary.BigEndian.Uint32(k), v)
 	})
@@ -192,7 +194,7 @@ func (s *Records) SettleLooks() error {
 }
 
 // repointAll makes the records refer to where their documents went.
-func (s *Records) repointAll(where func(Place) (to Place, moved bool, err error)) error {
+func (s *Records) repointAll(where func(record.Place) (to record.Place, moved bool, err error)) error {
 	for _, b := range recordBuckets() {
 		for next := []byte{}; next != nil; {
 			err := s.update("move documents", func(tx *transaction) (err error) {

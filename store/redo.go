@@ -16,6 +16,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // follow makes the database what the log in a site's folder says, and has the log record the transactions
@@ -372,7 +373,7 @@ func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, 
 		if v := m.Get(kPublish); v != nil { // the link may have been moved already
 			var p pending
 			if err := json.Unmarshal(v, &p); err != nil {
-				return fmt.Errorf("publish: %w: %w", errValue, err)
+				return fmt.Errorf("publish: %w: %w", record.ErrValue, err)
 			}
 			live = max(live, p.Version.Number)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
@@ -267,7 +268,7 @@ func TestLogTakesBack(t *testing.T) {
 			if err := tx.Bucket(bMeta).Put([]byte("fact/x"), fact); err != nil || n%2 == 0 {
 				return err
 			}
-			return errValue
+			return record.ErrValue
 		})
 		if (err != nil) != (n%2 == 1) {
 			t.Fatal(err)

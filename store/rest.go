@@ -18,6 +18,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/relocate"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A rest is the part of a one-off mirror's document that its published file lacks: its links, and what
@@ -44,7 +45,7 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
-	digest := QuickDigest(f.Body)
+	digest := record.QuickDigest(f.Body)
 	n := frameHeader + len(path) + len(digest) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
 	b := slices.Grow(w.buf[:0], n)[:frameHeader]
 	b = append(binread.AppendString(b, path), digest[:]...)
@@ -66,7 +67,7 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a
 // part is in memory. It is valid until r is used again.
-func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
+func (p *packs) rest(r *FrameReader, at record.Place, raw []byte) ([]byte, error) {
 	if err := checkFrame(raw); err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (p *packs) rest(r *FrameReader, at Place, raw []byte) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", disk.ErrDamaged, path, err)
 	}
-	if !IsDigestOf(want, out[begin:]) {
+	if !record.IsDigestOf(want, out[begin:]) {
 		return nil, fmt.Errorf("%w: %s in the mirror is not what was published", disk.ErrDamaged, path)
 	}
 	return out, nil
@@ -158,7 +159,7 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 const fileBuffer = 32 << 10
 
 // publishedFile opens the file to which the rest at a place belongs.
-func (p *packs) publishedFile(path string, at Place) (f *os.File, size int64, err error) {
+func (p *packs) publishedFile(path string, at record.Place) (f *os.File, size int64, err error) {
 	if p.published == nil {
 		return nil, 0, ErrNoVersion
 	}

@@ -13,6 +13,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/relocate"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Rests replaces the documents of a one-off mirror by rests once a version is published: during the run they
@@ -33,7 +34,7 @@ type Rests struct {
 // version is made with what spans say. stays says that this file is already published. Two calls for one
 // document are one too many.
 func (r *Rests) Add(
-	w *FrameWriter, from Place, f *Frame, path string, spans []relocate.Span, stays bool,
+	w *FrameWriter, from record.Place, f *Frame, path string, spans []relocate.Span, stays bool,
 ) error {
 	came, err := r.begin()
 	if (err != nil) || (stays && !came[from.Pack]) {
@@ -45,7 +46,7 @@ func (r *Rests) Add(
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.moved = to.append(from.append(r.moved))
+	r.moved = to.Append(from.Append(r.moved))
 	return nil
 }
 
@@ -83,9 +84,9 @@ func (r *Rests) Note(version int) error {
 }
 
 // movedFrame is where a document lay, and where it lies.
-type movedFrame struct{ from, to Place }
+type movedFrame struct{ from, to record.Place }
 
-func (m movedFrame) compare(at Place) int { return m.from.Compare(at) }
+func (m movedFrame) compare(at record.Place) int { return m.from.Compare(at) }
 
 // noted reads the note: where documents of the published version went, by where they lay. ok says that there
 // is one.
@@ -109,7 +110,7 @@ func (r *Rests) noted() (moved []movedFrame, ok bool, err error) {
 // readMoved reads pairs of places, and sorts them by the first.
 func readMoved(d *binread.Reader) (moved []movedFrame, err error) {
 	for len(d.Rest) > 0 {
-		moved = append(moved, movedFrame{readPlace(d), readPlace(d)})
+		moved = append(moved, movedFrame{record.ReadPlace(d), record.ReadPlace(d)})
 	}
 	if d.Bad {
 		return nil, fmt.Errorf("%w: the note of where documents lie", disk.ErrDamaged)
@@ -140,7 +141,7 @@ func (r *Rests) Settle() error {
 		Rests:  r,
 		came:   came,
 		moved:  moved,
-		packed: map[Place]Place{},
+		packed: map[record.Place]record.Place{},
 		frames: NewFrameReader(),
 	}
 	w.frames.Aside = true // the remainder is large
@@ -161,12 +162,12 @@ type settler struct {
 	*Rests
 	came   map[uint32]bool
 	moved  []movedFrame
-	packed map[Place]Place
+	packed map[record.Place]record.Place
 	frames *FrameReader
 }
 
 // place returns where a document lies from now on; moved is false for one that stays.
-func (s *settler) place(at Place) (to Place, moved bool, err error) {
+func (s *settler) place(at record.Place) (to record.Place, moved bool, err error) {
 	i, ok := slices.BinarySearchFunc(s.moved, at, movedFrame.compare)
 	if ok {
 		return s.moved[i].to, true, nil
@@ -195,14 +196,4 @@ func (s *settler) place(at Place) (to Place, moved bool, err error) {
 		s.packed[at] = to
 	}
 	return to, true, err
-}
-
-func (at Place) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(at.Pack))
-	b = binary.AppendUvarint(b, uint64(at.Off))
-	return binary.AppendUvarint(b, uint64(at.Len))
-}
-
-func readPlace(d *binread.Reader) Place {
-	return Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
 }

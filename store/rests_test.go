@@ -16,6 +16,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/relocate"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // oneOffSite is the site of a one-off mirror of some documents, with what their files are.
@@ -242,7 +243,7 @@ func FuzzRest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	p := &packs{published: func(path string, _ Place) (*os.File, error) { return root.Open(path) }}
+	p := &packs{published: func(path string, _ record.Place) (*os.File, error) { return root.Open(path) }}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		if n, err := s2.DecodedLen(packed); (err == nil) && n > 16<<20 {
 			return // a gigabyte for every input would end the fuzzing
@@ -250,7 +251,7 @@ func FuzzRest(f *testing.F) {
 		raw := append(make([]byte, frameHeader), packed...)
 		copy(raw, restMagic)
 		seal(raw)
-		payload, err := p.rest(NewFrameReader(), Place{}, raw)
+		payload, err := p.rest(NewFrameReader(), record.Place{}, raw)
 		if err != nil {
 			if !errors.Is(err, disk.ErrDamaged) {
 				t.Fatal(err)

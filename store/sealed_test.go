@@ -18,6 +18,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // sealedSite makes a site with two versions and some values in every bucket, and returns the path of its
@@ -32,7 +33,8 @@ func sealedSite(t *testing.T) (dir, db string) {
 	commit(t, s, 40, nil, document(t, s, 0, "new body"), document(t, s, 2, "third"))
 	foldAll(t, s, 2)
 	publishNow(t, s, 2)
-	if err := s.Records.AddObservation(&Observation{Run: 1, Version: 1, Asked: idsOf(0, 1)}); err != nil {
+	if err := s.Records.AddObservation(&record.Observation{Run: 1, Version: 1, Asked: record.SetOf(0,
+		1)}); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, s, 40, newURLs(40, 42))

@@ -5,6 +5,8 @@ package store
 import (
 	"errors"
 	"strings"
+
+	"mirrord/store/blobs"
 )
 
 // Buckets of site.db.
@@ -57,13 +59,13 @@ type Site struct {
 	Versions *SiteVersions
 	Trees    *Trees
 	Notes    *SiteNotes
-	Parts    *Parts
+	Parts    *blobs.Parts
 
 	*home
-	kept      siteBodies
+	kept      blobs.UsedBodies
 	packs     *packs
 	heads     *headFiles
-	spool     *Spool
+	spool     *blobs.Spool
 	holds     bool // the spool
 	moveItems int
 }
@@ -91,7 +93,12 @@ func (s *Site) makeParts() {
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.packs.published, s.packs.volatile = s.Trees.file, s.volatile
 	s.Notes = &SiteNotes{s.home}
-	s.Parts = &Parts{home: s.home, spool: s.spool}
+	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
+		Root:     s.root,
+		Volatile: s.volatile,
+		Now:      s.now,
+		Owned:    s.owned,
+	})
 }
 
 // Close lets go of the site.
@@ -100,7 +107,7 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Records.gather.stop()
-	s.Parts.folder.Close()
+	s.Parts.Close()
 	s.pin.close()
 	err := errors.Join(s.packs.close(), s.heads.close())
 	if !s.readOnly && err == nil {
@@ -109,7 +116,7 @@ func (s *Site) Close() error {
 	err = errors.Join(err, s.letGo())
 	s.db = nil
 	if s.holds {
-		s.spool.unhold()
+		s.spool.Unhold()
 		s.holds = false
 	}
 	return err

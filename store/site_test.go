@@ -18,6 +18,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 func TestLocked(t *testing.T) {
@@ -124,7 +125,7 @@ func TestNewerFormat(t *testing.T) {
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
 		_, err := open("x")
 		var bad *disk.DiskError
-		if !errors.Is(err, ErrNewerFormat) || errors.As(err, &bad) ||
+		if !errors.Is(err, record.ErrNewerFormat) || errors.As(err, &bad) ||
 			!strings.Contains(err.Error(), "newer mirrord") {
 			t.Errorf("%v", err)
 		}
@@ -349,15 +350,15 @@ func TestHosts(t *testing.T) {
 func TestEachIsComplete(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	n := 2*viewChunk + 17
-	var done []*Done
+	var done []*record.Done
 	for i := range n {
-		done = append(done, &Done{Resource: Resource{ID: uint32(i), URL: testURL(i)}})
+		done = append(done, &record.Done{Resource: record.Resource{ID: uint32(i), URL: testURL(i)}})
 	}
 	commit(t, s, 0, newURLs(0, n), done...)
 	foldAll(t, s, 1)
 	seen := map[uint32]bool{}
 	last := ""
-	err := s.Records.Resources(func(r *Resource) error {
+	err := s.Records.Resources(func(r *record.Resource) error {
 		if k := string(r.URL.Key(nil)); k <= last {
 			t.Errorf("%q after %q", k, last)
 		} else {
@@ -379,7 +380,7 @@ func TestEachIsComplete(t *testing.T) {
 				want++
 			}
 		}
-		err := s.Records.ResourcesUnder(site.Canonical(dir), func(r *Resource) error {
+		err := s.Records.ResourcesUnder(site.Canonical(dir), func(r *record.Resource) error {
 			if !strings.HasPrefix(r.URL.String(), dir) {
 				t.Errorf("%s lies under %s", r.URL, dir)
 			}
@@ -391,7 +392,7 @@ func TestEachIsComplete(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := s.Records.Resources(func(*Resource) error { return stop }); !errors.Is(err, stop) {
+	if err := s.Records.Resources(func(*record.Resource) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Sizes is what a site takes on the disk, in bytes.
@@ -37,11 +39,11 @@ func Measure(s *Site) (z Sizes, err error) {
 	}()
 	z.At = s.now().UTC()
 	seen := map[uint64]bool{} // eight bytes of a digest are enough
-	err = s.Records.bodied(context.Background(), func(r *Resource, _ bool) error {
+	err = s.Records.bodied(context.Background(), func(r *record.Resource, _ bool) error {
 		key := binary.BigEndian.Uint64(r.Digest[:])
-		if r.Body == BlobBody && !seen[key] {
+		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true
-			if !s.packs.away.hasOnly(r.Digest, s.kept.kept) {
+			if !s.packs.away.hasOnly(r.Digest, s.kept.Kept) {
 				z.Bodies += r.Size
 			}
 		}
@@ -53,7 +55,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	if z.Trees, err = publishedDocuments(s); err != nil {
 		return z, err
 	}
-	for _, dir := range []string{".", "packs", partsDir, redoFolder} {
+	for _, dir := range []string{".", "packs", blobs.PartsDir, redoFolder} {
 		if err := z.addFiles(s.root, dir, s.packs.away); err != nil {
 			return z, disk.Err("list files", err)
 		}
@@ -68,8 +70,8 @@ func publishedDocuments(s *Site) (sum int64, err error) {
 		return 0, err
 	}
 	sum = vs[len(vs)-1].Bytes
-	err = s.Records.Resources(func(r *Resource) error {
-		if r.InSet && r.Body == BlobBody {
+	err = s.Records.Resources(func(r *record.Resource) error {
+		if r.InSet && r.Body == record.BlobBody {
 			sum -= r.Size
 		}
 		return nil

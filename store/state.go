@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 )
 
@@ -44,7 +45,7 @@ type Options struct {
 	Wait time.Duration
 	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open.
 	// Default: a folder of the state.
-	Bodies Bodies
+	Bodies blobs.Bodies
 	// Away fetches what check-outs left in depots. Default: reading that is ErrAway.
 	Away Bringer
 	// Owner decides who may write a site, before the lock of its database does. Default: nil, the lock alone
@@ -61,10 +62,10 @@ type Options struct {
 // State is the state directory of one mirrord. Safe for concurrent use.
 type State struct {
 	Dir    string
-	Bodies Bodies // Blobs, or those of the options
-	Blobs  *Blobs
-	Spool  *Spool  // of the blobs
-	Away   Bringer // of the options
+	Bodies blobs.Bodies // Blobs, or those of the options
+	Blobs  *blobs.Blobs
+	Spool  *blobs.Spool // of the blobs
+	Away   Bringer      // of the options
 	opt    Options
 	root   *os.Root
 
@@ -121,14 +122,14 @@ func OpenState(dir string, opt Options) (*State, error) {
 		Bodies: opt.Bodies,
 		Away:   opt.Away,
 	}
-	s.Spool = &Spool{dir: bf}
-	s.Blobs = &Blobs{dir: bf, spool: s.Spool, durable: !opt.Volatile}
+	s.Blobs = blobs.Open(bf, opt.Bodies, !opt.Volatile, func(d [32]byte) (*blobs.LeftBody, error) {
+		return s.aways.body(s, d)
+	})
+	s.Spool = s.Blobs.Spool()
 	if s.Bodies == nil {
 		s.Bodies = s.Blobs
 	}
-	s.Spool.kept = s.Bodies
 	s.aways.fetch = opt.Away
-	s.Blobs.away = func(d [32]byte) (*awaySite, *AwayBody, error) { return s.aways.body(s, d) }
 	s.names.state, s.checked.now = s, opt.Now
 	return s, nil
 }
@@ -138,9 +139,7 @@ func (s *State) Now() time.Time { return s.opt.Now() }
 
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
-	err := s.Spool.close()
-	s.Blobs.dir.Close()
-	return errors.Join(err, s.root.Close())
+	return errors.Join(s.Blobs.Close(), s.root.Close())
 }
 
 // Sites lists the names of the sites that exist, sorted. One that is being made aside is not listed yet.

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // DepotNotes is the file of a site's folder in which its depots are noted. It stays on its machine.
@@ -189,8 +190,8 @@ func (t *Travelling) Published() (int, error) {
 // unfinished run refers to, in order of digests.
 func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) error {
 	var used [][32]byte
-	err := s.Records.bodied(ctx, func(r *Resource, _ bool) error {
-		if r.Body == BlobBody {
+	err := s.Records.bodied(ctx, func(r *record.Resource, _ bool) error {
+		if r.Body == record.BlobBody {
 			used = append(used, r.Digest)
 		}
 		return nil

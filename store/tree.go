@@ -12,7 +12,9 @@ import (
 	"syscall"
 
 	"mirrord/internal/regular"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 const currentLink = "current"
@@ -21,7 +23,7 @@ const currentLink = "current"
 // version is built.
 type Trees struct {
 	*home
-	bodies siteBodies
+	bodies blobs.UsedBodies
 }
 
 // live returns the name of the tree to which current leads, "" when nothing is published.
@@ -86,7 +88,7 @@ func (s *Trees) Current() (regular.Root, error) {
 }
 
 // file opens a file of the published tree, which a rest is of.
-func (s *Trees) file(path string, _ Place) (*os.File, error) {
+func (s *Trees) file(path string, _ record.Place) (*os.File, error) {
 	tree, err := s.Current()
 	if err != nil {
 		return nil, err

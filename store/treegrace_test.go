@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -339,4 +340,14 @@ func TestDoubtfulFilesAreNotTakenOver(t *testing.T) {
 			t.Errorf("file %d: %v", i, err)
 		}
 	}
+}
+
+func inode(t *testing.T, p string) (ino uint64, links uint64) {
+	t.Helper()
+	fi, err := os.Stat(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := fi.Sys().(*syscall.Stat_t)
+	return st.Ino, uint64(st.Nlink)
 }

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // The trees of a site are folders of its folder trees. A finished one is named by its version, with a number
@@ -144,7 +145,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 // lastVersion is the last version that was published; the zero value without one.
 func lastVersion(tx *transaction) (last Version, err error) {
 	if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
-		return Version{}, errValue
+		return Version{}, record.ErrValue
 	}
 	return last, nil
 }

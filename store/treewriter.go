@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"time"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 )
 
@@ -80,10 +81,10 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	if err != nil {
 		return disk.Err("publish "+path, err)
 	}
-	err = w.t.s.bodies.place(digest, d, name)
+	err = w.t.s.bodies.Place(digest, d, name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = d.Root.RemoveAll(name); err == nil {
-			err = w.t.s.bodies.place(digest, d, name)
+			err = w.t.s.bodies.Place(digest, d, name)
 		}
 	}
 	if errors.Is(err, disk.ErrDamaged) {
@@ -95,10 +96,10 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 // CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
 // missing, or that the disk does not give back, is ErrDamaged. When ctx ends, so does the reading.
 func (w *TreeWriter) CheckBlob(ctx context.Context, path string, digest [32]byte) error {
-	f, err := OpenBody(w.t.s.bodies.kept, digest)
+	f, err := blobs.OpenBody(w.t.s.bodies.Kept, digest)
 	right := false
 	if err == nil {
-		right, err = hasDigest(untilDone{ctx, f}, digest)
+		right, err = blobs.HasDigest(blobs.UntilDone(ctx, f), digest)
 		f.Close()
 	}
 	if (err == nil && !right) || errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +128,7 @@ func (w *TreeWriter) LiveHas(ctx context.Context, path, digest string) (bool, er
 		return false, disk.ReadErr("publish "+path, err)
 	}
 	defer f.Close()
-	right, err := hasDigest(untilDone{ctx, f}, [32]byte(want))
+	right, err := blobs.HasDigest(blobs.UntilDone(ctx, f), [32]byte(want))
 	return right, disk.ReadErr("publish "+path, err)
 }
 
@@ -161,7 +162,7 @@ func (w *TreeWriter) LinkLive(path string) error {
 		if serr != nil {
 			return disk.Err("publish "+path, serr)
 		}
-		err = copyInto(d.Root.Root, name, f, st.ModTime())
+		err = blobs.CopyInto(d.Root.Root, name, f, st.ModTime())
 	}
 	return disk.Err("publish "+path, err)
 }

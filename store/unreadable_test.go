@@ -4,7 +4,6 @@ package store
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // badDisk is a file of which nothing can be read: EIO, as from a bad sector.
@@ -40,15 +40,15 @@ func TestUnreadablePack(t *testing.T) {
 	defer s.Close()
 	commit(t, s, 0, newURLs(0, 2), document(t, s, 0, "lost"), document(t, s, 1, "copied"))
 	foldAll(t, s, 1)
-	get := func(id int) Resource {
+	get := func(id int) record.Resource {
 		rec, ok, err := s.Records.Get(testURL(id))
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		return rec
 	}
-	recs := []Resource{get(0), get(1)}
-	copies := func(r *Resource) iter.Seq[BodyCopy] {
+	recs := []record.Resource{get(0), get(1)}
+	copies := func(r *record.Resource) iter.Seq[BodyCopy] {
 		return slices.Values([]BodyCopy{{Body: []byte("copied")}})
 	}
 	good, err := s.packs.file(1)
@@ -89,19 +89,6 @@ func TestUnreadablePack(t *testing.T) {
 	}
 }
 
-// The error of reading a body from a file reports that the disk lost it, not a failed system call.
-func TestUnreadableBody(t *testing.T) {
-	for what, r := range map[string]io.Reader{
-		"a range": &fileRange{io.LimitedReader{R: badDisk(t), N: 100}, io.NopCloser(nil)},
-		"a file":  knownFile{badDisk(t)},
-	} {
-		_, err := io.Copy(io.Discard, r)
-		if u, ok := errors.AsType[*disk.UnreadableError](err); !ok || !strings.Contains(u.Error(), "smartctl") {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
 // A page of a database that the kernel cannot read while it is mapped is a fault that ends the transaction,
 // and names the disk; the database is made again from its log.
 func TestUnreadablePage(t *testing.T) {
@@ -119,7 +106,7 @@ func TestUnreadablePage(t *testing.T) {
 	if _, _, errno := unix.Syscall(unix.SYS_MPROTECT, info.Data+meta, n, unix.PROT_NONE); errno != 0 {
 		t.Skip(errno)
 	}
-	err = s.Records.Resources(func(*Resource) error { return nil })
+	err = s.Records.Resources(func(*record.Resource) error { return nil })
 	db, ok := errors.AsType[*DatabaseError](err)
 	if !ok || db.Site != "x" || !strings.Contains(err.Error(), "smartctl") {
 		t.Errorf("%v", err)

@@ -4,10 +4,12 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // ProblemKind says which part of a site is not as it must be.
@@ -139,7 +141,7 @@ type verifier struct {
 	st       Stats
 	frames   *FrameReader
 	known    uint32            // numbers given
-	seen     idBits            // numbers of records
+	seen     record.Bits       // numbers of records
 	blobs    map[[32]byte]bool // already looked at
 	live     int               // number of the published version
 	buf      []byte
@@ -235,21 +237,21 @@ func (v *verifier) meta() error {
 
 // records checks every record and the body that it refers to.
 func (v *verifier) records() error {
-	var r Resource
+	var r record.Resource
 	return v.s.each(bResources, func(k, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
 		v.st.Records++
-		u, err := urlOfKey(k)
+		u, err := record.URLOfKey(k)
 		if err == nil {
-			err = r.decode(u, val)
+			err = r.Decode(u, val)
 		}
 		if err != nil {
 			v.problem(BadRecord, fmt.Sprintf("%q", k), "%v", err)
 			return nil
 		}
-		if v.seen.has(r.ID) {
+		if v.seen.Has(r.ID) {
 			v.problem(BadRecord, u.String(), "its number %d is also that of another URL", r.ID)
 		}
 		v.given(r.ID)
@@ -261,12 +263,12 @@ func (v *verifier) records() error {
 // given notes that a record has a number.
 func (v *verifier) given(id uint32) {
 	if id < v.known {
-		v.seen.add(id)
+		v.seen.Add(id)
 	}
 }
 
 // record checks what holds for a record wherever it stands.
-func (v *verifier) record(k ProblemKind, r *Resource) {
+func (v *verifier) record(k ProblemKind, r *record.Resource) {
 	name := r.URL.String()
 	if r.ID >= v.known {
 		v.problem(k, name, "its number is %d, but only %d are given", r.ID, v.known)
@@ -282,13 +284,13 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 	}
 	v.heads(r)
 	switch r.Body {
-	case NoBody:
+	case record.NoBody:
 		if r.InSet {
 			v.problem(k, name, "it is in the mirror and has no body")
 		}
-	case PackBody:
+	case record.PackBody:
 		v.later(r)
-	case BlobBody:
+	case record.BlobBody:
 		v.blob(r)
 	default:
 		v.problem(k, name, "its body is of the unknown kind %d", r.Body)
@@ -296,8 +298,8 @@ func (v *verifier) record(k ProblemKind, r *Resource) {
 }
 
 // heads checks the heads that a record refers to.
-func (v *verifier) heads(r *Resource) {
-	for _, at := range [...]HeadPlace{r.Head, r.LastHead} {
+func (v *verifier) heads(r *record.Resource) {
+	for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {
 		if at.IsZero() {
 			continue
 		}
@@ -319,8 +321,8 @@ func (v *verifier) linkLists() error {
 			v.problem(BadLinks, fmt.Sprintf("%x", k), "the key is no number")
 			return nil
 		}
-		id := be32(k)
-		if !v.seen.has(id) {
+		id := binary.BigEndian.Uint32(k)
+		if !v.seen.Has(id) {
 			v.problem(BadLinks, fmt.Sprint(id), "there is no record with this number")
 		}
 		v.targets(BadLinks, fmt.Sprint(id), val)
@@ -330,8 +332,8 @@ func (v *verifier) linkLists() error {
 
 func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
 	last, first := uint32(0), true
-	end := walkTargets(list, func(id uint32) bool {
-		if (id != Unnumbered && id&^(Mention|Guess) >= v.known) || (!first && id <= last) {
+	end := record.Targets(list, func(id uint32) bool {
+		if (id != record.Unnumbered && id&^(record.Mention|record.Guess) >= v.known) || (!first && id <= last) {
 			v.problem(k, subject, "it links to number %d, of %d, after %d", id, v.known, last)
 			return false
 		}
@@ -344,40 +346,40 @@ func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
 }
 
 func (v *verifier) journal() error {
-	var b batch
-	var r Resource
+	var b record.LogBatch
+	var r record.Resource
 	return v.s.batches(func(tx uint64, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
 		name := fmt.Sprintf("batch %d", tx)
-		if err := b.decode(val); err != nil {
+		if err := b.Decode(val); err != nil {
 			v.problem(BadJournal, name, "%v", err)
 			return nil
 		}
-		if n := uint64(b.first) + uint64(len(b.news)); n > uint64(v.known) {
+		if n := uint64(b.First) + uint64(len(b.News)); n > uint64(v.known) {
 			v.problem(BadJournal, name, "it gives numbers up to %d, of %d", n, v.known)
 		}
-		for i := range b.news {
-			if _, err := storedURL(b.news[i].URL); err != nil {
+		for i := range b.News {
+			if _, err := record.StoredURL(b.News[i].URL); err != nil {
 				v.problem(BadJournal, name, "%v", err)
 			}
 		}
-		for _, d := range b.done {
+		for _, d := range b.Done {
 			v.st.Journal++
-			u, err := storedURL(string(d.url))
+			u, err := record.StoredURL(string(d.URL))
 			if err == nil {
-				err = r.decode(u, d.rec)
+				err = r.Decode(u, d.Record)
 			}
 			if err != nil {
 				v.problem(BadJournal, name, "%v", err)
 				continue
 			}
-			r.Head, r.LastHead = HeadPlace{}, HeadPlace{} // not those that it will have
+			r.Head, r.LastHead = record.HeadPlace{}, record.HeadPlace{} // not those that it will have
 			v.record(BadJournal, &r)
 			v.given(r.ID) // a kill may have ended Fold when it had written the links and not yet the record
-			if d.linked {
-				v.targets(BadJournal, u.String(), d.targets)
+			if d.Linked {
+				v.targets(BadJournal, u.String(), d.Targets)
 			}
 		}
 		return nil

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 func problems(t *testing.T, s *Site, deep bool) (ps []Problem) {
@@ -73,14 +75,14 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}
 	}
 	key := func(n int) []byte { return testURL(n).Key(nil) }
-	change := func(n int, f func(r *Resource)) func(*testing.T, string, *Site) {
+	change := func(n int, f func(r *record.Resource)) func(*testing.T, string, *Site) {
 		return db(func(tx *transaction) error {
-			var r Resource
-			if err := r.decode(testURL(n), tx.Bucket(bResources).Get(key(n))); err != nil {
+			var r record.Resource
+			if err := r.Decode(testURL(n), tx.Bucket(bResources).Get(key(n))); err != nil {
 				return err
 			}
 			f(&r)
-			return tx.Bucket(bResources).Put(key(n), r.append(nil))
+			return tx.Bucket(bResources).Put(key(n), r.Append(nil))
 		})
 	}
 	for _, d := range []damage{
@@ -93,22 +95,24 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"key that is no URL", BadRecord, false, db(func(tx *transaction) error {
 			return tx.Bucket(bResources).Put([]byte("nonsense"), []byte{1})
 		})},
-		{"number twice", BadRecord, false, change(1, func(r *Resource) { r.ID = 2 })},
-		{"number not given", BadRecord, false, change(5, func(r *Resource) { r.ID = 1000 })},
-		{"target not given", BadRecord, false, change(5, func(r *Resource) { r.Target = 1000 })},
-		{"page that says the same not given", BadRecord, false, change(5, func(r *Resource) { r.Like = 1000 })},
-		{"in the mirror without a body", BadRecord, false, change(5, func(r *Resource) { r.InSet = true })},
-		{"unknown body", BadRecord, false, change(1, func(r *Resource) { r.Body = 9 })},
-		{"frame elsewhere", BadFrame, false, change(1, func(r *Resource) { r.At.Off++ })},
+		{"number twice", BadRecord, false, change(1, func(r *record.Resource) { r.ID = 2 })},
+		{"number not given", BadRecord, false, change(5, func(r *record.Resource) { r.ID = 1000 })},
+		{"target not given", BadRecord, false, change(5, func(r *record.Resource) { r.Target = 1000 })},
+		{"page that says the same not given", BadRecord, false, change(5, func(r *record.Resource) {
+			r.Like = 1000
+		})},
+		{"in the mirror without a body", BadRecord, false, change(5, func(r *record.Resource) { r.InSet = true })},
+		{"unknown body", BadRecord, false, change(1, func(r *record.Resource) { r.Body = 9 })},
+		{"frame elsewhere", BadFrame, false, change(1, func(r *record.Resource) { r.At.Off++ })},
 		{"frame of another URL", BadFrame, false, func(t *testing.T, dir string, s *Site) {
 			r, _, err := s.Records.Get(testURL(0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			change(1, func(x *Resource) { x.At = r.At })(t, dir, s)
+			change(1, func(x *record.Resource) { x.At = r.At })(t, dir, s)
 		}},
-		{"size of a body", BadFrame, false, change(1, func(r *Resource) { r.Size++ })},
-		{"digest of a body", BadFrame, false, change(1, func(r *Resource) { r.Digest[0]++ })},
+		{"size of a body", BadFrame, false, change(1, func(r *record.Resource) { r.Size++ })},
+		{"digest of a body", BadFrame, false, change(1, func(r *record.Resource) { r.Digest[0]++ })},
 		{"pack is missing", BadFrame, false, func(t *testing.T, dir string, _ *Site) {
 			if err := os.Remove(filepath.Join(dir, "sites/x/packs/000001.pack")); err != nil {
 				t.Fatal(err)
@@ -122,16 +126,16 @@ func TestVerifyFindsDamage(t *testing.T) {
 		{"bytes of a pack", BadFrame, false, overwrite("sites/x/packs/000001.pack", 40, "####")},
 		{"blob is missing", BadBlob, false, func(t *testing.T, dir string, s *Site) {
 			r, _, _ := s.Records.Get(testURL(2))
-			if err := os.Remove(filepath.Join(dir, "blobs", blobName(r.Digest))); err != nil {
+			if err := os.Remove(blobFile(s, r.Digest)); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"bytes of a blob", BadBlob, true, func(t *testing.T, dir string, s *Site) {
 			r, _, _ := s.Records.Get(testURL(2))
-			overwrite("blobs/"+blobName(r.Digest), 0, "T")(t, dir, s)
+			overwrite(strings.TrimPrefix(blobFile(s, r.Digest), dir), 0, "T")(t, dir, s)
 		}},
 		{"link to no number", BadLinks, false, db(func(tx *transaction) error {
-			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, AppendTargets(nil, []uint32{3, 999}))
+			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, record.AppendTargets(nil, []uint32{3, 999}))
 		})},
 		{"links cut short", BadLinks, false, db(func(tx *transaction) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})

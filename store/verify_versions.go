@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"mirrord/store/record"
 )
 
 // history checks the records of older versions. Their bodies are checked only when deep: they are needed for
@@ -21,7 +23,7 @@ func (v *verifier) history() error {
 	} else if len(vs) > 0 {
 		v.live = vs[len(vs)-1].Number
 	}
-	var r Resource
+	var r record.Resource
 	return v.s.each(bHistory, func(k, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
@@ -31,7 +33,7 @@ func (v *verifier) history() error {
 			return nil
 		}
 		n := binary.BigEndian.Uint64(k)
-		u, err := urlOfKey(k[8:])
+		u, err := record.URLOfKey(k[8:])
 		if err != nil {
 			v.problem(BadHistory, fmt.Sprintf("%q", k), "%v", err)
 			return nil
@@ -42,7 +44,7 @@ func (v *verifier) history() error {
 		if len(val) == 0 {
 			return nil
 		}
-		if err := r.decode(u, val); err != nil {
+		if err := r.Decode(u, val); err != nil {
 			v.problem(BadHistory, u.String(), "%v", err)
 			return nil
 		}

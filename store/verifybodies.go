@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // stored is a document that a record says is stored.
 type stored struct {
-	at     Place
+	at     record.Place
 	url    string
 	size   int64
 	id     uint32
@@ -28,7 +30,7 @@ type stored struct {
 const maxWaiting = 16 << 10
 
 // later checks the document of a record with others that lie near it.
-func (v *verifier) later(r *Resource) {
+func (v *verifier) later(r *record.Resource) {
 	v.waiting = append(v.waiting, stored{
 		at:     r.At,
 		url:    r.URL.String(),
@@ -64,7 +66,7 @@ func (v *verifier) document(d *stored) {
 	}
 	v.spend(min(int64(d.at.Len), d.size+frameHeader)) // of a frame of many, which is mostly read already
 	f, err := v.s.Frames.ReadFrame(v.frames, d.at)
-	if errors.Is(err, ErrAway) { // what it is over
+	if errors.Is(err, blobs.ErrAway) { // what it is over
 		v.st.Away++
 		return
 	}
@@ -80,20 +82,20 @@ func (v *verifier) document(d *stored) {
 		v.problem(BadFrame, d.url, "the frame has a body of %d bytes, the record says %d", len(f.Body), d.size)
 	case v.deep:
 		v.st.Bytes += d.size
-		if got := DigestLike(want, f.Body); got != want {
+		if got := record.DigestLike(want, f.Body); got != want {
 			v.problem(BadFrame, d.url, "the digest of its body is %x, not %x", got, want)
 		}
 	}
 }
 
 // blob checks the blob of a record, once for all records that share it.
-func (v *verifier) blob(r *Resource) {
+func (v *verifier) blob(r *record.Resource) {
 	if v.blobs[r.Digest] {
 		return
 	}
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
-	fi, err := v.s.kept.kept.Stat(r.Digest)
+	fi, err := v.s.kept.Kept.Stat(r.Digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
@@ -105,7 +107,7 @@ func (v *verifier) blob(r *Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
-	if v.s.packs.away.hasOnly(r.Digest, v.s.kept.kept) {
+	if v.s.packs.away.hasOnly(r.Digest, v.s.kept.Kept) {
 		v.st.Away++
 		return
 	}
@@ -124,7 +126,7 @@ func (v *verifier) blob(r *Resource) {
 const copyBuffer = 256 << 10
 
 func (v *verifier) digest(name [32]byte) (d [32]byte, n int64, err error) {
-	f, err := v.s.kept.kept.Open(name, 0, -1)
+	f, err := v.s.kept.Kept.Open(name, 0, -1)
 	if err != nil {
 		return d, 0, err
 	}

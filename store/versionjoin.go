@@ -5,6 +5,8 @@ package store
 import (
 	"bytes"
 	"slices"
+
+	"mirrord/store/record"
 )
 
 // Join adds the URLs that are in the mirror now, and were not by the records before the version next, to
@@ -54,11 +56,11 @@ func isInSet(key, value []byte) (bool, error) {
 	if len(value) == 0 {
 		return false, nil
 	}
-	u, err := urlOfKey(key)
+	u, err := record.URLOfKey(key)
 	if err != nil {
 		return false, err
 	}
-	var r Resource
-	err = r.decode(u, value)
+	var r record.Resource
+	err = r.Decode(u, value)
 	return r.InSet, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // The history of a site is kept backwards: with every version lie the records as they were before it, and the
@@ -94,7 +95,7 @@ func (s *SiteVersions) List() ([]Version, error) {
 // decodeVersion reads a value of the bucket of versions.
 func decodeVersion(site string, v []byte, x *Version) error {
 	if err := json.Unmarshal(v, x); err != nil {
-		return fmt.Errorf("versions of %s: %w: %v", site, errValue, err)
+		return fmt.Errorf("versions of %s: %w: %v", site, record.ErrValue, err)
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func decodeVersion(site string, v []byte, x *Version) error {
 // DatedRecord is the record of a URL in a version.
 type DatedRecord struct {
 	Version Version
-	Record  Resource
+	Record  record.Resource
 	Known   bool // the URL was known then
 }
 
@@ -123,16 +124,16 @@ func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
 			}
 		}
 		if now != nil {
-			var r Resource
-			if err := r.decode(u, now); err != nil {
+			var r record.Resource
+			if err := r.Decode(u, now); err != nil {
 				return err
 			}
 			list, err := s.records.looks.folded(tx)
 			if err != nil {
 				return err
 			}
-			if apply(list, &r) {
-				now = r.append(nil)
+			if record.ApplyLooks(list, &r) {
+				now = r.Append(nil)
 			}
 		}
 		before(vs[len(vs)-1].Number + 1) // what an unfinished run has found
@@ -140,7 +141,7 @@ func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
 			out[i].Version = vs[i]
 			if len(now) > 0 {
 				out[i].Known = true
-				if err := out[i].Record.decode(u, now); err != nil {
+				if err := out[i].Record.Decode(u, now); err != nil {
 					return err
 				}
 			}
@@ -179,14 +180,14 @@ func (s *SiteVersions) Past(version int) (*Past, error) {
 
 // Resources calls f for every record as it was, in key order; here is false for a URL that was not known
 // then, of which r has only URL and ID. f must not keep r.
-func (p *Past) Resources(f func(r *Resource, here bool) error) error {
-	var r Resource
+func (p *Past) Resources(f func(r *record.Resource, here bool) error) error {
+	var r record.Resource
 	list, err := p.s.looks.all()
 	if err != nil {
 		return err
 	}
 	return p.s.each(bResources, func(k, v []byte) error {
-		u, err := urlOfKey(k)
+		u, err := record.URLOfKey(k)
 		if err != nil {
 			return err
 		}
@@ -194,15 +195,15 @@ func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 		if changed && len(old) > 0 {
 			v = old
 		}
-		if err := r.decode(u, v); err != nil {
+		if err := r.Decode(u, v); err != nil {
 			return err
 		}
 		if changed && len(old) == 0 {
-			r = Resource{ID: r.ID, URL: u}
+			r = record.Resource{ID: r.ID, URL: u}
 			return f(&r, false)
 		}
 		if !changed { // records of the history had their looks when they were replaced
-			apply(list, &r)
+			record.ApplyLooks(list, &r)
 		}
 		return f(&r, true)
 	})
@@ -210,9 +211,9 @@ func (p *Past) Resources(f func(r *Resource, here bool) error) error {
 
 // Changes calls f for every URL whose record has changed since, in key order: with the record as it was, and
 // as it is now. The first has only URL and ID when the URL was not known then. f must not keep them.
-func (p *Past) Changes(f func(was, now *Resource) error) error {
+func (p *Past) Changes(f func(was, now *record.Resource) error) error {
 	for _, key := range slices.Sorted(maps.Keys(p.o)) {
-		u, err := urlOfKey([]byte(key))
+		u, err := record.URLOfKey([]byte(key))
 		if err != nil {
 			return err
 		}
@@ -223,9 +224,9 @@ func (p *Past) Changes(f func(was, now *Resource) error) error {
 		if !ok { // taken out of all versions
 			continue
 		}
-		was := Resource{ID: now.ID, URL: u}
+		was := record.Resource{ID: now.ID, URL: u}
 		if old := p.o[key]; len(old) > 0 {
-			if err := was.decode(u, old); err != nil {
+			if err := was.Decode(u, old); err != nil {
 				return err
 			}
 		}
@@ -237,7 +238,7 @@ func (p *Past) Changes(f func(was, now *Resource) error) error {
 }
 
 // Get returns the record of a URL as it was; ok is false when it was not known then.
-func (p *Past) Get(u site.URL) (r Resource, ok bool, err error) {
+func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 	old, changed := p.o[string(u.Key(nil))]
 	switch {
 	case !changed:
@@ -245,7 +246,7 @@ func (p *Past) Get(u site.URL) (r Resource, ok bool, err error) {
 	case len(old) == 0:
 		return r, false, nil
 	}
-	return r, true, r.decode(u, old)
+	return r, true, r.Decode(u, old)
 }
 
 // Script returns the edit script of a version against the one before, as Publish got it.
@@ -307,17 +308,17 @@ func (s *SiteVersions) Restore(version, next int) error {
 		slices.Sort(keys)
 		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
 		for _, k := range keys {
-			u, err := urlOfKey([]byte(k))
+			u, err := record.URLOfKey([]byte(k))
 			if err != nil {
 				return err
 			}
 			cur := res.Get([]byte(k))
-			var now, old Resource
-			if err := now.decode(u, cur); err != nil {
+			var now, old record.Resource
+			if err := now.Decode(u, cur); err != nil {
 				return err
 			}
 			if len(o[k]) > 0 {
-				if err := old.decode(u, o[k]); err != nil {
+				if err := old.Decode(u, o[k]); err != nil {
 					return err
 				}
 			} else {
@@ -331,7 +332,7 @@ func (s *SiteVersions) Restore(version, next int) error {
 				}
 			}
 			old.Changed, old.Moved = next, next
-			if err := res.Put([]byte(k), old.append(nil)); err != nil {
+			if err := res.Put([]byte(k), old.Append(nil)); err != nil {
 				return err
 			}
 		}

@@ -20,6 +20,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // viewTest opens a view of a state of its own, as another process would.
@@ -195,7 +196,7 @@ func TestViewRefused(t *testing.T) {
 	}{
 		"newer format": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
-		}), ErrNewerFormat, "newer"},
+		}), record.ErrNewerFormat, "newer"},
 		"being rebuilt": {set(func(tx *transaction) error {
 			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))
 		}), ErrBusy, "again"},
@@ -444,10 +445,10 @@ func BenchmarkSums(b *testing.B) {
 func manyRecords(b *testing.B, s *Site, urls int) {
 	const batch = 250
 	for n := 0; n < urls; n += batch {
-		var done []*Done
+		var done []*record.Done
 		for id := n; id < n+batch; id++ {
 			d := documentRecord(id, fmt.Sprintf("body %d", id), nil)
-			d.At = Place{Pack: 1, Off: int64(id) * 4096, Len: 4096}
+			d.At = record.Place{Pack: 1, Off: int64(id) * 4096, Len: 4096}
 			for k := range 20 {
 				d.Targets = append(d.Targets, uint32(n+k))
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"mirrord/fetch/heads"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // capturedHead is the head of an answer for a web archive, in which the body stands as it is stored: without
@@ -47,7 +47,7 @@ func capturedHead(h *heads.Head, size int64, cookies bool) (head []byte, added b
 }
 
 // madeHead is a head for a body of which no head is stored: what the record knows of it.
-func madeHead(rec *store.Resource) []byte {
+func madeHead(rec *record.Resource) []byte {
 	var b headWriter
 	b.line("HTTP/1.1 200 OK")
 	if rec.MIME != "" {

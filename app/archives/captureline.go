@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"mirrord/internal/binread"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A capture of a plan is kept as a line: small binary values, with escapes for line feeds.
@@ -42,7 +42,7 @@ func appendPlanned(line []byte, c *planned) []byte {
 func parsePlanned(line []byte) (*planned, error) {
 	d := binread.Reader{Rest: unescapeLine(line)}
 	flags := d.Byte()
-	c := &planned{Made: flags&1 != 0, Added: flags&2 != 0, Body: store.BodyKind(flags >> 2)}
+	c := &planned{Made: flags&1 != 0, Added: flags&2 != 0, Body: record.BodyKind(flags >> 2)}
 	copy(c.Digest[:], d.Take(len(c.Digest)))
 	for _, s := range []*string{&c.URL, &c.MIME, &c.Charset, &c.Source} {
 		*s = d.Text()

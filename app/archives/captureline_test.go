@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A capture is read from its line unchanged, with any bytes; a changed line is refused or gives another
@@ -36,8 +36,8 @@ func TestPlannedLine(t *testing.T) {
 			Again:   -rand.Int64N(100),
 			Kept:    rand.Int64N(11),
 			Listed:  rand.Int64(),
-			Body:    []store.BodyKind{store.NoBody, store.PackBody, store.BlobBody}[rand.N(3)],
-			At: store.Place{
+			Body:    []record.BodyKind{record.NoBody, record.PackBody, record.BlobBody}[rand.N(3)],
+			At: record.Place{
 				Pack: rand.Uint32(),
 				Off:  rand.Int64(),
 				Len:  rand.Uint32(),

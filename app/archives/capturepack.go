@@ -24,7 +24,9 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // capturePlan is the captures of an export, in the order of their dates, and within a second of the numbers
@@ -96,11 +98,11 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 	if c.Listed > 0 {
 		out.Listed = time.Unix(c.Listed, 0)
 	}
-	if c.Again > 0 || c.Body == store.NoBody {
+	if c.Again > 0 || c.Body == record.NoBody {
 		packed, err := archive.PackCapture(&k.warc, out, nil)
 		return packed, done, err
 	}
-	if c.Body == store.BlobBody {
+	if c.Body == record.BlobBody {
 		return k.packBlob(c, out)
 	}
 	body, err := k.src.document(k.frames, c)
@@ -139,7 +141,7 @@ func (c *planned) annotate(out *archive.Capture) {
 // packBlob packs a body that is a file of its own. A large one is read when the capture is added.
 func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
 	_ *archive.PackedCapture, done func() error, err error) {
-	f, err := store.OpenBody(k.src.bodies, c.Digest)
+	f, err := blobs.OpenBody(k.src.bodies, c.Digest)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, disk.ErrDamaged)
 	}
@@ -178,7 +180,7 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 type captureSource struct {
 	st     *store.State
 	name   string
-	bodies store.Bodies
+	bodies blobs.Bodies
 	texts  bool // what pages say is wanted
 
 	mu   sync.Mutex // guards what follows
@@ -215,7 +217,7 @@ func readDocument(docs *store.Documents, r *store.FrameReader, c *planned) ([]by
 }
 
 // again finds where a body lies now.
-func (s *captureSource) again(c *planned) (docs *store.Documents, at store.Place, ok bool) {
+func (s *captureSource) again(c *planned) (docs *store.Documents, at record.Place, ok bool) {
 	err := env.View(s.st, s.name, func(v *store.Site) error {
 		all, err := v.Versions.History(site.Canonical(c.URL))
 		if err != nil {
@@ -223,7 +225,7 @@ func (s *captureSource) again(c *planned) (docs *store.Documents, at store.Place
 		}
 		for i := range all {
 			rec := &all[i].Record
-			if all[i].Known && rec.Body == store.PackBody && rec.Digest == c.Digest {
+			if all[i].Known && rec.Body == record.PackBody && rec.Digest == c.Digest {
 				at, ok = rec.At, true
 			}
 		}
@@ -269,7 +271,7 @@ func (b *batch) takes(c *planned) bool {
 		return true
 	}
 	last := b.captures[n-1]
-	same := c.Body == store.PackBody && last.Body == c.Body && last.At.Pack == c.At.Pack
+	same := c.Body == record.PackBody && last.Body == c.Body && last.At.Pack == c.At.Pack
 	same = same && last.At.Off == c.At.Off
 	return n < batchMost && b.size+c.Size <= archive.MemberSize && (same || b.size < batchSize)
 }

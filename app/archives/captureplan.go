@@ -21,6 +21,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // planned is a capture of an export whose body was not read yet.
@@ -39,8 +40,8 @@ type planned struct {
 	Again   int64  // for a revisit: the date of the capture that it refers to
 	Kept    int64  // for a capture that stands for no request: when the URL was last requested
 	Listed  int64  // the date of its entry in the list of pages; 0 if it is not a page
-	Body    store.BodyKind
-	At      store.Place
+	Body    record.BodyKind
+	At      record.Place
 }
 
 // captureCounts is what an export of captures holds.
@@ -80,7 +81,7 @@ type seenCapture struct {
 	upTo   int64    // date of the last version that has it
 	asked  int64    // when it was last requested
 	shown  int64    // of its last revisit
-	head   store.HeadPlace
+	head   record.HeadPlace
 	digest [32]byte
 	size   int64
 	made   []byte // the head, when no stored one is used
@@ -118,7 +119,7 @@ func (p *capturePlanner) plan(ctx context.Context, before, versions []store.Vers
 	if !p.history {
 		return nil
 	}
-	return p.material.Records.Resources(func(rec *store.Resource) error {
+	return p.material.Records.Resources(func(rec *record.Resource) error {
 		if rec.ID >= known {
 			return nil
 		}
@@ -136,7 +137,7 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 	if err := p.findTargets(past); err != nil {
 		return err
 	}
-	if err := past.Resources(func(rec *store.Resource, here bool) error {
+	if err := past.Resources(func(rec *record.Resource, here bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -153,12 +154,12 @@ func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint3
 	return p.shownOtherwise(past)
 }
 
-func isCaptured(rec *store.Resource) bool { return rec.InSet && rec.Body != store.NoBody }
+func isCaptured(rec *record.Resource) bool { return rec.InSet && rec.Body != record.NoBody }
 
 // findTargets notes where redirects lead.
 func (p *capturePlanner) findTargets(past *store.Past) error {
 	p.targets = map[uint32]string{}
-	if err := past.Resources(func(rec *store.Resource, here bool) error {
+	if err := past.Resources(func(rec *record.Resource, here bool) error {
 		if here && files.IsRedirect(rec) {
 			p.targets[rec.Target-1] = ""
 		}
@@ -166,7 +167,7 @@ func (p *capturePlanner) findTargets(past *store.Past) error {
 	}); err != nil || len(p.targets) == 0 {
 		return err
 	}
-	return past.Resources(func(rec *store.Resource, _ bool) error {
+	return past.Resources(func(rec *record.Resource, _ bool) error {
 		if _, wanted := p.targets[rec.ID]; wanted {
 			p.targets[rec.ID] = rec.URL.String()
 		}
@@ -175,7 +176,7 @@ func (p *capturePlanner) findTargets(past *store.Past) error {
 }
 
 // leadsTo returns the address to which a redirect leads.
-func (p *capturePlanner) leadsTo(rec *store.Resource) string {
+func (p *capturePlanner) leadsTo(rec *record.Resource) string {
 	to := p.targets[rec.Target-1]
 	if rec.Fragment != "" {
 		to += "#" + rec.Fragment
@@ -184,7 +185,7 @@ func (p *capturePlanner) leadsTo(rec *store.Resource) string {
 }
 
 // record plans the new captures of a URL in the version.
-func (p *capturePlanner) record(rec *store.Resource) error {
+func (p *capturePlanner) record(rec *record.Resource) error {
 	c := planned{
 		URL:     rec.URL.String(),
 		Number:  rec.ID,
@@ -281,7 +282,7 @@ func (p *capturePlanner) add(c *planned) error {
 // again is called for a URL that is as it was in the version before. A record of a version says when it was
 // last found to be so, which may be after that version; one that was not requested for a version was shown by
 // it all the same. An entry point has a record for each version.
-func (p *capturePlanner) again(rec *store.Resource, c *seenCapture) error {
+func (p *capturePlanner) again(rec *record.Resource, c *seenCapture) error {
 	c.asked, c.upTo = max(rec.Checked, rec.Fetched), p.date
 	if c.seen = c.asked; c.asked <= p.before {
 		c.seen = p.date
@@ -293,7 +294,7 @@ func (p *capturePlanner) again(rec *store.Resource, c *seenCapture) error {
 }
 
 // revisit plans the record that says that a URL was as it was at a time; listed is its date among the pages.
-func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed int64) error {
+func (p *capturePlanner) revisit(rec *record.Resource, c *seenCapture, at, listed int64) error {
 	if c.state == [32]byte{} || c.unsent || at <= max(c.date, c.shown) {
 		return nil
 	}
@@ -321,7 +322,7 @@ func (p *capturePlanner) revisit(rec *store.Resource, c *seenCapture, at, listed
 }
 
 // head sets the head of a capture, and whether it was made.
-func (p *capturePlanner) head(c *planned, rec *store.Resource, at store.HeadPlace, size int64) error {
+func (p *capturePlanner) head(c *planned, rec *record.Resource, at record.HeadPlace, size int64) error {
 	var h *heads.Head
 	if !at.IsZero() {
 		var err error

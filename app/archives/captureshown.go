@@ -4,6 +4,7 @@ package archives
 
 import (
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Programs that replay a page date what it loads by the record of the page that they found. So a page that is
@@ -24,7 +25,7 @@ func (p *capturePlanner) shownOtherwise(past *store.Past) error {
 				return nil
 			}
 			found := false
-			store.Targets(targets, func(to uint32) bool {
+			record.Targets(targets, func(to uint32) bool {
 				found = loaded[to]
 				return !found
 			})
@@ -45,7 +46,7 @@ func (p *capturePlanner) shownOtherwise(past *store.Past) error {
 		return nil
 	}
 	clear(p.changed)
-	return past.Resources(func(rec *store.Resource, here bool) error {
+	return past.Resources(func(rec *record.Resource, here bool) error {
 		if !here || !pages[rec.ID] {
 			return nil
 		}

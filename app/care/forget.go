@@ -20,6 +20,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Forgetting is a take-down: what a mirror loses for good.
@@ -175,15 +176,15 @@ func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) e
 		}
 		var has, copied, shares string // an example of each
 		err := env.View(st, name, func(s *store.Site) error {
-			return s.Versions.Every(func(rec *store.Resource) error {
+			return s.Versions.Every(func(rec *record.Resource) error {
 				_, shared := found.Bodies[rec.Digest]
 				switch {
-				case rec.Body == store.NoBody:
+				case rec.Body == record.NoBody:
 				case all.Has(rec.URL):
 					has = rec.URL.String()
 				case urls[rec.Source]:
 					copied = rec.URL.String()
-				case shared && rec.Body == store.BlobBody:
+				case shared && rec.Body == record.BlobBody:
 					shares = rec.URL.String()
 				}
 				return nil

@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 )
 
@@ -22,7 +23,7 @@ import (
 type Collected struct {
 	DryRun bool              `json:"dry_run,omitempty"`
 	Sites  []CollectedSite   `json:"sites"`
-	Blobs  *store.BlobsFreed `json:"blobs,omitempty"`
+	Blobs  *blobs.BlobsFreed `json:"blobs,omitempty"`
 	Busy   string            `json:"busy,omitempty"` // why blobs were left
 }
 
@@ -31,7 +32,7 @@ type CollectedSite struct {
 	Name    string            `json:"job"`
 	Dropped []int             `json:"dropped,omitempty"` // versions
 	Packs   *store.Compaction `json:"packs,omitempty"`
-	Parts   *store.PartsFreed `json:"parts,omitempty"`
+	Parts   *blobs.PartsFreed `json:"parts,omitempty"`
 	Problem string            `json:"problem,omitempty"`
 	Locked  bool              `json:"locked,omitempty"`
 }

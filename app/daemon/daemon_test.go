@@ -23,6 +23,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 	"mirrord/testing/apptest"
 )
 
@@ -111,9 +112,9 @@ func TestVerifiedSince(t *testing.T) {
 	if err := s.Notes.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	var news []store.NewURL
-	var done []*store.Done
-	for i, r := range []store.Resource{
+	var news []record.NewURL
+	var done []*record.Done
+	for i, r := range []record.Resource{
 		{
 			InSet:   true,
 			Checked: 500,
@@ -125,7 +126,7 @@ func TestVerifiedSince(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.ID, r.URL, r.Outcome, r.Run = uint32(i), u, site.Fetched, 1
-		news, done = append(news, store.NewURL{URL: u.String()}), append(done, &store.Done{Resource: r})
+		news, done = append(news, record.NewURL{URL: u.String()}), append(done, &record.Done{Resource: r})
 	}
 	if err := s.Records.Commit(0, news, done); err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestVerifiedSince(t *testing.T) {
 	if err := s.Records.Fold(store.Folding{
 		Version: 1,
 		Pending: func(uint32) bool { return false },
-		Path:    func(*store.Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 	"mirrord/testing/apptest"
 )
 
@@ -218,15 +219,15 @@ func (m *diskMatrix) targets(t *testing.T) (out []harmed) {
 		t.Fatal(err)
 	}
 	out = append(out, harmed{name: "blob", path: rel})
-	at := map[store.Place]string{}
+	at := map[record.Place]string{}
 	st, err := store.OpenState(m.dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
 	err = env.View(st, "x", func(s *store.Site) error {
-		return s.Versions.Every(func(r *store.Resource) error {
-			if r.Body == store.PackBody {
+		return s.Versions.Every(func(r *record.Resource) error {
+			if r.Body == record.PackBody {
 				at[r.At] = r.URL.Path()
 			}
 			return nil

@@ -23,6 +23,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/testing/apptest"
 )
 
@@ -108,7 +109,7 @@ func TestReaderOnDemand(t *testing.T) {
 	}
 	away(2)
 	_, err = picture(1)
-	if !errors.Is(err, store.ErrAway) || !strings.Contains(err.Error(), "file://"+dir) {
+	if !errors.Is(err, blobs.ErrAway) || !strings.Contains(err.Error(), "file://"+dir) {
 		t.Errorf("without the depot: %v", err)
 	}
 	here.LookupEnv = func(name string) (string, bool) {

@@ -13,9 +13,10 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
-func IsRedirect(rec *store.Resource) bool { return !rec.InSet && rec.Target > 0 }
+func IsRedirect(rec *record.Resource) bool { return !rec.InSet && rec.Target > 0 }
 
 // Numbered returns the place of a version among all.
 func Numbered(s *store.Site, vs []store.Version, number int) (int, error) {
@@ -97,7 +98,7 @@ func EachRedirect(s *store.Site, number int, f func(from site.URL, to *Redirecte
 	}
 	var all []redirect
 	next := map[uint32]redirect{}
-	err = past.Resources(func(rec *store.Resource, here bool) error {
+	err = past.Resources(func(rec *record.Resource, here bool) error {
 		if here && IsRedirect(rec) {
 			next[rec.ID] = redirect{rec.URL, rec.Fragment, rec.Target - 1}
 			all = append(all, next[rec.ID])
@@ -118,7 +119,7 @@ func EachRedirect(s *store.Site, number int, f func(from site.URL, to *Redirecte
 		}
 		ends[all[i].to] = nil
 	}
-	err = past.Resources(func(rec *store.Resource, here bool) error {
+	err = past.Resources(func(rec *record.Resource, here bool) error {
 		if _, wanted := ends[rec.ID]; wanted && here && rec.InSet {
 			ends[rec.ID] = &Redirected{URL: rec.URL.String(), path: rec.Path, mime: rec.MIME}
 		}

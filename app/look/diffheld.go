@@ -16,6 +16,7 @@ import (
 	"mirrord/phm"
 	"mirrord/phm/diff"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // ErrNoneHeld says that Held was set and nothing waits to be accepted.
@@ -62,7 +63,7 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 		if before, after, err = changedFiles(s, c.A); err != nil {
 			return nil, err
 		}
-	} else if err := s.Records.Resources(func(x *store.Resource) error {
+	} else if err := s.Records.Resources(func(x *record.Resource) error {
 		after = appendFile(after, x)
 		return nil
 	}); err != nil {
@@ -94,7 +95,7 @@ func changedFiles(s *store.Site, version int) (before, after []phm.File, err err
 		return nil, nil, err
 	}
 	changed := map[uint32]bool{} // of leaving
-	err = past.Changes(func(was, now *store.Resource) error {
+	err = past.Changes(func(was, now *record.Resource) error {
 		before = appendFile(before, was)
 		if leaving.Has(now.ID) {
 			changed[now.ID] = true
@@ -106,7 +107,7 @@ func changedFiles(s *store.Site, version int) (before, after []phm.File, err err
 	if (err != nil) || (leaving.Len() == len(changed)) {
 		return before, after, err
 	}
-	err = s.Records.Resources(func(x *store.Resource) error {
+	err = s.Records.Resources(func(x *record.Resource) error {
 		if leaving.Has(x.ID) && !changed[x.ID] {
 			before = appendFile(before, x)
 		}
@@ -116,8 +117,8 @@ func changedFiles(s *store.Site, version int) (before, after []phm.File, err err
 }
 
 // appendFile adds the file of a record, if it has one.
-func appendFile(files []phm.File, r *store.Resource) []phm.File {
-	if !r.InSet || (r.Path == "") || (r.Body == store.NoBody) {
+func appendFile(files []phm.File, r *record.Resource) []phm.File {
+	if !r.InSet || (r.Path == "") || (r.Body == record.NoBody) {
 		return files
 	}
 	return append(files, phm.File{Path: r.Path, Size: r.Size, SHA256: hex.EncodeToString(r.Digest[:])})

@@ -18,6 +18,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Explain says why a URL is or is not in a job's mirror. No request is made. A URL that cannot be one is
@@ -124,7 +125,7 @@ var errFound = errors.New("found")
 func urlAt(name string, s *store.Site, given string) (url string, err error) {
 	p := path.Clean("/" + given)[1:]
 	if s != nil {
-		err = s.Records.Resources(func(r *store.Resource) error {
+		err = s.Records.Resources(func(r *record.Resource) error {
 			if r.Path == "" || (r.Path != p && r.Path != path.Join(p, "index.html")) {
 				return nil
 			}

@@ -19,6 +19,7 @@ import (
 	"mirrord/replay"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // History reads a recorded history: a file's, or that of a job's own runs.
@@ -100,7 +101,7 @@ func ownHistory(a *env.App, name string, s *store.Site) (*replay.History, error)
 	}
 	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was
 	// said of it.
-	if err := s.Records.Observations(func(x *store.Observation) error {
+	if err := s.Records.Observations(func(x *record.Observation) error {
 		o.mentions(x)
 		return nil
 	}); err != nil {
@@ -157,7 +158,7 @@ type observedFile struct {
 }
 
 // resource takes in the record of a URL.
-func (o *observed) resource(r *store.Resource) error {
+func (o *observed) resource(r *record.Resource) error {
 	if !r.InSet && r.Path == "" {
 		return nil // never was part of the mirror
 	}
@@ -209,11 +210,11 @@ func (o *observed) file(id uint32) observedFile {
 }
 
 // mentions takes in, before the pass over the runs, what a run says of URLs for the first time.
-func (o *observed) mentions(x *store.Observation) {
+func (o *observed) mentions(x *record.Observation) {
 	for id := range x.Entered.All() {
 		o.mention(id, false)
 	}
-	for _, set := range []store.IDs{x.Changed, x.Left} {
+	for _, set := range []record.IDs{x.Changed, x.Left} {
 		for id := range set.All() {
 			o.mention(id, true)
 		}
@@ -239,7 +240,7 @@ func (o *observed) begin() {
 }
 
 // run takes in what one run has observed.
-func (o *observed) run(x *store.Observation) error {
+func (o *observed) run(x *record.Observation) error {
 	for id := range x.Changed.All() {
 		if o.pending[id] == 0 {
 			o.pending[id] = 'M'
@@ -286,8 +287,8 @@ func (o *observed) run(x *store.Observation) error {
 }
 
 // observedBy counts the files of the site that a run requested or skipped by evidence.
-func (o *observed) observedBy(x *store.Observation) (n int) {
-	for _, set := range []store.IDs{x.Asked, x.Spared} {
+func (o *observed) observedBy(x *record.Observation) (n int) {
+	for _, set := range []record.IDs{x.Asked, x.Spared} {
 		for id := range set.All() {
 			if o.files[id].in {
 				n++

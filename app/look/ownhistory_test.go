@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"mirrord/replay"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
-func ids(n ...uint32) (s store.IDs) {
+func ids(n ...uint32) (s record.IDs) {
 	for _, id := range n {
 		s.Add(id)
 	}
@@ -21,7 +21,7 @@ func ids(n ...uint32) (s store.IDs) {
 
 // observedHistory is what ownHistory makes of records and observations.
 func observedHistory(
-	t *testing.T, records []store.Resource, runs []store.Observation,
+	t *testing.T, records []record.Resource, runs []record.Observation,
 ) (*replay.History, *observed) {
 	t.Helper()
 	o := newObserved()
@@ -64,7 +64,7 @@ func versionsText(h *replay.History) (out []string) {
 }
 
 func TestOwnHistory(t *testing.T) {
-	records := []store.Resource{
+	records := []record.Resource{
 		{ID: 0, Path: "index.html", InSet: true, Size: 10},
 		{ID: 1, Path: "a/x.html", InSet: true, Size: 20},
 		{ID: 2, Path: "a/gone.html"},
@@ -73,7 +73,7 @@ func TestOwnHistory(t *testing.T) {
 		{ID: 5, Path: "a/x.html"},       // had the path before
 		{ID: 6, Path: "b", InSet: true}, // there before anything was observed, and never changed
 	}
-	runs := []store.Observation{
+	runs := []record.Observation{
 		{Run: 1, Time: 10, Asked: ids(0, 1, 2), Entered: ids(0, 2, 3)}, // cut off
 		{Run: 1, Time: 20, Complete: true, Asked: ids(0, 2, 3, 4, 5), Entered: ids(0, 2, 3)},
 		{Run: 2, Time: 30, Complete: true, Asked: ids(0, 2), Changed: ids(0)},

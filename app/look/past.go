@@ -17,6 +17,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // OpenPast opens a kept version of a site, also while a run writes it; 0 is the published version. It does
@@ -122,10 +123,10 @@ func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out 
 	if err != nil {
 		return nil, err
 	}
-	var last *store.Resource
+	var last *record.Resource
 	for i := range all {
 		r := &all[i].Record
-		if !all[i].Known || !r.InSet || r.Body == store.NoBody {
+		if !all[i].Known || !r.InSet || r.Body == record.NoBody {
 			continue
 		}
 		if last == nil || r.Digest != last.Digest || r.MIME != last.MIME {

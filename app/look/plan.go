@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // look reads the stored data of a job, for a command that makes no request. f may be called again: see view.
@@ -73,7 +74,7 @@ func nextStart(j *job.Job, s *store.Site, now time.Time) (at time.Time, when str
 		at = clock.Start(now)
 	default: // counts from the last run
 		var last int64
-		if err := s.Records.Observations(func(o *store.Observation) error {
+		if err := s.Records.Observations(func(o *record.Observation) error {
 			last = max(last, o.Time)
 			return nil
 		}); err != nil {

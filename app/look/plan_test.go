@@ -9,6 +9,7 @@ import (
 
 	"mirrord/job"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestPlanIsMadeForTheNextStart(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPlanIsMadeForTheNextStart(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	if err := s.Records.AddObservation(&store.Observation{
+	if err := s.Records.AddObservation(&record.Observation{
 		Run:  1,
 		Time: now.Add(-time.Hour).Unix(),
 	}); err != nil {

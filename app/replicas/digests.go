@@ -13,6 +13,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // replicaPage is a page on its way to be compared.
@@ -198,13 +199,13 @@ func (k *keptDigests) lookIn(s *store.Site, batch []replicaPage, live int) error
 			urls, at = append(urls, u), append(at, i)
 		}
 	}
-	return s.Records.Some(urls, func(n int, rec *store.Resource) error {
+	return s.Records.Some(urls, func(n int, rec *record.Resource) error {
 		return k.lookOne(rec, &batch[at[n]], live)
 	})
 }
 
-func (k *keptDigests) lookOne(rec *store.Resource, p *replicaPage, live int) error {
-	if rec.Body == store.NoBody || rec.Changed > live {
+func (k *keptDigests) lookOne(rec *record.Resource, p *replicaPage, live int) error {
+	if rec.Body == record.NoBody || rec.Changed > live {
 		return nil // a run that is not published has found another body
 	}
 	if int(rec.ID) < len(k.latest) && k.latest[rec.ID] > 0 {

@@ -18,6 +18,7 @@ import (
 	"mirrord/app/runs"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/apptest"
 	"mirrord/testing/mirrortest"
 )
@@ -165,7 +166,7 @@ func TestFetchOnce(t *testing.T) {
 	w.wants("large.png", "small.png") // too long ago
 }
 
-func (w *shared) record(name, url string) store.Resource {
+func (w *shared) record(name, url string) record.Resource {
 	w.t.Helper()
 	st, err := store.OpenState(apptest.StateOf(w.t, w.app), store.Options{})
 	if err != nil {
@@ -177,8 +178,8 @@ func (w *shared) record(name, url string) store.Resource {
 		w.t.Fatal(err)
 	}
 	defer s.Close()
-	var out store.Resource
-	err = s.Records.Resources(func(r *store.Resource) error {
+	var out record.Resource
+	err = s.Records.Resources(func(r *record.Resource) error {
 		if r.URL.String() == url {
 			out = *r
 		}

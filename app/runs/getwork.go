@@ -26,6 +26,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // getWork is the hidden folder beside the place of a one-off mirror: a state with one site. While a run goes
@@ -289,8 +290,8 @@ func linkTree(ctx context.Context, from, dir string, tree regular.Root) (known b
 // keepBodies gives the bodies that lie only in the tree their names back, if they are what they should be.
 func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
 	bodies := map[string][32]byte{}
-	err := w.s.Records.Resources(func(rec *store.Resource) error {
-		if rec.Body == store.BlobBody {
+	err := w.s.Records.Resources(func(rec *record.Resource) error {
+		if rec.Body == record.BlobBody {
 			bodies[fmt.Sprintf("%x", rec.Digest)] = rec.Digest
 		}
 		return nil

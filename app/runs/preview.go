@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Preview is what a few requests say of the first run of a job.
@@ -36,7 +37,8 @@ type Preview struct {
 	Requests []PreviewLook `json:"requests"`
 	Whole    bool          `json:"whole,omitempty"` // these were all: the figures are exact
 
-	Known      int          `json:"known"`                // URLs that the scope takes in, as far as they are known
+	// URLs that the scope takes in, as far as they are known
+	Known      int          `json:"known"`
 	Disallowed int          `json:"disallowed,omitempty"` // of those, by robots.txt
 	Dirs       []PreviewDir `json:"dirs,omitempty"`       // where they lie, the largest first
 
@@ -180,7 +182,7 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 	dirs := map[string]*PreviewDir{}
 	var sizes, bodies int64
 	var grows growth
-	if err := s.Records.Resources(func(r *store.Resource) error {
+	if err := s.Records.Resources(func(r *record.Resource) error {
 		if r.URL == j.Seeds()[0] {
 			p.entry(r)
 		}
@@ -194,7 +196,7 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 			return nil
 		}
 		grows.see(r)
-		if r.Body != store.NoBody {
+		if r.Body != record.NoBody {
 			bodies++
 			sizes += r.Size
 		}
@@ -258,7 +260,7 @@ func (p *Preview) Gap() time.Duration {
 }
 
 // entry says what became of the entry point.
-func (p *Preview) entry(r *store.Resource) {
+func (p *Preview) entry(r *record.Resource) {
 	p.Entry = r.Outcome.String()
 	if r.Status > 0 {
 		p.Entry += fmt.Sprintf(", status %d", r.Status)

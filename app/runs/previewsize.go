@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"slices"
 
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // growth knows which pages of a preview were the first to name how many URLs.
@@ -17,14 +17,14 @@ type growth struct {
 }
 
 // see takes in a URL that belongs to the mirror.
-func (g *growth) see(r *store.Resource) {
+func (g *growth) see(r *record.Resource) {
 	if g.first == nil {
 		g.first = map[uint32]int64{}
 	}
 	if r.Referrer > 0 {
 		g.first[r.Referrer-1]++
 	}
-	if r.Body == store.NoBody {
+	if r.Body == record.NoBody {
 		return
 	}
 	g.read++

@@ -24,6 +24,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // How much goes into one transaction of the index: after a kill this much is read again.
@@ -210,7 +211,7 @@ func (x *findSite) dated() []find.DatedVersion {
 // are near the entry points come first: of a word that very many pages have, the first ones are looked at.
 func (x *findSite) plan(done int) error {
 	oldest := x.list[0].Number
-	err := x.s.Records.Resources(func(r *store.Resource) error {
+	err := x.s.Records.Resources(func(r *record.Resource) error {
 		if n := int(r.ID) + 1; n > len(x.urls) {
 			x.urls = slices.Grow(x.urls, n-len(x.urls))[:n]
 		}
@@ -231,18 +232,18 @@ func (x *findSite) plan(done int) error {
 }
 
 // isText says whether a resource of the mirror is a page that says something.
-func isText(r *store.Resource) bool {
+func isText(r *record.Resource) bool {
 	if !r.InSet || r.Path == "" {
 		return false
 	}
-	if r.Body == store.NoBody { // imported, or made again from the tree
+	if r.Body == record.NoBody { // imported, or made again from the tree
 		_, page := replicas.PageName(r.Path)
 		return page && !strings.HasSuffix(r.Path, "/")
 	}
 	return saysHTML(r) || r.MIME == "text/plain"
 }
 
-func saysHTML(r *store.Resource) bool {
+func saysHTML(r *record.Resource) bool {
 	return relocate.Format(r.Format) == relocate.HTML || r.MIME == "text/html" ||
 		r.MIME == "application/xhtml+xml"
 }
@@ -257,7 +258,7 @@ func (x *findSite) settle(b *find.IndexChange, u *findURL) error {
 		return err
 	}
 	var intervals []find.Interval
-	var records []*store.Resource
+	var records []*record.Resource
 	next := false
 	for i := range all {
 		r, number := &all[i].Record, all[i].Version.Number
@@ -292,12 +293,12 @@ func (x *findSite) settle(b *find.IndexChange, u *findURL) error {
 }
 
 // bodyMark stands for the bytes of a page and how they are read.
-func bodyMark(r *store.Resource) uint64 {
+func bodyMark(r *record.Resource) uint64 {
 	return binary.LittleEndian.Uint64(r.Digest[:]) ^ uint64(find.LinkHash(r.MIME+";"+r.Charset+";"+r.Path))
 }
 
 // read reads what a page says. One whose body is missing or damaged says nothing: verify reports it.
-func (x *findSite) read(r *store.Resource, now bool) (t find.PageText, ok bool, err error) {
+func (x *findSite) read(r *record.Resource, now bool) (t find.PageText, ok bool, err error) {
 	body, err := x.body(r, now, &t)
 	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, disk.ErrDamaged) && !x.s.Stale()) {
 		return t, false, nil
@@ -306,7 +307,7 @@ func (x *findSite) read(r *store.Resource, now bool) (t find.PageText, ok bool, 
 		return t, false, err
 	}
 	t.Path = r.Path
-	if saysHTML(r) || (r.Body == store.NoBody && !strings.HasSuffix(r.Path, ".txt")) {
+	if saysHTML(r) || (r.Body == record.NoBody && !strings.HasSuffix(r.Path, ".txt")) {
 		t.Title, t.Said = text.Page(body, r.Charset)
 	} else {
 		t.Said = text.Plain(body, r.Charset)
@@ -315,9 +316,9 @@ func (x *findSite) read(r *store.Resource, now bool) (t find.PageText, ok bool, 
 }
 
 // body reads the bytes of a page, and its links into t.
-func (x *findSite) body(r *store.Resource, now bool, t *find.PageText) ([]byte, error) {
+func (x *findSite) body(r *record.Resource, now bool, t *find.PageText) ([]byte, error) {
 	switch r.Body {
-	case store.PackBody:
+	case record.PackBody:
 		fr, err := x.s.Frames.ReadFrame(x.reader, r.At)
 		if err != nil {
 			return nil, err
@@ -326,7 +327,7 @@ func (x *findSite) body(r *store.Resource, now bool, t *find.PageText) ([]byte, 
 			t.Links = x.targets()
 		}
 		return fr.Body[:min(len(fr.Body), maxFindPage)], nil
-	case store.BlobBody:
+	case record.BlobBody:
 		f, err := x.st.Bodies.Open(r.Digest, 0, maxFindPage)
 		if err != nil {
 			return nil, err

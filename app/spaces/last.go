@@ -22,6 +22,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // mostGone bounds the URLs of one mirror whose last copies are looked for.
@@ -31,7 +32,7 @@ const mostGone = 100_000
 func goneOf(st *store.State, mirror string) (urls []string, err error) {
 	err = env.View(st, mirror, func(s *store.Site) error {
 		urls = nil
-		return s.Records.Resources(func(r *store.Resource) error {
+		return s.Records.Resources(func(r *record.Resource) error {
 			if r.Outcome == site.Gone && !r.InSet && r.Moved > 0 && len(urls) < mostGone {
 				urls = append(urls, strings.Clone(r.URL.String()))
 			}
@@ -94,10 +95,10 @@ func lastOf(st *store.State, name, mirror string, urls []string) (all space.Last
 
 // lastRecord finds the newest version of a mirror that has a URL, and the record then. 0 if no version has
 // it, or the published one does, as while a rollback holds.
-func lastRecord(s *store.Site, u site.URL) (rec store.Resource, version int, err error) {
+func lastRecord(s *store.Site, u site.URL) (rec record.Resource, version int, err error) {
 	history, err := s.Versions.History(u)
 	for i, v := range slices.Backward(history) {
-		if v.Known && v.Record.InSet && v.Record.Body != store.NoBody {
+		if v.Known && v.Record.InSet && v.Record.Body != record.NoBody {
 			if i == len(history)-1 {
 				break
 			}
@@ -108,8 +109,8 @@ func lastRecord(s *store.Site, u site.URL) (rec store.Resource, version int, err
 }
 
 // storedBody reads a stored body, and checks it.
-func storedBody(st *store.State, s *store.Site, rec *store.Resource) (data []byte, err error) {
-	if rec.Body == store.PackBody {
+func storedBody(st *store.State, s *store.Site, rec *record.Resource) (data []byte, err error) {
+	if rec.Body == record.PackBody {
 		frame, err := s.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 		if err != nil {
 			return nil, err
@@ -132,7 +133,7 @@ func storedBody(st *store.State, s *store.Site, rec *store.Resource) (data []byt
 }
 
 // writeLast writes a last copy, with absolute links, and returns its line.
-func writeLast(dir string, rec *store.Resource, data []byte) (phm.File, error) {
+func writeLast(dir string, rec *record.Resource, data []byte) (phm.File, error) {
 	data = absoluteLinks(rec, data)
 	sum := sha256.Sum256(data)
 	f := phm.File{
@@ -154,7 +155,7 @@ func writeLast(dir string, rec *store.Resource, data []byte) (phm.File, error) {
 }
 
 // absoluteLinks makes the links of a document absolute, so that it works wherever it lies.
-func absoluteLinks(rec *store.Resource, raw []byte) []byte {
+func absoluteLinks(rec *record.Resource, raw []byte) []byte {
 	format := relocate.Detect(rec.MIME, rec.URL, raw[:min(len(raw), 1024)])
 	var d relocate.Doc
 	in := relocate.Input{URL: rec.URL, HeaderCharset: rec.Charset, Format: format}

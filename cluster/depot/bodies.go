@@ -20,11 +20,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 )
 
-// Bodies keeps bodies that are published as they came in a store of objects: a store.Bodies. Small ones are
+// Bodies keeps bodies that are published as they came in a store of objects: a blobs.Bodies. Small ones are
 // gathered in packs of up to 8 MiB, which Sync puts; a large one is an object, read by range. What it knows
 // is what was loaded and what it has put. Delete makes it forget a body; the bytes go with a collection, once
 // no manifest refers to them.
@@ -231,7 +231,7 @@ func (b *Bodies) where(digest [32]byte) string {
 
 func missingBody(digest [32]byte) error { return fmt.Errorf("body %x: %w", digest[:6], fs.ErrNotExist) }
 
-// Stat implements store.Bodies.
+// Stat implements blobs.Bodies.
 func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
 	p := b.place(digest)
 	if p == nil {
@@ -240,7 +240,7 @@ func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
 	return disk.FileStat{Size: p.size, Time: p.modified, Regular: true}, nil
 }
 
-// Put implements store.Bodies.
+// Put implements blobs.Bodies.
 func (b *Bodies) Put(digest [32]byte, body []byte, modified time.Time) error {
 	if p := b.place(digest); p != nil && p.size == int64(len(body)) {
 		return nil
@@ -296,8 +296,8 @@ func (b *Bodies) putLarge(digest [32]byte, body *io.SectionReader, modified time
 
 // take puts a body that is kept elsewhere, and returns how many bytes that took. One whose bytes are not
 // those of its digest is store.ErrDamaged.
-func (b *Bodies) take(from store.Bodies, digest [32]byte) (int64, error) {
-	f, err := store.OpenBody(from, digest)
+func (b *Bodies) take(from blobs.Bodies, digest [32]byte) (int64, error) {
+	f, err := blobs.OpenBody(from, digest)
 	if err != nil {
 		return 0, err
 	}
@@ -325,7 +325,7 @@ func (b *Bodies) take(from store.Bodies, digest [32]byte) (int64, error) {
 }
 
 // copyBody puts a body that is read from somewhere, if its bytes are those of its digest.
-func copyBody(to store.Bodies, from io.Reader, digest [32]byte, modified time.Time) error {
+func copyBody(to blobs.Bodies, from io.Reader, digest [32]byte, modified time.Time) error {
 	body, err := io.ReadAll(from)
 	if err != nil {
 		return err
@@ -350,7 +350,7 @@ func (s seekerAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Sync implements store.BodySyncer: all bodies that were put are in objects.
+// Sync implements blobs.BodySyncer: all bodies that were put are in objects.
 func (b *Bodies) Sync() error {
 	b.putting.Lock()
 	defer b.putting.Unlock()
@@ -404,7 +404,7 @@ func (p *bodyPack) encode(enc *zstd.Encoder) (name string, data []byte, start in
 	return bodyFolder + objects.RandomName(), data, start, nil
 }
 
-// Open implements store.Bodies. A small body is read at once.
+// Open implements blobs.Bodies. A small body is read at once.
 func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
 	p := b.place(digest)
 	if p == nil {
@@ -453,7 +453,7 @@ func unpack(dec *zstd.Decoder, stored []byte, size int64) (raw []byte, err error
 	return raw, nil
 }
 
-// Delete implements store.Bodies.
+// Delete implements blobs.Bodies.
 func (b *Bodies) Delete(digest [32]byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/cluster/objects"
 	"mirrord/store"
+	"mirrord/store/blobs"
 )
 
 // In says how a site is checked in.
@@ -47,7 +48,7 @@ type unit struct {
 	// bodies calls its argument for each body that the unit refers to; nil: there are none
 	bodies func(ctx context.Context, f func([32]byte) error) error
 	pages  PageLister
-	local  store.Bodies
+	local  blobs.Bodies
 	from   *store.Travelling // nil: nothing of the files can lie in a depot
 	known  *note             // of this machine
 	note   func(*note) error // replaces it

@@ -17,6 +17,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/objectstest"
 	"mirrord/testing/storetest"
@@ -93,7 +94,7 @@ func runsOf(t *testing.T, dir string) (out []string) {
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	for _, s := range []objects.Store{folder(t), objectstest.OpenS3(t, objectstest.Serve(t, nil), "")} {
-		storetest.TestBodies(t, func(t *testing.T) store.Bodies { return depot.NewBodies(t.Context(), s) })
+		storetest.TestBodies(t, func(t *testing.T) blobs.Bodies { return depot.NewBodies(t.Context(), s) })
 	}
 }
 

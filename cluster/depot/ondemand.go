@@ -15,6 +15,7 @@ import (
 	"sort"
 
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // leaving gathers what a check-out leaves in the depot, because only older versions need it: chunks of all
@@ -142,7 +143,7 @@ func (r *receiver) packs(ctx context.Context, m *Manifest, s *store.Site) error 
 type span struct{ from, to int64 }
 
 // rangesOf are the ranges of each pack that places cover, in order.
-func rangesOf(places []store.Place) map[uint32][]span {
+func rangesOf(places []record.Place) map[uint32][]span {
 	out := map[uint32][]span{}
 	for _, at := range places { // sorted
 		is := span{at.Off, at.Off + int64(at.Len)}

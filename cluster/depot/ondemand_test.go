@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/objectstest"
@@ -82,8 +83,7 @@ func (m *machine) another(n int) {
 		page, picture := fmt.Sprintf("/p%d.html", i), fmt.Sprintf("/i%d.png", i)
 		if i < 2 {
 			page = fmt.Sprintf("/v%d/p%d.html", n, i)
-			text := `<img src="` + picture + `">` + noise(9000, 4000+100*n+i)
-			m.web.Set(origin+page, dated(mirrortest.HTML(page, text)))
+			m.web.Set(origin+page, dated(mirrortest.HTML(page, `<img src="`+picture+`">`+noise(9000, 4000+100*n+i))))
 		}
 		links += `<a href="` + page + `">p</a>`
 		m.web.Set(origin+picture, file("image/png", noise(5000, 5000+100*n+i)))
@@ -208,7 +208,7 @@ func TestOnDemand(t *testing.T) {
 		if verified(t, lazy, nil) != away {
 			t.Error("the published tree fetched older versions")
 		}
-		if _, err := past(t, lazy, nil); !errors.Is(err, store.ErrAway) || errors.Is(err, disk.ErrDamaged) {
+		if _, err := past(t, lazy, nil); !errors.Is(err, blobs.ErrAway) || errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("older versions without a depot: %v", err)
 		}
 		// It continues without the depot, and checks in what it has and has not.
@@ -399,7 +399,7 @@ func TestOnDemandCrash(t *testing.T) {
 		for n := 2; ; n += every { // the depot is opened by the calls before
 			dir := copyDir(t, lazy)
 			err := step(dying(first, n, objectstest.Dead), dir)
-			if err != nil && !errors.Is(err, objectstest.ErrFault) && !errors.Is(err, store.ErrAway) {
+			if err != nil && !errors.Is(err, objectstest.ErrFault) && !errors.Is(err, blobs.ErrAway) {
 				t.Fatalf("step %d, call %d: %v", i, n, err)
 			}
 			if errors.Is(err, disk.ErrDamaged) {
@@ -444,7 +444,7 @@ func TestOnDemandLost(t *testing.T) {
 		_, err := openDepot(t, other).Checkin(t.Context(), st, "test", depot.In{})
 		return err
 	}
-	if err := push(nil); !errors.Is(err, store.ErrAway) {
+	if err := push(nil); !errors.Is(err, blobs.ErrAway) {
 		t.Errorf("to another depot: %v", err)
 	}
 	if len(listing(t, other)) > 3 {
@@ -462,7 +462,7 @@ func TestOnDemandLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	lazy = backup
-	if _, err := past(t, lazy, d); !errors.Is(err, store.ErrAway) || errors.Is(err, disk.ErrDamaged) {
+	if _, err := past(t, lazy, d); !errors.Is(err, blobs.ErrAway) || errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("lost in the depot: %v", err)
 	}
 	if verified(t, lazy, d) == 0 {
@@ -474,7 +474,7 @@ func TestOnDemandLost(t *testing.T) {
 		st := openLazy(t, lazy, d)
 		_, err = d.Checkin(t.Context(), st, "test", depot.In{Again: again})
 		st.Close()
-		if err == nil || (again && !errors.Is(err, store.ErrAway)) || (!again && !errors.Is(err, depot.ErrLost)) {
+		if err == nil || (again && !errors.Is(err, blobs.ErrAway)) || (!again && !errors.Is(err, depot.ErrLost)) {
 			t.Errorf("again %v: %v", again, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"mirrord/store"
+	"mirrord/store/blobs"
 )
 
 // takeRecords notes what the depot has of the job's runs.
@@ -73,7 +74,7 @@ func (r *receiver) bodies(ctx context.Context, m *Manifest, s *store.Site) error
 	if err := fetch(ctx, r.depot.Store, pieces); err != nil {
 		return err
 	}
-	if y, ok := r.state.Bodies.(store.BodySyncer); ok {
+	if y, ok := r.state.Bodies.(blobs.BodySyncer); ok {
 		return y.Sync()
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/mirror/urls"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/replicatest"
 )
@@ -245,7 +246,7 @@ func mirroredFiles(t *testing.T, state, name string) map[string][32]byte {
 	}
 	defer s.Close()
 	out := map[string][32]byte{}
-	err = s.Records.Resources(func(rec *store.Resource) error {
+	err = s.Records.Resources(func(rec *record.Resource) error {
 		if rec.InSet {
 			out[strings.Clone(rec.URL.String())] = rec.Digest
 		}

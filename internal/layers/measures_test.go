@@ -35,7 +35,7 @@ func records() map[string]string {
 		"phm.Meta":              "phm.json, by JSON name",
 		"scheduler/status.Job":  "a job on a status page, by JSON name",
 		"scheduler/status.Run":  "how a run ended, by JSON name",
-		"store.Resource":        "the record of a URL, by field of its format",
+		"store/record.Resource": "the record of a URL, by field of its format",
 	}
 }
 

@@ -71,6 +71,10 @@ func rows() map[string]Row {
 		"fetch": 10, "store": 10, "replay": 10, "scheduler/notify": 10, "serve/find": 10, "phm/space": 10,
 
 		// The rooms of store, from what knows a disk only; docs/design.md has them.
+		"store/blobs": 6,
+
+		"store/record": 5,
+
 		"store/disk": 4,
 
 		"internal/places": 10, // puts aside what a reader has not taken yet

@@ -11,7 +11,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // apply writes what was found out about a URL, and is the only one who does: into the table, the counts and
@@ -20,7 +20,7 @@ import (
 func (r *crawling) apply(f *urls.Finding) {
 	for _, rec := range f.As.Disallowed {
 		as := urls.Account{Tally: urls.AsDisallowed}
-		r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
+		r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
 	}
 	d := &f.Done
 	d.Run = r.Run.Number
@@ -46,7 +46,7 @@ func (r *crawling) apply(f *urls.Finding) {
 			r.Counts.GuessFound.Add(1)
 		}
 	}
-	if d.Body == store.BlobBody && d.Outcome == site.Fetched && d.Changed == r.Version {
+	if d.Body == record.BlobBody && d.Outcome == site.Fetched && d.Changed == r.Version {
 		r.bodies.Add(d.Size)
 	}
 	r.skipPlan.Plan.Tell(d.ID, now.Seen())
@@ -63,7 +63,7 @@ func (r *crawling) apply(f *urls.Finding) {
 }
 
 // account takes a finding into the counts, the notes and what the run knows of the origin.
-func (r *crawling) account(rec *store.Resource, as *urls.Account) {
+func (r *crawling) account(rec *record.Resource, as *urls.Account) {
 	r.Counts.Account(as)
 	r.recent.Note(rec.URL, rec.Outcome)
 	if as.Lost {
@@ -123,7 +123,7 @@ func (n *needed) note(as *urls.Account) {
 
 // again requests a URL once more that is left out although a document needs it, which was read meanwhile. The
 // caller holds the lock.
-func (n *needed) again(d *store.Done) {
+func (n *needed) again(d *record.Done) {
 	left := d.Outcome == site.OutOfScope || d.Outcome == site.Redirected
 	if n.Rules.Types == nil || !left {
 		return
@@ -144,19 +144,19 @@ func (n *needed) reopen(id uint32) {
 func (n *needed) write(id uint32) {
 	rec := n.pending(id)
 	rec.Requis = true
-	n.commits.Add(&store.Done{Resource: rec})
+	n.commits.Add(&record.Done{Resource: rec})
 }
 
 // forget resets the record of a URL to one that documents name.
 func (n *needed) forget(id uint32) {
 	defer n.lock()()
-	n.commits.Add(&store.Done{Resource: n.pending(id), Linked: true})
+	n.commits.Add(&record.Done{Resource: n.pending(id), Linked: true})
 }
 
 // pending is the record of a URL that waits for its request.
-func (n *needed) pending(id uint32) store.Resource {
+func (n *needed) pending(id uint32) record.Resource {
 	u, s := n.Table.Get(id)
-	return store.Resource{
+	return record.Resource{
 		ID:       id,
 		URL:      u,
 		Run:      n.Run.Number,

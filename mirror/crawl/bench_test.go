@@ -9,6 +9,7 @@ import (
 
 	"mirrord/mirror/run"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -54,7 +55,7 @@ func (b bench) run() (*Retrieval, run.Retrieved, string) {
 	err := b.Store.Records.Fold(store.Folding{
 		Version: r.Version,
 		Pending: func(uint32) bool { return false },
-		Path:    func(rec *store.Resource) string { return rec.Path },
+		Path:    func(rec *record.Resource) string { return rec.Path },
 	})
 	if err = errors.Join(err, b.Store.Notes.SetRun(nil)); err != nil {
 		b.T.Fatal(err)

@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"slices"
 
+	"mirrord/store/record"
+
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
 )
 
 // Pages go on naming what the site does not have and the mirror never had. A run without a plan requests such
@@ -35,7 +36,7 @@ type deadEnd struct {
 }
 
 // note takes the record of an earlier run.
-func (d *deadEnds) note(rec *store.Resource, run int) {
+func (d *deadEnds) note(rec *record.Resource, run int) {
 	had := rec.InSet || (rec.Changed > 0) || (rec.Moved > 0)
 	if had || (rec.Run >= run) || ((rec.Outcome != site.Gone) && (rec.Outcome != site.Failed)) {
 		return

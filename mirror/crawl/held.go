@@ -13,7 +13,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/replica/text"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // mostHeld is how much of a page a look at a held-back run reads, in bytes.
@@ -52,15 +52,15 @@ func StillHeld(ctx context.Context, r *Retrieval, h *run.Held) (same bool, asked
 // heldLook compares answers with records.
 type heldLook struct {
 	asker *source.Asker
-	body  func(*store.Resource) ([]byte, error)
-	get   func(site.URL) (store.Resource, bool, error)
+	body  func(*record.Resource) ([]byte, error)
+	get   func(site.URL) (record.Resource, bool, error)
 	links int // limits.max_links
 	asked int // requests that were made
 }
 
 // asBefore requests a URL and reports whether the answer is as its record says. Of an entry point the links
 // count, too: that is where a site that is well again shows it.
-func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool) bool {
+func (l *heldLook) asBefore(ctx context.Context, rec *record.Resource, entry bool) bool {
 	may, err := l.asker.Allowed(ctx, rec.URL)
 	if (err != nil) || may.Unknown {
 		return false
@@ -78,9 +78,9 @@ func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool
 		return (rec.Outcome == site.Redirected) && l.leadsTo(rec, res.Location)
 	case res.Status != 200:
 		return res.Status == rec.Status
-	case (rec.Outcome != site.Fetched) && (rec.Outcome != site.Unchanged), rec.Body == store.NoBody, !res.Kept:
+	case (rec.Outcome != site.Fetched) && (rec.Outcome != site.Unchanged), rec.Body == record.NoBody, !res.Kept:
 		return false
-	case store.IsDigestOf(rec.Digest, sink.Bytes()):
+	case record.IsDigestOf(rec.Digest, sink.Bytes()):
 		return true
 	}
 	return l.saysSame(rec, res, sink.Bytes(), entry)
@@ -88,7 +88,7 @@ func (l *heldLook) asBefore(ctx context.Context, rec *store.Resource, entry bool
 
 // leadsTo reports whether a redirect has the target that the record has. Of a target outside of the mirror
 // only that is known; of a redirect to which nothing links now, such as that of a page that moved, nothing.
-func (l *heldLook) leadsTo(rec *store.Resource, to site.URL) bool {
+func (l *heldLook) leadsTo(rec *record.Resource, to site.URL) bool {
 	target, known, err := l.get(to)
 	if rec.Target == 0 {
 		return (err == nil) && (!known || !target.InSet || (rec.Reason == urls.Unlinked))
@@ -97,8 +97,8 @@ func (l *heldLook) leadsTo(rec *store.Resource, to site.URL) bool {
 }
 
 // saysSame reports whether a page says what the stored one says, but for a token or the time.
-func (l *heldLook) saysSame(rec *store.Resource, res *fetch.Result, body []byte, entry bool) bool {
-	if (rec.Shape == 0) || (rec.Body != store.PackBody) {
+func (l *heldLook) saysSame(rec *record.Resource, res *fetch.Result, body []byte, entry bool) bool {
+	if (rec.Shape == 0) || (rec.Body != record.PackBody) {
 		return false
 	}
 	if entry {

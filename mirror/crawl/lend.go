@@ -13,7 +13,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // lending is what replicas gave in this run that spread the load of the origin. When one is found to differ,
@@ -45,7 +45,7 @@ func (l *lending) note(base string, id uint32, x lent) {
 }
 
 // recall notes what replicas gave before an interruption of the run.
-func (l *lending) recall(rec *store.Resource, run int, by *source.Spread) {
+func (l *lending) recall(rec *record.Resource, run int, by *source.Spread) {
 	if !rec.InSet || rec.Run != run {
 		return
 	}

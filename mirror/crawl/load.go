@@ -9,7 +9,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // load fills the table from the store.
@@ -31,7 +31,7 @@ func (r *Retrieval) load() (*loaded, error) {
 }
 
 // note takes what a stored record says beside the table.
-func (r *loaded) note(rec *store.Resource, answered bool) {
+func (r *loaded) note(rec *record.Resource, answered bool) {
 	r.skipPlan.Load(rec)
 	r.dead.note(rec, r.Run.Number)
 	r.Provenance.Note(rec)
@@ -52,7 +52,7 @@ func (r *loaded) note(rec *store.Resource, answered bool) {
 }
 
 // cutOf returns what keeps a run from knowing all that a document links to.
-func cutOf(rec *store.Resource) result.Cut {
+func cutOf(rec *record.Resource) result.Cut {
 	cut := result.Cut(rec.Cut)
 	if rec.InSet && rec.NoFollow {
 		cut |= result.CutNoFollow

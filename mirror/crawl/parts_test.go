@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/run"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -78,13 +78,13 @@ func TestSkips(t *testing.T) {
 // A document of the mirror with nofollow is a reason why links are not known; one that left is not.
 func TestCutOf(t *testing.T) {
 	for _, c := range []struct {
-		rec  store.Resource
+		rec  record.Resource
 		want result.Cut
 	}{
-		{store.Resource{InSet: true}, 0},
-		{store.Resource{InSet: true, NoFollow: true}, result.CutNoFollow},
-		{store.Resource{NoFollow: true}, 0},
-		{store.Resource{Cut: uint16(result.CutNoFollow)}, result.CutNoFollow},
+		{record.Resource{InSet: true}, 0},
+		{record.Resource{InSet: true, NoFollow: true}, result.CutNoFollow},
+		{record.Resource{NoFollow: true}, 0},
+		{record.Resource{Cut: uint16(result.CutNoFollow)}, result.CutNoFollow},
 	} {
 		if got := cutOf(&c.rec); got != c.want {
 			t.Errorf("%+v: %v", c.rec, got)

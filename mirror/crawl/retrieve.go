@@ -16,7 +16,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // retrieve is phase one. What it has made is of no use when it has returned.
@@ -263,7 +263,7 @@ func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused boo
 	}
 	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
 	as := urls.Account{Room: urls.Leave(&rec, r.Version)}
-	r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
+	r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
 	return true, nil
 }
 
@@ -283,10 +283,10 @@ func (r *crawling) ask(
 	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found
 		rec.Outcome, rec.Reason = site.Trapped, frontier.ChainReason
 		as := urls.Account{Tally: urls.AsTrapped}
-		r.conclude(id, rec.URL, process.Found{Finding: &urls.Finding{Done: store.Done{Resource: rec}, As: as}})
+		r.conclude(id, rec.URL, process.Found{Finding: &urls.Finding{Done: record.Done{Resource: rec}, As: as}})
 		return false, nil
 	}
-	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == store.NoBody)
+	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == record.NoBody)
 	f, used, err := r.process.Look(ctx, &rec, release)
 	if (err == nil) && unknown {
 		f, err = process.KeepImported(r.process, f)

@@ -18,7 +18,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // newSessions returns what learns session ids, with what earlier runs learned; nil when the job does not want
@@ -82,7 +82,7 @@ func keepProfiles(s *run.Session) error {
 
 // folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry
 // points and sitemaps, which no document named, stand for themselves.
-func folded(r *crawling, rec *store.Resource) (f process.Found, ok bool) {
+func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
 	if rec.Referrer == 0 {
 		return f, false
 	}

@@ -16,6 +16,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // sourcing makes the sources of a run.
@@ -164,8 +165,8 @@ func watch(t *frontier.Tail) func(context.Context) (context.Context, source.Watc
 }
 
 // heldBody reads the stored body of a resource, up to the compared length.
-func (m sourcing) heldBody(rec *store.Resource) ([]byte, error) {
-	if rec.Body == store.PackBody {
+func (m sourcing) heldBody(rec *record.Resource) ([]byte, error) {
+	if rec.Body == record.PackBody {
 		fr, err := m.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}

@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // stages carry out what the skip plan of a run decides: they request sources of evidence and audits before
@@ -25,9 +25,9 @@ type stages struct {
 	skipPlan   *revisit.SkipPlan
 	dispatcher *frontier.Dispatcher
 
-	workers func()                      // lets the workers empty the frontier
-	hear    func(*store.Resource) error // takes a stored source as evidence
-	follow  func(targets []byte)        // lets enter what an unchanged document names
+	workers func()                       // lets the workers empty the frontier
+	hear    func(*record.Resource) error // takes a stored source as evidence
+	follow  func(targets []byte)         // lets enter what an unchanged document names
 	apply   func(*urls.Finding)
 
 	refilling sync.Mutex // held by the worker that refills the frontier

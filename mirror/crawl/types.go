@@ -8,7 +8,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // noteLeads notes where the entry points led when they were last requested: of any type, it belongs to
@@ -23,7 +23,7 @@ func noteLeads(s *run.Session) {
 }
 
 // refusedNow says why the rules of the job refuse what the mirror has of a URL; "" when they do not.
-func refusedNow(s *run.Session, rec *store.Resource, is urls.State) string {
+func refusedNow(s *run.Session, rec *record.Resource, is urls.State) string {
 	if ok, reason := s.Rules.Allow(rec.URL, frontier.PurposeOf(is)); !ok {
 		return reason
 	}

@@ -6,6 +6,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // unpublished are the results of runs that were held back: records have them, because accept publishes them,
@@ -61,14 +62,14 @@ func (n *unpublished) drop(r *crawling) error {
 		}
 		rec.Reason = "only a run that is held for review found it, and nothing in the mirror links to it"
 		as := urls.Account{Room: urls.Leave(&rec, r.Version)}
-		r.apply(&urls.Finding{Done: store.Done{Resource: rec}, As: as})
+		r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
 	}
 	return nil
 }
 
 // compare makes a record, and what the table knew before it, say what changed since the published version,
 // not since a run that was held back. It is safe for concurrent use, for one URL at a time.
-func (n *unpublished) compare(t *urls.Table, rec *store.Resource) {
+func (n *unpublished) compare(t *urls.Table, rec *record.Resource) {
 	if n.past == nil {
 		return
 	}

@@ -9,16 +9,17 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // wasLike reports whether the broken page, when its mirror n last had it, was what mirror m has of the copy
 // (its): the same bytes, or nearly the same text. The copier of a site must not decide what its
 // lost paths show.
-func (k *neighbours) wasLike(n *neighbour, broken *store.Resource, m *neighbour, its *store.Resource) bool {
-	if its.Body == store.NoBody {
+func (k *neighbours) wasLike(n *neighbour, broken *record.Resource, m *neighbour, its *record.Resource) bool {
+	if its.Body == record.NoBody {
 		return false
 	}
-	if (broken.Body != store.NoBody) && (broken.Digest == its.Digest) {
+	if (broken.Body != record.NoBody) && (broken.Digest == its.Digest) {
 		return true
 	}
 	if k.compared >= mostCompared {
@@ -57,7 +58,7 @@ const (
 var errEnough = errors.New("enough was read")
 
 // around returns pages of a mirror that lie around one, in its directory or the one above.
-func (k *neighbours) around(m *neighbour, rec *store.Resource) (out []hosts.PageBody) {
+func (k *neighbours) around(m *neighbour, rec *record.Resource) (out []hosts.PageBody) {
 	dir := rec.URL.String()
 	had := map[uint32]bool{rec.ID: true}
 	for range 2 {
@@ -70,7 +71,7 @@ func (k *neighbours) around(m *neighbour, rec *store.Resource) (out []hosts.Page
 			break
 		}
 		// what cannot be read tells nothing, and verify reports it
-		_ = m.Records.ResourcesUnder(u, func(r *store.Resource) error {
+		_ = m.Records.ResourcesUnder(u, func(r *record.Resource) error {
 			if len(out) == aroundCopy {
 				return errEnough
 			}
@@ -88,14 +89,14 @@ func (k *neighbours) around(m *neighbour, rec *store.Resource) (out []hosts.Page
 }
 
 // isComparable reports whether the text of a resource can be compared.
-func isComparable(rec *store.Resource) bool {
-	return (rec.Body == store.PackBody) && (rec.Size <= hosts.MaxCompared)
+func isComparable(rec *record.Resource) bool {
+	return (rec.Body == record.PackBody) && (rec.Size <= hosts.MaxCompared)
 }
 
 // lastHad returns the record of what the mirror last had of a page. After garbage collection only the kept
 // versions have it.
-func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
-	if rec.Body != store.NoBody {
+func (n *neighbour) lastHad(rec *record.Resource) (*record.Resource, bool) {
+	if rec.Body != record.NoBody {
 		return rec, true
 	}
 	versions, err := n.Versions.History(rec.URL)
@@ -104,7 +105,7 @@ func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
 	}
 	for i := len(versions) - 1; i >= 0; i-- {
 		v := &versions[i]
-		if hasBody := v.Record.InSet && (v.Record.Body != store.NoBody); v.Known && hasBody {
+		if hasBody := v.Record.InSet && (v.Record.Body != record.NoBody); v.Known && hasBody {
 			return &v.Record, true
 		}
 	}
@@ -112,12 +113,12 @@ func (n *neighbour) lastHad(rec *store.Resource) (*store.Resource, bool) {
 }
 
 // page reads what a mirror has stored of a document; ok is false when it is gone.
-func (k *neighbours) page(n *neighbour, rec *store.Resource) (p hosts.PageBody, ok bool) {
+func (k *neighbours) page(n *neighbour, rec *record.Resource) (p hosts.PageBody, ok bool) {
 	if k.frames == nil {
 		k.frames = store.NewFrameReader()
 	}
 	fr, err := n.Frames.ReadFrame(k.frames, rec.At)
-	if (err != nil) || !store.IsDigestOf(rec.Digest, fr.Body) {
+	if (err != nil) || !record.IsDigestOf(rec.Digest, fr.Body) {
 		return p, false
 	}
 	return hosts.AnswerBody(rec.MIME, rec.URL, fr.Body), true

@@ -13,7 +13,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // cures are what was found, by the URL that is broken.
@@ -30,7 +30,7 @@ const tooManyCures = "repair: more than %d broken pages of other sites are known
 func (k *neighbours) addCures(ctx context.Context, name string, dir site.URL, ways []direction, out cures) {
 	n, err := k.get(name)
 	if n != nil {
-		err = n.Records.ResourcesUnder(dir, func(rec *store.Resource) error {
+		err = n.Records.ResourcesUnder(dir, func(rec *record.Resource) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func (k *neighbours) addCures(ctx context.Context, name string, dir site.URL, wa
 	}
 }
 
-func (k *neighbours) addCure(n *neighbour, rec *store.Resource, ways []direction, out cures) error {
+func (k *neighbours) addCure(n *neighbour, rec *record.Resource, ways []direction, out cures) error {
 	why, at := n.broken(rec, k.Now)
 	if (why == "") || k.Covers(rec.URL) {
 		return nil
@@ -69,7 +69,7 @@ func (k *neighbours) addCure(n *neighbour, rec *store.Resource, ways []direction
 // copyOf returns the URL of the best copy of a page that was seen broken at a time, in Unix seconds. It is ""
 // without one, or one that may stand for it, or when the page came back. The error is one of reading a
 // mirror that has to be read for the answer.
-func (k *neighbours) copyOf(n *neighbour, rec *store.Resource, at int64, ways []direction) (string, error) {
+func (k *neighbours) copyOf(n *neighbour, rec *record.Resource, at int64, ways []direction) (string, error) {
 	if later, err := k.answeredLater(n, rec.URL, at); err != nil || later {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func (k *neighbours) copyOf(n *neighbour, rec *store.Resource, at int64, ways []
 }
 
 // copyBy is copyOf by one way.
-func (k *neighbours) copyBy(n *neighbour, broken *store.Resource, w *direction) (string, error) {
+func (k *neighbours) copyBy(n *neighbour, broken *record.Resource, w *direction) (string, error) {
 	rest, ok := strings.CutPrefix(broken.URL.String(), w.from.String())
 	if !ok {
 		return "", nil
@@ -121,7 +121,7 @@ func (n *neighbour) isFinished() bool {
 
 // broken says how a resource of this mirror's site is broken, and when that was seen, in Unix seconds; ""
 // when it is not, or not known to be.
-func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at int64) {
+func (n *neighbour) broken(rec *record.Resource, now time.Time) (why string, at int64) {
 	replaced := rec.InSet && (rec.Source != "") // by the copy of an alternate
 	confirmed := (rec.Outcome == site.Gone) && (rec.Gone >= 2)
 	recent := now.Sub(time.Unix(rec.Checked, 0)) <= brokenFor
@@ -137,14 +137,14 @@ func (n *neighbour) broken(rec *store.Resource, now time.Time) (why string, at i
 }
 
 // keepsFailing reports whether a URL failed in several runs, and in one of late. A 403 may be for us alone.
-func (n *neighbour) keepsFailing(rec *store.Resource) bool {
+func (n *neighbour) keepsFailing(rec *record.Resource) bool {
 	lasting := (rec.Outcome == site.Failed) && (rec.Failures >= urls.LastingFailures)
 	forAll := (rec.Status == 0) || (rec.Status >= 500)
 	return lasting && forAll && (rec.Run >= n.since)
 }
 
 // isHealthy reports whether the site itself gave a page when it was last requested.
-func isHealthy(rec *store.Resource) bool {
+func isHealthy(rec *record.Resource) bool {
 	fails := (rec.Outcome == site.Failed) || (rec.Failures > 0) || urls.IsGone(rec)
 	return rec.InSet && (rec.Source == "") && !fails
 }

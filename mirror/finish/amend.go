@@ -6,6 +6,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those
@@ -14,7 +15,7 @@ func (c *Closing) folding() store.Folding {
 	t := c.Table.Settled()
 	return store.Folding{
 		Version: c.Version,
-		Path:    func(rec *store.Resource) string { return t.Path(rec.ID) },
+		Path:    func(rec *record.Resource) string { return t.Path(rec.ID) },
 		Pending: func(id uint32) bool {
 			s := t.State(id)
 			return s.Outcome() == site.Pending && !s.Known()
@@ -24,9 +25,9 @@ func (c *Closing) folding() store.Folding {
 }
 
 // amend changes the records of some URLs after retrieval. A Fold must follow.
-func (c *Closing) amend(ids []uint32, change func(*store.Resource)) error {
+func (c *Closing) amend(ids []uint32, change func(*record.Resource)) error {
 	t := c.Table.Settled()
-	batch := make([]*store.Done, 0, min(len(ids), urls.BatchItems))
+	batch := make([]*record.Done, 0, min(len(ids), urls.BatchItems))
 	for _, id := range ids {
 		rec, ok, err := c.Site.Records.Get(t.URL(id)) // not c.record: what this run found was just folded
 		if err != nil {
@@ -36,7 +37,7 @@ func (c *Closing) amend(ids []uint32, change func(*store.Resource)) error {
 			continue
 		}
 		change(&rec)
-		batch = append(batch, &store.Done{Resource: rec})
+		batch = append(batch, &record.Done{Resource: rec})
 		if len(batch) == urls.BatchItems {
 			if err := c.Site.Records.Commit(t.Len(), nil, batch); err != nil {
 				return err
@@ -65,7 +66,7 @@ func (c *Closing) calm() error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if err := c.amend(ids, func(rec *store.Resource) {
+	if err := c.amend(ids, func(rec *record.Resource) {
 		rec.Changed, rec.Moved = min(rec.Changed, c.Live.Number), min(rec.Moved, c.Live.Number)
 	}); err != nil {
 		return err

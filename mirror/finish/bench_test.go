@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -107,9 +108,9 @@ func (b bench) versions() string {
 }
 
 // observed is what the last run observed.
-func (b bench) observed() (last store.Observation) {
+func (b bench) observed() (last record.Observation) {
 	b.T.Helper()
-	err := b.Store.Records.Observations(func(o *store.Observation) error {
+	err := b.Store.Records.Observations(func(o *record.Observation) error {
 		last = *o
 		return nil
 	})
@@ -151,20 +152,20 @@ func (b bench) ids(paths ...string) (out []uint32) {
 }
 
 // keep stores records as the only ones of the site.
-func (b bench) keep(known ...store.Resource) {
+func (b bench) keep(known ...record.Resource) {
 	b.T.Helper()
-	var news []store.NewURL
-	var done []*store.Done
+	var news []record.NewURL
+	var done []*record.Done
 	for i := range known {
 		known[i].ID = uint32(i)
-		news = append(news, store.NewURL{URL: known[i].URL.String()})
-		done = append(done, &store.Done{Resource: known[i]})
+		news = append(news, record.NewURL{URL: known[i].URL.String()})
+		done = append(done, &record.Done{Resource: known[i]})
 	}
 	err := b.Store.Records.Commit(0, news, done)
 	if err == nil {
 		err = b.Store.Records.Fold(store.Folding{
 			Version: 1,
-			Path:    func(r *store.Resource) string { return r.Path },
+			Path:    func(r *record.Resource) string { return r.Path },
 			Pending: func(uint32) bool { return false },
 		})
 	}

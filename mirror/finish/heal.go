@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // heal makes a run that could not be published for damaged bodies one that continues by requesting
@@ -26,7 +27,7 @@ func (c *Closing) heal(j *verdict.Judgement, err error) error {
 		return err
 	}
 	left := 0
-	herr := c.amend(bad.IDs, func(rec *store.Resource) {
+	herr := c.amend(bad.IDs, func(rec *record.Resource) {
 		if publish.IsRefused(rec, c.Run.Number) && !slices.Contains(c.Rules.Seeds, rec.URL) {
 			urls.Leave(rec, c.Version) // there is no copy: links to it become absolute until the site gives it
 			left++
@@ -87,7 +88,7 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 	fold := store.Folding{
 		Version: c.Version,
 		Pending: func(uint32) bool { return true },
-		Path:    func(rec *store.Resource) string { return rec.Path },
+		Path:    func(rec *record.Resource) string { return rec.Path },
 	}
 	if c.Resumed { // no journal may refer to repaired bodies
 		if err := c.Site.Records.Fold(fold); err != nil {
@@ -101,10 +102,10 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var batch []*store.Done
+	var batch []*record.Done
 	for _, rec := range lost {
 		c.Log.Warn("ask again for a damaged body", "url", rec.URL.String())
-		batch = append(batch, &store.Done{Resource: rec})
+		batch = append(batch, &record.Done{Resource: rec})
 	}
 	known, err := c.Site.Records.Known()
 	if err == nil && len(batch) > 0 {

@@ -17,7 +17,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -66,7 +66,7 @@ func TestHeal(t *testing.T) {
 				b.complete()
 				c, _ := b.begin(nil)
 				ids := b.ids(x.paths...)
-				err := c.amend(ids, func(r *store.Resource) {
+				err := c.amend(ids, func(r *record.Resource) {
 					if publish.LoseBody(r); x.refused {
 						r.Run, r.Reason = c.Run.Number, "status 500"
 					}

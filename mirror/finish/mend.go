@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/takedown"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // SiteRepairs reports the repairs of Site.
@@ -28,7 +29,7 @@ func heal(
 ) (h store.BodyRepairs, err error) {
 	copies := render.CopiesOf(s)
 	want := map[[32]byte]bool{} // bodies of which this site has no good copy
-	copies.More = func(r *store.Resource) []byte {
+	copies.More = func(r *record.Resource) []byte {
 		want[r.Digest] = true
 		return nil
 	}
@@ -41,7 +42,7 @@ func heal(
 		return h, err
 	}
 	defer func() { err = errors.Join(err, others.Close()) }()
-	copies.More = func(r *store.Resource) []byte { return others.Body(r.Digest) }
+	copies.More = func(r *record.Resource) []byte { return others.Body(r.Digest) }
 	more, err := store.Heal(ctx, s, noted, copies.Of)
 	h.URLs, h.Lost = append(h.URLs, more.URLs...), more.Lost
 	return h, err

@@ -11,6 +11,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // mostText is how much of a page is read to compare what it says, in bytes.
@@ -29,8 +30,8 @@ func newPageTexts(s *store.Site) *pageTexts {
 }
 
 // Now returns the text of a page as it is stored. A page whose stored body is damaged has none.
-func (p *pageTexts) Now(rec *store.Resource) (string, bool, error) {
-	if rec.Body != store.PackBody {
+func (p *pageTexts) Now(rec *record.Resource) (string, bool, error) {
+	if rec.Body != record.PackBody {
 		return "", false, nil
 	}
 	fr, err := p.site.Frames.ReadFrame(p.reader, rec.At)
@@ -45,7 +46,7 @@ func (p *pageTexts) Now(rec *store.Resource) (string, bool, error) {
 
 // Before returns the text of the published file of a page. A tree or file that is missing or damaged has
 // none.
-func (p *pageTexts) Before(rec *store.Resource) (string, bool, error) {
+func (p *pageTexts) Before(rec *record.Resource) (string, bool, error) {
 	if !p.isOpen {
 		p.isOpen = true
 		var err error

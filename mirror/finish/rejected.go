@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // rejectionFacts are compared with the version that a rollback rejected. The records are those that would be
@@ -27,7 +28,7 @@ func rejectionFacts(s *run.Session) (f verdict.RejectionFacts, err error) {
 	}
 	f.Now = make([]verdict.ContentSum, len(f.Live))
 	f.Alike = alike(s)
-	return f, s.Site.Records.Resources(func(r *store.Resource) error {
+	return f, s.Site.Records.Resources(func(r *record.Resource) error {
 		setContent(f.Now, r)
 		return nil
 	})
@@ -35,7 +36,7 @@ func rejectionFacts(s *run.Session) (f verdict.RejectionFacts, err error) {
 
 // leaveRestored takes out of what a run found changed, against a version that a rollback restored, what
 // equals the state before the rollback: the site did not change that.
-func leaveRestored(s *run.Session, o *store.Observation) error {
+func leaveRestored(s *run.Session, o *record.Observation) error {
 	if len(o.Changed) == 0 || s.Live == nil || s.Live.Restores == 0 {
 		return nil
 	}
@@ -45,7 +46,7 @@ func leaveRestored(s *run.Session, o *store.Observation) error {
 		return err
 	}
 	before := b.Rejected[len(b.Rejected)-1].Contents
-	var changed store.IDs
+	var changed record.IDs
 	t := s.Table.Settled()
 	for id := range o.Changed.All() {
 		rec, ok, err := s.Site.Records.Get(t.URL(id))
@@ -84,7 +85,7 @@ func contentsOf(s *store.Site, version int) (all []verdict.ContentSum, err error
 		return nil, err
 	}
 	all = make([]verdict.ContentSum, known)
-	err = past.Resources(func(r *store.Resource, here bool) error {
+	err = past.Resources(func(r *record.Resource, here bool) error {
 		if here {
 			setContent(all, r)
 		}
@@ -93,7 +94,7 @@ func contentsOf(s *store.Site, version int) (all []verdict.ContentSum, err error
 	return all, err
 }
 
-func setContent(all []verdict.ContentSum, r *store.Resource) {
+func setContent(all []verdict.ContentSum, r *record.Resource) {
 	if r.ID < uint32(len(all)) {
 		all[r.ID] = verdict.ContentOf(r)
 	}
@@ -105,8 +106,8 @@ func alike(s *run.Session) func(id uint32, version int) bool {
 	pasts := map[int]*store.Past{}
 	frames := store.NewFrameReader()
 	t := s.Table.Settled()
-	body := func(r *store.Resource) []byte {
-		if !r.InSet || r.Body != store.PackBody || r.Size > volatile.MaxBody {
+	body := func(r *record.Resource) []byte {
+		if !r.InSet || r.Body != record.PackBody || r.Size > volatile.MaxBody {
 			return nil
 		}
 		fr, err := s.Site.Frames.ReadFrame(frames, r.At)
@@ -115,7 +116,7 @@ func alike(s *run.Session) func(id uint32, version int) bool {
 		}
 		return append(make([]byte, 0, len(fr.Body)), fr.Body...) // the next call overwrites it
 	}
-	get := func(u site.URL, version int) (was, now store.Resource, ok bool) {
+	get := func(u site.URL, version int) (was, now record.Resource, ok bool) {
 		p := pasts[version]
 		if p == nil {
 			var err error

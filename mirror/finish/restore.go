@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Restore makes the records of a site what they were in a kept version, and the run that publishes them the
@@ -59,7 +60,7 @@ func giveUp(s *store.Site, next int) error {
 	err := s.Records.Fold(store.Folding{
 		Version: next,
 		Pending: func(uint32) bool { return true },
-		Path:    func(rec *store.Resource) string { return rec.Path },
+		Path:    func(rec *record.Resource) string { return rec.Path },
 	})
 	if err != nil {
 		return err

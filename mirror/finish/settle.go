@@ -9,7 +9,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // settle moves what retrieval found into the kept records, with mirror paths for new URLs, and
@@ -110,9 +110,9 @@ func (c *Closing) keepNames(n publish.Names) error {
 		return nil
 	}
 	t := c.Table.Settled()
-	err := c.amend(n.Apart, func(rec *store.Resource) { rec.Path, rec.Moved = t.Path(rec.ID), c.Version })
+	err := c.amend(n.Apart, func(rec *record.Resource) { rec.Path, rec.Moved = t.Path(rec.ID), c.Version })
 	if err == nil {
-		err = c.amend(n.Bare, func(rec *store.Resource) { rec.Path = "" })
+		err = c.amend(n.Bare, func(rec *record.Resource) { rec.Path = "" })
 	}
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (c *Closing) keepNames(n publish.Names) error {
 // observations writes down what the run has observed. A partial run has observed what it requested. Written
 // again, it takes the place of what was written before.
 func (c *Closing) observations(j *verdict.Judgement) error {
-	o := store.Observation{
+	o := record.Observation{
 		Run:      c.Run.Number,
 		Time:     c.Now().Unix(),
 		Version:  c.Version,
@@ -145,8 +145,8 @@ func believe(c *Closing) error {
 	if !c.Options.Accept || c.published == nil {
 		return nil
 	}
-	var held []store.Observation // since the last run that was not suspicious
-	err := c.Site.Records.Observations(func(o *store.Observation) error {
+	var held []record.Observation // since the last run that was not suspicious
+	err := c.Site.Records.Observations(func(o *record.Observation) error {
 		switch {
 		case o.Run == c.Run.Number: // this one
 		case o.Doubtful:

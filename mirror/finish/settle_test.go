@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -28,7 +29,7 @@ func amendAndCalm(t *testing.T) {
 	c, _ := b.begin(nil)
 	ids := b.ids("/p0", "/p1", "/p2")
 	stranger, _ := urls.Enter(c.Table, []byte(home+"/no-record"), urls.Named)
-	err := c.amend([]uint32{ids[0], stranger, ids[2]}, func(r *store.Resource) { r.Changed = c.Version })
+	err := c.amend([]uint32{ids[0], stranger, ids[2]}, func(r *record.Resource) { r.Changed = c.Version })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestBelieve(t *testing.T) {
 			b := bench{processtest.NewRunBench(t, "", nil)}
 			c := New(b.Session(func(o *run.Options) { o.Accept = x.accept }), nil)
 			for i, d := range x.doubtful {
-				o := store.Observation{Run: i + 1, Version: 1, Doubtful: d == 'd'}
+				o := record.Observation{Run: i + 1, Version: 1, Doubtful: d == 'd'}
 				o.Asked.Add(0)
 				if err := b.Store.Records.AddObservation(&o); err != nil {
 					t.Fatal(err)
@@ -93,7 +94,7 @@ func TestBelieve(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			err := b.Store.Records.Observations(func(o *store.Observation) error {
+			err := b.Store.Records.Observations(func(o *record.Observation) error {
 				got += map[bool]string{true: "d", false: "-"}[o.Doubtful]
 				return nil
 			})
@@ -142,27 +143,27 @@ func TestAllRequested(t *testing.T) {
 
 // A mirror is as stale as its oldest page, but for pages that failed often or left.
 func TestVerifiedSince(t *testing.T) {
-	page := func(path string, checked int64, change func(*store.Resource)) store.Resource {
-		r := store.Resource{URL: canonical(path), Outcome: site.Fetched, InSet: true}
+	page := func(path string, checked int64, change func(*record.Resource)) record.Resource {
+		r := record.Resource{URL: canonical(path), Outcome: site.Fetched, InSet: true}
 		if r.Checked = checked; change != nil {
 			change(&r)
 		}
 		return r
 	}
 	for _, x := range []struct {
-		known []store.Resource
+		known []record.Resource
 		want  int64 // 0: the zero time
 	}{
 		{},
-		{[]store.Resource{page("/a", 500, nil), page("/b", 300, nil)}, 300},
-		{[]store.Resource{
+		{[]record.Resource{page("/a", 500, nil), page("/b", 300, nil)}, 300},
+		{[]record.Resource{
 			page("/a", 500, nil),
-			page("/gone", 100, func(r *store.Resource) { r.InSet = false }),
-			page("/broken", 100, func(r *store.Resource) { r.Failures = urls.LastingFailures }),
-			page("/failed", 400, func(r *store.Resource) { r.Failures = urls.LastingFailures - 1 }),
+			page("/gone", 100, func(r *record.Resource) { r.InSet = false }),
+			page("/broken", 100, func(r *record.Resource) { r.Failures = urls.LastingFailures }),
+			page("/failed", 400, func(r *record.Resource) { r.Failures = urls.LastingFailures - 1 }),
 			page("/never", 0, nil),
 		}, 400},
-		{[]store.Resource{page("/gone", 100, func(r *store.Resource) { r.InSet = false })}, 0},
+		{[]record.Resource{page("/gone", 100, func(r *record.Resource) { r.InSet = false })}, 0},
 	} {
 		b := bench{processtest.NewRunBench(t, "", nil)}
 		b.keep(x.known...)

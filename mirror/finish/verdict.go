@@ -20,6 +20,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Judge decides how retrieval ended, of which found is what it came to.
@@ -115,7 +116,7 @@ func learnLinks(c *Closing, known *verdict.Case) (err error) {
 }
 
 // leavingOnAccept is what the run that is accepted noted as leaving; a version that comes back loses nothing.
-func leavingOnAccept(c *Closing) (store.IDs, error) {
+func leavingOnAccept(c *Closing) (record.IDs, error) {
 	if !c.Options.NoFetch || (c.Options.Restores != 0) {
 		return nil, nil
 	}
@@ -169,7 +170,7 @@ func listed(c *Closing) []uint32 {
 }
 
 // refuses is verdict.Case.Refuses.
-func (c *Closing) refuses(rec *store.Resource) bool {
+func (c *Closing) refuses(rec *record.Resource) bool {
 	purpose := scope.Page
 	if rec.Requis {
 		purpose = scope.Requisite
@@ -295,7 +296,7 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 	}
 	slices.Sort(amended)
 	t := c.Table.Settled()
-	err := c.amend(slices.Compact(amended), func(rec *store.Resource) {
+	err := c.amend(slices.Compact(amended), func(rec *record.Resource) {
 		if forget[rec.ID] {
 			rec.ETag, rec.LastModified = "", ""
 		}

@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -135,7 +135,7 @@ func carryOut(t *testing.T) {
 	c, _ := b.begin(nil)
 	ids := b.ids("/p0", "/p1", "/p2")
 	etag := func(rec string) string { r := b.Record(rec); return r.ETag }
-	if err := c.amend(ids, func(r *store.Resource) { r.ETag = "e" }); err != nil {
+	if err := c.amend(ids, func(r *record.Resource) { r.ETag = "e" }); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Site.Records.Fold(c.folding()); err != nil {
@@ -277,7 +277,7 @@ func TestRefuses(t *testing.T) {
 			{"/a.gz", "application/gzip", 0, true},
 			{"/a.gz", "application/gzip", 500, false},
 		} {
-			r := store.Resource{URL: canonical(x.path), MIME: x.mime, Status: x.status}
+			r := record.Resource{URL: canonical(x.path), MIME: x.mime, Status: x.status}
 			if got := c.refuses(&r); got != x.want {
 				t.Errorf("%+v: %t", x, got)
 			}

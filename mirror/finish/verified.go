@@ -8,6 +8,7 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // VerifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
@@ -15,7 +16,7 @@ import (
 // mirror stale: reports name those.
 func VerifiedSince(s *store.Site) (since time.Time, err error) {
 	oldest := int64(math.MaxInt64)
-	err = s.Records.Resources(func(r *store.Resource) error {
+	err = s.Records.Resources(func(r *record.Resource) error {
 		if r.InSet && (r.Failures < urls.LastingFailures) && (r.Checked > 0) {
 			oldest = min(oldest, r.Checked)
 		}

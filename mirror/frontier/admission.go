@@ -9,7 +9,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // AdmissionOptions are what an Admission works with. All are needed but MaxDepth.
@@ -52,9 +52,9 @@ type Document struct {
 
 // Admitted is what becomes of the URLs that a document names.
 type Admitted struct {
-	Add       []Queued         // they enter the frontier, which is for HostAdmission.Add
-	Forbidden []store.Resource // records of new ones that robots.txt forbids
-	Needed    []uint32         // see urls.Account, like Reopened
+	Add       []Queued          // they enter the frontier, which is for HostAdmission.Add
+	Forbidden []record.Resource // records of new ones that robots.txt forbids
+	Needed    []uint32          // see urls.Account, like Reopened
 	Reopened  []uint32
 }
 
@@ -113,7 +113,7 @@ func (a *Admission) Learn(p *ChainPage) { a.Chains.Learn(p) }
 func (a *Admission) Reread(p *ChainPage) { a.Chains.Reread(p) }
 
 // Vouch takes what a document names, by numbers, see Chains.
-func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
+func (a *Admission) Vouch(doc *record.Resource, ids iter.Seq[uint32]) {
 	if !a.Chains.Doubts() {
 		return
 	}
@@ -125,7 +125,7 @@ func (a *Admission) Vouch(doc *store.Resource, ids iter.Seq[uint32]) {
 }
 
 // Recall takes a page that is in the mirror already, see Chains.
-func (a *Admission) Recall(rec *store.Resource) {
+func (a *Admission) Recall(rec *record.Resource) {
 	if rec.Referrer > 0 {
 		a.Chains.Recall(rec.ID, rec.URL, a.Table.URL(rec.Referrer-1))
 	}
@@ -135,9 +135,9 @@ func (a *Admission) Recall(rec *store.Resource) {
 func (a *Admission) Stored(targets []byte) {
 	guess := false // the one whose turn it is
 	ids := func(yield func(uint32) bool) {
-		store.Targets(targets, func(id uint32) bool {
-			if guess = id < store.Mention && id&store.Guess != 0; guess {
-				id &^= store.Guess
+		record.Targets(targets, func(id uint32) bool {
+			if guess = id < record.Mention && id&record.Guess != 0; guess {
+				id &^= record.Guess
 			}
 			return yield(id)
 		})

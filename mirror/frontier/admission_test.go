@@ -14,7 +14,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 type admission struct {
@@ -275,7 +275,7 @@ func TestAdmissionPostpones(t *testing.T) {
 	}
 	add := x.Admitter(new(urls.Lookups)).Admit(ids, Document{}, cs).Add
 	x.Add(add...)
-	x.Stored(store.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
+	x.Stored(record.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
 	if n := x.front.State(time.Time{}).Queued; n != 0 {
 		t.Errorf("%d entered at once", n)
 	}

@@ -6,7 +6,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Admitter gives numbers to the URLs that documents name, one document after the other. One goroutine uses
@@ -169,7 +169,7 @@ func (d *Admitter) enters(
 
 // admitNew decides on a URL that was never seen. It returns its number, -1 for one that is not admitted, and
 // the record of one that robots.txt forbids.
-func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
+func (d *Admitter) admitNew(c *scope.Candidate) (int64, *record.Resource) {
 	a, doc := d.a, &d.doc
 	key := c.URL
 	u := site.Canonical(string(key))
@@ -182,7 +182,7 @@ func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
 		u, key = f, []byte(f.String())
 	}
 	depth := doc.Depth + 1
-	if len(key) > store.MaxURL || a.tooDeep(c, depth) || !a.allowNew(c, u) {
+	if len(key) > record.MaxURL || a.tooDeep(c, depth) || !a.allowNew(c, u) {
 		return -1, nil
 	}
 	disallowed := ""
@@ -217,7 +217,7 @@ func (d *Admitter) admitNew(c *scope.Candidate) (int64, *store.Resource) {
 	if disallowed == "" {
 		return int64(id), nil
 	}
-	return int64(id), &store.Resource{
+	return int64(id), &record.Resource{
 		ID:       id,
 		URL:      u,
 		Referrer: s.Referrer(),

@@ -9,7 +9,7 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestPatternOf(t *testing.T) {
@@ -127,7 +127,7 @@ func TestChainsOfBefore(t *testing.T) {
 		settled := table.Settled()
 		settled.Reserve(pages)
 		for i := range pages {
-			rec := &store.Resource{ID: uint32(i), URL: page(i), InSet: i < c.asked}
+			rec := &record.Resource{ID: uint32(i), URL: page(i), InSet: i < c.asked}
 			if i > 0 && c.reread == 0 {
 				rec.Referrer = uint32(c.from(i)) + 1
 			}

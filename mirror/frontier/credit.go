@@ -2,7 +2,7 @@
 
 package frontier
 
-import "mirrord/store"
+import "mirrord/store/record"
 
 // Credits order the URLs that wait by what the pages read so far say of them: OPIC (Abiteboul, Preda, Cobena,
 // Adaptive On-Line Page Importance Computation, 2003). A page that is read gives its credit in equal parts to
@@ -99,7 +99,7 @@ func (c *Credits) down(q *fifo, id uint32) {
 func (c *Credits) spend(from uint32, to []uint32, queue func(id uint32) *fifo) {
 	n := 0
 	for _, id := range to {
-		if id < store.Guess {
+		if id < record.Guess {
 			n++
 		}
 	}
@@ -110,7 +110,7 @@ func (c *Credits) spend(from uint32, to []uint32, queue func(id uint32) *fifo) {
 	share := (c.of[from] + ownCredit) / float32(n)
 	c.of[from] = 0
 	for _, id := range to {
-		if id >= store.Guess {
+		if id >= record.Guess {
 			continue
 		}
 		c.grow(id)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // The heap gives what a search of all that wait would give, while credit comes in.
@@ -32,7 +32,7 @@ func TestCreditsAgainstSearch(t *testing.T) {
 					c.up(q, int(c.at[id])-1)
 				}
 			case rnd.IntN(2) == 0:
-				to := []uint32{rnd.Uint32N(60), rnd.Uint32N(60), store.Guess + 3}
+				to := []uint32{rnd.Uint32N(60), rnd.Uint32N(60), record.Guess + 3}
 				if !slices.Contains(waiting, id) { // a page that was read does not wait
 					c.spend(id, to, func(uint32) *fifo { return q })
 				}
@@ -66,12 +66,12 @@ func TestFrontierByCredit(t *testing.T) {
 		f.Add("a", 1, PrioSeed)
 		links := map[uint32][]uint32{
 			1: {2, 3, 4, 100, 101},
-			2: {4, 101, store.Guess + 3},
+			2: {4, 101, record.Guess + 3},
 		}
 		done := map[uint32]bool{1: true}
 		v := runFrontier(f, h, p, 1, time.Millisecond, func(_ string, id uint32) {
 			for _, to := range links[id] {
-				if to < store.Guess && !done[to] {
+				if to < record.Guess && !done[to] {
 					done[to] = true
 					f.Add(f.order.Origin(to), to, PrioNew)
 				}

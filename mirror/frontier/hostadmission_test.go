@@ -16,12 +16,12 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // entering returns the admission to an empty frontier, over a table with the URLs http://h/0 and so on,
 // filled from records.
-func entering(t *testing.T, waits func() bool, stored ...*store.Resource) (*HostAdmission, *Frontier) {
+func entering(t *testing.T, waits func() bool, stored ...*record.Resource) (*HostAdmission, *Frontier) {
 	table, f := urls.New(), NewFrontier(&Pacer{
 		hosts:      new(fetch.Hosts),
 		politeness: fetch.Politeness{Connections: 100},
@@ -51,8 +51,8 @@ func never() bool { return false }
 
 // A run without a plan requests what it has not requested yet, then what changes most, and what failed last.
 func TestEntranceAll(t *testing.T) {
-	in := func(recent uint16) *store.Resource {
-		return &store.Resource{
+	in := func(recent uint16) *record.Resource {
+		return &record.Resource{
 			Outcome:  site.Fetched,
 			InSet:    true,
 			Run:      1,
@@ -61,16 +61,16 @@ func TestEntranceAll(t *testing.T) {
 		}
 	}
 	e, f := entering(t, never,
-		&store.Resource{
+		&record.Resource{
 			Outcome:  site.Failed,
 			Run:      1,
 			Recent:   0xffff,
 			Observed: 16,
 		},
 		in(0), in(0xff), in(1),
-		&store.Resource{Outcome: site.Gone, Run: 1},
-		&store.Resource{Outcome: site.Pending},
-		&store.Resource{Outcome: site.Pending, Requis: true},
+		&record.Resource{Outcome: site.Gone, Run: 1},
+		&record.Resource{Outcome: site.Pending},
+		&record.Resource{Outcome: site.Pending, Requis: true},
 		in(0xffff),
 	)
 	none := func(uint32) (int64, bool) { return 0, false }
@@ -87,11 +87,11 @@ func TestEntranceAll(t *testing.T) {
 // What a plan does not decide about: unfinished, failed but not broken, and owed URLs.
 func TestEntranceOwed(t *testing.T) {
 	e, f := entering(t, never,
-		&store.Resource{Outcome: site.Failed, Run: 1},
-		&store.Resource{Outcome: site.Failed, Run: 1},
-		&store.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
-		&store.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
-		&store.Resource{Outcome: site.Pending},
+		&record.Resource{Outcome: site.Failed, Run: 1},
+		&record.Resource{Outcome: site.Failed, Run: 1},
+		&record.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
+		&record.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
+		&record.Resource{Outcome: site.Pending},
 	)
 	e.Owed(func(id uint32) bool { return id == 0 }, func(id uint32) bool { return id == 3 })
 	if got := fmt.Sprint(drain(f)); got != "[4 3 1]" {
@@ -105,9 +105,9 @@ func TestEntranceWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := true
 		e, f := entering(t, func() bool { return first },
-			&store.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
-			&store.Resource{Outcome: site.Gone, Run: 1},
-			&store.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
+			&record.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
+			&record.Resource{Outcome: site.Gone, Run: 1},
+			&record.Resource{Outcome: site.Fetched, InSet: true, Run: 1},
 		)
 		e.Add(Queued{
 			ID:     0,

@@ -5,14 +5,14 @@ package frontier
 import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Sitemap lets one sitemap enter the frontier, when it is on a host of the scope, and returns its number; -1
 // when it is not. full reports that the run reads no more sitemaps.
 func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 	u = a.Rules.Main(u)
-	if !a.Rules.AllowSitemap(u) || len(u.String()) > store.MaxURL {
+	if !a.Rules.AllowSitemap(u) || len(u.String()) > record.MaxURL {
 		return -1, false
 	}
 	n, known := a.Table.Find([]byte(u.String()))

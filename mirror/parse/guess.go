@@ -11,7 +11,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Strings in scripts that are plainly the addresses of files are guesses: most name what the page loads, some
@@ -102,13 +102,13 @@ func mayBeIcon(mime string) bool {
 
 // IsScript reports whether a stored body is a script, a part of a search index or a listing in JSON, that may
 // name something.
-func IsScript(rec *store.Resource) bool {
-	plain := rec.Body == store.BlobBody && !urls.IsSitemap(rec)
+func IsScript(rec *record.Resource) bool {
+	plain := rec.Body == record.BlobBody && !urls.IsSitemap(rec)
 	return plain && MayName(rec, nil)
 }
 
 // MayName reports whether a body that is kept byte for byte may name something.
-func MayName(rec *store.Resource, head []byte) bool {
+func MayName(rec *record.Resource, head []byte) bool {
 	format := relocate.Detect(rec.MIME, rec.URL, head)
 	return (format == relocate.Script) ||
 		((format == relocate.Unknown) && (namesFiles(rec.URL) || mayList(rec.MIME, head)))

@@ -14,7 +14,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/site/listing"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // RelocatedLinks times limits.max_links are relocated, so that a page with too many links to follow still
@@ -250,18 +250,18 @@ func (x *Extract) DropSessions(rules *scope.URLRules) {
 	}
 }
 
-// Targets returns the numbers of all candidates that have one, sorted, each once: as a store.Mention those
-// that are not followed, as a store.Guess those that only a script names. Of a document that names a URL of
-// the site without a number, store.Unnumbered is the last one.
+// Targets returns the numbers of all candidates that have one, sorted, each once: as a record.Mention those
+// that are not followed, as a record.Guess those that only a script names. Of a document that names a URL of
+// the site without a number, record.Unnumbered is the last one.
 func (x *Extract) Targets(rules *scope.URLRules) []uint32 {
 	out := make([]uint32, 0, len(x.IDs))
 	for i, id := range x.IDs {
 		switch c := &x.Candidates[i]; {
 		case id < 0:
 		case !c.Follow:
-			out = append(out, uint32(id)|store.Mention)
+			out = append(out, uint32(id)|record.Mention)
 		case c.Guess:
-			out = append(out, uint32(id)|store.Guess)
+			out = append(out, uint32(id)|record.Guess)
 		default:
 			out = append(out, uint32(id))
 		}
@@ -269,7 +269,7 @@ func (x *Extract) Targets(rules *scope.URLRules) []uint32 {
 	slices.Sort(out)
 	out = slices.Compact(out)
 	if x.Doc != nil && x.unnumbered(rules) {
-		out = append(out, store.Unnumbered)
+		out = append(out, record.Unnumbered)
 	}
 	return slices.Clip(out)
 }

@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func parse(t testing.TB, raw string) site.URL {
@@ -251,7 +251,7 @@ func TestExtractNumbers(t *testing.T) {
 			t.Errorf("link %d, %s: %d, %v", i, l.URL, id, ok)
 		}
 	}
-	want := []uint32{7, 3 | store.Guess, store.Unnumbered}
+	want := []uint32{7, 3 | record.Guess, record.Unnumbered}
 	slices.Sort(want[:2])
 	if got := x.Targets(rd.Rules); !slices.Equal(got, want) {
 		t.Errorf("targets %x, want %x", got, want)

@@ -11,16 +11,16 @@ import (
 	"mirrord/internal/volatile"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // MayBeVolatile reports whether a new body of a document is compared with the stored one: the dates of
 // listings and sitemaps are what they say.
-func MayBeVolatile(old *store.Resource, body []byte) bool {
+func MayBeVolatile(old *record.Resource, body []byte) bool {
 	if old.Listing || relocate.Format(old.Format) == relocate.Sitemap {
 		return false
 	}
-	return old.Body == store.PackBody && old.Size <= volatile.MaxBody && len(body) <= volatile.MaxBody
+	return old.Body == record.PackBody && old.Size <= volatile.MaxBody && len(body) <= volatile.MaxBody
 }
 
 // Compare compares a document with the stored one. only is true when it differs in nothing but what may
@@ -28,7 +28,7 @@ func MayBeVolatile(old *store.Resource, body []byte) bool {
 // now has what was learned for the next time. What stands at known positions does not count, unless namesNew
 // says that it names a page that is new.
 func Compare(
-	now, old *store.Resource, body, stored []byte, known volatile.Positions,
+	now, old *record.Resource, body, stored []byte, known volatile.Positions,
 	namesNew func(doc site.URL, refs [][]byte) bool,
 ) (only, kept bool) {
 	later := time.Duration(now.Fetched-old.Fetched) * time.Second

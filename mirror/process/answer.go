@@ -20,7 +20,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // exchanged is the result of an exchange.
@@ -31,7 +31,7 @@ type exchanged struct {
 }
 
 // answer reads the result of an exchange.
-func (x *Processor) answer(ctx context.Context, rec *store.Resource, a exchanged) (Found, error) {
+func (x *Processor) answer(ctx context.Context, rec *record.Resource, a exchanged) (Found, error) {
 	res := a.Result
 	if a.Err != nil {
 		return x.noAnswer(ctx, rec, a)
@@ -52,7 +52,7 @@ func (x *Processor) answer(ctx context.Context, rec *store.Resource, a exchanged
 	}
 	x.Waits.Forget(rec.ID)
 	switch {
-	case res.NotModified && rec.Body != store.NoBody:
+	case res.NotModified && rec.Body != record.NoBody:
 		if why := x.read.leftOut(rec, parse.TypeOf(rec.MIME, relocate.Format(rec.Format))); why != "" {
 			rec.Status = 0 // the rules refuse it
 			return outcome(x.read.outOfScope(rec, rec.MIME, why, urls.Account{}), nil)
@@ -121,7 +121,7 @@ func exchangeNotes(res *fetch.Result) (notes []string) {
 }
 
 // busy reads an answer that says to come back later.
-func (x *Processor) busy(ctx context.Context, rec *store.Resource, res *fetch.Result) (Found, error) {
+func (x *Processor) busy(ctx context.Context, rec *record.Resource, res *fetch.Result) (Found, error) {
 	most := x.Job.Polite.MaxWait
 	f := failure{
 		reason:   fmt.Sprintf("status %d", res.Status),
@@ -150,7 +150,7 @@ func (x *Processor) busy(ctx context.Context, rec *store.Resource, res *fetch.Re
 }
 
 // hasTurn reports whether a URL that asked to wait gets another turn.
-func (x *Processor) hasTurn(rec *store.Resource) bool {
+func (x *Processor) hasTurn(rec *record.Resource) bool {
 	again := x.HostErrors.WaitsAgain(rec.URL, 0)
 	return again || !x.Traits.Spent(rec.ID, urls.AfterFailure)
 }
@@ -171,19 +171,19 @@ func longWait(res *fetch.Result) string {
 
 // stillWaits records that a URL is not requested, because it asked to wait until a time that has not come. It
 // fails as it did, which is no other failure.
-func (x *Processor) stillWaits(rec *store.Resource, until time.Time) (*urls.Finding, error) {
+func (x *Processor) stillWaits(rec *record.Resource, until time.Time) (*urls.Finding, error) {
 	rec.Outcome = site.Failed
 	rec.Reason = "it asked to wait until " + until.UTC().Format("2006-01-02 15:04:05 MST")
 	return x.notAsked(rec)
 }
 
 // notAsked makes the finding of a URL that fails without a request in this run. What the mirror holds stays.
-func (x *Processor) notAsked(rec *store.Resource) (*urls.Finding, error) {
+func (x *Processor) notAsked(rec *record.Resource) (*urls.Finding, error) {
 	as := urls.Account{Tally: urls.AsRefused, Failed: rec.Reason}
-	if rec.InSet && (rec.Body == store.PackBody) && x.Rescan {
+	if rec.InSet && (rec.Body == record.PackBody) && x.Rescan {
 		return x.read.rescanStored(rec, as)
 	}
-	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
 }
 
 // failure says how an origin did not give a URL.
@@ -199,7 +199,7 @@ type failure struct {
 // noAnswer reads an exchange without a usable answer. A broken one is requested once more, at the end of the
 // run: it is the same then when that is the server's way, and another when the network or a restart broke it.
 // Eight URLs in a row that break are the server's trouble.
-func (x *Processor) noAnswer(ctx context.Context, rec *store.Resource, a exchanged) (Found, error) {
+func (x *Processor) noAnswer(ctx context.Context, rec *record.Resource, a exchanged) (Found, error) {
 	err := a.Err
 	f := failure{reason: err.Error(), passing: fetch.Transient(err)}
 	f.symptom, f.counts = frontier.SymptomOf(err)
@@ -229,7 +229,7 @@ func (x *Processor) noAnswer(ctx context.Context, rec *store.Resource, a exchang
 
 // originFails records that the origin did not give a URL. A passing failure gets one more turn at the end of
 // the run.
-func (x *Processor) originFails(ctx context.Context, rec *store.Resource, f failure) (Found, error) {
+func (x *Processor) originFails(ctx context.Context, rec *record.Resource, f failure) (Found, error) {
 	if x.failsAgain(rec, f) {
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 	}
@@ -238,7 +238,7 @@ func (x *Processor) originFails(ctx context.Context, rec *store.Resource, f fail
 
 // failsAgain counts a failure and reports whether the URL gets another turn in this run. What failed in so
 // many runs that it counts as broken gets one only because its host limits how fast it is requested.
-func (x *Processor) failsAgain(rec *store.Resource, f failure) bool {
+func (x *Processor) failsAgain(rec *record.Resource, f failure) bool {
 	if f.counts {
 		x.HostErrors.Failed(rec.URL, f.reason, f.symptom)
 	}
@@ -250,7 +250,7 @@ func (x *Processor) failsAgain(rec *store.Resource, f failure) bool {
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.
-func (x *Processor) givenUp(ctx context.Context, rec *store.Resource, f failure) (Found, error) {
+func (x *Processor) givenUp(ctx context.Context, rec *record.Resource, f failure) (Found, error) {
 	if f.fallback {
 		if given, err := x.fallback(ctx, rec, f.reason); given != nil || err != nil {
 			return outcome(given, err)
@@ -265,18 +265,18 @@ func (x *Processor) givenUp(ctx context.Context, rec *store.Resource, f failure)
 
 // failed makes a failure that is the last of this run. What the mirror holds stays. Requisites from outside
 // of the scope never spoil a run: a page whose image host is dead is published without the image.
-func (x *Processor) failed(rec *store.Resource, reason string, passing bool) (*urls.Finding, error) {
+func (x *Processor) failed(rec *record.Resource, reason string, passing bool) (*urls.Finding, error) {
 	as := x.countFailure(rec, reason, passing)
-	document := rec.InSet && rec.Body == store.PackBody
+	document := rec.InSet && rec.Body == record.PackBody
 	if document && x.Rescan { // what the mirror keeps of it follows the new rules
 		return x.read.rescanStored(rec, as)
 	}
-	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
 }
 
 // countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils
 // a run only when it concerns the mirror.
-func (x *Processor) countFailure(rec *store.Resource, reason string, passing bool) urls.Account {
+func (x *Processor) countFailure(rec *record.Resource, reason string, passing bool) urls.Account {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	rec.Failures++
 	concerns := (passing || rec.InSet) && rec.Failures < urls.LastingFailures
@@ -290,7 +290,7 @@ func (x *Processor) countFailure(rec *store.Resource, reason string, passing boo
 
 // isSecondLook reports whether a request of something that the mirror has comes after one that found it gone,
 // of an earlier run or long enough before. rec is as it was before the request.
-func (x *Processor) isSecondLook(rec *store.Resource) bool {
+func (x *Processor) isSecondLook(rec *record.Resource) bool {
 	if x.Traits.Spent(rec.ID, urls.AfterGone) {
 		return true
 	}
@@ -300,7 +300,7 @@ func (x *Processor) isSecondLook(rec *store.Resource) bool {
 
 // firstGone reads a first 404 or 410 of something that the mirror has: it stays. A second look follows in
 // this run when that lasts long enough, else in the next one.
-func (x *Processor) firstGone(rec *store.Resource, as urls.Account) (Found, error) {
+func (x *Processor) firstGone(rec *record.Resource, as urls.Account) (Found, error) {
 	turn := urls.Turn{Why: urls.AfterGone}
 	if x.Confirm < 0 {
 		return Found{Turn: turn}, nil
@@ -309,8 +309,8 @@ func (x *Processor) firstGone(rec *store.Resource, as urls.Account) (Found, erro
 	as.Notes, as.Tally = append(as.Notes, urls.FirstGone), urls.AsFirstGone
 	rec.Outcome, rec.Failures, rec.Gone = site.Failed, 0, 1
 	rec.Reason = fmt.Sprintf("status %d, to be confirmed by a second look", rec.Status)
-	f := &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
-	if (rec.Body == store.PackBody) && x.Rescan {
+	f := &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
+	if (rec.Body == record.PackBody) && x.Rescan {
 		var err error
 		if f, err = x.read.rescanStored(rec, as); err != nil {
 			return Found{}, err
@@ -322,13 +322,13 @@ func (x *Processor) firstGone(rec *store.Resource, as urls.Account) (Found, erro
 // goneFor reads a 404 or 410. A resource of the mirror leaves only when a second look says the same; a
 // failure is no such answer. A URL that never was in the mirror is gone at once.
 func (x *Processor) goneFor(
-	ctx context.Context, rec *store.Resource, notes []string, second bool,
+	ctx context.Context, rec *record.Resource, notes []string, second bool,
 ) (Found, error) {
 	rec.Outcome, rec.Reason = site.Gone, ""
 	as := urls.Account{Notes: notes}
 	missingIcon := !rec.InSet && scope.IsFavicon(rec.URL) && x.read.isGuess(rec.ID)
 	if missingIcon { // it was never there, and nothing named it
-		return outcome(&urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
+		return outcome(&urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}, nil)
 	}
 	if rec.InSet && !second {
 		return x.firstGone(rec, as)
@@ -347,5 +347,5 @@ func (x *Processor) goneFor(
 	}
 	as.Tally |= urls.AsGone
 	as.Room = as.Room.Add(urls.Leave(rec, x.Version))
-	return outcome(&urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}, nil)
+	return outcome(&urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}, nil)
 }

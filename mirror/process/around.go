@@ -9,6 +9,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/relocate"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // encodings knows in which encodings documents are, for the style sheets and scripts that they lead to. Safe
@@ -53,7 +54,7 @@ const mostAround = 8
 
 // around returns the encoding of the document that first linked to a style sheet or script; "" when it is not
 // known.
-func (e *encodings) around(rec *store.Resource) string {
+func (e *encodings) around(rec *record.Resource) string {
 	next := rec.Referrer
 	for hops := 0; (next > 0) && hops < mostAround; hops++ {
 		id := next - 1
@@ -72,7 +73,7 @@ func (e *encodings) around(rec *store.Resource) string {
 // may have that of the document that links to it.
 func (e *encodings) stored(id uint32) (name string, final bool) {
 	rec, ok, err := e.Records.Get(e.Table.URL(id))
-	if err != nil || !ok || rec.Body != store.PackBody {
+	if err != nil || !ok || rec.Body != record.PackBody {
 		return "", false
 	}
 	var links render.StoredLinks

@@ -23,11 +23,11 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // body reads a body that came whole.
-func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (*urls.Finding, error) {
+func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) (*urls.Finding, error) {
 	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
 	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.Rules.Product, r.Now())
 	mime, why := r.leftOutBody(rec, a.Content)
@@ -87,21 +87,21 @@ func (r *reading) body(rec *store.Resource, a *source.Answer, as urls.Account) (
 
 // digestOf returns the digest of a body in memory, by which it is compared with that of the record. Of a page
 // of a one-off mirror that is a quick one.
-func digestOf(body []byte, now, old *store.Resource, sink *source.BodySink, oneOff bool) [32]byte {
-	quick := store.IsQuick(old.Digest)
+func digestOf(body []byte, now, old *record.Resource, sink *source.BodySink, oneOff bool) [32]byte {
+	quick := record.IsQuick(old.Digest)
 	if old.Digest == [32]byte{} {
 		quick = oneOff && now.MIME == "text/html" && len(body) <= render.SmallDocument
 	}
 	if quick {
-		return store.QuickDigest(body)
+		return record.QuickDigest(body)
 	}
 	return sink.Digest()
 }
 
 // recordOf begins the record now of a body that replaces the known one.
-func (r *reading) recordOf(now, rec *store.Resource, a *source.Answer) {
+func (r *reading) recordOf(now, rec *record.Resource, a *source.Answer) {
 	c := a.Content
-	*now = store.Resource{
+	*now = record.Resource{
 		ID:       rec.ID,
 		URL:      rec.URL,
 		Outcome:  site.Fetched,
@@ -154,8 +154,8 @@ func offeredName(h *fetch.Head, u site.URL) string {
 
 // sameKind reports whether a body takes the place of one that would be stored and scanned in the same way.
 // Of now it is only known whether the header forbids to follow links.
-func (r *reading) sameKind(now, old *store.Resource, body []byte) bool {
-	stored := old.InSet && old.Body != store.NoBody && old.Fetched > 0
+func (r *reading) sameKind(now, old *record.Resource, body []byte) bool {
+	stored := old.InSet && old.Body != record.NoBody && old.Fetched > 0
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
 	return !r.Rescan && stored && sameType &&
 		(old.NoFollow == now.NoFollow || (old.NoFollow && parse.SaysNoFollow(body, r.Now())))
@@ -164,7 +164,7 @@ func (r *reading) sameKind(now, old *store.Resource, body []byte) bool {
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
 // is replaced. The dates of a page that are known to tell of others are no such thing.
 func (r *reading) onlyVolatile(
-	now, old *store.Resource, h *fetch.Head, body []byte,
+	now, old *record.Resource, h *fetch.Head, body []byte,
 ) (only, kept bool) {
 	known := r.SkipPlan.Noise.Known(old.URL)
 	if samePacked(r.Bodies, known, old, h, body) {
@@ -193,8 +193,8 @@ func (r *reading) onlyVolatile(
 
 // isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because
 // its URL names a packed file.
-func isUnpacked(r *reading, rec *store.Resource) bool {
-	if rec.Body != store.BlobBody || rec.Head.IsZero() || !fetch.NamesPacked(rec.MIME, rec.URL.Path()) {
+func isUnpacked(r *reading, rec *record.Resource) bool {
+	if rec.Body != record.BlobBody || rec.Head.IsZero() || !fetch.NamesPacked(rec.MIME, rec.URL.Path()) {
 		return false
 	}
 	h, err := r.Records.ReadHead(rec.URL, rec.Head)
@@ -212,8 +212,8 @@ func isUnpacked(r *reading, rec *store.Resource) bool {
 
 // emptied reports whether a page of the mirror came without a byte: so do programs fail that hide their
 // errors. It is believed when it stays.
-func emptied(rec *store.Resource, came *source.Received) bool {
-	page := rec.InSet && (rec.Body == store.PackBody) && (rec.Format == uint8(relocate.HTML))
+func emptied(rec *record.Resource, came *source.Received) bool {
+	page := rec.InSet && (rec.Body == record.PackBody) && (rec.Format == uint8(relocate.HTML))
 	return page && (rec.Size > 0) && (came.Body.File() == nil) && (len(came.Body.Bytes()) == 0)
 }
 
@@ -225,7 +225,7 @@ type inMemory struct{ mu sync.Mutex }
 
 // largeDocument reads a document that went to a file back into memory, until free is called; one at a time.
 // Without free the body stays a file.
-func (r *reading) largeDocument(now *store.Resource, sink *source.BodySink) (body []byte, free func()) {
+func (r *reading) largeDocument(now *record.Resource, sink *source.BodySink) (body []byte, free func()) {
 	size := sink.File().Size()
 	if size > int64(r.Job.Limits.MaxDocument) {
 		return nil, nil
@@ -256,7 +256,7 @@ const hugeDocument = 4 << 20
 
 // blobBody reads a body that went to a file because of its size.
 func (r *reading) blobBody(
-	f *urls.Finding, old *store.Resource, sink *source.BodySink, as urls.Account,
+	f *urls.Finding, old *record.Resource, sink *source.BodySink, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
 	head := sink.File().Head(1024)
@@ -270,8 +270,8 @@ func (r *reading) blobBody(
 		return nil, err
 	}
 	as.Bytes += size
-	now.Body, now.Digest, now.Size = store.BlobBody, d, size
-	if r.sameKind(now, old, nil) && old.Digest == d && old.Body == store.BlobBody {
+	now.Body, now.Digest, now.Size = record.BlobBody, d, size
+	if r.sameKind(now, old, nil) && old.Digest == d && old.Body == record.BlobBody {
 		r.sameBody(old, now)
 		return r.unchanged(old, as)
 	}
@@ -285,8 +285,8 @@ func (r *reading) blobBody(
 // sameBody takes over what an answer says of a body that the mirror holds already. From another source than
 // the origin that is hearsay: the origin's validators stay, and so does the time at which it last answered.
 // The first name under which a body was offered stays with it: some programs write the time into names.
-func (r *reading) sameBody(rec, now *store.Resource) {
-	if rec.Name == "" && now.Name != "" && rec.Body == store.BlobBody {
+func (r *reading) sameBody(rec, now *record.Resource) {
+	if rec.Name == "" && now.Name != "" && rec.Body == record.BlobBody {
 		rec.Name, rec.Changed = now.Name, r.Version
 	}
 	if now.Source == "" {

@@ -10,7 +10,6 @@ import (
 	"mirrord/internal/volatile"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
-
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/scope"
@@ -18,7 +17,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
@@ -37,7 +36,7 @@ func (r *reading) admit(
 
 // keepClocks makes candidates whose addresses hold the time of the answer what the document named in their
 // place when it was last stored: the first address stays.
-func keepClocks(r *reading, old *store.Resource, cs []scope.Candidate) {
+func keepClocks(r *reading, old *record.Resource, cs []scope.Candidate) {
 	if !old.InSet || !r.SkipPlan.Noise.HasClocks() {
 		return
 	}
@@ -64,9 +63,9 @@ func clocksBefore(r *reading, id uint32) map[string]uint32 {
 	if err != nil {
 		return out
 	}
-	store.Targets(targets, func(to uint32) bool {
-		if to < store.Mention {
-			to &^= store.Guess
+	record.Targets(targets, func(to uint32) bool {
+		if to < record.Mention {
+			to &^= record.Guess
 			if without, had := volatile.WithoutClock(r.Table.URL(to).String()); had {
 				out[without] = to
 			}
@@ -86,9 +85,9 @@ func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
 	if err != nil {
 		return nil
 	}
-	store.Targets(targets, func(to uint32) bool {
-		if to < store.Mention {
-			to &^= store.Guess
+	record.Targets(targets, func(to uint32) bool {
+		if to < record.Mention {
+			to &^= record.Guess
 			if s := r.Table.State(to); s.Known() && !s.Governed() {
 				if out == nil {
 					out = map[uint32]bool{}
@@ -126,12 +125,12 @@ func admitted(ids []int64) iter.Seq[uint32] {
 // led returns the numbers of the URLs to which a stored document leads.
 func led(targets []byte) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		store.Targets(targets, func(id uint32) bool { return (id >= store.Guess) || yield(id) })
+		record.Targets(targets, func(id uint32) bool { return (id >= record.Guess) || yield(id) })
 	}
 }
 
 // page prepares a body for the store.
-func (p *documentReader) page(now, old *store.Resource, body []byte, format relocate.Format) *Page {
+func (p *documentReader) page(now, old *record.Resource, body []byte, format relocate.Format) *Page {
 	out := &Page{Now: now, Old: old, Body: body}
 	if words := parse.WordsOf(format, now.MIME, body); words != parse.NoWords {
 		out.Said = func() text.Said { return p.read.Said(body, now.URL, now.Charset, words) }
@@ -140,7 +139,7 @@ func (p *documentReader) page(now, old *store.Resource, body []byte, format relo
 }
 
 // toRead prepares a body for the Reader of a processor.
-func (r *reading) toRead(p *documentReader, rec *store.Resource, body []byte) *parse.Body {
+func (r *reading) toRead(p *documentReader, rec *record.Resource, body []byte) *parse.Body {
 	p.in = parse.Body{
 		URL:      rec.URL,
 		MIME:     rec.MIME,
@@ -156,7 +155,7 @@ func (r *reading) toRead(p *documentReader, rec *store.Resource, body []byte) *p
 
 // document reads a body that is in memory, stores it and follows its links. The finding has the record of it.
 func (r *reading) document(
-	f *urls.Finding, old *store.Resource, b *parse.Body, p *documentReader, as urls.Account,
+	f *urls.Finding, old *record.Resource, b *parse.Body, p *documentReader, as urls.Account,
 ) (*urls.Finding, error) {
 	now, x := &f.Resource, p.read.Read(b)
 	as.Notes = append(as.Notes, x.Notes...)
@@ -181,7 +180,7 @@ func (r *reading) document(
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}
-	if store.IsQuick(now.Digest) {
+	if record.IsQuick(now.Digest) {
 		now.Digest = sha256.Sum256(b.Data)
 	}
 	like, err := r.Saver.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
@@ -194,7 +193,7 @@ func (r *reading) document(
 
 // linkedDocument stores a document whose links are relocated, and follows them.
 func (r *reading) linkedDocument(
-	f *urls.Finding, old *store.Resource, body []byte, x *parse.Extract, p *documentReader, as urls.Account,
+	f *urls.Finding, old *record.Resource, body []byte, x *parse.Extract, p *documentReader, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
 	if x.NoArchive {
@@ -241,7 +240,7 @@ func (r *reading) linkedDocument(
 }
 
 // learn takes a page into the count of chains. Its links are those of add.
-func (r *reading) learn(now, old *store.Resource, x *parse.Extract, add []frontier.Queued, body []byte) {
+func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []frontier.Queued, body []byte) {
 	p := r.chainPage(now)
 	p.Links = x.Doc.Links
 	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
@@ -264,9 +263,9 @@ func (r *reading) learn(now, old *store.Resource, x *parse.Extract, add []fronti
 }
 
 // learnAgain takes a page that left the mirror as part of a trap, and is as it was.
-func (r *reading) learnAgain(rec *store.Resource) { r.Admission.Learn(r.chainPage(rec)) }
+func (r *reading) learnAgain(rec *record.Resource) { r.Admission.Learn(r.chainPage(rec)) }
 
-func (r *reading) chainPage(rec *store.Resource) *frontier.ChainPage {
+func (r *reading) chainPage(rec *record.Resource) *frontier.ChainPage {
 	p := &frontier.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
 	if rec.Referrer > 0 {
 		p.From = r.Table.URL(rec.Referrer - 1)
@@ -285,18 +284,18 @@ const mostChainText = 256 << 10
 const notKept = "robots noarchive: such pages are not in the mirror, nor what only they link to"
 
 // forbidden makes an outcome of a resource that the site does not want to be kept.
-func (r *reading) forbidden(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
+func (r *reading) forbidden(rec *record.Resource, reason string, as urls.Account) *urls.Finding {
 	rec.Outcome, rec.Reason = site.Disallowed, reason
 	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
-	rec.Body = store.NoBody
+	rec.Body = record.NoBody
 	as.Tally |= urls.AsDisallowed
 	as.Notes = append(as.Notes, notKept)
-	return &urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
+	return &urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
 }
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
 func (r *reading) sitemap(
-	now *store.Resource, x *parse.Extract, p *documentReader, as *urls.Account,
+	now *record.Resource, x *parse.Extract, p *documentReader, as *urls.Account,
 ) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range parse.Locations(now.URL, *x.Sitemap) {

@@ -11,12 +11,12 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // fromReuse takes a URL from the mirror of another job; nil when that does not give it, or may not yet: ready
 // says that the rules of its origin are known, or that nothing more is requested of its host in this run.
-func (x *Processor) fromReuse(ctx context.Context, rec *store.Resource, ready bool) (*urls.Finding, error) {
+func (x *Processor) fromReuse(ctx context.Context, rec *record.Resource, ready bool) (*urls.Finding, error) {
 	covers := x.Sources.Offers(source.FromReuse, rec.URL) && !x.Traits.Sitemap(rec.ID)
 	if !covers || !ready || x.Origins.Forbids(rec.URL) {
 		return nil, nil
@@ -31,7 +31,7 @@ func (x *Processor) fromReuse(ctx context.Context, rec *store.Resource, ready bo
 
 // fromUpstream takes a URL from what a site that is a mirror says of its versions; nothing when that does not
 // give it. What it has no more is gone at once: no single answer says so, but its file table.
-func (x *Processor) fromUpstream(ctx context.Context, rec *store.Resource) (f Found, err error) {
+func (x *Processor) fromUpstream(ctx context.Context, rec *record.Resource) (f Found, err error) {
 	if !x.Sources.Offers(source.FromUpstream, rec.URL) || (x.Traits.Sitemap(rec.ID) && x.Rescan) {
 		return f, nil
 	}
@@ -51,7 +51,7 @@ func (x *Processor) fromUpstream(ctx context.Context, rec *store.Resource) (f Fo
 
 // fromSpace takes a URL from another mirror of the space, which the site gave it a short while ago; nil when
 // none has it so. What runs learn of other URLs by, and what they must be sure of, is requested.
-func (x *Processor) fromSpace(ctx context.Context, rec *store.Resource) (*urls.Finding, error) {
+func (x *Processor) fromSpace(ctx context.Context, rec *record.Resource) (*urls.Finding, error) {
 	if rec.Gone > 0 {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (x *Processor) fromSpace(ctx context.Context, rec *store.Resource) (*urls.F
 
 // fallback takes a URL that the origin did not give from a replica; nil when no replica gives it. why is what
 // the origin did.
-func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why string) (*urls.Finding, error) {
+func (x *Processor) fallback(ctx context.Context, rec *record.Resource, why string) (*urls.Finding, error) {
 	unwanted := x.Traits.Sitemap(rec.ID) || (x.read.isGuess(rec.ID) && !rec.InSet)
 	repair := rec.Outcome != site.Gone || x.Job.Repair
 	if !x.Sources.Offers(source.FromReplica, rec.URL) || unwanted || x.Origins.Forbids(rec.URL) || !repair {
@@ -108,7 +108,7 @@ func (x *Processor) fallback(ctx context.Context, rec *store.Resource, why strin
 }
 
 // take reads an answer that is not from the origin; nil without one.
-func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, error) {
+func (x *Processor) take(rec *record.Resource, a *source.Answer) (*urls.Finding, error) {
 	now := *rec
 	now.Status, now.Checked = a.Status, a.Checked
 	as := urls.Account{Notes: a.Notes}
@@ -133,7 +133,7 @@ func (x *Processor) take(rec *store.Resource, a *source.Answer) (*urls.Finding, 
 // postponedOrFallback falls back to the replicas for a URL of a host of an entry point that is postponed to
 // the next run. It returns nil when no replica is well: the URL is left for the next run.
 func (x *Processor) postponedOrFallback(
-	ctx context.Context, rec *store.Resource, why string,
+	ctx context.Context, rec *record.Resource, why string,
 ) (*urls.Finding, error) {
 	if x.HostErrors.IsSlow(rec.URL) {
 		return nil, nil
@@ -145,7 +145,7 @@ func (x *Processor) postponedOrFallback(
 	case ctx.Err() != nil || !x.Sources.IsWell():
 		return nil, nil
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
-		return &urls.Finding{Done: store.Done{Resource: *rec}}, nil
+		return &urls.Finding{Done: record.Done{Resource: *rec}}, nil
 	}
 	return x.read.notGiven(rec, why+"; no replica gave it", urls.Account{}), nil
 }
@@ -153,7 +153,7 @@ func (x *Processor) postponedOrFallback(
 // repairs takes what the origin says is gone from a replica, if the job wants that; nil when none gave it.
 // The record keeps the origin's status: such a body is no promise of the origin's to come, and holds nothing
 // back.
-func (x *Processor) repairs(ctx context.Context, rec *store.Resource) (*urls.Finding, error) {
+func (x *Processor) repairs(ctx context.Context, rec *record.Resource) (*urls.Finding, error) {
 	if !x.Job.Repair || !urls.IsGone(rec) || slices.Contains(x.Rules.Seeds, rec.URL) {
 		return nil, nil
 	}

@@ -14,16 +14,16 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/site/listing"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // news returns the URLs of which a document that has changed says something new: they may have changed, too.
 // A stored document that cannot be read says nothing, which verify reports.
-func (p *documentReader) news(r *reading, now, old *store.Resource, body []byte, x *parse.Extract) []uint32 {
+func (p *documentReader) news(r *reading, now, old *record.Resource, body []byte, x *parse.Extract) []uint32 {
 	format := relocate.Format(old.Format)
 	isPage := format == relocate.HTML || format == relocate.Feed
-	if r.SkipPlan.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != store.PackBody ||
+	if r.SkipPlan.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != record.PackBody ||
 		old.Digest == now.Digest || now.Source != "" {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (p *documentReader) news(r *reading, now, old *store.Resource, body []byte,
 }
 
 // hearStored takes the stored body of a source that has not changed as evidence.
-func (r *reading) hearStored(rec *store.Resource) error {
+func (r *reading) hearStored(rec *record.Resource) error {
 	switch {
 	case rec.Listing:
 		p := <-r.procs
@@ -74,7 +74,7 @@ func (r *reading) hearStored(rec *store.Resource) error {
 	return nil
 }
 
-func (r *reading) hearStoredSitemap(rec *store.Resource) error {
+func (r *reading) hearStoredSitemap(rec *record.Resource) error {
 	list, err := r.storedSitemap(rec)
 	if err != nil || list.Index {
 		return err
@@ -84,7 +84,7 @@ func (r *reading) hearStoredSitemap(rec *store.Resource) error {
 
 // storedSitemap reads a stored sitemap, which is empty when its body cannot be read: verify reports that.
 // What an index of sitemaps names is known as sitemaps from now on.
-func (r *reading) storedSitemap(rec *store.Resource) (list relocate.SitemapList, err error) {
+func (r *reading) storedSitemap(rec *record.Resource) (list relocate.SitemapList, err error) {
 	f, err := r.Bodies.Open(rec.Digest, 0, urls.MaxSitemap)
 	if err != nil {
 		return list, nil

@@ -14,8 +14,8 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // keptImported is a kind of note.
@@ -62,10 +62,10 @@ func KeepImported(x *Processor, f Found) (Found, error) {
 // what became of its request. The body is of no answer of the site: Fetched is 0, there are no validators,
 // and any answer replaces it. nil when the file is damaged.
 func adopt(
-	x *Processor, rec *store.Resource, file *phm.File, as urls.Account,
+	x *Processor, rec *record.Resource, file *phm.File, as urls.Account,
 ) (*urls.Finding, error) {
 	files, r := x.Chain.Imported.Files, x.read
-	f := &urls.Finding{Done: store.Done{Resource: *rec}}
+	f := &urls.Finding{Done: record.Done{Resource: *rec}}
 	now := &f.Resource
 	now.InSet, now.MIME, now.Size = true, file.Type, file.Size
 	if !file.Modified.IsZero() {
@@ -96,7 +96,7 @@ func adopt(
 
 // adoptBlob is adopt for a file without links to others.
 func adoptBlob(
-	x *Processor, f *urls.Finding, rec *store.Resource, file *phm.File, as urls.Account,
+	x *Processor, f *urls.Finding, rec *record.Resource, file *phm.File, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
 	src, err := x.Chain.Imported.Files.Open(file)
@@ -109,7 +109,7 @@ func adoptBlob(
 		return nil, err
 	}
 	_, err = io.Copy(w, src)
-	now.Body, now.Digest = store.BlobBody, w.Digest()
+	now.Body, now.Digest = record.BlobBody, w.Digest()
 	if (err != nil) || hex.EncodeToString(now.Digest[:]) != file.SHA256 {
 		w.Abort()
 		if _, full := errors.AsType[*disk.DiskError](err); full {

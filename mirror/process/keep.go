@@ -12,13 +12,13 @@ import (
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // reserve counts a body instead of the one that the mirror had, before its links are followed; apply does not
 // count it a second time. When a cap is reached meanwhile, because others were faster, the URL is not part of
 // the mirror, and full says so. An entry point always fits: without it there is no mirror.
-func (r *reading) reserve(now, old *store.Resource, as *urls.Account) (full *urls.Finding) {
+func (r *reading) reserve(now, old *record.Resource, as *urls.Account) (full *urls.Finding) {
 	room := as.Room
 	if old.InSet {
 		room = room.Add(urls.RoomOf(old).Neg())
@@ -34,7 +34,7 @@ func (r *reading) reserve(now, old *store.Resource, as *urls.Account) (full *url
 			r.Counts.Hold(room.Neg())
 			old.Outcome, old.Reason = site.Trapped, reason
 			as.Tally |= urls.AsTrapped
-			return &urls.Finding{Done: store.Done{Resource: *old}, As: *as}
+			return &urls.Finding{Done: record.Done{Resource: *old}, As: *as}
 		}
 	}
 	as.Room, as.Reserved = room, true
@@ -45,7 +45,7 @@ func (r *reading) reserve(now, old *store.Resource, as *urls.Account) (full *url
 // document that was cut short, and of an entry point whose links are not followed, those that it had before
 // stay.
 func (r *reading) keep(
-	f *urls.Finding, old *store.Resource, targets []uint32, as urls.Account,
+	f *urls.Finding, old *record.Resource, targets []uint32, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
 	entry := (now.Referrer == 0) || r.Traits.IsLead(now.ID)
@@ -57,7 +57,7 @@ func (r *reading) keep(
 		targets = withBefore(targets, before)
 	}
 	sameType := old.MIME == now.MIME && old.Charset == now.Charset
-	if old.Digest != now.Digest || !sameType || old.Body == store.NoBody || r.Rescan {
+	if old.Digest != now.Digest || !sameType || old.Body == record.NoBody || r.Rescan {
 		now.Changed = r.Version
 	}
 	if old.InSet != now.InSet {
@@ -81,20 +81,20 @@ func (r *reading) keep(
 func withBefore(targets []uint32, before []byte) []uint32 {
 	links := map[uint32]bool{}
 	for _, id := range targets {
-		if id < store.Mention {
-			links[id&^store.Guess] = true
+		if id < record.Mention {
+			links[id&^record.Guess] = true
 		}
 	}
 	var had []uint32
-	store.Targets(before, func(id uint32) bool {
-		if n := id &^ store.Guess; (id < store.Mention) && !links[n] {
+	record.Targets(before, func(id uint32) bool {
+		if n := id &^ record.Guess; (id < record.Mention) && !links[n] {
 			links[n] = true
 			had = append(had, id)
 		}
 		return true
 	})
 	targets = slices.DeleteFunc(targets, func(id uint32) bool {
-		return (id >= store.Mention) && (id != store.Unnumbered) && links[id&^store.Mention]
+		return (id >= record.Mention) && (id != record.Unnumbered) && links[id&^record.Mention]
 	})
 	targets = append(targets, had...)
 	slices.Sort(targets)
@@ -118,7 +118,7 @@ func (r *reading) capped(own int64) string {
 
 // unchanged makes an outcome of a body of an earlier run that is still right. Its links come from the store.
 // rec says from now on that it is in the mirror; whether it was before is known to the table.
-func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding, error) {
+func (r *reading) unchanged(rec *record.Resource, as urls.Account) (*urls.Finding, error) {
 	rec.Outcome, rec.Failures, rec.Gone = site.Unchanged, 0, 0
 	rec.Observe(false)
 	revisit.Forgive(rec)
@@ -133,7 +133,7 @@ func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding
 	}
 	as.Tally |= urls.AsUnchanged
 	switch {
-	case r.Rescan && rec.Body == store.PackBody:
+	case r.Rescan && rec.Body == record.PackBody:
 		return r.rescanStored(rec, as)
 	case r.Rescan && parse.IsScript(rec):
 		return r.rescanScript(rec, as), nil
@@ -147,12 +147,12 @@ func (r *reading) unchanged(rec *store.Resource, as urls.Account) (*urls.Finding
 	}
 	r.Admission.Vouch(rec, led(targets))
 	r.Admission.Stored(targets)
-	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
 }
 
 // notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL does
 // not count as broken because of this.
-func (r *reading) notGiven(rec *store.Resource, reason string, as urls.Account) *urls.Finding {
+func (r *reading) notGiven(rec *record.Resource, reason string, as urls.Account) *urls.Finding {
 	rec.Outcome, rec.Reason = site.Failed, reason
 	if r.Rules.Scope.Covers(rec.URL) && !r.isGuess(rec.ID) {
 		as.Tally |= urls.AsFailed
@@ -160,14 +160,14 @@ func (r *reading) notGiven(rec *store.Resource, reason string, as urls.Account) 
 		as.Tally |= urls.AsRefused
 	}
 	as.Failed = reason
-	return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
+	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
 }
 
 // observe notes in the record of a body whether it is another one than before, and judges the validators of
 // the old one. only says that the body differs in nothing but what may change by itself, which now knows
 // then, or in a content coding that is kept.
-func observe(now, old *store.Resource, only bool, as *urls.Account) {
-	if !old.InSet || old.Body == store.NoBody || old.Digest == [32]byte{} || old.Fetched == 0 {
+func observe(now, old *record.Resource, only bool, as *urls.Account) {
+	if !old.InSet || old.Body == record.NoBody || old.Digest == [32]byte{} || old.Fetched == 0 {
 		return
 	}
 	changed := old.Digest != now.Digest

@@ -10,13 +10,13 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Lent finds the outcome of one URL by a replica, in a turn of the replica's host; nil when the origin has
 // to be asked.
 func (x *Processor) Lent(
-	ctx context.Context, rec *store.Resource, l *source.Lender, release func(fetch.Observation),
+	ctx context.Context, rec *record.Resource, l *source.Lender, release func(fetch.Observation),
 ) (*urls.Finding, error) {
 	if !x.mayLend(rec) {
 		return nil, nil
@@ -41,7 +41,7 @@ func (x *Processor) Lent(
 
 // mayLend reports whether a replica may be requested for a URL. The robots rules of both hosts must allow it;
 // those of the origin must be known.
-func (x *Processor) mayLend(rec *store.Resource) bool {
+func (x *Processor) mayLend(rec *record.Resource) bool {
 	_, waits := x.Waits.Until(rec.ID, x.Now())
 	rules, known := x.Origins.Rules(rec.URL)
 	if waits || !known || rules.Silent() != "" || !source.MayGive(rec) {

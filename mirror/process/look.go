@@ -13,13 +13,13 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Look finds the outcome of one URL, without a request where none is needed. used reports whether the turn
 // of its host was used.
 func (x *Processor) Look(
-	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
+	ctx context.Context, rec *record.Resource, release func(fetch.Observation),
 ) (f Found, used bool, err error) {
 	u := rec.URL
 	down, entry, isDown := x.HostErrors.Down(u)
@@ -55,7 +55,7 @@ func (x *Processor) Look(
 	if reason := x.refusal(rec); reason != "" {
 		rec.Outcome, rec.Reason = site.Trapped, reason
 		as := urls.Account{Tally: urls.AsTrapped}
-		f.Finding = &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
+		f.Finding = &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
 	if !known {
@@ -76,7 +76,7 @@ func (x *Processor) Look(
 	if ok, reason := rules.Permits(u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
 		as := urls.Account{Tally: urls.AsDisallowed, Room: urls.Leave(rec, x.Version)}
-		f.Finding = &urls.Finding{Done: store.Done{Resource: *rec}, As: as}
+		f.Finding = &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
 		return f, false, nil
 	}
 	if still, ok := x.SkipPlan.Noise.Stays(rec, x.Now()); ok {
@@ -121,7 +121,7 @@ func (x *Processor) Look(
 
 // refusal says why a URL that is not in the mirror is not requested in this run, "" when it is. What the
 // mirror has it keeps, and keeps fresh.
-func (x *Processor) refusal(rec *store.Resource) string {
+func (x *Processor) refusal(rec *record.Resource) string {
 	if reason := x.read.capped(0); reason != "" && !rec.InSet {
 		return reason
 	}
@@ -133,7 +133,7 @@ func (x *Processor) refusal(rec *store.Resource) string {
 
 // request asks the origin for a URL and reads the answer.
 func (x *Processor) request(
-	ctx context.Context, rec *store.Resource, release func(fetch.Observation),
+	ctx context.Context, rec *record.Resource, release func(fetch.Observation),
 ) (Found, error) {
 	u := rec.URL
 	req := fetch.Request{
@@ -150,7 +150,7 @@ func (x *Processor) request(
 	// A sitemap, and a document that was too large to be read, are read again only as they come.
 	unread := urls.IsSitemap(rec) || (result.Cut(rec.Cut)&result.CutDocument != 0)
 	newRules := x.Rescan && unread
-	if rec.InSet && rec.Body != store.NoBody && !newRules && !isUnpacked(x.read, rec) {
+	if rec.InSet && rec.Body != record.NoBody && !newRules && !isUnpacked(x.read, rec) {
 		req.ETag, req.LastModified = x.SkipPlan.Validators.For(rec)
 	}
 	x.Counts.Requests.Add(1)
@@ -214,7 +214,7 @@ func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fe
 // off is resumed at once. Of requests without an answer only the last turn of a URL is repeated, and only
 // while its origin answers: that several URLs fail must show soon, regardless of each of them. URLs that
 // count as broken are not repeated.
-func (x *Processor) mayRetry(rec *store.Resource) func(*fetch.Result, error) bool {
+func (x *Processor) mayRetry(rec *record.Resource) func(*fetch.Result, error) bool {
 	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Broken(rec.ID)
 	return func(res *fetch.Result, err error) bool {
 		if fetch.Continues(err) || fetch.Silent(err) { // silence has taken long enough

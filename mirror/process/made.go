@@ -15,7 +15,8 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // isMade reports whether an answer may have been made for its request by a program, and is no file.
@@ -38,9 +39,9 @@ func mayHaveNoise(mime string, h *fetch.Head, body []byte) bool {
 // samePacked reports whether a packed body that a program made has what the stored one has, but for noise.
 // The time at which it was packed is another one in each answer.
 func samePacked(
-	bodies store.Bodies, known volatile.Positions, old *store.Resource, h *fetch.Head, body []byte,
+	bodies blobs.Bodies, known volatile.Positions, old *record.Resource, h *fetch.Head, body []byte,
 ) bool {
-	if old.Body != store.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
+	if old.Body != record.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
 		return false
 	}
 	f, err := bodies.Open(old.Digest, 0, volatile.MaxBody)

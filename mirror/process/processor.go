@@ -13,7 +13,8 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // Options are what a Processor is made from. All are needed; the run is planned.
@@ -34,21 +35,21 @@ type Options struct {
 type Stores struct {
 	Records Records
 	Frames  Frames
-	Bodies  store.Bodies
+	Bodies  blobs.Bodies
 	Saver   *Saver
 }
 
 // Records is what the store has of URLs. *store.Records is one. It is safe for concurrent use.
 type Records interface {
-	Get(u site.URL) (r store.Resource, ok bool, err error)
-	Resources(f func(r *store.Resource) error) error
+	Get(u site.URL) (r record.Resource, ok bool, err error)
+	Resources(f func(r *record.Resource) error) error
 	Links(f func(id uint32, targets []byte) error) error
 	TargetsOf(id uint32) ([]byte, error)
 	Replay(
-		newURL func(id uint32, u store.NewURL) error,
-		done func(r *store.Resource, targets []byte, linked bool) error,
+		newURL func(id uint32, u record.NewURL) error,
+		done func(r *record.Resource, targets []byte, linked bool) error,
 	) error
-	ReadHead(u site.URL, at store.HeadPlace) (*heads.Head, error)
+	ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error)
 }
 
 // AnswerSources give answers, in the order that source.Chain has. *source.Chain is one. It is safe for
@@ -82,12 +83,12 @@ type Found struct {
 func outcome(f *urls.Finding, err error) (Found, error) { return Found{Finding: f}, err }
 
 // Record returns the stored record of a URL, or a new one.
-func (x *Processor) Record(id uint32, u site.URL) (store.Resource, error) {
+func (x *Processor) Record(id uint32, u site.URL) (record.Resource, error) {
 	return x.read.record(id, u)
 }
 
 // HearStored takes the stored body of a source that has not changed as evidence.
-func (x *Processor) HearStored(rec *store.Resource) error { return x.read.hearStored(rec) }
+func (x *Processor) HearStored(rec *record.Resource) error { return x.read.hearStored(rec) }
 
 // ResumeLinks puts into the frontier what the documents that were answered before an interruption link to.
 func (x *Processor) ResumeLinks() error { return x.read.resumeLinks() }

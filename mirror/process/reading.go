@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // reading turns the body of an answer into a finding: it has the body read, lets the URLs that it links to
@@ -77,7 +78,7 @@ func (p *documentReader) forget() {
 }
 
 // record returns the stored record of a URL, or a new one.
-func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
+func (r *reading) record(id uint32, u site.URL) (record.Resource, error) {
 	s := r.Table.State(id)
 	if s.Known() && !r.Traits.IsReopened(id) {
 		rec, ok, err := r.Records.Get(u)
@@ -89,7 +90,7 @@ func (r *reading) record(id uint32, u site.URL) (store.Resource, error) {
 			return rec, nil
 		}
 	}
-	return store.Resource{
+	return record.Resource{
 		ID:       id,
 		URL:      u,
 		Referrer: s.Referrer(),
@@ -103,6 +104,6 @@ func (r *reading) isGuess(id uint32) bool { return r.Table.State(id).Guessed() }
 
 // misled reports whether a guess of an image or the like was answered with a page: many a site has one for
 // every path.
-func (r *reading) misled(rec *store.Resource, mime string) bool {
+func (r *reading) misled(rec *record.Resource, mime string) bool {
 	return !rec.InSet && parse.Misleads(rec.URL, mime) && r.isGuess(rec.ID)
 }

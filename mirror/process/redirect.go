@@ -12,11 +12,11 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // redirect reads an answer that redirects to another URL of the site, which is a URL of its own.
-func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL) (Found, error) {
+func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.URL) (Found, error) {
 	if turn := respelled(x, rec, to); turn.Why != 0 {
 		return Found{Turn: turn}, nil
 	}
@@ -57,7 +57,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 	old, part := rec.Target, rec.Fragment
 	rec.Target, rec.Fragment = 0, ""
 	f := &urls.Finding{
-		Done: store.Done{Resource: *rec, Linked: true},
+		Done: record.Done{Resource: *rec, Linked: true},
 		As:   urls.Account{Tally: urls.AsRedirected},
 	}
 	d := &f.Done
@@ -91,7 +91,7 @@ func (x *Processor) redirect(rec *store.Resource, res *fetch.Result, to site.URL
 }
 
 // respelled takes where a URL redirects. A turn requests it in the spelling that the server wants.
-func respelled(x *Processor, rec *store.Resource, to site.URL) urls.Turn {
+func respelled(x *Processor, rec *record.Resource, to site.URL) urls.Turn {
 	asked := x.Chain.Spelled.Of(rec.URL)
 	if to.IsZero() || !to.Same(rec.URL) || ((to == asked) && (to == rec.URL)) {
 		return urls.Turn{}
@@ -109,7 +109,7 @@ const elsewhere = "leads elsewhere in each answer, and no longer to a page of th
 // settled returns where a redirect leads, the zero URL for nowhere in the mirror: one of which two answers at
 // one moment lead to different pages, as of a random page, leads where it did while the mirror has that.
 // A turn asks for the second answer.
-func settled(x *Processor, rec *store.Resource, to site.URL) (site.URL, urls.Turn) {
+func settled(x *Processor, rec *record.Resource, to site.URL) (site.URL, urls.Turn) {
 	if rec.Target == 0 || to.IsZero() {
 		return to, urls.Turn{}
 	}
@@ -129,7 +129,7 @@ func settled(x *Processor, rec *store.Resource, to site.URL) (site.URL, urls.Tur
 
 // redirectTarget admits what a URL redirects to, after so many hops.
 func (x *Processor) redirectTarget(
-	rec *store.Resource, to scope.Candidate, hops int, as *urls.Account,
+	rec *record.Resource, to scope.Candidate, hops int, as *urls.Account,
 ) (id uint32, ok bool) {
 	if to.Follow = true; rec.Requis {
 		to.Purpose = scope.Requisite
@@ -152,7 +152,7 @@ func (x *Processor) redirectTarget(
 }
 
 // brokenRedirect makes a failure like any other of a redirect that leads nowhere; what the mirror has stays.
-func (x *Processor) brokenRedirect(rec *store.Resource, reason string) (*urls.Finding, error) {
+func (x *Processor) brokenRedirect(rec *record.Resource, reason string) (*urls.Finding, error) {
 	return x.failed(rec, reason, false)
 }
 
@@ -169,7 +169,7 @@ func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, 
 		return f, false, err
 	}
 	var targets []uint32
-	store.Targets(known, func(to uint32) bool {
+	record.Targets(known, func(to uint32) bool {
 		targets = append(targets, to)
 		return true
 	})
@@ -186,10 +186,10 @@ func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, 
 	if rec.InSet {
 		as.Room = urls.RoomOf(&rec)
 	}
-	if !again && x.Rescan && rec.InSet && rec.Body == store.PackBody {
+	if !again && x.Rescan && rec.InSet && rec.Body == record.PackBody {
 		f.Finding, err = x.read.rescanStored(&rec, as)
 		return f, true, err
 	}
-	f.Finding = &urls.Finding{Done: store.Done{Resource: rec, Targets: targets, Linked: true}, As: as}
+	f.Finding = &urls.Finding{Done: record.Done{Resource: rec, Targets: targets, Linked: true}, As: as}
 	return f, again, nil
 }

@@ -14,24 +14,24 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // rescanStored scans a stored document under new rules. as is how what became of the request counts.
-func (r *reading) rescanStored(rec *store.Resource, as urls.Account) (*urls.Finding, error) {
+func (r *reading) rescanStored(rec *record.Resource, as urls.Account) (*urls.Finding, error) {
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	fr, err := r.Frames.ReadFrame(p.r, rec.At)
 	if errors.Is(err, disk.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 		rec.Outcome, rec.Reason = site.Failed, err.Error()
-		return &urls.Finding{Done: store.Done{Resource: *rec}, As: as}, nil
+		return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	f := &urls.Finding{Done: store.Done{Resource: *rec}}
+	f := &urls.Finding{Done: record.Done{Resource: *rec}}
 	b := r.toRead(p, &f.Resource, fr.Body)
 	var links render.StoredLinks
 	if links.Decode(fr.Links) == nil { // else verify reports it
@@ -80,12 +80,12 @@ func (r *reading) unlinked(id uint32, links *render.StoredLinks) (out []scope.Ca
 
 // targetsIn returns the numbers of an encoded list of links.
 func targetsIn(targets []byte) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) { store.Targets(targets, yield) }
+	return func(yield func(uint32) bool) { record.Targets(targets, yield) }
 }
 
 // rescanScript finds what a stored script names under new rules. as is how what became of the request counts.
-func (r *reading) rescanScript(rec *store.Resource, as urls.Account) *urls.Finding {
-	d := store.Done{}
+func (r *reading) rescanScript(rec *record.Resource, as urls.Account) *urls.Finding {
+	d := record.Done{}
 	if body, ok := r.storedScript(rec); ok {
 		p := <-r.procs
 		defer p.giveTo(r.procs)
@@ -101,7 +101,7 @@ func (r *reading) rescanScript(rec *store.Resource, as urls.Account) *urls.Findi
 }
 
 // storedScript reads a stored script that is not too large to be scanned.
-func (r *reading) storedScript(rec *store.Resource) ([]byte, bool) {
+func (r *reading) storedScript(rec *record.Resource) ([]byte, bool) {
 	if rec.Size > int64(r.Job.Limits.MaxDocument) {
 		return nil, false
 	}

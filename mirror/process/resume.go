@@ -5,7 +5,7 @@ package process
 import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // resumeLinks puts into the frontier what the documents that were answered before an interruption link to.
@@ -13,8 +13,8 @@ import (
 // gone, enters the frontier only when a document links to it; the interruption forgot that.
 func (r *reading) resumeLinks() error {
 	skip := map[uint32]bool{} // documents whose list in the store does not count
-	maps := map[uint32]store.Resource{}
-	look := func(rec *store.Resource) {
+	maps := map[uint32]record.Resource{}
+	look := func(rec *record.Resource) {
 		delete(maps, rec.ID)
 		switch {
 		case rec.Run != r.Run.Number || rec.NoFollow:
@@ -25,18 +25,18 @@ func (r *reading) resumeLinks() error {
 			skip[rec.ID] = true
 		}
 		if rec.Run == r.Run.Number && rec.Outcome == site.Redirected && rec.Target > 0 {
-			r.Admission.Stored(store.AppendTargets(nil, []uint32{rec.Target - 1}))
+			r.Admission.Stored(record.AppendTargets(nil, []uint32{rec.Target - 1}))
 		}
 	}
-	err := r.Records.Resources(func(rec *store.Resource) error {
+	err := r.Records.Resources(func(rec *record.Resource) error {
 		look(rec)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	added := func(uint32, store.NewURL) error { return nil }
-	err = r.Records.Replay(added, func(rec *store.Resource, targets []byte, linked bool) error {
+	added := func(uint32, record.NewURL) error { return nil }
+	err = r.Records.Replay(added, func(rec *record.Resource, targets []byte, linked bool) error {
 		delete(skip, rec.ID)
 		look(rec)
 		if linked {

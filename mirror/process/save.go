@@ -11,21 +11,22 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Frames stores documents and reads them. *store.Frames is one. It is safe for concurrent use, each writer
 // and reader by one caller at a time.
 type Frames interface {
-	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
+	ReadFrame(r *store.FrameReader, at record.Place) (store.Frame, error)
 	OneOff() bool // digests of pages may be quick ones
 	NewFrameWriter() *store.FrameWriter
-	GatherFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (store.Place, error)
+	GatherFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (record.Place, error)
 	AppendFrameOver(
 		w *store.FrameWriter,
 		m store.FrameMeta,
 		links, body []byte,
-		old, like store.Place,
-	) (store.Place, error)
+		old, like record.Place,
+	) (record.Place, error)
 }
 
 // Bodies stores bodies that are no documents. It is safe for concurrent use.
@@ -39,7 +40,7 @@ type SaverOptions struct {
 	Frames Frames
 	Bodies Bodies
 	Texts  func() (*store.Texts, error) // nil: pages that say the same are not looked for
-	Get    func(site.URL) (store.Resource, bool, error)
+	Get    func(site.URL) (record.Resource, bool, error)
 	URL    func(id uint32) site.URL
 	InSet  func(id uint32) bool // whether a page is in the mirror as far as is known
 	Run    int
@@ -68,7 +69,7 @@ func (k *Saver) Close() { k.seen.end() }
 
 // Page is a body on its way into the store.
 type Page struct {
-	Now, Old *store.Resource // its record, and the one that it takes the place of
+	Now, Old *record.Resource // its record, and the one that it takes the place of
 	Body     []byte
 	Links    []byte           // of a document, encoded
 	Said     func() text.Said // finds out what it says; nil when it has no words
@@ -82,7 +83,7 @@ func (k *Saver) Document(w *store.FrameWriter, p *Page) (urls.Tally, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.Now.Body, p.Now.At = store.PackBody, at
+	p.Now.Body, p.Now.At = record.PackBody, at
 	k.seen.stored(p.Now)
 	return said.tally, nil
 }
@@ -93,15 +94,15 @@ func (k *Saver) Blob(p *Page, modified time.Time) (urls.Tally, error) {
 	if err := k.Bodies.Put(p.Now.Digest, p.Body, modified); err != nil {
 		return 0, err
 	}
-	p.Now.Body = store.BlobBody
+	p.Now.Body = record.BlobBody
 	return said.tally, nil
 }
 
 // append stores a document: as what differs from the one that it takes the place of, or from one that says
 // the same, at like, where that is little; else in full.
-func (k *Saver) append(w *store.FrameWriter, p *Page, like store.Place) (at store.Place, err error) {
-	var old store.Place
-	if p.Old.Body == store.PackBody {
+func (k *Saver) append(w *store.FrameWriter, p *Page, like record.Place) (at record.Place, err error) {
+	var old record.Place
+	if p.Old.Body == record.PackBody {
 		old = p.Old.At
 	}
 	m := store.FrameMetaOf(p.Now)

@@ -13,17 +13,18 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // frames notes how documents are stored.
 type frames struct{ how []string }
 
-func (f *frames) add(how string) (store.Place, error) {
+func (f *frames) add(how string) (record.Place, error) {
 	f.how = append(f.how, how)
-	return store.Place{Pack: 1, Off: int64(len(f.how)), Len: 1}, nil
+	return record.Place{Pack: 1, Off: int64(len(f.how)), Len: 1}, nil
 }
 
-func (f *frames) ReadFrame(*store.FrameReader, store.Place) (store.Frame, error) {
+func (f *frames) ReadFrame(*store.FrameReader, record.Place) (store.Frame, error) {
 	return store.Frame{}, disk.ErrDamaged
 }
 
@@ -31,13 +32,13 @@ func (f *frames) OneOff() bool { return false }
 
 func (f *frames) NewFrameWriter() *store.FrameWriter { return nil }
 
-func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (store.Place, error) {
+func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (record.Place, error) {
 	return f.add("full")
 }
 
 func (f *frames) AppendFrameOver(
-	*store.FrameWriter, store.FrameMeta, []byte, []byte, store.Place, store.Place,
-) (store.Place, error) {
+	*store.FrameWriter, store.FrameMeta, []byte, []byte, record.Place, record.Place,
+) (record.Place, error) {
 	return f.add("over")
 }
 
@@ -53,7 +54,7 @@ func TestKeeper(t *testing.T) {
 	f, b := new(frames), new(bodies)
 	k := NewSaver(SaverOptions{Frames: f, Bodies: b, Log: slog.New(slog.DiscardHandler)})
 	defer k.Close()
-	now, old := store.Resource{ID: 3, InSet: true}, store.Resource{ID: 3}
+	now, old := record.Resource{ID: 3, InSet: true}, record.Resource{ID: 3}
 	words := func() text.Said {
 		t.Error("a page is read for its words although none are kept")
 		return text.Said{}
@@ -61,18 +62,18 @@ func TestKeeper(t *testing.T) {
 	if _, err := k.Document(nil, &Page{Now: &now, Old: &old, Said: words}); err != nil {
 		t.Fatal(err)
 	}
-	if now.Body != store.PackBody || now.At.Off != 1 {
+	if now.Body != record.PackBody || now.At.Off != 1 {
 		t.Errorf("it lies at %v, %v", now.Body, now.At)
 	}
-	next := store.Resource{ID: 3, InSet: true}
+	next := record.Resource{ID: 3, InSet: true}
 	if _, err := k.Document(nil, &Page{Now: &next, Old: &now}); err != nil {
 		t.Fatal(err)
 	}
-	blob := store.Resource{ID: 4, InSet: true}
+	blob := record.Resource{ID: 4, InSet: true}
 	if _, err := k.Blob(&Page{
 		Now: &blob,
 		Old: &old,
-	}, time.Time{}); err != nil || blob.Body != store.BlobBody || b.n != 1 {
+	}, time.Time{}); err != nil || blob.Body != record.BlobBody || b.n != 1 {
 		t.Errorf("%v, %v, %d bodies", err, blob.Body, b.n)
 	}
 	if len(f.how) != 2 || f.how[0] != "full" || f.how[1] != "over" {
@@ -89,7 +90,7 @@ func TestKeeperWithoutTexts(t *testing.T) {
 		Bodies: new(bodies),
 		Log:    slog.New(slog.DiscardHandler),
 		Texts:  func() (*store.Texts, error) { return nil, bad },
-		Get:    func(site.URL) (store.Resource, bool, error) { return store.Resource{}, false, nil },
+		Get:    func(site.URL) (record.Resource, bool, error) { return record.Resource{}, false, nil },
 		URL:    func(uint32) site.URL { return site.URL{} },
 		InSet:  func(uint32) bool { return true },
 		Failed: func(err error) {
@@ -100,10 +101,10 @@ func TestKeeperWithoutTexts(t *testing.T) {
 	})
 	defer k.Close()
 	for id := range uint32(3) {
-		now := store.Resource{ID: id, InSet: true, Digest: [32]byte{byte(id)}}
+		now := record.Resource{ID: id, InSet: true, Digest: [32]byte{byte(id)}}
 		as, err := k.Document(nil, &Page{
 			Now:  &now,
-			Old:  new(store.Resource),
+			Old:  new(record.Resource),
 			Said: func() text.Said { return text.Said{} },
 		})
 		if as != urls.Tally(0) || err != nil {

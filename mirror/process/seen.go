@@ -9,6 +9,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // contentSeen knows the pages of a mirror by what they say ("content seen?" of a crawler), so that a page
@@ -24,14 +25,14 @@ type contentSeen struct {
 	latest numbered.Values[uint32] // by the number of a URL: that of its newest entry, plus one
 	own    uint32                  // entries with this number and higher are of this run
 	past   map[uint32]bool         // entries of earlier runs that no longer count
-	fresh  map[uint32]store.Place  // by the number of a URL: of documents whose records may be on their way
+	fresh  map[uint32]record.Place // by the number of a URL: of documents whose records may be on their way
 	asking uint32                  // the URL whose page is being looked up, plus one
 }
 
 // pageText is what a page was found to say.
 type pageText struct {
-	tally urls.Tally  // another page says it
-	over  store.Place // of a document that says it; empty for none
+	tally urls.Tally   // another page says it
+	over  record.Place // of a document that says it; empty for none
 }
 
 // look finds out what a page says, keeps it, and looks for another page that says the same, which it notes in
@@ -58,7 +59,7 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 }
 
 // find looks for another page that says the same, and adds the page. The caller holds mu.
-func (s *contentSeen) find(page *store.TextEntry, now *store.Resource, said *pageText) (err error) {
+func (s *contentSeen) find(page *store.TextEntry, now *record.Resource, said *pageText) (err error) {
 	if now.Like, now.SameText, err = s.likePage(page, said); err != nil {
 		return err
 	}
@@ -124,14 +125,14 @@ func (s *contentSeen) likePage(page *store.TextEntry, said *pageText) (like uint
 }
 
 // stored notes where the document of a page lies.
-func (s *contentSeen) stored(now *store.Resource) {
+func (s *contentSeen) stored(now *record.Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil {
 		return
 	}
 	if len(s.fresh) == mostFresh || s.fresh == nil {
-		s.fresh = make(map[uint32]store.Place, mostFresh)
+		s.fresh = make(map[uint32]record.Place, mostFresh)
 	}
 	s.fresh[now.ID] = now.At
 }

@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 const learnedSession = "each answer has a new session id in its links (%s): URLs that differ only in it " +
@@ -107,7 +107,7 @@ func secondOf(
 }
 
 // Folded makes a redirect, without a request, of a URL for which another one stands, and says why.
-func (x *Processor) Folded(rec *store.Resource, to site.URL, why string) (f Found, ok bool) {
+func (x *Processor) Folded(rec *record.Resource, to site.URL, why string) (f Found, ok bool) {
 	as := urls.Account{}
 	id, ok := x.redirectTarget(rec, scope.Candidate{URL: []byte(to.String()), Exact: true}, 1, &as)
 	if !ok || (id == rec.ID) {
@@ -123,7 +123,7 @@ func (x *Processor) Folded(rec *store.Resource, to site.URL, why string) (f Foun
 	rec.InSet, rec.Fragment = false, ""
 	rec.Target, rec.Reason = id+1, why+to.String()
 	return Found{Finding: &urls.Finding{
-		Done: store.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
+		Done: record.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
 		As:   as,
 	}}, true
 }

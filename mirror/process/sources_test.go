@@ -12,7 +12,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -23,7 +23,7 @@ type others map[source.Provider]processtest.OtherReply
 type sourceRow struct {
 	name   string
 	keys   string
-	known  func(*store.Resource) // see row
+	known  func(*record.Resource) // see row
 	before func(*processtest.Bench)
 	origin processtest.SiteReply
 	given  others
@@ -154,8 +154,8 @@ func TestSources(t *testing.T) {
 	}
 	runSources(t, stored, []sourceRow{
 		asks(sourceRow{name: "an entry point", keys: "url = [\"" + processtest.Home + "/\", \"" + page + "\"]"}),
-		asks(sourceRow{name: "a page that was gone", known: func(r *store.Resource) { r.Gone = 1 }}),
-		asks(sourceRow{name: "a listing", known: func(r *store.Resource) { r.Listing = true }}),
+		asks(sourceRow{name: "a page that was gone", known: func(r *record.Resource) { r.Gone = 1 }}),
+		asks(sourceRow{name: "a listing", known: func(r *record.Resource) { r.Listing = true }}),
 		asks(sourceRow{name: "a sitemap for the space", before: sitemap}),
 		asks(sourceRow{name: "a second turn", before: spent}),
 	})
@@ -223,7 +223,7 @@ func TestReplicaIsAFallback(t *testing.T) {
 		{name: "the host is down, and no replica is well", before: down, given: nothing, asked: "replica"},
 		{
 			name: "the host is down, and the page was gone",
-			known: func(r *store.Resource) {
+			known: func(r *record.Resource) {
 				r.Outcome, r.Status, r.InSet = site.Gone, 404, false
 			},
 			before:  down,
@@ -265,7 +265,7 @@ func TestReplicaIsAFallback(t *testing.T) {
 
 // runSources runs rows, in which known is that of those without one, and the site has the page unless they
 // say otherwise.
-func runSources(t *testing.T, known func(*store.Resource), rows []sourceRow) {
+func runSources(t *testing.T, known func(*record.Resource), rows []sourceRow) {
 	t.Helper()
 	for _, r := range rows {
 		if r.known == nil {

@@ -11,7 +11,7 @@ import (
 	"mirrord/mirror/process"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
 
@@ -21,8 +21,8 @@ const page = processtest.Home + "/page.html"
 // row is one turn of page: the stored record, the answer, and the result.
 type row struct {
 	name   string
-	keys   string                // of the job
-	known  func(*store.Resource) // changes the record of an earlier run; nil: page is new
+	keys   string                 // of the job
+	known  func(*record.Resource) // changes the record of an earlier run; nil: page is new
 	before func(*processtest.Bench)
 	answer processtest.SiteReply
 
@@ -37,7 +37,7 @@ type row struct {
 
 func (r *row) run(t *testing.T) {
 	t.Helper()
-	var known []store.Resource
+	var known []record.Resource
 	if r.known != nil {
 		rec := processtest.Page(page)
 		r.known(&rec)
@@ -86,13 +86,13 @@ func runRows(t *testing.T, rows []row) {
 	}
 }
 
-func stored(*store.Resource) {}
+func stored(*record.Resource) {}
 
 // A page of the mirror that answers 404 is gone at the second look.
 func TestGone(t *testing.T) {
 	gone := processtest.SiteReply{Status: 404}
-	looked := func(run int, before time.Duration) func(*store.Resource) {
-		return func(r *store.Resource) {
+	looked := func(run int, before time.Duration) func(*record.Resource) {
+		return func(r *record.Resource) {
 			r.Outcome, r.Gone, r.Run = site.Failed, 1, run
 			r.Checked = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(-before).Unix()
 		}
@@ -331,7 +331,7 @@ func TestRetryAfter(t *testing.T) {
 func TestFailures(t *testing.T) {
 	class := func(err error) processtest.SiteReply { return processtest.SiteReply{Err: err} }
 	spent := func(b *processtest.Bench) { b.Traits.Spend(1, urls.AfterFailure) }
-	lasting := func(r *store.Resource) { r.Failures = urls.LastingFailures }
+	lasting := func(r *record.Resource) { r.Failures = urls.LastingFailures }
 	isRefused := func(want bool) func(*testing.T, *processtest.Bench, process.Found) {
 		return func(t *testing.T, _ *processtest.Bench, f process.Found) {
 			if f.Finding.As.Refused != want {

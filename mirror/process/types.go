@@ -10,12 +10,12 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // leftOut says why the body of a URL does not belong to the mirror, by the job's rule about types; "" when it
 // does. Entry points, where they lead, and sitemaps always do.
-func (r *reading) leftOut(rec *store.Resource, mime string) string {
+func (r *reading) leftOut(rec *record.Resource, mime string) string {
 	if r.Rules.Types == nil || slices.Contains(r.Rules.Seeds, rec.URL) {
 		return ""
 	}
@@ -27,13 +27,13 @@ func (r *reading) leftOut(rec *store.Resource, mime string) string {
 }
 
 // needed reports whether a document needs a URL to be shown, as far as that is known.
-func (r *reading) needed(rec *store.Resource) bool {
+func (r *reading) needed(rec *record.Resource) bool {
 	return rec.Requis || r.Table.State(rec.ID).Requisite()
 }
 
 // refuse returns what says of the type in the head of an answer why its body is not read; nil when all are
 // read. Without a type the body decides.
-func (r *reading) refuse(rec *store.Resource) func(mime string) string {
+func (r *reading) refuse(rec *record.Resource) func(mime string) string {
 	if r.Rules.Types == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (r *reading) refuse(rec *store.Resource) func(mime string) string {
 // leftOutBody says why a body that came does not belong to the mirror, like leftOut, and what its type is:
 // that of its answer or, where that says nothing, text/html for what browsers take for a page. A copy shows a
 // page only under a name that says so.
-func (r *reading) leftOutBody(rec *store.Resource, c *source.Received) (mime, why string) {
+func (r *reading) leftOutBody(rec *record.Resource, c *source.Received) (mime, why string) {
 	if mime = c.MIME; parse.IsUnknownType(mime) {
 		head := c.Body.Bytes()
 		if f := c.Body.File(); f != nil {
@@ -61,12 +61,12 @@ func (r *reading) leftOutBody(rec *store.Resource, c *source.Received) (mime, wh
 
 // outOfScope makes the outcome of a URL whose type does not belong to the mirror. The record keeps the type.
 func (r *reading) outOfScope(
-	rec *store.Resource, mime, why string, as urls.Account,
+	rec *record.Resource, mime, why string, as urls.Account,
 ) *urls.Finding {
 	rec.Outcome, rec.Reason, rec.MIME = site.OutOfScope, why, mime
 	rec.Failures, rec.Gone = 0, 0
 	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
-	rec.Body = store.NoBody
+	rec.Body = record.NoBody
 	as.Notes = append(as.Notes, "files whose types scope.types or scope.not_types leaves out")
-	return &urls.Finding{Done: store.Done{Resource: *rec, Linked: true}, As: as}
+	return &urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
 }

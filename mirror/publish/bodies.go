@@ -8,19 +8,21 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // SiteBodies reads the stored bodies of a site.
 type SiteBodies struct {
 	Records Records
 	Frames  render.FrameSource
-	Blobs   store.Bodies
+	Blobs   blobs.Bodies
 }
 
 // Lost looks at the bodies that a check noted as damaged. It returns the records of those whose body is
 // damaged now, as LoseBody changes them. Blobs of wrong bytes are discarded, so that those that come can take
 // their place.
-func (b *SiteBodies) Lost(noted []string) (lost []store.Resource, err error) {
+func (b *SiteBodies) Lost(noted []string) (lost []record.Resource, err error) {
 	for _, raw := range noted {
 		u, _, err := site.Parse(raw)
 		if err != nil { // no check notes such a one
@@ -30,7 +32,7 @@ func (b *SiteBodies) Lost(noted []string) (lost []store.Resource, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !ok || rec.Body == store.NoBody {
+		if !ok || rec.Body == record.NoBody {
 			continue
 		}
 		bad, err := b.damaged(&rec)
@@ -47,21 +49,21 @@ func (b *SiteBodies) Lost(noted []string) (lost []store.Resource, err error) {
 }
 
 // damaged looks at the body of a record. A damaged blob is discarded.
-func (b *SiteBodies) damaged(rec *store.Resource) (bool, error) {
-	if rec.Body == store.BlobBody {
-		return store.DiscardBody(b.Blobs, rec.Digest)
+func (b *SiteBodies) damaged(rec *record.Resource) (bool, error) {
+	if rec.Body == record.BlobBody {
+		return blobs.DiscardBody(b.Blobs, rec.Digest)
 	}
 	f, err := b.Frames.ReadFrame(store.NewFrameReader(), rec.At)
-	if errors.Is(err, store.ErrAway) {
+	if errors.Is(err, blobs.ErrAway) {
 		return false, err
 	}
-	return err != nil || !store.IsDigestOf(rec.Digest, f.Body), nil
+	return err != nil || !record.IsDigestOf(rec.Digest, f.Body), nil
 }
 
 // Returned says what became of the requests for URLs whose bodies were damaged: came are those whose bodies
 // came and are published as they are, so that the published files can be replaced by them; left are to be
 // requested again by the next run.
-func (b *SiteBodies) Returned(noted []string) (came []store.Resource, left []string, err error) {
+func (b *SiteBodies) Returned(noted []string) (came []record.Resource, left []string, err error) {
 	for _, raw := range noted {
 		u, _, err := site.Parse(raw)
 		if err != nil { // no check notes such a one
@@ -74,7 +76,7 @@ func (b *SiteBodies) Returned(noted []string) (came []store.Resource, left []str
 		case !ok || !rec.InSet || rec.Path == "":
 		case rec.Digest == [32]byte{}:
 			left = append(left, u.String())
-		case rec.Body == store.BlobBody:
+		case rec.Body == record.BlobBody:
 			came = append(came, rec)
 		}
 	}

@@ -19,13 +19,14 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // edition is a site on the disk whose versions are made through the two doors.
 type edition struct {
 	t    *testing.T
 	site *store.Site
-	recs []store.Resource
+	recs []record.Resource
 }
 
 func newEdition(t *testing.T) *edition {
@@ -50,7 +51,7 @@ func (e *edition) put(id int, name, body string, version int) {
 		e.t.Fatal(err)
 	}
 	links := render.AppendLinks(nil, &doc, func(int) (uint32, bool) { return 0, false })
-	rec := store.Resource{
+	rec := record.Resource{
 		ID:      uint32(id),
 		URL:     url(name),
 		Outcome: site.Fetched,
@@ -59,7 +60,7 @@ func (e *edition) put(id int, name, body string, version int) {
 		Path:    name,
 		Size:    int64(len(body)),
 		Digest:  sha256.Sum256([]byte(body)),
-		Body:    store.PackBody,
+		Body:    record.PackBody,
 		Changed: version,
 		Fetched: 1e9,
 		Run:     version,
@@ -214,7 +215,7 @@ func TestBuildDamaged(t *testing.T) {
 		e.put(i, name, name, 1)
 	}
 	e.recs[1].At.Off += 7
-	e.recs[2].Body = store.NoBody
+	e.recs[2].Body = record.NoBody
 	_, err := e.open(1).Build(t.Context())
 	bad, ok := errors.AsType[*BodiesError](err)
 	if !ok || !errors.Is(err, disk.ErrDamaged) || len(bad.IDs) != 2 || bad.IDs[0] != 1 || bad.IDs[1] != 2 {

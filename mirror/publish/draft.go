@@ -21,6 +21,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Trees starts the tree of a version; *store.Trees does.
@@ -31,13 +32,13 @@ type Trees interface {
 
 // Records reads the record of a URL; *store.Records does. Safe for concurrent use.
 type Records interface {
-	Get(u site.URL) (rec store.Resource, ok bool, err error)
+	Get(u site.URL) (rec record.Resource, ok bool, err error)
 }
 
 // ManyRecords reads the records of many URLs at once; *store.Records does. Safe for concurrent use.
 type ManyRecords interface {
 	// Some calls f for each of the URLs that has a record, with its place in the list.
-	Some(urls []site.URL, f func(n int, rec *store.Resource) error) error
+	Some(urls []site.URL, f func(n int, rec *record.Resource) error) error
 }
 
 // Means is what a version is made with. All fields but Rules and Rests are needed.

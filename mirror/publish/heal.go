@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // BodiesError says that a version cannot be made because stored bodies are damaged. It is a store.ErrDamaged.
@@ -52,7 +52,7 @@ func (d *damagedBodies) explain(err error) error {
 
 // LoseBody changes a record whose stored body is damaged, so that the next run requests it. Without
 // validators and digest the answer is a body, and is stored even if it is the one that was lost.
-func LoseBody(rec *store.Resource) {
+func LoseBody(rec *record.Resource) {
 	rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{}
 	rec.Outcome, rec.Reason = site.Failed, lostReason
 }
@@ -60,6 +60,6 @@ func LoseBody(rec *store.Resource) {
 const lostReason = "its stored body is damaged"
 
 // IsRefused reports whether a run requested a URL whose stored body is damaged, and did not get it.
-func IsRefused(rec *store.Resource, run int) bool {
+func IsRefused(rec *record.Resource, run int) bool {
 	return rec.Outcome == site.Failed && rec.Run == run && rec.Reason != lostReason
 }

@@ -12,7 +12,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Naming is what mirror paths are given by.
@@ -23,7 +23,7 @@ type Naming struct {
 	Log     *slog.Logger
 
 	// Journal calls done for what was recorded of some numbers and is not among Records yet, in order.
-	Journal func(of func(id uint32) bool, done func(rec *store.Resource)) error
+	Journal func(of func(id uint32) bool, done func(rec *record.Resource)) error
 }
 
 // Names says what became of files that several URLs share.
@@ -84,7 +84,7 @@ func (n *Naming) offered(fresh []uint32) (map[uint32]string, error) {
 		_, ok := names[id]
 		return ok
 	}
-	return names, n.Journal(wanted, func(rec *store.Resource) { names[rec.ID] = rec.Name })
+	return names, n.Journal(wanted, func(rec *record.Resource) { names[rec.ID] = rec.Name })
 }
 
 // reserve reserves the mirror paths that are given, and returns the resources of the mirror that have none.

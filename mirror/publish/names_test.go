@@ -12,13 +12,13 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // recordList holds records by URL.
-type recordList map[string]store.Resource
+type recordList map[string]record.Resource
 
-func (l recordList) Some(urls []site.URL, f func(int, *store.Resource) error) error {
+func (l recordList) Some(urls []site.URL, f func(int, *record.Resource) error) error {
 	for n, u := range urls {
 		if rec, ok := l[u.String()]; ok {
 			if err := f(n, &rec); err != nil {
@@ -29,18 +29,18 @@ func (l recordList) Some(urls []site.URL, f func(int, *store.Resource) error) er
 	return nil
 }
 
-func (l recordList) Get(u site.URL) (store.Resource, bool, error) {
+func (l recordList) Get(u site.URL) (record.Resource, bool, error) {
 	rec, ok := l[u.String()]
 	return rec, ok, nil
 }
 
 // assign gives mirror paths to a mirror of which recs are the records, and returns the table.
-func assign(t *testing.T, recs ...store.Resource) (urls.Settled, Names) {
+func assign(t *testing.T, recs ...record.Resource) (urls.Settled, Names) {
 	t.Helper()
 	n := Naming{
 		Table:   urls.New().Settled(),
 		Layout:  phm.Layout{Primary: "http://h.example"},
-		Journal: func(func(uint32) bool, func(*store.Resource)) error { return nil },
+		Journal: func(func(uint32) bool, func(*record.Resource)) error { return nil },
 		Log:     slog.New(slog.DiscardHandler),
 	}
 	list := recordList{}
@@ -58,8 +58,8 @@ func assign(t *testing.T, recs ...store.Resource) (urls.Settled, Names) {
 	return n.Table, names
 }
 
-func page(name string, body byte) store.Resource {
-	return store.Resource{
+func page(name string, body byte) record.Resource {
+	return record.Resource{
 		URL:     url(name),
 		MIME:    "text/html",
 		Outcome: site.Fetched,
@@ -79,7 +79,7 @@ func pathsOf(t urls.Settled) map[string]string {
 
 // The order in which URLs were found does not matter, and a path that is given stays.
 func TestAssignNames(t *testing.T) {
-	recs := []store.Resource{
+	recs := []record.Resource{
 		page("", 1), page("a", 2), page("a/", 3), page("a?b", 4), page("A", 5), page("c.html", 6),
 	}
 	recs[5].Path = "c.html"
@@ -102,12 +102,12 @@ func TestAssignNames(t *testing.T) {
 }
 
 func TestTwins(t *testing.T) {
-	owner := func(body byte) store.Resource {
+	owner := func(body byte) record.Resource {
 		rec := page("d/", body)
 		rec.Path = "d/index.html"
 		return rec
 	}
-	sharer := func(body byte, run int) store.Resource {
+	sharer := func(body byte, run int) record.Resource {
 		rec := page("d/index.html", body)
 		rec.Run = run
 		return rec
@@ -116,7 +116,7 @@ func TestTwins(t *testing.T) {
 	gone.InSet, gone.Outcome = false, site.Gone
 	for _, c := range []struct {
 		name          string
-		owner, sharer store.Resource
+		owner, sharer record.Resource
 		shared        int
 		apart, bare   string
 	}{

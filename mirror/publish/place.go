@@ -12,6 +12,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Placer makes files of a draft. One goroutine uses it; work in path order is fastest.
@@ -71,12 +72,12 @@ func (p *Placer) read(c *chunk) error {
 	for k := range p.stored {
 		p.urls = append(p.urls, t.URL(c.tasks[p.stored[k].i].ID))
 	}
-	err := p.d.by.Records.Some(p.urls, func(n int, rec *store.Resource) error {
+	err := p.d.by.Records.Some(p.urls, func(n int, rec *record.Resource) error {
 		p.stored[n].rec = *rec
 		return nil
 	})
 	for k := range p.stored {
-		if p.stored[k].rec.Body == store.NoBody {
+		if p.stored[k].rec.Body == record.NoBody {
 			p.stored[k].err = fmt.Errorf("publish %s: %w: it has no body", p.urls[k], disk.ErrDamaged)
 		}
 	}
@@ -86,13 +87,13 @@ func (p *Placer) read(c *chunk) error {
 // make makes the file of a resource at its mirror path from its stored body, and returns its line of the file
 // table. It links to the published file where that is the same. A stored body that is missing or damaged is
 // store.ErrDamaged.
-func (p *Placer) make(ctx context.Context, t *Placing, rec *store.Resource) (phm.File, error) {
+func (p *Placer) make(ctx context.Context, t *Placing, rec *record.Resource) (phm.File, error) {
 	path := p.d.plan.Table.Path(t.ID)
 	f, err := p.splice.Line(rec, path)
 	if err != nil {
 		return f, err
 	}
-	if rec.Body == store.PackBody {
+	if rec.Body == record.PackBody {
 		return p.document(ctx, t, rec, f)
 	}
 	if render.SameFile(t.Was, &f) && !t.wrong {
@@ -113,7 +114,7 @@ func (p *Placer) make(ctx context.Context, t *Placing, rec *store.Resource) (phm
 
 // document places a document, of which f is the line so far.
 func (p *Placer) document(
-	ctx context.Context, t *Placing, rec *store.Resource, f phm.File,
+	ctx context.Context, t *Placing, rec *record.Resource, f phm.File,
 ) (phm.File, error) {
 	defer p.d.turn(rec.Size)()
 	doc, err := p.splice.Document(rec, &f)
@@ -142,7 +143,7 @@ func (p *Placer) document(
 }
 
 // rest keeps what a document of a one-off mirror has beside its file.
-func (p *Placer) rest(doc *render.Rendered, rec *store.Resource, stays bool) error {
+func (p *Placer) rest(doc *render.Rendered, rec *record.Resource, stays bool) error {
 	if p.d.by.Rests == nil {
 		return nil
 	}
@@ -152,7 +153,7 @@ func (p *Placer) rest(doc *render.Rendered, rec *store.Resource, stays bool) err
 // mayStay reports whether the published file of a document is the best that can be had: its stored body is
 // damaged, and the site did not give it when it was requested again. Its links are those of the version
 // before.
-func (p *Placer) mayStay(t *Placing, rec *store.Resource, err error) bool {
+func (p *Placer) mayStay(t *Placing, rec *record.Resource, err error) bool {
 	published := t.Was != nil && !t.wrong && t.Was.URL == rec.URL.String()
 	return published && isDamage(err) && rec.Outcome == site.Failed
 }

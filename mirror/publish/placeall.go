@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // window is a stretch of files in path order. Of many documents one frame has several, which came one after
@@ -38,7 +38,7 @@ type chunk struct {
 // stored is a file of a chunk that is to be made.
 type stored struct {
 	i   int // its index
-	rec store.Resource
+	rec record.Resource
 	err error // why it has no record
 }
 

@@ -15,15 +15,16 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // readPlaces is a source of documents that notes which are read.
 type readPlaces struct {
 	*store.Frames
-	read []store.Place
+	read []record.Place
 }
 
-func (r *readPlaces) ReadFrame(fr *store.FrameReader, at store.Place) (store.Frame, error) {
+func (r *readPlaces) ReadFrame(fr *store.FrameReader, at record.Place) (store.Frame, error) {
 	r.read = append(r.read, at)
 	return r.Frames.ReadFrame(fr, at)
 }
@@ -56,7 +57,7 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 	for _, c := range w.chunks {
 		p.chunk(t.Context(), c)
 		these := frames.read[read:]
-		if len(these) != len(c.these) || !slices.IsSortedFunc(these, store.Place.Compare) {
+		if len(these) != len(c.these) || !slices.IsSortedFunc(these, record.Place.Compare) {
 			t.Errorf("read at %v", these)
 		}
 		read = len(frames.read)

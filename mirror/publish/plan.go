@@ -10,6 +10,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Basis is what a version is planned from.
@@ -130,8 +131,8 @@ func (p *VersionPlan) affected(b *Basis) error {
 		if id >= t.Len() || !t.State(id).InSet() || p.Dirty(id) {
 			return nil
 		}
-		store.Targets(targets, func(to uint32) bool {
-			if to == store.Unnumbered || leadsToMoved(t, to&^(store.Mention|store.Guess)) {
+		record.Targets(targets, func(to uint32) bool {
+			if to == record.Unnumbered || leadsToMoved(t, to&^(record.Mention|record.Guess)) {
 				p.again.add(id)
 				return false
 			}

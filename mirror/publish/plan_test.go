@@ -12,6 +12,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // planned is a ledger for version 3, in which version 2 is published.
@@ -32,7 +33,7 @@ func newPlanned(t *testing.T) *planned {
 	p := &planned{t: t, table: urls.New().Settled(), links: map[uint32][]uint32{0: {1, 2}, 1: {4}}}
 	p.table.Reserve(5)
 	for id, name := range []string{"index.html", "b.html", "a.html", "c.html"} {
-		p.load(store.Resource{
+		p.load(record.Resource{
 			ID:      uint32(id),
 			URL:     url(name),
 			Outcome: site.Unchanged,
@@ -40,7 +41,7 @@ func newPlanned(t *testing.T) *planned {
 			Path:    name,
 		})
 	}
-	p.load(store.Resource{
+	p.load(record.Resource{
 		ID:      4,
 		URL:     url("moved.html"),
 		Outcome: site.Redirected,
@@ -57,11 +58,11 @@ func newPlanned(t *testing.T) *planned {
 	return p
 }
 
-func (p *planned) load(rec store.Resource) { p.table.Load(&rec, urls.Run{Number: 9, Version: 3}) }
+func (p *planned) load(rec record.Resource) { p.table.Load(&rec, urls.Run{Number: 9, Version: 3}) }
 
 func (p *planned) eachLinks(f func(id uint32, targets []byte) error) error {
 	for id, to := range p.links {
-		if err := f(id, store.AppendTargets(nil, to)); err != nil {
+		if err := f(id, record.AppendTargets(nil, to)); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func TestPlan(t *testing.T) {
 		{"first version", func(p *planned) { p.basis.Live = nil }, all},
 		{"other rules", func(p *planned) { p.basis.Rescan = true }, all},
 		{"another body", func(p *planned) {
-			p.load(store.Resource{
+			p.load(record.Resource{
 				ID:      2,
 				URL:     url("a.html"),
 				InSet:   true,
@@ -111,7 +112,7 @@ func TestPlan(t *testing.T) {
 			})
 		}, []string{"a.html"}},
 		{"the target of a redirect moved", func(p *planned) {
-			p.load(store.Resource{
+			p.load(record.Resource{
 				ID:      3,
 				URL:     url("c.html"),
 				InSet:   true,
@@ -121,7 +122,7 @@ func TestPlan(t *testing.T) {
 			})
 		}, []string{"b.html", "d.html"}},
 		{"a page left", func(p *planned) {
-			p.load(store.Resource{
+			p.load(record.Resource{
 				ID:      2,
 				URL:     url("a.html"),
 				Outcome: site.Gone,
@@ -129,8 +130,8 @@ func TestPlan(t *testing.T) {
 			})
 		}, []string{"index.html"}},
 		{"a link without a number", func(p *planned) {
-			p.links[3] = []uint32{store.Unnumbered}
-			p.load(store.Resource{
+			p.links[3] = []uint32{record.Unnumbered}
+			p.load(record.Resource{
 				ID:      2,
 				URL:     url("a.html"),
 				Outcome: site.Gone,
@@ -138,7 +139,7 @@ func TestPlan(t *testing.T) {
 			})
 		}, []string{"c.html", "index.html"}},
 		{"a requisite out of scope left", func(p *planned) {
-			p.load(store.Resource{
+			p.load(record.Resource{
 				ID:     4,
 				URL:    site.Canonical("http://cdn.example/x.css"),
 				Requis: true,
@@ -177,7 +178,7 @@ func TestPlan(t *testing.T) {
 // after where it is.
 func TestPlanEntry(t *testing.T) {
 	p := newPlanned(t)
-	p.load(store.Resource{
+	p.load(record.Resource{
 		ID:      0,
 		URL:     url("index.html"),
 		Outcome: site.Gone,

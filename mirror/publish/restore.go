@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // RestoreLinks makes the list of targets of every document that version restored what the document says. One
@@ -21,7 +22,7 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 	if err != nil {
 		return err
 	}
-	var batch []*store.Done
+	var batch []*record.Done
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -32,9 +33,9 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 	}
 	frames := store.NewFrameReader()
 	var links render.StoredLinks
-	var restored []store.Resource
-	err = r.Resources(func(rec *store.Resource) error {
-		if rec.Changed == version && rec.InSet && rec.Body == store.PackBody {
+	var restored []record.Resource
+	err = r.Resources(func(rec *record.Resource) error {
+		if rec.Changed == version && rec.InSet && rec.Body == record.PackBody {
 			restored = append(restored, *rec)
 		}
 		return nil
@@ -56,7 +57,7 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 		if err := links.Decode(fr.Links); err != nil {
 			return fmt.Errorf("restore %s: %w: %w", rec.URL, disk.ErrDamaged, err)
 		}
-		d := &store.Done{Resource: rec, Linked: true}
+		d := &record.Done{Resource: rec, Linked: true}
 		for _, t := range links.Targets {
 			if t.Literal == nil {
 				d.Targets = append(d.Targets, t.ID)
@@ -76,6 +77,6 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 	return r.Fold(store.Folding{
 		Version: version,
 		Pending: func(uint32) bool { return false },
-		Path:    func(*store.Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 	})
 }

@@ -5,7 +5,7 @@ package publish
 import (
 	"mirrord/mirror/render"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A resource that shares a file with its twin (package render) gets a mirror path of its own, for good,
@@ -46,7 +46,7 @@ func (n *Naming) findTwins(fresh []uint32) (*twins, error) {
 	if len(w.of) == 0 {
 		return w, nil
 	}
-	take := func(rec *store.Resource, shared bool) {
+	take := func(rec *record.Resource, shared bool) {
 		w.rec[rec.ID] = twin{
 			body:     twinBody{rec.Digest, rec.MIME, rec.Charset, rec.Source},
 			shared:   shared,
@@ -66,7 +66,7 @@ func (n *Naming) findTwins(fresh []uint32) (*twins, error) {
 		_, ok := w.rec[id]
 		return ok
 	}
-	return w, n.Journal(wanted, func(rec *store.Resource) { take(rec, w.rec[rec.ID].shared) })
+	return w, n.Journal(wanted, func(rec *record.Resource) { take(rec, w.rec[rec.ID].shared) })
 }
 
 // share decides whether a resource without a path shares the file of its twin, or takes over its path

@@ -11,11 +11,12 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // NumberedURLs knows the numbers of URLs. *store.Records does.
 type NumberedURLs interface {
-	Get(u site.URL) (rec store.Resource, ok bool, err error)
+	Get(u site.URL) (rec record.Resource, ok bool, err error)
 }
 
 // Copies finds good copies of stored documents whose bodies are damaged: files of the published tree in which
@@ -25,17 +26,17 @@ type Copies struct {
 	Tree LiveTree
 	URLs NumberedURLs
 	// More returns the body of a record that no published file is, nil for none; nil when there are no more
-	More func(r *store.Resource) []byte
+	More func(r *record.Resource) []byte
 }
 
 // CopiesOf returns the copies that an open site has.
 func CopiesOf(s *store.Site) *Copies { return &Copies{Tree: s.Trees, URLs: s.Records} }
 
 // Of returns the copies of the body of a record. It is a store.BodyCopies.
-func (c *Copies) Of(r *store.Resource) iter.Seq[store.BodyCopy] {
+func (c *Copies) Of(r *record.Resource) iter.Seq[store.BodyCopy] {
 	return func(yield func(store.BodyCopy) bool) {
 		var body []byte
-		if r.Body == store.PackBody {
+		if r.Body == record.PackBody {
 			body = c.published(r)
 		}
 		if (body == nil) && (c.More != nil) {
@@ -44,7 +45,7 @@ func (c *Copies) Of(r *store.Resource) iter.Seq[store.BodyCopy] {
 		if body == nil {
 			return
 		}
-		if r.Body != store.PackBody {
+		if r.Body != record.PackBody {
 			yield(store.BodyCopy{Body: body})
 			return
 		}
@@ -57,7 +58,7 @@ func (c *Copies) Of(r *store.Resource) iter.Seq[store.BodyCopy] {
 }
 
 // published returns the file of the published tree at the path of a record when it is the record's body.
-func (c *Copies) published(r *store.Resource) []byte {
+func (c *Copies) published(r *record.Resource) []byte {
 	tree, err := c.Tree.Current()
 	if (err != nil) || (r.Path == "") {
 		return nil
@@ -76,10 +77,10 @@ func (c *Copies) published(r *store.Resource) []byte {
 	if err != nil {
 		return nil
 	}
-	if !store.IsDigestOf(r.Digest, body) {
+	if !record.IsDigestOf(r.Digest, body) {
 		body = withoutCharset(body)
 	}
-	if !store.IsDigestOf(r.Digest, body) {
+	if !record.IsDigestOf(r.Digest, body) {
 		return nil
 	}
 	return body
@@ -100,7 +101,7 @@ func withoutCharset(body []byte) []byte {
 }
 
 // scanned returns a body with its links, once for each way in which a job may have had them stored.
-func (c *Copies) scanned(r *store.Resource, body []byte) iter.Seq[store.BodyCopy] {
+func (c *Copies) scanned(r *record.Resource, body []byte) iter.Seq[store.BodyCopy] {
 	return func(yield func(store.BodyCopy) bool) {
 		var doc relocate.Doc
 		for _, noScripts := range []bool{false, true} {

@@ -16,6 +16,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one
@@ -76,13 +77,13 @@ func (p *PastFS) derive(all records) error {
 		return err
 	}
 	sp := p.render.Splicer()
-	err := all(func(rec *store.Resource, here bool) error {
-		noFile := !rec.InSet || rec.Path == "" || rec.Body == store.NoBody
+	err := all(func(rec *record.Resource, here bool) error {
+		noFile := !rec.InSet || rec.Path == "" || rec.Body == record.NoBody
 		if !here || noFile {
 			return nil
 		}
 		f, err := p.render.Line(rec, rec.Path)
-		if (err == nil) && rec.Body == store.PackBody {
+		if (err == nil) && rec.Body == record.PackBody {
 			var doc *Rendered
 			if doc, err = sp.Document(rec, &f); err == nil {
 				err = doc.Complete()
@@ -103,7 +104,7 @@ func (p *PastFS) derive(all records) error {
 	if err := p.writeTable(); err != nil {
 		return err
 	}
-	return all(func(rec *store.Resource, here bool) error {
+	return all(func(rec *record.Resource, here bool) error {
 		if i, ok := p.find(rec.Path); ok && here && rec.InSet {
 			p.bodies[i] = bodyOf(rec)
 		}
@@ -162,7 +163,7 @@ func Restore(
 // record may be a blob.
 func (p *PastFS) place(w TreeFiles, i int) error {
 	f, b := &p.files[i], &p.bodies[i]
-	if b.kind == store.PackBody {
+	if b.kind == record.PackBody {
 		doc, err := p.document(f, b)
 		if err != nil {
 			return err
@@ -173,7 +174,7 @@ func (p *PastFS) place(w TreeFiles, i int) error {
 			return err
 		})
 	}
-	blob, err := p.open(f, &pastBody{kind: store.BlobBody})
+	blob, err := p.open(f, &pastBody{kind: record.BlobBody})
 	if err != nil {
 		return err
 	}

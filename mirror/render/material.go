@@ -5,6 +5,8 @@ package render
 import (
 	"mirrord/internal/regular"
 	"mirrord/store"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // RecordLister reads the records of a site. *store.Records is one.
@@ -12,7 +14,7 @@ type RecordLister interface {
 	// Known returns how many numbers URLs have.
 	Known() (uint32, error)
 	// Resources calls f for each record, which is valid during the call.
-	Resources(f func(rec *store.Resource) error) error
+	Resources(f func(rec *record.Resource) error) error
 }
 
 // VersionReader reads the kept versions of a site. *store.SiteVersions is one.
@@ -37,7 +39,7 @@ type Material struct {
 	Records  RecordLister
 	Versions VersionReader
 	Frames   FrameSource
-	Bodies   store.Bodies
+	Bodies   blobs.Bodies
 	Tree     LiveTree
 }
 

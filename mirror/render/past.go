@@ -17,7 +17,9 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // PastFS is a kept version of a mirror as a file system: the same bytes as its tree had when it was
@@ -40,13 +42,13 @@ type PastFS struct {
 
 // pastBody says where the body of a file lies.
 type pastBody struct {
-	kind store.BodyKind
+	kind record.BodyKind
 	id   uint32
-	at   store.Place // of a PackBody
-	time int64       // Unix seconds
+	at   record.Place // of a PackBody
+	time int64        // Unix seconds
 }
 
-func bodyOf(rec *store.Resource) pastBody {
+func bodyOf(rec *record.Resource) pastBody {
 	return pastBody{
 		kind: rec.Body,
 		id:   rec.ID,
@@ -102,13 +104,13 @@ func newPast(m Material, v store.Version) *PastFS {
 }
 
 // records calls f for every record of a site as it was in some version, as store.Past.Resources does.
-type records func(f func(rec *store.Resource, here bool) error) error
+type records func(f func(rec *record.Resource, here bool) error) error
 
 // presentRecords are the records as they are now. They are those of the published version where no later
 // run has changed something, and the only ones where the version was imported.
 func presentRecords(all RecordLister) records {
-	return func(f func(rec *store.Resource, here bool) error) error {
-		return all.Resources(func(rec *store.Resource) error { return f(rec, true) })
+	return func(f func(rec *record.Resource, here bool) error) error {
+		return all.Resources(func(rec *record.Resource) error { return f(rec, true) })
 	}
 }
 
@@ -129,7 +131,7 @@ func (p *PastFS) load(all records) error {
 	t := p.names
 	t.Reserve(n)
 	p.bodies = make([]pastBody, len(p.files))
-	err = all(func(rec *store.Resource, here bool) error {
+	err = all(func(rec *record.Resource, here bool) error {
 		if rec.ID >= n {
 			return fmt.Errorf("record of %s: %w: number %d is not given yet", rec.URL, disk.ErrDamaged, rec.ID)
 		}
@@ -237,17 +239,17 @@ func (p *PastFS) Open(name string) (fs.File, error) {
 
 func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 	switch b.kind {
-	case store.BlobBody:
+	case record.BlobBody:
 		d, err := hex.DecodeString(f.SHA256)
 		if err != nil || len(d) != sha256.Size {
 			return nil, fmt.Errorf("%w: %q is no digest", disk.ErrDamaged, f.SHA256)
 		}
-		blob, err := store.OpenBody(p.from.Bodies, [32]byte(d))
+		blob, err := blobs.OpenBody(p.from.Bodies, [32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", disk.ErrDamaged)
 		}
 		return blob, disk.Unreadable(err)
-	case store.PackBody:
+	case record.PackBody:
 		return p.document(f, b)
 	}
 	return nil, notStoredError{f.URL, p.Version.Number}

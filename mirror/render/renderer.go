@@ -18,11 +18,12 @@ import (
 	"mirrord/relocate"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // FrameSource reads stored documents; *store.Frames and *store.Documents do.
 type FrameSource interface {
-	ReadFrame(r *store.FrameReader, at store.Place) (store.Frame, error)
+	ReadFrame(r *store.FrameReader, at record.Place) (store.Frame, error)
 }
 
 // Names is what links are relocated by; urls.Settled is one.
@@ -51,7 +52,7 @@ type Renderer struct {
 
 	// Own reports whether a body that was requested from another site is the site's own all the same, so
 	// that its file names no source.
-	Own func(rec *store.Resource) bool
+	Own func(rec *record.Resource) bool
 
 	Notes  *urls.Notes
 	Counts *urls.Counts
@@ -95,7 +96,7 @@ func (r *Renderer) Splicer() *Splicer { return &Splicer{Renderer: r, frames: sto
 
 // ModTime is the modification time of a published file: what the site said when the body came, else when
 // that was.
-func ModTime(rec *store.Resource) time.Time {
+func ModTime(rec *record.Resource) time.Time {
 	if rec.Modified > 0 {
 		return time.Unix(rec.Modified, 0)
 	}
@@ -104,13 +105,13 @@ func ModTime(rec *store.Resource) time.Time {
 
 // Line returns the line of a file in the file table; of a document it has the size and digest of the body
 // as it came.
-func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
+func (r *Renderer) Line(rec *record.Resource, path string) (phm.File, error) {
 	f := phm.File{
 		Path:   path,
 		URL:    rec.URL.String(),
 		Type:   rec.MIME,
 		Size:   rec.Size,
-		SHA256: store.HexOf(rec.Digest),
+		SHA256: record.HexOf(rec.Digest),
 	}
 	if rec.Modified > 0 {
 		f.Modified = time.Unix(rec.Modified, 0).UTC()
@@ -125,7 +126,7 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 			return f, err
 		}
 	}
-	if rec.Body == store.BlobBody && relocate.Detect(rec.MIME, rec.URL, nil).Spliced() {
+	if rec.Body == record.BlobBody && relocate.Detect(rec.MIME, rec.URL, nil).Spliced() {
 		if err := declare(&f, phm.UnscannedField, true); err != nil {
 			return f, err
 		}
@@ -138,7 +139,7 @@ func (r *Renderer) Line(rec *store.Resource, path string) (phm.File, error) {
 
 // Document makes a stored document ready, of which f is the line so far. The caller closes what it returns. A
 // document that cannot be read is store.ErrDamaged.
-func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) {
+func (s *Splicer) Document(rec *record.Resource, f *phm.File) (*Rendered, error) {
 	frames, free := s.frames, func() {}
 	if !InMemory(rec) {
 		frames, free = s.takeLarge(rec.Size > hugeDocument)
@@ -153,7 +154,7 @@ func (s *Splicer) Document(rec *store.Resource, f *phm.File) (*Rendered, error) 
 }
 
 // InMemory reports whether a stored document is small enough to be rendered in memory.
-func InMemory(rec *store.Resource) bool {
+func InMemory(rec *record.Resource) bool {
 	return rec.At.Len <= SmallDocument && rec.Size <= SmallDocument
 }
 
@@ -176,7 +177,7 @@ func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) 
 }
 
 // read makes a stored document ready for rendering. identity says whether its path is its URL's.
-func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, identity bool) (
+func (s *Splicer) read(frames *store.FrameReader, at record.Place, path string, identity bool) (
 	*Rendered, error) {
 	fr, err := s.Frames.ReadFrame(frames, at)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *Splicer) read(frames *store.FrameReader, at store.Place, path string, i
 // Rendered is one document that is rendered. It is valid until Close, and until its Splicer's next document.
 type Rendered struct {
 	s        *Splicer
-	rec      *store.Resource
+	rec      *record.Resource
 	line     *phm.File
 	frame    store.Frame
 	body     []byte
@@ -230,7 +231,7 @@ func (d *Rendered) WriteFile(w FileWriter) error {
 
 // Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
 // one nothing is kept.
-func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at store.Place, stays bool) error {
+func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at record.Place, stays bool) error {
 	if len(d.body) > LargestRest {
 		return nil
 	}
@@ -248,7 +249,7 @@ func (d *Rendered) Complete() error {
 	out, edits := d.splice(d.s.out[:0])
 	d.s.out = out
 	digest := d.rec.Digest
-	if d.changed || len(edits) > 0 || store.IsQuick(digest) {
+	if d.changed || len(edits) > 0 || record.IsQuick(digest) {
 		digest = sha256.Sum256(out)
 	}
 	return d.declare(int64(len(out)), digest, edits)
@@ -292,7 +293,7 @@ func (d *Rendered) declare(size int64, digest [sha256.Size]byte, edits []relocat
 	if s.Counts != nil {
 		s.Counts.Relocated.Add(1)
 	}
-	f.Size, f.SHA256 = size, store.HexOf(digest)
+	f.Size, f.SHA256 = size, record.HexOf(digest)
 	f.Edits = slices.Grow(f.Edits, min(len(edits), mostEdits))
 	for _, e := range edits[:min(len(edits), mostEdits)] {
 		f.Edits = append(f.Edits, phm.DeclaredEdit{Kind: e.Why.String(), At: int64(e.Start)})

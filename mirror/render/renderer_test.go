@@ -17,12 +17,13 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // oneFrame gives the same document for every place.
 type oneFrame struct{ frame store.Frame }
 
-func (o oneFrame) ReadFrame(*store.FrameReader, store.Place) (store.Frame, error) {
+func (o oneFrame) ReadFrame(*store.FrameReader, record.Place) (store.Frame, error) {
 	return o.frame, nil
 }
 
@@ -47,20 +48,20 @@ func (o *oneFile) Stream(path string, _ time.Time, write func(io.Writer) error) 
 
 // renderer returns a Renderer of a mirror in which dir/page.html is the page with a body, and other.html
 // another one, the target of a redirect.
-func renderer(t *testing.T, body string) (*Renderer, *store.Resource) {
+func renderer(t *testing.T, body string) (*Renderer, *record.Resource) {
 	t.Helper()
 	table := urls.New().Settled()
 	table.Reserve(3)
-	rec := &store.Resource{
+	rec := &record.Resource{
 		URL:    site.Canonical("http://h.example/dir/page?x"),
 		InSet:  true,
 		Path:   "dir/page.html",
 		MIME:   "text/html",
 		Size:   int64(len(body)),
 		Digest: sha256.Sum256([]byte(body)),
-		Body:   store.PackBody,
+		Body:   record.PackBody,
 	}
-	for _, r := range []*store.Resource{
+	for _, r := range []*record.Resource{
 		rec,
 		{ID: 1, URL: site.Canonical("http://h.example/other.html"), InSet: true, Path: "other.html"},
 		{ID: 2, URL: site.Canonical("http://h.example/old"), Outcome: site.Redirected, Target: 1 + 1},
@@ -76,7 +77,7 @@ func renderer(t *testing.T, body string) (*Renderer, *store.Resource) {
 }
 
 // render makes the file of the page and returns its line.
-func render(t *testing.T, r *Renderer, rec *store.Resource) (phm.File, *oneFile) {
+func render(t *testing.T, r *Renderer, rec *record.Resource) (phm.File, *oneFile) {
 	t.Helper()
 	f, err := r.Line(rec, rec.Path)
 	if err != nil {
@@ -184,7 +185,7 @@ func TestLine(t *testing.T) {
 	if err != nil || source != `"http://replica.example/page"` || !r.Shared.Fits(&f, rec.ID) {
 		t.Errorf("%+v, %v", f, err)
 	}
-	r.Own = func(*store.Resource) bool { return true }
+	r.Own = func(*record.Resource) bool { return true }
 	if f, err = r.Line(rec, rec.Path); err != nil || f.Extra[phm.SourceField] != nil {
 		t.Errorf("%+v, %v", f, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mirrord/relocate"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // target is the reference that link i gets in the document at mirror path p: relative inside the set,
@@ -132,7 +132,7 @@ func (s *Splicer) repair(i int, u []byte) (ref []byte, ok bool) {
 // RepairedAlike reports whether the links of a stored document that Cures repairs are the given ones, in
 // their order. It reads all that is stored of the document, because links to other sites have no number. A
 // document that is damaged is alike: its reader reports that.
-func (s *Splicer) RepairedAlike(rec *store.Resource, published []RepairedLink) bool {
+func (s *Splicer) RepairedAlike(rec *record.Resource, published []RepairedLink) bool {
 	if _, err := s.read(s.frames, rec.At, "", false); err != nil {
 		return true
 	}
@@ -154,14 +154,14 @@ func (s *Splicer) RepairedAlike(rec *store.Resource, published []RepairedLink) b
 // OtherRepairs returns the numbers of the documents in the mirror whose repaired links, by Cures, are not
 // those of the published version, by path. resources calls its argument for every record; documents that
 // skip names are left out.
-func (r *Renderer) OtherRepairs(ctx context.Context, resources func(func(*store.Resource) error) error,
+func (r *Renderer) OtherRepairs(ctx context.Context, resources func(func(*record.Resource) error) error,
 	published map[string][]RepairedLink, skip func(id uint32) bool) (ids []uint32, err error) {
 	s := r.Splicer()
-	err = resources(func(rec *store.Resource) error {
+	err = resources(func(rec *record.Resource) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !rec.InSet || rec.Body != store.PackBody || skip(rec.ID) {
+		if !rec.InSet || rec.Body != record.PackBody || skip(rec.ID) {
 			return nil
 		}
 		if !s.RepairedAlike(rec, published[r.Table.Path(rec.ID)]) {

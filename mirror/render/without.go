@@ -18,6 +18,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Without makes the kept versions of a mirror again as they are when some URLs are taken out of all of them:
@@ -25,9 +26,9 @@ import (
 type Without struct {
 	from    Material
 	gone    func(u site.URL) bool
-	leads   map[uint32]bool      // numbers of URLs that are gone, and of those that ever redirected there
-	literal map[string]bool      // the same by URL: links out of scope have no number
-	touched map[store.Place]bool // documents that were read: whether they link to one of these
+	leads   map[uint32]bool       // numbers of URLs that are gone, and of those that ever redirected there
+	literal map[string]bool       // the same by URL: links out of scope have no number
+	touched map[record.Place]bool // documents that were read: whether they link to one of these
 	reader  *store.FrameReader
 	links   StoredLinks
 }
@@ -35,19 +36,19 @@ type Without struct {
 // NewWithout reads which URLs are gone, or lead to one that is. every calls its argument for each record, as
 // it is and as it was in any version.
 func NewWithout(
-	m Material, gone func(u site.URL) bool, every func(f func(rec *store.Resource) error) error,
+	m Material, gone func(u site.URL) bool, every func(f func(rec *record.Resource) error) error,
 ) (*Without, error) {
 	w := &Without{
 		from:    m,
 		gone:    gone,
 		leads:   map[uint32]bool{},
 		literal: map[string]bool{},
-		touched: map[store.Place]bool{},
+		touched: map[record.Place]bool{},
 		reader:  store.NewFrameReader(),
 	}
 	from := map[uint32][]uint32{} // numbers that redirect to one, in some version
 	list := map[uint32]string{}
-	err := every(func(rec *store.Resource) error {
+	err := every(func(rec *record.Resource) error {
 		if rec.Target > 0 {
 			from[rec.Target-1] = append(from[rec.Target-1], rec.ID)
 			list[rec.ID] = rec.URL.String()
@@ -124,9 +125,9 @@ func (w *Without) Version(
 func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error) (phm.File, error) {
 	f, b := &p.files[i], &p.bodies[i]
 	switch b.kind {
-	case store.BlobBody:
+	case record.BlobBody:
 		return *f, nil
-	case store.NoBody:
+	case record.NoBody:
 		return *f, notStoredError{f.URL, p.Version.Number}
 	}
 	if len(w.leads) == 0 {
@@ -172,7 +173,7 @@ func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error)
 }
 
 // touches reports whether a stored document links, or by redirects, to a removed URL.
-func (w *Without) touches(at store.Place) (bool, error) {
+func (w *Without) touches(at record.Place) (bool, error) {
 	if does, known := w.touched[at]; known {
 		return does, nil
 	}

@@ -18,7 +18,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Explanation says why a URL is or is not in the mirror.
@@ -41,7 +41,7 @@ type Explanation struct {
 	LastHead *heads.Head `json:"last_head,omitempty"` // of the last answer if a redirect or an error
 	NoHead   string      `json:"no_head,omitempty"`   // why there is no head
 
-	rec *store.Resource // nil: there is no record
+	rec *record.Resource // nil: there is no record
 }
 
 // explainer makes an explanation.
@@ -171,7 +171,7 @@ func (e *explainer) rules() {
 }
 
 // types says what the job's rule about types says of what the URL was when it was last requested.
-func (e *explainer) types(rec *store.Resource) error {
+func (e *explainer) types(rec *record.Resource) error {
 	if e.View.rules.Types == nil || rec.MIME == "" {
 		return nil
 	}

@@ -5,7 +5,7 @@ package report
 import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // mostCuts is how many documents that limits cut short are named for one URL.
@@ -13,7 +13,7 @@ const mostCuts = 5
 
 // cuts reports which documents a limit cut short, as far as that concerns the URL: it is such a document, its
 // link was in one, or one may link to it behind the limit. known says that rec is stored.
-func (e *explainer) cuts(rec *store.Resource, known bool) error {
+func (e *explainer) cuts(rec *record.Resource, known bool) error {
 	if e.Site == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (e *explainer) cuts(rec *store.Resource, known bool) error {
 }
 
 // linkedBefore says of a mirrored URL that its first link was in a document that is cut short now.
-func (e *explainer) linkedBefore(rec *store.Resource, cuts urls.Cuts) error {
+func (e *explainer) linkedBefore(rec *record.Resource, cuts urls.Cuts) error {
 	if rec.Referrer == 0 {
 		return nil
 	}

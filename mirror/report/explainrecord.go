@@ -13,19 +13,20 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // unsent is why a validator is not sent.
 const unsent = "it once stayed the same when the content changed, or the server answered 412 to it"
 
 // history says what was learned of a resource.
-func (e *explainer) history(rec *store.Resource) {
-	if rec.Body == store.PackBody {
+func (e *explainer) history(rec *record.Resource) {
+	if rec.Body == record.PackBody {
 		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
 			e.noise(rec.URL, fr.Body)
 		}
 	}
-	if rec.Volatile.Holds() && rec.Body == store.PackBody {
+	if rec.Volatile.Holds() && rec.Body == record.PackBody {
 		what := "its stored body cannot be read"
 		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
 			what = volatile.Examples(rec.Volatile.Find(fr.Body))
@@ -85,7 +86,7 @@ func (v *View) reused() (name, from, at string) {
 }
 
 // isReused reports whether the body of a resource was taken from the mirror of another job.
-func (v *View) isReused(rec *store.Resource) bool {
+func (v *View) isReused(rec *record.Resource) bool {
 	_, from, at := v.reused()
 	return (from != "") && rec.InSet && urls.TakenFrom(rec, from, at)
 }
@@ -109,7 +110,7 @@ func (v *View) base() (string, error) {
 }
 
 // record reports the record.
-func (e *explainer) record(rec *store.Resource) error {
+func (e *explainer) record(rec *record.Resource) error {
 	v, x := e.View, e.x
 	x.Last = rec.Outcome.String()
 	if rec.Status > 0 {
@@ -181,7 +182,7 @@ func (e *explainer) record(rec *store.Resource) error {
 
 // stays adds to the answer about a resource that left that the published version has it, as while a run is
 // held for review.
-func (e *explainer) stays(rec *store.Resource) error {
+func (e *explainer) stays(rec *record.Resource) error {
 	if rec.InSet || rec.Path == "" || e.live == nil {
 		return nil
 	}
@@ -205,7 +206,7 @@ func (x *Explanation) Heads(s *store.Site) error {
 		return nil
 	}
 	var lost error
-	read := func(at store.HeadPlace) *heads.Head {
+	read := func(at record.HeadPlace) *heads.Head {
 		if at.IsZero() {
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // session says which learned session id a URL has, and continues with its representative URL.
@@ -68,7 +68,7 @@ func (e *explainer) spelling() error {
 		return err
 	}
 	asked := e.u
-	err = e.Site.Records.Resources(func(rec *store.Resource) error {
+	err = e.Site.Records.Resources(func(rec *record.Resource) error {
 		if asked.Same(rec.URL) {
 			e.u = rec.URL
 		}
@@ -84,7 +84,7 @@ func (e *explainer) spelling() error {
 // no other exists. It reads all records.
 func (e *explainer) sameForm(t site.RandomPart) (main site.URL, err error) {
 	main = e.u
-	err = e.Site.Records.Resources(func(rec *store.Resource) error {
+	err = e.Site.Records.Resources(func(rec *record.Resource) error {
 		if !rec.InSet {
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Leaving says which files of a mirror leave in the next run because the rules of its job changed.
@@ -24,7 +25,7 @@ type Leaving struct {
 
 // LeavingOnAccept returns the numbers of the resources that accept takes out of a mirror because nothing
 // links to them now. Their records are as they were.
-func LeavingOnAccept(s *store.Site) (store.IDs, error) {
+func LeavingOnAccept(s *store.Site) (record.IDs, error) {
 	v, err := s.Notes.Fact(urls.LeavingFact)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 	t := urls.New().Settled()
 	var roots []uint32
 	sitemaps, pages := map[uint32]bool{}, map[uint32]bool{}
-	_, err = t.Fill(urls.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *store.Resource, _ bool) {
+	_, err = t.Fill(urls.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *record.Resource, _ bool) {
 		if urls.IsSitemap(rec) {
 			sitemaps[rec.ID] = true
 			roots = append(roots, rec.ID)

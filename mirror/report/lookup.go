@@ -6,14 +6,14 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // An explanation reads the records that it names, by key. Only a number needs more, because no index leads
 // from it to its URL: one pass over the numbers of all records, which keeps nothing.
 
 // record returns the latest record of a URL: the journal of an unfinished run knows more than the record.
-func (v *View) record(u site.URL) (rec store.Resource, known bool, err error) {
+func (v *View) record(u site.URL) (rec record.Resource, known bool, err error) {
 	if v.Site == nil || u.IsZero() {
 		return rec, false, nil
 	}
@@ -21,10 +21,10 @@ func (v *View) record(u site.URL) (rec store.Resource, known bool, err error) {
 		return rec, false, err
 	}
 	err = v.Site.Records.Replay(
-		func(id uint32, n store.NewURL) error {
+		func(id uint32, n record.NewURL) error {
 			if !known && n.URL == u.String() {
 				known = true
-				rec = store.Resource{
+				rec = record.Resource{
 					ID:       id,
 					URL:      u,
 					Outcome:  site.Pending,
@@ -35,11 +35,11 @@ func (v *View) record(u site.URL) (rec store.Resource, known bool, err error) {
 			}
 			return nil
 		},
-		func(r *store.Resource, _ []byte, _ bool) error {
+		func(r *record.Resource, _ []byte, _ bool) error {
 			if r.URL == u {
 				head, last := rec.Head, rec.LastHead // the journal's are not folded yet
 				if r.Digest != rec.Digest {
-					head = store.HeadPlace{}
+					head = record.HeadPlace{}
 				}
 				known, rec = true, *r
 				rec.Head, rec.LastHead = head, last
@@ -64,7 +64,7 @@ func (v *View) urls(ids ...uint32) (map[uint32]site.URL, error) {
 
 // trail returns the documents by which a resource was found, the one that names it first, up to an entry
 // point, but not more than most. It takes four bytes for each URL of the site while it works.
-func (v *View) trail(rec *store.Resource, most int) (out []string, err error) {
+func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
 	if rec.Referrer == 0 {
 		return nil, nil
 	}
@@ -94,20 +94,20 @@ func (v *View) trail(rec *store.Resource, most int) (out []string, err error) {
 }
 
 // target returns what a record redirects to; without a URL when it does not, or has no record.
-func (v *View) target(rec *store.Resource) (store.Resource, error) {
+func (v *View) target(rec *record.Resource) (record.Resource, error) {
 	if rec.Target == 0 || rec.InSet {
-		return store.Resource{}, nil
+		return record.Resource{}, nil
 	}
 	urls, err := v.urls(rec.Target - 1)
 	if err != nil {
-		return store.Resource{}, err
+		return record.Resource{}, err
 	}
 	to, _, err := v.record(urls[rec.Target-1])
 	return to, err
 }
 
 // final follows redirects to the resource that holds the content, which need not be in the mirror.
-func (v *View) final(rec store.Resource) (store.Resource, error) {
+func (v *View) final(rec record.Resource) (record.Resource, error) {
 	for range urls.MaxHops {
 		to, err := v.target(&rec)
 		if err != nil || to.URL.IsZero() {
@@ -120,17 +120,17 @@ func (v *View) final(rec store.Resource) (store.Resource, error) {
 
 // twin returns the other one of two resources that want the mirror path of a directory's index; without a
 // path when none exists.
-func (v *View) twin(rec *store.Resource) (store.Resource, error) {
+func (v *View) twin(rec *record.Resource) (record.Resource, error) {
 	u := site.Canonical(render.IndexTwin(rec.URL, rec.MIME))
 	other, _, err := v.record(u)
 	if other.ID == rec.ID {
-		return store.Resource{}, err
+		return record.Resource{}, err
 	}
 	return other, err
 }
 
 // isKept reports whether a resource belongs to the mirror regardless of its type.
-func (v *View) isKept(rec *store.Resource) (bool, error) {
+func (v *View) isKept(rec *record.Resource) (bool, error) {
 	if isUntypedPage(rec) {
 		return true, nil
 	}
@@ -151,7 +151,7 @@ func (v *View) isKept(rec *store.Resource) (bool, error) {
 
 // lookedAt returns the last run that looked at a URL, 0 when none did, and the last run.
 func (v *View) lookedAt(id uint32) (looked, last int, err error) {
-	err = v.Site.Records.Observations(func(o *store.Observation) error {
+	err = v.Site.Records.Observations(func(o *record.Observation) error {
 		if o.Run == v.run.Number {
 			return nil // under way
 		}

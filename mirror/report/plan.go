@@ -13,7 +13,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // PlanReport is what the next run of a job would request if nothing has changed: a change that it finds makes
@@ -145,7 +145,7 @@ func (v *View) names() func(doc, id uint32) bool {
 				return true
 			}
 			last, named = doc, map[uint32]bool{}
-			store.Targets(targets, func(to uint32) bool {
+			record.Targets(targets, func(to uint32) bool {
 				named[to] = true
 				return true
 			})
@@ -279,7 +279,7 @@ func (c *planCount) finish() {
 const planUpTo = 50_000
 
 // plan says whether the last run skipped a URL, and what the next one means to do with it.
-func (e *explainer) plan(rec *store.Resource) error {
+func (e *explainer) plan(rec *record.Resource) error {
 	v := e.View
 	if !rec.InSet && rec.Target == 0 {
 		return nil

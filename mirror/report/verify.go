@@ -19,6 +19,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // VerifyStats say how much Verify looked at.
@@ -151,7 +152,7 @@ func verifyRecords(
 	}
 	own := false               // a run made the published version, or found it as it was imported
 	ahead := map[string]bool{} // URLs that a later run changed
-	err = s.Records.Resources(func(r *store.Resource) error {
+	err = s.Records.Resources(func(r *record.Resource) error {
 		own = own || (r.InSet && (r.Changed > 0) && r.Changed <= live)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -177,7 +178,7 @@ func verifyRecords(
 			problem(store.BadTree, r.Path, "it is the file of %s, and of %s in the file table", u, f.URL)
 		case f.Type != r.MIME:
 			problem(store.BadTree, r.Path, "its type is %q, and %q in the file table", r.MIME, f.Type)
-		case r.Body == store.BlobBody && (f.Size != r.Size || f.SHA256 != hex.EncodeToString(r.Digest[:])):
+		case r.Body == record.BlobBody && (f.Size != r.Size || f.SHA256 != hex.EncodeToString(r.Digest[:])):
 			problem(store.BadTree, r.Path, "it is not the body that was stored of %s", u)
 		}
 		return nil

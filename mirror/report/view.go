@@ -17,6 +17,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // View has the records of a site, with the rules of its job: all that reports are made from. It is not safe
@@ -142,7 +143,7 @@ func (v *View) load() error {
 }
 
 // visit takes what a record says beside the table.
-func (v *View) visit(rec *store.Resource, _ bool) {
+func (v *View) visit(rec *record.Resource, _ bool) {
 	v.skipPlan.Load(rec)
 	if rec.Outcome == site.Failed && rec.Failures >= urls.LastingFailures {
 		v.broken[rec.ID] = true
@@ -156,7 +157,7 @@ func (v *View) visit(rec *store.Resource, _ bool) {
 }
 
 // isUntypedPage reports whether a resource was found to be a page although its server did not say so.
-func isUntypedPage(rec *store.Resource) bool {
+func isUntypedPage(rec *record.Resource) bool {
 	return rec.InSet && rec.MIME != "text/html" && rec.Format == uint8(relocate.HTML)
 }
 

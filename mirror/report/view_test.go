@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -39,8 +40,8 @@ func TestViewHasTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.Outcome, old.Status, old.InSet, old.Run = site.Gone, 404, false, 2
-	news := []store.NewURL{{URL: home + "/asked.html", Referrer: 1}, {URL: home + "/waits.html", Referrer: 1}}
-	asked := store.Resource{
+	news := []record.NewURL{{URL: home + "/asked.html", Referrer: 1}, {URL: home + "/waits.html", Referrer: 1}}
+	asked := record.Resource{
 		ID:       known,
 		URL:      site.Canonical(home + "/asked.html"),
 		Outcome:  site.Failed,
@@ -48,7 +49,7 @@ func TestViewHasTheJournal(t *testing.T) {
 		Run:      2,
 		Referrer: 1,
 	}
-	if err := run.Records.Commit(known, news, []*store.Done{{Resource: old}, {Resource: asked}}); err != nil {
+	if err := run.Records.Commit(known, news, []*record.Done{{Resource: old}, {Resource: asked}}); err != nil {
 		t.Fatal(err)
 	}
 	view, err := st.ViewSite("test")

@@ -4,7 +4,7 @@ package result
 
 // Cut is a set of limits that cut short what a document says: what it links to behind them is unknown. The
 // links that it had before stay in the mirror, and each limit is a gap that only accept makes known. The
-// numbers are part of the on-disk format (store.Resource.Cut).
+// numbers are part of the on-disk format (record.Resource.Cut).
 type Cut uint16
 
 // The limits.

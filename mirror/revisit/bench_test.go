@@ -10,15 +10,15 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/evolution/policy/known"
 	"mirrord/job"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // thirds is the history of a site of n pages after its first run: each run looked at a third, and a page of a
 // hundred changed.
-func thirds(n, runs int) (out []store.Observation) {
+func thirds(n, runs int) (out []record.Observation) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := 1; i < runs; i++ {
-		o := store.Observation{Run: i + 1, Time: 1_700_000_000 + int64(i)*86_400, Complete: true}
+		o := record.Observation{Run: i + 1, Time: 1_700_000_000 + int64(i)*86_400, Complete: true}
 		for id := range uint32(n) {
 			if (int(id)/50+i)%3 != 0 {
 				continue

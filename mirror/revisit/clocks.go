@@ -8,7 +8,7 @@ import (
 	"mirrord/internal/volatile"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A page may name an image whose address holds the time of the answer: a pixel that counts visitors, or has
@@ -20,10 +20,10 @@ const sampleClocks = 8
 
 // Stays returns the outcome of a file whose address holds the time of an answer of which the site is known to
 // make another one each time: unchanged, without a request, but for one run in eight.
-func (p *Noise) Stays(rec *store.Resource, now time.Time) (f *urls.Finding, ok bool) {
+func (p *Noise) Stays(rec *record.Resource, now time.Time) (f *urls.Finding, ok bool) {
 	known := p.known.Load()
 	_, has := volatile.WithoutClock(rec.URL.RequestURI())
-	kept := rec.InSet && rec.Body == store.BlobBody && rec.Outcome != site.Failed && rec.Gone == 0
+	kept := rec.InSet && rec.Body == record.BlobBody && rec.Outcome != site.Failed && rec.Gone == 0
 	if known == nil || !known.clock || !kept || !has ||
 		(int(rec.ID)+p.run)%sampleClocks == 0 {
 		return nil, false

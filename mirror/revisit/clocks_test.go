@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // An image whose address holds the time stays when the site is known to make another one in each answer.
@@ -14,7 +14,7 @@ func TestImagesWithTheTimeInTheirAddressStay(t *testing.T) {
 	pixel := func(time string) []byte {
 		return bytes.ReplaceAll(boxed("a", tokenA), []byte("end"), []byte("<img src=/run?id=a&amp;"+time+">"))
 	}
-	stays := func(p *Noise, rec store.Resource) (n int) {
+	stays := func(p *Noise, rec record.Resource) (n int) {
 		for run := range sampleClocks {
 			p.run = run + 10
 			if f, ok := p.Stays(&rec, noon); ok {
@@ -25,11 +25,11 @@ func TestImagesWithTheTimeInTheirAddressStay(t *testing.T) {
 		}
 		return n
 	}
-	rec := store.Resource{
+	rec := record.Resource{
 		ID:    3,
 		URL:   addressOf(t, "run?id=a&1795835295"),
 		InSet: true,
-		Body:  store.BlobBody,
+		Body:  record.BlobBody,
 	}
 	p := NewNoise(1)
 	if n := stays(p, rec); n != 0 {
@@ -41,11 +41,11 @@ func TestImagesWithTheTimeInTheirAddressStay(t *testing.T) {
 	if n := stays(p, rec); n != sampleClocks-1 {
 		t.Errorf("it stays in %d runs, want %d", n, sampleClocks-1)
 	}
-	for name, change := range map[string]func(*store.Resource){
-		"no time":  func(r *store.Resource) { r.URL = addressOf(t, "run?id=a&17958352951") },
-		"a page":   func(r *store.Resource) { r.Body = store.PackBody },
-		"it fails": func(r *store.Resource) { r.Gone = 1 },
-		"unknown":  func(r *store.Resource) { r.InSet = false },
+	for name, change := range map[string]func(*record.Resource){
+		"no time":  func(r *record.Resource) { r.URL = addressOf(t, "run?id=a&17958352951") },
+		"a page":   func(r *record.Resource) { r.Body = record.PackBody },
+		"it fails": func(r *record.Resource) { r.Gone = 1 },
+		"unknown":  func(r *record.Resource) { r.InSet = false },
 	} {
 		other := rec
 		change(&other)

@@ -11,28 +11,28 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // deadSite is a site of 100 pages, of which those from 50 on are dead links since run 2. They were looked at
 // in each run up to the last.
-func deadSite(t *testing.T, last int, later ...store.Observation) *SiteModel {
+func deadSite(t *testing.T, last int, later ...record.Observation) *SiteModel {
 	t.Helper()
-	var runs []store.Observation
+	var runs []record.Observation
 	for n := 2; n <= last; n++ {
-		o := store.Observation{
+		o := record.Observation{
 			Run:   n,
 			Time:  1_700_000_000 + int64(n)*86_400,
-			Asked: store.IDs{{First: 0, Last: 99}},
+			Asked: record.IDs{{First: 0, Last: 99}},
 		}
 		if n == 2 {
-			o.Left = store.IDs{{First: 50, Last: 99}}
+			o.Left = record.IDs{{First: 50, Last: 99}}
 		}
 		runs = append(runs, o)
 	}
 	known, table := pages(100, append(runs, later...)...)
 	for id := uint32(50); id < 100; id++ {
-		gone := store.Resource{ID: id, URL: page(int(id)), Outcome: site.Gone}
+		gone := record.Resource{ID: id, URL: page(int(id)), Outcome: site.Gone}
 		table.Settled().Load(&gone, urls.Run{Number: 1000})
 	}
 	m, err := known.Model(ModelOptions{Run: 10_000})
@@ -76,11 +76,11 @@ func TestDeadLinks(t *testing.T) {
 	if n := restingDead(old, 12+14, 0); n != 50 {
 		t.Errorf("%d of 50 rest without max_skip, want all", n)
 	}
-	back := deadSite(t, 12, store.Observation{
+	back := deadSite(t, 12, record.Observation{
 		Run:     13,
 		Time:    1_700_000_000 + 13*86_400,
-		Asked:   store.IDs{{First: 50, Last: 50}},
-		Entered: store.IDs{{First: 50, Last: 50}},
+		Asked:   record.IDs{{First: 50, Last: 50}},
+		Entered: record.IDs{{First: 50, Last: 50}},
 	})
 	p := planDead(back, 14, 0.001, 0)
 	for id := uint32(51); id < 100; id++ {

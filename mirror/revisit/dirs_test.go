@@ -10,7 +10,7 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // shelves is a site in which some directories hold only their index.
@@ -19,7 +19,7 @@ func shelves(list []string, gone map[string]bool) (k KnownSite, all []site.URL) 
 	s.Reserve(uint32(len(list)))
 	for id, u := range list {
 		all = append(all, site.Canonical(u))
-		s.Load(&store.Resource{
+		s.Load(&record.Resource{
 			ID:      uint32(id),
 			URL:     all[id],
 			Outcome: site.Unchanged,
@@ -27,8 +27,8 @@ func shelves(list []string, gone map[string]bool) (k KnownSite, all []site.URL) 
 			MIME:    "text/html",
 		}, urls.Run{Number: 2, Version: 2})
 	}
-	ids := store.IDs{{First: 0, Last: uint32(len(list) - 1)}}
-	first := store.Observation{
+	ids := record.IDs{{First: 0, Last: uint32(len(list) - 1)}}
+	first := record.Observation{
 		Run:      1,
 		Time:     1_700_000_000,
 		Complete: true,

@@ -19,14 +19,14 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/site/listing"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // RecordReader reads the records of URLs. *store.Site does. It is safe for concurrent use.
 type RecordReader interface {
 	// Get returns the record of a URL.
-	Get(u site.URL) (rec store.Resource, ok bool, err error)
-	// TargetsOf returns the numbers of what a document links to, as store.Targets reads them.
+	Get(u site.URL) (rec record.Resource, ok bool, err error)
+	// TargetsOf returns the numbers of what a document links to, as record.Targets reads them.
 	TargetsOf(id uint32) ([]byte, error)
 }
 
@@ -103,7 +103,7 @@ func (e *Evidence) note(k urls.EvidenceKind, id uint32, hash uint64) {
 
 // For returns the evidence to record with a resource: what the sources said when it was found to be as
 // the record says. aside says that its body is not the origin's.
-func (e *Evidence) For(rec *store.Resource, aside bool) [urls.SpokenKinds]uint64 {
+func (e *Evidence) For(rec *record.Resource, aside bool) [urls.SpokenKinds]uint64 {
 	none := [urls.SpokenKinds]uint64{}
 	if !rec.InSet || (rec.Outcome != site.Fetched && rec.Outcome != site.Unchanged) {
 		return rec.Evidence
@@ -252,11 +252,11 @@ func (e *Evidence) changed(ids []uint32) (site.URL, bool) {
 }
 
 // UnchangedBy makes the outcome of a URL that evidence covers: unchanged, without a request.
-func UnchangedBy(rec store.Resource, k urls.EvidenceKind, now time.Time) *urls.Finding {
+func UnchangedBy(rec record.Resource, k urls.EvidenceKind, now time.Time) *urls.Finding {
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, reasonOf(k), now.Unix()
 	rec.Observe(false)
 	return &urls.Finding{
-		Done: store.Done{Resource: rec},
+		Done: record.Done{Resource: rec},
 		As:   urls.Account{Tally: urls.AsSpared << k},
 	}
 }
@@ -275,8 +275,8 @@ type statement struct {
 	kind    urls.EvidenceKind
 	id      uint32
 	text    string
-	settled bool                       // a change that comes now would show
-	agrees  func(*store.Resource) bool // with the record; nil: it always does
+	settled bool                        // a change that comes now would show
+	agrees  func(*record.Resource) bool // with the record; nil: it always does
 }
 
 // hear takes a statement. In a stage of sources it decides whether the URL need not be requested. An
@@ -342,7 +342,7 @@ func (e *Evidence) hearEntry(x listing.Entry, asked time.Time) error {
 		id:      id,
 		text:    text,
 		settled: x.Settled(asked),
-		agrees: func(rec *store.Resource) bool {
+		agrees: func(rec *record.Resource) bool {
 			var m time.Time
 			if rec.Modified > 0 {
 				m = time.Unix(rec.Modified, 0).UTC()
@@ -395,7 +395,7 @@ func (e *Evidence) HearMissing(id uint32, named []int64) error {
 			now[uint32(n)] = true
 		}
 	}
-	before := func(yield func(uint32) bool) { store.Targets(targets, yield) }
+	before := func(yield func(uint32) bool) { record.Targets(targets, yield) }
 	var gone []uint32
 	e.Table.Each(iter.Seq[uint32](before), func(to uint32, s urls.State, _ site.URL) {
 		if !now[to] && s.Governed() && !s.Queued() {

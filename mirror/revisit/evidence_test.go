@@ -13,22 +13,22 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/site/listing"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // records are records in memory, by number.
 type records struct {
-	of      []store.Resource
+	of      []record.Resource
 	targets map[uint32][]byte
 }
 
-func (r records) Get(u site.URL) (store.Resource, bool, error) {
+func (r records) Get(u site.URL) (record.Resource, bool, error) {
 	for i := range r.of {
 		if r.of[i].URL == u {
 			return r.of[i], true, nil
 		}
 	}
-	return store.Resource{}, false, nil
+	return record.Resource{}, false, nil
 }
 
 func (r records) TargetsOf(id uint32) ([]byte, error) { return r.targets[id], nil }
@@ -39,14 +39,14 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 func listening(t *testing.T, n, run int, trust []byte) (*Evidence, records) {
 	t.Helper()
 	_, table := pages(n)
-	recs := records{of: make([]store.Resource, n), targets: map[uint32][]byte{}}
+	recs := records{of: make([]record.Resource, n), targets: map[uint32][]byte{}}
 	for id := range recs.of {
-		recs.of[id] = store.Resource{
+		recs.of[id] = record.Resource{
 			ID:      uint32(id),
 			URL:     page(id),
 			Outcome: site.Unchanged,
 			InSet:   true,
-			Body:    store.PackBody,
+			Body:    record.PackBody,
 			Size:    100,
 		}
 	}
@@ -249,7 +249,7 @@ func TestListingsHintAtListings(t *testing.T) {
 	if ids := e.Plan.TakeWanted(); !slices.Equal(ids, []uint32{50}) {
 		t.Errorf("a directory that changed: wanted %v", ids)
 	}
-	recs.targets[0] = store.AppendTargets(nil, []uint32{1, 2, 50, 99})
+	recs.targets[0] = record.AppendTargets(nil, []uint32{1, 2, 50, 99})
 	if err := e.HearMissing(0, []int64{2, 99, -1}); err != nil {
 		t.Fatal(err)
 	}
@@ -264,15 +264,15 @@ func TestEvidenceOfARecord(t *testing.T) {
 	e, _ := listening(t, 10, 7, nil)
 	e.note(urls.ByListing, 3, 33)
 	before := [urls.SpokenKinds]uint64{5, 6}
-	isListing := func(r *store.Resource) { r.Listing = true }
-	fromReplica := func(r *store.Resource) { r.Source = "http://replica.example/" }
-	left := func(r *store.Resource) { r.InSet = false }
+	isListing := func(r *record.Resource) { r.Listing = true }
+	fromReplica := func(r *record.Resource) { r.Source = "http://replica.example/" }
+	left := func(r *record.Resource) { r.InSet = false }
 	for name, c := range map[string]struct {
 		id      uint32
 		outcome site.Outcome
 		status  int
 		aside   bool
-		set     func(*store.Resource)
+		set     func(*record.Resource)
 		want    [urls.SpokenKinds]uint64
 	}{
 		"fetched":          {3, site.Fetched, 200, false, nil, [2]uint64{33, 0}},
@@ -285,7 +285,7 @@ func TestEvidenceOfARecord(t *testing.T) {
 		"from a replica":   {3, site.Fetched, 200, false, fromReplica, [2]uint64{}},
 		"not the origin's": {3, site.Unchanged, 304, true, nil, [2]uint64{}},
 	} {
-		rec := store.Resource{
+		rec := record.Resource{
 			ID:       c.id,
 			InSet:    true,
 			Outcome:  c.outcome,
@@ -304,37 +304,37 @@ func TestEvidenceOfARecord(t *testing.T) {
 func TestSources(t *testing.T) {
 	ev := job.Evidence{Listings: true, Sitemaps: true, Expiry: true}
 	var s Sources
-	load := func(rec store.Resource) {
+	load := func(rec record.Resource) {
 		rec.URL = page(int(rec.ID))
 		s.Load(&rec, ev, 7, noon)
 	}
 	if s.Any() {
 		t.Error("no record, and some source")
 	}
-	load(store.Resource{
+	load(record.Resource{
 		ID:      1,
 		InSet:   true,
 		Listing: true,
 		Run:     7,
 		Status:  200,
 	})
-	load(store.Resource{ID: 2, InSet: true, Evidence: [2]uint64{9, 0}})
-	load(store.Resource{ID: 3, Format: uint8(relocate.Sitemap), Body: store.BlobBody})
+	load(record.Resource{ID: 2, InSet: true, Evidence: [2]uint64{9, 0}})
+	load(record.Resource{ID: 3, Format: uint8(relocate.Sitemap), Body: record.BlobBody})
 	for id, checked := range map[uint32]int64{4: -60, 5: 30} { // 5 was counted by a clock that was fast
-		load(store.Resource{
+		load(record.Resource{
 			ID:      id,
 			InSet:   true,
-			Body:    store.PackBody,
+			Body:    record.PackBody,
 			Expires: noon.Unix() + 60,
 			Checked: noon.Unix() + checked,
 		})
 	}
 	for id := uint32(10); id < 60; id++ {
-		load(store.Resource{
+		load(record.Resource{
 			ID:     id,
 			InSet:  true,
 			Format: uint8(relocate.Feed),
-			Body:   store.PackBody,
+			Body:   record.PackBody,
 		})
 	}
 	if !s.Listings.Has(1) || s.Listings.Has(2) || !s.Covered.Has(2) || s.Covered.Has(1) {
@@ -350,7 +350,7 @@ func TestSources(t *testing.T) {
 }
 
 func TestUnchangedBy(t *testing.T) {
-	rec := store.Resource{
+	rec := record.Resource{
 		ID:       3,
 		Outcome:  site.Fetched,
 		Status:   200,

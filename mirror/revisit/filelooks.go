@@ -4,7 +4,7 @@ package revisit
 
 import (
 	"mirrord/evolution"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // mostLooked bounds what an estimate is made from: directories times runs. Beyond it there is no estimate;
@@ -23,7 +23,7 @@ func (k KnownSite) Looks(h *DirHistory) (*evolution.Looks, error) {
 	}
 	l := &evolution.Looks{}
 	next := 0
-	err = k.Observed.Observations(func(o *store.Observation) error {
+	err = k.Observed.Observations(func(o *record.Observation) error {
 		if next < len(h.Runs) && h.Runs[next] == o.Run && observes(o) {
 			next++
 			l.Step()
@@ -35,12 +35,12 @@ func (k KnownSite) Looks(h *DirHistory) (*evolution.Looks, error) {
 }
 
 // observes reports whether an observation is a step of a history of directories.
-func observes(o *store.Observation) bool {
+func observes(o *record.Observation) bool {
 	return !o.Doubtful && len(o.Asked)+len(o.Spared)+len(o.Entered)+len(o.Left) > 0
 }
 
 // look takes what one run saw.
-func (h *DirHistory) look(l *evolution.Looks, k KnownSite, m *members, o *store.Observation) {
+func (h *DirHistory) look(l *evolution.Looks, k KnownSite, m *members, o *record.Observation) {
 	saw := func(id uint32, what evolution.Sight, since int) {
 		if d := h.of[m.dir[id]]; d != noDir {
 			l.Saw(id, d, what, since)
@@ -80,7 +80,7 @@ func (h *DirHistory) look(l *evolution.Looks, k KnownSite, m *members, o *store.
 			saw(id, evolution.Other, -1)
 		}
 	})
-	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
+	for _, s := range [...]record.IDs{o.Asked, o.Spared} {
 		m.known(s, func(id uint32) {
 			if m.in[id] && !o.Changed.Has(id) {
 				saw(id, evolution.Same, -1)

@@ -8,7 +8,7 @@ import (
 
 	"mirrord/evolution"
 	"mirrord/evolution/policy"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // DirHistory is how the directories of a site changed: a step for each run that observed something, or in
@@ -43,7 +43,7 @@ func (k KnownSite) History(dirs *DirTable) (*DirHistory, error) {
 	}
 	h.of[policy.Root] = evolution.Root
 	last := int64(0)
-	err = k.Observed.Observations(func(o *store.Observation) error {
+	err = k.Observed.Observations(func(o *record.Observation) error {
 		if !observes(o) {
 			return nil
 		}
@@ -78,14 +78,14 @@ func (k KnownSite) firstMembers(dirs *DirTable) (*members, error) {
 	m.files = make([]int, len(dirs.path))
 	const entered, left = 1, 2
 	first := make([]uint8, n)
-	note := func(ids store.IDs, what uint8) {
+	note := func(ids record.IDs, what uint8) {
 		m.known(ids, func(id uint32) {
 			if first[id] == 0 {
 				first[id] = what
 			}
 		})
 	}
-	err := k.Observed.Observations(func(o *store.Observation) error {
+	err := k.Observed.Observations(func(o *record.Observation) error {
 		if !o.Doubtful {
 			note(o.Entered, entered)
 			note(o.Left, left)
@@ -118,7 +118,7 @@ func (m *members) set(id uint32, in bool) bool {
 }
 
 // known calls f for the numbers of a set that the site knows.
-func (m *members) known(ids store.IDs, f func(id uint32)) {
+func (m *members) known(ids record.IDs, f func(id uint32)) {
 	for id := range ids.All() {
 		if int(id) >= len(m.in) {
 			break
@@ -128,7 +128,7 @@ func (m *members) known(ids store.IDs, f func(id uint32)) {
 }
 
 // step adds what a run observed to the history.
-func (h *DirHistory) step(m *members, o *store.Observation, time int64) error {
+func (h *DirHistory) step(m *members, o *record.Observation, time int64) error {
 	rec := h.Record(time)
 	dir := func(id uint32) evolution.Dir {
 		d := m.dir[id]
@@ -178,10 +178,10 @@ func (h *DirHistory) step(m *members, o *store.Observation, time int64) error {
 }
 
 // missed counts, by directory, the files that a run did not look at.
-func (m *members) missed(o *store.Observation) []int {
+func (m *members) missed(o *record.Observation) []int {
 	n := make([]int, len(m.files))
 	copy(n, m.files)
-	for _, s := range [...]store.IDs{o.Asked, o.Spared} {
+	for _, s := range [...]record.IDs{o.Asked, o.Spared} {
 		m.known(s, func(id uint32) {
 			if m.in[id] {
 				n[m.dir[id]]--

@@ -11,15 +11,15 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 const home = "http://www.example.org"
 
 // observed are observations in memory.
-type observed []store.Observation
+type observed []record.Observation
 
-func (o observed) Observations(f func(*store.Observation) error) error {
+func (o observed) Observations(f func(*record.Observation) error) error {
 	for i := range o {
 		if err := f(&o[i]); err != nil {
 			return err
@@ -32,12 +32,12 @@ func (o observed) Observations(f func(*store.Observation) error) error {
 func page(n int) site.URL { return site.Canonical(fmt.Sprintf(home+"/d%d/p%02d.html", n/50, n%50)) }
 
 // pages is a site of n pages that are all in the mirror, and entered in its first run.
-func pages(n int, later ...store.Observation) (KnownSite, *urls.Table) {
+func pages(n int, later ...record.Observation) (KnownSite, *urls.Table) {
 	t := urls.New()
 	s := t.Settled()
 	s.Reserve(uint32(n))
 	for id := range n {
-		s.Load(&store.Resource{
+		s.Load(&record.Resource{
 			ID:      uint32(id),
 			URL:     page(id),
 			Outcome: site.Unchanged,
@@ -45,8 +45,8 @@ func pages(n int, later ...store.Observation) (KnownSite, *urls.Table) {
 			MIME:    "text/html",
 		}, urls.Run{Number: 1000, Version: 2})
 	}
-	all := store.IDs{{First: 0, Last: uint32(n - 1)}}
-	first := store.Observation{
+	all := record.IDs{{First: 0, Last: uint32(n - 1)}}
+	first := record.Observation{
 		Run:      1,
 		Time:     1_700_000_000,
 		Complete: true,
@@ -96,13 +96,13 @@ func TestDirTable(t *testing.T) {
 // What left without a request, because the job no longer wants it, is not a page without looks.
 func TestWhatLeftWithoutRequestIsGone(t *testing.T) {
 	known, table := pages(300,
-		store.Observation{Run: 2, Time: 1_700_100_000, Left: store.IDs{{First: 7, Last: 8}}},
-		store.Observation{
+		record.Observation{Run: 2, Time: 1_700_100_000, Left: record.IDs{{First: 7, Last: 8}}},
+		record.Observation{
 			Run:      3,
 			Time:     1_700_200_000,
 			Complete: true,
-			Asked:    store.IDs{{First: 0, Last: 6}, {First: 9, Last: 299}},
-			Audited:  store.IDs{{First: 3, Last: 4}, {First: 7, Last: 7}},
+			Asked:    record.IDs{{First: 0, Last: 6}, {First: 9, Last: 299}},
+			Audited:  record.IDs{{First: 3, Last: 4}, {First: 7, Last: 7}},
 		})
 	table.Settled().Leave(7)
 	table.Settled().Leave(8)
@@ -133,19 +133,19 @@ func TestWhatLeftWithoutRequestIsGone(t *testing.T) {
 // time.
 func TestModel(t *testing.T) {
 	known, table := pages(100,
-		store.Observation{
+		record.Observation{
 			Run:   2,
 			Time:  1_700_100_000,
-			Asked: store.IDs{{First: 0, Last: 49}},
-			Left:  store.IDs{{First: 5, Last: 5}},
+			Asked: record.IDs{{First: 0, Last: 49}},
+			Left:  record.IDs{{First: 5, Last: 5}},
 		},
-		store.Observation{
+		record.Observation{
 			Run:      3,
 			Time:     1_700_200_000,
 			Doubtful: true,
-			Asked:    store.IDs{{First: 0, Last: 99}},
+			Asked:    record.IDs{{First: 0, Last: 99}},
 		},
-		store.Observation{Run: 4, Time: 1_700_300_000, Asked: store.IDs{{First: 60, Last: 60}}})
+		record.Observation{Run: 4, Time: 1_700_300_000, Asked: record.IDs{{First: 60, Last: 60}}})
 	table.Settled().Leave(5)
 	var listings urls.IDSet
 	listings.Put(60, true)
@@ -189,13 +189,13 @@ func TestManyRuns(t *testing.T) {
 
 // A directory that stays as it is while those above it change gets a rule.
 func TestRules(t *testing.T) {
-	later := make([]store.Observation, 20)
+	later := make([]record.Observation, 20)
 	for i := range later {
-		later[i] = store.Observation{
+		later[i] = record.Observation{
 			Run:     2 + i,
 			Time:    1_700_000_000 + int64(i+1)*86_400,
-			Asked:   store.IDs{{First: 0, Last: 99}},
-			Changed: store.IDs{{First: 0, Last: 40}},
+			Asked:   record.IDs{{First: 0, Last: 99}},
+			Changed: record.IDs{{First: 0, Last: 40}},
 		}
 	}
 	known, _ := pages(100, later...)

@@ -10,7 +10,7 @@ import (
 
 	"mirrord/evolution/policy"
 	"mirrord/internal/count"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A policy that weighs requests learns how often pages change, which needs time and not runs: six runs within
@@ -68,7 +68,7 @@ type looks struct {
 
 // lookSets are what the runs of a look observed.
 type lookSets struct {
-	asked, spared, changed, entered, left, naming store.IDs
+	asked, spared, changed, entered, left, naming record.IDs
 	told                                          float64 // seconds, see policy.Run
 }
 
@@ -105,12 +105,12 @@ func (l *looks) flush() {
 }
 
 // union returns the numbers that are in a or in b.
-func union(a, b store.IDs) store.IDs {
+func union(a, b record.IDs) record.IDs {
 	if len(a) == 0 {
 		return b
 	}
 	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y store.Span) int { return cmp.Compare(x.First, y.First) })
+	slices.SortFunc(all, func(x, y record.Span) int { return cmp.Compare(x.First, y.First) })
 	out := all[:1]
 	for _, s := range all[1:] {
 		if last := &out[len(out)-1]; uint64(s.First) <= uint64(last.Last)+1 {
@@ -123,7 +123,7 @@ func union(a, b store.IDs) store.IDs {
 }
 
 // minus returns the numbers of a that are not in b.
-func minus(a, b store.IDs) (out store.IDs) {
+func minus(a, b record.IDs) (out record.IDs) {
 	for _, s := range a {
 		for len(b) > 0 && b[0].Last < s.First {
 			b = b[1:]
@@ -133,7 +133,7 @@ func minus(a, b store.IDs) (out store.IDs) {
 				break
 			}
 			if x.First > s.First {
-				out = append(out, store.Span{First: s.First, Last: x.First - 1})
+				out = append(out, record.Span{First: s.First, Last: x.First - 1})
 			}
 			if x.Last >= s.Last {
 				s.First, s.Last = 1, 0

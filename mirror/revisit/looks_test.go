@@ -12,7 +12,7 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/evolution/policy/known"
 	"mirrord/job"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // history is a site of 100 pages whose complete runs, after the first, began so long after it, and each found
@@ -118,7 +118,7 @@ func TestMaxSkipTime(t *testing.T) {
 		for i := range runs { // pages 50 to 99 were last looked at 34 days before the end
 			runs[i].Time = 1_700_000_000 + int64(i+1)*2*86_400
 			if i >= 2 {
-				runs[i].Asked = store.IDs{{First: 0, Last: 49}}
+				runs[i].Asked = record.IDs{{First: 0, Last: 49}}
 			}
 		}
 		s, _ := pages(100, runs...)
@@ -142,7 +142,7 @@ func TestMaxSkipTime(t *testing.T) {
 
 func TestSets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	random := func() (ids store.IDs, has [40]bool) {
+	random := func() (ids record.IDs, has [40]bool) {
 		for id := range uint32(40) {
 			if has[id] = rng.IntN(3) == 0; has[id] {
 				ids.Add(id)

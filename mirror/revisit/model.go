@@ -12,14 +12,14 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Observations are what the runs of a site observed. *store.Site has them.
 type Observations interface {
 	// Observations calls f for each run, oldest first, and returns the first error of f. It can be called
 	// repeatedly.
-	Observations(f func(o *store.Observation) error) error
+	Observations(f func(o *record.Observation) error) error
 }
 
 // KnownSite describes a site: its URLs and what its runs observed.
@@ -121,7 +121,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 	}
 	l.looks.learn = l.m.Learn
 	n := 0
-	err = k.Observed.Observations(func(o *store.Observation) error {
+	err = k.Observed.Observations(func(o *record.Observation) error {
 		if o.Run != l.Run {
 			n++
 			l.learn(o, n)
@@ -157,7 +157,7 @@ type learner struct {
 }
 
 // each calls f for the numbers of a set that the table knows.
-func (l *learner) each(ids store.IDs, f func(id uint32)) {
+func (l *learner) each(ids record.IDs, f func(id uint32)) {
 	for id := range ids.All() {
 		if id >= l.known.Table.Len() {
 			break
@@ -169,7 +169,7 @@ func (l *learner) each(ids store.IDs, f func(id uint32)) {
 // before counts the runs, and returns what was in the mirror before those that are learned.
 func (l *learner) before() (in urls.IDSet, err error) {
 	var times []int64
-	err = l.known.Observed.Observations(func(o *store.Observation) error {
+	err = l.known.Observed.Observations(func(o *record.Observation) error {
 		if o.Run != l.Run {
 			times = append(times, o.Time)
 		}
@@ -182,7 +182,7 @@ func (l *learner) before() (in urls.IDSet, err error) {
 		return in, err
 	}
 	n := 0
-	err = l.known.Observed.Observations(func(o *store.Observation) error {
+	err = l.known.Observed.Observations(func(o *record.Observation) error {
 		if n++; n <= l.skip {
 			l.each(o.Entered, func(id uint32) { in.Put(id, true) })
 			l.each(o.Left, func(id uint32) { in.Put(id, false) })
@@ -234,7 +234,7 @@ func (l *learner) addUnits(in urls.IDSet) error {
 }
 
 // learn takes what the n-th run observed.
-func (l *learner) learn(o *store.Observation, n int) {
+func (l *learner) learn(o *record.Observation, n int) {
 	l.m.Last = max(l.m.Last, o.Run)
 	if !o.Doubtful {
 		l.look(o)
@@ -260,7 +260,7 @@ func (l *learner) learn(o *store.Observation, n int) {
 }
 
 // look takes what a run looked at, and what it found to be missing.
-func (l *learner) look(o *store.Observation) {
+func (l *learner) look(o *record.Observation) {
 	m := l.m
 	m.times[o.Run] = o.Time
 	if o.Complete {
@@ -298,7 +298,7 @@ func (l *learner) look(o *store.Observation) {
 }
 
 // namedBy returns the documents that were the first to name some URLs.
-func namedBy(t urls.Settled, ids store.IDs) (out store.IDs) {
+func namedBy(t urls.Settled, ids record.IDs) (out record.IDs) {
 	var docs []uint32
 	for id := range ids.All() {
 		if id >= t.Len() {

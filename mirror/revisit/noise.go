@@ -14,7 +14,7 @@ import (
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // What differs between two answers of one page at one moment is noise: a token of a form, a quote drawn by
@@ -291,7 +291,7 @@ func (p *Noise) wait(q *Twice, body []byte) {
 
 // Changed says that a page of the mirror came with another body, in more than is known to vary. rec is its
 // record before; made, that a program may have made the answer.
-func (p *Noise) Changed(rec *store.Resource, body []byte, at time.Time, made bool) {
+func (p *Noise) Changed(rec *record.Resource, body []byte, at time.Time, made bool) {
 	const always = 1<<(changedLast-1) - 1
 	if len(body) > volatile.MaxBody {
 		return

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // boxed is a page with a box of its own text and a token.
@@ -123,14 +123,14 @@ func TestKeptPagesAreLookedAtAgain(t *testing.T) {
 func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
 	var fact []byte
 	var runs []int
-	rec := &store.Resource{URL: addressOf(t, "1.html"), Recent: 3, Observed: 2}
+	rec := &record.Resource{URL: addressOf(t, "1.html"), Recent: 3, Observed: 2}
 	for run := 1; run <= 200; run++ {
 		p := NewNoise(run)
 		if err := p.Read(fact); err != nil {
 			t.Fatal(err)
 		}
 		p.shapes[shapeOf(rec.URL, boxed("a", tokenA))] = &shapeFact{Asked: firstTwice, Run: run}
-		p.Changed(&store.Resource{URL: rec.URL, Recent: 1}, boxed("a", tokenA), noon, false)
+		p.Changed(&record.Resource{URL: rec.URL, Recent: 1}, boxed("a", tokenA), noon, false)
 		if p.ripe.Load() {
 			t.Fatal("a page that changed twice only is requested twice")
 		}

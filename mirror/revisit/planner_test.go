@@ -14,19 +14,19 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // busy is a history in which the first 10 of 100 pages change in each of so many runs.
-func busy(runs int) []store.Observation {
-	later := make([]store.Observation, runs-1)
+func busy(runs int) []record.Observation {
+	later := make([]record.Observation, runs-1)
 	for i := range later {
-		later[i] = store.Observation{
+		later[i] = record.Observation{
 			Run:      2 + i,
 			Time:     1_700_000_000 + int64(i+1)*86_400,
 			Complete: true,
-			Asked:    store.IDs{{First: 0, Last: 99}},
-			Changed:  store.IDs{{First: 0, Last: 9}},
+			Asked:    record.IDs{{First: 0, Last: 99}},
+			Changed:  record.IDs{{First: 0, Last: 9}},
 		}
 	}
 	return later
@@ -107,9 +107,9 @@ func TestPlanKeepsAGoalOfLateness(t *testing.T) {
 		p := planned(t, 20, func(o *PlanOptions) {
 			later := busy(20)
 			for i := 10; i < 18; i++ {
-				later[i].Asked, later[i].Changed = store.IDs{{First: 0, Last: 9}}, nil
+				later[i].Asked, later[i].Changed = record.IDs{{First: 0, Last: 9}}, nil
 			}
-			later[18].Changed = store.IDs{{First: 40, Last: 59}}
+			later[18].Changed = record.IDs{{First: 40, Last: 59}}
 			o.Site, _ = pages(100, later...)
 			o.Job.Adaptive.Price, o.Job.Adaptive.Late, o.Told = 0.02, late, []byte(told)
 			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
@@ -155,7 +155,7 @@ func TestToldOfDidNotWait(t *testing.T) {
 		p := planned(t, 20, func(o *PlanOptions) {
 			later := busy(20)
 			for i := 10; i < 19; i++ { // 9 days, from the 11th on
-				later[i].Asked, later[i].Changed = store.IDs{{First: 0, Last: 9}}, nil
+				later[i].Asked, later[i].Changed = record.IDs{{First: 0, Last: 9}}, nil
 			}
 			o.Site, _ = pages(100, later...)
 			o.Job.Adaptive.Price, o.Job.Adaptive.Late = 1, time.Hour
@@ -389,7 +389,7 @@ func TestBudgetCarriesOver(t *testing.T) {
 	for i := range later {
 		later[i].Complete = i < 2 // the others requested a few pages
 		if i >= 2 {
-			later[i].Asked = store.IDs{{First: 0, Last: 3}}
+			later[i].Asked = record.IDs{{First: 0, Last: 3}}
 			later[i].Changed = nil
 		}
 	}
@@ -420,13 +420,13 @@ func TestBudgetCarriesOver(t *testing.T) {
 // What a planned run leaves alone although an unchanged document names it.
 func TestLeaves(t *testing.T) {
 	t0 := int64(1_700_000_000)
-	all := store.IDs{{First: 0, Last: 99}}
-	known, table := pages(100, append(busy(10), store.Observation{
+	all := record.IDs{{First: 0, Last: 99}}
+	known, table := pages(100, append(busy(10), record.Observation{
 		Run:   11,
 		Time:  t0 + 11*86_400,
 		Asked: all,
-		Left:  store.IDs{{First: 50, Last: 51}},
-	}, store.Observation{Run: 12, Time: t0 + 12*86_400, Asked: all})...)
+		Left:  record.IDs{{First: 50, Last: 51}},
+	}, record.Observation{Run: 12, Time: t0 + 12*86_400, Asked: all})...)
 	o := PlanOptions{
 		Job:       job.Default(home + "/"),
 		Policies:  policy.Standard(),
@@ -436,7 +436,7 @@ func TestLeaves(t *testing.T) {
 	}
 	o.Job.Policy = policy.Adaptive
 	for _, id := range []uint32{50, 51} {
-		gone := store.Resource{ID: id, URL: page(int(id)), Outcome: site.Gone}
+		gone := record.Resource{ID: id, URL: page(int(id)), Outcome: site.Gone}
 		table.Settled().Load(&gone, urls.Run{Number: 20})
 	}
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // FactReader reads what a site remembers from run to run. *store.SiteNotes is one.
@@ -67,7 +67,7 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 }
 
 // Load takes a record.
-func (a *SkipPlan) Load(rec *store.Resource) {
+func (a *SkipPlan) Load(rec *record.Resource) {
 	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
 	a.Validators.Load(rec)
 	if a.Job.Adaptive.PriceMB > 0 {

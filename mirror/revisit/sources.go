@@ -10,7 +10,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // mostFeeds is how many feeds are requested before all else. A site that has one for every article says
@@ -20,9 +20,9 @@ const mostFeeds = 32
 // Sources are what the mirror has of sources of evidence, and of what they may say. They are filled while the
 // table is loaded, and read afterwards.
 type Sources struct {
-	Listings urls.IDSet       // directory listings
-	Covered  urls.IDSet       // URLs that a listing shows
-	Answered []store.Resource // sources that this run requested before it was interrupted
+	Listings urls.IDSet        // directory listings
+	Covered  urls.IDSet        // URLs that a listing shows
+	Answered []record.Resource // sources that this run requested before it was interrupted
 
 	mapped urls.IDSet // URLs of which a sitemap said something when they were last looked at
 	pages  []uint32   // known listings and sitemaps
@@ -31,7 +31,7 @@ type Sources struct {
 }
 
 // Load takes a record. run is the number of the run, started its beginning.
-func (s *Sources) Load(rec *store.Resource, ev job.Evidence, run int, started time.Time) {
+func (s *Sources) Load(rec *record.Resource, ev job.Evidence, run int, started time.Time) {
 	listing := rec.Listing && rec.InSet && ev.Listings
 	s.Listings.Put(rec.ID, listing)
 	s.Covered.Put(rec.ID, !rec.Listing && rec.InSet && ev.Listings && rec.Evidence[urls.ByListing] != 0)
@@ -46,7 +46,7 @@ func (s *Sources) Load(rec *store.Resource, ev job.Evidence, run int, started ti
 	if rec.Format == uint8(relocate.Feed) && rec.InSet && len(s.feeds) < mostFeeds {
 		s.feeds = append(s.feeds, rec.ID)
 	}
-	now, holds := started.Unix(), rec.InSet && rec.Body != store.NoBody && rec.Outcome != site.Failed
+	now, holds := started.Unix(), rec.InSet && rec.Body != record.NoBody && rec.Outcome != site.Failed
 	if holds && ev.Expiry && rec.Expires > now && rec.Checked <= now { // else it was counted by a wrong clock
 		s.fresh = append(s.fresh, rec.ID)
 	}

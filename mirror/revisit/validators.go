@@ -16,7 +16,7 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Validators that stay the same while the content changes are unreliable. Then they are no longer sent. An
@@ -117,8 +117,8 @@ func (v *Validators) Read(fact []byte) error {
 }
 
 // Load takes a record.
-func (v *Validators) Load(rec *store.Resource) {
-	holds := rec.InSet && rec.Body != store.NoBody && rec.Outcome != site.Failed
+func (v *Validators) Load(rec *record.Resource) {
+	holds := rec.InSet && rec.Body != record.NoBody && rec.Outcome != site.Failed
 	unchanged := rec.Status == http.StatusNotModified && rec.Size <= maxAudited
 	v.candidates.Put(rec.ID, holds && unchanged)
 }
@@ -147,7 +147,7 @@ func (v *Validators) Until(u site.URL) (run int, ok bool) {
 
 // For returns the validators to send for a resource. What failed when it was last requested is requested
 // without: some servers fail because of them, in each run.
-func (v *Validators) For(rec *store.Resource) (etag, modified string) {
+func (v *Validators) For(rec *record.Resource) (etag, modified string) {
 	failed := (rec.Outcome == site.Failed) && (rec.Size <= maxAudited)
 	if _, without := v.Until(rec.URL); failed || without || v.isAudited(rec.ID) {
 		return "", ""
@@ -240,7 +240,7 @@ func (v *Validators) Plan(id, key uint32) {
 
 // StaleValidators compares the validators of a body with those of another body before it. It reports whether
 // some stayed the same; now then says which ones are no longer sent.
-func StaleValidators(now, old *store.Resource) bool {
+func StaleValidators(now, old *record.Resource) bool {
 	sameTag := old.ETag != "" && now.ETag == old.ETag
 	byDate := sameTag || now.ETag == ""
 	sameDate := old.LastModified != "" && now.LastModified == old.LastModified && byDate
@@ -258,7 +258,7 @@ func StaleValidators(now, old *store.Resource) bool {
 
 // Forgive lets the validators of a resource be sent again when it did not change at any of the times that are
 // remembered: bodies that are transferred in vain cost more than they tell, and the audits continue.
-func Forgive(rec *store.Resource) {
+func Forgive(rec *record.Resource) {
 	if (rec.NoETag || rec.NoDate) && rec.Recent == 0 && rec.Observed >= 16 {
 		rec.NoETag, rec.NoDate = false, false
 		rec.Reason = "it did not change in 16 looks: its validators are sent again"

@@ -11,18 +11,18 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // answered304 is the record of a page that answered 304 when it was last requested.
-func answered304(id int) *store.Resource {
-	return &store.Resource{
+func answered304(id int) *record.Resource {
+	return &record.Resource{
 		ID:           uint32(id),
 		URL:          page(id),
 		Outcome:      site.Unchanged,
 		Status:       http.StatusNotModified,
 		InSet:        true,
-		Body:         store.PackBody,
+		Body:         record.PackBody,
 		Size:         1000,
 		ETag:         `"1"`,
 		LastModified: "Fri, 01 May 2026 12:00:00 GMT",
@@ -198,8 +198,8 @@ func TestStaleValidators(t *testing.T) {
 		"date, no tag":   {"", "then", true, false, true},
 		"both":           {`"1"`, "then", true, true, true},
 	} {
-		now := store.Resource{ETag: c.tag, LastModified: c.date}
-		old := store.Resource{ETag: `"1"`, LastModified: "then"}
+		now := record.Resource{ETag: c.tag, LastModified: c.date}
+		old := record.Resource{ETag: `"1"`, LastModified: "then"}
 		got := StaleValidators(&now, &old)
 		if got != c.stale || now.NoETag != c.noTag || now.NoDate != c.noDate {
 			t.Errorf("%s: %v, %v, %v", name, got, now.NoETag, now.NoDate)
@@ -216,7 +216,7 @@ func TestForgive(t *testing.T) {
 		recent   uint16
 		want     bool // the validators are sent again
 	}{{16, 0, true}, {15, 0, false}, {20, 4, false}} {
-		rec := store.Resource{NoETag: true, NoDate: true}
+		rec := record.Resource{NoETag: true, NoDate: true}
 		rec.Observed, rec.Recent = c.observed, c.recent
 		if Forgive(&rec); rec.NoETag == c.want || rec.NoDate == c.want {
 			t.Errorf("%+v: %v, %v", c, rec.NoETag, rec.NoDate)

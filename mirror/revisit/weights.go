@@ -4,7 +4,7 @@ package revisit
 
 import (
 	"mirrord/evolution/policy"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // answerHead is how many bytes an answer has beside its body, roughly; the answer 304 has no others.
@@ -15,7 +15,7 @@ const answerHead = 400
 type weights []float32
 
 // load takes a record.
-func (w *weights) load(rec *store.Resource) {
+func (w *weights) load(rec *record.Resource) {
 	for int(rec.ID) >= len(*w) {
 		*w = append(*w, 0)
 	}

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"mirrord/evolution/policy"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // sent is a resource that was sent with an ETag, after looks of which recent says what they found.
-func sent(recent uint16) store.Resource {
-	return store.Resource{
+func sent(recent uint16) record.Resource {
+	return record.Resource{
 		Status:   http.StatusOK,
 		ETag:     `"1"`,
 		Observed: 1,
@@ -25,15 +25,15 @@ func TestWhatAnswersTransfer(t *testing.T) {
 	var w weights
 	for i, c := range []struct {
 		name          string
-		rec           store.Resource
+		rec           record.Resource
 		same, changed float64
 	}{
-		{"answered 304", store.Resource{Status: http.StatusNotModified, ETag: `"1"`}, 400, 5400},
-		{"a first answer with a date", store.Resource{Status: 200, LastModified: "yesterday"}, 400, 5400},
+		{"answered 304", record.Resource{Status: http.StatusNotModified, ETag: `"1"`}, 400, 5400},
+		{"a first answer with a date", record.Resource{Status: 200, LastModified: "yesterday"}, 400, 5400},
 		{"changed when it was last looked at", sent(1), 400, 5400},
 		{"the same body once more", sent(2), 5400, 5400},
-		{"no validators", store.Resource{Status: 200}, 5400, 5400},
-		{"validators that are not sent", store.Resource{Status: 200, ETag: `"1"`, NoETag: true}, 5400, 5400},
+		{"no validators", record.Resource{Status: 200}, 5400, 5400},
+		{"validators that are not sent", record.Resource{Status: 200, ETag: `"1"`, NoETag: true}, 5400, 5400},
 	} {
 		c.rec.ID, c.rec.Size = uint32(3*i), 5000
 		w.load(&c.rec)

@@ -4,7 +4,7 @@ package run
 
 import (
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // lookAgain makes a run with Options.Again one for the URLs of the mirror whose last answer was a first 404
@@ -14,7 +14,7 @@ func (s *Session) lookAgain() error {
 		return nil
 	}
 	var only []site.URL
-	err := s.Site.Records.Resources(func(r *store.Resource) error {
+	err := s.Site.Records.Resources(func(r *record.Resource) error {
 		if r.InSet && (r.Gone == 1) && (r.Outcome == site.Failed) {
 			only = append(only, r.URL)
 		}

@@ -14,7 +14,7 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -297,7 +297,7 @@ func (kind *adversary) try(t *testing.T, seed uint64, before, replace bool, n *t
 		}
 		rec, held := p.records[home+c.path(i)]
 		if !held {
-			rec = store.Resource{URL: site.Canonical(home + c.path(i))}
+			rec = record.Resource{URL: site.Canonical(home + c.path(i))}
 		}
 		ask := &source.Ask{Record: &rec, Of: source.FromReplica, Why: "status 503"}
 		a, err := p.chain.Get(t.Context(), ask)

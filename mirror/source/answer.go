@@ -7,7 +7,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Provider says which source gave an answer. Providers are a set when a run says which ones may answer.
@@ -33,8 +33,8 @@ func hasLength(h *fetch.Head) bool { return (h.Length >= 0) || (h.Header.Get("Co
 
 // Ask is one URL that a run wants.
 type Ask struct {
-	Record *store.Resource // the record of the URL; it is not changed
-	Of     Provider        // which sources may answer
+	Record *record.Resource // the record of the URL; it is not changed
+	Of     Provider         // which sources may answer
 
 	Request fetch.Request // of the origin
 	Watcher Watcher       // of its body; may be nil

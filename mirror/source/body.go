@@ -17,21 +17,21 @@ import (
 	"mirrord/fetch"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/blobs"
 )
 
-// BlobMaker makes files for bodies. *store.Spool is one. It is safe for concurrent use.
+// BlobMaker makes files for bodies. *blobs.Spool is one. It is safe for concurrent use.
 type BlobMaker interface {
-	Create() (*store.BlobWriter, error)
+	Create() (*blobs.BlobWriter, error)
 }
 
 // PartKeeper keeps the beginnings of large bodies, by URL, so that a later exchange requests only the rest.
-// *store.Parts is one. It is safe for concurrent use.
+// *blobs.Parts is one. It is safe for concurrent use.
 type PartKeeper interface {
 	// Keep makes what was written of a body outlive the process. about is for the next exchange.
-	Keep(w *store.BlobWriter, url string, about []byte) error
+	Keep(w *blobs.BlobWriter, url string, about []byte) error
 	// Take returns the beginning of a body, to be continued; nil without one.
-	Take(ctx context.Context, url string) (w *store.BlobWriter, about []byte, err error)
+	Take(ctx context.Context, url string) (w *blobs.BlobWriter, about []byte, err error)
 }
 
 // BodyOptions are what bodies are taken in with.
@@ -116,7 +116,7 @@ type BodySink struct {
 	watcher Watcher                  // see Ask.Watcher
 	refuse  func(mime string) string // see Ask.Refuse
 	refused string                   // what it said of this body
-	blob    *store.BlobWriter
+	blob    *blobs.BlobWriter
 	sum     *[32]byte // of the body in memory, nil when it is not known
 	cut     bool      // what has come is the beginning of a body whose rest may still be had
 	err     error     // of the disk
@@ -293,7 +293,7 @@ func (b *BodySink) Bytes() []byte {
 }
 
 // File is the body that is a file; nil when it is in memory.
-func (b *BodySink) File() *store.BlobWriter { return b.blob }
+func (b *BodySink) File() *blobs.BlobWriter { return b.blob }
 
 // Commit makes the file that the body is one of the store's bodies.
 func (b *BodySink) Commit(modified time.Time) (digest [32]byte, size int64, err error) {

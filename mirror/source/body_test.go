@@ -14,6 +14,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 )
 
@@ -81,8 +82,8 @@ func TestBodySink(t *testing.T) {
 // failingParts has no beginnings, and cannot keep one.
 type failingParts struct{ err error }
 
-func (p failingParts) Keep(*store.BlobWriter, string, []byte) error { return p.err }
-func (p failingParts) Take(context.Context, string) (*store.BlobWriter, []byte, error) {
+func (p failingParts) Keep(*blobs.BlobWriter, string, []byte) error { return p.err }
+func (p failingParts) Take(context.Context, string) (*blobs.BlobWriter, []byte, error) {
 	return nil, nil, p.err
 }
 

@@ -16,6 +16,8 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -46,7 +48,7 @@ type place struct {
 	fake     mirrortest.Fake
 	held     map[string]string
 	table    *urls.Table
-	records  map[string]store.Resource // what the mirror holds, by URL
+	records  map[string]record.Resource // what the mirror holds, by URL
 	troubles troubles
 	pairs    *store.State
 	chain    source.Chain
@@ -94,7 +96,7 @@ func newUntested(t *testing.T, replace bool) *place {
 	p := &place{
 		held:     map[string]string{},
 		table:    urls.New(),
-		records:  map[string]store.Resource{},
+		records:  map[string]record.Resource{},
 		troubles: troubles{},
 		pairs:    st,
 	}
@@ -130,7 +132,7 @@ func newUntested(t *testing.T, replace bool) *place {
 			HostErrors: p.troubles,
 			Table:      p.table,
 			Provenance: provenance,
-			Record: func(u site.URL) (rec store.Resource, ok bool, err error) {
+			Record: func(u site.URL) (rec record.Resource, ok bool, err error) {
 				rec, ok = p.records[u.String()]
 				return rec, ok, nil
 			},
@@ -146,23 +148,23 @@ func newUntested(t *testing.T, replace bool) *place {
 // noParts keeps no beginning of a body.
 type noParts struct{}
 
-func (noParts) Keep(*store.BlobWriter, string, []byte) error { return nil }
-func (noParts) Take(context.Context, string) (*store.BlobWriter, []byte, error) {
+func (noParts) Keep(*blobs.BlobWriter, string, []byte) error { return nil }
+func (noParts) Take(context.Context, string) (*blobs.BlobWriter, []byte, error) {
 	return nil, nil, nil
 }
 
 // record returns what the mirror knows of a URL below home; body "" is not in the mirror.
-func (p *place) record(path, body string) *store.Resource {
-	rec := &store.Resource{URL: site.Canonical(home + path)}
+func (p *place) record(path, body string) *record.Resource {
+	rec := &record.Resource{URL: site.Canonical(home + path)}
 	if body != "" {
 		p.held[home+path] = body
-		rec.InSet, rec.Body, rec.MIME = true, store.BlobBody, "text/html"
+		rec.InSet, rec.Body, rec.MIME = true, record.BlobBody, "text/html"
 		rec.Digest, rec.Size = sha256.Sum256([]byte(body)), int64(len(body))
 	}
 	return rec
 }
 
-func (p *place) body(rec *store.Resource) ([]byte, error) {
+func (p *place) body(rec *record.Resource) ([]byte, error) {
 	return []byte(p.held[rec.URL.String()]), nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"mirrord/job"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // facts are facts of a site in memory.
@@ -110,31 +110,31 @@ func TestMannerSince(t *testing.T) {
 
 func TestNeighbourGives(t *testing.T) {
 	n := &neighbour{live: 3, manner: manner{Since: 100}}
-	good := store.Resource{
+	good := record.Resource{
 		InSet:   true,
 		Outcome: site.Fetched,
 		Status:  http.StatusOK,
-		Body:    store.BlobBody,
+		Body:    record.BlobBody,
 		Fetched: 100,
 		Changed: 3,
-		Head:    store.HeadPlace{File: 1, Off: 8},
+		Head:    record.HeadPlace{File: 1, Off: 8},
 	}
 	if !n.gives(&good) {
 		t.Fatal("what the site sent is not given")
 	}
-	for name, change := range map[string]func(r *store.Resource){
-		"unchanged by evidence":  func(r *store.Resource) { r.Outcome, r.Status = site.Unchanged, 0 },
-		"not in the mirror":      func(r *store.Resource) { r.InSet = false },
-		"failed":                 func(r *store.Resource) { r.Outcome = site.Failed },
-		"error":                  func(r *store.Resource) { r.Status = 500 },
-		"from a replica":         func(r *store.Resource) { r.Source = "http://c.example/" },
-		"listing":                func(r *store.Resource) { r.Listing = true },
-		"sitemap":                func(r *store.Resource) { r.Format = uint8(relocate.Sitemap) },
-		"not published":          func(r *store.Resource) { r.Changed = 4 },
-		"before":                 func(r *store.Resource) { r.Fetched = 99 },
-		"without head":           func(r *store.Resource) { r.Head = store.HeadPlace{} },
-		"without body":           func(r *store.Resource) { r.Body = store.NoBody },
-		"its links are not ours": func(r *store.Resource) { r.NoFollow = true },
+	for name, change := range map[string]func(r *record.Resource){
+		"unchanged by evidence":  func(r *record.Resource) { r.Outcome, r.Status = site.Unchanged, 0 },
+		"not in the mirror":      func(r *record.Resource) { r.InSet = false },
+		"failed":                 func(r *record.Resource) { r.Outcome = site.Failed },
+		"error":                  func(r *record.Resource) { r.Status = 500 },
+		"from a replica":         func(r *record.Resource) { r.Source = "http://c.example/" },
+		"listing":                func(r *record.Resource) { r.Listing = true },
+		"sitemap":                func(r *record.Resource) { r.Format = uint8(relocate.Sitemap) },
+		"not published":          func(r *record.Resource) { r.Changed = 4 },
+		"before":                 func(r *record.Resource) { r.Fetched = 99 },
+		"without head":           func(r *record.Resource) { r.Head = record.HeadPlace{} },
+		"without body":           func(r *record.Resource) { r.Body = record.NoBody },
+		"its links are not ours": func(r *record.Resource) { r.NoFollow = true },
 	} {
 		r := good
 		if change(&r); n.gives(&r) {

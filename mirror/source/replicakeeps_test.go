@@ -11,7 +11,7 @@ import (
 
 	"mirrord/mirror/source"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -60,7 +60,7 @@ func TestReplicaKeepsGoodCopies(t *testing.T) {
 				c.sends.Header["Last-Modified"] = time.Unix(c.sent, 0).UTC().Format(http.TimeFormat)
 			}
 			web.Set(there+"p.html", c.sends)
-			get := func(rec *store.Resource) source.Answer {
+			get := func(rec *record.Resource) source.Answer {
 				ask := &source.Ask{Record: rec, Of: source.FromReplica, Why: "status 503"}
 				a, err := p.chain.Get(t.Context(), ask)
 				if err != nil {
@@ -78,10 +78,10 @@ func TestReplicaKeepsGoodCopies(t *testing.T) {
 			} else if !taken && len(a.Notes) != 1 {
 				t.Errorf("%s, replace %v: the notes are %q", c.name, replace, a.Notes)
 			}
-			if a := get(&store.Resource{URL: site.Canonical(home + "p.html")}); a.Content == nil {
+			if a := get(&record.Resource{URL: site.Canonical(home + "p.html")}); a.Content == nil {
 				t.Errorf("%s, replace %v: what the mirror lacks is not filled", c.name, replace)
 			}
-			leads := &store.Resource{URL: site.Canonical(home + "p.html"), Target: 7}
+			leads := &record.Resource{URL: site.Canonical(home + "p.html"), Target: 7}
 			if a := get(leads); a.From != 0 {
 				t.Errorf("%s, replace %v: a page takes the place of a redirect", c.name, replace)
 			}

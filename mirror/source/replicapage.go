@@ -10,7 +10,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/replica/hosts"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A replica that was tested is one as a whole; a page of it may be another one all the same. Before its bytes
@@ -31,7 +31,7 @@ type neighbours struct {
 }
 
 // of returns the numbers of pages around one, nearest first. base is the directory of the site.
-func (n *neighbours) of(rec *store.Resource, t *urls.Table, base string) (out []uint32) {
+func (n *neighbours) of(rec *record.Resource, t *urls.Table, base string) (out []uint32) {
 	n.once.Do(func() { n.list(t, base) })
 	had := map[uint32]bool{rec.ID: true}
 	eachDir(rec.URL.String(), base, func(dir string) bool {
@@ -88,7 +88,7 @@ const (
 )
 
 // compare compares what a replica sent for a resource with what the mirror holds of it.
-func (x *ReplicaSource) compare(rec *store.Resource, res *fetch.Result, sink *BodySink) likeness {
+func (x *ReplicaSource) compare(rec *record.Resource, res *fetch.Result, sink *BodySink) likeness {
 	body := sink.Bytes()
 	mime := res.MIME
 	if saysNoType(mime) {
@@ -126,13 +126,13 @@ func (x *ReplicaSource) compare(rec *store.Resource, res *fetch.Result, sink *Bo
 }
 
 // prepared makes a body of a resource ready for a comparison.
-type prepared func(rec *store.Resource, mime string, body []byte) hosts.PageBody
+type prepared func(rec *record.Resource, mime string, body []byte) hosts.PageBody
 
 // around returns the bodies of pages around one.
-func (x *ReplicaSource) around(rec *store.Resource, prepare prepared) (others []hosts.PageBody) {
+func (x *ReplicaSource) around(rec *record.Resource, prepare prepared) (others []hosts.PageBody) {
 	for _, id := range x.neighbours.of(rec, x.Table, x.base) {
 		o, ok, err := x.Record(x.Table.URL(id))
-		if err != nil || !ok || !o.InSet || o.Body == store.NoBody || o.Size > hosts.MaxCompared {
+		if err != nil || !ok || !o.InSet || o.Body == record.NoBody || o.Size > hosts.MaxCompared {
 			continue
 		}
 		if b, err := x.Body(&o); err == nil {
@@ -143,12 +143,12 @@ func (x *ReplicaSource) around(rec *store.Resource, prepare prepared) (others []
 }
 
 // pageOf prepares a body to be compared word for word, as far as that can be told.
-func pageOf(rec *store.Resource, mime string, body []byte) hosts.PageBody {
+func pageOf(rec *record.Resource, mime string, body []byte) hosts.PageBody {
 	html := relocate.Detect(mime, rec.URL, body[:min(len(body), 1024)]) == relocate.HTML
 	return hosts.NewBody(body, html || strings.HasPrefix(mime, "text/"), html, pageShingle)
 }
 
 // answerOf prepares a body to be compared with answers to tests.
-func answerOf(rec *store.Resource, mime string, body []byte) hosts.PageBody {
+func answerOf(rec *record.Resource, mime string, body []byte) hosts.PageBody {
 	return hosts.AnswerBody(mime, rec.URL, body)
 }

@@ -17,7 +17,7 @@ import (
 	"mirrord/fetch/robots"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A job may name alternates: replicas of its site. When the origin does not give a URL (its host is left for
@@ -70,8 +70,8 @@ type ReplicaSourceOptions struct {
 	HostErrors OriginTroubles
 	Table      *urls.Table
 	Provenance *urls.Provenance
-	Record     func(site.URL) (store.Resource, bool, error) // what the mirror holds of a URL
-	Body       func(*store.Resource) ([]byte, error)        // that the mirror holds, up to hosts.MaxCompared
+	Record     func(site.URL) (record.Resource, bool, error) // what the mirror holds of a URL
+	Body       func(*record.Resource) ([]byte, error)        // that the mirror holds, up to hosts.MaxCompared
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -177,7 +177,7 @@ func (x *ReplicaSource) getFrom(ctx context.Context, a *replica, ask *Ask, u sit
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
-	if held := rec.InSet && rec.Body != store.NoBody; !trusted && !held {
+	if held := rec.InSet && rec.Body != record.NoBody; !trusted && !held {
 		return Answer{}, nil
 	}
 	may, err := a.ask.Allowed(ctx, u)
@@ -253,7 +253,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 		Reason:  fmt.Sprintf("of %s, because the origin did not give it: %s", u, ask.Why),
 		Checked: rec.Checked,
 	}
-	held := rec.InSet && rec.Body != store.NoBody
+	held := rec.InSet && rec.Body != record.NoBody
 	switch {
 	case held && body.Digest() == rec.Digest: // for any type that it states
 		got.Same = true
@@ -285,7 +285,7 @@ func (x *ReplicaSource) take(a *replica, ask *Ask, res *fetch.Result, u site.URL
 // "" when it is. stays says that the replica has that page all the same, in the form of another time or with
 // something of its own.
 func (x *ReplicaSource) keeps(
-	a *replica, rec *store.Resource, res *fetch.Result, body *BodySink,
+	a *replica, rec *record.Resource, res *fetch.Result, body *BodySink,
 ) (note string, stays bool) {
 	modified := res.ModifiedAt(x.Now())
 	if modified > 0 && modified < rec.Modified {

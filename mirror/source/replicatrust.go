@@ -13,6 +13,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // replica is one replica.
@@ -243,7 +244,7 @@ func (x *ReplicaSource) addNeighbours(
 	tests []hosts.Test, answers map[hosts.TestRequest]hosts.TestAnswer,
 ) {
 	for _, t := range tests {
-		rec := &store.Resource{URL: site.Canonical(x.base + t.Path[1:])}
+		rec := &record.Resource{URL: site.Canonical(x.base + t.Path[1:])}
 		if id, ok := x.Table.Find([]byte(rec.URL.String())); ok {
 			rec.ID = id
 		}

@@ -19,6 +19,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A job may reuse a collection that another job mirrors: a crawler that knows of a replicated collection need
@@ -78,8 +79,8 @@ type reusedFile struct {
 	checked       int64
 	size          int64
 	digest        [32]byte
-	body          store.BodyKind
-	at            store.Place
+	body          record.BodyKind
+	at            record.Place
 }
 
 type reuseMode uint8
@@ -131,7 +132,7 @@ func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 		Reason:  fmt.Sprintf("of the mirror of job %s, which has it as %s", from.Job, u),
 		Checked: max(rec.Checked, f.checked), // it is as old as there
 	}
-	held := rec.InSet && rec.Body != store.NoBody
+	held := rec.InSet && rec.Body != record.NoBody
 	if held && rec.Digest == f.digest && rec.MIME == f.mime && rec.Charset == f.charset {
 		a.Same = true
 		x.taken.Add(1)
@@ -158,7 +159,7 @@ func (x *ReuseSource) Get(_ context.Context, ask *Ask) (Answer, error) {
 }
 
 // kept is the answer while the other mirror cannot be read: what was taken of it stays as it is.
-func (x *ReuseSource) kept(rec *store.Resource) Answer {
+func (x *ReuseSource) kept(rec *record.Resource) Answer {
 	if !x.Provenance.Reused(rec) {
 		return Answer{}
 	}
@@ -174,7 +175,7 @@ func (x *ReuseSource) kept(rec *store.Resource) Answer {
 
 // statusOfHeld is the status in the record of a body that the mirror holds, when another than the origin says
 // that it is as it was: that the origin says that it is gone is not forgotten.
-func statusOfHeld(rec *store.Resource) int {
+func statusOfHeld(rec *record.Resource) int {
 	if urls.IsGone(rec) {
 		return rec.Status
 	}
@@ -187,7 +188,7 @@ func (x *ReuseSource) read(f *reusedFile, body *BodySink) error {
 	if err != nil {
 		return err
 	}
-	if f.body == store.PackBody {
+	if f.body == record.PackBody {
 		fr := x.readers.Get().(*store.FrameReader)
 		defer x.readers.Put(fr)
 		frame, err := x.docs.ReadFrame(fr, f.at)

@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A collection is proposed for reuse when another mirror has so many of the files that this site has below a
@@ -135,7 +136,7 @@ type ownFiles struct {
 func (f *ReuseFinder) own() (own ownFiles, err error) {
 	own = ownFiles{urls: map[[32]byte][]string{}, below: map[string]int{}}
 	n := uint64(0)
-	count := func(rec *store.Resource) error {
+	count := func(rec *record.Resource) error {
 		n++
 		return nil
 	}
@@ -144,7 +145,7 @@ func (f *ReuseFinder) own() (own ownFiles, err error) {
 	}
 	every, upTo := 1+n/findSample, fingerprintsUpTo(n)
 	var prints []uint32
-	err = f.Site.Records.Resources(func(rec *store.Resource) error {
+	err = f.Site.Records.Resources(func(rec *record.Resource) error {
 		if !isOwnFile(rec) {
 			return nil
 		}
@@ -170,7 +171,7 @@ func (f *ReuseFinder) own() (own ownFiles, err error) {
 
 // isOwnFile reports whether a record has a file that its site sent, and of which it says something that it is
 // on another site too.
-func isOwnFile(rec *store.Resource) bool {
+func isOwnFile(rec *record.Resource) bool {
 	return isReusable(rec) && rec.Source == "" && rec.Size >= findSmall
 }
 
@@ -186,7 +187,7 @@ func (f *ReuseFinder) of(name string, own ownFiles) (found urls.FoundReuse, err 
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	votes := map[reusePlace]int{}
-	err = s.Records.Resources(func(rec *store.Resource) error {
+	err = s.Records.Resources(func(rec *record.Resource) error {
 		urls := own.urls[rec.Digest]
 		if len(urls) == 0 || !isOwnFile(rec) {
 			return nil
@@ -257,7 +258,7 @@ func (f *ReuseFinder) count(s *store.Site, name string, p reusePlace) (urls.Foun
 		return urls.FoundReuse{}, err
 	}
 	others := 0
-	err = s.Records.ResourcesUnder(from, func(rec *store.Resource) error {
+	err = s.Records.ResourcesUnder(from, func(rec *record.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), p.from)
 		if !ok || !isReusable(rec) || rec.Source != "" {
 			return nil
@@ -278,7 +279,7 @@ func (f *ReuseFinder) count(s *store.Site, name string, p reusePlace) (urls.Foun
 	if err != nil {
 		return urls.FoundReuse{}, err
 	}
-	err = f.Site.Records.ResourcesUnder(at, func(rec *store.Resource) error {
+	err = f.Site.Records.ResourcesUnder(at, func(rec *record.Resource) error {
 		if isReusable(rec) {
 			found.Files++
 		}

@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // reuseKept is how old the last run of the other mirror may be, and for how long what was taken stays as it
@@ -148,7 +149,7 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 		once[s] = s
 		return s
 	}
-	err = s.Records.ResourcesUnder(under, func(rec *store.Resource) error {
+	err = s.Records.ResourcesUnder(under, func(rec *record.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), from.From)
 		if !ok || (rec.Changed > live) || !isReusable(rec) || !chain.owns(rec) {
 			return nil
@@ -170,14 +171,14 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 
 // isReusable reports whether a record of another mirror has a body that can be taken as it is. The last good
 // copy of a lost resource is not.
-func isReusable(rec *store.Resource) bool {
-	return rec.InSet && rec.Outcome != site.Failed && rec.Body != store.NoBody && !rec.NoFollow &&
+func isReusable(rec *record.Resource) bool {
+	return rec.InSet && rec.Outcome != site.Failed && rec.Body != record.NoBody && !rec.NoFollow &&
 		!urls.IsSitemap(rec)
 }
 
 // owns reports whether a body of a mirror is that site's. What the mirror reuses itself is, as far as its
 // verification says so; what a replica sent is not.
-func (v *reuseRecord) owns(rec *store.Resource) bool {
+func (v *reuseRecord) owns(rec *record.Resource) bool {
 	verified := v.Job != "" && v.Differs == ""
 	return rec.Source == "" || (verified && urls.TakenFrom(rec, v.From, v.At))
 }

@@ -22,6 +22,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Mirrors of a space fetch once what they share: an image, a style sheet or a page that another mirror got
@@ -216,7 +217,7 @@ func (x *SpaceSource) from(ctx context.Context, n *neighbour, ask *Ask) (Answer,
 		Reason: fmt.Sprintf("the site sent it to job %s of the space, and was not asked again; %s asked it on %s",
 			n.name, n.name, checked.UTC().Format("2006-01-02 15:04 MST")),
 	}
-	has := held.InSet && held.Body != store.NoBody && len(h.Values("X-Robots-Tag")) == 0
+	has := held.InSet && held.Body != record.NoBody && len(h.Values("X-Robots-Tag")) == 0
 	if has && held.Digest == rec.Digest && held.MIME == rec.MIME && held.Charset == rec.Charset {
 		a.Same = true
 		return a, nil
@@ -244,7 +245,7 @@ func (x *SpaceSource) not(n *neighbour, u site.URL, err error) (Answer, error) {
 
 // gives reports whether a record is of an answer of the site itself, which is published, and that others may
 // read as it was. Listings and sitemaps say what the site has now: they are requested.
-func (n *neighbour) gives(rec *store.Resource) bool {
+func (n *neighbour) gives(rec *record.Resource) bool {
 	answered := rec.Status == http.StatusOK || rec.Status == http.StatusNotModified
 	whole := isReusable(rec) && rec.Outcome != site.Gone && rec.Source == "" && !rec.Listing
 	return whole && answered && rec.Changed <= n.live && rec.Fetched >= n.Since && !rec.Head.IsZero()
@@ -252,7 +253,7 @@ func (n *neighbour) gives(rec *store.Resource) bool {
 
 // replay gives the stored answer once more, and checks its body.
 func (x *SpaceSource) replay(
-	ctx context.Context, n *neighbour, rec *store.Resource, head *heads.Head, body *BodySink,
+	ctx context.Context, n *neighbour, rec *record.Resource, head *heads.Head, body *BodySink,
 ) (*fetch.Result, error) {
 	in, err := x.stored(n, rec)
 	if err != nil {
@@ -277,8 +278,8 @@ func (x *SpaceSource) replay(
 }
 
 // stored opens a body of another mirror.
-func (x *SpaceSource) stored(n *neighbour, rec *store.Resource) (io.ReadCloser, error) {
-	if rec.Body == store.BlobBody {
+func (x *SpaceSource) stored(n *neighbour, rec *record.Resource) (io.ReadCloser, error) {
+	if rec.Body == record.BlobBody {
 		return x.OpenBody(rec.Digest, 0, -1)
 	}
 	frame, err := n.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)

@@ -18,7 +18,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A job may let its alternates answer while the origin is well, to spread the load (alternates_use). A
@@ -120,7 +120,7 @@ func (s *Spread) ban(l *Lender, u site.URL, how string) error {
 }
 
 // Heard notes what the origin said of a URL: replicas are compared with that. rec is what the mirror holds.
-func (s *Spread) Heard(rec *store.Resource, a *Answer) {
+func (s *Spread) Heard(rec *record.Resource, a *Answer) {
 	if s == nil || a.Result == nil || rec.Volatile.Held != 0 || !strings.HasPrefix(rec.URL.String(), s.x.base) {
 		return
 	}
@@ -180,7 +180,7 @@ func (s *Spread) Check(
 		mime = want.mime // that of the origin may be what its bytes say, and these are the same
 	}
 	switch {
-	case !store.IsDigestOf(want.digest, body.Bytes()):
+	case !record.IsDigestOf(want.digest, body.Bytes()):
 		how = "has other bytes than the origin's"
 	case mime != want.mime || res.Charset != want.charset:
 		is, was := typeName(res.MIME, res.Charset), typeName(want.mime, want.charset)
@@ -358,11 +358,11 @@ func (s *Spread) Report() (given map[string]int64, notes []string) {
 
 // MayGive reports whether a replica can give a URL, or confirm what the mirror holds of it: the origin has
 // said so in an earlier run, or there is no record.
-func MayGive(rec *store.Resource) bool {
+func MayGive(rec *record.Resource) bool {
 	if !rec.InSet {
 		return rec.Run == 0 && !urls.IsGone(rec)
 	}
-	own := rec.Source == "" && rec.Reason == "" && rec.Body != store.NoBody // it was the origin's last time
+	own := rec.Source == "" && rec.Reason == "" && rec.Body != record.NoBody // it was the origin's last time
 	well := rec.Outcome == site.Fetched || rec.Outcome == site.Unchanged
 	return own && well && rec.Failures == 0 && rec.Gone == 0 && !rec.Listing && !urls.IsSitemap(rec)
 }

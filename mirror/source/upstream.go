@@ -17,7 +17,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A job may mirror a mirror that another mirrord serves. Such a server says so in a Link field of its
@@ -31,8 +31,8 @@ type UpstreamOptions struct {
 	Facts    SiteFacts // of the site: which version is known
 	Bodies   *BodyPool
 	NewAsker func() *Asker
-	Head     func(site.URL, store.HeadPlace) (*heads.Head, error) // reads a stored one
-	Covers   func(site.URL) bool                                  // whether a URL is in the scope of the job
+	Head     func(site.URL, record.HeadPlace) (*heads.Head, error) // reads a stored one
+	Covers   func(site.URL) bool                                   // whether a URL is in the scope of the job
 	Seeds    []site.URL
 	Fresh    func() bool // nothing is published yet
 	MaxBody  int64       // bytes; 0 is no limit
@@ -98,7 +98,7 @@ func (x *UpstreamSource) Get(ctx context.Context, ask *Ask) (Answer, error) {
 		x.Log.Warn("table of the mirror that is followed", "url", rec.URL.String(), "err", err)
 		return Answer{}, nil
 	}
-	held := rec.InSet && rec.Body != store.NoBody
+	held := rec.InSet && rec.Body != record.NoBody
 	switch {
 	case f == nil && rec.InSet && v.isGone(rest):
 		return x.answer(&fetch.Result{Head: fetch.Head{Status: http.StatusNotFound, Length: -1}}), nil

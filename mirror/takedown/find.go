@@ -13,6 +13,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Sought is what a mirror has of something that is to be taken down.
@@ -39,26 +40,26 @@ func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 		return nil, err
 	}
 	found, shared := map[site.URL]bool{}, map[string]bool{}
-	each := func(look func(rec *store.Resource, gone bool)) error {
-		return s.Versions.Every(func(rec *store.Resource) error {
+	each := func(look func(rec *record.Resource, gone bool)) error {
+		return s.Versions.Every(func(rec *record.Resource) error {
 			look(rec, down.Has(rec.URL))
 			return nil
 		})
 	}
-	err = each(func(rec *store.Resource, gone bool) {
+	err = each(func(rec *record.Resource, gone bool) {
 		if !gone || isStub(rec) {
 			return
 		}
 		found[rec.URL] = true
-		if rec.Body == store.BlobBody {
+		if rec.Body == record.BlobBody {
 			f.Bodies[rec.Digest] = rec.URL.String()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = each(func(rec *store.Resource, gone bool) {
-		if _, has := f.Bodies[rec.Digest]; has && !gone && rec.Body == store.BlobBody {
+	err = each(func(rec *record.Resource, gone bool) {
+		if _, has := f.Bodies[rec.Digest]; has && !gone && rec.Body == record.BlobBody {
 			shared[rec.URL.String()] = true
 		}
 	})
@@ -80,7 +81,7 @@ func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 // twins returns the URLs that share files with those of a take-down and are none of it.
 func twins(s *store.Site, down *scope.TakeDowns) (out []scope.TakeDown, err error) {
 	seen := map[string]bool{}
-	err = s.Versions.Every(func(rec *store.Resource) error {
+	err = s.Versions.Every(func(rec *record.Resource) error {
 		if !rec.InSet || rec.Path != "" {
 			return nil
 		}

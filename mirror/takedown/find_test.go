@@ -11,10 +11,11 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // siteOf is a site that knows some resources, of which nothing is published.
-func siteOf(t *testing.T, known ...store.Resource) *store.Site {
+func siteOf(t *testing.T, known ...record.Resource) *store.Site {
 	t.Helper()
 	st, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
 	if err != nil {
@@ -29,12 +30,12 @@ func siteOf(t *testing.T, known ...store.Resource) *store.Site {
 			t.Error(err)
 		}
 	})
-	var news []store.NewURL
-	var done []*store.Done
+	var news []record.NewURL
+	var done []*record.Done
 	for i := range known {
 		known[i].ID = uint32(i)
-		news = append(news, store.NewURL{URL: known[i].URL.String()})
-		done = append(done, &store.Done{Resource: known[i]})
+		news = append(news, record.NewURL{URL: known[i].URL.String()})
+		done = append(done, &record.Done{Resource: known[i]})
 	}
 	if err := errors.Join(s.Records.Commit(0, news, done), fold(s)); err != nil {
 		t.Fatal(err)
@@ -43,13 +44,13 @@ func siteOf(t *testing.T, known ...store.Resource) *store.Site {
 }
 
 // stored is a resource of the mirror with a body that other sites may have too.
-func stored(url, mime string, body byte) store.Resource {
-	return store.Resource{
+func stored(url, mime string, body byte) record.Resource {
+	return record.Resource{
 		URL:     site.Canonical(url),
 		MIME:    mime,
 		InSet:   true,
 		Outcome: site.Fetched,
-		Body:    store.BlobBody,
+		Body:    record.BlobBody,
 		Digest:  [32]byte{body},
 		Fetched: 1,
 	}
@@ -57,7 +58,7 @@ func stored(url, mime string, body byte) store.Resource {
 
 // URLs to be taken down are found with those that share their file or body, and nothing is changed by that.
 func TestFind(t *testing.T) {
-	stub := store.Resource{URL: site.Canonical("http://h/old/none"), Outcome: site.OutOfScope}
+	stub := record.Resource{URL: site.Canonical("http://h/old/none"), Outcome: site.OutOfScope}
 	s := siteOf(t,
 		stored("http://h/old/a.png", "image/png", 1),
 		stored("http://h/old/b.png", "image/png", 2),

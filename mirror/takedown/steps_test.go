@@ -8,7 +8,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // The script leads from a version back to the one before it.
@@ -47,18 +47,18 @@ func TestSteps(t *testing.T) {
 // A record of which nothing is left is not erased again.
 func TestIsStub(t *testing.T) {
 	for _, c := range []struct {
-		change func(*store.Resource)
+		change func(*record.Resource)
 		want   bool
 	}{
-		{func(*store.Resource) {}, true},
-		{func(r *store.Resource) { r.Outcome = site.Gone }, false},
-		{func(r *store.Resource) { r.InSet = true }, false},
-		{func(r *store.Resource) { r.Path = "a" }, false},
-		{func(r *store.Resource) { r.Target = 1 }, false},
-		{func(r *store.Resource) { r.Fetched = 1 }, false},
-		{func(r *store.Resource) { r.Body = store.BlobBody }, false},
+		{func(*record.Resource) {}, true},
+		{func(r *record.Resource) { r.Outcome = site.Gone }, false},
+		{func(r *record.Resource) { r.InSet = true }, false},
+		{func(r *record.Resource) { r.Path = "a" }, false},
+		{func(r *record.Resource) { r.Target = 1 }, false},
+		{func(r *record.Resource) { r.Fetched = 1 }, false},
+		{func(r *record.Resource) { r.Body = record.BlobBody }, false},
 	} {
-		rec := store.Resource{URL: site.Canonical("http://h/"), Outcome: site.OutOfScope}
+		rec := record.Resource{URL: site.Canonical("http://h/"), Outcome: site.OutOfScope}
 		c.change(&rec)
 		if got := isStub(&rec); got != c.want {
 			t.Errorf("%+v: %t", rec, got)

@@ -25,6 +25,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Begin records the take-downs. Finish executes them.
@@ -137,7 +138,7 @@ func fold(s *store.Site) error {
 	return s.Records.Fold(store.Folding{
 		Version: next,
 		Pending: func(uint32) bool { return true },
-		Path:    func(rec *store.Resource) string { return rec.Path },
+		Path:    func(rec *record.Resource) string { return rec.Path },
 	})
 }
 
@@ -152,10 +153,10 @@ func rejournal(s *store.Site) error {
 	if err != nil {
 		return err
 	}
-	var done []*store.Done
-	err = s.Records.Resources(func(rec *store.Resource) error {
+	var done []*record.Done
+	err = s.Records.Resources(func(rec *record.Resource) error {
 		if rec.InSet && rec.Path == "" {
-			done = append(done, &store.Done{Resource: *rec})
+			done = append(done, &record.Done{Resource: *rec})
 		}
 		return nil
 	})
@@ -185,7 +186,7 @@ func (e *eraser) goneRaw(url string) bool {
 // It is one step on the disk, or none when it was done before.
 func (e *eraser) erase(ctx context.Context) error {
 	erasure := &store.Erasure{Scripts: map[int][]byte{}}
-	err := e.s.Versions.Every(func(rec *store.Resource) error {
+	err := e.s.Versions.Every(func(rec *record.Resource) error {
 		if d := e.down.Of(rec.URL); d != nil && !isStub(rec) {
 			erasure.Reason = d.Sentence()
 			erasure.URLs = append(erasure.URLs, rec.URL)
@@ -295,9 +296,9 @@ func (e *eraser) dropNotes() error {
 }
 
 // isStub reports whether a record says nothing that has to go.
-func isStub(rec *store.Resource) bool {
+func isStub(rec *record.Resource) bool {
 	says := rec.InSet || rec.Path != "" || rec.Target != 0 || rec.Fetched != 0 || rec.Checked != 0
-	return !says && rec.Body == store.NoBody && rec.Outcome == site.OutOfScope
+	return !says && rec.Body == record.NoBody && rec.Outcome == site.OutOfScope
 }
 
 // unique returns URLs without those that came before.

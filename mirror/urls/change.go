@@ -4,7 +4,7 @@ package urls
 
 import (
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Reserve allocates the numbers below n, which get their URLs by Load and LoadNew. The table is empty.
@@ -12,7 +12,7 @@ func (t Settled) Reserve(n uint32) { t.reserve(n) }
 
 // Load takes what a record says. A later record of a number replaces an earlier one. in says whether the
 // number was in the mirror by the records before this one; answered, whether the record is of this run.
-func (t Settled) Load(rec *store.Resource, run Run) (in, answered bool) {
+func (t Settled) Load(rec *record.Resource, run Run) (in, answered bool) {
 	e := t.at(rec.ID)
 	if e.url == 0 {
 		t.LoadURL(rec.ID, rec.URL)
@@ -55,7 +55,7 @@ func (t Settled) LoadNew(id uint32, u string, how Referral) {
 func (t Settled) LoadURL(id uint32, u site.URL) { t.set(id, []byte(u.String())) }
 
 // LoadPast takes what a record of an older version says.
-func (t Settled) LoadPast(rec *store.Resource) {
+func (t Settled) LoadPast(rec *record.Resource) {
 	e := t.at(rec.ID)
 	t.setTarget(rec.ID, rec.Target)
 	t.setFragment(rec)

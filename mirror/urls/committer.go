@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A batch is committed when it is this old, its bodies have so many bytes, or it has so many results: what a
@@ -36,10 +36,10 @@ type Journal interface {
 	Known() (uint32, error)
 	// Commit makes results permanent, all of them or none, with the URLs from first on that they may refer
 	// to, and with what was noted before.
-	Commit(first uint32, news []store.NewURL, done []*store.Done) error
+	Commit(first uint32, news []record.NewURL, done []*record.Done) error
 	// Note keeps results, with such URLs, in case that the process is killed. The next Commit makes them
 	// permanent.
-	Note(first uint32, news []store.NewURL, done []*store.Done) error
+	Note(first uint32, news []record.NewURL, done []*record.Done) error
 }
 
 // CommitOptions say what a Committer works with. All fields but Large are needed.
@@ -57,14 +57,14 @@ type CommitOptions struct {
 // error of the disk it ends the run, and only drains. Add is safe for concurrent use.
 type Committer struct {
 	CommitOptions
-	done  chan *store.Done
+	done  chan *record.Done
 	ended chan error
 
-	known uint32        // numbers that the journal has; this and what follows is of the goroutine
-	batch []*store.Done // results that the journal does not have
-	since int           // results since the last commit
-	bytes int64         // of the bodies that came with them
-	news  []store.NewURL
+	known uint32         // numbers that the journal has; this and what follows is of the goroutine
+	batch []*record.Done // results that the journal does not have
+	since int            // results since the last commit
+	bytes int64          // of the bodies that came with them
+	news  []record.NewURL
 	due   *time.Timer // when they are as old as they may become
 	err   error
 
@@ -75,7 +75,7 @@ type Committer struct {
 
 // NewCommitter returns a committer that has yet to start.
 func NewCommitter(o CommitOptions) *Committer {
-	return &Committer{CommitOptions: o, done: make(chan *store.Done, waiting), ended: make(chan error, 1)}
+	return &Committer{CommitOptions: o, done: make(chan *record.Done, waiting), ended: make(chan error, 1)}
 }
 
 // Start lets the committer work until Close.
@@ -88,7 +88,7 @@ func (c *Committer) Start() {
 }
 
 // Add hands a result on. It waits while the disk is slow.
-func (c *Committer) Add(d *store.Done) { c.done <- d }
+func (c *Committer) Add(d *record.Done) { c.done <- d }
 
 // Close waits until everything that was added is committed. The error says why something could not be. Add
 // must no longer be called.
@@ -122,7 +122,7 @@ func (c *Committer) work() error {
 }
 
 // take adds a result to the batch.
-func (c *Committer) take(d *store.Done) {
+func (c *Committer) take(d *record.Done) {
 	c.batch = append(c.batch, d)
 	if c.since++; c.since == 1 {
 		c.due.Reset(batchAge)
@@ -130,7 +130,7 @@ func (c *Committer) take(d *store.Done) {
 	if d.Outcome == site.Fetched {
 		c.bytes += d.Size
 	}
-	large := c.Large > 0 && d.Body == store.BlobBody && d.Size >= c.Large
+	large := c.Large > 0 && d.Body == record.BlobBody && d.Size >= c.Large
 	if large || c.bytes >= batchBytes || c.since >= BatchItems {
 		c.flush()
 		return
@@ -140,7 +140,7 @@ func (c *Committer) take(d *store.Done) {
 	}
 	waits := c.waits()
 	c.worth = true
-	if d.Outcome == site.Fetched && d.Body == store.PackBody {
+	if d.Outcome == site.Fetched && d.Body == record.PackBody {
 		c.packed += d.Size
 	}
 	if waits && !c.waits() {
@@ -160,7 +160,7 @@ func (c *Committer) keep() {
 
 // write hands the batch to a function of the journal, with the URLs that are new, unless what the table has
 // said does not count. After an error it ends the run.
-func (c *Committer) write(to func(uint32, []store.NewURL, []*store.Done) error) {
+func (c *Committer) write(to func(uint32, []record.NewURL, []*record.Done) error) {
 	c.news = c.Table.News(c.known, c.news[:0])
 	if c.err = c.Table.Err(); c.err == nil {
 		c.err = to(c.known, c.news, c.batch)

@@ -11,8 +11,8 @@ import (
 
 	"mirrord/internal/texts"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // journal remembers batches: "first+news:results".
@@ -25,21 +25,21 @@ type journal struct {
 
 func (j *journal) Known() (uint32, error) { return j.known, nil }
 
-func (j *journal) Commit(first uint32, news []store.NewURL, done []*store.Done) error {
+func (j *journal) Commit(first uint32, news []record.NewURL, done []*record.Done) error {
 	if j.err == nil {
 		j.batches = append(j.batches, fmt.Sprintf("%d+%d:%d", first, len(news), len(done)))
 	}
 	return j.err
 }
 
-func (j *journal) Note(first uint32, news []store.NewURL, done []*store.Done) error {
+func (j *journal) Note(first uint32, news []record.NewURL, done []*record.Done) error {
 	if j.err == nil {
 		j.notes = append(j.notes, fmt.Sprintf("%d+%d:%d", first, len(news), len(done)))
 	}
 	return j.err
 }
 
-func doneOf(id uint32) *store.Done { return &store.Done{Resource: store.Resource{ID: id}} }
+func doneOf(id uint32) *record.Done { return &record.Done{Resource: record.Resource{ID: id}} }
 
 // Nothing is written once the table could not read its file: what was decided by it may be wrong.
 func TestCommitterTableLost(t *testing.T) {
@@ -97,7 +97,7 @@ func TestCommitter(t *testing.T) {
 		}
 		synctest.Wait()
 		large := doneOf(3)
-		large.Body, large.Size = store.BlobBody, 1000
+		large.Body, large.Size = record.BlobBody, 1000
 		c.Add(large)
 		synctest.Wait()
 		for _, outcome := range []site.Outcome{site.Unchanged, site.Fetched} { // the first had no body
@@ -147,7 +147,7 @@ func TestCommitterNotes(t *testing.T) {
 			const every = 1100 * time.Microsecond // no two timers end at one instant
 			for n := time.Duration(0); n < batchAge; n += every {
 				d := doneOf(0)
-				d.Outcome, d.Body, d.Size = x.outcome, store.PackBody, x.size
+				d.Outcome, d.Body, d.Size = x.outcome, record.PackBody, x.size
 				c.Add(d)
 				time.Sleep(every)
 				synctest.Wait()

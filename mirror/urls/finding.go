@@ -7,11 +7,11 @@ import (
 
 	"mirrord/relocate"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // EvidenceKind is a source of evidence that a resource has not changed. The first SpokenKinds are indices
-// into store.Resource.Evidence.
+// into record.Resource.Evidence.
 type EvidenceKind int
 
 // The kinds of evidence.
@@ -20,7 +20,7 @@ const (
 	BySitemap
 	ByExpiry
 	EvidenceKinds
-	SpokenKinds = ByExpiry // of which another source says something: store.Resource.Evidence
+	SpokenKinds = ByExpiry // of which another source says something: record.Resource.Evidence
 )
 
 func (k EvidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry"}[k] }
@@ -83,7 +83,7 @@ func (s *Counts) Hold(r Room) {
 type Room struct{ Files, Bytes int64 }
 
 // RoomOf is what one resource takes.
-func RoomOf(rec *store.Resource) Room { return Room{Files: 1, Bytes: rec.Size} }
+func RoomOf(rec *record.Resource) Room { return Room{Files: 1, Bytes: rec.Size} }
 
 // Add returns the room that two findings take together.
 func (r Room) Add(o Room) Room { return Room{Files: r.Files + o.Files, Bytes: r.Bytes + o.Bytes} }
@@ -94,7 +94,7 @@ func (r Room) Neg() Room { return Room{Files: -r.Files, Bytes: -r.Bytes} }
 // Finding is what one answer, or one decision, taught of a URL: its record and links, and how the run
 // accounts for it. The reader of an answer makes a Finding; apply writes it.
 type Finding struct {
-	store.Done
+	record.Done
 	As Account
 }
 
@@ -111,7 +111,7 @@ type Account struct {
 	Reserved bool     // Room was counted before the links of the document were followed
 	Notes    []string // kinds of notes under which the summary lists the URL
 	// Disallowed are the records of new URLs that the document names and robots.txt forbids.
-	Disallowed []store.Resource
+	Disallowed []record.Resource
 	// Needed are URLs outside of the mirror that the document needs to be shown, which had not been noted.
 	// Reopened are such that this run left out because of their types: the table took their outcomes back.
 	Needed, Reopened []uint32
@@ -210,7 +210,7 @@ const Unlinked = "nothing in the mirror links to it any more"
 
 // Leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
 // changes. version is the one that the run works for. The body stays in the packs and in the history.
-func Leave(rec *store.Resource, version int) (room Room) {
+func Leave(rec *record.Resource, version int) (room Room) {
 	if rec.InSet {
 		room = RoomOf(rec).Neg()
 	}
@@ -222,6 +222,6 @@ func Leave(rec *store.Resource, version int) (room Room) {
 
 // IsSitemap reports whether a record is that of a sitemap that robots.txt or an index named. Its body is a
 // blob; a sitemap that a page links to is a document like any other, in a pack.
-func IsSitemap(rec *store.Resource) bool {
-	return rec.Format == uint8(relocate.Sitemap) && rec.Body == store.BlobBody
+func IsSitemap(rec *record.Resource) bool {
+	return rec.Format == uint8(relocate.Sitemap) && rec.Body == record.BlobBody
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // LeavingFact is where a site keeps the numbers of the resources that the run which was held back left in the
-// mirror, and that leave when it is accepted: store.IDs as JSON.
+// mirror, and that leave when it is accepted: record.IDs as JSON.
 const LeavingFact = "leaving"
 
 // EncodeLeaving returns the value of LeavingFact, nil for none.
@@ -19,7 +19,7 @@ func EncodeLeaving(numbers []uint32) ([]byte, error) {
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	var ids store.IDs
+	var ids record.IDs
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
 		ids.Add(id)
 	}
@@ -27,7 +27,7 @@ func EncodeLeaving(numbers []uint32) ([]byte, error) {
 }
 
 // DecodeLeaving reads what EncodeLeaving wrote.
-func DecodeLeaving(v []byte) (ids store.IDs, err error) {
+func DecodeLeaving(v []byte) (ids record.IDs, err error) {
 	if len(v) == 0 {
 		return nil, nil
 	}

@@ -8,20 +8,20 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // records is a site with some records and the journal of an unfinished run.
 type records struct {
 	known  uint32
-	stored []*store.Resource
+	stored []*record.Resource
 	news   map[uint32]string
-	done   []*store.Resource
+	done   []*record.Resource
 }
 
 func (s *records) Known() (uint32, error) { return s.known, nil }
 
-func (s *records) Resources(f func(*store.Resource) error) error {
+func (s *records) Resources(f func(*record.Resource) error) error {
 	for _, rec := range s.stored {
 		if err := f(rec); err != nil {
 			return err
@@ -31,10 +31,10 @@ func (s *records) Resources(f func(*store.Resource) error) error {
 }
 
 func (s *records) Replay(
-	newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error,
+	newURL func(uint32, record.NewURL) error, done func(*record.Resource, []byte, bool) error,
 ) error {
 	for id, u := range s.news {
-		if err := newURL(id, store.NewURL{URL: u}); err != nil {
+		if err := newURL(id, record.NewURL{URL: u}); err != nil {
 			return err
 		}
 	}
@@ -52,19 +52,19 @@ func TestFill(t *testing.T) {
 	a, b := site.Canonical("http://h/a"), site.Canonical("http://h/b")
 	from := &records{
 		known: 3,
-		stored: []*store.Resource{
+		stored: []*record.Resource{
 			{ID: 0, URL: a, Outcome: site.Fetched, InSet: true, Size: 10, Run: 1},
 			{ID: 1, URL: b, Outcome: site.Fetched, InSet: true, Size: 20, Run: 1},
 		},
 		news: map[uint32]string{2: "http://h/c"},
-		done: []*store.Resource{{ID: 1, URL: b, Outcome: site.Gone, Size: 20, Run: 2}},
+		done: []*record.Resource{{ID: 1, URL: b, Outcome: site.Gone, Size: 20, Run: 2}},
 	}
 	var visits []string
 	table := New().Settled()
 	room, err := table.Fill(Loading{From: from, Run: Run{
 		Number:  2,
 		Version: 2,
-	}, Visit: func(rec *store.Resource, answered bool) {
+	}, Visit: func(rec *record.Resource, answered bool) {
 		visits = append(visits, fmt.Sprint(rec.ID, answered))
 	}})
 	if err != nil || (room != Room{Files: 1, Bytes: 10}) || fmt.Sprint(visits) != "[0 false 1 false 1 true]" {
@@ -81,9 +81,9 @@ func TestFillDamaged(t *testing.T) {
 	u := site.Canonical("http://h/a")
 	bad := errors.New("damaged")
 	for name, from := range map[string]*records{
-		"record":   {known: 1, stored: []*store.Resource{{ID: 1, URL: u}}},
-		"target":   {known: 1, stored: []*store.Resource{{URL: u, Target: 2}}},
-		"referrer": {known: 1, done: []*store.Resource{{URL: u, Referrer: 2}}},
+		"record":   {known: 1, stored: []*record.Resource{{ID: 1, URL: u}}},
+		"target":   {known: 1, stored: []*record.Resource{{URL: u, Target: 2}}},
+		"referrer": {known: 1, done: []*record.Resource{{URL: u, Referrer: 2}}},
 		"journal":  {known: 1, news: map[uint32]string{1: "http://h/b"}},
 	} {
 		_, err := New().Settled().Fill(Loading{

@@ -2,13 +2,13 @@
 
 package urls
 
-import "mirrord/store"
+import "mirrord/store/record"
 
 // Observed adds to o what the run has observed, and reports whether that is anything.
-func (t Settled) Observed(o *store.Observation) (some bool) {
+func (t Settled) Observed(o *record.Observation) (some bool) {
 	sets := [...]struct {
 		bits Seen
-		ids  *store.IDs
+		ids  *record.IDs
 	}{
 		{Asked, &o.Asked},
 		{Spared, &o.Spared},

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Provenance knows which bodies of the mirror the site itself did not send, as records say and as the run
@@ -24,12 +24,12 @@ type Provenance struct {
 }
 
 // Reused reports whether the body of a record was taken from the other mirror.
-func (p *Provenance) Reused(rec *store.Resource) bool {
+func (p *Provenance) Reused(rec *record.Resource) bool {
 	return p.Job != "" && rec.InSet && TakenFrom(rec, p.From, p.At)
 }
 
 // TakenFrom reports whether the body of a resource below at came from below from.
-func TakenFrom(rec *store.Resource, from, at string) bool {
+func TakenFrom(rec *record.Resource, from, at string) bool {
 	return rec.Source != "" && strings.HasPrefix(rec.Source, from) && strings.HasPrefix(rec.URL.String(), at)
 }
 
@@ -38,10 +38,10 @@ func TakenFrom(rec *store.Resource, from, at string) bool {
 const LastingFailures = 3
 
 // IsGone reports whether the origin's last word on a resource was that it is gone.
-func IsGone(rec *store.Resource) bool { return rec.Status == 404 || rec.Status == 410 }
+func IsGone(rec *record.Resource) bool { return rec.Status == 404 || rec.Status == 410 }
 
 // Note takes what a record says. A body from a replica of what the origin says is gone is not waited for.
-func (p *Provenance) Note(rec *store.Resource) {
+func (p *Provenance) Note(rec *record.Resource) {
 	reused := p.Reused(rec)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,11 +2,11 @@
 
 package urls
 
-import "mirrord/store"
+import "mirrord/store/record"
 
 // Links is how documents lead to resources.
 type Links struct {
-	Of    func(id uint32) ([]byte, error) // the links of a number, for store.Targets
+	Of    func(id uint32) ([]byte, error) // the links of a number, for record.Targets
 	Count func(id uint32, s State) bool   // whether they count
 	May   func(s State) bool              // whether a resource is a document, which may get links
 }
@@ -25,8 +25,8 @@ func Reach(t Settled, links Links, roots []uint32) (*Reached, error) {
 	r := &Reached{set: make([]uint64, t.Len()/64+1)}
 	var stack []uint32
 	push := func(id uint32) bool {
-		if id < store.Mention {
-			id &^= store.Guess
+		if id < record.Mention {
+			id &^= record.Guess
 		}
 		if (id < t.Len()) && !r.Has(id) {
 			r.set[id/64] |= 1 << (id % 64)
@@ -54,7 +54,7 @@ func Reach(t Settled, links Links, roots []uint32) (*Reached, error) {
 		if (len(targets) > 0) || links.May(s) {
 			r.Docs = append(r.Docs, id)
 		}
-		store.Targets(targets, push)
+		record.Targets(targets, push)
 	}
 	return r, nil
 }

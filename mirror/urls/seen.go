@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Seen is what a run has found out about a URL, as a set. A URL of which none of the first five is known was
@@ -29,7 +29,7 @@ const (
 const Observed = Asked | Spared | Changed | Entered | Left
 
 // SeenOf returns what a record of this run says. was says whether the URL was in the mirror before.
-func SeenOf(rec *store.Resource, was bool) (s Seen) {
+func SeenOf(rec *record.Resource, was bool) (s Seen) {
 	switch rec.Outcome {
 	case site.Fetched, site.Redirected, site.Gone:
 		s = Asked
@@ -55,7 +55,7 @@ func SeenOf(rec *store.Resource, was bool) (s Seen) {
 
 // RateOf estimates how often a resource changes, from 0 to 255 times in 255 looks: (changes + 1/2) / (looks +
 // 1) of its last 16, so that resources with few looks come before those that never changed in many.
-func RateOf(rec *store.Resource) uint8 {
+func RateOf(rec *record.Resource) uint8 {
 	looks := min(rec.Observed, 16)
 	return uint8(255 * (2*bits.OnesCount16(rec.Recent) + 1) / (2*looks + 2))
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestRate(t *testing.T) {
@@ -15,7 +15,7 @@ func TestRate(t *testing.T) {
 		recent   uint16
 		observed int
 	}{{0xffff, 16}, {0xffff, 400}, {0xff, 16}, {0, 0}, {0xf, 16}, {0, 1}, {1, 16}, {0, 16}, {0, 400}} {
-		rate := int(RateOf(&store.Resource{Recent: c.recent, Observed: c.observed}))
+		rate := int(RateOf(&record.Resource{Recent: c.recent, Observed: c.observed}))
 		if rate > last {
 			t.Errorf("%b of %d: %d after %d", c.recent, c.observed, rate, last)
 		}
@@ -25,37 +25,37 @@ func TestRate(t *testing.T) {
 
 func TestSeen(t *testing.T) {
 	for _, c := range []struct {
-		rec  store.Resource
+		rec  record.Resource
 		was  bool
 		want Seen
 	}{
-		{store.Resource{Outcome: site.Pending}, false, 0},
-		{store.Resource{Outcome: site.Failed, InSet: true, Status: 500}, true, 0},
-		{store.Resource{Outcome: site.Unchanged, InSet: true, Status: 304}, true, Asked},
-		{store.Resource{Outcome: site.Unchanged, InSet: true, Recent: 1}, true, Spared},
-		{store.Resource{
+		{record.Resource{Outcome: site.Pending}, false, 0},
+		{record.Resource{Outcome: site.Failed, InSet: true, Status: 500}, true, 0},
+		{record.Resource{Outcome: site.Unchanged, InSet: true, Status: 304}, true, Asked},
+		{record.Resource{Outcome: site.Unchanged, InSet: true, Recent: 1}, true, Spared},
+		{record.Resource{
 			Outcome: site.Fetched,
 			InSet:   true,
 			Status:  200,
 			Recent:  1,
 		}, true, Asked | Changed},
-		{store.Resource{
+		{record.Resource{
 			Outcome: site.Fetched,
 			InSet:   true,
 			Status:  200,
 			Recent:  2,
 		}, true, Asked},
-		{store.Resource{
+		{record.Resource{
 			Outcome: site.Fetched,
 			InSet:   true,
 			Status:  200,
 			Recent:  1,
 		}, false, Asked | Entered},
-		{store.Resource{Outcome: site.Gone, Status: 404}, true, Asked | Left},
-		{store.Resource{Outcome: site.Gone, Status: 404}, false, Asked},
-		{store.Resource{Outcome: site.Redirected, Status: 302}, true, Asked | Left},
-		{store.Resource{Outcome: site.Disallowed}, true, Left},
-		{store.Resource{Outcome: site.OutOfScope}, false, 0},
+		{record.Resource{Outcome: site.Gone, Status: 404}, true, Asked | Left},
+		{record.Resource{Outcome: site.Gone, Status: 404}, false, Asked},
+		{record.Resource{Outcome: site.Redirected, Status: 302}, true, Asked | Left},
+		{record.Resource{Outcome: site.Disallowed}, true, Left},
+		{record.Resource{Outcome: site.OutOfScope}, false, 0},
 	} {
 		if got := SeenOf(&c.rec, c.was); got != c.want {
 			t.Errorf("%v, was %v: %05b, want %05b", c.rec.Outcome, c.was, got, c.want)

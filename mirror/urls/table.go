@@ -9,8 +9,8 @@ import (
 
 	"mirrord/internal/texts"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Table is what a run knows of URLs while it retrieves. Safe for concurrent use. The functions that its
@@ -178,12 +178,12 @@ func (t *Table) NotQueued(ids []uint32) (out []uint32) {
 }
 
 // News appends the URLs from a number on, as the journal of the site has them.
-func (t *Table) News(from uint32, news []store.NewURL) []store.NewURL {
+func (t *Table) News(from uint32, news []record.NewURL) []record.NewURL {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id := from; id < t.n; id++ {
 		e := t.at(id)
-		news = append(news, store.NewURL{
+		news = append(news, record.NewURL{
 			URL:      t.urlOf(id).String(),
 			Referrer: e.ref,
 			Depth:    int(e.depth),
@@ -329,7 +329,7 @@ func (t *Table) BringBack(id uint32) {
 }
 
 // Record writes what became of a URL in a run. It returns its states before and now.
-func (t *Table) Record(rec *store.Resource, run Run) (was, now State) {
+func (t *Table) Record(rec *record.Resource, run Run) (was, now State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.at(rec.ID)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // admitted is a table of n URLs, http://h/0 and so on.
@@ -49,7 +49,7 @@ func TestAdmitOnce(t *testing.T) {
 		table.State(2).Referrer() != 0 {
 		t.Error(id, first)
 	}
-	want := []store.NewURL{{URL: "http://h/1", Referrer: 1, Depth: 1, Requis: true}, {URL: "http://h/new"}}
+	want := []record.NewURL{{URL: "http://h/1", Referrer: 1, Depth: 1, Requis: true}, {URL: "http://h/new"}}
 	if got := table.News(1, nil); !slices.Equal(got, want) {
 		t.Errorf("news: %v", got)
 	}
@@ -107,7 +107,7 @@ func TestMarkInOrder(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	table, run := admitted(2), Run{Number: 3, Version: 2}
-	rec := store.Resource{
+	rec := record.Resource{
 		Outcome: site.Fetched,
 		InSet:   true,
 		MIME:    "text/html",
@@ -130,7 +130,7 @@ func TestRecord(t *testing.T) {
 	if s := settled.State(0); !s.HasPath() || !s.Identity() || !s.Moved() || settled.Path(0) != "0" {
 		t.Errorf("%+v", s)
 	}
-	rec = store.Resource{Outcome: site.Redirected, Target: 2, Status: 302}
+	rec = record.Resource{Outcome: site.Redirected, Target: 2, Status: 302}
 	if was, now = table.Record(&rec, run); !was.InSet() || now.InSet() || now.HasPath() ||
 		now.Seen() != Asked|Entered|Left || !now.Governed() {
 		t.Errorf("%+v, %+v", was, now)
@@ -151,7 +151,7 @@ func TestLoad(t *testing.T) {
 	table.Reserve(4)
 	run := Run{Number: 5, Version: 3}
 	u := site.Canonical("http://h/a")
-	rec := store.Resource{
+	rec := record.Resource{
 		ID:       2,
 		URL:      u,
 		Outcome:  site.Unchanged,
@@ -194,7 +194,7 @@ func TestLoad(t *testing.T) {
 func TestLeaveAndShare(t *testing.T) {
 	table := admitted(3)
 	for id := range uint32(2) {
-		table.Record(&store.Resource{ID: id, Outcome: site.Fetched, InSet: true}, Run{})
+		table.Record(&record.Resource{ID: id, Outcome: site.Fetched, InSet: true}, Run{})
 	}
 	settled := table.Settled()
 	settled.Share(1, 0)
@@ -219,7 +219,7 @@ func TestLeaveAndShare(t *testing.T) {
 func TestCircles(t *testing.T) {
 	table := admitted(6)
 	for from, to := range map[uint32]uint32{0: 1, 1: 0, 2: 3, 4: 4, 5: 0} {
-		table.Record(&store.Resource{ID: from, Outcome: site.Redirected, Target: to + 1}, Run{})
+		table.Record(&record.Resource{ID: from, Outcome: site.Redirected, Target: to + 1}, Run{})
 	}
 	if got := fmt.Sprint(table.Settled().Circles()); got != "[[0 1] [4]]" {
 		t.Error(got)

@@ -11,7 +11,7 @@ import (
 
 	"mirrord/internal/texts"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // urls gives every URL of a site that was ever admitted a number, and keeps what a run must know of it at any
@@ -292,7 +292,7 @@ func (t *urls) setTarget(id, target uint32) {
 const MaxFragment = 2048
 
 // setFragment keeps the fragment of where a record redirects to.
-func (t *urls) setFragment(rec *store.Resource) {
+func (t *urls) setFragment(rec *record.Resource) {
 	delete(t.frags, rec.ID)
 	leads := rec.Target > 0 && !rec.InSet
 	if leads && rec.Fragment != "" && len(rec.Fragment) <= MaxFragment {

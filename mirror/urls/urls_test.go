@@ -18,7 +18,7 @@ import (
 
 	"mirrord/internal/texts"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestTableFindsWhatWasAdded(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTableLongURLs(t *testing.T) {
 			t.Fatalf("%d: %d bytes became %d", i, len(u), len(got))
 		}
 	}
-	u := []byte("http://h/" + strings.Repeat("x", store.MaxURL-len("http://h/")))
+	u := []byte("http://h/" + strings.Repeat("x", record.MaxURL-len("http://h/")))
 	if id := table.add(u); table.urlOf(id).String() != string(u) {
 		t.Error("the longest URL is not what it was")
 	}

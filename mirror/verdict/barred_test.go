@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"mirrord/mirror/result"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // A first run in which the site refuses as much as it gives is not complete.
@@ -30,7 +30,7 @@ func TestBarred(t *testing.T) {
 		"of other sites":  {10, 10, 403, "cdn", false, ""},
 		"not a first run": {10, 10, 403, "h", true, ""},
 	} {
-		var records []store.Resource
+		var records []record.Resource
 		for i := range tc.given {
 			records = append(records, page(t, fmt.Sprintf("http://h/%d", i)))
 		}

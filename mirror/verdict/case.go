@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Case is what a run knows when it is judged. Rules read it and change nothing.
@@ -43,7 +44,7 @@ type Case struct {
 
 	// Refuses reports whether the rules of the job refuse what the mirror had; nil: they have not changed. A
 	// type that they refuse explains that only of what was not requested: other answers are changes of the site.
-	Refuses func(rec *store.Resource) bool
+	Refuses func(rec *record.Resource) bool
 
 	Lost LostFiles // at Settled and Publishing
 
@@ -56,7 +57,7 @@ type LostFiles struct {
 	Unknown int      // how many more have a URL without a number
 
 	// Noted is what the run that was held back noted as leaving when it is accepted; all else is at Publishing.
-	Noted store.IDs
+	Noted record.IDs
 }
 
 // PartFacts is what a case knows of the parts that the mirror should have and could not get.
@@ -78,13 +79,13 @@ type PartFacts struct {
 // Recorded reads stored records. *store.Records is one.
 type Recorded interface {
 	// Resources calls f for every record, in the order of the URLs. f must not keep it.
-	Resources(f func(*store.Resource) error) error
+	Resources(f func(*record.Resource) error) error
 	// Get returns the record of a URL; ok is false without one.
-	Get(u site.URL) (rec store.Resource, ok bool, err error)
-	// TargetsOf returns the links of a document, for store.Targets.
+	Get(u site.URL) (rec record.Resource, ok bool, err error)
+	// TargetsOf returns the links of a document, for record.Targets.
 	TargetsOf(id uint32) ([]byte, error)
 	// Observations calls f for what every run has observed, oldest first. f must not keep it.
-	Observations(f func(*store.Observation) error) error
+	Observations(f func(*record.Observation) error) error
 }
 
 // PostponedHost is the host or origin of an entry point that is left for the next run.

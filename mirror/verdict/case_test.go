@@ -12,18 +12,19 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // memory is a site in memory.
 type memory struct {
-	records  []store.Resource
+	records  []record.Resource
 	links    map[uint32][]uint32
-	observed []store.Observation
+	observed []record.Observation
 	table    *urls.Table // of the case
 	reads    int         // of all records
 }
 
-func (m *memory) Resources(f func(*store.Resource) error) error {
+func (m *memory) Resources(f func(*record.Resource) error) error {
 	m.reads++
 	for i := range m.records {
 		rec := m.records[i]
@@ -34,7 +35,7 @@ func (m *memory) Resources(f func(*store.Resource) error) error {
 	return nil
 }
 
-func (m *memory) Get(u site.URL) (rec store.Resource, ok bool, err error) {
+func (m *memory) Get(u site.URL) (rec record.Resource, ok bool, err error) {
 	for _, rec := range m.records {
 		if rec.URL == u {
 			return rec, true, nil
@@ -44,10 +45,10 @@ func (m *memory) Get(u site.URL) (rec store.Resource, ok bool, err error) {
 }
 
 func (m *memory) TargetsOf(id uint32) ([]byte, error) {
-	return store.AppendTargets(nil, m.links[id]), nil
+	return record.AppendTargets(nil, m.links[id]), nil
 }
 
-func (m *memory) Observations(f func(*store.Observation) error) error {
+func (m *memory) Observations(f func(*record.Observation) error) error {
 	for i := range m.observed {
 		if err := f(&m.observed[i]); err != nil {
 			return err
@@ -67,7 +68,7 @@ func parse(t *testing.T, raw string) site.URL {
 
 // known makes a case of run 7 for version 3 of a site with these records; the first one is the entry point's.
 // Version 2 has 100 files.
-func known(t *testing.T, records ...store.Resource) *Case {
+func known(t *testing.T, records ...record.Resource) *Case {
 	t.Helper()
 	run := urls.Run{Number: 7, Version: 3}
 	full := urls.New()
@@ -95,8 +96,8 @@ func known(t *testing.T, records ...store.Resource) *Case {
 }
 
 // page is a page that was in version 2 and answered in run 7 as it was.
-func page(t *testing.T, raw string) store.Resource {
-	return store.Resource{
+func page(t *testing.T, raw string) record.Resource {
+	return record.Resource{
 		URL:     parse(t, raw),
 		Path:    raw[len("http://h/"):],
 		Outcome: site.Unchanged,
@@ -108,7 +109,7 @@ func page(t *testing.T, raw string) store.Resource {
 		Moved:   1,
 		Shape:   5,
 		Size:    1000,
-		Body:    store.PackBody,
+		Body:    record.PackBody,
 	}
 }
 
@@ -134,7 +135,7 @@ func wantReasons(t *testing.T, at Stage, c *Case, verdict result.Verdict, reason
 	return rulings
 }
 
-func pages(t *testing.T, raw ...string) (out []store.Resource) {
+func pages(t *testing.T, raw ...string) (out []record.Resource) {
 	for _, u := range raw {
 		out = append(out, page(t, u))
 	}

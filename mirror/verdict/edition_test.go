@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestEditions(t *testing.T) {
@@ -92,19 +92,19 @@ func TestEditionsOfAnyAddress(t *testing.T) {
 // has come since the one before was no longer linked.
 func TestEditionsThatWaited(t *testing.T) {
 	home := page(t, "http://h/")
-	var records []store.Resource
+	var records []record.Resource
 	for i := range 5 {
 		rec := left(page(t, fmt.Sprintf("http://h/js/app.4f3a2%d.js", i)), site.Unchanged, 0)
 		records = append(records, rec)
 	}
 	records = append(records, page(t, "http://h/js/app.4f3a25.js")) // number 6, the one in use
-	at := func(id uint32) (s store.IDs) {
+	at := func(id uint32) (s record.IDs) {
 		s.Add(id)
 		return s
 	}
-	c := known(t, append([]store.Resource{home}, records...)...)
+	c := known(t, append([]record.Resource{home}, records...)...)
 	c.Orphans = Orphans{4: 4, 5: 6} // app.…23 since run 4, when 24 came; 24 since run 6, when 25 came
-	c.Records.(*memory).observed = []store.Observation{
+	c.Records.(*memory).observed = []record.Observation{
 		{Run: 4, Version: 1, Entered: at(5)}, {Run: 6, Version: 2, Entered: at(6)},
 	}
 	l, err := c.leaving([]uint32{4, 5})

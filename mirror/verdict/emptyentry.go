@@ -2,7 +2,7 @@
 
 package verdict
 
-import "mirrord/store"
+import "mirrord/store/record"
 
 // EmptyEntry is the rule about an entry page without a byte, as a program answers that hides its errors. It
 // is nothing to begin a mirror with, and takes the place of a good one only when a user accepts it.
@@ -45,6 +45,6 @@ func emptyEntry(c *Case) (r Ruling, _ error) {
 }
 
 // isEmptied reports whether a page that readers can see came without a byte since it was published.
-func isEmptied(rec *store.Resource, c *Case) bool {
+func isEmptied(rec *record.Resource, c *Case) bool {
 	return (rec.Moved < c.Run.Version) && (rec.Changed >= c.Run.Version)
 }

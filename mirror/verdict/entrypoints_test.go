@@ -8,11 +8,11 @@ import (
 
 	"mirrord/mirror/result"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestEntryPoints(t *testing.T) {
-	gone := func(rec *store.Resource) {
+	gone := func(rec *record.Resource) {
 		rec.Outcome, rec.Status, rec.InSet, rec.Path = site.Gone, 404, false, ""
 	}
 	two := func(c *Case) { c.Seeds = append(c.Seeds, parse(t, "http://h/b")) }
@@ -20,7 +20,7 @@ func TestEntryPoints(t *testing.T) {
 	const isGone = "the entry point http://h/: gone (status 404)"
 	for _, tc := range []struct {
 		name    string
-		became  func(*store.Resource)
+		became  func(*record.Resource)
 		with    func(*Case)
 		verdict result.Verdict
 		reasons []string
@@ -31,7 +31,7 @@ func TestEntryPoints(t *testing.T) {
 		{"gone, accepted", gone, func(c *Case) { c.Accept = true }, result.Complete, nil, 1},
 		{"gone, another one is there", gone, two, result.Gaps, []string{isGone}, 0},
 		{"never there", gone, firstRun, result.Partial, []string{isGone}, 0},
-		{"not looked at", func(rec *store.Resource) { gone(rec); rec.Run = 6 }, nil, result.Complete, nil, 0},
+		{"not looked at", func(rec *record.Resource) { gone(rec); rec.Run = 6 }, nil, result.Complete, nil, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			records := pages(t, "http://h/", "http://h/b")

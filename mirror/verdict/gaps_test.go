@@ -11,11 +11,11 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/result"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // failed makes a page one that failed in run 7 for the n-th time.
-func failed(rec store.Resource, n int) store.Resource {
+func failed(rec record.Resource, n int) record.Resource {
 	rec.Outcome, rec.Status, rec.Reason, rec.Failures = site.Failed, 500, "status 500", n
 	return rec
 }
@@ -23,7 +23,7 @@ func failed(rec store.Resource, n int) store.Resource {
 // lackingSite is a case of n pages of http://h, of which the last ones failed for the first time, and as many
 // images of a content network as given, none of which could be had.
 func lackingSite(t *testing.T, n, fail, images int) *Case {
-	var records []store.Resource
+	var records []record.Resource
 	for i := range n {
 		rec := page(t, fmt.Sprintf("http://h/%d", i))
 		if i >= n-fail {
@@ -170,16 +170,16 @@ func reask(c *Case) {
 }
 
 func TestGapsThatAreNone(t *testing.T) {
-	for name, change := range map[string]func(rec *store.Resource){
-		"forbidden":       func(rec *store.Resource) { rec.Status = 403 },
-		"dead link":       func(rec *store.Resource) { rec.Outcome, rec.Status = site.Gone, 404 },
-		"broken redirect": func(rec *store.Resource) { rec.Status = 302 },
-		"private address": func(rec *store.Resource) {
+	for name, change := range map[string]func(rec *record.Resource){
+		"forbidden":       func(rec *record.Resource) { rec.Status = 403 },
+		"dead link":       func(rec *record.Resource) { rec.Outcome, rec.Status = site.Gone, 404 },
+		"broken redirect": func(rec *record.Resource) { rec.Status = 302 },
+		"private address": func(rec *record.Resource) {
 			rec.Status, rec.Reason = 0, "fetch x: address not allowed: y"
 		},
-		"disallowed":   func(rec *store.Resource) { rec.Outcome = site.Disallowed },
-		"out of scope": func(rec *store.Resource) { rec.Outcome = site.OutOfScope },
-		"refused":      func(rec *store.Resource) { rec.Status, rec.ID = 0, 1 },
+		"disallowed":   func(rec *record.Resource) { rec.Outcome = site.Disallowed },
+		"out of scope": func(rec *record.Resource) { rec.Outcome = site.OutOfScope },
+		"refused":      func(rec *record.Resource) { rec.Status, rec.ID = 0, 1 },
 	} {
 		rec := failed(page(t, "http://h/x"), 1)
 		rec.InSet, rec.Path = false, ""

@@ -11,7 +11,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // lack is a URL that the mirror should have and could not get.
@@ -136,7 +136,7 @@ func (c *Case) lackOf(id uint32, s urls.State, left bool) (l lack, ok bool, err 
 
 // refuses reports whether a URL is not to be had, by the will of the site or of the job: another request will
 // not help.
-func (c *Case) refuses(rec *store.Resource) bool {
+func (c *Case) refuses(rec *record.Resource) bool {
 	final := (rec.Status >= 300) && (rec.Status < 500) && !fetch.TransientStatus(rec.Status)
 	forbidden := strings.Contains(rec.Reason, fetch.ErrForbiddenAddress.Error()) // ours: polite.allow_private
 	return final || forbidden || c.Parts.Refused(rec.ID)

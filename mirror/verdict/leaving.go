@@ -11,7 +11,7 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // leaving counts published files that leave the mirror, by the reason.
@@ -176,7 +176,7 @@ func (c *Case) comers(ids []uint32) (f comers, err error) {
 	}
 	versions := map[int]int{} // of the earlier runs
 	if first < c.Run.Number {
-		err = c.Records.Observations(func(o *store.Observation) error {
+		err = c.Records.Observations(func(o *record.Observation) error {
 			if o.Run < first || o.Run >= c.Run.Number {
 				return nil
 			}

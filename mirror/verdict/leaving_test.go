@@ -10,7 +10,7 @@ import (
 	"mirrord/internal/count"
 	"mirrord/mirror/result"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 func TestStem(t *testing.T) {
@@ -39,20 +39,20 @@ func TestStem(t *testing.T) {
 }
 
 // left makes a page one that left in this run.
-func left(rec store.Resource, outcome site.Outcome, target uint32) store.Resource {
+func left(rec record.Resource, outcome site.Outcome, target uint32) record.Resource {
 	rec.InSet, rec.Outcome, rec.Target, rec.Moved = false, outcome, target, 3
 	return rec
 }
 
 // needed is a page that others need, as style sheets and images are.
-func needed(t *testing.T, u string) store.Resource {
+func needed(t *testing.T, u string) record.Resource {
 	rec := page(t, u)
 	rec.Requis = true
 	return rec
 }
 
 // entered makes a page one that is new in this run.
-func entered(rec store.Resource) store.Resource {
+func entered(rec record.Resource) record.Resource {
 	rec.Outcome, rec.Moved, rec.Changed = site.Fetched, 3, 3
 	return rec
 }
@@ -61,43 +61,43 @@ func TestLeaving(t *testing.T) {
 	home := page(t, "http://h/")
 	for _, c := range []struct {
 		name    string
-		records []store.Resource // after the entry page; the numbers begin with 1
+		records []record.Resource // after the entry page; the numbers begin with 1
 		links   map[uint32][]uint32
 		ids     []uint32
 		want    leaving
 	}{
-		{"gone", []store.Resource{left(page(t, "http://h/a.html"), site.Gone, 0)}, nil, []uint32{1},
+		{"gone", []record.Resource{left(page(t, "http://h/a.html"), site.Gone, 0)}, nil, []uint32{1},
 			leaving{lost: 1}},
-		{"redirect to a new type", []store.Resource{
+		{"redirect to a new type", []record.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/a.pdf")),
 		}, nil, []uint32{1}, leaving{renamed: 1}},
-		{"redirect to a login page of its own", []store.Resource{
+		{"redirect to a login page of its own", []record.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 3), entered(page(t, "http://h/login?next=/a.html")),
 		}, nil, []uint32{1}, leaving{lost: 1}},
-		{"redirect to what was there under the same name", []store.Resource{
+		{"redirect to what was there under the same name", []record.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/a.pdf"),
 		}, nil, []uint32{1}, leaving{renamed: 1}},
-		{"redirect to what was there", []store.Resource{
+		{"redirect to what was there", []record.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 3), page(t, "http://h/b.pdf"),
 		}, nil, []uint32{1}, leaving{lost: 1}},
-		{"all redirect to one page", []store.Resource{
+		{"all redirect to one page", []record.Resource{
 			left(page(t, "http://h/a.html"), site.Redirected, 4), left(page(t, "http://h/b.html"), site.Redirected, 4),
 			entered(page(t, "http://h/consent")),
 		}, nil, []uint32{1, 2}, leaving{lost: 2}},
-		{"another extension", []store.Resource{
+		{"another extension", []record.Resource{
 			left(page(t, "http://h/a.html"), site.Gone, 0), entered(page(t, "http://h/a.php")),
 			left(page(t, "http://h/b.html"), site.Gone, 0),
 		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
-		{"requisites that are named after their edition", []store.Resource{
+		{"requisites that are named after their edition", []record.Resource{
 			left(needed(t, "http://h/a/s.css?v=1"), site.Unchanged, 0), entered(needed(t, "http://h/a/s.css?v=2")),
 			left(needed(t, "http://h/v1/x.0f1e.js"), site.Gone, 0), entered(needed(t, "http://h/v2/x.77ab.js")),
 			left(needed(t, "http://h/a/t.css?v=1"), site.Unchanged, 0),
 		}, nil, []uint32{1, 3, 5}, leaving{lost: 1, renamed: 2}},
-		{"pages that are named after their edition", []store.Resource{
+		{"pages that are named after their edition", []record.Resource{
 			left(page(t, "http://h/a.html?v=1"), site.Unchanged, 0), entered(page(t, "http://h/a.html?v=2")),
 			left(needed(t, "http://h/b.html?v=1"), site.Unchanged, 0),
 		}, nil, []uint32{1, 3}, leaving{lost: 1, renamed: 1}},
-		{"no requisites, with hashes, in other folders", []store.Resource{
+		{"no requisites, with hashes, in other folders", []record.Resource{
 			left(page(t, "http://h/js/app.4f3a2b.js"), site.Gone, 0),
 			left(page(t, "http://h/static/1.4.2/guide.pdf"), site.Unchanged, 0),
 			left(page(t, "http://h/s/Zk3fQ9dLx0aB7cTq/m.json"), site.Gone, 0),
@@ -105,27 +105,27 @@ func TestLeaving(t *testing.T) {
 			entered(page(t, "http://h/build/js/app.77ab01.js")), entered(page(t, "http://h/static/1.5.0/guide.pdf")),
 			entered(page(t, "http://h/s/a0Kd82LmPq7Rt1Xy/m.json")),
 		}, nil, []uint32{1, 2, 3, 4}, leaving{lost: 1, renamed: 3}},
-		{"many, and one successor", []store.Resource{
+		{"many, and one successor", []record.Resource{
 			left(page(t, "http://h/app.4f3a2b.js"), site.Gone, 0),
 			left(page(t, "http://h/app.4f3a2c.js"), site.Gone, 0),
 			left(page(t, "http://h/app.4f3a2d.js"), site.Gone, 0), entered(page(t, "http://h/app.4f3a2e.js")),
 		}, nil, []uint32{1, 2, 3}, leaving{lost: 2, renamed: 1}},
-		{"pages that are nothing but a hash", []store.Resource{
+		{"pages that are nothing but a hash", []record.Resource{
 			left(page(t, "http://h/item/4f3a2b9c"), site.Gone, 0), entered(page(t, "http://h/item/77ab01de")),
 			left(page(t, "http://h/watch?v=4f3a2b9c"), site.Gone, 0), entered(page(t, "http://h/watch?v=77ab01de")),
 			left(page(t, "http://h/a/17.html"), site.Gone, 0), entered(page(t, "http://h/a/18.html")),
 			left(page(t, "http://h/GettingStarted"), site.Gone, 0), entered(page(t, "http://h/GettingFurther")),
 		}, nil, []uint32{1, 3, 5, 7}, leaving{lost: 4}},
-		{"refused, and what only refused pages linked to", []store.Resource{
+		{"refused, and what only refused pages linked to", []record.Resource{
 			left(page(t, "http://h/no/"), site.OutOfScope, 0), left(page(t, "http://h/a.html"), site.Unchanged, 0),
 			left(page(t, "http://h/b.html"), site.Unchanged, 0),
 		}, map[uint32][]uint32{1: {2}}, []uint32{1, 2, 3}, leaving{lost: 1, refused: 2}},
-		{"refused by the server, not by the rules", []store.Resource{
+		{"refused by the server, not by the rules", []record.Resource{
 			left(page(t, "http://h/a/"), site.OutOfScope, 0),
 		}, nil, []uint32{1}, leaving{lost: 1}},
 	} {
-		k := known(t, append([]store.Resource{home}, c.records...)...)
-		k.Refuses = func(rec *store.Resource) bool { return strings.HasPrefix(rec.URL.Path(), "/no/") }
+		k := known(t, append([]record.Resource{home}, c.records...)...)
+		k.Refuses = func(rec *record.Resource) bool { return strings.HasPrefix(rec.URL.Path(), "/no/") }
 		if c.links != nil {
 			k.Records.(*memory).links = c.links
 		}
@@ -137,7 +137,7 @@ func TestLeaving(t *testing.T) {
 
 // A site of nine files may lose one, by any rule; what a new rule of the job refuses is no loss.
 func TestDropped(t *testing.T) {
-	records := []store.Resource{page(t, "http://h/")}
+	records := []record.Resource{page(t, "http://h/")}
 	for i := range 8 {
 		records = append(records, left(page(t, fmt.Sprintf("http://h/no/%d", i)), site.OutOfScope, 0))
 	}
@@ -151,7 +151,7 @@ func TestDropped(t *testing.T) {
 		if err != nil || r.Verdict != want {
 			t.Errorf("%d of 9 files: %+v, %v", n, r, err)
 		}
-		c.Refuses = func(*store.Resource) bool { return true }
+		c.Refuses = func(*record.Resource) bool { return true }
 		r, err = dropped(c)
 		if err != nil || (r.Verdict != result.Complete) || len(r.Notes) != 1 ||
 			!strings.HasPrefix(r.Notes[0].What, count.Of(n, "file")+" left because the job changed") {

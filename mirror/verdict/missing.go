@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Missing are the URLs that the mirror should have and could not get, as one run leaves them for the next
@@ -38,10 +38,10 @@ type storedMissing struct {
 
 // storedAbsence are URLs of which the same is known.
 type storedAbsence struct {
-	Since    int64     `json:"since"`
-	Runs     int       `json:"runs"`
-	Accepted bool      `json:"accepted,omitempty"`
-	IDs      store.IDs `json:"ids"`
+	Since    int64      `json:"since"`
+	Runs     int        `json:"runs"`
+	Accepted bool       `json:"accepted,omitempty"`
+	IDs      record.IDs `json:"ids"`
 }
 
 // DecodeMissing reads what Encode wrote, as far as it concerns the numbers below n. No data are nil.
@@ -77,11 +77,11 @@ func (m *Missing) Encode() ([]byte, error) {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	groups := map[Absence]*store.IDs{}
+	groups := map[Absence]*record.IDs{}
 	for _, id := range ids {
 		a := m.URLs[id]
 		if groups[a] == nil {
-			groups[a] = new(store.IDs)
+			groups[a] = new(record.IDs)
 		}
 		groups[a].Add(id)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"mirrord/internal/count"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // An orphan is a resource of the mirror that no document of it links to, as far as the documents were looked
@@ -24,8 +24,8 @@ type Orphans map[uint32]int
 
 // storedOrphans are the orphans of one run.
 type storedOrphans struct {
-	Since int       `json:"since"`
-	IDs   store.IDs `json:"ids"`
+	Since int        `json:"since"`
+	IDs   record.IDs `json:"ids"`
 }
 
 // DecodeOrphans reads what Encode wrote, as far as it concerns the numbers below n. No data are no orphans.
@@ -54,10 +54,10 @@ func (o Orphans) Encode() ([]byte, error) {
 	if len(o) == 0 {
 		return nil, nil
 	}
-	by := map[int]*store.IDs{}
+	by := map[int]*record.IDs{}
 	for _, id := range slices.Sorted(maps.Keys(o)) {
 		if by[o[id]] == nil {
-			by[o[id]] = new(store.IDs)
+			by[o[id]] = new(record.IDs)
 		}
 		by[o[id]].Add(id)
 	}
@@ -109,8 +109,8 @@ func (c *Case) lookedSince(docs []uint32) (int, error) {
 		return seen, nil // everything was requested
 	}
 	looked := make([]uint32, c.Table.Len())
-	err := c.Records.Observations(func(o *store.Observation) error {
-		for _, s := range [...]store.IDs{o.Asked, o.Spared} {
+	err := c.Records.Observations(func(o *record.Observation) error {
+		for _, s := range [...]record.IDs{o.Asked, o.Spared} {
 			for id := range s.All() {
 				if int(id) >= len(looked) {
 					break

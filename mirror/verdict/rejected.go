@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // To roll a mirror back is to reject what was published. A run that finds the site as it was then does
@@ -27,8 +28,8 @@ func (rules) Rejections() rule { return rule{at: Compared, place: 10, judge: rej
 type ContentSum uint64
 
 // ContentOf returns the content of a record.
-func ContentOf(r *store.Resource) ContentSum {
-	in := r.InSet && (r.Body != store.NoBody)
+func ContentOf(r *record.Resource) ContentSum {
+	in := r.InSet && (r.Body != record.NoBody)
 	if !in && (r.Target == 0) {
 		return 0
 	}

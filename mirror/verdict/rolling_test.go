@@ -8,63 +8,63 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // by makes a resource one that another one linked to first.
-func by(list uint32, rec store.Resource) store.Resource {
+func by(list uint32, rec record.Resource) record.Resource {
 	rec.Referrer = list + 1
 	return rec
 }
 
 func TestLeavingLists(t *testing.T) {
 	home := page(t, "http://h/")
-	old := func(at uint32, name string, outcome site.Outcome) store.Resource {
+	old := func(at uint32, name string, outcome site.Outcome) record.Resource {
 		return by(at, left(page(t, "http://h/old/"+name), outcome, 0))
 	}
-	came := func(at uint32, name string) store.Resource { return by(at, entered(page(t, "http://h/"+name))) }
-	picture := func(at uint32, name string) store.Resource {
+	came := func(at uint32, name string) record.Resource { return by(at, entered(page(t, "http://h/"+name))) }
+	picture := func(at uint32, name string) record.Resource {
 		return by(at, entered(needed(t, "http://h/"+name)))
 	}
 	for _, c := range []struct {
 		name    string
-		records []store.Resource // after the entry page
+		records []record.Resource // after the entry page
 		ids     []uint32
 		want    leaving
 	}{
-		{"as many came", []store.Resource{
+		{"as many came", []record.Resource{
 			old(0, "a", site.Unchanged), old(0, "b", site.Fetched), came(0, "c"), came(0, "d"),
 		}, []uint32{1, 2}, leaving{renamed: 2}},
-		{"fewer came", []store.Resource{
+		{"fewer came", []record.Resource{
 			old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), came(0, "c"),
 		}, []uint32{1, 2}, leaving{renamed: 1, lost: 1}},
-		{"they are gone", []store.Resource{
+		{"they are gone", []record.Resource{
 			old(0, "a", site.Gone), old(0, "b", site.Gone), came(0, "c"), came(0, "d"),
 		}, []uint32{1, 2}, leaving{lost: 2}},
-		{"they failed, and lead elsewhere", []store.Resource{
+		{"they failed, and lead elsewhere", []record.Resource{
 			old(0, "a", site.Failed), old(0, "b", site.Redirected), came(0, "c"), came(0, "d"),
 		}, []uint32{1, 2}, leaving{lost: 2}},
-		{"another list gained", []store.Resource{
+		{"another list gained", []record.Resource{
 			page(t, "http://h/list"), old(0, "a", site.Unchanged), old(0, "b", site.Unchanged),
 			came(1, "c"), came(1, "d"),
 		}, []uint32{2, 3}, leaving{lost: 2}},
-		{"the list is new", []store.Resource{
+		{"the list is new", []record.Resource{
 			came(0, "list"), old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), came(1, "c"), came(1, "d"),
 		}, []uint32{2, 3}, leaving{renamed: 1, lost: 1}}, // for the list
-		{"images instead of pages", []store.Resource{
+		{"images instead of pages", []record.Resource{
 			old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), picture(0, "c.png"), picture(0, "d.png"),
 		}, []uint32{1, 2}, leaving{lost: 2}},
-		{"one page with another one behind it, instead of two", []store.Resource{
+		{"one page with another one behind it, instead of two", []record.Resource{
 			old(0, "a", site.Unchanged), old(0, "b", site.Unchanged), came(0, "c"), came(3, "d"),
 		}, []uint32{1, 2}, leaving{renamed: 1, lost: 1}},
-		{"what lies behind them", []store.Resource{
+		{"what lies behind them", []record.Resource{
 			old(0, "a", site.Unchanged), old(1, "b", site.Unchanged), came(0, "c"), came(3, "d"),
 		}, []uint32{1, 2}, leaving{renamed: 2}},
-		{"no list linked to them", []store.Resource{
+		{"no list linked to them", []record.Resource{
 			left(page(t, "http://h/a"), site.Unchanged, 0), entered(page(t, "http://h/b")),
 		}, []uint32{1}, leaving{lost: 1}},
 	} {
-		k := known(t, append([]store.Resource{home}, c.records...)...)
+		k := known(t, append([]record.Resource{home}, c.records...)...)
 		if got, err := k.leaving(c.ids); err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
 		}
@@ -75,7 +75,7 @@ func TestLeavingLists(t *testing.T) {
 func TestLeavingListsCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(58, 6))
 	for range 300 {
-		records := []store.Resource{page(t, "http://h/")}
+		records := []record.Resource{page(t, "http://h/")}
 		lists := uint32(1 + r.IntN(4))
 		for i := range lists {
 			records = append(records, page(t, fmt.Sprint("http://h/list/", i)))

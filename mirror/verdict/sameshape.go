@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // SameShape is the rule about a login or error page that a site answers everywhere with status 200: many
@@ -103,7 +103,7 @@ func isFew(c *Case, n, pages int) bool {
 // are few, and how many pages the run looked at: published ones, if there are any.
 func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 	var sizes frequent
-	err = changedPages(c, func(rec *store.Resource, keys []groupKey) {
+	err = changedPages(c, func(rec *record.Resource, keys []groupKey) {
 		if (c.Live == nil) || (rec.Run == c.Run.Number) {
 			pages++
 		}
@@ -117,7 +117,7 @@ func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 	}
 	if sizes.lost > 0 { // exactly, of those that can be the largest one
 		sizes = sizes.recount()
-		err = changedPages(c, func(_ *store.Resource, keys []groupKey) {
+		err = changedPages(c, func(_ *record.Resource, keys []groupKey) {
 			for _, k := range keys {
 				sizes.addKnown(k)
 			}
@@ -127,7 +127,7 @@ func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 	if (err != nil) || isFew(c, n, pages) {
 		return pages, nil, err
 	}
-	err = changedPages(c, func(rec *store.Resource, keys []groupKey) {
+	err = changedPages(c, func(rec *record.Resource, keys []groupKey) {
 		if slices.Contains(keys, best) {
 			group = append(group, suspectOf(rec))
 		}
@@ -136,8 +136,8 @@ func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 }
 
 // changedPages calls f with each page that can have become another one, and the groups that it came into.
-func changedPages(c *Case, f func(rec *store.Resource, keys []groupKey)) error {
-	return c.Records.Resources(func(rec *store.Resource) error {
+func changedPages(c *Case, f func(rec *record.Resource, keys []groupKey)) error {
+	return c.Records.Resources(func(rec *record.Resource) error {
 		if isPage(rec) && !isNewPage(rec, c) {
 			f(rec, keysOf(rec, c))
 		}
@@ -146,12 +146,12 @@ func changedPages(c *Case, f func(rec *store.Resource, keys []groupKey)) error {
 }
 
 // isNewPage reports whether a page is not in the published version, and so cannot have become another one.
-func isNewPage(rec *store.Resource, c *Case) bool {
+func isNewPage(rec *record.Resource, c *Case) bool {
 	return (c.Live != nil) && (rec.Moved >= c.Run.Version)
 }
 
 // keysOf returns the groups that a page came into in this run.
-func keysOf(rec *store.Resource, c *Case) (keys []groupKey) {
+func keysOf(rec *record.Resource, c *Case) (keys []groupKey) {
 	if !newShape(rec, c.Run) {
 		return nil
 	}
@@ -162,7 +162,7 @@ func keysOf(rec *store.Resource, c *Case) (keys []groupKey) {
 	return keys
 }
 
-func suspectOf(rec *store.Resource) *suspect {
+func suspectOf(rec *record.Resource) *suspect {
 	mine := *rec
 	return &suspect{
 		id:   rec.ID,

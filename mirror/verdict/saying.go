@@ -8,15 +8,15 @@ import (
 
 	"mirrord/replica/text"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Texts reads what pages say. It is used by one goroutine.
 type Texts interface {
 	// Now returns the text of a page as it is stored, Before that of the published file. ok is false without
 	// one to read; an error is one of the disk.
-	Now(rec *store.Resource) (said string, ok bool, err error)
-	Before(rec *store.Resource) (said string, ok bool, err error)
+	Now(rec *record.Resource) (said string, ok bool, err error)
+	Before(rec *record.Resource) (said string, ok bool, err error)
 }
 
 // Pages that became a login or error page say the same, and have lost what only they said. Honest pages of
@@ -117,7 +117,7 @@ type suspect struct {
 	id   uint32
 	url  site.URL
 	size int64
-	rec  *store.Resource // to read it by; nil once it was read
+	rec  *record.Resource // to read it by; nil once it was read
 
 	now, before   words
 	isNow, wasOne bool // whether now and before are known

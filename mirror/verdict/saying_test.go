@@ -8,18 +8,18 @@ import (
 	"testing"
 
 	"mirrord/mirror/result"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // said are texts by the numbers of pages.
 type said struct{ now, before map[uint32]string }
 
-func (s said) Now(rec *store.Resource) (string, bool, error) {
+func (s said) Now(rec *record.Resource) (string, bool, error) {
 	t, ok := s.now[rec.ID]
 	return t, ok, nil
 }
 
-func (s said) Before(rec *store.Resource) (string, bool, error) {
+func (s said) Before(rec *record.Resource) (string, bool, error) {
 	t, ok := s.before[rec.ID]
 	return t, ok, nil
 }

@@ -9,29 +9,29 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // The shape of a page is a hash of its title and links. A site that is in trouble may answer many URLs with
 // one page and status 200: then many pages take one shape in one run.
 
 // newShape reports whether a page took another shape since the published version.
-func newShape(rec *store.Resource, run urls.Run) bool {
+func newShape(rec *record.Resource, run urls.Run) bool {
 	return rec.ShapeNew && (rec.Changed >= run.Version) && (rec.Run == run.Number)
 }
 
 // becameOther reports whether a page that readers can see has another shape in the version to come.
-func becameOther(rec *store.Resource, run urls.Run) bool {
+func becameOther(rec *record.Resource, run urls.Run) bool {
 	return isPage(rec) && (rec.Moved < run.Version) && newShape(rec, run)
 }
 
 // hasChanged reports whether a page that readers can see changed in this run.
-func hasChanged(rec *store.Resource, run urls.Run) bool {
+func hasChanged(rec *record.Resource, run urls.Run) bool {
 	return isPage(rec) && (rec.Moved < run.Version) && (rec.Changed >= run.Version) && (rec.Run == run.Number)
 }
 
 // isPage reports whether a resource of the mirror has a shape.
-func isPage(rec *store.Resource) bool { return rec.InSet && (rec.Shape != 0) }
+func isPage(rec *record.Resource) bool { return rec.InSet && (rec.Shape != 0) }
 
 // Pages of one shape have about one size:
 const (
@@ -59,7 +59,7 @@ type Shapes struct {
 // answers its entry page everywhere, and a new release of it changes all pages to the same page again; that
 // they were one before says that it is no error.
 func (s *Shapes) LearnEntries(
-	t urls.Settled, seeds []site.URL, get func(site.URL) (store.Resource, bool, error),
+	t urls.Settled, seeds []site.URL, get func(site.URL) (record.Resource, bool, error),
 ) error {
 	s.entries = map[site.URL]bool{}
 	for _, u := range seeds {
@@ -82,9 +82,9 @@ func (s *Shapes) LearnEntries(
 
 // IsNew reports whether a page looks other than in the published version: by its shape, or because it came to
 // say what another page says.
-func (s *Shapes) IsNew(now, old *store.Resource, run urls.Run) bool {
+func (s *Shapes) IsNew(now, old *record.Resource, run urls.Run) bool {
 	switch {
-	case old.Body == store.NoBody:
+	case old.Body == record.NoBody:
 		return true
 	case old.ShapeNew && (old.Changed >= run.Version):
 		return true // of a run that was not published: an error page with other bytes is an error page still
@@ -95,7 +95,7 @@ func (s *Shapes) IsNew(now, old *store.Resource, run urls.Run) bool {
 }
 
 // likeness says how much a page is like another one: 0 for not, 2 for the same words.
-func likeness(rec *store.Resource) int {
+func likeness(rec *record.Resource) int {
 	switch {
 	case rec.Like == 0:
 		return 0
@@ -107,7 +107,7 @@ func likeness(rec *store.Resource) int {
 
 // Note counts pages that became other pages. It is called for every result of a run; a first run has no such
 // pages.
-func (s *Shapes) Note(rec *store.Resource, run urls.Run) {
+func (s *Shapes) Note(rec *record.Resource, run urls.Run) {
 	if (run.Version == 1) || !becameOther(rec, run) {
 		return
 	}

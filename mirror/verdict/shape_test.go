@@ -9,7 +9,7 @@ import (
 
 	"mirrord/mirror/result"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // site20 is a site of 20 pages, of which the last n took one shape and size in this run.
@@ -97,7 +97,7 @@ func TestShapeIsNew(t *testing.T) {
 	c := site20(t, 0)
 	var s Shapes
 
-	get := func(u site.URL) (store.Resource, bool, error) { return page(t, u.String()), true, nil }
+	get := func(u site.URL) (record.Resource, bool, error) { return page(t, u.String()), true, nil }
 	if err := s.LearnEntries(c.Table, c.Seeds, get); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestShapeIsNew(t *testing.T) {
 		{"was the entry page", func() { now.Shape = 9 }, false},
 		{"was another page", func() { old.Shape = 8 }, true},
 		{"of a run that was not published", func() { old = unpublished }, true},
-		{"there was no page", func() { old = store.Resource{} }, true},
+		{"there was no page", func() { old = record.Resource{} }, true},
 	} {
 		tc.change()
 		if got := s.IsNew(&now, &old, c.Run); got != tc.want {

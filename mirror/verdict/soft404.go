@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Soft404 is the rule about pages that became what their origin answers to a path that cannot exist. It finds
@@ -29,7 +29,7 @@ func soft404(c *Case) (r Ruling, _ error) {
 	}
 	pages := 0
 	groups := make([][]*suspect, len(c.Probes))
-	err := c.Records.Resources(func(rec *store.Resource) error {
+	err := c.Records.Resources(func(rec *record.Resource) error {
 		if !isPage(rec) {
 			return nil
 		}
@@ -66,7 +66,7 @@ func soft404(c *Case) (r Ruling, _ error) {
 }
 
 // probeFor returns the index of the nearest error page that a page may have become, -1 for none.
-func probeFor(rec *store.Resource, c *Case) int {
+func probeFor(rec *record.Resource, c *Case) int {
 	best := -1
 	for i := range c.Probes {
 		p := &c.Probes[i]
@@ -94,7 +94,7 @@ func (p *ErrorPage) words() words { return wordsOf(p.Said) }
 
 // mayBe reports whether a page may be the error page, before its text is read: its size is about the same,
 // and without texts its shape is, too.
-func (p *ErrorPage) mayBe(rec *store.Resource, texts bool) bool {
+func (p *ErrorPage) mayBe(rec *record.Resource, texts bool) bool {
 	if !texts || (p.Said == "") {
 		return (rec.Shape == p.Shape) && alike(rec.Size, p.Size)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // linked is a site of an entry point 0 that links to 1; 1 links to 2, and 3 to itself and 4.
@@ -29,7 +29,7 @@ func TestReach(t *testing.T) {
 		{[]uint32{2}, []uint32{2}},
 		{[]uint32{0}, []uint32{0, 1, 2}},
 		{[]uint32{3}, []uint32{3, 4}},
-		{[]uint32{3, 1, store.Unnumbered}, []uint32{0, 1, 2, 3, 4}},
+		{[]uint32{3, 1, record.Unnumbered}, []uint32{0, 1, 2, 3, 4}},
 	} {
 		r, err := urls.Reach(c.Table, links, tc.roots)
 		if err != nil {
@@ -91,9 +91,9 @@ func TestOrphansWait(t *testing.T) {
 	if err != nil || len(r.Leave) != 0 || len(r.Orphans) != 2 || r.Orphans[3] != 7 || len(r.Notes) != 1 {
 		t.Errorf("got %+v, %v; want two that wait since run 7", r, err)
 	}
-	var looked store.IDs
+	var looked record.IDs
 	looked.Add(1)
-	c2.Records.(*memory).observed = []store.Observation{{Run: 6, Asked: looked}}
+	c2.Records.(*memory).observed = []record.Observation{{Run: 6, Asked: looked}}
 	c2.Orphans = Orphans{3: 6, 4: 7}
 	r, err = unreached(c2)
 	if err != nil || !slices.Equal(r.Leave, []uint32{3}) || r.Orphans != nil {

@@ -182,3 +182,11 @@ func (c *OpenDirs) Close() {
 	}
 	c.open = nil
 }
+
+// Links is how many names a file has.
+func Links(fi os.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}

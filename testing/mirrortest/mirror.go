@@ -24,6 +24,8 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
+	"mirrord/store/record"
 )
 
 // own are the settings for a server of one's own, without which a test would take minutes; no version is
@@ -55,7 +57,7 @@ type Mirror struct {
 	Log     *slog.Logger
 
 	// Bodies, Owner and Facts are those of the state; nil is what a state has by itself.
-	Bodies store.Bodies
+	Bodies blobs.Bodies
 	Owner  store.Owner
 	Facts  mirror.Facts
 
@@ -235,7 +237,7 @@ func (m *Mirror) Outcomes() map[string]string {
 	m.t.Helper()
 	out := map[string]string{}
 	m.Site(func(s *store.Site) {
-		err := s.Records.Resources(func(r *store.Resource) error {
+		err := s.Records.Resources(func(r *record.Resource) error {
 			if r.Outcome == site.Gone && r.URL.Path() == "/favicon.ico" {
 				return nil
 			}

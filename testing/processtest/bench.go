@@ -24,6 +24,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/storetest"
 )
 
@@ -49,7 +50,7 @@ type Bench struct {
 
 // New returns a bench for a job with further keys, one a line, at whose site the records of earlier runs are
 // known. A record needs a URL; it gets a number, and the entry point as its referrer.
-func New(t *testing.T, keys string, known ...store.Resource) *Bench {
+func New(t *testing.T, keys string, known ...record.Resource) *Bench {
 	t.Helper()
 	text := keys
 	if !strings.HasPrefix(keys, "url = ") {
@@ -79,7 +80,7 @@ func New(t *testing.T, keys string, known ...store.Resource) *Bench {
 	return b
 }
 
-func origins(seeds []site.URL, known []store.Resource) map[string]bool {
+func origins(seeds []site.URL, known []record.Resource) map[string]bool {
 	out := map[string]bool{}
 	for _, u := range seeds {
 		out[u.Origin()] = true
@@ -91,23 +92,23 @@ func origins(seeds []site.URL, known []store.Resource) map[string]bool {
 }
 
 // commit stores records, the first of which is that of the entry point.
-func (b *Bench) commit(known []store.Resource) {
+func (b *Bench) commit(known []record.Resource) {
 	b.t.Helper()
-	home := store.Resource{
+	home := record.Resource{
 		URL:     site.Canonical(Home + "/"),
 		Outcome: site.Fetched,
 		InSet:   true,
 	}
-	var news []store.NewURL
-	var done []*store.Done
-	for i, r := range slices.Concat([]store.Resource{home}, known) {
+	var news []record.NewURL
+	var done []*record.Done
+	for i, r := range slices.Concat([]record.Resource{home}, known) {
 		r.ID = uint32(i)
 		if i > 0 {
 			r.Referrer = 1
 		}
 		r.Run = max(r.Run, Run-1)
-		news = append(news, store.NewURL{URL: r.URL.String(), Referrer: r.Referrer})
-		done = append(done, &store.Done{Resource: r, Linked: true})
+		news = append(news, record.NewURL{URL: r.URL.String(), Referrer: r.Referrer})
+		done = append(done, &record.Done{Resource: r, Linked: true})
 	}
 	if err := b.Records.Commit(0, news, done); err != nil {
 		b.t.Fatal(err)
@@ -115,7 +116,7 @@ func (b *Bench) commit(known []store.Resource) {
 	err := b.Records.Fold(store.Folding{
 		Version: Version - 1,
 		Pending: func(uint32) bool { return false },
-		Path:    func(r *store.Resource) string { return r.Path },
+		Path:    func(r *record.Resource) string { return r.Path },
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -250,8 +251,8 @@ func (b *Bench) Turn(url string) process.Found {
 }
 
 // Page returns the record of a page that earlier runs stored.
-func Page(url string) store.Resource {
-	return store.Resource{
+func Page(url string) record.Resource {
+	return record.Resource{
 		URL:     site.Canonical(url),
 		Outcome: site.Fetched,
 		Status:  200,
@@ -261,6 +262,6 @@ func Page(url string) store.Resource {
 		Size:    100,
 		Fetched: 1,
 		Checked: 1,
-		Body:    store.PackBody,
+		Body:    record.PackBody,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // RunBench is a job's site, which a table answers, with its stores in a temporary folder.
@@ -114,7 +115,7 @@ func (b *RunBench) Session(change func(*run.Options)) *run.Session {
 }
 
 // Record is the stored record of a path of the site.
-func (b *RunBench) Record(path string) store.Resource {
+func (b *RunBench) Record(path string) record.Resource {
 	b.T.Helper()
 	rec, ok, err := b.Store.Records.Get(site.Canonical(URLOf(path)))
 	if err != nil || !ok {

@@ -10,7 +10,9 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 	"mirrord/testing/storetest"
 )
 
@@ -18,7 +20,9 @@ import (
 type Records struct{ storetest.Records }
 
 // ReadHead returns a head without fields.
-func (*Records) ReadHead(site.URL, store.HeadPlace) (*heads.Head, error) { return new(heads.Head), nil }
+func (*Records) ReadHead(site.URL, record.HeadPlace) (*heads.Head, error) {
+	return new(heads.Head), nil
+}
 
 // Frames has documents in memory. It is safe for concurrent use; the zero value is empty.
 type Frames struct {
@@ -26,15 +30,15 @@ type Frames struct {
 	frames []store.Frame
 }
 
-func (f *Frames) add(links, body []byte) (store.Place, error) {
+func (f *Frames) add(links, body []byte) (record.Place, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.frames = append(f.frames, store.Frame{Links: bytes.Clone(links), Body: bytes.Clone(body)})
-	return store.Place{Pack: 1, Off: int64(len(f.frames)), Len: 1}, nil
+	return record.Place{Pack: 1, Off: int64(len(f.frames)), Len: 1}, nil
 }
 
 // ReadFrame returns a document; store.ErrDamaged without one at the place.
-func (f *Frames) ReadFrame(_ *store.FrameReader, at store.Place) (store.Frame, error) {
+func (f *Frames) ReadFrame(_ *store.FrameReader, at record.Place) (store.Frame, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if at.Off < 1 || at.Off > int64(len(f.frames)) {
@@ -52,20 +56,20 @@ func (*Frames) NewFrameWriter() *store.FrameWriter { return new(store.FrameWrite
 // GatherFrame stores a document.
 func (f *Frames) GatherFrame(
 	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte,
-) (store.Place, error) {
+) (record.Place, error) {
 	return f.add(links, body)
 }
 
 // AppendFrameOver stores a document in full.
 func (f *Frames) AppendFrameOver(
-	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _, _ store.Place,
-) (store.Place, error) {
+	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _, _ record.Place,
+) (record.Place, error) {
 	return f.add(links, body)
 }
 
 // noParts keeps no beginnings of bodies.
 type noParts struct{}
 
-func (noParts) Keep(*store.BlobWriter, string, []byte) error { return nil }
+func (noParts) Keep(*blobs.BlobWriter, string, []byte) error { return nil }
 
-func (noParts) Take(context.Context, string) (*store.BlobWriter, []byte, error) { return nil, nil, nil }
+func (noParts) Take(context.Context, string) (*blobs.BlobWriter, []byte, error) { return nil, nil, nil }

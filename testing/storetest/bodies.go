@@ -16,15 +16,15 @@ import (
 	"testing/iotest"
 	"time"
 
-	"mirrord/store"
+	"mirrord/store/blobs"
 )
 
-// TestBodies holds an implementation of store.Bodies to the contract, with those of the optional capabilities
+// TestBodies holds an implementation of blobs.Bodies to the contract, with those of the optional capabilities
 // that it has. open makes one with nothing in it.
-func TestBodies(t *testing.T, open func(t *testing.T) store.Bodies) {
+func TestBodies(t *testing.T, open func(t *testing.T) blobs.Bodies) {
 	for _, tc := range []struct {
 		name string
-		test func(t *testing.T, b store.Bodies)
+		test func(t *testing.T, b blobs.Bodies)
 	}{
 		{"missing", bodiesMissing},
 		{"ranges", bodiesRanges},
@@ -46,13 +46,13 @@ func bytesOf(n int, seed byte) []byte {
 	return out
 }
 
-func put(t *testing.T, b store.Bodies, data []byte, modified int64) [32]byte {
+func put(t *testing.T, b blobs.Bodies, data []byte, modified int64) [32]byte {
 	t.Helper()
 	d := sha256.Sum256(data)
 	if err := b.Put(d, data, time.Unix(modified, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := b.(store.BodySyncer); ok {
+	if s, ok := b.(blobs.BodySyncer); ok {
 		if err := s.Sync(); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func put(t *testing.T, b store.Bodies, data []byte, modified int64) [32]byte {
 	return d
 }
 
-func read(t *testing.T, b store.Bodies, d [32]byte, from, n int64) []byte {
+func read(t *testing.T, b blobs.Bodies, d [32]byte, from, n int64) []byte {
 	t.Helper()
 	r, err := b.Open(d, from, n)
 	if err != nil {
@@ -73,7 +73,7 @@ func read(t *testing.T, b store.Bodies, d [32]byte, from, n int64) []byte {
 	return out
 }
 
-func wantMissing(t *testing.T, b store.Bodies, d [32]byte) {
+func wantMissing(t *testing.T, b blobs.Bodies, d [32]byte) {
 	t.Helper()
 	if _, err := b.Stat(d); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("stat: %v", err)
@@ -81,12 +81,12 @@ func wantMissing(t *testing.T, b store.Bodies, d [32]byte) {
 	if _, err := b.Open(d, 0, -1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open: %v", err)
 	}
-	if _, err := store.OpenBody(b, d); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := blobs.OpenBody(b, d); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open as a file: %v", err)
 	}
 }
 
-func bodiesMissing(t *testing.T, b store.Bodies) {
+func bodiesMissing(t *testing.T, b blobs.Bodies) {
 	d := sha256.Sum256([]byte("x"))
 	wantMissing(t, b, d)
 	if err := b.Delete(d); err != nil {
@@ -96,7 +96,7 @@ func bodiesMissing(t *testing.T, b store.Bodies) {
 	wantMissing(t, b, d)
 }
 
-func bodiesRanges(t *testing.T, b store.Bodies) {
+func bodiesRanges(t *testing.T, b blobs.Bodies) {
 	for _, size := range []int64{0, 1, 100_003} {
 		data := bytesOf(int(size), 1)
 		d := put(t, b, data, 1234567890)
@@ -120,7 +120,7 @@ func bodiesRanges(t *testing.T, b store.Bodies) {
 	}
 }
 
-func bodiesTwice(t *testing.T, b store.Bodies) {
+func bodiesTwice(t *testing.T, b blobs.Bodies) {
 	data := bytesOf(1000, 2)
 	want := bytes.Clone(data)
 	d := put(t, b, data, 5)
@@ -134,7 +134,7 @@ func bodiesTwice(t *testing.T, b store.Bodies) {
 	}
 }
 
-func bodiesDelete(t *testing.T, b store.Bodies) {
+func bodiesDelete(t *testing.T, b blobs.Bodies) {
 	data := bytesOf(200_000, 3)
 	d := put(t, b, data, 1)
 	other := put(t, b, bytesOf(10, 4), 1)
@@ -159,10 +159,10 @@ func bodiesDelete(t *testing.T, b store.Bodies) {
 	}
 }
 
-func bodiesFile(t *testing.T, b store.Bodies) {
+func bodiesFile(t *testing.T, b blobs.Bodies) {
 	for _, size := range []int{0, 3000} {
 		data := bytesOf(size, 5)
-		f, err := store.OpenBody(b, put(t, b, data, 7))
+		f, err := blobs.OpenBody(b, put(t, b, data, 7))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,8 +185,8 @@ func bodiesFile(t *testing.T, b store.Bodies) {
 	}
 }
 
-func bodiesLink(t *testing.T, b store.Bodies) {
-	l, ok := b.(store.BodyLinker)
+func bodiesLink(t *testing.T, b blobs.Bodies) {
+	l, ok := b.(blobs.BodyLinker)
 	if !ok {
 		return
 	}
@@ -215,7 +215,7 @@ func bodiesLink(t *testing.T, b store.Bodies) {
 	}
 }
 
-func bodiesDiscard(t *testing.T, b store.Bodies) {
+func bodiesDiscard(t *testing.T, b blobs.Bodies) {
 	good := put(t, b, []byte("good"), 1)
 	bad := sha256.Sum256([]byte("right"))
 	if err := b.Put(bad, []byte("wrong"), time.Unix(1, 0)); err != nil {
@@ -225,7 +225,7 @@ func bodiesDiscard(t *testing.T, b store.Bodies) {
 		digest  [32]byte
 		missing bool
 	}{{good, false}, {bad, true}, {bad, true}, {sha256.Sum256(nil), true}} {
-		if missing, err := store.DiscardBody(b, tc.digest); missing != tc.missing || err != nil {
+		if missing, err := blobs.DiscardBody(b, tc.digest); missing != tc.missing || err != nil {
 			t.Errorf("%x: %t, %v", tc.digest[:4], missing, err)
 		}
 	}
@@ -237,7 +237,7 @@ func bodiesDiscard(t *testing.T, b store.Bodies) {
 }
 
 // bodiesMany has bodies put, read and deleted at the same time: each is whole or missing.
-func bodiesMany(t *testing.T, b store.Bodies) {
+func bodiesMany(t *testing.T, b blobs.Bodies) {
 	all := make([][]byte, 8)
 	for i := range all {
 		all[i] = bytesOf(20_000+i, byte(10+i))

@@ -13,7 +13,7 @@ import (
 	"mirrord/store/disk"
 )
 
-// Bodies is a store.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The
+// Bodies is a blobs.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The
 // zero value is empty.
 type Bodies struct {
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ func (b *Bodies) get(digest [32]byte) (body, error) {
 	return x, nil
 }
 
-// Stat implements store.Bodies.
+// Stat implements blobs.Bodies.
 func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
 	x, err := b.get(digest)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
 	return disk.FileStat{Size: int64(len(x.bytes)), Time: x.modified, Regular: true}, nil
 }
 
-// Put implements store.Bodies.
+// Put implements blobs.Bodies.
 func (b *Bodies) Put(digest [32]byte, data []byte, modified time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (b *Bodies) Put(digest [32]byte, data []byte, modified time.Time) error {
 	return nil
 }
 
-// Open implements store.Bodies.
+// Open implements blobs.Bodies.
 func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
 	x, err := b.get(digest)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(x.bytes[from : from+n])), nil
 }
 
-// Delete implements store.Bodies.
+// Delete implements blobs.Bodies.
 func (b *Bodies) Delete(digest [32]byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

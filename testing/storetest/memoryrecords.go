@@ -12,6 +12,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Records has what a site knows of its URLs, in memory. It keeps no history and no heads of answers. Safe for
@@ -20,20 +21,20 @@ type Records struct {
 	mu       sync.Mutex
 	known    uint32
 	journal  []batch
-	records  map[string]store.Resource // by key
+	records  map[string]record.Resource // by key
 	targets  map[uint32][]byte
-	observed map[int]store.Observation // by run
+	observed map[int]record.Observation // by run
 }
 
 // batch is the content of one Commit.
 type batch struct {
 	first uint32
-	news  []store.NewURL
+	news  []record.NewURL
 	done  []result
 }
 
 type result struct {
-	store.Resource
+	record.Resource
 	targets []byte
 	linked  bool
 }
@@ -46,9 +47,9 @@ func (m *Records) Known() (uint32, error) {
 }
 
 // Commit appends a batch to the journal.
-func (m *Records) Commit(first uint32, news []store.NewURL, done []*store.Done) error {
+func (m *Records) Commit(first uint32, news []record.NewURL, done []*record.Done) error {
 	for _, n := range news {
-		if len(n.URL) > store.MaxURL {
+		if len(n.URL) > record.MaxURL {
 			return fmt.Errorf("commit: %.80q: %w", n.URL, store.ErrTooLong)
 		}
 	}
@@ -57,7 +58,7 @@ func (m *Records) Commit(first uint32, news []store.NewURL, done []*store.Done) 
 		x := result{Resource: d.Resource, linked: d.Linked}
 		x.Answer = nil
 		if d.Linked {
-			x.targets = store.AppendTargets(nil, d.Targets)
+			x.targets = record.AppendTargets(nil, d.Targets)
 		}
 		b.done = append(b.done, x)
 	}
@@ -70,7 +71,7 @@ func (m *Records) Commit(first uint32, news []store.NewURL, done []*store.Done) 
 
 // Replay calls newURL and done for everything in the journal, in the order of the commits.
 func (m *Records) Replay(
-	newURL func(uint32, store.NewURL) error, done func(*store.Resource, []byte, bool) error,
+	newURL func(uint32, record.NewURL) error, done func(*record.Resource, []byte, bool) error,
 ) error {
 	m.mu.Lock()
 	batches := slices.Clone(m.journal)
@@ -100,7 +101,7 @@ func (m *Records) Fold(o store.Folding) error {
 		}
 	}
 	if m.records == nil {
-		m.records, m.targets = map[string]store.Resource{}, map[uint32][]byte{}
+		m.records, m.targets = map[string]record.Resource{}, map[uint32][]byte{}
 	}
 	for _, b := range m.journal {
 		for i, n := range b.news {
@@ -110,7 +111,7 @@ func (m *Records) Fold(o store.Folding) error {
 			if _, there := m.records[key]; there || !o.Pending(id) {
 				continue
 			}
-			m.records[key] = store.Resource{
+			m.records[key] = record.Resource{
 				ID:       id,
 				URL:      u,
 				Referrer: n.Referrer,
@@ -133,7 +134,7 @@ func (m *Records) Fold(o store.Folding) error {
 }
 
 // Get returns the record of a URL; ok is false without one.
-func (m *Records) Get(u site.URL) (r store.Resource, ok bool, err error) {
+func (m *Records) Get(u site.URL) (r record.Resource, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok = m.records[string(u.Key(nil))]
@@ -141,14 +142,14 @@ func (m *Records) Get(u site.URL) (r store.Resource, ok bool, err error) {
 }
 
 // Resources calls f for every record in key order.
-func (m *Records) Resources(f func(*store.Resource) error) error { return m.under("", f) }
+func (m *Records) Resources(f func(*record.Resource) error) error { return m.under("", f) }
 
 // ResourcesUnder is Resources for what lies below a directory.
-func (m *Records) ResourcesUnder(dir site.URL, f func(*store.Resource) error) error {
+func (m *Records) ResourcesUnder(dir site.URL, f func(*record.Resource) error) error {
 	return m.under(string(dir.Key(nil)), f)
 }
 
-func (m *Records) under(prefix string, f func(*store.Resource) error) error {
+func (m *Records) under(prefix string, f func(*record.Resource) error) error {
 	m.mu.Lock()
 	records := maps.Clone(m.records)
 	m.mu.Unlock()
@@ -185,18 +186,18 @@ func (m *Records) TargetsOf(id uint32) ([]byte, error) {
 }
 
 // AddObservation keeps what a run has observed, instead of its earlier observation.
-func (m *Records) AddObservation(o *store.Observation) error {
+func (m *Records) AddObservation(o *record.Observation) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.observed == nil {
-		m.observed = map[int]store.Observation{}
+		m.observed = map[int]record.Observation{}
 	}
 	m.observed[o.Run] = *o
 	return nil
 }
 
 // Observations calls f for what every run has observed, oldest first.
-func (m *Records) Observations(f func(*store.Observation) error) error {
+func (m *Records) Observations(f func(*record.Observation) error) error {
 	m.mu.Lock()
 	observed := maps.Clone(m.observed)
 	m.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Ownership is an implementation of store.Owner that is tested.
@@ -193,7 +194,7 @@ func ownerFence(t *testing.T, o Ownership) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	urls := []store.NewURL{{URL: "http://a/"}, {URL: "http://a/b"}}
+	urls := []record.NewURL{{URL: "http://a/"}, {URL: "http://a/b"}}
 	if err := errors.Join(s.Records.Commit(0, urls[:1], nil), publish(t, build(t, s, "one"), 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func ownerFence(t *testing.T, o Ownership) {
 	folding := store.Folding{
 		Version: 2,
 		Pending: func(uint32) bool { return true },
-		Path:    func(*store.Resource) string { return "" },
+		Path:    func(*record.Resource) string { return "" },
 	}
 	for _, tc := range []struct {
 		name string

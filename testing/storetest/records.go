@@ -12,6 +12,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // SiteRecords is all that a run asks of what a site knows of its URLs. No room declares it whole: ledger
@@ -24,26 +25,26 @@ type SiteRecords interface {
 }
 
 type recordReader interface {
-	Get(u site.URL) (r store.Resource, ok bool, err error)
-	Resources(f func(r *store.Resource) error) error
-	ResourcesUnder(dir site.URL, f func(r *store.Resource) error) error
+	Get(u site.URL) (r record.Resource, ok bool, err error)
+	Resources(f func(r *record.Resource) error) error
+	ResourcesUnder(dir site.URL, f func(r *record.Resource) error) error
 	Links(f func(id uint32, targets []byte) error) error
 	TargetsOf(id uint32) ([]byte, error)
 }
 
 type journal interface {
 	Known() (uint32, error)
-	Commit(first uint32, news []store.NewURL, done []*store.Done) error
+	Commit(first uint32, news []record.NewURL, done []*record.Done) error
 	Replay(
-		newURL func(id uint32, u store.NewURL) error,
-		done func(r *store.Resource, targets []byte, linked bool) error,
+		newURL func(id uint32, u record.NewURL) error,
+		done func(r *record.Resource, targets []byte, linked bool) error,
 	) error
 	Fold(store.Folding) error
 }
 
 type observations interface {
-	AddObservation(*store.Observation) error
-	Observations(f func(*store.Observation) error) error
+	AddObservation(*record.Observation) error
+	Observations(f func(*record.Observation) error) error
 }
 
 // openRecords makes records with nothing in them. again returns them as the next process finds them.
@@ -104,12 +105,12 @@ func recordsEmpty(t *testing.T, open openRecords) {
 // show them.
 func recordsJournal(t *testing.T, open openRecords) {
 	r, again := open(t)
-	news := []store.NewURL{
+	news := []record.NewURL{
 		{URL: page(0).String()},
 		{URL: page(1).String(), Referrer: 1, Depth: 1, Requis: true},
 	}
 	commit(t, r, 0, news, done(0, 1))
-	commit(t, r, 2, []store.NewURL{{URL: page(2).String(), Referrer: 1}}, done(1), done(0))
+	commit(t, r, 2, []record.NewURL{{URL: page(2).String(), Referrer: 1}}, done(1), done(0))
 	want := []string{"new 0 0 0 false", "new 1 1 1 true", "done 0 [1]", "new 2 1 0 false", "done 1 []",
 		"done 0 []"}
 	for range 2 {
@@ -133,7 +134,7 @@ func recordsJournal(t *testing.T, open openRecords) {
 // URLs are known and no more, and the others are forgotten.
 func recordsFold(t *testing.T, open openRecords) {
 	r, again := open(t)
-	news := []store.NewURL{
+	news := []record.NewURL{
 		{URL: page(0).String()},
 		{URL: page(1).String(), Referrer: 1, Depth: 1, Requis: true},
 		{URL: page(2).String(), Referrer: 1, Depth: 1},
@@ -141,7 +142,7 @@ func recordsFold(t *testing.T, open openRecords) {
 	commit(t, r, 0, news, done(0, 1, 2))
 	fetched := done(0, 1, 2).Resource
 	fetched.Path, fetched.Moved = "p0", 1
-	known := store.Resource{
+	known := record.Resource{
 		ID:       1,
 		URL:      page(1),
 		Referrer: 1,
@@ -152,7 +153,7 @@ func recordsFold(t *testing.T, open openRecords) {
 	err := r.Fold(store.Folding{ // its input does not count
 		Version: 1,
 		Pending: func(uint32) bool { return true },
-		Path:    func(*store.Resource) string { return "wrong" },
+		Path:    func(*record.Resource) string { return "wrong" },
 		Err:     func() error { return lost },
 	})
 	if got := resources(t, r); !errors.Is(err, lost) || len(got) != 0 {
@@ -163,7 +164,7 @@ func recordsFold(t *testing.T, open openRecords) {
 		err := r.Fold(store.Folding{
 			Version: version,
 			Pending: func(id uint32) bool { return id == 1 },
-			Path:    func(r *store.Resource) string { return fmt.Sprint(prefix, r.ID) },
+			Path:    func(r *record.Resource) string { return fmt.Sprint(prefix, r.ID) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +172,7 @@ func recordsFold(t *testing.T, open openRecords) {
 	}
 	fold(1, "p")
 	for range 2 {
-		if got, want := resources(t, r), []store.Resource{fetched, known}; !reflect.DeepEqual(got, want) {
+		if got, want := resources(t, r), []record.Resource{fetched, known}; !reflect.DeepEqual(got, want) {
 			t.Errorf("records\n%+v, want\n%+v", got, want)
 		}
 		if got, ok, err := r.Get(page(0)); !ok || err != nil || !reflect.DeepEqual(got, fetched) {
@@ -192,7 +193,7 @@ func recordsFold(t *testing.T, open openRecords) {
 	left.InSet = false
 	commit(t, r, 3, nil, left)
 	fold(2, "q")
-	want := []store.Resource{left.Resource, later.Resource}
+	want := []record.Resource{left.Resource, later.Resource}
 	want[1].Path, want[1].Moved = "q1", 2 // one that is not in the mirror is given none
 	if got := resources(t, r); !reflect.DeepEqual(got, want) {
 		t.Errorf("records\n%+v, want\n%+v", got, want)
@@ -204,17 +205,17 @@ func recordsOrder(t *testing.T, open openRecords) {
 	r, _ := open(t)
 	urls := []string{"http://b.test/", "http://a.test/d/x", "http://a.test/d/", "http://a.test/da",
 		"https://a.test/d/y", "http://a.test/"}
-	var all []*store.Done
+	var all []*record.Done
 	for i, u := range urls {
 		d := done(uint32(i))
 		d.URL = site.Canonical(u)
 		all = append(all, d)
 	}
-	commit(t, r, 0, make([]store.NewURL, 0), all...)
+	commit(t, r, 0, make([]record.NewURL, 0), all...)
 	if err := r.Fold(store.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(all, func(a, b *store.Done) int { return slices.Compare(a.URL.Key(nil), b.URL.Key(nil)) })
+	slices.SortFunc(all, func(a, b *record.Done) int { return slices.Compare(a.URL.Key(nil), b.URL.Key(nil)) })
 	var want, under []string
 	for _, d := range all {
 		want = append(want, d.URL.String())
@@ -223,7 +224,7 @@ func recordsOrder(t *testing.T, open openRecords) {
 		}
 	}
 	var got []string
-	add := func(r *store.Resource) error {
+	add := func(r *record.Resource) error {
 		got = append(got, r.URL.String())
 		return nil
 	}
@@ -246,7 +247,7 @@ func recordsLinks(t *testing.T, open openRecords) {
 			t.Fatal(err)
 		}
 	}
-	commit(t, r, 0, []store.NewURL{
+	commit(t, r, 0, []record.NewURL{
 		{URL: page(0).String()}, {URL: page(1).String()},
 	}, done(0, 0, 1, 1), done(1, 0))
 	fold()
@@ -256,7 +257,7 @@ func recordsLinks(t *testing.T, open openRecords) {
 	commit(t, r, 2, nil, kept, empty)
 	fold()
 	for range 2 {
-		if got, err := r.TargetsOf(0); err != nil || !slices.Equal(got, store.AppendTargets(nil, []uint32{0, 1})) {
+		if got, err := r.TargetsOf(0); err != nil || !slices.Equal(got, record.AppendTargets(nil, []uint32{0, 1})) {
 			t.Errorf("targets %v, %v", got, err)
 		}
 		if got, err := r.TargetsOf(1); err != nil || len(got) != 0 {
@@ -272,8 +273,8 @@ func recordsLinks(t *testing.T, open openRecords) {
 // recordsTooLong refuses a batch with a URL that cannot be a key, as a whole.
 func recordsTooLong(t *testing.T, open openRecords) {
 	r, again := open(t)
-	long := store.NewURL{URL: "http://a.test/" + strings.Repeat("x", store.MaxURL)}
-	if err := r.Commit(0, []store.NewURL{
+	long := record.NewURL{URL: "http://a.test/" + strings.Repeat("x", record.MaxURL)}
+	if err := r.Commit(0, []record.NewURL{
 		{URL: page(0).String()}, long,
 	}, nil); !errors.Is(err, store.ErrTooLong) {
 		t.Errorf("%v", err)
@@ -287,13 +288,13 @@ func recordsTooLong(t *testing.T, open openRecords) {
 // recordsErrors has callbacks that fail: their error comes back, and they are not called again.
 func recordsErrors(t *testing.T, open openRecords) {
 	r, _ := open(t)
-	commit(t, r, 0, []store.NewURL{{URL: page(0).String()}, {URL: page(1).String()}}, done(0), done(1))
+	commit(t, r, 0, []record.NewURL{{URL: page(0).String()}, {URL: page(1).String()}}, done(0), done(1))
 	if err := r.Fold(store.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
 		t.Fatal(err)
 	}
-	commit(t, r, 2, []store.NewURL{{URL: page(2).String()}}, done(0), done(1))
+	commit(t, r, 2, []record.NewURL{{URL: page(2).String()}}, done(0), done(1))
 	for _, run := range []int{1, 2} {
-		if err := r.AddObservation(&store.Observation{Run: run}); err != nil {
+		if err := r.AddObservation(&record.Observation{Run: run}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -301,21 +302,21 @@ func recordsErrors(t *testing.T, open openRecords) {
 	calls := 0
 	end := func() error { calls++; return stop }
 	for name, call := range map[string]func() error{
-		"records": func() error { return r.Resources(func(*store.Resource) error { return end() }) },
+		"records": func() error { return r.Resources(func(*record.Resource) error { return end() }) },
 		"below": func() error {
-			return r.ResourcesUnder(page(0), func(*store.Resource) error { return end() })
+			return r.ResourcesUnder(page(0), func(*record.Resource) error { return end() })
 		},
 		"links":        func() error { return r.Links(func(uint32, []byte) error { return end() }) },
-		"observations": func() error { return r.Observations(func(*store.Observation) error { return end() }) },
+		"observations": func() error { return r.Observations(func(*record.Observation) error { return end() }) },
 		"new URLs": func() error {
-			return r.Replay(func(uint32, store.NewURL) error {
+			return r.Replay(func(uint32, record.NewURL) error {
 				return end()
-			}, func(*store.Resource, []byte, bool) error { return end() })
+			}, func(*record.Resource, []byte, bool) error { return end() })
 		},
 		"results": func() error {
-			return r.Replay(func(uint32, store.NewURL) error {
+			return r.Replay(func(uint32, record.NewURL) error {
 				return nil
-			}, func(*store.Resource, []byte, bool) error { return end() })
+			}, func(*record.Resource, []byte, bool) error { return end() })
 		},
 	} {
 		calls = 0
@@ -328,30 +329,30 @@ func recordsErrors(t *testing.T, open openRecords) {
 // recordsObservations keeps one observation for each run, the last that was written.
 func recordsObservations(t *testing.T, open openRecords) {
 	r, again := open(t)
-	first := store.Observation{
+	first := record.Observation{
 		Run:     300,
 		Time:    5,
 		Version: 1,
-		Asked:   store.IDs{{First: 0, Last: 7}},
+		Asked:   record.IDs{{First: 0, Last: 7}},
 	}
-	second := store.Observation{
+	second := record.Observation{
 		Run:      301,
 		Time:     6,
 		Complete: true,
-		Asked:    store.IDs{{First: 1, Last: 1}},
-		Changed:  store.IDs{{First: 1, Last: 1}},
+		Asked:    record.IDs{{First: 1, Last: 1}},
+		Changed:  record.IDs{{First: 1, Last: 1}},
 	}
 	whole := first
-	whole.Complete, whole.Entered = true, store.IDs{{First: 0, Last: 2}, {First: 4, Last: 7}}
-	for _, o := range []store.Observation{first, second, whole, {Run: 2, Doubtful: true}} {
+	whole.Complete, whole.Entered = true, record.IDs{{First: 0, Last: 2}, {First: 4, Last: 7}}
+	for _, o := range []record.Observation{first, second, whole, {Run: 2, Doubtful: true}} {
 		if err := r.AddObservation(&o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []store.Observation{{Run: 2, Doubtful: true}, whole, second}
+	want := []record.Observation{{Run: 2, Doubtful: true}, whole, second}
 	for range 2 {
-		var got []store.Observation
-		err := r.Observations(func(o *store.Observation) error {
+		var got []record.Observation
+		err := r.Observations(func(o *record.Observation) error {
 			got = append(got, *o)
 			return nil
 		})
@@ -366,12 +367,12 @@ func page(id uint32) site.URL { return site.Canonical(fmt.Sprintf("http://a.test
 
 func none(uint32) bool { return false }
 
-func noPath(*store.Resource) string { return "" }
+func noPath(*record.Resource) string { return "" }
 
 // done is a page that was fetched, with its links.
-func done(id uint32, targets ...uint32) *store.Done {
-	return &store.Done{
-		Resource: store.Resource{
+func done(id uint32, targets ...uint32) *record.Done {
+	return &record.Done{
+		Resource: record.Resource{
 			ID:      id,
 			URL:     page(id),
 			Outcome: site.Fetched,
@@ -383,7 +384,7 @@ func done(id uint32, targets ...uint32) *store.Done {
 			MIME:    "text/html",
 			Size:    3,
 			Digest:  [32]byte{byte(id), 1},
-			Body:    store.BlobBody,
+			Body:    record.BlobBody,
 			Changed: 1,
 		},
 		Targets: targets,
@@ -391,16 +392,16 @@ func done(id uint32, targets ...uint32) *store.Done {
 	}
 }
 
-func commit(t *testing.T, r SiteRecords, first uint32, news []store.NewURL, done ...*store.Done) {
+func commit(t *testing.T, r SiteRecords, first uint32, news []record.NewURL, done ...*record.Done) {
 	t.Helper()
 	if err := r.Commit(first, news, done); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func resources(t *testing.T, r SiteRecords) (out []store.Resource) {
+func resources(t *testing.T, r SiteRecords) (out []record.Resource) {
 	t.Helper()
-	err := r.Resources(func(r *store.Resource) error {
+	err := r.Resources(func(r *record.Resource) error {
 		out = append(out, *r)
 		return nil
 	})
@@ -413,10 +414,10 @@ func resources(t *testing.T, r SiteRecords) (out []store.Resource) {
 // replayed is the journal, in words.
 func replayed(t *testing.T, r SiteRecords) (out []string) {
 	t.Helper()
-	err := r.Replay(func(id uint32, u store.NewURL) error {
+	err := r.Replay(func(id uint32, u record.NewURL) error {
 		out = append(out, fmt.Sprint("new ", id, u.Referrer, u.Depth, " ", u.Requis))
 		return nil
-	}, func(r *store.Resource, targets []byte, linked bool) error {
+	}, func(r *record.Resource, targets []byte, linked bool) error {
 		out = append(out, fmt.Sprint("done ", r.ID, " ", numbers(targets)))
 		return nil
 	})
@@ -441,7 +442,7 @@ func links(t *testing.T, r SiteRecords) (out []any) {
 
 func numbers(targets []byte) []uint32 {
 	out := []uint32{}
-	store.Targets(targets, func(id uint32) bool {
+	record.Targets(targets, func(id uint32) bool {
 		out = append(out, id)
 		return true
 	})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"context"
@@ -93,7 +93,7 @@ func DiscardBody(b Bodies, digest [32]byte) (missing bool, err error) {
 		return false, err
 	}
 	if err == nil {
-		right, err := hasDigest(f, digest)
+		right, err := HasDigest(f, digest)
 		f.Close()
 		if err == nil && right {
 			return false, nil
@@ -105,45 +105,48 @@ func DiscardBody(b Bodies, digest [32]byte) (missing bool, err error) {
 	return true, nil
 }
 
-// hasDigest reads everything and reports whether it has the digest.
-func hasDigest(r io.Reader, digest [32]byte) (bool, error) {
+// HasDigest reads everything and reports whether it has the digest.
+func HasDigest(r io.Reader, digest [32]byte) (bool, error) {
 	h := sha256.New()
 	_, err := io.Copy(h, r)
 	return err == nil && [32]byte(h.Sum(nil)) == digest, err
 }
 
-// untilDone is a reader that ends in the error of a context that is done: a file may be as large as a disk.
-type untilDone struct {
+// stopped is a reader that ends in the error of a context that is done: a file may be as large as a disk.
+type stopped struct {
 	ctx context.Context
 	r   io.Reader
 }
 
+// UntilDone makes a reader end in the error of a context that is done.
+func UntilDone(ctx context.Context, r io.Reader) io.Reader { return stopped{ctx, r} }
+
 // Read implements io.Reader.
-func (u untilDone) Read(p []byte) (int, error) {
+func (u stopped) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, context.Cause(u.ctx)
 	}
 	return u.r.Read(p)
 }
 
-// siteBodies is the Bodies that a site uses.
-type siteBodies struct {
-	kept     Bodies
-	volatile bool // nothing is synced
+// UsedBodies is the Bodies that a site uses.
+type UsedBodies struct {
+	Kept     Bodies
+	Volatile bool // nothing is synced
 }
 
-// sync makes the bodies that records may refer to survive loss of power.
-func (b siteBodies) sync() error {
-	if y, ok := b.kept.(BodySyncer); ok && !b.volatile {
+// Sync makes the bodies that records may refer to survive loss of power.
+func (b UsedBodies) Sync() error {
+	if y, ok := b.Kept.(BodySyncer); ok && !b.Volatile {
 		return y.Sync()
 	}
 	return nil
 }
 
-// place makes name within a folder a file with a body: another name of it, or a copy where that is not
+// Place makes name within a folder a file with a body: another name of it, or a copy where that is not
 // possible. fs.ErrExist when the name is taken.
-func (b siteBodies) place(digest [32]byte, dir *disk.OpenDir, name string) error {
-	if l, ok := b.kept.(BodyLinker); ok {
+func (b UsedBodies) Place(digest [32]byte, dir *disk.OpenDir, name string) error {
+	if l, ok := b.Kept.(BodyLinker); ok {
 		if err := l.LinkTo(digest, dir.FD, name); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -156,22 +159,22 @@ func (b siteBodies) place(digest [32]byte, dir *disk.OpenDir, name string) error
 }
 
 // copyTo makes name within a folder a copy of a body, with its modification time.
-func (b siteBodies) copyTo(digest [32]byte, dir *disk.OpenDir, name string) error {
-	fi, err := b.kept.Stat(digest)
+func (b UsedBodies) copyTo(digest [32]byte, dir *disk.OpenDir, name string) error {
+	fi, err := b.Kept.Stat(digest)
 	if err != nil {
 		return err
 	}
-	src, err := b.kept.Open(digest, 0, -1)
+	src, err := b.Kept.Open(digest, 0, -1)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	return copyInto(dir.Root.Root, name, src, fi.Time)
+	return CopyInto(dir.Root.Root, name, src, fi.Time)
 }
 
-// isIn reports whether a file of a tree is a body, or a copy of one.
-func (b siteBodies) isIn(tree regular.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
-	if files, ok := b.kept.(BodyFiler); ok {
+// IsIn reports whether a file of a tree is a body, or a copy of one.
+func (b UsedBodies) IsIn(tree regular.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
+	if files, ok := b.Kept.(BodyFiler); ok {
 		f, err := files.AsFile(digest)
 		if err != nil {
 			return false, err
@@ -180,7 +183,7 @@ func (b siteBodies) isIn(tree regular.Root, path string, fi fs.FileInfo, digest 
 		body, err := f.Stat()
 		return err == nil && os.SameFile(fi, body), err
 	}
-	if _, err := b.kept.Stat(digest); err != nil || !fi.Mode().IsRegular() {
+	if _, err := b.Kept.Stat(digest); err != nil || !fi.Mode().IsRegular() {
 		return false, err
 	}
 	f, err := tree.Open(path)
@@ -188,5 +191,23 @@ func (b siteBodies) isIn(tree regular.Root, path string, fi fs.FileInfo, digest 
 		return false, err
 	}
 	defer f.Close()
-	return hasDigest(f, digest)
+	return HasDigest(f, digest)
 }
+
+// IsThere reports whether a body is there, and right.
+func (b UsedBodies) IsThere(digest [32]byte, size int64) bool {
+	st, err := b.Kept.Stat(digest) // which lets the next sync have it
+	if err != nil || st.Size != size {
+		return false
+	}
+	f, err := b.Kept.Open(digest, 0, -1)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	same, err := HasDigest(f, digest)
+	return same && err == nil
+}
+
+// ErrAway reports that something is in a depot and cannot be fetched. It is not damaged.
+var ErrAway = errors.New("only the depot has it")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"context"
@@ -44,7 +44,7 @@ type partNote struct {
 }
 
 const (
-	partsDir  = "parts"
+	PartsDir  = "parts"
 	partBody  = ".body"
 	partJSON  = ".json"
 	partAside = ".new" // a note on its way in
@@ -53,9 +53,17 @@ const (
 	noteAge   = 2 * time.Second // or how old its note gets, when bytes have come
 )
 
+// PartsOf is the site of parts.
+type PartsOf struct {
+	Root     *os.Root // its folder
+	Volatile bool     // nothing is synced
+	Now      func() time.Time
+	Owned    func() error // reports that another process may write the site
+}
+
 // Parts is the parts of one site. Safe for concurrent use.
 type Parts struct {
-	*home
+	site  PartsOf
 	spool *Spool
 
 	mu     sync.Mutex
@@ -63,6 +71,11 @@ type Parts struct {
 	folder *disk.OpenDir       // nil before looked, and as long as there is no folder
 	have   map[string]struct{} // URLs
 }
+
+func OpenParts(spool *Spool, of PartsOf) *Parts { return &Parts{site: of, spool: spool} }
+
+// Close lets go of the folder.
+func (s *Parts) Close() { s.folder.Close() }
 
 // partName is the name of a URL's part, without ending.
 func partName(url string) string {
@@ -77,12 +90,12 @@ func (s *Parts) openParts(create bool) error {
 		return nil
 	}
 	if create {
-		if err := s.root.Mkdir(partsDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := s.site.Root.Mkdir(PartsDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return disk.Err("make folder of parts", err)
 		}
 	}
 	s.looked = true
-	r, err := s.root.OpenRoot(partsDir)
+	r, err := s.site.Root.OpenRoot(PartsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -209,7 +222,8 @@ func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.of != nil }
 // grown notes a part when enough has come since the last time.
 func (w *BlobWriter) grown() error {
 	if !w.IsPart() ||
-		(w.size-w.part.size < noteBytes && (w.size == w.part.size || w.part.of.now().Sub(w.part.noted) < noteAge)) {
+		(w.size-w.part.size < noteBytes &&
+			(w.size == w.part.size || w.part.of.site.Now().Sub(w.part.noted) < noteAge)) {
 		return nil
 	}
 	return w.note()
@@ -218,12 +232,12 @@ func (w *BlobWriter) grown() error {
 // note writes down what has come.
 func (w *BlobWriter) note() error {
 	p := w.part
-	if !p.of.volatile { // else the note is worth nothing after a loss of power; the digest would tell
+	if !p.of.site.Volatile { // else the note is worth nothing after a loss of power; the digest would tell
 		if err := w.f.Sync(); err != nil {
 			return disk.Err("sync part", err)
 		}
 	}
-	now := p.of.now()
+	now := p.of.site.Now()
 	n := partNote{
 		URL:    p.url,
 		Size:   w.size,
@@ -239,7 +253,7 @@ func (w *BlobWriter) note() error {
 	if err = w.dir.Root.WriteFile(name+partAside, b, 0o644); err == nil {
 		err = w.dir.Root.Rename(name+partAside, name)
 	}
-	if err == nil && !p.of.volatile && p.noted.IsZero() {
+	if err == nil && !p.of.site.Volatile && p.noted.IsZero() {
 		err = w.dir.F.Sync()
 	}
 	p.size, p.noted = w.size, now
@@ -315,7 +329,7 @@ func (s *Parts) reopenPart(
 	}
 	h := sha256.New()
 	size := n.Size - 1
-	read, err := io.Copy(h, io.LimitReader(untilDone{ctx, f}, size))
+	read, err := io.Copy(h, io.LimitReader(UntilDone(ctx, f), size))
 	var last [1]byte
 	if err == nil {
 		_, err = f.ReadAt(last[:], size)
@@ -372,11 +386,11 @@ type PartsFreed struct {
 // left beside them. With dry it only says what it would do. No run may be under way.
 func (s *Parts) Collect(dry bool, drop func(url string, grown time.Time) bool) (f PartsFreed, err error) {
 	if !dry {
-		if err := s.owned(); err != nil {
+		if err := s.site.Owned(); err != nil {
 			return f, err
 		}
 	}
-	r, err := s.root.OpenRoot(partsDir)
+	r, err := s.site.Root.OpenRoot(PartsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -85,16 +86,16 @@ func drawResource(t *rapid.T) Resource {
 func TestRecordRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawResource(t)
-		b := want.append(nil)
+		b := want.Append(nil)
 		var got Resource
-		if err := got.decode(want.URL, b); err != nil {
+		if err := got.Decode(want.URL, b); err != nil {
 			t.Fatal(err)
 		}
 		if got != want {
 			t.Fatalf("got %+v\nwant %+v", got, want)
 		}
 		for n := range b { // a value that is cut short is damage, never another record
-			if err := got.decode(want.URL, b[:n]); err == nil {
+			if err := got.Decode(want.URL, b[:n]); err == nil {
 				t.Fatalf("%d of %d bytes were decoded as a record", n, len(b))
 			}
 		}
@@ -108,7 +109,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 		"\xe8\x07\x00\x03\x00\x09text/html\x00\x03\"e\"\x00\x01\x02\x03")
 	want := Resource{
 		ID:      7,
-		URL:     testURL(1),
+		URL:     pageURL(1),
 		Outcome: site.Fetched,
 		Status:  200,
 		Checked: 1000,
@@ -126,18 +127,18 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	}
 	copy(want.Digest[:], strings.Repeat("d", 32))
 	var got Resource
-	if err := got.decode(testURL(1), first); err != nil || got != want {
+	if err := got.Decode(pageURL(1), first); err != nil || got != want {
 		t.Errorf("%v\n%+v\n%+v", err, got, want)
 	}
-	if b := want.append(nil); !bytes.Equal(b, first) {
+	if b := want.Append(nil); !bytes.Equal(b, first) {
 		t.Errorf("a record without the new fields is written as %q", b)
 	}
 	next := want
 	next.At.Doc = 200
-	b := next.append(nil)
+	b := next.Append(nil)
 	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
 		b[i+2] |= 16
-		if err := got.decode(testURL(1), b); errors.Is(err, ErrNewerFormat) {
+		if err := got.Decode(pageURL(1), b); errors.Is(err, ErrNewerFormat) {
 			return
 		}
 	}
@@ -149,12 +150,12 @@ func TestRecordOfOtherFormats(t *testing.T) {
 func likeNothing() [][]byte {
 	r := Resource{
 		ID:       7,
-		URL:      testURL(1),
+		URL:      pageURL(1),
 		Path:     "dir1/page1.html",
 		Like:     1,
 		SameText: true,
 	}
-	b := r.append(nil)
+	b := r.Append(nil)
 	b = b[:len(b)-1]
 	return [][]byte{
 		binary.AppendUvarint(slices.Clone(b), 1),
@@ -166,7 +167,7 @@ func likeNothing() [][]byte {
 func TestRecordLikeNothingIsDamaged(t *testing.T) {
 	for _, b := range likeNothing() {
 		var r Resource
-		if err := r.decode(testURL(1), b); !errors.Is(err, disk.ErrDamaged) {
+		if err := r.Decode(pageURL(1), b); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%x: %+v, %v", b[len(b)-5:], r, err)
 		}
 	}
@@ -175,30 +176,30 @@ func TestRecordLikeNothingIsDamaged(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	r := Resource{
 		ID:   7,
-		URL:  testURL(1),
+		URL:  pageURL(1),
 		Path: "dir1/page1.html",
 		Body: PackBody,
 		MIME: "text/html",
 		At:   Place{Pack: 1, Off: 2, Len: 3},
 	}
-	f.Add(testURL(1).String(), r.append(nil))
+	f.Add(pageURL(1).String(), r.Append(nil))
 	r.Recent, r.Observed, r.Expires, r.Volatile.Templates[1], r.NoETag = 5, 9, 1, 2, true
 	r.Source = "https://mirror.example.net/pub/page1.html"
-	f.Add(testURL(1).String(), r.append(nil))
+	f.Add(pageURL(1).String(), r.Append(nil))
 	f.Add("", []byte{1, 0xff, 0, 0})
 	for _, b := range likeNothing() {
-		f.Add(testURL(1).String(), b)
+		f.Add(pageURL(1).String(), b)
 	}
 	f.Fuzz(func(t *testing.T, u string, b []byte) {
-		c, err := storedURL(u)
+		c, err := StoredURL(u)
 		if err != nil {
-			c = testURL(0)
+			c = pageURL(0)
 		}
 		var r, again Resource
-		if r.decode(c, b) != nil {
+		if r.Decode(c, b) != nil {
 			return
 		}
-		if err := again.decode(c, r.append(nil)); err != nil || again != r {
+		if err := again.Decode(c, r.Append(nil)); err != nil || again != r {
 			t.Fatalf("%+v becomes %+v, %v", r, again, err)
 		}
 	})
@@ -208,16 +209,16 @@ func FuzzBatch(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 'h', 't', 't', 'p', ':', 0, 1, 0})
 	f.Add([]byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, v []byte) {
-		var b batch
-		if err := b.decode(v); err != nil && !errors.Is(err, disk.ErrDamaged) {
+		var b LogBatch
+		if err := b.Decode(v); err != nil && !errors.Is(err, disk.ErrDamaged) {
 			t.Fatal(err)
 		}
 		var r Resource
-		for _, d := range b.done {
-			if u, err := storedURL(string(d.url)); err == nil {
+		for _, d := range b.Done {
+			if u, err := StoredURL(string(d.URL)); err == nil {
 				u.Key(nil)
-				_ = r.decode(u, d.rec)
-				Targets(d.targets, func(uint32) bool { return true })
+				_ = r.Decode(u, d.Record)
+				Targets(d.Targets, func(uint32) bool { return true })
 			}
 		}
 	})
@@ -229,16 +230,16 @@ func TestTargetsRoundTrip(t *testing.T) {
 		slices.Sort(ids)
 		b := AppendTargets([]byte("x"), ids)[1:]
 		var got []uint32
-		if !walkTargets(b, func(id uint32) bool { got = append(got, id); return true }) {
+		if !Targets(b, func(id uint32) bool { got = append(got, id); return true }) {
 			t.Fatal("not well formed")
 		}
 		if want := slices.Compact(ids); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
-	if walkTargets([]byte{0x80}, func(uint32) bool {
+	if Targets([]byte{0x80}, func(uint32) bool {
 		return true
-	}) || walkTargets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
+	}) || Targets(bytes.Repeat([]byte{0xff}, 12), func(uint32) bool { return true }) {
 		t.Error("a damaged list was decoded")
 	}
 }
@@ -247,11 +248,15 @@ func TestStoredURL(t *testing.T) {
 	for _, s := range []string{
 		"", ":///", "ftp://a/b", "http://", "http:///x", "http://a", "https:", strings.Repeat("x", 100),
 	} {
-		if u, err := storedURL(s); !errors.Is(err, disk.ErrDamaged) {
+		if u, err := StoredURL(s); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%q: %v, %v", s, u, err)
 		}
 	}
-	if u, err := storedURL("http://a/"); err != nil || u.Host() != "a" {
+	if u, err := StoredURL("http://a/"); err != nil || u.Host() != "a" {
 		t.Error(u, err)
 	}
+}
+
+func pageURL(n int) site.URL {
+	return site.Canonical(fmt.Sprintf("http://h%d.example/dir%d/page%d.html", n, n, n))
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // BodyKind says where the body of a resource lies.
@@ -172,8 +174,8 @@ const (
 // recordFixed is how many bytes a value takes beside its texts, as a rule.
 const recordFixed = 128
 
-// append writes the value of r.
-func (r *Resource) append(b []byte) []byte {
+// Append writes the value of r.
+func (r *Resource) Append(b []byte) []byte {
 	var flags byte
 	if r.InSet {
 		flags |= rfInSet
@@ -232,13 +234,13 @@ func (r *Resource) append(b []byte) []byte {
 		b = binread.AppendString(b, s)
 	}
 	if r.Body == PackBody {
-		b = r.At.append(b)
+		b = r.At.Append(b)
 	}
 	return b
 }
 
-// decode reads a value; u is the URL of its key.
-func (r *Resource) decode(u site.URL, b []byte) error {
+// Decode reads a value; u is the URL of its key.
+func (r *Resource) Decode(u site.URL, b []byte) error {
 	d := binread.Sharing(b)
 	*r = Resource{URL: u}
 	if err := checkVersion(&d); err != nil {
@@ -279,7 +281,7 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 		r.At = Place{}
 	}
 	if d.Bad {
-		return fmt.Errorf("record of %s: %w: short value", u, errValue)
+		return fmt.Errorf("record of %s: %w: short value", u, ErrValue)
 	}
 	return nil
 }
@@ -287,15 +289,15 @@ func (r *Resource) decode(u site.URL, b []byte) error {
 // checkVersion reads the version of a value.
 func checkVersion(d *binread.Reader) error {
 	if v := d.Byte(); v < recordVersion {
-		return fmt.Errorf("%w: format %d", errValue, v)
+		return fmt.Errorf("%w: format %d", ErrValue, v)
 	} else if v > recordVersion {
 		return fmt.Errorf("format %d: %w", v, ErrNewerFormat)
 	}
 	return nil
 }
 
-// numbersOf reads ID and Referrer of a value, and decodes no more of it.
-func numbersOf(k, v []byte) (id, referrer uint32, err error) {
+// NumbersOf reads ID and Referrer of a value, and decodes no more of it.
+func NumbersOf(k, v []byte) (id, referrer uint32, err error) {
 	d := binread.Reader{Rest: v}
 	if err := checkVersion(&d); err != nil {
 		return 0, 0, fmt.Errorf("record of %s: %w", k, err)
@@ -307,7 +309,7 @@ func numbersOf(k, v []byte) (id, referrer uint32, err error) {
 	}
 	referrer = uint32(d.Uvarint())
 	if d.Bad {
-		err = fmt.Errorf("record of %s: %w: short value", k, errValue)
+		err = fmt.Errorf("record of %s: %w: short value", k, ErrValue)
 	}
 	return id, referrer, err
 }
@@ -321,25 +323,61 @@ func urlPath(u site.URL) string {
 	return p[1:]
 }
 
-// storedURL returns the URL that this package wrote as s. Any other string is damage.
-func storedURL(s string) (site.URL, error) {
+// StoredURL returns the URL that this package wrote as s. Any other string is damage.
+func StoredURL(s string) (site.URL, error) {
 	if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
-		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, errValue)
+		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, ErrValue)
 	}
 	u := site.Canonical(s)
 	if u.IsZero() || u.Host() == "" {
-		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, errValue)
+		return site.URL{}, fmt.Errorf("%.80q is no URL: %w", s, ErrValue)
 	}
 	return u, nil
 }
 
-// urlOfKey returns the URL of a key of the resources.
-func urlOfKey(k []byte) (site.URL, error) {
+// URLOfKey returns the URL of a key of the resources.
+func URLOfKey(k []byte) (site.URL, error) {
 	u, err := site.URLFromKey(k)
 	if err != nil {
-		return u, fmt.Errorf("%w: %v", errValue, err)
+		return u, fmt.Errorf("%w: %v", ErrValue, err)
 	}
 	return u, nil
 }
 
-func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+// HeadPlace is the place of a response's headers; the zero value stands for no place.
+type HeadPlace struct {
+	File uint32 // number of the file, from 1
+	// bytes from its start to the bundle, times headsAtOnce, and the number of the head in it, from 0
+	Off int64
+}
+
+// IsZero reports whether there is no head.
+func (p HeadPlace) IsZero() bool { return p == HeadPlace{} }
+
+func (at Place) Append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(at.Pack))
+	b = binary.AppendUvarint(b, uint64(at.Off))
+	return binary.AppendUvarint(b, uint64(at.Len))
+}
+
+func ReadPlace(d *binread.Reader) Place {
+	return Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
+}
+
+// ErrValue says that a value of a database cannot be decoded. The door makes a DatabaseError of it.
+var ErrValue error = badValue{}
+
+type badValue struct{}
+
+func (badValue) Error() string { return "its value cannot be decoded" }
+
+func (badValue) Is(target error) bool { return target == disk.ErrDamaged }
+
+var ErrNewerFormat = disk.Said("written by a newer mirrord")
+
+// TextSum is by what digests know a body: the beginning of its SHA-256, with what else decides which words it
+// has: the same bytes say something else under another type or encoding.
+func (r *Resource) TextSum() uint64 {
+	kind := crc32.ChecksumIEEE([]byte(r.MIME + "\x00" + r.Charset))
+	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package record
 
 import (
 	"encoding/binary"
@@ -35,11 +35,9 @@ func AppendTargets(b []byte, ids []uint32) []byte {
 	return b
 }
 
-// Targets calls yield for each number of a list that AppendTargets made of sorted numbers.
-func Targets(b []byte, yield func(id uint32) bool) { walkTargets(b, yield) }
-
-// walkTargets is Targets; it reports whether the list is well formed as far as it was read.
-func walkTargets(b []byte, yield func(id uint32) bool) bool {
+// Targets calls yield for each number of a list that AppendTargets made of sorted numbers, and reports
+// whether the list is well formed as far as it was read.
+func Targets(b []byte, yield func(id uint32) bool) bool {
 	id := uint64(0)
 	for len(b) > 0 {
 		v, n := binary.Uvarint(b)

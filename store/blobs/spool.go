@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"crypto/sha256"
@@ -33,9 +33,9 @@ type Spool struct {
 // empties the folder.
 const tmpLock = "tmp/.lock"
 
-// hold says that this process may write blobs until unhold is called as often. The first process to do so
+// Hold says that this process may write blobs until unhold is called as often. The first process to do so
 // removes what killed ones left behind.
-func (s *Spool) hold() error {
+func (s *Spool) Hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holders++; s.lock != nil {
@@ -58,18 +58,18 @@ func (s *Spool) hold() error {
 	return nil
 }
 
-// held is hold for good, unless an open site holds already.
-func (s *Spool) held() error {
+// Held is hold for good, unless an open site holds already.
+func (s *Spool) Held() error {
 	s.mu.Lock()
 	held := s.lock != nil
 	s.mu.Unlock()
 	if held {
 		return nil
 	}
-	return s.hold()
+	return s.Hold()
 }
 
-func (s *Spool) unhold() {
+func (s *Spool) Unhold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holders--; s.holders == 0 && s.lock != nil {
@@ -78,16 +78,16 @@ func (s *Spool) unhold() {
 	}
 }
 
-// alone keeps everybody else from writing blobs until release is called; ok is false when another process, or
+// Alone keeps everybody else from writing blobs until release is called; ok is false when another process, or
 // this one beyond the caller's own open sites, may be writing. Opening a site for writing waits meanwhile.
-func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
-	if err := s.hold(); err != nil {
+func (s *Spool) Alone(mine int) (ok bool, release func(), err error) {
+	if err := s.Hold(); err != nil {
 		return false, nil, err
 	}
 	s.mu.Lock()
 	if s.holders > mine+1 { // the lock is this process's: it does not keep us from ourselves
 		s.mu.Unlock()
-		s.unhold()
+		s.Unhold()
 		return false, nil, nil
 	}
 	if ok, err = disk.Flock(s.lock, true, false); ok {
@@ -95,12 +95,12 @@ func (s *Spool) alone(mine int) (ok bool, release func(), err error) {
 		return true, func() {
 			disk.Flock(s.lock, false, true) // from alone to shared: no other process can be in the way
 			s.mu.Unlock()
-			s.unhold()
+			s.Unhold()
 		}, nil
 	}
 	_, lerr := disk.Flock(s.lock, false, true) // a change of kind that fails may have lost it
 	s.mu.Unlock()
-	s.unhold()
+	s.Unhold()
 	return false, nil, disk.Err("lock blobs", errors.Join(err, lerr))
 }
 
@@ -161,7 +161,7 @@ func (s *Spool) Create() (*BlobWriter, error) {
 
 // create has a file made under a name that no other has.
 func (s *Spool) create(file func(name string) error) error {
-	if err := s.held(); err != nil {
+	if err := s.Held(); err != nil {
 		return err
 	}
 	for {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"encoding/binary"
@@ -19,6 +19,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one
@@ -27,9 +28,8 @@ type Blobs struct {
 	dir     *disk.OpenDir
 	spool   *Spool
 	durable bool // Sync has something to do
-	// away says where a depot has a body that is not here; fs.ErrNotExist when none is known to have it
-	away func([32]byte) (*awaySite, *AwayBody, error)
-	dirs [256]atomic.Bool // two-digit folders known to exist
+	away    func([32]byte) (*LeftBody, error)
+	dirs    [256]atomic.Bool // two-digit folders known to exist
 
 	mu      sync.Mutex
 	lately  [latelyBlobs][32]byte // where nothing is synced: some that came or were read, by their digests
@@ -39,6 +39,41 @@ type Blobs struct {
 
 	// held during a sync, so that a second site does not return before what it relies on is on disk
 	syncing sync.Mutex
+}
+
+// LeftBody is a body that is not here and can be fetched.
+type LeftBody struct {
+	Stat  disk.FileStat
+	Open  func() (io.ReadCloser, error) // its errors, and those of what it opens, say where the body is
+	Wrong func(error) error             // makes such an error of what is wrong with its bytes
+}
+
+// Open opens a folder of blobs, and where bodies come in that are to be kept in it or elsewhere: kept
+// nil is the blobs themselves. away says where a body is that is not here; fs.ErrNotExist when no depot is
+// known to have it.
+func Open(
+	dir *disk.OpenDir, kept Bodies, durable bool, away func([32]byte) (*LeftBody, error),
+) *Blobs {
+	b := &Blobs{
+		dir:     dir,
+		spool:   &Spool{dir: dir, kept: kept},
+		durable: durable,
+		away:    away,
+	}
+	if kept == nil {
+		b.spool.kept = b
+	}
+	return b
+}
+
+// Spool is where bodies come in.
+func (b *Blobs) Spool() *Spool { return b.spool }
+
+// Close lets go of the folder.
+func (b *Blobs) Close() error {
+	err := b.spool.close()
+	b.dir.Close()
+	return err
 }
 
 // latelyBlobs is how many blobs a one-off mirror has that are not read again when they come once more: the
@@ -92,7 +127,7 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 	}
 	defer f.Close()
 	all := io.LimitReader(f, size+1) // of so many bytes io.Copy makes no larger a buffer
-	if right, err := hasDigest(all, d); (err != nil) || !right {
+	if right, err := HasDigest(all, d); (err != nil) || !right {
 		return false
 	}
 	if st, err := f.Stat(); err != nil || !b.durable || disk.ChangedWithin(st, syncedAfter) {
@@ -106,8 +141,8 @@ func (b *Blobs) has(d [32]byte, size int64) bool {
 func (b *Blobs) Stat(d [32]byte) (disk.FileStat, error) {
 	fi, err := b.look(d)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, body, err := b.away(d); err == nil {
-			return disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true}, nil
+		if left, err := b.away(d); err == nil {
+			return left.Stat, nil
 		}
 	}
 	if err != nil {
@@ -136,7 +171,7 @@ func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 const syncedAfter = 2 * time.Minute
 
 func blobName(d [32]byte) string {
-	h := HexOf(d)
+	h := record.HexOf(d)
 	return h[:2] + "/" + h
 }
 
@@ -278,7 +313,7 @@ func (r *fileRange) Read(p []byte) (int, error) {
 func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	f, err = b.dir.Root.Open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = b.bring(d, err); err == nil {
+		if err = b.Bring(d, err); err == nil {
 			f, err = b.dir.Root.Open(blobName(d))
 		}
 	}
@@ -289,7 +324,7 @@ func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
 	err := disk.Linkat(b.dir.FD, blobName(d), dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = b.bring(d, err); err == nil {
+		if err = b.Bring(d, err); err == nil {
 			err = disk.Linkat(b.dir.FD, blobName(d), dir, name)
 		}
 	}
@@ -306,7 +341,7 @@ func (b *Blobs) Delete(d [32]byte) error {
 	return nil
 }
 
-func copyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
+func CopyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 	dst, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -381,4 +416,38 @@ func (b *Blobs) syncAll(fresh map[string]struct{}, newDirs bool) error {
 		}
 	}
 	return nil
+}
+
+// Bring fetches a body that is not here; missing is the error when no depot is known to have it.
+func (b *Blobs) Bring(d [32]byte, missing error) error {
+	left, err := b.away(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.spool.Hold(); err != nil {
+		return err
+	}
+	defer b.spool.Unhold()
+	from, err := left.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	w, err := b.spool.Create()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, from); err != nil {
+		w.Abort()
+		return err
+	}
+	if w.Digest() != d {
+		w.Abort()
+		return left.Wrong(errors.New("it has other bytes there"))
+	}
+	_, _, err = w.Commit(left.Stat.Time)
+	return err
 }

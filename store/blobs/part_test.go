@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package blobs
 
 import (
 	"bytes"
@@ -11,21 +11,19 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const partURL = "http://h.example/big.iso"
 
 // beginPart makes the first n bytes of body a part and writes the rest of its bytes.
-func beginPart(t *testing.T, s *Site, url string, body []byte, n int) *BlobWriter {
+func beginPart(t *testing.T, st *folder, url string, body []byte, n int) *BlobWriter {
 	t.Helper()
-	w, err := s.spool.Create()
+	w, err := st.blobs.spool.Create()
 	if err == nil {
 		_, err = w.Write(body[:n])
 	}
 	if err == nil {
-		err = s.Parts.Keep(w, url, []byte(`{"validator":"x"}`))
+		err = st.parts.Keep(w, url, []byte(`{"validator":"x"}`))
 	}
 	if err == nil {
 		_, err = w.Write(body[n:])
@@ -39,7 +37,7 @@ func beginPart(t *testing.T, s *Site, url string, body []byte, n int) *BlobWrite
 // inParts returns the sizes of the files in the folder of parts.
 func inParts(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
-	es, err := os.ReadDir(filepath.Join(dir, "sites/x/parts"))
+	es, err := os.ReadDir(filepath.Join(dir, "site/parts"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
@@ -54,9 +52,9 @@ func inParts(t *testing.T, dir string) map[string]int64 {
 	return out
 }
 
-func takePart(t *testing.T, s *Site, url string) *BlobWriter {
+func takePart(t *testing.T, st *folder, url string) *BlobWriter {
 	t.Helper()
-	w, about, err := s.Parts.Take(t.Context(), url)
+	w, about, err := st.parts.Take(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +65,7 @@ func takePart(t *testing.T, s *Site, url string) *BlobWriter {
 }
 
 func TestPartOutlivesItsProcess(t *testing.T) {
-	body := random(3<<20, 1)
+	body := bodyOfSize(3<<20, 1)
 	for _, c := range []struct {
 		name string
 		left bool // by Leave; else as kill -9 leaves it
@@ -75,8 +73,8 @@ func TestPartOutlivesItsProcess(t *testing.T) {
 	}{{"left", true, 2<<20 - 1}, {"killed", false, 1<<20 - 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			st, s := openTest(t, dir, Options{})
-			w := beginPart(t, s, partURL, body[:2<<20], 1<<20)
+			st := openFolder(t, dir, true)
+			w := beginPart(t, st, partURL, body[:2<<20], 1<<20)
 			if c.left {
 				if err := w.Leave(); err != nil {
 					t.Fatal(err)
@@ -84,34 +82,34 @@ func TestPartOutlivesItsProcess(t *testing.T) {
 			} else {
 				w.f.Close() // the kernel does
 			}
-			closeTest(t, st, s)
-			st, s = openTest(t, dir, Options{})
-			if w := takePart(t, s, partURL+"x"); w != nil {
+			st.close(t)
+			st = openFolder(t, dir, true)
+			if w := takePart(t, st, partURL+"x"); w != nil {
 				t.Error("another URL has the part, too")
 			}
-			w = takePart(t, s, partURL)
+			w = takePart(t, st, partURL)
 			if w == nil || w.Size() != c.want {
 				t.Fatalf("took %+v", w)
 			}
 			// Killed again before a byte has come: nothing is lost.
 			w.f.Close()
-			closeTest(t, st, s)
-			st, s = openTest(t, dir, Options{})
-			if w = takePart(t, s, partURL); w == nil || w.Size() != c.want {
+			st.close(t)
+			st = openFolder(t, dir, true)
+			if w = takePart(t, st, partURL); w == nil || w.Size() != c.want {
 				t.Fatalf("took %+v the second time", w)
 			}
 			w.Write(body[c.want:])
-			d, n, err := w.Commit(at(5))
+			d, n, err := w.Commit(time.Unix(5, 0))
 			if err != nil || d != sha256.Sum256(body) || n != int64(len(body)) {
 				t.Fatalf("%x, %d bytes, %v", d, n, err)
 			}
-			if !bytes.Equal(blobBytes(t, st.Blobs, d), body) {
+			if !bytes.Equal(blobBytes(t, st.blobs, d), body) {
 				t.Error("the blob has other bytes")
 			}
 			if left := inParts(t, dir); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
-			if w := takePart(t, s, partURL); w != nil {
+			if w := takePart(t, st, partURL); w != nil {
 				t.Error("the part is there still")
 			}
 		})
@@ -121,9 +119,9 @@ func TestPartOutlivesItsProcess(t *testing.T) {
 // A part grows without being noted at every write, and what a kill costs is bounded.
 func TestPartIsNotedAsItGrows(t *testing.T) {
 	dir := t.TempDir()
-	_, s := openTest(t, dir, Options{Volatile: true})
-	body := random(noteBytes+2<<20, 2)
-	w := beginPart(t, s, partURL, body[:2<<20], 1<<20)
+	st := openFolder(t, dir, false)
+	body := bodyOfSize(noteBytes+2<<20, 2)
+	w := beginPart(t, st, partURL, body[:2<<20], 1<<20)
 	if w.part.size != 1<<20 {
 		t.Errorf("noted at %d", w.part.size)
 	}
@@ -133,7 +131,7 @@ func TestPartIsNotedAsItGrows(t *testing.T) {
 	if w.part.size != 1<<20+noteBytes {
 		t.Errorf("noted at %d", w.part.size)
 	}
-	s.now = func() time.Time { return w.part.noted.Add(noteAge) }
+	st.parts.site.Now = func() time.Time { return w.part.noted.Add(noteAge) }
 	w.Write(body[:1])
 	if w.part.size != w.Size() {
 		t.Errorf("noted at %d of %d after %v", w.part.size, w.Size(), noteAge)
@@ -147,7 +145,7 @@ func TestPartIsNotedAsItGrows(t *testing.T) {
 // Nothing is built on bytes that are not those that came, regardless of what a crash, a disk or a person
 // left in the folder.
 func TestPartThatIsNotWhole(t *testing.T) {
-	body := random(2<<20, 3)
+	body := bodyOfSize(2<<20, 3)
 	name := partName(partURL)
 	for _, c := range []struct {
 		name   string
@@ -173,10 +171,10 @@ func TestPartThatIsNotWhole(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			st, s := openTest(t, dir, Options{})
-			beginPart(t, s, partURL, body, 1<<20).f.Close()
-			closeTest(t, st, s)
-			r, err := os.OpenRoot(filepath.Join(dir, "sites/x/parts"))
+			st := openFolder(t, dir, true)
+			beginPart(t, st, partURL, body, 1<<20).f.Close()
+			st.close(t)
+			r, err := os.OpenRoot(filepath.Join(dir, "site/parts"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,8 +182,8 @@ func TestPartThatIsNotWhole(t *testing.T) {
 			if err := c.damage(r); err != nil {
 				t.Fatal(err)
 			}
-			_, s = openTest(t, dir, Options{})
-			if w := takePart(t, s, partURL); w != nil {
+			st = openFolder(t, dir, true)
+			if w := takePart(t, st, partURL); w != nil {
 				t.Errorf("took %d bytes", w.Size())
 			}
 			if left := inParts(t, dir); len(left) != c.left {
@@ -217,15 +215,15 @@ func truncate(d *os.Root, name string, n int64) error {
 
 func TestTakePartStops(t *testing.T) {
 	dir := t.TempDir()
-	_, s := openTest(t, dir, Options{})
-	beginPart(t, s, partURL, random(2<<20, 3), 1<<20).Leave()
+	st := openFolder(t, dir, true)
+	beginPart(t, st, partURL, bodyOfSize(2<<20, 3), 1<<20).Leave()
 	ctx, stop := context.WithCancelCause(t.Context())
 	why := errors.New("told to")
 	stop(why)
-	if _, _, err := s.Parts.Take(ctx, partURL); !errors.Is(err, why) {
+	if _, _, err := st.parts.Take(ctx, partURL); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
-	if w := takePart(t, s, partURL); w == nil {
+	if w := takePart(t, st, partURL); w == nil {
 		t.Error("the part is gone")
 	} else {
 		w.Abort()
@@ -236,42 +234,42 @@ func TestTakePartStops(t *testing.T) {
 // leaves nothing.
 func TestPartInPlaceOfAnOlderOne(t *testing.T) {
 	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{})
-	old, body := random(2<<20, 4), random(2<<20, 5)
+	st := openFolder(t, dir, true)
+	old, body := bodyOfSize(2<<20, 4), bodyOfSize(2<<20, 5)
 	d := sha256.Sum256(body)
-	if err := st.Blobs.Put(d, body, at(1)); err != nil {
+	if err := st.blobs.Put(d, body, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := beginPart(t, s, partURL, old, 1<<20).Leave(); err != nil {
+	if err := beginPart(t, st, partURL, old, 1<<20).Leave(); err != nil {
 		t.Fatal(err)
 	}
-	w := beginPart(t, s, partURL, body, 1<<20)
-	if got, _, err := w.Commit(at(2)); err != nil || got != d {
+	w := beginPart(t, st, partURL, body, 1<<20)
+	if got, _, err := w.Commit(time.Unix(2, 0)); err != nil || got != d {
 		t.Fatalf("%x, %v", got, err)
 	}
 	if left := inParts(t, dir); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	// An ordinary body that does not come whole is no part.
-	w, err := st.Spool.Create()
+	w, err := st.blobs.spool.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Write(body[:10])
-	if err := w.Leave(); err != nil || inTmp(t, dir) != 0 || len(inParts(t, dir)) != 0 {
-		t.Errorf("%v; %d in tmp, %d parts", err, inTmp(t, dir), len(inParts(t, dir)))
+	if err := w.Leave(); err != nil || st.coming(t) != 0 || len(inParts(t, dir)) != 0 {
+		t.Errorf("%v; %d in tmp, %d parts", err, st.coming(t), len(inParts(t, dir)))
 	}
 }
 
 func TestCollectParts(t *testing.T) {
 	dir := t.TempDir()
-	_, s := openTest(t, dir, Options{})
-	if f, err := s.Parts.Collect(false, nil); err != nil || f != (PartsFreed{}) {
+	st := openFolder(t, dir, true)
+	if f, err := st.parts.Collect(false, nil); err != nil || f != (PartsFreed{}) {
 		t.Errorf("without a folder: %+v, %v", f, err)
 	}
-	beginPart(t, s, partURL, random(2<<20, 6), 1<<20).Leave()
-	beginPart(t, s, partURL+"2", random(1<<20, 7), 1<<10).Leave()
-	if err := os.WriteFile(filepath.Join(dir, "sites/x/parts/junk"), make([]byte, 1000), 0o644); err != nil {
+	beginPart(t, st, partURL, bodyOfSize(2<<20, 6), 1<<20).Leave()
+	beginPart(t, st, partURL+"2", bodyOfSize(1<<20, 7), 1<<10).Leave()
+	if err := os.WriteFile(filepath.Join(dir, "site/parts/junk"), make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	drop := func(url string, grown time.Time) bool {
@@ -281,7 +279,7 @@ func TestCollectParts(t *testing.T) {
 		return url == partURL
 	}
 	for _, dry := range []bool{true, false} {
-		f, err := s.Parts.Collect(dry, drop)
+		f, err := st.parts.Collect(dry, drop)
 		if err != nil || f.Parts != 1 || f.Kept != 1 || f.Freed < 2<<20+1000 || f.Freed > 2<<20+2000 {
 			t.Errorf("dry %v: %+v, %v", dry, f, err)
 		}
@@ -289,38 +287,12 @@ func TestCollectParts(t *testing.T) {
 	if left := inParts(t, dir); len(left) != 2 {
 		t.Errorf("left: %v", left)
 	}
-	if w := takePart(t, s, partURL); w != nil {
+	if w := takePart(t, st, partURL); w != nil {
 		t.Error("the part is there still")
 	}
-	if w := takePart(t, s, partURL+"2"); w == nil {
+	if w := takePart(t, st, partURL+"2"); w == nil {
 		t.Error("the other part is gone")
 	} else {
 		w.Abort()
-	}
-}
-
-// Where blobs lie on another file system than the sites a body is no part, and a blob all the same.
-func TestPartAcrossFileSystems(t *testing.T) {
-	tmpfs, ok := mountTmpfs(t, "10m")
-	if !ok {
-		return // nothing to see without two file systems
-	}
-	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{})
-	closeTest(t, st, s)
-	sites := filepath.Join(dir, "sites")
-	if err := errors.Join(os.RemoveAll(sites), os.Mkdir(sites, 0o755),
-		unix.Mount(tmpfs, sites, "", unix.MS_BIND, "")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Unmount(sites, unix.MNT_DETACH) })
-	_, s = openTest(t, dir, Options{})
-	body := random(2<<20, 8)
-	w := beginPart(t, s, partURL, body, 1<<20)
-	if d, _, err := w.Commit(at(3)); err != nil || d != sha256.Sum256(body) {
-		t.Errorf("%x, %v", d, err)
-	}
-	if n := inTmp(t, dir); n != 0 {
-		t.Errorf("%d bodies are left in tmp", n)
 	}
 }

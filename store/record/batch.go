@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"mirrord/internal/binread"
+	"mirrord/site"
+)
+
+// MaxURL is the longest URL that can be stored, in bytes: a key of bbolt has at most 32 KiB, and the history
+// adds a version to it.
+const MaxURL = 32<<10 - 64
+
+// NewURL is a URL that has its number but was not requested yet.
+type NewURL struct {
+	URL      string
+	Referrer uint32
+	Depth    int
+	Requis   bool
+}
+
+// Done is what one fetch or decision yielded.
+type Done struct {
+	Resource
+	Targets []uint32 // sorted numbers of the URLs it links to; nil keeps the stored ones
+	Linked  bool     // Targets replaces the stored ones, even when it is empty
+}
+
+// SaysNothingNew reports whether the answer tells of a body that stays what the last one told of it. Its head
+// need not be compared then.
+func (d *Done) SaysNothingNew() bool {
+	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
+}
+
+type LogBatch struct {
+	First uint32
+	News  []NewURL
+	Done  []RawDone
+	Heads []byte // of done, packed
+	Looks []Look
+}
+
+func (b *LogBatch) Decode(v []byte) error {
+	d := binread.Reader{Rest: v}
+	b.First = uint32(d.Uvarint())
+	b.News = b.News[:0]
+	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+		b.News = append(b.News, readNew(&d))
+	}
+	b.Done = b.Done[:0]
+	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+		b.Done = append(b.Done, ReadDone(&d))
+	}
+	if b.Heads = nil; len(d.Rest) > 0 {
+		b.Heads = d.Bytes()
+	}
+	for b.Looks = nil; len(d.Rest) > 0 && !d.Bad; {
+		b.Looks = append(b.Looks, ReadLook(&d))
+	}
+	if d.Bad {
+		return fmt.Errorf("journal: %w: short batch", ErrValue)
+	}
+	return nil
+}
+
+type RawDone struct {
+	URL     []byte
+	Record  []byte
+	Targets []byte
+	Linked  bool
+}
+
+func (d *RawDone) Append(b []byte) []byte {
+	for _, x := range [][]byte{d.URL, d.Record} {
+		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
+	}
+	if !d.Linked {
+		return binary.AppendUvarint(b, 0)
+	}
+	return append(binary.AppendUvarint(b, uint64(len(d.Targets))+1), d.Targets...)
+}
+
+func ReadDone(d *binread.Reader) RawDone {
+	r := RawDone{URL: d.Bytes(), Record: d.Bytes()}
+	if l := d.Uvarint(); l > 0 {
+		r.Linked, r.Targets = true, d.Take(int(l-1))
+	}
+	return r
+}
+
+// BatchURL returns the URL of an item of a batch.
+func BatchURL(text []byte) (site.URL, error) {
+	u, err := StoredURL(string(text))
+	if err != nil {
+		return u, fmt.Errorf("journal: %w", err)
+	}
+	return u, nil
+}
+
+// SkipNews reads the new URLs of a batch, and keeps none of them.
+func SkipNews(d *binread.Reader) {
+	d.Uvarint()
+	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
+		d.Bytes()
+		d.Uvarint()
+		d.Uvarint()
+	}
+}
+
+func readNew(d *binread.Reader) NewURL {
+	text := d.Text()
+	u := ReadReferral(d)
+	u.URL = text
+	return u
+}
+
+// ReadReferral is readNew without the URL, which was read.
+func ReadReferral(d *binread.Reader) (u NewURL) {
+	u.Referrer = uint32(d.Uvarint())
+	x := d.Uvarint()
+	u.Depth, u.Requis = int(x>>1), x&1 != 0
+	return u
+}
+
+// Append writes what readNew reads.
+func (u *NewURL) Append(b []byte) []byte {
+	x := uint64(u.Depth) << 1
+	if u.Requis {
+		x |= 1
+	}
+	b = binread.AppendString(b, u.URL)
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(u.Referrer)), x)
+}
