@@ -121,7 +121,8 @@ func TestCodeBrowserEnds(t *testing.T) {
 	for name, b := range map[string]*codeBrowser{
 		"query": {
 			url: func(view string, file, commit, blob int) string {
-				return fmt.Sprintf("/?a=%s&f=f%02d.go&h=%s&hb=%s", view, file, blobID(file, blob), commitID(commit))
+				const form = "/?a=%s&f=f%02d.go&h=%s&hb=%s"
+				return fmt.Sprintf(form, view, file, blobID(file, blob), commitID(commit))
 			},
 			of: func(r *http.Request) (view string, file, commit, blob int) {
 				q := r.URL.Query()
@@ -198,10 +199,12 @@ func idleSite(w *mirrortest.Web, says func(page int, view string) string) *atomi
 func TestPartsThatMatter(t *testing.T) {
 	words := func(n int) string { return mirrortest.Words(uint32(n*7+1), 30) }
 	for name, says := range map[string]func(page int, view string) string{
-		"differ":  func(page int, view string) string { return words(page*3 + len(view+view)*int(view0(view))) },
-		"login":   func(_ int, view string) string { return "please log in to see this page" },
-		"numbers": func(page int, view string) string { return words(page) + fmt.Sprint(" ", int(view0(view))*page+7) },
-		"empty":   func(page int, _ string) string { return fmt.Sprint("no ", page) },
+		"differ": func(page int, view string) string { return words(page*3 + int(view0(view))) },
+		"login":  func(_ int, view string) string { return "please log in to see this page" },
+		"numbers": func(page int, view string) string {
+			return words(page) + fmt.Sprint(" ", int(view0(view))*page+7)
+		},
+		"empty": func(page int, _ string) string { return fmt.Sprint("no ", page) },
 		"one pair": func(page int, view string) string {
 			if page == 2 && view == "b" {
 				return words(1000)

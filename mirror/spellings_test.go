@@ -42,8 +42,8 @@ func spelledSite(w *mirrortest.Web, pages int, wants func(path string) string) {
 	}})
 }
 
-// A mirror that has pages in two spellings continues with one of each, and keeps its older version. The sample
-// is of commit 485baea3: five pages of /~m/ in two spellings, one as /%7em/only.html alone.
+// A mirror that has pages in two spellings continues with one of each, and keeps its older version. The
+// sample is of commit 485baea3: five pages of /~m/ in two spellings, one as /%7em/only.html alone.
 func TestSpellingsOfOldStatesAreFolded(t *testing.T) {
 	w := mirrortest.Start(t)
 	m := mirrortest.New(t, w, "url = \""+home+"/\"\n")

@@ -64,7 +64,7 @@ func olderMetaOf(r, by *record.Resource) ([]byte, error) {
 
 // ID returns the number of the URL of the document.
 func (f *Frame) ID() (uint32, error) {
-	if len(f.Meta) > 0 && f.Meta[0] == '{' && f.Meta[len(f.Meta)-1] == '}' {
+	if len(f.Meta) > binary.MaxVarintLen32+metaDigest && f.Meta[0] == '{' && f.Meta[len(f.Meta)-1] == '}' {
 		var m olderMeta
 		err := json.Unmarshal(f.Meta, &m)
 		return m.ID, err

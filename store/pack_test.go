@@ -269,3 +269,17 @@ func TestPackBadPlaces(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A number that begins as an object of JSON does, with a digest that ends as one does, is none.
+func TestHeadThatLooksLikeJSON(t *testing.T) {
+	for _, id := range []uint32{'{', '{' | 0x80<<1, 1<<28 + '{'} {
+		m := FrameMeta{ID: id, Digest: [32]byte{metaDigest - 1: '}'}}
+		f := Frame{Meta: m.append(nil)}
+		if got, err := f.ID(); got != id || err != nil {
+			t.Errorf("%d: %d, %v", id, got, err)
+		}
+		if _, err := f.check(id, m.Digest); err != nil {
+			t.Errorf("%d: %v", id, err)
+		}
+	}
+}

@@ -9,8 +9,8 @@ import (
 	"mirrord/site"
 )
 
-// IdlePart is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in its
-// path, a segment that looks random (site.Tokens), or the case of its letters.
+// IdlePart is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in
+// its path, a segment that looks random (site.Tokens), or the case of its letters.
 type IdlePart struct {
 	Kind   string   // where: the origin, and the part
 	Places []string // for which it may be learned that the part does not matter, the widest first
@@ -40,7 +40,8 @@ func PartsOf(u site.URL) (out []IdlePart) {
 	for _, pair := range pairsOf(q) {
 		name, value, _ := strings.Cut(pair, "=")
 		what := " ?" + name
-		if len(out) == mostParts || slices.ContainsFunc(out, func(p IdlePart) bool { return p.Kind == origin+what }) {
+		again := slices.ContainsFunc(out, func(p IdlePart) bool { return p.Kind == origin+what })
+		if again || len(out) == mostParts {
 			continue
 		}
 		if value == "" {
