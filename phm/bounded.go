@@ -101,7 +101,7 @@ type ZstdWriter struct {
 	out      *counter
 	frames   *inorder.Lane[*zstdFrame]
 	encoders []*zstd.Encoder // by worker
-	next     *zstdFrame          // what was written and is no whole frame yet
+	next     *zstdFrame      // what was written and is no whole frame yet
 	free     chan *zstdFrame
 	in       int64 // bytes that the frames in out hold
 }
