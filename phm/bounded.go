@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
 
 	"mirrord/internal/inorder"
-	"mirrord/internal/zstdfast"
 )
 
 // packRatio is how many bytes mirrord packs into one at most. Readers refuse an archive beyond Limits.Ratio,
@@ -87,10 +87,11 @@ func (b *boundedDeflate) Close() error { return b.flate.Close() }
 // depends on the bytes alone. Close or Abort must be called, and ends the workers.
 func NewZstd(w io.Writer, crew inorder.Crew) *ZstdWriter {
 	b := &ZstdWriter{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
-	b.frames = inorder.New(crew, packAhead, b.put)
-	b.encoders = make([]*zstdfast.Encoder, b.frames.Workers())
+	b.frames = inorder.New(crew, zstdPart*min(int64(crew.Size), zstdAhead), b.put)
+	b.encoders = make([]*zstd.Encoder, b.frames.Workers())
 	for i := range b.encoders {
-		b.encoders[i] = zstdfast.New(true)
+		b.encoders[i], _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), // these options are valid
+			zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(zstdWindow))
 	}
 	return b
 }
@@ -99,8 +100,8 @@ func NewZstd(w io.Writer, crew inorder.Crew) *ZstdWriter {
 type ZstdWriter struct {
 	out      *counter
 	frames   *inorder.Lane[*zstdFrame]
-	encoders []*zstdfast.Encoder // by worker
-	next     *zstdFrame          // what was written and is no whole frame yet
+	encoders []*zstd.Encoder // by worker
+	next     *zstdFrame      // what was written and is no whole frame yet
 	free     chan *zstdFrame
 	in       int64 // bytes that the frames in out hold
 }
@@ -108,9 +109,13 @@ type ZstdWriter struct {
 // zstdFrame is a part of the tar.
 type zstdFrame struct{ raw, packed []byte }
 
-// zstdPart is how many bytes a frame holds, and a reader too. From 4 MiB on, a site packs as well as in a
-// single frame.
-const zstdPart = 4 << 20
+// Sizes of zstd frames, in bytes: with parts of zstdPart a site is as small as in the single frame of
+// zstd -3, in the same processor time; a reader holds zstdWindow. zstdAhead bounds the parts on their way.
+const (
+	zstdPart   = 16 << 20
+	zstdWindow = 8 << 20
+	zstdAhead  = 4
+)
 
 func (b *ZstdWriter) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
@@ -144,7 +149,7 @@ func (b *ZstdWriter) pack() error {
 	f := b.next
 	b.next = nil
 	return b.frames.Add(int64(len(f.raw)), func(worker int) (*zstdFrame, error) {
-		f.packed = b.encoders[worker].Append(f.packed, f.raw)
+		f.packed = b.encoders[worker].EncodeAll(f.raw, f.packed)
 		return f, nil
 	})
 }

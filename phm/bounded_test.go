@@ -100,7 +100,7 @@ func TestBoundedStreams(t *testing.T) {
 // TestZstdAbort: what was written before an error is no whole stream, and of nothing nothing is written.
 func TestZstdAbort(t *testing.T) {
 	for _, crew := range []inorder.Crew{{}, {Go: func(f func()) { go f() }, Size: 3}} {
-		for _, size := range []int{100, 41 << 20} {
+		for _, size := range []int{100, 90 << 20} {
 			var out bytes.Buffer
 			z := NewZstd(&out, crew)
 			if _, err := z.Write(make([]byte, size)); err != nil {

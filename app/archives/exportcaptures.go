@@ -42,7 +42,8 @@ func exportCaptures(
 	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
 ) (_ *Exported, err error) {
 	if o.changes() {
-		return nil, badFormat(o.Format, "a web archive holds what the site sent: nothing is changed or left out")
+		return nil, badFormat(o.Format,
+			"a web archive holds what the site sent: it is not flattened, masked or changed")
 	}
 	if o.Out == "" {
 		o.Out = name + "-since-" + o.Since + "." + form.Name

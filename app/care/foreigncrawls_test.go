@@ -77,7 +77,8 @@ func packedText(text string) string {
 	return b.String()
 }
 
-// waczOf is a WACZ file as ArchiveWeb.page writes it: with times of 17 digits, pages that are seeds, no digest.
+// waczOf is a WACZ file as ArchiveWeb.page writes it: with times of 17 digits, pages that are seeds, and no
+// digest.
 func waczOf(site, home, page string) string {
 	var data, index, out strings.Builder
 	for i, g := range [][3]string{{"/", "text/html", home}, {"/a.html", "text/html", page},
