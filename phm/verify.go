@@ -56,7 +56,7 @@ type Report struct {
 	Delta    *DeltaSum `json:"delta,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
 	More     int       `json:"more,omitempty"`  // problems beyond VerifyOptions.MaxProblems
-	Notes    []string  `json:"notes,omitempty"` // sentences about what is no problem
+	Notes    []string  `json:"notes,omitempty"` // sentences about oddities that are no problem
 }
 
 // Err returns nil when nothing was found, else an ErrDamaged that names the first problem.

@@ -38,9 +38,9 @@ func TestSeveralAnswers(t *testing.T) {
 	good := page("http://h.test/a", day1, "good")
 	other := page("http://h.test/b", day1, "other")
 	const wall = "<p>May we set cookies?"
-	const consent = "<title>%s</title><p>Before you go on to %s: we and our partners store and read cookies " +
-		"on your device to measure how the site is used, to show you advertisements and to make it better. Do " +
-		"you agree? <form action=/agree><input name=n value=%d></form>"
+	const consent = "<title>%s</title><p>Before you continue to %s: we and our partners store and read " +
+		"cookies on your device to measure how the site is used, to show you advertisements and to make it " +
+		"better. Do you agree? <form action=/agree><input name=n value=%d></form>"
 	for name, c := range map[string]struct {
 		later []rec
 		want  string

@@ -13,7 +13,7 @@ import (
 	"mirrord/site"
 )
 
-// Pages go on naming what the site does not have and the mirror never had. A run without a plan requests such
+// Pages keep naming what the site does not have and the mirror never had. A run without a plan requests such
 // a dead end again after 1, 2, 4 and then every 8 runs, and at once when a page that changed names it; all of
 // them are at most a twentieth of the pages of the mirror in a run, or five. Plans have a rule of their own
 // for them (revisit.Planner.Leaves).

@@ -35,6 +35,15 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
+	j.Profile = "mediawiki"
+	_, err = Named(j, []string{"a.html?action=history"})
+	if err == nil || !strings.Contains(err.Error(), `profile mediawiki leaves "?action=history"`) {
+		t.Errorf("left by a profile: %v", err)
+	}
+	j.Profile = "nowiki"
+	if _, err := Named(j, nil); err == nil || !strings.Contains(err.Error(), `profile: "nowiki" is not known`) {
+		t.Errorf("a profile that does not exist: %v", err)
+	}
 	j.Scope.Exclude = []string{"["}
 	if _, err := Named(j, nil); err == nil {
 		t.Error("a job that cannot be compiled names pages")
