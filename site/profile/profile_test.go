@@ -52,6 +52,7 @@ func TestLeaves(t *testing.T) {
 		{"dokuwiki", "http://h.example/doku.php?id=start&do=export_xhtml", "?do=export_xhtml*"},
 		{"dokuwiki", "http://h.example/feed.php", ""},
 		{"dokuwiki", "http://h.example/doku.php?id=a:b&rev=1795&do=diff", ""},
+		{"dokuwiki", "http://h.example/feed.php?mode=list&ns=a", "?mode"},
 		{"dokuwiki", "http://h.example/doku.php?id=a:b&rev2=1795&do=diff", "?do=diff"},
 		{"dokuwiki", "http://h.example/doku.php?id=start", ""},
 		{"gitweb", "http://h.example/?p=a.git;a=blobdiff;f=x", "?a=blobdiff"},
