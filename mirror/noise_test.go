@@ -175,3 +175,32 @@ func TestRedirectsThatLeadElsewhere(t *testing.T) {
 		t.Errorf("the hub is\n%s\nand was\n%s", got, before)
 	}
 }
+
+// A page that changed names the pixel of its first answer: each answer has the time in the address of another
+// one, and none of these comes into the mirror.
+func TestPixelOfAChangedPage(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 6)
+	now, text := int64(1_795_835_000), "low water"
+	for i := range 6 {
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+			Handle: func(rw http.ResponseWriter, _ *http.Request) {
+				now++
+				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+				fmt.Fprintf(rw, "<!DOCTYPE html><title>%d</title><p id=t>%s %s<img src='/run.gif?id=%d&amp;%d' alt=''>",
+					i, strings.Repeat("and so on ", 20), text, i, now)
+				w.Set(fmt.Sprintf("%s/run.gif?id=%d&%d", home, i, now), mirrortest.Page{Body: "GIF89a"})
+			}})
+	}
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	m.Run()
+	before := m.Paths()
+	text = "high water"
+	if s := m.Run(); s.Changed != 6 || fmt.Sprint(m.Paths()) != fmt.Sprint(before) {
+		t.Errorf("%d changed; paths %v, before %v", s.Changed, m.Paths(), before)
+	}
+	if s := m.Run(); s.Published {
+		t.Errorf("published without an edit: %+v", s)
+	}
+}

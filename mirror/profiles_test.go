@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"mirrord/site/profile"
 	"mirrord/testing/mirrortest"
 )
 
@@ -139,5 +141,39 @@ func TestNofollowByProfile(t *testing.T) {
 	slices.Sort(got)
 	if want := "[/ /file /file/tip/a.txt /rev/0f3a]"; fmt.Sprint(got) != want || len(s.Reasons) > 0 {
 		t.Errorf("%v, want %s; %v", got, want, s.Reasons)
+	}
+}
+
+// A profile of the user: its program shows itself by a cookie, URLs are asked without a parameter that does
+// not matter, and the page of edits comes first in later runs.
+func TestProfileOfUser(t *testing.T) {
+	set, errs := profile.Known().With(fstest.MapFS{"tidewiki.toml": {Data: []byte(
+		"cookie = ['tide']\nsame = ['tideid']\nleft = ['?form']\nedits = ['/news.xml']\n")}})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	w := mirrortest.Start(t)
+	entry := mirrortest.HTML("Tides", "<a href='/a?tideid=7'>a</a> <a href='/a?tideid=9&form=1'>b</a>"+
+		"<a href=/news.xml>news</a>")
+	entry.Header["Set-Cookie"] = "TideSession=8f; path=/"
+	w.Set(home+"/", entry)
+	w.Set(home+"/a", mirrortest.HTML("A", "text of a"))
+	w.Set(home+"/news.xml", mirrortest.Page{Body: "<rss version='2.0'><channel></channel></rss>"})
+	m := mirrortest.New(t, w, job())
+	m.Job.Profiles = set
+	m.Run()
+	asked := w.Asked()
+	if asked[home+"/a"] != 1 || asked[home+"/a?tideid=7"]+asked[home+"/a?tideid=9&form=1"] > 0 {
+		t.Errorf("requests: %v", asked)
+	}
+	got := m.Tree()["index.html"]
+	if !strings.Contains(got, "href='a.html'") || !strings.Contains(got, home+"/a?") {
+		t.Errorf("links: %s", got)
+	}
+	if got := explain(t, m, home+"/news.xml"); !strings.Contains(got, "priority: it comes first") {
+		t.Errorf("the page of edits: %s", got)
+	}
+	if got := explain(t, m, home+"/a?tideid=3"); !strings.Contains(got, "asked as "+home+"/a\n") {
+		t.Errorf("the parameter: %s", got)
 	}
 }

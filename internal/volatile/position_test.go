@@ -155,6 +155,65 @@ func TestRegionsDrawnByLot(t *testing.T) {
 	}
 }
 
+// The classes of the page and of its subject, which WordPress gives body and article, name no place: what
+// varies on one page varies on all of them. Those of a sister region do.
+func TestClassesOfThePageAreNoPlace(t *testing.T) {
+	fill := func(subject, time, related string) []byte {
+		return []byte("<!DOCTYPE html><body class='single " + subject + "'><article class='post entry " + subject +
+			"'><h1>Title</h1><p>" + strings.Repeat("Text of it. ", 30) + "<ul class=related>" + related +
+			"</ul><ul class=tags><li>a</ul></article><img src='/blank.gif?t=" + time + "' alt=''></body>\n")
+	}
+	k := learned(t, fill("tides", "1795851169", links(1, 2)), fill("tides", "1795851172", links(7)))
+	a, b, same := k.Same(fill("quays", "1795851200", links(3)), fill("quays", "1795851207", links(4, 5)))
+	if !same || len(a.Hits) != 2 {
+		t.Errorf("%d positions on a page of another subject:\n%s\n%s", len(a.Hits), a.Body, b.Body)
+	}
+	tags := bytes.Replace(fill("quays", "1795851200", links(3)), []byte("<li>a"), []byte("<li>b"), 1)
+	if _, _, same := k.Same(fill("quays", "1795851200", links(3)), tags); same {
+		t.Error("a tag is masked")
+	}
+	beginning := func(classes string) string {
+		return string(Beginning([]byte("<html><head><style id=s></style><body class='" + classes + "'><div id=a>")))
+	}
+	of := beginning("archive date y2026")
+	if of != beginning("archive date y2025") || of == beginning("single post") {
+		t.Error("the subject names a template, or the kind of page does not")
+	}
+}
+
+// A comment in which one number varies is a note of the program: its other numbers say nothing, its words do.
+func TestNumbersOfACommentVaryTogether(t *testing.T) {
+	fill := func(queries, seconds, more string) []byte {
+		return pageOf("One", "", "<p>51 queries</p><!-- "+queries+" queries in "+seconds+" seconds"+more+" -->")
+	}
+	k := learned(t, fill("51", "0.12", ""), fill("51", "0.09", ""))
+	if _, _, same := k.Same(fill("51", "0.12", ""), fill("48", "0.31", "")); !same {
+		t.Error("another number of the comment is a change")
+	}
+	if _, _, same := k.Same(fill("51", "0.12", ""), fill("51", "0.12", ", cached")); same {
+		t.Error("a word in the comment is masked")
+	}
+	shown := bytes.Replace(fill("51", "0.12", ""), []byte("<p>51"), []byte("<p>52"), 1)
+	if _, _, same := k.Same(fill("51", "0.12", ""), shown); same {
+		t.Error("a number that readers see is masked")
+	}
+}
+
+func TestWithoutClock(t *testing.T) {
+	for address, want := range map[string]string{
+		"/run?id=a&1795835295":       "/run?id=a&",
+		"/blank.gif?t=1795835295123": "/blank.gif?t=",
+		"/1795835295/a?b=1":          "//a?b=1",
+		"/run?id=a&17958352951":      "",
+		"/a/12?b=2026":               "",
+		"":                           "",
+	} {
+		if got, had := WithoutClock(address); had != (want != "") || (had && got != want) {
+			t.Errorf("%s: %q, %v", address, got, had)
+		}
+	}
+}
+
 func TestNoPosition(t *testing.T) {
 	at := func(s string) []byte { return drawn("One", s, "box", links(1)) }
 	for name, c := range map[string][2][]byte{

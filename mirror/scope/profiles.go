@@ -33,7 +33,7 @@ const (
 // a profile leaves only URLs that the mirror never had. Nil knows none. It is safe for concurrent use.
 type Profiles struct {
 	set   *profile.Catalog
-	named *profile.Profile // by the job; nil: none is, or all that pages tell
+	named *profile.Profile // by the job; nil: all that pages show, or no profile at all
 
 	mu     sync.RWMutex
 	known  []*profile.Profile
@@ -81,8 +81,8 @@ func (p *Profiles) recall(facts KeptFacts) error {
 		return err
 	}
 	var was []ProgramOf
-	if err := json.Unmarshal(v, &was); err != nil {
-		return fmt.Errorf("which programs make the site: %w", err)
+	if json.Unmarshal(v, &was) != nil {
+		return nil // it is learned again
 	}
 	for _, w := range was {
 		if x := p.set.Find(w.Name); x != nil { // else its file is gone
@@ -124,13 +124,16 @@ func (p *Profiles) See(page []byte, cookies []string, entry bool) {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.looked >= mostLooked || len(p.known) >= mostTold {
+	p.mu.RLock()
+	enough := p.looked >= mostLooked || len(p.known) >= mostTold
+	p.mu.RUnlock()
+	if enough {
 		return
 	}
-	p.looked++
 	x := p.set.Tell(page, cookies)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looked++
 	if x == nil || slices.Contains(p.known, x) {
 		return
 	}

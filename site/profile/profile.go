@@ -50,7 +50,7 @@ type Profile struct {
 type Signs struct {
 	Generator []string // what the content of the generator meta begins with
 	Cookie    []string // what the name of a cookie begins with
-	Markup    []string // text of a page that names no generator
+	Markup    []string // in a tag or a comment of a page that names no generator
 }
 
 // file is a profile as it is written.
@@ -160,7 +160,7 @@ func first(ps []pattern, u site.URL) string {
 	return ""
 }
 
-// Wants reports whether the profile says of a URL that it is wanted.
+// Wants reports whether the profile wants a URL.
 func (p *Profile) Wants(u site.URL) bool { return first(p.edits, u) != "" || first(p.wanted, u) != "" }
 
 // Leaves returns the line by which the profile leaves a URL to the origin, "" for one that it does not leave.
@@ -288,9 +288,23 @@ func (s *Catalog) Tell(page []byte, cookies []string) *Profile {
 
 func (t *Signs) in(generators []string, page []byte, cookies []string) bool {
 	return beginsAny(generators, t.Generator) || beginsAny(cookies, t.Cookie) ||
-		(len(generators) == 0 && slices.ContainsFunc(t.Markup, func(m string) bool {
-			return bytes.Contains(page, []byte(m))
-		}))
+		(len(generators) == 0 && slices.ContainsFunc(t.Markup, func(m string) bool { return hasMarkup(page, m) }))
+}
+
+// hasMarkup reports whether a tag or a comment of a page has a sign. A text that only speaks of a program is
+// no sign of it.
+func hasMarkup(page []byte, sign string) bool {
+	for at := 0; ; at++ {
+		n := bytes.Index(page[at:], []byte(sign))
+		if n < 0 {
+			return false
+		}
+		at += n
+		before := page[:at]
+		if sign[0] == '<' || bytes.LastIndexByte(before, '<') > bytes.LastIndexByte(before, '>') {
+			return true
+		}
+	}
 }
 
 // beginsAny reports whether one of the texts begins with one of the signs.

@@ -19,11 +19,14 @@ func TestTell(t *testing.T) {
 		{`<META CONTENT='WordPress 6.6' NAME=generator>`, "", "wordpress"},
 		{`<meta name=generator content=DokuWiki>`, "", "dokuwiki"},
 		{`<meta name="generator" content="Elementor 3"><meta name=generator content="WordPress 6.8">`, "", "wordpress"},
-		{`<meta name="generator" content="Hugo 0.1"><img src="/wp-content/themes/a.png">`, "", ""}, // moved here
-		{`<link href="/wp-content/themes/a/style.css" rel=stylesheet>`, "", "wordpress"},
+		{`<meta name="generator" content="Hugo 0.1"><img src="/wp-includes/js/a.png">`, "", ""}, // moved here
+		{`<link href="/wp-includes/css/dashicons.min.css" rel=stylesheet>`, "", "wordpress"},
 		{`<p>board</p>`, "phpbb3_k2x_sid", "phpbb"},
 		{`<p>a page about MediaWiki 1.43, &lt;meta name="generator" content="MediaWiki 1.43"></p>`, "", ""},
 		{`<meta name="description" content="MediaWiki 1.43">`, "", ""},
+		{`<p>we moved from Shaarli and hglogo.png, with its css/shaarli.min.css, to &lt;!--beginarticle-->`, "", ""},
+		{`<p>on css/shaarli.min.css<link rel=stylesheet href="/tpl/css/shaarli.min.css?v=1">`, "", "shaarli"},
+		{`<!--beginarticle--><pre>Hello`, "", "pipermail"},
 		{``, "", ""},
 	} {
 		var cookies []string

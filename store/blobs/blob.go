@@ -45,7 +45,7 @@ type Blobs struct {
 type LeftBody struct {
 	Stat  disk.FileStat
 	Open  func() (io.ReadCloser, error) // its errors, and those of what it opens, say where the body is
-	Wrong func(error) error             // makes such an error of what is wrong with its bytes
+	Wrong func(error) error             // makes such an error of one of its bytes
 }
 
 // Open opens a folder of blobs, and where bodies come in that are to be kept in it or elsewhere: kept
