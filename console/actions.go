@@ -3,10 +3,17 @@
 package console
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
+	"mirrord/app/env"
+	"mirrord/app/jobs"
 	"mirrord/app/ops"
+	"mirrord/job"
 	"mirrord/scheduler/control"
 )
 
@@ -51,4 +58,111 @@ func auditPage(v *visit) error {
 		return err
 	}
 	return v.draw(http.StatusOK, "audit.html", "Audit log", all)
+}
+
+// chosenJob is a mirror of several that were selected in the list.
+type chosenJob struct {
+	Job     string
+	Plan    []string // what deleting it deletes
+	Tag     string   // of the job file that the plan is about
+	Problem string   // why it cannot be done
+}
+
+// chosenData is what the page of several mirrors shows.
+type chosenData struct {
+	Deletes bool // else they are to be downloaded
+	Rows    []chosenJob
+}
+
+// chosen does something with the mirrors that were selected in the list. What deletes shows first what, and
+// asks; a mirror that cannot be changed keeps none of the others from it.
+func chosen(v *visit) error {
+	names := slices.Compact(slices.Sorted(slices.Values(v.r.PostForm["job"])))
+	names = slices.DeleteFunc(names, func(name string) bool { return !job.ValidName(name) })
+	if len(names) == 0 {
+		return env.Usagef("no mirror is selected; go back and select some")
+	}
+	switch do := v.r.PostFormValue("do"); do {
+	case "run", "pause", "resume":
+		return eachChosen(v, ops.Named(do), names, func(of *visit) error {
+			if do == "run" {
+				_, _, err := v.Daemon.Run(of.job, control.RunRequest{})
+				return err
+			}
+			_, err := of.op.Do(of.r.Context(), of.act(), of.op.In())
+			return err
+		})
+	case "export":
+		d := chosenData{}
+		for _, name := range names {
+			d.Rows = append(d.Rows, chosenJob{Job: name})
+		}
+		return v.draw(http.StatusOK, "chosen.html", "Download", d)
+	case "remove":
+		d := chosenData{Deletes: true}
+		for _, name := range names {
+			d.Rows = append(d.Rows, removal(visitOf(v, name, ops.Named("removeJob"))))
+		}
+		return v.draw(http.StatusOK, "chosen.html", "Delete mirrors", d)
+	case "removeAll":
+		return eachChosen(v, ops.Named("removeJob"), names, removePlanned)
+	}
+	return env.Usagef("there is no button of that name")
+}
+
+// visitOf is the visit as one of a mirror that was selected.
+func visitOf(v *visit, name string, op ops.Operation) *visit {
+	out := *v
+	out.job, out.op = name, op
+	return &out
+}
+
+// eachChosen does an operation with each mirror, and returns to the list. Errors name their mirrors.
+func eachChosen(v *visit, op ops.Operation, names []string, do func(*visit) error) error {
+	var errs []error
+	for _, name := range names {
+		of := visitOf(v, name, op)
+		err := do(of)
+		v.audit(v.r, v.who, act{what: op.Act(), job: name}, err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	v.fresh.drop()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	http.Redirect(v.w, v.r, "/?said="+op.Name, http.StatusSeeOther)
+	return nil
+}
+
+// removal says what deleting a job would delete.
+func removal(v *visit) chosenJob {
+	c := chosenJob{Job: v.job}
+	t, err := jobs.ReadJobText(v.App, v.job)
+	if err == nil {
+		in := v.op.In()
+		reflect.ValueOf(in).Elem().FieldByName("Dry").SetBool(true)
+		var plan any
+		if plan, err = v.op.Do(v.r.Context(), v.act(), in); err == nil {
+			c.Tag, c.Plan = t.Tag, plan.(interface{ Plan() []string }).Plan()
+		}
+	}
+	if err != nil {
+		c.Problem = env.Remedied(err)
+	}
+	return c
+}
+
+// removePlanned deletes a job whose file is still the one that the plan was about.
+func removePlanned(v *visit) error {
+	t, err := jobs.ReadJobText(v.App, v.job)
+	switch {
+	case err != nil:
+		return err
+	case t.Tag != v.r.PostFormValue("tag."+v.job):
+		return ops.ErrChanged
+	}
+	_, err = v.op.Do(v.r.Context(), v.act(), v.op.In())
+	return err
 }

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -129,4 +130,61 @@ func badLines(text string, all []jobs.JobFileError) (out []badLine) {
 		out = append(out, b)
 	}
 	return out
+}
+
+// newMirror is what the form of a new mirror shows.
+type newMirror struct {
+	URL, Name, Every string
+	Problem          string
+	Schedules        [][2]string
+	Dir              string // of the job files
+}
+
+// newPage is the form of a new mirror, filled in with an address.
+func newPage(v *visit) error {
+	return newForm(v, http.StatusOK, newMirror{URL: v.r.FormValue("url"), Every: "@weekly"})
+}
+
+func newForm(v *visit, code int, m newMirror) error {
+	if v.App == nil {
+		return errNoPage
+	}
+	m.Dir = v.App.Jobs
+	m.Schedules = slices.Concat(schedules()[1:], [][2]string{{"", "only when I run it"}})
+	return v.draw(code, "new.html", "New mirror", m)
+}
+
+// makeMirror writes the job file of a new mirror, whose first run begins.
+func makeMirror(v *visit) error {
+	if v.App == nil {
+		return errNoPage
+	}
+	m := newMirror{
+		URL:   strings.TrimSpace(v.r.PostFormValue("url")),
+		Name:  strings.TrimSpace(v.r.PostFormValue("name")),
+		Every: v.r.PostFormValue("every"),
+	}
+	if m.URL != "" && !strings.Contains(m.URL, "://") {
+		m.URL = "https://" + m.URL
+	}
+	want := jobs.InitRequest{URL: m.URL, Job: m.Name, Schedule: m.Every}
+	made, bad, err := jobs.CreateJob(v.App, want, nil)
+	switch {
+	case len(bad) > 0:
+		m.Problem = cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message
+	case err != nil:
+		m.Problem = env.Remedied(err)
+	}
+	if m.Problem != "" {
+		v.audit(v.r, v.who, act{what: v.op.Act(), about: m.URL}, errors.New(m.Problem))
+		return newForm(v, http.StatusUnprocessableEntity, m)
+	}
+	v.job = made.Job
+	if _, err := v.Daemon.Reload(); err != nil {
+		v.Log.Warn("the jobs were not read after a change", "err", err)
+	}
+	if m.Every == "" {
+		_, _, err = v.Daemon.Run(v.job, control.RunRequest{})
+	}
+	return v.done(act{about: m.URL}, err, jobPath(v.job, ""))
 }

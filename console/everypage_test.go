@@ -57,6 +57,7 @@ func pageAddresses() map[string][]string {
 			"/jobs/site/forget", "/jobs/site/forget?what=*.iso&reason=why", "/jobs/site/forget?what=%25&reason=why",
 		},
 		"GET /jobs/{job}/equivalents": {"/jobs/site/equivalents"},
+		"GET /new":                    {"/new", "/new?url=" + url.QueryEscape(evilText)},
 		"GET /order":                  {"/order", "/order?url=http%3A%2F%2Fa.example%2F", "/order?like=1"},
 		"GET /orders":                 {"/orders"},
 		"GET /orders/{n}":             {"/orders/1", "/orders/2", "/orders/3", "/orders/99"},

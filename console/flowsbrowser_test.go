@@ -107,7 +107,7 @@ func TestFlowsInBrowser(t *testing.T) {
 		c.fill("name", "ann")
 		c.fill("password", annsPassword)
 		c.press("Log in")
-		c.wait("ann: operate")
+		c.wait("ann · operate")
 	}
 	c.with(func(d *fakeDaemon) {
 		const accept = "run site accept=true full=false now=false"

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"html/template"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,8 @@ type freshStatus struct {
 	at  time.Time // zero: nothing is kept
 	all status.All
 
-	titled map[string]versionTitle // by job
+	titled   map[string]versionTitle // by job
+	stripped map[string]runStrip     // by job
 }
 
 // versionTitle is what the published version of a mirror says of itself.
@@ -84,4 +86,39 @@ func (f *freshStatus) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.at = time.Time{}
+}
+
+// runStrip is the strip of a job's last runs.
+type runStrip struct {
+	ended time.Time // of the last of them
+	drawn template.HTML
+}
+
+// strips draws the last runs of jobs. They are read once for each run.
+func (f *freshStatus) strips(jobs []status.Job) map[string]template.HTML {
+	out := make(map[string]template.HTML, len(jobs))
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Last == nil {
+			continue
+		}
+		f.mu.Lock()
+		s, ok := f.stripped[j.Name]
+		f.mu.Unlock()
+		if !ok || !s.ended.Equal(j.Last.Ended) {
+			runs, err := f.daemon.Runs(j.Name, runsShown)
+			if err != nil {
+				continue // the page of the job says why
+			}
+			s = runStrip{j.Last.Ended, strip(runs)}
+			f.mu.Lock()
+			if f.stripped == nil || len(f.stripped) >= mostTitled {
+				f.stripped = map[string]runStrip{}
+			}
+			f.stripped[j.Name] = s
+			f.mu.Unlock()
+		}
+		out[j.Name] = s.drawn
+	}
+	return out
 }

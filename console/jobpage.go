@@ -18,23 +18,23 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// runsShown is how many runs the page of a job shows.
-const runsShown = 30
-
 // live is the part of a job's page that changes during a run.
 type live struct {
 	Job  *status.Job
+	Kind kind
 	Busy bool // a run is under way
 }
 
 func liveOf(j *status.Job) live {
-	return live{Job: j, Busy: j.Activity == status.Running || j.Activity == status.Ending}
+	return live{Job: j, Kind: kindOf(j), Busy: j.Activity == status.Running || j.Activity == status.Ending}
 }
 
 // ranRun is a run with what the table says of it.
 type ranRun struct {
 	status.Run
-	Took, Saved string
+	Took, Saved   string
+	Skipped       int64 // requests
+	Class, Result string
 }
 
 // jobData is what the page of a job shows.
@@ -48,7 +48,7 @@ type jobData struct {
 	RunID  string // of the run whose findings would be accepted
 	Paused bool
 	Runs   []ranRun // newest first
-	Strip  []ranRun // oldest first
+	Charts []runChart
 	Scrub  []string
 	Notes  []mirror.Note // of the last run
 }
@@ -83,10 +83,13 @@ func jobPage(v *visit) error {
 			Run:   r,
 			Took:  count.Span(r.Ended.Sub(r.Started)),
 			Saved: savedText(r.Spared),
+
+			Skipped: skipped(&r),
+			Class:   runClass(r.Verdict),
+			Result:  resultOf(&r),
 		})
 	}
-	d.Strip = slices.Clone(d.Runs)
-	slices.Reverse(d.Strip)
+	d.Charts = runCharts(runs)
 	return v.draw(http.StatusOK, "job.html", v.job, d)
 }
 
@@ -105,6 +108,24 @@ func runID(j status.Job) string {
 		return ""
 	}
 	return j.Last.Ended.UTC().Format(time.RFC3339Nano)
+}
+
+// resultOf says how a run ended.
+func resultOf(r *status.Run) string {
+	switch r.Verdict {
+	case status.VerdictGaps:
+		return fmt.Sprintf("%d missing", r.Gaps)
+	case status.VerdictPartial:
+		return "Incomplete"
+	case status.VerdictSuspicious:
+		return "Held for review"
+	case status.VerdictError:
+		return "Failed"
+	}
+	if !r.Published {
+		return "Nothing changed"
+	}
+	return "Complete"
 }
 
 // savedText says which requests were saved, and by what.

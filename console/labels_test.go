@@ -11,8 +11,10 @@ import (
 func TestLabels(t *testing.T) {
 	for page, labels := range map[string][]struct{ old, now string }{
 		"list": {
-			{"worst first", ">problems first<"}, {">Order<", ">Sort<"}, {">Show<", ">Apply<"},
-			{"Fresh as of", "Last checked"}, {">See<", ">Links<"}, {"What to do", "Fix: "},
+			{"Fix: ", "Review changes"}, {"under way", "running"}, {"Feed of what changed", "Feed of changes"},
+		},
+		"frame": {
+			{">Find<", ">Search<"}, {">Replicas<", ">Duplicates<"}, {">Orders<", ">Mirror requests<"},
 		},
 		"live": {{"What to do", "Fix:"}},
 		"left": {{"What to do", "Fix: "}},
@@ -22,8 +24,7 @@ func TestLabels(t *testing.T) {
 			{">Gaps<", ">Missing<"}, {"request everything", "full check"}, {"outside of", "ignore time window"},
 			{"Have it", ">Download<"}, {"Free space", ">Prune…<"}, {"Equivalents…", ">Mirror URLs…<"},
 			{"On the disk", ">Disk usage<"}, {"Not requested", ">Forgotten URLs<"}, {">Took<", ">Duration<"},
-			{">Saved<", ">Requests saved<"}, {">Verdict<", ">Result<"}, {"How it changes", ">Change history<"},
-			{"Fresh as of", ">Last checked<"},
+			{">Requests saved<", ">Skipped<"}, {">Verdict<", ">Result<"}, {"Fresh as of", ">Last checked<"},
 		},
 		"heat": {
 			{">Fold<", ">Collapse all<"}, {"Unfold", ">Expand all<"}, {"Perhaps late", ">Estimated staleness<"},

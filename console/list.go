@@ -4,13 +4,15 @@ package console
 
 import (
 	"cmp"
+	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"mirrord/app/daemon"
-	"mirrord/app/look"
 	"mirrord/job"
 	"mirrord/scheduler/status"
 )
@@ -21,43 +23,101 @@ const perPage = 100
 // listed is a mirror in the list.
 type listed struct {
 	*status.Job
+	Kind  kind
 	Title string
+	Host  string // of its site; "" before the first version
 	At    string // where it is served; ""
 	Page  bool   // it has one: that of a file whose name cannot name a job has none
+	Strip template.HTML
+	Meter template.HTML // its size, beside the largest of the page
 }
 
-// tally is how many jobs are in a state that needs an operator.
-type tally struct {
-	N    int
-	What status.Health
+// stateCount is a state that the list can be narrowed to, with how many jobs are in it.
+type stateCount struct {
+	Key, Word string
+	N         int
+}
+
+// concern is a state that needs an operator, with the mirrors that are in it.
+type concern struct {
+	Kind  kind
+	First *listed
+	What  string   // the reason of the only one, or of the first
+	Soft  string   // what readers see meanwhile
+	More  []listed // the others that are named
+	Rest  int      // how many more there are
+}
+
+// column is a heading that the list is sorted by.
+type column struct {
+	Key, Word string
+	Number    bool
+	To        string // address of the list sorted by it, or the other way round
+	Sort      string // ascending, descending; "" when the list is not sorted by it
 }
 
 // mirrors is what the list shows.
 type mirrors struct {
 	Daemon      status.Daemon
-	All         int // jobs
-	Counts      []tally
+	All         int   // jobs
+	Bytes       int64 // of all published versions
+	States     []stateCount
+	Concerns    []concern
 	Rows        []listed
 	Page, Pages int
-	Q, By       string
+	From, Until int // which of the rows, from 1
+	Found       int // jobs that the search and the state leave
+	Q, By, In   string
+	Columns     []column
 }
 
-// badness orders healths; what package status does not know is worst.
-func badness(h status.Health) int {
-	i := slices.Index(status.Healths(), h)
-	if i < 0 {
-		return len(status.Healths())
+// badness orders states; those that need an operator come first.
+func badness(j *status.Job) int {
+	key := kindOf(j).Key
+	return slices.IndexFunc(kinds(), func(k kind) bool { return k.Key == key })
+}
+
+// sorts are the orders of the list: by a column, each in the direction that is asked for most.
+func sorts() map[string]func(x, y *status.Job) int {
+	when := func(t *time.Time) time.Time {
+		if t == nil {
+			return time.Time{}
+		}
+		return *t
 	}
-	return i
+	next := func(j *status.Job) (never int, t time.Time) {
+		if j.Next == nil {
+			never = 1
+		}
+		return never, when(j.Next)
+	}
+	return map[string]func(x, y *status.Job) int{
+		"name":    func(x, y *status.Job) int { return strings.Compare(x.Name, y.Name) },
+		"state":   func(x, y *status.Job) int { return cmp.Compare(badness(x), badness(y)) },
+		"checked": func(x, y *status.Job) int { return when(x.Verified).Compare(when(y.Verified)) },
+		"files":   func(x, y *status.Job) int { return cmp.Compare(y.Files, x.Files) },
+		"size":    func(x, y *status.Job) int { return cmp.Compare(y.Bytes, x.Bytes) },
+		"next": func(x, y *status.Job) int {
+			xn, xt := next(x)
+			yn, yt := next(y)
+			return cmp.Or(cmp.Compare(xn, yn), xt.Compare(yt))
+		},
+	}
 }
 
-// The orders of the list.
-const (
-	byName  = "name"
-	byWorst = "worst"
-)
+// sortJobs orders jobs by a column; "-" before it turns the order round. Jobs that are equal stay by name.
+func sortJobs(jobs []status.Job, by string) {
+	key, turned := strings.CutPrefix(by, "-")
+	compare := sorts()[key]
+	slices.SortStableFunc(jobs, func(x, y status.Job) int {
+		if turned {
+			return compare(&y, &x)
+		}
+		return compare(&x, &y)
+	})
+}
 
-// listPage lists the mirrors: worst first for operators, else by name.
+// listPage lists the mirrors: those that need an operator first for operators, else by name.
 func listPage(v *visit) error {
 	all := v.fresh.get()
 	m := mirrors{
@@ -65,60 +125,196 @@ func listPage(v *visit) error {
 		All:    len(all.Jobs),
 		Q:      strings.TrimSpace(v.r.FormValue("q")),
 		By:     v.r.FormValue("by"),
+		In:     v.r.FormValue("state"),
 	}
-	if m.By != byName && m.By != byWorst {
-		if m.By = byName; v.who.Operates() {
-			m.By = byWorst
+	if sorts()[strings.TrimPrefix(m.By, "-")] == nil {
+		if m.By = "name"; v.who.Operates() {
+			m.By = "state"
 		}
 	}
-	m.Counts = tallied(all.Jobs)
-	jobs := all.Jobs
+	for i := range all.Jobs {
+		m.Bytes += all.Jobs[i].Bytes
+	}
+	m.States = statesOf(all.Jobs)
+	sortJobs(all.Jobs, "state")
+	m.Concerns = v.concerns(all.Jobs)
+	jobs := within(all.Jobs, m.In)
 	if m.Q != "" {
 		jobs = v.named(jobs, m.Q)
 	}
-	if m.By == byWorst {
-		slices.SortStableFunc(jobs, func(x, y status.Job) int {
-			return cmp.Compare(badness(y.Health), badness(x.Health))
-		})
-	}
-	m.Pages = max(1, (len(jobs)+perPage-1)/perPage)
+	sortJobs(jobs, "name")
+	sortJobs(jobs, m.By)
+	m.Found = len(jobs)
+	m.Pages = max(1, (m.Found+perPage-1)/perPage)
 	page, _ := strconv.Atoi(v.r.FormValue("page"))
 	m.Page = min(max(page, 1), m.Pages)
-	jobs = jobs[(m.Page-1)*perPage : min(m.Page*perPage, len(jobs))]
-	titles := v.fresh.titles(jobs)
-	for i := range jobs {
-		j := &jobs[i]
-		m.Rows = append(m.Rows, listed{
-			Job:   j,
-			Title: titles[j.Name].Title,
-			At:    v.served(j.Name, titles),
-			Page:  job.ValidName(j.Name),
-		})
+	m.From, m.Until = (m.Page-1)*perPage, min(m.Page*perPage, m.Found)
+	m.Rows = v.listed(jobs[m.From:m.Until])
+	var most int64 = 1
+	for i := range m.Rows {
+		most = max(most, m.Rows[i].Bytes)
 	}
+	strips := v.fresh.strips(jobs[m.From:m.Until])
+	for i := range m.Rows {
+		r := &m.Rows[i]
+		r.Strip, r.Meter = strips[r.Name], meter(int(100*r.Bytes/most))
+	}
+	m.Columns = m.columns()
 	return v.draw(http.StatusOK, "list.html", "Mirrors", m)
 }
 
-// tallied are the states that need an operator, with how many jobs are in them.
-func tallied(jobs []status.Job) (out []tally) {
-	n := map[status.Health]int{}
+// listed are jobs with what their mirrors say of themselves.
+func (v *visit) listed(jobs []status.Job) (out []listed) {
+	titles := v.fresh.titles(jobs)
 	for i := range jobs {
-		n[jobs[i].Health]++
+		j := &jobs[i]
+		l := listed{
+			Job:   j,
+			Kind:  kindOf(j),
+			Title: titles[j.Name].Title,
+			At:    v.served(j.Name, titles),
+			Page:  job.ValidName(j.Name),
+		}
+		if at, err := url.Parse(titles[j.Name].Primary); err == nil {
+			l.Host = at.Host
+		}
+		out = append(out, l)
 	}
-	for _, h := range append(status.Healths()[1:], look.Broken) {
-		if n[h] > 0 {
-			out = append(out, tally{n[h], h})
+	return out
+}
+
+// Named is how people call the mirror.
+func (l *listed) Named() string { return cmp.Or(l.Title, l.Name) }
+
+// To is the list with other values of its address.
+func (m mirrors) To(by, in string, page int) string {
+	q := url.Values{}
+	for key, value := range map[string]string{"by": by, "state": in, "q": m.Q} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	if page > 1 {
+		q.Set("page", strconv.Itoa(page))
+	}
+	if len(q) == 0 {
+		return "/"
+	}
+	return "/?" + q.Encode()
+}
+
+func (m mirrors) columns() []column {
+	out := []column{
+		{Key: "name", Word: "Mirror"},
+		{Key: "state", Word: "State"},
+		{Word: "Last 30 runs"},
+		{Key: "checked", Word: "Last checked"},
+		{Key: "files", Word: "Files", Number: true},
+		{Key: "size", Word: "Size", Number: true},
+		{Key: "next", Word: "Next run"},
+	}
+	for i := range out {
+		c := &out[i]
+		c.To = m.To(c.Key, m.In, 1)
+		switch m.By {
+		case c.Key:
+			c.To, c.Sort = m.To("-"+c.Key, m.In, 1), "ascending"
+		case "-" + c.Key:
+			c.Sort = "descending"
 		}
 	}
 	return out
 }
 
-// named are the jobs with a text in their names or titles.
+// needs is the state of all that an operator has to decide.
+const needs = "needs"
+
+// statesOf are the states in which there are jobs.
+func statesOf(jobs []status.Job) (out []stateCount) {
+	n := map[string]int{}
+	for i := range jobs {
+		k := kindOf(&jobs[i])
+		n[k.Key]++
+		if k.Needs {
+			n[needs]++
+		}
+	}
+	for _, k := range append([]kind{{Key: needs, Word: "Needs you"}}, kinds()...) {
+		if n[k.Key] > 0 {
+			out = append(out, stateCount{k.Key, k.Word, n[k.Key]})
+		}
+	}
+	return out
+}
+
+// within are the jobs in a state; all when there is no such state.
+func within(jobs []status.Job, in string) []status.Job {
+	isState := func(k kind) bool { return k.Key == in }
+	if in != needs && !slices.ContainsFunc(kinds(), isState) {
+		return jobs
+	}
+	return slices.DeleteFunc(slices.Clone(jobs), func(j status.Job) bool {
+		k := kindOf(&j)
+		return k.Key != in && (in != needs || !k.Needs)
+	})
+}
+
+// Limits of what the list shows of the states that need an operator.
+const (
+	mostConcerns = 5
+	mostNamed    = 4 // mirrors in each
+)
+
+// concerns are the states that need an operator, for operators. jobs are sorted by state.
+func (v *visit) concerns(jobs []status.Job) (out []concern) {
+	if !v.who.Operates() {
+		return nil
+	}
+	for len(jobs) > 0 && len(out) < mostConcerns {
+		k := kindOf(&jobs[0])
+		n := 1
+		for n < len(jobs) && kindOf(&jobs[n]).Key == k.Key {
+			n++
+		}
+		if !k.Needs {
+			break
+		}
+		named := v.listed(jobs[:min(n, mostNamed)])
+		first := &named[0]
+		c := concern{
+			Kind:  k,
+			First: first,
+			More:  named[1:],
+			Rest:  n - len(named),
+			Soft:  readersSee(first.Job, v.Now()),
+		}
+		if why := slices.Concat(first.Problems, first.Reasons); len(why) > 0 {
+			c.What = why[0]
+		}
+		out = append(out, c)
+		jobs = jobs[n:]
+	}
+	return out
+}
+
+// readersSee says which version readers see while a mirror waits for an operator.
+func readersSee(j *status.Job, now time.Time) string {
+	switch {
+	case j.Version == 0:
+		return "Readers see nothing yet."
+	case j.Published == nil:
+		return "Readers see version " + strconv.Itoa(j.Version) + "."
+	}
+	return "Readers see version " + strconv.Itoa(j.Version) + ", published " + ago(now, *j.Published) + "."
+}
+
+// named are the jobs with a text in their names, titles or addresses.
 func (v *visit) named(jobs []status.Job, text string) (out []status.Job) {
 	text = strings.ToLower(text)
 	titles := v.fresh.titles(jobs)
 	for _, j := range jobs {
-		if strings.Contains(strings.ToLower(j.Name), text) ||
-			strings.Contains(strings.ToLower(titles[j.Name].Title), text) {
+		t := titles[j.Name]
+		if strings.Contains(strings.ToLower(j.Name+"\n"+t.Title+"\n"+t.Primary), text) {
 			out = append(out, j)
 		}
 	}

@@ -96,7 +96,7 @@ func TestPasswordLogin(t *testing.T) {
 		t.Errorf("a user that there is not looks otherwise:\n%s\n%s", unknown, wrong)
 	}
 	b.want(http.StatusSeeOther, "/", "/login", entering("ann", annsPassword))
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	last := b.facts.audit[len(b.facts.audit)-1]
 	if last.Who != "ann" || last.What != "login" || last.Error != "" {
 		t.Errorf("the audit log has %+v", last)
@@ -104,12 +104,12 @@ func TestPasswordLogin(t *testing.T) {
 	b.start(func(o *Options) {
 		o.Passwords = &Passwords{Book: access.NewBook(users, o.Now), Hasher: h, Change: users.change}
 	})
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	u := users.users["ann"]
 	u.Role = Read.String()
 	users.users["ann"] = u
 	b.now = b.now.Add(time.Second)
-	b.want(http.StatusOK, "ann: read", "/", nil)
+	b.want(http.StatusOK, "ann · read", "/", nil)
 	b.want(http.StatusForbidden, "your role", "/audit", nil)
 	users.set(h, "ann", Operate, annsPassword+"!", false, b.now)
 	b.now = b.now.Add(time.Second)
@@ -143,7 +143,7 @@ func TestInitialPassword(t *testing.T) {
 	}
 	b.want(http.StatusUnprocessableEntity, "differ", "/password", form(given, mine, mine+"!"))
 	b.want(http.StatusSeeOther, "said=changed", "/password", form(given, mine, mine))
-	b.want(http.StatusOK, "bob: order", "/?said=changed", nil)
+	b.want(http.StatusOK, "bob · order", "/?said=changed", nil)
 	b.want(http.StatusOK, `value="bob"`, "/password", nil)
 	b.want(http.StatusUnauthorized, "is wrong", "/login", entering("bob", given))
 

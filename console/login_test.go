@@ -32,10 +32,10 @@ func TestLogin(t *testing.T) {
 	if !strict || len(c.Value) < 64 {
 		t.Errorf("the cookie is %+v", c)
 	}
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	b.want(http.StatusForbidden, "used already", path, nil)
 	b.start(nil)
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	b.want(http.StatusSeeOther, "/login", "/logout", url.Values{})
 	b.cookie = c
 	b.want(http.StatusUnauthorized, "mirrord console", "/", nil)
@@ -88,7 +88,7 @@ func TestLoginAttempts(t *testing.T) {
 		t.Errorf("%d were slowed down, %d are in the audit log", slow, len(b.facts.audit))
 	}
 	b.login(Operate)
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	for range 3 * mostLinks {
 		b.srv.LoginLink("http://"+testHost, "ann", Operate)
 	}
@@ -111,10 +111,10 @@ func TestProxyLogin(t *testing.T) {
 		from, want string
 		names      []string
 	}{
-		{"192.0.2.5:1", "bob: read", []string{"bob"}},
-		{"192.0.2.5:1", "eve: operate", []string{"eve"}},
-		{"192.0.2.5:1", "olga: order", []string{"olga"}},
-		{"[::ffff:192.0.2.5]:1", "bob: read", []string{"bob"}},
+		{"192.0.2.5:1", "bob · read", []string{"bob"}},
+		{"192.0.2.5:1", "eve · operate", []string{"eve"}},
+		{"192.0.2.5:1", "olga · order", []string{"olga"}},
+		{"[::ffff:192.0.2.5]:1", "bob · read", []string{"bob"}},
 		{"192.0.2.16:1", "", []string{"bob"}},
 		{"192.0.2.5:1", "", []string{"bob", "eve"}},
 		{"192.0.2.5:1", "", []string{""}},

@@ -108,7 +108,7 @@ func TestSessionsOfNodes(t *testing.T) {
 	a, b, c := nodes[0], nodes[1], nodes[2]
 	a.login(Operate)
 	b.cookie = a.cookie
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	b.want(http.StatusSeeOther, "/login", "/logout", url.Values{})
 	b.cookie = a.cookie
 	b.want(http.StatusUnauthorized, "", "/", nil)
@@ -127,11 +127,11 @@ func TestSessionsOfNodes(t *testing.T) {
 
 	a.login(Operate)
 	b.cookie = a.cookie
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	away.Store(true)
-	b.want(http.StatusOK, "ann: operate", "/", nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
 	c.login(Operate)
-	c.want(http.StatusOK, "ann: operate", "/", nil)
+	c.want(http.StatusOK, "ann · operate", "/", nil)
 	b.cookie = c.cookie
 	b.want(http.StatusUnauthorized, "", "/", nil)
 	away.Store(false)
@@ -166,7 +166,7 @@ func TestPasswordsOfNodes(t *testing.T) {
 	})
 	old := b.cookie
 	a.cookie = old
-	a.want(http.StatusOK, "eve: operate", "/", nil)
+	a.want(http.StatusOK, "eve · operate", "/", nil)
 	a.want(http.StatusSeeOther, "said=changed", "/password", url.Values{
 		"name":     {"eve"},
 		"password": {"violet tram under rain"},
@@ -174,7 +174,7 @@ func TestPasswordsOfNodes(t *testing.T) {
 		"again":    {"eight quiet green lamps"},
 	})
 	b.cookie = a.cookie
-	b.want(http.StatusOK, "eve: operate", "/", nil)
+	b.want(http.StatusOK, "eve · operate", "/", nil)
 	for _, n := range nodes {
 		n.cookie = old
 		n.want(http.StatusUnauthorized, "", "/", nil)

@@ -260,10 +260,10 @@ func TestOIDC(t *testing.T) {
 		return parse(t, b.want(http.StatusOK, "Mirrors", "/", nil)).Find("header .soft").Text()
 	}
 	for want, claims := range map[string]map[string]any{
-		"oidc:ann: operate": nil,
-		"oidc:ann: order":   {"groups": "staff"},
-		"oidc:bob: read":    {"groups": []string{"others"}, "preferred_username": "bob"},
-		"oidc:eve: read":    {"groups": 7, "preferred_username": "eve"},
+		"oidc:ann · operate": nil,
+		"oidc:ann · order":   {"groups": "staff"},
+		"oidc:bob · read":    {"groups": []string{"others"}, "preferred_username": "bob"},
+		"oidc:eve · read":    {"groups": 7, "preferred_username": "eve"},
 	} {
 		if got := role(claims); got != want {
 			t.Errorf("logged in as %q, want %q", got, want)

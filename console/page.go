@@ -40,6 +40,10 @@ var files embed.FS
 
 func parsePages() (*template.Template, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
+		"ago":  func(now, t time.Time) template.HTML { return timeTag(t, ago(now, t)) },
+		"soon": func(now, t time.Time, zone string) template.HTML { return timeTag(t, soon(now, t, zone)) },
+		"when": func(t time.Time) template.HTML { return timeTag(t, t.Local().Format("Mon 2 Jan 2006, 15:04")) },
+		"tabs": tabs,
 		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": mirror.Bytes,
@@ -71,6 +75,17 @@ func counted(n any, one string, many ...string) string {
 	return count.Of(reflect.ValueOf(n).Int(), one, many...)
 }
 
+// tabs are the pages of a mirror: address and label of each.
+func tabs(name string, operates bool) (out [][2]string) {
+	for _, t := range [][2]string{{"", "Overview"}, {"versions", "Versions"}, {"changes", "Change history"},
+		{"plan", "Next run"}, {"explain", "Why is a page (not) there?"}, {"file", "Job file"}} {
+		if t[0] != "file" || operates {
+			out = append(out, [2]string{jobPath(name, t[0]), t[1]})
+		}
+	}
+	return out
+}
+
 // rateText is the rate at which the bytes of a run come; "" while it cannot be told.
 func rateText(p *status.Progress) string {
 	if p.Elapsed <= time.Second {
@@ -84,6 +99,7 @@ type drawn struct {
 	Title string
 	Who   account
 	Here  string // path of the page, without its query
+	Job   string // that the page is about; ""
 	Now   time.Time
 	Said  string // what the act before came to
 	Data  any
@@ -109,6 +125,7 @@ func (v *visit) draw(code int, name, title string, data any) error {
 		Title: title,
 		Who:   v.who,
 		Here:  v.r.URL.Path,
+		Job:   v.job,
 		Now:   v.Now(),
 		Said:  said(v.r.FormValue("said")),
 		Data:  data,

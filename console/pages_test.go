@@ -68,8 +68,8 @@ func TestVendored(t *testing.T) {
 		t.Errorf("hx-sse.min.js has digest %s", got)
 	}
 	entries, err := files.ReadDir("static")
-	if err != nil || len(entries) != 3 {
-		t.Errorf("%v, %v: a style sheet, a script and its extension are all", entries, err)
+	if err != nil || len(entries) != 4 {
+		t.Errorf("%v, %v: a style sheet, a script, its extension and one for times are all", entries, err)
 	}
 }
 
@@ -77,11 +77,11 @@ func TestVendored(t *testing.T) {
 func TestList(t *testing.T) {
 	b := newBrowser(t, func(o *Options) { o.Mirrors = "https://mirrors.example/" })
 	b.login(Operate)
-	b.want(http.StatusOK, "mirrord init", "/", nil)
+	b.want(http.StatusOK, "New mirror", "/", nil)
 	b.daemon.jobs = testJobs(1000)
 	b.daemon.jobs[700].Health, b.daemon.jobs[300].Health = status.Damaged, status.Gaps
 	b.daemon.titles = map[string]daemon.MirrorTitle{"job0700": {Title: "The Seventh", Entry: "a b/index.html"}}
-	doc := parse(t, b.want(http.StatusOK, "1 missing, 1 damaged", "/", nil))
+	doc := parse(t, b.want(http.StatusOK, "Damaged <span>1</span>", "/", nil))
 	rows := doc.Find("tbody tr")
 	if first := rows.Eq(0).Find("a").First().Text(); rows.Length() != perPage || first != "The Seventh" {
 		t.Errorf("%d rows; the first is %q", rows.Length(), first)
@@ -93,18 +93,18 @@ func TestList(t *testing.T) {
 	if to != "https://mirrors.example/job0700/a%20b/index.html" {
 		t.Errorf("the mirror is at %s", to)
 	}
-	b.want(http.StatusOK, "Page 10 of 10", "/?page=99&by=name", nil)
-	b.want(http.StatusOK, "Page 1 of 10", "/?page=-4", nil)
+	b.want(http.StatusOK, "page 10 of 10", "/?page=99&by=name", nil)
+	b.want(http.StatusOK, "page 1 of 10", "/?page=-4", nil)
 	if n := parse(t, b.want(http.StatusOK, "", "/?q=seventh", nil)).Find("tbody tr").Length(); n != 1 {
 		t.Errorf("%d are named so", n)
 	}
-	b.want(http.StatusOK, "No mirror has that name", "/?q=%3Cscript%3E", nil)
+	b.want(http.StatusOK, "No mirror is found by that", "/?q=%3Cscript%3E", nil)
 	b.login(Read)
 	first := parse(t, b.want(http.StatusOK, "", "/", nil)).Find("tbody a").First().Text()
 	if first != "job0000" {
 		t.Errorf("readers see %s first", first)
 	}
-	if n := len(b.do("/", nil).Body.String()); n > 60_000 {
+	if n := len(b.do("/", nil).Body.String()); n > 90_000 {
 		t.Errorf("a page of the list has %d bytes", n)
 	}
 }
@@ -133,7 +133,7 @@ func TestListCosts(t *testing.T) {
 		return w
 	}
 	for range 3 {
-		if w := wire("/?by=worst"); w.Body.Len() > 60_000 {
+		if w := wire("/?by=state"); w.Body.Len() > 60_000 {
 			t.Errorf("a page of the list has %d bytes, compressed", w.Body.Len())
 		}
 	}
@@ -164,13 +164,13 @@ func TestListIsKept(t *testing.T) {
 	b.daemon.jobs = testJobs(3)
 	b.login(Operate)
 	for range 20 {
-		b.want(http.StatusOK, "job0002", "/?by=worst", nil)
+		b.want(http.StatusOK, "job0002", "/?by=state", nil)
 		b.want(http.StatusOK, "job0002", "/feed.atom", nil)
 	}
 	looks := b.daemon.looks
 	b.daemon.jobs[1].Health = status.Failed
 	b.do("/jobs/job0001/pause", url.Values{})
-	b.want(http.StatusOK, "1 failed", "/", nil)
+	b.want(http.StatusOK, "Failing <span>1</span>", "/", nil)
 	if looks != 1 || b.daemon.looks != 2 {
 		t.Errorf("%d and %d looks", looks, b.daemon.looks)
 	}
@@ -289,11 +289,14 @@ func TestLive(t *testing.T) {
 			t.Errorf("the run shows no %q, but\n%s", want, facts)
 		}
 	}
-	if got := doc.Find("ol.strip li").First().Text(); !strings.HasSuffix(got, "partial") {
-		t.Errorf("the strip begins with %q", got)
+	if got := doc.Find("svg.chart g title").First().Text(); !strings.HasSuffix(got, "0 requests, 0 skipped") {
+		t.Errorf("the oldest run has %q", got)
 	}
-	if !strings.Contains(doc.Find("#runs ~ .wide").Text(), "40 by listing, 3 by rule") {
-		t.Error(doc.Find("#runs ~ .wide").Text())
+	if got := doc.Find("#runs ~ .list .s").Eq(1).Text(); got != "Incomplete" {
+		t.Errorf("the oldest run ended %q", got)
+	}
+	if !strings.Contains(doc.Find("#runs ~ .list").Text(), "40 by listing, 3 by rule") {
+		t.Error(doc.Find("#runs ~ .list").Text())
 	}
 	j.Activity, j.Progress = status.Idle, nil
 	if got := b.do("/jobs/job0000/live", nil).Body.String(); got != "event: over\ndata:\n\n" {

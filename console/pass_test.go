@@ -97,7 +97,7 @@ func TestPagesOfOtherNodes(t *testing.T) {
 	a, b := joined(t, o, func(node string, x *Options) { x.App = apps[node] })
 	b.login(Operate)
 	a.login(Read)
-	a.want(http.StatusOK, "ann: read", "/jobs/site/versions", nil)
+	a.want(http.StatusOK, "ann · read", "/jobs/site/versions", nil)
 	a.want(http.StatusOK, "/logout", "/jobs/site/versions", nil)
 	a.want(http.StatusOK, "state <ins>2</ins>", "/jobs/site/diff?from=1&to=2&path=docs/1.html", nil)
 	a.want(http.StatusOK, testHost+"/jobs/site/versions", "/jobs/site/feed.atom", nil)

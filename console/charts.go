@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"mirrord/internal/count"
+	"mirrord/mirror"
+	"mirrord/scheduler/status"
+)
+
+// runsShown is how many runs the strip and the page of a job show.
+const runsShown = 30
+
+// Measures of the strip of the last runs, in pixels.
+const (
+	stripStep = 6 // from bar to bar
+	stripHigh = 22
+	stripLow  = 7 // a run that changed nothing
+)
+
+// runClass is the colour of how a run ended.
+func runClass(verdict string) string {
+	switch verdict {
+	case status.VerdictComplete:
+		return "good"
+	case status.VerdictError:
+		return "bad"
+	}
+	return "warn"
+}
+
+// strip draws how the last runs ended, oldest first, a bar for each; its height is how much changed, in a
+// logarithmic scale. runs has the newest first.
+func strip(runs []status.Run) template.HTML {
+	if len(runs) == 0 {
+		return ""
+	}
+	most := 1
+	ended := map[string]int{}
+	for _, r := range runs {
+		most = max(most, r.Added+r.Changed+r.Removed)
+		ended[runClass(r.Verdict)]++
+	}
+	paths := map[string]*strings.Builder{"good": {}, "warn": {}, "bad": {}}
+	for i, r := range runs {
+		share := math.Log1p(float64(r.Added+r.Changed+r.Removed)) / math.Log1p(float64(most))
+		high := stripLow + int(math.Round(share*(stripHigh-stripLow)))
+		x := stripStep * (runsShown - 1 - i)
+		fmt.Fprintf(paths[runClass(r.Verdict)], "M%d %dv-%dh4v%dz", x, stripHigh, high, high)
+	}
+	says := fmt.Sprintf("%s: %d complete, %d held, incomplete or with missing resources, %d failed",
+		count.Of(len(runs), "last run"), ended["good"], ended["warn"], ended["bad"])
+	var b strings.Builder
+	wide := stripStep*runsShown - 2
+	fmt.Fprintf(&b, `<svg class="strip" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`,
+		wide, stripHigh, wide, stripHigh, says)
+	for _, class := range []string{"good", "warn", "bad"} {
+		if d := paths[class].String(); d != "" {
+			fmt.Fprintf(&b, `<path class="%s" d="%s"/>`, class, d)
+		}
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// meter draws a share, 0 to 100, of the largest of a list.
+func meter(share int) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg class="meter" viewBox="0 0 100 5" preserveAspectRatio="none" `+
+		`aria-hidden="true"><rect width="100" height="5"/><rect width="%d" height="5"/></svg>`, share))
+}
+
+// part is a piece of a bar: its colour, and how much it stands for. A negative one is drawn below the line.
+type part struct {
+	class string
+	n     int64
+}
+
+// bar is a column of a chart.
+type bar struct {
+	says  string // for the pointer
+	parts []part // from the line away
+}
+
+// Measures of a chart, in pixels.
+const (
+	chartWide = 340
+	chartHigh = 130
+	chartLeft = 46 // for the numbers of the axis
+	chartFoot = 16 // for the dates
+)
+
+// chart draws bars over the runs that they are of, oldest first. label says what they show; text writes a
+// number of the axis.
+func chart(
+	label string, runs []status.Run, text func(int64) string, barOf func(*status.Run) bar,
+) template.HTML {
+	bars := make([]bar, 0, len(runs))
+	var top, low int64
+	for i := len(runs) - 1; i >= 0; i-- {
+		b := barOf(&runs[i])
+		bars = append(bars, b)
+		var up, down int64
+		for _, p := range b.parts {
+			up, down = up+max(0, p.n), down+min(0, p.n)
+		}
+		top, low = max(top, up), min(low, down)
+	}
+	if top == low {
+		top = 1
+	}
+	scale := float64(chartHigh-chartFoot-10) / float64(top-low)
+	y := func(n int64) float64 { return 10 + float64(top-n)*scale }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWide, chartHigh,
+		html.EscapeString(label))
+	step := min(26, float64(chartWide-chartLeft)/float64(max(1, len(bars))))
+	for i, column := range bars {
+		x := chartLeft + float64(i)*step
+		fmt.Fprintf(&b, `<g><title>%s</title>`, html.EscapeString(column.says))
+		var up, down int64
+		for _, p := range column.parts {
+			if p.n == 0 {
+				continue
+			}
+			from := &up
+			if p.n < 0 {
+				from = &down
+			}
+			a, z := y(*from), y(*from+p.n)
+			*from += p.n
+			fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, p.class, x,
+				min(a, z), step-2, max(a, z)-min(a, z))
+		}
+		b.WriteString("</g>")
+	}
+	fmt.Fprintf(&b, `<path class="zero" d="M%d %.1fH%d"/><text x="%d" y="14" text-anchor="end">%s</text>`,
+		chartLeft, y(0), chartWide, chartLeft-6, html.EscapeString(text(top)))
+	if low < 0 {
+		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`, chartLeft-6, y(low), text(low))
+	}
+	if n := len(runs); n > 0 {
+		day := func(t time.Time) string { return t.Local().Format("2 Jan") }
+		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`, chartLeft, chartHigh-2, day(runs[n-1].Started))
+		if last := float64(chartLeft) + float64(n)*step; n > 5 {
+			fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="end">%s</text>`, last-2, chartHigh-2,
+				day(runs[0].Started))
+		}
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// runChart is a chart of the last runs, with the last of them in words.
+type runChart struct {
+	Title, Big, Says string
+	Drawn            template.HTML
+	Legend           [][2]string // class and label of each colour
+}
+
+// runCharts draws what the last runs cost and found; nothing for a single run. runs has the newest first.
+func runCharts(runs []status.Run) []runChart {
+	if len(runs) < 2 {
+		return nil
+	}
+	when := func(r *status.Run) string { return r.Started.Local().Format("2 Jan 2006, 15:04") + ": " }
+	plain := func(n int64) string { return strconv.FormatInt(max(n, -n), 10) }
+	last := &runs[0]
+	requests := runChart{
+		Title:  "Requests per run",
+		Big:    plain(last.Requests),
+		Says:   fmt.Sprintf("of %d last time, %d skipped", last.Requests+skipped(last), skipped(last)),
+		Legend: [][2]string{{"ask", "requested"}, {"skip", "skipped"}},
+	}
+	requests.Drawn = chart("Requests made and skipped, by run", runs, plain, func(r *status.Run) bar {
+		n := skipped(r)
+		return bar{fmt.Sprintf("%s%d requests, %d skipped", when(r), r.Requests, n),
+			[]part{{"ask", r.Requests}, {"skip", n}}}
+	})
+	changes := runChart{
+		Title:  "Changes per run",
+		Big:    strconv.Itoa(last.Added + last.Changed + last.Removed),
+		Says:   "files last time",
+		Legend: [][2]string{{"good", "added"}, {"warn", "changed"}, {"bad", "removed"}},
+	}
+	changes.Drawn = chart("Files added, changed and removed, by run", runs, plain, func(r *status.Run) bar {
+		return bar{fmt.Sprintf("%s%d added, %d changed, %d removed", when(r), r.Added, r.Changed, r.Removed),
+			[]part{{"good", int64(r.Added)}, {"warn", int64(r.Changed)}, {"bad", -int64(r.Removed)}}}
+	})
+	received := runChart{Title: "Received per run", Big: mirror.Bytes(last.Received), Says: "last time"}
+	received.Drawn = chart("Bytes received, by run", runs, mirror.Bytes, func(r *status.Run) bar {
+		return bar{when(r) + mirror.Bytes(r.Received), []part{{"ask", r.Received}}}
+	})
+	span := func(n int64) string { return count.Span(time.Duration(n)) }
+	spent := func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) }
+	took := runChart{Title: "Duration of runs", Big: span(spent(last)), Says: "last time"}
+	took.Drawn = chart("Duration, by run", runs, span, func(r *status.Run) bar {
+		return bar{when(r) + span(spent(r)), []part{{"ask", spent(r)}}}
+	})
+	return []runChart{requests, changes, received, took}
+}
+
+// skipped is how many requests a run did not make.
+func skipped(r *status.Run) (n int64) {
+	for _, by := range r.Spared {
+		n += by
+	}
+	return n
+}

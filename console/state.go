@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"slices"
+
+	"mirrord/app/look"
+	"mirrord/scheduler/status"
+)
+
+// kind is a state of a mirror as the console names it: a word, and the class that gives it shape and colour.
+type kind struct {
+	Key, Word, Class string
+	Needs            bool // an operator has to decide
+}
+
+// kinds lists the states, those that need an operator first.
+func kinds() []kind {
+	return []kind{
+		{"damaged", "Damaged", "bad", true},
+		{"invalid", "Job file invalid", "bad", true},
+		{"full", "Disk full", "bad", true},
+		{"failing", "Failing", "bad", true},
+		{"held", "Held for review", "warn", true},
+		{"stale", "Stale", "warn", false},
+		{"down", "Waiting for host", "warn", false},
+		{"incomplete", "Incomplete", "warn", false},
+		{"missing", "Missing", "warn", false},
+		{"running", "Running", "busy", false},
+		{"queued", "Queued", "busy", false},
+		{"hours", "Outside its hours", "idle", false},
+		{"paused", "Paused", "idle", false},
+		{"never", "Never ran", "idle", false},
+		{"ok", "Up to date", "good", false},
+	}
+}
+
+// kindOf is the state of a job: what an operator has to decide, else what the job does now, else how its
+// last run ended.
+func kindOf(j *status.Job) kind {
+	key := map[status.Health]string{
+		status.OK:         "ok",
+		status.New:        "never",
+		status.Gaps:       "missing",
+		status.Invalid:    "invalid",
+		status.Partial:    "incomplete",
+		status.Down:       "down",
+		status.Stale:      "stale",
+		status.Suspicious: "held",
+		status.Failed:     "failing",
+		status.Damaged:    "damaged",
+		look.Broken:       "damaged",
+	}[j.Health]
+	does := map[status.Activity]string{
+		status.Waiting: "queued",
+		status.Running: "running",
+		status.Ending:  "running",
+		status.Paused:  "paused",
+		status.Window:  "hours",
+		status.NoRoom:  "full",
+	}[j.Activity]
+	all := kinds()
+	of := func(key string) kind {
+		i := max(0, slices.IndexFunc(all, func(k kind) bool { return k.Key == key }))
+		return all[i]
+	}
+	k := of(key)
+	if does != "" && !k.Needs && k.Key != "down" {
+		k = of(does)
+	}
+	switch p := j.Progress; {
+	case k.Key == "running" && p != nil:
+		if share, ok := runShare(p); ok {
+			k.Word = fmt.Sprintf("%s %d %%", k.Word, share)
+		}
+	case k.Key == "missing" && j.Last != nil:
+		k.Word = fmt.Sprintf("%d missing", j.Last.Gaps)
+	}
+	return k
+}
+
+// runShare is how much of a run is done, in percent of the URLs found so far.
+func runShare(p *status.Progress) (int, bool) {
+	done, all := p.Done, p.Done+int64(p.Queued+p.InFlight)
+	if p.Total > 0 {
+		done, all = p.Relocated, p.Total
+	}
+	if all == 0 {
+		return 0, false
+	}
+	return int(100 * done / all), true
+}
