@@ -184,10 +184,11 @@ func runCharts(runs []status.Run) []runChart {
 		return bar{fmt.Sprintf("%s%d requests, %d skipped", when(r), r.Requests, n),
 			[]part{{"ask", r.Requests}, {"skip", n}}}
 	})
+	changed, files, _ := strings.Cut(count.Of(last.Added+last.Changed+last.Removed, "file"), " ")
 	changes := runChart{
 		Title:  "Changes per run",
-		Big:    strconv.Itoa(last.Added + last.Changed + last.Removed),
-		Says:   "files last time",
+		Big:    changed,
+		Says:   files + " last time",
 		Legend: [][2]string{{"good", "added"}, {"warn", "changed"}, {"bad", "removed"}},
 	}
 	changes.Drawn = chart("Files added, changed and removed, by run", runs, plain, func(r *status.Run) bar {

@@ -22,11 +22,17 @@ import (
 type live struct {
 	Job  *status.Job
 	Kind kind
-	Busy bool // a run is under way
+	Note string // what its state says beyond that
+	Busy bool   // a run is under way
 }
 
 func liveOf(j *status.Job) live {
-	return live{Job: j, Kind: kindOf(j), Busy: j.Activity == status.Running || j.Activity == status.Ending}
+	return live{
+		Job:  j,
+		Kind: kindOf(j),
+		Note: noteOf(j),
+		Busy: j.Activity == status.Running || j.Activity == status.Ending,
+	}
 }
 
 // ranRun is a run with what the table says of it.

@@ -24,6 +24,7 @@ const perPage = 100
 type listed struct {
 	*status.Job
 	Kind  kind
+	Note  string // what its state says beyond that
 	Title string
 	Host  string // of its site; "" before the first version
 	At    string // where it is served; ""
@@ -61,7 +62,7 @@ type mirrors struct {
 	Daemon      status.Daemon
 	All         int   // jobs
 	Bytes       int64 // of all published versions
-	States     []stateCount
+	States      []stateCount
 	Concerns    []concern
 	Rows        []listed
 	Page, Pages int
@@ -171,6 +172,7 @@ func (v *visit) listed(jobs []status.Job) (out []listed) {
 		l := listed{
 			Job:   j,
 			Kind:  kindOf(j),
+			Note:  noteOf(j),
 			Title: titles[j.Name].Title,
 			At:    v.served(j.Name, titles),
 			Page:  job.ValidName(j.Name),

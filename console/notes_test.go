@@ -20,7 +20,7 @@ func TestWhatTheLastRunNotes(t *testing.T) {
 	j.Last = &status.Run{Verdict: status.VerdictComplete, FirstGone: 22}
 	j.Summary = json.RawMessage(
 		`{"notes": [{"what": "pages without <text>", "count": 3, "examples": ["https://a.example/x"]}]}`)
-	const first = "ok, 22 URLs answer 404 or 410 for the first time"
+	const first = "22 URLs answer 404 or 410 for the first time"
 	b.want(http.StatusOK, first, "/", nil)
 	b.want(http.StatusOK, first, "/jobs/job0000", nil)
 	const note = "pages without &lt;text&gt; <small>3, such as https://a.example/x</small>"

@@ -5,6 +5,7 @@ package console
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"mirrord/app/look"
 	"mirrord/scheduler/status"
@@ -91,4 +92,12 @@ func runShare(p *status.Progress) (int, bool) {
 		return 0, false
 	}
 	return int(100 * done / all), true
+}
+
+// noteOf is what the state of a job says beyond its kind and what the job does; "" for nothing.
+func noteOf(j *status.Job) string {
+	parts := strings.Split(j.Say(), ", ")
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool {
+		return p == status.Shown(string(j.Health)) || p == string(j.Activity)
+	}), ", ")
 }
