@@ -19,7 +19,8 @@ const (
 	heatRows   = 400
 	heatLabel  = 260 // width of the names
 	heatCell   = 8
-	heatHeight = 18  // of a row
+	heatHeight = 20  // of a row
+	heatInner  = 15  // of its cells
 	heatHead   = 24  // of the dates
 	heatDate   = 90  // least distance of two dates
 	heatName   = 38  // characters of a name
@@ -65,6 +66,7 @@ type heatData struct {
 	Width, Height int
 	Paths         []heatPath
 	Audits        string // the marks of audits
+	Grid          string // the lines between the cells
 	Texts         []heatText
 	Rows          []heatRow
 	More          int // rows that are left out
@@ -219,19 +221,17 @@ func (d *heatData) drawMap() {
 			for to < len(r.Shades) && r.Shades[to] == r.Shades[from] {
 				to++
 			}
-			if s := r.Shades[from]; s != evolution.Unchanged {
-				w, h := cell*(to-from), heatHeight-2
-				fmt.Fprintf(&shades[s], "M%d %dh%dv%dh-%dz", heatLabel+cell*from, y, w, h, w)
-			}
+			w, h := cell*(to-from), heatInner
+			fmt.Fprintf(&shades[r.Shades[from]], "M%d %dh%dv%dh-%dz", heatLabel+cell*from, y, w, h, w)
 			from = to
 		}
 		for j, n := range r.Audits {
 			if n > 0 {
-				fmt.Fprintf(&audits, "M%d %d%s", heatLabel+cell*j+cell/2, y+heatHeight/2-1-heatMark, auditMark)
+				fmt.Fprintf(&audits, "M%d %d%s", heatLabel+cell*j+cell/2, y+heatInner/2-heatMark, auditMark)
 			}
 		}
 		d.Texts = append(d.Texts, heatText{
-			Y:    y + heatHeight - 5,
+			Y:    y + heatInner - 3,
 			Text: shortName(r.Name, heatName),
 			To:   r.To,
 			Full: r.Name,
@@ -243,6 +243,11 @@ func (d *heatData) drawMap() {
 		}
 	}
 	d.Audits = audits.String()
+	var grid strings.Builder
+	for j := range len(d.Times) + 1 {
+		fmt.Fprintf(&grid, "M%d %dv%d", heatLabel+cell*j-1, heatHead, heatHeight*len(d.Rows))
+	}
+	d.Grid = grid.String()
 	last := -heatDate
 	for i, at := range d.Times {
 		if x := heatLabel + cell*i; x-last >= heatDate && x+heatDate <= d.Width+heatCell {
@@ -259,11 +264,8 @@ func (d *heatData) AuditMark() string { return "M7 4" + auditMark }
 // Legend says what the shades mean.
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
-		{evolution.Absent, "not there"}, {evolution.Unseen, "not checked"},
-		{evolution.PartlySeen, "unchanged where checked"},
-		{evolution.Degrees, "below 2 % changed"}, {evolution.Degrees + 1, "2 to 10 %"},
-		{evolution.Degrees + 2, "10 to 30 %"}, {evolution.Degrees + 3, "30 to 60 %"},
-		{evolution.Degrees + 4, "60 % and more"},
+		{evolution.Unchanged, "unchanged"}, {evolution.Degrees, "up to 10 % changed"},
+		{evolution.Degrees + 2, "up to 30 %"}, {evolution.Degrees + 4, "more"}, {evolution.Unseen, "not checked"},
 	}
 }
 

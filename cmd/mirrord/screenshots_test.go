@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"mirrord/cmd/mirrord/daemon"
@@ -29,24 +31,34 @@ func TestBrowser(t *testing.T) {
 	ctx := browsertest.New(t)
 	base, _, _ := strings.Cut(s.console, "/login")
 	job := base + "/jobs/" + daemon.DemoName
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil {
-		t.Fatal(err)
-	}
-	for _, shot := range []struct{ name, url, want string }{
-		{"", s.console, "Kestrel Point Observatory"},
-		{"console-job.png", job, "Last runs"},
-		{"console-changes.png", job + "/changes", "Change history"},
-		{"console-versions.png", job + "/versions", "current"},
+	for _, shot := range []struct {
+		name, url, want string
+		wide            int64
+		scheme          string
+	}{
+		{"console-list.png", s.console, "Kestrel Point Observatory", 1280, "light"},
+		{"console-job.png", job, "Last runs", 1280, "light"},
+		{"console-changes.png", job + "/changes", "Change history", 1280, "light"},
+		{"console-phone.png", job, "Last runs", 390, "dark"},
 	} {
+		look := func(ctx context.Context, tab *chromedp.Target) (v chromedp.Void, err error) {
+			_, err = cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shot.scheme}},
+			})
+			return v, err
+		}
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(shot.wide, 800)); err != nil {
+			t.Fatal(err)
+		}
+		if err := chromedp.Do(ctx, look); err != nil {
+			t.Fatal(err)
+		}
 		text, err := visitPage(ctx, shot.url)
 		if err != nil {
 			t.Fatalf("%s: %v", shot.url, err)
 		}
 		if !strings.Contains(text, shot.want) {
 			t.Errorf("%s does not say %q:\n%s", shot.url, shot.want, text)
-		}
-		if shot.name == "" {
-			continue
 		}
 		png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 		if err == nil {
