@@ -224,7 +224,7 @@ func testSites() fakeSites {
 
 func testServer(t *testing.T, change func(*Options)) *Server {
 	t.Helper()
-	o := Options{Sites: testSites(), Base: "mirrors.test"}
+	o := Options{Sites: testSites(), Base: "mirrors.test", RedirectMissing: true}
 	if change != nil {
 		change(&o)
 	}

@@ -37,9 +37,9 @@ type Options struct {
 	// HTTPS says that clients come by https, through a proxy in front; it decides the scheme of the addresses in
 	// headers and pages.
 	HTTPS bool
-	// StayHere answers 404 for URLs that are not mirrored, with a link to the origin, instead of a redirect
-	// there.
-	StayHere bool
+	// RedirectMissing redirects to the origin for URLs that are not mirrored. Default: a page with status 404
+	// says so, and links to the origin and to the versions that had the URL.
+	RedirectMissing bool
 
 	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are
 	// redirected, see Forward.

@@ -52,7 +52,10 @@ body:has(.status) { max-width: 96rem }
 const missingPage = `{{template "head" "Not mirrored"}}<body><main>
 <h1>Not mirrored</h1>
 <p>{{.What}}</p>
-{{if .Origin}}<p>The original is at <a href="{{.Origin}}" rel="noreferrer">{{.Origin}}</a>.</p>
+{{with .Had}}<p>Earlier versions had it:</p>
+<ul>{{range .}}<li><a href="{{.At}}">as of <time datetime="{{iso .Time}}">{{day .Time}}</time> UTC</a></li>
+{{end}}</ul>
+{{end}}{{if .Origin}}<p>The original is at <a href="{{.Origin}}" rel="noreferrer">{{.Origin}}</a>.</p>
 {{end}}{{if .Start}}<p>The mirror of {{.Name}} begins <a href="{{.Start}}">here</a>.</p>
 {{end}}</main></body></html>
 `
@@ -63,6 +66,13 @@ type notFound struct {
 	What   string // a sentence
 	Origin string // where the original is; may be empty
 	Start  string // where the mirror begins; may be empty
+	Had    []hadVersion
+}
+
+// hadVersion is a version of a mirror that has a URL, in the state that it has from then on.
+type hadVersion struct {
+	Time time.Time
+	At   string // its address
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request, n notFound) {

@@ -61,7 +61,7 @@ func TestRecorded(t *testing.T) {
 	if err := files.AddRecorded("old", "WARC", arch, io.NopCloser(nil)); err == nil {
 		t.Error("two archives have one name")
 	}
-	srv, err := New(Options{Sites: &files, StayHere: true})
+	srv, err := New(Options{Sites: &files})
 	if err != nil {
 		t.Fatal(err)
 	}

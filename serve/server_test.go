@@ -263,7 +263,8 @@ func TestIndex(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	only := testServer(t, func(o *Options) {
-		o.Only, o.StayHere, o.HTTPS, o.Hosts = []string{"one"}, true, true, []string{"other.test"}
+		o.Only, o.HTTPS, o.Hosts = []string{"one"}, true, []string{"other.test"}
+		o.RedirectMissing = false
 		o.Aliases = map[string]string{"Copy.Test": "one"}
 	})
 	for address, want := range map[string]int{
@@ -282,7 +283,16 @@ func TestOptions(t *testing.T) {
 	}
 	if href, _ := doc.Find("a").First().Attr("href"); res.StatusCode != 404 ||
 		href != "https://one.test/none?x=%22%3E%3Cscript%3E" || doc.Find("script").Length() != 0 {
-		t.Errorf("StayHere: %d, origin %q", res.StatusCode, href)
+		t.Errorf("missing: %d, origin %q", res.StatusCode, href)
+	}
+	res = ask(t, only, "GET", byHost+"/gone.html")
+	if doc, err = goquery.NewDocumentFromReader(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	had := doc.Find("li a")
+	if to, _ := had.Attr("href"); res.StatusCode != 404 || had.Length() != 1 || had.Text() !=
+		"as of 2026-03-01 04:00 UTC" || !strings.HasSuffix(to, "/memento/20260301040000/https://one.test/gone.html") {
+		t.Errorf("what the mirror had: %d, %q", res.StatusCode, doc.Find("main").Text())
 	}
 	if l := ask(t, only, "GET", byHost+"/docs/").Header.Get("Link"); !strings.Contains(l,
 		"<https://one.mirrors.test/.well-known/") {

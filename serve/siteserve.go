@@ -249,20 +249,36 @@ func (v *view) elsewhere(u site.URL) error {
 		return nil
 	}
 	foreign := strings.HasPrefix(u.Path(), "/@") // a place that no file has: its URL is not known
-	if v.StayHere || foreign || v.Nowhere {
-		n := notFound{Name: v.name, What: "This page is not part of the mirror.", Start: v.prefix + "/"}
-		switch {
-		case v.Nowhere:
-		case foreign:
-			n.Origin = v.Primary + "/"
-		default:
-			n.Origin = u.String()
-		}
-		v.notFound(v.w, v.r, n)
-		return nil
+	if !v.RedirectMissing || foreign || v.Nowhere {
+		return v.missing(u, foreign)
 	}
 	v.w.Header().Set("Cache-Control", "no-cache")
 	redirect(v.w, http.StatusFound, u.String())
+	return nil
+}
+
+// missing says that a URL is not mirrored, where it is, and when the mirror had it. foreign is for an address
+// whose URL is not known.
+func (v *view) missing(u site.URL, foreign bool) error {
+	n := notFound{Name: v.name, What: "This page is not part of the mirror.", Start: v.prefix + "/"}
+	switch {
+	case v.Nowhere:
+	case foreign:
+		n.Origin = v.Primary + "/"
+	default:
+		n.Origin = u.String()
+		all, _, err := history(v.r.Context(), v.site, u)
+		if err != nil {
+			return err
+		}
+		for _, had := range all {
+			n.Had = append(n.Had, hadVersion{had.Time, v.uriM(u, had.Time)})
+		}
+		if len(n.Had) > 0 {
+			n.What = "This page is not in the mirror any longer."
+		}
+	}
+	v.notFound(v.w, v.r, n)
 	return nil
 }
 

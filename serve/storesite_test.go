@@ -73,7 +73,8 @@ func mirrorSite(t *testing.T) *mirrored {
 			t.Error(err)
 		}
 	})
-	if m.server, err = New(Options{Sites: m.sites, Base: "mirrors.test"}); err != nil {
+	o := Options{Sites: m.sites, Base: "mirrors.test", RedirectMissing: true}
+	if m.server, err = New(o); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -122,11 +122,11 @@ func TestServe(t *testing.T) {
 		{at[0], "", "/demo/", 200, "<title>"},
 		{at[0], "demo.mirrors.test", "/almanac/", 200, "<title>"},
 		{at[0], "demo.mirrors.test", "/old-home", 301, "/"},
-		{at[0], "demo.mirrors.test", "/private/keeper.html", 302, srv.URL + "/private/keeper.html"},
+		{at[0], "demo.mirrors.test", "/private/keeper.html", 404, srv.URL + "/private/keeper.html"},
 		{at[0], "demo.mirrors.test", "/cgi-bin/x", 200, ""}, // forwarded: the job names that address
 		{at[0], "elsewhere.test", "/", 421, ""},
 		{at[1], "", "/old-home", 301, "/"},
-		{at[1], "", "/demo/", 302, srv.URL + "/demo/"},
+		{at[1], "", "/demo/", 404, srv.URL + "/demo/"},
 	} {
 		status, loc, body := fetchAs(t, tc.on, tc.host, tc.path)
 		if status/100 == 3 {

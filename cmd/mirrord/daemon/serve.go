@@ -40,7 +40,8 @@ type serveFlags struct {
 	alias, own   map[string]string
 	https        bool
 	proxy        string // in front, whose X-Forwarded-For is believed
-	stay         bool
+	missing      string // what happens to URLs that are not mirrored
+	stay         bool   // an old name of missing=page
 	forward      bool
 	gateway      string // order of its sources; "": no gateway
 	allowPrivate bool
@@ -48,8 +49,14 @@ type serveFlags struct {
 	onDemand     bool   // older versions come from there when they are read
 }
 
+// The values of --missing.
+const (
+	missingPage     = "page"
+	missingRedirect = "redirect"
+)
+
 func ServeCommand(a *cli.CLI) *cobra.Command {
-	f := serveFlags{listen: "127.0.0.1:8080"}
+	f := serveFlags{listen: "127.0.0.1:8080", missing: missingPage}
 	cmd := a.Command("serve", cli.Flags{
 		"listen":          &f.listen,
 		"base":            &f.base,
@@ -58,6 +65,7 @@ func ServeCommand(a *cli.CLI) *cobra.Command {
 		"own":             &f.own,
 		"https":           &f.https,
 		"proxy":           &f.proxy,
+		"missing":         &f.missing,
 		"stay":            &f.stay,
 		"forward":         &f.forward,
 		"gateway":         &f.gateway,
@@ -84,6 +92,9 @@ func (f *serveFlags) proxies() (access.Proxies, error) {
 }
 
 func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
+	if f.missing != missingPage && f.missing != missingRedirect {
+		return env.Usagef("--missing: %q is not page or redirect", f.missing)
+	}
 	if f.depot == "" && env.AreFiles(a.App(), names) { // a depot has names of mirrors
 		return serveFiles(ctx, a, names, f)
 	}
@@ -126,15 +137,16 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 		}
 	}
 	o := serve.Options{
-		Sites:    sites,
-		Base:     f.base,
-		Hosts:    f.hosts,
-		Aliases:  f.alias,
-		HTTPS:    f.https,
-		StayHere: f.stay,
-		Texts:    search.TextsOf(st),
-		Proxies:  proxies,
-		Log:      a.Log(),
+		Sites:   sites,
+		Base:    f.base,
+		Hosts:   f.hosts,
+		Aliases: f.alias,
+		HTTPS:   f.https,
+
+		RedirectMissing: f.missing == missingRedirect && !f.stay,
+		Texts:           search.TextsOf(st),
+		Proxies:         proxies,
+		Log:             a.Log(),
 	}
 	if len(names) > 0 {
 		o.Only = names
@@ -227,15 +239,16 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	srv, err := serve.New(serve.Options{
-		Texts:    texts,
-		Sites:    files,
-		Base:     f.base,
-		Hosts:    f.hosts,
-		Aliases:  f.alias,
-		HTTPS:    f.https,
-		StayHere: f.stay,
-		Proxies:  proxies,
-		Log:      a.Log(),
+		Texts:   texts,
+		Sites:   files,
+		Base:    f.base,
+		Hosts:   f.hosts,
+		Aliases: f.alias,
+		HTTPS:   f.https,
+
+		RedirectMissing: f.missing == missingRedirect && !f.stay,
+		Proxies:         proxies,
+		Log:             a.Log(),
 	})
 	if err != nil {
 		return &env.Error{Kind: env.Usage, Err: err}
