@@ -290,8 +290,9 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	had := doc.Find("li a")
-	if to, _ := had.Attr("href"); res.StatusCode != 404 || had.Length() != 1 || had.Text() !=
-		"as of 2026-03-01 04:00 UTC" || !strings.HasSuffix(to, "/memento/20260301040000/https://one.test/gone.html") {
+	to, _ := had.Attr("href")
+	if res.StatusCode != 404 || had.Length() != 1 || had.Text() != "as of 2026-03-01 04:00 UTC" ||
+		!strings.HasSuffix(to, "/memento/20260301040000/https://one.test/gone.html") {
 		t.Errorf("what the mirror had: %d, %q", res.StatusCode, doc.Find("main").Text())
 	}
 	if l := ask(t, only, "GET", byHost+"/docs/").Header.Get("Link"); !strings.Contains(l,

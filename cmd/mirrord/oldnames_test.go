@@ -120,3 +120,36 @@ func TestOldNamesAreHidden(t *testing.T) {
 
 // mostCommands only falls.
 const mostCommands = 35
+
+// Names that other programs have for a command work, are not listed, and say nothing of themselves.
+func TestOtherNames(t *testing.T) {
+	jobs, state := jobsFor(t, "http://127.0.0.1:1/"), t.TempDir()
+	run := func(args ...string) (int, string, string) {
+		return runArgs(t, nil, append(args, "--jobs", jobs, "--state", state)...)
+	}
+	_, want, said := run("status")
+	for _, name := range []string{"ls", "list"} {
+		if code, out, errs := run(name); code != cli.ExitOK || out != want || errs != said {
+			t.Errorf("%s: %d, %q, %q, want %q", name, code, out, errs, want)
+		}
+	}
+	for _, name := range []string{"sync", "update", "run"} {
+		if code, _, errs := run(name, "nosuch"); code != cli.ExitUsage || !strings.Contains(errs, `no job "nosuch"`) {
+			t.Errorf("%s: %d, %s", name, code, errs)
+		}
+	}
+	wantCode, _, said := run("status", "demo", "--runs", "20")
+	if code, _, errs := run("logs", "demo"); code != wantCode || errs != said {
+		t.Errorf("logs: %d, %q, want %q", code, errs, said)
+	}
+	if code, _, errs := run("rm", "demo", "--yes"); code != cli.ExitOK {
+		t.Errorf("rm: %d, %s", code, errs)
+	}
+	if left, err := os.ReadDir(jobs); err != nil || len(left) != 0 {
+		t.Errorf("rm left %v, %v", left, err)
+	}
+	_, help, _ := runArgs(t, nil, "--help")
+	if strings.Contains(help, "  ls ") || strings.Contains(help, "  sync ") || strings.Contains(help, "  logs ") {
+		t.Errorf("they are listed:\n%s", help)
+	}
+}

@@ -64,6 +64,11 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 	root.AddCommand(mirror.ReplayCommand(a), cli.MovedCommand("near-golden"),
 		cli.MovedCommand("replica-golden"), manCommand(a),
 		versionCommand(a))
+	logs := cli.OtherName(jobs.StatusCommand(a), "logs")
+	logs.Flags().Lookup("runs").Value.Set("20") // a number
+	root.AddCommand(logs, cli.OtherName(jobs.StatusCommand(a), "ls"),
+		cli.OtherName(jobs.StatusCommand(a), "list"), cli.OtherName(jobs.RemoveCommand(a), "rm"), cli.OtherName(jobs.RunNowCommand(a), "sync"),
+		cli.OtherName(jobs.RunNowCommand(a), "update"), cli.OtherName(jobs.RunNowCommand(a), "run"))
 	nameUsage(root)
 	root.SetHelpCommand(helpCommand())
 	refuseUnknown(root)

@@ -33,6 +33,13 @@ func OldCommand(c *cobra.Command, now string) *cobra.Command {
 	return c
 }
 
+// OtherName gives a command a name that other programs have for it. It works, and is not listed.
+func OtherName(c *cobra.Command, name string) *cobra.Command {
+	c.Use = name + strings.TrimPrefix(c.Use, c.Name())
+	c.Hidden = true
+	return c
+}
+
 // TodaysUse is the usage of a command, by today's name of it and of those above it.
 func TodaysUse(c *cobra.Command) string {
 	for up := c; up != nil; up = up.Parent() {
