@@ -134,7 +134,8 @@ func TestOtherNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"sync", "update", "run"} {
-		if code, _, errs := run(name, "nosuch"); code != cli.ExitUsage || !strings.Contains(errs, `no job "nosuch"`) {
+		code, _, errs := run(name, "nosuch")
+		if code != cli.ExitUsage || !strings.Contains(errs, `no job "nosuch"`) {
 			t.Errorf("%s: %d, %s", name, code, errs)
 		}
 	}
@@ -149,7 +150,9 @@ func TestOtherNames(t *testing.T) {
 		t.Errorf("rm left %v, %v", left, err)
 	}
 	_, help, _ := runArgs(t, nil, "--help")
-	if strings.Contains(help, "  ls ") || strings.Contains(help, "  sync ") || strings.Contains(help, "  logs ") {
-		t.Errorf("they are listed:\n%s", help)
+	for _, name := range []string{"ls", "sync", "logs"} {
+		if strings.Contains(help, "  "+name+" ") {
+			t.Errorf("%s is listed:\n%s", name, help)
+		}
 	}
 }
