@@ -66,9 +66,14 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 		versionCommand(a))
 	logs := cli.OtherName(jobs.StatusCommand(a), "logs")
 	logs.Flags().Lookup("runs").Value.Set("20") // a number
-	root.AddCommand(logs, cli.OtherName(jobs.StatusCommand(a), "ls"),
-		cli.OtherName(jobs.StatusCommand(a), "list"), cli.OtherName(jobs.RemoveCommand(a), "rm"), cli.OtherName(jobs.RunNowCommand(a), "sync"),
-		cli.OtherName(jobs.RunNowCommand(a), "update"), cli.OtherName(jobs.RunNowCommand(a), "run"))
+	root.AddCommand(logs)
+	for _, name := range []string{"ls", "list"} {
+		root.AddCommand(cli.OtherName(jobs.StatusCommand(a), name))
+	}
+	for _, name := range []string{"sync", "update", "run"} {
+		root.AddCommand(cli.OtherName(jobs.RunNowCommand(a), name))
+	}
+	root.AddCommand(cli.OtherName(jobs.RemoveCommand(a), "rm"))
 	nameUsage(root)
 	root.SetHelpCommand(helpCommand())
 	refuseUnknown(root)
