@@ -214,7 +214,7 @@ func (f *Finder) group() (Grouped, error) {
 	var entries []uint64
 	least := text.LeastEqual(f.Group.Resemblance)
 	for f.done = range text.Bands {
-		// Entries that are too many at a time are taken by ranges of keys: all pages of one key are held, however many.
+		// Entries that are too many at a time are taken by ranges of keys: all pages of one key are held.
 		ranges := uint64(8*f.words/(f.budget/4) + 1)
 		for part := range ranges {
 			if entries, err = f.entries(entries[:0], distinct, part, ranges); err != nil {
@@ -260,8 +260,8 @@ func (f *Finder) entries(to []uint64, pages bitmap, part, ranges uint64) ([]uint
 	return to, nil
 }
 
-// repeated drops most of the entries whose key is there once, the most of them: sorting those would take four
-// times as long as all else that is done to compare pages.
+// repeated drops nearly all entries whose key is there once: sorting these would take longer than all else
+// that is done to compare pages.
 func repeated(entries []uint64) []uint64 {
 	width := bits.Len(uint(len(entries))) + 2
 	once, twice := newBitmap(1<<width), newBitmap(1<<width)
