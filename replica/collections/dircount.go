@@ -3,47 +3,45 @@
 package collections
 
 import (
-	"cmp"
 	"slices"
 	"strings"
+
+	"mirrord/replica/hash"
 )
 
 // dirVotes makes pairs of directories of votes.
 type dirVotes struct {
 	Votes
 	totals dirTotals
-	at     func(page uint32) Address // of a page that there is a vote for
+	at     func(page uint32) (Address, error) // of a page that there is a vote for
+	err    error                              // of at
 	out    []DirPair
-
-	placed []placedVote // of the two directories that are looked at
 	pages  []uint32
-}
-
-// placedVote is a vote with the paths of its pages.
-type placedVote struct {
-	vote
-	path, other string
 }
 
 func newDirVotes(o Votes, dirs int) dirVotes {
 	return dirVotes{Votes: o, totals: newDirTotals(o.Pages, dirs)}
 }
 
-// place looks up the addresses of the pages of votes, and leaves out those that fit says no to: their key is
-// that of others by chance, or by intention.
-func (d *dirVotes) place(votes []vote, fits func(p, q Address) bool) {
-	d.placed = d.placed[:0]
+// place is where a page lies, nowhere after an error.
+func (d *dirVotes) place(page uint32) (a Address) {
+	if d.err == nil {
+		a, d.err = d.at(page)
+	}
+	return a
+}
+
+// keep drops the votes that fits says no to: their key is that of others by chance, or by intention.
+func (d *dirVotes) keep(votes []vote, fits func(v *vote, p, q Address) bool) []vote {
+	n := 0
 	for _, v := range votes {
-		if p, q := d.at(v.p), d.at(v.q); fits(p, q) {
-			d.placed = append(d.placed, placedVote{v, p.Path, q.Path})
+		p, q := d.place(v.p), d.place(v.q)
+		if d.err == nil && fits(&v, p, q) {
+			votes[n] = v
+			n++
 		}
 	}
-	slices.SortFunc(d.placed, func(x, y placedVote) int {
-		if c := strings.Compare(x.path, y.path); c != 0 {
-			return c
-		}
-		return x.vote.compare(y.vote)
-	})
+	return votes[:n]
 }
 
 // rootsOf are the directories that a vote for two pages is for: their paths without their common ends.
@@ -65,48 +63,46 @@ func belongs(a, b, p, q Address) bool {
 	return sameRelative(x, y) || (childOf(x) == "" && childOf(y) == "")
 }
 
-// count looks at the votes for the two directories that roots says: accepted as a whole, or else by their
-// subdirectories of the same name.
-func (d *dirVotes) count(votes []vote, roots func(p, q Address) (a, b Address)) {
-	if d.bothSides(votes) < d.Pages {
-		return
+// count looks at the votes for two directories.
+func (d *dirVotes) count(votes []vote) {
+	if d.bothSides(votes) >= d.Pages {
+		a, b := rootsOf(d.place(votes[0].p), d.place(votes[0].q))
+		d.descend(a, b, votes)
 	}
-	a, b := roots(d.at(votes[0].p), d.at(votes[0].q))
-	d.place(votes, func(p, q Address) bool { return belongs(a, b, p, q) })
-	d.descend(a, b, d.placed)
 }
 
-// descend looks at votes for a and b, by path.
-func (d *dirVotes) descend(a, b Address, votes []placedVote) {
-	shared := d.shared(votes)
-	ofA, ofB := d.totals.below(a), d.totals.below(b)
-	if shared < d.Pages || ofA == 0 || ofB == 0 { // not counted: too deep
-		return
-	}
-	if d.enough(shared, ofA, ofB) {
-		d.accept(a, b, votes[0].path, votes[0].other, shared)
-		return
-	}
-	child := func(v *placedVote) (here, there string) {
-		return childOf(v.path[len(a.Path):]), childOf(v.other[len(b.Path):])
-	}
-	slices.SortStableFunc(votes, func(v, w placedVote) int {
-		x, y := child(&v)
-		z, u := child(&w)
-		return cmp.Or(strings.Compare(x, z), strings.Compare(y, u))
+// descend looks at votes for a and b: accepted as a whole, or else by their subdirectories of the same name.
+func (d *dirVotes) descend(a, b Address, votes []vote) {
+	var path, other string
+	votes = d.keep(votes, func(v *vote, p, q Address) bool {
+		if !belongs(a, b, p, q) {
+			return false
+		}
+		path, other, v.key = p.Path, q.Path, 0
+		if name := childOf(p.Path[len(a.Path):]); name != "" {
+			v.key = keyOf(hash.Token(name), hash.Token(childOf(q.Path[len(b.Path):])))
+		}
+		return true
 	})
-	for from := 0; from < len(votes); {
-		x, y := child(&votes[from])
-		to := from + 1
-		for ; to < len(votes); to++ {
-			if z, u := child(&votes[to]); z != x || u != y {
-				break
-			}
+	shared, ofA, ofB := d.bothSides(votes), d.totals.below(a), d.totals.below(b)
+	if d.enough(shared, ofA, ofB) {
+		d.accept(a, b, path, other, shared)
+		return
+	}
+	if shared < d.Pages || ofA == 0 || ofB == 0 {
+		return
+	}
+	slices.SortFunc(votes, vote.compare)
+	for same := range runs(votes, func(v, w vote) bool { return v.key == w.key }) {
+		if same[0].key == 0 || d.bothSides(same) < d.Pages {
+			continue
 		}
-		if x != "" {
-			d.descend(Address{a.Host, a.Path + x}, Address{b.Host, b.Path + y}, votes[from:to])
+		p, q := d.place(same[0].p), d.place(same[0].q)
+		if d.err != nil {
+			return
 		}
-		from = to
+		d.descend(Address{a.Host, a.Path + childOf(p.Path[len(a.Path):])},
+			Address{b.Host, b.Path + childOf(q.Path[len(b.Path):])}, same)
 	}
 }
 
@@ -160,51 +156,39 @@ func (d *dirVotes) countFlat(votes []vote) {
 	if d.bothSides(votes) < d.Pages {
 		return
 	}
-	a, b := d.at(votes[0].p), d.at(votes[0].q)
+	a, b := d.place(votes[0].p), d.place(votes[0].q)
 	b.Path = dirOf(b.Path)
-	d.place(votes, func(p, q Address) bool {
-		return p.Host == a.Host && q.Host == b.Host && dirOf(q.Path) == b.Path
-	})
 	below := dirCounts{}
-	for from := 0; from < len(d.placed); {
-		dir := dirOf(d.placed[from].path)
-		to := from + 1
-		for to < len(d.placed) && dirOf(d.placed[to].path) == dir {
-			to++
+	votes = d.keep(votes, func(_ *vote, p, q Address) bool {
+		fits := p.Host == a.Host && q.Host == b.Host && dirOf(q.Path) == b.Path
+		if fits {
+			below.add(dirOf(p.Path))
 		}
-		below.add(dir, to-from)
-		from = to
-	}
-	a.Path = below.root(len(d.placed))
-	d.placed = slices.DeleteFunc(d.placed, func(v placedVote) bool { return !strings.HasPrefix(v.path, a.Path) })
-	d.acceptFlat(a, b, d.shared(d.placed))
-}
-
-// acceptFlat keeps a tree and a directory that its files lie in under other names, if they share enough.
-func (d *dirVotes) acceptFlat(a, b Address, shared int) {
-	if a.Path == "" ||
+		return fits
+	})
+	if a.Path = below.root(len(votes)); a.Path == "" ||
 		(a.Host == b.Host && (strings.HasPrefix(a.Path, b.Path) || strings.HasPrefix(b.Path, a.Path))) {
 		return
 	}
-	ofA, ofB := d.totals.below(a), d.totals.below(b)
-	if !d.enough(shared, ofA, ofB) {
-		return
+	votes = d.keep(votes, func(_ *vote, p, _ Address) bool { return strings.HasPrefix(p.Path, a.Path) })
+	shared, ofA, ofB := d.bothSides(votes), d.totals.below(a), d.totals.below(b)
+	if d.enough(shared, ofA, ofB) {
+		d.found(DirPair{
+			A:     a,
+			B:     b,
+			Pages: shared,
+			OfA:   ofA,
+			OfB:   ofB,
+		})
 	}
-	d.found(DirPair{
-		A:     a,
-		B:     b,
-		Pages: shared,
-		OfA:   ofA,
-		OfB:   ofB,
-	})
 }
 
 // dirCounts are numbers of votes below directories of a host.
 type dirCounts map[string]int
 
-func (c dirCounts) add(dir string, n int) {
+func (c dirCounts) add(dir string) {
 	for ; ; dir = dirOf(dir[:len(dir)-1]) {
-		c[dir] += n
+		c[dir]++
 		if len(dir) <= 1 {
 			return
 		}
@@ -244,23 +228,4 @@ func (d *dirVotes) bothSides(votes []vote) int {
 	}
 	slices.Sort(d.pages)
 	return min(n, len(slices.Compact(d.pages)))
-}
-
-// shared is bothSides of votes that are by path.
-func (d *dirVotes) shared(votes []placedVote) int {
-	if len(votes) < d.Pages {
-		return 0
-	}
-	n := len(votes)
-	for _, of := range []func(v *placedVote) uint32{
-		func(v *placedVote) uint32 { return v.p }, func(v *placedVote) uint32 { return v.q },
-	} {
-		d.pages = d.pages[:0]
-		for i := range votes {
-			d.pages = append(d.pages, of(&votes[i]))
-		}
-		slices.Sort(d.pages)
-		n = min(n, len(slices.Compact(d.pages)))
-	}
-	return n
 }

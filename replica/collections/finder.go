@@ -12,21 +12,25 @@ package collections
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"math/bits"
+	"slices"
 
+	"mirrord/replica/hash"
 	"mirrord/replica/text"
 	"mirrord/replica/unionfind"
 )
 
 // Finder finds the pages that resemble one another and the directories that hold the same, of more pages than
 // fit in memory. Pages are added one after the other, in the order of their numbers. Not for concurrent use.
-// Data beyond its budget goes to the files of a Spill: 300 to 400 bytes a page. Beside the budget it
+// Data beyond its budget goes to the files of a Spill: 350 to 450 bytes a page. Beside the budget it
 // takes 5 bytes a page (union-find and who is in it), about 40 a directory that has as many pages as must be
-// shared (how many there are), and 4 MiB at most for joined pages.
+// shared (how many there are), 16 a page that the largest pair of directories shares, and 4 MiB at most for
+// joined pages.
 type Finder struct {
 	FindOptions
 	budget   int
@@ -34,14 +38,14 @@ type Finder struct {
 	progress func(phase string, done, of int) error
 
 	pages    int
-	words    int // pages with words
-	digests  pile
-	places   places
-	text     sorter[textEntry]
-	columns  bandColumns
+	words    int              // pages with words
+	records  pile             // of pageSize bytes
+	names    pile             // hosts and paths
+	bands    [text.Bands]pile // of each page the bytes of its sketch
+	record   []byte
+	text     sorter[vote] // pages by their words and the number of these
 	votes    dirVotes
 	members  sorter[packedMember]
-	room     room // of the members that are held
 	plain    sorter[vote]
 	flat     sorter[vote]
 	phase    string
@@ -67,23 +71,8 @@ type FinderOptions struct {
 	Progress func(phase string, done, total int) error
 }
 
-// textEntry is a page by its words.
-type textEntry struct {
-	text        uint64
-	words, page uint32
-}
-
-func (a textEntry) compare(b textEntry) int {
-	if a.text != b.text {
-		return cmp.Compare(a.text, b.text)
-	}
-	return cmp.Compare(uint64(a.words)<<32|uint64(a.page), uint64(b.words)<<32|uint64(b.page))
-}
-
 // maxPages is how many pages have numbers.
 const maxPages = min(math.MaxUint32, math.MaxInt)
-
-const digestSize = 8 + text.Bins + 4 // on disk: fingerprint of the words, sketch, number of words
 
 // NewFinder returns a finder without pages. Close it.
 func NewFinder(spill Spill, o FinderOptions) *Finder {
@@ -102,35 +91,16 @@ func NewFinder(spill Spill, o FinderOptions) *Finder {
 	}
 	f.Votes = f.Votes.withDefaults()
 	f.Group = f.Group.withDefaults()
-	f.digests, f.places = newPile(spill, m/8), places{pile: newPile(spill, m/16)}
-	f.columns = newBandColumns(spill, m/8, f.tick)
-	f.text = sorter[textEntry]{
-		order: textOrder(),
-		spill: spill,
-		limit: m / 16,
-		tick:  f.tick,
+	f.records, f.names = pile{spill: spill, limit: m / 8}, pile{spill: spill, limit: m / 16}
+	for i := range f.bands {
+		f.bands[i] = pile{spill: spill, limit: m / 8 / text.Bands}
 	}
-	f.members = sorter[packedMember]{
-		order: memberOrder(),
-		spill: spill,
-		limit: m / 4,
-		tick:  f.tick,
-	}
-	f.room.piece = min(m/64, 256<<10)
-	f.members.flushed = f.room.giveBack
-	f.plain = sorter[vote]{
-		order: voteOrder(),
-		spill: spill,
-		limit: m / 16,
-		tick:  f.tick,
-	}
-	f.flat = sorter[vote]{
-		order: voteOrder(),
-		spill: spill,
-		limit: m / 16,
-		tick:  f.tick,
-	}
+	f.text = newSorter(voteOrder(), spill, m/16, f.tick)
+	f.members = newSorter(memberOrder(), spill, m/4, f.tick)
+	f.plain = newSorter(voteOrder(), spill, m/16, f.tick)
+	f.flat = newSorter(voteOrder(), spill, m/16, f.tick)
 	f.votes = newDirVotes(f.Votes, m/16/64)
+	f.votes.at = f.address
 	return f
 }
 
@@ -150,17 +120,11 @@ func (f *Finder) add(a Address, d *text.ContentDigest) error {
 	page := uint32(f.pages)
 	f.pages++
 	f.votes.totals.add(a)
-	if err := f.places.add(a); err != nil {
-		return err
-	}
-	var buf [digestSize]byte
-	b := append(binary.LittleEndian.AppendUint64(buf[:0], d.Text), d.Sketch[:]...)
-	b = binary.LittleEndian.AppendUint32(b, d.Words)
-	if err := errors.Join(f.digests.add(b), f.columns.add(&d.Sketch)); err != nil || d.Words == 0 {
+	if err := f.keepPage(a, d); err != nil || d.Words == 0 {
 		return err
 	}
 	f.words++
-	return f.text.add(textEntry{d.Text, d.Words, page})
+	return f.text.add(vote{d.Text, d.Words, page})
 }
 
 // FoundPairs are pairs of directories.
@@ -183,8 +147,8 @@ func (f *Finder) Find() (Grouped, FoundPairs, error) {
 	var found FoundPairs
 	err = inTurn(
 		func() error { return f.vote(g.Sets) },
-		func() error { return f.count(&f.plain, rootsOf) },
-		func() error { return f.count(&f.flat, nil) },
+		func() error { return f.count(&f.plain, f.votes.count) },
+		func() error { return f.count(&f.flat, f.votes.countFlat) },
 		func() (err error) {
 			found, err = f.samePlaces(f.votes.pairs())
 			return err
@@ -193,7 +157,7 @@ func (f *Finder) Find() (Grouped, FoundPairs, error) {
 			found.Joined, err = f.joined(found)
 			return err
 		},
-		f.digests.close,
+		f.records.close,
 	)
 	if err != nil {
 		return Grouped{}, FoundPairs{}, fmt.Errorf("find replicas: %w", err)
@@ -206,8 +170,8 @@ func (f *Finder) Close() error {
 	if f.err == nil {
 		f.err = errors.New("find replicas: closed")
 	}
-	return errors.Join(f.digests.close(), f.places.pile.close(), f.columns.close(), f.text.close(),
-		f.members.close(), f.plain.close(), f.flat.close())
+	return errors.Join(f.records.close(), f.names.close(), f.closeBands(), f.text.close(), f.members.close(),
+		f.plain.close(), f.flat.close())
 }
 
 // begin says that a phase begins, of so many steps.
@@ -217,7 +181,7 @@ func (f *Finder) begin(phase string, of int) error {
 }
 
 // tellEvery is after how many small steps progress is reported.
-const tellEvery = 1 << 17
+const tellEvery = 1 << 16
 
 // tick says that n more small steps are done.
 func (f *Finder) tick(n int) error {
@@ -233,10 +197,11 @@ func (f *Finder) tick(n int) error {
 // once, and the pages of a bucket are compared with a few of them.
 func (f *Finder) group() (Grouped, error) {
 	g := Grouped{Sets: unionfind.New(f.pages), Pages: f.words}
-	err := inTurn(func() error {
-		return f.begin("compare words", f.words)
-	}, f.digests.settle, f.places.pile.settle, f.columns.settle)
-	if err != nil {
+	settle := []func() error{f.records.settle, f.names.settle}
+	for i := range f.bands {
+		settle = append(settle, f.bands[i].settle)
+	}
+	if err := errors.Join(f.begin("compare words", f.words), inTurn(settle...)); err != nil {
 		return g, err
 	}
 	distinct, err := f.sameText(&g)
@@ -246,103 +211,199 @@ func (f *Finder) group() (Grouped, error) {
 	if err := f.begin("compare pages", text.Bands); err != nil {
 		return g, err
 	}
-	j := joiner{
-		digests: &f.digests,
-		sets:    g.Sets,
-		least:   text.LeastEqual(f.Group.Resemblance),
-		g:       &g,
-		most:    f.Group.Representatives,
-		tick:    f.tick,
-	}
-	j.limit = max(f.budget/8*3/windowSize, 16)
-	b := bucketer{limit: max(f.budget/4/8, 16), pages: distinct}
-	b.emit = func(sorted []uint64) error {
-		return g.Sets.Mixed(sorted, &b.parents, j.add)
-	}
-	b.large = j.add
+	var entries []uint64
+	least := text.LeastEqual(f.Group.Resemblance)
 	for f.done = range text.Bands {
-		keys, err := f.columns.band(f.done)
-		if err != nil {
-			return g, err
-		}
-		j.begin()
-		if err := b.band(keys, f.words-g.Exact); err != nil {
-			return g, err
-		}
-		if err := j.flush(); err != nil {
-			return g, err
+		// Entries that are too many at a time are taken by ranges of keys: all pages of one key are held.
+		ranges := uint64(8*f.words/(f.budget/4) + 1)
+		for part := range ranges {
+			if entries, err = f.entries(entries[:0], distinct, part, ranges); err != nil {
+				return g, err
+			}
+			for bucket := range runs(entries, func(a, b uint64) bool { return a>>32 == b>>32 }) {
+				if err := f.join(&g, bucket, least); err != nil {
+					return g, err
+				}
+			}
 		}
 	}
-	return g, f.columns.close()
+	return g, f.closeBands()
+}
+
+func (f *Finder) closeBands() (err error) {
+	for i := range f.bands {
+		err = errors.Join(err, f.bands[i].close())
+	}
+	return err
+}
+
+// entries are the pages of one of so many ranges of keys of a band, sorted, each behind its key.
+func (f *Finder) entries(to []uint64, pages bitmap, part, ranges uint64) ([]uint64, error) {
+	to = slices.Grow(to, min(f.words, f.budget/4/8))
+	band := &f.bands[f.done]
+	keys := band.reader(0, band.len(), 64<<10)
+	for page := range f.pages {
+		b, err := take(keys, text.BandRows)
+		if err != nil {
+			return nil, err
+		}
+		key := uint64(binary.LittleEndian.Uint32(b))
+		if pages.has(page) && key*ranges>>32 == part {
+			to = append(to, key<<32|uint64(page))
+		}
+		if err := f.tick(1); err != nil {
+			return nil, err
+		}
+	}
+	to = repeated(to)
+	slices.Sort(to)
+	return to, nil
+}
+
+// repeated drops nearly all entries whose key is there once: sorting these would take longer than all else
+// that is done to compare pages.
+func repeated(entries []uint64) []uint64 {
+	width := bits.Len(uint(len(entries))) + 2
+	once, twice := newBitmap(1<<width), newBitmap(1<<width)
+	place := func(e uint64) int { return int(e >> 32 * hash.TokenSeed >> (64 - width)) }
+	for _, e := range entries {
+		if once.has(place(e)) {
+			twice.add(place(e))
+		}
+		once.add(place(e))
+	}
+	return slices.DeleteFunc(entries, func(e uint64) bool { return !twice.has(place(e)) })
+}
+
+// mostRepresentatives is how many of a bucket there are at most.
+const mostRepresentatives = 64
+
+type representative struct {
+	page   uint32
+	sketch text.Sketch
+}
+
+// join compares the pages of a bucket with its representatives: the first page, and each that resembles no
+// representative before it.
+func (f *Finder) join(g *Grouped, bucket []uint64, least int) error {
+	first := g.Sets.Find(uint32(bucket[0]))
+	if !slices.ContainsFunc(bucket, func(e uint64) bool { return g.Sets.Find(uint32(e)) != first }) {
+		return nil
+	}
+	var all []representative
+	for _, e := range bucket {
+		own, alike := representative{page: uint32(e)}, false
+		if _, err := f.records.ReadAt(own.sketch[:], int64(own.page)*pageSize+8); err != nil {
+			return err
+		}
+		for i := range all {
+			if g.Sets.Find(all[i].page) == g.Sets.Find(own.page) {
+				alike = true
+				break
+			}
+			g.Candidates++
+			if all[i].sketch.Equal(&own.sketch) >= least {
+				g.Sets.Union(all[i].page, own.page)
+				g.Near++
+				alike = true
+			}
+		}
+		if !alike && len(all) < min(f.Group.Representatives, mostRepresentatives) {
+			all = append(all, own)
+		}
+		if err := f.tick(1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameText joins the pages of the same words and returns one of each.
 func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
 	distinct = newBitmap(f.pages)
-	var first textEntry // of those of the same words
+	var first vote // of those of the same words, whose number is not 0
 	for e, err := range f.text.all() {
+		if err == nil {
+			err = f.tick(1)
+		}
 		switch {
 		case err != nil:
 			return nil, err
-		case e.text == first.text && e.words == first.words: // words are not 0
-			g.Sets.Union(first.page, e.page)
+		case e.key == first.key && e.p == first.p:
+			g.Sets.Union(first.q, e.q)
 			g.Exact++
 		default:
 			first = e
-			distinct.add(int(e.page))
+			distinct.add(int(e.q))
 		}
 		f.done++
-		if err := f.tick(1); err != nil {
-			return nil, err
-		}
 	}
 	return distinct, f.text.close()
 }
 
-func textOrder() order[textEntry] {
-	return order[textEntry]{
-		key:     func(e textEntry) uint64 { return e.text },
-		compare: textEntry.compare,
-		size:    func(textEntry) int { return 2 * tripleSize },
-		write:   func(b []byte, e textEntry) []byte { return appendTriple(b, e.text, e.words, e.page) },
-		read: func(r *bufio.Reader) (textEntry, error) {
-			text, words, page, err := takeTriple(r)
-			return textEntry{text, words, page}, err
-		},
+// count looks at the votes of a sorter, all that have a key at a time: 16 bytes for each of them.
+func (f *Finder) count(votes *sorter[vote], look func([]vote)) error {
+	var same []vote
+	for v, err := range votes.all() {
+		if err == nil {
+			err = f.tick(1)
+		}
+		if err == nil && len(same) > 0 && same[0].key != v.key {
+			look(same)
+			same, err = same[:0], f.votes.err
+		}
+		if err != nil {
+			return err
+		}
+		same = append(same, v)
 	}
+	if len(same) > 0 {
+		look(same)
+	}
+	return errors.Join(f.votes.err, votes.close())
 }
 
 func voteOrder() order[vote] {
 	return order[vote]{
-		key:     func(v vote) uint64 { return v.key },
 		compare: vote.compare,
-		size:    func(vote) int { return 2 * tripleSize },
-		write:   func(b []byte, v vote) []byte { return appendTriple(b, v.key, v.p, v.q) },
-		read: func(r *bufio.Reader) (vote, error) {
-			key, p, q, err := takeTriple(r)
-			return vote{key, p, q}, err
+		size:    func(vote) int { return 16 },
+		write: func(b []byte, v vote) []byte {
+			b = binary.LittleEndian.AppendUint64(b, v.key)
+			b = binary.LittleEndian.AppendUint32(b, v.p)
+			return binary.LittleEndian.AppendUint32(b, v.q)
+		},
+		read: func(r *bufio.Reader) (v vote, err error) {
+			b, err := take(r, 16)
+			if err == nil {
+				v.key = binary.LittleEndian.Uint64(b)
+				v.p, v.q = binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
+			}
+			return v, err
 		},
 	}
 }
 
-// tripleSize is how many bytes a triple takes in a file.
-const tripleSize = 16
-
-func appendTriple(b []byte, key uint64, x, y uint32) []byte {
-	b = binary.LittleEndian.AppendUint64(b, key)
-	b = binary.LittleEndian.AppendUint32(b, x)
-	return binary.LittleEndian.AppendUint32(b, y)
-}
-
-func takeTriple(r *bufio.Reader) (key uint64, x, y uint32, err error) {
-	b, err := take(r, tripleSize)
-	if err != nil {
-		return 0, 0, 0, err
+// runs are the parts of a list whose neighbours are the same.
+func runs[T any](list []T, same func(a, b T) bool) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for from, to := 0, 1; from < len(list); to++ {
+			if to < len(list) && same(list[from], list[to]) {
+				continue
+			}
+			if !yield(list[from:to]) {
+				return
+			}
+			from = to
+		}
 	}
-	key = binary.LittleEndian.Uint64(b)
-	x, y = binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
-	return key, x, y, nil
 }
+
+// bitmap is a set of numbers.
+type bitmap []uint64
+
+func newBitmap(n int) bitmap    { return make(bitmap, (n+63)/64) }
+func (b bitmap) has(i int) bool { return b[uint(i)/64]>>(uint(i)%64)&1 != 0 }
+func (b bitmap) add(i int)      { b[uint(i)/64] |= 1 << (uint(i) % 64) }
 
 // inTurn takes one step after the other, up to the first error.
 func inTurn(steps ...func() error) error {

@@ -28,7 +28,7 @@ func TestFinderMemoryOfDepth(t *testing.T) {
 	}
 	base, most, tells, comparing := held(), 0, 0, false
 	see := func() error {
-		if tells++; comparing && tells%64 == 0 {
+		if tells++; comparing && tells%8192 == 0 {
 			most = max(most, held()-base)
 		}
 		return nil

@@ -190,55 +190,37 @@ func TestPlaces(t *testing.T) {
 		return []string{"", "/", "//", "a", "ab", "dir/", "\x00", strings.Repeat("long/", 2000), "é",
 			"?q=/x"}[r.IntN(10)]
 	}
-	for _, limit := range []int{1, 5000, 1 << 30} {
-		l := places{pile: newPile(&memorySpill{}, limit)}
+	for _, memory := range []int64{1, 1 << 20, 1 << 30} {
+		f := NewFinder(&memorySpill{}, FinderOptions{Memory: memory})
 		var want []Address
 		for range 3000 {
 			a := Address{"h" + part(), part() + part()}
 			if r.IntN(10) == 0 {
 				a.Host = ""
 			}
-			if len(want) > 0 && r.IntN(3) > 0 {
-				a.Host = want[len(want)-1].Host
-			}
 			want = append(want, a)
-			if err := l.add(a); err != nil {
+			if err := f.Add(a, text.ContentDigest{Text: r.Uint64()}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		in := placeReader{places: &l, size: 1 << 10}
-		var before Address
-		for i, a := range want {
-			if err := in.next(); err != nil {
-				t.Fatal(err)
-			}
-			if string(in.host) != a.Host || string(in.path) != a.Path {
-				t.Fatalf("limit %d: page %d is %q %q, want %q", limit, i, in.host, in.path, a)
-			}
-			if same := a.Host == before.Host && dirOf(a.Path) == dirOf(before.Path); in.sameDir && !same {
-				t.Fatalf("limit %d: %q is said to lie where %q lies", limit, a, before)
-			}
-			before = a
+		var got []Address
+		err := f.eachPage("", func(a Address, digest []byte) error {
+			got = append(got, a)
+			return nil
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("memory %d: %d of %d pages: %v", memory, len(got), len(want), err)
 		}
-		if err := in.next(); err == nil {
+		for range 100 {
+			page := r.IntN(len(want))
+			if a, err := f.address(uint32(page)); err != nil || a != want[page] {
+				t.Errorf("memory %d: page %d is %q, want %q, %v", memory, page, a, want[page], err)
+			}
+		}
+		if _, err := f.address(uint32(len(want))); err == nil {
 			t.Error("there is a page behind the last one")
 		}
-		var some []uint32
-		for i := range want {
-			if r.IntN(200) == 0 {
-				some = append(some, uint32(i))
-			}
-		}
-		got, err := l.of(some, func(int) error { return nil })
-		if err != nil || len(got) != len(some) {
-			t.Fatalf("%d of %d pages: %v", len(got), len(some), err)
-		}
-		for i, page := range some {
-			if got[i] != want[page] {
-				t.Errorf("limit %d: page %d is %q, want %q", limit, page, got[i], want[page])
-			}
-		}
-		if err := l.pile.close(); err != nil {
+		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -28,15 +28,3 @@ type Grouped struct {
 	Candidates int // pairs compared
 	Near       int // of which joined two groups
 }
-
-// eachBucket calls f with each run of at least one entry that have their upper halves in common.
-func eachBucket(sorted []uint64, f func([]uint64)) {
-	for from := 0; from < len(sorted); {
-		to := from + 1
-		for to < len(sorted) && sorted[to]>>32 == sorted[from]>>32 {
-			to++
-		}
-		f(sorted[from:to])
-		from = to
-	}
-}

@@ -26,7 +26,7 @@ func TestGroupIsLinear(t *testing.T) {
 			}
 		}
 	}
-	g := grouped(t, digests, GroupOptions{Resemblance: 0.8})
+	g := grouped(t, digests, GroupOptions{Resemblance: 0.8}, 0)
 	if g.Exact != n/2-1 {
 		t.Errorf("%d exact, want %d", g.Exact, n/2-1)
 	}
@@ -58,7 +58,7 @@ func TestGroupAgainstAllPairs(t *testing.T) {
 			}
 		}
 	}
-	got := grouped(t, digests, GroupOptions{Resemblance: 0.8}).Sets
+	got := grouped(t, digests, GroupOptions{Resemblance: 0.8}, 0).Sets
 	wrong := 0
 	for i := range digests {
 		if got.Find(uint32(i)) != want.Find(uint32(i)) {

@@ -4,7 +4,7 @@ package collections
 
 import (
 	"cmp"
-	"encoding/binary"
+	"errors"
 	"math"
 	"math/bits"
 	"slices"
@@ -134,21 +134,22 @@ func (j *joiners) count() error {
 		slices.SortStableFunc(j.long, func(a, b longPage) int { return cmp.Compare(b.words, a.words) })
 		j.long = j.long[:min(len(j.long), joinedPages)]
 	}
-	err := j.f.eachPage("count words", func(host, path string, digest []byte) {
+	err := j.f.eachPage("count words", func(a Address, digest []byte) error {
 		words := wordsOf(digest)
-		eachDir(host, dirOf(path), func(key uint64) {
+		eachDir(a.Host, dirOf(a.Path), func(key uint64) {
 			if totals.of(key) >= j.f.Votes.Pages {
 				j.words[key] += uint64(words)
 			}
 		})
 		full := len(j.long) >= joinedPages && words <= j.long[joinedPages-1].words
 		if words < joinedWords || full {
-			return
+			return nil
 		}
 		j.long = append(j.long, longPage{uint32(j.f.done), words, sketchOf(digest)})
 		if len(j.long) == 2*joinedPages {
 			longest()
 		}
+		return nil
 	})
 	longest()
 	return err
@@ -205,17 +206,18 @@ func (j *joiners) compare(keys []uint64, first bool) error {
 			sampled[j.dirs[i].key] = &j.dirs[i]
 		}
 	}
-	err := j.f.eachPage("compare joined pages", func(host, path string, digest []byte) {
-		eachDirOf(host, path, func(key uint64, length int) {
+	err := j.f.eachPage("compare joined pages", func(a Address, digest []byte) error {
+		eachDirOf(a, func(key uint64, length int) {
 			at := placeRef{uint32(j.f.done), length}
 			if p := unions[key]; p != nil {
 				p.add(at, digest)
 			}
 			if d := sampled[key]; d != nil {
 				d.at = at
-				d.sample = addPlaced(d.sample, newPlacedPage(hash.Token(path[length:]), digest), joinedSample)
+				d.sample = addPlaced(d.sample, newPlacedPage(hash.Token(a.Path[length:]), digest), joinedSample)
 			}
 		})
+		return nil
 	})
 	if err != nil {
 		return err
@@ -260,14 +262,6 @@ func (p *partsSide) add(at placeRef, digest []byte) {
 	for i, b := range digest[8 : 8+text.Bins] {
 		p.has[i][b/64] |= 1 << (b % 64)
 	}
-}
-
-// wordsOf and sketchOf read a digest as it is on the disk.
-func wordsOf(digest []byte) uint32 { return binary.LittleEndian.Uint32(digest[8+text.Bins:]) }
-
-func sketchOf(digest []byte) (s text.Sketch) {
-	copy(s[:], digest[8:])
-	return s
 }
 
 // settle counts the bytes of the bins.
@@ -370,29 +364,21 @@ func (d *joinedDir) shareOf(p *partsSide) float64 {
 
 // places reads the addresses of what was found, and leaves out directories below one another.
 func (j *joiners) places() ([]Joined, error) {
-	var pages []uint32
-	for _, x := range j.found {
-		pages = append(pages, x.parts.page, x.at.page)
-	}
-	slices.Sort(pages)
-	pages = slices.Compact(pages)
-	at, err := j.f.places.of(pages, j.f.tick)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	address := func(r placeRef) Address {
-		n, _ := slices.BinarySearch(pages, r.page)
-		a := at[n]
-		if r.length != wholePath {
+		a, failed := j.f.address(r.page)
+		if err = errors.Join(err, failed); err == nil && r.length != wholePath {
 			a.Path = a.Path[:r.length]
 		}
 		return a
 	}
 	var out []Joined
 	for _, x := range j.found {
-		x.Parts, x.At = address(x.parts), address(x.at)
-		if !x.atOverlaps(x.Parts) {
+		if x.Parts, x.At = address(x.parts), address(x.at); !x.atOverlaps(x.Parts) {
 			out = append(out, x.Joined)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

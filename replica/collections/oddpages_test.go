@@ -26,7 +26,7 @@ func TestOddPages(t *testing.T) {
 			t.Errorf("page %d: %+v", i, digests[i])
 		}
 	}
-	g := grouped(t, digests, GroupOptions{Resemblance: 0.8})
+	g := grouped(t, digests, GroupOptions{Resemblance: 0.8}, 0)
 	got := ""
 	for i := range digests {
 		got += fmt.Sprint(g.Sets.Find(uint32(i)), " ")

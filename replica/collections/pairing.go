@@ -4,6 +4,7 @@ package collections
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,22 +20,7 @@ type vote struct {
 }
 
 func (v vote) compare(w vote) int {
-	switch {
-	case v.key != w.key:
-		return less(v.key < w.key)
-	case v.p != w.p:
-		return less(v.p < w.p)
-	case v.q != w.q:
-		return less(v.q < w.q)
-	}
-	return 0
-}
-
-func less(is bool) int {
-	if is {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(v.key, w.key), cmp.Compare(v.p, w.p), cmp.Compare(v.q, w.q))
 }
 
 // member is a page of a group.
@@ -278,31 +264,16 @@ func extension[T string | []byte](path T) int {
 	return 0
 }
 
-// compareReversed orders paths that are written from their ends by their last bytes first, those that differ
-// only in what commonEnds passes over together.
-func compareReversed(a, b []byte) int {
-	x, y := a[reversedExtension(a):], b[reversedExtension(b):]
-	for i := range min(len(x), len(y)) {
-		if c, d := small(x[i]), small(y[i]); c != d {
-			return less(c < d)
+// compareEnds orders paths by their last bytes first, those that differ only in what commonEnds passes over
+// together.
+func compareEnds(a, b []byte) int {
+	x, y := len(a)-extension(a), len(b)-extension(b)
+	for i := 1; i <= min(x, y); i++ {
+		if c, d := small(a[x-i]), small(b[y-i]); c != d {
+			return cmp.Compare(c, d)
 		}
 	}
-	if len(x) != len(y) {
-		return less(len(x) < len(y))
-	}
-	return bytes.Compare(a, b)
-}
-
-func reversedExtension(path []byte) int {
-	for i, c := range path[:min(len(path), 6)] {
-		switch {
-		case c == '.' && i+1 < len(path) && path[i+1] != '/':
-			return i + 1
-		case !text.IsLetter(c) && (c < '0' || c > '9'):
-			return 0
-		}
-	}
-	return 0
+	return cmp.Or(cmp.Compare(x, y), bytes.Compare(a, b))
 }
 
 func small(c byte) byte {

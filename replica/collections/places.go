@@ -4,12 +4,9 @@ package collections
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"math/bits"
-	"slices"
 	"strings"
+
+	"mirrord/replica/text"
 )
 
 // Address is where a page lies.
@@ -18,169 +15,75 @@ type Address struct{ Host, Path string }
 // dirOf is a path's directory, with its slash at the end.
 func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
 
-// places are the addresses of all pages: of each what it has not in common with the one before.
-type places struct {
-	pile   pile
-	pages  int
-	starts []int64 // where every 64th, which is written whole, begins
-	last   Address
-	buf    []byte
-	long   [64]int // pages by the bits of the length of their addresses
-}
+// A page's record: the fingerprint of its words, its sketch, the number of its words; where in names its
+// address begins, how long host and path are.
+const (
+	digestSize = 8 + text.Bins + 4
+	pageSize   = digestSize + 8 + 4 + 4
+)
 
-const startEvery = 64
-
-func (l *places) add(a Address) error {
-	if l.pages%startEvery == 0 {
-		l.starts = append(l.starts, l.pile.len())
-		l.last = Address{}
-	}
-	l.pages++
-	l.long[bits.Len(uint(len(a.Host)+len(a.Path)))]++
-	b := l.buf[:0]
-	if a.Host == l.last.Host {
-		b = append(b, 0)
-	} else {
-		b = append(binary.AppendUvarint(b, uint64(len(a.Host)+1)), a.Host...) // 0: as before
-	}
-	n := 0
-	for n < len(a.Path) && n < len(l.last.Path) && a.Path[n] == l.last.Path[n] {
-		n++
-	}
-	b = binary.AppendUvarint(b, uint64(n))
-	b = binary.AppendUvarint(b, uint64(len(a.Path)-n))
-	l.buf, l.last = append(b, a.Path[n:]...), a
-	return l.pile.add(l.buf)
-}
-
-// most is how many bytes the addresses of n pages have at most.
-func (l *places) most(n int) int {
-	sum := 0
-	for i := len(l.long) - 1; i >= 0 && n > 0; i-- {
-		some := min(n, l.long[i])
-		sum, n = sum+some<<i, n-some
-	}
-	return sum
-}
-
-// of reads the addresses of pages, which are in ascending order.
-func (l *places) of(pages []uint32, tick func(int) error) ([]Address, error) {
-	out := make([]Address, 0, len(pages))
-	r := placeReader{places: l, size: 4 << 10}
-	for i, page := range pages {
-		if i == 0 || int(page) > r.page+4*startEvery {
-			r.seek(int(page))
-		}
-		for r.page <= int(page) {
-			if err := r.next(); err != nil {
-				return nil, err
-			}
-		}
-		both := string(r.host) + string(r.path)
-		out = append(out, Address{both[:len(r.host)], both[len(r.host):]})
-		if err := tick(1); err != nil {
-			return nil, err
+// keepPage adds a page to those that are read again.
+func (f *Finder) keepPage(a Address, d *text.ContentDigest) error {
+	b := append(binary.LittleEndian.AppendUint64(f.record[:0], d.Text), d.Sketch[:]...)
+	b = binary.LittleEndian.AppendUint32(b, d.Words)
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.names.len()))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Host)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Path)))
+	f.record = b
+	for band := range f.bands {
+		if err := f.bands[band].add(d.Sketch[band*text.BandRows:][:text.BandRows]); err != nil {
+			return err
 		}
 	}
-	return out, nil
-}
-
-// placeReader reads addresses one after the other.
-type placeReader struct {
-	*places
-	size       int // bytes read at a time
-	page       int // the next one's number
-	host, path []byte
-	sameDir    bool // host and directory are those of the page before
-
-	at    int64 // of the bytes behind ahead
-	buf   []byte
-	ahead []byte // of buf: not yet looked at
-}
-
-// seek goes to the last page at or before page that is written whole.
-func (r *placeReader) seek(page int) {
-	r.page = page / startEvery * startEvery
-	r.at, r.ahead, r.host, r.path = r.starts[page/startEvery], nil, r.host[:0], r.path[:0]
-}
-
-// next reads the next page to host and path.
-func (r *placeReader) next() error {
-	host, err := r.number()
-	if err != nil {
+	if err := f.names.add([]byte(a.Host + a.Path)); err != nil {
 		return err
 	}
-	r.sameDir = host == 0 && r.page > 0
-	if host > 0 {
-		b, err := r.bytes(host - 1)
+	return f.records.add(b)
+}
+
+// placeOf is where in names the address of a page is.
+func placeOf(record []byte) (from int64, host, path int) {
+	return int64(binary.LittleEndian.Uint64(record)), int(binary.LittleEndian.Uint32(record[8:])),
+		int(binary.LittleEndian.Uint32(record[12:]))
+}
+
+// address reads that of a page.
+func (f *Finder) address(page uint32) (Address, error) {
+	var b [pageSize - digestSize]byte
+	if _, err := f.records.ReadAt(b[:], int64(page)*pageSize+digestSize); err != nil {
+		return Address{}, err
+	}
+	from, host, path := placeOf(b[:])
+	name := make([]byte, host+path)
+	if _, err := f.names.ReadAt(name, from); err != nil {
+		return Address{}, err
+	}
+	return Address{string(name[:host]), string(name[host:])}, f.tick(1)
+}
+
+// eachPage reads all pages once more. The digest may be used until each returns.
+func (f *Finder) eachPage(phase string, each func(a Address, digest []byte) error) error {
+	if err := f.begin(phase, f.pages); err != nil {
+		return err
+	}
+	records := f.records.reader(0, f.records.len(), 64<<10)
+	names := f.names.reader(0, f.names.len(), 64<<10)
+	for f.done = 0; f.done < f.pages; f.done++ {
+		record, err := take(records, pageSize)
 		if err != nil {
 			return err
 		}
-		r.host = append(r.host[:0], b...)
-	} else if r.page%startEvery == 0 {
-		r.host, r.path, r.sameDir = r.host[:0], r.path[:0], false
-	}
-	common, err := r.number()
-	if err != nil {
-		return err
-	}
-	n, err := r.number()
-	if err != nil {
-		return err
-	}
-	b, err := r.bytes(n)
-	if err != nil {
-		return err
-	}
-	if common > len(r.path) {
-		return fmt.Errorf("pages on disk: page %d has %d bytes in common with one of %d", r.page, common,
-			len(r.path))
-	}
-	r.sameDir = r.sameDir && !slices.Contains(b, '/') && !slices.Contains(r.path[common:], '/')
-	r.path = append(r.path[:common], b...)
-	r.page++
-	return nil
-}
-
-func (r *placeReader) number() (int, error) {
-	for {
-		x, n := binary.Uvarint(r.ahead)
-		if n > 0 && x < 1<<40 {
-			r.ahead = r.ahead[n:]
-			return int(x), nil
+		_, host, path := placeOf(record[digestSize:])
+		name, err := take(names, host+path)
+		if err != nil {
+			return err
 		}
-		if n != 0 {
-			return 0, errors.New("pages on disk: a number that is too large")
+		if err := each(Address{string(name[:host]), string(name[host:])}, record[:digestSize]); err != nil {
+			return err
 		}
-		if err := r.more(1); err != nil {
-			return 0, err
+		if err := f.tick(1); err != nil {
+			return err
 		}
 	}
-}
-
-func (r *placeReader) bytes(n int) ([]byte, error) {
-	for len(r.ahead) < n {
-		if err := r.more(n - len(r.ahead)); err != nil {
-			return nil, err
-		}
-	}
-	b := r.ahead[:n]
-	r.ahead = r.ahead[n:]
-	return b, nil
-}
-
-// more reads on.
-func (r *placeReader) more(n int) error {
-	n = int(min(int64(max(n, r.size)), r.pile.len()-r.at))
-	if n <= 0 {
-		return fmt.Errorf("pages on disk: %w", io.ErrUnexpectedEOF)
-	}
-	had := len(r.ahead)
-	r.buf = slices.Grow(append(r.buf[:0], r.ahead...), n)[:had+n]
-	if _, err := r.pile.ReadAt(r.buf[had:], r.at); err != nil {
-		return err
-	}
-	r.at += int64(n)
-	r.ahead = r.buf
 	return nil
 }

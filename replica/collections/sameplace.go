@@ -3,10 +3,8 @@
 package collections
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
-	"io"
 	"slices"
 	"strings"
 
@@ -90,56 +88,33 @@ func (f *Finder) samePlaces(pairs []DirPair) (found FoundPairs, err error) {
 
 // readPlaces reads all pages once more, for those below some directories.
 func (f *Finder) readPlaces(dirs map[uint64]*placedDir, of map[uint64]bool) error {
-	return f.eachPage("compare places", func(host, path string, digest []byte) {
-		if of[hash.Token(host)] {
-			addPlace(dirs, host, path, digest)
+	return f.eachPage("compare places", func(a Address, digest []byte) error {
+		if of[hash.Token(a.Host)] {
+			addPlace(dirs, a, digest)
 		}
+		return nil
 	})
 }
 
-// eachPage reads all pages once more. The digest may be used until each returns.
-func (f *Finder) eachPage(phase string, each func(host, path string, digest []byte)) error {
-	if err := f.begin(phase, f.pages); err != nil {
-		return err
-	}
-	places := placeReader{places: &f.places, size: 64 << 10}
-	digests := bufio.NewReaderSize(io.NewSectionReader(&f.digests, 0, f.digests.len()), 64<<10)
-	host := ""
-	for f.done = 0; f.done < f.pages; f.done++ {
-		if err := inTurn(places.next, func() error { return f.tick(1) }); err != nil {
-			return err
-		}
-		digest, err := take(digests, digestSize)
-		if err != nil {
-			return err
-		}
-		if string(places.host) != host {
-			host = string(places.host)
-		}
-		each(host, string(places.path), digest)
-	}
-	return nil
-}
-
 // addPlace takes a page up in all directories above it that are looked at.
-func addPlace(dirs map[uint64]*placedDir, host, path string, digest []byte) {
-	eachDirOf(host, path, func(key uint64, at int) {
+func addPlace(dirs map[uint64]*placedDir, a Address, digest []byte) {
+	eachDirOf(a, func(key uint64, at int) {
 		if d := dirs[key]; d != nil {
-			d.add(hash.Token(strings.ToLower(stem(path[at:]))), digest)
+			d.add(hash.Token(strings.ToLower(stem(a.Path[at:]))), digest)
 		}
 	})
 }
 
 // eachDirOf calls f with the keys of the directories above a page, and where in its path the part below each
 // begins.
-func eachDirOf(host, path string, f func(key uint64, at int)) {
+func eachDirOf(a Address, f func(key uint64, at int)) {
 	at := 0
-	if strings.HasPrefix(path, "/") {
+	if strings.HasPrefix(a.Path, "/") {
 		at = 1
 	}
-	eachDir(host, dirOf(path), func(key uint64) {
+	eachDir(a.Host, dirOf(a.Path), func(key uint64) {
 		f(key, at)
-		at += 1 + strings.IndexByte(path[at:], '/')
+		at += 1 + strings.IndexByte(a.Path[at:], '/')
 	})
 }
 

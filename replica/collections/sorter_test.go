@@ -3,6 +3,7 @@
 package collections
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -31,12 +32,7 @@ func TestSorter(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(uint64(n), uint64(limit)))
 				spill, steps := &memorySpill{}, 0
-				s := sorter[vote]{
-					order: voteOrder(),
-					spill: spill,
-					limit: limit,
-					tick:  func(n int) error { steps += n; return nil },
-				}
+				s := newSorter(voteOrder(), spill, limit, func(n int) error { steps += n; return nil })
 				var want []vote
 				for i := range n {
 					v := vote{key(r, i), r.Uint32N(100), r.Uint32()}
@@ -62,9 +58,6 @@ func TestSorter(t *testing.T) {
 				if steps < n {
 					t.Errorf("%s, limit %d: %d steps for %d records", name, limit, steps, n)
 				}
-				if most := limit/leastBuffer + 8; len(s.pieces) > most {
-					t.Errorf("%s, limit %d: %d pieces were read at a time", name, limit, len(s.pieces))
-				}
 				if err := s.close(); err != nil || spill.open != 0 {
 					t.Errorf("%v, %d files open", err, spill.open)
 				}
@@ -77,17 +70,12 @@ func TestSorter(t *testing.T) {
 func TestSorterEnds(t *testing.T) {
 	for after := range 40 {
 		steps := 0
-		s := sorter[vote]{
-			order: voteOrder(),
-			spill: &memorySpill{},
-			limit: 3000,
-			tick: func(int) error {
-				if steps++; steps > after {
-					return errSpill
-				}
-				return nil
-			},
-		}
+		s := newSorter(voteOrder(), &memorySpill{}, 3000, func(int) error {
+			if steps++; steps > after {
+				return errSpill
+			}
+			return nil
+		})
 		err := func() error {
 			for i := range uint32(5000) {
 				if err := s.add(vote{hash.Mix(uint64(i)), i, i}); err != nil {
@@ -124,7 +112,7 @@ func TestMembers(t *testing.T) {
 				page := uint32(10*i + j)
 				digest[0], digest[8], digest[8+text.Bins-1] = byte(i), byte(j), byte(page)
 				digest[digestSize-4] = byte(i + j)
-				if err := f.addMember(page%3, page, []byte(host), []byte(path), digest); err != nil {
+				if err := f.members.add(packMember(page%3, page, Address{host, path}, digest)); err != nil {
 					t.Fatal(err)
 				}
 				want = append(want, member{
@@ -137,9 +125,9 @@ func TestMembers(t *testing.T) {
 		}
 		slices.SortFunc(want, func(a, b member) int {
 			if a.page%3 != b.page%3 {
-				return less(a.page%3 < b.page%3)
+				return cmp.Compare(a.page%3, b.page%3)
 			}
-			if c := compareEnds(a.at.Path, b.at.Path); c != 0 {
+			if c := plainEnds(a.at.Path, b.at.Path); c != 0 {
 				return c
 			}
 			return strings.Compare(a.at.Host, b.at.Host)
@@ -149,9 +137,8 @@ func TestMembers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var s text.Sketch
-			set, m := packed.unpack(&s)
-			w := want[n]
+			set, m := packed.set(), packed.unpack()
+			w, s := want[n], m.sketch
 			if n++; set != w.page%3 || m.page != w.page || m.at != w.at || m.text != w.text ||
 				m.words != w.words || s[0] != byte(w.page%10) || s[text.Bins-1] != byte(w.page) {
 				t.Errorf("memory %d: member %d is page %d of set %d at %.20q, want page %d at %.20q", memory, n, m.page,

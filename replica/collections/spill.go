@@ -3,6 +3,7 @@
 package collections
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -22,125 +23,109 @@ type SpillFile interface {
 	io.Closer
 }
 
-// writeRun writes all of b.
-func writeRun(r SpillFile, b []byte) error {
-	n, err := r.Write(b)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	return err
-}
-
-// readRun reads all of b.
-func readRun(r SpillFile, b []byte, off int64) error {
-	n, err := r.ReadAt(b, off)
-	switch {
-	case n == len(b):
-		return nil
-	case err == nil || errors.Is(err, io.EOF):
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// pile is bytes that are only ever added to: the last ones, limit at most, in memory, the others on disk.
+// pile is bytes that are only ever added to: in memory until they are more than limit, then in a file.
 type pile struct {
 	spill Spill
 	limit int
-	chunk int // bytes of a piece of mem, of which all but the last are full
-
-	run  SpillFile
-	at   int64 // bytes in run
-	mem  [][]byte
-	held int // bytes in mem
-}
-
-func newPile(spill Spill, limit int) pile {
-	return pile{spill: spill, limit: limit, chunk: min(max(limit/16, 512), 1<<20)}
+	run   SpillFile // nil while all is in memory
+	at    int64     // bytes in it
+	buf   []byte    // those after them
 }
 
 func (p *pile) add(b []byte) error {
-	for len(b) > 0 {
-		last := p.held / p.chunk
-		if last == len(p.mem) {
-			if p.held >= p.limit {
-				if err := p.shed(); err != nil {
-					return err
-				}
-				last--
-			} else {
-				p.mem = append(p.mem, make([]byte, p.chunk))
-			}
-		}
-		n := copy(p.mem[last][p.held%p.chunk:], b)
-		p.held += n
-		b = b[n:]
-	}
-	return nil
-}
-
-// shed writes the first piece, whose room is then that of the last.
-func (p *pile) shed() error {
-	if p.run == nil {
-		run, err := p.spill.Create()
-		if err != nil {
-			return fmt.Errorf("keep pages on disk: %w", err)
-		}
-		p.run = run
-	}
-	first := p.mem[0]
-	n := min(p.chunk, p.held)
-	if err := writeRun(p.run, first[:n]); err != nil {
-		return fmt.Errorf("keep pages on disk: %w", err)
-	}
-	p.at, p.held = p.at+int64(n), p.held-n
-	copy(p.mem, p.mem[1:])
-	p.mem[len(p.mem)-1] = first
-	return nil
-}
-
-// settle makes room when there is something on disk already: the rest goes there too. Nothing can be added
-// after that.
-func (p *pile) settle() error {
-	if p.run == nil {
-		return nil
-	}
-	for p.held > 0 {
+	if len(p.buf) > 0 && len(p.buf)+len(b) > p.limit {
 		if err := p.shed(); err != nil {
 			return err
 		}
 	}
-	p.mem = nil
+	p.buf = append(p.buf, b...)
 	return nil
 }
 
-func (p *pile) len() int64 { return p.at + int64(p.held) }
+// shed writes the bytes in memory.
+func (p *pile) shed() (err error) {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	if p.run == nil {
+		if p.run, err = p.spill.Create(); err != nil {
+			p.run = nil
+			return fmt.Errorf("keep pages on disk: %w", err)
+		}
+	}
+	n, err := p.run.Write(p.buf)
+	if err == nil && n < len(p.buf) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("keep pages on disk: %w", err)
+	}
+	p.at, p.buf = p.at+int64(n), p.buf[:0]
+	return nil
+}
+
+// settle makes room when there is something on disk already: the rest goes there too. Nothing is added after
+// that.
+func (p *pile) settle() error {
+	if p.run == nil {
+		return nil
+	}
+	err := p.shed()
+	p.buf = nil
+	return err
+}
+
+func (p *pile) len() int64 { return p.at + int64(len(p.buf)) }
 
 // ReadAt reads what was added; it is an io.ReaderAt.
-func (p *pile) ReadAt(b []byte, off int64) (int, error) {
-	n := 0
+func (p *pile) ReadAt(b []byte, off int64) (n int, err error) {
 	if off < p.at {
-		n = int(min(int64(len(b)), p.at-off))
-		if err := readRun(p.run, b[:n], off); err != nil {
+		n, err = p.run.ReadAt(b[:min(int64(len(b)), p.at-off)], off)
+		if int64(n) < min(int64(len(b)), p.at-off) {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
 			return 0, fmt.Errorf("pages on disk: %w", err)
 		}
 	}
-	for n < len(b) {
-		at := int(off + int64(n) - p.at)
-		if at >= p.held {
-			return n, io.EOF
-		}
-		n += copy(b[n:], p.mem[at/p.chunk][at%p.chunk:min(p.chunk, p.held-at/p.chunk*p.chunk)])
+	if at := off + int64(n) - p.at; n < len(b) && at < int64(len(p.buf)) {
+		n += copy(b[n:], p.buf[at:])
+	}
+	if n < len(b) {
+		return n, io.EOF
 	}
 	return n, nil
 }
 
+// reader reads from one place to another.
+func (p *pile) reader(from, to int64, size int) *bufio.Reader {
+	return bufio.NewReaderSize(io.NewSectionReader(p, from, to-from), size)
+}
+
 func (p *pile) close() error {
-	p.mem, p.held, p.at = nil, 0, 0
+	p.buf, p.at = nil, 0
 	if p.run == nil {
 		return nil
 	}
 	err := p.run.Close()
 	p.run = nil
 	return err
+}
+
+// take returns the next n bytes until the next call. io.EOF at the end, io.ErrUnexpectedEOF within a record.
+func take(r *bufio.Reader, n int) ([]byte, error) {
+	b, err := r.Peek(n)
+	if errors.Is(err, bufio.ErrBufferFull) {
+		b = make([]byte, n)
+		_, err = io.ReadFull(r, b)
+		return b, err
+	}
+	if err != nil {
+		if len(b) > 0 && errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	_, err = r.Discard(n)
+	return b, err
 }

@@ -3,12 +3,11 @@
 package hosts
 
 import (
-	"math"
+	"cmp"
 	"slices"
 	"strings"
 
 	"mirrord/replica/hash"
-	"mirrord/replica/text"
 )
 
 // Terms that say nothing of what a path is about, and terms of URLs that are no documents (Bharat, Broder,
@@ -18,16 +17,10 @@ func stopTerms() []string {
 }
 func avoidTerms() []string { return []string{"nph", "dynaweb", "zyview"} }
 
-// term is a word of a host or path.
+// term is a word of a path.
 type term struct {
-	text  []byte
+	text  string
 	depth int // of its segment, from 0
-}
-
-// words takes the terms of paths, one path after the other, in the same memory.
-type words struct {
-	text  []byte // the path, decoded
-	terms []term
 }
 
 // Feature is a bigram of a host, or one of a path with its position.
@@ -42,62 +35,36 @@ func hostTerms(host string) []string {
 	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
 		host = host[:colon]
 	}
-	var out []string
-	for i := 0; i < len(host); {
-		if !text.IsLetter(host[i]) {
-			i++
-			continue
-		}
-		from := i
-		for i < len(host) && text.IsLetter(host[i]) {
-			i++
-		}
-		out = append(out, strings.ToLower(host[from:i]))
-	}
-	return out
+	return strings.FieldsFunc(strings.ToLower(host), func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// of returns the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower
-// case. Those of the query belong to the last segment. They are valid until the next call.
-func (w *words) of(path []byte) []term {
-	text, query := w.text[:0], math.MaxInt
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		if c == '?' {
-			query = min(query, len(text))
-		}
-		if c == '%' && i+2 < len(path) {
-			if hi, lo := unhex(path[i+1]), unhex(path[i+2]); hi >= 0 && lo >= 0 {
-				c = byte(hi<<4 | lo)
-				i += 2
+// termsOf are the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower
+// case. Those of the query belong to the last segment.
+func termsOf(path string) (out []term) {
+	head, query, _ := strings.Cut(path, "?")
+	segments, depth := strings.Split(unescape(head), "/"), 0
+	if segments[0] == "" && len(segments) > 1 {
+		depth = -1
+	}
+	add := func(s string) {
+		b := []byte(s)
+		for i, c := range b {
+			if 'A' <= c && c <= 'Z' {
+				b[i] |= 0x20
 			}
 		}
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
+		for w := range strings.FieldsFuncSeq(string(b), func(r rune) bool { return r < 0x80 && !isTerm(byte(r)) }) {
+			out = append(out, term{w, depth})
 		}
-		text = append(text, c)
 	}
-	terms, depth := w.terms[:0], -1
-	if len(text) == 0 || text[0] != '/' {
-		depth = 0
-	}
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c == '/' && i < query {
+	for i, s := range segments {
+		if i > 0 {
 			depth++
 		}
-		if !isTerm(c) {
-			i++
-			continue
-		}
-		from := i
-		for i < len(text) && isTerm(text[i]) {
-			i++
-		}
-		terms = append(terms, term{text[from:i], depth})
+		add(s)
 	}
-	w.text, w.terms = text, terms
-	return terms
+	add(unescape(query))
+	return out
 }
 
 func isTerm(c byte) bool { return ('a' <= c && c <= 'z') || c >= 0x80 }
@@ -126,14 +93,14 @@ func HostFeatures(host string) []Feature {
 // path has a term for which its URL is not sampled.
 func PathFeatures(path string, o StageOne) (features []Feature, avoided bool) {
 	o = o.withDefaults()
-	terms := new(words).of([]byte(path))
+	terms := termsOf(path)
 	avoided = o.avoids(terms)
 	terms = slices.DeleteFunc(terms, func(t term) bool { return t.in(o.Stop) })
 	for i := 1; i < len(terms); i++ {
 		f := Feature{
 			Path:     true,
-			A:        string(terms[i-1].text),
-			B:        string(terms[i].text),
+			A:        terms[i-1].text,
+			B:        terms[i].text,
 			Position: terms[i-1].depth,
 		}
 		if o.PositionIsIndex {
@@ -148,58 +115,13 @@ func (o StageOne) avoids(terms []term) bool {
 	return slices.ContainsFunc(terms, func(t term) bool { return t.in(o.Avoid) })
 }
 
-// mayAvoid says whether a path may have a term for which it is avoided: quickly, and not if it has none of
-// them as it stands.
-func (o StageOne) mayAvoid(path []byte) bool {
-	first := uint32(0) // letters that they begin with
-	for _, t := range o.Avoid {
-		if len(t) == 0 || t[0] < 'a' || t[0] > 'z' {
-			return true
-		}
-		first |= 1 << (t[0] & 31)
-	}
-	for i, c := range path {
-		if c == '%' {
-			return true
-		}
-		if first>>(c&31)&1 == 0 || c < 'A' {
-			continue
-		}
-		for _, t := range o.Avoid {
-			if len(path)-i >= len(t) && c|0x20 == t[0] && (len(t) == 1 || path[i+1]|0x20 == t[1]|0x20) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (t term) in(list []string) bool {
-	for _, s := range list {
-		if string(t.text) == s {
-			return true
-		}
-	}
-	return false
-}
+func (t term) in(list []string) bool { return slices.Contains(list, t.text) }
 
 func sortFeatures(fs []Feature) []Feature {
 	slices.SortFunc(fs, func(a, b Feature) int {
-		if c := strings.Compare(a.A, b.A); c != 0 {
-			return c
-		}
-		if c := strings.Compare(a.B, b.B); c != 0 {
-			return c
-		}
-		return a.Position - b.Position
+		return cmp.Or(strings.Compare(a.A, b.A), strings.Compare(a.B, b.B), cmp.Compare(a.Position, b.Position))
 	})
 	return slices.Compact(fs)
-}
-
-// key stands for a feature: 64 bits keep apart what any input has.
-func (f Feature) key() uint64 {
-	h := featureKey(hash.Token(f.A), hash.Token(f.B), f.Position)
-	return h &^ pathBit
 }
 
 // Bits of the key of a feature: it is of paths; it is of two words of three letters or more, which is
@@ -209,32 +131,15 @@ const pathBit, wordsBit = 1, 2
 // isPathKey says whether a key is that of a path's feature.
 func isPathKey(key uint64) bool { return key&pathBit != 0 }
 
-func featureKey(a, b uint64, position int) uint64 {
-	return hash.Mix(a*hash.RollPrime + b + uint64(position)*hash.TextPrime)
-}
-
-// pathKeys appends the keys of the features of a path, each once.
-func (v *Inventory) pathKeys(keys []uint64, path []byte) []uint64 {
-	first, n := len(keys), 0
-	var last uint64
-	position, long := 0, false
-	for _, t := range v.words.of(path) {
-		if t.in(v.Stop) {
-			continue
-		}
-		hash := hash.Token(t.text)
-		if n++; n > 1 {
-			if v.PositionIsIndex {
-				position = n - 2
-			}
-			k := featureKey(last, hash, position)&^3 | pathBit
-			if long && len(t.text) >= 3 {
-				k |= wordsBit
-			}
-			keys = append(keys, k)
-		}
-		last, position, long = hash, t.depth, len(t.text) >= 3
+// key stands for a feature: 62 bits keep apart what any input has.
+func (f Feature) key() uint64 {
+	position := uint64(f.Position) * hash.TextPrime
+	k := hash.Mix(hash.Token(f.A)*hash.RollPrime+hash.Token(f.B)+position) &^ (pathBit | wordsBit)
+	if f.Path {
+		k |= pathBit
 	}
-	slices.Sort(keys[first:])
-	return append(keys[:first], slices.Compact(keys[first:])...)
+	if min(len(f.A), len(f.B)) >= 3 {
+		k |= wordsBit
+	}
+	return k
 }

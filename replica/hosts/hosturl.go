@@ -4,7 +4,6 @@ package hosts
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"unicode/utf8"
@@ -38,14 +37,14 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 	default:
 		return nil, nil, ErrNotURL
 	}
-	end, other := 0, false // whether there are other characters than lower case ASCII
-	for ; end < len(rest) && rest[end] != '/' && rest[end] != '?' && rest[end] != '#'; end++ {
-		if c := rest[end]; c <= ' ' || c == 0x7f || c == '<' || c == '>' || c == '"' || c == '\\' {
-			return nil, nil, ErrNotURL
-		}
-		other = other || ('A' <= rest[end] && rest[end] <= 'Z') || rest[end] >= 0x80
+	end := bytes.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
 	}
 	host, rest = rest[:end], rest[end:]
+	if slices.ContainsFunc(host, isControl) || bytes.ContainsAny(host, `<>"\`) {
+		return nil, nil, ErrNotURL
+	}
 	if at := bytes.LastIndexByte(host, '@'); at >= 0 {
 		host = host[at+1:]
 	}
@@ -66,10 +65,7 @@ func splitHost(url []byte) (host, rest []byte, err error) {
 	case len(name)+1+len(port) < len(host):
 		host = slices.Concat(name, []byte(":"), port)
 	}
-	if other {
-		host = lowerHost(host)
-	}
-	return host, rest, nil
+	return lowerHost(host), rest, nil
 }
 
 // isName says whether there is a name, or an IPv6 address in brackets.
@@ -100,7 +96,7 @@ func splitPath(rest []byte) (path []byte, err error) {
 	if hash := bytes.IndexByte(path, '#'); hash >= 0 {
 		path = path[:hash]
 	}
-	if hasControl(path) {
+	if slices.ContainsFunc(path, isControl) {
 		return nil, ErrNotURL
 	}
 	switch {
@@ -112,21 +108,5 @@ func splitPath(rest []byte) (path []byte, err error) {
 	return path, nil
 }
 
-// hasControl says whether there is a blank or control character, eight bytes at a time: a byte below 0x21
-// borrows from its highest bit, and so does one that is 0 after 0x7f was taken away by exclusive or.
-func hasControl(b []byte) bool {
-	const each = 0x0101010101010101 // a one in each byte
-	for ; len(b) >= 8; b = b[8:] {
-		x := binary.LittleEndian.Uint64(b)
-		y := x ^ 0x7f*each
-		if ((x-0x21*each)&^x|(y-each)&^y)&(0x80*each) != 0 {
-			return true
-		}
-	}
-	for _, c := range b {
-		if c <= ' ' || c == 0x7f {
-			return true
-		}
-	}
-	return false
-}
+// isControl reports bytes that no URL has.
+func isControl(c byte) bool { return c <= ' ' || c == 0x7f }

@@ -9,7 +9,6 @@
 package hosts
 
 import (
-	"bytes"
 	"math"
 	"slices"
 )
@@ -83,21 +82,18 @@ func positive(x, otherwise float64) float64 {
 
 // Inventory is a summary of hosts by their URLs: how many, a sample of their paths, and a sample of
 // their leaves. In any order, and in parts that are merged later, the same URLs give the same inventory. A
-// host takes about 300 bytes, its first 128 URLs their paths and 24 bytes more, all further ones 11 to 22
-// bytes; with Paper it keeps every path. Not for concurrent use.
+// host takes about 300 bytes and the paths that may be in its sample, each URL 11 to 22 bytes; with Paper it
+// keeps every path. Not for concurrent use.
 type Inventory struct {
 	StageOne
 	hosts map[string]*hostURLs
 	list  []*hostURLs // by number
 
-	last   *hostURLs // of the URL added last
-	prefix []byte    // what that URL began with, up to the slash after the host
+	last *hostURLs // of the URL added last
 
 	leaves  []onHost
 	leafCut uint64 // leaves of a greater hash are not kept
 
-	words       words
-	leaf, shape []byte // buffers for one
 }
 
 // NewInventory returns an empty inventory.
@@ -106,7 +102,6 @@ func NewInventory(o StageOne) *Inventory {
 		StageOne: o.withDefaults(),
 		hosts:    map[string]*hostURLs{},
 		leafCut:  math.MaxUint64,
-		leaf:     make([]byte, 0, 256),
 	}
 }
 
@@ -115,28 +110,13 @@ func (v *Inventory) Hosts() int { return len(v.list) }
 
 // AddURL takes a URL; ErrNotURL for other bytes.
 func (v *Inventory) AddURL(url []byte) error {
-	if len(v.prefix) > 0 && bytes.HasPrefix(url, v.prefix) {
-		path, err := splitPath(url[len(v.prefix)-1:])
-		if err == nil {
-			v.add(v.last, path)
-		}
-		return err
-	}
-	host, rest, err := splitHost(url)
-	if err != nil {
-		return err
-	}
-	path, err := splitPath(rest)
+	host, path, err := SplitURL(url)
 	if err != nil {
 		return err
 	}
 	h := v.host(host)
 	h.https = h.https || url[4]|0x20 == 's'
 	v.add(h, path)
-	v.prefix = v.prefix[:0]
-	if len(rest) > 0 && rest[0] == '/' {
-		v.prefix = append(v.prefix, url[:len(url)-len(rest)+1]...)
-	}
 	return nil
 }
 
@@ -151,7 +131,7 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 	if !v.take(h, path) {
 		return
 	}
-	l := leafOf(path, v.leaf[:0])
+	l := leafOf(path, nil)
 	if len(l) == 0 {
 		return
 	}
@@ -160,11 +140,7 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 		return
 	}
 	if !tells(l) {
-		v.shape = appendShape(v.shape[:0], l)
-		shape = max(1, uint32(pathHash(v.shape)))
-	}
-	if len(v.leaves) == cap(v.leaves) {
-		v.leaves = slices.Grow(v.leaves, max(64, len(v.leaves)))
+		shape = max(1, uint32(pathHash(appendShape(nil, l))))
 	}
 	v.leaves = append(v.leaves, onHost{x, h.number, shape})
 	v.trimLeaves()
@@ -176,11 +152,16 @@ func (v *Inventory) host(name []byte) *hostURLs {
 	}
 	h := v.hosts[string(name)]
 	if h == nil {
-		h = &hostURLs{name: string(name), number: uint32(len(v.list)), cut: math.MaxUint64}
+		h = &hostURLs{
+			name:   string(name),
+			number: uint32(len(v.list)),
+			seen:   map[uint64]struct{}{},
+			cut:    math.MaxUint64,
+		}
 		v.list = append(v.list, h)
 		v.hosts[h.name] = h
 	}
-	v.last, v.prefix = h, v.prefix[:0]
+	v.last = h
 	return h
 }
 

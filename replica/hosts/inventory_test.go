@@ -77,57 +77,6 @@ func TestAddURLAfterAnother(t *testing.T) {
 	}
 }
 
-func TestHashSet(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	var s hashSet
-	var counts tally
-	want := map[uint64]uint32{}
-	for range 20_000 {
-		x := 1 + r.Uint64N(500)<<40
-		if x&(1<<40) != 0 {
-			x = hash.Mix(x)
-		}
-		if s.add(x) != (want[x] == 0) {
-			t.Fatalf("%d is new: %v", x, want[x] > 0)
-		}
-		counts.add(x)
-		want[x]++
-	}
-	if s.n != len(want) || counts.n != len(want) {
-		t.Errorf("%d and %d, want %d", s.n, counts.n, len(want))
-	}
-	for i, k := range counts.keys {
-		if counts.counts[i] != want[k] {
-			t.Errorf("%d came %d times, want %d", k, counts.counts[i], want[k])
-		}
-	}
-}
-
-// Pairs of one host with all others lie near to where they are looked for first, whichever of the two numbers
-// is the greater.
-func TestTallyOfOneHost(t *testing.T) {
-	const n = 40_000
-	for name, pair := range map[string]func(i uint32) uint64{
-		"first":        func(i uint32) uint64 { return pairOf(0, i+1) },
-		"last":         func(i uint32) uint64 { return pairOf(i, n) },
-		"every 4096th": func(i uint32) uint64 { return pairOf(i<<12, 1<<30) },
-	} {
-		var y tally
-		for i := range uint32(n) {
-			y.add(pair(i))
-		}
-		far := 0
-		for at, k := range y.keys {
-			if k != 0 {
-				far += (at - int(y.home(k)) + len(y.keys)) % len(y.keys)
-			}
-		}
-		if far > 4*n {
-			t.Errorf("%s: %d places too far on average", name, far/n)
-		}
-	}
-}
-
 // The fast hash tells apart what differs in one byte, or in length.
 func TestPathHash(t *testing.T) {
 	seen := map[uint64]string{}
@@ -178,23 +127,6 @@ func TestSortOnHosts(t *testing.T) {
 			}
 			if at != n {
 				t.Errorf("runs of %d entries, want %d", at, n)
-			}
-		}
-	}
-}
-
-func TestHasControl(t *testing.T) {
-	for n := range 20 {
-		for at := range n {
-			for c := range 256 {
-				b := bytes.Repeat([]byte{'a'}, n)
-				if at > 0 {
-					b[at-1] = 0x80
-				}
-				b[at] = byte(c)
-				if got, want := hasControl(b), c <= ' ' || c == 0x7f; got != want {
-					t.Fatalf("byte %#x at %d of %d: %v", c, at, n, got)
-				}
 			}
 		}
 	}

@@ -110,13 +110,4 @@ var commonWords = func() map[string]bool {
 }()
 
 // common says whether a word is one of those that sites of any kind have in their paths.
-func common(word []byte) bool {
-	var lower [12]byte
-	if len(word) > len(lower) {
-		return false
-	}
-	for i, c := range word {
-		lower[i] = c | 0x20
-	}
-	return commonWords[string(lower[:len(word)])]
-}
+func common(word []byte) bool { return commonWords[strings.ToLower(string(word))] }

@@ -116,7 +116,7 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 	usual := v.usualShapes(index)
 	samples := make([][]uint64, len(hosts))
 	sizes := make([]int, len(hosts)) // leaves
-	votes := tally{}
+	votes := map[uint64]uint32{}
 	var on []uint32
 	for run := range runs(v.leaves) {
 		on = on[:0]
@@ -134,12 +134,12 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 				samples[i] = append(samples[i], run[0].key)
 			}
 		}
-		stars(place, on, func(center, other uint32) { votes.add(pairOf(center, other)) })
+		stars(place, on, func(center, other uint32) { votes[pairOf(center, other)]++ })
 	}
 	family := unionfind.New(len(hosts))
-	for i, n := range votes.counts {
+	for k, n := range votes {
 		if n >= leastLeaves {
-			a, b := uint32(votes.keys[i]>>32), uint32(votes.keys[i])
+			a, b := uint32(k>>32), uint32(k)
 			found.compare(samples, a, b)
 			found.contain(a, b, int(n), float64(n)/float64(min(sizes[a], sizes[b])))
 		}
@@ -169,13 +169,8 @@ func (v *Inventory) shareLeaves(hosts []considered, place []uint32, found pairs)
 // compareAll compares every two of a family, whose candidates have been compared already, and takes the pairs
 // that agree, or the best when they are more than room. It returns how many it took.
 func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
-	bits := bitmaps(samples, members)
-	if bits == nil && len(members) > maxListed {
-		return 0
-	}
-	sparse := areSparse(bits)
 	each := func(f func(a, b uint32, e evidence)) {
-		take := func(i, j, common int) {
+		eachCommon(samples, members, func(i, j, common int) {
 			if common < leastLeaves {
 				return
 			}
@@ -183,20 +178,7 @@ func (p pairs) compareAll(samples [][]uint64, members []uint32, room int) int {
 			if e.leaves, e.overlap = overlapOf(samples[a], samples[b], common); e.overlaps() {
 				f(a, b, e)
 			}
-		}
-		if sparse {
-			eachCommon(bits, take)
-			return
-		}
-		for i, a := range members {
-			for j, b := range members[:i] {
-				if bits == nil {
-					take(j, i, hash.Common(samples[b], samples[a]))
-				} else {
-					take(j, i, commonBits(bits[j], bits[i]))
-				}
-			}
-		}
+		})
 	}
 	least := 0.0
 	if n := len(members); n*(n-1)/2 > room {

@@ -18,60 +18,14 @@ type onHost struct {
 }
 
 func (a onHost) compare(b onHost) int {
-	if a.key != b.key {
-		if a.key < b.key {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(a.host, b.host)
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.host, b.host))
 }
 
 // sortOnHosts sorts a list by keys and then hosts, and returns it or one of its size: a radix sort of the
 // upper bits, which leaves little to do.
 func sortOnHosts(list []onHost) []onHost {
-	const bits, mask = 11, 1<<11 - 1
-	if len(list) < 1024 {
-		slices.SortFunc(list, onHost.compare)
-		return list
-	}
-	var count [2][mask + 1]uint32
-	top := uint64(0)
-	for _, x := range list {
-		top = max(top, x.key)
-	}
-	shift := 64 - 2*bits
-	for shift > 0 && top>>(shift+2*bits-1) == 0 {
-		shift--
-	}
-	for _, x := range list {
-		count[0][x.key>>shift&mask]++
-		count[1][x.key>>(shift+bits)&mask]++
-	}
-	from, to := list, make([]onHost, len(list))
-	for pass := range count {
-		at := uint32(0)
-		for i, n := range count[pass] {
-			count[pass][i], at = at, at+n
-		}
-		for _, x := range from {
-			place := &count[pass][x.key>>(shift+pass*bits)&mask]
-			to[*place] = x
-			*place++
-		}
-		from, to = to, from
-	}
-	for i := 0; i < len(from); {
-		j := i + 1
-		for j < len(from) && from[j].key>>shift == from[i].key>>shift {
-			j++
-		}
-		if j-i > 1 {
-			slices.SortFunc(from[i:j], onHost.compare)
-		}
-		i = j
-	}
-	return from
+	slices.SortFunc(list, onHost.compare)
+	return list
 }
 
 // runs yields the parts of a sorted list that have a key in common.

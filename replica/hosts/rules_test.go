@@ -5,7 +5,6 @@ package hosts
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -115,27 +114,5 @@ func TestStageTwoPlan(t *testing.T) {
 	}
 	if n := len(StageTwo{}.Plan(a, b)); n != 1+testedPaths+2 {
 		t.Errorf("%d tests", n)
-	}
-}
-
-// The quick look never misses an avoided URL.
-func TestAvoided(t *testing.T) {
-	for _, o := range []StageOne{{}, {Avoid: []string{"x", "é", "longer"}}, {Avoid: []string{}}} {
-		o = o.withDefaults()
-		for _, path := range []string{
-			"/", "/nph-a", "/cgi/NPH", "/%6e%70%68/x", "/a.dynaweb", "/zyview", "/nphx/dyna/web", "/nnph", "/n/ph",
-			"/np", "/n", "/x", "/LONGER/y", "/long", "/\xc3\xa9", "/a-X.b",
-		} {
-			_, avoided := PathFeatures(path, o)
-			if may := o.mayAvoid([]byte(path)); avoided && !may {
-				t.Errorf("%q, %q: avoided, and passed over", o.Avoid, path)
-			}
-			if len(o.Avoid) == 0 && o.mayAvoid([]byte(path)) && !strings.Contains(path, "%") {
-				t.Errorf("%q: nothing is avoided", path)
-			}
-		}
-	}
-	if (StageOne{}).withDefaults().mayAvoid([]byte("/a/plain/path.html")) {
-		t.Error("looked at closely without need")
 	}
 }

@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func (v *Inventory) Samples() []HostSample {
 func (v *Inventory) consider() []considered {
 	var out []considered
 	for _, h := range v.list {
-		if h.n+len(h.all) < v.MinURLs {
+		if len(h.seen)+len(h.all) < v.MinURLs {
 			continue
 		}
 		if sample, n := v.finish(h); n >= v.MinURLs {
@@ -76,15 +77,16 @@ func (v *Inventory) consider() []considered {
 func (v *Inventory) featuresOf(hosts []considered) []onHost {
 	var out []onHost
 	var keys []uint64
-	var path []byte
 	for i := range hosts {
 		for _, f := range HostFeatures(hosts[i].name) {
 			out = append(out, onHost{key: f.key(), host: uint32(i)})
 		}
 		keys = keys[:0]
 		for _, p := range hosts[i].sample {
-			path = append(path[:0], p...)
-			keys = v.pathKeys(keys, path)
+			features, _ := PathFeatures(p, v.StageOne)
+			for _, f := range features {
+				keys = append(keys, f.key())
+			}
 		}
 		slices.Sort(keys)
 		for from := 0; from < len(keys); {
@@ -150,11 +152,7 @@ func (v *Inventory) Pairs() []HostPair {
 		found.dropWeak(hosts)
 		v.weighFrequent(features, place, found)
 	}
-	type ranked struct {
-		score float64 // rounded, as it is compared
-		pair  HostPair
-	}
-	var all []ranked
+	out := []HostPair{}
 	for k, e := range found {
 		if (e.shared < v.MinShared || e.paths < v.MinSharedPaths) && !e.overlaps() {
 			continue
@@ -162,7 +160,7 @@ func (v *Inventory) Pairs() []HostPair {
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
 		raw := e.score + overlapWeight*e.overlap
 		score := raw / (1 + v.SizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
-		all = append(all, ranked{math.Round(score * 1e9), HostPair{
+		out = append(out, HostPair{
 			Host1:       a.name,
 			Host2:       b.name,
 			Score:       score,
@@ -172,23 +170,12 @@ func (v *Inventory) Pairs() []HostPair {
 			Leaves:      e.leaves,
 			Overlap:     e.overlap,
 			Typo:        IsTypo(a.name, b.name),
-		}})
+		})
 	}
-	slices.SortFunc(all, func(a, b ranked) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		case a.pair.Host1 != b.pair.Host1:
-			return strings.Compare(a.pair.Host1, b.pair.Host1)
-		}
-		return strings.Compare(a.pair.Host2, b.pair.Host2)
+	slices.SortFunc(out, func(a, b HostPair) int {
+		return cmp.Or(cmp.Compare(math.Round(b.Score*1e9), math.Round(a.Score*1e9)),
+			strings.Compare(a.Host1, b.Host1), strings.Compare(a.Host2, b.Host2))
 	})
-	out := make([]HostPair, len(all))
-	for i := range all {
-		out[i] = all[i].pair
-	}
 	return out
 }
 

@@ -3,10 +3,7 @@
 // Package unionfind has partitions of numbers: which pages, or which trivial clusters, belong together.
 package unionfind
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // Sets is a partition of the numbers 0 … n-1 (union-find). A set goes by its smallest number. Not for
 // concurrent use. 4 bytes a number.
@@ -44,29 +41,6 @@ func (s *Sets) Union(x, y uint32) bool {
 	}
 	s.parent[y] = x
 	return true
-}
-
-// Mixed calls f with the buckets of sorted entries whose pages are of several sets. Parents are looked up all
-// at once, in a slice that is kept: one after the other they would be waited for.
-func (s *Sets) Mixed(sorted []uint64, keep *[]uint32, f func(bucket []uint64) error) error {
-	*keep = slices.Grow((*keep)[:0], len(sorted))[:len(sorted)]
-	parents := *keep
-	for i, e := range sorted {
-		parents[i] = s.parent[uint32(e)]
-	}
-	for from := 0; from < len(sorted); {
-		to, same := from+1, true
-		for ; to < len(sorted) && sorted[to]>>32 == sorted[from]>>32; to++ {
-			same = same && parents[to] == parents[from]
-		}
-		if !same {
-			if err := f(sorted[from:to]); err != nil {
-				return err
-			}
-		}
-		from = to
-	}
-	return nil
 }
 
 // All yields every set of at least least members, by its smallest number, with its members in ascending
