@@ -23,11 +23,11 @@ import (
 func (s *Frames) AppendFrameOver(
 	w *FrameWriter, m FrameMeta, links, body []byte, old, like record.Place,
 ) (record.Place, error) {
-	if s.plain || (old.Len == 0 && like.Len == 0) { // a delta over a rest would be lost with it
-		return s.AppendFrame(w, m, links, body)
-	}
 	if err := w.fill(w.head(m), links, body); err != nil {
 		return record.Place{}, err
+	}
+	if s.plain { // a delta over a rest would be lost with it
+		return s.keep(w)
 	}
 	raw := s.over(w, old, smallDelta)
 	if like.Len > 0 && (raw == nil || len(raw) > len(w.buf)/8) {

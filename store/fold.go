@@ -43,7 +43,6 @@ type Folding struct {
 
 // Fold moves the journal into the buckets. A crash in between is harmless.
 func (s *Records) Fold(o Folding) error {
-	s.gather.rest()
 	for {
 		done, err := s.foldNext(o)
 		if err != nil {
