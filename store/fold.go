@@ -281,22 +281,14 @@ func (c *foldChunk) linksOf(entries []journalEntry) (all []foldedLinks, err erro
 	return all, c.site.db.damagedValue(err)
 }
 
-// linksNear is how far the numbers of two documents are apart whose links lie on one page, or on neighbours:
-// most lists have less than 300 bytes.
-const linksNear = 8
-
 // writeLinks writes links, in the order of their documents.
 func writeLinks(tx *transaction, all []foldedLinks) error {
 	links := tx.Bucket(bLinks)
 	links.fill(0.9)
 	var key []byte
-	for i, t := range all {
-		put := links.Put
-		if i > 0 && t.id-all[i-1].id <= linksNear {
-			put = links.PutNear
-		}
+	for _, t := range all {
 		key = binary.BigEndian.AppendUint32(key[:0], t.id)
-		if err := put(key, t.targets); err != nil {
+		if err := links.Put(key, t.targets); err != nil {
 			return err
 		}
 	}

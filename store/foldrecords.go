@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -16,7 +15,6 @@ type recordWriter struct {
 	*foldChunk
 	res, hist *bucket
 	looked    []record.Look // of the runs before
-	fresh     bool          // there is no record from the first to the last key of the part
 	buf       []byte        // of a record
 }
 
@@ -59,10 +57,9 @@ func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
 func (f *recordWriter) flush() error {
 	f.res.fill(0.9)
 	f.hist.fill(0.9) // it grows at its end
-	f.fresh = len(f.recs) > 0 && f.res.hasNone(f.recs[0].key, f.recs[len(f.recs)-1].key)
 	for i := range f.recs {
 		r := &f.recs[i]
-		if !r.done && f.was(r.key) != nil {
+		if !r.done && f.res.Get(r.key) != nil {
 			continue
 		}
 		if err := f.put(r); err != nil {
@@ -72,21 +69,13 @@ func (f *recordWriter) flush() error {
 	return nil
 }
 
-// was returns the record before, nil without one.
-func (f *recordWriter) was(key []byte) []byte {
-	if f.fresh {
-		return nil
-	}
-	return f.res.Get(key)
-}
-
 // put writes one record, with the heads that it is to have.
 func (f *recordWriter) put(r *folded) error {
 	keeps := r.done && !f.site.volatile
 	var old *record.Resource // the record before
 	var was []byte
 	if keeps || f.Version > 1 {
-		if was = f.was(r.key); was != nil {
+		if was = f.res.Get(r.key); was != nil {
 			old = new(record.Resource)
 			if err := old.Decode(r.URL, was); err != nil {
 				return err
@@ -105,9 +94,6 @@ func (f *recordWriter) put(r *folded) error {
 		f.site.heads.place(&r.Resource, old, r.answer)
 	}
 	f.buf = r.Append(f.buf[:0])
-	if f.fresh {
-		return f.res.PutNew(r.key, f.buf)
-	}
 	return f.res.Put(r.key, f.buf)
 }
 
@@ -124,10 +110,4 @@ func (f *recordWriter) remember(key, value []byte, old, now *record.Resource) er
 		return nil // the first one of this version is the one to go back to
 	}
 	return f.hist.Put(hk, append([]byte{}, value...))
-}
-
-// hasNone reports whether the bucket has no key from first to last.
-func (b *bucket) hasNone(first, last []byte) bool {
-	k, _ := b.Cursor().Seek(first)
-	return k == nil || bytes.Compare(k, last) > 0
 }

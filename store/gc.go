@@ -51,11 +51,7 @@ type packUse struct {
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
 // would do. No run may be under way. What it was not able to read it leaves where it is.
 func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("compact packs of %s: %w", s.name, err)
-		}
-	}()
+	defer explain(&err, "compact packs of %s", s.name)
 	w := s.compactor()
 	if !dry {
 		if err := s.owned(); err != nil {
@@ -76,11 +72,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 // of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
 // stays, and is in Compaction.Damaged. The log is begun again.
 func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("purge packs of %s: %w", s.name, err)
-		}
-	}()
+	defer explain(&err, "purge packs of %s", s.name)
 	if err := s.owned(); err != nil {
 		return c, err
 	}

@@ -81,11 +81,7 @@ func (l *LostBody) drop(tx *transaction) error {
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is only
 // checked. A crash leaves each body as it was, or repaired.
 func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h BodyRepairs, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("heal bodies of %s: %w", s.name, err)
-		}
-	}()
+	defer explain(&err, "heal bodies of %s", s.name)
 	if !s.readOnly {
 		if err := s.owned(); err != nil {
 			return h, err

@@ -58,7 +58,6 @@ type FrameWriter struct {
 	out     []byte
 
 	base  *FrameReader // of the bases of deltas; nil until there is one
-	coder deltaCoder
 	delta []byte
 }
 
