@@ -4,9 +4,7 @@ package store
 
 import (
 	"encoding/binary"
-	"slices"
 
-	"mirrord/site"
 	"mirrord/store/record"
 )
 
@@ -22,26 +20,19 @@ type recordWriter struct {
 type folded struct {
 	key []byte
 	record.Resource
+	fresh  bool   // no item was taken yet
 	done   bool   // it is not only known
 	answer []byte // head of the last answer that had one, coded
 }
 
-// addNew adds a pending URL, unless it has a record.
-func (r *folded) addNew(id uint32, u site.URL, n *record.NewURL) {
-	if r.URL.IsZero() {
-		r.Resource = record.Resource{
-			ID:       id,
-			URL:      u,
-			Referrer: n.Referrer,
-			Depth:    n.Depth,
-			Requis:   n.Requis,
-		}
+// take takes an item for a record: a result replaces what was before, and a URL that is only known does not.
+func (c *foldChunk) take(r *folded, i *foldItem) error {
+	if !i.done && !r.fresh {
+		return nil
 	}
-}
-
-// addDone takes a result for a record, with the head of its answer.
-func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
-	if err := r.Decode(u, rec); err != nil {
+	rec, answer := c.said(i)
+	r.fresh = false
+	if err := r.Decode(r.URL, rec); err != nil || !i.done {
 		return err
 	}
 	r.done = true
@@ -49,7 +40,7 @@ func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
 		r.Path, r.Moved = p, c.Version
 	}
 	if len(answer) > 0 {
-		r.answer = slices.Clone(answer)
+		r.answer = answer
 	}
 	return nil
 }
