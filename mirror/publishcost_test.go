@@ -90,7 +90,7 @@ func (b *bigSite) change(page, version int) {
 	at := bytes.Index(body, []byte("</title>")) - 1
 	body[at] = 'a' + byte(version%26)
 	rec.Digest, rec.Changed, rec.Outcome = sha256.Sum256(body), version, site.Fetched
-	if rec.At, err = b.s.Frames.AppendFrame(b.s.Frames.NewFrameWriter(), store.FrameMetaOf(&rec), fr.Links,
+	if rec.At, err = b.s.Frames.GatherFrame(b.s.Frames.NewFrameWriter(), store.FrameMetaOf(&rec), fr.Links,
 		body); err != nil {
 		b.tb.Fatal(err)
 	}

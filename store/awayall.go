@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -97,11 +96,7 @@ func BringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 	if a == nil || err != nil {
 		return 0, err
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("bring all of %s: %w", name, err)
-		}
-	}()
+	defer explain(&err, "bring all of %s", name)
 	if bytes, err = bringAll(ctx, s, name); err != nil {
 		return bytes, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"mirrord/internal/zstdfast"
 	"mirrord/store/disk"
@@ -106,6 +107,56 @@ func appendBundle(b []byte, enc *zstdfast.Encoder, raw []byte, ends []uint32) []
 // decodeSlack is how many bytes more than a frame's contents a buffer has: else the decoder takes another.
 const decodeSlack = 64
 
+// unpackedBundles caches the unpacked bundles of a site's packs that were read last: documents read in
+// sequence are mostly stored together. They are shared by all readers of the packs, and their bytes do not
+// change. Safe for concurrent use.
+type unpackedBundles struct {
+	most int // of them
+
+	mu   sync.Mutex
+	list []*unpackedBundle // the one that was used last at the end
+}
+
+// unpackedBundle is one of them.
+type unpackedBundle struct {
+	at    record.Place // of the frame
+	out   []byte
+	index bundleIndex
+}
+
+const maxUnpacked = 4 // bundles
+
+// take returns the bundle at a place, nil when it has to be read.
+func (c *unpackedBundles) take(at record.Place) *unpackedBundle {
+	at.Doc = 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.list, func(u *unpackedBundle) bool { return u.at == at })
+	if i < 0 {
+		return nil
+	}
+	u := c.list[i]
+	c.list = append(slices.Delete(c.list, i, i+1), u)
+	return u
+}
+
+// add keeps a bundle.
+func (c *unpackedBundles) add(u *unpackedBundle) {
+	u.at.Doc = 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.list = append(c.list, u); len(c.list) > c.most {
+		c.list = slices.Delete(c.list, 0, 1)
+	}
+}
+
+// drop forgets the bundles of a pack, all when it is 0.
+func (c *unpackedBundles) drop(pack uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = slices.DeleteFunc(c.list, func(u *unpackedBundle) bool { return pack == 0 || u.at.Pack == pack })
+}
+
 // placeOf is the place of a document, from 1, in a frame that was made of count documents.
 func placeOf(frame record.Place, doc uint32, count int) record.Place {
 	if frame.Doc = doc; count == 1 {
@@ -114,9 +165,9 @@ func placeOf(frame record.Place, doc uint32, count int) record.Place {
 	return frame
 }
 
-// unbundle unpacks a bundle into out, or into other memory where that is too small.
-func (r *FrameReader) unbundle(raw, out []byte, x *bundleIndex) ([]byte, error) {
-	got, err := r.dec.DecodeAll(raw[x.start:], slices.Grow(out[:0], x.size()+decodeSlack))
+// unbundle unpacks a bundle.
+func (r *FrameReader) unbundle(raw []byte, x *bundleIndex) ([]byte, error) {
+	got, err := r.dec.DecodeAll(raw[x.start:], make([]byte, 0, x.size()+decodeSlack))
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
@@ -126,10 +177,8 @@ func (r *FrameReader) unbundle(raw, out []byte, x *bundleIndex) ([]byte, error) 
 	return got, nil
 }
 
-// document unpacks one of the documents of a bundle. It is valid until r is used again, and must not be
-// changed.
+// document unpacks one of the documents of a bundle. It must not be changed.
 func (p *packs) document(r *FrameReader, at record.Place) ([]byte, error) {
-	r.letGo()
 	if _, err := p.open(at); err != nil {
 		return nil, err
 	}
@@ -146,13 +195,13 @@ func (p *packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out, err := r.unbundle(raw, p.unpacked.room(x.size()), &x)
+		out, err := r.unbundle(raw, &x)
 		if err != nil {
 			return nil, err
 		}
-		u = p.unpacked.add(at, out, x)
+		u = &unpackedBundle{at, out, x}
+		p.unpacked.add(u)
 	}
-	r.shared, r.of = u, &p.unpacked
 	from, to, ok := u.index.bounds(at.Doc)
 	if !ok {
 		return nil, fmt.Errorf("%w: document %d of a frame of %d", disk.ErrDamaged, at.Doc, len(u.index.ends))

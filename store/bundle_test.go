@@ -247,7 +247,7 @@ func textsOf(t testing.TB, s *Site) (out []string) {
 		for len(raw) > frameHeader {
 			n := frameHeader + int(uint32(raw[4])|uint32(raw[5])<<8|uint32(raw[6])<<16|uint32(raw[7])<<24)
 			if x, err := parseBundle(raw[:n]); err == nil {
-				b, err := r.unbundle(raw[:n], nil, &x)
+				b, err := r.unbundle(raw[:n], &x)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -359,7 +359,7 @@ func FuzzBundle(f *testing.F) {
 		if len(fr.Body) > maxBundle {
 			t.Fatalf("%d bytes", len(fr.Body))
 		}
-		s.packs.unpacked.drop(nil)
+		s.packs.unpacked.drop(0)
 	})
 }
 

@@ -47,34 +47,14 @@ func (f ConsoleFacts) AddAudit(e AuditEntry) error {
 		if err != nil {
 			return err
 		}
-		n, err := b.NextSequence()
-		if err != nil {
-			return err
-		}
-		if n > keptAudit {
-			if err := b.Delete(seqKey(n - keptAudit)); err != nil {
-				return err
-			}
-		}
-		return b.Put(seqKey(n), v)
+		return appendFact(b, v, keptAudit)
 	})
 }
 
 // Audit returns the last n entries of the audit log, newest first. One that cannot be read is left out.
-func (f ConsoleFacts) Audit(n int) ([]AuditEntry, error) {
-	var out []AuditEntry
-	err := f.st.viewDB(func(tx *transaction) error {
-		b := tx.Bucket(bAudit)
-		if b == nil {
-			return nil
-		}
-		c := b.Cursor()
-		for k, v := c.Last(); k != nil && len(out) < n; k, v = c.Prev() {
-			var e AuditEntry
-			if json.Unmarshal(v, &e) == nil {
-				out = append(out, e)
-			}
-		}
+func (f ConsoleFacts) Audit(n int) (out []AuditEntry, err error) {
+	err = f.st.viewDB(func(tx *transaction) error {
+		out = lastFacts[AuditEntry](tx.Bucket(bAudit), n)
 		return nil
 	})
 	return out, err

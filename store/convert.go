@@ -26,9 +26,6 @@ const unsealedFormat = 7
 // loggedFormat is the first format of a database that says up to which transaction it follows its log.
 const loggedFormat = 10
 
-// convertBytes is how much one transaction copies, about.
-const convertBytes = 16 << 20
-
 // convert replaces a database without checksums, which is closed then, by one with them: the error is
 // errReplaced, as when another process had done it. It does nothing for one that has them, or that is new.
 func (d *database) convert() error {
@@ -115,78 +112,39 @@ func (d *database) raw(f func(*bolt.Tx) error) (err error) {
 
 // copyOf fills a new database with what one without checksums has.
 func (d *database) copyOf(old *database) error {
-	var names [][]byte
-	err := old.raw(func(t *bolt.Tx) error {
-		return t.ForEach(func(name []byte, _ *bolt.Bucket) error {
-			names = append(names, []byte(string(name)))
-			return nil
-		})
-	})
-	for _, name := range names {
-		for next := []byte{}; (next != nil) && (err == nil); {
-			next, err = d.copyPart(old, name, next)
-		}
-	}
-	return err
-}
-
-// copyPart copies values of a bucket from a key on, and returns the key from which on others are left, nil
-// for none.
-func (d *database) copyPart(old *database, name, from []byte) (next []byte, err error) {
-	err = d.Update(func(to *transaction) error {
+	return d.Update(func(to *transaction) error {
 		return old.raw(func(t *bolt.Tx) error {
 			if d.site != "" {
 				to.number = uint64(t.ID()) + 1 // behind all of its log
 			}
-			src := t.Bucket(name)
-			dst, err := to.CreateBucketIfNotExists(name)
-			if err == nil {
-				err = dst.b.SetSequence(src.Sequence())
-			}
+			return t.ForEach(func(name []byte, from *bolt.Bucket) error {
+				b, err := to.CreateBucketIfNotExists(name)
+				if err != nil {
+					return err
+				}
+				return b.copyOf(from)
+			})
+		})
+	})
+}
+
+// copyOf copies what a bucket has.
+func (b *bucket) copyOf(from *bolt.Bucket) error {
+	b.fill(1)
+	if err := b.b.SetSequence(from.Sequence()); err != nil {
+		return err
+	}
+	return from.ForEach(func(k, v []byte) error {
+		if v == nil {
+			in, err := b.CreateBucket(k)
 			if err != nil {
 				return err
 			}
-			dst.fill(1)
-			next = nil
-			size := 0
-			c := src.Cursor()
-			for k, v := c.Seek(from); k != nil; k, v = c.Next() {
-				if size > convertBytes {
-					next = []byte(string(k))
-					return nil
-				}
-				size += len(k) + len(v)
-				if (string(name) == string(bMeta)) && (string(k) == string(kFormat)) {
-					v = binary.BigEndian.AppendUint32(nil, FormatVersion)
-				}
-				n, err := dst.copyValue(k, v, src)
-				if size += n; err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+			return in.copyOf(from.Bucket(k))
+		}
+		if string(b.name) == string(bMeta) && string(k) == string(kFormat) {
+			v = binary.BigEndian.AppendUint32(nil, FormatVersion)
+		}
+		return b.Put(k, v)
 	})
-	return next, err
-}
-
-// copyValue copies a value of a bucket, or the bucket of a name in it, and returns how many bytes that has.
-func (b *bucket) copyValue(k, v []byte, from *bolt.Bucket) (size int, err error) {
-	if v != nil {
-		return 0, b.Put(k, v)
-	}
-	in := from.Bucket(k)
-	to, err := b.CreateBucket(k)
-	if err == nil {
-		err = to.b.SetSequence(in.Sequence())
-	}
-	if err != nil {
-		return 0, err
-	}
-	err = in.ForEach(func(k, v []byte) error {
-		n, err := to.copyValue(k, v, in)
-		size += n + len(k) + len(v)
-		return err
-	})
-	return size, err
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -98,17 +97,6 @@ func (d *delta) put(raw []byte) {
 	le.PutUint32(b, d.sum)
 	b[4] = d.depth
 	seal(raw)
-}
-
-// rebase returns the frame of the delta with another base of the same bytes.
-func (d *delta) rebase(raw []byte, base record.Place) []byte {
-	was := d.start()
-	d.base = base
-	if now := d.start(); now != was {
-		raw = slices.Concat(make([]byte, now), raw[was:])
-	}
-	d.put(raw)
-	return raw
 }
 
 // isDelta reports whether a frame, or its beginning, says that it is a delta.

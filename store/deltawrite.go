@@ -5,7 +5,6 @@ package store
 import (
 	"bytes"
 	"hash/crc32"
-	"io"
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
@@ -23,11 +22,11 @@ import (
 func (s *Frames) AppendFrameOver(
 	w *FrameWriter, m FrameMeta, links, body []byte, old, like record.Place,
 ) (record.Place, error) {
-	if s.plain || (old.Len == 0 && like.Len == 0) { // a delta over a rest would be lost with it
-		return s.AppendFrame(w, m, links, body)
-	}
 	if err := w.fill(w.head(m), links, body); err != nil {
 		return record.Place{}, err
+	}
+	if s.plain { // a delta over a rest would be lost with it
+		return s.keep(w)
 	}
 	raw := s.over(w, old, smallDelta)
 	if like.Len > 0 && (raw == nil || len(raw) > len(w.buf)/8) {
@@ -85,9 +84,15 @@ func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
 	case small == likeDelta:
 		return nil
 	default:
-		if b, err = w.coder.encode(b, payload, dict); err != nil {
+		level := zstd.SpeedDefault
+		if size > middleDelta {
+			level = zstd.SpeedBetterCompression
+		}
+		large, err := newDeltaEncoder(min(1<<bits.Len(uint(size)), maxWindow), level, dict)
+		if err != nil {
 			return nil // the base is nothing that can be a dictionary
 		}
+		b = large.EncodeAll(payload, b)
 	}
 	if w.delta = b; cap(b) > maxKept {
 		w.delta = nil
@@ -105,57 +110,16 @@ func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
 	return b
 }
 
-// deltaCoder encodes deltas of which base and document are too large for zstdfast, which keeps one place of a
-// hash in a table of 32 Ki. It keeps what zstd needs for those up to a megabyte, because making it costs many
-// times what such a delta costs.
-type deltaCoder struct {
-	middle *zstd.Encoder
-	out    appender
-}
-
 // A window in which the whole base can be seen from the end of the body holds both.
 const (
-	smallDelta  = 128 << 10 // bytes of base and document together
-	likeDelta   = 256 << 10 // of documents that say the same
+	smallDelta = 128 << 10 // bytes of base and document together
+	likeDelta  = 256 << 10 // of documents that say the same
+	// what can be seen back that far is found at less cost
 	middleDelta = 1 << 20
 )
 
-// encode appends a payload in zstd to b, with dict as a raw dictionary.
-func (c *deltaCoder) encode(b, payload, dict []byte) (_ []byte, err error) {
-	n := len(payload) + len(dict)
-	if n > middleDelta {
-		large, err := newDeltaEncoder(nil, min(1<<bits.Len(uint(n)), maxWindow), zstd.SpeedBetterCompression, dict)
-		if err != nil {
-			return nil, err
-		}
-		return large.EncodeAll(payload, b), nil
-	}
-	c.out = b
-	if c.middle == nil {
-		c.middle, err = newDeltaEncoder(&c.out, middleDelta, zstd.SpeedDefault, dict)
-	} else {
-		err = c.middle.ResetWithOptions(&c.out, zstd.WithEncoderDictRaw(0, dict))
-	}
-	if err == nil {
-		_, err = c.middle.Write(payload)
-	}
-	if err == nil {
-		err = c.middle.Close()
-	}
-	b, c.out = c.out, nil
-	return b, err
-}
-
-func newDeltaEncoder(out io.Writer, window int, level zstd.EncoderLevel, dict []byte) (*zstd.Encoder, error) {
-	return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
+func newDeltaEncoder(window int, level zstd.EncoderLevel, dict []byte) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
 		zstd.WithEncoderCRC(false),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(0, dict))
-}
-
-// appender is an io.Writer that appends.
-type appender []byte
-
-func (a *appender) Write(p []byte) (int, error) {
-	*a = append(*a, p...)
-	return len(p), nil
 }

@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 
 	"mirrord/store/disk"
 )
@@ -29,3 +30,10 @@ var errOldFormat = disk.Said("written by an older mirrord")
 type busyError struct{ error }
 
 func (e busyError) Unwrap() []error { return []error{ErrBusy, e.error} }
+
+// explain says in front of an error, where there is one, what was being done.
+func explain(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}

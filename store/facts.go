@@ -3,8 +3,9 @@
 package store
 
 import (
-	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -33,63 +34,27 @@ type PairRecord struct {
 	SamePaths []string `json:"equal,omitempty"`
 }
 
-// decode reads a stored record, also one of a version that spelled one of its keys in another way. It is no
-// UnmarshalJSON, which a struct that embeds a PairRecord would have too.
-func (p *PairRecord) decode(data []byte) error {
-	stored := struct {
-		*PairRecord
-		SoftPages int `json:"softPages"`
-	}{PairRecord: p}
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return err
-	}
-	p.SoftPages = cmp.Or(p.SoftPages, stored.SoftPages)
-	return nil
-}
-
-func pairKey(base1, base2 string) []byte { return []byte(base1 + "\x00" + base2) }
+func pairKey(base1, base2 string) string { return base1 + "\x00" + base2 }
 
 // SavePair stores the result of a test of a pair, and replaces an earlier one.
 func (s *State) SavePair(p PairRecord) error {
-	return saveFact(SharedOf(s), string(bPairs), string(pairKey(p.Base1, p.Base2)), &p)
+	return saveFact(SharedOf(s), string(bPairs), pairKey(p.Base1, p.Base2), &p)
 }
 
 // Pairs lists the pairs that were tested, by base URLs. A record that cannot be read is left out.
 func (s *State) Pairs() ([]PairRecord, error) {
+	all, err := factsOf[PairRecord](SharedOf(s), string(bPairs))
 	var out []PairRecord
-	err := s.viewPairs(func(b *bucket) error {
-		return b.ForEach(func(_, v []byte) error {
-			var p PairRecord
-			if p.decode(v) == nil {
-				out = append(out, p)
-			}
-			return nil
-		})
-	})
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[key])
+	}
 	return out, err
 }
 
 // LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none,
 // or its record cannot be read.
 func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
-	err = s.viewPairs(func(b *bucket) error {
-		v := b.Get(pairKey(base1, base2))
-		ok = v != nil && p.decode(v) == nil
-		return nil
-	})
-	if !ok {
-		p = PairRecord{}
-	}
-	return p, ok, err
-}
-
-func (s *State) viewPairs(f func(*bucket) error) error {
-	return s.viewDB(func(tx *transaction) error {
-		if b := tx.Bucket(bPairs); b != nil {
-			return f(b)
-		}
-		return nil
-	})
+	return factOf[PairRecord](s, bPairs, pairKey(base1, base2))
 }
 
 // JobRecords returns what the scheduler keeps about jobs, by name; the store does not look into it.

@@ -7,10 +7,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"os"
 	"slices"
 
-	"mirrord/internal/binread"
+	"mirrord/site"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -43,7 +42,6 @@ type Folding struct {
 
 // Fold moves the journal into the buckets. A crash in between is harmless.
 func (s *Records) Fold(o Folding) error {
-	s.gather.rest()
 	for {
 		done, err := s.foldNext(o)
 		if err != nil {
@@ -59,7 +57,7 @@ func (s *Records) Fold(o Folding) error {
 // foldNext folds a chunk; done means that there was none.
 func (s *Records) foldNext(o Folding) (done bool, err error) {
 	c := foldChunk{Folding: o, site: s}
-	if err := c.read(); err != nil || len(c.batches) == 0 {
+	if err := c.read(); err != nil || c.last == 0 {
 		return err == nil, err
 	}
 	return false, c.fold()
@@ -68,49 +66,45 @@ func (s *Records) foldNext(o Folding) (done bool, err error) {
 // foldChunk is some batches that are folded together.
 type foldChunk struct {
 	Folding
-	site    *Records
-	file    *os.File // the segment of the log that has them
-	batches []foldBatch
-	entries []journalEntry // of the batches
-	items   []foldItem
-	values  []byte // keys of the items, and what the batches say of them
-	looks   []record.Look
-	known   uint32 // URLs that have a number
-	order   []foldStep
-	recs    []folded // of a part, in the order of their keys
-}
-
-// foldBatch is one batch of a chunk.
-type foldBatch struct {
-	results int
-	heads   []byte // of the answers, packed; nil for none
+	site   *Records
+	last   uint64 // number of the last batch; 0: there is none
+	items  []foldItem
+	values []byte // of each item its key, its record and the head of its answer
+	links  []foldedLinks
+	looks  []record.Look
+	known  uint32   // URLs that have a number
+	recs   []folded // of a part, in the order of their keys
 }
 
 // foldItem is a new URL or a result of a batch.
 type foldItem struct {
-	at     int    // where its key begins, and behind that what the batch says
-	key    uint16 // bytes of the key
-	size   uint32 // bytes of what the batch says: the record of a result, else the referral
-	done   bool   // it is a result
-	number uint32 // among all items
-	batch  uint32
-	n      uint32 // number of a new URL, else which result of the batch it is
+	at           int // where its values begin
+	key          uint16
+	size, answer uint32
+	done         bool   // it is a result
+	number       uint32 // among all items
 }
 
-// read reads the batches of the chunk.
+// read reads the batches of the chunk, and writes their links.
 func (c *foldChunk) read() error {
 	file, entries := c.site.db.journal.list()
-	c.file = file
+	var b record.LogBatch
 	err := readBatches(file, entries, func(tx uint64, payload []byte) error {
 		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || len(c.values) > foldBytes {
 			return errEnd
 		}
-		return c.add(payload[packEnd:])
+		c.last = tx
+		if err := b.Decode(payload[packEnd:]); err != nil {
+			return err
+		}
+		if err := c.add(&b); err != nil {
+			return err
+		}
+		return c.putLinks(c.site.foldItems)
 	})
-	if errors.Is(err, errEnd) {
-		err = nil
+	if err == nil || errors.Is(err, errEnd) {
+		err = c.putLinks(1)
 	}
-	c.entries = entries[:len(c.batches)]
 	slices.SortFunc(c.items, func(a, b foldItem) int {
 		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.number, b.number))
 	})
@@ -118,68 +112,72 @@ func (c *foldChunk) read() error {
 }
 
 // add takes a batch into the chunk.
-func (c *foldChunk) add(v []byte) error {
-	d := binread.Reader{Rest: v}
-	item := func(text, said []byte, i foldItem) error {
-		u, err := record.BatchURL(text)
+func (c *foldChunk) add(b *record.LogBatch) error {
+	item := func(u site.URL, rec, answer []byte, done bool) {
+		i := foldItem{
+			at:     len(c.values),
+			size:   uint32(len(rec)),
+			answer: uint32(len(answer)),
+			done:   done,
+			number: uint32(len(c.items)),
+		}
+		c.values = u.Key(c.values)
+		i.key = uint16(len(c.values) - i.at)
+		c.values = append(append(c.values, rec...), answer...)
+		c.items = append(c.items, i)
+	}
+	for n := range b.News {
+		id := b.First + uint32(n)
+		if !c.Pending(id) {
+			continue
+		}
+		u, err := record.BatchURL([]byte(b.News[n].URL))
 		if err != nil {
 			return err
 		}
-		i.at, i.batch, i.number = len(c.values), uint32(len(c.batches)), uint32(len(c.items))
-		c.values = u.Key(c.values)
-		i.key, i.size = uint16(len(c.values)-i.at), uint32(len(said))
-		c.values = append(c.values, said...)
-		c.items = append(c.items, i)
-		return nil
-	}
-	first := uint32(d.Uvarint())
-	news := uint32(d.Uvarint())
-	for n := uint32(0); n < news && !d.Bad; n++ {
-		text := d.Bytes()
-		said := d.Rest
-		d.Uvarint()
-		d.Uvarint()
-		if d.Bad || !c.Pending(first+n) {
-			continue
+		r := record.Resource{
+			ID:       id,
+			URL:      u,
+			Referrer: b.News[n].Referrer,
+			Depth:    b.News[n].Depth,
+			Requis:   b.News[n].Requis,
 		}
-		if err := item(text, said[:len(said)-len(d.Rest)], foldItem{n: first + n}); err != nil {
+		item(u, r.Append(nil), nil, false)
+	}
+	answers, _ := c.site.zip.read(b.Heads, len(b.Done)) // heads that are damaged are lost, and no more
+	for n := range b.Done {
+		d := &b.Done[n]
+		u, err := record.BatchURL(d.URL)
+		if err != nil {
 			return err
 		}
-	}
-	c.known = max(c.known, first+news)
-	b := foldBatch{results: int(d.Uvarint())}
-	for n := 0; n < b.results && !d.Bad; n++ {
-		r := record.ReadDone(&d)
-		if d.Bad {
-			break
+		var answer []byte
+		if answers != nil {
+			answer = answers[n]
 		}
-		if err := item(r.URL, r.Record, foldItem{n: uint32(n), done: true}); err != nil {
-			return err
+		item(u, d.Record, answer, true)
+		if d.Linked {
+			id, _, err := record.NumbersOf(nil, d.Record)
+			if err != nil {
+				return err
+			}
+			c.links = append(c.links, foldedLinks{id, slices.Clone(d.Targets)})
 		}
 	}
-	if len(d.Rest) > 0 {
-		b.heads = slices.Clone(d.Bytes())
+	c.known = max(c.known, b.First+uint32(len(b.News)))
+	for _, l := range b.Looks {
+		c.looks = record.JoinLooks(c.looks, l)
 	}
-	for len(d.Rest) > 0 && !d.Bad {
-		c.looks = record.JoinLooks(c.looks, record.ReadLook(&d))
-	}
-	if d.Bad {
-		return errBatch
-	}
-	c.batches = append(c.batches, b)
 	return nil
-}
-
-// foldStep is an item of a part, with the record that it belongs to.
-type foldStep struct {
-	*foldItem
-	rec int
 }
 
 func (c *foldChunk) keyOf(i *foldItem) []byte { return c.values[i.at:][:i.key] }
 
-// said is what the batch says of an item.
-func (c *foldChunk) said(i *foldItem) []byte { return c.values[i.at+int(i.key):][:i.size] }
+// said is the record and the head of an item.
+func (c *foldChunk) said(i *foldItem) (rec, answer []byte) {
+	v := c.values[i.at+int(i.key):]
+	return v[:i.size], v[i.size:][:i.answer]
+}
 
 // nextPart is how many of the items that are left one transaction folds: those of a key together.
 func (c *foldChunk) nextPart(rest []foldItem) int {
@@ -191,9 +189,6 @@ func (c *foldChunk) nextPart(rest []foldItem) int {
 }
 
 func (c *foldChunk) fold() error {
-	if err := c.links(); err != nil {
-		return err
-	}
 	for rest, last := c.items, false; !last; {
 		n := c.nextPart(rest)
 		err := c.readPart(rest[:n])
@@ -214,39 +209,29 @@ func (c *foldChunk) fold() error {
 		c.site.dropPages()
 		c.site.at("folded a part")
 	}
-	c.site.db.journal.drop(c.entries[len(c.entries)-1].tx)
+	c.site.db.journal.drop(c.last)
 	return nil
 }
 
 // readPart makes the records of some items.
 func (c *foldChunk) readPart(items []foldItem) error {
 	c.recs = c.recs[:0]
-	err := c.site.db.damagedValue(c.addItems(items))
-	if (err == nil) && (c.Err != nil) {
-		err = c.Err()
+	for n := range items {
+		i := &items[n]
+		key := c.keyOf(i)
+		if n == 0 || !bytes.Equal(key, c.recs[len(c.recs)-1].key) {
+			u, err := record.URLOfKey(key)
+			if err != nil {
+				return c.site.db.damagedValue(err)
+			}
+			c.recs = append(c.recs, folded{key: key, Resource: record.Resource{URL: u}, fresh: true})
+		}
+		if err := c.take(&c.recs[len(c.recs)-1], i); err != nil {
+			return c.site.db.damagedValue(err)
+		}
 	}
-	return err
-}
-
-// links writes the links of all batches.
-func (c *foldChunk) links() error {
-	for from, to := 0, 0; from < len(c.batches); from = to {
-		results := c.batches[from].results
-		for to = from + 1; to < len(c.batches) && results+c.batches[to].results <= c.site.foldItems; to++ {
-			results += c.batches[to].results
-		}
-		all, err := c.linksOf(c.entries[from:to])
-		if (err == nil) && (len(all) > 0) {
-			err = c.site.update("fold links", func(tx *transaction) error {
-				tx.later = redoLater
-				return writeLinks(tx, all)
-			})
-			c.site.dropPages()
-			c.site.at("folded links")
-		}
-		if err != nil {
-			return err
-		}
+	if c.Err != nil {
+		return c.Err()
 	}
 	return nil
 }
@@ -257,47 +242,30 @@ type foldedLinks struct {
 	targets []byte
 }
 
-// linksOf returns the links of some batches, in the order of the numbers of their documents.
-func (c *foldChunk) linksOf(entries []journalEntry) (all []foldedLinks, err error) {
-	err = readBatches(c.file, entries, func(_ uint64, payload []byte) error {
-		r := binread.Reader{Rest: payload[packEnd:]}
-		record.SkipNews(&r)
-		for n := r.Uvarint(); n > 0 && !r.Bad; n-- {
-			d := record.ReadDone(&r)
-			if !d.Linked {
-				continue
-			}
-			id, _, err := record.NumbersOf(nil, d.Record)
-			if err != nil {
-				return err
-			}
-			all = append(all, foldedLinks{id, slices.Clone(d.Targets)})
-		}
-		if r.Bad {
-			return errBatch
-		}
+// putLinks writes the links of the batches that were read, if they are of so many documents.
+func (c *foldChunk) putLinks(least int) error {
+	if len(c.links) < least {
 		return nil
+	}
+	slices.SortStableFunc(c.links, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
+	err := c.site.update("fold links", func(tx *transaction) error {
+		tx.later = redoLater
+		return writeLinks(tx, c.links)
 	})
-	slices.SortStableFunc(all, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
-	return all, c.site.db.damagedValue(err)
+	c.links = c.links[:0]
+	c.site.dropPages()
+	c.site.at("folded links")
+	return err
 }
-
-// linksNear is how far the numbers of two documents are apart whose links lie on one page, or on neighbours:
-// most lists have less than 300 bytes.
-const linksNear = 8
 
 // writeLinks writes links, in the order of their documents.
 func writeLinks(tx *transaction, all []foldedLinks) error {
 	links := tx.Bucket(bLinks)
 	links.fill(0.9)
 	var key []byte
-	for i, t := range all {
-		put := links.Put
-		if i > 0 && t.id-all[i-1].id <= linksNear {
-			put = links.PutNear
-		}
+	for _, t := range all {
 		key = binary.BigEndian.AppendUint32(key[:0], t.id)
-		if err := put(key, t.targets); err != nil {
+		if err := links.Put(key, t.targets); err != nil {
 			return err
 		}
 	}
@@ -320,46 +288,6 @@ func (c *foldChunk) records(tx *transaction) (err error) {
 	return s.heads.flush(tx)
 }
 
-// addItems makes records of some items of a chunk.
-func (c *foldChunk) addItems(part []foldItem) error {
-	c.order = c.order[:0]
-	for n := range part {
-		if n == 0 || !bytes.Equal(c.keyOf(&part[n]), c.keyOf(&part[n-1])) {
-			c.recs = append(c.recs, folded{key: c.keyOf(&part[n])})
-		}
-		c.order = append(c.order, foldStep{&part[n], len(c.recs) - 1})
-	}
-	slices.SortFunc(c.order, func(a, b foldStep) int { return cmp.Compare(a.number, b.number) })
-	var answers [][]byte
-	for n, i := range c.order {
-		if n == 0 || i.batch != c.order[n-1].batch {
-			b := &c.batches[i.batch]
-			answers, _ = c.site.zip.read(b.heads, b.results) // heads that are damaged are lost, and no more
-		}
-		r := &c.recs[i.rec]
-		u := r.URL // all items of a record have it
-		if u.IsZero() {
-			var err error
-			if u, err = record.URLOfKey(c.keyOf(i.foldItem)); err != nil {
-				return err
-			}
-		}
-		if !i.done {
-			n := record.ReadReferral(&binread.Reader{Rest: c.said(i.foldItem)})
-			r.addNew(i.n, u, &n)
-			continue
-		}
-		var answer []byte
-		if answers != nil {
-			answer = answers[i.n]
-		}
-		if err := c.addDone(r, u, c.said(i.foldItem), answer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // end keeps the looks of the batches, and says that these are folded.
 func (c *foldChunk) end(tx *transaction) error {
 	m := tx.Bucket(bMeta)
@@ -368,7 +296,7 @@ func (c *foldChunk) end(tx *transaction) error {
 	}
 	return errors.Join(
 		addLooks(tx.Bucket(bLooks), c.looks),
-		m.Put(kFolded, seqKey(c.entries[len(c.entries)-1].tx)),
+		m.Put(kFolded, seqKey(c.last)),
 		m.Put(kKnown, binary.BigEndian.AppendUint32(nil, c.known)),
 		c.site.packs.note(tx),
 	)

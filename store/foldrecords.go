@@ -3,11 +3,8 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
-	"slices"
 
-	"mirrord/site"
 	"mirrord/store/record"
 )
 
@@ -16,7 +13,6 @@ type recordWriter struct {
 	*foldChunk
 	res, hist *bucket
 	looked    []record.Look // of the runs before
-	fresh     bool          // there is no record from the first to the last key of the part
 	buf       []byte        // of a record
 }
 
@@ -24,26 +20,19 @@ type recordWriter struct {
 type folded struct {
 	key []byte
 	record.Resource
+	fresh  bool   // no item was taken yet
 	done   bool   // it is not only known
 	answer []byte // head of the last answer that had one, coded
 }
 
-// addNew adds a pending URL, unless it has a record.
-func (r *folded) addNew(id uint32, u site.URL, n *record.NewURL) {
-	if r.URL.IsZero() {
-		r.Resource = record.Resource{
-			ID:       id,
-			URL:      u,
-			Referrer: n.Referrer,
-			Depth:    n.Depth,
-			Requis:   n.Requis,
-		}
+// take takes an item for a record: a result replaces what was before, and a URL that is only known does not.
+func (c *foldChunk) take(r *folded, i *foldItem) error {
+	if !i.done && !r.fresh {
+		return nil
 	}
-}
-
-// addDone takes a result for a record, with the head of its answer.
-func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
-	if err := r.Decode(u, rec); err != nil {
+	rec, answer := c.said(i)
+	r.fresh = false
+	if err := r.Decode(r.URL, rec); err != nil || !i.done {
 		return err
 	}
 	r.done = true
@@ -51,7 +40,7 @@ func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
 		r.Path, r.Moved = p, c.Version
 	}
 	if len(answer) > 0 {
-		r.answer = slices.Clone(answer)
+		r.answer = answer
 	}
 	return nil
 }
@@ -59,10 +48,9 @@ func (c *foldChunk) addDone(r *folded, u site.URL, rec, answer []byte) error {
 func (f *recordWriter) flush() error {
 	f.res.fill(0.9)
 	f.hist.fill(0.9) // it grows at its end
-	f.fresh = len(f.recs) > 0 && f.res.hasNone(f.recs[0].key, f.recs[len(f.recs)-1].key)
 	for i := range f.recs {
 		r := &f.recs[i]
-		if !r.done && f.was(r.key) != nil {
+		if !r.done && f.res.Get(r.key) != nil {
 			continue
 		}
 		if err := f.put(r); err != nil {
@@ -72,21 +60,13 @@ func (f *recordWriter) flush() error {
 	return nil
 }
 
-// was returns the record before, nil without one.
-func (f *recordWriter) was(key []byte) []byte {
-	if f.fresh {
-		return nil
-	}
-	return f.res.Get(key)
-}
-
 // put writes one record, with the heads that it is to have.
 func (f *recordWriter) put(r *folded) error {
 	keeps := r.done && !f.site.volatile
 	var old *record.Resource // the record before
 	var was []byte
 	if keeps || f.Version > 1 {
-		if was = f.was(r.key); was != nil {
+		if was = f.res.Get(r.key); was != nil {
 			old = new(record.Resource)
 			if err := old.Decode(r.URL, was); err != nil {
 				return err
@@ -105,9 +85,6 @@ func (f *recordWriter) put(r *folded) error {
 		f.site.heads.place(&r.Resource, old, r.answer)
 	}
 	f.buf = r.Append(f.buf[:0])
-	if f.fresh {
-		return f.res.PutNew(r.key, f.buf)
-	}
 	return f.res.Put(r.key, f.buf)
 }
 
@@ -124,10 +101,4 @@ func (f *recordWriter) remember(key, value []byte, old, now *record.Resource) er
 		return nil // the first one of this version is the one to go back to
 	}
 	return f.hist.Put(hk, append([]byte{}, value...))
-}
-
-// hasNone reports whether the bucket has no key from first to last.
-func (b *bucket) hasNone(first, last []byte) bool {
-	k, _ := b.Cursor().Seek(first)
-	return k == nil || bytes.Compare(k, last) > 0
 }

@@ -32,34 +32,10 @@ func (m *FrameMeta) append(b []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(m.ID)), m.Digest[:metaDigest]...)
 }
 
-// olderMeta is the head that older versions wrote.
+// olderMeta is what is read of the head that older versions wrote.
 type olderMeta struct {
-	ID           uint32 `json:"id"`
-	URL          string `json:"url"`
-	MIME         string `json:"type,omitempty"`
-	Charset      string `json:"charset,omitempty"`
-	Fetched      int64  `json:"fetched"`
-	ETag         string `json:"etag,omitempty"`
-	LastModified string `json:"last-modified,omitempty"`
-	Size         int64  `json:"size"`
-	Digest       string `json:"sha256"`
-	Format       uint8  `json:"format"`
-}
-
-// olderMetaOf is the head, as older versions wrote it, of a document that another record came with.
-func olderMetaOf(r, by *record.Resource) ([]byte, error) {
-	return json.Marshal(olderMeta{
-		ID:           r.ID,
-		URL:          r.URL.String(),
-		MIME:         r.MIME,
-		Charset:      r.Charset,
-		Fetched:      by.Fetched,
-		ETag:         by.ETag,
-		LastModified: by.LastModified,
-		Size:         r.Size,
-		Digest:       record.HexOf(r.Digest),
-		Format:       r.Format,
-	})
+	ID     uint32 `json:"id"`
+	Digest string `json:"sha256"`
 }
 
 // ID returns the number of the URL of the document.

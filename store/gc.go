@@ -26,8 +26,8 @@ import (
 const (
 	liveShare  = 0.6       // a pack of which less is in use is emptied
 	minHoles   = 64 << 10  // bytes of holes for which the pack that is being written is worth ending
-	movedBytes = 512 << 20 // bytes that are moved by one transaction, about
-	movedItems = 1 << 18   // documents that are moved by one transaction, about
+	movedBytes = 512 << 20 // bytes of packs that are emptied together, about
+	movedItems = 1 << 18   // documents in them, about
 )
 
 // Compaction says what Compact did, or would do.
@@ -51,11 +51,7 @@ type packUse struct {
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
 // would do. No run may be under way. What it was not able to read it leaves where it is.
 func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("compact packs of %s: %w", s.name, err)
-		}
-	}()
+	defer explain(&err, "compact packs of %s", s.name)
 	w := s.compactor()
 	if !dry {
 		if err := s.owned(); err != nil {
@@ -76,11 +72,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 // of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
 // stays, and is in Compaction.Damaged. The log is begun again.
 func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("purge packs of %s: %w", s.name, err)
-		}
-	}()
+	defer explain(&err, "purge packs of %s", s.name)
 	if err := s.owned(); err != nil {
 		return c, err
 	}
@@ -140,7 +132,7 @@ type compactor struct {
 	records   *Records
 	packs     *packs
 	heads     *headFiles
-	moveItems int // records that one transaction changes, at most
+	moveItems int // documents of packs that are emptied together, about
 
 	frames *FrameReader
 	writer *FrameWriter
@@ -319,18 +311,23 @@ func (s *compactor) withBases(
 			}
 		}
 	}
+	return deltas, s.packs.measure(uses)
+}
+
+// measure finds out how many bytes are in use.
+func (p *packs) measure(uses []*packUse) error {
 	for _, u := range uses {
 		u.sort()
 		u.live = 0
 		for places := range u.frames() {
-			n, err := s.packs.liveBytes(places)
+			n, err := p.liveBytes(places)
 			if err != nil && !errors.Is(err, disk.ErrDamaged) {
-				return nil, err
+				return err
 			}
 			u.live += n
 		}
 	}
-	return deltas, nil
+	return nil
 }
 
 // usedDelta is a delta that a record refers to.

@@ -24,11 +24,7 @@ import (
 // caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
 // refer to them.
 func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("collect blobs: %w", err)
-		}
-	}()
+	defer explain(&err, "collect blobs")
 	if s.opt.Bodies != nil {
 		return f, nil
 	}

@@ -15,7 +15,7 @@ func (s *compactor) forgetBodies() error {
 		return err
 	}
 	err := s.each(bResources, decoded(func(r *record.Resource) error {
-		if some, _ := forgetBody(r); some {
+		if forgetBody(r) {
 			return errPassed
 		}
 		return nil
@@ -23,28 +23,18 @@ func (s *compactor) forgetBodies() error {
 	if err != errPassed {
 		return err
 	}
-	for next := []byte{}; next != nil; {
-		err := s.update("forget bodies", func(tx *transaction) (err error) {
-			next, err = bucketOf{name: bResources}.rewrite(tx, next, s.moveItems, forgetBody)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		s.dropPages()
-		s.at("bodies forgotten")
-	}
-	return nil
+	forget := func(_ *transaction, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
+	return s.records.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
 }
 
 // forgetBody takes the body away from the record of a URL that is no part of the mirror.
-func forgetBody(r *record.Resource) (changed bool, err error) {
+func forgetBody(r *record.Resource) (changed bool) {
 	if r.InSet || r.Body == record.NoBody {
-		return false, nil
+		return false
 	}
 	r.Body, r.At, r.Digest, r.ETag, r.LastModified, r.Head = record.NoBody, record.Place{}, [32]byte{}, "", "",
 		record.HeadPlace{}
-	return true, nil
+	return true
 }
 
 // idle reports whether no run is unfinished.

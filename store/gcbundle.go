@@ -46,7 +46,7 @@ func (s *compactor) copyBundle(raw []byte, places []record.Place, to map[record.
 		}
 		return nil
 	}
-	out, err := s.frames.unbundle(raw, nil, &x)
+	out, err := s.frames.unbundle(raw, &x)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"math/bits"
 
 	"mirrord/site"
 	"mirrord/store/disk"
@@ -18,49 +17,28 @@ import (
 
 const minHeadHoles = 16 << 10 // bytes of holes for which heads are moved
 
-// headUses is how much of the files of heads is in use.
-type headUses struct {
-	files   []uint32
-	size    int64
-	bundles map[record.HeadPlace]*headUse // by the place of the first head
-	// something that is in use cannot be read, or an older version wrote it
-	again bool
-}
-
-// headUse is how much of a bundle is in use.
-type headUse struct {
-	size  int64
-	heads int    // that it has
-	used  uint64 // a bit for each that is in use
-}
-
-// live is how many bytes are in use, about.
-func (u *headUses) live() (n int64) {
-	for _, b := range u.bundles {
-		n += b.size * int64(bits.OnesCount64(b.used)) / int64(b.heads)
-	}
-	return n
-}
-
 // compactHeads gives the space of heads that nothing refers to back. With dry it only says what that would
 // be.
 func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, err error) {
-	uses, err := s.headUses(ctx)
-	if err != nil || len(uses.files) == 0 {
+	uses, again, err := s.headUses(ctx)
+	if err != nil || len(uses) == 0 {
 		return 0, err
 	}
-	holes := uses.size - uses.live()
-	few := float64(holes) <= (1-liveShare)*float64(uses.size) || holes < minHeadHoles
+	was, holes := int64(0), int64(0)
+	for _, u := range uses {
+		was, holes = was+u.size, holes+u.size-u.live
+	}
+	few := float64(holes) <= (1-liveShare)*float64(was) || holes < minHeadHoles
 	if s.erase != nil {
 		few = holes <= 0
 	}
-	if !uses.again && few {
+	if !again && few {
 		return 0, nil
 	}
 	if dry {
 		return holes, nil
 	}
-	last := uses.files[len(uses.files)-1]
+	last := uses[len(uses)-1].num
 	err = s.update("begin heads", func(tx *transaction) error {
 		last, err = s.heads.skip(tx, last)
 		return err
@@ -68,60 +46,56 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	if err != nil {
 		return 0, err
 	}
-	for _, b := range recordBuckets() {
-		for next := []byte{}; next != nil; {
-			if err := ctx.Err(); err != nil {
-				return 0, err
-			}
-			err = s.update("move heads", func(tx *transaction) error {
-				next, err = b.rewrite(tx, next, s.moveItems, func(r *record.Resource) (bool, error) {
-					return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
-				})
-				if err != nil {
-					return err
-				}
-				return s.heads.flush(tx)
-			})
-			if err != nil {
-				return 0, err
-			}
-			s.at("some heads moved")
-		}
+	move := func(tx *transaction, b bucketOf, r *record.Resource) (bool, error) {
+		return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
 	}
-	for _, n := range uses.files {
+	if err := s.records.rewrite("move heads", recordBuckets(), move, s.heads.flush); err != nil {
+		return 0, err
+	}
+	for _, u := range uses {
 		if err := s.owned(); err != nil {
 			return 0, err
 		}
-		if err := s.heads.remove(n); err != nil {
+		if err := s.heads.remove(u.num); err != nil {
 			return 0, err
 		}
 		s.at("heads removed")
 	}
 	_, size := s.heads.packs.where()
-	return uses.size - size, nil
+	return was - size, nil
 }
 
-// headUses finds out what of each file is in use.
-func (s *compactor) headUses(ctx context.Context) (*headUses, error) {
-	uses := &headUses{files: headsIn(s.root, "."), bundles: map[record.HeadPlace]*headUse{}}
-	for _, n := range uses.files {
+// headUses finds out what of each file is in use. again says that something that is cannot be read, or that
+// an older version wrote it.
+func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, err error) {
+	byNum := map[uint32]*packUse{}
+	for _, n := range headsIn(s.root, ".") {
 		fi, err := s.root.Lstat(headsFile(n))
 		if err != nil {
-			return nil, disk.Err("look at heads", err)
+			return nil, false, disk.Err("look at heads", err)
 		}
-		uses.size += fi.Size()
+		byNum[n] = &packUse{num: n, size: fi.Size()}
+		uses = append(uses, byNum[n])
 	}
-	return uses, s.every(func(r *record.Resource) error {
+	err = s.every(func(r *record.Resource) error {
 		for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {
 			if at.IsZero() {
 				continue
 			}
-			if _, err := s.records.ReadHead(r.URL, at); err != nil || !s.heads.use(uses, at) {
-				uses.again = true
+			_, err := s.records.ReadHead(r.URL, at)
+			p, ok := s.heads.bundled(at)
+			if u := byNum[p.Pack]; err == nil && ok && u != nil {
+				u.places = append(u.places, p)
+			} else {
+				again = true
 			}
 		}
 		return ctx.Err()
 	})
+	if err != nil {
+		return nil, false, err
+	}
+	return uses, again, s.heads.packs.measure(uses)
 }
 
 // moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether

@@ -57,35 +57,14 @@ func (s *compactor) movePacks(
 }
 
 // pointTo makes the records refer to where documents went. All of those in packs of from went somewhere.
-func (s *compactor) pointTo(from map[uint32]bool, to map[record.Place]record.Place) (err error) {
-	if !s.volatile {
-		if err := s.packs.sync(); err != nil {
-			return err
-		}
-	}
-	where := func(at record.Place) (record.Place, bool, error) {
+func (s *compactor) pointTo(from map[uint32]bool, to map[record.Place]record.Place) error {
+	return s.records.repoint(func(at record.Place) (record.Place, bool, error) {
 		went, ok := to[at]
 		if !ok && from[at.Pack] {
 			return at, false, fmt.Errorf("%w: it was not moved", disk.ErrDamaged)
 		}
 		return went, ok, nil
-	}
-	for _, b := range recordBuckets() {
-		// what a crash leaves is right: records of either kind refer to stored frames
-		for next := []byte{}; next != nil; {
-			err = s.update("move documents", func(tx *transaction) (err error) {
-				if next, err = b.rewrite(tx, next, s.moveItems, movedBy(where)); err != nil {
-					return err
-				}
-				return s.packs.note(tx)
-			})
-			if err != nil {
-				return err
-			}
-			s.at("some records moved")
-		}
-	}
-	return nil
+	})
 }
 
 // copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
@@ -125,8 +104,8 @@ func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[record.Pl
 }
 
 // copyDeltas appends the deltas that lie in packs of from, or need a frame of these, to the last pack, and
-// notes where each went. It returns the bytes of those that lie elsewhere. One over another delta, which
-// older versions wrote, becomes one over the full frame.
+// notes where each went. It returns the bytes of those that lie elsewhere. Each is made again, over the full
+// frame.
 func (s *compactor) copyDeltas(
 	ctx context.Context, deltas []*usedDelta, from map[uint32]bool, to map[record.Place]record.Place,
 ) (outside int64, err error) {
@@ -146,21 +125,13 @@ func (s *compactor) copyDeltas(
 			return outside, err
 		}
 		base := d.under[len(d.under)-1]
-		went, moved := to[base]
-		if moved {
+		if went, moved := to[base]; moved {
 			base = went
 		}
-		switch {
-		case d.full || len(d.under) > 1:
-			if d.full {
-				base = record.Place{}
-			}
-			raw, err = s.again(raw, d.at, base)
-		case moved:
-			h, _ := parseDelta(raw)
-			raw = h.rebase(raw, base)
+		if d.full {
+			base = record.Place{}
 		}
-		if err != nil {
+		if raw, err = s.again(raw, d.at, base); err != nil {
 			return outside, err
 		}
 		at, err := s.packs.append(raw)
@@ -271,6 +242,7 @@ func (b bucketOf) rewrite(
 			keys, values = append(keys, slices.Clone(k)), append(values, r.Append(nil))
 		}
 	}
+	records.fill(0.9)
 	for i, k := range keys {
 		if err := records.Put(k, values[i]); err != nil {
 			return nil, err
@@ -279,10 +251,36 @@ func (b bucketOf) rewrite(
 	return next, nil
 }
 
-// movedBy makes a record refer to where its document went.
-func movedBy(where func(record.Place) (to record.Place, moved bool,
-	err error)) func(*record.Resource) (bool, error) {
-	return func(r *record.Resource) (moved bool, err error) {
+// rewrite changes the records of some buckets, some of them with each transaction, of which also, which may
+// be nil, is a part. What a crash leaves is right when records of either kind are.
+func (s *Records) rewrite(op string, buckets []bucketOf,
+	change func(tx *transaction, b bucketOf, r *record.Resource) (changed bool, err error),
+	also func(tx *transaction) error,
+) error {
+	for _, b := range buckets {
+		for next := []byte{}; next != nil; {
+			err := s.update(op, func(tx *transaction) (err error) {
+				next, err = b.rewrite(tx, next, s.foldItems, func(r *record.Resource) (bool, error) {
+					return change(tx, b, r)
+				})
+				if err == nil && also != nil {
+					err = also(tx)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			s.dropPages()
+			s.at("some records changed")
+		}
+	}
+	return nil
+}
+
+// repoint makes the records refer to where their documents went.
+func (s *Records) repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
+	change := func(_ *transaction, _ bucketOf, r *record.Resource) (moved bool, err error) {
 		if r.Body != record.PackBody {
 			return false, nil
 		}
@@ -291,4 +289,5 @@ func movedBy(where func(record.Place) (to record.Place, moved bool,
 		}
 		return moved, err
 	}
+	return s.rewrite("move documents", recordBuckets(), change, s.packs.note)
 }

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -110,13 +109,12 @@ func (s *home) look() (g *Glance, err error) {
 		}
 		g = &Glance{Publishing: p != nil}
 		m := tx.Bucket(bMeta)
-		if v := m.Get(kRebuilt); len(v) == 8 {
-			at := int64(binary.BigEndian.Uint64(v))
+		if at, ok := m.number(kRebuilt); ok {
 			if at == 0 {
 				g = nil
 				return nil
 			}
-			g.Rebuilt = time.Unix(at, 0)
+			g.Rebuilt = time.Unix(int64(at), 0)
 		}
 		g.Hooks = append(g.Hooks, m.Get([]byte("fact/"+HooksFact))...)
 		if p != nil {

@@ -64,7 +64,7 @@ func openHeadFiles(root *os.Root) (*headFiles, error) {
 	}
 	p := openPacks(own, nil)
 	p.name, p.max = headsFile, maxHeadsFile
-	p.unpacked.most, p.unpacked.least = headsCached, 0
+	p.unpacked.most = headsCached
 	return &headFiles{packs: p, older: map[uint32]bool{}}, nil
 }
 
@@ -241,30 +241,15 @@ func (f *headFiles) flush(tx *transaction) error {
 	return tx.Bucket(bMeta).Put(kHeads, v)
 }
 
-// use notes that a head that was read is in use; false says that it is to be written again.
-func (f *headFiles) use(u *headUses, at record.HeadPlace) bool {
+// bundled returns the place of a head that was read in its bundle; false says that an older version wrote it.
+func (f *headFiles) bundled(at record.HeadPlace) (record.Place, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.older[at.File] {
-		return false
+		return record.Place{}, false
 	}
-	n := at.Off % headsAtOnce
-	at.Off -= n
-	b := u.bundles[at]
-	if b == nil {
-		p, err := f.bundle(at)
-		if err != nil {
-			return false
-		}
-		x, err := f.packs.bundleAt(p)
-		if err != nil {
-			return false
-		}
-		b = &headUse{size: int64(p.Len), heads: len(x.ends)}
-		u.bundles[at] = b
-	}
-	b.used |= 1 << n
-	return true
+	p, err := f.bundle(at)
+	return p, err == nil
 }
 
 // skip begins a file behind the one with a number, and returns the number of the file before it.
@@ -288,9 +273,6 @@ func (f *headFiles) skip(tx *transaction, last uint32) (before uint32, err error
 func (f *headFiles) remove(n uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.r != nil {
-		f.r.letGo()
-	}
 	delete(f.older, n)
 	return f.packs.remove(n)
 }
@@ -298,8 +280,5 @@ func (f *headFiles) remove(n uint32) error {
 func (f *headFiles) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.r != nil {
-		f.r.letGo()
-	}
 	return f.packs.close()
 }

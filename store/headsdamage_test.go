@@ -147,12 +147,12 @@ func FuzzHeadsFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		clear(made.older)
-		made.packs.unpacked.drop(nil)
+		made.packs.unpacked.drop(0)
 		at := record.HeadPlace{File: 1, Off: int64(off)}
 		h, err := made.read(url, at)
 		if (err != nil && !errors.Is(err, disk.ErrDamaged)) || (err == nil && h.Size() > 2*heads.MaxSize) {
 			t.Fatal(err)
 		}
-		made.use(&headUses{bundles: map[record.HeadPlace]*headUse{}}, at)
+		made.bundled(at)
 	})
 }

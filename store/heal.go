@@ -75,24 +75,19 @@ func (l *LostBody) drop(tx *transaction) error {
 
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
 // damaged by good ones of the same digest: of another record of the URL, of a tree when it is published as it
-// came, or of copies. copies may be nil. All versions have it then. A body in a pack is written
-// over the damaged one where it fits there to the byte, so that deltas over it can be read again too. Else it
-// is appended, and the records refer to it, as after Compact.
+// came, or of copies. copies may be nil. All versions have it then. A body in a pack is
+// appended, and the records refer to it, as after Compact; so do the deltas over it.
 //
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is only
 // checked. A crash leaves each body as it was, or repaired.
 func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h BodyRepairs, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("heal bodies of %s: %w", s.name, err)
-		}
-	}()
+	defer explain(&err, "heal bodies of %s", s.name)
 	if !s.readOnly {
 		if err := s.owned(); err != nil {
 			return h, err
 		}
 	}
-	s.packs.unpacked.drop(nil)
+	s.packs.unpacked.drop(0)
 	w := &healer{
 		Site:     s,
 		copies:   copies,
@@ -303,49 +298,19 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 	if w.writer == nil {
 		w.writer = w.Frames.NewFrameWriter()
 	}
-	var first []byte // a frame that does not fit
 	for c := range w.candidates(b, &d.Resource) {
-		metas := [][]byte{w.metaOf(&d.Resource, c.Body)}
-		for i := range b.recs { // an older frame has the head that one of them had
-			r := &b.recs[i].Resource
-			if r.Digest != d.Digest && r != &d.Resource {
-				continue
-			}
-			meta, err := olderMetaOf(&d.Resource, r)
-			if err != nil {
-				return false, err
-			}
-			metas = append(metas, meta)
+		raw, err := w.writer.encode(w.metaOf(&d.Resource, c.Body), c.Links, c.Body)
+		if err != nil {
+			return false, err
 		}
-		for _, meta := range metas {
-			raw, err := w.writer.encode(meta, c.Links, c.Body)
-			if err != nil {
-				return false, err
-			}
-			fits, err := w.fits(raw, d.At)
-			if err != nil {
-				return false, err
-			}
-			if fits {
-				if err = w.packs.rewrite(raw, d.At); !disk.IsLoss(err) {
-					return true, err
-				}
-			}
-			if first == nil {
-				first = bytes.Clone(raw)
-			}
+		to, err := w.packs.append(raw)
+		if err != nil {
+			return false, err
 		}
+		w.moved[d.At], d.At = to, to
+		return true, nil
 	}
-	if first == nil {
-		return false, nil
-	}
-	to, err := w.packs.append(first)
-	if err != nil {
-		return false, err
-	}
-	w.moved[d.At] = to
-	d.At = to
-	return true, nil
+	return false, nil
 }
 
 // metaOf is the head of the frame of a document, also where its record forgot the digest.
@@ -380,27 +345,6 @@ func (w *healer) candidates(b *bodiesOf, r *record.Resource) iter.Seq[BodyCopy] 
 			}
 		}
 	}
-}
-
-// fits reports whether a frame is, to the byte, the one that was at a place.
-func (w *healer) fits(raw []byte, at record.Place) (bool, error) {
-	if len(raw) != int(at.Len) || at.Doc > 0 { // others of its frame may be good, or be repaired later
-		return false, nil
-	}
-	f, err := w.packs.open(at)
-	if errors.Is(err, disk.ErrDamaged) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	var head [frameHeader]byte
-	if _, err := f.ReadAt(head[:], at.Off); err != nil {
-		return false, nil
-	}
-	// A header that was lost says nothing; then a frame of the same length takes its place.
-	lost := string(head[:4]) != frameMagic
-	return lost || bytes.Equal(head[:], raw[:frameHeader]), nil
 }
 
 // lost lists the bodies that are still damaged.

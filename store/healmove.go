@@ -4,24 +4,11 @@ package store
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"os"
 	"slices"
 
-	"mirrord/store/disk"
 	"mirrord/store/record"
 )
-
-// rewrite writes a frame over the damaged one at a place, and makes it survive loss of power.
-func (p *packs) rewrite(raw []byte, at record.Place) error {
-	f, err := p.root.OpenFile(packName(at.Pack), os.O_WRONLY, 0)
-	if err != nil {
-		return disk.Err("mend pack", err)
-	}
-	_, err = f.WriteAt(raw, at.Off)
-	return disk.Err("mend pack", errors.Join(err, f.Sync(), f.Close()))
-}
 
 // repoint makes all records refer to the frames that replace damaged ones, and writes the deltas over these
 // again, when they can be read with the new one.

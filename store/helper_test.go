@@ -164,6 +164,15 @@ func documentOver(t testing.TB, s *Site, id int, body string, old record.Place) 
 	return d
 }
 
+// AppendFrame writes a document by itself.
+func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
+	raw, err := w.encode(w.head(m), links, body)
+	if err != nil {
+		return record.Place{}, err
+	}
+	return s.packs.append(raw)
+}
+
 // written returns where a document lies that may have been gathered.
 func written(t testing.TB, s *Site, at record.Place) record.Place {
 	t.Helper()

@@ -21,16 +21,6 @@ import (
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets. Before format
 // 11 they lay in a bucket of the database, see takeJournal.
 
-// AppendFrame writes a document with its links to the packs. It counts only once a record that refers to it
-// is committed. Safe for concurrent use with a FrameWriter for each goroutine.
-func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
-	raw, err := w.encode(w.head(m), links, body)
-	if err != nil {
-		return record.Place{}, err
-	}
-	return s.packs.append(raw)
-}
-
 // Commit makes results permanent, with those that were noted before: bodies first, then the records that
 // refer to them. first is the number of news[0].
 func (s *Records) Commit(first uint32, news []record.NewURL, done []*record.Done) error {

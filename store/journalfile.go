@@ -121,9 +121,7 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 		if m == nil {
 			return nil
 		}
-		if v := m.Get(kFolded); len(v) == 8 {
-			folded = binary.BigEndian.Uint64(v)
-		}
+		folded, _ = m.number(kFolded)
 		if v := m.Get(kKnown); len(v) == 4 {
 			known = binary.BigEndian.Uint32(v)
 		}

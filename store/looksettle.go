@@ -67,7 +67,7 @@ func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err e
 	if err != nil {
 		return false, err
 	}
-	m, res := tx.Bucket(bMeta), tx.Bucket(bResources)
+	m := tx.Bucket(bMeta)
 	at, begun := readSettling(m)
 	if !begun {
 		kept, last := runsOf(list)
@@ -76,29 +76,11 @@ func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err e
 		}
 		at.run = last
 	}
-	var keys, values [][]byte
-	c := res.Cursor()
-	k, v := c.Seek(at.next)
-	for ; k != nil && records > 0; k, v = c.Next() {
-		records--
-		u, err := record.URLOfKey(k)
-		if err != nil {
-			return false, err
-		}
-		var r record.Resource
-		if err := r.Decode(u, v); err != nil {
-			return false, err
-		}
-		if record.ApplyLooks(list, &r) {
-			keys, values = append(keys, slices.Clone(k)), append(values, r.Append(nil))
-		}
-	}
-	next := slices.Clone(k)
-	res.fill(0.9)
-	for i, k := range keys {
-		if err := res.Put(k, values[i]); err != nil {
-			return false, err
-		}
+	next, err := recordBuckets()[0].rewrite(tx, at.next, records, func(r *record.Resource) (bool, error) {
+		return record.ApplyLooks(list, r), nil
+	})
+	if err != nil {
+		return false, err
 	}
 	if next != nil {
 		return true, m.Put(kLooked, append(seqKey(uint64(at.run)), next...))

@@ -62,10 +62,8 @@ func countRun(m *bucket, r *Run) error {
 }
 
 func runsBegun(m *bucket) int {
-	if v := m.Get(kRuns); len(v) == 8 {
-		return int(binary.BigEndian.Uint64(v))
-	}
-	return 0
+	n, _ := m.number(kRuns)
+	return int(n)
 }
 
 // Runs returns the number of the run that was begun last, 0 before the first.

@@ -56,11 +56,7 @@ const (
 func (m openMode) readOnly() bool { return m == reading || m == viewing }
 
 func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("open site %s: %w", name, err)
-		}
-	}()
+	defer explain(&err, "open site %s", name)
 	var lease *siteLock
 	var folder siteFolder
 	if mode.readOnly() {
@@ -268,7 +264,7 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 	} else if _, ok := tx.logged(); !ok && binary.BigEndian.Uint32(v) >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
-	if v := m.Get(kRebuilt); (f.mode != rebuilding) && len(v) == 8 && binary.BigEndian.Uint64(v) == 0 {
+	if at, ok := m.number(kRebuilt); ok && at == 0 && f.mode != rebuilding {
 		if db.busy {
 			return errRebuilding
 		}

@@ -117,10 +117,8 @@ func (l *siteLock) take(tx *transaction) error {
 
 // tokenIn returns the token of the last lease, 0 when there was none.
 func tokenIn(meta *bucket) uint64 {
-	if v := meta.Get(kToken); len(v) == 8 {
-		return binary.BigEndian.Uint64(v)
-	}
-	return 0
+	n, _ := meta.number(kToken)
+	return n
 }
 
 // LastToken returns the token of the last lease of a site, 0 when it has none or cannot be read.

@@ -58,7 +58,6 @@ type FrameWriter struct {
 	out     []byte
 
 	base  *FrameReader // of the bases of deltas; nil until there is one
-	coder deltaCoder
 	delta []byte
 }
 
@@ -230,9 +229,6 @@ type FrameReader struct {
 	other []byte                        // beside out, where bases and deltas alternate
 	moved map[record.Place]record.Place // where full frames are that are not where the deltas over them say
 	file  *bufio.Reader                 // of published files; nil until there is one
-
-	shared *unpackedBundle // has the document that was read last; nil for none
-	of     *unpackedBundles
 }
 
 // NewFrameReader returns a decoder.

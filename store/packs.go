@@ -63,7 +63,7 @@ func openPacks(root *os.Root, away *awaySite) *packs {
 		away:     away,
 		files:    map[uint32]*os.File{},
 		max:      maxPack,
-		unpacked: unpackedBundles{most: maxUnpacked, least: bundleBytes},
+		unpacked: unpackedBundles{most: maxUnpacked},
 	}
 }
 
@@ -222,7 +222,7 @@ func (p *packs) file(n uint32) (*os.File, error) {
 
 // forget closes the packs that are open for reading; there must be no reader.
 func (p *packs) forget() {
-	p.unpacked.drop(nil)
+	p.unpacked.drop(0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.files {
@@ -233,7 +233,6 @@ func (p *packs) forget() {
 
 // read decodes the frame at a place, and those that it is over.
 func (p *packs) read(r *FrameReader, at record.Place) (fr Frame, err error) {
-	r.letGo()
 	payload, err := p.payload(r, at)
 	if err == nil {
 		fr, err = split(payload)
@@ -305,7 +304,7 @@ func believable(at record.Place, f *os.File) error {
 }
 
 func (p *packs) close() error {
-	p.unpacked.drop(nil)
+	p.unpacked.drop(0)
 	var errs []error
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -334,7 +333,7 @@ func (p *packs) note(tx *transaction) error {
 }
 
 func (p *packs) remove(n uint32) error {
-	p.unpacked.drop(func(at record.Place) bool { return at.Pack == n })
+	p.unpacked.drop(n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.files[n]; f != nil {

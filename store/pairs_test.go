@@ -55,13 +55,3 @@ func TestPairs(t *testing.T) {
 		t.Errorf("the pair is there in the other order: %v, %v", ok, err)
 	}
 }
-
-// A record of version 0.2.0 has another key for one of the fields.
-func TestPairOldKey(t *testing.T) {
-	for _, data := range []string{`{"level":"4","softPages":3}`, `{"level":"4","soft_pages":3}`} {
-		var p PairRecord
-		if err := p.decode([]byte(data)); err != nil || p.Level != "4" || p.SoftPages != 3 {
-			t.Errorf("%s: got %+v, %v", data, p, err)
-		}
-	}
-}

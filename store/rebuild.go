@@ -32,11 +32,7 @@ const damagedFolder = "damaged"
 // after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A
 // published tree that cannot be read is an error too, before anything is changed.
 func (s *State) Rebuild(name string) (known int, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("rebuild site %s: %w", name, err)
-		}
-	}()
+	defer explain(&err, "rebuild site %s", name)
 	if !ValidName(name) {
 		return 0, fmt.Errorf("%q cannot name a site", name)
 	}

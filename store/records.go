@@ -192,24 +192,3 @@ func (s *Records) SettleLooks() error {
 	}
 	return s.looks.settle(s.foldItems, max(int(n)/lookedPart, s.foldItems), maxLooked)
 }
-
-// repointAll makes the records refer to where their documents went.
-func (s *Records) repointAll(where func(record.Place) (to record.Place, moved bool, err error)) error {
-	for _, b := range recordBuckets() {
-		for next := []byte{}; next != nil; {
-			err := s.update("move documents", func(tx *transaction) (err error) {
-				next, err = b.rewrite(tx, next, movedAtOnce, movedBy(where))
-				return errors.Join(err, s.packs.sync(), s.packs.note(tx))
-			})
-			if err != nil {
-				return err
-			}
-			s.dropPages()
-			s.at("some records moved")
-		}
-	}
-	return nil
-}
-
-// movedAtOnce is how many records one transaction of repointAll changes at most: its pages are in memory.
-const movedAtOnce = 2048

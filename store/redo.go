@@ -4,7 +4,6 @@ package store
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -232,11 +231,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return fmt.Errorf("%q cannot name a site", name)
 	}
 	dir := "sites/" + name
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("make the database of %s again from its log: %w", name, err)
-		}
-	}()
+	defer explain(&err, "make the database of %s again from its log", name)
 	root, err := s.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNoSite
@@ -366,10 +361,8 @@ func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, 
 		if (m == nil) || (version == 0) {
 			return nil
 		}
-		live := 0
-		if v := m.Get(kLive); len(v) == 8 {
-			live = int(binary.BigEndian.Uint64(v))
-		}
+		n, _ := m.number(kLive)
+		live := int(n)
 		if v := m.Get(kPublish); v != nil { // the link may have been moved already
 			var p pending
 			if err := json.Unmarshal(v, &p); err != nil {

@@ -145,7 +145,7 @@ func (r *Rests) Settle() error {
 		frames: NewFrameReader(),
 	}
 	w.frames.Aside = true // the remainder is large
-	if err := r.records.repointAll(w.place); err != nil {
+	if err := r.records.repoint(w.place); err != nil {
 		return err
 	}
 	for n := range came {

@@ -101,11 +101,7 @@ func (t *transaction) logged() (number uint64, ok bool) {
 	if sums == nil {
 		return 0, false
 	}
-	v := (&bucket{b: sums, t: t, name: bSums}).Get(kLogged)
-	if len(v) != 8 {
-		return 0, false
-	}
-	return binary.BigEndian.Uint64(v), true
+	return (&bucket{b: sums, t: t, name: bSums}).number(kLogged)
 }
 
 // note takes a change into the log.
@@ -208,6 +204,15 @@ func (b *bucket) Get(key []byte) []byte {
 	return b.opened(key, v)
 }
 
+// number returns a value of 8 bytes, big endian; ok is false without one.
+func (b *bucket) number(key []byte) (n uint64, ok bool) {
+	v := b.Get(key)
+	if ok = len(v) == 8; ok {
+		n = binary.BigEndian.Uint64(v)
+	}
+	return n, ok
+}
+
 // opened checks a value and returns it without its checksum.
 func (b *bucket) opened(key, v []byte) []byte {
 	if v == nil {
@@ -238,24 +243,12 @@ func sealed(bucket, key, v []byte) []byte {
 // Put writes a value. It keeps neither slice.
 func (b *bucket) Put(key, v []byte) error {
 	b.t.looked(0)
-	return b.PutNear(key, v)
-}
-
-// PutNear is Put of a key that lies near the last one that was put, so that its page is there already.
-func (b *bucket) PutNear(key, v []byte) error {
+	b.t.note(redoPut, b.name, key, v)
+	v = sealed(b.name, key, v)
 	if t := b.tallied(); t != nil {
 		if old := b.b.Get(key); old != nil {
 			t.take(key, old)
 		}
-	}
-	return b.PutNew(key, v)
-}
-
-// PutNew is PutNear of a key that has no value.
-func (b *bucket) PutNew(key, v []byte) error {
-	b.t.note(redoPut, b.name, key, v)
-	v = sealed(b.name, key, v)
-	if t := b.tallied(); t != nil {
 		t.add(key, v)
 	}
 	return b.b.Put(key, v)

@@ -89,6 +89,49 @@ func changeFact[T any](s Shared, kind, key string, change func(*T) (*T, error)) 
 	})
 }
 
+// factOf returns the value of a key of mirror.db; ok is false without one, and for one that cannot be read.
+func factOf[T any](s *State, kind []byte, key string) (v T, ok bool, err error) {
+	err = s.viewDB(func(tx *transaction) error {
+		if b := tx.Bucket(kind); b != nil {
+			raw := b.Get([]byte(key))
+			ok = raw != nil && json.Unmarshal(raw, &v) == nil
+		}
+		return nil
+	})
+	if !ok {
+		v = *new(T)
+	}
+	return v, ok, err
+}
+
+// appendFact appends a value to those of a bucket under numbers, which forgets all but the last ones.
+func appendFact(b *bucket, v []byte, kept uint64) error {
+	n, err := b.NextSequence()
+	if err == nil && n > kept {
+		err = b.Delete(seqKey(n - kept))
+	}
+	if err != nil {
+		return err
+	}
+	return b.Put(seqKey(n), v)
+}
+
+// lastFacts returns the last values of a bucket, which may be nil, the newest first. One that cannot be read
+// is left out.
+func lastFacts[T any](b *bucket, most int) (out []T) {
+	if b == nil {
+		return nil
+	}
+	c := b.Cursor()
+	for k, v := c.Last(); k != nil && len(out) < most; k, v = c.Prev() {
+		var one T
+		if json.Unmarshal(v, &one) == nil {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // saveFact stores the value of a key; nil stands for none.
 func saveFact[T any](s Shared, kind, key string, v *T) error {
 	return changeFact(s, kind, key, func(*T) (*T, error) { return v, nil })

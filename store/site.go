@@ -76,19 +76,19 @@ func (s *Site) makeParts() {
 		home:      s.home,
 		bodies:    s.kept,
 		packs:     s.packs,
-		gather:    newGatherer(s.packs),
 		heads:     s.heads,
 		foldItems: foldItems,
 		foldParts: foldParts,
 		looks:     &looks{home: s.home, heads: s.heads},
 	}
 	s.Frames = &Frames{
-		packs:  s.packs,
-		gather: s.Records.gather,
-		quick:  s.volatile && !s.oneOff,
-		plain:  s.oneOff,
+		packs: s.packs,
+		quick: s.volatile && !s.oneOff,
+		plain: s.oneOff,
 	}
 	s.heads.enc = &s.Frames.encoder
+	s.Frames.gather = &gatherer{packs: s.packs, enc: s.heads.enc}
+	s.Records.gather = s.Frames.gather
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
 	s.packs.published, s.packs.volatile = s.Trees.file, s.volatile
@@ -106,7 +106,6 @@ func (s *Site) Close() error {
 	if s.db == nil {
 		return ErrClosed
 	}
-	s.Records.gather.stop()
 	s.Parts.Close()
 	s.pin.close()
 	err := errors.Join(s.packs.close(), s.heads.close())

@@ -5,7 +5,6 @@ package store
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -32,11 +31,7 @@ func (z *Sizes) Total() int64 { return z.Bodies + z.Documents + z.Trees + z.Data
 // Measure finds out what a site takes. It reads all records, and looks at no file of the trees: what the next
 // tree has of its own is not counted.
 func Measure(s *Site) (z Sizes, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("measure site %s: %w", s.Name, err)
-		}
-	}()
+	defer explain(&err, "measure site %s", s.Name)
 	z.At = s.now().UTC()
 	seen := map[uint64]bool{} // eight bytes of a digest are enough
 	err = s.Records.bodied(context.Background(), func(r *record.Resource, _ bool) error {

@@ -276,36 +276,14 @@ func addRun(tx *transaction, name string, v []byte) error {
 			return err
 		}
 	}
-	n, err := b.NextSequence()
-	if err != nil {
-		return err
-	}
-	if n > keptRuns {
-		if err := b.Delete(seqKey(n - keptRuns)); err != nil {
-			return err
-		}
-	}
-	return b.Put(seqKey(n), v)
+	return appendFact(b, v, keptRuns)
 }
 
 // Runs returns the last n runs of a site, newest first. A record that cannot be read is left out.
-func (s *State) Runs(name string, n int) ([]RunRecord, error) {
-	var out []RunRecord
-	err := s.viewDB(func(tx *transaction) error {
-		all := tx.Bucket(bRuns)
-		if all == nil {
-			return nil
-		}
-		b := all.Bucket([]byte(name))
-		if b == nil {
-			return nil
-		}
-		c := b.Cursor()
-		for k, v := c.Last(); k != nil && len(out) < n; k, v = c.Prev() {
-			var r RunRecord
-			if json.Unmarshal(v, &r) == nil {
-				out = append(out, r)
-			}
+func (s *State) Runs(name string, n int) (out []RunRecord, err error) {
+	err = s.viewDB(func(tx *transaction) error {
+		if all := tx.Bucket(bRuns); all != nil {
+			out = lastFacts[RunRecord](all.Bucket([]byte(name)), n)
 		}
 		return nil
 	})
@@ -322,17 +300,7 @@ type HostFact struct {
 
 // LoadHost returns the record of an origin; ok is false when it is missing or cannot be read.
 func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
-	err = s.viewDB(func(tx *transaction) error {
-		if b := tx.Bucket(bHosts); b != nil {
-			v := b.Get([]byte(origin))
-			ok = v != nil && json.Unmarshal(v, &f) == nil
-		}
-		return nil
-	})
-	if !ok {
-		f = HostFact{}
-	}
-	return f, ok, err
+	return factOf[HostFact](s, bHosts, origin)
 }
 
 // SaveHost stores the record of an origin.

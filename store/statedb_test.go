@@ -270,7 +270,7 @@ func TestStateDBValues(t *testing.T) {
 			if err := b.Put([]byte("http://a"), bad); err != nil {
 				return err
 			}
-			if err := b.Put(pairKey("http://a/", "http://b/"), bad); err != nil {
+			if err := b.Put([]byte(pairKey("http://a/", "http://b/")), bad); err != nil {
 				return err
 			}
 		}

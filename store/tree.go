@@ -300,7 +300,11 @@ func (t *Tree) rename(version int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.markAlso(name); err != nil {
+	marked, err := s.marked()
+	if err == nil {
+		err = s.mark(append(marked, name)...)
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.root.Rename(treesFolder+"/"+t.name, treesFolder+"/"+name); err != nil {

@@ -5,7 +5,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"mirrord/internal/regular"
@@ -20,24 +19,11 @@ const holdTries = 10
 // the process ends. Only a take-down removes it before.
 type HeldTree struct {
 	regular.Root
-	lock  *os.File
-	files *treeFiles
-}
-
-// Files returns the tree for work on many of its files, about in path order: the folders that were used last
-// stay open. It is safe for concurrent use, and of use until Close.
-func (t *HeldTree) Files() fs.FS {
-	if t.files == nil {
-		t.files = &treeFiles{FS: t.FS(), dirs: disk.OpenDirs{Root: t.Root, Look: true}}
-	}
-	return t.files
+	lock *os.File
 }
 
 // Close lets a publish bring the tree forward again.
 func (t *HeldTree) Close() error {
-	if t.files != nil {
-		t.files.close()
-	}
 	err := t.Root.Close()
 	if t.lock != nil {
 		err = errors.Join(err, unlock(t.lock))

@@ -147,7 +147,7 @@ func (t *Tree) take(r TreeRules, live string) error {
 			break
 		} // else a reader was faster
 	}
-	if err := s.mark(nextTree, next.name, s.coming()); err != nil {
+	if err := s.mark(nextTree, next.name); err != nil {
 		return err
 	}
 	s.at("build marked")
@@ -182,29 +182,6 @@ func (t *Tree) take(r TreeRules, live string) error {
 // mark notes the trees that are no longer finished: the next build removes them.
 func (s *Trees) mark(names ...string) error {
 	return s.setMeta("begin tree", kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
-}
-
-// coming is the name that the next version most likely gives its tree; "" when that is taken. To mark it with
-// the others saves a commit.
-func (s *Trees) coming() string {
-	var last Version
-	err := s.db.View(func(tx *transaction) (err error) {
-		last, err = lastVersion(tx)
-		return err
-	})
-	name, nerr := s.freeName(last.Number + 1)
-	if (err != nil) || nerr != nil {
-		return "" // it is marked when it is known
-	}
-	return name
-}
-
-func (s *Trees) markAlso(name string) error {
-	marked, err := s.marked()
-	if (err != nil) || slices.Contains(marked, name) {
-		return errors.Join(err, s.owned())
-	}
-	return s.mark(append(marked, name)...)
 }
 
 // marked returns the names of trees that are not finished.

@@ -393,5 +393,5 @@ func openVersion(st *store.State, name string, number int) (files.VersionTree, e
 	if err != nil {
 		return nil, err
 	}
-	return published{root.Files(), root}, nil
+	return published{root.FS(), root}, nil
 }

@@ -79,7 +79,7 @@ func (v *liveExport) read(st *store.State, name string) (found []archive.Redirec
 				return err
 			}
 			if tree, err := s.Trees.Hold(); err == nil {
-				v.tree = published{tree.Files(), tree}
+				v.tree = published{tree.FS(), tree}
 			}
 			looked = true
 			close(v.opened)

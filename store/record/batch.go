@@ -52,7 +52,7 @@ func (b *LogBatch) Decode(v []byte) error {
 	}
 	b.Done = b.Done[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.Done = append(b.Done, ReadDone(&d))
+		b.Done = append(b.Done, readDone(&d))
 	}
 	if b.Heads = nil; len(d.Rest) > 0 {
 		b.Heads = d.Bytes()
@@ -83,7 +83,7 @@ func (d *RawDone) Append(b []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(d.Targets))+1), d.Targets...)
 }
 
-func ReadDone(d *binread.Reader) RawDone {
+func readDone(d *binread.Reader) RawDone {
 	r := RawDone{URL: d.Bytes(), Record: d.Bytes()}
 	if l := d.Uvarint(); l > 0 {
 		r.Linked, r.Targets = true, d.Take(int(l-1))
@@ -100,26 +100,8 @@ func BatchURL(text []byte) (site.URL, error) {
 	return u, nil
 }
 
-// SkipNews reads the new URLs of a batch, and keeps none of them.
-func SkipNews(d *binread.Reader) {
-	d.Uvarint()
-	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		d.Bytes()
-		d.Uvarint()
-		d.Uvarint()
-	}
-}
-
 func readNew(d *binread.Reader) NewURL {
-	text := d.Text()
-	u := ReadReferral(d)
-	u.URL = text
-	return u
-}
-
-// ReadReferral is readNew without the URL, which was read.
-func ReadReferral(d *binread.Reader) (u NewURL) {
-	u.Referrer = uint32(d.Uvarint())
+	u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
 	x := d.Uvarint()
 	u.Depth, u.Requis = int(x>>1), x&1 != 0
 	return u
