@@ -14,12 +14,11 @@ import (
 
 	"mirrord/archive/crawls"
 	"mirrord/phm"
-	"mirrord/site"
 )
 
 // Files are mirrors in files of their own: PHM archives, of one version unless they hold all, and web
-// archives, of one for each crawl. They do not change. Add, AddRecorded and AddZIM come first; then the
-// methods of Sites may be called from many goroutines at once.
+// archives, of one for each crawl in which something changed. They do not change. Add, AddRecorded and AddZIM
+// come first; then the methods of Sites may be called from many goroutines at once.
 type Files struct{ mirrors map[string]fileMirror }
 
 // fileMirror is a mirror in a file.
@@ -50,11 +49,11 @@ type FilePast struct {
 
 // Add serves a tree of some form under a name; past is nil for one without older versions. Both are closed
 // with the Files, or at once with an error.
-func (s *Files) Add(name, form string, tree KeptTree, past *FilePast) error {
+func (s *Files) Add(ctx context.Context, name, form string, tree KeptTree, past *FilePast) error {
 	t, err := readTree(tree, tree)
 	m := &fileSite{tree: t, form: form}
 	if past != nil && err == nil {
-		m.past, err = newRecorded(form, past.Recordings, past.Closer)
+		m.past, err = newRecorded(ctx, form, past.Recordings, past.Closer)
 	} else if past != nil {
 		err = errors.Join(err, past.Close())
 	}
@@ -152,20 +151,23 @@ func (s *fileSite) pages(f func(*FilePage) error) error {
 }
 
 // gone calls f for the pages that only older versions have.
-func (s *fileSite) gone(f func(*FilePage) error) (err error) {
+func (s *fileSite) gone(f func(*FilePage) error) error {
 	if s.past == nil {
 		return nil
 	}
-	s.past.archive.Each(func(url string) {
-		u := site.Canonical(url)
-		if _, ok, ferr := s.tree.Find(u); err != nil || ferr != nil || ok {
-			return
+	for _, u := range s.past.archive.Each() {
+		if _, ok, err := s.tree.Find(u); err != nil || ok {
+			continue
 		}
-		if p, _ := s.past.page(u, s.tree.meta.Version); len(p.Intervals) > 0 {
-			err = f(p)
+		p, _ := s.past.page(u, s.tree.meta.Version)
+		if len(p.Intervals) == 0 {
+			continue
 		}
-	})
-	return err
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // snapshot is the tree as a version, for a user that is counted.

@@ -24,8 +24,8 @@ import (
 	"mirrord/site"
 )
 
-// recordedSite is a web archive: each crawl is a version. It has no tree. Answers are read where a request
-// needs them, and links of documents are relocated then.
+// recordedSite is a web archive: each crawl in which something changed is a version. It has no tree. Answers
+// are read where a request needs them, and links of documents are relocated then.
 type recordedSite struct {
 	io.Closer
 	archive *crawls.Recordings
@@ -34,10 +34,12 @@ type recordedSite struct {
 	form    string
 }
 
-// AddRecorded serves a web archive of some form under a name. It is closed with the Files, or at once with an
-// error.
-func (s *Files) AddRecorded(name, form string, a *crawls.Recordings, c io.Closer) error {
-	r, err := newRecorded(form, a, c)
+// AddRecorded serves a web archive of some form under a name, see [crawls.Recordings.Changed] for the
+// context. It is closed with the Files, or at once with an error.
+func (s *Files) AddRecorded(
+	ctx context.Context, name, form string, a *crawls.Recordings, c io.Closer,
+) error {
+	r, err := newRecorded(ctx, form, a, c)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,13 @@ func (s *Files) AddRecorded(name, form string, a *crawls.Recordings, c io.Closer
 }
 
 // newRecorded closes c with an error.
-func newRecorded(form string, a *crawls.Recordings, c io.Closer) (*recordedSite, error) {
+func newRecorded(
+	ctx context.Context, form string, a *crawls.Recordings, c io.Closer,
+) (*recordedSite, error) {
+	changed, err := a.Changed(ctx.Err)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	r := &recordedSite{
 		Closer:  c,
 		archive: a,
@@ -53,7 +61,10 @@ func newRecorded(form string, a *crawls.Recordings, c io.Closer) (*recordedSite,
 		form:    form,
 	}
 	for k, x := range a.Crawls {
-		number := k + 1
+		if !changed[k] {
+			continue
+		}
+		number := len(r.crawls) + 1
 		if x.Version > 0 {
 			number = x.Version
 		}
@@ -116,20 +127,20 @@ func (s *recordedSite) page(u site.URL, before int) (p *FilePage, last bool) {
 	return p, last
 }
 
-func (s *recordedSite) pages(f func(*FilePage) error) (err error) {
-	s.archive.Each(func(url string) {
-		if err != nil {
-			return
-		}
-		p, last := s.page(site.Canonical(url), 1<<62)
+func (s *recordedSite) pages(f func(*FilePage) error) error {
+	for _, u := range s.archive.Each() {
+		p, last := s.page(u, 1<<62)
 		if last {
 			p.now()
 		}
-		if len(p.Intervals) > 0 {
-			err = f(p)
+		if len(p.Intervals) == 0 {
+			continue
 		}
-	})
-	return err
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rootPlace is the place of the root, which needs a name. A URL that has the name itself comes first.

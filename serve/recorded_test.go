@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/archive/crawls"
 )
@@ -54,11 +55,11 @@ func TestRecorded(t *testing.T) {
 		[3]string{"https://cdn.test:8080/b.css", old, "HTTP/1.1 200 OK\r\nContent-Type: text/css\r\n\r\nb{}"},
 		[3]string{"https://h.test/", young, `<title>Young</title><a href="/docs/">d</a>`},
 	)
-	if err := files.AddRecorded("old", "WARC", arch, io.NopCloser(nil)); err != nil {
+	if err := files.AddRecorded(t.Context(), "old", "WARC", arch, io.NopCloser(nil)); err != nil {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	if err := files.AddRecorded("old", "WARC", arch, io.NopCloser(nil)); err == nil {
+	if err := files.AddRecorded(t.Context(), "old", "WARC", arch, io.NopCloser(nil)); err == nil {
 		t.Error("two archives have one name")
 	}
 	srv, err := New(Options{Sites: &files})
@@ -121,6 +122,49 @@ func TestRecorded(t *testing.T) {
 		at := "http://old.localhost/" + path
 		if code, _, _ := get(at); code != http.StatusNotFound {
 			t.Errorf("%s: %d", at, code)
+		}
+	}
+}
+
+// A crawl in which nothing changed is no version.
+func TestRecordedVersions(t *testing.T) {
+	const days, each = 500, 50
+	var answers [][3]string
+	for day := range days {
+		date := time.Date(2020, 1, 1+day, 10, 0, 0, 0, time.UTC).Format(time.RFC3339)
+		answers = append(answers,
+			[3]string{"https://h.test/", date, `<title>h</title><a href="/p">p</a>`},
+			[3]string{"https://h.test/p", date, fmt.Sprintf("text %d", day/each)})
+	}
+	var files Files
+	arch := recordedFile(t, answers...)
+	if err := files.AddRecorded(t.Context(), "h", "WARC", arch, io.NopCloser(nil)); err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	s, err := files.Site("h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Versions()
+	if err != nil || len(all) != days/each {
+		t.Fatalf("%d versions, %v", len(all), err)
+	}
+	for i, v := range all {
+		snap, err := s.Snapshot(t.Context(), v.Number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, ok, err := snap.Table.At("p")
+		if err != nil || !ok {
+			t.Fatalf("version %d: %v, %v", v.Number, ok, err)
+		}
+		f, err := snap.Table.Open(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(f); err != nil || string(b) != fmt.Sprintf("text %d", i) || v.Number != i+1 {
+			t.Errorf("version %d of %v: %q, %v", v.Number, v.Time, b, err)
 		}
 	}
 }

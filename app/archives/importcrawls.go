@@ -199,16 +199,15 @@ func entered(a *env.App, j *job.Job, arch *crawls.Recordings) *job.Job {
 // scopeFor chooses the kind of scope that has most of an archive's URLs of the host of an entry point.
 func scopeFor(arch *crawls.Recordings, entry site.URL) string {
 	host, covered := 0, 0
-	arch.Each(func(text string) {
-		u := site.Canonical(text)
+	for _, u := range arch.Each() {
 		if u.Hostname() != entry.Hostname() {
-			return
+			continue
 		}
 		host++
 		if strings.HasPrefix(u.Path(), entry.Dir()) {
 			covered++
 		}
-	})
+	}
 	if 10*covered >= 9*host {
 		return "directory"
 	}
@@ -235,21 +234,20 @@ func (r *ImportRequest) make(
 			a.Progress(fmt.Sprintf("importing: %d URLs", p.Done))
 		},
 	}
-	last, given, err := importAll(ctx, o, arch, checks, clock)
+	last, use, err := importAll(ctx, o, arch, checks, clock)
 	if damage := checks.Damage(); damage != nil {
 		return damagedArchive(damage)
 	}
 	if err != nil {
 		return fmt.Errorf("import as %s: %w", r.As, err)
 	}
-	arch.Each(func(url string) {
-		forbidden, taken := given[url]
-		if !taken {
+	for n := range arch.Each() {
+		if use[n] == 0 {
 			out.Unused++
-		} else if forbidden && j.ObeyRobots {
+		} else if use[n] == takenForbidden && j.ObeyRobots {
 			out.Forbidden++
 		}
-	})
+	}
 	out.Missing = last.Failed + last.Refused
 	vs, err := s.Versions.List()
 	for _, v := range vs {

@@ -13,22 +13,20 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/site"
 )
 
 // importAll makes a version of each crawl of an archive, on a site that is empty, by runs that take their
 // answers from it. clock is set to the time of the crawl; it must be that of the state. last is the summary
-// of the last run; given has the URLs of which an answer was taken, and whether robots.txt forbids them.
-// After
-// an error the site is of no use.
+// of the last run; use says of each URL of the archive, by its number, what became of it. After an error the
+// site is of no use.
 func importAll(
 	ctx context.Context, o mirror.Options, a *crawls.Recordings, checks *captured.LateChecks,
 	clock func(time.Time),
-) (last *mirror.Summary, given map[string]bool, err error) {
+) (last *mirror.Summary, use []used, err error) {
 	j := *o.Job
 	asImported(&j)
 	o.Job, o.Accept, o.Confirm, o.Imports, o.Hosts = &j, true, -1, true, captured.Hosts{}
-	given = map[string]bool{}
+	use = make([]used, a.Len())
 	first, err := firstCrawl(&j, a)
 	if err != nil {
 		return nil, nil, err
@@ -39,20 +37,30 @@ func importAll(
 		if err != nil {
 			return nil, nil, err
 		}
-		o.Fetcher, o.Robots, o.Also = answers, answers, nil
-		a.URLs(k, func(u site.URL) { o.Also = append(o.Also, u) })
+		o.Fetcher, o.Robots, o.Also = answers, answers, a.URLs(k)
 		if last, err = importOne(ctx, o); err != nil {
 			return nil, nil, fmt.Errorf("crawl of %s: %w", a.Crawls[k].First.Format(time.DateTime), err)
 		}
-		answers.Given(func(u site.URL, forbidden bool) {
-			given[u.String()] = given[u.String()] || forbidden
+		answers.Given(func(n int, allowed bool) {
+			use[n] = max(use[n], taken)
+			if !allowed {
+				use[n] = takenForbidden
+			}
 		})
 		if err := checks.Damage(); err != nil {
 			return nil, nil, err
 		}
 	}
-	return last, given, a.CheckRest(ctx.Err)
+	return last, use, a.CheckRest(ctx.Err)
 }
+
+// used is what became of a URL of an archive in an import.
+type used uint8
+
+const (
+	taken          used = iota + 1
+	takenForbidden      // by the robots.txt of the archive
+)
 
 // firstCrawl is the first crawl that has something of a job: those before it are of other sites. It is the
 // first one, too, when none has anything.
@@ -63,7 +71,11 @@ func firstCrawl(j *job.Job, a *crawls.Recordings) (int, error) {
 	}
 	for k := range a.Crawls {
 		found := a.Crawls[k].Version > 0 // an export of a mirror
-		a.URLs(k, func(u site.URL) { found = found || scope.Covers(u) })
+		for u := range a.URLs(k) {
+			if found = found || scope.Covers(u); found {
+				break
+			}
+		}
 		if found {
 			return k, nil
 		}

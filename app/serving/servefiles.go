@@ -60,7 +60,7 @@ func addRecorded(ctx context.Context, a *env.App, files *serve.Files, name strin
 		in.CloseAll()
 		return err
 	}
-	return files.AddRecorded(servedName(name), formOf(name), arch, in)
+	return files.AddRecorded(ctx, servedName(name), formOf(name), arch, in)
 }
 
 // formOf is how people call the form of a file.
@@ -112,7 +112,8 @@ func addFile(ctx context.Context, a *env.App, files *serve.Files, name string) e
 		if err != nil {
 			return errors.Join(err, root.Close())
 		}
-		return files.Add(servedName(name), formOf(name), openedTree{regular.Until(opening, root.FS()), root}, past)
+		tree := openedTree{regular.Until(opening, root.FS()), root}
+		return files.Add(ctx, servedName(name), formOf(name), tree, past)
 	}
 	in := regular.UntilAt(opening, f)
 	form, err := archive.FormOf(in, fi.Size())
@@ -140,7 +141,7 @@ func addFile(ctx context.Context, a *env.App, files *serve.Files, name string) e
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	return files.Add(servedName(name), formOf(name), openedTree{&readAtOnce{tree: tree}, f}, past)
+	return files.Add(ctx, servedName(name), formOf(name), openedTree{&readAtOnce{tree: tree}, f}, past)
 }
 
 // pastOf opens the older versions that a PHM holds; nil for none.

@@ -18,6 +18,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/fetch/heads"
 	"mirrord/fetch/robots"
+	"mirrord/internal/numbered"
 	"mirrord/site"
 )
 
@@ -34,7 +35,7 @@ type Answers struct {
 
 	mu    sync.Mutex // guards what follows
 	rules map[string]*fetch.Robots
-	given map[string]bool // URLs of which an answer was given
+	given numbered.Values[bool] // URLs of which an answer was given, by their numbers
 }
 
 // New returns the answers of a crawl. agent is our name in robots.txt.
@@ -49,24 +50,34 @@ func New(a *crawls.Recordings, crawl int, agent string) (*Answers, error) {
 		client:  client,
 		agent:   agent,
 		rules:   map[string]*fetch.Robots{},
-		given:   map[string]bool{},
 	}, nil
 }
 
-// Given calls f for the URLs of which an answer was given, and says whether robots.txt in the archive forbids
-// to request them. No run uses the answers any longer.
-func (s *Answers) Given(f func(u site.URL, forbidden bool)) {
+// Given calls f for the numbers of URLs of which an answer was given, and says whether robots.txt in the
+// archive allows to request them. No run uses the answers any longer.
+func (s *Answers) Given(f func(n int, allowed bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for text := range s.given {
-		u := site.Canonical(text)
+	for n := range s.given.All() {
+		u := s.archive.URL(int(n))
 		rules := s.rules[u.Origin()]
 		allowed := true
 		if rules != nil {
 			allowed, _ = rules.File.Agent(s.agent).Allowed(u.RequestURI())
 		}
-		f(u, !allowed)
+		f(int(n), allowed)
 	}
+}
+
+// give notes that an answer of a URL was given.
+func (s *Answers) give(u site.URL) {
+	n, ok := s.archive.Number(u)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given.Put(uint32(n), true)
 }
 
 const notFound = "HTTP/1.1 404 Not Found\r\n\r\n"
@@ -91,9 +102,7 @@ func (s *Answers) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*
 	if err != nil {
 		return none, &fetch.Error{URL: req.URL, Class: fetch.ErrRecording, Err: err}
 	}
-	s.mu.Lock()
-	s.given[req.URL.String()] = true
-	s.mu.Unlock()
+	s.give(req.URL)
 	return s.client.Replay(ctx, req, rec, sink)
 }
 
@@ -170,7 +179,8 @@ func (s *Answers) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) 
 		return known, nil
 	}
 	file := robots.AllowAll("the archive has no robots.txt of " + origin)
-	x, gone, err := s.archive.Answer(s.crawl, site.Canonical(origin+"/robots.txt"))
+	at := site.Canonical(origin + "/robots.txt")
+	x, gone, err := s.archive.Answer(s.crawl, at)
 	if x != nil {
 		defer x.Close()
 	}
@@ -185,10 +195,10 @@ func (s *Answers) Rules(ctx context.Context, u site.URL) (*fetch.Robots, error) 
 		Origin: origin,
 		Status: 200,
 	}
+	s.give(at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules[origin] = rules
-	s.given[origin+"/robots.txt"] = true
 	return rules, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -21,19 +22,20 @@ type Recordings struct {
 	Counted Counted
 
 	files        []*file
-	urls         []string
+	names        names
 	captures     []capture
-	order        []int32 // of captures: by URL, then by date
-	starts       []int32 // of the captures of a URL in order, by number; one more at the end
-	ids          map[string]uint32
-	spelled      map[string]uint32 // of those that are not in normal form, by that form
+	marks        []recordMarks // of the captures, while the archive is read
+	order        []int32       // of captures: by URL, then by date
+	starts       []int32       // of the captures of a URL in order, by number; one more at the end
 	infos        []info
 	listed       []site.URL // pages that an archive names as those to begin with
 	seeds        []site.URL // pages that it names as some that were asked for
 	windows      []int64    // ends of the versions of an archive of mirrord; nil for others
 	afters, ends []int64    // of each window: its captures are after one date, up to another
+	newest       []int64    // with windows, of each capture: date of the last body of the URL up to it
 	picks        []int32    // without windows: of each URL the capture of each crawl that has one, by crawl
 	pickStarts   []int32    // those of a URL in picks, by number; one more at the end
+	changes      []change   // of picks
 	late         lateChecks
 }
 
@@ -60,17 +62,19 @@ const noURL = ^uint32(0)
 
 // capture is one answer of a URL.
 type capture struct {
-	url, crawl        uint32
-	file, info, body  int32 // body: the capture that has it
-	date, asked       int64 // Unix seconds; asked: when the request was made
-	newest            int64 // date of the last body of the URL up to this one, in an archive of mirrord
-	at, end           int64
-	size              int64 // bytes of the body; of one that only an index describes, of its record
-	id, payload, pair uint64
-	status            int16
-	kind              kind
-	html              bool // it says that it is a page
+	url, crawl       uint32
+	file, info, body int32 // body: the capture that has it
+	date, asked      int64 // Unix seconds; asked: when the request was made
+	at, end          int64
+	size             int64 // bytes of the body; of one that only an index describes, of its record
+	status           int16
+	kind             kind
+	html             bool // it says that it is a page
 }
+
+// recordMarks are short forms of what names a record: its identifier, that of its request, and the digest of
+// its body; 0 for none.
+type recordMarks struct{ id, pair, payload uint64 }
 
 // usable reports whether a capture is an answer that another one of the same crawl does not replace: one that
 // requests a later retry is not.
@@ -82,7 +86,8 @@ func (a *Recordings) settle(r *reading) error {
 	moved := make([]int32, len(a.captures))
 	for i := range a.captures {
 		c := a.captures[i]
-		if (c.id != 0 && r.posts[c.id]) || (c.pair != 0 && r.posts[c.pair]) {
+		m := a.marks[i]
+		if (m.id != 0 && r.posts[m.id]) || (m.pair != 0 && r.posts[m.pair]) {
 			moved[i] = -1
 			a.Counted.Other++
 			a.Counted.Answers--
@@ -90,15 +95,10 @@ func (a *Recordings) settle(r *reading) error {
 		}
 		moved[i] = int32(len(kept))
 		c.body = moved[i]
+		a.marks[len(kept)] = m
 		kept = append(kept, c)
 	}
-	a.captures, a.ids = kept, r.ids
-	a.spelled = map[string]uint32{}
-	for id, text := range a.urls {
-		if n := site.Canonical(text).Normal().String(); n != text {
-			a.spelled[n] = uint32(id)
-		}
-	}
+	a.captures = kept
 	if len(kept) == 0 {
 		return r.withoutAnswers()
 	}
@@ -111,6 +111,7 @@ func (a *Recordings) settle(r *reading) error {
 	}
 	a.group()
 	a.choose()
+	a.marks = nil
 	return nil
 }
 
@@ -124,11 +125,11 @@ func (a *Recordings) sort() {
 		c, d := &a.captures[x], &a.captures[y]
 		return cmp.Or(cmp.Compare(c.url, d.url), cmp.Compare(c.date, d.date))
 	})
-	a.starts = make([]int32, len(a.urls)+1)
+	a.starts = make([]int32, a.Len()+1)
 	for _, i := range a.order {
 		a.starts[a.captures[i].url+1]++
 	}
-	for u := range a.urls {
+	for u := range a.Len() {
 		a.starts[u+1] += a.starts[u]
 	}
 }
@@ -156,7 +157,7 @@ func (r *reading) withoutAnswers() error {
 // resolve finds the bodies of revisits: by the record that they name, by URL and date, by the digest. The
 // body of one may be in another day's file: then its URL is not in the archive.
 func (a *Recordings) resolve(r *reading, moved []int32) {
-	b := a.bodiesFor(r.refs)
+	b := bodiesFor(a, r.refs)
 	for i := range r.refs {
 		ref := &r.refs[i]
 		at := moved[ref.capture]
@@ -193,24 +194,23 @@ func (x *Recording) Close() {
 	x.from = nil
 }
 
-// number returns the number of a URL, or of an equivalent one: runs ask for the normal form, an archive has
-// what was asked then.
-func (a *Recordings) number(u site.URL) (id uint32, ok bool) {
-	if id, ok = a.ids[u.String()]; ok {
-		return id, true
-	}
-	n := u.Normal().String()
-	if id, ok = a.ids[n]; !ok {
-		id, ok = a.spelled[n]
-	}
-	return id, ok
+// Len is how many URLs the archive names. They have numbers from 0.
+func (a *Recordings) Len() int { return a.names.len() }
+
+// Number returns the number of a URL, or of an equivalent one.
+func (a *Recordings) Number(u site.URL) (n int, ok bool) {
+	id, ok := a.names.find(u)
+	return int(id), ok
 }
+
+// URL returns the URL of a number.
+func (a *Recordings) URL(n int) site.URL { return a.names.of(uint32(n)) }
 
 // Answer returns what a URL answered in a crawl, by its place in Crawls: the last answer of that crawl, else
 // the last one before it. nil: missing. Gone says that the archive shows that the URL was not part of
 // the site then.
 func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err error) {
-	id, ok := a.number(u)
+	id, ok := a.names.find(u)
 	if !ok {
 		return nil, a.windows != nil, nil
 	}
@@ -233,7 +233,7 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 
 // Shows reports whether a URL answered with a page, a file or a redirect in a crawl.
 func (a *Recordings) Shows(crawl int, u site.URL) bool {
-	id, ok := a.number(u)
+	id, ok := a.names.find(u)
 	if !ok {
 		return false
 	}
@@ -241,13 +241,12 @@ func (a *Recordings) Shows(crawl int, u site.URL) bool {
 	if i < 0 {
 		return false
 	}
-	status := a.captures[a.captures[i].body].status
-	return status >= 200 && status < 400
+	return a.captures[a.captures[i].body].shows()
 }
 
 // Page stands for the page that a URL shows in a crawl; 0 when it shows none.
 func (a *Recordings) Page(crawl int, u site.URL) uint64 {
-	id, ok := a.ids[u.String()]
+	id, ok := a.names.find(u)
 	if !ok {
 		return 0
 	}
@@ -340,24 +339,26 @@ func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
 		x.from = append(x.from, o)
 	}
 	if err == nil && a.files[c.file].indexed {
-		err = a.leads(rec, c)
+		err = leads(a, rec, c)
 	}
 	return rec, err
 }
 
-// URLs calls f for each URL that gave a page or a file in a crawl, and not only redirects and errors.
-func (a *Recordings) URLs(crawl int, f func(u site.URL)) {
-	for id, text := range a.urls {
-		i, _ := a.pick(uint32(crawl), uint32(id))
-		if i < 0 {
-			continue
-		}
-		c := &a.captures[i]
-		if a.windows == nil && c.crawl != uint32(crawl) {
-			continue
-		}
-		if d := &a.captures[c.body]; d.status >= 200 && d.status < 300 {
-			f(site.Canonical(text))
+// URLs gives each URL that gave a page or a file in a crawl, and not only redirects and errors.
+func (a *Recordings) URLs(crawl int) iter.Seq[site.URL] {
+	return func(yield func(site.URL) bool) {
+		for n := range a.Len() {
+			i, _ := a.pick(uint32(crawl), uint32(n))
+			if i < 0 {
+				continue
+			}
+			c := &a.captures[i]
+			if a.windows == nil && c.crawl != uint32(crawl) {
+				continue
+			}
+			if d := &a.captures[c.body]; d.status >= 200 && d.status < 300 && !yield(a.URL(n)) {
+				return
+			}
 		}
 	}
 }
@@ -365,7 +366,7 @@ func (a *Recordings) URLs(crawl int, f func(u site.URL)) {
 // Size says how many URLs give a page or a file in a crawl, also those that an earlier one has, and of how
 // many bytes.
 func (a *Recordings) Size(crawl int) (files int, bytes int64) {
-	for id := range a.urls {
+	for id := range a.Len() {
 		i, _ := a.pick(uint32(crawl), uint32(id))
 		if i < 0 {
 			continue
@@ -378,14 +379,16 @@ func (a *Recordings) Size(crawl int) (files int, bytes int64) {
 	return files, bytes
 }
 
-// Each calls f for each URL that gave a page, a file or a redirect in some crawl.
-func (a *Recordings) Each(f func(url string)) {
-	for id, text := range a.urls {
-		if slices.ContainsFunc(a.of(uint32(id)), func(i int32) bool {
-			c := &a.captures[i]
-			return c.body >= 0 && a.captures[c.body].status >= 200 && a.captures[c.body].status < 400
-		}) {
-			f(text)
+// Each gives each URL that gave a page, a file or a redirect in some crawl, with its number.
+func (a *Recordings) Each() iter.Seq2[int, site.URL] {
+	return func(yield func(int, site.URL) bool) {
+		for n := range a.Len() {
+			if slices.ContainsFunc(a.of(uint32(n)), func(i int32) bool {
+				c := &a.captures[i]
+				return c.body >= 0 && a.captures[c.body].shows()
+			}) && !yield(n, a.URL(n)) {
+				return
+			}
 		}
 	}
 }
@@ -395,7 +398,7 @@ func (a *Recordings) Each(f func(url string)) {
 // the archive are followed within one registered domain.
 func (a *Recordings) Entry() site.URL {
 	for _, u := range a.listed {
-		if _, ok := a.number(u); ok {
+		if _, ok := a.Number(u); ok {
 			return a.Leads(u)
 		}
 	}

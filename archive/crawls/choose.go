@@ -5,16 +5,17 @@ package crawls
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
-// choose fills picks: the best capture of a URL in a crawl, of equal ones the last.
+// choose fills picks and changes: the best capture of a URL in a crawl, of equal ones the last.
 func (a *Recordings) choose() {
-	a.pickStarts = make([]int32, len(a.urls)+1)
+	a.pickStarts = make([]int32, a.Len()+1)
 	if a.windows != nil {
 		return
 	}
 	walls := wallSearch{a}.walls()
-	for url := range a.urls {
+	for url := range a.Len() {
 		from := len(a.picks)
 		for _, i := range a.of(uint32(url)) {
 			if a.captures[i].body >= 0 {
@@ -37,6 +38,7 @@ func (a *Recordings) choose() {
 		}
 		a.picks = a.picks[:from+len(kept)]
 		a.pickStarts[url+1] = int32(len(a.picks))
+		changeSearch{a}.compare(a.picks[from:])
 	}
 }
 
@@ -68,29 +70,18 @@ func (a *Recordings) worth(c *capture, walls map[int32]bool) int {
 	return worthGood
 }
 
-// bodyIndex finds the captures that have a body, as revisits look for them. Places are those in order.
+// bodyIndex finds the captures that have a body, as revisits look for them.
 type bodyIndex struct {
-	a         *Recordings
-	byID      map[uint64]int32
+	*Recordings
+	byID      map[uint64]int32 // of the captures that revisits name
 	byPayload map[uint64]int32
-	of        map[urlBody][]int32 // places of the captures of a URL, by date
-}
-
-// urlBody is the body of a URL with some digest, or with any.
-type urlBody struct {
-	url     uint32
-	any     bool
-	payload uint64 // 0: unknown
+	byDate    []int32 // captures with a body, by URL, then in order
+	byBody    []int32 // the same by URL, by the digest, then in order
 }
 
 // bodiesFor finds the captures that revisits may look for.
-func (a *Recordings) bodiesFor(refs []reference) *bodyIndex {
-	b := &bodyIndex{
-		a:         a,
-		byID:      map[uint64]int32{},
-		byPayload: map[uint64]int32{},
-		of:        map[urlBody][]int32{},
-	}
+func bodiesFor(a *Recordings, refs []reference) *bodyIndex {
+	b := &bodyIndex{Recordings: a, byID: map[uint64]int32{}, byPayload: map[uint64]int32{}}
 	for i := range refs {
 		b.byID[refs[i].id], b.byPayload[refs[i].payload] = -1, -1
 	}
@@ -98,26 +89,24 @@ func (a *Recordings) bodiesFor(refs []reference) *bodyIndex {
 		return b
 	}
 	for i := range a.captures {
-		c := &a.captures[i]
-		if c.kind == revisit {
+		if a.captures[i].kind == revisit {
 			continue
 		}
-		if _, wanted := b.byID[c.id]; wanted {
-			b.byID[c.id] = int32(i)
+		m := &a.marks[i]
+		if _, wanted := b.byID[m.id]; wanted {
+			b.byID[m.id] = int32(i)
 		}
-		if _, wanted := b.byPayload[c.payload]; wanted {
-			b.byPayload[c.payload] = int32(i)
-		}
-	}
-	for place, i := range a.order {
-		c := &a.captures[i]
-		if c.kind == revisit {
-			continue
-		}
-		for _, key := range []urlBody{{url: c.url, any: true}, {url: c.url, payload: c.payload}} {
-			b.of[key] = append(b.of[key], int32(place))
+		if _, wanted := b.byPayload[m.payload]; wanted {
+			b.byPayload[m.payload] = int32(i)
 		}
 	}
+	isRevisit := func(i int32) bool { return a.captures[i].kind == revisit }
+	b.byDate = slices.DeleteFunc(slices.Clone(a.order), isRevisit)
+	b.byBody = slices.Clone(b.byDate)
+	slices.SortStableFunc(b.byBody, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(a.captures[x].url, a.captures[y].url),
+			cmp.Compare(a.marks[x].payload, a.marks[y].payload))
+	})
 	return b
 }
 
@@ -142,37 +131,47 @@ func (b *bodyIndex) target(ref *reference, c *capture) int32 {
 // before finds the capture of a URL that has the date that a revisit gives, else the last one up to its own
 // date whose body has the same digest, as far as that is known; -1 for none.
 func (b *bodyIndex) before(url uint32, ref *reference, date int64) int32 {
-	last := func(key urlBody, date int64) int32 {
-		places := b.of[key]
-		n := b.later(places, date)
-		if n == 0 {
-			return -1
-		}
-		return places[n-1]
-	}
-	every := urlBody{url: url, any: true}
-	if places := b.of[every]; ref.date != 0 {
-		n := b.later(places, ref.date-1)
-		if n < len(places) && b.a.captures[b.a.order[places[n]]].date == ref.date {
-			return b.a.order[places[n]]
+	if ref.date != 0 {
+		n := b.later(b.byDate, func(i int32) int { return b.compare(i, url, ref.date-1) })
+		if n < len(b.byDate) && b.compare(b.byDate[n], url, ref.date) == 0 {
+			return b.byDate[n]
 		}
 	}
-	place := int32(-1)
 	if ref.payload == 0 {
-		place = last(every, date)
-	} else {
-		place = max(last(urlBody{url: url, payload: ref.payload}, date), last(urlBody{url: url}, date))
+		n := b.later(b.byDate, func(i int32) int { return b.compare(i, url, date) })
+		return b.ofURL(b.byDate, n-1, url)
 	}
-	if place < 0 {
-		return -1
+	best := int32(-1)
+	for _, payload := range []uint64{0, ref.payload} {
+		n := b.later(b.byBody, func(i int32) int {
+			return cmp.Or(cmp.Compare(b.captures[i].url, url), cmp.Compare(b.marks[i].payload, payload),
+				cmp.Compare(b.captures[i].date, date))
+		})
+		i := b.ofURL(b.byBody, n-1, url)
+		if i < 0 || b.marks[i].payload != payload {
+			continue
+		}
+		if best < 0 || cmp.Or(cmp.Compare(b.captures[i].date, b.captures[best].date), cmp.Compare(i, best)) > 0 {
+			best = i
+		}
 	}
-	return b.a.order[place]
+	return best
 }
 
-// later is how many of some places have a capture up to a date.
-func (b *bodyIndex) later(places []int32, date int64) int {
-	n, _ := slices.BinarySearchFunc(places, date, func(place int32, date int64) int {
-		return cmp.Or(cmp.Compare(b.a.captures[b.a.order[place]].date, date), -1)
-	})
-	return n
+// compare holds a capture against a URL and a date.
+func (b *bodyIndex) compare(i int32, url uint32, date int64) int {
+	return cmp.Or(cmp.Compare(b.captures[i].url, url), cmp.Compare(b.captures[i].date, date))
+}
+
+// ofURL returns the capture at a place in a list; -1 when that is of another URL, or outside.
+func (b *bodyIndex) ofURL(list []int32, place int, url uint32) int32 {
+	if place < 0 || b.captures[list[place]].url != url {
+		return -1
+	}
+	return list[place]
+}
+
+// later is how many of a list of captures are not after what they are compared with.
+func (b *bodyIndex) later(list []int32, compare func(i int32) int) int {
+	return sort.Search(len(list), func(n int) bool { return compare(list[n]) > 0 })
 }

@@ -24,7 +24,7 @@ type entrySearch struct{ *Recordings }
 
 // firstOf is what a URL answered in the first crawl that has it; nil for nothing.
 func (a entrySearch) firstOf(u site.URL) *capture {
-	id, ok := a.number(u)
+	id, ok := a.names.find(u)
 	if !ok {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (a entrySearch) firsts() []site.URL {
 	hosts := map[string]bool{}
 	for _, i := range byDate[:min(len(byDate), mostFirst)] {
 		c := &a.captures[i]
-		u := site.Canonical(a.urls[c.url])
+		u := a.names.of(c.url)
 		if u.Path() == "/robots.txt" {
 			continue
 		}
@@ -87,7 +87,7 @@ func (a entrySearch) firsts() []site.URL {
 		}
 	}
 	if len(asked) == 0 {
-		return []site.URL{site.Canonical(a.urls[a.captures[byDate[0]].url])}
+		return []site.URL{a.names.of(a.captures[byDate[0]].url)}
 	}
 	domain := asked[0].RegistrableDomain()
 	slices.SortStableFunc(pages, func(u, v site.URL) int {
@@ -113,8 +113,8 @@ func (a entrySearch) hub(pages []site.URL) site.URL {
 	}
 	score := make([]int, len(pages))
 	looked := 0
-	for id := 0; id < len(a.urls) && looked < mostLooked; id++ {
-		u := site.Canonical(a.urls[id])
+	for id := 0; id < a.Len() && looked < mostLooked; id++ {
+		u := a.URL(id)
 		if !a.isPage(u) {
 			continue
 		}

@@ -12,13 +12,7 @@ import (
 const pause = 12 * 60 * 60
 
 // span is a part of a crawl: answers of one warcinfo without a pause.
-type span struct {
-	first, last int64
-	info        int32
-	urls        map[uint32]bool
-	crawl       uint32
-	answers     int
-}
+type span struct{ first, last int64 }
 
 // group finds out which captures are of one crawl.
 func (a *Recordings) group() {
@@ -29,66 +23,72 @@ func (a *Recordings) group() {
 	slices.SortStableFunc(byDate, func(x, y int32) int {
 		return cmp.Compare(a.captures[x].date, a.captures[y].date)
 	})
-	var spans []*span
-	now := map[int32]*span{} // of each info
-	of := make([]*span, len(a.captures))
+	var spans []span
+	now := map[int32]uint32{} // the number of the span of each info
 	for _, i := range byDate {
 		c := &a.captures[i]
-		s := now[c.info]
-		if s == nil || c.date-s.last > pause {
-			s = &span{first: c.date, info: c.info, urls: map[uint32]bool{}}
-			now[c.info] = s
-			spans = append(spans, s)
+		n, ok := now[c.info]
+		if !ok || c.date-spans[n].last > pause {
+			n = uint32(len(spans))
+			now[c.info] = n
+			spans = append(spans, span{first: c.date})
 		}
-		s.last = c.date
-		s.answers++
-		s.urls[c.url] = true
-		of[i] = s
+		spans[n].last, c.crawl = c.date, n
 	}
-	a.join(spans)
-	for i, s := range of {
-		a.captures[i].crawl = s.crawl
-	}
+	slices.SortStableFunc(byDate, func(x, y int32) int {
+		return cmp.Compare(a.captures[x].crawl, a.captures[y].crawl)
+	})
+	a.join(spans, byDate)
 }
 
-// join makes crawls of spans, which are in the order of their beginnings.
-func (a *Recordings) join(spans []*span) {
-	var urls map[uint32]bool // of the last crawl
-	for _, s := range spans {
-		n := len(a.Crawls)
-		if n == 0 || s.begins(&a.Crawls[n-1], urls) {
-			a.Crawls = append(a.Crawls, Crawl{First: time.Unix(s.first, 0).UTC()})
-			urls = map[uint32]bool{}
-			n++
+// join makes crawls of spans, which are in the order of their beginnings, as the captures are. The crawl of a
+// capture is the number of its span before.
+func (a *Recordings) join(spans []span, captures []int32) {
+	in := make([]int32, a.Len()) // the last crawl of each URL, from 1
+	for n, s := range spans {
+		end := 0
+		for end < len(captures) && a.captures[captures[end]].crawl == uint32(n) {
+			end++
 		}
-		s.crawl = uint32(n - 1)
-		c := &a.Crawls[n-1]
-		c.Answers += s.answers
+		if k := len(a.Crawls); k == 0 || s.begins(a, captures[:end], in) {
+			a.Crawls = append(a.Crawls, Crawl{First: time.Unix(s.first, 0).UTC()})
+		}
+		k := len(a.Crawls)
+		for _, i := range captures[:end] {
+			c := &a.captures[i]
+			in[c.url], c.crawl = int32(k), uint32(k-1)
+		}
+		captures = captures[end:]
+		c := &a.Crawls[k-1]
+		c.Answers += end
 		if last := time.Unix(s.last, 0).UTC(); last.After(c.Last) {
 			c.Last = last
 		}
-		for u := range s.urls {
-			urls[u] = true
-		}
-		s.urls = nil
 	}
 }
 
-// begins reports whether a span that comes after a crawl with some URLs begins another one.
-func (s *span) begins(c *Crawl, urls map[uint32]bool) bool {
-	switch before := s.first - c.Last.Unix(); {
+// begins reports whether a span that comes after a crawl begins another one. in has the last crawl of each
+// URL, from 1; those of the span are marked there as seen.
+func (s *span) begins(a *Recordings, captures, in []int32) bool {
+	last := int32(len(a.Crawls))
+	switch before := s.first - a.Crawls[last-1].Last.Unix(); {
 	case before < 0: // two writers of one crawler
 		return false
 	case before > pause:
 		return true
 	}
-	again := 0
-	for u := range s.urls {
-		if urls[u] {
+	again, all := 0, 0
+	for _, i := range captures {
+		u := a.captures[i].url
+		if in[u] == last {
 			again++
 		}
+		if in[u] != -last {
+			all++
+		}
+		in[u] = -last
 	}
-	return 2*again >= len(s.urls)
+	return 2*again >= all
 }
 
 // ownVersions makes a crawl of each version when all captures are of archives that mirrord wrote.
@@ -116,7 +116,7 @@ func (a *Recordings) ownVersions() bool {
 	slices.Sort(a.windows)
 	a.limits()
 	for k := range a.Crawls {
-		for u := range a.urls {
+		for u := range a.Len() {
 			if i, _ := a.shown(uint32(k), uint32(u)); i >= 0 {
 				a.Crawls[k].Answers++
 			}
@@ -140,14 +140,15 @@ func (a *Recordings) limits() {
 			a.ends[crawl] = max(a.ends[crawl], upTo)
 		}
 	}
-	for url := range a.urls {
+	a.newest = make([]int64, len(a.captures))
+	for url := range a.Len() {
 		newest := int64(-1 << 62)
 		for _, i := range a.of(uint32(url)) {
 			c := &a.captures[i]
 			if c.kind != revisit {
 				newest = c.date
 			}
-			c.newest = newest
+			a.newest[i] = newest
 		}
 	}
 }
@@ -183,14 +184,14 @@ func (a *Recordings) shown(crawl, url uint32) (best int32, asked int64) {
 	})
 	last := int64(-1 << 62) // date of the newest body that a version can show
 	if from > 0 {
-		last = a.captures[all[from-1]].newest
+		last = a.newest[all[from-1]]
 	}
 	for n, i := range all[from:] {
 		c := &a.captures[i]
 		if c.date > a.ends[crawl] {
 			break
 		}
-		last = c.newest
+		last = a.newest[i]
 		after, upTo, ok := a.infos[c.info].window(a.windows[crawl])
 		if !ok || c.date > upTo || c.body < 0 {
 			continue

@@ -4,6 +4,7 @@ package crawls
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -87,13 +88,49 @@ func TestGrowth(t *testing.T) {
 					t.Fatal(x.what, err)
 				}
 				for k := range a.Crawls {
-					a.URLs(k, func(site.URL) {})
+					for range a.URLs(k) {
+					}
+				}
+				if _, err := a.Changed(t.Context().Err); err != nil {
+					t.Fatal(x.what, err)
 				}
 				a.List(site.Canonical(base))
 			}
 		}
 		growth.Check(t, x.what, read(x.n), read(2*x.n))
 	}
+}
+
+// TestSmallRecords bounds what a small record costs: bytes that are allocated to read it, and those that are
+// kept of it. The second are four times as many when URLs are strings in a map.
+func TestSmallRecords(t *testing.T) {
+	const n, allocated, kept = 8000, 4000, 200
+	var b strings.Builder
+	for i := range n {
+		url := fmt.Sprintf("http://h.test/some/folder/%d/page-%d.html", i%100, i)
+		b.WriteString(page(url, day1, "small").String())
+	}
+	in := inputs(b.String())
+	var a *Recordings
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	bytes, _ := growth.Allocated(func() {
+		var err error
+		if a, err = Read(in, options()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if a.Len() != n || bytes > n*allocated {
+		t.Errorf("%d URLs; %d bytes are allocated for each record, more than %d", a.Len(), bytes/n, allocated)
+	}
+	if each := (after.HeapAlloc - before.HeapAlloc) / n; each > kept {
+		t.Errorf("%d bytes are kept of each record, more than %d", each, kept)
+	}
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(in)
 }
 
 // versionsInfo is the record with which an archive of mirrord begins.

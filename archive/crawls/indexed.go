@@ -109,16 +109,16 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 		return
 	}
 	c := capture{
-		date:    date.Unix(),
-		asked:   date.Unix(),
-		status:  statusOK,
-		info:    info,
-		file:    file,
-		at:      e.Place.Offset,
-		end:     e.Place.Offset + e.Place.Length,
-		size:    e.Place.Length,
-		payload: idOf(strings.ToLower(e.Digest)),
+		date:   date.Unix(),
+		asked:  date.Unix(),
+		status: statusOK,
+		info:   info,
+		file:   file,
+		at:     e.Place.Offset,
+		end:    e.Place.Offset + e.Place.Length,
+		size:   e.Place.Length,
 	}
+	payload := idOf(strings.ToLower(e.Digest))
 	if n, err := strconv.Atoi(e.Status); err == nil {
 		c.status = int16(min(max(n, 0), 999))
 	}
@@ -126,31 +126,22 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 	if e.MIME == "warc/revisit" {
 		c.kind = revisit
 	} else if c.status == statusNotModified {
-		c.kind, c.payload = revisit, 0
+		c.kind, payload = revisit, 0
 	}
-	ref := reference{url: noURL, payload: c.payload}
-	if r.take(e.URL, c, ref) {
+	if r.take(e.URL, c, recordMarks{payload: payload}, reference{url: noURL, payload: payload}) {
 		r.late.add(file, 0, c.at, c.end)
 	}
 }
 
 // leads returns an error unless a record is the one that a line of an index says it is.
-func (a *Recordings) leads(rec *warc.Record, c *capture) error {
+func leads(a *Recordings, rec *warc.Record, c *capture) error {
 	kind := rec.Type()
 	known := kind == warc.Response || kind == warc.Revisit || kind == warc.Verbatim
 	date := rec.Date()
 	sameTime := date.IsZero() || date.Unix() == c.date
-	if known && canonical(rec.URL()) == a.urls[c.url] && sameTime {
+	u := a.names.of(c.url)
+	if of, _, err := site.Parse(rec.URL()); known && err == nil && of == u && sameTime {
 		return nil
 	}
-	return &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errLies, a.urls[c.url])}
-}
-
-// canonical returns the form of a URL in an archive's list; "" for none.
-func canonical(url string) string {
-	u, _, err := site.Parse(url)
-	if err != nil {
-		return ""
-	}
-	return u.String()
+	return &warc.RecordError{Offset: c.at, Err: fmt.Errorf("%w: %s", errLies, u)}
 }

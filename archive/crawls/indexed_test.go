@@ -111,12 +111,13 @@ func TestIndexed(t *testing.T) {
 		t.Fatalf("%d and %d crawls, %v", len(all.Crawls), len(a.Crawls), err)
 	}
 	for k := range all.Crawls {
-		for _, u := range all.urls {
-			want, _, err := all.Answer(k, site.Canonical(u))
+		for n := range all.Len() {
+			u := all.URL(n)
+			want, _, err := all.Answer(k, u)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := a.Answer(k, site.Canonical(u))
+			got, _, err := a.Answer(k, u)
 			if err != nil || (got == nil) != (want == nil) {
 				t.Errorf("crawl %d, %s: %v, %v", k, u, got, err)
 			}

@@ -19,7 +19,7 @@ type lateChecks struct {
 // lateRecord is where such a record lies.
 type lateRecord struct {
 	at, end int64
-	number  int // in its file
+	number  int32 // in its file
 	file    int32
 }
 
@@ -27,7 +27,7 @@ func (l *lateChecks) add(file int32, number int, at, end int64) {
 	l.records = append(l.records, lateRecord{
 		at:     at,
 		end:    end,
-		number: number,
+		number: int32(number),
 		file:   file,
 	})
 }
@@ -71,7 +71,7 @@ func (l *lateChecks) open(f *file, at, end int64) (*warc.Record, opened, error) 
 		if e, ok := errors.AsType[*warc.RecordError](err); ok {
 			inner = e.Err
 		}
-		err = &warc.RecordError{Record: l.records[i].number, Offset: at, Err: inner}
+		err = &warc.RecordError{Record: int(l.records[i].number), Offset: at, Err: inner}
 	}
 	if check {
 		wrong := error(nil)

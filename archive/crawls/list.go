@@ -21,7 +21,7 @@ type CapturedAnswer struct {
 
 // List returns all answers of a URL, the oldest first.
 func (a *Recordings) List(u site.URL) (all []CapturedAnswer) {
-	id, ok := a.number(u)
+	id, ok := a.names.find(u)
 	if !ok {
 		return nil
 	}

@@ -19,13 +19,12 @@ import (
 type reading struct {
 	*Recordings
 	Options
-	ids   map[string]uint32 // of the URLs
-	posts map[uint64]bool   // ids of records that answer no GET
-	kinds map[string]int    // how many records there are of each, of a file without answers
-	refs  []reference       // of revisits
-	info  int32             // of the warcinfo that is in force; -1 before one
-	infos map[uint64]int32  // by their ids
-	done  int64             // bytes of the inputs before this one
+	posts map[uint64]bool  // ids of records that answer no GET
+	kinds map[string]int   // how many records there are of each, of a file without answers
+	refs  []reference      // of revisits
+	info  int32            // of the warcinfo that is in force; -1 before one
+	infos map[uint64]int32 // by their ids
+	done  int64            // bytes of the inputs before this one
 
 	from   int64 // where in its file the pass began
 	before int   // records of its file before that
@@ -44,7 +43,6 @@ func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 	r := &reading{
 		Recordings: &Recordings{late: lateChecks{shared: o.Late}},
 		Options:    o,
-		ids:        map[string]uint32{},
 		posts:      map[uint64]bool{},
 		kinds:      map[string]int{},
 		infos:      map[uint64]int32{},
@@ -249,7 +247,7 @@ func (r *reading) drop(n int) {
 		r.refs = r.refs[:len(r.refs)-1]
 		r.Counted.Revisit--
 	}
-	r.captures = r.captures[:n]
+	r.captures, r.marks = r.captures[:n], r.marks[:n]
 	r.Counted.Answers--
 }
 
@@ -360,8 +358,11 @@ func (r *reading) record(
 
 // add takes in a capture whose place is known.
 func (r *reading) add(rec *warc.Record, c capture) {
-	c.id, c.payload = idOf(rec.Header.Get("WARC-Record-ID")), payloadOf(rec)
-	c.pair = idOf(rec.Header.Get("WARC-Concurrent-To"))
+	m := recordMarks{
+		id:      idOf(rec.Header.Get("WARC-Record-ID")),
+		pair:    idOf(rec.Header.Get("WARC-Concurrent-To")),
+		payload: payloadOf(rec),
+	}
 	c.asked = c.date
 	if at := dateOf(rec.Header.Get(warc.FieldKept)); at != 0 {
 		c.asked = at
@@ -370,49 +371,37 @@ func (r *reading) add(rec *warc.Record, c capture) {
 		url:     noURL,
 		id:      idOf(rec.Header.Get("WARC-Refers-To")),
 		date:    dateOf(rec.Header.Get("WARC-Refers-To-Date")),
-		payload: c.payload,
+		payload: m.payload,
 	}
 	if c.kind == revisit && c.status == statusNotModified && rec.Type() != warc.Revisit {
-		c.payload, ref.payload = 0, 0 // that of nothing
+		m.payload, ref.payload = 0, 0 // that of nothing
 	} else if c.kind == revisit {
-		if t, _, err := site.Parse(rec.Header.Get("WARC-Refers-To-Target-URI")); err == nil {
-			ref.url = r.url(t)
+		t, _, err := site.Parse(rec.Header.Get("WARC-Refers-To-Target-URI"))
+		if err == nil && len(t.String()) <= maxURL {
+			ref.url = r.names.add(t)
 		}
 	}
-	r.take(rec.URL(), c, ref)
+	r.take(rec.URL(), c, m, ref)
 }
 
 // take takes in a capture of a URL. ref is for revisits.
-func (r *reading) take(url string, c capture, ref reference) (taken bool) {
+func (r *reading) take(url string, c capture, m recordMarks, ref reference) (taken bool) {
 	u, _, err := site.Parse(url)
 	partial := (c.status == statusPartialContent) || (c.kind != revisit && c.status < 200)
 	if err != nil || partial || len(u.String()) > maxURL {
 		r.Counted.Other++
 		return false
 	}
-	c.url = r.url(u)
+	c.url = r.names.add(u)
 	if c.kind == revisit {
 		ref.capture = int32(len(r.captures))
 		r.refs = append(r.refs, ref)
 		r.Counted.Revisit++
 	}
-	r.captures = append(r.captures, c)
+	r.captures, r.marks = append(r.captures, c), append(r.marks, m)
 	r.Counted.Answers++
 	return true
 }
 
 // maxURL is how long a URL may be, as in package store.
 const maxURL = 32<<10 - 64
-
-// url numbers a URL.
-func (r *reading) url(u site.URL) uint32 {
-	s := u.String()
-	id, ok := r.ids[s]
-	if !ok {
-		id = uint32(len(r.urls))
-		s = strings.Clone(s)
-		r.ids[s] = id
-		r.urls = append(r.urls, s)
-	}
-	return id
-}

@@ -76,7 +76,7 @@ func (c *capture) showsPage() bool { return c.html && c.status == statusOK && c.
 
 // contested returns the pages of URLs that showed several in one crawl.
 func (a wallSearch) contested() (pages []int32) {
-	for url := range a.urls {
+	for url := range a.Len() {
 		of, before := -1, int32(-1)
 		for _, i := range a.of(uint32(url)) {
 			c := &a.captures[i]
@@ -84,8 +84,8 @@ func (a wallSearch) contested() (pages []int32) {
 				continue
 			}
 			if before >= 0 {
-				d := &a.captures[before]
-				differ := c.crawl == d.crawl && (c.payload == 0 || c.payload != d.payload)
+				payload := a.marks[i].payload
+				differ := c.crawl == a.captures[before].crawl && (payload == 0 || payload != a.marks[before].payload)
 				if differ && of != int(before) {
 					pages = append(pages, before)
 				}

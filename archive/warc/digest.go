@@ -149,10 +149,12 @@ func (s *Sum) isOf(b []byte) bool {
 	return bytes.Equal(h.Sum(nil), s.Bytes)
 }
 
+const readAtOnce = 32 << 10 // bytes of a body
+
 // digest reads the body into w, and returns the digest of the content of its chunks.
 func (r *Record) digest(w io.Writer, sum Sum, chunks bool) ([]byte, error) {
 	if !chunks {
-		_, err := io.Copy(w, r)
+		_, err := io.CopyBuffer(w, r, make([]byte, min(r.left+1, readAtOnce))) // most records are small
 		return nil, err
 	}
 	h := sum.New()

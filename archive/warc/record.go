@@ -128,6 +128,9 @@ func (r *Record) Date() time.Time { return ParseDate(r.Header.Get("WARC-Date")) 
 // is less precise than a second it is the beginning. Some programs leave the zone out, which then is UTC,
 // write digits alone, or the form of HTTP. The zero time for other strings.
 func ParseDate(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
 	for _, form := range []string{
 		time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly, "2006-01", "2006", "2006-01-02T15:04:05",
 		time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700", StampForm, time.RFC1123,

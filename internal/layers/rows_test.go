@@ -79,8 +79,6 @@ func rows() map[string]Row {
 
 		"internal/places": 10, // puts aside what a reader has not taken yet
 
-		"internal/texts": 10, // beside what reads and writes: it keeps most in a file
-
 		"archive/captured": 11, "app/access": 11,
 
 		"cluster/objects": 10, "cluster/depot": 11,
@@ -109,7 +107,7 @@ func rows() map[string]Row {
 		"internal/inorder":  0, // work on all cores, in order
 		"internal/lines":    0, // lines that are gathered and sorted in little memory
 		"internal/zstdfast": 0, "internal/hashset": 0,
-		"internal/numbered": 0,
+		"internal/numbered": 0, "internal/texts": 0,
 
 		"internal/webhook": 0,
 
@@ -186,6 +184,7 @@ func allowed() map[string]map[string]string {
 			"sync":              "the table of keys is read once",
 		},
 		"site/profile": {"sync": "the profiles of mirrord are read once"},
+		"internal/texts": {"sync/atomic": "readers of a list that lies in a file share what they read last"},
 	}
 }
 

@@ -219,10 +219,10 @@ func enterNamed(r *Retrieval, second bool) {
 // requestAlso requests URLs that the entry points do not link to. It comes after them, so
 // that the links of a page are known to come from it: a style sheet has its encoding from there.
 func requestAlso(r *crawling, s *stages) {
-	if len(r.Options.Also) == 0 {
+	if r.Options.Also == nil {
 		return
 	}
-	for _, u := range r.Options.Also {
+	for u := range r.Options.Also {
 		if u = r.Rules.Main(u); r.isWanted(u) {
 			r.dispatcher.HostAdmission.New(u, urls.Named, frontier.PrioNew)
 		}

@@ -161,7 +161,10 @@ func (c *Closing) newCase() *verdict.Case {
 // listed are the sitemaps, and what was requested beside the entry points.
 func listed(c *Closing) []uint32 {
 	ids, t := c.Traits.Sitemaps(), c.Table.Settled()
-	for _, u := range c.Options.Also {
+	if c.Options.Also == nil {
+		return ids
+	}
+	for u := range c.Options.Also {
 		if id, ok := t.Find([]byte(c.Rules.Main(u).String())); ok {
 			ids = append(ids, id)
 		}

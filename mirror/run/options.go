@@ -3,6 +3,7 @@
 package run
 
 import (
+	"iter"
 	"log/slog"
 	"time"
 
@@ -37,7 +38,7 @@ type Options struct {
 	Turn     frontier.SharedTurn   // of the run, which has it, among others; nil: it has no turns
 	DeadEnds bool                  // all dead ends are requested that the mirror never had, as by Job.All
 	Imports  bool                  // answers are old: the run is in no log, and the next one requests all
-	Also     []site.URL            // requested after all that the entry points link to, and reached as these are
+	Also     iter.Seq[site.URL]    // requested after all that the entry points link to, and reached as these are
 	Restores int                   // the older version that comes back, whose gaps are not reported; 0 for none
 	// Confirm is the least time between the two answers 404 or 410 in one run that take something out of the
 	// mirror; default 5 minutes, negative: the second request is made at the end of the run.
