@@ -45,6 +45,30 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 	return t, nil
 }
 
+// sureEnough is the chance from which on a step of an estimate counts as known: that of the intervals.
+const sureEnough = 0.9
+
+// Tree is the delta tree of what the looks make likely: a step counts as known when the chance that the
+// directory changed in it, or that it did not, is 0.9 at least. It does not grow.
+func (e *Estimates) Tree() *DeltaTree {
+	t := &DeltaTree{n: e.n, stride: e.n/64 + 1, seen: make([]bool, len(e.mean))}
+	t.changed = make([]uint64, len(e.mean)*t.stride)
+	t.unknown = make([]uint64, len(e.mean)*t.stride)
+	for d, mean := range e.mean {
+		for s, p := range mean {
+			at, bit := d*t.stride+s/64, uint64(1)<<(s%64)
+			switch {
+			case p >= sureEnough:
+				t.changed[at] |= bit
+			case p > 1-sureEnough:
+				t.unknown[at] |= bit
+			}
+			t.seen[d] = t.seen[d] || e.size.row(Dir(d))[s] > 0
+		}
+	}
+	return t
+}
+
 // Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made
 // again.
 func (t *DeltaTree) Extend() {

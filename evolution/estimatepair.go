@@ -27,10 +27,8 @@ func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
 		return out
 	}
 	p := e.pair(set, y)
+	out.Seen = p.seen()
 	for t := range n {
-		if isSure(p.x[t]) && isSure(p.y[t]) {
-			out.Seen++
-		}
 		out.FoC += p.x[t] / float64(n)
 		if p.nested {
 			out.Joint += min(p.x[t], p.y[t]) / float64(n)
@@ -66,6 +64,12 @@ func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
 	return out
 }
 
+// Seen is in how many steps it is known for all of a set of directories and for y whether they changed.
+func (e *Estimates) Seen(set []Dir, y Dir) int {
+	p := e.pair(set, y)
+	return p.seen()
+}
+
 // lowest is the directory of a set that lies below all others of it, when they are on one path.
 func (e *Estimates) lowest(set []Dir) (low Dir, ok bool) {
 	if len(set) == 0 {
@@ -84,6 +88,15 @@ func (e *Estimates) lowest(set []Dir) (low Dir, ok bool) {
 type chancesOfPair struct {
 	x, y   []float64
 	nested bool
+}
+
+func (p *chancesOfPair) seen() (n int) {
+	for t := range p.x {
+		if isSure(p.x[t]) && isSure(p.y[t]) {
+			n++
+		}
+	}
+	return n
 }
 
 func (e *Estimates) pair(set []Dir, y Dir) chancesOfPair {

@@ -173,6 +173,7 @@ func (l *Looks) read(dirs *Dirs, structural bool) *reading {
 		r.take(&l.files[finds[at].file], finds[at:end], structural)
 		at = end
 	}
+	r.join()
 	r.open.up(dirs)
 	r.sure.up(dirs)
 	r.size.up(dirs)
@@ -230,11 +231,35 @@ func (r *reading) take(f *lookedAt, finds []find, structural bool) {
 			continue
 		}
 		hide(x.from, x.to)
-		r.open.span(f.dir, x.from, x.to)
 		r.span(f.dir, span{x.from, x.to}, 1)
 	}
 	for _, x := range finds {
 		r.trace(f.dir, x.to, known)
+	}
+}
+
+// join takes a change that was found later as one of the changes of its own directory that are sure, where
+// there are some within its time: those of the step that has the most of them, the last of equals. Pages of a
+// directory mostly change together, and that it changed in this time says nothing more of it.
+func (r *reading) join() {
+	for d, spans := range r.spans {
+		sure := slices.Clone(r.sure.row(Dir(d)))
+		for s, files := range spans {
+			best := int32(-1)
+			for t := s.from; t < s.to; t++ {
+				if sure[t] > 0 && (best < 0 || sure[t] >= sure[best]) {
+					best = t
+				}
+			}
+			if best < 0 {
+				for t := s.from; t < s.to; t++ {
+					r.open.row(Dir(d))[t] += files
+				}
+				continue
+			}
+			r.sure.row(Dir(d))[best] += files
+			delete(spans, s)
+		}
 	}
 }
 

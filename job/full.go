@@ -39,3 +39,18 @@ func (j *Job) LearnFor() time.Duration {
 	}
 	return max(learnIntervals*j.UsualInterval(), leastLearning)
 }
+
+// The default of limits.max_skip_time: so many intervals of the schedule, within these bounds.
+const (
+	skipIntervals               = 14 // as the default of limits.max_skip
+	leastSkipTime, mostSkipTime = 30 * 24 * time.Hour, 180 * 24 * time.Hour
+)
+
+// MaxSkipTime returns for how long a resource may be skipped: limits.max_skip_time, or its default; 0 is no
+// bound.
+func (j *Job) MaxSkipTime() time.Duration {
+	if d, err := ParseDuration(j.Limits.MaxSkipTime); err == nil { // not ""
+		return d
+	}
+	return min(mostSkipTime, max(leastSkipTime, skipIntervals*j.UsualInterval()))
+}

@@ -162,7 +162,7 @@ type Limits struct {
 	MaxDelete    Share         // of the site that one run may drop without accept
 	MaxFailures  Share         // of the requested URLs that may fail in a complete run
 	MaxSkip      int64         // runs in a row in which a resource may be skipped; 0 no bound
-	MaxSkipTime  time.Duration // that a resource may be skipped for; 0 no bound
+	MaxSkipTime  string        // that a resource may be skipped for; "": by the schedule, see Job.MaxSkipTime
 	MaxRequests  int64         // of known URLs, in one run; 0 no limit
 	Retries      int64         // of one URL after a passing failure
 	MinFree      Size          // bytes that must stay free on the state's disk

@@ -308,12 +308,12 @@ func checkIntervals(j *Job) error {
 	return nil
 }
 
-// checkLearnFor reports whether adaptive.learn_for is empty or a duration.
-func checkLearnFor(j *Job) error {
-	if j.Adaptive.LearnFor == "" {
+// checkDuration reports what is neither empty nor a duration.
+func checkDuration(s string) error {
+	if s == "" {
 		return nil
 	}
-	_, err := ParseDuration(j.Adaptive.LearnFor)
+	_, err := ParseDuration(s)
 	return err
 }
 

@@ -71,7 +71,7 @@ func keepBothWays(
 	x.http = keep(t, newHistoryServer(h), policy.Adaptive, len(linked.Versions), func(j *jobfile.Job) {
 		j.Polite.Connections = 1
 		j.Adaptive.Price, j.Adaptive.Late = price, o.Late
-		j.Limits.MaxRequests, j.Limits.MaxSkip, j.Limits.MaxSkipTime = int64(o.MaxRequests), 0, 0
+		j.Limits.MaxRequests, j.Limits.MaxSkip, j.Limits.MaxSkipTime = int64(o.MaxRequests), 0, "0"
 	})
 	var err error
 	if x.replayed, err = replay.AtPrice(linked, o, price); err != nil {
@@ -155,7 +155,7 @@ func TestLatenessWhereHubsTell(t *testing.T) {
 	for _, s := range says {
 		at := func(goal time.Duration) kept {
 			k := keep(t, newNewsSite(s), policy.Adaptive, sized(16, 31), func(j *jobfile.Job) {
-				j.Adaptive.Price, j.Adaptive.Late, j.Limits.MaxSkipTime = 0.1, goal, 0
+				j.Adaptive.Price, j.Adaptive.Late, j.Limits.MaxSkipTime = 0.1, goal, "0"
 			})
 			t.Logf("%-25s goal %v: %.1f requests a week, %.1f h late", s, goal,
 				float64(k.requests)/float64(k.steps), late(k.weeks))

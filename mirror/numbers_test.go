@@ -45,7 +45,7 @@ func TestOrderOfAnswersDecidesNothing(t *testing.T) {
 	for order := range byte(2) {
 		s := &uneven{newsSite: newNewsSite(nothingSaid), order: order}
 		keep(t, s, policy.Adaptive, sized(6, 31), func(j *jobfile.Job) {
-			j.Adaptive.Price, j.Limits.MaxSkipTime = 0.03, 0
+			j.Adaptive.Price, j.Limits.MaxSkipTime = 0.03, "0"
 		})
 		for _, week := range s.weeks {
 			slices.Sort(week)

@@ -41,7 +41,8 @@ type kept struct {
 	stale            float64 // mean share of files that are not as they are on the site
 	skipped          int64
 	steps, withSteps int
-	weeks            []keptWeek // after the first sync
+	weeks            []keptWeek                 // after the first sync
+	rules            map[string]report.SiteRule // at the end, by directory
 }
 
 // keptWeek is what one sync came to.
@@ -165,6 +166,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 		}
 	}
 	out.requests = s.count() - before
+	out.rules = rulesOf(tb, j, db)
 	out.stale /= float64(max(out.steps, 1))
 	out.macro /= float64(max(out.withSteps, 1))
 	if h, ok := s.(*historyServer); ok && p == policy.Adaptive {
@@ -174,6 +176,24 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 		tb.Errorf("%s: verify: %s", p.Subject, p)
 	}); err != nil {
 		tb.Fatal(err)
+	}
+	return out
+}
+
+// rulesOf are the rules of a mirror by directory.
+func rulesOf(tb testing.TB, j *jobfile.Job, db *store.Site) map[string]report.SiteRule {
+	tb.Helper()
+	v, err := report.Load(j, db, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	mined, err := v.Rules(true)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := map[string]report.SiteRule{}
+	for _, r := range mined.Rules {
+		out[r.Directory] = r
 	}
 	return out
 }
@@ -350,13 +370,13 @@ func TestPoliciesOverHTTPInBulk(t *testing.T) {
 // points.
 func wantReplayed(t *testing.T, k map[policy.Name]kept, h *replay.History, syncs int) {
 	t.Helper()
-	limits := jobfile.Default("http://site.example/").Limits
+	job := jobfile.Default("http://site.example/")
 	for _, p := range []policy.Name{policy.Near, policy.Adaptive} {
 		o := replay.Options{
 			Policy:  p,
 			Train:   1,
-			MaxSkip: int(limits.MaxSkip),
-			MaxAge:  limits.MaxSkipTime,
+			MaxSkip: int(job.Limits.MaxSkip),
+			MaxAge:  job.MaxSkipTime(),
 			Relearn: true,
 			Batch:   16, // a job of eight connections has so many under way
 		}

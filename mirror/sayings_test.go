@@ -171,7 +171,7 @@ func TestWhatHubsSayIsEvidence(t *testing.T) {
 	}
 	for _, s := range all {
 		k := keep(t, newNewsSite(s), policy.Adaptive, syncs, func(j *jobfile.Job) {
-			j.Adaptive.Price, j.Limits.MaxSkipTime = 0.1, 0
+			j.Adaptive.Price, j.Limits.MaxSkipTime = 0.1, "0"
 		})
 		asked, found := float64(k.requests)/float64(syncs-1), float64(k.found)/float64(k.changes)
 		t.Logf("%-32s %.1f requests a week, %.1f%% of the edits found at once, CR %.3f, stale %.2f%%", s, asked,

@@ -26,6 +26,7 @@ type RuleSet struct {
 	class []int32 // of every directory
 	of    []int32 // place in kinds, -1 for none
 	kinds []kind
+	from  *evolution.Estimates // of rules that are sampled
 }
 
 // kind is what many rules have in common.
@@ -79,14 +80,18 @@ func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 // one pass over the directories.
 func (m *Miner) Mine() *RuleSet {
 	m.t.Extend()
+	return mineTree(m.t, m.h.Dirs(), &m.o)
+}
+
+func mineTree(t *evolution.DeltaTree, dirs *evolution.Dirs, o *Options) *RuleSet {
 	f := &finder{
-		Options: &m.o,
-		t:       m.t,
-		n:       m.t.Len(),
+		Options: o,
+		t:       t,
+		n:       t.Len(),
 		next:    map[[2]int32]int32{},
 		found:   map[[2]int32]int32{},
 	}
-	return f.rules(m.h.Dirs())
+	return f.rules(dirs)
 }
 
 // vector is in which steps something changed significantly, and of which that is known. Bits of steps that
@@ -338,13 +343,16 @@ func (r *RuleSet) For(d evolution.Dir) (Rule, bool) {
 		above = append(above, u)
 	}
 	slices.Reverse(above)
-	rule := Rule{Consequent: d, Counts: k.c}
+	rule := Rule{Consequent: d, Counts: k.c, Seen: k.c.N}
 	left := slices.Clone(k.classes)
 	for _, u := range above { // the topmost directory of each class
 		if i := slices.Index(left, r.class[u]); i >= 0 {
 			rule.Antecedent = append(rule.Antecedent, u)
 			left = slices.Delete(left, i, i+1)
 		}
+	}
+	if r.from != nil {
+		rule.Seen = min(rule.Seen, r.from.Seen(rule.Antecedent, d))
 	}
 	return rule, true
 }

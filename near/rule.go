@@ -17,6 +17,7 @@ type Rule struct {
 	Antecedent []evolution.Dir // directories above the consequent, from the top down; at least one
 	Consequent evolution.Dir
 	Counts     evolution.Table // X is the antecedent, Y the consequent
+	Seen       int             // of Counts.N, the steps in which all were observed; the others are estimated
 }
 
 // Support is FoC(X): how often the antecedent changed.
@@ -66,6 +67,9 @@ func (r Rule) Why(dirs *evolution.Dirs) string {
 	}
 	if c.Y > c.XY {
 		b.WriteString(", and in " + strconv.Itoa(c.Y-c.XY) + " others")
+	}
+	if r.Seen < c.N {
+		b.WriteString("; " + strconv.Itoa(r.Seen) + " of the steps were observed, the others are estimated")
 	}
 	return b.String()
 }

@@ -187,7 +187,7 @@ func (m *slowMiner) mine(h *evolution.History) (out []Rule) {
 				}
 			}
 			if c := m.counts(x, y); m.rule(c) {
-				out = append(out, Rule{dirs, dir(y), c})
+				out = append(out, Rule{dirs, dir(y), c, c.N})
 			}
 		}
 	}

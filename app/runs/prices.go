@@ -42,7 +42,7 @@ func priced(a *env.App, name string) (*job.Job, *replay.History, replay.Options,
 		return nil, nil, o, err
 	}
 	o.Train, o.MaxSkip = int(max(1, j.FullRuns)), int(j.Limits.MaxSkip)
-	o.MaxAge, o.PriceMB = j.Limits.MaxSkipTime, j.Adaptive.PriceMB
+	o.MaxAge, o.PriceMB = j.MaxSkipTime(), j.Adaptive.PriceMB
 	o.MaxRequests, o.Late = int(j.Limits.MaxRequests), j.Adaptive.Late
 	if n := len(h.Versions); n < o.Train+leastSteps {
 		return nil, nil, o, fmt.Errorf("%s: %s so far, and prices need %d: mirrord run-now %s",

@@ -236,15 +236,25 @@ func (v *View) estimates(
 	return looks.Estimate(h.Dirs(), minDoC, structural), nil
 }
 
+// minedRules are the rules that the policy of the job follows or, when it follows none, those that all looks
+// of its runs make likely.
+func (v *View) minedRules() (*revisit.MinedRules, error) {
+	dirs := revisit.NewDirTable(v.primary)
+	if p, ok := v.Policies.Find(v.Job.Policy); ok && p.Rules {
+		return v.knownSite().Rules(dirs, v.Job.Near)
+	}
+	return v.knownSite().SampledRules(dirs, v.Job.Near)
+}
+
 // Rules mines the rules of the site with the thresholds of its job. estimate says whether their figures are
 // estimated too. The site must have been retrieved.
 func (v *View) Rules(estimate bool) (*SiteRules, error) {
-	m, err := v.knownSite().Rules(revisit.NewDirTable(v.primary), v.Job.Near)
+	m, err := v.minedRules()
 	if err != nil {
 		return nil, err
 	}
-	var estimates *evolution.Estimates
-	if estimate {
+	estimates := m.Estimates
+	if estimate && estimates == nil {
 		if estimates, err = v.estimates(m.History, float64(v.Job.Near.MinDoC), false); err != nil {
 			return nil, err
 		}

@@ -343,7 +343,7 @@ func (e *explainer) plan(rec *record.Resource) error {
 
 // evidentRule says which rule counts as evidence for a URL under a policy that does not follow rules.
 func (v *View) evidentRule(u site.URL, say func(format string, args ...any)) error {
-	m, err := v.knownSite().Rules(revisit.NewDirTable(v.primary), v.Job.Near)
+	m, err := v.minedRules()
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func TestMaxSkipTime(t *testing.T) {
 		}
 		s, _ := pages(100, runs...)
 		p, why := nextPlan(t, s, func(j *job.Job) {
-			j.Adaptive.Price, j.Limits.MaxSkip, j.Limits.MaxSkipTime = 1, 0, most
+			j.Adaptive.Price, j.Limits.MaxSkip, j.Limits.MaxSkipTime = 1, 0, most.String()
 		})
 		if p == nil {
 			t.Fatal(why)

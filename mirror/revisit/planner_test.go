@@ -112,7 +112,7 @@ func TestPlanKeepsAGoalOfLateness(t *testing.T) {
 			later[18].Changed = record.IDs{{First: 40, Last: 59}}
 			o.Site, _ = pages(100, later...)
 			o.Job.Adaptive.Price, o.Job.Adaptive.Late, o.Told = 0.02, late, []byte(told)
-			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
+			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, "0"
 		})
 		p.Enter(PlanOpen)
 		return len(drain(p, asBefore))
@@ -159,7 +159,7 @@ func TestToldOfDidNotWait(t *testing.T) {
 			}
 			o.Site, _ = pages(100, later...)
 			o.Job.Adaptive.Price, o.Job.Adaptive.Late = 1, time.Hour
-			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, 0
+			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, "0"
 		})
 		p.Enter(PlanOpen)
 		if from != 0 {

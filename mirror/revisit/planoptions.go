@@ -97,7 +97,7 @@ func (o *PlanOptions) planned(m *SiteModel) (with policy.Options, why string) {
 		Weights: o.Weights,
 		Budget:  int(o.Job.Limits.MaxRequests),
 		MaxSkip: int(o.Job.Limits.MaxSkip),
-		MaxAge:  int64(o.Job.Limits.MaxSkipTime.Seconds()),
+		MaxAge:  int64(o.Job.MaxSkipTime().Seconds()),
 	}
 	if m.Runs() == 0 {
 		return with, "no run has observed the site yet"

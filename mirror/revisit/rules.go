@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"mirrord/evolution"
 	"mirrord/evolution/policy"
 	"mirrord/job"
 	"mirrord/near"
@@ -17,6 +18,9 @@ type MinedRules struct {
 	History *DirHistory
 	Rules   *near.RuleSet
 	Skips   []policy.Skip // the topmost directories that have a rule
+
+	// Estimates are what the figures of the rules are by what the looks of all runs say; nil without.
+	Estimates *evolution.Estimates
 
 	mined []near.Rule // by Skip.Rule
 }
@@ -40,15 +44,41 @@ func ruleOptions(n job.Near) near.Options {
 	}
 }
 
-// Rules mines rules from the history of the directories. dirs has those of the URLs afterwards.
+// Rules mines rules from the history of the directories: from the runs in which it is known whether they
+// changed. dirs has those of the URLs afterwards.
 func (k KnownSite) Rules(dirs *DirTable, n job.Near) (*MinedRules, error) {
+	return k.mine(dirs, n, false)
+}
+
+// SampledRules mines rules from what the looks of all runs make likely, with its interval: under a policy
+// that follows no rules hardly any run looks at all of a directory. Where that takes too much they are those
+// of Rules.
+func (k KnownSite) SampledRules(dirs *DirTable, n job.Near) (*MinedRules, error) {
+	return k.mine(dirs, n, true)
+}
+
+func (k KnownSite) mine(dirs *DirTable, n job.Near, sampled bool) (*MinedRules, error) {
 	h, err := k.History(dirs)
 	if err != nil {
 		return nil, err
 	}
 	o := ruleOptions(n)
 	m := &MinedRules{History: h}
-	if m.Rules, err = near.Mine(h.History, o); err != nil {
+	if sampled {
+		looks, err := k.Looks(h)
+		if err != nil {
+			return nil, err
+		}
+		if looks != nil {
+			m.Estimates = looks.Estimate(h.Dirs(), o.MinDoC, false)
+		}
+	}
+	if m.Estimates != nil {
+		m.Rules, err = near.MineSampled(m.Estimates, h.Dirs(), o)
+	} else {
+		m.Rules, err = near.Mine(h.History, o)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("rules of %s: %w", k.Name, err)
 	}
 	for d := range m.Rules.Skips(nil).Top() {

@@ -37,7 +37,12 @@ func mineAll(h *evolution.History, t *evolution.DeltaTree, o near.Options) (rule
 				}
 			}
 			if c := t.Table(x, []evolution.Dir{y}); isRule(c, o) {
-				rules = append(rules, near.Rule{Antecedent: x, Consequent: y, Counts: c})
+				rules = append(rules, near.Rule{
+					Antecedent: x,
+					Consequent: y,
+					Counts:     c,
+					Seen:       c.N,
+				})
 			}
 		}
 	}
