@@ -55,7 +55,7 @@ func offerGrowing(t *testing.T, prefix string) *offering {
 			t.Error(err)
 		}
 	})
-	server, err := serve.New(serve.Options{Sites: o.sites, StayHere: true})
+	server, err := serve.New(serve.Options{Sites: o.sites})
 	if err != nil {
 		t.Fatal(err)
 	}
