@@ -7,7 +7,7 @@ import "net/http"
 const indexPage = `{{template "head" "Mirrors"}}<body><main>
 <h1>Mirrors</h1>
 {{with .Search}}{{template "search" .}}{{end}}{{if .Sites}}<div class="wide" tabindex="0" role="region" aria-label="Table of mirrors"><table>
-<thead><tr><th>Mirror</th><th>Origin</th><th>Version</th><th>Retrieved (UTC)</th><th class="n">Files</th><th class="n">Size</th></tr></thead>
+<thead><tr><th>Mirror</th><th>Origin</th><th>Version</th><th>As of (UTC)</th><th class="n">Files</th><th class="n">Size</th></tr></thead>
 <tbody>
 {{range .Sites}}<tr><td><a href="{{.Address}}">{{if .Title}}{{.Title}}{{else}}{{.Name}}{{end}}</a>{{if .Title}} <small>{{.Name}}</small>{{end}}{{with .Form}} <small>{{.}}</small>{{end}}{{with .About}}<br><small>{{.}}</small>{{end}}</td>
 <td><a href="{{.Origin}}/" rel="noreferrer">{{.Origin}}</a></td><td>{{.Version}}</td><td><time datetime="{{iso .Retrieved}}">{{day .Retrieved}}</time></td>

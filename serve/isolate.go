@@ -13,8 +13,9 @@ const (
 		"allow-downloads allow-modals"
 	// A mirror by host is embedded by itself alone.
 	hostPolicy = "frame-ancestors 'self'"
-	// Our own pages have no scripts and load nothing.
-	ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; "
+	// Our own pages have no scripts and load nothing but their picture.
+	ownPolicy = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; " +
+		"frame-ancestors 'none'; "
 	// Those without a search box have no forms.
 	pagePolicy = ownPolicy + "form-action 'none'"
 	formPolicy = ownPolicy + "form-action 'self'"

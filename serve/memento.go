@@ -282,6 +282,7 @@ func (v *view) version(u site.URL, t time.Time) error {
 	if n < len(all)-1 { // the version of a past time stays what it is
 		h.Set("Cache-Control", "public, max-age=3600")
 	}
+	h.Set("X-Robots-Tag", "noindex") // search engines list the page itself
 	if f.to.IsZero() {
 		states, known, err := history(v.r.Context(), v.site, f.r.URL)
 		if err != nil {
@@ -292,7 +293,8 @@ func (v *view) version(u site.URL, t time.Time) error {
 		}
 		i := inEffect(states, all[n].Time)
 		h.Set("Memento-Datetime", states[i].Time.UTC().Format(http.TimeFormat))
-		h.Set("Link", strings.Join(v.neighbours(f.r.URL, states, i, known, false), ", "))
+		links := append(v.neighbours(f.r.URL, states, i, known, false), link(f.r.URL.String(), `rel="canonical"`))
+		h.Set("Link", strings.Join(links, ", "))
 	}
 	if f.to.IsZero() {
 		if f.r, err = inItsTime(v, t, f.r); err != nil {

@@ -10,7 +10,7 @@ type ownPages struct{}
 
 // ownPage is one of them. The server has refused other methods than GET and HEAD when it calls serve.
 type ownPage struct {
-	path string // "/" or below wellKnown: all else belongs to mirrors
+	path string // one that clients ask for by themselves, or below wellKnown: all else belongs to mirrors
 	text string // of the template, whose name is path; "" without one
 
 	// serve answers. An HTML page is sent by Server.page, which escapes and isolates it.

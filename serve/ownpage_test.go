@@ -5,6 +5,7 @@ package serve
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,8 @@ func (ownPages) Toy() ownPage {
 func TestOwnPages(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range parts.Of[ownPage](ownPages{}) {
-		if seen[p.path] || (p.path != "/" && !strings.HasPrefix(p.path, wellKnown)) {
+		asked := []string{"/", robotsPath, faviconPath}
+		if seen[p.path] || (!slices.Contains(asked, p.path) && !strings.HasPrefix(p.path, wellKnown)) {
 			t.Errorf("%s: twice, or an address of mirrors", p.path)
 		}
 		seen[p.path] = true

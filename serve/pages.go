@@ -34,18 +34,20 @@ func parsePages(own []ownPage) (*template.Template, error) {
 
 const headPage = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.}}</title>
+<link rel="icon" href="/favicon.ico" type="image/svg+xml">
 <style>
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; color-scheme: light dark }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ccc; vertical-align: top }
-.wide { overflow-x: auto }
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f7f8fa; --panel: #fff; --line: #e3e6ea; --link: #0b5cad; --good: #176f33; --warn: #855700; --bad: #b42318 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --paper: #0f1317; --panel: #171c22; --line: #2a313a; --link: #6fb1f5; --good: #5fce80; --warn: #e8b450; --bad: #ff8d80 } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 1.5rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper) }
+h1 { font-size: 1.6rem; letter-spacing: -.015em } a { color: var(--link) } small { color: var(--soft) } td > a { font-weight: 600 }
+input, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid #7f8893; border-radius: 6px; padding: .35rem .7rem } :focus-visible { outline: 3px solid var(--link) }
+.wide { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+th, td { text-align: start; padding: .5rem .9rem; border-bottom: 1px solid var(--line); vertical-align: top } tr:last-child td { border-bottom: 0 } th { font-size: .84rem; color: var(--soft); white-space: nowrap }
 section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } a { color: #8bf } th, td { border-color: #444 } }
+td.n, th.n { text-align: end }
 body:has(.status) { max-width: 96rem }
 .status td, .status th { font-size: .9rem } .status :is(th, time, td.n, .s, td:first-child) { white-space: nowrap } .bad { font-weight: bold }
-.s::before { content: "\25CF\00A0"; color: #888 } .ok::before { color: #2a2 } .failed::before, .damaged::before, .suspicious::before { color: #d22 } .stale::before, .gaps::before, .partial::before, .invalid::before { color: #d80 }
-.status td small { color: #666 } @media (prefers-color-scheme: dark) { .status td small { color: #aaa } }
+.s::before { content: "\25CF\00A0"; color: var(--soft) } .ok::before { color: var(--good) } .failed::before, .damaged::before, .suspicious::before { color: var(--bad) } .stale::before, .gaps::before, .partial::before, .invalid::before { color: var(--warn) }
 </style></head>
 `
 

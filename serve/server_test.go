@@ -4,6 +4,7 @@ package serve
 
 import (
 	"encoding/json"
+	"mirrord/fetch/robots"
 	"net/http"
 	"strings"
 	"testing"
@@ -336,5 +337,36 @@ func TestTreeMovesOn(t *testing.T) {
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" ||
 		res.Header.Get("Content-Encoding") != "" || res.Header.Get("Etag") != "" {
 		t.Errorf("for ever: %d %v", res.StatusCode, res.Header)
+	}
+}
+
+// Crawlers are kept off old versions, by host and by path; a robots.txt of the mirror is never hidden.
+func TestRobots(t *testing.T) {
+	s := testServer(t, func(o *Options) { o.RedirectMissing = false })
+	for _, at := range []string{"http://mirrors.test/robots.txt", byHost + "/robots.txt"} {
+		res := ask(t, s, "GET", at)
+		text := bodyOf(t, res)
+		rules := robots.Parse([]byte(text)).Agent("anybot")
+		for path, allowed := range map[string]bool{
+			"/docs/": true, "/one/docs/": true,
+			"/.well-known/mirrord/memento/20260301040000/https://one.test/":     false,
+			"/one/.well-known/mirrord/memento/20260301040000/https://one.test/": false,
+		} {
+			if got, _ := rules.Allowed(path); res.StatusCode != 200 || got != allowed {
+				t.Errorf("%s: %d, %s allowed: %v\n%s", at, res.StatusCode, path, got, text)
+			}
+		}
+	}
+	res := ask(t, s, "GET", byHost+wellKnown+"memento/20260301040000/https://one.test/gone.html")
+	if got := res.Header.Get("X-Robots-Tag"); got != "noindex" ||
+		!strings.Contains(res.Header.Get("Link"), `<https://one.test/gone.html>; rel="canonical"`) {
+		t.Errorf("an old version: %q, %q", got, res.Header.Get("Link"))
+	}
+	if got := ask(t, s, "GET", byHost+"/docs/").Header.Get("X-Robots-Tag"); got != "" {
+		t.Errorf("today's: %q", got)
+	}
+	picture := ask(t, s, "GET", "http://mirrors.test/favicon.ico")
+	if got := picture.Header.Get("Content-Type"); got != "image/svg+xml" {
+		t.Errorf("the picture is %q", got)
 	}
 }

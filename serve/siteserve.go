@@ -239,6 +239,10 @@ func (v *view) elsewhere(u site.URL) error {
 		redirect(v.w, http.StatusFound, v.prefix+"/"+escapePath(v.Entry))
 		return nil
 	}
+	if u.RequestURI() == robotsPath && v.prefix == "" && !post {
+		serveRobots(v.Server, v.w, v.r)
+		return nil
+	}
 	if v.forward != nil && v.forward.takes(v.name, u, post) {
 		v.forward.serve(v, u)
 		return nil

@@ -70,13 +70,14 @@ func TestConsole(t *testing.T) {
 	const fast = "[polite]\ndelay = \"0s\"\nfactor = 0.0\n"
 	put(t, jobs, "docs.toml", fmt.Sprintf("url = %q\n%s", srv.URL+"/docs/", fast))
 	d := startDaemon(t, jobs, state)
+	d.do(cli.ExitUsage, "no job and no mirror", "open", "nosuch")
 	d.do(cli.ExitUsage, "is no role", "open", "--role", "king")
 	v := d.visit()
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.see(http.StatusOK, me.Username+": operate", "/", nil)
+	v.see(http.StatusOK, me.Username+" · operate", "/", nil)
 	v.see(http.StatusOK, "The run was requested", "/jobs/docs/run", url.Values{})
 	d.do(cli.ExitOK, "", "run-now", "docs") // that one, or one after it
 	v.see(http.StatusOK, "published <time", "/jobs/docs", nil)

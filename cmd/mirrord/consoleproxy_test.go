@@ -148,8 +148,8 @@ func TestConsoleBehindNginx(t *testing.T) {
 		}
 	}
 	want(ask("", "/", nil), http.StatusUnauthorized, "")
-	want(ask("ann", "/", nil), http.StatusOK, "ann: operate")
-	want(ask("bob", "/", nil, "Remote-User", "ann"), http.StatusOK, "bob: read")
+	want(ask("ann", "/", nil), http.StatusOK, "ann · operate")
+	want(ask("bob", "/", nil, "Remote-User", "ann"), http.StatusOK, "bob · read")
 	want(ask("bob", "/jobs/slow/run", url.Values{}), http.StatusForbidden, "your role")
 	want(ask("ann", "/jobs/slow/run", url.Values{}, "Origin", "https://evil.test"), http.StatusForbidden,
 		"another site")

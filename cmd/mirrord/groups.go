@@ -28,7 +28,8 @@ func commandGroups(a *cli.CLI) []commandGroup {
 				a), daemon.ServeCommand(a),
 		}},
 		{"Look", []*cobra.Command{
-			jobs.StatusCommand(a), mirror.FindCommand(a), jobs.PlanCommand(a), mirror.ExplainCommand(a),
+			jobs.StatusCommand(a), daemon.OpenCommand(a), mirror.FindCommand(a), jobs.PlanCommand(a),
+			mirror.ExplainCommand(a),
 			mirror.DiffCommand(a), mirror.VerifyCommand(a), mirror.RepairCommand(a), archives.SpaceCommand(a),
 			jobs.EvolutionCommand(a), jobs.RulesCommand(a), mirror.ReplicasCommand(a),
 		}},

@@ -58,6 +58,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"jobs.go printJobsLook":            {"cluster jobs", nodes.JobsLook{}},
 		"demo.go run":                      {"run-now", mirror.Summary{}},
 		"console.go ConsoleCommand":        {"console", control.OpenLink{}},
+		"open.go OpenCommand":              {"console", control.OpenLink{}},
 		"diff.go runDiff":                  {"diff", look.Difference{}},
 		"diff.go printPage":                {"diff", look.Difference{}},
 		"explain.go ExplainCommand":        {"explain", report.Explanation{}},

@@ -49,6 +49,14 @@ func withoutJob() [][]string {
 		{"versions", "nosuch"},
 		{"status", "nosuch", "--versions"},
 		{"notify-test", "nosuch"},
+		{"open", "nosuch"},
+		{"list", "nosuch"},
+		{"logs", "nosuch"},
+		{"ls", "nosuch"},
+		{"rm", "nosuch", "--yes"},
+		{"run", "nosuch"},
+		{"sync", "nosuch"},
+		{"update", "nosuch"},
 	}
 }
 

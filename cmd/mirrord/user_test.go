@@ -39,13 +39,13 @@ func TestUsers(t *testing.T) {
 	v.see(http.StatusUnauthorized, `type="password"`, "/", nil)
 	v.see(http.StatusOK, "that you were given", "/login", url.Values{"name": {"ann"}, "password": {given}})
 	const mine = "correct horse battery"
-	v.see(http.StatusOK, "ann: operate", "/password",
+	v.see(http.StatusOK, "ann · operate", "/password",
 		url.Values{"name": {"ann"}, "password": {given}, "new": {mine}, "again": {mine}})
 	d.do(cli.ExitOK, "ann +operate +of [0-9-]+\n", "console", "user", "list")
 	d.do(cli.ExitOK, "", "console", "user", "role", "ann", "read")
 	given = strings.TrimSpace(d.do(cli.ExitOK, form, "console", "user", "password", "ann"))
 	v.see(http.StatusUnauthorized, "is wrong", "/login", url.Values{"name": {"ann"}, "password": {mine}})
-	v.see(http.StatusOK, "ann: read", "/password",
+	v.see(http.StatusOK, "ann · read", "/password",
 		url.Values{"name": {"ann"}, "password": {given}, "new": {mine}, "again": {mine}})
 	admin := d.visit()
 	admin.see(http.StatusOK, "set password of user", "/audit", nil)

@@ -409,21 +409,9 @@ func reached(at net.Addr) string {
 func ConsoleCommand(a *cli.CLI) *cobra.Command {
 	r := control.OpenRequest{Role: console.Operate.String()}
 	cmd := a.Command("console", cli.Flags{"role": &r.Role}, func(cmd *cobra.Command, _ []string) error {
-		if _, err := console.ParseRole(r.Role); err != nil {
-			return env.Usagef("--role: %w", err)
-		}
-		c, err := a.App().Commander(cmd.Context())
-		if err == nil && c == nil {
-			err = errors.New("no daemon runs on this state directory; start one with mirrord daemon")
-		}
+		link, err := consoleLink(cmd.Context(), a, r)
 		if err != nil {
 			return err
-		}
-		link, err := cli.Answer(cmd.Context(), func(ctx context.Context) (control.OpenLink, error) {
-			return c.OpenConsole(ctx, r)
-		})
-		if err != nil {
-			return cli.ClientError(err)
 		}
 		if a.JSON {
 			return a.PrintJSON(link)
@@ -433,4 +421,22 @@ func ConsoleCommand(a *cli.CLI) *cobra.Command {
 	})
 	cmd.AddCommand(UserCommand(a), TokenCommand(a))
 	return cmd
+}
+
+// consoleLink asks the daemon for a link that logs in to its console.
+func consoleLink(ctx context.Context, a *cli.CLI, r control.OpenRequest) (link control.OpenLink, err error) {
+	if _, err := console.ParseRole(r.Role); err != nil {
+		return link, env.Usagef("--role: %w", err)
+	}
+	c, err := a.App().Commander(ctx)
+	if err == nil && c == nil {
+		err = errors.New("no daemon runs on this state directory; start one with mirrord daemon")
+	}
+	if err != nil {
+		return link, err
+	}
+	link, err = cli.Answer(ctx, func(ctx context.Context) (control.OpenLink, error) {
+		return c.OpenConsole(ctx, r)
+	})
+	return link, cli.ClientError(err)
 }

@@ -92,7 +92,7 @@ func (f *serveFlags) proxies() (access.Proxies, error) {
 }
 
 func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
-	if f.missing != missingPage && f.missing != missingRedirect {
+	if f.missing != "" && f.missing != missingPage && f.missing != missingRedirect {
 		return env.Usagef("--missing: %q is not page or redirect", f.missing)
 	}
 	if f.depot == "" && env.AreFiles(a.App(), names) { // a depot has names of mirrors
