@@ -235,26 +235,22 @@ func checkFile(f *File, last string) error {
 
 // isCanonical reports whether s has only bytes that a serialized URL without fragment can have.
 func isCanonical(s string) bool {
-	for ; len(s) >= 8; s = s[8:] {
-		w := eightOf(s)
-		if w&highs != 0 || w.upTo('!', '~') != highs || !w.lacks('"') || !w.lacks('<') || !w.lacks('>') ||
-			!w.lacks('#') {
-			return false
-		}
-	}
-	return len(s) == 0 || isCanonical(tail(s, '.'))
-}
-
-func isDigest(s string) bool {
-	if len(s) != 2*sha256.Size {
-		return false
-	}
-	for ; len(s) > 0; s = s[8:] {
-		if w := eightOf(s); w&highs != 0 || w.upTo('0', '9')|w.upTo('a', 'f') != highs {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c > '~', c == '"', c == '<', c == '>', c == '#':
 			return false
 		}
 	}
 	return true
+}
+
+func isDigest(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == 2*sha256.Size
 }
 
 // A LineError is an error in one line of phm.files.
