@@ -15,7 +15,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -165,47 +164,16 @@ func (fw *FilesWriter) Finish() (Table, error) {
 
 // AppendFile appends the line of one file, with its line feed, to dst. It checks nothing but Extra.
 func AppendFile(dst []byte, f *File) ([]byte, error) {
-	start := len(dst)
-	dst = appendString(append(dst, `{"path":`...), f.Path)
-	dst = appendString(append(dst, `,"url":`...), f.URL)
-	if f.Type != "" {
-		dst = appendString(append(dst, `,"type":`...), f.Type)
+	out := *f
+	out.Modified = f.Modified.UTC().Truncate(time.Second)
+	line, err := marshal(out)
+	if err == nil {
+		line, err = appendExtra(line, f.Extra)
 	}
-	dst = strconv.AppendInt(append(dst, `,"size":`...), f.Size, 10)
-	dst = appendString(append(dst, `,"sha256":`...), f.SHA256)
-	if !f.Modified.IsZero() {
-		dst = f.Modified.UTC().AppendFormat(append(dst, `,"modified":"`...), "2006-01-02T15:04:05Z")
-		dst = append(dst, '"')
+	if err != nil {
+		return dst, err
 	}
-	for i, e := range f.Edits {
-		if i == 0 {
-			dst = append(dst, `,"edits":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = appendString(append(dst, `{"kind":`...), e.Kind)
-		dst = strconv.AppendInt(append(dst, `,"at":`...), e.At, 10)
-		dst = append(dst, '}')
-		if i == len(f.Edits)-1 {
-			dst = append(dst, ']')
-		}
-	}
-	if f.From != "" {
-		dst = appendString(append(dst, `,"from":`...), f.From)
-	}
-	dst = append(dst, '}')
-	if len(f.Extra) > 0 {
-		var compact bytes.Buffer
-		object, err := appendExtra(slices.Clone(dst[start:]), f.Extra)
-		if err == nil {
-			err = json.Compact(&compact, object)
-		}
-		if err != nil {
-			return dst[:start], err
-		}
-		dst = append(dst[:start], compact.Bytes()...)
-	}
-	return append(dst, '\n'), nil
+	return append(append(dst, line...), '\n'), nil
 }
 
 // checkFile holds the rules of one line; last is the path before it.
