@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -74,7 +73,6 @@ type Client struct {
 	sent       []string // secrets among them: no part of stored responses
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
 	dec        decoders
-	traces     sync.Pool // of *tracer
 	acceptAny  []string
 	identity   []string
 	codingsAny []string
@@ -82,9 +80,6 @@ type Client struct {
 
 // idleTime is how long an unused connection is kept.
 const idleTime = 90 * time.Second
-
-// Schemes returns the schemes of the URLs that Do takes.
-func (*Client) Schemes() []string { return []string{"http", "https"} }
 
 // New checks the options and returns a Client. It makes no connection.
 func New(o Options) (*Client, error) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -91,11 +92,12 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 }
 
 func (c *Client) roundTrip(w *watch, t *transfer, ranged bool) (*http.Response, error) {
-	r := c.compose(t, ranged).WithContext(w)
+	trace := httptrace.WithClientTrace(w, &httptrace.ClientTrace{GotConn: w.gotConn})
+	r := c.compose(t, ranged).WithContext(trace)
 	if t.req.Fresh {
-		return w.roundTrip(c.fresh, r, &c.traces)
+		return c.fresh.RoundTrip(r)
 	}
-	return w.roundTrip(c.tr, r, &c.traces)
+	return c.tr.RoundTrip(r)
 }
 
 // bodyError classifies what ended a body: sentinels of this package that a reader or decoder wrapped, else

@@ -6,10 +6,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net/http"
 	"net/http/httptrace"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,10 +42,9 @@ type watch struct {
 	cancel          context.CancelCauseFunc
 
 	*Options
-	start  time.Time
-	timer  *time.Timer
-	in     wire    // the body
-	tracer *tracer // while RoundTrip runs, and for what it has started
+	start time.Time
+	timer *time.Timer
+	in    wire // the body
 	// of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
 	remote netip.Addr
 	reused bool
@@ -82,44 +79,6 @@ func (c *Client) watch(ctx context.Context) *watch {
 	w.timer = time.AfterFunc(time.Hour, w.check)
 	w.timer.Reset(min(first, o.IdleTimeout)) // only now: check must find all in its place
 	return w
-}
-
-// tracer learns which connection a request got. It is made once and used by one attempt after the other:
-// net/http calls GotConn before RoundTrip returns, in its goroutine.
-type tracer struct {
-	ctx   context.Context // carries the trace, and nothing else
-	watch *watch
-}
-
-func newTracer(pool *sync.Pool) *tracer {
-	if t, ok := pool.Get().(*tracer); ok {
-		return t
-	}
-	t := new(tracer)
-	t.ctx = httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
-		GotConn: func(i httptrace.GotConnInfo) { t.watch.gotConn(i) },
-	})
-	return t
-}
-
-// roundTrip makes an exchange under the watch, whose context r has.
-func (w *watch) roundTrip(tr *http.Transport, r *http.Request, traces *sync.Pool) (*http.Response, error) {
-	w.tracer = newTracer(traces)
-	w.tracer.watch = w
-	resp, err := tr.RoundTrip(r)
-	w.tracer.watch = nil
-	traces.Put(w.tracer)
-	return resp, err
-}
-
-// Value adds the trace to the values of the request's context.
-func (w *watch) Value(key any) any {
-	if w.tracer != nil {
-		if v := w.tracer.ctx.Value(key); v != nil {
-			return v
-		}
-	}
-	return w.Context.Value(key)
 }
 
 // why is what ended the attempt, a limit or the caller; nil when nothing did.

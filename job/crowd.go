@@ -21,23 +21,19 @@ type cut struct {
 // crowded returns the place of the first expression with which a document has too many keys. Its time and
 // memory grow with the size of the document alone. A syntax error ends it.
 func crowded(data []byte) (at cut, ok bool) {
-	c := crowd{ids: map[edge]int{}, nodes: []crowdNode{{edge: edge{parent: -1}}}}
 	var p unstable.Parser
 	p.Reset(data)
-	table := 0
+	all, inList, list := 0, 0, false // keys; those below the last [[…]]
 	for p.NextExpression() {
 		n := p.Expression()
-		switch n.Kind {
-		case unstable.Table:
-			table = c.keys(0, n.Key())
-		case unstable.ArrayTable:
-			before := c.keys(0, n.Key())
-			c.drop(before)
-			table = c.add(c.nodes[before].edge)
-		case unstable.KeyValue:
-			c.value(c.keys(table, n.Key()), n.Value())
+		if n.Kind != unstable.KeyValue {
+			all, inList, list = all-inList, 0, n.Kind == unstable.ArrayTable
 		}
-		if c.full {
+		some := keysIn(n)
+		if all += some; list {
+			inList += some
+		}
+		if all > maxKeys {
 			off := int(firstKey(n).Raw.Offset)
 			start := bytes.LastIndexByte(data[:off], '\n') + 1
 			line := bytes.Count(data[:start], []byte{'\n'}) + 1
@@ -47,68 +43,24 @@ func crowded(data []byte) (at cut, ok bool) {
 	return cut{}, false
 }
 
-// crowd is the tree of keys of a document so far. It ends when it is full, so that to walk up costs little.
-type crowd struct {
-	ids   map[edge]int
-	nodes []crowdNode // by id; 0 is the root
-	full  bool
-}
-
-type edge struct {
-	parent int
-	name   string
-}
-
-type crowdNode struct {
-	edge
-	below int // keys and tables below it
-}
-
-// keys adds the parts of a dotted key, and returns the id of the last.
-func (c *crowd) keys(parent int, it unstable.Iterator) int {
-	for it.Next() && !c.full {
-		e := edge{parent, string(it.Node().Data)}
-		id, known := c.ids[e]
-		if !known {
-			id = c.add(e)
+// keysIn counts the keys of an expression or a value. Of a list the element that has most counts.
+func keysIn(n *unstable.Node) (all int) {
+	switch n.Kind {
+	case unstable.KeyValue:
+		all = keysIn(n.Value())
+		fallthrough
+	case unstable.Table, unstable.ArrayTable:
+		for it := n.Key(); it.Next(); {
+			all++
 		}
-		parent = id
-	}
-	return parent
-}
-
-func (c *crowd) add(e edge) int {
-	id := len(c.nodes)
-	c.nodes = append(c.nodes, crowdNode{edge: e})
-	c.ids[e] = id
-	for up := e.parent; up >= 0; up = c.nodes[up].parent {
-		c.nodes[up].below++
-	}
-	c.full = c.full || c.nodes[0].below > maxKeys
-	return id
-}
-
-// drop takes a key or table, and all below it, from the count.
-func (c *crowd) drop(id int) {
-	n := c.nodes[id]
-	for up := n.parent; up >= 0; up = c.nodes[up].parent {
-		c.nodes[up].below -= n.below + 1
-	}
-}
-
-// value adds the keys of inline tables.
-func (c *crowd) value(parent int, v *unstable.Node) {
-	if v.Kind != unstable.InlineTable && v.Kind != unstable.Array {
-		return
-	}
-	for it := v.Children(); it.Next() && !c.full; {
-		switch n := it.Node(); n.Kind {
-		case unstable.KeyValue:
-			c.value(c.keys(parent, n.Key()), n.Value())
-		case unstable.InlineTable, unstable.Array:
-			element := c.add(edge{parent, ""})
-			c.value(element, n)
-			c.drop(element)
+	case unstable.InlineTable:
+		for it := n.Children(); it.Next(); {
+			all += keysIn(it.Node())
+		}
+	case unstable.Array:
+		for it := n.Children(); it.Next(); {
+			all = max(all, keysIn(it.Node()))
 		}
 	}
+	return all
 }

@@ -66,9 +66,6 @@ func NewClient(j *job.Job, w World, log *slog.Logger) (*fetch.Client, error) {
 	return source.NewClient(j, w, log)
 }
 
-// Fetchers returns the fetchers of a job, by URL scheme: its client, for http and https.
-func Fetchers(c *fetch.Client) Fetcher { return source.Fetchers(c) }
-
 // NewRobots makes the robots cache of a job.
 func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCache {
 	return source.NewRobots(j, c, s)

@@ -93,11 +93,6 @@ func checkSegment(s string, atRoot bool) string {
 }
 
 func isASCII(s string) bool {
-	for ; len(s) >= 8; s = s[8:] {
-		if eightOf(s)&highs != 0 {
-			return false
-		}
-	}
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

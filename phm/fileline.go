@@ -82,38 +82,21 @@ func parseOwn(s string) (f *File, ok bool) {
 // unescaped reports whether a line has neither backslashes nor control characters, so that what stands
 // between two quotes is a string.
 func unescaped(s string) bool {
-	for ; len(s) >= 8; s = s[8:] {
-		if w := eightOf(s); !w.lacks('\\') || w.below(0, ' ') != 0 {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] == '\\' {
 			return false
 		}
 	}
-	return len(s) == 0 || unescaped(tail(s, '.'))
+	return true
 }
 
 // parseTime reads a time in the spelling of AppendFile.
 func parseTime(s string) (t time.Time, ok bool) {
-	const form = "2006-01-02T15:04:05Z"
-	if len(s) != len(form) {
+	if len(s) != len("2006-01-02T15:04:05Z") {
 		return t, false
 	}
-	n := func(from, to int) (n int) {
-		for _, c := range []byte(s[from:to]) {
-			if c < '0' || c > '9' {
-				return -1
-			}
-			n = 10*n + int(c-'0')
-		}
-		return n
-	}
-	year, month, day := n(0, 4), n(5, 7), n(8, 10)
-	hour, minute, second := n(11, 13), n(14, 16), n(17, 19)
-	if s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != 'Z' ||
-		year < 0 || month < 1 || month > 12 || day < 1 || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
-		second < 0 || second > 59 {
-		return t, false
-	}
-	t = time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
-	return t, t.Day() == day // else the month has no such day
+	t, err := time.Parse(time.RFC3339, s)
+	return t, err == nil
 }
 
 // lineScanner takes a line apart that has no escapes; ok turns false at the first thing that is not expected.

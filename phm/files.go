@@ -15,7 +15,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -165,47 +164,16 @@ func (fw *FilesWriter) Finish() (Table, error) {
 
 // AppendFile appends the line of one file, with its line feed, to dst. It checks nothing but Extra.
 func AppendFile(dst []byte, f *File) ([]byte, error) {
-	start := len(dst)
-	dst = appendString(append(dst, `{"path":`...), f.Path)
-	dst = appendString(append(dst, `,"url":`...), f.URL)
-	if f.Type != "" {
-		dst = appendString(append(dst, `,"type":`...), f.Type)
+	out := *f
+	out.Modified = f.Modified.UTC().Truncate(time.Second)
+	line, err := marshal(out)
+	if err == nil {
+		line, err = appendExtra(line, f.Extra)
 	}
-	dst = strconv.AppendInt(append(dst, `,"size":`...), f.Size, 10)
-	dst = appendString(append(dst, `,"sha256":`...), f.SHA256)
-	if !f.Modified.IsZero() {
-		dst = f.Modified.UTC().AppendFormat(append(dst, `,"modified":"`...), "2006-01-02T15:04:05Z")
-		dst = append(dst, '"')
+	if err != nil {
+		return dst, err
 	}
-	for i, e := range f.Edits {
-		if i == 0 {
-			dst = append(dst, `,"edits":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = appendString(append(dst, `{"kind":`...), e.Kind)
-		dst = strconv.AppendInt(append(dst, `,"at":`...), e.At, 10)
-		dst = append(dst, '}')
-		if i == len(f.Edits)-1 {
-			dst = append(dst, ']')
-		}
-	}
-	if f.From != "" {
-		dst = appendString(append(dst, `,"from":`...), f.From)
-	}
-	dst = append(dst, '}')
-	if len(f.Extra) > 0 {
-		var compact bytes.Buffer
-		object, err := appendExtra(slices.Clone(dst[start:]), f.Extra)
-		if err == nil {
-			err = json.Compact(&compact, object)
-		}
-		if err != nil {
-			return dst[:start], err
-		}
-		dst = append(dst[:start], compact.Bytes()...)
-	}
-	return append(dst, '\n'), nil
+	return append(append(dst, line...), '\n'), nil
 }
 
 // checkFile holds the rules of one line; last is the path before it.
@@ -235,26 +203,22 @@ func checkFile(f *File, last string) error {
 
 // isCanonical reports whether s has only bytes that a serialized URL without fragment can have.
 func isCanonical(s string) bool {
-	for ; len(s) >= 8; s = s[8:] {
-		w := eightOf(s)
-		if w&highs != 0 || w.upTo('!', '~') != highs || !w.lacks('"') || !w.lacks('<') || !w.lacks('>') ||
-			!w.lacks('#') {
-			return false
-		}
-	}
-	return len(s) == 0 || isCanonical(tail(s, '.'))
-}
-
-func isDigest(s string) bool {
-	if len(s) != 2*sha256.Size {
-		return false
-	}
-	for ; len(s) > 0; s = s[8:] {
-		if w := eightOf(s); w&highs != 0 || w.upTo('0', '9')|w.upTo('a', 'f') != highs {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c > '~', c == '"', c == '<', c == '>', c == '#':
 			return false
 		}
 	}
 	return true
+}
+
+func isDigest(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == 2*sha256.Size
 }
 
 // A LineError is an error in one line of phm.files.

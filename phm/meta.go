@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"time"
 )
 
@@ -150,19 +149,12 @@ func appendExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error
 	if len(extra) == 0 {
 		return object, nil
 	}
-	object = object[:len(object)-1]
-	for _, key := range slices.Sorted(maps.Keys(extra)) {
-		if !json.Valid(extra[key]) {
-			return nil, fmt.Errorf("field %q: invalid JSON", key)
-		}
-		if object[len(object)-1] != '{' {
-			object = append(object, ',')
-		}
-		object = appendString(object, key)
-		object = append(object, ':')
-		object = append(object, extra[key]...)
+	more, err := marshal(extra)
+	if err != nil || string(object) == "{}" {
+		return more, err
 	}
-	return append(object, '}'), nil
+	more[0] = ','
+	return append(object[:len(object)-1], more...), nil
 }
 
 // ReadMeta reads a phm.json. It fails with ErrNewer for a later format version, and with ErrNotPHM for any

@@ -4,8 +4,6 @@ package relocate
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"strings"
 
 	"mirrord/site"
@@ -57,27 +55,11 @@ func manyControls(head []byte) bool {
 		return false
 	}
 	controls, nul := 0, [2]int{}
-	for i := 0; i < len(head); i++ {
-		const ones = 0x0101010101010101
-		for i+8 <= len(head) {
-			x := binary.LittleEndian.Uint64(head[i:])
-			if low := (x - ' '*ones) &^ x & (0x80 * ones); low != 0 { // the first of these bytes is below a space
-				i += bits.TrailingZeros64(low) / 8
-				break
-			}
-			i += 8
-		}
-		if i == len(head) {
-			break
-		}
-		c := head[i]
-		if c >= ' ' {
-			continue
-		}
+	for i, c := range head {
 		if c == 0 {
 			nul[i&1]++
 		}
-		if c < 9 || c == 0xb || (0xe <= c && c <= 0x1a) || c >= 0x1c {
+		if c < 9 || c == 0xb || (0xe <= c && c <= 0x1a) || (0x1c <= c && c < ' ') {
 			controls++
 		}
 	}

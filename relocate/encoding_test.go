@@ -14,7 +14,7 @@ func encode(t testing.TB, name, s string) []byte {
 	t.Helper()
 	if name == "utf-16be" || name == "utf-16le" {
 		var out []byte
-		sp := splicer{wide: wideOf(name)}
+		sp := newSplicer(nil, name, nil, nil)
 		for _, r := range s {
 			out = sp.appendRune(out, r)
 		}

@@ -67,7 +67,6 @@ type scanner struct {
 
 	urlsBefore int    // bytes in the blocks before
 	attrs      []attr // of the tags being read, innermost last
-	labels     labels
 
 	imports       importMap
 	outer, nested resolver
@@ -177,16 +176,7 @@ func (h *htmlScan) endTag(p int) int {
 	if !letter(s[p]) {
 		return after(s, p, '>')
 	}
-	if h.foreign|h.templates|h.noscript == 0 {
-		for q := p + 1; q < len(s); q++ {
-			if tagClass[s[q]]&tagNameEnd != 0 {
-				if s[q] == '>' {
-					return q + 1
-				}
-				break
-			}
-		}
-	} else {
+	if h.foreign|h.templates|h.noscript != 0 {
 		end, hash := tagName(s, p)
 		switch tagNames.of(hash, s[p:end]) {
 		case tagSvg, tagMath:
@@ -349,7 +339,7 @@ func (sc *scanner) title(v view, xml bool) {
 		v = v.sub(0, 16*maxTitle)
 	}
 	t := sc.attrText(v, xml)
-	sc.d.Title = sc.labels.collapse(t.s, maxTitle)
+	sc.d.Title = collapse(t.s, maxTitle)
 }
 
 // resolveNested resolves the links of a srcdoc document that has a base of its own. That base itself is

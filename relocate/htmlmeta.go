@@ -71,8 +71,8 @@ func (h *htmlScan) meta(mark, start int) {
 	if string(name) == "robots" || string(name) == "mirrord" {
 		if h.templates == 0 && len(sc.d.Robots) < maxRobots {
 			sc.d.Robots = append(sc.d.Robots, RobotsMeta{
-				Name:    sc.labels.intern(name),
-				Content: sc.labels.collapse(h.text(content), 1024),
+				Name:    string(name),
+				Content: collapse(h.text(content), 1024),
 			})
 		}
 		return

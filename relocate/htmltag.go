@@ -69,7 +69,7 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 		return
 	case tagHtml:
 		if a := h.find(mark, attrLang); a != nil && h.top && sc.d.Lang == "" {
-			sc.d.Lang = sc.labels.collapse(h.text(a), 64)
+			sc.d.Lang = collapse(h.text(a), 64)
 		}
 	case tagParam:
 		var buf [foldMax]byte
@@ -263,7 +263,7 @@ func (t *tagLinks) frameKind() Kind {
 
 // url emits the value of a as a link and returns its index, or -1.
 func (t *tagLinks) url(a *attr, kind Kind) int {
-	return t.h.attrURL(t.h.val(a), kind, t.h.attrCtx(a), t.nofollow)
+	return t.h.url(t.h.attrText(t.h.val(a), false), kind, t.h.attrCtx(a), t.nofollow)
 }
 
 // list emits every URL of a space-separated list.

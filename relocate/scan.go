@@ -79,10 +79,10 @@ func trim[T any](b []T) []T {
 // next one.
 func (d *Doc) Forget() {
 	links, sc := Emptied(d.Links), &d.sc
-	arena, maps, urls, known := Emptied(sc.arena), Emptied(sc.maps), Emptied(sc.urls), sc.labels.known
+	arena, maps, urls := Emptied(sc.arena), Emptied(sc.maps), Emptied(sc.urls)
 	*d = Doc{} // in its place: on the stack, a second one would take a third of what a goroutine needs
 	d.Links = links
-	sc.arena, sc.maps, sc.urls, sc.labels.known = arena, maps, urls, known
+	sc.arena, sc.maps, sc.urls = arena, maps, urls
 }
 
 // Emptied returns the room of a list for the next document, without what the list refers to; nil when the

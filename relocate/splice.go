@@ -22,14 +22,8 @@ func Splice(
 	dst, raw []byte, charset string, links []Link, edits []Edit,
 	target func(i int) (ref []byte, inside, replace bool),
 ) (out []byte, edited []Edit) {
-	sp := splicer{
-		raw:    raw,
-		links:  links,
-		target: target,
-		wide:   wideOf(charset),
-		roman:  charset == "iso-2022-jp",
-		out:    dst,
-	}
+	sp := newSplicer(raw, charset, links, target)
+	sp.out = dst
 	edited = sp.run(edits)
 	return append(sp.out, raw[sp.pos:]...), edited
 }
@@ -47,19 +41,23 @@ func SpliceNoting(
 	if cap(dst)-len(dst) < len(raw) {
 		dst = slices.Grow(dst, len(raw)+len(raw)/8) // most grow by less
 	}
-	sp := splicer{
-		raw:    raw,
-		links:  links,
-		target: target,
-		wide:   wideOf(charset),
-		roman:  charset == "iso-2022-jp",
-		out:    dst,
-		noting: true,
-		begin:  len(dst),
-		spans:  spans,
-	}
+	sp := newSplicer(raw, charset, links, target)
+	sp.out, sp.noting, sp.begin, sp.spans = dst, true, len(dst), spans
 	edited = sp.run(edits)
 	return append(sp.out, raw[sp.pos:]...), edited, sp.spans
+}
+
+func newSplicer(
+	raw []byte, charset string, links []Link, target func(i int) (ref []byte, inside, replace bool),
+) splicer {
+	sp := splicer{raw: raw, links: links, target: target, roman: charset == "iso-2022-jp"}
+	switch charset {
+	case "utf-16le":
+		sp.wide = littleEndian
+	case "utf-16be":
+		sp.wide = bigEndian
+	}
+	return sp
 }
 
 // note notes that raw[start:end] was replaced by what out has from at on.
@@ -76,16 +74,8 @@ func SpliceTo(
 	target func(i int) (ref []byte, inside, replace bool),
 	noted *[]Span,
 ) (edited []Edit, err error) {
-	sp := splicer{
-		raw:    raw,
-		links:  links,
-		target: target,
-		wide:   wideOf(charset),
-		roman:  charset == "iso-2022-jp",
-		sink:   w,
-		noting: noted != nil,
-		out:    make([]byte, 0, sinkBuffer),
-	}
+	sp := newSplicer(raw, charset, links, target)
+	sp.out, sp.sink, sp.noting = make([]byte, 0, sinkBuffer), w, noted != nil
 	if noted != nil {
 		sp.spans = *noted
 	}
@@ -163,16 +153,6 @@ const (
 	littleEndian
 	bigEndian
 )
-
-func wideOf(charset string) wide {
-	switch charset {
-	case "utf-16le":
-		return littleEndian
-	case "utf-16be":
-		return bigEndian
-	}
-	return narrow
-}
 
 // answer is what target returned for a link before its turn.
 type answer struct {

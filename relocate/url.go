@@ -2,14 +2,11 @@
 
 package relocate
 
-import "unicode/utf8"
-
 // The classes of bytes in a reference.
 const (
 	urlReserved = 1 << iota // anything but [A-Za-z0-9._~/-]
 	urlForeign              // not ASCII
 	urlColon
-	urlEscape // must be decoded in an attribute: & CR NUL
 )
 
 var urlClass = func() (t [256]uint8) {
@@ -22,9 +19,6 @@ var urlClass = func() (t [256]uint8) {
 		}
 	}
 	t[':'] |= urlColon
-	t['&'] |= urlEscape
-	t['\r'] |= urlEscape
-	t[0] |= urlEscape
 	return t
 }()
 
@@ -56,82 +50,6 @@ func (sc *scanner) url(v view, kind Kind, ctx Context, nofollow bool) int {
 	}
 	r := reference{b[start:i:i], v.at(start), v.at(i), class, !v.utf8 && !sc.cs.IsUTF8(), v.escaped, i < end}
 	return sc.link(&r, kind, ctx, nofollow)
-}
-
-// attrURL is url for an attribute value as it is written. Most need no decoding, and their fragment need not
-// even be looked at.
-func (sc *scanner) attrURL(v view, kind Kind, ctx Context, nofollow bool) int {
-	b := v.s
-	i, end := 0, len(b)
-	for i < end && b[i] <= ' ' && b[i] != 0 { // NUL is decoded to U+FFFD
-		i++
-	}
-	for end > i && b[end-1] <= ' ' && b[end-1] != 0 {
-		end--
-	}
-	start, class := i, uint8(0)
-	for ; i < end && b[i] != '#'; i++ {
-		class |= urlClass[b[i]]
-	}
-	foreign := !v.utf8 && !sc.cs.IsUTF8()
-	r := reference{b[start:i:i], v.at(start), v.at(i), class, foreign, v.escaped, i < end}
-	if class&urlEscape != 0 || (class&urlForeign != 0 && foreign) {
-		if len(sc.d.Links) >= sc.in.MaxLinks {
-			sc.d.Truncated |= BoundLinks
-			return -1
-		}
-		sc.decodeURL(&r, v)
-	}
-	return sc.link(&r, kind, ctx, nofollow)
-}
-
-// decodeURL decodes the reference in an attribute value up to its fragment. It is attrText without a map of
-// offsets: of a reference only the two ends are ever needed.
-func (sc *scanner) decodeURL(r *reference, v view) {
-	s, out := v.s, sc.arena
-	from := len(out)
-	i, start, end, outEnd := 0, 0, 0, from // start:end and from:outEnd are without white space at the ends
-	for i < len(s) {
-		n, at := 1, len(out)
-		switch c := s[i]; {
-		case c == '&':
-			r1, r2, k := entityAt(s[i:], false)
-			if k == 0 {
-				out = append(out, '&')
-				break
-			}
-			n, out = k, utf8.AppendRune(out, r1)
-			if r2 != 0 {
-				out = utf8.AppendRune(out, r2)
-			}
-		case c == 0:
-			out = append(out, "\ufffd"...)
-		case c >= 0x80 && r.raw:
-			n = sc.cs.Len(s[i:])
-			out = append(out, sc.cs.Decode(s[i:i+n])...)
-		default:
-			out = append(out, c)
-		}
-		if out[at] == '#' {
-			out = out[:at]
-			end, outEnd, r.fragment = i, at, true
-			break
-		}
-		i += n
-		switch blank := len(out) == at+1 && out[at] <= ' '; {
-		case !blank:
-			end, outEnd = i, len(out)
-		case at == from: // still in front
-			out = out[:at]
-			start, end = i, i
-		}
-	}
-	sc.arena = out
-	r.text, r.start, r.end = out[from:outEnd:outEnd], v.at(start), v.at(end)
-	r.class, r.raw, r.escaped = 0, false, true
-	for _, c := range r.text {
-		r.class |= urlClass[c]
-	}
 }
 
 // link records a reference.

@@ -324,7 +324,7 @@ func (sc *scanner) xmlLang(x *xmlReader) {
 	}
 	if a != nil {
 		t := sc.attrText(x.v.sub(a.v0, a.v1), true)
-		sc.d.Lang = sc.labels.collapse(t.s, 64)
+		sc.d.Lang = collapse(t.s, 64)
 	}
 }
 

@@ -113,7 +113,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 		Base:    base,
 		Paths:   paths,
 		Job:     j,
-		Fetcher: mirror.Fetchers(s.client),
+		Fetcher: s.client,
 		Robots:  s.robots,
 		Hosts:   v.hosts,
 		Now:     v.Clock,

@@ -99,7 +99,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 	some, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()
 	looks := &lookCounter{
-		fetcher: mirror.Fetchers(client),
+		fetcher: client,
 		robots:  mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
 		most:    previewRequests,
 		enough:  cancel,

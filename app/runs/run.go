@@ -52,7 +52,7 @@ func RunSite(
 		Job:      j,
 		State:    st,
 		Site:     s,
-		Fetcher:  mirror.Fetchers(client),
+		Fetcher:  client,
 		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(HostFacts(a, st))),
 		Hosts:    o.Hosts,
 		Log:      a.Log,

@@ -19,7 +19,7 @@ import (
 	"mirrord/site"
 )
 
-// Fetcher does one polite exchange. Fetchers returns that of a job, sourcetest has the suite that each
+// Fetcher does one polite exchange. *fetch.Client is that of a job, sourcetest has the suite that each
 // implementation passes. It is safe for concurrent use.
 type Fetcher interface {
 	// Do requests one URL and follows no redirect. An answer of any status is a Result; an error, a

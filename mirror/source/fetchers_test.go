@@ -30,7 +30,7 @@ func TestClientIsFetcher(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(c.Close)
-				return source.Fetchers(c), site.Canonical(srv.URL + "/")
+				return c, site.Canonical(srv.URL + "/")
 			})
 		})
 	}

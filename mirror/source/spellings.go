@@ -105,3 +105,11 @@ func (s *Spellings) Fact() ([]byte, error) {
 	}
 	return json.Marshal(s.known)
 }
+
+// Ahead returns what prepares a fetcher for the first request to an origin, nil if it needs nothing.
+func Ahead(f Fetcher) func(origin string) {
+	if a, ok := f.(interface{ Ahead(origin string) }); ok {
+		return a.Ahead
+	}
+	return nil
+}

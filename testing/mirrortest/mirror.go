@@ -187,7 +187,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 			m.t.Fatal(err)
 		}
 		defer c.Close()
-		o.Fetcher = mirror.Fetchers(c)
+		o.Fetcher = c
 		if o.Robots == nil {
 			o.Robots = mirror.NewRobots(m.Job, c, nil) // each run asks for robots.txt again
 		}

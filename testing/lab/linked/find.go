@@ -14,7 +14,6 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/files"
-	"mirrord/app/replicas"
 	"mirrord/internal/count"
 	"mirrord/internal/regular"
 	"mirrord/phm"
@@ -77,7 +76,7 @@ func Find(ctx context.Context, a *env.App, dirs []string, limit int) (_ *LinkedR
 	var l reader
 	sketcher := text.NewSketcher(text.SketchOptions{})
 	out := &LinkedReplicas{Clusters: []Replicated{}}
-	out.Skipped, out.Bad, err = replicas.EachPage(ctx, a, dirs, func(p *replicas.ReadPage) error {
+	read := pages{app: a, take: func(p *readPage) error {
 		out.Pages++
 		if !p.HTML {
 			b.Add(p.At, nil)
@@ -85,7 +84,9 @@ func Find(ctx context.Context, a *env.App, dirs []string, limit int) (_ *LinkedR
 		}
 		b.Add(p.At, l.scan(p))
 		return f.Add(p.At, sketcher.HTML(p.Body))
-	})
+	}}
+	err = read.each(ctx, dirs)
+	out.Skipped, out.Bad = read.skipped, read.bad
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ const inTree = "http://tree.invalid/"
 
 // scan collects where the links and frames of a page lead. A page whose address is not valid has no links.
 // In a published tree links name files, whose URLs its table has.
-func (l *reader) scan(p *replicas.ReadPage) (refs []Ref) {
+func (l *reader) scan(p *readPage) (refs []Ref) {
 	own := p.URL
 	base := inTree + (&url.URL{Path: p.Name}).EscapedPath()
 	if own == "" {

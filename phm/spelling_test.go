@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What looks at eight bytes side by side says what a look at each byte says, wherever the odd one stands.
-func TestEight(t *testing.T) {
+// An odd byte is found wherever it is.
+func TestOddBytes(t *testing.T) {
 	every := func(s string, ok func(c byte) bool) bool {
 		for i := range len(s) {
 			if !ok(s[i]) {
