@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"mirrord/internal/dbpages"
@@ -226,7 +225,7 @@ func (d *database) exchange(next *os.File) (err error) {
 			err = d.fault(p, nil, true)
 		}
 	}()
-	done := d.users.pause(func() {
+	done := d.paused(func() {
 		unsynced := d.bolt.NoSync
 		if err = isNamed(d.file, d.path); errors.Is(err, errReplaced) {
 			err = ErrLeaseLost
@@ -272,34 +271,16 @@ func (d *database) stale() bool {
 	return (err != nil) || now != *d.of
 }
 
-// users counts the transactions that read.
-type users struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (u *users) add(n int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.n += n
-}
-
-// pause calls f while nothing is being read. When something is for too long it is not called.
-func (u *users) pause(f func()) (done bool) {
+// paused calls f while no transaction of this process reads. When one does for too long it is not called.
+func (d *database) paused(f func()) (done bool) {
 	for end := time.Now().Add(time.Second); !done && time.Now().Before(end); {
-		if done = u.paused(f); !done {
+		if done = d.users.TryLock(); !done {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	return done
-}
-
-func (u *users) paused(f func()) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.n > 0 {
-		return false
+	if done {
+		defer d.users.Unlock()
+		f()
 	}
-	f()
-	return true
+	return done
 }

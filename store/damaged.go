@@ -21,9 +21,6 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err != nil || live == "" {
 		return false, err
 	}
-	if err := s.doubt(live, []string{path}); err != nil {
-		return false, err
-	}
 	tree, err := s.openTree(live)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -39,28 +36,15 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if whole, err := s.bodies.IsIn(tree, path, fi, d); whole || err != nil {
 		return false, disk.Err("relink "+path, err)
 	}
-	return true, disk.Err("relink "+path, s.relinkIn(live, path, d))
-}
-
-// relinkIn makes the file at a path of a tree a name of a blob. What a crash leaves behind lies beside the
-// trees, not in one.
-func (s *Trees) relinkIn(tree, path string, d [32]byte) error {
-	root, err := s.root.OpenRoot(".")
+	t, err := s.Mend()
 	if err != nil {
-		return err
+		return true, err
 	}
-	dir, err := disk.NewOpenDir(root)
-	if err != nil {
-		return err
+	w := t.Writer()
+	err = w.LinkBlob(path, d)
+	w.Close()
+	if err == nil {
+		err = t.Replace([]string{path}, nil)
 	}
-	defer dir.Close()
-	const aside = ".relinked.new"
-	if err := root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := s.bodies.Place(d, dir, aside); err != nil {
-		return err
-	}
-	s.at("relinked aside")
-	return root.Rename(aside, "trees/"+tree+"/"+path)
+	return true, errors.Join(err, t.Close(), t.Discard())
 }

@@ -46,7 +46,7 @@ func (s *SiteNotes) nameIn(file string, lines []string, as func(string) string) 
 	for _, l := range slices.Compact(slices.Sorted(slices.Values(lines))) {
 		fmt.Fprintln(&b, as(l))
 	}
-	return disk.Err("note damage", s.noteFile(file, b.Bytes()))
+	return disk.Err("note damage", disk.Replace(s.root, file, b.Bytes(), 0o644, false))
 }
 
 // namedIn reads what nameIn wrote.

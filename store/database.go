@@ -37,9 +37,9 @@ type database struct {
 	fd   int   // of file
 	size int64 // of file when it was opened
 
-	writer *os.File // locked by the writer of a shared database; nil for readers, and others
-	users  users    // transactions that read
-	redo   *redoLog // of the transactions; nil for none
+	writer *os.File     // locked by the writer of a shared database; nil for readers, and others
+	users  sync.RWMutex // held by transactions that read
+	redo   *redoLog     // of the transactions; nil for none
 	// what of the log is not in the database
 	journal journal
 	// syncs what transactions refer to, before one that is synced; nil while there is no such thing
@@ -313,8 +313,8 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	}
 	var tx *bolt.Tx
 	if !write {
-		d.users.add(1)
-		defer d.users.add(-1)
+		d.users.RLock()
+		defer d.users.RUnlock()
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

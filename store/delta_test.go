@@ -252,7 +252,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 		h.rng.Shuffle(len(uses), func(i, j int) { uses[i], uses[j] = uses[j], uses[i] })
 		var c Compaction
 		for _, u := range uses {
-			if err := s.compactor().movePacks(t.Context(), []*packUse{u}, deltas, &c); err != nil {
+			if err := s.compactor().movePack(t.Context(), u, deltas, &c); err != nil {
 				t.Fatal(err)
 			}
 			verifyTest(t, s)

@@ -24,10 +24,8 @@ import (
 // lie, because they say where it is.
 
 const (
-	liveShare  = 0.6       // a pack of which less is in use is emptied
-	minHoles   = 64 << 10  // bytes of holes for which the pack that is being written is worth ending
-	movedBytes = 512 << 20 // bytes of packs that are emptied together, about
-	movedItems = 1 << 18   // documents in them, about
+	liveShare = 0.6      // a pack of which less is in use is emptied
+	minHoles  = 64 << 10 // bytes of holes for which the pack that is being written is worth ending
 )
 
 // Compaction says what Compact did, or would do.
@@ -116,24 +114,15 @@ func (s *Site) WipeFree() error {
 
 func (s *Site) compactor() *compactor {
 	return &compactor{
-		home:      s.home,
-		records:   s.Records,
-		packs:     s.packs,
-		heads:     s.heads,
-		moveItems: s.moveItems,
-		frames:    NewFrameReader(),
-		writer:    s.Frames.NewFrameWriter(),
+		Site:   s,
+		frames: NewFrameReader(),
+		writer: s.Frames.NewFrameWriter(),
 	}
 }
 
 // compactor is one Compact at work.
 type compactor struct {
-	*home
-	records   *Records
-	packs     *packs
-	heads     *headFiles
-	moveItems int // documents of packs that are emptied together, about
-
+	*Site
 	frames *FrameReader
 	writer *FrameWriter
 
@@ -201,17 +190,10 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	if err := s.dropPacks(drop, &c); err != nil {
 		return c, err
 	}
-	for len(move) > 0 {
-		n, bytes, items := 0, int64(0), 0
-		for n < len(move) &&
-			(n == 0 || (bytes+move[n].live <= movedBytes && items+len(move[n].places) <= s.moveItems)) {
-			bytes, items = bytes+move[n].live, items+len(move[n].places)
-			n++
-		}
-		if err := s.movePacks(ctx, move[:n], deltas, &c); err != nil {
+	for _, u := range move {
+		if err := s.movePack(ctx, u, deltas, &c); err != nil {
 			return c, err
 		}
-		move = move[n:]
 	}
 	return c, nil
 }
@@ -267,7 +249,7 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[re
 		uses = append(uses, byNum[n])
 	}
 	held = map[record.Place]bool{}
-	err = s.records.bodied(ctx, func(r *record.Resource, pinned bool) error {
+	err = s.Records.bodied(ctx, func(r *record.Resource, pinned bool) error {
 		u := byNum[r.At.Pack]
 		if r.Body != record.PackBody || u == nil { // a missing one is what verify finds
 			return nil

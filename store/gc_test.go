@@ -360,7 +360,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 	}
 	type kill struct{ step, dir string }
 	var kills []kill
-	s.moveItems, s.Records.foldItems = 20, 20
+	s.Records.foldItems = 20
 	s.step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	compact(t, s, false)
 	s.step = nil

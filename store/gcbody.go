@@ -24,7 +24,7 @@ func (s *compactor) forgetBodies() error {
 		return err
 	}
 	forget := func(_ *transaction, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
-	return s.records.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
+	return s.Records.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
 }
 
 // forgetBody takes the body away from the record of a URL that is no part of the mirror.

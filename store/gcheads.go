@@ -49,7 +49,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	move := func(tx *transaction, b bucketOf, r *record.Resource) (bool, error) {
 		return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
 	}
-	if err := s.records.rewrite("move heads", recordBuckets(), move, s.heads.flush); err != nil {
+	if err := s.Records.rewrite("move heads", recordBuckets(), move, s.heads.flush); err != nil {
 		return 0, err
 	}
 	for _, u := range uses {
@@ -82,7 +82,7 @@ func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, 
 			if at.IsZero() {
 				continue
 			}
-			_, err := s.records.ReadHead(r.URL, at)
+			_, err := s.Records.ReadHead(r.URL, at)
 			p, ok := s.heads.bundled(at)
 			if u := byNum[p.Pack]; err == nil && ok && u != nil {
 				u.places = append(u.places, p)
@@ -118,12 +118,12 @@ func (s *compactor) moveHeads(tx *transaction, r *record.Resource, past bool, la
 
 // moveHead appends a head again, unless it is the one at base.
 func (s *compactor) moveHead(u site.URL, at, base record.HeadPlace) record.HeadPlace {
-	h, err := s.records.ReadHead(u, at)
+	h, err := s.Records.ReadHead(u, at)
 	if err != nil {
 		return record.HeadPlace{}
 	}
 	if !base.IsZero() { // two versions of a page mostly have one head
-		if same, err := s.records.ReadHead(u, base); err == nil && same.Equal(h) {
+		if same, err := s.Records.ReadHead(u, base); err == nil && same.Equal(h) {
 			return base
 		}
 	}

@@ -14,51 +14,35 @@ import (
 	"mirrord/store/record"
 )
 
-// movePacks empties packs and removes them. deltas are all that are in use; it notes there where they and
+// movePack empties a pack and removes it. deltas are all that are in use; it notes there where they and
 // their bases went.
-func (s *compactor) movePacks(
-	ctx context.Context, packs []*packUse, deltas []*usedDelta, c *Compaction,
-) error {
-	to, from := map[record.Place]record.Place{}, map[uint32]bool{}
-	var empty []*packUse
-	for _, u := range packs {
-		err := s.copyFrames(ctx, u, to)
-		if errors.Is(err, disk.ErrDamaged) {
-			c.Damaged = append(c.Damaged, packName(u.num))
-			for _, at := range u.places {
-				delete(to, at)
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		empty = append(empty, u)
-		from[u.num] = true
+func (s *compactor) movePack(ctx context.Context, u *packUse, deltas []*usedDelta, c *Compaction) error {
+	to, from := map[record.Place]record.Place{}, map[uint32]bool{u.num: true}
+	err := s.copyFrames(ctx, u, to)
+	if errors.Is(err, disk.ErrDamaged) {
+		c.Damaged = append(c.Damaged, packName(u.num))
+		return nil
 	}
-	outside, err := s.copyDeltas(ctx, deltas, from, to)
+	outside := int64(0)
+	if err == nil {
+		outside, err = s.copyDeltas(ctx, deltas, from, to)
+	}
 	if err != nil {
 		return err
 	}
 	s.at("frames copied")
-	if len(empty) == 0 {
-		return nil
-	}
 	if err := s.pointTo(from, to); err != nil {
 		return err
 	}
 	s.at("records moved")
-	for _, u := range empty {
-		c.Moved += u.live
-	}
-	c.Moved += outside
+	c.Moved += u.live + outside
 	c.Freed -= outside
-	return s.dropPacks(empty, c)
+	return s.dropPacks([]*packUse{u}, c)
 }
 
 // pointTo makes the records refer to where documents went. All of those in packs of from went somewhere.
 func (s *compactor) pointTo(from map[uint32]bool, to map[record.Place]record.Place) error {
-	return s.records.repoint(func(at record.Place) (record.Place, bool, error) {
+	return s.Records.repoint(func(at record.Place) (record.Place, bool, error) {
 		went, ok := to[at]
 		if !ok && from[at.Pack] {
 			return at, false, fmt.Errorf("%w: it was not moved", disk.ErrDamaged)

@@ -149,11 +149,7 @@ func (s *home) writeGlance(open bool) error {
 	if err != nil || string(v) == s.glanced {
 		return err
 	}
-	const aside = "." + glanceName + ".new"
-	if err := disk.RemoveIn(s.root, aside); err != nil { // of a process that was killed
-		return err
-	}
-	if err := disk.ReplaceIn(s.root, aside, glanceName, v, s.db.mode, false); err != nil {
+	if err := disk.Replace(s.root, glanceName, v, s.db.mode, false); err != nil {
 		return err
 	}
 	s.glanced = string(v)

@@ -34,16 +34,16 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if ok, err := w.takeFile("trees/"+name+"/"+r.Path, r); ok || err != nil {
+		if ok, err := w.takeFile(regular.Root{Root: w.root}, "trees/"+name+"/"+r.Path, r); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
-// takeFile makes a file of the site's folder the body of a record, when it is.
-func (w *healer) takeFile(name string, r *record.Resource) (bool, error) {
-	f, err := regular.Root{Root: w.root}.Open(name)
+// takeFile makes a file below a folder the body of a record, when it is.
+func (s *Site) takeFile(root regular.Root, name string, r *record.Resource) (bool, error) {
+	f, err := root.Open(name)
 	if err != nil {
 		return false, nil
 	}
@@ -58,15 +58,15 @@ func (w *healer) takeFile(name string, r *record.Resource) (bool, error) {
 	if _, err := f.Seek(0, 0); err != nil {
 		return false, disk.Err("read tree", err)
 	}
-	return w.keepBody(r, f, fi.ModTime())
+	return s.keepBody(r, f, fi.ModTime())
 }
 
 // keepBody makes what from has the body of a record, instead of the damaged one.
-func (w *healer) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
-	if missing, err := blobs.DiscardBody(w.kept.Kept, r.Digest); !missing || err != nil {
+func (s *Site) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
+	if missing, err := blobs.DiscardBody(s.kept.Kept, r.Digest); !missing || err != nil {
 		return err == nil, err
 	}
-	to, err := w.spool.Create()
+	to, err := s.spool.Create()
 	if err != nil {
 		return false, err
 	}
@@ -76,7 +76,7 @@ func (w *healer) keepBody(r *record.Resource, from io.WriterTo, modified time.Ti
 	}
 	got, _, err := to.Commit(modified)
 	if err == nil {
-		err = w.kept.Sync()
+		err = s.kept.Sync()
 	}
 	return got == r.Digest, err
 }

@@ -225,22 +225,14 @@ func (s *home) every(f func(r *record.Resource) error) error {
 	})
 }
 
-// noteFile replaces a small file of the site's folder; no bytes remove it.
-func (s *home) noteFile(name string, data []byte) error {
-	if len(data) == 0 {
-		return disk.RemoveIn(s.root, name)
-	}
-	return disk.WriteSynced(s.root, name, data, false)
-}
-
 // keep replaces a file of the site's folder.
 func (s *home) keep(name string, v []byte) error {
-	return disk.Err("write "+name, disk.KeepIn(s.root, name, v, false))
+	return disk.Err("write "+name, disk.Replace(s.root, name, v, 0o600, false))
 }
 
 // keepSynced is keep for a file that a loss of power must not empty.
 func (s *home) keepSynced(name string, v []byte) error {
-	err := disk.KeepIn(s.root, name, v, !s.volatile)
+	err := disk.Replace(s.root, name, v, 0o600, !s.volatile)
 	if err == nil && !s.volatile {
 		err = disk.SyncDir(s.dir)
 	}

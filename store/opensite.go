@@ -80,9 +80,8 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			root:     folder.root,
 			db:       folder.db,
 		},
-		kept:      blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
-		spool:     s.Spool,
-		moveItems: movedItems,
+		kept:  blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
+		spool: s.Spool,
 	}
 	st.packs, err = packsOf(s, st.root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed

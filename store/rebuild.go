@@ -240,8 +240,10 @@ func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record
 	}
 	digest := [32]byte(d)
 	if fi, err := s.kept.Kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
-		if ok, err := s.takeBlob(tree, f, digest); !ok {
-			return r, err
+		r.Size, r.Digest = f.Size, digest
+		ok, err := s.takeFile(tree, f.Path, &r)
+		if err != nil || !ok {
+			return record.Resource{ID: id, URL: u, Path: f.Path}, err
 		}
 	}
 	r.Outcome, r.Status, r.InSet, r.MIME, r.Size, r.Digest, r.Body = site.Fetched, http.StatusOK, true, f.Type,
@@ -257,28 +259,4 @@ func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record
 		}
 	}
 	return r, nil
-}
-
-// takeBlob makes a blob of a published file whose blob is missing; ok is false when the file is not what the
-// table says either.
-func (s rebuilder) takeBlob(tree regular.Root, f *phm.File, want [32]byte) (ok bool, err error) {
-	src, err := tree.Open(f.Path)
-	if err != nil {
-		return false, nil
-	}
-	defer src.Close()
-	w, err := s.spool.Create()
-	if err != nil {
-		return false, err
-	}
-	if _, err := src.WriteTo(w); err != nil {
-		w.Abort()
-		var disk *disk.DiskError
-		if errors.As(err, &disk) {
-			return false, err
-		}
-		return false, nil
-	}
-	got, _, err := w.Commit(f.Modified)
-	return got == want, err
 }

@@ -53,7 +53,7 @@ func (s *Records) Get(u site.URL) (r record.Resource, ok bool, err error) {
 // must not keep r.
 func (s *Records) Some(urls []site.URL, f func(n int, r *record.Resource) error) error {
 	return s.db.View(func(tx *transaction) error {
-		b := tx.Bucket(bResources).Cursor()
+		b := tx.Bucket(bResources)
 		list, err := s.looks.folded(tx)
 		if err != nil {
 			return err

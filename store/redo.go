@@ -296,7 +296,7 @@ func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteSynced(root, redoneName, v, true)
+	return disk.Replace(root, redoneName, v, 0o644, true)
 }
 
 // asideFolder makes a folder for files that are taken out of use.

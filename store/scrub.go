@@ -41,7 +41,7 @@ func keepBeside(s *State, site, name string, v []byte) error {
 		return disk.Err("write "+name, err)
 	}
 	defer dir.Close()
-	return disk.Err("write "+name, disk.WriteSynced(dir, name, v, !s.opt.Volatile))
+	return disk.Err("write "+name, disk.Replace(dir, name, v, 0o644, !s.opt.Volatile))
 }
 
 // Redone is that a database was made again from its log.

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -370,10 +369,6 @@ type bucketCursor struct {
 // passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read.
 const passedPerDrop = 1 << 20
 
-// nearPerLook is how many bytes that bucketCursor.Get has passed count as a look, half a page: what it passes
-// lies anywhere, and with all cores at it, more is mapped than anywhere else in a run.
-const nearPerLook = 2 << 10
-
 func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 	c.key, c.raw = k, v
 	if c.passed += len(k) + len(v); c.passed >= passedPerDrop {
@@ -397,26 +392,6 @@ func (c *bucketCursor) Prev() (key, value []byte) { return c.at(c.c.Prev()) }
 
 // Seek moves to the first key that is not below one.
 func (c *bucketCursor) Seek(to []byte) (key, value []byte) { return c.at(c.c.Seek(to)) }
-
-// Get is bucket.Get, and faster where a key follows the last one in the bucket. It does not go together with
-// the moves.
-func (c *bucketCursor) Get(key []byte) []byte {
-	if c.key != nil {
-		c.key, c.raw = c.c.Next()
-	}
-	if !bytes.Equal(c.key, key) {
-		c.b.t.looked(0)
-		c.key, c.raw = c.c.Seek(key)
-	}
-	if !bytes.Equal(c.key, key) {
-		return nil
-	}
-	if c.passed += len(c.key) + len(c.raw); c.passed >= nearPerLook {
-		c.b.t.looked(c.passed)
-		c.passed = 0
-	}
-	return c.b.opened(c.key, c.raw)
-}
 
 // Delete removes the value where the cursor is.
 func (c *bucketCursor) Delete() error {

@@ -62,12 +62,11 @@ type Site struct {
 	Parts    *blobs.Parts
 
 	*home
-	kept      blobs.UsedBodies
-	packs     *packs
-	heads     *headFiles
-	spool     *blobs.Spool
-	holds     bool // the spool
-	moveItems int
+	kept  blobs.UsedBodies
+	packs *packs
+	heads *headFiles
+	spool *blobs.Spool
+	holds bool // the spool
 }
 
 // makeParts makes the parts of a site whose folder and files are open.

@@ -100,20 +100,17 @@ func OpenState(dir string, opt Options) (*State, error) {
 		return nil, disk.Err("open state", err)
 	}
 	for _, d := range []string{"blobs", "blobs/tmp", "sites"} {
-		if err := root.MkdirAll(d, 0o755); err != nil {
-			root.Close()
-			return nil, disk.Err("open state", err)
+		err = errors.Join(err, root.MkdirAll(d, 0o755))
+	}
+	var bf *disk.OpenDir
+	if err == nil {
+		var br *os.Root
+		if br, err = root.OpenRoot("blobs"); err == nil {
+			bf, err = disk.NewOpenDir(br)
 		}
 	}
-	br, err := root.OpenRoot("blobs")
 	if err != nil {
-		root.Close()
-		return nil, disk.Err("open state", err)
-	}
-	bf, err := disk.NewOpenDir(br)
-	if err != nil {
-		root.Close()
-		return nil, disk.Err("open state", err)
+		return nil, errors.Join(disk.Err("open state", err), root.Close())
 	}
 	s := &State{
 		Dir:    abs,

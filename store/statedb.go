@@ -47,7 +47,7 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 			continue
 		}
 		if err == nil {
-			err = errors.Join(disk.KeepIn(dir, jobRecordName, v, false), dir.Close())
+			err = errors.Join(disk.Replace(dir, jobRecordName, v, 0o600, false), dir.Close())
 		}
 		if err != nil {
 			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName,

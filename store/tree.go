@@ -117,14 +117,21 @@ type Tree struct {
 
 // Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
 // The caller sees to it that the tree's grace is over, or is not waited for. Publish or Close must follow.
-func (s *Trees) Build(r TreeRules) (*Tree, error) {
+func (s *Trees) Build(r TreeRules) (*Tree, error) { return s.build(r, s.known) }
+
+// BuildEmpty is Build for when no tree can be relied on: the tree is new and empty, and Live is nil.
+func (s *Trees) BuildEmpty() (*Tree, error) {
+	return s.build(TreeRules{New: true}, func() (string, error) { return "", nil })
+}
+
+func (s *Trees) build(r TreeRules, which func() (live string, err error)) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}
 	if err := s.clean(); err != nil {
 		return nil, err
 	}
-	live, err := s.known()
+	live, err := which()
 	if err != nil {
 		return nil, err
 	}
@@ -141,21 +148,6 @@ func (s *Trees) Build(r TreeRules) (*Tree, error) {
 		}
 	}
 	return t, nil
-}
-
-// BuildEmpty is Build for when no tree can be relied on: the tree is new and empty, and Live is nil.
-func (s *Trees) BuildEmpty() (*Tree, error) {
-	if err := s.finishPublish(); err != nil {
-		return nil, err
-	}
-	if err := s.clean(); err != nil {
-		return nil, err
-	}
-	t := &Tree{s: s, name: nextTree}
-	if err := t.take(TreeRules{New: true}, ""); err != nil {
-		return nil, err
-	}
-	return t, t.open()
 }
 
 func (t *Tree) open() error {

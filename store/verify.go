@@ -144,9 +144,8 @@ type verifier struct {
 	seen     record.Bits       // numbers of records
 	blobs    map[[32]byte]bool // already looked at
 	live     int               // number of the published version
-	buf      []byte
-	waiting  []stored // documents that are read in the order of the packs
-	late     error    // of sampling.Spend
+	waiting  []stored          // documents that are read in the order of the packs
+	late     error             // of sampling.Spend
 }
 
 func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {

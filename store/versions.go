@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -61,9 +60,6 @@ type Version struct {
 type SiteVersions struct {
 	*home
 	records *Records
-
-	mu   sync.Mutex
-	read map[string]Version // as List read them last, by their text
 }
 
 // List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must
@@ -74,21 +70,10 @@ func (s *SiteVersions) List() ([]Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	read := make(map[string]Version, len(s.read))
 	err = s.each(bVersions, func(_, v []byte) error {
-		x, known := s.read[string(v)]
-		if !known {
-			if err := decodeVersion(s.name, v, &x); err != nil {
-				return err
-			}
-		}
-		read[string(v)] = x
-		out = append(out, x)
-		return nil
+		out = append(out, Version{})
+		return decodeVersion(s.name, v, &out[len(out)-1])
 	})
-	s.read = read
 	return decided.with(out), err
 }
 

@@ -15,8 +15,8 @@ const mostAtOnce = 3 << 20
 // turns lets documents wait for each other. The zero value is ready; it is safe for concurrent use.
 type turns struct {
 	mu    sync.Mutex
-	used  int64         // bytes of the documents in memory
-	ended chan struct{} // closed when one of them leaves the memory; nil without a waiter
+	ended sync.Cond // one of them has left the memory
+	used  int64     // bytes of the documents in memory
 }
 
 // turn waits until a document of so many bytes may be in memory; the caller calls done afterwards.
@@ -24,31 +24,16 @@ func (t *turns) turn(size int64) (done func()) {
 	if size < takesTurns {
 		return func() {}
 	}
-	for wait := t.take(size); wait != nil; wait = t.take(size) {
-		<-wait
-	}
-	return func() { t.give(size) }
-}
-
-// take reserves memory for a document; without any it returns a channel that is closed when to try again.
-func (t *turns) take(size int64) (wait <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.used > 0 && t.used+size > mostAtOnce {
-		if t.ended == nil {
-			t.ended = make(chan struct{})
-		}
-		return t.ended
+	for t.ended.L = &t.mu; t.used > 0 && t.used+size > mostAtOnce; {
+		t.ended.Wait()
 	}
 	t.used += size
-	return nil
-}
-
-func (t *turns) give(size int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.used -= size; t.ended != nil {
-		close(t.ended)
-		t.ended = nil
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.used -= size
+		t.ended.Broadcast()
 	}
 }

@@ -26,13 +26,15 @@ func SyncIn(root *os.Root, name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// WriteSynced replaces a file by one that is on the disk.
-func WriteSynced(dir *os.Root, name string, v []byte, sync bool) error {
-	return ReplaceIn(dir, "."+name+".new", name, v, 0o644, sync)
-}
-
-// ReplaceIn writes a file aside and gives it its name.
-func ReplaceIn(dir *os.Root, aside, name string, v []byte, mode os.FileMode, sync bool) error {
+// Replace replaces a file of a folder by one that is written aside; nil removes it.
+func Replace(dir *os.Root, name string, v []byte, mode os.FileMode, sync bool) error {
+	if v == nil {
+		return RemoveIn(dir, name)
+	}
+	aside := "." + name + ".new"
+	if err := RemoveIn(dir, aside); err != nil { // of a process that was killed, with another mode, maybe
+		return err
+	}
 	f, err := dir.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
@@ -44,19 +46,6 @@ func ReplaceIn(dir *os.Root, aside, name string, v []byte, mode os.FileMode, syn
 		return err
 	}
 	return dir.Rename(aside, name)
-}
-
-// KeepIn replaces a file that only the owner may read; nil removes it. Spare copies are not synced: what of
-// them is lost with the power is only missing when mirror.db is too.
-func KeepIn(dir *os.Root, name string, v []byte, sync bool) error {
-	if v == nil {
-		return RemoveIn(dir, name)
-	}
-	aside := "." + name + ".new"
-	if err := RemoveIn(dir, aside); err != nil { // of a process that was killed, with another mode, maybe
-		return err
-	}
-	return ReplaceIn(dir, aside, name, v, 0o600, sync)
 }
 
 // RemoveIn removes a file that may be missing.
