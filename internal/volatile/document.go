@@ -24,6 +24,7 @@ type unit struct {
 	value        span     // the attribute that has it
 	tag          span     // what has it, for a person
 	prose, leads bool     // in a text that is shown; in an address
+	ages         bool     // it says how long ago something was, and has no position
 }
 
 // segmentAt is a tag, a comment, or a text, with its units.

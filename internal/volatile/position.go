@@ -295,7 +295,8 @@ func (p *pair) segment(s, t *segmentAt) bool {
 		if !bytes.Equal(p.a.doc[i:u.from], p.b.doc[j:v.from]) {
 			return false
 		}
-		if old, is := p.a.of(u), p.b.of(v); !bytes.Equal(old, is) && atOf(old, is).Kind == 0 {
+		old, is := p.a.of(u), p.b.of(v)
+		if !bytes.Equal(old, is) && atOf(old, is).Kind == 0 && !(u.ages && v.ages) {
 			return false
 		}
 		i, j = u.to, v.to
