@@ -77,6 +77,11 @@ type document struct {
 // of returns a unit's value.
 func (d *document) of(u *unit) []byte { return d.doc[u.from:u.to] }
 
+// around returns the bytes near a unit.
+func (d *document) around(u *unit) []byte {
+	return d.doc[max(0, u.from-nearBefore):min(len(d.doc), u.to+nearAfter)]
+}
+
 // in returns the known position of a unit that its value fits.
 func (u *unit) in(k Positions, d *document) (Position, bool) {
 	for _, at := range [...]Position{u.narrow, u.wide} {

@@ -210,6 +210,7 @@ type Variation struct {
 	Wide     bool // the words beside it do not matter
 	Clock    bool // it is Unix time in an address
 	Hidden   bool // it is one in a comment
+	Counted  bool // words beside it say that it is a counter or a timing
 	Seen     int  // times that the first answer has it
 	Differed int
 	Where    string
@@ -318,7 +319,8 @@ func (p *pair) segment(s, t *segmentAt) bool {
 					Wide:  n > 0,
 					Clock: u.leads && unixTime(old) && unixTime(is),
 
-					Hidden: s.kind == comment,
+					Hidden:  s.kind == comment,
+					Counted: u.prose && isNumber(old) && counted(p.a.around(u)),
 
 					Where: p.a.where(u),
 					Old:   Short(old),
