@@ -4,72 +4,139 @@ package volatile
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 	"time"
 )
 
 // age is how long ago something was, as a page says it: 3 days.
 type age struct {
-	count int64
-	unit  time.Duration
+	long time.Duration
+	unit time.Duration // the smallest one that was said; 0: no age
 }
 
 // sameMoment reports whether b, which was said so much later, may be of the same moment: it is no younger,
 // and both are as precise as their units. What was updated meanwhile is younger.
 func (a age) sameMoment(b age, later time.Duration) bool {
-	was, is := time.Duration(a.count)*a.unit, time.Duration(b.count)*b.unit
-	return is >= was && (is-was-later).Abs() <= max(a.unit, b.unit)
+	return b.long >= a.long && (b.long-a.long-later).Abs() <= max(a.unit, b.unit)
 }
 
-// ageOf reads what agoUnit found.
-func ageOf(text []byte) age {
-	n := digitsIn(text)
-	count, err := strconv.ParseInt(string(text[:n]), 10, 64)
-	if err != nil {
-		count = 1
+// ageAt returns the age that a text says from a byte on, at which a word begins, and its place: "3 days ago",
+// "about an hour ago", "2 days, 5 hours ago", "just now", "vor 3 Tagen", "3 giorni fa", "3 天前". Where the
+// text says nothing else, all of it is its place, and "3 days" is one, too. end is 0: there is none.
+func ageAt(b []byte, i int) (a age, from, end int) {
+	w, _ := wordAt(b, i)
+	if w == "" || (!digit(w[0]) && !ageWords[w]) {
+		return a, 0, 0
 	}
-	return age{count, unitOf(lastWord(text[n:]))}
-}
-
-// countIn returns the length of the number of an age, or of the word for one, that a word begins with; 0 for
-// none.
-func countIn(w []byte) int {
-	switch n := digitsIn(w); {
-	case n > 3:
-		return 0
-	case n > 0:
-		return n
-	case ones[strings.ToLower(string(w))]:
-		return len(w)
-	}
-	return 0
-}
-
-// agoUnit returns the end of the unit of an age of which the number is b[i:n]: of "3 days ago", "5h ago", "an
-// hour ago", "vor 3 Tagen", "il y a 3 jours", "hace 3 días". 0: it is that of no age.
-func agoUnit(b []byte, i, n int) int {
-	at := n + blanks(b[n:])
-	end := at
-	for end < len(b) && wordByte(b[end]) {
-		end++
-	}
-	if unitOf(b[at:end]) == 0 {
-		return 0
-	}
-	after := end + blanks(b[end:])
-	rest := b[after:]
-	if after > end && len(rest) >= 3 && bytes.EqualFold(rest[:3], []byte("ago")) &&
-		(len(rest) == 3 || !wordByte(rest[3])) {
-		return end
-	}
-	before := " " + strings.ToLower(string(bytes.TrimRight(b[max(0, i-10):i], " \n\t")))
-	for _, word := range [...]string{"vor", "il y a", "hace"} {
-		if lead, ok := strings.CutSuffix(before, word); ok && !wordByte(lead[len(lead)-1]) {
-			return end
+	at, told := i, false
+	for _, phrase := range justNow {
+		if n := phraseAt(b, i, phrase); n > 0 {
+			a, at, told = age{unit: time.Minute}, i+n, true
+			break
 		}
 	}
-	return 0
+	if a.unit == 0 {
+		if a, at, told = sumAt(b, i); a.unit == 0 {
+			return a, 0, 0
+		}
+	}
+	if blank(b[:i]) && blank(b[at:]) && (told || a.unit < mostAlone) {
+		return a, 0, len(b)
+	}
+	if told && w != "now" && w != "current" {
+		return a, i, at
+	}
+	return age{}, 0, 0
+}
+
+// mostAlone is how precise an age is of which nothing says that it is one: 3 years may be a term.
+const mostAlone = 7 * 24 * time.Hour
+
+// sumAt returns an age of numbers and units, and whether some word beside them says that it is one.
+func sumAt(b []byte, i int) (a age, end int, told bool) {
+	at := i
+	for _, lead := range [...]string{"vor", "il y a", "hace", "há"} {
+		if n := phraseAt(b, at, lead); n > 0 {
+			at, told = at+n+blanks(b[at+n:]), true
+		}
+	}
+	less := false
+	for _, lead := range [...]string{"less than", "about", "over", "almost", "etwa", "environ"} {
+		if n := phraseAt(b, at, lead); n > 0 {
+			at, less = at+n+blanks(b[at+n:]), less || lead == "less than"
+		}
+	}
+	for {
+		count, one, n := countAt(b, at)
+		if n == 0 {
+			break
+		}
+		unit, m := wordAt(b, at+n+blanks(b[at+n:]))
+		unit, before := strings.CutSuffix(unit, "前")
+		long := units[unit]
+		if long == 0 || (a.unit > 0 && long >= a.unit) {
+			break
+		}
+		a.long, a.unit, told, end = a.long+long*count/one, long/one, told || before, m
+		at = m + blanks(b[m:])
+		for _, and := range [...]string{",", "and", "und", "et", "y"} {
+			if n := phraseAt(b, at, and); n > 0 {
+				at += n + blanks(b[at+n:])
+			}
+		}
+	}
+	if a.unit == 0 {
+		return a, 0, false
+	}
+	if less {
+		a.long = 0
+	}
+	w, after := wordAt(b, end+blanks(b[end:]))
+	switch w {
+	case "ago", "fa", "geleden", "sedan", "siden", "temu", "назад", "atrás":
+		return a, after, true
+	}
+	return a, end, told
+}
+
+// countAt returns the number that stands at a byte, or the word for one, in parts of which so many are one,
+// and its length; 0: none does.
+func countAt(b []byte, i int) (count, one time.Duration, n int) {
+	if n = digitsIn(b[i:]); n > 0 && n <= 3 {
+		for _, c := range b[i : i+n] {
+			count = 10*count + time.Duration(c-'0')
+		}
+		one = 1
+		if rest := b[i+n:]; len(rest) > 1 && rest[0] == '.' && digit(rest[1]) && digitsIn(rest[1:]) <= 2 {
+			for _, c := range rest[1 : 1+digitsIn(rest[1:])] {
+				count, one = 10*count+time.Duration(c-'0'), 10*one
+			}
+			n += 1 + digitsIn(rest[1:])
+		}
+		return count, one, n
+	}
+	switch w, end := wordAt(b, i); w {
+	case "a", "an", "one", "einem", "einer", "un", "une", "una", "uma", "um", "een":
+		return 1, 1, end - i
+	}
+	return 0, 0, 0
+}
+
+// wordAt returns the word at a byte in small letters, and its end.
+func wordAt(b []byte, i int) (w string, end int) {
+	for end = i; end < len(b) && wordByte(b[end]) && !bytes.HasPrefix(b[end:], []byte("\u00a0")); end++ {
+	}
+	return strings.ToLower(string(b[i:end])), end
+}
+
+// phraseAt returns the length of a phrase at a byte; 0: it does not stand there.
+func phraseAt(b []byte, i int, phrase string) int {
+	n := len(phrase)
+	if len(b)-i < n || !strings.EqualFold(string(b[i:i+n]), phrase) ||
+		(len(b) > i+n && wordByte(b[i+n]) && wordByte(phrase[n-1])) {
+		return 0
+	}
+	return n
 }
 
 // digitsIn returns how many digits b begins with.
@@ -97,31 +164,36 @@ func blanks(b []byte) (n int) {
 	return n
 }
 
-// lastWord returns the word at the end of b, which ends with one.
-func lastWord(b []byte) []byte {
-	for i := len(b); i > 0; i-- {
-		if !wordByte(b[i-1]) || bytes.HasSuffix(b[:i], []byte("\u00a0")) {
-			return b[i:]
-		}
-	}
-	return b
+// justNow are ways to say that something was less than a minute ago. The last two are so only alone.
+var justNow = []string{
+	"just now", "right now", "moments ago", "a moment ago", "a few seconds ago", "a few seconds", "gerade eben",
+	"à l'instant", "ahora mismo", "刚刚", "now", "current",
 }
 
-// ones stand for one in an age.
-var ones = setOf("a an one einem einer un une una")
+// ageWords are words with which an age may begin.
+var ageWords = setOf(`
+	a an one einem einer un une una uma um een vor il hace há less about over almost etwa environ
+	just right moments gerade à ahora 刚刚 now current`)
 
 // units are the words for units of time.
 var units = func() map[string]time.Duration {
 	const day = 24 * time.Hour
 	out := map[string]time.Duration{}
 	for unit, words := range map[time.Duration]string{
-		time.Second: "second seconds sec secs s sekunde sekunden seconde secondes segundo segundos",
-		time.Minute: "minute minutes min mins m minuten minuto minutos",
-		time.Hour:   "hour hours hr hrs h stunde stunden heure heures hora horas",
-		day:         "day days d tag tagen jour jours día días",
-		7 * day:     "week weeks wk wks w woche wochen semaine semaines semana semanas",
-		30 * day:    "month months mo monat monaten mois mes meses",
-		365 * day:   "year years yr yrs y jahr jahren an ans año años",
+		time.Second: `second seconds sec secs s sekunde sekunden seconde secondes segundo segundos secondi
+			seconden sekund sekunder sekundy секунд секунды секунду 秒 秒钟`,
+		time.Minute: `minute minutes min mins m minuten minuto minutos minuti minuut minut minuter minutter
+			minuty минут минуты минуту 分 分钟 分鐘`,
+		time.Hour: `hour hours hr hrs h stunde stunden heure heures hora horas ora ore uur uren timme timmar
+			time timer godzin godziny godzinę час часа часов 时 小时 小時 時間`,
+		day: `day days d tag tagen jour jours día días dia dias giorno giorni dag dagen dagar dage dni dzień
+			день дня дней 天 日`,
+		7 * day: `week weeks wk wks w woche wochen semaine semaines semana semanas settimana settimane weken
+			vecka veckor uge uger tydzień tygodnie tygodni неделю недели недель 周 週 週間`,
+		30 * day: `month months mo monat monaten mois mes meses mese mesi mês maand maanden månad månader
+			måned måneder miesiąc miesiące miesięcy месяц месяца месяцев 个月 個月 ヶ月 か月`,
+		365 * day: `year years yr yrs y jahr jahren an ans año años ano anos anno anni jaar år rok lata lat
+			год года лет 年`,
 	} {
 		for w := range strings.FieldsSeq(words) {
 			out[w] = unit
@@ -129,6 +201,3 @@ var units = func() map[string]time.Duration {
 	}
 	return out
 }()
-
-// unitOf returns the length of a unit of time; 0 for other words.
-func unitOf(w []byte) time.Duration { return units[strings.ToLower(string(w))] }

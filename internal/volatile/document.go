@@ -24,6 +24,7 @@ type unit struct {
 	value        span     // the attribute that has it
 	tag          span     // what has it, for a person
 	prose, leads bool     // in a text that is shown; in an address
+	ages         bool     // it says how long ago something was, and has no position
 }
 
 // segmentAt is a tag, a comment, or a text, with its units.
@@ -75,6 +76,11 @@ type document struct {
 
 // of returns a unit's value.
 func (d *document) of(u *unit) []byte { return d.doc[u.from:u.to] }
+
+// around returns the bytes near a unit.
+func (d *document) around(u *unit) []byte {
+	return d.doc[max(0, u.from-nearBefore):min(len(d.doc), u.to+nearAfter)]
+}
 
 // in returns the known position of a unit that its value fits.
 func (u *unit) in(k Positions, d *document) (Position, bool) {

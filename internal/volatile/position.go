@@ -210,6 +210,7 @@ type Variation struct {
 	Wide     bool // the words beside it do not matter
 	Clock    bool // it is Unix time in an address
 	Hidden   bool // it is one in a comment
+	Counted  bool // words beside it say that it is a counter or a timing
 	Seen     int  // times that the first answer has it
 	Differed int
 	Where    string
@@ -295,7 +296,8 @@ func (p *pair) segment(s, t *segmentAt) bool {
 		if !bytes.Equal(p.a.doc[i:u.from], p.b.doc[j:v.from]) {
 			return false
 		}
-		if old, is := p.a.of(u), p.b.of(v); !bytes.Equal(old, is) && atOf(old, is).Kind == 0 {
+		old, is := p.a.of(u), p.b.of(v)
+		if !bytes.Equal(old, is) && atOf(old, is).Kind == 0 && !(u.ages && v.ages) {
 			return false
 		}
 		i, j = u.to, v.to
@@ -317,7 +319,8 @@ func (p *pair) segment(s, t *segmentAt) bool {
 					Wide:  n > 0,
 					Clock: u.leads && unixTime(old) && unixTime(is),
 
-					Hidden: s.kind == comment,
+					Hidden:  s.kind == comment,
+					Counted: u.prose && isNumber(old) && counted(p.a.around(u)),
 
 					Where: p.a.where(u),
 					Old:   Short(old),

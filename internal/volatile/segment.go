@@ -258,7 +258,7 @@ func (s *segment) scan(b []byte) {
 		p := part{text: b[t.start:t.end]}
 		p.when = t.kind == when || t.kind == month || t.kind == day || t.kind == clock
 		if t.kind == ago {
-			p.age = ageOf(p.text)
+			p.age, _, _ = ageAt(b, t.start+blanks(b[t.start:]))
 		}
 		s.parts = append(s.parts, p)
 	}

@@ -80,14 +80,10 @@ func tokenize(b []byte) (out []token) {
 			plain = i + run // what fails as a whole fails in part
 		}
 		w := b[i:end]
-		unit := 0
-		if n := countIn(w); n > 0 {
-			unit = agoUnit(b, i, i+n)
-		}
-		switch {
-		case unit > 0:
-			emit(ago, i, unit)
-			end = unit
+		switch _, from, to := ageAt(b, i); {
+		case to > 0:
+			emit(ago, from, to)
+			end = to
 		case digit(w[0]):
 			n, isTime := numeral(b[i:])
 			switch {

@@ -172,6 +172,12 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 		for j < len(b) && partOfWord(b, j) {
 			j++
 		}
+		if _, from, to := ageAt(b, i); to > 0 { // it varies by itself, at no position
+			end([]byte("#"))
+			d.unit(span{s.from + from, s.from + to}, s, where).ages = true
+			i, before = to, []byte("#")
+			continue
+		}
 		lead, core := coreOf(b[i:j])
 		tail := b[i+len(lead)+len(core) : j]
 		is := len(core) > 0

@@ -161,8 +161,10 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 		x.NoArchive = meta.NoArchive
 		x.NoFollow = x.NoFollow || (rd.ObeyNofollow && meta.NoFollow)
 	}
-	if format == relocate.HTML {
+	if format == relocate.HTML || b.MIME == "application/xhtml+xml" {
 		rd.Rules.Profiles.See(b.Data, b.Cookies, slices.Contains(rd.Rules.Seeds, b.URL))
+	}
+	if format == relocate.HTML {
 		x.Shape = Shape(&rd.doc, b.Data)
 		x.Listing = listingOf(b)
 		if !rd.doc.Anchor && saysNothing(b.Data) { // most pages link

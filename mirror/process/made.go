@@ -7,8 +7,10 @@ import (
 	"compress/gzip"
 	"html"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"mirrord/fetch"
 	"mirrord/internal/volatile"
@@ -19,12 +21,23 @@ import (
 	"mirrord/store/record"
 )
 
-// isMade reports whether an answer may have been made for its request by a program, and is no file.
+// isMade reports whether an answer may have been made for its request by a program, and is no file: so is one
+// that was modified when it was sent.
 func isMade(h *fetch.Head) bool {
 	caches := h.Header.Get("Cache-Control")
 	private := strings.Contains(caches, "private") || strings.Contains(caches, "no-")
 	hashed := h.ETag == "" || strings.HasPrefix(h.ETag, "W/")
-	return private || h.Header.Get("Set-Cookie") != "" || (hashed && h.LastModified == "")
+	return private || h.Header.Get("Set-Cookie") != "" || (hashed && (h.LastModified == "" || modifiedNow(h)))
+}
+
+// modifiedNow reports whether the head of an answer dates the last change to the moment of the answer.
+func modifiedNow(h *fetch.Head) bool {
+	sent, err := http.ParseTime(h.Header.Get("Date"))
+	if err != nil {
+		return false
+	}
+	at, err := http.ParseTime(h.LastModified)
+	return err == nil && sent.Sub(at).Abs() <= 2*time.Second
 }
 
 // mayHaveNoise reports whether a body may be a page, a feed, or a packed file that a program made.

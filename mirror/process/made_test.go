@@ -14,6 +14,8 @@ import (
 )
 
 func TestAnswersThatProgramsMade(t *testing.T) {
+	const at, later = "Sat, 28 Nov 2026 10:00:00 GMT", "Sat, 28 Nov 2026 10:00:01 GMT"
+	const tomorrow = "Sun, 29 Nov 2026 10:00:00 GMT"
 	for name, c := range map[string]struct {
 		h    fetch.Head
 		want bool
@@ -26,6 +28,9 @@ func TestAnswersThatProgramsMade(t *testing.T) {
 		"a cookie":          {fetch.Head{ETag: `"1"`, Header: http.Header{"Set-Cookie": {"a=b"}}}, true},
 		"for one reader":    {fetch.Head{ETag: `"1"`, Header: http.Header{"Cache-Control": {"private"}}}, true},
 		"never to be kept":  {fetch.Head{ETag: `"1"`, Header: http.Header{"Cache-Control": {"no-store"}}}, true},
+		"a page of now":     {fetch.Head{LastModified: at, Header: http.Header{"Date": {later}}}, true},
+		"a file of now":     {fetch.Head{ETag: `"1"`, LastModified: at, Header: http.Header{"Date": {at}}}, false},
+		"an old file":       {fetch.Head{LastModified: at, Header: http.Header{"Date": {tomorrow}}}, false},
 		"to be kept for ms": {fetch.Head{ETag: `"1"`, Header: http.Header{"Cache-Control": {"max-age=0"}}}, false},
 	} {
 		if got := isMade(&c.h); got != c.want {

@@ -75,6 +75,7 @@ type PositionFact struct {
 	Wide     bool   `json:"wide,omitempty"`
 	Clock    bool   `json:"clock,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`
+	Counted  bool   `json:"counted,omitempty"`
 	Pages    int    `json:"pages"` // whose two answers differed there
 	Seen     int    `json:"seen"`  // times that it occurred on pages that were requested twice
 	Differed int    `json:"differed"`
@@ -101,7 +102,7 @@ func (f *PositionFact) IsSure() bool {
 	case f.Prose:
 		pages = surePages
 	}
-	return f.Pages >= pages && 2*f.Differed >= f.Seen
+	return f.Pages >= pages && (2*f.Differed >= f.Seen || f.Counted) // a timing may be the same for a while
 }
 
 // Noise knows at which positions of the pages of a site each answer is another one. Safe for concurrent use,
@@ -399,7 +400,7 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 			return false
 		}
 		f = &PositionFact{Position: d.Position, At: d.At}
-		f.Prose, f.Wide, f.Clock, f.Hidden = d.Prose, d.Wide, d.Clock, d.Hidden
+		f.Prose, f.Wide, f.Clock, f.Hidden, f.Counted = d.Prose, d.Wide, d.Clock, d.Hidden, d.Counted
 		p.positions[d.Position] = f
 	}
 	was := f.IsSure()

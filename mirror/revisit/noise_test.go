@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/internal/volatile"
 	"mirrord/site"
 	"mirrord/store/record"
 )
@@ -150,6 +151,24 @@ func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
 }
 
 // A position that is the same on most pages is known for the one on which it differs.
+// A timing may be the same in most answers: it is believed when it differed on two pages.
+func TestTimingsAreMostlyTheSame(t *testing.T) {
+	page := func(n, before string) []byte {
+		return boxed("</div>"+before+"0.00"+n+" of it<div>", tokenA)
+	}
+	for before, want := range map[string]bool{"generated in ": true, "it costs ": false} {
+		found, ok := volatile.Apart(page("3", before), page("4", before))
+		if !ok || len(found) != 1 {
+			t.Fatalf("%+v", found)
+		}
+		f := PositionFact{Prose: found[0].Prose, Counted: found[0].Counted}
+		f.Pages, f.Seen, f.Differed = 2, 8, 2
+		if f.IsSure() != want {
+			t.Errorf("%s: believed: %v", before, f.IsSure())
+		}
+	}
+}
+
 func TestNoiseOfOnePage(t *testing.T) {
 	p := NewNoise(1)
 	own := addressOf(t, "own.html")

@@ -156,8 +156,12 @@ func (r *URLRules) AllowRequisite(u site.URL) bool {
 }
 
 // AllowGuess reports whether what a string in a script of the page at base names may be requested: what pages
-// need may come from anywhere, but what a string names need not be needed.
+// need may come from anywhere, but what a string names need not be needed, and may be a page that the profile
+// of a program leaves.
 func (r *URLRules) AllowGuess(u, base site.URL) bool {
+	if r.Leaves(u, Page) != "" {
+		return false
+	}
 	anywhere := r.requisites == job.RequisitesAny
 	return !anywhere || u.Hostname() == base.Hostname() || r.Scope.Covers(u)
 }

@@ -87,6 +87,20 @@ func TestAllowSitemapAndGuess(t *testing.T) {
 	}
 }
 
+// What a profile leaves is not requested because a script names it, either.
+func TestProfilesLeaveGuesses(t *testing.T) {
+	r := compile(t, "url = \"https://hg.example.org/\"\nprofile = \"hgweb\"\n")
+	page := parse(t, "https://hg.example.org/file/tip/a.txt")
+	for url, want := range map[string]bool{
+		"https://hg.example.org/log/tip/a.txt":         false,
+		"https://hg.example.org/static/followlines.js": true,
+	} {
+		if got := r.AllowGuess(parse(t, url), page); got != want {
+			t.Errorf("%s as a guess: %v", url, got)
+		}
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	if _, err := Compile(new(job.Job)); err == nil || !strings.Contains(err.Error(), "entry point") {
 		t.Errorf("a job without entry point: %v", err)
