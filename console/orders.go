@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -39,6 +40,20 @@ func schedules() [][2]string {
 
 // Has reports whether a form is chosen.
 func (d orderData) Has(form string) bool { return slices.Contains(d.Want.Forms, form) }
+
+// More reports whether the problem is with what the form shows on demand.
+func (d orderData) More() bool { return d.Problem != "" && d.Field != "url" && d.Field != "mail" }
+
+// Purpose says what a form of the result is for.
+func (d orderData) Purpose(form string) string {
+	what := map[string]string{
+		"phm":     "one file that opens anywhere (a ZIP, phm)",
+		"tar.zst": "a folder (tar.zst)",
+		"zim":     "for Kiwix (zim)",
+		"wacz":    "for ReplayWeb.page (wacz)",
+	}
+	return cmp.Or(what[form], form)
+}
 
 // Scopes are the choices of the scope.
 func (d orderData) Scopes() [][2]string {
