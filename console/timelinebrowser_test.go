@@ -46,7 +46,7 @@ func mirrorsOf(t *testing.T, a *env.App) (string, *atomic.Int32) {
 		},
 		Made: func() bool { return true },
 	}
-	srv, err := serve.New(serve.Options{Sites: sites, Texts: texts, StayHere: true})
+	srv, err := serve.New(serve.Options{Sites: sites, Texts: texts})
 	if err != nil {
 		t.Fatal(err)
 	}
