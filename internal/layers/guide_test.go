@@ -24,7 +24,7 @@ const (
 func reference() []string {
 	return []string{
 		"addresses", "api", "commands", "formats", "jobs", "json", "metrics", "mirror-protocol", "phm",
-		"profiles", "replay",
+		"profiles", "replay", "which-command",
 	}
 }
 
