@@ -11,7 +11,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"iter"
 
 	"mirrord/internal/inorder"
 )
@@ -125,16 +124,7 @@ func (t *targetTree) Open(name string) (fs.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		base, stopBase := iter.Pull2(tableOf(t.old))
-		lines, stopLines := iter.Pull2(tableOf(t.lines))
-		f := &memoryFile{name: name, size: m.TableBytes, free: func() { stopBase(); stopLines() }}
-		merged, err := newMergedTable(base, lines, t.delta.Removed)
-		if err != nil {
-			f.free()
-			return nil, err
-		}
-		f.Reader = merged
-		return f, nil
+		return &memoryFile{mergedTable(t.old, t.lines, t.delta.Removed), name, m.TableBytes}, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }

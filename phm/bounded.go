@@ -86,7 +86,7 @@ func (b *boundedDeflate) Close() error { return b.flate.Close() }
 // side, and keeps to packRatio: data that packs better is followed by frames that readers skip. The output
 // depends on the bytes alone. Close or Abort must be called, and ends the workers.
 func NewZstd(w io.Writer, crew inorder.Crew) *ZstdWriter {
-	b := &ZstdWriter{out: &counter{w: w}, free: make(chan *zstdFrame, keepMost)}
+	b := &ZstdWriter{out: &counter{w: w}, free: make(chan *zstdFrame, zstdAhead)}
 	b.frames = inorder.New(crew, zstdPart*min(int64(crew.Size), zstdAhead), b.put)
 	b.encoders = make([]*zstd.Encoder, b.frames.Workers())
 	for i := range b.encoders {

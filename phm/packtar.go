@@ -15,7 +15,6 @@ type tarPacker struct {
 	tar    *tar.Writer
 	prefix string
 	files  *inorder.Lane[packedFile]
-	free   chan []byte
 	buf    []byte
 }
 
@@ -29,7 +28,6 @@ func newTarPacker(w io.Writer, prefix string, crew inorder.Crew) *tarPacker {
 	p := &tarPacker{
 		tar:    tar.NewWriter(w),
 		prefix: prefix,
-		free:   make(chan []byte, keepMost),
 		buf:    make([]byte, 64<<10),
 	}
 	p.files = inorder.New(crew, packAhead, p.write)
@@ -39,12 +37,7 @@ func newTarPacker(w io.Writer, prefix string, crew inorder.Crew) *tarPacker {
 func (p *tarPacker) add(it item) error {
 	if it.size <= inMemory {
 		return p.files.Add(it.size, func(int) (packedFile, error) {
-			var buf []byte
-			select {
-			case buf = <-p.free:
-			default:
-			}
-			body, err := it.read(buf)
+			body, err := it.read(nil)
 			return packedFile{it, body}, err
 		})
 	}
@@ -80,11 +73,5 @@ func (p *tarPacker) write(e packedFile, err error) error {
 		return err
 	}
 	_, err = p.tar.Write(e.body)
-	if cap(e.body) <= keepUpTo {
-		select {
-		case p.free <- e.body:
-		default:
-		}
-	}
 	return err
 }

@@ -21,7 +21,6 @@ type zipPacker struct {
 	makers []zipMaker // by worker
 	level  int        // of deflate, for all but phm.json and phm.files
 	large  int        // the same of the large file that is being written
-	free   chan *bytes.Buffer
 	buf    []byte
 }
 
@@ -41,14 +40,12 @@ type zipEntry struct {
 const (
 	packAhead = 16 << 20  // bytes of files that are packed on their way
 	keepUpTo  = 256 << 10 // bytes of a buffer that is used again
-	keepMost  = 64        // of them
 )
 
 func newZipPacker(w io.Writer, level int, crew inorder.Crew) (*zipPacker, error) {
 	p := &zipPacker{
 		zip:   zip.NewWriter(w),
 		level: level,
-		free:  make(chan *bytes.Buffer, keepMost),
 		buf:   make([]byte, 64<<10),
 	}
 	p.files = inorder.New(crew, packAhead, p.write)
@@ -133,7 +130,7 @@ func (p *zipPacker) make(m *zipMaker, it item) (*zipEntry, error) {
 	if m.raw = nil; cap(raw) <= keepUpTo {
 		m.raw = raw
 	}
-	e := &zipEntry{header: it.header(), body: p.buffer()}
+	e := &zipEntry{header: it.header(), body: new(bytes.Buffer)}
 	e.header.CRC32 = crc32.ChecksumIEEE(raw)
 	if Compressible(it.mime, it.path) && len(raw) > 0 {
 		deflater := m.deflater
@@ -162,17 +159,6 @@ func (p *zipPacker) make(m *zipMaker, it item) (*zipEntry, error) {
 	return e, nil
 }
 
-// buffer returns an empty buffer.
-func (p *zipPacker) buffer() *bytes.Buffer {
-	select {
-	case b := <-p.free:
-		b.Reset()
-		return b
-	default:
-		return new(bytes.Buffer)
-	}
-}
-
 // write writes a file that a worker has made.
 func (p *zipPacker) write(e *zipEntry, err error) error {
 	if err != nil {
@@ -183,12 +169,6 @@ func (p *zipPacker) write(e *zipEntry, err error) error {
 		return err
 	}
 	_, err = w.Write(e.body.Bytes())
-	if e.body.Cap() <= keepUpTo {
-		select {
-		case p.free <- e.body:
-		default:
-		}
-	}
 	return err
 }
 

@@ -3,6 +3,7 @@
 package phm
 
 import (
+	"encoding/hex"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,11 +67,9 @@ func sanitize(s string) string {
 		}
 		n := 0 // escaped bytes from here, as many as one rune can have
 		for n < len(run) && i+3*n+2 < len(s) && s[i+3*n] == '%' {
-			hi, lo := unhex(s[i+3*n+1]), unhex(s[i+3*n+2])
-			if hi|lo > 15 {
+			if _, err := hex.Decode(run[n:n+1], []byte(s[i+3*n+1:i+3*n+3])); err != nil {
 				break
 			}
-			run[n] = hi<<4 | lo
 			n++
 		}
 		if n == 0 { // a lone '%'
@@ -87,18 +86,6 @@ func sanitize(s string) string {
 		i += 3 * size
 	}
 	return normal(string(out))
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 0xff
 }
 
 // protect escapes the first or last character of a name that some system would hide, strip, obey or refuse.

@@ -3,8 +3,9 @@
 package phm
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -16,63 +17,38 @@ import (
 // costs 32 bytes of memory. It is read-only once built, and safe for concurrent use.
 type TableIndex struct {
 	seed  maphash.Seed
-	lines []int64 // offset of each line, and the end of the last
-	urls  hashed
-	paths hashed
+	names []hashedName // sorted
 }
 
-// hashed is a list of lines, sorted by the hash of the key.
-type hashed struct {
-	sums  []uint64
-	lines []uint32
+// hashedName is the hash of a URL or path and the offset of its line.
+type hashedName struct {
+	sum uint64
+	at  int64
 }
 
 // IndexTable reads a phm.files from its start. A line that breaks the format is left out: verify reports it,
 // the rest is served.
 func IndexTable(r io.Reader, files int) (*TableIndex, error) {
-	t := &TableIndex{seed: maphash.MakeSeed()}
 	files = min(max(files, 0), 1<<20) // what phm.json says is only a hint
-	t.lines = append(make([]int64, 0, files+1), 0)
-	urls, paths := make([]hashLine, 0, files), make([]hashLine, 0, files)
-	n := uint32(0)
-	for f, err := range Files(&lineCounter{r: r, ends: &t.lines}) {
+	t := &TableIndex{seed: maphash.MakeSeed(), names: make([]hashedName, 0, 2*files)}
+	starts := make([]int64, 1, files+1)
+	n := 0
+	for f, err := range Files(&lineCounter{r: r, ends: &starts}) {
 		var bad *LineError
 		switch {
 		case err == nil:
-			urls = append(urls, hashLine{maphash.String(t.seed, f.URL), n})
-			for _, u := range f.Also() {
-				urls = append(urls, hashLine{maphash.String(t.seed, u), n})
+			for _, name := range append(f.Also(), f.URL, f.Path) {
+				t.names = append(t.names, hashedName{maphash.String(t.seed, name), starts[n]})
 			}
-			paths = append(paths, hashLine{maphash.String(t.seed, f.Path), n})
 		case !errors.As(err, &bad):
 			return nil, err
 		}
 		n++
 	}
-	t.urls, t.paths = sortHashes(urls), sortHashes(paths)
-	return t, nil
-}
-
-type hashLine struct {
-	sum  uint64
-	line uint32
-}
-
-func sortHashes(all []hashLine) hashed {
-	slices.SortFunc(all, func(a, b hashLine) int {
-		switch {
-		case a.sum < b.sum:
-			return -1
-		case a.sum > b.sum:
-			return 1
-		}
-		return int(a.line) - int(b.line)
+	slices.SortFunc(t.names, func(a, b hashedName) int {
+		return cmp.Or(cmp.Compare(a.sum, b.sum), cmp.Compare(a.at, b.at))
 	})
-	h := hashed{make([]uint64, len(all)), make([]uint32, len(all))}
-	for i, x := range all {
-		h.sums[i], h.lines[i] = x.sum, x.line
-	}
-	return h
+	return t, nil
 }
 
 // lineCounter notes where the lines of its input end.
@@ -96,31 +72,24 @@ func (c *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tableLine is a line with what package phm needs of it.
-type tableLine struct {
-	File
-	Also []string `json:"mirrord.also"` // AlsoField
-}
-
 // find returns the file that is wanted, nil without one. is decides by the line.
-func (t *TableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLine) bool) (*File, error) {
+func (t *TableIndex) find(r io.ReaderAt, want string, is func(*File) bool) (*File, error) {
 	sum := maphash.String(t.seed, want)
-	i, _ := slices.BinarySearch(h.sums, sum)
-	for ; i < len(h.sums) && h.sums[i] == sum; i++ {
-		n := int(h.lines[i])
-		if n+1 >= len(t.lines) {
-			continue // a last line without its end
-		}
-		b := make([]byte, t.lines[n+1]-t.lines[n])
-		if _, err := r.ReadAt(b, t.lines[n]); err != nil && !errors.Is(err, io.EOF) {
+	i, _ := slices.BinarySearchFunc(t.names, sum, func(n hashedName, sum uint64) int {
+		return cmp.Compare(n.sum, sum)
+	})
+	for ; i < len(t.names) && t.names[i].sum == sum; i++ {
+		at := t.names[i].at
+		line, err := bufio.NewReader(io.NewSectionReader(r, at, maxLine+1)).ReadBytes('\n')
+		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("read %s: %w", FilesName, err)
 		}
-		f := new(tableLine)
-		if err := json.Unmarshal(b, f); err != nil {
-			return nil, fmt.Errorf("read %s, line %d: %w", FilesName, n+1, err)
+		f, err := parseLine(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil {
+			return nil, fmt.Errorf("read %s, from byte %d: %w", FilesName, at, err)
 		}
 		if is(f) {
-			return &f.File, nil
+			return f, nil
 		}
 	}
 	return nil, nil
@@ -128,12 +97,10 @@ func (t *TableIndex) find(r io.ReaderAt, h hashed, want string, is func(*tableLi
 
 // ByURL returns the file of a URL, nil without one. r is the table.
 func (t *TableIndex) ByURL(r io.ReaderAt, want string) (*File, error) {
-	return t.find(r, t.urls, want, func(f *tableLine) bool {
-		return f.URL == want || slices.Contains(f.Also, want)
-	})
+	return t.find(r, want, func(f *File) bool { return f.URL == want || slices.Contains(f.Also(), want) })
 }
 
 // ByPath returns the file at a mirror path, nil without one. r is the table.
 func (t *TableIndex) ByPath(r io.ReaderAt, path string) (*File, error) {
-	return t.find(r, t.paths, path, func(f *tableLine) bool { return f.Path == path })
+	return t.find(r, path, func(f *File) bool { return f.Path == path })
 }

@@ -2,7 +2,11 @@
 
 package robots
 
-import "strings"
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
 
 // A pattern is the path of a rule, normalised and cut at its wildcards. It matches a URL that starts with its
 // first piece, then has the others in this order, apart from one another or not, and ends there if it is
@@ -123,30 +127,26 @@ func (p *pattern) match(t *target) bool {
 // decoded, all other escapes in upper case, and everything else, a lone "%" too, escaped but unreserved
 // characters, '&', '=' and the octets of keep.
 func normalise(dst []byte, s, keep string) []byte {
-	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c == '%' {
-			hi, lo := -1, -1
-			if i+2 < len(s) {
-				hi, lo = unhex(s[i+1]), unhex(s[i+2])
-			}
-			if hi < 0 || lo < 0 { // no escape; it must not become one with decoded text behind it
+			d, err := hex.DecodeString(s[i+1 : min(i+3, len(s))])
+			switch {
+			case err != nil || len(d) == 0: // no escape; it must not become one with decoded text behind it
 				dst = append(dst, "%25"...)
 				continue
+			case unreserved(d[0]):
+				dst = append(dst, d...)
+			default:
+				dst = fmt.Appendf(dst, "%%%02X", d)
 			}
 			i += 2
-			if d := byte(hi<<4 | lo); unreserved(d) {
-				dst = append(dst, d)
-			} else {
-				dst = append(dst, '%', hex[hi], hex[lo])
-			}
 			continue
 		}
 		if unreserved(c) || c == '&' || c == '=' || strings.IndexByte(keep, c) >= 0 {
 			dst = append(dst, c)
 		} else {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			dst = fmt.Appendf(dst, "%%%02X", c)
 		}
 	}
 	return dst
@@ -156,14 +156,4 @@ func normalise(dst []byte, s, keep string) []byte {
 func unreserved(c byte) bool {
 	return ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' ||
 		c == '_' || c == '~'
-}
-
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sort"
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sys/unix"
@@ -76,7 +77,7 @@ func (x heldIndex) at(i int) held {
 }
 
 func (x heldIndex) find(url uint64) (held, bool) {
-	i := search(x.len(), func(i int) bool { return binary.LittleEndian.Uint64(x.data[i*heldSize:]) >= url })
+	i := sort.Search(x.len(), func(i int) bool { return x.at(i).url >= url })
 	if i == x.len() {
 		return held{}, false
 	}
@@ -84,46 +85,18 @@ func (x heldIndex) find(url uint64) (held, bool) {
 	return h, h.url == url
 }
 
-// search is sort.Search: the first i below n for which is is true.
-func search(n int, is func(i int) bool) int {
-	lo, hi := 0, n
-	for lo < hi {
-		if m := int(uint(lo+hi) >> 1); is(m) {
-			hi = m
-		} else {
-			lo = m + 1
-		}
-	}
-	return lo
-}
-
 // moved returns the URLs that two indexes hold at different paths, or of which one holds none.
 func moved(was, is heldIndex) (urls []uint64) {
-	i, k := 0, 0
-	for i < was.len() || k < is.len() {
-		switch {
-		case k == is.len():
-			urls = append(urls, was.at(i).url)
-			i++
-		case i == was.len():
-			urls = append(urls, is.at(k).url)
-			k++
-		default:
-			a, b := was.at(i), is.at(k)
-			switch {
-			case a.url < b.url:
-				urls = append(urls, a.url)
-				i++
-			case a.url > b.url:
-				urls = append(urls, b.url)
-				k++
-			default:
-				if a.path != b.path {
-					urls = append(urls, a.url)
-				}
-				i++
-				k++
-			}
+	for i := range was.len() {
+		a := was.at(i)
+		if b, ok := is.find(a.url); !ok || a.path != b.path {
+			urls = append(urls, a.url)
+		}
+	}
+	for i := range is.len() {
+		b := is.at(i)
+		if _, ok := was.find(b.url); !ok {
+			urls = append(urls, b.url)
 		}
 	}
 	return urls
@@ -207,7 +180,7 @@ func (x linkIndex) at(i int) link {
 
 // to calls f for each document that links to a URL.
 func (x linkIndex) to(url uint64, f func(doc uint64)) {
-	i := search(x.len(), func(i int) bool { return binary.LittleEndian.Uint64(x.data[i*linkSize:]) >= url })
+	i := sort.Search(x.len(), func(i int) bool { return x.at(i).url >= url })
 	for ; i < x.len(); i++ {
 		l := x.at(i)
 		if l.url != url {

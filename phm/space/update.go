@@ -3,7 +3,6 @@
 package space
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -223,8 +222,15 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Refreshed) (err error) {
 		}
 	}
 	// First those whose pages may lead to what no index knows.
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(-compareBool(u.half[a], u.half[b]), strings.Compare(a, b))
+	slices.Sort(names)
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case u.half[a] == u.half[b]:
+			return 0
+		case u.half[a]:
+			return -1
+		}
+		return 1
 	})
 	fresh := append(asked, o.Fresh...)
 	for _, name := range fresh { // of what the mirror has, stale pages can be made again
@@ -261,16 +267,6 @@ func (d *disk) pass(ctx context.Context, o *Options, r *Refreshed) (err error) {
 		return u.dissolve()
 	}
 	return u.tellLeft()
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // tellLeft keeps which mirrors stay as they were, and logs the changes.

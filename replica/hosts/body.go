@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -104,9 +105,12 @@ func unescape(path string) string { return string(appendUnescaped(nil, []byte(pa
 func appendUnescaped(out, path []byte) []byte {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
-		if c == '%' && i+2 < len(path) && unhex(path[i+1]) >= 0 && unhex(path[i+2]) >= 0 {
-			c = byte(unhex(path[i+1])<<4 | unhex(path[i+2]))
-			i += 2
+		if c == '%' && i+2 < len(path) {
+			var d [1]byte
+			if _, err := hex.Decode(d[:], path[i+1:i+3]); err == nil {
+				c = d[0]
+				i += 2
+			}
 		}
 		out = append(out, c)
 	}

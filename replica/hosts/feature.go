@@ -69,16 +69,6 @@ func termsOf(path string) (out []term) {
 
 func isTerm(c byte) bool { return ('a' <= c && c <= 'z') || c >= 0x80 }
 
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
-}
-
 // HostFeatures are the bigrams of a host, each once, in order.
 func HostFeatures(host string) []Feature {
 	terms := hostTerms(host)
