@@ -231,17 +231,13 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 // and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
 // of its documents is. held are the places of the unfinished run.
 func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[record.Place]bool, err error) {
-	names, err := fs.ReadDir(s.packs.root.FS(), ".")
+	nums, err := numbersIn(s.packs.root, ".", packName)
 	if err != nil {
-		return nil, nil, disk.Err("list packs", err)
+		return nil, nil, err
 	}
 	byNum := map[uint32]*packUse{}
-	for _, e := range names {
-		n := packNumber(e.Name())
-		if n == 0 {
-			continue
-		}
-		fi, err := e.Info()
+	for _, n := range nums {
+		fi, err := s.packs.root.Lstat(packName(n))
 		if err != nil {
 			return nil, nil, disk.Err("list packs", err)
 		}
@@ -266,7 +262,6 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[re
 			u.live += int64(places[0].Len)
 		}
 	}
-	slices.SortFunc(uses, func(a, b *packUse) int { return cmp.Compare(a.num, b.num) })
 	return uses, held, err
 }
 

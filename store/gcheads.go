@@ -69,7 +69,11 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 // an older version wrote it.
 func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, err error) {
 	byNum := map[uint32]*packUse{}
-	for _, n := range headsIn(s.root, ".") {
+	nums, err := numbersIn(s.root, ".", headsFile)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, n := range nums {
 		fi, err := s.root.Lstat(headsFile(n))
 		if err != nil {
 			return nil, false, disk.Err("look at heads", err)

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 
 	"mirrord/fetch/heads"
@@ -69,26 +66,6 @@ func openHeadFiles(root *os.Root) (*headFiles, error) {
 }
 
 func headsFile(n uint32) string { return fmt.Sprintf("%s%d", headsName, n) }
-
-// headsNumber is the number of the file of heads with a name, 0 for other names.
-func headsNumber(name string) (n uint32) {
-	if _, err := fmt.Sscanf(strings.TrimPrefix(name, headsName), "%d", &n); err != nil || headsFile(n) != name {
-		return 0
-	}
-	return n
-}
-
-// headsIn lists the numbers of the files of heads in a folder, in order.
-func headsIn(root *os.Root, dir string) (nums []uint32) {
-	es, _ := fs.ReadDir(root.FS(), dir) // what cannot be listed is not there
-	for _, e := range es {
-		if n := headsNumber(e.Name()); n > 0 {
-			nums = append(nums, n)
-		}
-	}
-	slices.Sort(nums)
-	return nums
-}
 
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
 func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error) {

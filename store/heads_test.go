@@ -123,7 +123,11 @@ func answered(id, run int, h *heads.Head) *record.Done {
 // headBytes is what the heads of all URLs cost: the files, and what records are longer by.
 func headBytes(t testing.TB, s *Site) (n int64) {
 	t.Helper()
-	for _, num := range headsIn(s.root, ".") {
+	nums, err := numbersIn(s.root, ".", headsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, num := range nums {
 		fi, err := s.root.Stat(headsFile(num))
 		if err != nil {
 			t.Fatal(err)
@@ -450,7 +454,8 @@ func TestVolatileSiteKeepsNoHeads(t *testing.T) {
 	d.Answer = headOf(t, plainHead)
 	commit(t, s, 0, newURLs(0, 1), d)
 	foldAll(t, s, 1)
-	if h, _ := headsOf(t, s, 0); h != nil || len(headsIn(s.root, ".")) > 0 {
-		t.Errorf("%v, files %v", h, headsIn(s.root, "."))
+	nums, err := numbersIn(s.root, ".", headsFile)
+	if h, _ := headsOf(t, s, 0); h != nil || len(nums) > 0 || err != nil {
+		t.Errorf("%v, files %v, %v", h, nums, err)
 	}
 }

@@ -134,12 +134,13 @@ func (s *State) setAside(name string) (last uint32, err error) {
 	defer root.Close()
 	aside, err := asideFolder(root)
 	aside = dir + "/" + aside
-	packs, _ := fs.ReadDir(s.root.FS(), dir+"/packs") // one that is missing has no number
-	for _, e := range packs {
-		last = max(last, packNumber(e.Name()))
+	packs, _ := numbersIn(s.root, dir+"/packs", packName) // what is missing has no number
+	if n := len(packs); n > 0 {
+		last = packs[n-1]
 	}
 	names := []string{"/packs", "/" + redoFolder, "/" + DigestsFile, "/" + textsFile}
-	for _, n := range headsIn(s.root, dir) {
+	heads, _ := numbersIn(s.root, dir, headsFile)
+	for _, n := range heads {
 		names = append(names, "/"+headsFile(n))
 	}
 	for _, f := range append(names, "/"+siteDB) {

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -69,14 +67,6 @@ const (
 
 func redoName(n uint32) string { return fmt.Sprintf("%06d.log", n) }
 
-// redoNumber is the number of the segment with a name, 0 for other names.
-func redoNumber(name string) (n uint32) {
-	if _, err := fmt.Sscanf(name, "%d.log", &n); err != nil || redoName(n) != name {
-		return 0
-	}
-	return n
-}
-
 // redoLog is the log of one site that is open for writing. One goroutine uses it.
 type redoLog struct {
 	root     *os.Root
@@ -108,7 +98,7 @@ func openRedo(site *os.Root) (l *redoLog, file *os.File, err error) {
 		return nil, nil, disk.Err("open log", err)
 	}
 	l = &redoLog{root: root}
-	nums, err := redoSegments(root)
+	nums, err := numbersIn(root, ".", redoName)
 	if err == nil {
 		err = disk.Err("remove log", disk.RemoveIn(root, redoAside)) // of a process that was killed
 	}
@@ -125,21 +115,6 @@ func closeOnError(err error, c io.Closer) error {
 		return nil
 	}
 	return c.Close()
-}
-
-// redoSegments lists the numbers of the segments.
-func redoSegments(root *os.Root) (nums []uint32, err error) {
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, disk.Err("list log", err)
-	}
-	for _, e := range entries {
-		if n := redoNumber(e.Name()); n > 0 {
-			nums = append(nums, n)
-		}
-	}
-	slices.Sort(nums)
-	return nums, nil
 }
 
 // redoHead is the header of an entry.
@@ -284,7 +259,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(next *redoLog) ([]byte, error
 
 // removeBefore removes the segments with numbers below num.
 func (l *redoLog) removeBefore(num uint32) error {
-	nums, err := redoSegments(l.root)
+	nums, err := numbersIn(l.root, ".", redoName)
 	for _, n := range nums {
 		if (err == nil) && (n < num) {
 			err = disk.Err("remove log", l.root.Remove(redoName(n)))

@@ -207,15 +207,14 @@ func (p *packs) magic(n uint32) (string, error) {
 
 // asTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
 func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
-	names, err := fs.ReadDir(p.root.FS(), ".")
+	all, err := numbersIn(p.root, ".", packName)
 	if err != nil {
-		return nil, disk.Err("list packs", err)
+		return nil, err
 	}
 	nums = map[uint32]bool{}
 	last, _ := p.where()
-	for _, e := range names {
-		n := packNumber(e.Name())
-		if n == 0 || n > last { // left by a crash, and used again from its start
+	for _, n := range all {
+		if n > last { // left by a crash, and used again from its start
 			continue
 		}
 		kind, err := p.magic(n)
