@@ -281,7 +281,8 @@ func oddEnds(n int) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{count.Of(n, "record does", "records do") + " not end with two empty lines, and are whole"}
+	ends := count.Of(n, "record is whole and does", "records are whole and do")
+	return []string{ends + " not end with two empty lines"}
 }
 
 func problemOf(name string, err error) phm.Problem {

@@ -35,7 +35,7 @@ func (forms) ARC() Form {
 // MHTML is a page that a browser saved with what it shows.
 func (forms) MHTML() Form {
 	convert := func(r io.Reader, o Converting) (projects.Taken, error) {
-		return projects.MHTML(r, o.Modified, o.To)
+		return projects.MHTML(r, o.Modified, o.Lenient, o.To)
 	}
 	return Form{
 		Name:    "mhtml",

@@ -4,6 +4,7 @@ package phm
 
 import (
 	"archive/zip"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -60,14 +61,14 @@ func OpenArchive(r io.ReaderAt, size int64, l Limits) (*Archive, error) {
 		return nil, fmt.Errorf("open archive: %w: %w", ErrUnsafe, err)
 	}
 	if err != nil {
-		var first [4]byte
-		if _, rerr := r.ReadAt(first[:], 0); rerr == nil && string(first[:]) == "PK\x03\x04" {
+		first := make([]byte, min(size, 20))
+		if _, rerr := r.ReadAt(first, 0); rerr == nil && bytes.HasPrefix(first, []byte("PK\x03\x04")) {
 			return nil,
 				fmt.Errorf(
 					"open archive: %w: %w: it begins as a ZIP file and has no readable end, so it was probably cut "+
 						"short; get it again", ErrNotPHM, ErrDamaged)
 		}
-		return nil, fmt.Errorf("open archive: %w: %w", ErrNotPHM, err)
+		return nil, fmt.Errorf("open archive: %w: it begins with %.20q: %w", ErrNotPHM, first, err)
 	}
 	budget.left = -1
 	a := &Archive{files: make(map[string]*zip.File, len(z.File))}

@@ -35,6 +35,9 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 	}
 	arch.Counted.Other += in.other
 	arch.Counted.Damaged += in.damaged
+	for _, err := range in.wrong {
+		a.Warning(fmt.Sprintf("left out: %v", err))
+	}
 	if in.uncached {
 		a.Warning("the project has no hts-cache/new.zip: what the site answered is guessed from its files")
 	}

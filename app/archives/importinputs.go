@@ -96,6 +96,9 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 	case len(r.Files) > 1:
 		return nil, env.Usagef("import: %s is imported by itself: only files of records (WARC, WACZ) go together",
 			r.Files[0])
+	case isBareFolder(r.Files[0]):
+		return nil, env.Usagef("import: %s has neither phm.json nor web archives: of a folder that wget filled, "+
+			"--url says which address was fetched", r.Files[0])
 	case r.Job, r.Lenient, r.URL != "":
 		return nil, env.Usagef(
 			"import: %s holds no records of crawls: it is imported whole, and mirrord init writes a "+
@@ -132,6 +135,16 @@ func roomToImport(a *env.App, names []string) error {
 	return roomFor(filepath.Join(dir, "sites"), size/importShrinks)
 }
 
+// isBareFolder reports whether a name is that of a folder that is no mirror.
+func isBareFolder(name string) bool {
+	fi, err := os.Stat(name)
+	if err != nil || !fi.IsDir() {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(name, phm.MetaName))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // importInputs are the files of records of an import.
 type importInputs struct {
 	Files []crawls.RecordFile
@@ -142,6 +155,8 @@ type importInputs struct {
 	Lost, guessed  int  // see projects.Taken
 	uncached       bool // likewise
 	other, damaged int  // likewise
+
+	wrong []error // why something was left out
 }
 
 // OpenInputs opens the files if all of them hold records of crawls; else there are none.
@@ -241,6 +256,12 @@ func (in *importInputs) written(name string, write func(*warc.Writer) (projects.
 	in.guessed += t.Guessed
 	in.other += t.Other
 	in.damaged += t.Damaged
+	for _, err := range t.Wrong {
+		in.wrong = append(in.wrong, &crawls.FileError{Name: name, Err: err})
+	}
+	if t.Cut {
+		name += ", as records"
+	}
 	size, err := in.open[len(in.open)-1].Seek(0, io.SeekCurrent)
 	in.Files = append(in.Files, crawls.RecordFile{Name: name, R: to, Size: size})
 	in.Size += size

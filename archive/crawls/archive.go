@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/count"
 	"mirrord/site"
 )
 
@@ -148,8 +149,8 @@ func (r *reading) withoutAnswers() error {
 	}
 	held := strings.Join(of, ", ")
 	if n := r.Counted.Other; n > 0 {
-		held += fmt.Sprintf("; %d answers to other requests than GET, of parts of bodies or of no web address "+
-			"were left out", n)
+		held += fmt.Sprintf("; left out: %s to other requests than GET, of parts of bodies or of no web address",
+			count.Of(n, "answer", "answers"))
 	}
 	return fmt.Errorf("%w: it holds %s", ErrEmpty, held)
 }

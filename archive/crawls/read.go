@@ -231,6 +231,7 @@ func (r *reading) unpack(f *file, at int64) (end int64, err error) {
 	}
 	end, size, err := f.unpack(at, to)
 	if err != nil && !(r.Lenient && size > 0) {
+		err = fmt.Errorf("the compressed data are good up to byte %d: %w", end, err)
 		return 0, &FileError{f.name, &warc.RecordError{Record: f.before + 1, Offset: at, Err: err}}
 	}
 	return end, r.records(RecordFile{

@@ -151,7 +151,7 @@ func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {
 			continue
 		}
 		if lenient && f.records > 1 {
-			f.Damaged += count(!f.Cut)
+			f.skip(err)
 			return f.Taken, nil
 		}
 		return f.Taken, err
@@ -182,10 +182,14 @@ func (f *arcFile) record() error {
 	begins := f.at
 	f.records++
 	a, ok := readARCLine(line)
+	wrong := fmt.Errorf("%w: %.80q", errNoARCLine, line)
 	if !ok && !f.lenient {
-		return fmt.Errorf("%w: %.80q", errNoARCLine, line)
+		return wrong
 	}
-	for f.Damaged += count(!ok); !ok; a, ok = readARCLine(line) {
+	if !ok {
+		f.skip(&warc.RecordError{Record: f.records, Offset: f.at, Err: wrong})
+	}
+	for ; !ok; a, ok = readARCLine(line) {
 		if line, err = f.line(); err != nil {
 			return err
 		}
@@ -217,11 +221,17 @@ func (f *arcFile) record() error {
 	return nil
 }
 
-func count(is bool) int {
-	if is {
-		return 1
+// mostWrong is how many reasons are kept.
+const mostWrong = 20
+
+// skip notes why bytes are left out. A record that is cut is counted by those who read it.
+func (f *arcFile) skip(why error) {
+	if !f.Cut {
+		f.Damaged++
 	}
-	return 0
+	if len(f.Wrong) < mostWrong {
+		f.Wrong = append(f.Wrong, why)
+	}
 }
 
 // answer writes the answer in a block: one without a head is a body alone.

@@ -61,6 +61,8 @@ type Taken struct {
 	Other   int // answers to other requests than GET, and those of no web address
 	Damaged int // places that were skipped
 
+	Wrong []error // why, of the first ones
+
 	Cut bool // the last record is cut, as the file is: who reads the records finds it, and counts it
 }
 

@@ -30,6 +30,7 @@ const (
 
 var (
 	errNoMHTML = errors.New("no MHTML: it has no page with an address of the web")
+	errBorder  = errors.New("the last border of the message is missing, so it was probably cut short")
 	errLarge   = fmt.Errorf("it has more than %d bytes", maxWhole)
 )
 
@@ -68,6 +69,7 @@ type part struct {
 type message struct {
 	parts []part
 	lost  int
+	cut   bool // a border is missing
 }
 
 // read takes in a message or part with the head h.
@@ -82,6 +84,7 @@ func (m *message) read(h warc.Header, body []byte, depth int) {
 			h, body := headOf(piece)
 			m.read(h, bytes.TrimSuffix(body, []byte("\r")), depth+1)
 		}
+		m.cut = true
 		return
 	}
 	decoded, err := decodedPart(h.Get("Content-Transfer-Encoding"), body)
@@ -114,8 +117,8 @@ func decodedPart(coding string, body []byte) ([]byte, error) {
 }
 
 // MHTML writes the page and what it shows as records. date is when the file was made, if it does not say
-// that.
-func MHTML(file io.Reader, date time.Time, to *warc.Writer) (t Taken, err error) {
+// that. A message that is cut is an error unless lenient is set.
+func MHTML(file io.Reader, date time.Time, lenient bool, to *warc.Writer) (t Taken, err error) {
 	text, err := io.ReadAll(io.LimitReader(file, maxWhole+1))
 	if err != nil {
 		return t, err
@@ -126,6 +129,13 @@ func MHTML(file io.Reader, date time.Time, to *warc.Writer) (t Taken, err error)
 	h, body := headOf(text)
 	var m message
 	m.read(h, body, 0)
+	if m.cut {
+		err := &warc.RecordError{Record: len(m.parts), Offset: int64(len(text)), Err: errBorder}
+		if !lenient {
+			return t, err
+		}
+		t.Damaged, t.Wrong = 1, []error{err}
+	}
 	base, ok := m.page(h)
 	if !ok {
 		return t, errNoMHTML
