@@ -9,12 +9,14 @@
 // becomes a rule only when it held for two changes in a row, in the same segments, and nothing was the same
 // in between. A segment is named by a hash of its constant parts and of the segments before it, its template.
 //
-// Two ways of saying the same need no rule: how long ago something was ("3 days ago"), when it is of one
-// moment at both times, and a mail address that Cloudflare hides under another key in each answer.
+// Three ways of saying the same need no rule: how long ago something was ("3 days ago"), when it is of one
+// moment at both times, the date and time of the answer itself, and a mail address that Cloudflare hides under
+// another key in each answer.
 //
 // Never covered: words, links and everything else that leads somewhere, numbers that nothing says are
-// counters or timings, and more than a handful of segments. A rule that has held a page back for MaxHeld
-// answers in a row lets the next one through, so that any change it might hide is seen in the end.
+// counters or timings, and more than a handful of segments. When a rule has held a page back for MaxHeld
+// answers in a row, the page is requested twice. Positions are learned where the two differ; where they do
+// not, the next answer is let through, so that any change that the rule might hide is seen in the end.
 //
 // What two answers of one moment differ in needs no such guess, see Position.
 package volatile
@@ -56,7 +58,7 @@ func (r Rule) templates() []uint64 {
 
 // Covers reports whether a difference is one that the rule takes for none.
 func (r Rule) Covers(d BodyDifference) bool {
-	if r.Held >= MaxHeld || len(d.Templates) == 0 || !r.Holds() {
+	if r.Held > MaxHeld || len(d.Templates) == 0 || !r.Holds() {
 		return false
 	}
 	for _, t := range d.Templates {
@@ -66,6 +68,9 @@ func (r Rule) Covers(d BodyDifference) bool {
 	}
 	return true
 }
+
+// Due reports whether the rule has held back so much that it is to be known whether that is noise.
+func (r Rule) Due() bool { return r.Held == MaxHeld }
 
 // Kept returns the rule after an answer that it covers.
 func (r Rule) Kept() Rule {
@@ -143,9 +148,12 @@ type BodyDifference struct {
 	Examples  []string // of the segments, as Find writes them
 }
 
-// Compare cuts two bodies of one page into segments, of which the second came so much later. ok is true when
+// Times are when two bodies of one page came.
+type Times struct{ Old, New time.Time }
+
+// Compare cuts two bodies of one page into segments, which came at two times. ok is true when
 // they differ, and only in what may change by itself.
-func Compare(old, now []byte, later time.Duration) (d BodyDifference, ok bool) {
+func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 	if len(old) > MaxBody || len(now) > MaxBody || bytes.Equal(old, now) {
 		return d, false
 	}
@@ -168,10 +176,10 @@ func Compare(old, now []byte, later time.Duration) (d BodyDifference, ok bool) {
 		}
 		s.parse(a.seg, a.kind)
 		t.parse(b.seg, b.kind)
-		if !s.like(&t, a.around(), later) {
+		if !s.like(&t, a.around(), &at) {
 			return BodyDifference{}, false
 		}
-		if s.varied == 0 { // but for how long ago something was
+		if s.varied == 0 { // but for what tells the time
 			if len(d.Examples) < MaxTemplates {
 				d.Examples = append(d.Examples, s.example())
 			}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"time"
 )
 
 // mostTag is how many bytes a tag or comment has at most; longer ones count as text. So many "<" without
@@ -125,20 +124,20 @@ func nextAttr(b []byte) (name, value, lead []byte, n int) {
 }
 
 // like reports whether two segments have one template, and differ only in parts that may change by
-// themselves. around is what stands near the segment; t came so much later.
-func (s *segment) like(t *segment, around []byte, later time.Duration) bool {
+// themselves. around is what stands near the segment.
+func (s *segment) like(t *segment, around []byte, at *Times) bool {
 	if !bytes.Equal(s.norm, t.norm) || len(s.parts) != len(t.parts) || len(s.attrs) != len(t.attrs) {
 		return false
 	}
 	if s.kind != tag {
-		return !leads(s.raw) && !leads(t.raw) && s.vary(t, 0, len(s.parts), around, later)
+		return !leads(s.raw) && !leads(t.raw) && s.vary(t, 0, len(s.parts), around, at)
 	}
 	for i := range s.attrs {
 		a, b := &s.attrs[i], &t.attrs[i]
 		if bytes.Equal(a.value, b.value) {
 			continue
 		}
-		if !mayVary(a.name) || leads(a.value) || leads(b.value) || !s.vary(t, a.first, a.last, around, later) {
+		if !mayVary(a.name) || leads(a.value) || leads(b.value) || !s.vary(t, a.first, a.last, around, at) {
 			return false
 		}
 	}
@@ -146,7 +145,7 @@ func (s *segment) like(t *segment, around []byte, later time.Duration) bool {
 }
 
 // vary reports whether all parts from first to last that differ may do so.
-func (s *segment) vary(t *segment, first, last int, around []byte, later time.Duration) bool {
+func (s *segment) vary(t *segment, first, last int, around []byte, at *Times) bool {
 	varied, allowed := 0, s.kind == comment
 	for i := first; i < last; i++ {
 		a, b := &s.parts[i], &t.parts[i]
@@ -154,9 +153,12 @@ func (s *segment) vary(t *segment, first, last int, around []byte, later time.Du
 			continue
 		}
 		if a.unit > 0 {
-			if !a.sameMoment(b.age, later) {
+			if !a.sameMoment(b.age, at.New.Sub(at.Old)) {
 				return false
 			}
+			continue
+		}
+		if a.when && tellTime(a.text, b.text, at) {
 			continue
 		}
 		s.varied++

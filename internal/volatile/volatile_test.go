@@ -46,7 +46,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 		"two segments": {"12:00\n<!-- 1 -->", "13:00\n<!-- 2 -->"},
 	} {
 		old, now := page("text", c[0]), page("text", c[1])
-		d, ok := Compare([]byte(old), []byte(now), 0)
+		d, ok := Compare([]byte(old), []byte(now), Times{})
 		if !ok || len(d.Templates) == 0 || len(d.Examples) == 0 {
 			t.Errorf("%s: reported as a change", name)
 			continue
@@ -59,7 +59,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 			t.Errorf("%s: the rule is found nowhere in the page", name)
 		}
 		for _, other := range []string{page("other text", c[1]), page("text", c[1]+" more"), page("text", "")} {
-			if d, ok := Compare([]byte(old), []byte(other), 0); ok {
+			if d, ok := Compare([]byte(old), []byte(other), Times{}); ok {
 				t.Errorf("%s: a change of the page is not seen: %+v\n%s", name, d, other)
 			}
 		}
@@ -95,7 +95,7 @@ func TestWhatIsAChange(t *testing.T) {
 				"<td>13:01", "<td>13:11", "<td>13:21"}, "\n")},
 	} {
 		for range 2 {
-			if d, ok := Compare([]byte(page(c[0], "foot")), []byte(page(c[1], "foot")), 0); ok {
+			if d, ok := Compare([]byte(page(c[0], "foot")), []byte(page(c[1], "foot")), Times{}); ok {
 				t.Errorf("%s: reported as no change: %+v", name, d)
 			}
 			c[0], c[1] = c[1], c[0]
@@ -106,7 +106,7 @@ func TestWhatIsAChange(t *testing.T) {
 // at is the difference between two pages whose footers have other times.
 func difference(t *testing.T, old, now string) BodyDifference {
 	t.Helper()
-	d, ok := Compare([]byte(old), []byte(now), 0)
+	d, ok := Compare([]byte(old), []byte(now), Times{})
 	if !ok {
 		t.Fatalf("%q and %q differ in more", old, now)
 	}
@@ -189,7 +189,7 @@ func TestNoChangeOfTextIsHidden(t *testing.T) {
 			old.WriteString(line(word, rapid.IntRange(10, 30).Draw(t, "before")))
 			now.WriteString(line(other, rapid.IntRange(10, 30).Draw(t, "after")))
 		}
-		if d, ok := Compare([]byte(old.String()), []byte(now.String()), 0); ok {
+		if d, ok := Compare([]byte(old.String()), []byte(now.String()), Times{}); ok {
 			t.Fatalf("hidden: %+v\n%s\n%s", d, old.String(), now.String())
 		}
 	})
@@ -212,12 +212,12 @@ func FuzzCompare(f *testing.F) {
 	f.Add([]byte("<p>an hour ago <p>vor 3 Tagen"), []byte("<p>2 hours ago <p>vor 4 Tagen"))
 	f.Add([]byte(`<a data-cfemail="5431">`), []byte(`<a data-cfemail="6500">`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		d, ok := Compare(a, b, 0)
-		back, okBack := Compare(b, a, 0)
+		d, ok := Compare(a, b, Times{})
+		back, okBack := Compare(b, a, Times{})
 		if ok != okBack && !saysAge(a) && !saysAge(b) { // what grows one way is younger the other way
 			t.Fatalf("%v one way, %v the other", ok, okBack)
 		}
-		if _, same := Compare(a, a, 0); same {
+		if _, same := Compare(a, a, Times{}); same {
 			t.Fatal("a body differs from itself")
 		}
 		if !ok || !okBack {
@@ -247,11 +247,38 @@ func BenchmarkCompare(b *testing.B) {
 	old, now := []byte(page(s.String(), "at 12:00")), []byte(page(s.String(), "at 12:01"))
 	b.SetBytes(int64(len(old)))
 	for b.Loop() {
-		if _, ok := Compare(old, now, 0); !ok {
+		if _, ok := Compare(old, now, Times{}); !ok {
 			b.Fatal("reported as a change")
 		}
 	}
 }
+
+func TestTellTime(t *testing.T) {
+	for _, c := range []struct {
+		old, now string
+		later    time.Duration
+		want     bool
+	}{
+		{"28.11.2026", "29.11.2026", 24 * time.Hour, true},
+		{"29.11.2026", "30.11.2026", 24 * time.Hour, true}, // in New Zealand
+		{"28.11.2026", "1.12.2026", 24 * time.Hour, false},
+		{"27.11.2026", "28.11.2026", 48 * time.Hour, false},
+		{"12:00:01", "12:30:01", 30 * time.Minute, false}, // after it came
+		{"20:59:59", "21:29:58", 30 * time.Minute, true},
+		{"Saturday", "Sunday", 24 * time.Hour, true},
+		{"Saturday", "Monday", 23 * time.Hour, false},
+		{"28th", "1st", 3 * 24 * time.Hour, true},
+		{"1795867200", "1795953600", 24 * time.Hour, true},
+		{"1795867200", "1795953600", 48 * time.Hour, false},
+	} {
+		at := Times{Old: noon, New: noon.Add(c.later)}
+		if got := tellTime([]byte(c.old), []byte(c.now), &at); got != c.want {
+			t.Errorf("%s and %v later %s: %v", c.old, c.later, c.now, got)
+		}
+	}
+}
+
+var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 // What says the same in another way needs no rule, however much of it there is.
 func TestSaysTheSame(t *testing.T) {
@@ -299,6 +326,9 @@ func TestSaysTheSame(t *testing.T) {
 		{"<td>3 days</td>", "<td>5 days</td>", 7 * 24 * time.Hour, false},
 		{"<td>current</td>", "<td>22 seconds</td>", 7 * 24 * time.Hour, false},
 		{"<p>the current issue", "<p>the 3 minutes issue", 3 * time.Minute, false},
+		{"<p>Today is Saturday, 28 November 2026", "<p>Today is Sunday, 6th December 2026", 8 * 24 * time.Hour, true},
+		{"<p>at 2026-11-28 10:00:00", "<p>at 2026-11-28 11:07:01", 67*time.Minute + time.Second, true},
+		{"<script>t = 1795867200", "<script>t = 1795870800", time.Hour, true},
 		{"<p>in 3 days", "<p>in 4 days", 24 * time.Hour, false},
 		{"<p>3 days of rain", "<p>4 days of rain", 24 * time.Hour, false},
 		{"<p>bevor 3 Tagen", "<p>bevor 4 Tagen", 24 * time.Hour, false},
@@ -309,7 +339,8 @@ func TestSaysTheSame(t *testing.T) {
 		{hidden(0x54, "ann@example.org") + "<p>old", hidden(0xa3, "ann@example.org") + "<p>new", 0, false},
 		{`<a data-cfemail="5431">`, `<a data-cfemail="5">`, 0, false},
 	} {
-		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), c.later)
+		at := Times{Old: noon, New: noon.Add(c.later)}
+		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), at)
 		if ok != c.want || len(d.Templates) > 0 || (ok && len(d.Examples) == 0) {
 			t.Errorf("%q and %v later %q: %v, %+v", c.old, c.later, c.now, ok, d)
 		}

@@ -144,7 +144,10 @@ func alike(s *run.Session) func(id uint32, version int) bool {
 		if before == nil || after == nil {
 			return false
 		}
-		_, ok = volatile.Compare(before, after, time.Duration(now.Fetched-was.Fetched)*time.Second)
+		_, ok = volatile.Compare(before, after, volatile.Times{
+			Old: time.Unix(was.Fetched, 0),
+			New: time.Unix(now.Fetched, 0),
+		})
 		return ok
 	}
 }

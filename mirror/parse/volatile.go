@@ -31,7 +31,6 @@ func Compare(
 	now, old *record.Resource, body, stored []byte, known volatile.Positions,
 	namesNew func(doc site.URL, refs [][]byte) bool,
 ) (only, kept bool) {
-	later := time.Duration(now.Fetched-old.Fetched) * time.Second
 	was, is, same := known.Same(stored, body)
 	switch {
 	case len(is.Hits)+len(was.Hits) == 0 || namesNew(now.URL, is.Named):
@@ -41,7 +40,10 @@ func Compare(
 	default:
 		stored, body = was.Body, is.Body
 	}
-	d, ok := volatile.Compare(stored, body, later)
+	d, ok := volatile.Compare(stored, body, volatile.Times{
+		Old: time.Unix(old.Fetched, 0),
+		New: time.Unix(now.Fetched, 0),
+	})
 	switch {
 	case !ok:
 		return false, false

@@ -183,7 +183,8 @@ func (r *reading) onlyVolatile(
 	if err != nil {
 		return false, false
 	}
-	if only, kept = parse.Compare(now, old, body, fr.Body, known, namesNew(r.Rules, r.Table)); !only {
+	only, kept = parse.Compare(now, old, body, fr.Body, known, namesNew(r.Rules, r.Table))
+	if !only || (kept && old.Volatile.Due()) {
 		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
 	} else if kept {
 		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), revisit.IsKept)

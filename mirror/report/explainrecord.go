@@ -32,7 +32,7 @@ func (e *explainer) history(rec *record.Resource) {
 			what = volatile.Examples(rec.Volatile.Find(fr.Body))
 		}
 		e.say("volatile: a change of this alone does not count: %s; "+
-			"at most %d answers in a row count as unchanged so, and %d were",
+			"after %d answers in a row that were unchanged so it is requested twice, and %d were",
 			what, volatile.MaxHeld, rec.Volatile.Held)
 	}
 	if rec.NoETag {

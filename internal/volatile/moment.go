@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volatile
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// momentForms are how programs write parts of the time of an answer.
+var momentForms = strings.Split("2006-01-02|2006/01/02|02.01.2006|2.1.2006|02/01/2006|2/1/2006|01/02/2006|1/2/2006|"+
+	"20060102|Monday|Mon|January|Jan|2|02|2006|2006-01-02T15:04:05|15:04|15:04:05|3:04|"+
+	"3:04:05|3pm|PM|20060102150405", "|")
+
+// answerTakes is how long before it came an answer may have been made.
+const answerTakes = 3 * time.Second
+
+// tellTime reports whether two parts of a text are of the date or the time of the answers in which they came,
+// in one zone: then they say nothing of the page.
+func tellTime(old, now []byte, at *Times) bool {
+	if unixTime(old) && unixTime(now) {
+		return isUnix(old, at.Old) && isUnix(now, at.New)
+	}
+	was, is := partOfTime(old), partOfTime(now)
+	for _, form := range momentForms {
+		if !hasForm(was, form) || !hasForm(is, form) {
+			continue
+		}
+		for hour := -12 * time.Hour; hour <= 14*time.Hour; hour += time.Hour {
+			if says(was, form, at.Old.UTC().Add(hour)) && says(is, form, at.New.UTC().Add(hour)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// partOfTime returns a part of a date or a time without what programs write behind it.
+func partOfTime(text []byte) string {
+	if ordinal(text) {
+		text = text[:len(text)-2]
+	}
+	return strings.TrimSuffix(string(text), "Z")
+}
+
+func hasForm(text, form string) bool {
+	_, err := time.Parse(form, text)
+	return err == nil
+}
+
+// isUnix reports whether digits are Unix time, in seconds or milliseconds, of an answer that came at a time.
+func isUnix(digits []byte, at time.Time) bool {
+	sent, err := strconv.ParseInt(string(digits[:10]), 10, 64)
+	return err == nil && at.Sub(time.Unix(sent, 0)).Abs() <= answerTakes
+}
+
+// says reports whether a text is a part of the time of an answer that came at a time.
+func says(text, form string, at time.Time) bool {
+	for s := time.Duration(0); s <= answerTakes; s += time.Second {
+		if strings.EqualFold(text, at.Add(-s).Format(form)) {
+			return true
+		}
+	}
+	return false
+}
