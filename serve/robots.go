@@ -13,8 +13,11 @@ const (
 	faviconPath = "/favicon.ico"
 )
 
-// robotsText forbids old versions, of which there are as many as days, by host and by path (RFC 9309 §2.2.3).
-const robotsText = "User-agent: *\nDisallow: " + wellKnown + "\nDisallow: /*" + wellKnown + "\n"
+// robotsText forbids old versions, of which there are as many as days, by host and by path (RFC 9309 §2.2.3),
+// and nothing that a mirror of the mirror asks for.
+const robotsText = "User-agent: *\nDisallow: " + mementos + "\nDisallow: /*" + mementos + "\n"
+
+const mementos = wellKnown + "memento/"
 
 // favicon is two pages, one behind the other.
 const favicon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#9cc3ea" d="M1 1h9v11H1z"/>` +

@@ -348,7 +348,7 @@ func TestRobots(t *testing.T) {
 		text := bodyOf(t, res)
 		rules := robots.Parse([]byte(text)).Agent("anybot")
 		for path, allowed := range map[string]bool{
-			"/docs/": true, "/one/docs/": true,
+			"/docs/": true, "/one/docs/": true, wellKnown + "update": true,
 			"/.well-known/mirrord/memento/20260301040000/https://one.test/":     false,
 			"/one/.well-known/mirrord/memento/20260301040000/https://one.test/": false,
 		} {
