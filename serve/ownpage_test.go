@@ -22,7 +22,7 @@ func (ownPages) Toy() ownPage {
 func TestOwnPages(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range parts.Of[ownPage](ownPages{}) {
-		asked := []string{"/", robotsPath, faviconPath}
+		asked := []string{"/", robotsPath}
 		if seen[p.path] || (!slices.Contains(asked, p.path) && !strings.HasPrefix(p.path, wellKnown)) {
 			t.Errorf("%s: twice, or an address of mirrors", p.path)
 		}

@@ -34,7 +34,7 @@ func parsePages(own []ownPage) (*template.Template, error) {
 
 const headPage = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.}}</title>
-<link rel="icon" href="/favicon.ico" type="image/svg+xml">
+<link rel="icon" href="/.well-known/mirrord/icon.svg" type="image/svg+xml">
 <style>
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f7f8fa; --panel: #fff; --line: #e3e6ea; --link: #0b5cad; --good: #176f33; --warn: #855700; --bad: #b42318 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --paper: #0f1317; --panel: #171c22; --line: #2a313a; --link: #6fb1f5; --good: #5fce80; --warn: #e8b450; --bad: #ff8d80 } }

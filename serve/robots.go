@@ -7,10 +7,9 @@ import (
 	"net/http"
 )
 
-// The addresses that crawlers and browsers ask for by themselves.
 const (
-	robotsPath  = "/robots.txt"
-	faviconPath = "/favicon.ico"
+	robotsPath = "/robots.txt"
+	iconPath   = wellKnown + "icon.svg" // not /favicon.ico, which a mirror of a mirror by path would take
 )
 
 // robotsText forbids old versions, of which there are as many as days, by host and by path (RFC 9309 §2.2.3),
@@ -19,8 +18,8 @@ const robotsText = "User-agent: *\nDisallow: " + mementos + "\nDisallow: /*" + m
 
 const mementos = wellKnown + "memento/"
 
-// favicon is two pages, one behind the other.
-const favicon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#9cc3ea" d="M1 1h9v11H1z"/>` +
+// icon is two pages, one behind the other.
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#9cc3ea" d="M1 1h9v11H1z"/>` +
 	`<path fill="#0b5cad" d="M5 4h10v11H5z"/><path stroke="#fff" d="M7 7.5h6M7 9.5h6M7 11.5h4"/></svg>`
 
 // Robots keeps crawlers off old versions. A robots.txt that a mirror has is served in its place.
@@ -32,11 +31,11 @@ func serveRobots(_ *Server, w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, robotsText) // an error means that the client has disconnected
 }
 
-// Favicon is the picture of our own pages.
-func (ownPages) Favicon() ownPage {
-	return ownPage{path: faviconPath, serve: func(_ *Server, w http.ResponseWriter, _ *http.Request) {
+// Icon is the picture of our own pages.
+func (ownPages) Icon() ownPage {
+	return ownPage{path: iconPath, serve: func(_ *Server, w http.ResponseWriter, _ *http.Request) {
 		isolatePage(w.Header())
 		w.Header().Set("Content-Type", "image/svg+xml")
-		io.WriteString(w, favicon)
+		io.WriteString(w, icon)
 	}}
 }

@@ -365,7 +365,7 @@ func TestRobots(t *testing.T) {
 	if got := ask(t, s, "GET", byHost+"/docs/").Header.Get("X-Robots-Tag"); got != "" {
 		t.Errorf("today's: %q", got)
 	}
-	picture := ask(t, s, "GET", "http://mirrors.test/favicon.ico")
+	picture := ask(t, s, "GET", "http://mirrors.test"+iconPath)
 	if got := picture.Header.Get("Content-Type"); got != "image/svg+xml" {
 		t.Errorf("the picture is %q", got)
 	}
