@@ -4,22 +4,18 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app/env"
+	"mirrord/app/look"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/console"
-	"mirrord/mirror/render"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
-	"mirrord/store"
 )
 
 // OpenCommand opens the console, or the published pages of a mirror, in a browser.
@@ -31,7 +27,9 @@ func OpenCommand(a *cli.CLI) *cobra.Command {
 		if len(args) == 0 {
 			link, err = consoleLink(cmd.Context(), a, r)
 		} else {
-			link.URL, err = mirrorLink(a, strings.TrimSuffix(args[0], scheduler.Suffix))
+			var file string
+			file, err = look.EntryFile(a.App(), strings.TrimSuffix(args[0], scheduler.Suffix))
+			link.URL = fileURL(file)
 		}
 		switch {
 		case err != nil:
@@ -42,26 +40,6 @@ func OpenCommand(a *cli.CLI) *cobra.Command {
 		a.Printf("%s\n", link.URL)
 		return browse(cmd.Context(), a, link.URL)
 	})
-}
-
-// mirrorLink is the address of the entry page of a published mirror, as a file.
-func mirrorLink(a *cli.CLI, name string) (string, error) {
-	if err := env.KnownJob(a.App(), name); err != nil {
-		return "", err
-	}
-	st, err := a.App().MustState()
-	if err != nil {
-		return "", err
-	}
-	defer st.Close()
-	meta, err := render.PublishedMeta(st, name)
-	if errors.Is(err, store.ErrNoVersion) {
-		return "", fmt.Errorf("%w: mirrord run-now %s makes it", err, name)
-	}
-	if err != nil {
-		return "", err
-	}
-	return fileURL(filepath.Join(st.Dir, "sites", name, "current", filepath.FromSlash(meta.Entry))), nil
 }
 
 // browse opens an address in the browser of the user's desktop, if there is one.
