@@ -126,7 +126,7 @@ type compactor struct {
 	frames *FrameReader
 	writer *FrameWriter
 
-	erase *eraser // nil: frames in use are not encoded again, and packs with few holes stay
+	erase *eraser // nil: packs with few holes stay
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
