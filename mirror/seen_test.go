@@ -17,6 +17,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
@@ -77,12 +78,12 @@ func keptTexts(t *testing.T, m *mirrortest.Mirror) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
 	m.Site(func(s *store.Site) {
-		d, err := s.Texts()
+		d, err := s.Pages().Texts()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		byID := map[uint32]store.TextEntry{}
+		byID := map[uint32]pages.TextEntry{}
 		for _, p := range d.All() {
 			byID[p.ID] = *p
 		}
@@ -369,7 +370,7 @@ func TestTextsOfReusedNumbers(t *testing.T) {
 	m.Durable = true
 	wantVerdict(t, m.Run(), mirror.Complete, true)
 	m.Site(func(s *store.Site) {
-		d, err := s.Texts()
+		d, err := s.Pages().Texts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +381,7 @@ func TestTextsOfReusedNumbers(t *testing.T) {
 		}
 		said := text.NewSketcher(text.SketchOptions{}).Said([]byte(wordy(2, 300, "").Body), "/b.html", "", true)
 		for id := range known + 4 {
-			if _, err := d.Append(&store.TextEntry{ID: id, Body: 7, Said: said}); err != nil {
+			if _, err := d.Append(&pages.TextEntry{ID: id, Body: 7, Said: said}); err != nil {
 				t.Fatal(err)
 			}
 		}

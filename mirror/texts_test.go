@@ -95,7 +95,7 @@ func TestTextsAreThinnedInBulk(t *testing.T) {
 		m.Run()
 	}
 	m.Site(func(s *store.Site) {
-		d, err := s.Texts()
+		d, err := s.Pages().Texts()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -270,17 +270,3 @@ func (d *database) stale() bool {
 	now, err := dbpages.ReadCommit(f)
 	return (err != nil) || now != *d.of
 }
-
-// paused calls f while no transaction of this process reads. When one does for too long it is not called.
-func (d *database) paused(f func()) (done bool) {
-	for end := time.Now().Add(time.Second); !done && time.Now().Before(end); {
-		if done = d.users.TryLock(); !done {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	if done {
-		defer d.users.Unlock()
-		f()
-	}
-	return done
-}

@@ -25,8 +25,8 @@ func page(id int) string {
 		random(200, byte(id)), id)
 }
 
-// pages commits pages 0 to n-1 in one bundle, and returns their places.
-func pages(t testing.TB, s *Site, n int) (places []record.Place) {
+// bundled commits pages 0 to n-1 in one bundle, and returns their places.
+func bundled(t testing.TB, s *Site, n int) (places []record.Place) {
 	t.Helper()
 	var done []*record.Done
 	for id := range n {
@@ -66,7 +66,7 @@ func TestBatchIsOneFrame(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	const n = 30
-	places := pages(t, s, n)
+	places := bundled(t, s, n)
 	for id, at := range places {
 		if first := places[0]; at.Off != first.Off || at.Len != first.Len || at.Doc != uint32(id+1) {
 			t.Errorf("page %d lies at %v, the first one at %v", id, at, first)
@@ -131,7 +131,7 @@ func TestGatherWhileCommitting(t *testing.T) {
 func TestGatheredAndNotCommitted(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
-	places := pages(t, s, 3)
+	places := bundled(t, s, 3)
 	size := sizeOf(t, filepath.Join(s.Dir(), "packs"))
 	for id := 3; id < 200; id++ {
 		gathered(t, s, id, string(random(10_000, byte(id))))
@@ -174,7 +174,7 @@ func TestGatherOnAFullDisk(t *testing.T) {
 func TestDeltaOverOneOfMany(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const n = 20
-	places := pages(t, s, n)
+	places := bundled(t, s, n)
 	changed := page(7) + " changed"
 	again := page(7) + " changed again"
 	for _, body := range []string{changed, again} {
@@ -266,7 +266,7 @@ func textsOf(t testing.TB, s *Site) (out []string) {
 func TestPurgeOneOfMany(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const n = 12
-	places := pages(t, s, n)
+	places := bundled(t, s, n)
 	like := documentRecord(n, page(3)+" as well", nil)
 	w := s.Frames.NewFrameWriter()
 	var err error
@@ -306,7 +306,7 @@ func TestPurgeOneOfMany(t *testing.T) {
 func TestHealOneOfMany(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{}, BadFrame)
 	const n = 6
-	places := pages(t, s, n)
+	places := bundled(t, s, n)
 	commit(t, s, n, newURLs(n, n+1), documentOver(t, s, n, page(2)+" changed", places[2]))
 	foldAll(t, s, 1)
 	damageAt(t, s, places[0], int64(places[0].Len)-3)
@@ -339,7 +339,7 @@ func TestHealOneOfMany(t *testing.T) {
 // Damaged bundles are ErrDamaged, regardless of their content, and cost no memory.
 func FuzzBundle(f *testing.F) {
 	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
-	raw := frameOf(f, s, pages(f, s, 5)[0])
+	raw := frameOf(f, s, bundled(f, s, 5)[0])
 	f.Add(bytes.Clone(raw[frameHeader:]), uint32(1))
 	f.Add([]byte{0, 0, 0, 0}, uint32(1))
 	f.Add([]byte{2, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 1}, uint32(2))

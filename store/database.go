@@ -373,6 +373,20 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	return err
 }
 
+// paused calls f while no transaction reads, unless one does for too long.
+func (d *database) paused(f func()) (done bool) {
+	for end := time.Now().Add(time.Second); !done && time.Now().Before(end); {
+		if done = d.users.TryLock(); !done {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if done {
+		defer d.users.Unlock()
+		f()
+	}
+	return done
+}
+
 // cut reports whether the file is shorter than it was when it was opened: it never shrinks by itself.
 func (d *database) cut() bool {
 	var st syscall.Stat_t
@@ -436,8 +450,7 @@ func (o *doorOptions) damagedValue(err error) error {
 	return err
 }
 
-// disk.DropPages gives the memory of the pages that were looked at back: they would count as ours until the
-// system needs them.
+// dropPages gives the memory of the pages that were looked at back.
 func (d *database) dropPages() {
 	d.View(func(tx *transaction) error { // while it is open the mapping stays
 		tx.dropPages()

@@ -98,7 +98,7 @@
 // Beside them:
 //
 //	14  page entries   texts "mTx1" 32 bytes, digests "mDg2" 160: head of 16 bytes, then
-//	                   number 4, sum of the body 8, what it says, checksum              digests.go
+//	                   number 4, sum of the body 8, what it says, checksum              pages
 //	15  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
 //	                   bytes, checksum                                                  mirror/source
 //	16  files of text  JSON (a note of a part, away.json, glance.json and others) and

@@ -67,7 +67,7 @@ func (s *Records) foldNext(o Folding) (done bool, err error) {
 type foldChunk struct {
 	Folding
 	site   *Records
-	last   uint64 // number of the last batch; 0: there is none
+	last   uint64 // of the last batch; 0 without one
 	items  []foldItem
 	values []byte // of each item its key, its record and the head of its answer
 	links  []foldedLinks

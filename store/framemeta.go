@@ -32,7 +32,7 @@ func (m *FrameMeta) append(b []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(m.ID)), m.Digest[:metaDigest]...)
 }
 
-// olderMeta is what is read of the head that older versions wrote.
+// olderMeta is the part of the head of older versions that is read.
 type olderMeta struct {
 	ID     uint32 `json:"id"`
 	Digest string `json:"sha256"`

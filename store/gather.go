@@ -51,12 +51,11 @@ func (g *gatherer) add(payload []byte) record.Place {
 
 // write writes the bundle to come. The caller holds mu.
 func (g *gatherer) write() {
-	if len(g.ends) == 0 || g.failed != nil {
-		return
-	}
-	at, err := g.packs.append(g.enc.frame(nil, g.raw, g.ends))
-	if g.failed = err; err == nil {
-		g.written = append(g.written, bundlePlace{at, len(g.ends)})
+	if len(g.ends) > 0 && g.failed == nil {
+		var at record.Place
+		if at, g.failed = g.packs.append(g.enc.frame(nil, g.raw, g.ends)); g.failed == nil {
+			g.written = append(g.written, bundlePlace{at, len(g.ends)})
+		}
 	}
 	g.raw, g.ends = g.raw[:0], g.ends[:0]
 }

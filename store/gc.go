@@ -126,7 +126,7 @@ type compactor struct {
 	frames *FrameReader
 	writer *FrameWriter
 
-	erase *eraser // nil: frames in use are not encoded again, and packs with few holes stay
+	erase *eraser // nil: packs with few holes stay
 }
 
 func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, err error) {
@@ -231,7 +231,7 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 // and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
 // of its documents is. held are the places of the unfinished run.
 func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[record.Place]bool, err error) {
-	nums, err := numbersIn(s.packs.root, ".", packName)
+	nums, err := disk.NumbersIn(s.packs.root, ".", packName)
 	if err != nil {
 		return nil, nil, err
 	}

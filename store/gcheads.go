@@ -69,7 +69,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 // an older version wrote it.
 func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, err error) {
 	byNum := map[uint32]*packUse{}
-	nums, err := numbersIn(s.root, ".", headsFile)
+	nums, err := disk.NumbersIn(s.root, ".", headsFile)
 	if err != nil {
 		return nil, false, err
 	}

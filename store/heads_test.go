@@ -13,6 +13,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
@@ -123,7 +124,7 @@ func answered(id, run int, h *heads.Head) *record.Done {
 // headBytes is what the heads of all URLs cost: the files, and what records are longer by.
 func headBytes(t testing.TB, s *Site) (n int64) {
 	t.Helper()
-	nums, err := numbersIn(s.root, ".", headsFile)
+	nums, err := disk.NumbersIn(s.root, ".", headsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +455,7 @@ func TestVolatileSiteKeepsNoHeads(t *testing.T) {
 	d.Answer = headOf(t, plainHead)
 	commit(t, s, 0, newURLs(0, 1), d)
 	foldAll(t, s, 1)
-	nums, err := numbersIn(s.root, ".", headsFile)
+	nums, err := disk.NumbersIn(s.root, ".", headsFile)
 	if h, _ := headsOf(t, s, 0); h != nil || len(nums) > 0 || err != nil {
 		t.Errorf("%v, files %v, %v", h, nums, err)
 	}

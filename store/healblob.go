@@ -6,12 +6,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"io"
 	"slices"
 	"time"
 
 	"mirrord/internal/regular"
-	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -39,46 +37,6 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// takeFile makes a file below a folder the body of a record, when it is.
-func (s *Site) takeFile(root regular.Root, name string, r *record.Resource) (bool, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return false, nil
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() != r.Size {
-		return false, nil
-	}
-	if right, err := blobs.HasDigest(f, r.Digest); !right || err != nil {
-		return false, nil
-	}
-	if _, err := f.Seek(0, 0); err != nil {
-		return false, disk.Err("read tree", err)
-	}
-	return s.keepBody(r, f, fi.ModTime())
-}
-
-// keepBody makes what from has the body of a record, instead of the damaged one.
-func (s *Site) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
-	if missing, err := blobs.DiscardBody(s.kept.Kept, r.Digest); !missing || err != nil {
-		return err == nil, err
-	}
-	to, err := s.spool.Create()
-	if err != nil {
-		return false, err
-	}
-	if _, err := from.WriteTo(to); err != nil {
-		to.Abort()
-		return false, disk.Err("copy body", err)
-	}
-	got, _, err := to.Commit(modified)
-	if err == nil {
-		err = s.kept.Sync()
-	}
-	return got == r.Digest, err
 }
 
 // copiedBlob takes the body of a record from the copies that the caller knows.

@@ -100,7 +100,7 @@ func (s *home) Scratch() (*os.File, error) {
 	return f, disk.Err("make a scratch file", err)
 }
 
-// disk.DropPages gives the memory of the database's pages back.
+// dropPages gives the memory of the database's pages back.
 func (s *home) dropPages() { s.db.dropPages() }
 
 // syncFolder makes the names in the site's folder, its own name, and those in the state directory survive

@@ -42,7 +42,7 @@ func (l *looks) settleAll(chunk int) error {
 	return nil
 }
 
-// settle looks at so many records, chunk in a transaction, when there are looks of more than some runs.
+// settle changes so many records, chunk in a transaction, when there are looks of more than some runs.
 func (l *looks) settle(chunk, records, runs int) error {
 	for more := true; more && records > 0; {
 		n := min(records, chunk)
@@ -61,7 +61,7 @@ func (l *looks) settle(chunk, records, runs int) error {
 	return nil
 }
 
-// settlePart looks at the next records, and reports whether there are others.
+// settlePart changes the next records, and reports whether there are others.
 func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err error) {
 	list, err := l.folded(tx)
 	if err != nil {

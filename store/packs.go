@@ -8,9 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -52,29 +49,7 @@ type packs struct {
 func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
 
 // packNumber is the number of the pack with a name, 0 for other names.
-func packNumber(name string) (n uint32) { return numberOf(name, packName) }
-
-// numberOf is the number to which nameOf gives a name, 0 for other names.
-func numberOf(name string, nameOf func(n uint32) string) uint32 {
-	digits := strings.TrimFunc(name, func(r rune) bool { return r < '0' || r > '9' })
-	n, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || nameOf(uint32(n)) != name {
-		return 0
-	}
-	return uint32(n)
-}
-
-// numbersIn lists the numbers of the files of a folder to which nameOf gives names, ascending.
-func numbersIn(root *os.Root, dir string, nameOf func(n uint32) string) (nums []uint32, err error) {
-	entries, err := fs.ReadDir(root.FS(), dir)
-	for _, e := range entries {
-		if n := numberOf(e.Name(), nameOf); n > 0 {
-			nums = append(nums, n)
-		}
-	}
-	slices.Sort(nums)
-	return nums, disk.Err("list files", err)
-}
+func packNumber(name string) (n uint32) { return disk.NumberOf(name, packName) }
 
 func openPacks(root *os.Root, away *awaySite) *packs {
 	return &packs{

@@ -7,16 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/pages"
 	"mirrord/store/record"
 )
 
@@ -134,12 +138,12 @@ func (s *State) setAside(name string) (last uint32, err error) {
 	defer root.Close()
 	aside, err := asideFolder(root)
 	aside = dir + "/" + aside
-	packs, _ := numbersIn(s.root, dir+"/packs", packName) // what is missing has no number
+	packs, _ := disk.NumbersIn(s.root, dir+"/packs", packName) // a missing one has no number
 	if n := len(packs); n > 0 {
 		last = packs[n-1]
 	}
-	names := []string{"/packs", "/" + redoFolder, "/" + DigestsFile, "/" + textsFile}
-	heads, _ := numbersIn(s.root, dir, headsFile)
+	names := []string{"/packs", "/" + redoFolder, "/" + pages.DigestsFile, "/" + pages.TextsFile}
+	heads, _ := disk.NumbersIn(s.root, dir, headsFile)
 	for _, n := range heads {
 		names = append(names, "/"+headsFile(n))
 	}
@@ -260,4 +264,44 @@ func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record
 		}
 	}
 	return r, nil
+}
+
+// takeFile makes a file below a folder the body of a record, when it is.
+func (s *Site) takeFile(root regular.Root, name string, r *record.Resource) (bool, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return false, nil
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() != r.Size {
+		return false, nil
+	}
+	if right, err := blobs.HasDigest(f, r.Digest); !right || err != nil {
+		return false, nil
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return false, disk.Err("read tree", err)
+	}
+	return s.keepBody(r, f, fi.ModTime())
+}
+
+// keepBody makes what from has the body of a record, instead of the damaged one.
+func (s *Site) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
+	if missing, err := blobs.DiscardBody(s.kept.Kept, r.Digest); !missing || err != nil {
+		return err == nil, err
+	}
+	to, err := s.spool.Create()
+	if err != nil {
+		return false, err
+	}
+	if _, err := from.WriteTo(to); err != nil {
+		to.Abort()
+		return false, disk.Err("copy body", err)
+	}
+	got, _, err := to.Commit(modified)
+	if err == nil {
+		err = s.kept.Sync()
+	}
+	return got == r.Digest, err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mirrord/site"
 	"mirrord/store/blobs"
@@ -191,4 +192,95 @@ func (s *Records) SettleLooks() error {
 		return err
 	}
 	return s.looks.settle(s.foldItems, max(int(n)/lookedPart, s.foldItems), maxLooked)
+}
+
+// bucketOf is a bucket of records, and how many bytes of its keys come before that of the URL.
+type bucketOf struct {
+	name   []byte
+	prefix int
+}
+
+// recordBuckets are those whose records have places of documents.
+func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 8}} }
+
+// rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
+// continue from, nil at the end.
+func (b bucketOf) rewrite(
+	tx *transaction, start []byte, most int, change func(r *record.Resource) (changed bool, err error),
+) (next []byte, err error) {
+	var keys, values [][]byte
+	var r record.Resource
+	records := tx.Bucket(b.name)
+	c := records.Cursor()
+	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
+		if len(keys) == most {
+			next = slices.Clone(k)
+			break
+		}
+		if len(v) == 0 {
+			continue
+		}
+		u, err := record.URLOfKey(k[min(b.prefix, len(k)):])
+		if err == nil {
+			err = r.Decode(u, v)
+		}
+		changed := false
+		if err == nil {
+			changed, err = change(&r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			keys, values = append(keys, slices.Clone(k)), append(values, r.Append(nil))
+		}
+	}
+	records.fill(0.9)
+	for i, k := range keys {
+		if err := records.Put(k, values[i]); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+// rewrite changes the records of some buckets, some of them with each transaction, of which also, which may
+// be nil, is a part. What a crash leaves is right when records of either kind are.
+func (s *Records) rewrite(op string, buckets []bucketOf,
+	change func(tx *transaction, b bucketOf, r *record.Resource) (changed bool, err error),
+	also func(tx *transaction) error,
+) error {
+	for _, b := range buckets {
+		for next := []byte{}; next != nil; {
+			err := s.update(op, func(tx *transaction) (err error) {
+				next, err = b.rewrite(tx, next, s.foldItems, func(r *record.Resource) (bool, error) {
+					return change(tx, b, r)
+				})
+				if err == nil && also != nil {
+					err = also(tx)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			s.dropPages()
+			s.at("some records changed")
+		}
+	}
+	return nil
+}
+
+// repoint makes the records refer to where their documents went.
+func (s *Records) repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
+	change := func(_ *transaction, _ bucketOf, r *record.Resource) (moved bool, err error) {
+		if r.Body != record.PackBody {
+			return false, nil
+		}
+		if r.At, moved, err = where(r.At); err != nil {
+			err = fmt.Errorf("the document of %s: %w", r.URL, err)
+		}
+		return moved, err
+	}
+	return s.rewrite("move documents", recordBuckets(), change, s.packs.note)
 }

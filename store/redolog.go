@@ -98,7 +98,7 @@ func openRedo(site *os.Root) (l *redoLog, file *os.File, err error) {
 		return nil, nil, disk.Err("open log", err)
 	}
 	l = &redoLog{root: root}
-	nums, err := numbersIn(root, ".", redoName)
+	nums, err := disk.NumbersIn(root, ".", redoName)
 	if err == nil {
 		err = disk.Err("remove log", disk.RemoveIn(root, redoAside)) // of a process that was killed
 	}
@@ -259,7 +259,7 @@ func (l *redoLog) begin(tx uint64, checkpoint func(next *redoLog) ([]byte, error
 
 // removeBefore removes the segments with numbers below num.
 func (l *redoLog) removeBefore(num uint32) error {
-	nums, err := numbersIn(l.root, ".", redoName)
+	nums, err := disk.NumbersIn(l.root, ".", redoName)
 	for _, n := range nums {
 		if (err == nil) && (n < num) {
 			err = disk.Err("remove log", l.root.Remove(redoName(n)))

@@ -165,7 +165,7 @@ func lastSegment(site *os.Root) (*os.File, error) {
 	}
 	defer root.Close()
 	for range 10 {
-		nums, err := numbersIn(root, ".", redoName)
+		nums, err := disk.NumbersIn(root, ".", redoName)
 		if err != nil || len(nums) == 0 {
 			return nil, errors.Join(err, errNoLog)
 		}

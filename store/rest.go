@@ -207,7 +207,7 @@ func (p *packs) magic(n uint32) (string, error) {
 
 // asTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
 func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
-	all, err := numbersIn(p.root, ".", packName)
+	all, err := disk.NumbersIn(p.root, ".", packName)
 	if err != nil {
 		return nil, err
 	}

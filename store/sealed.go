@@ -123,7 +123,7 @@ func (t *transaction) isFresh() bool {
 // Size returns the size of the database, in bytes.
 func (t *transaction) Size() int64 { return t.tx.Size() }
 
-// disk.DropPages gives the memory of the pages that were read back. What was handed out stays valid.
+// dropPages gives the memory of the pages that were read back. What was handed out stays valid.
 func (t *transaction) dropPages() {
 	disk.DropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }

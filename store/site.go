@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mirrord/store/blobs"
+	"mirrord/store/pages"
 )
 
 // Buckets of site.db.
@@ -125,6 +126,11 @@ func (s *Site) Volatile() bool { return s.volatile }
 
 // Dir is the site's folder.
 func (s *Site) Dir() string { return s.dir }
+
+// Pages is the folder with what the pages of the site say.
+func (s *Site) Pages() pages.PageFiles {
+	return pages.PageFiles{Root: s.root, Busy: s.Busy(), Reader: s.readOnly}
+}
 
 // Rests returns what makes the rests of a site; nil when it keeps its documents whole.
 func (s *Site) Rests() *Rests {

@@ -29,6 +29,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/replica/collections"
 	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/testing/apptest"
 	"mirrord/testing/objectstest"
 )
@@ -260,7 +261,7 @@ func TestPageList(t *testing.T) {
 			t.Fatalf("%s, %v", at, err)
 		}
 		for i := range tr.Files {
-			if tr.Files[i].Name == store.DigestsFile {
+			if tr.Files[i].Name == pages.DigestsFile {
 				digests = tr.Files[i].File
 			}
 		}
@@ -293,7 +294,7 @@ func TestPageList(t *testing.T) {
 	if err := say(short, nil); !errors.Is(err, replicas.ErrSpoiltDigests) {
 		t.Errorf("without digests: %v", err)
 	}
-	file := filepath.Join(st.Dir, "sites", "x", store.DigestsFile)
+	file := filepath.Join(st.Dir, "sites", "x", pages.DigestsFile)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/store/record"
 )
 
@@ -20,7 +21,7 @@ import (
 type replicaPage struct {
 	at     collections.Address
 	file   replicaFile
-	digest store.PageDigest
+	digest pages.PageDigest
 	entry  uint32 // of the digests that are kept, plus one; 0: it is not kept
 	known  bool   // the digest was kept
 	keep   bool   // the digest is to be kept
@@ -122,7 +123,7 @@ type keptDigests struct {
 	view  *store.Site // while it is open: a copy, which does not block writers
 	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
 	live   int
-	file   *store.Digests
+	file   *pages.Digests
 	latest []uint32 // by the number of a URL: that of its newest digest, plus one
 	added  bool     // some were kept since
 }
@@ -134,7 +135,7 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	}
 	k := &keptDigests{state: st, name: t.site, tree: t.root.Root}
 	err := k.with(func(s *store.Site) (err error) {
-		k.file, err = s.Digests()
+		k.file, err = s.Pages().Digests()
 		return err
 	})
 	if err != nil {
@@ -218,7 +219,7 @@ func (k *keptDigests) lookOne(rec *record.Resource, p *replicaPage, live int) er
 			return nil
 		}
 	}
-	p.digest = store.PageDigest{ID: rec.ID, Body: rec.TextSum()}
+	p.digest = pages.PageDigest{ID: rec.ID, Body: rec.TextSum()}
 	p.keep = true
 	return nil
 }
@@ -247,7 +248,7 @@ func (k *keptDigests) keep(batch []replicaPage) {
 		if live, err := liveVersion(s); err != nil || live != k.live || s.Busy() || s.Stale() {
 			return err
 		}
-		d, err := s.Digests()
+		d, err := s.Pages().Digests()
 		if err != nil {
 			return err
 		}
@@ -267,7 +268,7 @@ func (k *keptDigests) thin(s *store.Site) error {
 	if s.Busy() || s.Stale() {
 		return nil
 	}
-	d, err := s.Digests()
+	d, err := s.Pages().Digests()
 	if err != nil {
 		return err
 	}
@@ -276,7 +277,7 @@ func (k *keptDigests) thin(s *store.Site) error {
 		newest[p.ID] = n
 	}
 	if int(d.Len()) > 2*len(newest)+spare {
-		err = d.Keep(func(n uint32, p *store.PageDigest) bool { return newest[p.ID] == n })
+		err = d.Keep(func(n uint32, p *pages.PageDigest) bool { return newest[p.ID] == n })
 	}
 	return errors.Join(err, d.Close())
 }

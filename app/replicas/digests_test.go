@@ -16,6 +16,7 @@ import (
 	"mirrord/replica/collections"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/testing/apptest"
 )
 
@@ -121,12 +122,12 @@ func TestDigestsOfBodiesAndFiles(t *testing.T) {
 	if s, err = st.ViewSite("many"); err != nil {
 		t.Fatal(err)
 	}
-	d, err := s.Digests()
+	d, err := s.Pages().Digests()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id := range uint32(30) {
-		if _, err := d.Append(&store.PageDigest{
+		if _, err := d.Append(&pages.PageDigest{
 			ID:     id,
 			Body:   7,
 			Digest: text.ContentDigest{Text: 9, Words: 9},

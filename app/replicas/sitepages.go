@@ -19,6 +19,7 @@ import (
 	"mirrord/replica/collections"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/pages"
 )
 
 // The list of the pages of a mirror in a depot. It names digests that go there anyway, with the site's file
@@ -126,8 +127,8 @@ func ListPages(
 		return retrieved, err
 	}
 	for i := range t.Files {
-		if f := &t.Files[i]; f.Name == store.DigestsFile {
-			k.file = store.ReadDigests(f.File, f.Size())
+		if f := &t.Files[i]; f.Name == pages.DigestsFile {
+			k.file = pages.ReadDigests(f.File, f.Size())
 			k.number()
 		}
 	}
@@ -172,13 +173,13 @@ func ListPages(
 
 // SayPages writes what the pages of a list say, as writeSiteDigests does. digests is nil when there are none.
 func SayPages(to io.Writer, list io.Reader, digests *os.File) error {
-	var kept *store.Digests
+	var kept *pages.Digests
 	if digests != nil {
 		fi, err := digests.Stat()
 		if err != nil {
 			return err
 		}
-		kept = store.ReadDigests(digests, fi.Size())
+		kept = pages.ReadDigests(digests, fi.Size())
 	}
 	w := NewSiteDigestWriter(to)
 	in := &summed{r: bufio.NewReaderSize(list, 64<<10)}

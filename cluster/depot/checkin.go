@@ -13,6 +13,7 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/pages"
 )
 
 // In says how a site is checked in.
@@ -186,12 +187,12 @@ func (d *Depot) checkin(ctx context.Context, u *unit, again bool) (*CheckedIn, e
 // Manifest.same.
 func (u *unit) isAs(base *Manifest, known *note) bool {
 	files := len(base.Files)
-	if base.file(store.DigestsFile) != nil {
+	if base.file(pages.DigestsFile) != nil {
 		files--
 	}
 	for i := range u.files {
 		switch f := &u.files[i]; f.Name {
-		case store.DigestsFile:
+		case pages.DigestsFile:
 			continue
 		case recordsName, "site.db":
 		default:

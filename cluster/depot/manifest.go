@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"mirrord/store/pages"
 	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-
-	"mirrord/store"
 )
 
 // Manifest says what a site's files consist of. It is stored as JSON in zstd.
@@ -156,7 +155,7 @@ func (m *Manifest) same(other *Manifest) bool {
 		return false
 	}
 	files := func(m *Manifest) []*File {
-		return slices.DeleteFunc(slices.Collect(m.all()), func(f *File) bool { return f.Name == store.DigestsFile })
+		return slices.DeleteFunc(slices.Collect(m.all()), func(f *File) bool { return f.Name == pages.DigestsFile })
 	}
 	return slices.EqualFunc(files(m), files(other), func(a, b *File) bool {
 		return a.Name == b.Name && a.Mode == b.Mode && slices.EqualFunc(a.Chunks, b.Chunks, func(x, y Chunk) bool {

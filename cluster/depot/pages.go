@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/pages"
 )
 
 // PageList says which pages the published version of a site has, and which entry of its file of digests
-// (store.DigestsFile) says what a page says: for machines that compare mirrors and have not this one.
+// (pages.DigestsFile) says what a page says: for machines that compare mirrors and have not this one.
 type PageList struct {
 	Version   int       `json:"version"`
 	Retrieved time.Time `json:"retrieved"`
@@ -41,7 +42,7 @@ func (c *checkin) putPages(ctx context.Context) error {
 	was := map[SHA256]*Chunk{}
 	if c.base != nil && c.base.Pages != nil {
 		b := c.base.Pages
-		if b.Version == l.Version && c.appended(store.DigestsFile) && !slices.ContainsFunc(b.File.Chunks,
+		if b.Version == l.Version && c.appended(pages.DigestsFile) && !slices.ContainsFunc(b.File.Chunks,
 			func(w Chunk) bool { return !c.keeps(&w) }) {
 			l.Retrieved, l.File.Size = b.Retrieved, b.File.Size
 			for i := range b.File.Chunks {
@@ -127,7 +128,7 @@ func readPages(
 	}
 	var pieces []piece
 	var files [2]*os.File
-	for i, f := range []*File{&m.Pages.File, m.file(store.DigestsFile)} {
+	for i, f := range []*File{&m.Pages.File, m.file(pages.DigestsFile)} {
 		if f == nil {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/testing/objectstest"
 )
 
@@ -70,9 +71,9 @@ func (p *pageDepot) digest() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	d, err := s.Digests()
+	d, err := s.Pages().Digests()
 	if err == nil {
-		_, err = d.Append(&store.PageDigest{ID: d.Len()})
+		_, err = d.Append(&pages.PageDigest{ID: d.Len()})
 		err = errors.Join(err, d.Close(), s.Close())
 	}
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *pageDepot) must(version int) {
 	if got != version || list != strings.Join(p.pieces, "") {
 		p.t.Errorf("version %d, %d bytes", got, len(list))
 	}
-	want, err := os.ReadFile(filepath.Join(p.Dir, "sites", "test", store.DigestsFile))
+	want, err := os.ReadFile(filepath.Join(p.Dir, "sites", "test", pages.DigestsFile))
 	if err != nil || !bytes.Equal(digests, want) {
 		p.t.Errorf("%d bytes of digests, want %d; %v", len(digests), len(want), err)
 	}

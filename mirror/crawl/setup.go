@@ -225,7 +225,7 @@ func (r *Retrieval) newSaver() *process.Saver {
 		},
 	}
 	if !r.Site.Volatile() {
-		o.Texts = r.Site.Texts
+		o.Texts = r.Site.Pages().Texts
 	}
 	return process.NewSaver(o)
 }

@@ -11,6 +11,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/store/record"
 )
 
@@ -39,7 +40,7 @@ type Bodies interface {
 type SaverOptions struct {
 	Frames Frames
 	Bodies Bodies
-	Texts  func() (*store.Texts, error) // nil: pages that say the same are not looked for
+	Texts  func() (*pages.Texts, error) // nil: pages that say the same are not looked for
 	Get    func(site.URL) (record.Resource, bool, error)
 	URL    func(id uint32) site.URL
 	InSet  func(id uint32) bool // whether a page is in the mirror as far as is known

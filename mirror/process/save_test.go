@@ -13,6 +13,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/pages"
 	"mirrord/store/record"
 )
 
@@ -89,7 +90,7 @@ func TestKeeperWithoutTexts(t *testing.T) {
 		Frames: new(frames),
 		Bodies: new(bodies),
 		Log:    slog.New(slog.DiscardHandler),
-		Texts:  func() (*store.Texts, error) { return nil, bad },
+		Texts:  func() (*pages.Texts, error) { return nil, bad },
 		Get:    func(site.URL) (record.Resource, bool, error) { return record.Resource{}, false, nil },
 		URL:    func(uint32) site.URL { return site.URL{} },
 		InSet:  func(uint32) bool { return true },

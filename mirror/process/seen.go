@@ -8,7 +8,7 @@ import (
 	"mirrord/internal/numbered"
 	"mirrord/mirror/urls"
 	"mirrord/replica/text"
-	"mirrord/store"
+	"mirrord/store/pages"
 	"mirrord/store/record"
 )
 
@@ -20,7 +20,7 @@ type contentSeen struct {
 
 	mu     sync.Mutex
 	ready  bool
-	kept   *store.Texts // nil: not ready, or it could not be read or written
+	kept   *pages.Texts // nil: not ready, or it could not be read or written
 	index  *text.SeenPages
 	latest numbered.Values[uint32] // by the number of a URL: that of its newest entry, plus one
 	own    uint32                  // entries with this number and higher are of this run
@@ -46,7 +46,7 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 	if again { // it is scanned again
 		now.Like, now.SameText = old.Like, old.SameText
 	}
-	page := store.TextEntry{ID: now.ID, Body: now.TextSum()}
+	page := pages.TextEntry{ID: now.ID, Body: now.TextSum()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.prepare()
@@ -59,7 +59,7 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 }
 
 // find looks for another page that says the same, and adds the page. The caller holds mu.
-func (s *contentSeen) find(page *store.TextEntry, now *record.Resource, said *pageText) (err error) {
+func (s *contentSeen) find(page *pages.TextEntry, now *record.Resource, said *pageText) (err error) {
 	if now.Like, now.SameText, err = s.likePage(page, said); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *contentSeen) find(page *store.TextEntry, now *record.Resource, said *pa
 }
 
 // isKept reports whether it is kept what a body says. The caller holds mu.
-func (s *contentSeen) isKept(page *store.TextEntry) bool {
+func (s *contentSeen) isKept(page *pages.TextEntry) bool {
 	n := s.latest.Of(page.ID)
 	if n == 0 {
 		return false
@@ -92,7 +92,7 @@ func (s *contentSeen) isKept(page *store.TextEntry) bool {
 
 // likePage looks for a page that says what another one does, and for its document. It returns the number of
 // its URL, plus one, 0 for none. The caller holds mu.
-func (s *contentSeen) likePage(page *store.TextEntry, said *pageText) (like uint32, exact bool, err error) {
+func (s *contentSeen) likePage(page *pages.TextEntry, said *pageText) (like uint32, exact bool, err error) {
 	s.asking = page.ID + 1
 	defer func() { s.asking = 0 }()
 	for {
@@ -214,7 +214,7 @@ func (s *contentSeen) end() {
 		return
 	}
 	if int(s.kept.Len()) > 2*s.pages()+spareTexts {
-		if err := s.kept.Keep(func(n uint32, p *store.TextEntry) bool {
+		if err := s.kept.Keep(func(n uint32, p *pages.TextEntry) bool {
 			return s.latest.Of(p.ID) == n+1
 		}); err != nil {
 			s.o.Log.Warn("texts of pages", "err", err)

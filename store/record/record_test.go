@@ -260,3 +260,21 @@ func TestStoredURL(t *testing.T) {
 func pageURL(n int) site.URL {
 	return site.Canonical(fmt.Sprintf("http://h%d.example/dir%d/page%d.html", n, n, n))
 }
+
+// The same bytes are another page by another type or encoding.
+func TestTextSum(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, r := range []Resource{
+		{MIME: "text/html"}, {MIME: "text/plain"}, {
+			MIME:    "text/html",
+			Charset: "koi8-r",
+		}, {MIME: "text/html", Charset: "utf-8"}, {MIME: "text/html", Digest: [32]byte{1}},
+	} {
+		if sum := r.TextSum(); seen[sum] {
+			t.Errorf("%+v is as another", r)
+		} else if again := r; sum != again.TextSum() {
+			t.Errorf("%+v is not as itself", r)
+		}
+		seen[r.TextSum()] = true
+	}
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package pages
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"mirrord/replica/text"
-	"mirrord/store/record"
 )
 
 func digestOf(id uint32, words uint32) *PageDigest {
@@ -26,7 +25,18 @@ func digestOf(id uint32, words uint32) *PageDigest {
 	return p
 }
 
-func openDigests(t testing.TB, s *Site) *Digests {
+// folder is a new folder of a site.
+func folder(t testing.TB) PageFiles {
+	t.Helper()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return PageFiles{Root: root}
+}
+
+func openDigests(t testing.TB, s PageFiles) *Digests {
 	t.Helper()
 	d, err := s.Digests()
 	if err != nil {
@@ -36,7 +46,7 @@ func openDigests(t testing.TB, s *Site) *Digests {
 }
 
 func TestDigests(t *testing.T) {
-	st, s := openTest(t, t.TempDir(), Options{})
+	s := folder(t)
 	d := openDigests(t, s)
 	for i := range uint32(500) {
 		if n, err := d.Append(digestOf(i, 10)); n != i || err != nil {
@@ -46,16 +56,7 @@ func TestDigests(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	closeTest(t, st, s)
-	st, err := OpenState(st.Dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	if s, err = st.readSite("x"); err != nil { // a reader may write them as well
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s.Reader = true // who may write them as well
 	d = openDigests(t, s)
 	if n, err := d.Append(digestOf(500, 10)); n != 500 || err != nil {
 		t.Fatal(n, err)
@@ -101,7 +102,7 @@ func TestDigests(t *testing.T) {
 
 // Entries are written many at a time, and can be read before that and after it.
 func TestDigestsAreWrittenTogether(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
+	s := folder(t)
 	d := openDigests(t, s)
 	n := uint32(2*entryTail/d.size + 3)
 	writes := 0
@@ -144,7 +145,7 @@ func TestDigestsAreWrittenTogether(t *testing.T) {
 
 // What may not be written is read.
 func TestDigestsOfOthers(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
+	s := folder(t)
 	d := openDigests(t, s)
 	if _, err := d.Append(digestOf(1, 10)); err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestDigestsOfOthers(t *testing.T) {
 	}
 	d.Close()
 	none := newEntries[PageDigest](DigestsFile, digestMagic)
-	none.site, none.readOnly = s.home, true
+	none.readOnly = true
 	for range none.All() {
 		t.Error("an entry of no file")
 	}
@@ -172,18 +173,16 @@ func TestDigestsOfOthers(t *testing.T) {
 // A file of another user, who may read the site and create files in its folder, does not keep a run from
 // having its own.
 func TestDigestsMadeByOthers(t *testing.T) {
-	st, s := openTest(t, t.TempDir(), Options{})
+	s := folder(t)
 	d := openDigests(t, s)
 	if _, err := d.Append(digestOf(1, 10)); err != nil {
 		t.Fatal(err)
 	}
 	d.Close()
 	// as good as another owner; root does not mind either
-	if err := os.Chmod(filepath.Join(s.Dir(), DigestsFile), 0o444); err != nil {
+	if err := os.Chmod(filepath.Join(s.Root.Name(), DigestsFile), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	closeTest(t, st, s)
-	_, s = openTest(t, st.Dir, Options{})
 	d = openDigests(t, s)
 	defer d.Close()
 	if _, err := d.Append(digestOf(2, 10)); err != nil {
@@ -193,7 +192,7 @@ func TestDigestsMadeByOthers(t *testing.T) {
 
 // When there is no room to write the file again, it stays, and nothing else does.
 func TestDigestsKeepFails(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
+	s := folder(t)
 	d := openDigests(t, s)
 	defer d.Close()
 	for i := range uint32(10) {
@@ -203,10 +202,10 @@ func TestDigestsKeepFails(t *testing.T) {
 	}
 	err := d.Keep(func(n uint32, p *PageDigest) bool {
 		if n == 5 { // nothing can take the place of a folder
-			if err := s.root.Remove(DigestsFile); err != nil {
+			if err := s.Root.Remove(DigestsFile); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.root.MkdirAll(DigestsFile+"/full", 0o755); err != nil {
+			if err := s.Root.MkdirAll(DigestsFile+"/full", 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -215,7 +214,7 @@ func TestDigestsKeepFails(t *testing.T) {
 	if err == nil {
 		t.Error("no error")
 	}
-	if _, err := s.root.Stat(DigestsFile + ".new"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Root.Stat(DigestsFile + ".new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the file on its way in stayed:", err)
 	}
 	if p, ok, err := d.At(3); p != *digestOf(3, 10) || !ok || err != nil {
@@ -225,7 +224,7 @@ func TestDigestsKeepFails(t *testing.T) {
 
 // What pages say has a file of its own; a file of another form is begun again.
 func TestTexts(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
+	s := folder(t)
 	open := func() *Texts {
 		t.Helper()
 		d, err := s.Texts()
@@ -254,35 +253,17 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	d.Close()
-	if fi, err := s.root.Stat(textsFile); err != nil || fi.Size() != 16+2*32 {
+	if fi, err := s.Root.Stat(TextsFile); err != nil || fi.Size() != 16+2*32 {
 		t.Errorf("%d bytes, %v", fi.Size(), err)
 	}
 	old := append([]byte("mTx0"), make([]byte, 60)...)
-	if err := os.WriteFile(filepath.Join(s.Dir(), textsFile), old, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.Root.Name(), TextsFile), old, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	d = open()
 	defer d.Close()
 	if n, err := d.Append(&want[0]); n != 0 || err != nil {
 		t.Error(n, err)
-	}
-}
-
-// The same bytes are another page by another type or encoding.
-func TestTextSum(t *testing.T) {
-	seen := map[uint64]bool{}
-	for _, r := range []record.Resource{
-		{MIME: "text/html"}, {MIME: "text/plain"}, {
-			MIME:    "text/html",
-			Charset: "koi8-r",
-		}, {MIME: "text/html", Charset: "utf-8"}, {MIME: "text/html", Digest: [32]byte{1}},
-	} {
-		if sum := r.TextSum(); seen[sum] {
-			t.Errorf("%+v is as another", r)
-		} else if again := r; sum != again.TextSum() {
-			t.Errorf("%+v is not as itself", r)
-		}
-		seen[r.TextSum()] = true
 	}
 }
 
@@ -297,9 +278,9 @@ func FuzzDigests(f *testing.F) {
 	f.Add(buf.Bytes()[:200])
 	f.Add([]byte("mDg2"))
 	f.Add([]byte{})
-	_, s := openTest(f, f.TempDir(), Options{})
+	s := folder(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := os.WriteFile(filepath.Join(s.Dir(), DigestsFile), b, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(s.Root.Name(), DigestsFile), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		d := openDigests(t, s)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+// Package pages is the room of package store for two files of a site's folder that say what its pages say.
+// They can be deleted, and are made again from the pages.
+package pages
 
 import (
 	"bufio"
@@ -20,7 +22,7 @@ import (
 	"mirrord/store/disk"
 )
 
-// Two files beside a site's database have an entry for each page. Of the entries of a URL the last one
+// Both files have an entry for each page. Of the entries of a URL the last one
 // counts, and only while the URL's record has its sum. Nothing else depends on the files: they are not
 // synced, entries that a crash spoilt are passed over, a file of another form is begun again, and missing
 // entries are made again from the pages. A head of 16 bytes (magic, then the form, text.DigestForm, 4 bytes,
@@ -34,10 +36,14 @@ const (
 	entryHead = 16
 	entryTail = 64 << 10 // bytes of entries that are written at once
 
-	textsFile   = "texts"
 	textsMagic  = "mTx1"
-	DigestsFile = "digests" // the name of the file of digests in the folder of a site
 	digestMagic = "mDg2"
+)
+
+// Names of the two files.
+const (
+	TextsFile   = "texts"
+	DigestsFile = "digests"
 )
 
 // TextEntry is what a body of a page says.
@@ -66,7 +72,7 @@ type Entries[E any] struct {
 	name     string
 	head     []byte
 	size     int // of an entry, in bytes
-	site     *home
+	root     *os.Root
 	f        *os.File // nil: missing, and it cannot be created
 	readOnly bool
 
@@ -87,34 +93,41 @@ func newEntries[E any](name, magic string) *Entries[E] {
 	}
 }
 
+// PageFiles is a site's folder, and how the site was opened.
+type PageFiles struct {
+	Root   *os.Root
+	Busy   bool // it was being written: its files are only read
+	Reader bool // it is open for reading: what another user has made is not removed
+}
+
 // Texts opens what the pages say. The caller closes it, before the site.
-func (s *Site) Texts() (*Texts, error) {
-	t := newEntries[TextEntry](textsFile, textsMagic)
-	return t, t.open(s)
+func (dir PageFiles) Texts() (*Texts, error) {
+	t := newEntries[TextEntry](TextsFile, textsMagic)
+	return t, t.open(dir)
 }
 
 // Digests opens the digests. A site that is open for reading has them for writing too, unless it was being
 // written when it was opened, or the file cannot be written: what a reader had to make is worth keeping. The
 // caller closes them, before the site.
-func (s *Site) Digests() (*Digests, error) {
+func (dir PageFiles) Digests() (*Digests, error) {
 	d := newEntries[PageDigest](DigestsFile, digestMagic)
-	return d, d.open(s)
+	return d, d.open(dir)
 }
 
-func (d *Entries[E]) open(s *Site) error {
-	d.site = s.home
+func (d *Entries[E]) open(dir PageFiles) error {
+	d.root = dir.Root
 	var f *os.File
 	err := fs.ErrPermission
-	if !s.Busy() {
-		f, err = s.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE, 0o644)
+	if !dir.Busy {
+		f, err = d.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE, 0o644)
 	}
 	// made by another user's search for replicas
-	if errors.Is(err, fs.ErrPermission) && !s.readOnly && s.root.Remove(d.name) == nil {
-		f, err = s.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) && !dir.Reader && d.root.Remove(d.name) == nil {
+		f, err = d.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE, 0o644)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		d.readOnly = true
-		if f, err = s.root.Open(d.name); errors.Is(err, fs.ErrNotExist) {
+		if f, err = d.root.Open(d.name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
@@ -244,7 +257,7 @@ func (d *Entries[E]) Keep(keep func(n uint32, p *E) bool) (err error) {
 		return nil
 	}
 	aside := d.name + ".new"
-	f, err := d.site.root.OpenFile(aside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := d.root.OpenFile(aside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return disk.Err("write "+d.name, err)
 	}
@@ -260,11 +273,11 @@ func (d *Entries[E]) Keep(keep func(n uint32, p *E) bool) (err error) {
 		}
 	}
 	if err = w.Flush(); err == nil {
-		err = d.site.root.Rename(aside, d.name)
+		err = d.root.Rename(aside, d.name)
 	}
 	if err != nil { // what there is stays
 		return errors.Join(disk.Err("write "+d.name, err), f.Close(),
-			disk.Err("remove "+aside, d.site.root.Remove(aside)))
+			disk.Err("remove "+aside, d.root.Remove(aside)))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -283,6 +296,8 @@ func (d *Entries[E]) Close() error {
 
 // entrySeed makes the checksum of zeros, which holes of files are, something else than zero.
 const entrySeed = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // append appends an entry with its checksum.
 func (d *Entries[E]) append(b []byte, e *E) []byte {
