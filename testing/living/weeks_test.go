@@ -18,8 +18,8 @@ const (
 	foundShare = 0.95
 )
 
-// TestWeeksInBulk mirrors each program once a week under the default policy, with the clock moved.
-func TestWeeksInBulk(t *testing.T) {
+// TestWeeks mirrors each program once a week under the default policy, with the clock moved.
+func TestWeeks(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("MIRRORD_LONG") == "" {
 		t.Skip("part of the long run")
