@@ -10,8 +10,8 @@
 // in between. A segment is named by a hash of its constant parts and of the segments before it, its template.
 //
 // Three ways of saying the same need no rule: how long ago something was ("3 days ago"), when it is of one
-// moment at both times, the date and time of the answer itself, and a mail address that Cloudflare hides under
-// another key in each answer.
+// moment at both times, the date and time of the answer itself, and a mail address that Cloudflare hides
+// under another key in each answer.
 //
 // Never covered: words, links and everything else that leads somewhere, numbers that nothing says are
 // counters or timings, and more than a handful of segments. When a rule has held a page back for MaxHeld

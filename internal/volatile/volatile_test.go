@@ -326,7 +326,7 @@ func TestSaysTheSame(t *testing.T) {
 		{"<td>3 days</td>", "<td>5 days</td>", 7 * 24 * time.Hour, false},
 		{"<td>current</td>", "<td>22 seconds</td>", 7 * 24 * time.Hour, false},
 		{"<p>the current issue", "<p>the 3 minutes issue", 3 * time.Minute, false},
-		{"<p>Today is Saturday, 28 November 2026", "<p>Today is Sunday, 6th December 2026", 8 * 24 * time.Hour, true},
+		{"<p>It is Saturday, 28 November 2026", "<p>It is Sunday, 6th December 2026", 8 * 24 * time.Hour, true},
 		{"<p>at 2026-11-28 10:00:00", "<p>at 2026-11-28 11:07:01", 67*time.Minute + time.Second, true},
 		{"<script>t = 1795867200", "<script>t = 1795870800", time.Hour, true},
 		{"<p>in 3 days", "<p>in 4 days", 24 * time.Hour, false},

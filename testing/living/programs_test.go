@@ -22,6 +22,10 @@ type program struct {
 	junk    *regexp.Regexp // what a reader of a copy does not miss
 	shows   *regexp.Regexp // files that show an edit without its words
 
+	// quiet is the most requests of a week without an edit under the default policy, after weeks with edits,
+	// beside those of a first run. It only falls; 0.25 is wanted.
+	quiet float64
+
 	alone bool // it answers one request at a time: several at once get "Internal Server Error" in half a page
 	begin func(p *place)
 	edit  func(p *place, n int) // writes marker(n)
@@ -30,7 +34,7 @@ type program struct {
 }
 
 // marker is what an edit writes.
-func marker(n int) string { return fmt.Sprintf("MARKER-EDIT-%d", n) }
+func marker(n int) string { return fmt.Sprintf("MARKER-EDIT-%02d", n) }
 
 func re(s string) *regexp.Regexp { return regexp.MustCompile(s) }
 
@@ -39,6 +43,7 @@ func programs() []program {
 	return []program{
 		{
 			name:    "dokuwiki",
+			quiet:   0.5,
 			short:   true,
 			start:   "/doku.php?id=start",
 			items:   30,
@@ -56,6 +61,7 @@ func programs() []program {
 		},
 		{
 			name:    "fossil",
+			quiet:   0.8,
 			start:   "/",
 			items:   12,
 			content: re(`^/wiki\?name=(Note\d+)(?:&p)?$`),
@@ -66,13 +72,14 @@ func programs() []program {
 			shows: re(`timeline|^index|home|wcontent|^info/`),
 			begin: beginFossil,
 			edit: func(p *place, n int) {
-				p.write("note", "# Note "+fmt.Sprint(n)+"\n\n"+words(n, 40)+"\n\n"+marker(n)+"\n")
-				p.run(".", "fossil", "wiki", "commit", fmt.Sprintf("Note%d", n), "note", "-R", "r.fossil", "-M",
+				p.write("note", fmt.Sprintf("# Note %d\n\n%s\n\n%s\n", n%12, words(n, 40), marker(n)))
+				p.run(".", "fossil", "wiki", "commit", fmt.Sprintf("Note%d", n%12), "note", "-R", "r.fossil", "-M",
 					"text/x-markdown")
 			},
 		},
 		{
 			name:    "hgweb",
+			quiet:   0.25,
 			start:   "/",
 			alone:   true,
 			job:     `obey_nofollow = "profile"`,
@@ -90,12 +97,13 @@ func programs() []program {
 				p.serves("r", nil, "hg", "serve", "-a", "127.0.0.1", "-p", "%d")
 			},
 			edit: func(p *place, n int) {
-				p.add(fmt.Sprintf("r/notes%d.txt", n), marker(n)+"\n")
+				p.add(fmt.Sprintf("r/notes%d.txt", n%12), marker(n)+"\n")
 				p.run("r", "hg", "commit", "-u", "Ada", "-m", "An edit: "+marker(n))
 			},
 		},
 		{
 			name:    "gitweb",
+			quiet:   1.3, // it grows by a commit a week
 			start:   "/?p=r.git",
 			job:     `obey_nofollow = "profile"`,
 			items:   12,
@@ -117,6 +125,7 @@ func programs() []program {
 		},
 		{
 			name:    "cgit",
+			quiet:   0.95,
 			short:   true,
 			start:   "/r.git/",
 			job:     `obey_nofollow = "profile"`,
@@ -138,6 +147,7 @@ func programs() []program {
 		},
 		{
 			name:    "mediawiki",
+			quiet:   0.8,
 			start:   "/wiki/Main_Page",
 			items:   30,
 			content: re(`^/wiki/Article_(\d+)$`),
@@ -154,6 +164,7 @@ func programs() []program {
 		},
 		{
 			name:    "shaarli",
+			quiet:   0.7,
 			start:   "/",
 			items:   30,
 			content: re(`^/shaare/([\w-]+)$`),
@@ -248,7 +259,7 @@ func beginGit(p *place) {
 }
 
 func editGit(p *place, n int) {
-	p.add(fmt.Sprintf("r/notes%d.txt", n), marker(n)+"\n")
+	p.add(fmt.Sprintf("r/notes%d.txt", n%12), marker(n)+"\n")
 	p.run("r", "git", "commit", "-q", "-a", "-m", "An edit: "+marker(n))
 }
 
