@@ -39,7 +39,8 @@ const readChecks = `new Promise(async done => {
 })`
 
 // TestReplaySigned opens a signed WACZ in ReplayWeb.page: its signature is valid there, its list of pages has
-// titles, and its search has their texts. Digests of files it does not compare unless the worker is told to.
+// titles, and its search has their texts. Without a parameter of its worker it does not compare digests of
+// files.
 func TestReplaySigned(t *testing.T) {
 	dir := os.Getenv("MIRRORD_REPLAYWEB")
 	if dir == "" {
