@@ -97,8 +97,8 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 		return nil, env.Usagef("import: %s is imported by itself: only files of records (WARC, WACZ) go together",
 			r.Files[0])
 	case isBareFolder(r.Files[0]):
-		return nil, env.Usagef("import: %s has neither phm.json nor web archives: of a folder that wget filled, "+
-			"--url says which address was fetched", r.Files[0])
+		return nil, env.Usagef("import: %s has neither phm.json nor web archives: for a folder that wget filled, "+
+			"name the URL that was fetched, too", r.Files[0])
 	case r.Job, r.Lenient, r.URL != "":
 		return nil, env.Usagef(
 			"import: %s holds no records of crawls: it is imported whole, and mirrord init writes a "+

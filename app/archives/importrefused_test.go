@@ -16,7 +16,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// What is refused is named with the byte from which on it is wrong, or with what to do.
+// A refused input is named with the byte from which on it is wrong, or with a remedy.
 func TestRefusedInputs(t *testing.T) {
 	block := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\npage"
 	record := fmt.Sprintf("WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h.test/\r\n"+
@@ -30,11 +30,12 @@ func TestRefusedInputs(t *testing.T) {
 	member := packed.String()
 	dir := t.TempDir()
 	for name, x := range map[string]struct{ text, want string }{
-		"several.warc.gz": {member[:len(member)-4], fmt.Sprintf("good up to byte %d: unexpected EOF", len(member)-4)},
-		"junk.warc":       {"junk before\n" + record, `it begins with "junk before`},
+		"several.warc.gz": {member[:len(member)-4],
+			fmt.Sprintf("good up to byte %d: unexpected EOF", len(member)-4)},
+		"junk.warc": {"junk before\n" + record, `it begins with "junk before`},
 		"page.mht": {"MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\n" +
 			"Content-Type: text/html\nContent-Location: http://h.test/\n\npage", "offset 129: the last border"},
-		"folder/page.html": {"page", "--url says which address was fetched"},
+		"folder/page.html": {"page", "name the URL that was fetched"},
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -44,7 +45,8 @@ func TestRefusedInputs(t *testing.T) {
 		if filepath.Dir(file) != dir {
 			file = filepath.Dir(file)
 		}
-		_, err := ImportAny(t.Context(), apptest.TestApp(t.TempDir()), ImportRequest{Files: []string{file}, As: "m"})
+		r := ImportRequest{Files: []string{file}, As: "m"}
+		_, err := ImportAny(t.Context(), apptest.TestApp(t.TempDir()), r)
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v; want %q", name, err, x.want)
 		}

@@ -171,7 +171,7 @@ func TestKiwix(t *testing.T) {
 		for _, m := range regexp.MustCompile(`href="([^"]*)`).FindAllStringSubmatch(text, -1) {
 			links++
 			if to := get("/site/A/" + html.UnescapeString(m[1])); at[to] == "" {
-				t.Errorf("%s leads to %s", m[1], to)
+				t.Errorf("%s gives %s", m[1], to)
 			}
 		}
 	}

@@ -191,7 +191,7 @@ func (f *arcFile) record() error {
 	}
 	for ; !ok; a, ok = readARCLine(line) {
 		if line, err = f.line(); err != nil {
-			return err
+			return io.EOF // it was noted
 		}
 	}
 	block := io.LimitReader(f.b, a.length)

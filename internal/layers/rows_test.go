@@ -183,8 +183,8 @@ func allowed() map[string]map[string]string {
 			"time.LoadLocation": "whether a time zone exists is a fact, wherever the table of zones lies",
 			"sync":              "the table of keys is read once",
 		},
-		"site/profile": {"sync": "the profiles of mirrord are read once"},
-		"internal/texts": {"sync/atomic": "readers of a list that lies in a file share what they read last"},
+		"site/profile":   {"sync": "the profiles of mirrord are read once"},
+		"internal/texts": {"sync/atomic": "readers of a list with a file share what they read last"},
 	}
 }
 
