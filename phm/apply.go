@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"iter"
 
 	"mirrord/internal/inorder"
 )
@@ -124,7 +125,16 @@ func (t *targetTree) Open(name string) (fs.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &memoryFile{mergedTable(t.old, t.lines, t.delta.Removed), name, m.TableBytes}, nil
+		base, stopBase := iter.Pull2(tableOf(t.old))
+		lines, stopLines := iter.Pull2(tableOf(t.lines))
+		f := &memoryFile{name: name, size: m.TableBytes, free: func() { stopBase(); stopLines() }}
+		merged, err := newMergedTable(base, lines, t.delta.Removed)
+		if err != nil {
+			f.free()
+			return nil, err
+		}
+		f.Reader = merged
+		return f, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }

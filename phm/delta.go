@@ -3,15 +3,12 @@
 package phm
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"math"
 	"time"
 )
@@ -138,54 +135,90 @@ func isDelta(format int, buf []byte) bool {
 	return format == deltaFormat && json.Unmarshal(buf, &d) == nil && d.Meta != nil
 }
 
-// mergedTable returns the target's table, which is written while it is read.
-func mergedTable(base, delta fs.FS, removed [][2]int) *io.PipeReader {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(mergeTables(w, base, delta, removed)) }()
-	return r
+// mergedTable yields the target's table: the base's without the lines that go, and the delta's.
+type mergedTable struct {
+	base, delta func() (*File, error, bool)
+	removed     [][2]int
+
+	nextBase, nextDelta *File
+	index               int // of nextBase
+	line                []byte
+	read                int // bytes of line
 }
 
-// mergeTables writes the base's table without the lines that go, and the delta's.
-func mergeTables(w io.Writer, base, delta fs.FS, removed [][2]int) error {
-	out := bufio.NewWriter(w)
-	put := func(f *File) error {
-		line, err := AppendFile(nil, f)
-		if err == nil {
-			_, err = out.Write(line)
-		}
-		return err
+// newMergedTable reads the two tables by functions as iter.Pull2 returns them.
+func newMergedTable(base, delta func() (*File, error, bool), removed [][2]int) (*mergedTable, error) {
+	m := &mergedTable{
+		base:    base,
+		delta:   delta,
+		removed: removed,
+		index:   -1,
 	}
-	next, stop := iter.Pull2(tableOf(delta))
-	defer stop()
-	d, err, more := next()
-	step := func() {
-		if err = put(d); err == nil {
-			d, err, more = next()
-		}
-	}
-	index := 0
-	for b, berr := range tableOf(base) {
-		for err == nil && more && d.Path < b.Path {
-			step()
-		}
-		if err = cmp.Or(berr, err); err != nil {
+	return m, errors.Join(m.stepBase(), m.stepDelta())
+}
+
+// stepBase moves to the next line of the base that stays.
+func (m *mergedTable) stepBase() error {
+	for {
+		f, err, ok := m.base()
+		if err != nil {
 			return err
 		}
-		if len(removed) > 0 && index >= removed[0][0]+removed[0][1] {
-			removed = removed[1:]
+		m.index++
+		if !ok {
+			m.nextBase = nil
+			return nil
 		}
-		gone := len(removed) > 0 && index >= removed[0][0]
-		if index++; gone || (more && d.Path == b.Path) {
+		if len(m.removed) > 0 && m.index >= m.removed[0][0]+m.removed[0][1] {
+			m.removed = m.removed[1:]
+		}
+		if len(m.removed) > 0 && m.index >= m.removed[0][0] {
 			continue
 		}
-		if err = put(b); err != nil {
-			return err
+		m.nextBase = f
+		return nil
+	}
+}
+
+func (m *mergedTable) stepDelta() error {
+	f, err, ok := m.delta()
+	if err != nil || !ok {
+		f = nil
+	}
+	m.nextDelta = f
+	return err
+}
+
+// next returns the next file of the target, io.EOF after the last.
+func (m *mergedTable) next() (*File, error) {
+	b, d := m.nextBase, m.nextDelta
+	switch {
+	case b == nil && d == nil:
+		return nil, io.EOF
+	case d == nil, b != nil && b.Path < d.Path:
+		return b, m.stepBase()
+	case b != nil && b.Path == d.Path:
+		if err := m.stepBase(); err != nil {
+			return nil, err
 		}
 	}
-	for err == nil && more {
-		step()
+	return d, m.stepDelta()
+}
+
+func (m *mergedTable) Read(p []byte) (int, error) {
+	for m.read == len(m.line) {
+		f, err := m.next()
+		if err != nil {
+			return 0, err
+		}
+		if m.line, err = AppendFile(m.line[:0], f); err != nil {
+			return 0, err
+		}
+		m.read = 0
 	}
-	return errors.Join(err, out.Flush())
+	n := copy(p, m.line[m.read:])
+	m.read += n
+	return n, nil
 }
 
 // memoryFile is a file that is held in memory, or made while it is read.
@@ -193,6 +226,7 @@ type memoryFile struct {
 	io.Reader
 	name string
 	size int64
+	free func()
 }
 
 func newMemoryFile(name string, body []byte) *memoryFile {
@@ -202,8 +236,8 @@ func newMemoryFile(name string, body []byte) *memoryFile {
 func (f *memoryFile) Stat() (fs.FileInfo, error) { return memoryInfo{f}, nil }
 
 func (f *memoryFile) Close() error {
-	if c, ok := f.Reader.(io.Closer); ok {
-		return c.Close()
+	if f.free != nil {
+		f.free()
 	}
 	return nil
 }

@@ -147,8 +147,14 @@ func openUpdate(a *Archive, base []byte) (*Update, error) {
 	if u.Target, err = OpenMeta(old); err != nil {
 		return nil, err
 	}
-	merged := mergedTable(old, a, d.Removed)
-	defer merged.Close()
+	before, stopBefore := iter.Pull2(tableOf(old))
+	defer stopBefore()
+	lines, stopLines := iter.Pull2(tableOf(a))
+	defer stopLines()
+	merged, err := newMergedTable(before, lines, d.Removed)
+	if err != nil {
+		return nil, err
+	}
 	var table bytes.Buffer
 	if _, err := io.Copy(&table, io.LimitReader(merged, u.Target.TableBytes+1)); err != nil {
 		return nil, err

@@ -50,7 +50,12 @@ func SpliceNoting(
 func newSplicer(
 	raw []byte, charset string, links []Link, target func(i int) (ref []byte, inside, replace bool),
 ) splicer {
-	sp := splicer{raw: raw, links: links, target: target, roman: charset == "iso-2022-jp"}
+	sp := splicer{
+		raw:    raw,
+		links:  links,
+		target: target,
+		roman:  charset == "iso-2022-jp",
+	}
 	switch charset {
 	case "utf-16le":
 		sp.wide = littleEndian

@@ -77,7 +77,8 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 	if err = r.commits.Close(); err != nil {
 		return err, err
 	}
-	err = errors.Join(r.keepChains(), keepSessions(r.planned), keepNoise(r.loaded), keepProfiles(r.Session))
+	err = errors.Join(r.keepChains(), keepSessions(r.planned),
+		run.KeepFact(r.Site.Notes, revisit.NoiseFact, r.skipPlan.Noise.Fact), keepProfiles(r.Session))
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
 	}

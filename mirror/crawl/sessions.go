@@ -3,7 +3,6 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"time"
@@ -48,26 +47,13 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 
 // keepSessions stores which session ids and which spellings there are, for the next run.
 func keepSessions(r *planned) error {
-	v, err := r.chain.Spelled.Fact()
-	if err == nil {
-		err = keepFact(r.Session, source.SpellingsFact, v)
-	}
+	err := run.KeepFact(r.Site.Notes, source.SpellingsFact, r.chain.Spelled.Fact)
 	if (r.sessions == nil) || (err != nil) {
 		return err
 	}
-	if v, err = urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled()))); err != nil {
-		return err
-	}
-	return keepFact(r.Session, urls.SessionsFact, v)
-}
-
-// keepFact stores a fact when it is another one.
-func keepFact(s *run.Session, name string, v []byte) error {
-	before, err := s.Site.Notes.Fact(name)
-	if (err != nil) || bytes.Equal(before, v) {
-		return err
-	}
-	return s.Site.Notes.SetFact(name, v)
+	return run.KeepFact(r.Site.Notes, urls.SessionsFact, func() ([]byte, error) {
+		return urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled())))
+	})
 }
 
 // keepProfiles stores which programs make the site, for the next run. Without any, what an earlier run found
@@ -77,7 +63,7 @@ func keepProfiles(s *run.Session) error {
 	if v == nil {
 		return nil
 	}
-	return keepFact(s, scope.ProfilesFact, v)
+	return run.KeepFact(s.Site.Notes, scope.ProfilesFact, func() ([]byte, error) { return v, nil })
 }
 
 // folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry
@@ -113,7 +99,7 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 		}
 		var body source.PageSink
 		req := fetch.Request{URL: q.URL, MaxBody: int64(r.Job.Limits.MaxDocument), NoRetry: true}
-		res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
+		res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
 		if (err == nil) && (res != nil) {
 			r.process.Second(q, res, body.Bytes())
 		}
@@ -154,7 +140,7 @@ func secondOf(ctx context.Context, r *crawling, u site.URL) (*frontier.Second, b
 	}
 	var body source.PageSink
 	req := fetch.Request{URL: u, MaxBody: volatile.MaxBody, NoRetry: true}
-	res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
+	res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
 	if (err != nil) || (res == nil) || (res.Status != http.StatusOK) {
 		return nil, false
 	}
@@ -173,7 +159,7 @@ func compareLast(ctx context.Context, r *crawling) {
 		}
 		var body source.PageSink
 		req := fetch.Request{URL: q.URL, MaxBody: volatile.MaxBody, NoRetry: true}
-		res, err := newAsker(r.Retrieval).Exchange(ctx, req, &body)
+		res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
 		if (err == nil) && (res != nil) {
 			process.TwoAnswers(r.process, q, res, body.Bytes())
 		}

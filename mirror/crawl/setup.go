@@ -133,18 +133,13 @@ func (r *Retrieval) newChains() (*frontier.Chains, error) {
 
 // keepChains stores which endless chains there are, for the next run.
 func (r *planned) keepChains() error {
-	patterns := r.chains.Known()
-	if len(patterns) == 0 {
-		if v, err := r.Site.Notes.Fact(trapsFact); (err != nil) || (len(v) == 0) {
-			return err
+	return run.KeepFact(r.Site.Notes, trapsFact, func() ([]byte, error) {
+		patterns := r.chains.Known()
+		if len(patterns) == 0 {
+			return nil, nil
 		}
-		return r.Site.Notes.SetFact(trapsFact, nil)
-	}
-	v, err := json.Marshal(storedTraps{Rules: r.Fingerprint, Patterns: patterns})
-	if err != nil {
-		return err
-	}
-	return r.Site.Notes.SetFact(trapsFact, v)
+		return json.Marshal(storedTraps{Rules: r.Fingerprint, Patterns: patterns})
+	})
 }
 
 // newAdmission returns what decides which URLs enter the frontier.

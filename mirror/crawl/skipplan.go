@@ -3,8 +3,6 @@
 package crawl
 
 import (
-	"bytes"
-
 	"mirrord/mirror/render"
 	"mirrord/mirror/revisit"
 )
@@ -31,19 +29,6 @@ func (r *loaded) endSkipPlan() error {
 		r.Log.Warn("what earlier runs found unreliable cannot be decoded; starting without", "err", damaged)
 	}
 	return err
-}
-
-// keepNoise stores at which positions answers differ, for the next run.
-func keepNoise(r *loaded) error {
-	v, err := r.skipPlan.Noise.Fact()
-	if err != nil {
-		return err
-	}
-	before, err := r.Site.Notes.Fact(revisit.NoiseFact)
-	if (err != nil) || bytes.Equal(before, v) {
-		return err
-	}
-	return r.Site.Notes.SetFact(revisit.NoiseFact, v)
 }
 
 // makePlan plans the run.

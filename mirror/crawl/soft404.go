@@ -5,7 +5,6 @@ package crawl
 import (
 	"context"
 
-	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/source"
@@ -20,7 +19,7 @@ import (
 // a section is not known; when ctx ends, the run does, and the next one probes.
 func (r *crawling) probeSections(ctx context.Context) {
 	p := source.Prober{
-		Asker: newAsker(r.Retrieval),
+		Asker: sourcingOf(r.Retrieval).asker(),
 		Seeds: r.Rules.Seeds,
 		Site:  r.Site.Name,
 		Run:   r.Run.Number,
@@ -46,21 +45,6 @@ func (r *crawling) probeSections(ctx context.Context) {
 			})
 		}
 	}
-}
-
-// newAsker returns what makes requests beside those of the frontier.
-func newAsker(r *Retrieval) *source.Asker {
-	return source.NewAsker(source.AskerOptions{
-		Fetcher: r.Options.Fetcher,
-		Turns:   r.dispatcher.Pacer,
-		Now:     r.Now,
-		Count: func(wire int64) {
-			r.Counts.CountAside()
-			r.Counts.Wire.Add(wire)
-		},
-		Watch:   watch(r.dispatcher.Tail),
-		GivenUp: frontier.GivenUp,
-	})
 }
 
 // mayRequest reports whether a URL that no document names may be requested.

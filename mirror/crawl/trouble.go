@@ -3,11 +3,9 @@
 package crawl
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"mirrord/mirror/frontier"
@@ -35,8 +33,8 @@ func (w *hostWaits) decode(b []byte) error {
 	return nil
 }
 
-// note takes in what a run learned, and reports whether anything changed. Ended waits are forgotten.
-func (w *hostWaits) note(waits map[string]time.Time, now time.Time) (changed bool) {
+// note takes in what a run learned. Ended waits are forgotten.
+func (w *hostWaits) note(waits map[string]time.Time, now time.Time) {
 	next := hostWaits{}
 	for host, at := range *w {
 		if at > now.Unix() {
@@ -46,9 +44,7 @@ func (w *hostWaits) note(waits map[string]time.Time, now time.Time) (changed boo
 	for host, until := range waits {
 		next[host] = until.Unix()
 	}
-	changed = !maps.Equal(*w, next)
 	*w = next
-	return changed
 }
 
 func (w hostWaits) encode() ([]byte, error) {
@@ -107,20 +103,10 @@ func saveHostErrors(s *run.Session, hosts *hostWaits, t *frontier.HostErrors, wh
 			s.Notes.Add(fmt.Sprintf(what, urls.WrittenOffAfter, urls.WrittenOffRuns), u)
 		}
 	}
-	origins, err := s.Silent.Encode()
-	if err != nil {
-		return err
-	}
-	known, err := s.Site.Notes.Fact(urls.OriginsFact)
-	if (err == nil) && !bytes.Equal(origins, known) {
-		err = s.Site.Notes.SetFact(urls.OriginsFact, origins)
-	}
+	err := run.KeepFact(s.Site.Notes, urls.OriginsFact, s.Silent.Encode)
 	if waits, changed := s.Waits.Encode(); changed {
 		err = errors.Join(err, s.Site.Notes.SetFact(urls.WaitsFact, waits))
 	}
-	if hosts.note(t.HostWaits(), s.Now()) {
-		v, herr := hosts.encode()
-		err = errors.Join(err, herr, s.Site.Notes.SetFact(hostsFact, v))
-	}
-	return err
+	hosts.note(t.HostWaits(), s.Now())
+	return errors.Join(err, run.KeepFact(s.Site.Notes, hostsFact, hosts.encode))
 }

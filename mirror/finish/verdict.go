@@ -3,7 +3,6 @@
 package finish
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"log/slog"
@@ -240,7 +239,7 @@ func (c *Closing) GapsTold(j *verdict.Judgement) error {
 		return err
 	}
 	m.Untold = false
-	return saveMissing(c.Site.Notes, m)
+	return run.KeepFact(c.Site.Notes, verdict.GapsFact, m.Encode)
 }
 
 // startOver makes the next run one that does not resume this one, and requests everything, unless this
@@ -267,7 +266,7 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 			}
 		}
 		if x.Orphans != nil {
-			if err := saveOrphans(c.Site.Notes, x.Orphans); err != nil {
+			if err := run.KeepFact(c.Site.Notes, orphansFact, x.Orphans.Encode); err != nil {
 				return err
 			}
 		}
@@ -277,12 +276,12 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 			}
 		}
 		if x.Cuts != nil {
-			if err := saveCuts(c.Site.Notes, *x.Cuts); err != nil {
+			if err := run.KeepFact(c.Site.Notes, urls.CutsFact, x.Cuts.Encode); err != nil {
 				return err
 			}
 		}
 		if x.Missing != nil {
-			if err := saveMissing(c.Site.Notes, x.Missing); err != nil {
+			if err := run.KeepFact(c.Site.Notes, verdict.GapsFact, x.Missing.Encode); err != nil {
 				return err
 			}
 		}
@@ -322,15 +321,7 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 
 // keepLeaving notes what leaves the mirror when a run is accepted, nil for nothing.
 func keepLeaving(notes *store.SiteNotes, numbers []uint32) error {
-	before, err := notes.Fact(urls.LeavingFact)
-	if err != nil {
-		return err
-	}
-	v, err := urls.EncodeLeaving(numbers)
-	if (err != nil) || bytes.Equal(before, v) {
-		return err
-	}
-	return notes.SetFact(urls.LeavingFact, v)
+	return run.KeepFact(notes, urls.LeavingFact, func() ([]byte, error) { return urls.EncodeLeaving(numbers) })
 }
 
 func loadCuts(notes *store.SiteNotes) (urls.Cuts, error) {
@@ -339,27 +330,6 @@ func loadCuts(notes *store.SiteNotes) (urls.Cuts, error) {
 		return nil, err
 	}
 	return urls.DecodeCuts(v)
-}
-
-// saveCuts stores which documents limits cut short, if they have changed.
-func saveCuts(notes *store.SiteNotes, cuts urls.Cuts) error {
-	before, err := notes.Fact(urls.CutsFact)
-	if err != nil {
-		return err
-	}
-	v, err := cuts.Encode()
-	if (err != nil) || bytes.Equal(before, v) {
-		return err
-	}
-	return notes.SetFact(urls.CutsFact, v)
-}
-
-func saveMissing(notes *store.SiteNotes, m *verdict.Missing) error {
-	v, err := m.Encode()
-	if err != nil {
-		return err
-	}
-	return notes.SetFact(verdict.GapsFact, v)
 }
 
 // orphansFact keeps the orphans of a site.
@@ -377,12 +347,4 @@ func loadOrphans(notes *store.SiteNotes, known uint32, log *slog.Logger) (verdic
 		return nil, nil
 	}
 	return o, nil
-}
-
-func saveOrphans(notes *store.SiteNotes, o verdict.Orphans) error {
-	v, err := o.Encode()
-	if err != nil {
-		return err
-	}
-	return notes.SetFact(orphansFact, v)
 }

@@ -96,7 +96,12 @@ func (p *pages) tree(ctx context.Context, fsys fs.FS) error {
 				rest = ""
 			}
 			at := collections.Address{Host: strings.ToLower(host), Path: "/" + rest}
-			return p.page(ctx, below && ok, &readPage{At: at, FS: fsys, Name: name, HTML: html})
+			return p.page(ctx, below && ok, &readPage{
+				At:   at,
+				FS:   fsys,
+				Name: name,
+				HTML: html,
+			})
 		})
 	} else if err != nil {
 		return err
