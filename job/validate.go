@@ -308,7 +308,7 @@ func checkIntervals(j *Job) error {
 	return nil
 }
 
-// checkDuration reports what is neither empty nor a duration.
+// checkDuration reports a text that is neither empty nor a duration.
 func checkDuration(s string) error {
 	if s == "" {
 		return nil

@@ -265,7 +265,7 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[re
 	return uses, held, err
 }
 
-// withBases adds what deltas in use are over, and counts what is in use of bundles. It returns the deltas.
+// withBases adds the bases of deltas in use, and counts the used bytes of bundles. It returns the deltas.
 func (s *compactor) withBases(
 	ctx context.Context, uses []*packUse, held map[record.Place]bool,
 ) ([]*usedDelta, error) {

@@ -28,6 +28,7 @@ func keyExceptions() map[string]string {
 		"archive/projects startedDateTime": har, "archive/projects statusText": har,
 		"archive/wacz publicKey": wacz, "archive/wacz domainCert": wacz, "archive/wacz signedData": wacz,
 		"archive/projects bodySize": har, "archive/projects redirectURL": har, "archive/projects mimeType": har,
+		"mirror/result alternatesUnchanged": old, "mirror/result reusedOf": old,
 		"mirror/result repairedLinks": old, "mirror/result sameText": old, "mirror/result nearText": old,
 	}
 }

@@ -22,7 +22,7 @@ func (a age) sameMoment(b age, later time.Duration) bool {
 
 // ageAt returns the age that a text says from a byte on, at which a word begins, and its place: "3 days ago",
 // "about an hour ago", "2 days, 5 hours ago", "just now", "vor 3 Tagen", "3 giorni fa", "3 天前". Where the
-// text says nothing else, all of it is its place, and "3 days" is one, too. end is 0: there is none.
+// text says nothing else, all of it is its place, and "3 days" is one, too. end is 0 for no age.
 func ageAt(b []byte, i int) (a age, from, end int) {
 	w, _ := wordAt(b, i)
 	if w == "" || (!digit(w[0]) && !ageWords[w]) {
