@@ -172,6 +172,9 @@ func makeMirror(v *visit) error {
 	switch {
 	case len(bad) > 0:
 		m.Problem = cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message
+		if bad[0].Hint != "" {
+			m.Problem += "; " + bad[0].Hint
+		}
 	case err != nil:
 		m.Problem = env.Remedied(err)
 	}
