@@ -73,7 +73,7 @@ type mirrored struct {
 	row  []any // of the table
 }
 
-// summary is what run-now says of a run.
+// summary has the fields of the JSON of run-now that the tests read.
 type summary struct {
 	Verdict   string `json:"verdict"`
 	Published bool   `json:"published"`

@@ -3,10 +3,11 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,20 +39,38 @@ func OpenCommand(a *cli.CLI) *cobra.Command {
 			return a.PrintJSON(link)
 		}
 		a.Printf("%s\n", link.URL)
-		return browse(cmd.Context(), a, link.URL)
+		return browse(a, link.URL)
 	})
 }
 
-// browse opens an address in the browser of the user's desktop, if there is one.
-func browse(ctx context.Context, a *cli.CLI, address string) error {
+// browse opens an address in the browser of the user's desktop, if there is one, and does not wait for it.
+// Arguments of programs can be read by all users of the machine: an address that logs in is in a file that
+// only this user can read.
+func browse(a *cli.CLI, address string) error {
+	lookup := a.App().LookupEnv
 	opener, err := exec.LookPath("xdg-open")
-	if err != nil || a.Table == nil || !hasDesktop(os.Geteuid(), a.App().LookupEnv) {
+	private, has := lookup("XDG_RUNTIME_DIR")
+	if err != nil || !has || a.Table == nil || !hasDesktop(os.Geteuid(), lookup) {
 		return nil
 	}
-	if err := exec.CommandContext(ctx, opener, address).Run(); err != nil {
-		return fmt.Errorf("%s: %w; open the address yourself", opener, err)
+	if !strings.HasPrefix(address, "file:") {
+		page := filepath.Join(private, "mirrord-open.html")
+		if err := os.WriteFile(page, []byte(leadPage(address)), 0o600); err != nil {
+			return fmt.Errorf("no browser is started: %w; open the address yourself", err)
+		}
+		address = fileURL(page)
 	}
-	return nil
+	c := exec.Command(opener, address)
+	if err := c.Start(); err != nil {
+		return fmt.Errorf("%w; open the address yourself", err)
+	}
+	return c.Process.Release()
+}
+
+// leadPage is a page that continues at an address.
+func leadPage(address string) string {
+	return `<!DOCTYPE html><meta charset="utf-8"><title>mirrord</title><meta http-equiv="refresh" content="0; url=` +
+		html.EscapeString(address) + `">`
 }
 
 // hasDesktop reports whether a user, who is not root, has a display.

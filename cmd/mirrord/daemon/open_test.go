@@ -2,7 +2,19 @@
 
 package daemon
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+// The page that logs in continues at the address, also one with markup in it.
+func TestLeadPage(t *testing.T) {
+	page := leadPage(`http://127.0.0.1:9181/login?key=a"><script>`)
+	const want = "url=http://127.0.0.1:9181/login?key=a&#34;&gt;"
+	if !strings.Contains(page, want) || strings.Contains(page, "<script") {
+		t.Error(page)
+	}
+}
 
 // No browser is started for root, or where there is no display.
 func TestHasDesktop(t *testing.T) {
