@@ -142,7 +142,8 @@ type comparison struct {
 	told string
 }
 
-// others returns them when they have differed for a term, once.
+// others returns them once when they have differed for a term, and again when all have agreed for a term in
+// between: a node that is taken for dead and comes back is no news.
 func (c *comparison) others(jobs string, members map[string]Node, now time.Duration) (names []string) {
 	all := jobs
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -150,14 +151,11 @@ func (c *comparison) others(jobs string, members map[string]Node, now time.Durat
 			names, all = append(names, name), all+"\n"+name+" "+n.Jobs
 		}
 	}
-	switch {
-	case names == nil:
-		c.told = ""
-	case c.seen.Silent("jobs", xxh3.HashString(all), now) && c.told != all:
-		c.told = all
-		return names
+	if !c.seen.Silent("jobs", xxh3.HashString(all), now) || c.told == all {
+		return nil
 	}
-	return nil
+	c.told = all
+	return names
 }
 
 // compareJobs says which nodes have other job files than this one.
