@@ -227,20 +227,6 @@ func FormOf(r io.ReaderAt, size int64) (Form, error) {
 	return forms{}.PHM(), nil
 }
 
-// Check reads a packed file back as a whole: names, sizes and digests. A report with problems is no error; it
-// has the first one.
-func (f Form) Check(r io.ReaderAt, size int64, l phm.Limits) (*phm.Report, error) {
-	tree, err := f.Open(r, size, l)
-	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
-	}
-	report, err := phm.Verify(tree, phm.VerifyOptions{MaxProblems: 1})
-	if err == nil {
-		CheckSum(tree, report)
-	}
-	return report, err
-}
-
 // CheckSum adds to a report of a tree the errors of the file that it was opened from, as a whole. Most
 // forms have no digest of all of it.
 func CheckSum(tree fs.FS, report *phm.Report) {

@@ -42,6 +42,15 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// hold returns an error when the files of a mirror are too many or too large for an archive.
+func (l Limits) hold(m *Meta) error {
+	if m.Files > l.Entries-2 || m.Bytes > l.Total { // phm.json and phm.files are entries, too
+		return fmt.Errorf("%w: %d files of %d bytes, an archive has at most %d of %d", ErrUnsafe, m.Files, m.Bytes,
+			l.Entries-2, l.Total)
+	}
+	return nil
+}
+
 // An Archive is an opened archive form. It is an fs.FS of regular files: all that works on a directory works
 // on it. Safe for concurrent use when its io.ReaderAt is.
 type Archive struct {

@@ -105,6 +105,9 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := (Limits{}).withDefaults().hold(m); err != nil { // nobody could unpack it
+		return nil, err
+	}
 	if err := packOwn(fsys, m, p); err != nil {
 		return nil, err
 	}

@@ -296,3 +296,25 @@ func TestPackNamesComeBack(t *testing.T) {
 		t.Errorf("a name that may be in any code page: %v", err)
 	}
 }
+
+// What no archive may hold is not packed: nobody could unpack it.
+func TestLimitsHold(t *testing.T) {
+	for _, c := range []struct {
+		entries, files int
+		total, bytes   int64
+		holds          bool
+	}{
+		{10, 8, 100, 100, true},
+		{10, 9, 100, 100, false},
+		{10, 8, 100, 101, false},
+	} {
+		err := Limits{Entries: c.entries, Total: c.total}.hold(&Meta{Files: c.files, Bytes: c.bytes})
+		if c.holds != (err == nil) || (err != nil && !errors.Is(err, ErrUnsafe)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	most := Limits{}.withDefaults()
+	if err := most.hold(&Meta{Files: most.Entries - 1}); err == nil {
+		t.Error("a mirror is packed that no import takes")
+	}
+}

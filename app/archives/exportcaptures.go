@@ -20,7 +20,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/mirror/render"
-	"mirrord/mirror/report"
 	"mirrord/store"
 )
 
@@ -204,33 +203,15 @@ func (x *captureExport) toFile(ctx context.Context, a *env.App, src *captureSour
 		return 0, err
 	}
 	defer f.Cleanup() // nothing to do once it is in place
-	if err := x.write(ctx, a, src, f); err != nil {
-		return 0, err
-	}
-	if err := f.Sync(); err != nil {
-		return 0, err
-	}
-	files.DropCached(f.File)
-	fi, err := f.Stat()
-	if err != nil {
+	to := files.NewOutput(ctx, f.File)
+	if err := x.write(ctx, a, src, to); err != nil {
 		return 0, err
 	}
 	a.Progress("reading it back")
-	found, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size(),
-		report.AllCores())
-	if err == nil {
-		err = found.Err()
+	if err := to.ReadBack(x.form); err != nil {
+		return 0, err
 	}
-	if err == nil && found.Files != x.counts.Captures+x.counts.Revisits+1 {
-		err = fmt.Errorf("%d records, not %d", found.Files, x.counts.Captures+x.counts.Revisits+1)
-	}
-	if over := ctx.Err(); over != nil {
-		return 0, over
-	}
-	if err != nil {
-		return 0, fmt.Errorf("what was written does not read back: %w", err)
-	}
-	return fi.Size(), f.CloseAtomicallyReplace()
+	return to.Size(), f.CloseAtomicallyReplace()
 }
 
 // write writes the archive.

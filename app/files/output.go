@@ -91,14 +91,6 @@ func ExportRedirecting(
 	if form.Folder() {
 		return syncDir(tree, out)
 	}
-	return packTo(ctx, tree, out, form, redirects, phm.Limits{})
-}
-
-// packTo writes a tree as one file, which must come back under the limits.
-func packTo(
-	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects,
-	l phm.Limits,
-) error {
 	if err := Replaceable(out, form); err != nil {
 		return err
 	}
@@ -108,9 +100,9 @@ func packTo(
 	}
 	defer f.Cleanup() // nothing to do once it is in place
 	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
-	m, err := form.Pack(InterruptibleFile{f.File, ctx}, tree, Packing(name, redirects))
-	if err == nil {
-		err = readBack(ctx, f.File, form, m, l)
+	to := NewOutput(ctx, f.File)
+	if _, err = form.Pack(to, tree, Packing(name, redirects)); err == nil {
+		err = to.ReadBack(form)
 	}
 	if err != nil {
 		return fmt.Errorf("export to %s: %w", out, err)
