@@ -153,22 +153,22 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 	var small []AwayPart
 	err = UsedBodies(ctx, view, func(d [32]byte) error {
 		body := view.packs.away.bodies[d]
-		if body == nil || s.Blobs.Here(d) {
+		if body == nil || s.Bodies.Here(d) {
 			return nil
 		}
 		if bytes += body.Size; body.Size < togetherBelow {
 			small = append(small, body.AwayPart)
 			return nil
 		}
-		return s.Blobs.Bring(d, fs.ErrNotExist)
+		return s.Bodies.Bring(d, fs.ErrNotExist)
 	})
 	if err == nil {
-		err = bringSmall(s.Blobs, view.packs.away, small)
+		err = bringSmall(s.Bodies, view.packs.away, small)
 	}
 	if err != nil {
 		return bytes, err
 	}
-	return bytes, s.Blobs.Sync()
+	return bytes, s.Bodies.Sync()
 }
 
 // togetherBelow is the size from which on bodies are fetched one by one.
@@ -186,10 +186,6 @@ func bringSmall(b *blobs.Blobs, a *awaySite, parts []AwayPart) error {
 }
 
 // hasOnly reports whether only a depot has a body.
-func (a *awaySite) hasOnly(d [32]byte, kept blobs.Bodies) bool {
-	if a == nil || a.bodies[d] == nil {
-		return false
-	}
-	b, ok := kept.(*blobs.Blobs)
-	return ok && !b.Here(d)
+func (a *awaySite) hasOnly(d [32]byte, kept *blobs.Blobs) bool {
+	return a != nil && a.bodies[d] != nil && !kept.Here(d)
 }

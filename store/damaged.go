@@ -33,7 +33,7 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err != nil { // not in this tree
 		return false, nil
 	}
-	if whole, err := s.bodies.IsIn(tree, path, fi, d); whole || err != nil {
+	if whole, err := s.bodies.Is(fi, d); whole || err != nil {
 		return false, disk.Err("relink "+path, err)
 	}
 	t, err := s.Mend()

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"mirrord/phm"
-	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -83,7 +82,7 @@ func TestDiscardBeforeSync(t *testing.T) {
 	if err := os.WriteFile(blobFile(s, d.Digest), []byte("wrong"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if missing, err := blobs.DiscardBody(blobsOf(s), d.Digest); !missing || err != nil {
+	if missing, err := s.kept.Discard(d.Digest); !missing || err != nil {
 		t.Fatal(missing, err)
 	}
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))

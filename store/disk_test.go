@@ -52,7 +52,7 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 		}, Linked: true}
 		if n%3 == 0 {
 			d.Body = record.BlobBody
-			err = blobsOf(s).Put(d.Digest, body, at(1))
+			err = s.kept.Put(d.Digest, body, at(1))
 		} else {
 			d.Body = record.PackBody
 			d.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&d.Resource), nil, body)

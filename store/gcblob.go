@@ -21,13 +21,9 @@ import (
 // are held meanwhile: one that a process has open is ErrLocked, and one that cannot be read ends the call
 // too, because its references are unknown; then nothing is deleted. With dry it only says what it would
 // do, by views of the sites: blobs that a run has stored and not committed yet count as unused then. The
-// caller must have no site open. Bodies of Options.Bodies are left alone: sites of other machines may
-// refer to them.
+// caller must have no site open.
 func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed, err error) {
 	defer explain(&err, "collect blobs")
-	if s.opt.Bodies != nil {
-		return f, nil
-	}
 	names, err := siteFolders(s)
 	if err == nil && !dry {
 		names, err = dropAside(s, names)
@@ -111,7 +107,7 @@ func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f blobs
 		slices.Sort(used)
 		used = slices.Compact(used)
 	}
-	return s.Blobs.Sweep(func(d []byte) bool {
+	return s.Bodies.Sweep(func(d []byte) bool {
 		_, is := slices.BinarySearch(used, binary.BigEndian.Uint64(d))
 		return is
 	}, func() error {

@@ -24,7 +24,7 @@ func TestCollectBlobs(t *testing.T) {
 	}
 	commit(t, other, 0, newURLs(0, 1), blobOf(t, other, 0, "of the other site"))
 	orphan := []byte("unreferenced")
-	if err := blobsOf(s).Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
+	if err := s.kept.Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
 		t.Fatal(err)
 	}
 	for n := 1; n < 6; n++ {
@@ -41,7 +41,7 @@ func TestCollectBlobs(t *testing.T) {
 	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("while a site is open: %v", err)
 	}
-	if _, err := blobsOf(s).AsFile([32]byte{1}); err != nil {
+	if _, err := s.kept.AsFile([32]byte{1}); err != nil {
 		t.Error(err)
 	}
 	if err := other.Close(); err != nil {
@@ -61,7 +61,7 @@ func TestCollectBlobs(t *testing.T) {
 	if freed := before - sizeOf(t, blobs); freed != did.Freed {
 		t.Errorf("%d bytes are free, it says %d", freed, did.Freed)
 	}
-	if _, err := st.Blobs.AsFile([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := st.Bodies.AsFile([32]byte{1}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("unreferenced blob: %v", err)
 	}
 	if s, err = st.OpenSite("x"); err != nil {
@@ -73,7 +73,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := blobsOf(other).AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
+	if _, err := other.kept.AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
 		t.Errorf("the blob of another site's unfinished run: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestCollectBlobs(t *testing.T) {
 func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := blobsOf(s).Put([32]byte{1}, []byte("x"), at(1)); err != nil {
+	if err := s.kept.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
 		t.Fatal(err)
 	}
 	closeSite(t, s)
@@ -96,7 +96,7 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	if _, err := st.CollectBlobs(t.Context(), false); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := st.Blobs.AsFile([32]byte{1}); err != nil {
+	if _, err := st.Bodies.AsFile([32]byte{1}); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(name); err != nil {
@@ -106,10 +106,10 @@ func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 		t.Errorf("a folder without database: %+v, %v", f, err)
 	}
 	// A blob that was collected is not waited for by the next sync, and the same body can come again.
-	if err := st.Blobs.Sync(); err != nil {
+	if err := st.Bodies.Sync(); err != nil {
 		t.Error(err)
 	}
-	if err := st.Blobs.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
+	if err := st.Bodies.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
 		t.Error(err)
 	}
 }

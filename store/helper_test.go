@@ -19,7 +19,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -50,7 +49,6 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 }
 
 // blobsOf returns the blobs that a site uses.
-func blobsOf(s *Site) *blobs.Blobs { return s.kept.Kept.(*blobs.Blobs) }
 
 // blobFile is the file of a blob that a site uses.
 func blobFile(s *Site, d [32]byte) string {
@@ -223,7 +221,7 @@ func blobOf(t testing.TB, s *Site, id int, body string) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	d.MIME, d.Format, d.Body = "image/png", 0, record.BlobBody
-	if err := blobsOf(s).Put(d.Digest, []byte(body), at(1000)); err != nil {
+	if err := s.kept.Put(d.Digest, []byte(body), at(1000)); err != nil {
 		t.Fatal(err)
 	}
 	return d

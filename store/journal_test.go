@@ -154,7 +154,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 		Body:    record.BlobBody,
 		InSet:   false,
 	}}
-	if err := blobsOf(s).Put(d.Digest, nil, at(0)); err != nil {
+	if err := s.kept.Put(d.Digest, nil, at(0)); err != nil {
 		t.Fatal(err)
 	}
 	publishTest(t, s, 1, nil)

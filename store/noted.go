@@ -52,7 +52,7 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 	defer func() { err = errors.Join(err, packs.close()) }()
 	look := &bodyLook{
 		packs:  packs,
-		bodies: blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
+		bodies: s.Bodies,
 		frames: NewFrameReader(),
 	}
 	wanted := func(h redoHead) bool { return h.kind == redoUnsynced && h.tx > last[0].tx }
@@ -99,7 +99,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	defer segment.Close()
 	n, err := counted(s, root, name, segment)
 	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
-		err = errors.Join(blobs.UsedBodies{Kept: s.Bodies}.Sync(), disk.Err("sync packs",
+		err = errors.Join(s.Bodies.Sync(), disk.Err("sync packs",
 			disk.SyncFS(int(segment.Fd()))))
 	}
 	if (err != nil) || !n.cut {
@@ -115,7 +115,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 // bodyLook looks at the bodies of results.
 type bodyLook struct {
 	packs  *packs
-	bodies blobs.UsedBodies
+	bodies *blobs.Blobs
 	frames *FrameReader
 }
 

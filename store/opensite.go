@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -80,7 +79,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 			root:     folder.root,
 			db:       folder.db,
 		},
-		kept:  blobs.UsedBodies{Kept: s.Bodies, Volatile: s.opt.Volatile},
+		kept:  s.Bodies,
 		spool: s.Spool,
 	}
 	st.packs, err = packsOf(s, st.root, name)

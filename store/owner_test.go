@@ -119,7 +119,7 @@ func TestCollectBlobsWithLostLease(t *testing.T) {
 	}
 	body := []byte("unreferenced")
 	digest := sha256.Sum256(body)
-	if err := st.Blobs.Put(digest, body, time.Unix(1, 0)); err != nil {
+	if err := st.Bodies.Put(digest, body, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	st.Close() // no writer of bodies is left

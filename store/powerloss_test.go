@@ -47,7 +47,7 @@ func TestWrongBlobIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if err := put(t, st.Blobs); err != nil {
+				if err := put(t, st.Bodies); err != nil {
 					t.Fatal(err)
 				}
 				if got, err := os.ReadFile(p); (err != nil) || !bytes.Equal(got, body) {

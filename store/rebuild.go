@@ -244,7 +244,7 @@ func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record
 		return r, nil
 	}
 	digest := [32]byte(d)
-	if fi, err := s.kept.Kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
+	if fi, err := s.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
 		r.Size, r.Digest = f.Size, digest
 		ok, err := s.takeFile(tree, f.Path, &r)
 		if err != nil || !ok {
@@ -288,7 +288,7 @@ func (s *Site) takeFile(root regular.Root, name string, r *record.Resource) (boo
 
 // keepBody makes what from has the body of a record, instead of the damaged one.
 func (s *Site) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
-	if missing, err := blobs.DiscardBody(s.kept.Kept, r.Digest); !missing || err != nil {
+	if missing, err := s.kept.Discard(r.Digest); !missing || err != nil {
 		return err == nil, err
 	}
 	to, err := s.spool.Create()

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"mirrord/site"
-	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -19,7 +18,6 @@ import (
 // one caller at a time.
 type Records struct {
 	*home
-	bodies    blobs.UsedBodies
 	packs     *packs
 	gather    *gatherer
 	heads     *headFiles

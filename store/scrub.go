@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
-	"mirrord/store/blobs"
 	"mirrord/store/disk"
 )
 
@@ -92,13 +91,10 @@ func RenewLog(s *Site) error {
 
 // IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
 func (s *Trees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
-	if _, ok := s.bodies.Kept.(blobs.BodyFiler); !ok {
-		return false
-	}
 	fi, err := tree.Lstat(path)
 	if err != nil {
 		return false
 	}
-	same, err := s.bodies.IsIn(tree, path, fi, digest)
+	same, err := s.bodies.Is(fi, digest)
 	return same && err == nil
 }

@@ -63,7 +63,7 @@ type Site struct {
 	Parts    *blobs.Parts
 
 	*home
-	kept  blobs.UsedBodies
+	kept  *blobs.Blobs
 	packs *packs
 	heads *headFiles
 	spool *blobs.Spool
@@ -74,7 +74,6 @@ type Site struct {
 func (s *Site) makeParts() {
 	s.Records = &Records{
 		home:      s.home,
-		bodies:    s.kept,
 		packs:     s.packs,
 		heads:     s.heads,
 		foldItems: foldItems,

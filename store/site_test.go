@@ -197,7 +197,7 @@ func TestRemoveSite(t *testing.T) {
 	if err != nil || len(es) != 0 {
 		t.Errorf("left: %v, %v", es, err)
 	}
-	if _, err := st.Blobs.AsFile(b.Digest); err != nil {
+	if _, err := st.Bodies.AsFile(b.Digest); err != nil {
 		t.Errorf("the blob went with it: %v", err)
 	}
 	// One that is damaged can be removed, too, and one that was cut off while it was removed.

@@ -38,7 +38,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true
-			if !s.packs.away.hasOnly(r.Digest, s.kept.Kept) {
+			if !s.packs.away.hasOnly(r.Digest, s.kept) {
 				z.Bodies += r.Size
 			}
 		}

@@ -43,9 +43,6 @@ type Options struct {
 	OneOff bool
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration
-	// Bodies keeps the bodies that are published as they came, and gives them back as long as the state is open.
-	// Default: a folder of the state.
-	Bodies blobs.Bodies
 	// Away fetches what check-outs left in depots. Default: reading that is ErrAway.
 	Away Bringer
 	// Owner decides who may write a site, before the lock of its database does. Default: nil, the lock alone
@@ -62,9 +59,8 @@ type Options struct {
 // State is the state directory of one mirrord. Safe for concurrent use.
 type State struct {
 	Dir    string
-	Bodies blobs.Bodies // Blobs, or those of the options
-	Blobs  *blobs.Blobs
-	Spool  *blobs.Spool // of the blobs
+	Bodies *blobs.Blobs // that are published as they came
+	Spool  *blobs.Spool // of them
 	Away   Bringer      // of the options
 	opt    Options
 	root   *os.Root
@@ -113,19 +109,15 @@ func OpenState(dir string, opt Options) (*State, error) {
 		return nil, errors.Join(disk.Err("open state", err), root.Close())
 	}
 	s := &State{
-		Dir:    abs,
-		opt:    opt,
-		root:   root,
-		Bodies: opt.Bodies,
-		Away:   opt.Away,
+		Dir:  abs,
+		opt:  opt,
+		root: root,
+		Away: opt.Away,
 	}
-	s.Blobs = blobs.Open(bf, opt.Bodies, !opt.Volatile, func(d [32]byte) (*blobs.LeftBody, error) {
+	s.Bodies = blobs.Open(bf, !opt.Volatile, func(d [32]byte) (*blobs.LeftBody, error) {
 		return s.aways.body(s, d)
 	})
-	s.Spool = s.Blobs.Spool()
-	if s.Bodies == nil {
-		s.Bodies = s.Blobs
-	}
+	s.Spool = s.Bodies.Spool()
 	s.aways.fetch = opt.Away
 	s.names.state, s.checked.now = s, opt.Now
 	return s, nil
@@ -136,7 +128,7 @@ func (s *State) Now() time.Time { return s.opt.Now() }
 
 // Close lets go of the directory. Sites must have been closed before.
 func (s *State) Close() error {
-	return errors.Join(s.Blobs.Close(), s.root.Close())
+	return errors.Join(s.Bodies.Close(), s.root.Close())
 }
 
 // Sites lists the names of the sites that exist, sorted. One that is being made aside is not listed yet.

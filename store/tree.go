@@ -23,7 +23,7 @@ const currentLink = "current"
 // version is built.
 type Trees struct {
 	*home
-	bodies blobs.UsedBodies
+	bodies *blobs.Blobs
 }
 
 // live returns the name of the tree to which current leads, "" when nothing is published.

@@ -96,7 +96,7 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 // CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
 // missing, or that the disk does not give back, is ErrDamaged. When ctx ends, so does the reading.
 func (w *TreeWriter) CheckBlob(ctx context.Context, path string, digest [32]byte) error {
-	f, err := blobs.OpenBody(w.t.s.bodies.Kept, digest)
+	f, err := w.t.s.bodies.OpenFile(digest)
 	right := false
 	if err == nil {
 		right, err = blobs.HasDigest(blobs.UntilDone(ctx, f), digest)

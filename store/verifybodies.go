@@ -93,7 +93,7 @@ func (v *verifier) blob(r *record.Resource) {
 	}
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
-	fi, err := v.s.kept.Kept.Stat(r.Digest)
+	fi, err := v.s.kept.Stat(r.Digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
@@ -105,7 +105,7 @@ func (v *verifier) blob(r *record.Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
-	if v.s.packs.away.hasOnly(r.Digest, v.s.kept.Kept) {
+	if v.s.packs.away.hasOnly(r.Digest, v.s.kept) {
 		v.st.Away++
 		return
 	}
@@ -114,7 +114,7 @@ func (v *verifier) blob(r *record.Resource) {
 	}
 	v.st.Bytes += fi.Size
 	right := false
-	f, err := v.s.kept.Kept.Open(r.Digest, 0, -1)
+	f, err := v.s.kept.Open(r.Digest, 0, -1)
 	if err == nil {
 		right, err = blobs.HasDigest(pacedReader{f, v}, r.Digest)
 		f.Close()

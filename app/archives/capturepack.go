@@ -141,7 +141,7 @@ func (c *planned) annotate(out *archive.Capture) {
 // packBlob packs a body that is a file of its own. A large one is read when the capture is added.
 func (k *capturePacker) packBlob(c *planned, out *archive.Capture) (
 	_ *archive.PackedCapture, done func() error, err error) {
-	f, err := blobs.OpenBody(k.src.bodies, c.Digest)
+	f, err := k.src.bodies.OpenFile(c.Digest)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("body of %s: %w: its blob is missing", c.URL, disk.ErrDamaged)
 	}
@@ -180,7 +180,7 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 type captureSource struct {
 	st     *store.State
 	name   string
-	bodies blobs.Bodies
+	bodies *blobs.Blobs
 	texts  bool // what pages say is wanted
 
 	mu   sync.Mutex // guards what follows

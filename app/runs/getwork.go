@@ -309,7 +309,7 @@ func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
 		if st, err := render.LookAt(tree, l, f, live, false); err != nil || !st.Good {
 			return err
 		}
-		return w.st.Blobs.PutFile(digest, tree, f.Path)
+		return w.st.Bodies.PutFile(digest, tree, f.Path)
 	})
 	if errors.Is(err, disk.ErrDamaged) {
 		return nil // the run repairs the table, and requests the missing bodies

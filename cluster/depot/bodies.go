@@ -296,8 +296,8 @@ func (b *Bodies) putLarge(digest [32]byte, body *io.SectionReader, modified time
 
 // take puts a body that is kept elsewhere, and returns how many bytes that took. One whose bytes are not
 // those of its digest is store.ErrDamaged.
-func (b *Bodies) take(from blobs.Bodies, digest [32]byte) (int64, error) {
-	f, err := blobs.OpenBody(from, digest)
+func (b *Bodies) take(from *blobs.Blobs, digest [32]byte) (int64, error) {
+	f, err := from.OpenFile(digest)
 	if err != nil {
 		return 0, err
 	}
@@ -350,7 +350,7 @@ func (s seekerAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Sync implements blobs.BodySyncer: all bodies that were put are in objects.
+// Sync returns when all bodies that were put are in objects.
 func (b *Bodies) Sync() error {
 	b.putting.Lock()
 	defer b.putting.Unlock()

@@ -49,7 +49,7 @@ type unit struct {
 	// bodies calls its argument for each body that the unit refers to; nil: there are none
 	bodies func(ctx context.Context, f func([32]byte) error) error
 	pages  PageLister
-	local  blobs.Bodies
+	local  *blobs.Blobs
 	from   *store.Travelling // nil: nothing of the files can lie in a depot
 	known  *note             // of this machine
 	note   func(*note) error // replaces it

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"mirrord/store"
-	"mirrord/store/blobs"
 )
 
 // takeRecords notes what the depot has of the job's runs.
@@ -36,7 +35,7 @@ func (r *receiver) bodies(ctx context.Context, m *Manifest, s *store.Site) error
 	}
 	var pieces []piece
 	err := store.UsedBodies(ctx, s, func(digest [32]byte) error {
-		if r.state.Blobs.Here(digest) {
+		if r.state.Bodies.Here(digest) {
 			return nil
 		}
 		p := b.place(digest)
@@ -74,10 +73,7 @@ func (r *receiver) bodies(ctx context.Context, m *Manifest, s *store.Site) error
 	if err := fetch(ctx, r.depot.Store, pieces); err != nil {
 		return err
 	}
-	if y, ok := r.state.Bodies.(blobs.BodySyncer); ok {
-		return y.Sync()
-	}
-	return nil
+	return r.state.Bodies.Sync()
 }
 
 // largeBody fetches a body range by range.

@@ -16,7 +16,7 @@ import (
 type SiteBodies struct {
 	Records Records
 	Frames  render.FrameSource
-	Blobs   blobs.Bodies
+	Blobs   *blobs.Blobs
 }
 
 // Lost looks at the bodies that a check noted as damaged. It returns the records of those whose body is
@@ -51,7 +51,7 @@ func (b *SiteBodies) Lost(noted []string) (lost []record.Resource, err error) {
 // damaged looks at the body of a record. A damaged blob is discarded.
 func (b *SiteBodies) damaged(rec *record.Resource) (bool, error) {
 	if rec.Body == record.BlobBody {
-		return blobs.DiscardBody(b.Blobs, rec.Digest)
+		return b.Blobs.Discard(rec.Digest)
 	}
 	f, err := b.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 	if errors.Is(err, blobs.ErrAway) {

@@ -39,7 +39,7 @@ type Material struct {
 	Records  RecordLister
 	Versions VersionReader
 	Frames   FrameSource
-	Bodies   blobs.Bodies
+	Bodies   *blobs.Blobs
 	Tree     LiveTree
 }
 

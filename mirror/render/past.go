@@ -17,7 +17,6 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -244,7 +243,7 @@ func (p *PastFS) open(f *phm.File, b *pastBody) (fs.File, error) {
 		if err != nil || len(d) != sha256.Size {
 			return nil, fmt.Errorf("%w: %q is no digest", disk.ErrDamaged, f.SHA256)
 		}
-		blob, err := blobs.OpenBody(p.from.Bodies, [32]byte(d))
+		blob, err := p.from.Bodies.OpenFile([32]byte(d))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: its blob is missing", disk.ErrDamaged)
 		}

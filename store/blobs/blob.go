@@ -48,21 +48,11 @@ type LeftBody struct {
 	Wrong func(error) error             // makes such an error of one of its bytes
 }
 
-// Open opens a folder of blobs, and where bodies come in that are to be kept in it or elsewhere: kept
-// nil is the blobs themselves. away says where a body is that is not here; fs.ErrNotExist when no depot is
+// Open opens a folder of blobs. away says where a body is that is not here; fs.ErrNotExist when no depot is
 // known to have it.
-func Open(
-	dir *disk.OpenDir, kept Bodies, durable bool, away func([32]byte) (*LeftBody, error),
-) *Blobs {
-	b := &Blobs{
-		dir:     dir,
-		spool:   &Spool{dir: dir, kept: kept},
-		durable: durable,
-		away:    away,
-	}
-	if kept == nil {
-		b.spool.kept = b
-	}
+func Open(dir *disk.OpenDir, durable bool, away func([32]byte) (*LeftBody, error)) *Blobs {
+	b := &Blobs{dir: dir, durable: durable, away: away}
+	b.spool = &Spool{dir: dir, blobs: b}
 	return b
 }
 
@@ -309,7 +299,8 @@ func (r *fileRange) Read(p []byte) (int, error) {
 	return n, disk.LostBytes(err)
 }
 
-// AsFile implements BodyFiler. It fetches a body that is in a depot first.
+// AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. It fetches one that is
+// in a depot first.
 func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	f, err = b.dir.Root.Open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -318,17 +309,6 @@ func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 		}
 	}
 	return f, disk.Unreadable(err)
-}
-
-// LinkTo implements BodyLinker. It fetches a body that is in a depot first.
-func (b *Blobs) LinkTo(d [32]byte, dir int, name string) error {
-	err := disk.Linkat(b.dir.FD, blobName(d), dir, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = b.Bring(d, err); err == nil {
-			err = disk.Linkat(b.dir.FD, blobName(d), dir, name)
-		}
-	}
-	return err
 }
 
 // Delete implements Bodies.
@@ -357,7 +337,7 @@ func CopyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 // manyFresh is how many blobs are synced one by one; more are synced by one call for the whole file system.
 const manyFresh = 8
 
-// Sync implements BodySyncer: the blobs that were settled since the last call survive loss of power.
+// Sync is for bodies that were put or seen by Stat: the blobs that were settled since the last call survive loss of power.
 func (b *Blobs) Sync() error {
 	if !b.durable {
 		return nil

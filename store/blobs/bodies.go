@@ -12,7 +12,6 @@ import (
 	"os"
 	"time"
 
-	"mirrord/internal/regular"
 	"mirrord/store/disk"
 )
 
@@ -32,26 +31,6 @@ type Bodies interface {
 	Delete(digest [32]byte) error
 }
 
-// BodySyncer is implemented by Bodies whose Put may be lost with the power.
-type BodySyncer interface {
-	// Sync returns when all bodies that were put, or seen by Stat, before the call are kept for good.
-	Sync() error
-}
-
-// BodyLinker is implemented by Bodies that can give a body another name in a file system. Others are copied.
-type BodyLinker interface {
-	// LinkTo makes name in the folder that is open as dir a file with the body; fs.ErrExist when the name is
-	// taken, fs.ErrNotExist when the body is missing. After any other error the caller copies the body.
-	LinkTo(digest [32]byte, dir int, name string) error
-}
-
-// BodyFiler is implemented by Bodies that have each body as a file.
-type BodyFiler interface {
-	// AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. The caller closes
-	// it.
-	AsFile(digest [32]byte) (*os.File, error)
-}
-
 // knownFile is a body that is a file. What the disk has lost of it is damage. It hides how *os.File copies
 // itself, which would call it an error of writing.
 type knownFile struct{ f *os.File }
@@ -65,26 +44,19 @@ func (k knownFile) Seek(offset int64, whence int) (int64, error) { return k.f.Se
 func (k knownFile) Stat() (fs.FileInfo, error)                   { return k.f.Stat() }
 func (k knownFile) Close() error                                 { return k.f.Close() }
 
-// OpenBody opens a body as a file: the file itself where there is one, else a reader that can seek.
-func OpenBody(b Bodies, digest [32]byte) (fs.File, error) {
-	if files, ok := b.(BodyFiler); ok {
-		f, err := files.AsFile(digest)
-		if err != nil {
-			return nil, err
-		}
-		return knownFile{f}, nil
-	}
-	fi, err := b.Stat(digest)
+// OpenFile opens a body; fs.ErrNotExist when it is missing. The caller closes it.
+func (b *Blobs) OpenFile(digest [32]byte) (fs.File, error) {
+	f, err := b.AsFile(digest)
 	if err != nil {
 		return nil, err
 	}
-	return &bodyFile{bodies: b, digest: digest, stat: fi}, nil
+	return knownFile{f}, nil
 }
 
-// DiscardBody removes a body whose bytes are not those of its digest, so that it can be put again, and
-// reports whether it is missing now. Trees that it is linked into keep it; Relink follows. A body that is
-// right is left.
-func DiscardBody(b Bodies, digest [32]byte) (missing bool, err error) {
+// Discard removes a body whose bytes are not those of its digest, so that it can be put again, and reports
+// whether it is missing now. Trees that it is linked into keep it; Relink follows. A body that is right is
+// left.
+func (b *Blobs) Discard(digest [32]byte) (missing bool, err error) {
 	f, err := b.Open(digest, 0, -1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -129,78 +101,50 @@ func (u stopped) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// UsedBodies is the Bodies that a site uses.
-type UsedBodies struct {
-	Kept     Bodies
-	Volatile bool // nothing is synced
-}
-
-// Sync makes the bodies that records may refer to survive loss of power.
-func (b UsedBodies) Sync() error {
-	if y, ok := b.Kept.(BodySyncer); ok && !b.Volatile {
-		return y.Sync()
-	}
-	return nil
-}
-
 // Place makes name within a folder a file with a body: another name of it, or a copy where that is not
 // possible. fs.ErrExist when the name is taken.
-func (b UsedBodies) Place(digest [32]byte, dir *disk.OpenDir, name string) error {
-	if l, ok := b.Kept.(BodyLinker); ok {
-		if err := l.LinkTo(digest, dir.FD, name); err == nil || errors.Is(err, fs.ErrExist) {
-			return err
-		}
+func (b *Blobs) Place(digest [32]byte, dir *disk.OpenDir, name string) error {
+	err := disk.Linkat(b.dir.FD, blobName(digest), dir.FD, name)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	err := b.copyTo(digest, dir, name) // too many links, or a file system without them
+	f, err := b.AsFile(digest) // it may come from a depot now
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], disk.ErrDamaged)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = disk.Linkat(b.dir.FD, blobName(digest), dir.FD, name)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	fi, err := f.Stat() // too many links, or a file system without them
+	if err == nil {
+		err = CopyInto(dir.Root.Root, name, f, fi.ModTime())
 	}
 	return disk.Unreadable(err)
 }
 
-// copyTo makes name within a folder a copy of a body, with its modification time.
-func (b UsedBodies) copyTo(digest [32]byte, dir *disk.OpenDir, name string) error {
-	fi, err := b.Kept.Stat(digest)
-	if err != nil {
-		return err
-	}
-	src, err := b.Kept.Open(digest, 0, -1)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	return CopyInto(dir.Root.Root, name, src, fi.Time)
-}
-
-// IsIn reports whether a file of a tree is a body, or a copy of one.
-func (b UsedBodies) IsIn(tree regular.Root, path string, fi fs.FileInfo, digest [32]byte) (bool, error) {
-	if files, ok := b.Kept.(BodyFiler); ok {
-		f, err := files.AsFile(digest)
-		if err != nil {
-			return false, err
-		}
-		defer f.Close()
-		body, err := f.Stat()
-		return err == nil && os.SameFile(fi, body), err
-	}
-	if _, err := b.Kept.Stat(digest); err != nil || !fi.Mode().IsRegular() {
-		return false, err
-	}
-	f, err := tree.Open(path)
+// Is reports whether a file is a body under another name.
+func (b *Blobs) Is(fi fs.FileInfo, digest [32]byte) (bool, error) {
+	f, err := b.AsFile(digest)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	return HasDigest(f, digest)
+	body, err := f.Stat()
+	return err == nil && os.SameFile(fi, body), err
 }
 
 // IsThere reports whether a body is there, and right.
-func (b UsedBodies) IsThere(digest [32]byte, size int64) bool {
-	st, err := b.Kept.Stat(digest) // which lets the next sync have it
+func (b *Blobs) IsThere(digest [32]byte, size int64) bool {
+	st, err := b.Stat(digest) // which lets the next sync have it
 	if err != nil || st.Size != size {
 		return false
 	}
-	f, err := b.Kept.Open(digest, 0, -1)
+	f, err := b.Open(digest, 0, -1)
 	if err != nil {
 		return false
 	}

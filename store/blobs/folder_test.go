@@ -53,7 +53,7 @@ func openBeside(t testing.TB, dir string, durable bool) *folder {
 	if of.Root, err = os.OpenRoot(site); err != nil {
 		t.Fatal(err)
 	}
-	b := Open(open, nil, durable, func([32]byte) (*LeftBody, error) { return nil, os.ErrNotExist })
+	b := Open(open, durable, func([32]byte) (*LeftBody, error) { return nil, os.ErrNotExist })
 	return &folder{blobs: b, parts: OpenParts(b.spool, of), dir: dir}
 }
 

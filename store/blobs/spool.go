@@ -18,11 +18,11 @@ import (
 )
 
 // Spool is where bodies of unknown digest come in, for all sites of a state: the folder tmp beside the blobs.
-// Commit puts a body where the state keeps bodies. Safe for concurrent use.
+// Safe for concurrent use.
 type Spool struct {
-	dir  *disk.OpenDir // of the blobs
-	kept Bodies        // of the state
-	seq  atomic.Uint64
+	dir   *disk.OpenDir // of the blobs
+	blobs *Blobs
+	seq   atomic.Uint64
 
 	mu      sync.Mutex
 	lock    *os.File // shared lock on tmp/.lock while this process may write
@@ -235,14 +235,7 @@ func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error)
 		w.h = sha256.New()
 	}
 	w.h.Sum(d[:0])
-	return d, w.size, w.commit(d, mtime)
-}
-
-func (w *BlobWriter) commit(d [32]byte, mtime time.Time) error {
-	if b, ok := w.spool.kept.(*Blobs); ok && b.spool == w.spool {
-		return b.adopt(w, d, mtime)
-	}
-	return w.commitTo(w.spool.kept, d, mtime)
+	return d, w.size, w.spool.blobs.adopt(w, d, mtime)
 }
 
 // end cuts off what lies behind the body: a part that is written again keeps its last byte until then.
@@ -251,24 +244,6 @@ func (w *BlobWriter) end() error {
 		return w.f.Truncate(w.size)
 	}
 	return nil
-}
-
-// commitTo puts the body where others keep it.
-func (w *BlobWriter) commitTo(kept Bodies, d [32]byte, mtime time.Time) error {
-	err := w.end()
-	if err == nil {
-		var body []byte
-		var free func()
-		if body, free, err = disk.MappedFile(w.f, int(w.size)); err == nil {
-			err = kept.Put(d, body, mtime)
-			free()
-		}
-	}
-	err = errors.Join(err, w.f.Close())
-	if err == nil || !w.IsPart() { // a part can be taken again
-		w.remove()
-	}
-	return disk.Err("store blob", err)
 }
 
 // Abort drops the body.

@@ -121,15 +121,6 @@ func Mapped(n int, whole bool) (b []byte, free func(), err error) {
 	return b, func() { unix.Munmap(b) }, err
 }
 
-// MappedFile returns the first n bytes of a file that does not change; free unmaps them.
-func MappedFile(f *os.File, n int) (b []byte, free func(), err error) {
-	if n == 0 {
-		return nil, func() {}, nil
-	}
-	b, err = unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
-	return b, func() { unix.Munmap(b) }, err
-}
-
 // SyncFS flushes the file system that holds a folder: one call for many small files.
 func SyncFS(fd int) error { return unix.Syncfs(fd) }
 

@@ -24,7 +24,6 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -56,10 +55,9 @@ type Mirror struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	// Bodies, Owner and Facts are those of the state; nil is what a state has by itself.
-	Bodies blobs.Bodies
-	Owner  store.Owner
-	Facts  mirror.Facts
+	// Owner and Facts are those of the state; nil is what a state has by itself.
+	Owner store.Owner
+	Facts mirror.Facts
 
 	// Confirm is that of mirror.Options; 0: negative, so that a page that is gone leaves in one run.
 	Confirm time.Duration
@@ -150,7 +148,6 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	st, err := store.OpenState(m.Dir, store.Options{
 		Volatile: !m.Durable,
 		Wait:     10 * time.Second,
-		Bodies:   m.Bodies,
 		Away:     m.Away,
 		PackSize: m.PackSize,
 		Owner:    m.Owner,
@@ -214,7 +211,6 @@ func (m *Mirror) Site(f func(*store.Site)) {
 	st, err := store.OpenState(m.Dir, store.Options{
 		Volatile: true,
 		Wait:     10 * time.Second,
-		Bodies:   m.Bodies,
 		Away:     m.Away,
 		Now:      m.Now,
 	})

@@ -9,18 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"mirrord/store/blobs"
 )
 
-// TestBodies holds an implementation of blobs.Bodies to the contract, with those of the optional capabilities
-// that it has. open makes one with nothing in it.
+// TestBodies holds an implementation of blobs.Bodies to the contract. open makes one with nothing in it.
 func TestBodies(t *testing.T, open func(t *testing.T) blobs.Bodies) {
 	for _, tc := range []struct {
 		name string
@@ -30,9 +26,6 @@ func TestBodies(t *testing.T, open func(t *testing.T) blobs.Bodies) {
 		{"ranges", bodiesRanges},
 		{"put twice", bodiesTwice},
 		{"delete", bodiesDelete},
-		{"as a file", bodiesFile},
-		{"link", bodiesLink},
-		{"discard", bodiesDiscard},
 		{"many at a time", bodiesMany},
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.test(t, open(t)) })
@@ -52,7 +45,7 @@ func put(t *testing.T, b blobs.Bodies, data []byte, modified int64) [32]byte {
 	if err := b.Put(d, data, time.Unix(modified, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := b.(blobs.BodySyncer); ok {
+	if s, ok := b.(interface{ Sync() error }); ok {
 		if err := s.Sync(); err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +73,6 @@ func wantMissing(t *testing.T, b blobs.Bodies, d [32]byte) {
 	}
 	if _, err := b.Open(d, 0, -1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open: %v", err)
-	}
-	if _, err := blobs.OpenBody(b, d); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("open as a file: %v", err)
 	}
 }
 
@@ -156,83 +146,6 @@ func bodiesDelete(t *testing.T, b blobs.Bodies) {
 	put(t, b, data, 2)
 	if got := read(t, b, d, 0, -1); !bytes.Equal(got, data) {
 		t.Error("other bytes after the body was put again")
-	}
-}
-
-func bodiesFile(t *testing.T, b blobs.Bodies) {
-	for _, size := range []int{0, 3000} {
-		data := bytesOf(size, 5)
-		f, err := blobs.OpenBody(b, put(t, b, data, 7))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fi, err := f.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fi.Size() != int64(size) || !fi.Mode().IsRegular() || !fi.ModTime().Equal(time.Unix(7, 0)) {
-			t.Errorf("%d bytes, %s, %s", fi.Size(), fi.Mode(), fi.ModTime())
-		}
-		if err := iotest.TestReader(f, data); err != nil { // it seeks too
-			t.Error(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := f.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
-			t.Errorf("after close: %v", err)
-		}
-	}
-}
-
-func bodiesLink(t *testing.T, b blobs.Bodies) {
-	l, ok := b.(blobs.BodyLinker)
-	if !ok {
-		return
-	}
-	name := t.TempDir()
-	dir, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	data := bytesOf(100, 6)
-	d := put(t, b, data, 1)
-	if err := l.LinkTo(d, int(dir.Fd()), "x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.LinkTo(d, int(dir.Fd()), "x"); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a name that is taken: %v", err)
-	}
-	if err := b.Delete(d); err != nil {
-		t.Error(err)
-	}
-	if got, err := os.ReadFile(filepath.Join(name, "x")); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-	if err := l.LinkTo(d, int(dir.Fd()), "y"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a body that is missing: %v", err)
-	}
-}
-
-func bodiesDiscard(t *testing.T, b blobs.Bodies) {
-	good := put(t, b, []byte("good"), 1)
-	bad := sha256.Sum256([]byte("right"))
-	if err := b.Put(bad, []byte("wrong"), time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		digest  [32]byte
-		missing bool
-	}{{good, false}, {bad, true}, {bad, true}, {sha256.Sum256(nil), true}} {
-		if missing, err := blobs.DiscardBody(b, tc.digest); missing != tc.missing || err != nil {
-			t.Errorf("%x: %t, %v", tc.digest[:4], missing, err)
-		}
-	}
-	read(t, b, good, 0, -1)
-	wantMissing(t, b, bad)
-	if got := read(t, b, put(t, b, []byte("right"), 1), 0, -1); string(got) != "right" {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"mirrord/store/disk"
 )
 
-// Bodies is a blobs.Bodies in memory, without any of the optional capabilities. Safe for concurrent use. The
+// Bodies is a blobs.Bodies in memory. Safe for concurrent use. The
 // zero value is empty.
 type Bodies struct {
 	mu     sync.Mutex
