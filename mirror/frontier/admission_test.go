@@ -110,7 +110,7 @@ func TestAdmit(t *testing.T) {
 			urls.Enter(x.Table, []byte(c.url), urls.Named)
 		}
 		ids := []int64{7}
-		got := x.Admitter(new(urls.Lookups)).Admit(ids, Document{ID: 0, Depth: c.depth}, []scope.Candidate{{
+		got := x.Admit(ids, Document{ID: 0, Depth: c.depth}, []scope.Candidate{{
 			URL:     []byte(c.url),
 			Purpose: c.purpose,
 			Follow:  !c.mention,
@@ -136,7 +136,7 @@ func TestAdmitRefusedAgain(t *testing.T) {
 	admitted := func(url string, purpose scope.Purpose) bool {
 		ids := []int64{7}
 		c := scope.Candidate{URL: []byte(url), Purpose: purpose, Follow: true}
-		x.Admitter(new(urls.Lookups)).Admit(ids, Document{}, []scope.Candidate{c})
+		x.Admit(ids, Document{}, []scope.Candidate{c})
 		return ids[0] >= 0
 	}
 	long := "http://other/" + strings.Repeat("x", 2*refusedSize)
@@ -191,7 +191,7 @@ func TestAdmitAgain(t *testing.T) {
 		},
 	} {
 		x := newTestAdmission(t, c.rule)
-		by := x.Admitter(urls.NewLookups())
+		by := x
 		var id int64
 		say := func(as scope.Candidate) Admitted {
 			ids := []int64{7}
@@ -219,7 +219,7 @@ func TestAdmitAgain(t *testing.T) {
 // An admitter keeps nothing of the document before.
 func TestAdmitterForgets(t *testing.T) {
 	x := newTestAdmission(t, `scope.not_types = ["movies"]`)
-	by := x.Admitter(urls.NewLookups())
+	by := x
 	say := func(as scope.Purpose, urls ...string) Admitted {
 		var cs []scope.Candidate
 		for _, u := range urls {
@@ -247,7 +247,7 @@ func TestAdmitterForgets(t *testing.T) {
 // A dead link that a page had before does not enter the frontier; once another page names it, it does.
 func TestAdmitDeadLinkAgain(t *testing.T) {
 	x := newTestAdmission(t)
-	by := x.Admitter(urls.NewLookups())
+	by := x
 	x.Planned = func() bool { return true }
 	x.Leaves = func(uint32, urls.State) bool { return true }
 	c := scope.Candidate{URL: []byte("http://h/dead"), Follow: true}
@@ -273,7 +273,7 @@ func TestAdmissionPostpones(t *testing.T) {
 	for i := range ids {
 		cs = append(cs, scope.Candidate{URL: fmt.Appendf(nil, "http://h/%d", i), Follow: true})
 	}
-	add := x.Admitter(new(urls.Lookups)).Admit(ids, Document{}, cs).Add
+	add := x.Admit(ids, Document{}, cs).Add
 	x.Add(add...)
 	x.Stored(record.AppendTargets(nil, []uint32{uint32(ids[1]), uint32(ids[2])}))
 	if n := x.front.State(time.Time{}).Queued; n != 0 {

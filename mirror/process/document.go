@@ -22,9 +22,9 @@ import (
 
 // admit gives numbers to what a document names. It returns what enters the frontier.
 func (r *reading) admit(
-	id uint32, depth int, x *parse.Extract, by *frontier.Admitter, as *urls.Account,
+	id uint32, depth int, x *parse.Extract, as *urls.Account,
 ) []frontier.Queued {
-	in := by.Admit(x.IDs, frontier.Document{
+	in := r.Admission.Admit(x.IDs, frontier.Document{
 		ID:     id,
 		Depth:  depth,
 		Before: r.deadBefore(id),
@@ -169,9 +169,9 @@ func (r *reading) document(
 	switch {
 	case x.Sitemap != nil:
 		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.Rules.Scope.Covers(now.URL)
-		targets, err = r.sitemap(now, x, p, &as)
+		targets, err = r.sitemap(now, x, &as)
 	case len(x.Candidates) > 0: // of a script, or a listing in JSON
-		r.HostAdmission.Add(r.admit(now.ID, now.Depth, x, p.admitter, &as)...)
+		r.HostAdmission.Add(r.admit(now.ID, now.Depth, x, &as)...)
 		targets = x.Targets(r.Rules)
 	}
 	if err != nil {
@@ -207,7 +207,7 @@ func (r *reading) linkedDocument(
 		r.Admission.Recall(old)
 	}
 	keepClocks(r, old, x.Candidates)
-	add := r.admit(now.ID, now.Depth, x, p.admitter, &as)
+	add := r.admit(now.ID, now.Depth, x, &as)
 	r.learn(now, old, x, add, body)
 	r.Admission.Vouch(now, admitted(x.IDs))
 	if x.Listing != nil && now.Source == "" && now.Fetched > 0 { // before anybody asks for what it lists
@@ -295,7 +295,7 @@ func (r *reading) forbidden(rec *record.Resource, reason string, as urls.Account
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.
 func (r *reading) sitemap(
-	now *record.Resource, x *parse.Extract, p *documentReader, as *urls.Account,
+	now *record.Resource, x *parse.Extract, as *urls.Account,
 ) (targets []uint32, err error) {
 	if x.Sitemap.Index {
 		for u := range parse.Locations(now.URL, *x.Sitemap) {
@@ -310,7 +310,7 @@ func (r *reading) sitemap(
 		slices.Sort(targets)
 		return slices.Compact(targets), nil
 	}
-	add := r.admit(now.ID, 0, x, p.admitter, as)
+	add := r.admit(now.ID, 0, x, as)
 	// Before anybody asks for what it names.
 	if err := r.SkipPlan.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
 		return nil, err

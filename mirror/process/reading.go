@@ -5,9 +5,7 @@ package process
 import (
 	"runtime"
 
-	"mirrord/mirror/frontier"
 	"mirrord/mirror/parse"
-	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/record"
@@ -33,12 +31,11 @@ func newReading(o Options) *reading {
 // documentReader is what one worker needs to read and encode a document. There are as many as CPUs, because
 // each has buffers.
 type documentReader struct {
-	read     *parse.Reader
-	in       parse.Body // what it reads
-	w        *store.FrameWriter
-	r        *store.FrameReader
-	admitter *frontier.Admitter
-	links    []byte
+	read  *parse.Reader
+	in    parse.Body // what it reads
+	w     *store.FrameWriter
+	r     *store.FrameReader
+	links []byte
 }
 
 // newProcessors returns as many processors as there are CPUs.
@@ -56,10 +53,9 @@ func newProcessors(o *Options) chan *documentReader {
 	procs := make(chan *documentReader, n)
 	for range n {
 		procs <- &documentReader{
-			read:     parse.NewReader(how),
-			w:        o.Frames.NewFrameWriter(),
-			r:        store.NewFrameReader(),
-			admitter: o.Admission.Admitter(urls.NewLookups()),
+			read: parse.NewReader(how),
+			w:    o.Frames.NewFrameWriter(),
+			r:    store.NewFrameReader(),
 		}
 	}
 	return procs

@@ -136,7 +136,7 @@ func (x *Processor) redirectTarget(
 	}
 	ids := []int64{-1}
 	from := frontier.Document{ID: rec.ID, Depth: rec.Depth - 1}
-	in := x.Admission.Admitter(new(urls.Lookups)).Admit(ids, from, []scope.Candidate{to})
+	in := x.Admission.Admit(ids, from, []scope.Candidate{to})
 	as.Disallowed = append(as.Disallowed, in.Forbidden...)
 	as.Needed, as.Reopened = append(as.Needed, in.Needed...), append(as.Reopened, in.Reopened...)
 	if ids[0] < 0 {

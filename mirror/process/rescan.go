@@ -93,7 +93,7 @@ func (r *reading) rescanScript(rec *record.Resource, as urls.Account) *urls.Find
 		b.Sitemap = false
 		x := p.read.Read(b)
 		as.Notes = append(as.Notes, x.Notes...)
-		r.HostAdmission.Add(r.admit(rec.ID, rec.Depth, x, p.admitter, &as)...)
+		r.HostAdmission.Add(r.admit(rec.ID, rec.Depth, x, &as)...)
 		d.Targets, d.Linked, rec.Cut = x.Targets(r.Rules), true, uint16(x.Cut)
 	}
 	d.Resource = *rec

@@ -62,8 +62,6 @@ type Mark struct {
 	Requisite bool
 	// Reopen takes its outcome back: it is requested once more.
 	Reopen bool
-	// Settled: who names the URL again in this run changes nothing. Lookups do not ask again then.
-	Settled bool
 }
 
 // Len is how many numbers there are.
@@ -229,33 +227,27 @@ func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u sit
 	}
 }
 
-// MarkNamed is Mark for n URLs of which the numbers are not known. last is that of the worker.
-func (t *Table) MarkNamed(n int, last *Lookups, by Deciding) {
-	if !last.look(n, by) {
-		return
-	}
+// Naming says which URLs a document names, by their places in it, and what becomes of them. Decide and Unknown
+// are called while the table waits: Decide is that of Table.Mark, Unknown takes a URL that has no number.
+type Naming struct {
+	N       int
+	URL     func(i int) []byte
+	Decide  func(i int, id uint32, s State, u site.URL) Mark
+	Unknown func(i int)
+}
+
+// MarkNamed is Mark for URLs of which the numbers are not known.
+func (t *Table) MarkNamed(by Naming) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range last.named {
-		l := &last.named[i]
-		if l.settled {
+	for i := range by.N {
+		id, ok := t.find(by.URL(i))
+		if !ok {
+			by.Unknown(i)
 			continue
 		}
-		u := by.URL(i)
-		if !l.known {
-			id, ok := t.findHash(l.hash, u)
-			if !ok {
-				by.Unknown(i)
-				continue
-			}
-			l.id = id
-		}
-		e := t.at(l.id)
-		m := by.Decide(i, l.id, State{*e}, t.unqueued(l.id, e))
-		e.mark(m)
-		if !l.known || m.Settled {
-			last.remember(l, u, m.Settled)
-		}
+		e := t.at(id)
+		e.mark(by.Decide(i, id, State{*e}, t.unqueued(id, e)))
 	}
 }
 

@@ -75,33 +75,19 @@ func TestMarkInOrder(t *testing.T) {
 	}
 	var unknown []int
 	names := [][]byte{[]byte("http://h/9"), []byte("http://h/2"), []byte("http://h/8")}
-	last, again := NewLookups(), 0
-	by := Deciding{
+	table.MarkNamed(Naming{
+		N:   len(names),
 		URL: func(i int) []byte { return names[i] },
-		Settled: func(i int, id uint32) {
-			if again++; i != 1 || id != 2 {
-				t.Error(i, id)
-			}
-		},
 		Decide: func(i int, id uint32, s State, u site.URL) Mark {
 			if i != 1 || id != 2 || u.String() != "http://h/2" {
 				t.Error(i, id, u)
 			}
-			return Mark{Seen: Named, Settled: true}
+			return Mark{Seen: Named}
 		},
 		Unknown: func(i int) { unknown = append(unknown, i) },
-	}
-	table.MarkNamed(len(names), last, by)
+	})
 	if !slices.Equal(unknown, []int{0, 2}) || table.Len() != 4 {
 		t.Errorf("unknown: %v of %d", unknown, table.Len())
-	}
-	by.Decide = func(i int, _ uint32, _ State, _ site.URL) Mark {
-		t.Error("decided again:", i)
-		return Mark{}
-	}
-	table.MarkNamed(len(names), last, by)
-	if again != 1 {
-		t.Errorf("%d settled, want 1", again)
 	}
 }
 

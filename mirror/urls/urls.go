@@ -95,9 +95,6 @@ func (t *urls) unqueued(id uint32, e *entry) site.URL {
 	return t.urlOf(id)
 }
 
-// find returns the number of a URL, or of one that is equivalent.
-func (t *urls) find(u []byte) (uint32, bool) { return t.findHash(hashOf(u), u) }
-
 // hashOf is the hash of a URL, which equivalent ones share.
 func hashOf(u []byte) uint64 {
 	var room [usual]byte
@@ -107,10 +104,10 @@ func hashOf(u []byte) uint64 {
 	return xxh3.Hash(u)
 }
 
-// findHash is find with the hash of the URL.
-func (t *urls) findHash(h uint64, u []byte) (id uint32, ok bool) {
+// find returns the number of a URL, or of one that is equivalent.
+func (t *urls) find(u []byte) (id uint32, ok bool) {
 	var room [usual]byte
-	for v := range t.hashed(h) {
+	for v := range t.hashed(hashOf(u)) {
 		switch text := t.texts.Append(room[:0], t.at(v).url); {
 		case bytes.Equal(text, u):
 			return v, true

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"unsafe"
 
 	"mirrord/internal/texts"
-	"mirrord/site"
 	"mirrord/store/record"
 )
 
@@ -45,43 +43,6 @@ func TestTableFindsWhatWasAdded(t *testing.T) {
 	}
 	if table.n != n {
 		t.Error(table.n)
-	}
-}
-
-// The memory of the last searches changes no answer.
-func TestTableFindsAgain(t *testing.T) {
-	table, last := New(), NewLookups()
-	name := func(i int) []byte {
-		return fmt.Appendf(nil, "http://h.example/%s%d", strings.Repeat("p", i%300), i)
-	}
-	numbersOf := func(which ...int) (ids []int) {
-		var list [][]byte
-		for _, i := range which {
-			list, ids = append(list, name(i)), append(ids, -1)
-		}
-		table.MarkNamed(len(list), last, Deciding{
-			URL:     func(i int) []byte { return list[i] },
-			Settled: func(i int, id uint32) { ids[i] = int(id) },
-			Decide: func(i int, id uint32, _ State, _ site.URL) Mark {
-				ids[i] = int(id)
-				return Mark{Settled: id%2 == 0}
-			},
-			Unknown: func(i int) { ids[i] = -2 },
-		})
-		return ids
-	}
-	const n = 3 * recently
-	for i := range n {
-		for range 2 { // missing URLs are not remembered
-			if got := numbersOf(i); got[0] != -2 {
-				t.Fatalf("%d is there before it was added: %d", i, got)
-			}
-		}
-		Enter(table, name(i), 0)
-		which := []int{i, i, i / 2, i - i%7}
-		if got := numbersOf(which...); !slices.Equal(got, which) {
-			t.Fatalf("%d, want %d", got, which)
-		}
 	}
 }
 
