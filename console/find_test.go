@@ -151,9 +151,9 @@ func TestReplicasPage(t *testing.T) {
 	if page.Find("main script, main img").Length() > 0 {
 		t.Error("markup of a name")
 	}
-	texts.known.Elsewhere = []replicas.ReplicaNode{{Node: "south", Jobs: 2}, {Depot: true, Jobs: 3}}
+	texts.known.Elsewhere = []replicas.ReplicaNode{{Node: "south", Jobs: 2}}
 	page = parse(t, b.want(http.StatusOK, "UTC, on this node: ", "/replicas", nil))
-	if text := page.Find("main").Text(); !strings.Contains(text, "the depot: 3 mirrors") {
+	if text := page.Find("main").Text(); !strings.Contains(text, "node south: 2 mirrors") {
 		t.Error(text)
 	}
 	texts.known.Node = "north"
