@@ -130,12 +130,6 @@ func knownReplicas() *replicas.KnownReplicas {
 		Level:      "2",
 		Suggestion: "the same",
 	}}
-	known.Joined = []replicas.JoinedPages{{
-		Parts: "a.example/book/",
-		Pages: 40,
-		At:    "b.example/book.html",
-		On:    1,
-	}}
 	return known
 }
 
@@ -149,8 +143,7 @@ func TestReplicasPage(t *testing.T) {
 	page := parse(t, b.want(http.StatusOK, "use the first", "/replicas", nil))
 	text := page.Find("main").Text()
 	const saved = "8 pages that the first one has too"
-	const joined = "b.example/book.html says on one page what a.example/book/ says on 40"
-	for _, want := range []string{saved, "2 smaller ones", "2, not sure", evilMarkup, joined} {
+	for _, want := range []string{saved, "2 smaller ones", "2, not sure", evilMarkup} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -158,9 +151,9 @@ func TestReplicasPage(t *testing.T) {
 	if page.Find("main script, main img").Length() > 0 {
 		t.Error("markup of a name")
 	}
-	texts.known.Elsewhere = []replicas.ReplicaNode{{Node: "south", Jobs: 2}, {Depot: true, Jobs: 3}}
+	texts.known.Elsewhere = []replicas.ReplicaNode{{Node: "south", Jobs: 2}}
 	page = parse(t, b.want(http.StatusOK, "UTC, on this node: ", "/replicas", nil))
-	if text := page.Find("main").Text(); !strings.Contains(text, "the depot: 3 mirrors") {
+	if text := page.Find("main").Text(); !strings.Contains(text, "node south: 2 mirrors") {
 		t.Error(text)
 	}
 	texts.known.Node = "north"

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"mirrord/app/env"
-	"mirrord/app/replicas"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/job"
@@ -186,8 +185,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 	var failed failures
 	for _, name := range names {
 		s := PushedSite{Job: name}
-		in := depot.In{Again: r.Again, Pages: replicas.PageLister(st, a.Log)}
-		if s.CheckedIn, err = d.Checkin(ctx, st, name, in); err != nil {
+		if s.CheckedIn, err = d.Checkin(ctx, st, name, depot.In{Again: r.Again}); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}

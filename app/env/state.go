@@ -59,11 +59,6 @@ func (p PublishedAs) Equal(q PublishedAs) bool {
 	return p.Version == q.Version && p.Retrieved.Equal(q.Retrieved)
 }
 
-// After reports whether p is later than q. Times are in seconds; within one the number tells.
-func (p PublishedAs) After(q PublishedAs) bool {
-	return p.Retrieved.After(q.Retrieved) || (p.Retrieved.Equal(q.Retrieved) && p.Version > q.Version)
-}
-
 // PublishedHere is the published version of a site; ok is false when there is no such version, or it cannot
 // be read.
 func PublishedHere(st *store.State, name string) (p PublishedAs, ok bool) {

@@ -19,7 +19,6 @@ import (
 	"mirrord/app/replicas"
 	"mirrord/app/serving"
 	"mirrord/app/shares"
-	"mirrord/cluster/depot"
 	"mirrord/fetch"
 	"mirrord/internal/timed"
 	"mirrord/scheduler"
@@ -68,8 +67,7 @@ type thisNode interface {
 // goes there. It is safe for concurrent use.
 type Everywhere struct {
 	thisNode
-	Follows bool         // it has the mirrors of other nodes too, to read; set before anything is asked
-	Depot   *depot.Depot // which has the lists of pages of mirrors; nil: nodes are asked; set as Follows
+	Follows bool // it has the mirrors of other nodes too, to read; set before anything is asked
 
 	here  *daemon.Daemon // answers for this node
 	nodes Nodes

@@ -81,8 +81,7 @@ func sayReplicas(d *daemon.Daemon, mux *http.ServeMux) {
 }
 
 // Gather fetches the digests of the pages of other nodes' mirrors that have a new version since the last
-// call. What the depot has comes from there, all else from nodes. Of a node that does not answer what it
-// last said stays.
+// call. Of a node that does not answer what it last said stays.
 func (c *Everywhere) Gather(ctx context.Context) error {
 	select {
 	case c.gathers <- struct{}{}:
@@ -100,9 +99,6 @@ func (c *Everywhere) Gather(ctx context.Context) error {
 		e = &replicas.OthersSaid{Nodes: map[string]*replicas.SaidMirrors{}}
 	}
 	c.lists(ctx, e)
-	if askDepot(ctx, c, e); ctx.Err() != nil {
-		return ctx.Err()
-	}
 	c.settle(e)
 	c.fetchDigests(ctx, e)
 	if err := ctx.Err(); err != nil {
@@ -148,42 +144,37 @@ func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
 	}
 }
 
-// settle leaves each mirror with one node: this one, the depot, one that answers, or the last that spoke of
-// it. Its kept digests are passed on.
+// settle leaves each mirror with one node: this one, one that answers, or the last that spoke of it. Its kept
+// digests are passed on.
 func (c *Everywhere) settle(e *replicas.OthersSaid) {
 	best := map[string]*replicas.SaidMirrors{}
 	kept := map[string]env.PublishedAs{}
-	for _, n := range e.All() {
+	for _, node := range slices.Sorted(maps.Keys(e.Nodes)) {
+		n := e.Nodes[node]
 		for name, s := range n.Sites {
 			if s.Kept.Version > 0 {
 				kept[name] = s.Kept
 			}
-			if n == e.Depot && s.Has.Version == 0 {
-				continue // it does not speak of it
-			}
-			if b := best[name]; b == nil || e.Better(n, b, name) {
+			b := best[name]
+			if b == nil || (n.Away == "" && b.Away != "") ||
+				((n.Away == "") == (b.Away == "") && n.AsOf.After(b.AsOf)) {
 				best[name] = n
 			}
 		}
 	}
 	wanted := c.Wanted()
-	for node, n := range e.All() {
+	for node, n := range e.Nodes {
 		for name, s := range n.Sites {
-			s.Kept = kept[name]
-			switch silent := n == e.Depot && (s.Has.Version == 0 || s.Why != ""); {
-			case best[name] == n && !hasMirror(c.here, name):
-				if s.Has.Version == 0 {
-					s.Kept = env.PublishedAs{}
-				}
-				n.Sites[name] = s
-			case silent && !hasMirror(c.here, name): // that it has nothing of use, and why, is known
-				s.Has, s.Kept = env.PublishedAs{}, env.PublishedAs{}
-				n.Sites[name] = s
-			default:
+			if best[name] != n || hasMirror(c.here, name) {
 				delete(n.Sites, name)
+				continue
 			}
+			if s.Kept = kept[name]; s.Has.Version == 0 {
+				s.Kept = env.PublishedAs{}
+			}
+			n.Sites[name] = s
 		}
-		if n.Away != "" && len(n.Sites) == 0 && n != e.Depot && !slices.Contains(c.nodes.Members(), node) {
+		if n.Away != "" && len(n.Sites) == 0 && !slices.Contains(c.nodes.Members(), node) {
 			delete(e.Nodes, node)
 		}
 	}

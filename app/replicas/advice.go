@@ -225,20 +225,12 @@ func countWords(
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if p.file.said != nil {
-				f.compared++
-				f.words += int(p.file.said.Words)
-				continue
-			}
-			body, err := p.file.read()
+			d, err := p.file.digest(sketcher)
 			if err != nil {
 				return err
 			}
-			f.compared++
-			if p.file.html {
-				f.words += int(sketcher.HTML(body).Words)
-			} else {
-				f.words += int(sketcher.Plain(body).Words)
+			if f.compared++; d != nil {
+				f.words += int(d.Words)
 			}
 		}
 	}

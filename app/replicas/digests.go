@@ -22,9 +22,8 @@ type replicaPage struct {
 	at     collections.Address
 	file   replicaFile
 	digest pages.PageDigest
-	entry  uint32 // of the digests that are kept, plus one; 0: it is not kept
-	known  bool   // the digest was kept
-	keep   bool   // the digest is to be kept
+	known  bool // the digest was kept
+	keep   bool // the digest is to be kept
 }
 
 // replicaBatch is how many pages are looked up at a time. If a copy as view does not fit on the disk, the
@@ -93,25 +92,17 @@ func (r *replicaPages) treeDigests(
 
 // makeDigest reads a page. It counts files that are no page.
 func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool {
-	if p.file.said != nil {
-		p.digest.Digest, p.known = *p.file.said, true
-		return true
-	}
-	body, err := p.file.read()
-	if err != nil {
+	d, err := p.file.digest(sketcher)
+	switch {
+	case err != nil:
 		r.bad++
 		r.warn(err.Error())
 		return false
-	}
-	if !p.file.isPage(body) {
+	case d == nil:
 		r.skipped++
 		return false
 	}
-	if p.file.html {
-		p.digest.Digest = sketcher.HTML(body)
-	} else {
-		p.digest.Digest = sketcher.Plain(body)
-	}
+	p.digest.Digest, p.known = *d, p.file.said != nil
 	return true
 }
 
@@ -141,18 +132,13 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	if err != nil {
 		return nil, errors.Join(err, k.close())
 	}
-	k.number()
-	return k, nil
-}
-
-// number finds the newest digest of each URL.
-func (k *keptDigests) number() {
 	for n, p := range k.file.All() {
 		if int(p.ID) >= len(k.latest) {
 			k.latest = append(k.latest, make([]uint32, int(p.ID)+1-len(k.latest))...)
 		}
 		k.latest[p.ID] = n + 1
 	}
+	return k, nil
 }
 
 // with calls f with a view, which stays open.
@@ -215,7 +201,7 @@ func (k *keptDigests) lookOne(rec *record.Resource, p *replicaPage, live int) er
 			return err
 		}
 		if ok && had.ID == rec.ID && had.Body == rec.TextSum() {
-			p.digest, p.entry, p.known = had, k.latest[rec.ID], true
+			p.digest, p.known = had, true
 			return nil
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,13 +34,11 @@ type ReplicaNode struct {
 	Away    string     `json:"away,omitempty"`    // why it does not answer now
 	Behind  []string   `json:"behind,omitempty"`  // of these an older version was compared
 	Missing []string   `json:"missing,omitempty"` // and of these nothing
-	Depot   bool       `json:"depot,omitempty"`   // it is no node, but the cluster's depot
 }
 
 // OthersSaid is the known state of the mirrors of other nodes.
 type OthersSaid struct {
 	Nodes   map[string]*SaidMirrors `json:"nodes"`
-	Depot   *SaidMirrors            `json:"depot,omitempty"`   // nil without a depot
 	Unheard []string                `json:"unheard,omitempty"` // jobs that no node has spoken of
 }
 
@@ -56,25 +53,6 @@ type SaidMirrors struct {
 type SaidMirror struct {
 	Has  env.PublishedAs `json:"has"`           // version 0: nothing is published
 	Kept env.PublishedAs `json:"kept,omitzero"` // of which the digests are; zero: none are here
-	// of the depot: the mark of its check-in, which no other one can have had once it is settled, and why its
-	// pages could not be read
-	Mark    string `json:"mark,omitempty"`
-	Settled bool   `json:"settled,omitempty"`
-	Why     string `json:"why,omitempty"`
-}
-
-// All yields the nodes, in order, and then the depot.
-func (e *OthersSaid) All() iter.Seq2[string, *SaidMirrors] {
-	return func(yield func(string, *SaidMirrors) bool) {
-		for _, node := range slices.Sorted(maps.Keys(e.Nodes)) {
-			if !yield(node, e.Nodes[node]) {
-				return
-			}
-		}
-		if e.Depot != nil {
-			yield("", e.Depot)
-		}
-	}
 }
 
 // LoadElsewhere reads the known state; empty before the first request.
@@ -91,7 +69,7 @@ func LoadElsewhere(dir string) (*OthersSaid, error) {
 		return nil, fmt.Errorf("the digests of the mirrors of other nodes: %w; remove %s", err,
 			filepath.Join(dir, env.ElsewhereFolder))
 	}
-	for _, n := range e.All() {
+	for _, n := range e.Nodes {
 		for name, s := range n.Sites {
 			if _, err := os.Stat(filepath.Join(dir, env.ElsewhereFolder, name)); err != nil {
 				s.Kept = env.PublishedAs{} // it was removed
@@ -113,7 +91,7 @@ func (e *OthersSaid) Save(dir string) error {
 		return err
 	}
 	used := map[string]bool{}
-	for _, n := range e.All() {
+	for _, n := range e.Nodes {
 		for name, s := range n.Sites {
 			used[name] = used[name] || s.Kept.Version > 0
 		}
@@ -139,7 +117,7 @@ func ForgetElsewhere(dir string) error { return os.RemoveAll(filepath.Join(dir, 
 // has, unless the same version is here too.
 func (e *OthersSaid) replace(st *store.State) map[string]SaidMirror {
 	out := map[string]SaidMirror{}
-	for _, n := range e.All() {
+	for _, n := range e.Nodes {
 		for name, s := range n.Sites {
 			if s.Kept.Version == 0 {
 				continue
@@ -154,16 +132,14 @@ func (e *OthersSaid) replace(st *store.State) map[string]SaidMirror {
 
 // said lists the nodes. here says which versions are published on this machine.
 func (e *OthersSaid) said(here func(name string) (env.PublishedAs, bool)) (out []ReplicaNode) {
-	for node, n := range e.All() {
-		r := ReplicaNode{Node: node, Away: n.Away, Depot: n == e.Depot}
+	for _, node := range slices.Sorted(maps.Keys(e.Nodes)) {
+		n := e.Nodes[node]
+		r := ReplicaNode{Node: node, Away: n.Away}
 		if !n.AsOf.IsZero() {
 			r.AsOf = &n.AsOf
 		}
 		for _, name := range slices.Sorted(maps.Keys(n.Sites)) {
 			s := n.Sites[name]
-			if s.Why != "" && n.Away == "" {
-				r.Away = joined(r.Away, name+": "+s.Why)
-			}
 			if s.Has.Version == 0 {
 				continue
 			}
@@ -221,10 +197,7 @@ func (r *replicaPages) addElsewhere() ([]ReplicaNode, error) {
 // Line says in one line what a node has said.
 func (n *ReplicaNode) Line() string {
 	s := "node " + n.Node + ": " + count.Of(n.Jobs, "mirror")
-	switch {
-	case n.Depot:
-		s = "the depot: " + count.Of(n.Jobs, "mirror")
-	case n.Node == "":
+	if n.Node == "" {
 		s = count.Of(n.Jobs, "mirror")
 	}
 	if n.AsOf != nil {
@@ -240,13 +213,6 @@ func (n *ReplicaNode) Line() string {
 		}
 	}
 	return s
-}
-
-func joined(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // gatherWithin is how long the daemon may take to bring what other nodes know. What has come counts then.
@@ -285,25 +251,4 @@ func clusterDaemon(a *env.App) *control.Client {
 		return nil
 	}
 	return c
-}
-
-// Better reports whether what a node said counts rather than what another one said of the same mirror. What
-// the depot has counts, unless a node that answers has a later version or the depot's cannot be read.
-func (e *OthersSaid) Better(n, than *SaidMirrors, name string) bool {
-	if n == e.Depot {
-		return !than.beats(n, name)
-	}
-	if than == e.Depot {
-		return n.beats(than, name)
-	}
-	if (n.Away == "") != (than.Away == "") {
-		return n.Away == ""
-	}
-	return n.AsOf.After(than.AsOf)
-}
-
-// beats reports whether what a node said of a mirror counts rather than what the depot has.
-func (n *SaidMirrors) beats(depot *SaidMirrors, name string) bool {
-	d := depot.Sites[name]
-	return n.Away == "" && (d.Why != "" || n.Sites[name].Has.After(d.Has))
 }

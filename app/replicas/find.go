@@ -31,7 +31,6 @@ type Replicas struct {
 	Hosts    []ReplicaHosts      `json:"hosts"`
 	Clusters []ReplicaCollection `json:"clusters"`
 	Related  []RelatedCopies     `json:"related"`
-	Joined   []JoinedPages       `json:"joined"`
 	// Elsewhere is what other nodes of the cluster have said: their mirrors are compared too, by digests
 	Elsewhere []ReplicaNode `json:"elsewhere,omitempty"`
 
@@ -69,16 +68,6 @@ type RelatedCopies struct {
 	Shared int       `json:"shared"` // pages in common
 	Places int       `json:"places"` // that both have, of a sample
 	Differ int       `json:"differ"` // of these, where they say something else
-}
-
-// JoinedPages says that what one directory says on many pages stands elsewhere on fewer, or on a single one.
-type JoinedPages struct {
-	Parts   string  `json:"parts"`    // the directory
-	Pages   int     `json:"pages"`    // below it
-	At      string  `json:"at"`       // where they are joined: a page, or a directory
-	On      int     `json:"on"`       // pages there
-	Share   float64 `json:"share"`    // of the text there that is also in the parts, estimated
-	OfParts float64 `json:"of_parts"` // of their words those that are there, at least
 }
 
 // ReplicaCopy is one place of a collection. Its figures compare it with the first copy.
@@ -153,7 +142,6 @@ func FindReplicas(ctx context.Context, a *env.App, dirs []string, o ReplicaOptio
 		Hosts:    []ReplicaHosts{},
 		Clusters: []ReplicaCollection{},
 		Related:  []RelatedCopies{},
-		Joined:   []JoinedPages{},
 		All:      collections.Clusters(found.Copies),
 
 		Elsewhere: others,
@@ -168,16 +156,6 @@ func FindReplicas(ctx context.Context, a *env.App, dirs []string, o ReplicaOptio
 			Shared: p.Pages,
 			Places: p.Places,
 			Differ: p.Differ,
-		})
-	}
-	for _, j := range found.Joined[:shown(len(found.Joined), o.Limit)] {
-		out.Joined = append(out.Joined, JoinedPages{
-			Parts:   j.Parts.String(),
-			Pages:   j.Pages,
-			At:      j.At.String(),
-			On:      j.On,
-			Share:   j.Share,
-			OfParts: j.OfParts,
 		})
 	}
 	some := out.All[:shown(len(out.All), o.Limit)]

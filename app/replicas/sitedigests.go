@@ -34,12 +34,14 @@ const (
 	siteDigestsHead  = 8
 	siteDigestBytes  = 8 + 4 + text.Bins
 	maxSaidAddress   = 64 << 10
+	wholeSum         = 0x48674bc7 // CRC-32C of anything with its own CRC-32C behind it
 )
 
 // ErrOtherDigests says that digests were made by another version, or are none.
 var ErrOtherDigests = errors.New("the node has digests of another form: its mirrord is of another version")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// errSaidAddress says that what an address was read of is damaged.
+var errSaidAddress = errors.New("digests of pages: an address is not valid")
 
 // PageSaid is a page of which only the digest is known.
 type PageSaid struct {
@@ -54,12 +56,10 @@ type siteDigestWriter struct {
 	sum  hash.Hash32
 	last string
 	n    uint64
-	buf  []byte
-	all  uint32 // the checksum of all, after end
 }
 
 func NewSiteDigestWriter(w io.Writer) *siteDigestWriter {
-	s := &siteDigestWriter{sum: crc32.New(castagnoli)}
+	s := &siteDigestWriter{sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
 	s.w = bufio.NewWriterSize(io.MultiWriter(w, s.sum), 64<<10)
 	s.w.WriteString(siteDigestsMagic) // the first error stays in w
 	s.w.Write(binary.LittleEndian.AppendUint32(nil, text.DigestForm))
@@ -71,40 +71,28 @@ func (s *siteDigestWriter) Add(at collections.Address, modified time.Time, d *te
 	if address == "" || len(address) > maxSaidAddress {
 		return nil // no page that can be named
 	}
-	s.buf = appendDigest(appendAddress(s.buf[:0], s.last, address, modified), d)
+	same := 0
+	for same < min(len(address), len(s.last)) && address[same] == s.last[same] {
+		same++
+	}
 	s.last = address
 	s.n++
-	_, err := s.w.Write(s.buf)
+	b := binary.AppendUvarint(s.w.AvailableBuffer(), uint64(same))
+	b = binary.AppendUvarint(b, uint64(len(address)-same))
+	b = append(b, address[same:]...)
+	b = binary.AppendUvarint(b, uint64(max(0, modified.Unix())))
+	b = binary.LittleEndian.AppendUint64(b, d.Text)
+	b = binary.LittleEndian.AppendUint32(b, d.Words)
+	_, err := s.w.Write(append(b, d.Sketch[:]...))
 	return err
 }
 
-func appendAddress(b []byte, last, address string, modified time.Time) []byte {
-	same := 0
-	for same < min(len(address), len(last)) && address[same] == last[same] {
-		same++
-	}
-	b = binary.AppendUvarint(b, uint64(same))
-	b = binary.AppendUvarint(b, uint64(len(address)-same))
-	b = append(b, address[same:]...)
-	return binary.AppendUvarint(b, uint64(max(0, modified.Unix())))
-}
-
-func appendDigest(b []byte, d *text.ContentDigest) []byte {
-	b = binary.LittleEndian.AppendUint64(b, d.Text)
-	b = binary.LittleEndian.AppendUint32(b, d.Words)
-	return append(b, d.Sketch[:]...)
-}
-
 func (s *siteDigestWriter) End() error {
-	b := binary.AppendUvarint([]byte{0, 0}, s.n)
-	if _, err := s.w.Write(b); err != nil {
-		return err
-	}
+	s.w.Write(binary.AppendUvarint([]byte{0, 0}, s.n))
 	if err := s.w.Flush(); err != nil {
 		return err
 	}
-	s.all = s.sum.Sum32()
-	s.w.Write(binary.LittleEndian.AppendUint32(nil, s.all))
+	s.w.Write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
 	return s.w.Flush()
 }
 
@@ -132,89 +120,36 @@ func WriteSiteDigests(ctx context.Context, w io.Writer, st *store.State, name st
 	return s.End()
 }
 
-// summed reads and keeps the checksum of what was read.
-type summed struct {
-	r   *bufio.Reader
-	sum uint32
-	one [1]byte
-}
-
-// ReadByte implements io.ByteReader.
-func (s *summed) ReadByte() (byte, error) {
-	b, err := s.r.ReadByte()
-	if err == nil {
-		s.one[0] = b
-		s.sum = crc32.Update(s.sum, castagnoli, s.one[:])
-	}
-	return b, err
-}
-
-func (s *summed) full(b []byte) error {
-	_, err := io.ReadFull(s.r, b)
-	s.sum = crc32.Update(s.sum, castagnoli, b)
-	return err
-}
-
-// digest reads the digest of a page.
-func (s *summed) digest(d *text.ContentDigest) error {
-	said := make([]byte, siteDigestBytes)
-	if err := s.full(said); err != nil {
-		return err
-	}
-	d.Text, d.Words = binary.LittleEndian.Uint64(said), binary.LittleEndian.Uint32(said[8:])
-	copy(d.Sketch[:], said[12:])
-	return nil
-}
-
-// ReadSiteDigests reads what writeSiteDigests wrote, and gives each page to f, which must not keep it.
+// ReadSiteDigests reads what WriteSiteDigests wrote, to the end, and gives each page to f, which must not keep
+// it.
 func ReadSiteDigests(from io.Reader, f func(*PageSaid) error) (pages int, err error) {
-	in := &summed{r: bufio.NewReaderSize(from, 64<<10)}
-	return in.pages(siteDigestsMagic, in.digest, func() (uint32, error) { return in.sum, nil }, f)
-}
-
-// ErrSpoiltDigests says that digests are not what was written.
-var ErrSpoiltDigests = errors.New("they are damaged")
-
-// pages reads pages, of each the digest by a function, to the end, where the checksum stands.
-func (s *summed) pages(
-	magic string, digest func(*text.ContentDigest) error, sum func() (uint32, error), f func(*PageSaid) error,
-) (pages int, err error) {
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	in := bufio.NewReaderSize(io.TeeReader(from, sum), 64<<10)
 	head := make([]byte, siteDigestsHead)
-	if err := s.full(head); err != nil {
+	if _, err := io.ReadFull(in, head); err != nil {
 		return 0, cutDigests(err)
 	}
-	if string(head[:4]) != magic || binary.LittleEndian.Uint32(head[4:]) != text.DigestForm {
+	if string(head[:4]) != siteDigestsMagic || binary.LittleEndian.Uint32(head[4:]) != text.DigestForm {
 		return 0, ErrOtherDigests
 	}
 	var address []byte
 	var p PageSaid
 	for n := uint64(0); ; n++ {
-		same, err := binary.ReadUvarint(s)
-		if err != nil {
-			return 0, cutDigests(err)
+		if address, err = readAddress(in, address); err != nil {
+			return 0, err
 		}
-		rest, err := binary.ReadUvarint(s)
-		if err != nil {
-			return 0, cutDigests(err)
-		}
-		if same == 0 && rest == 0 {
-			return int(n), s.end(n, sum)
-		}
-		if same > uint64(len(address)) || rest > maxSaidAddress-same {
-			return 0, errors.New("digests of pages: an address is not valid")
-		}
-		address = append(address[:same], make([]byte, rest)...)
-		if err := s.full(address[same:]); err != nil {
-			return 0, cutDigests(err)
+		if len(address) == 0 {
+			return int(n), endDigests(in, n, sum)
 		}
 		host, path, ok := strings.Cut(string(address), "/")
 		if !ok {
-			return 0, errors.New("digests of pages: an address is not valid")
+			return 0, errSaidAddress
 		}
 		p = PageSaid{At: collections.Address{Host: host, Path: "/" + path}}
-		modified, err := binary.ReadUvarint(s)
+		modified, err := binary.ReadUvarint(in)
+		said := make([]byte, siteDigestBytes)
 		if err == nil {
-			err = digest(&p.Digest)
+			_, err = io.ReadFull(in, said)
 		}
 		if err != nil {
 			return 0, cutDigests(err)
@@ -222,28 +157,45 @@ func (s *summed) pages(
 		if modified > 0 {
 			p.Modified = time.Unix(int64(modified), 0).UTC()
 		}
+		p.Digest.Text, p.Digest.Words = binary.LittleEndian.Uint64(said), binary.LittleEndian.Uint32(said[8:])
+		copy(p.Digest.Sketch[:], said[12:])
 		if err := f(&p); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// end checks what follows n pages.
-func (s *summed) end(n uint64, sum func() (uint32, error)) error {
-	said, err := binary.ReadUvarint(s)
+// readAddress reads the address after another one; an empty one is the end.
+func readAddress(in *bufio.Reader, last []byte) ([]byte, error) {
+	same, err := binary.ReadUvarint(in)
+	if err != nil {
+		return nil, cutDigests(err)
+	}
+	rest, err := binary.ReadUvarint(in)
+	if err != nil {
+		return nil, cutDigests(err)
+	}
+	if same > uint64(len(last)) || rest > maxSaidAddress-same {
+		return nil, errSaidAddress
+	}
+	address := append(last[:same], make([]byte, rest)...)
+	if _, err := io.ReadFull(in, address[same:]); err != nil {
+		return nil, cutDigests(err)
+	}
+	return address, nil
+}
+
+// endDigests checks what follows n pages.
+func endDigests(in *bufio.Reader, n uint64, sum hash.Hash32) error {
+	said, err := binary.ReadUvarint(in)
+	if err == nil {
+		_, err = in.Discard(crc32.Size)
+	}
 	if err != nil {
 		return cutDigests(err)
 	}
-	want, err := sum()
-	if err != nil {
-		return err
-	}
-	b := make([]byte, 4)
-	if _, err := io.ReadFull(s.r, b); err != nil {
-		return cutDigests(err)
-	}
-	if said != n || binary.LittleEndian.Uint32(b) != want {
-		return cutDigests(ErrSpoiltDigests)
+	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) || said != n || sum.Sum32() != wholeSum {
+		return errors.New("digests of pages: they are damaged")
 	}
 	return nil
 }

@@ -46,23 +46,6 @@ func (r *Replicas) WriteText(w io.Writer) {
 		}
 	}
 	r.writeRelated(w)
-	r.writeJoined(w)
-}
-
-// writeJoined writes the directories whose pages are joined elsewhere.
-func (r *Replicas) writeJoined(w io.Writer) {
-	if len(r.Joined) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", count.Of(len(r.Joined), "weak match", "weak matches"))
-	for _, j := range r.Joined {
-		on := "one page"
-		if j.On > 1 {
-			on = fmt.Sprintf("%d pages", j.On)
-		}
-		fmt.Fprintf(w, "  %s: what its %s is on %s at %s (%.0f%% of what stands there is from them)\n", j.Parts,
-			count.Of(j.Pages, "page says", "pages say"), on, j.At, 100*j.Share)
-	}
 }
 
 // writeRelated writes the directories that are no copies of one another, though they share many pages.

@@ -19,7 +19,6 @@ import (
 	"mirrord/app/depots"
 	"mirrord/app/env"
 	"mirrord/app/jobs"
-	"mirrord/app/replicas"
 	"mirrord/cluster/depot"
 	"mirrord/fetch"
 	"mirrord/internal/timed"
@@ -349,7 +348,7 @@ func (s *NodeShare) Ran(name string) {
 			err := s.move(name, func() error {
 				tx, err := store.LastTransaction(s.st, name)
 				if err == nil {
-					_, err = s.depot.Checkin(s.ends, s.st, name, depot.In{Pages: replicas.PageLister(s.st, s.log)})
+					_, err = s.depot.Checkin(s.ends, s.st, name, depot.In{})
 				}
 				if err == nil {
 					s.same(name, tx)

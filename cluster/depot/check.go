@@ -76,7 +76,8 @@ func checkChunks(
 ) error {
 	var pieces []piece
 	var read atomic.Int64
-	for f := range m.all() {
+	for i := range m.Files {
+		f := &m.Files[i]
 		for k := range f.Chunks {
 			c := &f.Chunks[k]
 			if done[c.SHA256] {

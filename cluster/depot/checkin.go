@@ -22,8 +22,6 @@ type In struct {
 	// Again takes nothing in the depot for granted: everything is put, regardless of the objects that are
 	// there. For a store that was emptied, and for a site that has changed on two machines.
 	Again bool
-	// Pages makes the list of the pages of the published version; nil: the check-in has none.
-	Pages PageLister
 }
 
 // CheckedIn says what a check-in did.
@@ -48,7 +46,6 @@ type unit struct {
 	files   []store.TravelFile
 	// bodies calls its argument for each body that the unit refers to; nil: there are none
 	bodies func(ctx context.Context, f func([32]byte) error) error
-	pages  PageLister
 	local  *blobs.Blobs
 	from   *store.Travelling // nil: nothing of the files can lie in a depot
 	known  *note             // of this machine
@@ -74,7 +71,6 @@ func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In
 		token: max(in.Token, t.Token),
 		tx:    t.Tx,
 		files: t.Files,
-		pages: in.Pages,
 		local: plain.Bodies,
 		from:  t,
 		bodies: func(ctx context.Context, f func([32]byte) error) error {

@@ -46,9 +46,6 @@ func (c *checkin) put(ctx context.Context) (*Manifest, error) {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	if err := c.putPages(ctx); err != nil {
-		return nil, err
-	}
 	if err := c.flush(); err != nil {
 		return nil, err
 	}

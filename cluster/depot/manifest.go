@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"iter"
 	"mirrord/store/pages"
 	"slices"
 	"strings"
@@ -22,8 +21,6 @@ type Manifest struct {
 	Files    []File    `json:"files"`
 	Segments []Segment `json:"objects"`          // in which the chunks lie
 	Bodies   []string  `json:"bodies,omitempty"` // objects in which the bodies lie that the site refers to
-	// Pages is not among the files: it never leaves the depot. A program of before it leaves it out.
-	Pages *PageList `json:"pages,omitempty"`
 }
 
 // File is one file: its chunks one after the other.
@@ -65,20 +62,6 @@ func (m *Manifest) file(name string) *File {
 	return nil
 }
 
-// all yields the files and the list of pages, which consist of chunks.
-func (m *Manifest) all() iter.Seq[*File] {
-	return func(yield func(*File) bool) {
-		for i := range m.Files {
-			if !yield(&m.Files[i]) {
-				return
-			}
-		}
-		if m.Pages != nil {
-			yield(&m.Pages.File)
-		}
-	}
-}
-
 // encode returns the manifest as it is stored.
 func (m *Manifest) encode() ([]byte, error) {
 	b, err := json.Marshal(m)
@@ -112,7 +95,8 @@ func decodeManifest(packed []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("it has format %d; this mirrord knows %d", m.Format, Version)
 	}
 	seen := map[string]bool{}
-	for f := range m.all() {
+	for i := range m.Files {
+		f := &m.Files[i]
 		if !isFileName(f.Name) || seen[f.Name] {
 			return nil, fmt.Errorf("%q is no name of a file", f.Name)
 		}
@@ -140,8 +124,8 @@ func isFileName(name string) bool {
 // live is how many bytes of each object the manifest refers to.
 func (m *Manifest) live() []int64 {
 	live := make([]int64, len(m.Segments))
-	for f := range m.all() {
-		for _, c := range f.Chunks {
+	for i := range m.Files {
+		for _, c := range m.Files[i].Chunks {
 			live[c.Segment] += c.Stored
 		}
 	}
@@ -151,13 +135,13 @@ func (m *Manifest) live() []int64 {
 // same reports whether another manifest is of the same files and bodies. Digests that were made since, as by
 // the check-in itself, go with the next one that has something new.
 func (m *Manifest) same(other *Manifest) bool {
-	if other == nil || !slices.Equal(m.Bodies, other.Bodies) || (m.Pages == nil) != (other.Pages == nil) {
+	if other == nil || !slices.Equal(m.Bodies, other.Bodies) {
 		return false
 	}
-	files := func(m *Manifest) []*File {
-		return slices.DeleteFunc(slices.Collect(m.all()), func(f *File) bool { return f.Name == pages.DigestsFile })
+	files := func(m *Manifest) []File {
+		return slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return f.Name == pages.DigestsFile })
 	}
-	return slices.EqualFunc(files(m), files(other), func(a, b *File) bool {
+	return slices.EqualFunc(files(m), files(other), func(a, b File) bool {
 		return a.Name == b.Name && a.Mode == b.Mode && slices.EqualFunc(a.Chunks, b.Chunks, func(x, y Chunk) bool {
 			return x.SHA256 == y.SHA256 && x.Stored == y.Stored
 		})

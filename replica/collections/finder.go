@@ -29,8 +29,7 @@ import (
 // fit in memory. Pages are added one after the other, in the order of their numbers. Not for concurrent use.
 // Data beyond its budget goes to the files of a Spill: 350 to 450 bytes a page. Beside the budget it
 // takes 5 bytes a page (union-find and who is in it), about 40 a directory that has as many pages as must be
-// shared (how many there are), 16 a page that the largest pair of directories shares, and 4 MiB at most for
-// joined pages.
+// shared (how many there are), and 16 a page that the largest pair of directories shares.
 type Finder struct {
 	FindOptions
 	budget   int
@@ -131,7 +130,6 @@ func (f *Finder) add(a Address, d *text.ContentDigest) error {
 type FoundPairs struct {
 	Copies  []DirPair // they hold the same, the largest first
 	Related []DirPair // they have the same places, and say something else at many of them: translations
-	Joined  []Joined  // what the one says on many pages the other says on fewer, or on one
 }
 
 // Find compares all pages that were added, once.
@@ -151,10 +149,6 @@ func (f *Finder) Find() (Grouped, FoundPairs, error) {
 		func() error { return f.count(&f.flat, f.votes.countFlat) },
 		func() (err error) {
 			found, err = f.samePlaces(f.votes.pairs())
-			return err
-		},
-		func() (err error) {
-			found.Joined, err = f.joined(found)
 			return err
 		},
 		f.records.close,

@@ -225,7 +225,7 @@ func TestFinderWithoutRoom(t *testing.T) {
 func TestFinderEnds(t *testing.T) {
 	pages, digests := generated(3000)
 	for _, end := range []string{
-		"compare words", "compare pages", "read pages again", "compare directories", "count words", "",
+		"compare words", "compare pages", "read pages again", "compare directories", "",
 	} {
 		f := NewFinder(&memorySpill{}, FinderOptions{Progress: func(phase string, done, total int) error {
 			if phase == end {

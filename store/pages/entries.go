@@ -164,15 +164,6 @@ func (d *Entries[E]) begin(f *os.File, size int64) error {
 	return err
 }
 
-// ReadDigests reads the digests in the first bytes of a file, which the caller closes. A file of another form
-// has none that are whole.
-func ReadDigests(f *os.File, size int64) *Digests {
-	d := newEntries[PageDigest](DigestsFile, digestMagic)
-	d.f, d.readOnly = f, true
-	_ = d.begin(f, size) // a file that cannot be read has none
-	return d
-}
-
 // Len is how many entries there are, spoilt ones included.
 func (d *Entries[E]) Len() uint32 {
 	d.mu.Lock()

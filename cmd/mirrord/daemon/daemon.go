@@ -270,7 +270,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.Flag
 		}
 		defer all.Close()
 		found = nodes.ShareFound(d, n.Me(), n.Jobs.Facts)
-		face, all.Follows, all.Depot = all, f.node.Follow, n.Depot
+		face, all.Follows = all, f.node.Follow
 	}
 	own, err := openOrders(ctx, x, st, d, int(f.maxRuns), n)
 	if err != nil {
