@@ -51,8 +51,8 @@ type point struct {
 
 // Share gives each host to a node, and returns the hosts by node: consistent hashing with bounded loads
 // (Mirrokni, Thorup, Zadimoghaddam, 2017). The hosts choose one after the other, those with the most sites
-// first: each takes the first node from its place on the ring on that has room. The result depends on the hosts
-// and nodes only. Hosts whose home is no node have none.
+// first: each takes the first node from its place on the ring on that has room. The result depends on the
+// hosts and nodes only. Hosts whose home is no node have none.
 func Share(hosts []Load, peers []Peer) map[string][]string {
 	members := make(map[string]*member, len(peers))
 	var ring []point
@@ -98,8 +98,8 @@ func Share(hosts []Load, peers []Peer) map[string][]string {
 	return of
 }
 
-// chosen is the first member from the host's place on the ring on that is not full; of full ones that with the
-// fewest sites.
+// chosen is the first member from the host's place on the ring on that is not full; of full ones that with
+// the fewest sites.
 func chosen(ring []point, h Load) *member {
 	first, _ := slices.BinarySearchFunc(ring, xxh3.HashString(h.Host), func(p point, at uint64) int {
 		return cmp.Compare(p.at, at)

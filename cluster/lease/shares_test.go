@@ -37,8 +37,8 @@ func owners(s *simShares, members []lease.Peer) map[string]string {
 	return out
 }
 
-// Members that come, go and change their weights give the shares of the obvious way, also by difference, and the
-// moves that those report are the moves.
+// Members that come, go and change their weights give the shares of the obvious way, also by difference, and
+// the moves that those report are the moves.
 func TestSharesByDifference(t *testing.T) {
 	for seed := range uint64(35) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -20,9 +20,9 @@ const slack = 1.05
 // passed more often.
 const pointsPerWeight = 40
 
-// simShares are those of lease.Share, by difference: the simulation changes its members 20 000 times a day. When
-// a member comes or goes, only the hosts whose choice depends on it choose again, in the same order: what a host
-// chooses changes nothing for those before it.
+// simShares are those of lease.Share, by difference: the simulation changes its members 20 000 times a day.
+// When a member comes or goes, only the hosts whose choice depends on it choose again, in the same order: what
+// a host chooses changes nothing for those before it.
 type simShares struct {
 	hosts   []share                 // those without a home, in the order in which they choose
 	byHash  []int32                 // their numbers by their place on the ring
@@ -211,7 +211,9 @@ func (s *simShares) bound() (other []*member) {
 
 // first is the place on the ring from which on a host looks for a member.
 func (s *simShares) first(at uint64) int {
-	i, _ := slices.BinarySearchFunc(s.ring, at, func(p ringPoint, at uint64) int { return cmp.Compare(p.at, at) })
+	i, _ := slices.BinarySearchFunc(s.ring, at, func(p ringPoint, at uint64) int {
+		return cmp.Compare(p.at, at)
+	})
 	return i
 }
 
