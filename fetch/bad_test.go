@@ -200,7 +200,7 @@ func TestOddAnswers(t *testing.T) {
 		"/files/twice.tar.gz": {gz, "application/gzip", "gzip"},
 		"/files/plain.tar.gz": {gz, "application/gzip", ""},
 	}
-	for round := range 3 { // again with pooled decoders
+	for round := range 3 { // on connections that are used again
 		for path, want := range tests {
 			var m memory
 			res, err := c.Do(context.Background(), Request{URL: mustURL(t, s.URL+path)}, &m)

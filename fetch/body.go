@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,14 +43,13 @@ func (c *Client) drain(in *wire, declared int64) {
 	if declared > drainMost {
 		return
 	}
-	buf := c.dec.copyBuffer()
-	defer c.dec.copies.Put(buf)
+	buf := make([]byte, copyBuffer)
 	in.watch.enter(phaseDrain)
 	for i := 0; in.n < drainMost; i++ {
 		if i == 1 {
 			in.watch.timer.Reset(drainTime)
 		}
-		n, err := in.body.Read(*buf)
+		n, err := in.body.Read(buf)
 		if in.n += int64(n); err != nil {
 			return
 		}
@@ -61,21 +61,14 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 	t.restart()
 	list, err := codings(res.Header["Content-Encoding"])
 	var src io.Reader = in
-	var frees []func()
-	defer func() {
-		for i := len(frees) - 1; i >= 0; i-- {
-			frees[i]()
-		}
-	}()
 	var p *packing
 	if len(list) > 0 {
 		p = packingOf(res.MIME, t.req.URL.Path())
 	}
 	if p != nil {
-		b := c.dec.buffered(in)
-		frees = append(frees, func() { b.Reset(noReader{}); c.dec.bufs.Put(b) })
+		b := bufio.NewReaderSize(in, 16<<10)
 		src = b
-		if head, _ := b.Peek(packHead); c.dec.staysPacked(p, res.MIME, list[len(list)-1], head) {
+		if head, _ := b.Peek(packHead); staysPacked(p, res.MIME, list[len(list)-1], head) {
 			list, err = codings(list[:len(list)-1])
 			res.MIME, res.Charset = p.mime, ""
 			t.packed = true
@@ -86,11 +79,12 @@ func (c *Client) keep(t *transfer, res *Result, resp *http.Response, in *wire) e
 	}
 	res.Coding = strings.Join(list, ", ")
 	for i := len(list) - 1; i >= 0; i-- {
-		r, free, err := c.dec.open(list[i], src)
+		r, err := decode(list[i], src)
 		if err != nil {
 			return codingError(err, in.err)
 		}
-		src, frees = r, append(frees, free)
+		defer r.Close()
+		src = r
 	}
 	limit := c.bodyLimit(t)
 	if len(list) == 0 {
@@ -177,11 +171,10 @@ func (c *Client) begin(t *transfer, res *Result, src io.Reader, in *wire, limit 
 
 // copyBody moves bytes from src, the decoded view of in, to the sink until both have come to a proper end.
 func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, limit int64, coded bool) error {
-	buf := c.dec.copyBuffer()
-	defer c.dec.copies.Put(buf)
+	buf := make([]byte, copyBuffer)
 	start := t.at
 	for {
-		n, err := src.Read(*buf)
+		n, err := src.Read(buf)
 		if n > 0 {
 			if room := limit - t.at; int64(n) > room {
 				if !t.req.Cut {
@@ -189,7 +182,7 @@ func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, lim
 				}
 				n, res.Cut, err = int(max(room, 0)), true, io.EOF
 			}
-			if _, werr := t.w.Write((*buf)[:n]); werr != nil {
+			if _, werr := t.w.Write(buf[:n]); werr != nil {
 				return fmt.Errorf("%w: %w", ErrSink, werr)
 			}
 			t.at += int64(n)
@@ -218,7 +211,7 @@ func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, lim
 		return nil
 	}
 	if coded {
-		if err := drainCoded(in, *buf); err != nil {
+		if err := drainCoded(in, buf); err != nil {
 			return err
 		}
 	}

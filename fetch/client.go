@@ -72,7 +72,6 @@ type Client struct {
 	conditions conditions
 	sent       []string // secrets among them: no part of stored responses
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
-	dec        decoders
 	acceptAny  []string
 	identity   []string
 	codingsAny []string

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
@@ -27,34 +27,6 @@ const (
 	zstdWindow = 8 << 20
 	copyBuffer = 32 << 10
 )
-
-// decoders keeps the decoders of a Client for reuse: a gzip reader is 40 KB, a zstd one can be megabytes.
-type decoders struct {
-	gzip, zlib, flate, br, zstd, bufs, copies sync.Pool
-}
-
-func (d *decoders) copyBuffer() *[]byte {
-	if b, ok := d.copies.Get().(*[]byte); ok {
-		return b
-	}
-	b := make([]byte, copyBuffer)
-	return &b
-}
-
-func (d *decoders) buffered(r io.Reader) *bufio.Reader {
-	b, ok := d.bufs.Get().(*bufio.Reader)
-	if !ok {
-		// given r it might return r itself, which another user releases
-		b = bufio.NewReaderSize(noReader{}, 16<<10)
-	}
-	b.Reset(r)
-	return b
-}
-
-// noReader is what a pooled decoder holds on to while it is unused.
-type noReader struct{}
-
-func (noReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // codings splits a Content-Encoding into the codings in the order in which they were applied; identity is
 // left out. With an error the list has also those that are not known.
@@ -83,94 +55,43 @@ func codings(values []string) (list []string, err error) {
 	return list, err
 }
 
-// open returns a reader of r without the coding, and a function that gives the decoder back. An empty body is
-// empty in every coding (servers label them so), and r is never read past the end of what the coding says,
-// but for buffering.
-func (d *decoders) open(coding string, r io.Reader) (io.Reader, func(), error) {
-	b := d.buffered(r)
-	free := func() { b.Reset(noReader{}); d.bufs.Put(b) }
+// decode returns a reader of r without the coding. An empty body is empty in every coding (servers label them
+// so), and r is never read past the end of what the coding says, but for buffering.
+func decode(coding string, r io.Reader) (io.ReadCloser, error) {
+	b := bufio.NewReaderSize(r, 16<<10)
 	head, err := b.Peek(2)
 	if len(head) == 0 {
 		if err == io.EOF {
-			return noReader{}, free, nil
+			return http.NoBody, nil
 		}
-		free()
-		return nil, nil, err
+		return nil, err
 	}
 	switch coding {
 	case "gzip":
-		z, ok := d.gzip.Get().(*gzip.Reader)
-		if !ok {
-			z = new(gzip.Reader)
-		}
-		if err := z.Reset(b); err != nil {
-			free()
-			return nil, nil, err
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, err
 		}
 		z.Multistream(false)
-		return &members{z: z, b: b}, func() { d.gzip.Put(z); free() }, nil
+		return io.NopCloser(&members{z: z, b: b}), nil
 	case "deflate":
 		// RFC 9110 §8.4.1.2: "deflate" is zlib, but some servers send it raw. A zlib header is 8 in the low nibble
 		// and a multiple of 31 (RFC 1950 §2.2); no raw stream that a compressor writes begins so.
 		if len(head) == 2 && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-			return d.openZlib(b, free)
+			return zlib.NewReader(b)
 		}
-		f, ok := d.flate.Get().(io.ReadCloser)
-		if !ok {
-			f = flate.NewReader(b)
-		} else if err := f.(flate.Resetter).Reset(b, nil); err != nil {
-			free()
-			return nil, nil, err
-		}
-		return f, func() { d.flate.Put(f); free() }, nil
+		return flate.NewReader(b), nil
 	case "br":
-		z, ok := d.br.Get().(*brotli.Reader)
-		if !ok {
-			z = new(brotli.Reader)
-		}
-		if err := z.Reset(b); err != nil {
-			free()
-			return nil, nil, err
-		}
-		return z, func() { d.br.Put(z); free() }, nil
+		return io.NopCloser(brotli.NewReader(b)), nil
 	case "zstd":
-		z, ok := d.zstd.Get().(*zstd.Decoder)
-		if !ok {
-			z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-				zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderMaxMemory(zstdWindow))
-			if err != nil {
-				free()
-				return nil, nil, err
-			}
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(zstdWindow), zstd.WithDecoderMaxMemory(zstdWindow))
+		if err != nil {
+			return nil, err
 		}
-		if err := z.Reset(b); err != nil {
-			free()
-			return nil, nil, err
-		}
-		return z, func() {
-			if z.Reset(nil) == nil {
-				d.zstd.Put(z)
-			}
-			free()
-		}, nil
+		return z.IOReadCloser(), nil
 	}
-	free()
-	return nil, nil, fmt.Errorf("%w: %.40q", ErrCoding, coding)
-}
-
-func (d *decoders) openZlib(b *bufio.Reader, free func()) (io.Reader, func(), error) {
-	z, ok := d.zlib.Get().(io.ReadCloser)
-	var err error
-	if ok {
-		err = z.(zlib.Resetter).Reset(b, nil)
-	} else {
-		z, err = zlib.NewReader(b)
-	}
-	if err != nil {
-		free()
-		return nil, nil, err
-	}
-	return z, func() { d.zlib.Put(z); free() }, nil
+	return nil, fmt.Errorf("%w: %.40q", ErrCoding, coding)
 }
 
 // members reads all members of a gzip body (RFC 1952 §2.2). What follows a member and does not begin as

@@ -85,9 +85,9 @@ func (p *packing) begins(head []byte) bool {
 
 // staysPacked reports whether a body with a content coding is stored as it came: it is packed as its type or
 // its name says, and what the coding hides would not be. Of a body that is packed twice the coding goes.
-func (d *decoders) staysPacked(p *packing, mime, coding string, head []byte) bool {
-	if r, free, err := d.open(coding, bytes.NewReader(head)); err == nil {
-		defer free()
+func staysPacked(p *packing, mime, coding string, head []byte) bool {
+	if r, err := decode(coding, bytes.NewReader(head)); err == nil {
+		defer r.Close()
 		var inner [8]byte
 		if n, _ := io.ReadFull(r, inner[:]); p.begins(inner[:n]) {
 			return false

@@ -347,19 +347,8 @@ func (j *Job) Location(local *time.Location) (*time.Location, error) {
 // ValidName reports whether s can name a job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit,
 // without "..". Such a name is also a file name on every system.
 func ValidName(s string) bool {
-	if s == "" || len(s) > 64 || strings.Contains(s, "..") {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
+	_, err := site.ParseJobName(s)
+	return err == nil
 }
 
 // NameFor makes a job name from a URL: its host, with what a name cannot hold replaced by '-'.

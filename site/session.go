@@ -20,9 +20,7 @@ func sessionName(u URL) string {
 		return strings.TrimLeft(strings.SplitN(u.Path()[i:j], "=", 2)[0], "/;")
 	}
 	q, _ := u.Query()
-	for q != "" {
-		var pair string
-		pair, q = cutParam(q)
+	for pair := range params(q) {
 		if isSession(pair) {
 			name, _, _ := strings.Cut(pair, "=")
 			return name
@@ -104,24 +102,16 @@ func pathParam(path string, is func(pair string) bool) (start, end int) {
 
 // pathSession returns where the first session id of a path is, or -1.
 func pathSession(path string) (start, end int) {
-	for i := 0; i < len(path); i++ {
-		switch {
-		case path[i] == ';':
-			j := i + 1
-			for j < len(path) && path[j] != ';' && path[j] != '/' {
-				j++
-			}
-			if isSession(path[i+1 : j]) {
-				return i, j
-			}
-		case path[i] == '/' && strings.HasPrefix(path[i+1:], "(S("):
+	start, end = pathParam(path, isSession)
+	for i := 0; i < len(path) && (start < 0 || i < start); i++ {
+		if path[i] == '/' && strings.HasPrefix(path[i+1:], "(S(") {
 			seg, _, _ := strings.Cut(path[i+1:], "/")
 			if token, ok := strings.CutSuffix(seg, "))"); ok && isToken(token[3:]) {
 				return i, i + 1 + len(seg)
 			}
 		}
 	}
-	return -1, -1
+	return start, end
 }
 
 // isSession reports whether a "name=value" is a session id.

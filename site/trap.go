@@ -4,6 +4,8 @@ package site
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -155,27 +157,23 @@ func allNumbers(segs []string) bool {
 // checkParams finds parameters that occur too often in the query, by themselves or inside the escaped value
 // of another. It looks at the first 100 parameters only, so that its cost stays bounded.
 func checkParams(q string, limit int) (reason string, trapped bool) {
-	n := 0
-	for rest := q; rest != "" && n < 100; n++ {
-		var pair string
-		pair, rest = cutParam(rest)
+	all := slices.Collect(params(q))
+	for i, pair := range all[:min(len(all), 100)] {
 		name, _, hasValue := strings.Cut(pair, "=")
 		if name == "" {
 			continue
 		}
-		same, all := 1, 1
-		for r := rest; r != ""; {
-			var other string
-			other, r = cutParam(r)
+		same, named := 1, 1
+		for _, other := range all[i+1:] {
 			if other == pair {
 				same++
 			}
-			if len(other) > len(name) && other[len(name)] == '=' && other[:len(name)] == name {
-				all++
+			if strings.HasPrefix(other, name+"=") {
+				named++
 			}
 		}
-		if same >= limit || all >= 3*limit {
-			return fmt.Sprintf("query repeats the parameter %s %d times", quote(name), max(same, all)), true
+		if same >= limit || named >= 3*limit {
+			return fmt.Sprintf("query repeats the parameter %s %d times", quote(name), max(same, named)), true
 		}
 		if hasValue && len(name) >= 2 {
 			if n := nested(pair, name); n >= limit {
@@ -184,6 +182,11 @@ func checkParams(q string, limit int) (reason string, trapped bool) {
 		}
 	}
 	return "", false
+}
+
+// params are the parameters of a query that are not empty.
+func params(query string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' })
 }
 
 func cutParam(q string) (pair, rest string) {

@@ -4,6 +4,9 @@ package site
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -83,39 +86,31 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 		return fmt.Sprintf(reason, n, u.Path()), true
 	}
 	h := hashParams(path, query)
-	n := c.templates[h]
-	if n >= uint32(c.traps.MaxTemplate) {
+	if n := c.templates[h]; n >= uint32(c.traps.MaxTemplate) {
 		return fmt.Sprintf("more than %d URLs of %s?%s", n, u.Path(), paramNames(query)), true
 	}
-	if n == 0 && len(c.templates) >= maxTemplates {
-		thin(c.templates, maxTemplates/2)
-	}
-	c.templates[h] = n + 1
+	addTo(c.templates, h)
 	return "", false
 }
 
 // reordered counts a query of a path, by its hash, if another one has the same parameters, and reports
 // whether there are too many of them already.
-func (c *TrapCounter) reordered(path uint64, query string) (n uint32, full bool) {
+func (c *TrapCounter) reordered(path uint64, query string) (had uint32, full bool) {
 	var sum uint64 // addition, so that order does not matter
-	params := 0
-	for rest := query; rest != ""; params++ {
-		var pair string
-		pair, rest = cutParam(rest)
+	n := 0
+	for pair := range params(query) {
 		sum += hashString(fnvOffset, pair)
+		n++
 	}
-	if params < 2 {
+	if n < 2 {
 		return 0, false
 	}
 	set := hashUint(path, sum)
 	if _, came := c.queries[set]; came {
-		if n = c.orders[path]; n >= uint32(max(c.traps.MaxTemplate/20, 1)) {
-			return n, true
+		if had = c.orders[path]; had >= uint32(max(c.traps.MaxTemplate/20, 1)) {
+			return had, true
 		}
-		if n == 0 && len(c.orders) >= maxTemplates {
-			thin(c.orders, maxTemplates/2)
-		}
-		c.orders[path] = n + 1
+		addTo(c.orders, path)
 		return 0, false
 	}
 	if len(c.queries) >= maxSeen {
@@ -147,15 +142,14 @@ func (c *TrapCounter) distinct(shape, value uint64, limit int) (n uint32, full b
 	return n, false
 }
 
-// thin deletes the smallest counts until at most size are left.
-func thin(m map[uint64]uint32, size int) {
-	for limit := uint32(1); len(m) > size; limit *= 2 {
-		for h, n := range m {
-			if n <= limit {
-				delete(m, h)
-			}
+// addTo counts one more. A table that is full loses its smallest counts, until half of them are left.
+func addTo(m map[uint64]uint32, key uint64) {
+	if _, known := m[key]; !known && len(m) >= maxTemplates {
+		for limit := uint32(1); len(m) > maxTemplates/2; limit *= 2 {
+			maps.DeleteFunc(m, func(_ uint64, n uint32) bool { return n <= limit })
 		}
 	}
+	m[key]++
 }
 
 // A date is what looks like one in a URL.
@@ -168,18 +162,18 @@ type date struct {
 
 // findDate returns the date that u is about, if any, and the hash of u's shape without numbers.
 func findDate(u URL, query string) (d date, shape uint64) {
-	shape = hashString(fnvOffset, u.Origin())
 	if query != "" {
-		if d = queryDate(query); d.parts > 0 {
-			d.inQuery = true
-			return d, hashParams(hashDigits(shape, u.Path()), query)
-		}
+		d = queryDate(query)
+		d.inQuery = d.parts > 0
 	}
-	d = pathDate(u.Path())
+	if d.parts == 0 {
+		d = pathDate(u.Path())
+	}
 	if d.parts == 0 {
 		return d, 0
 	}
-	return d, hashParams(hashDigits(shape, u.Path()), query)
+	shape = hashString(hashString(fnvOffset, u.Origin()), numbers.ReplaceAllString(u.Path(), "#"))
+	return d, hashParams(shape, query)
 }
 
 // pathDate finds a date that is the last part of a path: /2026/11/, /2026/11/20/index.html,
@@ -248,9 +242,7 @@ const dateParams = " year month day date yr mon cal week "
 // are named so.
 func queryDate(query string) date {
 	var d date
-	for rest := query; rest != ""; {
-		var pair string
-		pair, rest = cutParam(rest)
+	for pair := range params(query) {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" || len(value) > 32 {
 			continue
@@ -277,41 +269,31 @@ func isDateParam(name string) bool {
 	return name != "" && len(name) <= 8 && strings.Contains(dateParams, " "+strings.ToLower(name)+" ")
 }
 
+// numbers are runs of digits.
+var numbers = regexp.MustCompile(`[0-9]+`)
+
 // shapeName returns what the counted URLs have in common, for people: numbers as '#'.
 func shapeName(u URL, query bool) string {
-	var b strings.Builder
-	digits := false
-	for _, c := range []byte(u.Path()) {
-		isDigit := c >= '0' && c <= '9'
-		if isDigit && !digits {
-			b.WriteByte('#')
-		} else if !isDigit {
-			b.WriteByte(c)
-		}
-		digits = isDigit
-	}
+	name := numbers.ReplaceAllString(u.Path(), "#")
 	if q, ok := u.Query(); ok && query {
-		b.WriteString("?" + paramNames(q))
+		name += "?" + paramNames(q)
 	}
-	return b.String()
+	return name
 }
 
 // paramNames returns the query with its values left out, for people.
 func paramNames(query string) string {
-	var b strings.Builder
-	for n := 0; query != "" && n < 8; n++ {
-		var pair string
-		pair, query = cutParam(query)
+	var names []string
+	for pair := range params(query) {
 		name, _, hasValue := strings.Cut(pair, "=")
-		if n > 0 {
-			b.WriteByte('&')
-		}
-		b.WriteString(name)
 		if hasValue {
-			b.WriteString("=…")
+			name += "=…"
+		}
+		if names = append(names, name); len(names) == 8 {
+			break
 		}
 	}
-	return b.String()
+	return strings.Join(names, "&")
 }
 
 // 64-bit FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
@@ -335,48 +317,17 @@ func hashUint(h, v uint64) uint64 {
 	return h
 }
 
-// hashDigits hashes s with each run of digits as one '#'.
-func hashDigits(h uint64, s string) uint64 {
-	digits := false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= '0' && c <= '9' {
-			if digits {
-				continue
-			}
-			digits, c = true, '#'
-		} else {
-			digits = false
-		}
-		h = (h ^ uint64(c)) * fnvPrime
-	}
-	return (h ^ 0xff) * fnvPrime
-}
-
 // hashParams hashes the set of the query's parameter names: order and repetition do not count. Names after
 // the 64th do not either.
 func hashParams(h uint64, query string) uint64 {
+	var names []string
 	var sum uint64 // addition, so that order does not matter
-	rest := query
-	for n := 0; rest != "" && n < 64; n++ {
-		before := query[:len(query)-len(rest)]
-		var pair string
-		pair, rest = cutParam(rest)
+	for pair := range params(query) {
 		name, _, _ := strings.Cut(pair, "=")
-		if name != "" && !hasParam(before, name) {
+		if name != "" && len(names) < 64 && !slices.Contains(names, name) {
+			names = append(names, name)
 			sum += hashString(fnvOffset, name)
 		}
 	}
 	return hashUint(h, sum)
-}
-
-func hasParam(query, name string) bool {
-	for query != "" {
-		var pair string
-		pair, query = cutParam(query)
-		if n, _, _ := strings.Cut(pair, "="); n == name {
-			return true
-		}
-	}
-	return false
 }

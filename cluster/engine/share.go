@@ -58,19 +58,15 @@ func (t *table) share() {
 			members = append(members, lease.Peer{Name: name, Weight: n.Slots})
 		}
 	}
-	if t.split == nil {
-		loads := t.loads
-		if t.home {
-			loads = slices.Clone(loads)
-			for i := range loads {
-				loads[i].Home = t.homes[loads[i].Host]
-			}
+	loads := t.loads
+	if t.home {
+		loads = slices.Clone(loads)
+		for i := range loads {
+			loads[i].Home = t.homes[loads[i].Host]
 		}
-		t.split = lease.NewShares(loads)
 	}
-	t.split.Set(members)
 	clear(t.mine)
-	for _, name := range t.split.Of(t.node) {
+	for _, name := range lease.Share(loads, members)[t.node] {
 		t.mine[name] = true
 	}
 }

@@ -30,7 +30,6 @@ type table struct {
 	hosts map[string]*host      // that the session has
 	sites map[string]*siteLease // of them, and those about to be leased
 	loads []lease.Load          // what the jobs want, by host
-	split *lease.Shares         // of them among the members; nil: to be made
 	wants map[string]string     // the hosts of their sites
 	jobs  string                // digest of their files
 	here  map[string]bool       // hosts with sites on this disk; those that were settled are taken out
@@ -313,7 +312,7 @@ func (t *table) want(sites map[string]string, here []string, jobs string) {
 			t.here[host] = true
 		}
 	}
-	t.wants, t.dirty, t.split = sites, true, nil
+	t.wants, t.dirty = sites, true
 }
 
 // hostOf returns the host under which a site is leased, and the home of that.
@@ -359,9 +358,6 @@ func (t *table) tell(change func(*peers)) {
 	defer t.mu.Unlock()
 	change(&t.peers)
 	t.known, t.dirty = true, true
-	if t.home {
-		t.split = nil
-	}
 }
 
 // plan finds out what the node is to take and to give back.

@@ -147,7 +147,7 @@ func newWorld(size simSize, m mutant) *world {
 	for _, h := range w.hosts {
 		loads = append(loads, lease.Load{Host: h.name, Sites: len(h.sites)})
 	}
-	w.shares = lease.NewShares(loads)
+	w.shares = newShares(loads)
 	for i := range size.nodes {
 		w.start(newNode(w, fmt.Sprintf("n%04d", i)))
 	}

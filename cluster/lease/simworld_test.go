@@ -21,7 +21,7 @@ type world struct {
 
 	revision uint64
 	peers    []lease.Peer
-	shares   *lease.Shares
+	shares   *simShares
 
 	nodes  map[string]*simNode
 	sites  []*simSite
