@@ -35,26 +35,18 @@ type OpenCluster struct {
 	held    map[[16]byte]uint32
 	err     error // of these
 
-	bytes []byte        // all of it as it is written; a part of data or of out
-	out   []byte        // where it was compressed to
+	bytes []byte        // all of it as it is written
 	done  chan struct{} // closed when it is packed
 }
 
 // NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain. It
 // is safe for concurrent use.
 func (w *Writer) NewCluster(plain bool, size int) *OpenCluster {
-	var data []byte
 	size = max(size, w.Cluster)
-	if size == w.Cluster {
-		data = w.blobs.take()
-	}
-	if data == nil {
-		data = make([]byte, 0, headRoom+size+size/16)
-	}
 	return &OpenCluster{
 		w:    w,
 		pack: !plain,
-		data: data[:headRoom],
+		data: make([]byte, headRoom, headRoom+size+size/16),
 		done: make(chan struct{}),
 	}
 }
@@ -114,17 +106,11 @@ func (c *OpenCluster) Pack() {
 	if !c.pack {
 		return
 	}
-	if c.out = c.w.packs.take(); c.out == nil {
-		c.out = make([]byte, 0, c.w.Cluster/4) // nearly always enough for text
-	}
-	c.out = append(c.out[:0], c.bytes[0]-plainCluster+zstdCluster)
-	enc := c.w.encoders.take()
-	c.out = enc.Append(c.out, c.bytes[1:])
-	c.w.encoders.reuse(enc)
-	if len(c.out) < len(c.bytes) && len(c.bytes) <= packRatio*len(c.out) {
-		c.bytes = c.out
-		c.w.reuse(c.w.blobs, c.data)
-		c.data = nil
+	out := make([]byte, 1, c.w.Cluster/4) // nearly always enough for text
+	out[0] = c.bytes[0] - plainCluster + zstdCluster
+	out = zstdfast.New(false).Append(out, c.bytes[1:])
+	if len(out) < len(c.bytes) && len(c.bytes) <= packRatio*len(out) {
+		c.bytes, c.data = out, nil
 	}
 }
 
@@ -200,49 +186,6 @@ func (w *Writer) seal(at **OpenCluster) error {
 	return w.flush(ahead)
 }
 
-// buffers are memory that is used again.
-type buffers chan []byte
-
-// take returns some, or nil.
-func (free buffers) take() []byte {
-	select {
-	case b := <-free:
-		return b
-	default:
-		return nil
-	}
-}
-
-// reuse gives back what take returned, unless it has grown.
-func (w *Writer) reuse(free buffers, b []byte) {
-	if b == nil || cap(b) > headRoom+2*w.Cluster {
-		return
-	}
-	select {
-	case free <- b:
-	default:
-	}
-}
-
-// encoders are kept for the next cluster.
-type encoders chan *zstdfast.Encoder
-
-func (free encoders) take() *zstdfast.Encoder {
-	select {
-	case e := <-free:
-		return e
-	default:
-		return zstdfast.New(false)
-	}
-}
-
-func (free encoders) reuse(e *zstdfast.Encoder) {
-	select {
-	case free <- e:
-	default:
-	}
-}
-
 func appendOffset(dst []byte, width int, at uint64) []byte {
 	if width == 8 {
 		return binary.LittleEndian.AppendUint64(dst, at)
@@ -262,8 +205,6 @@ func (w *Writer) flush(most int) error {
 		if err := w.write(c); err != nil {
 			return err
 		}
-		w.reuse(w.blobs, c.data)
-		w.reuse(w.packs, c.out)
 	}
 	return nil
 }

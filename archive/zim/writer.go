@@ -48,16 +48,13 @@ type Writer struct {
 	out appender
 	err error
 
-	dir      *directory
-	packed   *OpenCluster // for compressed blobs; nil when it is not begun
-	plain    *OpenCluster
-	opened   uint32
-	sealed   []uint32       // number of a cluster by the order in which it was opened
-	offsets  []uint64       // where clusters begin, by number
-	pending  []*OpenCluster // compressed now, oldest first
-	blobs    buffers        // see OpenCluster.data
-	packs    buffers        // see OpenCluster.out
-	encoders encoders
+	dir     *directory
+	packed  *OpenCluster // for compressed blobs; nil when it is not begun
+	plain   *OpenCluster
+	opened  uint32
+	sealed  []uint32       // number of a cluster by the order in which it was opened
+	offsets []uint64       // where clusters begin, by number
+	pending []*OpenCluster // compressed now, oldest first
 
 	shared map[[16]byte]blobRef // by digest, see OpenCluster.Hold
 }
@@ -88,12 +85,9 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		o.Cluster = defaultCluster
 	}
 	w := &Writer{
-		Options:  o,
-		out:      appender{File: f},
-		shared:   map[[16]byte]blobRef{},
-		blobs:    make(buffers, 2*ahead),
-		packs:    make(buffers, 2*ahead),
-		encoders: make(encoders, ahead),
+		Options: o,
+		out:     appender{File: f},
+		shared:  map[[16]byte]blobRef{},
 	}
 	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
