@@ -4,22 +4,23 @@ package archives
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
-	"runtime"
 	"sync"
 	"time"
 
 	"mirrord/app/env"
 	"mirrord/archive"
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
+	"mirrord/mirror/report"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
@@ -43,8 +44,11 @@ func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
 
 // add adds a capture.
 func (p *capturePlan) add(c *planned) error {
-	p.line = fmt.Appendf(p.line[:0], "%016x%08x%016x", uint64(c.Date), c.Number, p.all.Len())
-	p.line = append(appendPlanned(p.line, c), '\n')
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	p.line = fmt.Appendf(p.line[:0], "%016x%08x%016x%s\n", uint64(c.Date), c.Number, p.all.Len(), text)
 	return p.all.Add(p.line)
 }
 
@@ -54,9 +58,9 @@ const planKey = 16 + 8 + 16
 // each reads the plan.
 func (p *capturePlan) each(f func(*planned) error) error {
 	return p.all.Each(func(line []byte) error {
-		c, err := parsePlanned(line[planKey : len(line)-1])
-		if err != nil {
-			return err
+		c := new(planned)
+		if err := json.Unmarshal(line[planKey:], c); err != nil {
+			return fmt.Errorf("the plan of the export, in a temporary file, was changed: %w", err)
 		}
 		return f(c)
 	})
@@ -249,19 +253,18 @@ func (s *captureSource) close() (err error) {
 	return err
 }
 
-// batch is captures on their way through the workers.
+// batch is captures that one worker packs.
 type batch struct {
 	captures []*planned
-	size     int64         // bytes of their bodies
-	ready    chan struct{} // closed when what follows is set; nil for one large capture, which the writer packs
+	size     int64 // bytes of their bodies
 	packed   []*archive.PackedCapture
-	err      error
 }
 
 // Workers get captures in batches, so that documents of a bundle are packed by the one that has unpacked it.
 const (
 	batchSize = 128 << 10 // bytes from which on a batch ends with its bundle
 	batchMost = 64        // captures
+	onTheWay  = 16 << 20  // bytes of batches at a time
 )
 
 // takes reports whether a batch includes a capture.
@@ -276,20 +279,19 @@ func (b *batch) takes(c *planned) bool {
 	return n < batchMost && b.size+c.Size <= archive.MemberSize && (same || b.size < batchSize)
 }
 
-// work packs the captures of a batch, as far as that succeeds.
-func (b *batch) work(k *capturePacker) {
-	defer close(b.ready)
-	b.packed = make([]*archive.PackedCapture, 0, len(b.captures))
+// pack packs the captures of a batch, as far as that succeeds.
+func (b *batch) pack(k *capturePacker) error {
 	for _, c := range b.captures {
 		packed, done, err := k.pack(c)
 		if err == nil {
 			err = done()
 		}
-		if b.err = err; err != nil {
-			return
+		if err != nil {
+			return err
 		}
 		b.packed = append(b.packed, packed)
 	}
+	return nil
 }
 
 // packAll packs the captures of a plan on all cores and adds them in their order. Large ones are packed one
@@ -297,47 +299,52 @@ func (b *batch) work(k *capturePacker) {
 func (s *captureSource) packAll(
 	ctx context.Context, plan *capturePlan, add func(*planned, *archive.PackedCapture) error,
 ) error {
-	ctx, cancel := context.WithCancel(ctx)
-	workers := max(runtime.GOMAXPROCS(0), 1)
-	todo := make(chan *batch)
-	order := make(chan *batch, 4*workers) // so that no worker waits for a slow one
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	for range workers {
-		wg.Go(func() {
-			k := s.packer(false)
-			for b := range todo {
-				b.work(k)
+	lane := inorder.New(report.AllCores(), onTheWay, func(b *batch, err error) error {
+		for i, packed := range b.packed {
+			if err := add(b.captures[i], packed); err != nil {
+				return err
 			}
-		})
-	}
-	planErr := error(nil)
-	wg.Go(func() {
-		defer close(order)
-		defer close(todo)
-		planErr = handOut(ctx, plan, todo, order)
-	})
-	large := s.packer(true)
-	for b := range order {
-		err := error(nil)
-		if b.ready == nil {
-			err = addLarge(large, b.captures[0], add)
-		} else {
-			<-b.ready
-			for i := 0; i < len(b.packed) && err == nil; i++ {
-				err = add(b.captures[i], b.packed[i])
-			}
-			err = cmp.Or(err, b.err)
 		}
-		if err != nil {
-			cancel()
-			for range order { // until the plan has ended
-			}
+		return err
+	})
+	defer lane.Close()
+	packers := make([]*capturePacker, lane.Workers())
+	for i := range packers {
+		packers[i] = s.packer(false)
+	}
+	large := s.packer(true)
+	next := new(batch)
+	flush := func() error {
+		b := next
+		next = new(batch)
+		return lane.Add(b.size, func(worker int) (*batch, error) { return b, b.pack(packers[worker]) })
+	}
+	err := plan.each(func(c *planned) error {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
+		isLarge := c.Size > archive.MemberSize
+		if isLarge || !next.takes(c) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if isLarge {
+			if err := lane.Flush(); err != nil {
+				return err
+			}
+			return addLarge(large, c, add)
+		}
+		next.captures, next.size = append(next.captures, c), next.size+c.Size
+		return nil
+	})
+	if err == nil {
+		err = flush()
 	}
-	return cmp.Or(planErr, ctx.Err())
+	if err == nil {
+		err = lane.Flush()
+	}
+	return err
 }
 
 // addLarge packs and adds a capture that is not held in memory.
@@ -354,42 +361,4 @@ func addLarge(k *capturePacker, c *planned, add func(*planned, *archive.PackedCa
 		return err // of a body that was not read to its end, the digest says nothing
 	}
 	return done()
-}
-
-// handOut gives the captures of a plan to the workers, and large ones to the writer.
-func handOut(ctx context.Context, plan *capturePlan, todo, order chan<- *batch) error {
-	next := new(batch)
-	send := func(to chan<- *batch, b *batch) error {
-		select {
-		case to <- b:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	flush := func() error {
-		b := next
-		if next = new(batch); len(b.captures) == 0 {
-			return nil
-		}
-		b.ready = make(chan struct{})
-		if err := send(todo, b); err != nil {
-			return err
-		}
-		return send(order, b)
-	}
-	err := plan.each(func(c *planned) error {
-		large := c.Size > archive.MemberSize
-		if large || !next.takes(c) {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		if large {
-			return send(order, &batch{captures: []*planned{c}})
-		}
-		next.captures, next.size = append(next.captures, c), next.size+c.Size
-		return nil
-	})
-	return cmp.Or(err, flush())
 }

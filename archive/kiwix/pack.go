@@ -3,7 +3,6 @@
 package kiwix
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"fmt"
@@ -32,9 +31,7 @@ const (
 	maxPage   = 64 << 20 // the same of a page; the links of larger ones stay as they are
 	together  = 2 << 20  // bytes of files that share a cluster
 	mostFiles = 2048     // in a cluster
-	atOnce    = 1 << 19  // bytes of files with the bytes of others that one worker reads
 	onTheWay  = 16 << 20 // bytes of files that are packed on their way
-	mostKept  = 8        // clusters that are packed at the end, beside the MD5
 	mostTypes = 1000     // that are named; a hostile site could send one for each file
 )
 
@@ -82,27 +79,27 @@ type packer struct {
 	fixers []linkFixer // by worker
 	lane   *inorder.Lane[made]
 	open   map[bool]*group // by whether it is not compressed
-	shared *group          // files whose bytes the set may have again
-	rooms  chan []byte     // memory for these, to be used again
 
 	together int64 // see Options
-	begun    int   // groups
-	every    int   // which of them are packed at the end; 0 for none
-	kept     int   // of them
 }
 
-// group is files that share a cluster.
+// group is files that share a cluster, and those of one sort: compressed or not.
 type group struct {
-	files []*phm.File
+	files []grouped
 	size  int64
+	came  map[[16]byte]bool // digests of the files of the sort that may come again, and came
 }
 
-// made is what a worker made of files: a cluster, or files that may share their blobs with others.
+// grouped is a file of a group; again says that another one of the sort with its bytes came before.
+type grouped struct {
+	*phm.File
+	same  [16]byte
+	again bool
+}
+
+// made is what a worker made of files.
 type made struct {
 	cluster *zim.OpenCluster
-	keep    bool // it is packed at the end
-	files   []packed
-	room    []byte      // where their bytes lie
 	icon    image.Image // that one of them is, if it was looked for
 }
 
@@ -113,9 +110,6 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 			if redirects, err = o.Redirects(); err != nil {
 				return err
 			}
-		}
-		if n := m.Bytes / p.together / mostKept; n > 3 { // else the MD5 takes no time
-			p.every = int(n)
 		}
 		p.icon.host = m.Primary
 		p.again.settle()
@@ -197,8 +191,7 @@ func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta
 	for i := range p.fixers {
 		p.fixers[i].exists = p.exists
 	}
-	p.open, p.shared = map[bool]*group{}, &group{}
-	p.rooms = make(chan []byte, onTheWay/atOnce)
+	p.open = map[bool]*group{false: {came: map[[16]byte]bool{}}, true: {came: map[[16]byte]bool{}}}
 	m, err := phm.Visit(p.fsys, phm.Visitor{
 		Look:  p.look,
 		Begin: begin,
@@ -211,13 +204,9 @@ func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta
 	return m, err
 }
 
-// file packs a file. Those that lie in one cluster are read and compressed by one worker. Files whose bytes
-// the set may have again are handed on, so that a blob that came before can stand for one: many at a time,
-// since one of these is done much sooner than a cluster, for which a worker would have to wait then.
+// file packs a file. Those that lie in one cluster are read and compressed by one worker.
 func (p *packer) file(f *phm.File) error {
-	plain := incompressible(f)
-	switch g := p.open[plain]; {
-	case f.Size > inMemory && (!isPage(f) || f.Size > maxPage):
+	if f.Size > inMemory && (!isPage(f) || f.Size > maxPage) {
 		if err := p.flush(); err != nil {
 			return err
 		}
@@ -226,79 +215,72 @@ func (p *packer) file(f *phm.File) error {
 			return err
 		}
 		return phm.CopyFile(p.fsys, f, w)
-	case p.again.digest(f) != [16]byte{}:
-		if s := p.shared; len(s.files) > 0 && s.size+f.Size > atOnce {
-			if err := p.flushShared(); err != nil {
-				return err
-			}
-		}
-		p.shared.files, p.shared.size = append(p.shared.files, f), p.shared.size+f.Size
-	case g == nil:
-		p.open[plain] = &group{[]*phm.File{f}, f.Size}
-	case g.size+f.Size > p.together, len(g.files) >= mostFiles:
-		p.open[plain] = &group{[]*phm.File{f}, f.Size}
-		return p.cluster(g, plain)
-	default:
-		g.files, g.size = append(g.files, f), g.size+f.Size
 	}
+	plain := incompressible(f)
+	g := p.open[plain]
+	if len(g.files) > 0 && (g.size+f.Size > p.together || len(g.files) >= mostFiles) {
+		if err := p.cluster(plain); err != nil {
+			return err
+		}
+	}
+	in := grouped{File: f, same: p.again.digest(f)}
+	if in.same != [16]byte{} {
+		in.again, g.came[in.same] = g.came[in.same], true
+	}
+	g.files, g.size = append(g.files, in), g.size+f.Size
 	return nil
 }
 
-// cluster begins to pack a group. Those that are packed at the end lie all over the set, so that they come to
-// about as much as the others.
-func (p *packer) cluster(g *group, plain bool) error {
-	keep := !plain && g.size <= p.together && p.every > 0 && p.begun%p.every == p.every/2 && p.kept < mostKept
-	p.begun++
-	if keep {
-		p.kept++
+// cluster begins to pack the files of a group, if there are any.
+func (p *packer) cluster(plain bool) error {
+	g := p.open[plain]
+	files, size := g.files, g.size
+	if len(files) == 0 {
+		return nil
 	}
-	return p.lane.Add(g.size, func(worker int) (out made, err error) {
-		c := p.zim.NewCluster(plain, int(g.size))
-		for _, f := range g.files {
-			body, err := phm.ReadFile(p.fsys, f, c.Room(int(f.Size)+1))
-			if err != nil {
+	g.files, g.size = nil, 0
+	return p.lane.Add(size, func(worker int) (out made, err error) {
+		out.cluster = p.zim.NewCluster(plain, int(size))
+		for i := range files {
+			if err := p.pack1(worker, &files[i], &out); err != nil {
 				return made{}, err
 			}
-			if icon := p.icon.read(f, body); icon != nil {
-				out.icon = icon
-			}
-			file := p.prepare(worker, f, body)
-			c.Add(file.entry, file.shown)
-			if file.undo != nil {
-				c.Add(undoing(f.Path), file.undo)
-			}
 		}
-		if !keep {
-			c.Pack()
-		}
-		out.cluster, out.keep = c, keep
+		out.cluster.Pack()
 		return out, nil
 	})
 }
 
-// flushShared begins to read the files whose bytes the set may have again.
-func (p *packer) flushShared() error {
-	g := p.shared
-	if len(g.files) == 0 {
+// pack1 adds a file to a cluster.
+func (p *packer) pack1(worker int, f *grouped, to *made) error {
+	c := to.cluster
+	body, err := phm.ReadFile(p.fsys, f.File, c.Room(int(f.Size)+1))
+	if err != nil {
+		return err
+	}
+	if icon := p.icon.read(f.File, body); icon != nil {
+		to.icon = icon
+	}
+	file := p.prepare(worker, f.File, body)
+	if f.same != [16]byte{} && !f.again {
+		c.Hold(f.same, body) // also when it is shown as another one: in another directory its links may be right
+	}
+	if f.same != [16]byte{} && file.undo == nil {
+		c.Share(file.entry, f.same)
 		return nil
 	}
-	p.shared = &group{}
-	// they stay in memory as they are until they are handed on, unlike a cluster: so they weigh as much as one
-	weight := max(g.size, together)
-	return p.lane.Add(weight, func(worker int) (made, error) { return p.handOn(worker, g) })
+	c.Add(file.entry, file.shown)
+	if file.undo != nil {
+		c.Add(undoing(f.Path), file.undo)
+	}
+	return nil
 }
 
 // flush packs the open clusters, and waits for all in progress.
 func (p *packer) flush() error {
-	if err := p.flushShared(); err != nil {
-		return err
-	}
 	for _, plain := range []bool{false, true} {
-		if g := p.open[plain]; g != nil {
-			p.open[plain] = nil
-			if err := p.cluster(g, plain); err != nil {
-				return err
-			}
+		if err := p.cluster(plain); err != nil {
+			return err
 		}
 	}
 	return p.lane.Flush()
@@ -312,24 +294,7 @@ func (p *packer) take(m made, err error) error {
 	if m.icon != nil {
 		p.icon.img = m.icon
 	}
-	switch {
-	case m.keep:
-		return p.zim.Keep(m.cluster)
-	case m.cluster != nil:
-		return p.zim.Take(m.cluster)
-	}
-	for i := range m.files {
-		if err := p.add(&m.files[i]); err != nil {
-			return err
-		}
-	}
-	if m.room != nil && cap(m.room) <= 2*atOnce {
-		select {
-		case p.rooms <- m.room[:0]:
-		default:
-		}
-	}
-	return nil
+	return p.zim.Take(m.cluster)
 }
 
 // redirect adds redirects, but not at the path of a file or of another redirect.
@@ -412,45 +377,6 @@ func (p *packer) prepare(worker int, f *phm.File, body []byte) packed {
 		e.Type = plainType
 	}
 	return out
-}
-
-// handOn makes entries of files whose bytes the set may have again.
-func (p *packer) handOn(worker int, g *group) (out made, err error) {
-	select {
-	case out.room = <-p.rooms:
-	default:
-	}
-	out.room = slices.Grow(out.room, int(g.size)+int(g.size)/8+1)
-	out.files = make([]packed, 0, len(g.files))
-	for _, f := range g.files {
-		at := len(out.room)
-		body, err := phm.ReadFile(p.fsys, f, out.room[at:])
-		if err != nil {
-			return made{}, err
-		}
-		if icon := p.icon.read(f, body); icon != nil {
-			out.icon = icon
-		}
-		file := p.prepare(worker, f, body)
-		if file.undo == nil {
-			file.entry.Same = p.again.digest(f)
-		} else {
-			file.undo = bytes.Clone(file.undo)
-		}
-		out.room = append(out.room[:at], file.shown...) // which are these bytes already, or the fixer's
-		file.shown = out.room[at:]
-		out.files = append(out.files, file)
-	}
-	return out, nil
-}
-
-// add adds it, with the changes to undo in an entry of its own.
-func (p *packer) add(f *packed) error {
-	err := p.zim.Add(f.entry, f.shown)
-	if err != nil || f.undo == nil {
-		return err
-	}
-	return p.zim.Add(undoing(f.entry.Path), f.undo)
 }
 
 // undoing is the entry that says how a file comes back.

@@ -31,30 +31,22 @@ type OpenCluster struct {
 	pack    bool   // it is compressed
 	data    []byte // space for the fields before the blobs, and the blobs
 	sizes   []int
-	entries []Entry // by blob, of those that came by OpenCluster.Add
-	err     error   // of OpenCluster.Add
+	entries []clusterEntry // that came by OpenCluster.Add and Share
+	held    map[[16]byte]uint32
+	err     error // of these
 
-	size  int           // once it is packed: of all of it before
-	bytes []byte        // all of it as it is written; a part of data or of out
-	out   []byte        // where it was compressed to
+	bytes []byte        // all of it as it is written
 	done  chan struct{} // closed when it is packed
 }
 
 // NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain. It
 // is safe for concurrent use.
 func (w *Writer) NewCluster(plain bool, size int) *OpenCluster {
-	var data []byte
 	size = max(size, w.Cluster)
-	if size == w.Cluster {
-		data = w.blobs.take()
-	}
-	if data == nil {
-		data = make([]byte, 0, headRoom+size+size/16)
-	}
 	return &OpenCluster{
 		w:    w,
 		pack: !plain,
-		data: data[:headRoom],
+		data: make([]byte, headRoom, headRoom+size+size/16),
 		done: make(chan struct{}),
 	}
 }
@@ -65,18 +57,39 @@ func (c *OpenCluster) Room(n int) []byte {
 	return c.data[len(c.data) : len(c.data)+n]
 }
 
-// Add adds an entry with its blob, which stays in this cluster: Plain and Same of the entry say nothing here.
-// Take and Keep return its errors.
+// clusterEntry is an entry of a cluster.
+type clusterEntry struct {
+	Entry
+	blob uint32
+	same [16]byte // see OpenCluster.Share; zero: it has the blob
+}
+
+// Add adds an entry with its blob, which stays in this cluster: Plain of the entry says nothing here. Take
+// returns its errors, and those of Hold and Share.
 func (c *OpenCluster) Add(e Entry, blob []byte) {
-	if len(c.sizes) >= maxBlobs {
-		c.err = fmt.Errorf("%q: %w: one blob too many in a cluster", e.Path, ErrEntry)
-		return
-	}
-	c.entries = append(c.entries, e)
+	c.entries = append(c.entries, clusterEntry{Entry: e, blob: uint32(len(c.sizes))})
 	c.add(blob)
 }
 
+// Hold adds a blob of a digest, which is not zero, for entries that share it.
+func (c *OpenCluster) Hold(digest [16]byte, blob []byte) {
+	if c.held == nil {
+		c.held = map[[16]byte]uint32{}
+	}
+	c.held[digest] = uint32(len(c.sizes))
+	c.add(blob)
+}
+
+// Share adds an entry whose blob is held by this cluster, or by one that is taken before it.
+func (c *OpenCluster) Share(e Entry, digest [16]byte) {
+	c.entries = append(c.entries, clusterEntry{Entry: e, same: digest})
+}
+
 func (c *OpenCluster) add(blob []byte) {
+	if len(c.sizes) >= maxBlobs {
+		c.err = fmt.Errorf("%w: one blob too many in a cluster", ErrEntry)
+		return
+	}
 	n := len(c.data)
 	if room := c.data[n:cap(c.data)]; len(room) > 0 && len(blob) > 0 && &room[0] == &blob[0] {
 		c.data = c.data[:n+len(blob)]
@@ -90,21 +103,14 @@ func (c *OpenCluster) add(blob []byte) {
 func (c *OpenCluster) Pack() {
 	defer close(c.done)
 	c.bytes = c.plain()
-	c.size = len(c.bytes)
 	if !c.pack {
 		return
 	}
-	if c.out = c.w.packs.take(); c.out == nil {
-		c.out = make([]byte, 0, c.w.Cluster/4) // nearly always enough for text
-	}
-	c.out = append(c.out[:0], c.bytes[0]-plainCluster+zstdCluster)
-	enc := c.w.encoders.take()
-	c.out = enc.Append(c.out, c.bytes[1:])
-	c.w.encoders.reuse(enc)
-	if len(c.out) < len(c.bytes) && len(c.bytes) <= packRatio*len(c.out) {
-		c.bytes = c.out
-		c.w.reuse(c.w.blobs, c.data)
-		c.data = nil
+	out := make([]byte, 1, c.w.Cluster/4) // nearly always enough for text
+	out[0] = c.bytes[0] - plainCluster + zstdCluster
+	out = zstdfast.New(false).Append(out, c.bytes[1:])
+	if len(out) < len(c.bytes) && len(c.bytes) <= packRatio*len(out) {
+		c.bytes, c.data = out, nil
 	}
 }
 
@@ -138,28 +144,27 @@ func (w *Writer) Take(c *OpenCluster) error {
 	return w.note(w.flush(ahead))
 }
 
-// Keep adds a cluster that is not packed yet, with its entries. Close packs what was kept while the MD5 of
-// all else is made, so that a few of these, which stay in memory until then, use a core that would be idle.
-func (w *Writer) Keep(c *OpenCluster) error {
-	if w.err != nil {
-		return w.err
-	}
-	w.kept = append(w.kept, c)
-	return w.note(w.takeEntries(c))
-}
-
 func (w *Writer) takeEntries(c *OpenCluster) error {
 	if c.err != nil {
 		return c.err
 	}
 	c.id = w.open()
-	for i, e := range c.entries {
-		rec, err := w.dir.check(e)
+	for digest, blob := range c.held {
+		w.shared[digest] = blobRef{c.id, blob}
+	}
+	for _, e := range c.entries {
+		rec, err := w.dir.check(e.Entry)
 		if err != nil {
 			return err
 		}
-		rec.cluster, rec.blob = c.id, uint32(i)
-		w.dir.add(e, rec)
+		at, ok := blobRef{c.id, e.blob}, true
+		if e.same != [16]byte{} {
+			if at, ok = w.shared[e.same]; !ok {
+				return fmt.Errorf("%q: %w: no cluster before has its blob", e.Path, ErrEntry)
+			}
+		}
+		rec.cluster, rec.blob = at.cluster, at.blob
+		w.dir.add(e.Entry, rec)
 	}
 	c.entries = nil
 	return nil
@@ -181,49 +186,6 @@ func (w *Writer) seal(at **OpenCluster) error {
 	return w.flush(ahead)
 }
 
-// buffers are memory that is used again.
-type buffers chan []byte
-
-// take returns some, or nil.
-func (free buffers) take() []byte {
-	select {
-	case b := <-free:
-		return b
-	default:
-		return nil
-	}
-}
-
-// reuse gives back what take returned, unless it has grown.
-func (w *Writer) reuse(free buffers, b []byte) {
-	if b == nil || cap(b) > headRoom+2*w.Cluster {
-		return
-	}
-	select {
-	case free <- b:
-	default:
-	}
-}
-
-// encoders are kept for the next cluster.
-type encoders chan *zstdfast.Encoder
-
-func (free encoders) take() *zstdfast.Encoder {
-	select {
-	case e := <-free:
-		return e
-	default:
-		return zstdfast.New(false)
-	}
-}
-
-func (free encoders) reuse(e *zstdfast.Encoder) {
-	select {
-	case free <- e:
-	default:
-	}
-}
-
 func appendOffset(dst []byte, width int, at uint64) []byte {
 	if width == 8 {
 		return binary.LittleEndian.AppendUint64(dst, at)
@@ -243,45 +205,14 @@ func (w *Writer) flush(most int) error {
 		if err := w.write(c); err != nil {
 			return err
 		}
-		w.reuse(w.blobs, c.data)
-		w.reuse(w.packs, c.out)
 	}
 	return nil
 }
 
 func (w *Writer) write(c *OpenCluster) error {
-	if c.pack {
-		w.plainSize += uint64(c.size)
-		w.packedSize += uint64(len(c.bytes))
-	}
 	w.place(c.id)
 	_, err := w.out.Write(c.bytes)
 	return err
-}
-
-// keptRoom returns the room that kept clusters will probably take: an eighth more than others came to.
-func (w *Writer) keptRoom() (n uint64) {
-	for _, c := range w.kept {
-		n += uint64(len(c.data))
-	}
-	if w.packedSize < w.plainSize {
-		n = uint64(float64(n) * float64(w.packedSize) / float64(w.plainSize))
-	}
-	return n + n/8
-}
-
-// writeKept packs and writes the kept clusters. more is called after each.
-func (w *Writer) writeKept(more func()) error {
-	for i, c := range w.kept {
-		c.Pack()
-		if err := w.write(c); err != nil {
-			return err
-		}
-		w.kept[i] = nil
-		more()
-	}
-	w.kept = nil
-	return nil
 }
 
 var errSize = errors.New("the blob does not have the size that was announced")

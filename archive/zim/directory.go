@@ -127,10 +127,10 @@ func (d *directory) order() ([]uint32, error) {
 	return order, nil
 }
 
-// find returns the index of a content entry.
-func (d *directory) find(order []uint32, path string) (uint32, error) {
+// find returns the index of an entry.
+func (d *directory) find(order []uint32, namespace byte, path string) (uint32, error) {
 	k, ok := slices.BinarySearchFunc(order, path, func(i uint32, path string) int {
-		return cmp.Or(cmp.Compare(d.entries[i].namespace, Content), cmp.Compare(string(d.path(i)), path))
+		return cmp.Or(cmp.Compare(d.entries[i].namespace, namespace), cmp.Compare(string(d.path(i)), path))
 	})
 	if !ok {
 		return 0, fmt.Errorf("%q: %w: a redirect or the main page points to it, and it was not added", path,
@@ -165,7 +165,7 @@ func (d *directory) appendDirent(dst []byte, order []uint32, i uint32, sealed []
 	dst = binary.LittleEndian.AppendUint16(dst, e.mime)
 	dst = append(dst, 0, e.namespace, 0, 0, 0, 0)
 	if e.mime == redirectType {
-		k, err := d.find(order, d.redirects[i])
+		k, err := d.find(order, Content, d.redirects[i])
 		if err != nil {
 			return nil, err
 		}

@@ -11,8 +11,7 @@
 //	          list u64, index of the main page and of the layout page u32, position of the MD5 u64
 //	MIME list strings that end in NUL; an empty one ends the list
 //	clusters  an info byte (1 plain, 5 zstd; 0x10 more when offsets have eight bytes), then, compressed
-//	          or not, one offset more than there are blobs, and the blobs. The last one has both listings,
-//	          behind a blob of zeros, which no entry has, up to where the header says they are
+//	          or not, one offset more than there are blobs, and the blobs. The last one has both listings
 //	dirents   MIME index u16, 0 u8, namespace u8, revision u32, cluster u32, blob u32, path, NUL, title
 //	          (empty when equal to the path), NUL. A redirect has the MIME index 0xffff and the index of
 //	          its target in place of cluster and blob
@@ -23,9 +22,8 @@
 // known mainPage, X listings and what a program keeps for itself. X/listing/titleOrdered/v0 lists the
 // indexes of all entries by namespace and title, v1 those of pages; the title pointers are the former.
 //
-// Writer writes 6.1 in one pass, with the header last: it is known, and the MD5 begun, before the clusters
-// are written that were kept for that time (Writer.Keep). Reader reads 5 and 6, and checks every position
-// before it uses it. Full-text indexes are left to other programs.
+// Writer writes 6.1 in one pass, and then the header, and the MD5 of all that. Reader reads 5 and 6, and
+// checks every position before it uses it. Full-text indexes are left to other programs.
 package zim
 
 // Namespaces of version 6.1.

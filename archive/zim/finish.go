@@ -4,8 +4,9 @@ package zim
 
 import (
 	"bufio"
+	"crypto/md5"
 	"encoding/binary"
-	"errors"
+	"io"
 	"slices"
 )
 
@@ -43,108 +44,66 @@ func (w *Writer) finish() error {
 		if err != nil {
 			return err
 		}
-		rec.cluster, rec.blob = lists, uint32(i+1)
+		rec.cluster, rec.blob = lists, uint32(i)
 		w.dir.add(e, rec)
 	}
 	if err := w.flush(0); err != nil {
 		return err
 	}
-	end := w.out.n + w.keptRoom()
-	sum := w.sumOf(w.header(end))
-	err := w.writeKept(func() { sum.more(w.out.n) })
-	if err == nil && w.out.n > end { // they took more
-		if err := sum.end(w, false); err != nil {
-			return err
-		}
-		end = w.out.n
-		sum = w.sumOf(w.header(end))
-	}
-	if err == nil {
-		err = w.writeRest(lists, end)
-	}
-	return errors.Join(err, sum.end(w, err == nil))
-}
-
-// writeRest writes what follows the clusters of content: the listings, dirents and pointers.
-func (w *Writer) writeRest(lists uint32, end uint64) error {
 	order, err := w.dir.order()
 	if err != nil {
 		return err
 	}
 	w.place(lists)
-	if err := w.writeListings(w.dir.byTitle(order), order, end); err != nil {
-		return err
-	}
-	return w.writeIndex(order)
-}
-
-// listingsAt is where the first listing begins in its cluster when nothing stands before it: behind the info
-// byte and four offsets.
-const listingsAt = 1 + 4*8
-
-// header says where everything will be when the clusters of content end at a byte: the listings, dirents,
-// pointers and MD5.
-func (w *Writer) header(end uint64) *header {
-	clusters := len(w.offsets) + len(w.kept) + 1
-	h := &header{
+	h := header{
 		Magic:     magic,
 		Major:     6,
 		Minor:     1,
 		UUID:      w.UUID,
-		Entries:   uint32(len(w.dir.entries)),
-		Clusters:  uint32(clusters),
-		TitlePtrs: end + listingsAt,
+		Entries:   uint32(len(order)),
+		Clusters:  uint32(len(w.offsets)),
+		TitlePtrs: w.out.n + listingsAt,
 		Types:     headerSize,
 		MainPage:  noIndex,
 		Layout:    noIndex,
 	}
-	listed, before := len(w.dir.entries), uint32(0)
-	for i := range w.dir.entries {
-		e := &w.dir.entries[i]
-		if e.front {
-			listed++
-		}
-		if e.namespace < WellKnown || (e.namespace == WellKnown && string(w.dir.path(uint32(i))) < mainPage) {
-			before++
-		}
-	}
 	if w.MainPage != "" {
-		h.MainPage = before
+		if h.MainPage, err = w.dir.find(order, WellKnown, mainPage); err != nil {
+			return err
+		}
 	}
-	dirents := h.TitlePtrs + 4*uint64(listed)
-	fixed := direntSize*len(w.dir.entries) - (direntSize-redirectSize)*len(w.dir.redirects)
-	h.PathPtrs = dirents + uint64(fixed+len(w.dir.names))
-	h.ClusterPtrs = h.PathPtrs + 8*uint64(len(w.dir.entries))
-	h.Sum = h.ClusterPtrs + 8*uint64(clusters)
-	return h
+	if err := w.writeListings(w.dir.byTitle(order), order); err != nil {
+		return err
+	}
+	if err := w.writeIndex(&h, order); err != nil {
+		return err
+	}
+	return w.writeHeader(&h)
 }
 
-// writeListings writes the cluster of both listings. Its first blob, which no entry has, fills the room that
-// the clusters before it left up to end: only zeros.
-func (w *Writer) writeListings(titles, order []uint32, end uint64) error {
+// listingsAt is where the first listing begins in its cluster: behind the info byte and three offsets.
+const listingsAt = 1 + 3*8
+
+// writeListings writes the cluster of both listings.
+func (w *Writer) writeListings(titles, order []uint32) error {
 	fronts := slices.DeleteFunc(slices.Clone(titles),
 		func(k uint32) bool { return !w.dir.entries[order[k]].front })
-	room := end - w.out.n
 	out := bufio.NewWriterSize(&w.out, 64<<10)
 	head := []byte{plainCluster | wideOffsets}
 	at := uint64(listingsAt - len(head))
-	for _, size := range []uint64{0, room, 4 * uint64(len(titles)), 4 * uint64(len(fronts))} {
-		at += size
+	for _, n := range []int{0, len(titles), len(fronts)} {
+		at += 4 * uint64(n)
 		head = appendOffset(head, 8, at)
 	}
 	out.Write(head) // bufio keeps the error for Flush
-	for zeros := make([]byte, 4<<10); room > 0; {
-		n, _ := out.Write(zeros[:min(room, uint64(len(zeros)))])
-		room -= uint64(n)
-	}
 	for _, k := range slices.Concat(titles, fronts) {
 		out.Write(binary.LittleEndian.AppendUint32(head[:0], k))
 	}
 	return out.Flush()
 }
 
-// writeIndex writes dirents and pointers.
-func (w *Writer) writeIndex(order []uint32) error {
+// writeIndex writes dirents and pointers, and says in the header where they are.
+func (w *Writer) writeIndex(h *header, order []uint32) error {
 	out := bufio.NewWriterSize(&w.out, 64<<10)
 	at := w.out.n
 	pointers := make([]byte, 0, 8*len(order))
@@ -158,9 +117,39 @@ func (w *Writer) writeIndex(order []uint32) error {
 		out.Write(buf)
 		at += uint64(len(buf))
 	}
+	h.PathPtrs = at
+	h.ClusterPtrs = h.PathPtrs + uint64(len(pointers))
+	h.Sum = h.ClusterPtrs + 8*uint64(len(w.offsets))
 	out.Write(pointers)
 	for _, offset := range w.offsets {
 		out.Write(binary.LittleEndian.AppendUint64(buf[:0], offset))
 	}
 	return out.Flush()
+}
+
+// writeHeader writes the header, and at the end the MD5, which is of the header, too.
+func (w *Writer) writeHeader(h *header) error {
+	head, err := binary.Append(nil, binary.LittleEndian, h)
+	if err != nil {
+		return err
+	}
+	if _, err := w.out.WriteAt(head, 0); err != nil {
+		return err
+	}
+	sum, err := sumOf(w.out.File, int64(w.out.n))
+	if err != nil {
+		return err
+	}
+	_, err = w.out.Write(sum)
+	return err
+}
+
+// sumOf returns the MD5 of the first n bytes.
+func sumOf(r io.ReaderAt, n int64) ([]byte, error) {
+	h := md5.New()
+	got, err := io.Copy(h, io.NewSectionReader(r, 0, n))
+	if err == nil && got < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return h.Sum(nil), err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A File is what a ZIM file is written to: its header is known last, and its MD5 is that of all the rest.
-// What was written is read beside Write.
+// What was written is read before that.
 type File interface {
 	io.Writer // appends
 	io.WriterAt
@@ -36,10 +36,6 @@ type Entry struct {
 	Type      string // MIME type
 	Front     bool   // a page that readers find by its title
 	Plain     bool   // compressing the blob is no use
-
-	// Same is a digest of the blob for one that may come again: entries of the same digest share a blob. Zero:
-	// the blob is the entry's own.
-	Same [16]byte
 }
 
 // ErrEntry says that an entry cannot stand in a ZIM file.
@@ -52,21 +48,15 @@ type Writer struct {
 	out appender
 	err error
 
-	dir      *directory
-	packed   *OpenCluster // for compressed blobs; nil when it is not begun
-	plain    *OpenCluster
-	opened   uint32
-	sealed   []uint32       // number of a cluster by the order in which it was opened
-	offsets  []uint64       // where clusters begin, by number
-	pending  []*OpenCluster // compressed now, oldest first
-	kept     []*OpenCluster // compressed by Close
-	blobs    buffers        // see OpenCluster.data
-	packs    buffers        // see OpenCluster.out
-	encoders encoders
+	dir     *directory
+	packed  *OpenCluster // for compressed blobs; nil when it is not begun
+	plain   *OpenCluster
+	opened  uint32
+	sealed  []uint32       // number of a cluster by the order in which it was opened
+	offsets []uint64       // where clusters begin, by number
+	pending []*OpenCluster // compressed now, oldest first
 
-	plainSize, packedSize uint64 // of the clusters that were to be compressed
-
-	shared map[[16]byte]blobRef // by Entry.Same
+	shared map[[16]byte]blobRef // by digest, see OpenCluster.Hold
 }
 
 // blobRef is where a blob lies. cluster counts by opening.
@@ -95,12 +85,9 @@ func NewWriter(f File, o Options) (*Writer, error) {
 		o.Cluster = defaultCluster
 	}
 	w := &Writer{
-		Options:  o,
-		out:      appender{File: f},
-		shared:   map[[16]byte]blobRef{},
-		blobs:    make(buffers, 2*ahead),
-		packs:    make(buffers, 2*ahead),
-		encoders: make(encoders, ahead),
+		Options: o,
+		out:     appender{File: f},
+		shared:  map[[16]byte]blobRef{},
 	}
 	if err := w.start(); err != nil {
 		return nil, fmt.Errorf("begin ZIM file: %w", err)
@@ -133,11 +120,6 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	if err != nil {
 		return err
 	}
-	if at, ok := w.shared[e.Same]; ok {
-		rec.cluster, rec.blob = at.cluster, at.blob
-		w.dir.add(e, rec)
-		return nil
-	}
 	at := &w.packed
 	if e.Plain {
 		at = &w.plain
@@ -155,9 +137,6 @@ func (w *Writer) add(e Entry, blob []byte) error {
 	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
 	c.add(blob)
 	w.dir.add(e, rec)
-	if e.Same != [16]byte{} {
-		w.shared[e.Same] = blobRef{rec.cluster, rec.blob}
-	}
 	return nil
 }
 

@@ -367,85 +367,75 @@ func sampleOf(t testing.TB) []byte {
 	return closed(t, w, f)
 }
 
-// Clusters that are packed at the end are found as all others, whether they take less room than was left for
-// them, or more; and what runs beside the caller gives the same file.
-func TestKeep(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	noise := make([]byte, 30_000)
-	for i := range noise {
-		noise[i] = byte(random.Uint32())
-	}
-	for name, kept := range map[string][]byte{
-		"less": bytes.Repeat([]byte("as the others "), 2000),
-		"more": noise,
-	} {
-		bodies := map[string][]byte{}
-		write := func(o Options) []byte {
-			f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			o.Types, o.MainPage, o.Cluster = []string{"text/html"}, "07", 40_000
-			w, err := NewWriter(f, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range 20 {
-				e := Entry{
-					Namespace: Content,
-					Path:      fmt.Sprintf("%02d", i),
-					Type:      "text/html",
-					Front:     true,
-				}
-				c := w.NewCluster(false, 0)
-				body := bytes.Repeat(fmt.Appendf(nil, "page %d ", i), 3000)
-				add := w.Take
-				if i%5 == 2 {
-					body, add = kept, w.Keep
-				}
-				c.Add(e, append(c.Room(len(body))[:0], body...))
-				bodies[e.Path] = body
-				e.Path += "+"
-				c.Add(e, []byte("after it"))
-				bodies[e.Path] = []byte("after it")
-				if i%5 != 2 {
-					c.Pack()
-				}
-				if err := add(c); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return closed(t, w, f)
-		}
-		data := write(Options{})
-		var beside sync.WaitGroup
-		if !bytes.Equal(data, write(Options{Go: beside.Go})) {
-			t.Errorf("%s: two files differ", name)
-		}
-		beside.Wait()
-		z := open(t, data)
-		if err := z.CheckSum(); err != nil {
-			t.Error(name, err)
-		}
-		for path, want := range bodies {
-			i, ok := z.Find(Content, path)
-			if !ok {
-				t.Fatalf("%s: %s is missing", name, path)
-			}
-			if body, err := content(z, i); err != nil || !bytes.Equal(body, want) {
-				t.Errorf("%s: %s: %d bytes, not %d: %v", name, path, len(body), len(want), err)
-			}
-		}
-		b, err := Browse(bytes.NewReader(data), int64(len(data)))
+// Entries of clusters that others have packed are found, those that share a blob, too; and what runs beside
+// the caller gives the same file.
+func TestTake(t *testing.T) {
+	bodies := map[string][]byte{}
+	write := func(o Options) []byte {
+		f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if main, _, err := b.MainPage(); err != nil || main.Index != 14 {
-			t.Errorf("%s: the main page is entry %d: %v", name, main.Index, err)
+		defer f.Close()
+		o.Types, o.MainPage, o.Cluster = []string{"text/html"}, "07", 40_000
+		w, err := NewWriter(f, o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		b.Survey(func(err error) { t.Error(name, err) })
+		for i := range 20 {
+			e := Entry{
+				Namespace: Content,
+				Path:      fmt.Sprintf("%02d", i),
+				Type:      "text/html",
+				Front:     true,
+			}
+			c := w.NewCluster(false, 0)
+			body := bytes.Repeat(fmt.Appendf(nil, "page %d ", i), 3000)
+			c.Add(e, append(c.Room(len(body))[:0], body...))
+			bodies[e.Path] = body
+			e.Path += "="
+			if i == 0 {
+				c.Hold([16]byte{1}, []byte("the same"))
+			}
+			c.Share(e, [16]byte{1})
+			bodies[e.Path] = []byte("the same")
+			e.Path += "+"
+			c.Add(e, []byte("after it"))
+			bodies[e.Path] = []byte("after it")
+			c.Pack()
+			if err := w.Take(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return closed(t, w, f)
 	}
+	data := write(Options{})
+	var beside sync.WaitGroup
+	if !bytes.Equal(data, write(Options{Go: beside.Go})) {
+		t.Error("two files differ")
+	}
+	beside.Wait()
+	z := open(t, data)
+	if err := z.CheckSum(); err != nil {
+		t.Error(err)
+	}
+	for path, want := range bodies {
+		i, ok := z.Find(Content, path)
+		if !ok {
+			t.Fatalf("%s is missing", path)
+		}
+		if body, err := content(z, i); err != nil || !bytes.Equal(body, want) {
+			t.Errorf("%s: %d bytes, not %d: %v", path, len(body), len(want), err)
+		}
+	}
+	b, err := Browse(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if main, _, err := b.MainPage(); err != nil || main.Index != 21 {
+		t.Errorf("the main page is entry %d: %v", main.Index, err)
+	}
+	b.Survey(func(err error) { t.Error(err) })
 }
 
 // The error of an entry of a cluster is returned when the cluster is added.
@@ -456,7 +446,8 @@ func TestClusterRefuses(t *testing.T) {
 	}
 	defer f.Close()
 	for want, fill := range map[string]func(*OpenCluster){
-		"is not in the list": func(c *OpenCluster) { c.Add(Entry{Path: "a", Type: "a/b"}, nil) },
+		"no cluster before has": func(c *OpenCluster) { c.Share(Entry{Path: "a", Type: textType}, [16]byte{1}) },
+		"is not in the list":    func(c *OpenCluster) { c.Add(Entry{Path: "a", Type: "a/b"}, nil) },
 		"one blob too many": func(c *OpenCluster) {
 			for range maxBlobs + 1 {
 				c.Add(Entry{Path: "a", Type: textType}, nil)

@@ -2,7 +2,10 @@
 
 package policy
 
-import "cmp"
+import (
+	"cmp"
+	"container/heap"
+)
 
 // The heaps of groups, one of units and one of listings: the one worth most is first, of equals the one with
 // the lower key.
@@ -18,7 +21,7 @@ const (
 type ranking struct {
 	m      *Model
 	groups []group
-	heap   [heaps][]uint32
+	heap   [heaps]groupHeap
 }
 
 // heap is the one in which a group is, when it is in one.
@@ -32,11 +35,12 @@ func (g *group) heap() int {
 // top finds the group that is worth most, in all heaps or in that of the listings.
 func (r *ranking) top(listings bool) (i uint32, ok bool) {
 	for h := range r.heap {
-		if len(r.heap[h]) == 0 || (listings && h != ofListings) {
+		order := r.heap[h].order
+		if len(order) == 0 || (listings && h != ofListings) {
 			continue
 		}
-		if !ok || r.before(r.heap[h][0], i) {
-			i, ok = r.heap[h][0], true
+		if !ok || r.before(order[0], i) {
+			i, ok = order[0], true
 		}
 	}
 	return i, ok
@@ -53,91 +57,69 @@ func (r *ranking) before(i, j uint32) bool {
 	return i < j
 }
 
-func put(gs []group, h []uint32, at int, i uint32) { h[at], gs[i].place = i, int32(at) }
-
 // rebuild ranks the groups of which something is left, but those that are withheld.
 func (r *ranking) rebuild(withheld func(*group) bool) {
 	for h := range r.heap {
-		r.heap[h] = r.heap[h][:0]
+		r.heap[h] = groupHeap{ranking: r, order: r.heap[h].order[:0]}
 	}
 	for i := range r.groups {
 		g := &r.groups[i]
 		if g.place = -1; g.next < g.to && !withheld(g) {
-			h := &r.heap[g.heap()]
-			*h = append(*h, uint32(i))
-			g.place = int32(len(*h) - 1)
+			r.heap[g.heap()].Push(uint32(i))
 		}
 	}
-	for _, h := range r.heap {
-		for at := len(h)/2 - 1; at >= 0; at-- {
-			r.sift(h, at)
-		}
+	for h := range r.heap {
+		heap.Init(&r.heap[h])
 	}
 }
 
 // fix puts a group that was valued again into its place; one of which nothing is left leaves the heap.
 func (r *ranking) fix(i uint32) {
 	g := &r.groups[i]
-	at := int(g.place)
-	if at < 0 {
-		return
+	switch h := &r.heap[g.heap()]; {
+	case g.place < 0:
+	case g.next == g.to:
+		heap.Remove(h, int(g.place))
+	default:
+		heap.Fix(h, int(g.place))
 	}
-	heap := &r.heap[g.heap()]
-	h := *heap
-	if g.next == g.to {
-		end := len(h) - 1
-		last := h[end]
-		h = h[:end]
-		*heap, g.place = h, -1
-		if at == end {
-			return
-		}
-		put(r.groups, h, at, last)
-	}
-	r.up(h, at)
-	r.sift(h, int(r.groups[h[at]].place))
 }
 
 // push puts a group into its heap that is in none.
 func (r *ranking) push(i uint32) {
-	g := &r.groups[i]
-	if g.place >= 0 || g.next == g.to {
-		return
+	if g := &r.groups[i]; g.place < 0 && g.next < g.to {
+		heap.Push(&r.heap[g.heap()], i)
 	}
-	h := &r.heap[g.heap()]
-	*h = append(*h, i)
-	put(r.groups, *h, len(*h)-1, i)
-	r.up(*h, len(*h)-1)
 }
 
-func (r *ranking) up(h []uint32, at int) {
-	i := h[at]
-	for at > 0 {
-		up := (at - 1) / 2
-		if !r.before(i, h[up]) {
-			break
-		}
-		put(r.groups, h, at, h[up])
-		at = up
-	}
-	put(r.groups, h, at, i)
+// groupHeap is one heap, for package container/heap. Groups know their places in it.
+type groupHeap struct {
+	*ranking
+	order []uint32
 }
 
-func (r *ranking) sift(h []uint32, at int) {
-	i := h[at]
-	for {
-		c := 2*at + 1
-		if c >= len(h) {
-			break
-		}
-		if c+1 < len(h) && r.before(h[c+1], h[c]) {
-			c++
-		}
-		if !r.before(h[c], i) {
-			break
-		}
-		put(r.groups, h, at, h[c])
-		at = c
-	}
-	put(r.groups, h, at, i)
+// Len is how many groups are in it.
+func (h *groupHeap) Len() int { return len(h.order) }
+
+// Less reports whether a group comes before another one.
+func (h *groupHeap) Less(at, other int) bool { return h.before(h.order[at], h.order[other]) }
+
+// Swap exchanges two groups.
+func (h *groupHeap) Swap(at, other int) {
+	h.order[at], h.order[other] = h.order[other], h.order[at]
+	h.groups[h.order[at]].place, h.groups[h.order[other]].place = int32(at), int32(other)
+}
+
+// Push adds a group at the end.
+func (h *groupHeap) Push(i any) {
+	h.groups[i.(uint32)].place = int32(len(h.order))
+	h.order = append(h.order, i.(uint32))
+}
+
+// Pop takes the group at the end.
+func (h *groupHeap) Pop() any {
+	end := len(h.order) - 1
+	i := h.order[end]
+	h.order, h.groups[i].place = h.order[:end], -1
+	return i
 }

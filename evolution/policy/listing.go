@@ -160,8 +160,6 @@ func (a *adaptive) release(u ID) {
 
 // better reports whether there is a budget, and another unit that is worth more than a listing's group.
 func (a *adaptive) better(i uint32) bool {
-	if a.Budget == 0 || len(a.ranks.heap[ofUnits]) == 0 {
-		return false
-	}
-	return a.ranks.before(a.ranks.heap[ofUnits][0], i)
+	units := a.ranks.heap[ofUnits].order
+	return a.Budget != 0 && len(units) > 0 && a.ranks.before(units[0], i)
 }

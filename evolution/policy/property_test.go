@@ -210,8 +210,8 @@ func TestBeliefsAreChances(t *testing.T) {
 				}
 			}
 			for n, heap := range a.ranks.heap {
-				for at, i := range heap {
-					if at > 0 && a.ranks.before(i, heap[(at-1)/2]) {
+				for at, i := range heap.order {
+					if at > 0 && a.ranks.before(i, heap.order[(at-1)/2]) {
 						t.Fatal("the heap is no heap")
 					}
 					if a.gs[i].place != int32(at) || a.gs[i].heap() != n {

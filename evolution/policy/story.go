@@ -2,10 +2,7 @@
 
 package policy
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // exposure is how the runs so far have observed a unit. Neighbours mostly share theirs, since they are
 // requested in the same runs.
@@ -43,19 +40,6 @@ func (x *edits) add(run int32, c *clock) {
 	x.at = run
 }
 
-func (x exposure) hash() uint64 {
-	h := (uint64(x.last)<<32 | uint64(math.Float32bits(x.n))) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29 ^ x.looks) * 0xbf58476d1ce4e5b9
-	return h ^ h>>32
-}
-
-func (x edits) hash() uint64 {
-	h := (uint64(x.at)<<32 | uint64(x.past)) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29 ^ x.moves) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>32 ^ uint64(math.Float32bits(x.c))) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
-
 func (m *Model) exposure(u ID) *exposure { return &m.exposures.all[m.exposed[u]] }
 
 func (m *Model) edits(u ID) *edits { return &m.tales.all[m.tale[u]] }
@@ -72,7 +56,7 @@ func (m *Model) moves(u ID) uint64 {
 // stories are the records of all units, of one sort. The first is that of a unit of which nothing is known.
 // Two may be alike: they are made one when there are twice as many as after the last time, or 64 runs later,
 // since the sets of runs are others then.
-type stories[T story] struct {
+type stories[T comparable] struct {
 	all   []T
 	lived int // how many some unit had when the others were dropped last
 	apart int // how many there were when equal ones were made one
@@ -80,11 +64,6 @@ type stories[T story] struct {
 	run   int32
 
 	recall []recalled // what stories became in this run, by story and what was found
-}
-
-type story interface {
-	comparable
-	hash() uint64
 }
 
 type recalled struct {
@@ -96,7 +75,7 @@ type recalled struct {
 // The least and the most that is recalled.
 const leastRecall, mostRecall = 1 << 8, 1 << 16
 
-func newStories[T story]() stories[T] { return stories[T]{all: make([]T, 1), lived: 1, apart: 1} }
+func newStories[T comparable]() stories[T] { return stories[T]{all: make([]T, 1), lived: 1, apart: 1} }
 
 func (s *stories[T]) begin(run int32) {
 	size := leastRecall
@@ -159,25 +138,16 @@ func (s *stories[T]) forget(tale []uint32) {
 
 // unite makes equal stories one. now are numbers plus one, 0 for none.
 func (s *stories[T]) unite(now []uint32) {
-	size := 16
-	for 3*size < 4*len(s.all) {
-		size *= 2
-	}
-	index := make([]uint32, size) // open addressing: number + 1
+	index := map[T]uint32{} // number + 1
 	to := make([]uint32, len(s.all))
 	n := uint32(0)
-	for i := range s.all {
-		x := s.all[i]
-		at := int(x.hash()) & (size - 1)
-		for index[at] != 0 && s.all[index[at]-1] != x {
-			at = (at + 1) & (size - 1)
-		}
-		if index[at] == 0 {
+	for i, x := range s.all {
+		if index[x] == 0 {
 			s.all[n] = x
 			n++
-			index[at] = n
+			index[x] = n
 		}
-		to[i] = index[at]
+		to[i] = index[x]
 	}
 	s.all, s.apart, s.since = s.all[:n], int(n), s.run
 	for i, v := range now {
