@@ -44,7 +44,7 @@ func kindOf(name []byte) tagKind {
 type sink interface {
 	reset() // the page begins, or begins again
 	char(r rune)
-	tag(kind tagKind, tag []byte) // tag begins behind its "<" and goes on to the end of the page
+	tag(kind tagKind, tag []byte) // from behind its "<" to the end of the page
 }
 
 // markup skips markup. Each search that fails once would fail again, so it is not made again: a

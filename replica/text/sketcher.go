@@ -33,8 +33,8 @@ type SketchOptions struct {
 	K int // words of a shingle; 0 means 5, at most 32
 }
 
-// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. While it makes a
-// digest of a page in neither UTF-8 nor Latin-1, it takes three times that page.
+// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. While it reads
+// a page in neither UTF-8 nor Latin-1, it takes three times that page.
 type Sketcher struct {
 	k       int
 	markup  markup
@@ -55,7 +55,12 @@ func NewSketcher(o SketchOptions) *Sketcher {
 		o.K = 5
 	}
 	k := min(o.K, maxK)
-	return &Sketcher{k: k, roll: newRoller(k), densify: densifier{k: Bins}, own: map[uint64]bool{}}
+	return &Sketcher{
+		k:       k,
+		roll:    newRoller(k),
+		densify: densifier{k: Bins},
+		own:     map[uint64]bool{},
+	}
 }
 
 // HTML makes the digest of a page, in one pass and without a copy unless its encoding is a rare one.
