@@ -14,7 +14,11 @@ const upperHex = "0123456789ABCDEF"
 // safeByte reports whether an ASCII byte may stand in a name on every system: printable, and not one that
 // Windows, a URL or this format gives a meaning to.
 func safeByte(c byte) bool {
-	return c >= ' ' && c < 0x7f && strings.IndexByte("\"%*/:<>?\\|", c) < 0
+	switch c {
+	case '"', '%', '*', '/', ':', '<', '>', '?', '\\', '|':
+		return false
+	}
+	return c >= ' ' && c < 0x7f
 }
 
 // safeRune reports whether a rune may stand in a name. Refused are controls, format characters (some file
@@ -111,8 +115,11 @@ func reserved(name string) bool {
 			return true
 		}
 	}
-	device, _, _ := strings.Cut(strings.ToLower(name), ".")
-	switch device = strings.TrimRight(device, " "); device {
+	device, _, _ := strings.Cut(name, ".")
+	if device = strings.TrimRight(device, " "); len(device) > len("conout$") {
+		return false
+	}
+	switch device = strings.ToLower(device); device {
 	case "con", "prn", "aux", "nul", "conin$", "conout$":
 		return true
 	}
