@@ -99,21 +99,13 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 	if d := sha256.Sum256(raw); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%s: %w: it is not what %s says", f.Path, disk.ErrDamaged, phm.FilesName)
 	}
-	u := site.Canonical(f.URL)
-	in := relocate.Input{
-		URL:      insideURL(f.Path),
-		Format:   relocate.Detect(f.Type, u, raw[:min(len(raw), 1024)]),
-		MaxLinks: 1 << 24,
-	}
-	if !in.Format.Spliced() {
-		return raw, nil
-	}
 	var here, there relocate.Doc // as it is in the mirror, and as it would read on the site
-	err = here.Scan(raw, in)
-	if in.URL = u; err == nil {
-		err = there.Scan(raw, in)
+	has, err := scanPublished(&here, f, raw)
+	if err == nil && has {
+		u := site.Canonical(f.URL)
+		err = there.Scan(raw, relocate.Input{URL: u, Format: here.Format, MaxLinks: 1 << 24})
 	}
-	if err != nil {
+	if err != nil || !has {
 		return raw, nil // it was published with its links as they were
 	}
 	out, _ := relocate.Splice(nil, raw, here.Charset, here.Links, nil, func(i int) ([]byte, bool, bool) {
