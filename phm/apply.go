@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"time"
 
 	"mirrord/internal/inorder"
 )
@@ -119,7 +120,7 @@ type targetTree struct {
 func (t *targetTree) Open(name string) (fs.File, error) {
 	switch name {
 	case MetaName:
-		return newMemoryFile(name, []byte(t.delta.Meta)), nil
+		return NewMemoryFile(name, []byte(t.delta.Meta), time.Time{}), nil
 	case FilesName:
 		m, err := OpenMeta(t)
 		if err != nil {
@@ -127,14 +128,13 @@ func (t *targetTree) Open(name string) (fs.File, error) {
 		}
 		base, stopBase := iter.Pull2(tableOf(t.old))
 		lines, stopLines := iter.Pull2(tableOf(t.lines))
-		f := &memoryFile{name: name, size: m.TableBytes, free: func() { stopBase(); stopLines() }}
+		free := func() { stopBase(); stopLines() }
 		merged, err := newMergedTable(base, lines, t.delta.Removed)
 		if err != nil {
-			f.free()
+			free()
 			return nil, err
 		}
-		f.Reader = merged
-		return f, nil
+		return &madeFile{merged, fileInfo{name: name, size: m.TableBytes}, free}, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }

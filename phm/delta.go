@@ -3,14 +3,11 @@
 package phm
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"time"
 )
 
 // deltaFormat is the format version of a delta's phm.json: programs that read no deltas refuse it.
@@ -220,33 +217,3 @@ func (m *mergedTable) Read(p []byte) (int, error) {
 	m.read += n
 	return n, nil
 }
-
-// memoryFile is a file that is held in memory, or made while it is read.
-type memoryFile struct {
-	io.Reader
-	name string
-	size int64
-	free func()
-}
-
-func newMemoryFile(name string, body []byte) *memoryFile {
-	return &memoryFile{Reader: bytes.NewReader(body), name: name, size: int64(len(body))}
-}
-
-func (f *memoryFile) Stat() (fs.FileInfo, error) { return memoryInfo{f}, nil }
-
-func (f *memoryFile) Close() error {
-	if f.free != nil {
-		f.free()
-	}
-	return nil
-}
-
-type memoryInfo struct{ f *memoryFile }
-
-func (i memoryInfo) Name() string     { return i.f.name }
-func (i memoryInfo) Size() int64      { return i.f.size }
-func (memoryInfo) Mode() fs.FileMode  { return 0o644 }
-func (memoryInfo) ModTime() time.Time { return time.Time{} }
-func (memoryInfo) IsDir() bool        { return false }
-func (memoryInfo) Sys() any           { return nil }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"iter"
 	"math"
+	"time"
 
 	"mirrord/internal/inorder"
 )
@@ -270,5 +271,5 @@ func (t memoryTree) Open(name string) (fs.File, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return newMemoryFile(name, body), nil
+	return NewMemoryFile(name, body, time.Time{}), nil
 }

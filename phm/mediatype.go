@@ -155,22 +155,7 @@ func executed(ext string) bool {
 
 // contains reports whether list, words with blanks around each, has word in any case.
 func contains(list, word string) bool {
-	if word == "" || len(word) > 16 {
-		return false
-	}
-	var b [18]byte
-	b[0] = ' '
-	for i := 0; i < len(word); i++ {
-		c := word[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		} else if c == ' ' {
-			return false
-		}
-		b[i+1] = c
-	}
-	b[len(word)+1] = ' '
-	return strings.Contains(list, string(b[:len(word)+2]))
+	return word != "" && !strings.Contains(word, " ") && strings.Contains(list, " "+strings.ToLower(word)+" ")
 }
 
 // splitExtension splits a name before its extension: one to sixteen letters and digits, one letter at least,
@@ -183,7 +168,7 @@ func splitExtension(name string) (stem, ext string) {
 	letter := false
 	for _, c := range []byte(name[i+1:]) {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
 			letter = true
 		case c >= '0' && c <= '9':
 		default:

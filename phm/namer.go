@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/text/cases"
@@ -144,18 +143,12 @@ func keyHash(key []byte, kind uint64) uint64 { return xxh3.Hash(key)&^3 | 2 | ki
 // fold returns the form of a path in which those that are one name on some file system are equal; valid until
 // the next fold.
 func (n *Namer) fold(path string) []byte {
-	n.buf = n.buf[:0]
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		if c >= utf8.RuneSelf {
-			n.buf = append(n.buf[:0], Fold(path)...)
-			break
-		}
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		n.buf = append(n.buf, c)
+	if isASCII(path) {
+		path = strings.ToLower(path)
+	} else {
+		path = Fold(path)
 	}
+	n.buf = append(n.buf[:0], path...)
 	return n.buf
 }
 

@@ -37,15 +37,10 @@ type Layout struct {
 // Preferred returns the mirror path that u has when no other URL claims it. It is a pure function: slash
 // separated, relative, and valid on every file system and in every archive (CheckPath). mime is the effective
 // MIME type of the resource, with or without parameters; "" is unknown. An ordinary path is returned as it is
-// in the URL, and without allocation.
+// in the URL.
 func (l Layout) Preferred(u site.URL, mime string) string {
 	if u.IsZero() {
 		return ""
-	}
-	if _, query := u.Query(); !query && u.Origin() == l.Primary {
-		if p := u.Path()[1:]; plain(p, mime) {
-			return p
-		}
 	}
 	return l.name(u, mime, "", false)
 }

@@ -14,17 +14,12 @@ const upperHex = "0123456789ABCDEF"
 // safeByte reports whether an ASCII byte may stand in a name on every system: printable, and not one that
 // Windows, a URL or this format gives a meaning to.
 func safeByte(c byte) bool {
-	if c < 64 {
-		return safeLow>>c&1 != 0
+	switch c {
+	case '"', '%', '*', '/', ':', '<', '>', '?', '\\', '|':
+		return false
 	}
-	return c < 128 && safeHigh>>(c-64)&1 != 0
+	return c >= ' ' && c < 0x7f
 }
-
-// The bytes of safeByte as bits: from the blank to '?', and from '@' to '~'.
-const (
-	safeLow  uint64 = (1<<64 - 1<<' ') &^ (1<<'"' | 1<<'%' | 1<<'*' | 1<<'/' | 1<<':' | 1<<'<' | 1<<'>' | 1<<'?')
-	safeHigh uint64 = (1<<63 - 1) &^ (1<<('\\'-64) | 1<<('|'-64))
-)
 
 // safeRune reports whether a rune may stand in a name. Refused are controls, format characters (some file
 // systems do not compare them, and the bidirectional ones disguise an extension), separators of lines,
@@ -115,55 +110,25 @@ func reserved(name string) bool {
 	default:
 		return false
 	}
-	if strings.EqualFold(name, "web.config") || strings.EqualFold(name, "desktop.ini") ||
-		strings.EqualFold(name, "autorun.inf") {
-		return true
-	}
-	if i := strings.IndexByte(name, '.'); i >= 0 {
-		name = name[:i]
-	}
-	name = strings.TrimRight(name, " ")
-	switch len(name) {
-	case 3:
-		return strings.EqualFold(name, "con") || strings.EqualFold(name, "prn") || strings.EqualFold(name, "aux") ||
-			strings.EqualFold(name, "nul")
-	case 4, 5: // COM0-COM9, LPT0-LPT9, and the superscript digits one to three, of two bytes each
-		if p := name[:3]; !strings.EqualFold(p, "com") && !strings.EqualFold(p, "lpt") {
-			return false
+	for _, config := range [...]string{"web.config", "desktop.ini", "autorun.inf"} {
+		if strings.EqualFold(name, config) {
+			return true
 		}
-		d := name[3:]
-		return (len(d) == 1 && d[0] >= '0' && d[0] <= '9') || d == "¹" || d == "²" || d == "³"
-	case 6, 7:
-		return strings.EqualFold(name, "conin$") || strings.EqualFold(name, "conout$")
 	}
-	return false
-}
-
-// plain reports whether a path of the primary origin, without leading slash, is its own mirror path.
-func plain(path, mime string) bool {
-	if path == "" || path[0] == '@' || len(path) > MaxPath {
+	device, _, _ := strings.Cut(name, ".")
+	if device = strings.TrimRight(device, " "); len(device) > len("conout$") {
 		return false
 	}
-	start := 0
-	for i := 0; i <= len(path); i++ {
-		if i < len(path) && path[i] != '/' {
-			if c := path[i]; c == ' ' || !safeByte(c) {
-				return false
-			}
-			continue
-		}
-		n := i - start
-		if n == 0 || n > MaxSegment || path[start] == '.' || path[i-1] == '.' || reserved(path[start:i]) {
-			return false
-		}
-		start = i + 1
+	switch device = strings.ToLower(device); device {
+	case "con", "prn", "aux", "nul", "conin$", "conout$":
+		return true
 	}
-	if c := path[0]; c == 'p' || c == 'P' {
-		if first, _, _ := strings.Cut(path, "/"); reservedAtRoot(first) {
-			return false
-		}
+	// COM0 to COM9, LPT0 to LPT9, and the superscript digits one to three
+	number, isPort := strings.CutPrefix(device, "com")
+	if !isPort {
+		number, isPort = strings.CutPrefix(device, "lpt")
 	}
-	return forcedExtension(path[strings.LastIndexByte(path, '/')+1:], mime) == ""
+	return isPort && utf8.RuneCountInString(number) == 1 && strings.Contains("0123456789¹²³", number)
 }
 
 // SafeName returns the last part of the name of a file that a server offers, as it may stand on every file

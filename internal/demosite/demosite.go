@@ -13,6 +13,7 @@ package demosite
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func Changes(version int) string {
 	if version < 1 || version > Versions() {
 		return ""
 	}
-	return timeline()[version-1]
+	return timeline()[version-1].changes
 }
 
 // file is what one path yields in one version.
@@ -48,12 +49,19 @@ type file struct {
 	status   int // 0 is 200
 	mime     string
 	location string // of a redirect
-	link     string // Link header
 	body     []byte
-	paint    *painting // of a picture, which has no body until it is requested
+	etag     string
+	changed  int // the version in which these bytes appeared
+}
 
-	etag    string
-	changed int // the version in which these bytes appeared
+func newFile(name string, body []byte, version int) *file {
+	sum := sha256.Sum256(body)
+	return &file{
+		mime:    mimeOf(name),
+		body:    body,
+		etag:    fmt.Sprintf("%q", hex.EncodeToString(sum[:8])),
+		changed: version,
+	}
 }
 
 // Request is one line of the request log.
@@ -75,40 +83,7 @@ type Handler struct {
 }
 
 // New returns the site at version 1.
-func New() *Handler { return &Handler{version: 1, versions: versions()} }
-
-// versions are the same for all handlers of a process, with the pictures that were drawn for one of them.
-var versions = sync.OnceValue(func() (out []map[string]*file) {
-	b := newBuilder()
-	var last map[string]*file
-	for v := 1; v <= Versions(); v++ {
-		files := b.build(v)
-		for path, f := range files {
-			f.tag(v, last[path])
-		}
-		files[sitemapPath] = sitemap(files)
-		files[sitemapPath].tag(v, last[sitemapPath])
-		out = append(out, files)
-		last = files
-	}
-	return out
-})
-
-const sitemapPath = "/sitemap.xml"
-
-// tag gives a file of a version its entity tag, and the version in which it last changed; old is the file of
-// the version before.
-func (f *file) tag(version int, old *file) {
-	stuff := f.body
-	if f.paint != nil {
-		stuff = []byte(f.paint.what)
-	}
-	sum := sha256.Sum256(stuff)
-	f.etag, f.changed = `"`+hex.EncodeToString(sum[:8])+`"`, version
-	if old != nil && old.etag == f.etag {
-		f.changed = old.changed
-	}
-}
+func New() *Handler { return &Handler{version: 1, versions: build()} }
 
 // SetVersion moves the site to version n; a number out of range means the nearest version.
 func (h *Handler) SetVersion(n int) {
@@ -199,17 +174,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) (st
 	hd.Set("ETag", f.etag)
 	hd.Set("Last-Modified", modified.Format(http.TimeFormat))
 	hd.Set("Cache-Control", "max-age=0")
-	if f.link != "" {
-		hd.Set("Link", f.link)
+	if r.URL.Path == "/card/" {
+		hd.Set("Link", "<link-header.css>; rel=preload; as=style")
 	}
 	if fresh(r, f.etag, modified) {
 		w.WriteHeader(http.StatusNotModified)
 		return http.StatusNotModified, 0
 	}
 	body := f.body
-	if f.paint != nil {
-		body = f.paint.bytes()
-	}
 	if strings.Contains(string(body), origin) {
 		scheme := "http://"
 		if r.TLS != nil {
@@ -227,10 +199,7 @@ func reply(w http.ResponseWriter, r *http.Request, status int, mime string, body
 	if r.Method == http.MethodHead {
 		return status, 0
 	}
-	n, err := w.Write(body)
-	if err != nil {
-		return status, n // the client went away; the log shows how far it came
-	}
+	n, _ := w.Write(body) // the client may go away; the log shows how far it came
 	return status, n
 }
 
@@ -247,5 +216,3 @@ func fresh(r *http.Request, etag string, modified time.Time) bool {
 	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
 	return err == nil && !modified.After(since)
 }
-
-func redirect(status int, location string) *file { return &file{status: status, location: location} }

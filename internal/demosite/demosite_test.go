@@ -257,25 +257,6 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestDeterministic(t *testing.T) {
-	a, b := New(), New()
-	for v := 1; v <= Versions(); v++ {
-		for p, f := range a.versions[v-1] {
-			if g := b.versions[v-1][p]; g == nil || g.etag != f.etag {
-				t.Errorf("version %d: %s differs between two builds", v, p)
-			}
-		}
-	}
-}
-
-func TestSine(t *testing.T) {
-	for deg, want := range map[int]int{0: 0, 90: 10000, 180: 0, 270: -10000, 30: 5000, -30: -5000, 390: 5000} {
-		if got := sine(deg); got != want {
-			t.Errorf("sine(%d) = %d, want %d", deg, got, want)
-		}
-	}
-}
-
 // Version returns the version that is served now.
 func (h *Handler) Version() int {
 	h.mu.Lock()

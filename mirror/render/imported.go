@@ -3,12 +3,9 @@
 package render
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -28,16 +25,12 @@ type ImportedFiles struct {
 	tree regular.Root
 
 	once  sync.Once
-	err   error
 	table *os.File
-	seed  maphash.Seed
-	at    map[uint64]int64 // offset of the line in the table, by URL and by mirror path
+	index *phm.TableIndex // nil: the table cannot be read
 }
 
 // NewImportedFiles returns the version whose files lie in tree, which Close closes.
-func NewImportedFiles(tree regular.Root) *ImportedFiles {
-	return &ImportedFiles{tree: tree, seed: maphash.MakeSeed()}
-}
+func NewImportedFiles(tree regular.Root) *ImportedFiles { return &ImportedFiles{tree: tree} }
 
 // Close lets go of the tree. It may be called on nil.
 func (m *ImportedFiles) Close() {
@@ -56,61 +49,27 @@ func (m *ImportedFiles) Find(u site.URL) *phm.File {
 	if m == nil {
 		return nil
 	}
-	if m.once.Do(m.index); m.err != nil {
-		return nil
-	}
-	raw := u.String()
-	f := m.line(raw)
-	if (f == nil) || (f.URL == raw) {
-		return f
-	}
-	for _, also := range f.Also() {
-		if also == raw {
-			return f
-		}
-	}
-	return nil
+	return m.line(u.String(), (*phm.TableIndex).ByURL)
 }
 
-// index reads the table.
-func (m *ImportedFiles) index() {
-	if m.table, m.err = m.tree.Open(phm.FilesName); m.err != nil {
-		return
-	}
-	m.at = map[uint64]int64{}
-	br, at := bufio.NewReaderSize(m.table, 64<<10), int64(0)
-	for {
-		raw, err := br.ReadBytes('\n')
-		for f, lerr := range phm.Files(bytes.NewReader(raw)) {
-			if lerr != nil {
-				break // one bad line costs its file alone
-			}
-			for _, name := range append(f.Also(), f.URL, f.Path) {
-				m.at[maphash.String(m.seed, name)] = at
-			}
+// line returns the line that has a name; nil when no line has it, or it cannot be read.
+func (m *ImportedFiles) line(
+	name string, by func(t *phm.TableIndex, r io.ReaderAt, name string) (*phm.File, error),
+) *phm.File {
+	m.once.Do(func() {
+		var err error
+		if m.table, err = m.tree.Open(phm.FilesName); err == nil {
+			m.index, _ = phm.IndexTable(m.table, 0)
 		}
-		if at += int64(len(raw)); err != nil {
-			if err != io.EOF {
-				m.err = err
-			}
-			return
-		}
-	}
-}
-
-// line returns the line that has a URL or a mirror path; nil when no line has it, or it cannot be read.
-func (m *ImportedFiles) line(name string) *phm.File {
-	at, ok := m.at[maphash.String(m.seed, name)]
-	if !ok {
+	})
+	if m.index == nil {
 		return nil
 	}
-	for f, err := range phm.Files(io.NewSectionReader(m.table, at, 1<<40)) {
-		if err != nil {
-			return nil
-		}
-		return f
+	f, err := by(m.index, m.table, name)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return f
 }
 
 // IsDocument reports whether the links of a file lead to other files.
@@ -140,21 +99,13 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 	if d := sha256.Sum256(raw); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%s: %w: it is not what %s says", f.Path, disk.ErrDamaged, phm.FilesName)
 	}
-	u := site.Canonical(f.URL)
-	in := relocate.Input{
-		URL:      insideURL(f.Path),
-		Format:   relocate.Detect(f.Type, u, raw[:min(len(raw), 1024)]),
-		MaxLinks: 1 << 24,
-	}
-	if !in.Format.Spliced() {
-		return raw, nil
-	}
 	var here, there relocate.Doc // as it is in the mirror, and as it would read on the site
-	err = here.Scan(raw, in)
-	if in.URL = u; err == nil {
-		err = there.Scan(raw, in)
+	has, err := scanPublished(&here, f, raw)
+	if err == nil && has {
+		u := site.Canonical(f.URL)
+		err = there.Scan(raw, relocate.Input{URL: u, Format: here.Format, MaxLinks: 1 << 24})
 	}
-	if err != nil {
+	if err != nil || !has {
 		return raw, nil // it was published with its links as they were
 	}
 	out, _ := relocate.Splice(nil, raw, here.Charset, here.Links, nil, func(i int) ([]byte, bool, bool) {
@@ -163,8 +114,8 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 			return nil, false, false
 		}
 		path, _ := insidePath(l.URL)
-		to := m.line(path)
-		if (to == nil) || (to.Path != path) {
+		to := m.line(path, (*phm.TableIndex).ByPath)
+		if to == nil {
 			return nil, false, false
 		}
 		if (i < len(there.Links)) && string(there.Links[i].URL) == to.URL {

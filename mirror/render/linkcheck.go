@@ -40,21 +40,15 @@ func NewPageChecker(urls map[string]string, fixpoint bool) *PageChecker {
 // Check is a phm.LinkChecker. The two rules of PHM: a link that leads inside is relative and names a file
 // of the set; all others are absolute.
 func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (broken []string) {
-	origin, _, err := site.Parse(f.URL)
-	if err != nil {
-		return []string{fmt.Sprintf("%q is no URL", f.URL)}
-	}
 	if _, ok := f.Extra[phm.UnscannedField]; ok {
 		return nil
 	}
-	// How a document is read depends on where it came from: the extension counts when the type says nothing.
-	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if !format.Spliced() {
-		return nil
-	}
-	in := relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}
-	if err := c.doc.Scan(raw, in); err != nil {
+	has, err := scanPublished(&c.doc, f, raw)
+	if err != nil {
 		return []string{err.Error()}
+	}
+	if !has {
+		return nil
 	}
 	for i := range c.doc.Links {
 		if why := c.link(&c.doc.Links[i], exists); why != "" {
@@ -67,6 +61,21 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 		}
 	}
 	return broken
+}
+
+// scanPublished finds the links of a published file as it lies in a mirror. It reports false for one without
+// links that are replaced. How a document is read depends on where it came from: the extension counts when the
+// type says nothing.
+func scanPublished(doc *relocate.Doc, f *phm.File, raw []byte) (has bool, err error) {
+	origin, _, err := site.Parse(f.URL)
+	if err != nil {
+		return false, fmt.Errorf("%q is no URL: %w", f.URL, err)
+	}
+	format := relocate.Detect(f.Type, origin, raw)
+	if !format.Spliced() {
+		return false, nil
+	}
+	return true, doc.Scan(raw, relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24})
 }
 
 // link reports the error of a link; "" without one.

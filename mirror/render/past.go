@@ -221,9 +221,9 @@ func (p *PastFS) Open(name string) (fs.File, error) {
 	}
 	switch name {
 	case phm.MetaName:
-		return newPastFile(name, p.Version.Meta, p.Version.Time), nil
+		return phm.NewMemoryFile(name, p.Version.Meta, p.Version.Time), nil
 	case phm.FilesName:
-		return newPastFile(name, p.table, p.Version.Time), nil
+		return phm.NewMemoryFile(name, p.table, p.Version.Time), nil
 	}
 	i, ok := p.find(name)
 	if !ok {
@@ -288,5 +288,5 @@ func (p *PastFS) document(f *phm.File, b *pastBody) (fs.File, error) {
 	if d := sha256.Sum256(out); hex.EncodeToString(d[:]) != f.SHA256 {
 		return nil, fmt.Errorf("%w: it relocates to other bytes than it had", disk.ErrDamaged)
 	}
-	return newPastFile(f.Path, out, time.Unix(b.time, 0)), nil
+	return phm.NewMemoryFile(f.Path, out, time.Unix(b.time, 0)), nil
 }

@@ -4,7 +4,6 @@ package render
 
 import (
 	"bytes"
-	"fmt"
 
 	"mirrord/phm"
 	"mirrord/relocate"
@@ -24,17 +23,9 @@ type relinker struct {
 }
 
 func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool)) ([]byte, error) {
-	origin, _, err := site.Parse(f.URL)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", f.URL, err)
-	}
-	format := relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if !format.Spliced() {
-		return raw, nil
-	}
-	in := relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}
-	if err := r.doc.Scan(raw, in); err != nil {
-		return nil, err
+	has, err := scanPublished(&r.doc, f, raw)
+	if err != nil || !has {
+		return raw, err
 	}
 	self, _ := to(f.Path)
 	doc := &r.doc

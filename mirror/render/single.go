@@ -13,7 +13,6 @@ import (
 
 	"mirrord/phm"
 	"mirrord/relocate"
-	"mirrord/site"
 )
 
 // ErrSingle says that a page cannot be one file.
@@ -76,18 +75,12 @@ func (s *singler) inlined(f *phm.File) (body []byte, format relocate.Format, cha
 	if err != nil {
 		return nil, 0, "", err
 	}
-	origin, _, err := site.Parse(f.URL)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	format = relocate.Detect(f.Type, origin, raw[:min(len(raw), 1024)])
-	if format != relocate.HTML && format != relocate.CSS {
-		return raw, format, "", nil
-	}
 	var doc relocate.Doc
-	in := relocate.Input{URL: insideURL(f.Path), Format: format, MaxLinks: 1 << 24}
-	if err := doc.Scan(raw, in); err != nil {
+	if _, err := scanPublished(&doc, f, raw); err != nil {
 		return nil, 0, "", err
+	}
+	if format = doc.Format; format != relocate.HTML && format != relocate.CSS {
+		return raw, format, "", nil
 	}
 	bestOfSets(raw, &doc, func(l *relocate.Link) bool { return s.target(l) != nil })
 	s.open = append(s.open, f.Path)

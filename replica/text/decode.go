@@ -3,9 +3,6 @@
 package text
 
 import (
-	"encoding/binary"
-	"slices"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -23,31 +20,24 @@ type decoded struct {
 	text   []byte
 	latin1 bool
 	guess  bool // it is UTF-8 unless there is something in the text that is not, and charset.MostlyUTF8 says no
-	copied bool
 }
 
 // decode finds how a body is to be read. In UTF-8 an invalid byte counts as a character that is no letter.
-// Only other encodings than that and Latin-1 cost a copy, that of UTF-16 in buf if there is room.
-func decode(buf, body []byte, label string) decoded {
+// Only other encodings than that and Latin-1 cost a copy.
+func decode(body []byte, label string) decoded {
 	how := charset.Content(body, label)
 	if !how.IsUTF16() && !charset.IsText(body) {
 		return decoded{}
 	}
 	body = body[how.Mark:]
 	switch {
-	case how.IsUTF16():
-		order := binary.ByteOrder(binary.LittleEndian)
-		if how.Name == "utf-16be" {
-			order = binary.BigEndian
-		}
-		return decoded{text: fromUTF16(buf[:0], body, order), copied: true}
 	case how.IsUTF8():
 		return decoded{text: body, guess: how.Guess}
 	case how.Name == "windows-1252":
 		return decoded{text: body, latin1: true}
 	}
 	if out, err := how.Encoding.NewDecoder().Bytes(body); err == nil {
-		return decoded{text: out, copied: true}
+		return decoded{text: out}
 	}
 	return decoded{text: body, guess: true}
 }
@@ -74,42 +64,4 @@ func (d *decoded) rune(i int) (r rune, size int, again bool) {
 		again = d.latin1
 	}
 	return r, size, again
-}
-
-// fromUTF16 appends the UTF-8 of b to dst. Invalid characters become U+FFFD.
-func fromUTF16(dst, b []byte, order binary.ByteOrder) []byte {
-	little := order == binary.LittleEndian
-	dst = slices.Grow(dst, len(b)/2+8)
-	for len(b) >= 2 {
-		for len(b) >= 8 { // four ASCII characters
-			x := binary.LittleEndian.Uint64(b)
-			if !little {
-				x = x>>8&0x00ff00ff00ff00ff | x<<8&^0x00ff00ff00ff00ff
-			}
-			if x&^0x007f007f007f007f != 0 {
-				break
-			}
-			dst = append(dst, byte(x), byte(x>>16), byte(x>>32), byte(x>>48))
-			b = b[8:]
-		}
-		if len(b) < 2 {
-			break
-		}
-		r := rune(order.Uint16(b))
-		b = b[2:]
-		if utf16.IsSurrogate(r) {
-			r2 := rune(0)
-			if len(b) >= 2 {
-				r2 = rune(order.Uint16(b))
-			}
-			if r = utf16.DecodeRune(r, r2); r != utf8.RuneError {
-				b = b[2:]
-			}
-		}
-		dst = utf8.AppendRune(dst, r)
-	}
-	if len(b) > 0 {
-		dst = utf8.AppendRune(dst, utf8.RuneError)
-	}
-	return dst
 }

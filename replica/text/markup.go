@@ -5,15 +5,85 @@ package text
 import (
 	"bytes"
 	"html"
-	"math/bits"
+	"unicode/utf8"
 )
+
+// tagKind is what a tag means for the text around it.
+type tagKind uint8
+
+const (
+	inline   tagKind = iota // nothing: "x<b>y</b>z" is one word
+	blank                   // a cell of a table: a blank
+	boundary                // a block begins or ends
+	preOpen                 // a block in which line ends are boundaries
+	preClose
+	raw // script or style: its content is no text
+)
+
+// kindOf returns what an element means, by its name in small letters.
+func kindOf(name []byte) tagKind {
+	switch string(name) {
+	case "td", "th":
+		return blank
+	case "pre":
+		return preOpen
+	case "script", "style":
+		return raw
+	case "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "col", "colgroup",
+		"dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer",
+		"form", "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html",
+		"iframe", "legend", "li", "main", "menu", "nav", "noframes", "noscript", "ol", "optgroup", "option",
+		"p", "section", "select", "summary", "table", "tbody", "textarea", "tfoot", "thead", "title", "tr",
+		"ul":
+		return boundary
+	}
+	return inline
+}
+
+// sink takes what a page says.
+type sink interface {
+	reset() // the page begins, or begins again
+	char(r rune)
+	tag(kind tagKind, tag []byte) // from behind its "<" to the end of the page
+}
 
 // markup skips markup. Each search that fails once would fail again, so it is not made again: a
 // page takes linear time.
 type markup struct {
-	tags      *tagTable
 	noComment bool // no further comment ends
 	noQuotes  bool // an attribute's quote was never closed: tags end at the first ">"
+	ref       []byte
+}
+
+// feed gives a page to a sink, in linear time and without a copy.
+func (m *markup) feed(to sink, d decoded, isHTML bool) {
+	b := d.text
+	m.noComment, m.noQuotes = false, false
+	to.reset()
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case isHTML && c == '<' && opens(b, i):
+			next, kind := m.skip(b, i)
+			to.tag(kind, b[i+1:])
+			i = next
+		case isHTML && c == '&':
+			m.ref, i = entity(m.ref[:0], b, i)
+			for _, r := range string(m.ref) {
+				to.char(r)
+			}
+		case c < utf8.RuneSelf:
+			to.char(rune(c))
+			i++
+		default:
+			r, size, again := d.rune(i)
+			if again {
+				m.feed(to, d, isHTML)
+				return
+			}
+			to.char(r)
+			i += size
+		}
+	}
 }
 
 // longestName is longer than the name of any element that means something.
@@ -63,7 +133,7 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 	}
 	kind := inline
 	if at == len(rest) || (rest[at] != '-' && rest[at] != ':') { // else it is a custom element
-		kind = m.tags.kind(name[:n])
+		kind = kindOf(name[:n])
 	}
 	next := i + m.tagEnd(rest, at)
 	switch {
@@ -79,27 +149,16 @@ func (m *markup) skip(b []byte, i int) (int, tagKind) {
 
 // tagEnd returns where a tag ends: behind the ">" outside of quoted values.
 func (m *markup) tagEnd(tag []byte, from int) int {
-	for i := from; i < len(tag); {
-		x := load(tag, i)
-		hit := has(x, '>') | has(x, '"') | has(x, '\'')
-		if hit == 0 {
-			i += 8
-			continue
-		}
-		i += bits.TrailingZeros64(hit) / 8
+	for i := from; i < len(tag); i++ {
 		c := tag[i]
 		if c == '>' {
 			return i + 1
 		}
-		i++
-		if m.noQuotes || !afterEquals(tag[:i-1]) {
+		if (c != '"' && c != '\'') || m.noQuotes || !afterEquals(tag[:i]) {
 			continue
 		}
-		end := bytes.IndexByte(tag[i:], c)
-		if end < 0 {
-			m.noQuotes = true
-			continue
-		}
+		end := bytes.IndexByte(tag[i+1:], c)
+		m.noQuotes = end < 0
 		i += end + 1
 	}
 	return len(tag)

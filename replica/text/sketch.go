@@ -3,7 +3,6 @@
 package text
 
 import (
-	"encoding/binary"
 	"strconv"
 
 	"mirrord/replica/hash"
@@ -48,20 +47,14 @@ func estimate(equal int) float64 {
 	return max(0, (float64(equal)/Bins-chance)/(1-chance))
 }
 
-// Equal counts the equal bytes, eight at a time.
-func (s *Sketch) Equal(t *Sketch) int {
-	const low, high = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101
-	n := uint64(0)
-	for i := 0; i < Bins; i += 8 {
-		x := binary.LittleEndian.Uint64(s[i:]) ^ binary.LittleEndian.Uint64(t[i:])
-		zero := ^((x&low + low) | x | low) >> 7 // a one at the foot of each byte that is zero in x
-		n += zero & high
+// Equal counts the equal bytes.
+func (s *Sketch) Equal(t *Sketch) (n int) {
+	for i := range s {
+		if s[i] == t[i] {
+			n++
+		}
 	}
-	sum := uint64(0)
-	for i := 0; i < 64; i += 8 {
-		sum += n >> i & 0xff
-	}
-	return int(sum)
+	return n
 }
 
 // The banding of a Sketch: pages that agree in all rows of some band are candidates. With 32 bands of 4 rows

@@ -4,6 +4,7 @@ package text
 
 import (
 	"math"
+	"unicode/utf8"
 
 	"mirrord/replica/hash"
 )
@@ -32,48 +33,34 @@ type SketchOptions struct {
 	K int // words of a shingle; 0 means 5, at most 32
 }
 
-// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. It takes 450 kB
-// at most, and 1 MB for pages in other encodings; while it makes a digest of a page in neither UTF-8 nor
-// Latin-1, also three times that page.
+// Sketcher makes digests of pages. It is not for concurrent use; make one for each goroutine. While it reads
+// a page in neither UTF-8 nor Latin-1, it takes three times that page.
 type Sketcher struct {
-	k      int
-	drop   uint64 // rollPrime^k
-	runes  letters
-	markup markup
-	refs   refs
-	ref    []byte // a character reference
-	buf    []byte // a page that had to be decoded
-
-	word  word // that is being read, between two steps of the scanner
-	n     int  // how many words wait
-	wait  [maxK + batch]uint64
-	nums  [batch]uint64 // of the words that wait: not zero for one with a digit
-	gist  gist
-	brief bool // a Said is made, and no shingles
-	words int  // before those that wait
-	text  uint64
-	sum   uint64 // polynomial of the last k words
-	bins  [Bins]uint64
-
+	k       int
+	markup  markup
 	densify densifier
+
+	word  word // that is being read
+	words int
+	text  uint64 // of the words
+	gist  uint64 // of those that belong to it; 0: none yet
+	own   map[uint64]bool
+	roll  roller
+	bins  [Bins]uint64
 }
-
-// batch is how many words are read before their shingles are made: these are two loops, each with all it
-// needs in registers.
-const batch = 512
-
-// keptBuffer is the size up to which the copy of a page is kept for the next one.
-const keptBuffer = 1 << 20
 
 // NewSketcher returns a sketcher.
 func NewSketcher(o SketchOptions) *Sketcher {
 	if o.K <= 0 {
 		o.K = 5
 	}
-	s := &Sketcher{k: min(o.K, maxK), densify: densifier{k: Bins}}
-	s.markup.tags = newTagTable()
-	s.drop = newRoller(s.k).drop
-	return s
+	k := min(o.K, maxK)
+	return &Sketcher{
+		k:       k,
+		roll:    newRoller(k),
+		densify: densifier{k: Bins},
+		own:     map[uint64]bool{},
+	}
 }
 
 // HTML makes the digest of a page, in one pass and without a copy unless its encoding is a rare one.
@@ -83,99 +70,12 @@ func (s *Sketcher) HTML(body []byte) ContentDigest { return s.make(body, "", tru
 func (s *Sketcher) Plain(body []byte) ContentDigest { return s.make(body, "", false) }
 
 // make makes the digest of a page that came with a charset in its header, "" for none.
-func (s *Sketcher) make(body []byte, label string, markup bool) ContentDigest {
-	s.read(body, label, markup)
-	return s.digest()
-}
-
-// read takes the words of a page.
-func (s *Sketcher) read(body []byte, label string, markup bool) {
-	s.reset()
-	d := decode(s.buf, body, label)
-	if d.copied && cap(d.text) <= keptBuffer {
-		s.buf = d.text
-	}
-	if !s.scan(&d, markup) {
-		s.reset()
-		s.scan(&d, markup)
-	}
-	s.take()
-}
-
-func (s *Sketcher) reset() {
-	s.markup.noComment, s.markup.noQuotes, s.word = false, false, word{}
-	clear(s.wait[:maxK])
-	s.n, s.words, s.text, s.sum, s.gist.sum = 0, 0, hash.TextPrime, 0, 0
-	for i := range s.bins {
-		s.bins[i] = math.MaxUint64
-	}
-}
-
-// emit takes the next word of the page; nums is not zero when it has a digit.
-func (s *Sketcher) emit(h, nums uint64) {
-	if s.n == batch {
-		s.take()
-	}
-	s.wait[maxK+s.n], s.nums[s.n] = h, nums
-	s.n++
-}
-
-// endWord ends the word that is being read, if there is one.
-func (s *Sketcher) endWord() {
-	if s.word.some {
-		s.emit(s.word.end(), s.word.nums)
-		s.word = word{}
-	}
-}
-
-// take reads the words that wait.
-func (s *Sketcher) take() {
-	if s.brief {
-		s.say()
-	} else {
-		s.shingle()
-	}
-}
-
-// shingle makes the shingles that end with the words that wait. The last k words before them stand in front.
-func (s *Sketcher) shingle() {
-	text, sum, drop := s.text, s.sum, s.drop
-	from := 0
-	for ; from < s.n && s.words+from < s.k-1; from++ { // no k words yet
-		h := s.wait[maxK+from]
-		text = (text ^ h) * hash.TextPrime
-		text ^= text >> 32
-		sum = sum*hash.RollPrime + h
-	}
-	in := s.wait[maxK+from : maxK+s.n]
-	out := s.wait[maxK+from-s.k:][:len(in)]
-	for i, h := range in {
-		text = (text ^ h) * hash.TextPrime
-		text ^= text >> 32
-		sum = sum*hash.RollPrime + (h - out[i]*drop)
-		x := finish(sum)
-		bin := &s.bins[x>>(64-7)]
-		*bin = min(*bin, x)
-	}
-	s.text, s.sum = text, sum
-	copy(s.wait[:maxK], s.wait[s.n:])
-	s.words += s.n
-	s.n = 0
-}
-
-// said is the fingerprint of the words of a page that has some.
-func (s *Sketcher) said() uint64 { return max(1, hash.Mix(s.text)) }
-
-func (s *Sketcher) digest() ContentDigest {
-	d := ContentDigest{Words: uint32(min(uint64(s.words), math.MaxUint32))}
+func (s *Sketcher) make(body []byte, label string, isHTML bool) ContentDigest {
+	s.read(body, "", label, isHTML)
+	d := ContentDigest{Text: s.said(), Words: uint32(min(uint64(s.words), math.MaxUint32))}
 	if s.words == 0 {
 		return d
 	}
-	if s.words < s.k {
-		x := finish(s.sum)
-		s.bins[x>>(64-7)] = x
-	}
-	d.Text = s.said()
 	for i, least := range s.bins {
 		if least == math.MaxUint64 {
 			least = s.bins[s.densify.donor(i, func(j int) bool { return s.bins[j] != math.MaxUint64 })]
@@ -183,4 +83,101 @@ func (s *Sketcher) digest() ContentDigest {
 		d.Sketch[i] = byte(least)
 	}
 	return d
+}
+
+// Said is what a page says, in 16 bytes.
+type Said struct {
+	Text uint64 // fingerprint of its words, in order, as in a ContentDigest; 0 of a page without any
+	// the same without numbers, words with digits (dates, counters, tokens) and the words of its own address,
+	// which a program writes into each answer; Text of a page that has nothing else
+	Gist uint64
+}
+
+// Said finds out what a page says, which came from an address, with a charset in its header, "" for none.
+func (s *Sketcher) Said(body []byte, address, label string, isHTML bool) Said {
+	s.read(body, address, label, isHTML)
+	x := Said{Text: s.said()}
+	if x.Gist = x.Text; s.gist != 0 {
+		x.Gist = max(1, hash.Mix(s.gist))
+	}
+	return x
+}
+
+// read takes the words of a page.
+func (s *Sketcher) read(body []byte, address, label string, isHTML bool) {
+	clear(s.own)
+	for _, w := range Tokens(address) {
+		s.own[wordHash(w)] = true
+	}
+	s.markup.feed(s, decode(body, label), isHTML)
+	s.endWord()
+	if 0 < s.words && s.words < s.k {
+		s.addShingle(finish(s.roll.sum))
+	}
+}
+
+func (s *Sketcher) reset() {
+	s.word, s.words, s.text, s.gist = word{}, 0, hash.TextPrime, 0
+	s.roll.reset()
+	for i := range s.bins {
+		s.bins[i] = math.MaxUint64
+	}
+}
+
+func (s *Sketcher) tag(kind tagKind, _ []byte) {
+	if kind != inline {
+		s.endWord()
+	}
+}
+
+// char takes a character, as Tokens does.
+func (s *Sketcher) char(r rune) {
+	switch r = lowerRune(r); {
+	case !isWord(r):
+		s.endWord()
+	case r < utf8.RuneSelf:
+		s.word.add(byte(r))
+	case standsAlone(r):
+		s.endWord()
+		s.word.addRune(r)
+		s.endWord()
+	default:
+		s.word.addRune(r)
+	}
+}
+
+// endWord ends the word that is being read, if there is one.
+func (s *Sketcher) endWord() {
+	if !s.word.some {
+		return
+	}
+	h := s.word.end()
+	s.words++
+	s.text = nextWord(s.text, h)
+	if !s.word.number && !s.own[h] {
+		s.gist = nextWord(s.gist, h)
+	}
+	if x := s.roll.add(h); s.words >= s.k {
+		s.addShingle(x)
+	}
+	s.word = word{}
+}
+
+func (s *Sketcher) addShingle(x uint64) {
+	bin := &s.bins[x>>(64-7)]
+	*bin = min(*bin, x)
+}
+
+// nextWord is the fingerprint of one more word behind others.
+func nextWord(sum, h uint64) uint64 {
+	sum = (sum ^ h) * hash.TextPrime
+	return sum ^ sum>>32
+}
+
+// said is the fingerprint of the words of the page, 0 without any.
+func (s *Sketcher) said() uint64 {
+	if s.words == 0 {
+		return 0
+	}
+	return max(1, hash.Mix(s.text))
 }

@@ -25,58 +25,47 @@ import (
 // block one blank. Comments, scripts and styles are dropped; character references are decoded last. In a pre
 // element every line is a block.
 func Extract(body []byte) string {
-	_, said := extract(body, "", false)
-	return said
+	w := &blockWriter{}
+	new(markup).feed(w, decode(body, ""), true)
+	return w.out.String()
 }
 
-// Page is Extract for a page whose answer named an encoding, "" for none, with its title apart from the rest.
-func Page(body []byte, label string) (title, said string) { return extract(body, label, true) }
+// Page is Extract for a page whose answer named an encoding, "" for none, with its title apart from the rest:
+// the text of the first title element that has any.
+func Page(body []byte, label string) (title, said string) {
+	w := &titledWriter{}
+	new(markup).feed(w, decode(body, label), true)
+	if w.open { // the title does not end
+		return "", w.rest.out.String() + w.title.out.String()
+	}
+	return w.title.out.String(), w.rest.out.String()
+}
 
-// extract is Extract; with apart, the text of the first title element is no part of the rest.
-func extract(body []byte, label string, apart bool) (title, said string) {
-	d := decode(nil, body, label)
-	b, tags := d.text, newTagTable()
-	w, m := &blockWriter{}, markup{tags: tags}
-	var rest *blockWriter // w is that of the title; nil: it is not
-	var ref []byte
-	for i := 0; i < len(b); {
-		c := b[i]
-		switch {
-		case c == '<' && opens(b, i):
-			switch {
-			case rest != nil && isTag(b[i+1:], "/title"):
-				title, w, rest = w.String(), rest, nil
-			case apart && rest == nil && title == "" && isTag(b[i+1:], "title"):
-				w, rest = &blockWriter{}, w
-			}
-			next, kind := m.skip(b, i)
-			i = next
-			w.tag(kind)
-		case c == '&':
-			ref, i = entity(ref[:0], b, i)
-			for left := ref; len(left) > 0; {
-				r, size := utf8.DecodeRune(left)
-				left = left[size:]
-				w.char(r)
-			}
-		case c < utf8.RuneSelf:
-			w.char(rune(c))
-			i++
-		default:
-			r, size, again := d.rune(i)
-			if again {
-				i, w, m = 0, &blockWriter{}, markup{tags: tags}
-				title, rest = "", nil
-				continue
-			}
-			w.char(r)
-			i += size
-		}
+// titledWriter collects the title of a page and the rest.
+type titledWriter struct {
+	title, rest blockWriter
+	open        bool // what comes is the title
+}
+
+func (w *titledWriter) reset() { *w = titledWriter{} }
+
+func (w *titledWriter) now() *blockWriter {
+	if w.open {
+		return &w.title
 	}
-	if rest != nil { // the title does not end
-		return "", rest.String() + w.String()
+	return &w.rest
+}
+
+func (w *titledWriter) char(r rune) { w.now().char(r) }
+
+func (w *titledWriter) tag(kind tagKind, tag []byte) {
+	switch {
+	case w.open:
+		w.open = !isTag(tag, "/title")
+	case w.title.out.Len() == 0 && isTag(tag, "title"):
+		w.title, w.open = blockWriter{}, true
 	}
-	return title, w.String()
+	w.now().tag(kind, tag)
 }
 
 // isTag says whether a tag, without its "<", has a name.
@@ -93,31 +82,24 @@ func ExtractPlain(body []byte) string { return Plain(body, "") }
 
 // Plain is ExtractPlain for a body whose answer named an encoding.
 func Plain(body []byte, label string) string {
-	d := decode(nil, body, label)
-	w := &blockWriter{pre: 1}
-	for i := 0; i < len(d.text); {
-		r, size, again := rune(d.text[i]), 1, false
-		if r >= utf8.RuneSelf {
-			if r, size, again = d.rune(i); again {
-				i, w = 0, &blockWriter{pre: 1}
-				continue
-			}
-		}
-		w.char(r)
-		i += size
-	}
-	return w.String()
+	w := &blockWriter{lines: true}
+	new(markup).feed(w, decode(body, label), false)
+	return w.out.String()
 }
 
 // blockWriter collects text block by block.
 type blockWriter struct {
+	lines bool // every line is a block
+
 	out    strings.Builder
-	pre    int
+	pre    int  // pre elements that are open
 	spaced bool // a blank is due before the next character
 	broken bool // a line end is due before the next character
 }
 
-func (w *blockWriter) tag(kind tagKind) {
+func (w *blockWriter) reset() { *w = blockWriter{lines: w.lines} }
+
+func (w *blockWriter) tag(kind tagKind, _ []byte) {
 	switch kind {
 	case blank:
 		w.spaced = true
@@ -133,7 +115,7 @@ func (w *blockWriter) tag(kind tagKind) {
 }
 
 func (w *blockWriter) char(r rune) {
-	if (r == '\n' && w.pre > 0) || (r == '\r' && w.pre > 0) {
+	if (r == '\n' || r == '\r') && (w.lines || w.pre > 0) {
 		w.broken = true
 		return
 	}
@@ -151,8 +133,6 @@ func (w *blockWriter) char(r rune) {
 	w.broken, w.spaced = false, false
 	w.out.WriteRune(r)
 }
-
-func (w *blockWriter) String() string { return w.out.String() }
 
 // Tokens cuts text into words: lower case, maximal runs of letters and numbers; each Han or kana character is
 // a word of its own, else Japanese would have no shingles.
