@@ -105,7 +105,7 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (Limits{}).withDefaults().hold(m); err != nil { // nobody could unpack it
+	if err := (Limits{}).withDefaults().hold(m); err != nil { // no import would take it
 		return nil, err
 	}
 	if err := packOwn(fsys, m, p); err != nil {

@@ -297,7 +297,7 @@ func TestPackNamesComeBack(t *testing.T) {
 	}
 }
 
-// What no archive may hold is not packed: nobody could unpack it.
+// What no archive may hold is not packed: no import would take it.
 func TestLimitsHold(t *testing.T) {
 	for _, c := range []struct {
 		entries, files int

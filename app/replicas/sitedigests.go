@@ -120,8 +120,8 @@ func WriteSiteDigests(ctx context.Context, w io.Writer, st *store.State, name st
 	return s.End()
 }
 
-// ReadSiteDigests reads what WriteSiteDigests wrote, to the end, and gives each page to f, which must not keep
-// it.
+// ReadSiteDigests reads what WriteSiteDigests wrote, to the end, and gives each page to f, which must not
+// keep it.
 func ReadSiteDigests(from io.Reader, f func(*PageSaid) error) (pages int, err error) {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	in := bufio.NewReaderSize(io.TeeReader(from, sum), 64<<10)

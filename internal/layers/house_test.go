@@ -67,8 +67,8 @@ func TestRoot(t *testing.T) {
 // tracked lists the files of the project: those that git knows, or all but what builds leave.
 func tracked(t *testing.T) []string {
 	t.Helper()
-	if out, err := exec.Command("git", "-C", top, "ls-files").Output(); err == nil && len(out) > 0 {
-		return strings.Split(string(out), "\n")
+	if out, err := exec.Command("git", "-C", top, "ls-files", "-z").Output(); err == nil && len(out) > 0 {
+		return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	}
 	var files []string
 	err := filepath.WalkDir(top, func(p string, d os.DirEntry, err error) error {
