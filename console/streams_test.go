@@ -111,14 +111,14 @@ func endOfStream(t *testing.T, take func(*browser, *fakeUsers)) {
 		defer close(ended)
 		got = b.do("/jobs/job0000/live", nil).Body.String()
 	}()
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // in a bubble
 	select {
 	case <-ended:
 		t.Fatal("the stream ended by itself")
 	default:
 	}
 	take(b, users)
-	time.Sleep(5 * time.Second)
+	time.Sleep(5 * time.Second) // in a bubble
 	select {
 	case <-ended:
 	default:

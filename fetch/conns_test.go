@@ -210,7 +210,7 @@ func (c *openConn) Close() error {
 func TestConnsLimit(t *testing.T) {
 	var asked atomic.Int64
 	addr, _ := talk(t, func(_ string, _ int) (string, bool) {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the others wait for a connection meanwhile
 		switch asked.Add(1) % 4 {
 		case 0:
 			return "", true

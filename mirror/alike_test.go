@@ -117,7 +117,7 @@ func (b *codeBrowser) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // A code browser has some 8 700 addresses and some 200 texts: a mirror has each text once, for at most three
 // requests each.
-func TestCodeBrowserEnds(t *testing.T) {
+func TestCodeBrowserEndsInBulk(t *testing.T) {
 	for name, b := range map[string]*codeBrowser{
 		"query": {
 			url: func(view string, file, commit, blob int) string {

@@ -68,7 +68,7 @@ func TestDeadEndsRest(t *testing.T) {
 }
 
 // However many dead ends there are, they are a twentieth of a run, and each has its turn.
-func TestDeadEndsAreFew(t *testing.T) {
+func TestDeadEndsAreFewInBulk(t *testing.T) {
 	const pages, ends = 160, 90
 	dead := map[string]int{}
 	for i := range ends {

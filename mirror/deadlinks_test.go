@@ -73,7 +73,7 @@ func (s *ruin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Dead links are requested by a rate of their own: hardly ever on a site where none was alive again, also
 // when the page that names them changes in every run; and when one of a directory is, the others follow.
-func TestDeadLinksHaveTheirRate(t *testing.T) {
+func TestDeadLinksHaveTheirRateInBulk(t *testing.T) {
 	t.Parallel()
 	s := &ruin{alive: map[string]bool{}}
 	srv := httptest.NewServer(s)
@@ -128,7 +128,7 @@ func TestDeadLinksHaveTheirRate(t *testing.T) {
 
 // Dead links are a small share of a quiet run also when they are young: all were found in one run, and would
 // be due in the same ones.
-func TestDeadLinksAreFewOfAQuietRun(t *testing.T) {
+func TestDeadLinksAreFewOfAQuietRunInBulk(t *testing.T) {
 	t.Parallel()
 	s := &ruin{alive: map[string]bool{}}
 	srv := httptest.NewServer(s)

@@ -5,6 +5,7 @@ package mirror_test
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,13 +19,14 @@ func TestDatesMakeNoVersion(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
 	hub(w, 6)
-	now, answers, text := time.Unix(1_800_000_000, 0), 0, "Nothing new."
+	now, text := time.Unix(1_800_000_000, 0), "Nothing new."
+	var answered atomic.Int64
 	since := now.Add(-50 * time.Hour)
 	for i := range 6 {
 		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
 			Handle: func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "text/html")
-				answers++
+				answers := answered.Add(1)
 				fmt.Fprintf(rw, "<title>Page %d</title><h1>Page %d</h1><p>%s\n<p>Today is %s.\n<p>%d visits.\n"+
 					"<p>Updated %d days ago.\n<input type=hidden name=token value=%x>\n<p>made in 0.%03d seconds\n",
 					i, i, text, now.Format("Monday, 2 January 2006"), 100+answers, int(now.Sub(since).Hours())/24,

@@ -50,7 +50,7 @@ func (slowToEnd) Run(ctx context.Context, _ *job.Job, _ RunOptions) status.Run {
 	run := status.Run{Started: time.Now(), Verdict: status.VerdictComplete}
 	select {
 	case <-ctx.Done():
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) // in a bubble
 		run.Verdict = status.VerdictPartial
 	case <-time.After(10 * time.Minute):
 	}

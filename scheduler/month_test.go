@@ -217,7 +217,7 @@ const takes = 7 * time.Second
 func month(t *testing.T, rnd *rand.Rand, jobs int) {
 	from := time.Date(2000, 3, 30, 0, 0, 0, 0, time.UTC) // New York changes on 2 April, Cairo on 28 April
 	to := from.AddDate(0, 0, 30)
-	time.Sleep(time.Until(from))
+	time.Sleep(time.Until(from)) // in a bubble
 
 	specs := []string{"30 2 * * *", "30 1 * * *", "0 0 * * *", "0 */6 * * *", "17 * * * *", "0 4 * * SUN",
 		"45 23 1,15 * *", "@every 3h", "@daily", "5,35 8-17 * * MON-FRI",
@@ -287,7 +287,7 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 			if time.Now().Add(wait).After(end) {
 				break
 			}
-			time.Sleep(wait)
+			time.Sleep(wait) // in a bubble
 			reloads++
 			list := sorted()
 			name := list[rnd.IntN(len(list))].Name
@@ -308,7 +308,7 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 					f := files[name]
 					delete(files, name)
 					s.Apply(Resolve(sorted(), s.Config()))
-					time.Sleep(90 * time.Second)
+					time.Sleep(90 * time.Second) // in a bubble
 					files[name], since[name] = f, time.Now()
 					breaks[name] = append(breaks[name], time.Now())
 					list = sorted()
@@ -320,7 +320,7 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 			}
 		}
 		if d := time.Until(end); d > 0 {
-			time.Sleep(d)
+			time.Sleep(d) // in a bubble
 		}
 		if rnd.IntN(2) == 0 { // kill -9
 			store = store.takeOver()
@@ -331,7 +331,7 @@ func month(t *testing.T, rnd *rand.Rand, jobs int) {
 			t.Error(err)
 		}
 		at = end.Add(time.Duration(rnd.Int64N(int64(30 * time.Hour))))
-		time.Sleep(time.Until(at))
+		time.Sleep(time.Until(at)) // in a bubble
 	}
 	total := 0
 	for name := range files {

@@ -99,7 +99,7 @@ func (r *rig) want(name string, want ...string) {
 }
 
 func sleepUntil(day, hour, minute int) {
-	time.Sleep(time.Until(time.Date(2000, 3, day, hour, minute, 0, 0, time.UTC)))
+	time.Sleep(time.Until(time.Date(2000, 3, day, hour, minute, 0, 0, time.UTC))) // in a bubble
 	synctest.Wait()
 }
 

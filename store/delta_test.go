@@ -49,7 +49,7 @@ func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old record.P
 	return written(t, s, at)
 }
 
-func TestDeltaRoundTrip(t *testing.T) {
+func TestDeltaRoundTripInBulk(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -76,7 +76,7 @@ func TestDeltaRoundTrip(t *testing.T) {
 	})
 }
 
-func TestDeltaFallsBackToAFullFrame(t *testing.T) {
+func TestDeltaFallsBackToAFullFrameInBulk(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	w := s.Frames.NewFrameWriter()
 	body := random(20_000, 1)

@@ -68,7 +68,7 @@ func (r *siteRunner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions
 			r.mu.Unlock()
 			const parts = 4
 			for range parts {
-				time.Sleep(s.takes / parts)
+				time.Sleep(s.takes / parts) // in a bubble
 				received.Add(int64(s.bytes / parts))
 			}
 			done.Add(1)

@@ -47,6 +47,7 @@ func holds(t *testing.T, f *engine.Facts, key, want string) {
 
 // A change whose answers are lost counts once.
 func TestFactsAnswersLost(t *testing.T) {
+	t.Parallel()
 	o := keepers(t, 1)
 	o.Node = "a"
 	f := factsOf(t, node(t, o))
@@ -92,6 +93,7 @@ func TestFactsAnswerLostAndReplaced(t *testing.T) {
 
 // While a keeper starts again, changes wait; so does a node that begins to take part.
 func TestFactsWait(t *testing.T) {
+	t.Parallel()
 	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
 	k.Listen = freePort(t)
 	o := keepersWith(t, 1, func(own *keeper.Options) { own.Listen, k.Log = freePort(t), own.Log })

@@ -123,6 +123,7 @@ func TestKeepersInLog(t *testing.T) {
 
 // A keeper with another secret does not part a node from the others.
 func TestKeeperOfAnotherSecret(t *testing.T) {
+	t.Parallel()
 	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
 	k.Listen = freePort(t)
 	other := ""
@@ -150,6 +151,7 @@ func TestKeeperOfAnotherSecret(t *testing.T) {
 // When the only keeper stops and starts, nodes continue; when it starts with an empty disk they do as soon
 // as one has created what it lacks.
 func TestKeeperStarts(t *testing.T) {
+	t.Parallel()
 	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
 	k.Listen = freePort(t)
 	o := keepersWith(t, 1, func(own *keeper.Options) { own.Listen, k.Log = freePort(t), own.Log })
@@ -210,6 +212,7 @@ func TestKeeperStarts(t *testing.T) {
 
 // While no keeper answers, a node leases the sites of hosts that it has.
 func TestAcquireWithoutKeepers(t *testing.T) {
+	t.Parallel()
 	k := keeper.Options{Name: "k", Dir: t.TempDir(), Secret: "xyzzy"}
 	k.Listen = freePort(t)
 	o := keepersWith(t, 1, func(own *keeper.Options) { own.Listen, k.Log = freePort(t), own.Log })

@@ -19,6 +19,7 @@ import (
 // A NATS server with the configuration of docs/cluster.md keeps a cluster, and refuses clients that do not
 // know the secret.
 func TestOwnServer(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/cluster.md")
 	if err != nil {
 		t.Fatal(err)

@@ -64,6 +64,7 @@ func kill(t *testing.T, o engine.Options) (e *engine.Engine, kill func()) {
 // Two nodes share the sites. When one is killed the other has all of them after a term, and leaves each host
 // alone for the gap; when that one is drained a third has them.
 func TestShare(t *testing.T) {
+	t.Parallel()
 	o := keepers(t, 1)
 	o.Term.Gap = 3 * time.Second
 	clocks := map[string]*ahead{}
@@ -170,6 +171,7 @@ func TestForeignHost(t *testing.T) {
 
 // A host that is another node's by now goes there, although this one requests it without a pause.
 func TestHostLeaves(t *testing.T) {
+	t.Parallel()
 	o := keepers(t, 1)
 	const host = "site.example"
 	o.Node = "a"

@@ -78,6 +78,7 @@ func certificates(t *testing.T) keeper.Certificates {
 // With certificates a keeper serves no client that does not encrypt, and a node trusts no keeper that another
 // authority signs for.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	files := certificates(t)
 	address := freePort(t)
 	o := keepersWith(t, 1, func(k *keeper.Options) { k.Listen, k.TLS = address, files })

@@ -153,7 +153,7 @@ func TestLong(t *testing.T) {
 		}
 		defer x.Release()
 		_, err = x.Send(r.Context(), w, func(w io.Writer) error {
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond) // longer than the server gives a request
 			_, err := io.WriteString(w, "whole")
 			return err
 		})

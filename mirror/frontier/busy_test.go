@@ -50,7 +50,7 @@ func crawlGraph(t *testing.T, g *webGraph, conns int) time.Duration {
 		},
 		Ask: func(_ context.Context, id uint32, release func(fetch.Observation)) (bool, error) {
 			took := time.Duration(answerTime(id) * float64(time.Millisecond))
-			time.Sleep(took)
+			time.Sleep(took) // in a bubble
 			release(fetch.Observation{Duration: took, Status: 200})
 			turn <- struct{}{}
 			defer func() { <-turn }()

@@ -40,7 +40,7 @@ func runFrontier(
 		if !turn {
 			return
 		}
-		time.Sleep(d)
+		time.Sleep(d) // in a bubble
 		h.Release(host, p, time.Now(), fetch.Observation{Duration: d, Status: 200})
 		f.Release(host)
 		if work != nil {

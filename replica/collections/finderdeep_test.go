@@ -3,6 +3,7 @@
 package collections
 
 import (
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,9 +17,12 @@ import (
 // than was allowed, together.
 func TestFinderMemoryOfDepth(t *testing.T) {
 	const memory, each = 1 << 20, 700
-	depth := 60
-	if replicatest.RaceEnabled {
+	depth := 20
+	switch {
+	case replicatest.RaceEnabled:
 		depth = 10
+	case os.Getenv("MIRRORD_LONG") != "":
+		depth = 60
 	}
 	held := func() int {
 		runtime.GC()

@@ -212,9 +212,12 @@ func (r diskRun) ReadAt(b []byte, off int64) (int, error) {
 
 // The memory is the budget, and 5 bytes a page, 64 a directory.
 func TestFinderMemory(t *testing.T) {
-	n, every := 100_000, 1024 // how often is looked
-	if replicatest.RaceEnabled {
+	n, every := 40_000, 1024 // how often is looked
+	switch {
+	case replicatest.RaceEnabled:
 		n, every = 20_000, 4000
+	case os.Getenv("MIRRORD_LONG") != "":
+		n = 100_000
 	}
 	held := func() int {
 		runtime.GC()
