@@ -213,7 +213,7 @@ func (free encoders) take() *zstdfast.Encoder {
 	case e := <-free:
 		return e
 	default:
-		return zstdfast.New(false)
+		return zstdfast.New()
 	}
 }
 
