@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math/bits"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A document that changes a little, or says nearly what another one says, is written as a delta over the full
@@ -229,116 +229,4 @@ func (r *FrameReader) decodeOver(payload, dict, out []byte) ([]byte, error) {
 		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
 	return out, nil
-}
-
-// AppendFrameOver is GatherFrame for a document that takes the place of the one at old, or says nearly what
-// the one at like says; places that are zero say nothing. It is written as a delta over the full frame of one
-// of them where that pays. What lies there may be missing or damaged, which costs the space of a full frame
-// and nothing else.
-//
-// Documents like others of more than about 128 KiB are stored in full. One writer for all that are like
-// others is enough, and saves the memory of more.
-func (s *Frames) AppendFrameOver(
-	w *FrameWriter, m FrameMeta, links, body []byte, old, like record.Place,
-) (record.Place, error) {
-	if err := w.fill(w.head(m), links, body); err != nil {
-		return record.Place{}, err
-	}
-	if s.plain { // a delta over a rest would be lost with it
-		return s.keep(w)
-	}
-	raw := s.over(w, old, smallDelta)
-	if like.Len > 0 && (raw == nil || len(raw) > len(w.buf)/8) {
-		raw = s.over(w, like, likeDelta)
-	}
-	if raw == nil {
-		return s.keep(w)
-	}
-	return s.packs.append(raw)
-}
-
-// over is the document that w was filled with as a delta; nil when it does not pay, also because the document
-// that it would be over is not written yet: mostly both get into one bundle, where it takes as little.
-func (s *Frames) over(w *FrameWriter, at record.Place, small int) []byte {
-	if at, written := s.gather.place(at); written && at.Len > 0 {
-		return w.over(s.packs, at, small)
-	}
-	return nil
-}
-
-// over returns the document that w was filled with as a delta over the full frame of the one at a place, nil
-// when it does not pay. It is valid until the next call. Documents of small bytes together are encoded by
-// what all writers share; of others, those that are like another one are not encoded.
-func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
-	payload := w.buf[frameHeader:]
-	if len(payload) > maxDelta || (small == likeDelta && len(payload) > likeDelta*5/8) {
-		return nil
-	}
-	if w.base == nil {
-		w.base = NewFrameReader()
-	}
-	bases, err := p.under(at)
-	if err != nil {
-		return nil
-	}
-	if n := len(bases); n > 0 {
-		at = bases[n-1]
-	}
-	if at.Len > maxDelta {
-		return nil
-	}
-	dict, err := p.unpack(w.base, at, 0)
-	if err != nil || len(dict) == 0 || len(dict) > maxDelta {
-		return nil
-	}
-	d := delta{
-		base:  at,
-		sum:   crc32.Checksum(dict, castagnoli),
-		depth: 1,
-	}
-	b := append(w.delta[:0], make([]byte, d.start())...)
-	switch size := len(payload) + len(dict); {
-	case size <= small:
-		b = w.encoder.over(b, payload, dict)
-	case small == likeDelta:
-		return nil
-	default:
-		level := zstd.SpeedDefault
-		if size > middleDelta {
-			level = zstd.SpeedBetterCompression
-		}
-		large, err := newDeltaEncoder(min(1<<bits.Len(uint(size)), maxWindow), level, dict)
-		if err != nil {
-			return nil // the base is nothing that can be a dictionary
-		}
-		b = large.EncodeAll(payload, b)
-	}
-	if w.delta = b; cap(b) > maxKept {
-		w.delta = nil
-	}
-	full, err := p.liveBytes([]record.Place{at})
-	if err != nil || int64(len(b)) > full*int64(len(payload))/int64(len(dict))*3/5 {
-		return nil
-	}
-	back, err := w.base.decodeOver(b[d.start():], dict, w.base.other[:0])
-	if err != nil || !bytes.Equal(back, payload) { // all that is ever read depends on it
-		return nil
-	}
-	w.base.other = w.base.kept(back)
-	d.put(b)
-	return b
-}
-
-// A window in which the whole base can be seen from the end of the body holds both.
-const (
-	smallDelta = 128 << 10 // bytes of base and document together
-	likeDelta  = 256 << 10 // of documents that say the same
-	// what can be seen back that far is found at less cost
-	middleDelta = 1 << 20
-)
-
-func newDeltaEncoder(window int, level zstd.EncoderLevel, dict []byte) (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
-		zstd.WithEncoderCRC(false),
-		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(0, dict))
 }

@@ -286,8 +286,8 @@ func (r *fileRange) Read(p []byte) (int, error) {
 	return n, disk.LostBytes(err)
 }
 
-// AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. It fetches one that is
-// in a depot first.
+// AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. It fetches one that
+// is in a depot first.
 func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	f, err = b.dir.Root.Open(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -324,7 +324,7 @@ func CopyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 // manyFresh is how many blobs are synced one by one; more are synced by one call for the whole file system.
 const manyFresh = 8
 
-// Sync is for bodies that were put or seen by Stat: the blobs that were settled since the last call survive loss of power.
+// Sync makes the bodies that were put, or seen by Stat, since the last call survive loss of power.
 func (b *Blobs) Sync() error {
 	if !b.durable {
 		return nil
