@@ -43,7 +43,7 @@ func TestFramesBesideTheHeap(t *testing.T) {
 	}
 }
 
-// A large document is gathered without a copy of its body, and is read again as any other.
+// No copy of a large document stays when it is gathered, and it is read again as any other.
 func TestLargeFrames(t *testing.T) {
 	for _, oneOff := range []bool{true, false} {
 		_, s := openTest(t, t.TempDir(), Options{OneOff: oneOff})

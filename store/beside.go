@@ -213,6 +213,28 @@ func (o *doorOptions) takeName() error {
 	return err
 }
 
+// renew goes over to a new file, which is made of the log and has no free pages with what was deleted. No
+// other transaction may be writing.
+func (d *database) renew() error {
+	o := d.doorOptions
+	o.path, o.fresh, o.shared, o.known = d.copyName(), true, false, nil
+	err := os.Remove(o.path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+		err = redoInto(o, d.redo.file, 0)
+	}
+	if err != nil {
+		return err
+	}
+	next, err := os.OpenFile(o.path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if ok, err := disk.Flock(next, true, false); !ok {
+		return errors.Join(err, disk.ErrLocked, next.Close())
+	}
+	return d.exchange(next)
+}
+
 // exchange goes over to a copy of the file, whose pages are checked before bbolt sees them. Transactions of
 // this process that read end first; when one does not, the readers of other processes have as long.
 func (d *database) exchange(next *os.File) (err error) {

@@ -56,7 +56,7 @@
 //	magic 4 bytes "mP", kind, version; length 4 bytes; checksum 4 bytes; payload of that length
 //
 //	 1  document       mPk1 in zstd, mPq1 in S2, mPr1 as it is: head, links, body       pack.go
-//	                   head: bytes; uvarint number of the URL, 8 bytes of the digest    framemeta.go
+//	                   head: bytes; uvarint number of the URL, 8 bytes of the digest    pack.go
 //	                   links: bytes; spans, kinds and targets                           mirror/render/links.go
 //	 2  bundle         mPb1: 4 bytes count, uvarint length of each document, all
 //	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
@@ -107,7 +107,7 @@
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //
 // Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
-// frames (framemeta.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
+// frames (pack.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
 // fetch/heads/older.go), batches as values of the database (takeJournal in journalfile.go), and databases of
 // formats 7 to 10, which the first opening for writing converts (convert.go, redo.go). Older and newer
 // databases are refused.

@@ -3,7 +3,9 @@
 package store
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -105,3 +107,201 @@ func (s *State) LastRuns() (map[string]RunRecord, error) {
 	})
 	return out, err
 }
+
+// bAudit is the bucket of mirror.db for the audit log: number -> AuditEntry as JSON.
+var bAudit = []byte("audit")
+
+// kindSessions is the kind of sessions: digest of a token -> SessionFact as JSON.
+const kindSessions = "sessions"
+
+// ConsoleFacts is what the console keeps in mirror.db: the audit log and the sessions. A mirror.db that is
+// lost costs both; the daemon's log has the acts too.
+type ConsoleFacts struct{ st *State }
+
+// NewConsoleFacts returns those of a state.
+func NewConsoleFacts(st *State) ConsoleFacts { return ConsoleFacts{st} }
+
+// keptAudit is how many entries of the audit log are kept.
+const keptAudit = 10_000
+
+// AuditEntry is one line of the audit log: who did what, from where, and what came of it.
+type AuditEntry struct {
+	At    time.Time `json:"at"`
+	Who   string    `json:"who"`            // a user, token:NAME or webhook
+	From  string    `json:"from,omitempty"` // address of the client
+	What  string    `json:"what"`
+	Job   string    `json:"job,omitempty"`
+	About string    `json:"about,omitempty"` // in words
+	Error string    `json:"error,omitempty"` // why it was not done
+	Node  string    `json:"node,omitempty"`  // of a cluster, on which it was done; not stored
+}
+
+// AddAudit appends to the audit log, which forgets the oldest entries.
+func (f ConsoleFacts) AddAudit(e AuditEntry) error {
+	v, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	return f.st.updateDB("write audit log", func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bAudit)
+		if err != nil {
+			return err
+		}
+		return appendFact(b, v, keptAudit)
+	})
+}
+
+// Audit returns the last n entries of the audit log, newest first. One that cannot be read is left out.
+func (f ConsoleFacts) Audit(n int) (out []AuditEntry, err error) {
+	err = f.st.viewDB(func(tx *transaction) error {
+		out = lastFacts[AuditEntry](tx.Bucket(bAudit), n)
+		return nil
+	})
+	return out, err
+}
+
+// SessionFact is a login that lasts: of whom, with which rights, until when.
+type SessionFact struct {
+	User    string    `json:"user"`
+	Role    string    `json:"role"`
+	Expires time.Time `json:"expires"`
+	Via     string    `json:"via,omitempty"`  // how the user logged in; "": by a link of the socket
+	Mark    string    `json:"mark,omitempty"` // of the password; another one ends the session
+}
+
+// SaveSession keeps a session by the digest of its token, which is not stored; nil removes it.
+func (f ConsoleFacts) SaveSession(digest string, s *SessionFact) error {
+	return saveFact(SharedOf(f.st), kindSessions, digest, s)
+}
+
+// Sessions returns the sessions by the digests of their tokens. One that cannot be read is left out.
+func (f ConsoleFacts) Sessions() (map[string]SessionFact, error) {
+	return factsOf[SessionFact](SharedOf(f.st), kindSessions)
+}
+
+// Kinds of the stored access facts.
+const (
+	kindTokens = "tokens" // name -> TokenFact as JSON
+	kindHooks  = "hooked" // job -> HookFact as JSON
+	kindUsers  = "users"  // name -> UserFact as JSON
+)
+
+// CommonKinds are the kinds of Shared that nodes of a cluster have in common: users, tokens, sessions of the
+// console and pauses of jobs. A session comes after its user.
+func CommonKinds() []string { return []string{kindUsers, kindTokens, kindSessions, kindPauses} }
+
+// TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
+// digest only, or a key with which the calls of a webhook are signed, which is needed to check them.
+type TokenFact struct {
+	Role    string    `json:"role,omitempty"`   // of a token of the API
+	Digest  string    `json:"digest,omitempty"` // its SHA-256
+	Hook    string    `json:"hook,omitempty"`   // the job that signed calls start
+	Key     []byte    `json:"key,omitempty"`    // that signs them
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+}
+
+// ChangeToken replaces the token of a name by what change returns; nil stands for none. An error of change
+// leaves all as it was.
+func (f ConsoleFacts) ChangeToken(name string, change func(*TokenFact) (*TokenFact, error)) error {
+	return changeFact(SharedOf(f.st), kindTokens, name, change)
+}
+
+// Tokens returns all tokens by name. One that cannot be read is left out.
+func (f ConsoleFacts) Tokens() (map[string]TokenFact, error) {
+	return factsOf[TokenFact](SharedOf(f.st), kindTokens)
+}
+
+// HookFact is the stored state of the signed calls for a job.
+type HookFact struct {
+	First time.Time            `json:"first,omitzero"` // of the calls that no run was started for yet
+	Last  time.Time            `json:"last,omitzero"`  // of them; zero: nothing waits
+	Seen  map[string]time.Time `json:"seen,omitempty"` // by the identifiers of calls, which count once
+}
+
+// ChangeHook changes the HookFact of a job, as ChangeToken does.
+func (f ConsoleFacts) ChangeHook(job string, change func(*HookFact) (*HookFact, error)) error {
+	return changeFact(SharedOf(f.st), kindHooks, job, change)
+}
+
+// Hooks returns the stored HookFacts by job, without those that cannot be read.
+func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
+	return factsOf[HookFact](SharedOf(f.st), kindHooks)
+}
+
+// UserFact is a user who logs in with a password.
+type UserFact struct {
+	Role    string    `json:"role"`
+	Hash    string    `json:"hash"`            // argon2id, as access.HashPassword writes it
+	Initial bool      `json:"first,omitempty"` // only for choosing another one: another person knows it
+	Changed time.Time `json:"changed"`         // when the password was set
+}
+
+// ChangeUser replaces the user of a name, as ChangeToken does.
+func (f ConsoleFacts) ChangeUser(name string, change func(*UserFact) (*UserFact, error)) error {
+	return changeFact(SharedOf(f.st), kindUsers, name, change)
+}
+
+// Users returns all users by name. One that cannot be read is left out.
+func (f ConsoleFacts) Users() (map[string]UserFact, error) {
+	return factsOf[UserFact](SharedOf(f.st), kindUsers)
+}
+
+// bOrders is the bucket of mirror.db for orders: number -> what package app/orders writes. Number 0 is what
+// operators set for all of them.
+var bOrders = []byte("orders")
+
+// OrderFacts are the stored records of orders in mirror.db. Its values belong to package app/orders.
+type OrderFacts struct{ st *State }
+
+// NewOrderFacts returns those of a state.
+func NewOrderFacts(st *State) OrderFacts { return OrderFacts{st} }
+
+// NextOrder returns a number that no order has had.
+func (f OrderFacts) NextOrder() (n uint64, err error) {
+	err = f.st.updateDB("number an order", func(tx *transaction) error {
+		b, err := tx.CreateBucketIfNotExists(bOrders)
+		if err != nil {
+			return err
+		}
+		n, err = b.NextSequence()
+		return err
+	})
+	return n, err
+}
+
+// ChangeOrder replaces the value of an order by what change makes of it; nil stands for none. An error of
+// change leaves it as it was.
+func (f OrderFacts) ChangeOrder(n uint64, change func(was []byte) ([]byte, error)) error {
+	return SharedOf(f.st).Change(string(bOrders), string(seqKey(n)), change)
+}
+
+// Orders returns the values of all orders by their numbers.
+func (f OrderFacts) Orders() (map[uint64][]byte, error) {
+	all, err := SharedOf(f.st).All(string(bOrders))
+	out := make(map[uint64][]byte, len(all))
+	for k, v := range all {
+		if len(k) == 8 {
+			out[binary.BigEndian.Uint64([]byte(k))] = v
+		}
+	}
+	return out, err
+}
+
+// kindPauses is the kind of the requested pauses of jobs of a cluster: job -> PauseFact as JSON.
+const kindPauses = "pauses"
+
+// PauseFact says whether a job is paused, whichever node of a cluster has it.
+type PauseFact struct {
+	Paused bool      `json:"paused"`
+	At     time.Time `json:"at"` // since when, by the clock of the machine where it was requested
+}
+
+// ChangePause replaces the stored pause of a job by the result of change; nil is no pause. An error of change
+// leaves all as it was.
+func ChangePause(s Shared, job string, change func(*PauseFact) (*PauseFact, error)) error {
+	return changeFact(s, kindPauses, job, change)
+}
+
+// Pauses returns the stored pauses by job, without those that cannot be read.
+func Pauses(s Shared) (map[string]PauseFact, error) { return factsOf[PauseFact](s, kindPauses) }

@@ -5,9 +5,8 @@ package store
 import (
 	"fmt"
 	"math"
-	"sync"
-
 	"mirrord/store/record"
+	"sync"
 )
 
 // gatherer puts the documents of a run together into bundles. A document has a place at once, by which the
@@ -92,9 +91,6 @@ func (g *gatherer) place(at record.Place) (_ record.Place, ok bool) {
 // place that it returns is to be committed, and until then the document cannot be read. Safe for concurrent
 // use with a FrameWriter for each goroutine.
 func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
-	if len(body) > maxKept && !w.quick {
-		return s.appendLarge(w, m, links, body)
-	}
 	if err := w.fill(w.head(m), links, body); err != nil {
 		return record.Place{}, err
 	}
@@ -106,6 +102,7 @@ func (s *Frames) keep(w *FrameWriter) (record.Place, error) {
 	if payload := w.buf[frameHeader:]; !w.quick && !w.plain && len(payload) <= maxBundled {
 		return s.gather.add(payload), nil
 	}
+	defer w.letGo()
 	return s.packs.append(w.pack())
 }
 
@@ -122,3 +119,33 @@ func (g *gatherer) committed(d *record.Done) (*record.Resource, error) {
 	r.At = at
 	return &r, nil
 }
+
+// Documents reads the packs of a site without its database, and without keeping anybody from it. A pack that
+// was compacted away meanwhile is ErrDamaged: the records say where its documents are now. Safe for
+// concurrent use.
+type Documents struct{ packs *packs }
+
+// ReadFrame decodes a document.
+func (d *Documents) ReadFrame(r *FrameReader, at record.Place) (Frame, error) {
+	return d.packs.read(r, at)
+}
+
+// Close lets go of the packs.
+func (d *Documents) Close() error { return d.packs.close() }
+
+// Frames is the packs of an open site, to which documents are appended.
+type Frames struct {
+	packs   *packs
+	gather  *gatherer
+	encoder frameEncoder
+	quick   bool // full frames are written in S2, which takes less time and more room
+	plain   bool // full frames are written as they are, until rests take their places
+}
+
+// ReadFrame decodes a document of the packs.
+func (s *Frames) ReadFrame(r *FrameReader, at record.Place) (Frame, error) {
+	return s.packs.read(r, at)
+}
+
+// OneOff reports whether the documents are those of a one-off mirror.
+func (s *Frames) OneOff() bool { return s.plain }

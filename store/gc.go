@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
@@ -97,19 +96,16 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compactio
 	if c.Heads, err = w.compactHeads(ctx, false); err != nil {
 		return c, err
 	}
-	return c, s.db.checkpoint(s.db.redo)
+	return c, RenewLog(s)
 }
 
-// WipeFree overwrites what was deleted from the database of a site: bbolt leaves it in free pages until it
-// needs these. No run may be under way.
+// WipeFree makes the database of a site again, from a log that is begun again: bbolt leaves what was deleted
+// in free pages until it needs these. No run may be under way.
 func (s *Site) WipeFree() error {
-	if err := s.owned(); err != nil {
+	if err := RenewLog(s); err != nil {
 		return err
 	}
-	if err := s.db.wipeFree(); err != nil {
-		return fmt.Errorf("wipe free pages of %s: %w", s.name, err)
-	}
-	return nil
+	return disk.Err("wipe free pages of "+s.name, s.db.alone(s.db.renew))
 }
 
 func (s *Site) compactor() *compactor {

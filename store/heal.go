@@ -11,12 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-
+	"maps"
+	"mirrord/internal/regular"
 	"mirrord/site"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"slices"
+	"time"
 )
 
 // BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.
@@ -381,4 +383,71 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 	}
 	slices.SortFunc(out, func(a, b LostBody) int { return cmp.Compare(a.Path, b.Path) })
 	return out
+}
+
+// blob takes the body of a record, which is missing or damaged, from a tree that has it.
+func (w *healer) blob(r *record.Resource) (bool, error) {
+	if w.good(r) { // by another record
+		return true, nil
+	}
+	if r.Path == "" {
+		return false, nil
+	}
+	trees, err := w.root.Open("trees")
+	if err != nil {
+		return false, nil
+	}
+	names, err := trees.Readdirnames(-1)
+	if err = errors.Join(err, trees.Close()); err != nil {
+		return false, disk.Err("list trees", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if ok, err := w.takeFile(regular.Root{Root: w.root}, "trees/"+name+"/"+r.Path, r); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// copiedBlob takes the body of a record from the copies that the caller knows.
+func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
+	if w.copies == nil {
+		return false, nil
+	}
+	for c := range w.copies(r) {
+		if sha256.Sum256(c.Body) == r.Digest {
+			return w.keepBody(r, bytes.NewReader(c.Body), time.Unix(r.Fetched, 0))
+		}
+	}
+	return false, nil
+}
+
+// repoint makes all records refer to the frames that replace damaged ones, and writes the deltas over these
+// again, when they can be read with the new one.
+func (w *healer) repoint(ctx context.Context) error {
+	if len(w.moved) == 0 {
+		return nil
+	}
+	c := w.compactor()
+	_, deltas, err := c.packUses(ctx)
+	if err != nil {
+		return err
+	}
+	c.frames.moved = w.moved
+	to := maps.Clone(w.moved)
+	for _, d := range deltas {
+		i := slices.IndexFunc(d.under, func(at record.Place) bool { return w.moved[at].Len > 0 })
+		if _, repaired := w.moved[d.at]; repaired || i < 0 {
+			continue
+		}
+		raw, err := c.again(nil, d.at, w.moved[d.under[i]])
+		if err == nil && raw != nil {
+			to[d.at], err = c.packs.append(raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.pointTo(nil, to)
 }

@@ -15,7 +15,7 @@ import (
 //	uvarint first     number of the first new URL
 //	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
 //	uvarint count     of documents done; each: string URL, bytes record, bytes targets
-//	bytes             heads of the answers, see headfold.go; absent when there are none and no look follows
+//	bytes             heads of the answers, see heads.go; absent when there are none and no look follows
 //	looks             of documents that are as they were, see looks.go; absent when there are none
 //
 // One append per batch is what makes a commit cheap; Fold moves the batches into the buckets. Before format

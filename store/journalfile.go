@@ -12,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/internal/binread"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -172,10 +170,7 @@ func readBatches(segment *os.File, entries []journalEntry, f func(tx uint64, pay
 	if err != nil {
 		return disk.Err("read log", err)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
-	if err != nil {
-		return err
-	}
+	dec := newDecoder(maxRedo)
 	defer dec.Close()
 	var payload []byte
 	for _, e := range entries {

@@ -3,12 +3,15 @@
 package store
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"mirrord/internal/binread"
+	"mirrord/site"
+	"mirrord/store/record"
+	"net/http"
 	"slices"
 	"sync"
-
-	"mirrord/internal/binread"
-	"mirrord/store/record"
 )
 
 // looks are the looks of a site. Reading is safe for concurrent use.
@@ -136,4 +139,207 @@ func (v *verifier) looks() error {
 		}
 	}
 	return v.ctx.Err()
+}
+
+// split takes the looks out of a batch. A URL of which the journal has a record is in none: the record
+// would count, and not the look.
+func (l *looks) split(done []*record.Done) (rest []*record.Done, out []record.Look, err error) {
+	if err := l.readWritten(); err != nil {
+		return nil, nil, err
+	}
+	var ids [2][]uint32
+	kinds := [2]record.Look{1: {Whole: true}}
+	err = l.db.View(func(tx *transaction) error {
+		list, err := l.folded(tx)
+		if err != nil {
+			return err
+		}
+		stored := tx.Bucket(bResources)
+		for _, d := range done {
+			is := false
+			if d.Outcome == site.Unchanged && !l.written.Has(d.ID) {
+				if is, err = l.isLook(stored, d, list); err != nil {
+					return err
+				}
+			}
+			if !is {
+				l.written.Add(d.ID)
+				rest = append(rest, d)
+				continue
+			}
+			k := 0
+			if d.Status == http.StatusOK {
+				k = 1
+			}
+			kind := &kinds[k]
+			if ids[k] = append(ids[k], d.ID); kind.Time == 0 || d.Checked < kind.Time {
+				kind.Run, kind.Time = d.Run, d.Checked
+			}
+		}
+		return nil
+	})
+	for k := range kinds {
+		if kinds[k].IDs = record.SetOf(ids[k]...); len(ids[k]) > 0 {
+			out = append(out, kinds[k])
+		}
+	}
+	return rest, out, err
+}
+
+// readWritten finds out of which URLs the journal of a resumed run has records.
+func (l *looks) readWritten() error {
+	if l.written != nil {
+		return nil
+	}
+	l.written = make(record.Bits, 1)
+	var b record.LogBatch
+	return l.batches(func(_ uint64, v []byte) error {
+		if err := b.Decode(v); err != nil {
+			return err
+		}
+		for _, d := range b.Done {
+			var r record.Resource
+			if err := r.Decode(site.URL{}, d.Record); err != nil {
+				return err
+			}
+			l.written.Add(r.ID)
+		}
+		return nil
+	})
+}
+
+// isLook reports whether a result says of the stored record only that the URL was looked at.
+func (l *looks) isLook(stored *bucket, d *record.Done, list []record.Look) (bool, error) {
+	if d.Linked {
+		return false, nil
+	}
+	v := stored.Get(d.URL.Key(nil))
+	if v == nil {
+		return false, nil
+	}
+	var after record.Resource
+	if err := after.Decode(d.URL, v); err != nil {
+		return false, err
+	}
+	record.ApplyLooks(list, &after)
+	if d.Run <= after.Run || !after.LastHead.IsZero() || (d.Answer == nil && d.HeadSum != 0) {
+		return false, nil
+	}
+	was := after
+	after.Looked(&record.Look{Run: d.Run, Whole: d.Status == http.StatusOK, Time: d.Checked})
+	now := d.Resource
+	now.Answer = nil
+	if after != now {
+		return false, nil
+	}
+	if l.volatile || d.Answer == nil || d.SaysNothingNew() { // what lives for one run keeps no heads
+		return true, nil
+	}
+	return l.heads.knows(&was, d.Answer), nil
+}
+
+// maxLooked is how many runs may be kept as looks before their records are written, and lookedPart the part
+// of the records that one run then writes.
+const (
+	maxLooked  = 24
+	lookedPart = 8
+)
+
+// settling is how far SettleLooks has come: looks up to a run are in the records in front of a key.
+type settling struct {
+	run  int
+	next []byte
+}
+
+func readSettling(m *bucket) (s settling, ok bool) {
+	v := m.Get(kLooked)
+	if len(v) < 8 {
+		return s, false
+	}
+	return settling{run: int(binary.BigEndian.Uint64(v)), next: slices.Clone(v[8:])}, true
+}
+
+// settleAll writes all looks into the records.
+func (l *looks) settleAll(chunk int) error {
+	for range 2 { // the second time what came in after a cycle had begun
+		if err := l.settle(chunk, math.MaxInt, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle changes so many records, chunk in a transaction, when there are looks of more than some runs.
+func (l *looks) settle(chunk, records, runs int) error {
+	for more := true; more && records > 0; {
+		n := min(records, chunk)
+		records -= n
+		err := l.update("settle looks", func(tx *transaction) (err error) {
+			tx.later = redoLater
+			more, err = l.settlePart(tx, n, runs)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		l.dropPages()
+		l.at("settled a part")
+	}
+	return nil
+}
+
+// settlePart changes the next records, and reports whether there are others.
+func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err error) {
+	list, err := l.folded(tx)
+	if err != nil {
+		return false, err
+	}
+	m := tx.Bucket(bMeta)
+	at, begun := readSettling(m)
+	if !begun {
+		kept, last := runsOf(list)
+		if kept <= runs {
+			return false, nil
+		}
+		at.run = last
+	}
+	next, err := recordBuckets()[0].rewrite(tx, at.next, records, func(r *record.Resource) (bool, error) {
+		return record.ApplyLooks(list, r), nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if next != nil {
+		return true, m.Put(kLooked, append(seqKey(uint64(at.run)), next...))
+	}
+	return false, endSettling(tx, at.run)
+}
+
+// runsOf is how many runs looks are of, and the last of these.
+func runsOf(list []record.Look) (n, last int) {
+	for _, l := range list {
+		if l.Run != last {
+			n, last = n+1, l.Run
+		}
+	}
+	return n, last
+}
+
+// endSettling forgets the looks that all records have.
+func endSettling(tx *transaction, run int) error {
+	b := tx.Bucket(bLooks)
+	if _, err := b.NextSequence(); err != nil {
+		return err
+	}
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.First() {
+		d := binread.Reader{Rest: v}
+		if l := record.ReadLook(&d); d.Bad || l.Run > run {
+			break
+		}
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return tx.Bucket(bMeta).Delete(kLooked)
 }

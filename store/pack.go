@@ -4,19 +4,22 @@ package store
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"mirrord/internal/binread"
+	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
+	"mirrord/store/record"
 	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-
-	"mirrord/internal/binread"
-	"mirrord/internal/zstdfast"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 )
 
 // A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:
@@ -77,13 +80,13 @@ type frameEncoder struct {
 	joined []byte // a base and its delta
 }
 
-// full appends the frame of a payload, which comes in parts, to b.
-func (e *frameEncoder) full(b []byte, payload ...[]byte) []byte {
+// full appends the frame of a payload to b.
+func (e *frameEncoder) full(b, payload []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at := len(b)
 	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	b = e.ready().Append(b, payload...)
+	b = e.ready().Append(b, payload)
 	seal(b[at:])
 	return b
 }
@@ -114,7 +117,7 @@ func (e *frameEncoder) over(b, payload, dict []byte) []byte {
 // ready returns what encodes. The caller holds mu.
 func (e *frameEncoder) ready() *zstdfast.Encoder {
 	if e.enc == nil {
-		e.enc = zstdfast.New(false)
+		e.enc = zstdfast.New()
 	}
 	return e.enc
 }
@@ -138,29 +141,15 @@ func (w *FrameWriter) head(m FrameMeta) []byte {
 
 // fill puts a payload into buf, behind the space for a header.
 func (w *FrameWriter) fill(meta, links, body []byte) error {
-	if err := w.begin(meta, links, len(body), len(body)); err != nil {
-		return err
-	}
-	w.buf = append(w.buf, body...)
-	return nil
-}
-
-// begin puts the beginning of a payload, up to a body of some bytes, into buf, with capacity for more behind
-// it.
-func (w *FrameWriter) begin(meta, links []byte, body, room int) error {
-	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64
-	if n+body > maxFrame {
+	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
+	if n > maxFrame {
 		return errLarge
 	}
-	if cap(w.buf) > maxKept {
-		w.buf = nil
-	}
-	b := slices.Grow(w.buf[:0], n+room)
-	b = append(b, plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	b = binary.AppendUvarint(b, uint64(len(meta)))
-	b = append(b, meta...)
-	b = binary.AppendUvarint(b, uint64(len(links)))
-	w.buf = append(b, links...)
+	w.letGo()
+	b := append(slices.Grow(w.buf[:0], n), plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	b = append(binary.AppendUvarint(b, uint64(len(meta))), meta...)
+	b = append(binary.AppendUvarint(b, uint64(len(links))), links...)
+	w.buf = append(b, body...)
 	return nil
 }
 
@@ -174,14 +163,12 @@ func (w *FrameWriter) pack() []byte {
 	case w.quick:
 		return w.packS2(quickMagic, w.buf[frameHeader:])
 	}
-	w.letGo()
 	w.out = w.encoder.full(w.out[:0], w.buf[frameHeader:])
 	return w.out
 }
 
 // packS2 returns a frame of a payload, in S2.
 func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
-	w.letGo()
 	w.out = appendS2(slices.Grow(w.out[:0], roomForS2(payload)), magic, payload)
 	return w.out
 }
@@ -203,15 +190,15 @@ func (w *FrameWriter) letGo() {
 	if cap(w.out) > maxKept {
 		w.out = nil
 	}
+	if cap(w.buf) > maxKept {
+		w.buf = nil
+	}
 }
 
 // seal writes length and checksum of the payload into the header of a frame.
-func seal(raw []byte) { sealFor(raw, raw[frameHeader:]) }
-
-// sealFor is seal for a header whose payload lies elsewhere.
-func sealFor(header, payload []byte) {
-	binary.LittleEndian.PutUint32(header[4:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(header[8:], crc32.Checksum(payload, castagnoli))
+func seal(raw []byte) {
+	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader))
+	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[frameHeader:], castagnoli))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
@@ -232,13 +219,16 @@ type FrameReader struct {
 }
 
 // NewFrameReader returns a decoder.
-func NewFrameReader() *FrameReader {
+func NewFrameReader() *FrameReader { return &FrameReader{dec: newDecoder(maxFrame)} }
+
+// newDecoder returns a decoder of what has so many bytes at most.
+func newDecoder(most uint64) *zstd.Decoder {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(maxFrame))
+		zstd.WithDecoderMaxMemory(most))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &FrameReader{dec: dec}
+	return dec
 }
 
 // Release frees the memory outside of the heap. The last frame must no longer be used.
@@ -333,4 +323,70 @@ func split(payload []byte) (Frame, error) {
 		return Frame{}, fmt.Errorf("frame: %w: short payload", disk.ErrDamaged)
 	}
 	return f, nil
+}
+
+// FrameMeta is the head of a document in a frame: uvarint number of its URL, and the first bytes of the
+// digest of its body. The record has the rest. Older versions wrote an object of JSON.
+type FrameMeta struct {
+	ID     uint32
+	Digest [32]byte // that of the record
+}
+
+// metaDigest is how many bytes of the digest the head has.
+const metaDigest = 8
+
+// FrameMetaOf returns the head that the frame of a document has.
+func FrameMetaOf(r *record.Resource) FrameMeta { return FrameMeta{r.ID, r.Digest} }
+
+func (m *FrameMeta) append(b []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(m.ID)), m.Digest[:metaDigest]...)
+}
+
+// olderMeta is the part of the head of older versions that is read.
+type olderMeta struct {
+	ID     uint32 `json:"id"`
+	Digest string `json:"sha256"`
+}
+
+// ID returns the number of the URL of the document.
+func (f *Frame) ID() (uint32, error) {
+	if len(f.Meta) > binary.MaxVarintLen32+metaDigest && f.Meta[0] == '{' && f.Meta[len(f.Meta)-1] == '}' {
+		var m olderMeta
+		err := json.Unmarshal(f.Meta, &m)
+		return m.ID, err
+	}
+	d := binread.Reader{Rest: f.Meta}
+	id := d.Uvarint()
+	if d.Bad || len(d.Rest) != metaDigest || uint64(uint32(id)) != id {
+		return 0, fmt.Errorf("head of a frame: %w", disk.ErrDamaged)
+	}
+	return uint32(id), nil
+}
+
+// check holds the head against a record, and returns the digest that the body must have: a record that forgot
+// it, so that the body would be requested again, goes by the head.
+func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
+	is, err := f.ID()
+	if err != nil {
+		return digest, err
+	}
+	if is != id {
+		return digest, fmt.Errorf("%w: the frame is that of another URL, number %d", disk.ErrDamaged, is)
+	}
+	var m olderMeta
+	older := json.Unmarshal(f.Meta, &m) == nil
+	switch begin := f.Meta[max(len(f.Meta)-metaDigest, 0):]; {
+	case older && digest == [32]byte{}:
+		_, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
+		return want, err
+	case older && m.Digest == record.HexOf(digest), !older && bytes.Equal(begin, digest[:metaDigest]):
+		return digest, nil
+	case !older && digest == [32]byte{}:
+		for _, want = range [][32]byte{sha256.Sum256(f.Body), record.QuickDigest(f.Body)} {
+			if bytes.Equal(begin, want[:metaDigest]) {
+				return want, nil
+			}
+		}
+	}
+	return digest, fmt.Errorf("%w: the frame has another body than digest %x", disk.ErrDamaged, digest)
 }

@@ -94,14 +94,11 @@ func (p *packs) begin(num uint32, size int64) error {
 	return nil
 }
 
-// append writes a frame, in parts, and returns where it lies. Several may be written at a time. Where the
+// append writes a frame, and returns where it lies. Several may be written at a time. Where the
 // disk does not take it, because the sector that it would share with the frame before cannot be read, the
 // next pack gets it.
-func (p *packs) append(parts ...[]byte) (record.Place, error) {
-	size := int64(0)
-	for _, b := range parts {
-		size += int64(len(b))
-	}
+func (p *packs) append(raw []byte) (record.Place, error) {
+	size := int64(len(raw))
 	for {
 		p.wmu.RLock()
 		p.end.Lock()
@@ -113,7 +110,7 @@ func (p *packs) append(parts ...[]byte) (record.Place, error) {
 		p.end.Unlock()
 		if !full {
 			p.grown.Add(size)
-			err := writeParts(p.w, at.Off, parts)
+			_, err := p.w.WriteAt(raw, at.Off)
 			p.unsynced.Store(true) // not before: a sync in between would not have it
 			if !disk.IsLoss(err) || at.Off == 0 {
 				p.wmu.RUnlock()
@@ -131,18 +128,6 @@ func (p *packs) append(parts ...[]byte) (record.Place, error) {
 			return record.Place{}, err
 		}
 	}
-}
-
-// writeParts writes parts of a file, one after the other.
-func writeParts(f *os.File, off int64, parts [][]byte) error {
-	for _, b := range parts {
-		n, err := f.WriteAt(b, off)
-		if err != nil {
-			return err
-		}
-		off += int64(n)
-	}
-	return nil
 }
 
 // roll begins the next pack. Callers hold wmu.

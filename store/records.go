@@ -7,10 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-
 	"mirrord/site"
 	"mirrord/store/record"
+	"slices"
 )
 
 // Records is what a site knows of its URLs: their records and links, the heads of answers, the journal of the
@@ -281,4 +280,89 @@ func (s *Records) repoint(where func(record.Place) (to record.Place, moved bool,
 		return moved, err
 	}
 	return s.rewrite("move documents", recordBuckets(), change, s.packs.note)
+}
+
+// Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It
+// looks at a few records of each.
+func (s *Records) Origins(f func(u site.URL) error) error {
+	var from []byte
+	for {
+		var last []byte // prefix of the keys of one origin
+		tries := 0
+		err := s.eachFrom(bResources, from, func(k, v []byte) error {
+			u, err := record.URLOfKey(k)
+			if err != nil {
+				return err
+			}
+			prefix := k[:bytes.IndexByte(k, '/')+1]
+			if tries++; !bytes.Equal(prefix, last) {
+				last, tries = bytes.Clone(prefix), 1
+			}
+			var r record.Resource
+			if err := r.Decode(u, v); err != nil {
+				return err
+			}
+			if r.InSet {
+				if err := f(u); err != nil {
+					return err
+				}
+			}
+			if r.InSet || tries >= originTries {
+				return errPassed
+			}
+			return nil
+		})
+		if err != errPassed {
+			return err
+		}
+		from = last
+		from[len(from)-1]++ // behind every key that begins so
+	}
+}
+
+// originTries is how many records of an origin are looked at for one that the mirror holds.
+const originTries = 200
+
+// AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has
+// observed since it began.
+func (s *Records) AddObservation(o *record.Observation) error {
+	v := o.Append(nil)
+	return s.update("write observations", func(tx *transaction) error {
+		return tx.Bucket(bObserved).Put(seqKey(uint64(o.Run)), v)
+	})
+}
+
+// Observations calls f for what every run has observed, oldest first. f must not keep o.
+func (s *Records) Observations(f func(o *record.Observation) error) error {
+	var o record.Observation
+	return s.each(bObserved, func(k, v []byte) error {
+		if len(k) != 8 {
+			return fmt.Errorf("observations: %w: key %q", record.ErrValue, k)
+		}
+		if err := o.Decode(int(binary.BigEndian.Uint64(k)), v); err != nil {
+			return err
+		}
+		return f(&o)
+	})
+}
+
+// observations checks what runs have observed: numbers that were given, and no change of what was not
+// requested.
+func (v *verifier) observations() error {
+	return v.s.Records.Observations(func(o *record.Observation) error {
+		subject := fmt.Sprintf("observations of run %d", o.Run)
+		for _, s := range [...]record.IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left, o.Audited} {
+			if n := len(s); n > 0 && s[n-1].Last >= v.known {
+				v.problem(BadDatabase, subject, "URL number %d of %d", s[n-1].Last, v.known)
+				return v.ctx.Err() // sets that are wrong may have four billion numbers
+			}
+		}
+		for id := range o.Changed.All() {
+			if !o.Asked.Has(id) {
+				v.problem(BadDatabase, subject, "URL number %d changed without a request", id)
+				break
+			}
+		}
+		return v.ctx.Err()
+	})
 }

@@ -11,8 +11,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/store/disk"
 )
 
@@ -64,10 +62,7 @@ func (h redoHead) isBatch() bool { return h.kind == redoBatch || h.kind == redoU
 func redoEntries(
 	f *os.File, wanted func(redoHead) bool, each func(h redoHead, changes []byte) error,
 ) (end int64, err error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRedo))
-	if err != nil {
-		return 0, err
-	}
+	dec := newDecoder(maxRedo)
 	defer dec.Close()
 	var changes []byte
 	end, err = redoRaw(f, func(h redoHead, raw []byte) error {

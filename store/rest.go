@@ -42,9 +42,7 @@ func isRest(raw []byte) bool {
 // rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
 // next call.
 func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte {
-	if cap(w.buf) > maxKept {
-		w.buf = nil
-	}
+	w.letGo()
 	digest := record.QuickDigest(f.Body)
 	n := frameHeader + len(path) + len(digest) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
 	b := slices.Grow(w.buf[:0], n)[:frameHeader]

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"mirrord/store/disk"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"mirrord/store/disk"
 )
 
 // stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing
@@ -305,4 +304,44 @@ func (s *State) recall(name string) (run, job []byte) {
 		return v
 	}
 	return read(lastRunName), read(jobRecordName)
+}
+
+// CheckShared reads all of mirror.db as of its last commit. A *DatabaseError says that it is damaged, or that
+// it is missing although sites know what was in it. It changes nothing, and who may not read it finds
+// nothing.
+func CheckShared(s *State) error {
+	db, err := copyDB(s)
+	if err == nil {
+		err = db.View(func(t *transaction) error {
+			if err := t.checkSums(); err != nil {
+				return db.damaged(err)
+			}
+			return nil
+		})
+		err = errors.Join(err, db.Close())
+	}
+	if errors.Is(err, errNoStateDB) {
+		names, lerr := s.Sites()
+		for _, name := range names {
+			if run, job := s.recall(name); (run != nil) || job != nil {
+				o := s.dbOptions(stateDB)
+				return o.damaged(err)
+			}
+		}
+		return lerr
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// MendShared makes mirror.db again from what the sites know when it is damaged or missing, and reports
+// whether it did.
+func MendShared(s *State) (made bool, err error) {
+	err = CheckShared(s)
+	if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
+		return false, err
+	}
+	return true, s.replaceDB(err)
 }

@@ -6,13 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"mirrord/internal/regular"
+	"mirrord/store/disk"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"mirrord/internal/regular"
-	"mirrord/store/disk"
 )
 
 // TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is
@@ -28,7 +27,7 @@ func NewTreeLooker(tree regular.Root) *TreeLooker {
 func (l *TreeLooker) Stat(path string) (disk.FileStat, error) {
 	d, name, err := l.dirs.Of(path)
 	if err == nil {
-		return disk.StatAt(d, name)
+		return d.Stat(name)
 	}
 	// a file stands where a folder should
 	if _, lerr := l.dirs.Root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) {
@@ -173,4 +172,44 @@ func (s *Trees) SetTime(path string, at time.Time) error {
 // Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
 	return disk.Err("remove folder", t.s.root.RemoveAll(treesFolder+"/"+t.name))
+}
+
+// Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
+// file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. From
+// the other trees no version takes the file over. It reports whether there was something to do. No tree may
+// be open for building.
+func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
+	if err := s.owned(); err != nil {
+		return false, err
+	}
+	live, err := s.live()
+	if err != nil || live == "" {
+		return false, err
+	}
+	tree, err := s.openTree(live)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, disk.Err("relink "+path, err)
+	}
+	defer tree.Close()
+	fi, err := tree.Lstat(path)
+	if err != nil { // not in this tree
+		return false, nil
+	}
+	if whole, err := s.bodies.Is(fi, d); whole || err != nil {
+		return false, disk.Err("relink "+path, err)
+	}
+	t, err := s.Mend()
+	if err != nil {
+		return true, err
+	}
+	w := t.Writer()
+	err = w.LinkBlob(path, d)
+	w.Close()
+	if err == nil {
+		err = t.Replace([]string{path}, nil)
+	}
+	return true, errors.Join(err, t.Close(), t.Discard())
 }

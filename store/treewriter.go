@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"mirrord/store/blobs"
@@ -27,7 +28,7 @@ type TreeWriter struct {
 func (t *Tree) Writer() *TreeWriter {
 	return &TreeWriter{
 		t:    t,
-		dst:  disk.WriterFolders(t.Root),
+		dst:  disk.OpenDirs{Root: t.Root},
 		live: disk.OpenDirs{Root: t.Live},
 	}
 }
@@ -46,7 +47,7 @@ func (w *TreeWriter) Stat(path string) (disk.FileStat, error) {
 	if err != nil {
 		return disk.FileStat{}, err
 	}
-	return disk.StatAt(d, name)
+	return d.Stat(name)
 }
 
 // Write makes the file at a mirror path again, with the given bytes and modification time. A file that stands
@@ -61,16 +62,17 @@ func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 // Stream is Write for a file that write makes in pieces.
 func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
 	w.t.changes.File(path)
+	name := filepath.Base(path)
 	d, f, err := w.dst.Create(path)
 	if d != nil && errors.Is(err, fs.ErrExist) {
-		if err = d.Root.RemoveAll(f.Name); err == nil {
-			f, err = disk.CreateNew(d, f.Name)
+		if err = d.Root.RemoveAll(name); err == nil {
+			f, err = d.Create(name)
 		}
 	}
-	if err != nil {
-		return disk.Err("publish "+path, err)
+	if err == nil {
+		err = d.Finish(f, name, mtime, write(f))
 	}
-	return disk.Err("publish "+path, f.Finish(mtime, write(f)))
+	return disk.Err("publish "+path, err)
 }
 
 // LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no

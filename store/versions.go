@@ -256,10 +256,7 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 }
 
 func unpackScript(packed []byte) ([]byte, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
-	if err != nil {
-		return nil, err
-	}
+	dec := newDecoder(maxFrame)
 	defer dec.Close()
 	out, err := dec.DecodeAll(packed, nil)
 	if err != nil {

@@ -246,16 +246,6 @@ func (r *Verified) keepCommon(other *Verified) {
 	if len(r.KeptProblems) < r.Kept.Problems || len(other.KeptProblems) < other.Kept.Problems {
 		return
 	}
-	type subject struct {
-		kind store.ProblemKind
-		name string
-	}
-	found := map[subject]bool{}
-	for _, p := range other.KeptProblems {
-		found[subject{p.Kind, p.Subject}] = true
-	}
-	r.KeptProblems = slices.DeleteFunc(r.KeptProblems, func(p store.Problem) bool {
-		return !found[subject{p.Kind, p.Subject}]
-	})
+	r.KeptProblems = commonProblems(r.KeptProblems, other.KeptProblems)
 	r.Kept.Problems = len(r.KeptProblems)
 }

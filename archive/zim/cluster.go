@@ -108,7 +108,7 @@ func (c *OpenCluster) Pack() {
 	}
 	out := make([]byte, 1, c.w.Cluster/4) // nearly always enough for text
 	out[0] = c.bytes[0] - plainCluster + zstdCluster
-	out = zstdfast.New(false).Append(out, c.bytes[1:])
+	out = zstdfast.New().Append(out, c.bytes[1:])
 	if len(out) < len(c.bytes) && len(c.bytes) <= packRatio*len(out) {
 		c.bytes, c.data = out, nil
 	}

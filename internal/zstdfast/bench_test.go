@@ -27,7 +27,7 @@ func BenchmarkEncoders(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer theirs.Close()
-	ours := New(false)
+	ours := New()
 	for _, c := range []struct {
 		name string
 		pack func(dst, src []byte) []byte

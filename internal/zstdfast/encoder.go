@@ -20,7 +20,6 @@ package zstdfast
 import (
 	"encoding/binary"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/huff0"
 )
 
@@ -37,8 +36,6 @@ const (
 
 // Encoder compresses. It has about 850 KB of tables and is not safe for concurrent use.
 type Encoder struct {
-	checksum bool
-
 	// of the frame
 	table   [1 << hashBits]uint32 // where in the input a hash was last; 0 for those that were not
 	base    int                   // bytes of the dictionary that lies before the content
@@ -58,9 +55,9 @@ type Encoder struct {
 	masks          [32]uint32 // so many bits, the lowest
 }
 
-// New returns an Encoder, whose frames end with a checksum of the content when that is asked for.
-func New(checksum bool) *Encoder {
-	e := &Encoder{checksum: checksum}
+// New returns an Encoder.
+func New() *Encoder {
+	e := new(Encoder)
 	e.huff.WantLogLess = literalsGain
 	fillCodes(e.codeOfLiterals[:], literalExtra())
 	fillCodes(e.codeOfMatch[:], matchExtra())
@@ -73,29 +70,9 @@ func New(checksum bool) *Encoder {
 	return e
 }
 
-// Append appends a frame to dst whose content is the parts, one after the other. It may be empty. A part does
-// not refer to the parts before it, so the first ones should be small. Up to 8 MiB of content are a single
+// Append appends a frame to dst whose content is src, which may be empty. Up to 8 MiB of content are a single
 // segment: a decoder needs as much memory as there is content. Beyond, it needs a window of 8 MiB.
-func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
-	if len(parts) == 0 {
-		parts = [][]byte{nil}
-	}
-	size := 0
-	for _, p := range parts {
-		size += len(p)
-	}
-	dst = e.begin(dst, size, 0)
-	var sum xxhash.Digest
-	sum.Reset()
-	for i, p := range parts {
-		clear(e.table[:])
-		dst = e.appendBlocks(dst, p, 0, i == len(parts)-1)
-		if e.checksum {
-			sum.Write(p)
-		}
-	}
-	return e.end(dst, sum.Sum64())
-}
+func (e *Encoder) Append(dst, src []byte) []byte { return e.AppendOver(dst, src, 0) }
 
 // AppendOver appends a frame to dst whose content is src[base:], for a decoder that has src[:base] as a raw
 // dictionary (RFC 8878 5). Of the dictionary the last 8 MiB are used, and of large ones matches near the end
@@ -104,12 +81,13 @@ func (e *Encoder) AppendOver(dst, src []byte, base int) []byte {
 	dst = e.begin(dst, len(src)-base, base)
 	clear(e.table[:])
 	e.index(src, base)
-	dst = e.appendBlocks(dst, src, base, true)
-	var sum uint64
-	if e.checksum {
-		sum = xxhash.Sum64(src[base:])
+	for begin := base; ; {
+		end := min(begin+maxBlock, len(src))
+		dst = e.appendBlock(dst, src, begin, end, end == len(src))
+		if begin = end; begin == len(src) {
+			return dst
+		}
 	}
-	return e.end(dst, sum)
 }
 
 // begin appends the header of a frame with so many bytes of content, behind so many of a dictionary.
@@ -118,25 +96,6 @@ func (e *Encoder) begin(dst []byte, size, base int) []byte {
 	e.offsets = [2]int{1, 4} // RFC 8878 3.1.1.5
 	e.forget()
 	return e.appendHeader(dst, size)
-}
-
-// appendBlocks appends src[begin:] in blocks; final says that they are the last ones of the frame.
-func (e *Encoder) appendBlocks(dst, src []byte, begin int, final bool) []byte {
-	for {
-		end := min(begin+maxBlock, len(src))
-		dst = e.appendBlock(dst, src, begin, end, final && end == len(src))
-		if begin = end; begin == len(src) {
-			return dst
-		}
-	}
-}
-
-// end appends the checksum, the lower half of the XXH64 of the content (RFC 8878 3.1.1).
-func (e *Encoder) end(dst []byte, sum uint64) []byte {
-	if !e.checksum {
-		return dst
-	}
-	return binary.LittleEndian.AppendUint32(dst, uint32(sum))
 }
 
 // forget has the next block bring tables of its own.
@@ -150,21 +109,16 @@ func (e *Encoder) forget() {
 // appendHeader appends the header of a frame (RFC 8878 3.1.1.1).
 func (e *Encoder) appendHeader(dst []byte, size int) []byte {
 	const (
-		checksum      = 1 << 2
 		singleSegment = 1 << 5 // there is no size of a window
 		size4, size8  = 2 << 6, 3 << 6
 	)
-	flags := byte(0)
-	if e.checksum {
-		flags = checksum
-	}
 	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd)
 	switch {
 	case size > maxWindow:
-		dst = append(dst, flags|size8, (windowLog-10)<<3)
+		dst = append(dst, size8, (windowLog-10)<<3)
 		return binary.LittleEndian.AppendUint64(dst, uint64(size))
 	case size < 256:
-		return append(dst, flags|singleSegment, byte(size))
+		return append(dst, singleSegment, byte(size))
 	}
-	return binary.LittleEndian.AppendUint32(append(dst, flags|singleSegment|size4), uint32(size))
+	return binary.LittleEndian.AppendUint32(append(dst, singleSegment|size4), uint32(size))
 }

@@ -132,23 +132,18 @@ func decoder(t testing.TB) *zstd.Decoder {
 // What was compressed comes back, and what an Encoder compressed before makes no difference.
 func TestRoundTrip(t *testing.T) {
 	d := decoder(t)
-	for _, checksum := range []bool{false, true} {
-		again := New(checksum)
-		for name, src := range samples(t) {
-			if checksum && len(src) > 1000 {
-				continue
-			}
-			packed := again.Append([]byte("before"), src)[len("before"):]
-			got, err := d.DecodeAll(packed, nil)
-			if err != nil || !bytes.Equal(got, src) {
-				t.Errorf("%s: %d bytes came back as %d: %v", name, len(src), len(got), err)
-			}
-			if most := len(src) + 32 + 3*len(src)/maxBlock; len(packed) > most {
-				t.Errorf("%s: a frame of %d bytes for %d", name, len(packed), len(src))
-			}
-			if fresh := New(checksum).Append(nil, src); !bytes.Equal(fresh, packed) {
-				t.Errorf("%s: a new Encoder makes another frame", name)
-			}
+	again := New()
+	for name, src := range samples(t) {
+		packed := again.Append([]byte("before"), src)[len("before"):]
+		got, err := d.DecodeAll(packed, nil)
+		if err != nil || !bytes.Equal(got, src) {
+			t.Errorf("%s: %d bytes came back as %d: %v", name, len(src), len(got), err)
+		}
+		if most := len(src) + 32 + 3*len(src)/maxBlock; len(packed) > most {
+			t.Errorf("%s: a frame of %d bytes for %d", name, len(packed), len(src))
+		}
+		if fresh := New().Append(nil, src); !bytes.Equal(fresh, packed) {
+			t.Errorf("%s: a new Encoder makes another frame", name)
 		}
 	}
 }
@@ -160,7 +155,7 @@ func TestReference(t *testing.T) {
 		t.Skip("the program zstd is not installed")
 	}
 	var packed, want []byte
-	e := New(true)
+	e := New()
 	for _, src := range samples(t) {
 		packed, want = e.Append(packed, src), append(want, src...)
 	}
@@ -177,7 +172,7 @@ func TestReference(t *testing.T) {
 // Data in which each code occurs comes back.
 func TestCodes(t *testing.T) {
 	src := everyCode()
-	e := New(false)
+	e := New()
 	packed := e.Append(nil, src)
 	if got, err := decoder(t).DecodeAll(packed, nil); err != nil || !bytes.Equal(got, src) {
 		t.Errorf("%d bytes came back as %d: %v", len(src), len(got), err)
@@ -201,34 +196,6 @@ func TestCodes(t *testing.T) {
 				t.Errorf("kind %d: no code %d", kind, code)
 			}
 		}
-	}
-}
-
-// Parts are one content, and nothing in one refers to bytes before it: the last offsets of one lead to
-// before the next one.
-func TestParts(t *testing.T) {
-	e := New(true)
-	d := decoder(t)
-	text := words(200_000, 30)
-	for name, parts := range map[string][][]byte{
-		"none":               {},
-		"empty":              {nil, nil},
-		"text":               {text[:500], text[500:]},
-		"text, nothing":      {text, nil},
-		"nothing, text":      {nil, text, nil, text[:9]},
-		"far offset":         {slices.Concat(text[:100_000], noise(50_000, 31), text[:1000]), text[:60]},
-		"far offset, text":   {slices.Concat(noise(5000, 32), text[:900], noise(5000, 32)), text},
-		"blocks, bytes":      {noise(140_000, 33), text[:1], text[:2], text[:3], text},
-		"the same, each one": {text, text, text},
-	} {
-		packed := e.Append([]byte("before"), parts...)[len("before"):]
-		got, err := d.DecodeAll(packed, nil)
-		if want := slices.Concat(parts...); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes came back as %d: %v", name, len(want), len(got), err)
-		}
-	}
-	if one, two := e.Append(nil, text), e.Append(nil, text[:500], text[500:]); len(two) > len(one)+300 {
-		t.Errorf("%d bytes in one part, %d in two", len(one), len(two))
 	}
 }
 
@@ -259,36 +226,34 @@ func versions(t testing.TB) map[string][2][]byte {
 
 // A frame over a dictionary is decoded with the dictionary, and is no larger than the library's.
 func TestAppendOver(t *testing.T) {
-	for _, checksum := range []bool{false, true} {
-		e := New(checksum)
-		for name, v := range versions(t) {
-			dict, src := v[0], v[1]
-			packed := e.AppendOver([]byte("before"), slices.Concat(dict, src), len(dict))[len("before"):]
-			d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderDictRaw(0, dict),
-				zstd.WithDecoderMaxWindow(2*maxWindow))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := d.DecodeAll(packed, nil)
-			if d.Close(); err != nil || !bytes.Equal(got, src) {
-				t.Errorf("%s: %d bytes came back as %d: %v", name, len(src), len(got), err)
-			}
-			if len(dict) == 0 || len(dict) > maxWindow {
-				continue
-			}
-			theirs, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(checksum),
-				zstd.WithEncoderDictRaw(0, dict))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if most := len(theirs.EncodeAll(src, nil)); len(packed) > most+most/10+24 {
-				t.Errorf("%s: %d bytes, with the library %d", name, len(packed), most)
-			}
-			theirs.Close()
+	e := New()
+	for name, v := range versions(t) {
+		dict, src := v[0], v[1]
+		packed := e.AppendOver([]byte("before"), slices.Concat(dict, src), len(dict))[len("before"):]
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderDictRaw(0, dict),
+			zstd.WithDecoderMaxWindow(2*maxWindow))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if fresh := New(checksum).Append(nil, manual(t)); !bytes.Equal(e.Append(nil, manual(t)), fresh) {
-			t.Error("a dictionary before makes another frame")
+		got, err := d.DecodeAll(packed, nil)
+		if d.Close(); err != nil || !bytes.Equal(got, src) {
+			t.Errorf("%s: %d bytes came back as %d: %v", name, len(src), len(got), err)
 		}
+		if len(dict) == 0 || len(dict) > maxWindow {
+			continue
+		}
+		theirs, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
+			zstd.WithEncoderDictRaw(0, dict))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := len(theirs.EncodeAll(src, nil)); len(packed) > most+most/10+24 {
+			t.Errorf("%s: %d bytes, with the library %d", name, len(packed), most)
+		}
+		theirs.Close()
+	}
+	if fresh := New().Append(nil, manual(t)); !bytes.Equal(e.Append(nil, manual(t)), fresh) {
+		t.Error("a dictionary before makes another frame")
 	}
 }
 
@@ -305,7 +270,7 @@ func TestRepeats(t *testing.T) {
 		return b
 	}
 	dict := noise(12_000, 60)
-	e := New(false)
+	e := New()
 	for _, each := range []int{7, 40} {
 		n := len(e.AppendOver(nil, slices.Concat(dict, changed(dict, each)), len(dict)))
 		if most := len(dict)/each*3/2 + 50; n > most {
@@ -336,7 +301,7 @@ func TestReferenceOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := exec.Command(program, "-d", "-c", "-q", "-D", file)
-		c.Stdin = bytes.NewReader(New(true).AppendOver(nil, slices.Concat(dict, src), len(dict)))
+		c.Stdin = bytes.NewReader(New().AppendOver(nil, slices.Concat(dict, src), len(dict)))
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
 		got, err := c.Output()
@@ -350,7 +315,7 @@ func TestReferenceOver(t *testing.T) {
 func TestWindow(t *testing.T) {
 	piece := words(70_000, 14)
 	src := slices.Concat(piece, make([]byte, maxWindow-100_000), piece)
-	packed := New(true).Append(nil, src)
+	packed := New().Append(nil, src)
 	got, err := decoder(t).DecodeAll(packed, nil)
 	if err != nil || !bytes.Equal(got, src) {
 		t.Fatalf("%d bytes of %d: %v", len(got), len(src), err)
@@ -362,15 +327,6 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// The checksum is that of the content.
-func TestChecksum(t *testing.T) {
-	packed := New(true).Append(nil, words(1000, 16))
-	packed[len(packed)-1] ^= 1
-	if _, err := decoder(t).DecodeAll(packed, nil); err == nil {
-		t.Error("a wrong checksum is accepted")
-	}
-}
-
 // Frames are no larger than those of the library at its fastest level.
 func TestSize(t *testing.T) {
 	theirs, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
@@ -379,7 +335,7 @@ func TestSize(t *testing.T) {
 	}
 	defer theirs.Close()
 	src := manual(t)
-	got, want := len(New(false).Append(nil, src)), len(theirs.EncodeAll(src, nil))
+	got, want := len(New().Append(nil, src)), len(theirs.EncodeAll(src, nil))
 	if got > want {
 		t.Errorf("%d bytes of documentation become %d, with the library %d", len(src), got, want)
 	}
@@ -388,11 +344,11 @@ func TestSize(t *testing.T) {
 // Encoders share nothing.
 func TestConcurrent(t *testing.T) {
 	src := words(150_000, 17)
-	want := New(true).Append(nil, src)
+	want := New().Append(nil, src)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			e := New(true)
+			e := New()
 			e.Append(nil, noise(1000*i, uint64(i)))
 			if !bytes.Equal(e.Append(nil, src), want) {
 				t.Error("another frame")
@@ -436,7 +392,7 @@ func FuzzAppend(f *testing.F) {
 	f.Add(noise(300, 19), uint32(7<<24|1000))
 	f.Add(words(3000, 20), uint32(255<<24|270_000))
 	d := decoder(f)
-	e := New(true)
+	e := New()
 	f.Fuzz(func(t *testing.T, data []byte, grow uint32) {
 		src := slices.Clone(data)
 		step := int(grow>>24) + 1
@@ -457,7 +413,7 @@ func FuzzAppendOver(f *testing.F) {
 	f.Add(words(3000, 50), []byte("abcdefghijkl"))
 	f.Add(noise(30, 51), []byte{1, 2, 3})
 	f.Add([]byte{}, []byte{1, 2, 3})
-	e := New(false)
+	e := New()
 	f.Fuzz(func(t *testing.T, dict, how []byte) {
 		src := slices.Clone(how)
 		for i, b := range how {
@@ -475,10 +431,6 @@ func FuzzAppendOver(f *testing.F) {
 		got, err := d.DecodeAll(e.AppendOver(nil, slices.Concat(dict, src), len(dict)), nil)
 		if err != nil || !bytes.Equal(got, src) {
 			t.Fatalf("%d bytes came back as %d: %v", len(src), len(got), err)
-		}
-		two := e.Append(nil, dict, src)
-		if got, err = d.DecodeAll(two, nil); err != nil || !bytes.Equal(got, slices.Concat(dict, src)) {
-			t.Fatalf("two parts: %d bytes: %v", len(got), err)
 		}
 	})
 }

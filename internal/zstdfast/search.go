@@ -40,8 +40,8 @@ type seq struct {
 // position 0, which is as good a candidate as others.
 //
 // What makes the reads without checks sound (see load64): s never passes len(src)-margin before a match is
-// looked for, and each entry of the table, and each s less an offset, is a position before s. An offset of a
-// part before may lead to before src, which is looked at.
+// looked for, and each entry of the table, and each s less an offset, is a position before s. The first
+// offsets may lead to before src, which is looked at.
 func (e *Encoder) search(src []byte, begin, end int) {
 	table, seqs, lits := &e.table, e.seqs[:], e.literals[:]
 	nlits, n := 0, 0

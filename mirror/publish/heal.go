@@ -4,12 +4,14 @@ package publish
 
 import (
 	"errors"
-	"slices"
-	"sync"
-
+	"mirrord/mirror/render"
 	"mirrord/site"
+	"mirrord/store"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"slices"
+	"sync"
 )
 
 // BodiesError says that a version cannot be made because stored bodies are damaged. It is a store.ErrDamaged.
@@ -62,4 +64,75 @@ const lostReason = "its stored body is damaged"
 // IsRefused reports whether a run requested a URL whose stored body is damaged, and did not get it.
 func IsRefused(rec *record.Resource, run int) bool {
 	return rec.Outcome == site.Failed && rec.Run == run && rec.Reason != lostReason
+}
+
+// SiteBodies reads the stored bodies of a site.
+type SiteBodies struct {
+	Records Records
+	Frames  render.FrameSource
+	Blobs   *blobs.Blobs
+}
+
+// Lost looks at the bodies that a check noted as damaged. It returns the records of those whose body is
+// damaged now, as LoseBody changes them. Blobs of wrong bytes are discarded, so that those that come can take
+// their place.
+func (b *SiteBodies) Lost(noted []string) (lost []record.Resource, err error) {
+	for _, raw := range noted {
+		u, _, err := site.Parse(raw)
+		if err != nil { // no check notes such a one
+			continue
+		}
+		rec, ok, err := b.Records.Get(u)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || rec.Body == record.NoBody {
+			continue
+		}
+		bad, err := b.damaged(&rec)
+		if err != nil {
+			return nil, err
+		}
+		if bad { // if not, an older body is, or another site has stored this one again
+			LoseBody(&rec)
+			rec.Expires, rec.Evidence = 0, [len(rec.Evidence)]uint64{} // so that nothing saves the request
+			lost = append(lost, rec)
+		}
+	}
+	return lost, nil
+}
+
+// damaged looks at the body of a record. A damaged blob is discarded.
+func (b *SiteBodies) damaged(rec *record.Resource) (bool, error) {
+	if rec.Body == record.BlobBody {
+		return b.Blobs.Discard(rec.Digest)
+	}
+	f, err := b.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+	if errors.Is(err, blobs.ErrAway) {
+		return false, err
+	}
+	return err != nil || !record.IsDigestOf(rec.Digest, f.Body), nil
+}
+
+// Returned says what became of the requests for URLs whose bodies were damaged: came are those whose bodies
+// came and are published as they are, so that the published files can be replaced by them; left are to be
+// requested again by the next run.
+func (b *SiteBodies) Returned(noted []string) (came []record.Resource, left []string, err error) {
+	for _, raw := range noted {
+		u, _, err := site.Parse(raw)
+		if err != nil { // no check notes such a one
+			continue
+		}
+		rec, ok, err := b.Records.Get(u)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !ok || !rec.InSet || rec.Path == "":
+		case rec.Digest == [32]byte{}:
+			left = append(left, u.String())
+		case rec.Body == record.BlobBody:
+			came = append(came, rec)
+		}
+	}
+	return came, left, nil
 }

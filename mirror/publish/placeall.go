@@ -6,12 +6,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"iter"
+	"mirrord/internal/regular"
+	"mirrord/phm"
+	"mirrord/store/disk"
+	"mirrord/store/record"
 	"runtime"
 	"slices"
 	"sync"
-
-	"mirrord/phm"
-	"mirrord/store/record"
 )
 
 // window is a stretch of files in path order. Of many documents one frame has several, which came one after
@@ -258,4 +261,104 @@ func (d *Draft) passOn(order <-chan *window, add func(FileFate) error) error {
 		}
 	}
 	return nil
+}
+
+// tableCursor reads a file table path by path.
+type tableCursor struct {
+	next func() (*phm.File, error, bool)
+	stop func()
+	cur  phm.File
+	ok   bool
+	err  error
+}
+
+// openTable opens phm.files of a tree; no tree, or one without, is empty.
+func openTable(tree regular.Root) (*tableCursor, error) {
+	c := &tableCursor{stop: func() {}}
+	if tree.Root == nil {
+		return c, nil
+	}
+	f, err := tree.Open(phm.FilesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	} else if err != nil {
+		return nil, err
+	}
+	next, stop := iter.Pull2(phm.Files(f))
+	c.next = next
+	c.stop = func() {
+		stop()
+		f.Close()
+	}
+	c.advance()
+	return c, disk.Unreadable(c.err)
+}
+
+func (c *tableCursor) advance() {
+	f, err, ok := c.next()
+	if err != nil {
+		c.err, ok = err, false
+	}
+	if c.ok = ok; ok {
+		c.cur = *f
+	}
+}
+
+// seek skips all files before path, calls passed for each, and returns the one at path, nil when there is
+// none.
+func (c *tableCursor) seek(path string, passed func(*phm.File)) *phm.File {
+	for c.ok && c.cur.Path < path {
+		if passed != nil {
+			passed(&c.cur)
+		}
+		c.advance()
+	}
+	if !c.ok || c.cur.Path != path {
+		return nil
+	}
+	f := c.cur
+	c.advance()
+	return &f
+}
+
+// rest calls passed for all files that are left.
+func (c *tableCursor) rest(passed func(*phm.File)) {
+	for c.ok {
+		passed(&c.cur)
+		c.advance()
+	}
+}
+
+// takesTurns is the size in bytes from which on a document takes turns with others: it needs memory of three
+// times that.
+const takesTurns = 256 << 10
+
+// mostAtOnce is how many bytes documents that take turns have together that are in memory at once. One that
+// has more is alone.
+const mostAtOnce = 3 << 20
+
+// turns lets documents wait for each other. The zero value is ready; it is safe for concurrent use.
+type turns struct {
+	mu    sync.Mutex
+	ended sync.Cond // one of them has left the memory
+	used  int64     // bytes of the documents in memory
+}
+
+// turn waits until a document of so many bytes may be in memory; the caller calls done afterwards.
+func (t *turns) turn(size int64) (done func()) {
+	if size < takesTurns {
+		return func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.ended.L = &t.mu; t.used > 0 && t.used+size > mostAtOnce; {
+		t.ended.Wait()
+	}
+	t.used += size
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.used -= size
+		t.ended.Broadcast()
+	}
 }

@@ -101,7 +101,7 @@ func (b *Blobs) unsettle(name string) {
 // that another process may not have synced yet is settled here too.
 func (b *Blobs) has(d [32]byte, size int64) bool {
 	name := blobName(d)
-	if st, err := disk.StatAt(b.dir, name); err != nil || st.Size != size || !st.Regular {
+	if st, err := b.dir.Stat(name); err != nil || st.Size != size || !st.Regular {
 		return false
 	}
 	b.mu.Lock()
@@ -138,7 +138,7 @@ func (b *Blobs) Stat(d [32]byte) (disk.FileStat, error) {
 	if err != nil {
 		return disk.FileStat{}, err
 	}
-	return disk.FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}, nil
+	return disk.StatOf(fi), nil
 }
 
 // Here reports whether a body lies on this machine.
@@ -186,35 +186,22 @@ func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 	if b.has(d, int64(len(body))) {
 		return nil
 	}
-	var f disk.NewFile
-	if err := b.spool.create(func(name string) (err error) {
-		f, err = disk.CreateNew(b.dir, name)
-		return err
-	}); err != nil {
-		return err
-	}
-	_, err := f.Write(body)
-	if err = f.Finish(mtime, err); err == nil {
-		err = b.mkdir(d)
-	}
-	name := blobName(d)
-	if err == nil {
-		err = disk.Renameat(b.dir, f.Name, b.dir, name)
-	}
+	w, err := b.spool.Create()
 	if err != nil {
-		return disk.Err("store blob", errors.Join(err, b.dir.Root.Remove(f.Name)))
+		return err
 	}
-	b.settled(d, name)
-	return nil
+	if _, err := w.f.Write(body); err != nil {
+		w.Abort()
+		return disk.Err("store blob", err)
+	}
+	w.size = int64(len(body))
+	return b.adopt(w, d, mtime)
 }
 
 // adopt makes a body of the spool a blob by a rename.
 func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 	err := w.end()
-	if err == nil && !mtime.IsZero() {
-		err = disk.SetTimes(int(w.f.Fd()), mtime)
-	}
-	if err = errors.Join(err, w.f.Close()); err == nil {
+	if err = w.dir.Finish(w.f, w.name, mtime, err); err == nil {
 		err = b.mkdir(d)
 	}
 	if err == nil {
@@ -337,8 +324,7 @@ func CopyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
 // manyFresh is how many blobs are synced one by one; more are synced by one call for the whole file system.
 const manyFresh = 8
 
-// Sync is for bodies that were put or seen by Stat: the blobs that were settled since the last call survive
-// loss of power.
+// Sync makes the bodies that were put, or seen by Stat, since the last call survive loss of power.
 func (b *Blobs) Sync() error {
 	if !b.durable {
 		return nil

@@ -147,29 +147,23 @@ type BlobWriter struct {
 
 // Create begins a blob. Commit or Abort must follow.
 func (s *Spool) Create() (*BlobWriter, error) {
-	w := &BlobWriter{spool: s, dir: s.dir}
-	err := s.create(func(name string) (err error) {
-		w.name = name
-		w.f, err = s.dir.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
-		return err
-	})
-	if err != nil {
+	if err := s.Held(); err != nil {
 		return nil, err
 	}
-	return w, nil
-}
-
-// create has a file made under a name that no other has.
-func (s *Spool) create(file func(name string) error) error {
-	if err := s.Held(); err != nil {
-		return err
-	}
 	for {
-		err := file(fmt.Sprintf("tmp/%d-%d", os.Getpid(), s.seq.Add(1)))
-		if errors.Is(err, fs.ErrExist) {
-			continue // of another process with this number: killed, or in another container
+		name := fmt.Sprintf("tmp/%d-%d", os.Getpid(), s.seq.Add(1))
+		f, err := s.dir.Create(name)
+		if err == nil {
+			return &BlobWriter{
+				spool: s,
+				dir:   s.dir,
+				f:     f,
+				name:  name,
+			}, nil
 		}
-		return disk.Err("create blob", err)
+		if !errors.Is(err, fs.ErrExist) { // of another process with this number: killed, or in another container
+			return nil, disk.Err("create blob", err)
+		}
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"syscall"
+	"time"
 
 	"mirrord/internal/regular"
 )
@@ -30,6 +30,30 @@ func NewOpenDir(root *os.Root) (*OpenDir, error) {
 	return &OpenDir{Root: regular.Root{Root: root}, F: f, FD: int(f.Fd())}, nil
 }
 
+// Create makes a file that must not exist yet. Finish must follow.
+func (d *OpenDir) Create(name string) (*os.File, error) {
+	return d.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// Finish closes a file that was made and gives it its modification time, unless that is zero. err is what
+// went wrong before.
+func (d *OpenDir) Finish(f *os.File, name string, mtime time.Time, err error) error {
+	err = cmp.Or(err, f.Close())
+	if err == nil && !mtime.IsZero() {
+		err = d.Root.Chtimes(name, mtime, mtime)
+	}
+	return err
+}
+
+// Stat looks at a file of the folder.
+func (d *OpenDir) Stat(name string) (FileStat, error) {
+	fi, err := d.Root.Lstat(name)
+	if err != nil {
+		return FileStat{}, err
+	}
+	return StatOf(fi), nil
+}
+
 func (d *OpenDir) Close() {
 	if d != nil {
 		d.F.Close()
@@ -43,8 +67,7 @@ func (d *OpenDir) Close() {
 type OpenDirs struct {
 	Root regular.Root
 	Look bool // a missing folder is an error
-	most int  // so many are kept, with two descriptors each; 0: FewFolders
-	high int  // a higher descriptor says that the process has many; 0: none does
+	most int  // so many are kept, with two descriptors each; 0: fewFolders
 	open map[string]*openFolder
 	uses uint64
 }
@@ -54,24 +77,7 @@ type openFolder struct {
 	used uint64 // by folders.uses
 }
 
-// How many folders are kept open where many are read, and where pages are written as they come.
-const (
-	FewFolders   = 32
-	leastFolders = 4
-	manyFolders  = 512
-)
-
-// folderShare is which part of the descriptors that the process may have a writer may take, about.
-const folderShare = 32
-
-func WriterFolders(root regular.Root) OpenDirs {
-	most := maxDescriptors()
-	return OpenDirs{
-		Root: root,
-		most: min(max(most/(2*folderShare), leastFolders), manyFolders),
-		high: most / 2,
-	}
-}
+const fewFolders = 32
 
 // Of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
 // missing, unless look is set.
@@ -97,10 +103,7 @@ func (c *OpenDirs) Of(p string) (*OpenDir, string, error) {
 	if c.open == nil {
 		c.open = map[string]*openFolder{}
 	}
-	if c.high > 0 && f.FD > c.high { // the kernel gives the lowest that is free: other runs are at work too
-		c.most = max(len(c.open)/2, leastFolders)
-	}
-	for len(c.open) >= cmp.Or(c.most, FewFolders) {
+	for len(c.open) >= cmp.Or(c.most, fewFolders) {
 		c.drop()
 	}
 	c.open[dir] = &openFolder{f, c.uses}
@@ -108,15 +111,15 @@ func (c *OpenDirs) Of(p string) (*OpenDir, string, error) {
 }
 
 // Create makes a file that must not exist yet. It returns its folder too, nil when that could not be opened.
-// NewFile.finish must follow.
-func (c *OpenDirs) Create(p string) (d *OpenDir, f NewFile, err error) {
+// OpenDir.Finish must follow.
+func (c *OpenDirs) Create(p string) (d *OpenDir, f *os.File, err error) {
 	d, name, err := c.Of(p)
 	if err != nil {
-		return nil, f, err
+		return nil, nil, err
 	}
-	if f, err = CreateNew(d, name); c.yields(err) {
+	if f, err = d.Create(name); c.yields(err) {
 		if d, name, err = c.Of(p); err == nil {
-			f, err = CreateNew(d, name)
+			f, err = d.Create(name)
 		}
 	}
 	return d, f, err
@@ -160,20 +163,16 @@ func (c *OpenDirs) below(root regular.Root, dir string) (*OpenDir, error) {
 	return NewOpenDir(r.Root)
 }
 
-// drop closes the eighth of the folders that was used longest ago: to find one takes as long.
+// drop closes the folder that was used longest ago.
 func (c *OpenDirs) drop() {
-	uses := make([]uint64, 0, len(c.open))
-	for _, o := range c.open {
-		uses = append(uses, o.used)
-	}
-	slices.Sort(uses)
-	last := uses[len(uses)/8]
+	oldest := ""
 	for dir, o := range c.open {
-		if o.used <= last {
-			o.Close()
-			delete(c.open, dir)
+		if oldest == "" || o.used < c.open[oldest].used {
+			oldest = dir
 		}
 	}
+	c.open[oldest].Close()
+	delete(c.open, oldest)
 }
 
 func (c *OpenDirs) Close() {

@@ -34,9 +34,9 @@ func TestFolders(t *testing.T) {
 		p = path.Join(p, fmt.Sprint("f", i))
 		d, name, err := c.Of(p)
 		must(t, err)
-		f, err := CreateNew(d, name)
+		f, err := d.Create(name)
 		must(t, err)
-		must(t, f.Finish(time.Unix(1e9, 0), nil))
+		must(t, d.Finish(f, name, time.Unix(1e9, 0), nil))
 		if made[p] = true; len(c.open) > c.most {
 			t.Fatalf("%d folders are open", len(c.open))
 		}
@@ -61,9 +61,9 @@ func TestFoldersBelowGone(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "a")))
 	d, name, err := c.Of("a/b/f")
 	must(t, err)
-	f, err := CreateNew(d, name)
+	f, err := d.Create(name)
 	must(t, err)
-	must(t, f.Finish(time.Unix(1e9, 0), nil))
+	must(t, d.Finish(f, name, time.Unix(1e9, 0), nil))
 	if _, err := os.Lstat(filepath.Join(dir, "a/b/f")); err != nil {
 		t.Error(err)
 	}
@@ -93,11 +93,11 @@ func TestFoldersWithoutDescriptors(t *testing.T) {
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		c, most := OpenDirs{Root: regular.Root{Root: root}, most: 1000}, 0
 		for i := range 60 {
-			_, f, cerr := c.Create(fmt.Sprintf("d%d/f", i))
+			d, f, cerr := c.Create(fmt.Sprintf("d%d/f", i))
 			if err = cerr; err != nil {
 				break
 			}
-			must(t, f.Finish(time.Unix(1e9, 0), nil))
+			must(t, d.Finish(f, "f", time.Unix(1e9, 0), nil))
 			most = max(most, len(c.open))
 		}
 		c.Close()
@@ -105,28 +105,6 @@ func TestFoldersWithoutDescriptors(t *testing.T) {
 		if err != nil || most < 5 || most > 20 || c.most > most {
 			t.Errorf("%d more: %d folders were open, %d are kept, %v", spare, most, c.most, err)
 		}
-	}
-}
-
-// Where the process has many descriptors, a writer keeps few folders.
-func TestFoldersBesideMany(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
-	must(t, err)
-	defer root.Close()
-	open := func(high int) (kept int) {
-		c := OpenDirs{Root: regular.Root{Root: root}, most: 1000, high: high}
-		defer c.Close()
-		for i := range 60 {
-			_, _, err := c.Of(fmt.Sprintf("d%d/f", i))
-			must(t, err)
-		}
-		return len(c.open)
-	}
-	last, err := root.Open(".")
-	must(t, err)
-	defer last.Close()
-	if few, many := open(int(last.Fd())+20), open(int(last.Fd())+1000); few > 20 || many != 60 {
-		t.Errorf("%d and %d folders stay open", few, many)
 	}
 }
 

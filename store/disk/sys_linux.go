@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"syscall"
 	"time"
@@ -41,51 +40,6 @@ func Renameat(oldDir *OpenDir, oldName string, newDir *OpenDir, newName string) 
 	return nil
 }
 
-// NewFile is a file that is being made in a folder. An os.File would cost several calls more, and the trees
-// have many small files.
-type NewFile struct {
-	fd   int
-	Name string
-}
-
-// CreateNew makes a file that must not exist yet. Finish must follow; of one that could not be made there is
-// only the name.
-func CreateNew(dir *OpenDir, name string) (NewFile, error) {
-	fd, err := ignoringEINTR(func() (int, error) {
-		return unix.Openat(dir.FD, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
-			0o644)
-	})
-	if err != nil {
-		return NewFile{Name: name}, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	return NewFile{fd, name}, nil
-}
-
-// Write appends to the file.
-func (f NewFile) Write(p []byte) (int, error) {
-	done := 0
-	for done < len(p) {
-		n, err := ignoringEINTR(func() (int, error) { return unix.Write(f.fd, p[done:]) })
-		if err != nil {
-			return done, &fs.PathError{Op: "write", Path: f.Name, Err: err}
-		}
-		done += n
-	}
-	return done, nil
-}
-
-// Finish closes the file and gives it its modification time, unless that is zero. err is what went wrong
-// before.
-func (f NewFile) Finish(mtime time.Time, err error) error {
-	if err == nil && !mtime.IsZero() {
-		err = SetTimes(f.fd, mtime)
-	}
-	if cerr := unix.Close(f.fd); err == nil && cerr != unix.EINTR {
-		err = cerr
-	}
-	return err
-}
-
 func ignoringEINTR(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
@@ -93,17 +47,6 @@ func ignoringEINTR(f func() (int, error)) (int, error) {
 			return n, err
 		}
 	}
-}
-
-// SetTimes sets the modification time of an open file without looking its name up again.
-func SetTimes(fd int, t time.Time) error {
-	ts := unix.NsecToTimespec(t.UnixNano())
-	err := unix.UtimesNanoAt(fd, "", []unix.Timespec{ts, ts}, unix.AT_EMPTY_PATH)
-	if err == unix.EINVAL || err == unix.ENOENT { // Linux before 5.8
-		tv := unix.NsecToTimeval(t.UnixNano())
-		err = unix.Futimes(fd, []unix.Timeval{tv, tv})
-	}
-	return err
 }
 
 // Mapped returns n bytes of memory beside that of the Go heap; free unmaps them. Untouched pages cost
@@ -131,15 +74,6 @@ func FreeBytes(dir string) (int64, error) {
 		return 0, err
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil
-}
-
-// maxDescriptors is how many descriptors the process may have open.
-func maxDescriptors() int {
-	var most unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err != nil {
-		return 0
-	}
-	return int(min(most.Cur, math.MaxInt32))
 }
 
 // IsMountPoint reports whether another file system, or another folder of this one, is mounted there.
@@ -197,29 +131,14 @@ func DropPages(addr uintptr, size int64) error {
 	return nil
 }
 
-// StatAt looks at a file of a folder. The name is as those of linkat.
-func StatAt(dir *OpenDir, name string) (FileStat, error) {
-	var st unix.Stat_t
-	_, err := ignoringEINTR(func() (int, error) {
-		return 0, unix.Fstatat(dir.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	})
-	if err != nil {
-		return FileStat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
-	return FileStat{
-		Size:    st.Size,
-		Time:    time.Unix(st.Mtim.Unix()),
-		Regular: st.Mode&unix.S_IFMT == unix.S_IFREG,
-	}, nil
-}
-
-// The published tree is derived data: missing and wrong files can be made again from the stored
-// bodies. This file has what package mirror needs for that: a cheap look at the files of a tree, a place
-// beside the trees for files on their way in, and the list of what Verify found wrong.
-
 // FileStat is the size and time of a file, as the file system has them.
 type FileStat struct {
 	Size    int64
 	Time    time.Time // of the last modification
 	Regular bool
+}
+
+// StatOf is what a file system says of a file.
+func StatOf(fi fs.FileInfo) FileStat {
+	return FileStat{Size: fi.Size(), Time: fi.ModTime(), Regular: fi.Mode().IsRegular()}
 }

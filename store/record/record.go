@@ -4,18 +4,22 @@ package record
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
-	"net/http"
-	"slices"
-	"strings"
-
+	"math"
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
 	"mirrord/site"
 	"mirrord/store/disk"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
 // BodyKind says where the body of a resource lies.
@@ -380,4 +384,85 @@ var ErrNewerFormat = disk.Said("written by a newer mirrord")
 func (r *Resource) TextSum() uint64 {
 	kind := crc32.ChecksumIEEE([]byte(r.MIME + "\x00" + r.Charset))
 	return binary.BigEndian.Uint64(r.Digest[:]) ^ uint64(kind)
+}
+
+// A one-off mirror identifies most of its documents by a quick digest instead of the SHA-256 of the body as
+// it came: only its own next run compares it. It is the XXH3 of 128 bits and a mark. A site that makes two
+// pages of one quick digest hides the change of its own page, which it could as well by answering 304.
+var quickMark = [16]byte([]byte("XXH3-128 of body"))
+
+// QuickDigest is the quick digest of a body.
+func QuickDigest(body []byte) (d [32]byte) {
+	sum := xxh3.Hash128(body)
+	binary.BigEndian.PutUint64(d[:], sum.Hi)
+	binary.BigEndian.PutUint64(d[8:], sum.Lo)
+	copy(d[16:], quickMark[:])
+	return d
+}
+
+// HexOf is a digest as file tables have it, in one allocation.
+func HexOf(d [32]byte) string {
+	var b [64]byte
+	hex.Encode(b[:], d[:])
+	return string(b[:])
+}
+
+// IsQuick reports whether a digest is a quick one.
+func IsQuick(d [32]byte) bool { return [16]byte(d[16:]) == quickMark }
+
+// DigestLike is the digest of a body, a quick one where another digest is.
+func DigestLike(d [32]byte, body []byte) [32]byte {
+	if IsQuick(d) {
+		return QuickDigest(body)
+	}
+	return sha256.Sum256(body)
+}
+
+// IsDigestOf reports whether a digest, quick or SHA-256, is that of a body.
+func IsDigestOf(d [32]byte, body []byte) bool { return DigestLike(d, body) == d }
+
+// Mention is added to the number of a URL that a document names and does not lead to: rel=nofollow,
+// rel=canonical. Relocation needs to know of it; whether the URL is reached does not depend on it. Such
+// numbers are greater than all others.
+const Mention uint32 = 1 << 31
+
+// Guess is added to the number of a URL that only a string in a script names. It is reached like any other;
+// but as long as it is gone it need not be requested in every run. Such numbers are greater than those of
+// links and less than mentions.
+const Guess uint32 = 1 << 30
+
+// Unnumbered stands last in the list of a document that names URLs which have no number, because no
+// known URL links to them yet.
+const Unnumbered = ^uint32(0)
+
+// AppendTargets encodes the distinct URL numbers that a document links to. The numbers must be sorted;
+// repeats are dropped.
+func AppendTargets(b []byte, ids []uint32) []byte {
+	prev := uint32(0)
+	for i, id := range ids {
+		if i > 0 && id == prev {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(id-prev))
+		prev = id
+	}
+	return b
+}
+
+// Targets calls yield for each number of a list that AppendTargets made of sorted numbers, and reports
+// whether the list is well formed as far as it was read.
+func Targets(b []byte, yield func(id uint32) bool) bool {
+	id := uint64(0)
+	for len(b) > 0 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 || v > math.MaxUint32 || id+v > math.MaxUint32 {
+			return false
+		}
+		b = b[n:]
+		id += v
+		if !yield(uint32(id)) {
+			return true
+		}
+	}
+	return true
 }
