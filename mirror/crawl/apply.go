@@ -70,7 +70,7 @@ func (r *crawling) account(rec *record.Resource, as *urls.Account) {
 		r.dispatcher.HostErrors.Lose(rec.URL, as.Tally&urls.AsFailed != 0)
 	}
 	if as.Refused {
-		r.Traits.NoteRefused(rec.ID)
+		r.Traits.Note(rec.ID, urls.IsRefused)
 	}
 	if as.Failed != "" {
 		r.Notes.Fail(rec.URL, as.Failed)
@@ -135,7 +135,7 @@ func (n *needed) again(d *record.Done) {
 
 // reopen requests a URL once more, as if it was new. The caller holds the lock.
 func (n *needed) reopen(id uint32) {
-	n.Traits.NoteReopened(id)
+	n.Traits.Note(id, urls.IsReopened)
 	n.write(id)
 	n.front.Add(n.Table.URL(id).Origin(), id, frontier.PrioRequisite)
 }

@@ -100,7 +100,7 @@ func (l *lending) spread(ctx context.Context, r *crawling, workers *frontier.Wor
 // mayLend reports whether a replica may be requested for a URL, by what the table knows. It is called with
 // the lock of the frontier held.
 func (l *lending) mayLend(id uint32) bool {
-	own := l.Provenance.FromReplica(id) || l.Traits.Sitemap(id) || l.Traits.IsReopened(id)
+	own := l.Provenance.FromReplica(id) || l.Traits.Is(id, urls.NamedSitemap) || l.Traits.Is(id, urls.IsReopened)
 	return !own && !l.Table.State(id).Guessed()
 }
 
@@ -162,7 +162,7 @@ func (l *lending) takeBack(from *source.Lender) {
 		l.Counts.TakeBack(x.tally)
 		if x.isNew {
 			l.Counts.Hold(x.room.Neg())
-			l.Traits.NoteReopened(id)
+			l.Traits.Note(id, urls.IsReopened)
 			l.r.needed.forget(id)
 		}
 		l.r.dispatcher.Front.Add(u.Origin(), id, frontier.PrioNew)

@@ -171,7 +171,8 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 	} else {
 		if !r.Options.Again {
 			owes := owed(r.Session)
-			r.dispatcher.HostAdmission.Owed(r.Traits.Broken, func(id uint32) bool {
+			broken := func(id uint32) bool { return r.Traits.Is(id, urls.IsBroken) }
+			r.dispatcher.HostAdmission.Owed(broken, func(id uint32) bool {
 				return owes(id) || r.skipPlan.Plan.Due(id)
 			})
 		}
@@ -243,7 +244,7 @@ func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused boo
 	if r.dead.rest.Has(id) {
 		return true, nil
 	}
-	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
+	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Is(id, urls.NamedSitemap) {
 		return false, nil
 	}
 	if ok, _ := r.Rules.Allow(u, frontier.PurposeOf(s)); ok && r.Rules.Types == nil {

@@ -158,7 +158,7 @@ func (r *planned) newAdmission() *frontier.Admission {
 		First:    r.skipPlan.Evidence.First,
 		Planned:  func() bool { return r.skipPlan.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
-			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Broken(id))
+			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Is(id, urls.IsBroken))
 		},
 	})
 }

@@ -216,7 +216,7 @@ func (x *Processor) noAnswer(ctx context.Context, rec *record.Resource, a exchan
 	}
 	broken := f
 	broken.passing = true
-	if a.Result.Sent < 2 && !x.Traits.Broken(rec.ID) && x.failsAgain(rec, broken) {
+	if a.Result.Sent < 2 && !x.Traits.Is(rec.ID, urls.IsBroken) && x.failsAgain(rec, broken) {
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 	}
 	if f.counts {
@@ -246,7 +246,7 @@ func (x *Processor) failsAgain(rec *record.Resource, f failure) bool {
 		return false
 	}
 	again := f.busy != 0 && x.HostErrors.WaitsAgain(rec.URL, f.busy)
-	return again || !(x.Traits.Spent(rec.ID, urls.AfterFailure) || x.Traits.Broken(rec.ID))
+	return again || !(x.Traits.Spent(rec.ID, urls.AfterFailure) || x.Traits.Is(rec.ID, urls.IsBroken))
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.

@@ -146,7 +146,7 @@ func (r *reading) toRead(p *documentReader, rec *record.Resource, body []byte) *
 		Charset:  rec.Charset,
 		Around:   func() string { return r.codings.around(rec) },
 		Data:     body,
-		Sitemap:  r.Traits.Sitemap(rec.ID),
+		Sitemap:  r.Traits.Is(rec.ID, urls.NamedSitemap),
 		NoFollow: rec.NoFollow,
 		Now:      r.Now(),
 	}

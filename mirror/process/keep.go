@@ -48,7 +48,7 @@ func (r *reading) keep(
 	f *urls.Finding, old *record.Resource, targets []uint32, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
-	entry := (now.Referrer == 0) || r.Traits.IsLead(now.ID)
+	entry := (now.Referrer == 0) || r.Traits.Is(now.ID, urls.IsLead)
 	if result.Cut(now.Cut).IsCut() || (entry && now.NoFollow) {
 		before, err := r.Records.TargetsOf(old.ID)
 		if err != nil {

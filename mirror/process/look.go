@@ -215,7 +215,7 @@ func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fe
 // while its origin answers: that several URLs fail must show soon, regardless of each of them. URLs that
 // count as broken are not repeated.
 func (x *Processor) mayRetry(rec *record.Resource) func(*fetch.Result, error) bool {
-	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Broken(rec.ID)
+	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Is(rec.ID, urls.IsBroken)
 	return func(res *fetch.Result, err error) bool {
 		if fetch.Continues(err) || fetch.Silent(err) { // silence has taken long enough
 			return fetch.Continues(err)

@@ -40,7 +40,7 @@ func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.UR
 		return outcome(x.brokenRedirect(rec, why))
 	}
 	if res.SetsCookie {
-		x.Traits.NoteCookie(rec.ID)
+		x.Traits.Note(rec.ID, urls.SetCookie)
 	}
 	if to.Same(rec.URL) {
 		if res.SetsCookie && !x.Traits.Spent(rec.ID, urls.WithCookie) {

@@ -20,7 +20,7 @@ func (r *reading) leftOut(rec *record.Resource, mime string) string {
 		return ""
 	}
 	why, refused := r.Rules.Types.Refuses(mime, rec.URL, r.needed(rec))
-	if !refused || r.Traits.IsLead(rec.ID) || r.Traits.Sitemap(rec.ID) {
+	if !refused || r.Traits.Is(rec.ID, urls.IsLead) || r.Traits.Is(rec.ID, urls.NamedSitemap) {
 		return ""
 	}
 	return why
