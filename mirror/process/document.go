@@ -250,20 +250,20 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 		}
 	}
 	said := body[:min(len(body), mostChainText)]
-	r.Admission.ReadSession(now.ID, now.URL, said, x.Doc.Links)
+	r.Admission.Sessions.Read(now.ID, now.URL, said, x.Doc.Links)
 	if len(said) == len(body) {
 		plain := func() []byte { return r.SkipPlan.Noise.Known(now.URL).Masked(body).Body }
-		r.Admission.ReadAlike(now.URL, plain, x.Doc.Links)
+		r.Admission.Sessions.ReadAlike(now.URL, plain, x.Doc.Links)
 	}
 	if old.InSet {
-		r.Admission.Reread(p)
+		r.Admission.Chains.Reread(p)
 	} else {
-		r.Admission.Learn(p)
+		r.Admission.Chains.Learn(p)
 	}
 }
 
 // learnAgain takes a page that left the mirror as part of a trap, and is as it was.
-func (r *reading) learnAgain(rec *record.Resource) { r.Admission.Learn(r.chainPage(rec)) }
+func (r *reading) learnAgain(rec *record.Resource) { r.Admission.Chains.Learn(r.chainPage(rec)) }
 
 func (r *reading) chainPage(rec *record.Resource) *frontier.ChainPage {
 	p := &frontier.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}

@@ -99,7 +99,7 @@ func (x *Processor) Look(
 		}
 		return f, true, nil
 	}
-	if q, ok := x.Admission.SessionQuestion(u.Origin()); ok {
+	if q, ok := x.Admission.Sessions.Question(u.Origin()); ok {
 		x.requestTwice(ctx, q, release)
 		if ctx.Err() == nil {
 			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
