@@ -150,11 +150,13 @@ func (s *Spread) BaseOf(source string) (base string, ok bool) {
 func (s *Spread) Check(
 	ctx context.Context, l *Lender, release func(fetch.Observation),
 ) (differs bool, err error) {
-	defer l.checked()
-	if !l.knowsRobots() {
+	defer l.locked(func() { l.checking = false })
+	var known, probed bool
+	l.locked(func() { known, probed, l.known = l.known, l.probe, true })
+	if !known {
 		return false, s.learn(ctx, l, release)
 	}
-	if !l.isProbed() {
+	if !probed {
 		return false, s.probe(ctx, l, release)
 	}
 	want, ok := s.seen.draw(l)
@@ -187,7 +189,10 @@ func (s *Spread) Check(
 		how = fmt.Sprintf("is %s, the origin's is %s", is, was)
 	}
 	if how == "" {
-		l.equal()
+		l.locked(func() {
+			l.same++
+			l.since, l.misses = 0, 0
+		})
 		return false, nil
 	}
 	return true, s.ban(l, u, how)
@@ -241,7 +246,7 @@ func (s *Spread) probe(ctx context.Context, l *Lender, release func(fetch.Observ
 	if isPage(res) {
 		page = hosts.AnswerBody(res.MIME, u, body.Bytes())
 	}
-	l.probed(page, isPage(res))
+	l.locked(func() { l.probe, l.soft, l.softPage = true, isPage(res), page })
 	return nil
 }
 
@@ -256,7 +261,8 @@ func (s *Spread) exchange(
 		return nil, errors.Join(fetch.ErrCanceled, err)
 	}
 	release(fetch.Observe(res, err))
-	l.timed(s.x.Now().Sub(start))
+	d := s.x.Now().Sub(start)
+	l.locked(func() { l.took = (3*cmp.Or(l.took, d) + d) / 4 })
 	switch {
 	case err != nil:
 		s.x.HostErrors.Failed(req.URL, err.Error(), NoAnswer)
@@ -316,7 +322,10 @@ func (s *Spread) read(l *Lender, ask *Ask, res *fetch.Result, u site.URL, body *
 		l.missed()
 		return a
 	}
-	l.gave()
+	l.locked(func() {
+		l.since++
+		l.misses = 0
+	})
 	a = Answer{
 		From:    FromReplica,
 		Source:  u.String(),
@@ -345,12 +354,11 @@ func (s *Spread) Report() (given map[string]int64, notes []string) {
 	}
 	given = map[string]int64{}
 	for _, l := range s.all {
-		n, why := l.report()
-		if n > 0 {
-			given[l.Base()] = n
+		if l.given > 0 {
+			given[l.Base()] = l.given
 		}
-		if why != "" && !(l.byTest && l.r.renewed) { // a later test is what counts
-			notes = append(notes, why)
+		if l.why != "" && !(l.byTest && l.r.renewed) { // a later test is what counts
+			notes = append(notes, l.why)
 		}
 	}
 	return given, notes
