@@ -19,8 +19,7 @@ import (
 // the disk. It is safe for concurrent use, for one URL at a time.
 func (r *crawling) apply(f *urls.Finding) {
 	for _, rec := range f.As.Disallowed {
-		as := urls.Account{Tally: urls.AsDisallowed}
-		r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
+		r.apply(urls.FindingOf(&rec, urls.Account{Tally: urls.AsDisallowed}))
 	}
 	d := &f.Done
 	d.Run = r.Run.Number

@@ -264,8 +264,7 @@ func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused boo
 		r.Notes.Add("pictures that leave the mirror, because scope.not_types leaves them out", u)
 	}
 	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
-	as := urls.Account{Room: urls.Leave(&rec, r.Version)}
-	r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
+	r.apply(urls.FindingOf(&rec, urls.Account{Room: urls.Leave(&rec, r.Version)}))
 	return true, nil
 }
 
@@ -284,8 +283,7 @@ func (r *crawling) ask(
 	named := !rec.InSet && (rec.Referrer > 0)
 	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found
 		rec.Outcome, rec.Reason = site.Trapped, frontier.ChainReason
-		as := urls.Account{Tally: urls.AsTrapped}
-		r.conclude(id, rec.URL, process.Found{Finding: &urls.Finding{Done: record.Done{Resource: rec}, As: as}})
+		r.conclude(id, rec.URL, process.Found{Finding: urls.FindingOf(&rec, urls.Account{Tally: urls.AsTrapped})})
 		return false, nil
 	}
 	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == record.NoBody)

@@ -44,35 +44,33 @@ func (m sourcing) chain(spelled *source.Spellings) source.Chain {
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
 	}
+	means := source.Means{
+		Facts:    m.Site.Notes,
+		Bodies:   bodies,
+		NewAsker: m.asker,
+		Covers:   m.Rules.Scope.Covers,
+		Product:  source.AskerOptionsOf(j).Product,
+		MaxBody:  int64(j.Limits.MaxBody),
+		Now:      m.Now,
+		Log:      m.Log,
+	}
 	replicas := source.ReplicaSourceOptions{
+		Means:      means,
 		Base:       j.Base(),
 		Replicas:   j.AlternateURLs(),
 		Replace:    j.AlternatesReplace,
-		Product:    source.AskerOptionsOf(j).Product,
-		MaxBody:    int64(j.Limits.MaxBody),
-		NewAsker:   m.asker,
-		Bodies:     bodies,
 		Pairs:      m.Options.Facts,
 		HostErrors: replicaTroubles{m.troubles},
 		Table:      m.Table,
 		Provenance: p,
 		Record:     m.Site.Records.Get,
 		Body:       m.heldBody,
-		Now:        m.Now,
-		Log:        m.Log,
 	}
 	reuse := source.ReuseSourceOptions{
+		Means:      means,
 		Provenance: p,
-		Facts:      m.Site.Notes,
-		Bodies:     bodies,
-		NewAsker:   m.asker,
-		Covers:     m.Rules.Scope.Covers,
 		Run:        func() int { return m.Run.Number },
-		Product:    source.AskerOptionsOf(j).Product,
 		Nofollow:   j.ObeyNofollow.Obeyed,
-		MaxBody:    int64(j.Limits.MaxBody),
-		Now:        m.Now,
-		Log:        m.Log,
 	}
 	if st := m.Options.State; st != nil { // else the run only reads
 		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.Options.Facts.Runs, st.Bodies.Open
@@ -80,8 +78,8 @@ func (m sourcing) chain(spelled *source.Spellings) source.Chain {
 	c := source.Chain{
 		Robots:   m.Options.Robots,
 		Reuse:    source.NewReuseSource(reuse),
-		Upstream: m.upstream(bodies),
-		Space:    m.space(bodies),
+		Upstream: m.upstream(means),
+		Space:    m.space(means),
 		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
 		Spelled:  spelled,
 		Replicas: source.NewReplicaSource(replicas),
@@ -93,17 +91,11 @@ func (m sourcing) chain(spelled *source.Spellings) source.Chain {
 }
 
 // upstream is what the site says of its versions when it is a mirror itself. Recorded answers are not its.
-func (m sourcing) upstream(bodies *source.BodyPool) *source.UpstreamSource {
+func (m sourcing) upstream(means source.Means) *source.UpstreamSource {
 	o := source.UpstreamOptions{
-		Facts:    m.Site.Notes,
-		Bodies:   bodies,
-		NewAsker: m.asker,
-		Head:     m.Site.Records.ReadHead,
-		Covers:   m.Rules.Scope.Covers,
-		Fresh:    func() bool { return m.Live == nil },
-		MaxBody:  int64(m.Job.Limits.MaxBody),
-		Now:      m.Now,
-		Log:      m.Log,
+		Means: means,
+		Head:  m.Site.Records.ReadHead,
+		Fresh: func() bool { return m.Live == nil },
 	}
 	if st := m.Options.State; st != nil && !m.Options.Imports {
 		o.Seeds = m.Rules.Seeds
@@ -112,14 +104,8 @@ func (m sourcing) upstream(bodies *source.BodyPool) *source.UpstreamSource {
 }
 
 // space is what other mirrors of the space have.
-func (m sourcing) space(bodies *source.BodyPool) *source.SpaceSource {
-	o := source.SpaceSourceOptions{
-		Job:    m.Job,
-		Facts:  m.Site.Notes,
-		Bodies: bodies,
-		Now:    m.Now,
-		Log:    m.Log,
-	}
+func (m sourcing) space(means source.Means) *source.SpaceSource {
+	o := source.SpaceSourceOptions{Means: means, Job: m.Job}
 	if st := m.Options.State; st != nil && m.Options.Space != "" {
 		o.Mirrors, o.OpenBody = st, st.Bodies.Open
 		o.Holders = func() (source.SpaceIndex, error) {

@@ -290,7 +290,7 @@ func (r *reading) forbidden(rec *record.Resource, reason string, as urls.Account
 	rec.Body = record.NoBody
 	as.Tally |= urls.AsDisallowed
 	as.Notes = append(as.Notes, notKept)
-	return &urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
+	return urls.WithoutLinks(rec, as)
 }
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.

@@ -145,7 +145,7 @@ func (x *Processor) postponedOrFallback(
 	case ctx.Err() != nil || !x.Sources.IsWell():
 		return nil, nil
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
-		return &urls.Finding{Done: record.Done{Resource: *rec}}, nil
+		return urls.FindingOf(rec, urls.Account{}), nil
 	}
 	return x.read.notGiven(rec, why+"; no replica gave it", urls.Account{}), nil
 }

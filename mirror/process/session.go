@@ -121,8 +121,7 @@ func (x *Processor) Folded(rec *record.Resource, to site.URL, why string) (f Fou
 	rec.Outcome, rec.Status, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, 0, nil
 	rec.InSet, rec.Fragment = false, ""
 	rec.Target, rec.Reason = id+1, why+to.String()
-	return Found{Finding: &urls.Finding{
-		Done: record.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
-		As:   as,
-	}}, true
+	f.Finding = urls.WithoutLinks(rec, as)
+	f.Finding.Targets = []uint32{id}
+	return f, true
 }

@@ -68,5 +68,5 @@ func (r *reading) outOfScope(
 	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
 	rec.Body = record.NoBody
 	as.Notes = append(as.Notes, "files whose types scope.types or scope.not_types leaves out")
-	return &urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
+	return urls.WithoutLinks(rec, as)
 }

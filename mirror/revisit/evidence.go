@@ -255,10 +255,7 @@ func (e *Evidence) changed(ids []uint32) (site.URL, bool) {
 func UnchangedBy(rec record.Resource, k urls.EvidenceKind, now time.Time) *urls.Finding {
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, reasonOf(k), now.Unix()
 	rec.Observe(false)
-	return &urls.Finding{
-		Done: record.Done{Resource: rec},
-		As:   urls.Account{Tally: urls.AsSpared << k},
-	}
+	return urls.FindingOf(&rec, urls.Account{Tally: urls.AsSpared << k})
 }
 
 // reasonOf is what explain says of a request that was not made.

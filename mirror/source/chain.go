@@ -4,6 +4,8 @@ package source
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"mirrord/mirror/render"
 	"mirrord/site"
@@ -85,4 +87,16 @@ func (c *Chain) Took(a *Answer) {
 	case a.From == FromReplica && a.To.IsZero():
 		c.Replicas.Took(a)
 	}
+}
+
+// Means are what the sources of a run have in common.
+type Means struct {
+	Facts    SiteFacts // of the site
+	Bodies   *BodyPool
+	NewAsker func() *Asker
+	Covers   func(site.URL) bool // whether a URL is in the scope of the job
+	Product  string              // our name in robots.txt; "": robots rules are not obeyed
+	MaxBody  int64               // bytes; 0 is no limit
+	Now      func() time.Time
+	Log      *slog.Logger
 }

@@ -217,7 +217,7 @@ func (b *Bench) chain(o *process.Options) *source.Chain {
 		Robots:   b.Site,
 		Reuse:    source.NewReuseSource(source.ReuseSourceOptions{Provenance: &o.Provenance}),
 		Upstream: source.NewUpstreamSource(source.UpstreamOptions{}),
-		Space:    source.NewSpaceSource(source.SpaceSourceOptions{Job: o.Job, Now: o.Now}),
+		Space:    source.NewSpaceSource(source.SpaceSourceOptions{Means: source.Means{Now: o.Now}, Job: o.Job}),
 		Origin:   &source.Origin{Fetcher: b.Site, Bodies: bodies, Now: o.Now},
 		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{}),
 	}
