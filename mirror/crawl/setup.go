@@ -114,12 +114,11 @@ type storedTraps struct {
 
 // newChains returns what finds endless chains, with what earlier runs found.
 func (r *Retrieval) newChains() (*frontier.Chains, error) {
-	v, err := r.Site.Notes.Fact(trapsFact)
+	known, _, err := urls.ReadFact[storedTraps](r.Site.Notes, trapsFact)
 	if err != nil {
 		return nil, err
 	}
-	var known storedTraps
-	if (json.Unmarshal(v, &known) != nil) || (known.Rules != r.Fingerprint) {
+	if known.Rules != r.Fingerprint {
 		known.Patterns = nil
 	}
 	limit := r.Job.Limits.MaxStale

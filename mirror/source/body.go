@@ -20,11 +20,6 @@ import (
 	"mirrord/store/blobs"
 )
 
-// BlobMaker makes files for bodies. *blobs.Spool is one. It is safe for concurrent use.
-type BlobMaker interface {
-	Create() (*blobs.BlobWriter, error)
-}
-
 // PartKeeper keeps the beginnings of large bodies, by URL, so that a later exchange requests only the rest.
 // *blobs.Parts is one. It is safe for concurrent use.
 type PartKeeper interface {
@@ -36,7 +31,7 @@ type PartKeeper interface {
 
 // BodyOptions are what bodies are taken in with.
 type BodyOptions struct {
-	Blobs       BlobMaker
+	Blobs       *blobs.Spool
 	Parts       PartKeeper
 	MaxDocument int64         // bytes of the largest document that is scanned
 	Coming      *atomic.Int64 // counts the bytes of bodies while they come; may be nil

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 	"mirrord/site"
+	"mirrord/store/blobs"
 )
 
 // Chain are the sources of a run. It is safe for concurrent use.
@@ -28,7 +30,7 @@ type Chain struct {
 // others fail. The zero value has nothing.
 type ImportedBefore struct {
 	Files *render.ImportedFiles
-	Blobs BlobMaker // takes those that are no documents
+	Blobs *blobs.Spool // takes those that are no documents
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of
@@ -91,7 +93,7 @@ func (c *Chain) Took(a *Answer) {
 
 // Means are what the sources of a run have in common.
 type Means struct {
-	Facts    SiteFacts // of the site
+	Facts    urls.Facts // of the site
 	Bodies   *BodyPool
 	NewAsker func() *Asker
 	Covers   func(site.URL) bool // whether a URL is in the scope of the job

@@ -27,26 +27,11 @@ import (
 // reuseFor: while they have the same bytes, the rest is taken to have them too. Robots rules of this site
 // hold as ever.
 
-// OtherMirrors reads the mirrors of other jobs. *store.State is one.
-type OtherMirrors interface {
-	// ViewSite opens the site of a job, also while the job runs; store.ErrNoSite when it has
-	// none.
-	ViewSite(job string) (*store.Site, error)
-	// Documents opens the documents of the site of a job, which may be read while the job runs.
-	Documents(job string) (*store.Documents, error)
-}
-
-// SiteFacts keeps small facts with a site, by name. *store.SiteNotes is one.
-type SiteFacts interface {
-	Fact(name string) ([]byte, error)
-	SetFact(name string, v []byte) error
-}
-
 // ReuseSourceOptions are what a ReuseSource works with.
 type ReuseSourceOptions struct {
 	Means
-	Provenance *urls.Provenance // says which job's mirror is reused for what
-	Mirrors    OtherMirrors
+	Provenance *urls.Provenance                                   // says which job's mirror is reused for what
+	Mirrors    *store.State                                       // of other jobs; nil: nothing is taken
 	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first
 	OpenBody   func(digest [32]byte, from, n int64) (io.ReadCloser, error)
 	Run        func() int // number of the run, by which the sample of a verification is drawn

@@ -32,7 +32,7 @@ import (
 type SpaceSourceOptions struct {
 	Means
 	Job     *job.Job
-	Mirrors OtherMirrors // nil: nothing is taken
+	Mirrors *store.State // nil: nothing is taken
 	// Holders says which other mirrors of the space hold a URL; nil: the job is in no space.
 	Holders  func() (SpaceIndex, error)
 	OpenBody func(digest [32]byte, from, n int64) (io.ReadCloser, error)

@@ -5,7 +5,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,7 +43,7 @@ const (
 // use.
 type Spread struct {
 	x     *ReplicaSource
-	facts SiteFacts
+	facts urls.Facts
 	all   []*Lender
 	seen  samples
 }
@@ -58,7 +57,7 @@ type spreadBanned struct {
 }
 
 // NewSpread returns the replicas of x that spread the load.
-func NewSpread(x *ReplicaSource, facts SiteFacts) *Spread {
+func NewSpread(x *ReplicaSource, facts urls.Facts) *Spread {
 	s := &Spread{x: x, facts: facts}
 	for _, a := range x.all {
 		s.all = append(s.all, &Lender{of: s, r: a, known: x.Product == ""})
@@ -94,9 +93,8 @@ func (s *Spread) Prepare(can func(id uint32) bool) (of string, lenders []*Lender
 }
 
 func (s *Spread) bans() (bans, error) {
-	v, err := s.facts.Fact(spreadFact)
-	known := bans{}
-	if err == nil && len(v) > 0 && json.Unmarshal(v, &known) != nil {
+	known, ok, err := urls.ReadFact[bans](s.facts, spreadFact)
+	if !ok {
 		known = bans{} // what cannot be read is verified again
 	}
 	return known, err
@@ -112,11 +110,7 @@ func (s *Spread) ban(l *Lender, u site.URL, how string) error {
 	}
 	known[l.Base()] = spreadBanned{Until: s.x.Now().Add(spreadBan).UTC(), Why: why}
 	s.x.Log.Warn("replica differs from the origin", "url", u.String(), "err", how)
-	v, err := json.Marshal(known)
-	if err != nil {
-		return err
-	}
-	return s.facts.SetFact(spreadFact, v)
+	return urls.WriteFact(s.facts, spreadFact, known)
 }
 
 // Heard notes what the origin said of a URL: replicas are compared with that. rec is what the mirror holds.
