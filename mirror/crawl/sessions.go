@@ -143,7 +143,7 @@ func requestAside(ctx context.Context, r *crawling, u site.URL, most int64) (*fe
 	}
 	var body source.PageSink
 	req := fetch.Request{URL: u, MaxBody: most, NoRetry: true}
-	res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
+	res, err := r.asker().Exchange(ctx, req, &body)
 	if err != nil {
 		return nil, nil
 	}
