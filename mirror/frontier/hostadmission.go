@@ -25,7 +25,7 @@ type HostAdmission struct {
 	mu        sync.Mutex // may be taken while the table waits
 	postponed []Queued   // until the sources of evidence were requested, in the order of additions
 	delayed   []delayed
-	stored    map[uint32]bool // of those that wait: what stored documents name
+	stored    urls.IDSet // of those that wait: what stored documents name
 }
 
 // Queued is a URL on its way into the frontier.
@@ -84,14 +84,9 @@ func (e *HostAdmission) WaitWhile(first func() bool) { e.waits = first }
 func (e *HostAdmission) First(id uint32) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.stored[id] {
-		return false
-	}
-	if e.stored == nil {
-		e.stored = map[uint32]bool{}
-	}
-	e.stored[id] = true
-	return true
+	first := !e.stored.Has(id)
+	e.stored.Put(id, true)
+	return first
 }
 
 // New lets a URL enter that no stored document names, and returns its number.

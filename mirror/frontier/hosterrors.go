@@ -243,15 +243,21 @@ func (t *HostErrors) Lose(u site.URL, counts bool) {
 
 // LeaveOrigin leaves the rest of the origin of a URL for the next run.
 func (t *HostErrors) LeaveOrigin(u site.URL, reason string) {
+	t.writeOff(u.Origin(), t.Front.Free, func(k *trouble) { k.reason = reason })
+}
+
+// writeOff leaves an origin or host for the next run: how notes why, and free frees it in the frontier.
+func (t *HostErrors) writeOff(key string, free func(string), how func(k *trouble)) {
 	t.mu.Lock()
-	k := t.of(u.Origin())
+	k := t.of(key)
 	was := k.down
-	k.down, k.reason = true, reason
-	left, held := t.left(u.Origin(), k), k.probe.end()
+	k.down = true
+	how(k)
+	left, held := t.left(key, k), k.probe.end()
 	t.mu.Unlock()
-	t.resume(u.Origin(), held)
+	t.resume(key, held)
 	if !was {
-		t.leave(left, t.Front.Free)
+		t.leave(left, free)
 	}
 }
 
@@ -299,15 +305,7 @@ func (t *HostErrors) waits(host string, until time.Time) {
 }
 
 func (t *HostErrors) leaveHost(host, reason string, until time.Time, silent bool) {
-	t.mu.Lock()
-	k := t.of(host)
-	was := k.down
-	k.down, k.reason, k.slow, k.until = true, reason, !silent, until
-	left := t.left(host, k)
-	t.mu.Unlock()
-	if !was {
-		t.leave(left, t.Front.FreeHost)
-	}
+	t.writeOff(host, t.Front.FreeHost, func(k *trouble) { k.reason, k.slow, k.until = reason, !silent, until })
 }
 
 // Waiting returns the URLs of an origin that asked to wait in a row: when its host is left, they wait with
