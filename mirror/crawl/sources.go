@@ -25,7 +25,7 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
 	}
-	means := source.Means{
+	with := source.Supplies{
 		Facts:    r.Site.Notes,
 		Bodies:   bodies,
 		NewAsker: r.asker,
@@ -36,7 +36,7 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 		Log:      r.Log,
 	}
 	replicas := source.ReplicaSourceOptions{
-		Means:      means,
+		Supplies:   with,
 		Base:       j.Base(),
 		Replicas:   j.AlternateURLs(),
 		Replace:    j.AlternatesReplace,
@@ -48,7 +48,7 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 		Body:       r.heldBody,
 	}
 	reuse := source.ReuseSourceOptions{
-		Means:      means,
+		Supplies:   with,
 		Provenance: p,
 		Run:        func() int { return r.Run.Number },
 		Nofollow:   j.ObeyNofollow.Obeyed,
@@ -59,8 +59,8 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 	c := source.Chain{
 		Robots:   r.Options.Robots,
 		Reuse:    source.NewReuseSource(reuse),
-		Upstream: r.upstream(means),
-		Space:    r.space(means),
+		Upstream: r.upstream(with),
+		Space:    r.space(with),
 		Origin:   &source.Origin{Fetcher: r.Options.Fetcher, Bodies: bodies, Now: r.Now},
 		Spelled:  spelled,
 		Replicas: source.NewReplicaSource(replicas),
@@ -72,11 +72,11 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 }
 
 // upstream is what the site says of its versions when it is a mirror itself. Recorded answers are not its.
-func (r *Retrieval) upstream(means source.Means) *source.UpstreamSource {
+func (r *Retrieval) upstream(with source.Supplies) *source.UpstreamSource {
 	o := source.UpstreamOptions{
-		Means: means,
-		Head:  r.Site.Records.ReadHead,
-		Fresh: func() bool { return r.Live == nil },
+		Supplies: with,
+		Head:     r.Site.Records.ReadHead,
+		Fresh:    func() bool { return r.Live == nil },
 	}
 	if st := r.Options.State; st != nil && !r.Options.Imports {
 		o.Seeds = r.Rules.Seeds
@@ -85,8 +85,8 @@ func (r *Retrieval) upstream(means source.Means) *source.UpstreamSource {
 }
 
 // space is what other mirrors of the space have.
-func (r *Retrieval) space(means source.Means) *source.SpaceSource {
-	o := source.SpaceSourceOptions{Means: means, Job: r.Job}
+func (r *Retrieval) space(with source.Supplies) *source.SpaceSource {
+	o := source.SpaceSourceOptions{Supplies: with, Job: r.Job}
 	if st := r.Options.State; st != nil && r.Options.Space != "" {
 		o.Mirrors, o.OpenBody = st, st.Bodies.Open
 		o.Holders = func() (source.SpaceIndex, error) {

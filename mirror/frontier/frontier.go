@@ -103,16 +103,16 @@ func (f *Frontier) queue(origin string) *backQueue {
 // AddAt is Add for a URL that must not be requested before a time; the rest of its origin does not wait for
 // it.
 func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
-	f.addAt(origin, id, p, at, false)
+	addAt(f, origin, id, p, at, false)
 }
 
 // AddOptional is AddAt for a URL that is requested only if something else keeps the run going until then.
 func (f *Frontier) AddOptional(origin string, id uint32, at time.Time) {
-	f.addAt(origin, id, PrioLast, at, true)
+	addAt(f, origin, id, PrioLast, at, true)
 }
 
 // addAt adds a queue of one URL that waits for a time.
-func (f *Frontier) addAt(origin string, id uint32, p Priority, at time.Time, optional bool) {
+func addAt(f *Frontier, origin string, id uint32, p Priority, at time.Time, optional bool) {
 	q := &backQueue{
 		origin:   origin,
 		host:     fetch.HostOf(origin),

@@ -243,11 +243,11 @@ func (t *HostErrors) Lose(u site.URL, counts bool) {
 
 // LeaveOrigin leaves the rest of the origin of a URL for the next run.
 func (t *HostErrors) LeaveOrigin(u site.URL, reason string) {
-	t.writeOff(u.Origin(), t.Front.Free, func(k *trouble) { k.reason = reason })
+	writeOff(t, u.Origin(), t.Front.Free, func(k *trouble) { k.reason = reason })
 }
 
 // writeOff leaves an origin or host for the next run: how notes why, and free frees it in the frontier.
-func (t *HostErrors) writeOff(key string, free func(string), how func(k *trouble)) {
+func writeOff(t *HostErrors, key string, free func(string), how func(k *trouble)) {
 	t.mu.Lock()
 	k := t.of(key)
 	was := k.down
@@ -305,7 +305,7 @@ func (t *HostErrors) waits(host string, until time.Time) {
 }
 
 func (t *HostErrors) leaveHost(host, reason string, until time.Time, silent bool) {
-	t.writeOff(host, t.Front.FreeHost, func(k *trouble) { k.reason, k.slow, k.until = reason, !silent, until })
+	writeOff(t, host, t.Front.FreeHost, func(k *trouble) { k.reason, k.slow, k.until = reason, !silent, until })
 }
 
 // Waiting returns the URLs of an origin that asked to wait in a row: when its host is left, they wait with

@@ -59,7 +59,7 @@ func (x *Processor) Look(
 	}
 	if !known {
 		x.learnOrigin(ctx, u, release)
-		x.waitAgain(ctx, rec)
+		waitAgain(ctx, x, rec)
 		return f, true, nil
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
@@ -88,8 +88,8 @@ func (x *Processor) Look(
 	if turn == urls.OriginProbed && !x.HostErrors.Probe(u, rec.ID) {
 		return f, false, nil // it enters the frontier again when another URL has been requested
 	}
-	if x.requestOther(ctx, u, release) {
-		x.waitAgain(ctx, rec)
+	if requestOther(ctx, x, u, release) {
+		waitAgain(ctx, x, rec)
 		return f, true, nil
 	}
 	if f, err = x.request(ctx, rec, release); err == nil {
@@ -99,15 +99,17 @@ func (x *Processor) Look(
 }
 
 // waitAgain puts a URL back of which another request took the turn.
-func (x *Processor) waitAgain(ctx context.Context, rec *record.Resource) {
+func waitAgain(ctx context.Context, x *Processor, rec *record.Resource) {
 	if ctx.Err() == nil {
 		x.Front.Add(rec.URL.Origin(), rec.ID, frontier.PrioSeed)
 	}
 }
 
-// requestOther makes a request that is due before all others of the origin of a URL, and reports whether there
-// was one.
-func (x *Processor) requestOther(ctx context.Context, u site.URL, release func(fetch.Observation)) bool {
+// requestOther makes a request that is due before all others of the origin of a URL, and reports whether
+// there was one.
+func requestOther(
+	ctx context.Context, x *Processor, u site.URL, release func(fetch.Observation),
+) bool {
 	if w, ok := x.HostErrors.Witness(u); ok {
 		x.askWitness(ctx, w, release)
 		return true

@@ -4,11 +4,8 @@ package source
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"mirrord/mirror/render"
-	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store/blobs"
 )
@@ -89,16 +86,4 @@ func (c *Chain) Took(a *Answer) {
 	case a.From == FromReplica && a.To.IsZero():
 		c.Replicas.Took(a)
 	}
-}
-
-// Means are what the sources of a run have in common.
-type Means struct {
-	Facts    urls.Facts // of the site
-	Bodies   *BodyPool
-	NewAsker func() *Asker
-	Covers   func(site.URL) bool // whether a URL is in the scope of the job
-	Product  string              // our name in robots.txt; "": robots rules are not obeyed
-	MaxBody  int64               // bytes; 0 is no limit
-	Now      func() time.Time
-	Log      *slog.Logger
 }

@@ -123,7 +123,7 @@ func newUntested(t *testing.T, replace bool) *place {
 		Reuse:  source.NewReuseSource(source.ReuseSourceOptions{Provenance: provenance}),
 		Origin: &source.Origin{Fetcher: &p.fake, Bodies: bodies, Now: time.Now},
 		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{
-			Means: source.Means{
+			Supplies: source.Supplies{
 				NewAsker: asker,
 				Bodies:   bodies,
 				Product:  "mirrord",

@@ -57,7 +57,7 @@ const (
 
 // ReplicaSourceOptions are what a ReplicaSource works with.
 type ReplicaSourceOptions struct {
-	Means
+	Supplies
 	Base       string     // directory of the site, as the job names it, for which each replica stands
 	Replicas   []site.URL // directories
 	Replace    bool       // a newer page takes the place of what the mirror holds

@@ -29,7 +29,7 @@ import (
 
 // ReuseSourceOptions are what a ReuseSource works with.
 type ReuseSourceOptions struct {
-	Means
+	Supplies
 	Provenance *urls.Provenance                                   // says which job's mirror is reused for what
 	Mirrors    *store.State                                       // of other jobs; nil: nothing is taken
 	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first

@@ -30,7 +30,7 @@ import (
 
 // SpaceSourceOptions are what a SpaceSource works with.
 type SpaceSourceOptions struct {
-	Means
+	Supplies
 	Job     *job.Job
 	Mirrors *store.State // nil: nothing is taken
 	// Holders says which other mirrors of the space hold a URL; nil: the job is in no space.

@@ -26,7 +26,7 @@ import (
 
 // UpstreamOptions are what an UpstreamSource works with.
 type UpstreamOptions struct {
-	Means
+	Supplies
 	Head  func(site.URL, record.HeadPlace) (*heads.Head, error) // reads a stored one
 	Seeds []site.URL
 	Fresh func() bool // nothing is published yet
