@@ -19,8 +19,7 @@ import (
 // the disk. It is safe for concurrent use, for one URL at a time.
 func (r *crawling) apply(f *urls.Finding) {
 	for _, rec := range f.As.Disallowed {
-		as := urls.Account{Tally: urls.AsDisallowed}
-		r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
+		r.apply(urls.FindingOf(&rec, urls.Account{Tally: urls.AsDisallowed}))
 	}
 	d := &f.Done
 	d.Run = r.Run.Number
@@ -70,7 +69,7 @@ func (r *crawling) account(rec *record.Resource, as *urls.Account) {
 		r.dispatcher.HostErrors.Lose(rec.URL, as.Tally&urls.AsFailed != 0)
 	}
 	if as.Refused {
-		r.Traits.NoteRefused(rec.ID)
+		r.Traits.Note(rec.ID, urls.IsRefused)
 	}
 	if as.Failed != "" {
 		r.Notes.Fail(rec.URL, as.Failed)
@@ -135,7 +134,7 @@ func (n *needed) again(d *record.Done) {
 
 // reopen requests a URL once more, as if it was new. The caller holds the lock.
 func (n *needed) reopen(id uint32) {
-	n.Traits.NoteReopened(id)
+	n.Traits.Note(id, urls.IsReopened)
 	n.write(id)
 	n.front.Add(n.Table.URL(id).Origin(), id, frontier.PrioRequisite)
 }

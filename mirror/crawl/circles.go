@@ -5,6 +5,7 @@ package crawl
 import (
 	"strings"
 
+	"mirrord/mirror/urls"
 	"mirrord/site"
 )
 
@@ -29,7 +30,7 @@ func (r *crawling) endCircles() (again bool, err error) {
 		cookie := false
 		var names []string
 		for _, id := range circle {
-			cookie = cookie || r.Traits.SetCookie(id)
+			cookie = cookie || r.Traits.Is(id, urls.SetCookie)
 			names = append(names, r.Table.URL(id).String())
 		}
 		for _, id := range circle {

@@ -22,7 +22,7 @@ func greet(ctx context.Context, r *Retrieval) {
 	if !r.Job.Auth.Cookies || r.Options.Imports {
 		return
 	}
-	asker, greeted := sourcingOf(r).asker(), map[string]bool{}
+	asker, greeted := r.asker(), map[string]bool{}
 	for _, u := range r.Rules.Seeds {
 		if greeted[u.Origin()] {
 			continue

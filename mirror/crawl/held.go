@@ -23,12 +23,11 @@ const mostHeld = 8 << 20
 // them, and asked how many were requested: robots.txt may forbid it. An answer that cannot be had, or
 // compared, is another one. The only error is that of a stored record.
 func StillHeld(ctx context.Context, r *Retrieval, h *run.Held) (same bool, asked int, err error) {
-	making := sourcingOf(r)
 	defer r.dispatcher.WatchTail(r.Now)()
 	greet(ctx, r)
 	l := heldLook{
-		asker: making.asker(),
-		body:  making.heldBody,
+		asker: r.asker(),
+		body:  r.heldBody,
 		get:   r.Site.Records.Get,
 		links: int(r.Job.Limits.MaxLinks),
 	}

@@ -54,27 +54,6 @@ func (l *lending) recall(rec *record.Resource, run int, by *source.Spread) {
 	}
 }
 
-// helper is a replica as the frontier sees it.
-type helper struct{ *source.Lender }
-
-// Wish is that of frontier.Helper.
-func (h helper) Wish(last bool) frontier.LentWish {
-	switch h.Needs(last) {
-	case source.ForCheck:
-		return frontier.WishCheck
-	case source.ForAnswer:
-		return frontier.WishURL
-	}
-	return frontier.NoWish
-}
-
-// Begin is that of frontier.Helper.
-func (h helper) Begin(w frontier.LentWish) {
-	if w == frontier.WishCheck {
-		h.BeginCheck()
-	}
-}
-
 // spread lets replicas answer for the origin, if the job wants that.
 func (l *lending) spread(ctx context.Context, r *crawling, workers *frontier.Workers) error {
 	l.Session, l.r = r.Session, r
@@ -90,7 +69,7 @@ func (l *lending) spread(ctx context.Context, r *crawling, workers *frontier.Wor
 		if from.Differs() { // it was found out before an interruption
 			l.takeBack(from)
 		}
-		helpers = append(helpers, helper{from})
+		helpers = append(helpers, from)
 	}
 	workers.Lent = l.lend
 	workers.Lend(ctx, of, helpers)
@@ -100,15 +79,15 @@ func (l *lending) spread(ctx context.Context, r *crawling, workers *frontier.Wor
 // mayLend reports whether a replica may be requested for a URL, by what the table knows. It is called with
 // the lock of the frontier held.
 func (l *lending) mayLend(id uint32) bool {
-	own := l.Provenance.FromReplica(id) || l.Traits.Sitemap(id) || l.Traits.IsReopened(id)
+	own := l.Provenance.FromReplica(id) || l.Traits.Is(id, urls.NamedSitemap) || l.Traits.Is(id, urls.IsReopened)
 	return !own && !l.Table.State(id).Guessed()
 }
 
 // lend does what the turn of a replica is for.
 func (l *lending) lend(ctx context.Context, turn frontier.Lent, release func(fetch.Observation)) error {
-	from := turn.Helper.(helper).Lender
+	from := turn.Helper.(*source.Lender)
 	var err error
-	if turn.Wish == frontier.WishCheck {
+	if turn.Wish == urls.WishCheck {
 		var differs bool
 		if differs, err = l.r.chain.Spread.Check(ctx, from, release); differs {
 			l.takeBack(from)
@@ -162,7 +141,7 @@ func (l *lending) takeBack(from *source.Lender) {
 		l.Counts.TakeBack(x.tally)
 		if x.isNew {
 			l.Counts.Hold(x.room.Neg())
-			l.Traits.NoteReopened(id)
+			l.Traits.Note(id, urls.IsReopened)
 			l.r.needed.forget(id)
 		}
 		l.r.dispatcher.Front.Add(u.Origin(), id, frontier.PrioNew)

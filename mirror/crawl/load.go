@@ -40,10 +40,10 @@ func (r *loaded) note(rec *record.Resource, answered bool) {
 		r.lent.recall(rec, r.Run.Number, r.chain.Spread)
 	}
 	if rec.Outcome == site.Failed && rec.Failures >= urls.LastingFailures {
-		r.Traits.NoteBroken(rec.ID)
+		r.Traits.Note(rec.ID, urls.IsBroken)
 	}
 	if urls.IsSitemap(rec) {
-		r.Traits.NoteSitemap(rec.ID)
+		r.Traits.Note(rec.ID, urls.NamedSitemap)
 	}
 	r.Traits.NoteCut(rec.ID, cutOf(rec))
 	if answered {
@@ -76,7 +76,7 @@ func (r *Retrieval) recall() {
 		r.variants.Add(u)
 		unnamed := s.Referrer() == 0 && !seeds[u]
 		if r.Resumed && s.Outcome() == site.Pending && unnamed {
-			r.Traits.NoteSitemap(id)
+			r.Traits.Note(id, urls.NamedSitemap)
 		}
 	}
 }

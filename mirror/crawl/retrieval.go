@@ -56,7 +56,7 @@ func New(s *run.Session) (r *Retrieval, err error) {
 	}
 	r.slot = frontier.NewRunSlot(r.Options.Turn, r.dispatcher.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	r.dispatcher.Pacer.Slot = r.slot
-	r.chain = sourcingOf(r).chain(r.chain.Spelled)
+	r.chain = r.sources(r.chain.Spelled)
 	r.variants = urls.NewVariants(r.Rules.Traps)
 	return r, nil
 }

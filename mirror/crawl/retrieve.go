@@ -171,7 +171,8 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 	} else {
 		if !r.Options.Again {
 			owes := owed(r.Session)
-			r.dispatcher.HostAdmission.Owed(r.Traits.Broken, func(id uint32) bool {
+			broken := func(id uint32) bool { return r.Traits.Is(id, urls.IsBroken) }
+			r.dispatcher.HostAdmission.Owed(broken, func(id uint32) bool {
 				return owes(id) || r.skipPlan.Plan.Due(id)
 			})
 		}
@@ -243,7 +244,7 @@ func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused boo
 	if r.dead.rest.Has(id) {
 		return true, nil
 	}
-	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Sitemap(id) {
+	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Is(id, urls.NamedSitemap) {
 		return false, nil
 	}
 	if ok, _ := r.Rules.Allow(u, frontier.PurposeOf(s)); ok && r.Rules.Types == nil {
@@ -263,8 +264,7 @@ func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused boo
 		r.Notes.Add("pictures that leave the mirror, because scope.not_types leaves them out", u)
 	}
 	rec.Outcome, rec.Reason, rec.Status = site.OutOfScope, reason, 0
-	as := urls.Account{Room: urls.Leave(&rec, r.Version)}
-	r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
+	r.apply(urls.FindingOf(&rec, urls.Account{Room: urls.Leave(&rec, r.Version)}))
 	return true, nil
 }
 
@@ -283,8 +283,7 @@ func (r *crawling) ask(
 	named := !rec.InSet && (rec.Referrer > 0)
 	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found
 		rec.Outcome, rec.Reason = site.Trapped, frontier.ChainReason
-		as := urls.Account{Tally: urls.AsTrapped}
-		r.conclude(id, rec.URL, process.Found{Finding: &urls.Finding{Done: record.Done{Resource: rec}, As: as}})
+		r.conclude(id, rec.URL, process.Found{Finding: urls.FindingOf(&rec, urls.Account{Tally: urls.AsTrapped})})
 		return false, nil
 	}
 	unknown := (rec.Outcome == site.Pending) && !rec.InSet && (rec.Body == record.NoBody)

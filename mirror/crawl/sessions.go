@@ -94,14 +94,8 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	}
 	r.sessions.Settle()
 	for _, q := range r.sessions.Bare() {
-		if !mayRequest(r.Retrieval, q.URL) {
-			continue
-		}
-		var body source.PageSink
-		req := fetch.Request{URL: q.URL, MaxBody: int64(r.Job.Limits.MaxDocument), NoRetry: true}
-		res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
-		if (err == nil) && (res != nil) {
-			r.process.Second(q, res, body.Bytes())
+		if res, body := requestAside(ctx, r, q.URL, int64(r.Job.Limits.MaxDocument)); res != nil {
+			r.process.Second(q, res, body)
 		}
 	}
 	r.sessions.RecallSessions(t)
@@ -135,16 +129,25 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 
 // secondOf requests a page beside those of the run.
 func secondOf(ctx context.Context, r *crawling, u site.URL) (*frontier.Second, bool) {
-	if !mayRequest(r.Retrieval, u) || r.stopped() {
+	res, body := requestAside(ctx, r, u, volatile.MaxBody)
+	if res == nil || res.Status != http.StatusOK {
 		return nil, false
+	}
+	return &frontier.Second{Body: r.skipPlan.Noise.Known(u).Masked(body).Body}, true
+}
+
+// requestAside requests a page of at most so many bytes beside those of the frontier; nil without an answer.
+func requestAside(ctx context.Context, r *crawling, u site.URL, most int64) (*fetch.Result, []byte) {
+	if !mayRequest(r.Retrieval, u) || r.stopped() {
+		return nil, nil
 	}
 	var body source.PageSink
-	req := fetch.Request{URL: u, MaxBody: volatile.MaxBody, NoRetry: true}
-	res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
-	if (err != nil) || (res == nil) || (res.Status != http.StatusOK) {
-		return nil, false
+	req := fetch.Request{URL: u, MaxBody: most, NoRetry: true}
+	res, err := r.asker().Exchange(ctx, req, &body)
+	if err != nil {
+		return nil, nil
 	}
-	return &frontier.Second{Body: r.skipPlan.Noise.Known(u).Masked(body.Bytes()).Body}, true
+	return res, body.Bytes()
 }
 
 // compareLast requests the pages once more, when nothing else is left to request, that are to be requested
@@ -154,14 +157,11 @@ func compareLast(ctx context.Context, r *crawling) {
 		return r.skipPlan.Noise.Question("", r.Counts.Requests.Load(), r.Now())
 	}
 	for q, ok := next(); ok && !r.stopped(); q, ok = next() {
-		if !mayRequest(r.Retrieval, q.URL) || !anotherSecond(ctx, r, q) {
+		if !anotherSecond(ctx, r, q) {
 			continue
 		}
-		var body source.PageSink
-		req := fetch.Request{URL: q.URL, MaxBody: volatile.MaxBody, NoRetry: true}
-		res, err := sourcingOf(r.Retrieval).asker().Exchange(ctx, req, &body)
-		if (err == nil) && (res != nil) {
-			process.TwoAnswers(r.process, q, res, body.Bytes())
+		if res, body := requestAside(ctx, r, q.URL, volatile.MaxBody); res != nil {
+			process.TwoAnswers(r.process, q, res, body)
 		}
 	}
 }

@@ -114,12 +114,11 @@ type storedTraps struct {
 
 // newChains returns what finds endless chains, with what earlier runs found.
 func (r *Retrieval) newChains() (*frontier.Chains, error) {
-	v, err := r.Site.Notes.Fact(trapsFact)
+	known, _, err := urls.ReadFact[storedTraps](r.Site.Notes, trapsFact)
 	if err != nil {
 		return nil, err
 	}
-	var known storedTraps
-	if (json.Unmarshal(v, &known) != nil) || (known.Rules != r.Fingerprint) {
+	if known.Rules != r.Fingerprint {
 		known.Patterns = nil
 	}
 	limit := r.Job.Limits.MaxStale
@@ -158,7 +157,7 @@ func (r *planned) newAdmission() *frontier.Admission {
 		First:    r.skipPlan.Evidence.First,
 		Planned:  func() bool { return r.skipPlan.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
-			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Broken(id))
+			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Is(id, urls.IsBroken))
 		},
 	})
 }

@@ -19,7 +19,7 @@ import (
 // a section is not known; when ctx ends, the run does, and the next one probes.
 func (r *crawling) probeSections(ctx context.Context) {
 	p := source.Prober{
-		Asker: sourcingOf(r.Retrieval).asker(),
+		Asker: r.asker(),
 		Seeds: r.Rules.Seeds,
 		Site:  r.Site.Name,
 		Run:   r.Run.Number,

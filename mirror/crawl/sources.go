@@ -10,7 +10,6 @@ import (
 
 	"mirrord/job"
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/phm/space"
 	"mirrord/replica/hosts"
@@ -19,111 +18,79 @@ import (
 	"mirrord/store/record"
 )
 
-// sourcing makes the sources of a run.
-type sourcing struct {
-	*run.Session
-	troubles *frontier.HostErrors
-	turns    *frontier.Pacer
-	tail     *frontier.Tail
-}
-
-// sourcingOf returns what makes the sources of a run.
-func sourcingOf(r *Retrieval) sourcing {
-	return sourcing{
-		Session:  r.Session,
-		troubles: r.dispatcher.HostErrors,
-		turns:    r.dispatcher.Pacer,
-		tail:     r.dispatcher.Tail,
-	}
-}
-
-// chain returns the mirror of another job, the site itself, and its replicas.
-func (m sourcing) chain(spelled *source.Spellings) source.Chain {
-	j, p, bodies := m.Job, &m.Provenance, m.bodies()
+// sources returns the mirror of another job, the site itself, and its replicas.
+func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
+	j, p, bodies := r.Job, &r.Provenance, r.bodyPool()
 	p.Job = j.Reuse.Job
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
 	}
+	with := source.Supplies{
+		Facts:    r.Site.Notes,
+		Bodies:   bodies,
+		NewAsker: r.asker,
+		Covers:   r.Rules.Scope.Covers,
+		Product:  source.AskerOptionsOf(j).Product,
+		MaxBody:  int64(j.Limits.MaxBody),
+		Now:      r.Now,
+		Log:      r.Log,
+	}
 	replicas := source.ReplicaSourceOptions{
+		Supplies:   with,
 		Base:       j.Base(),
 		Replicas:   j.AlternateURLs(),
 		Replace:    j.AlternatesReplace,
-		Product:    source.AskerOptionsOf(j).Product,
-		MaxBody:    int64(j.Limits.MaxBody),
-		NewAsker:   m.asker,
-		Bodies:     bodies,
-		Pairs:      m.Options.Facts,
-		HostErrors: replicaTroubles{m.troubles},
-		Table:      m.Table,
+		Pairs:      r.Options.Facts,
+		HostErrors: replicaTroubles{r.dispatcher.HostErrors},
+		Table:      r.Table,
 		Provenance: p,
-		Record:     m.Site.Records.Get,
-		Body:       m.heldBody,
-		Now:        m.Now,
-		Log:        m.Log,
+		Record:     r.Site.Records.Get,
+		Body:       r.heldBody,
 	}
 	reuse := source.ReuseSourceOptions{
+		Supplies:   with,
 		Provenance: p,
-		Facts:      m.Site.Notes,
-		Bodies:     bodies,
-		NewAsker:   m.asker,
-		Covers:     m.Rules.Scope.Covers,
-		Run:        func() int { return m.Run.Number },
-		Product:    source.AskerOptionsOf(j).Product,
+		Run:        func() int { return r.Run.Number },
 		Nofollow:   j.ObeyNofollow.Obeyed,
-		MaxBody:    int64(j.Limits.MaxBody),
-		Now:        m.Now,
-		Log:        m.Log,
 	}
-	if st := m.Options.State; st != nil { // else the run only reads
-		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, m.Options.Facts.Runs, st.Bodies.Open
+	if st := r.Options.State; st != nil { // else the run only reads
+		reuse.Mirrors, reuse.Runs, reuse.OpenBody = st, r.Options.Facts.Runs, st.Bodies.Open
 	}
 	c := source.Chain{
-		Robots:   m.Options.Robots,
+		Robots:   r.Options.Robots,
 		Reuse:    source.NewReuseSource(reuse),
-		Upstream: m.upstream(bodies),
-		Space:    m.space(bodies),
-		Origin:   &source.Origin{Fetcher: m.Options.Fetcher, Bodies: bodies, Now: m.Now},
+		Upstream: r.upstream(with),
+		Space:    r.space(with),
+		Origin:   &source.Origin{Fetcher: r.Options.Fetcher, Bodies: bodies, Now: r.Now},
 		Spelled:  spelled,
 		Replicas: source.NewReplicaSource(replicas),
 	}
 	if j.AlternatesUse == job.AlternatesSpread && len(replicas.Replicas) > 0 {
-		c.Spread = source.NewSpread(c.Replicas, m.Site.Notes)
+		c.Spread = source.NewSpread(c.Replicas, r.Site.Notes)
 	}
 	return c
 }
 
 // upstream is what the site says of its versions when it is a mirror itself. Recorded answers are not its.
-func (m sourcing) upstream(bodies *source.BodyPool) *source.UpstreamSource {
+func (r *Retrieval) upstream(with source.Supplies) *source.UpstreamSource {
 	o := source.UpstreamOptions{
-		Facts:    m.Site.Notes,
-		Bodies:   bodies,
-		NewAsker: m.asker,
-		Head:     m.Site.Records.ReadHead,
-		Covers:   m.Rules.Scope.Covers,
-		Fresh:    func() bool { return m.Live == nil },
-		MaxBody:  int64(m.Job.Limits.MaxBody),
-		Now:      m.Now,
-		Log:      m.Log,
+		Supplies: with,
+		Head:     r.Site.Records.ReadHead,
+		Fresh:    func() bool { return r.Live == nil },
 	}
-	if st := m.Options.State; st != nil && !m.Options.Imports {
-		o.Seeds = m.Rules.Seeds
+	if st := r.Options.State; st != nil && !r.Options.Imports {
+		o.Seeds = r.Rules.Seeds
 	}
 	return source.NewUpstreamSource(o)
 }
 
 // space is what other mirrors of the space have.
-func (m sourcing) space(bodies *source.BodyPool) *source.SpaceSource {
-	o := source.SpaceSourceOptions{
-		Job:    m.Job,
-		Facts:  m.Site.Notes,
-		Bodies: bodies,
-		Now:    m.Now,
-		Log:    m.Log,
-	}
-	if st := m.Options.State; st != nil && m.Options.Space != "" {
+func (r *Retrieval) space(with source.Supplies) *source.SpaceSource {
+	o := source.SpaceSourceOptions{Supplies: with, Job: r.Job}
+	if st := r.Options.State; st != nil && r.Options.Space != "" {
 		o.Mirrors, o.OpenBody = st, st.Bodies.Open
 		o.Holders = func() (source.SpaceIndex, error) {
-			h, err := space.OpenHolders(st.Dir, m.Options.Space, m.Site.Name)
+			h, err := space.OpenHolders(st.Dir, r.Options.Space, r.Site.Name)
 			if err != nil {
 				if errors.Is(err, fs.ErrNotExist) {
 					err = nil // no mirror of it has been published
@@ -151,11 +118,11 @@ func (t replicaTroubles) Failed(u site.URL, reason string, how source.FailureKin
 }
 
 // asker makes single requests by the rules of the run, beside its frontier.
-func (m sourcing) asker() *source.Asker {
-	o := source.AskerOptionsOf(m.Job)
-	o.Fetcher, o.Robots, o.Turns, o.Now = m.Options.Fetcher, m.Options.Robots, m.turns, m.Now
-	o.Count = func(wire int64) { m.Counts.CountAside(); m.Counts.Wire.Add(wire) }
-	o.Watch, o.GivenUp = watch(m.tail), frontier.GivenUp
+func (r *Retrieval) asker() *source.Asker {
+	o := source.AskerOptionsOf(r.Job)
+	o.Fetcher, o.Robots, o.Turns, o.Now = r.Options.Fetcher, r.Options.Robots, r.dispatcher.Pacer, r.Now
+	o.Count = func(wire int64) { r.Counts.CountAside(); r.Counts.Wire.Add(wire) }
+	o.Watch, o.GivenUp = watch(r.dispatcher.Tail), frontier.GivenUp
 	return source.NewAsker(o)
 }
 
@@ -165,12 +132,12 @@ func watch(t *frontier.Tail) func(context.Context) (context.Context, source.Watc
 }
 
 // heldBody reads the stored body of a resource, up to the compared length.
-func (m sourcing) heldBody(rec *record.Resource) ([]byte, error) {
+func (r *Retrieval) heldBody(rec *record.Resource) ([]byte, error) {
 	if rec.Body == record.PackBody {
-		fr, err := m.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+		fr, err := r.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
-	f, err := m.Options.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
+	f, err := r.Options.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
 	if err != nil {
 		return nil, err
 	}
@@ -179,16 +146,16 @@ func (m sourcing) heldBody(rec *record.Resource) ([]byte, error) {
 }
 
 // bodies returns what takes in the bodies of the run. A run without a state only reads.
-func (m sourcing) bodies() *source.BodyPool {
+func (r *Retrieval) bodyPool() *source.BodyPool {
 	o := source.BodyOptions{
-		Parts:       m.Site.Parts,
-		MaxDocument: int64(m.Job.Limits.MaxDocument),
-		Now:         m.Now,
-		Log:         m.Log,
-		Coming:      &m.Counts.Coming,
+		Parts:       r.Site.Parts,
+		MaxDocument: int64(r.Job.Limits.MaxDocument),
+		Now:         r.Now,
+		Log:         r.Log,
+		Coming:      &r.Counts.Coming,
 	}
-	if m.Options.State != nil {
-		o.Blobs = m.Options.State.Spool
+	if r.Options.State != nil {
+		o.Blobs = r.Options.State.Spool
 	}
 	return source.NewBodyPool(o)
 }

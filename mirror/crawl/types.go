@@ -18,7 +18,7 @@ func noteLeads(s *run.Session) {
 		return
 	}
 	for id := range s.Table.Settled().Leads(s.Rules.Seeds) {
-		s.Traits.NoteLead(id)
+		s.Traits.Note(id, urls.IsLead)
 	}
 }
 
@@ -27,7 +27,7 @@ func refusedNow(s *run.Session, rec *record.Resource, is urls.State) string {
 	if ok, reason := s.Rules.Allow(rec.URL, frontier.PurposeOf(is)); !ok {
 		return reason
 	}
-	if !is.InSet() || s.Traits.IsLead(rec.ID) {
+	if !is.InSet() || s.Traits.Is(rec.ID, urls.IsLead) {
 		return ""
 	}
 	mime := parse.TypeOf(rec.MIME, relocate.Format(rec.Format))

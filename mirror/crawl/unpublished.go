@@ -61,8 +61,7 @@ func (n *unpublished) drop(r *crawling) error {
 			return err
 		}
 		rec.Reason = "only a run that is held for review found it, and nothing in the mirror links to it"
-		as := urls.Account{Room: urls.Leave(&rec, r.Version)}
-		r.apply(&urls.Finding{Done: record.Done{Resource: rec}, As: as})
+		r.apply(urls.FindingOf(&rec, urls.Account{Room: urls.Leave(&rec, r.Version)}))
 	}
 	return nil
 }

@@ -3,9 +3,8 @@
 package deadlinks
 
 import (
-	"encoding/json"
-
 	"mirrord/mirror/render"
+	"mirrord/mirror/urls"
 )
 
 // Applied says for which version, and with which cures, all documents were looked at. It is stored with the
@@ -18,38 +17,21 @@ type Applied struct {
 // appliedFact keeps Applied with a site.
 const appliedFact = "repair"
 
-// SmallFacts keeps small facts of a site. *store.SiteNotes is one.
-type SmallFacts interface {
-	// Fact returns what SetFact kept under a name, nil when there is nothing.
-	Fact(name string) ([]byte, error)
-	// SetFact replaces the stored value.
-	SetFact(name string, v []byte) error
-}
-
 // Load reads what was saved: nil when nothing ever was, the zero value when it cannot be decoded.
-func Load(k SmallFacts) (*Applied, error) {
+func Load(k urls.Facts) (*Applied, error) {
 	data, err := k.Fact(appliedFact)
 	if (err != nil) || (data == nil) {
 		return nil, err
 	}
-	a := new(Applied)
-	if json.Unmarshal(data, a) != nil {
-		return new(Applied), nil
-	}
-	return a, nil
+	a, _, err := urls.ReadFact[Applied](k, appliedFact)
+	return &a, err
 }
 
 // Save keeps a with a site.
-func (a Applied) Save(k SmallFacts) error {
-	data, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	return k.SetFact(appliedFact, data)
-}
+func (a Applied) Save(k urls.Facts) error { return urls.WriteFact(k, appliedFact, a) }
 
 // InVersion returns the repaired links of a kept version; nil when no version ever had any.
-func InVersion(k SmallFacts, m render.Material, number int) (map[string]render.Cure, error) {
+func InVersion(k urls.Facts, m render.Material, number int) (map[string]render.Cure, error) {
 	if v, err := k.Fact(appliedFact); v == nil || err != nil {
 		return nil, err
 	}

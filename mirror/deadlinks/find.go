@@ -32,14 +32,6 @@ const (
 	mostOpen     = 32     // mirrors that stay open from one origin to the next
 )
 
-// Mirrors are those of a state. *store.State is one.
-type Mirrors interface {
-	// Sites lists the names of all sites.
-	Sites() ([]string, error)
-	// ViewSite opens a site for reading, also while a run writes it; store.ErrNoSite when it does not exist.
-	ViewSite(name string) (*store.Site, error)
-}
-
 // Shared is what the sites of a state share. *store.State is one.
 type Shared interface {
 	// Runs returns the last n runs of a site, newest first.
@@ -51,7 +43,7 @@ type Shared interface {
 // Search is a search for broken pages of other sites and their equivalents. All fields are needed.
 type Search struct {
 	Self  string // name of the site whose links are repaired
-	Sites Mirrors
+	Sites *store.State
 	Facts Shared
 	Meta  func(name string) (*phm.Meta, error) // of the published version of a site
 

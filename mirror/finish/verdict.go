@@ -79,7 +79,8 @@ func (c *Closing) judgeParts(j *verdict.Judgement) error {
 	}
 	known.Sitemaps = listed(c)
 	known.Parts.Began, known.Parts.Now = time.Unix(c.Run.Started, 0), c.Now()
-	known.Parts.Covers, known.Parts.Refused = c.Rules.Scope.Covers, c.Traits.IsRefused
+	known.Parts.Covers = c.Rules.Scope.Covers
+	known.Parts.Refused = func(id uint32) bool { return c.Traits.Is(id, urls.IsRefused) }
 	_, err = c.judgeAt(verdict.Folded, known, j)
 	return err
 }

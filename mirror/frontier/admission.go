@@ -106,12 +106,6 @@ func (a *Admission) trapped(u site.URL, reason string) {
 // ChainReason is why a URL is left out that belongs to a trap, see Chains.
 const ChainReason = "a chain of pages without new text or links"
 
-// Learn takes a page that is new in the mirror, see Chains.
-func (a *Admission) Learn(p *ChainPage) { a.Chains.Learn(p) }
-
-// Reread takes a page of the mirror that was read again, see Chains.
-func (a *Admission) Reread(p *ChainPage) { a.Chains.Reread(p) }
-
 // Vouch takes what a document names, by numbers, see Chains.
 func (a *Admission) Vouch(doc *record.Resource, ids iter.Seq[uint32]) {
 	if !a.Chains.Doubts() {

@@ -287,6 +287,26 @@ func TestAdmissionPostpones(t *testing.T) {
 	}
 }
 
+// What waits for the sources of evidence enters once; what stored documents name waits once.
+func TestHostAdmissionWaits(t *testing.T) {
+	x := newTestAdmission(t)
+	x.first = true
+	h := x.HostAdmission
+	id, _ := urls.Enter(x.Table, []byte("http://h/again"), urls.Named)
+	if !h.First(id) || h.First(id) || h.AnyDelayed() {
+		t.Error("the first document that names a URL")
+	}
+	h.Again(id, "http://h", time.Unix(1, 0))
+	if n := x.front.State(time.Time{}).Queued; n != 0 || !h.AnyDelayed() {
+		t.Errorf("%d entered, waits: %v", n, h.AnyDelayed())
+	}
+	h.EndWait()
+	h.EndWait()
+	if n := x.front.State(time.Time{}).Queued; n != 1 || h.AnyDelayed() || !h.First(id) {
+		t.Errorf("%d entered, waits: %v", n, h.AnyDelayed())
+	}
+}
+
 // Guesses that lead nowhere end the guessing, and rest for most runs.
 func TestGuessesTire(t *testing.T) {
 	x := newTestAdmission(t)

@@ -39,26 +39,11 @@ func (a *Admission) withoutSession(u []byte) []byte {
 	return []byte(main.String())
 }
 
-// ReadSession takes a page of the mirror, see SessionIDs.
-func (a *Admission) ReadSession(id uint32, u site.URL, body []byte, links []relocate.Link) {
-	a.Sessions.Read(id, u, body, links)
-}
-
-// ReadAlike takes a page of the mirror, see SessionIDs. plain is its body without noise.
-func (a *Admission) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
-	if a.Sessions != nil {
-		a.Sessions.alike.came(u, plain, links)
+// ReadAlike takes a page of the mirror. plain is its body without noise.
+func (s *SessionIDs) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
+	if s != nil {
+		s.alike.came(u, plain, links)
 	}
-}
-
-// SessionQuestion returns a document of an origin that is to be requested once more, see SessionIDs.
-func (a *Admission) SessionQuestion(origin string) (SecondRequest, bool) {
-	return a.Sessions.Question(origin)
-}
-
-// SessionAnswered takes what it said then.
-func (a *Admission) SessionAnswered(q SecondRequest, again *Second) (kind string, learned *urls.SessionID) {
-	return q.kind, a.Sessions.Answered(q, again)
 }
 
 // Some reports whether there are session ids, or parts of URLs that do not matter.

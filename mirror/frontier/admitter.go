@@ -38,7 +38,7 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []scope.Candidate) Admit
 		}
 	}
 	var unknown []int
-	a.Table.MarkNamed(urls.NamedURLs{
+	a.Table.MarkNamed(urls.Mentions{
 		N:   len(cs),
 		URL: func(i int) []byte { return cs[i].URL },
 		Decide: func(i int, id uint32, s urls.State, u site.URL) urls.Mark {

@@ -2,7 +2,11 @@
 
 package frontier
 
-import "mirrord/store/record"
+import (
+	"container/heap"
+
+	"mirrord/store/record"
+)
 
 // Credits order the URLs that wait by what the pages read so far say of them: OPIC (Abiteboul, Preda, Cobena,
 // Adaptive On-Line Page Importance Computation, 2003). A page that is read gives its credit in equal parts to
@@ -38,60 +42,10 @@ func (c *Credits) before(a, b uint32) bool {
 	return c.of[a] > c.of[b] || (c.of[a] == c.of[b] && a < b)
 }
 
-// push and pop make a queue a binary heap; it is then used in no other way.
-func (c *Credits) push(q *fifo, id uint32) {
+// heap returns a queue in the order of credits, of which a number may become part.
+func (c *Credits) heap(id uint32, q *fifo) ordered {
 	c.grow(id)
-	q.q = append(q.q, id)
-	c.up(q, len(q.q)-1)
-}
-
-func (c *Credits) pop(q *fifo) (uint32, bool) {
-	n := len(q.q) - 1
-	if n < 0 {
-		return 0, false
-	}
-	id, last := q.q[0], q.q[n]
-	q.q = q.q[:n]
-	c.at[id] = 0
-	if n > 0 {
-		c.down(q, last)
-	}
-	return id, true
-}
-
-// up puts the URL at place i where it belongs, which is there or further to the front.
-func (c *Credits) up(q *fifo, i int) {
-	id := q.q[i]
-	for i > 0 {
-		up := (i - 1) / 2
-		if !c.before(id, q.q[up]) {
-			break
-		}
-		q.q[i] = q.q[up]
-		c.at[q.q[i]] = uint32(i) + 1
-		i = up
-	}
-	q.q[i] = id
-	c.at[id] = uint32(i) + 1
-}
-
-// down puts a URL where it belongs when the first place is free.
-func (c *Credits) down(q *fifo, id uint32) {
-	i := 0
-	for {
-		next := 2*i + 1
-		if next+1 < len(q.q) && c.before(q.q[next+1], q.q[next]) {
-			next++
-		}
-		if next >= len(q.q) || !c.before(q.q[next], id) {
-			break
-		}
-		q.q[i] = q.q[next]
-		c.at[q.q[i]] = uint32(i) + 1
-		i = next
-	}
-	q.q[i] = id
-	c.at[id] = uint32(i) + 1
+	return ordered{q, c.before, c.at}
 }
 
 // spend gives the credit of a page that was read to what it links to. queue returns the queue in which a URL
@@ -116,7 +70,7 @@ func (c *Credits) spend(from uint32, to []uint32, queue func(id uint32) *fifo) {
 		c.grow(id)
 		c.of[id] += share
 		if i := c.at[id]; i > 0 {
-			c.up(queue(id), int(i)-1)
+			heap.Fix(c.heap(id, queue(id)), int(i)-1)
 		}
 	}
 }

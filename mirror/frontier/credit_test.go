@@ -3,6 +3,7 @@
 package frontier
 
 import (
+	"container/heap"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -24,12 +25,12 @@ func TestCreditsAgainstSearch(t *testing.T) {
 			case rnd.IntN(3) == 0:
 				if !slices.Contains(waiting, id) {
 					waiting = append(waiting, id)
-					c.push(q, id)
+					heap.Push(c.heap(id, q), id)
 				}
 			case rnd.IntN(4) == 0:
 				c.enter(id)
-				if i := slices.Index(waiting, id); i >= 0 {
-					c.up(q, int(c.at[id])-1)
+				if slices.Contains(waiting, id) {
+					heap.Fix(c.heap(id, q), int(c.at[id])-1)
 				}
 			case rnd.IntN(2) == 0:
 				to := []uint32{rnd.Uint32N(60), rnd.Uint32N(60), record.Guess + 3}
@@ -43,11 +44,13 @@ func TestCreditsAgainstSearch(t *testing.T) {
 					}
 					return 1
 				})
-				got, ok := c.pop(q)
-				if ok != (len(waiting) > 0) || (ok && got != waiting[0]) {
-					t.Fatalf("seed %d: %d, %v; waiting are %v", seed, got, ok, waiting)
+				if q.len() != len(waiting) {
+					t.Fatalf("seed %d: %d wait, want %v", seed, q.len(), waiting)
 				}
-				if ok {
+				if q.len() > 0 {
+					if got := heap.Pop(c.heap(0, q)); got != waiting[0] {
+						t.Fatalf("seed %d: %d; waiting are %v", seed, got, waiting)
+					}
 					waiting = waiting[1:]
 				}
 			}

@@ -8,8 +8,7 @@
 //   - Pacer gives out the turns of hosts inside the job's window.
 //   - HostErrors knows which origins and hosts are left for the next run, and why; Origins knows the rules of
 //     robots.txt.
-//   - HostAdmission lets URLs enter the frontier; Postponed holds those that wait for the sources of
-//     evidence.
+//   - HostAdmission lets URLs enter the frontier, and holds those that wait for the sources of evidence.
 //   - Workers work on URLs, and pass unused turns on.
 //   - RunSlot gives the turn of a run back while the run only waits.
 //   - ProgressOf reports how far a run is.

@@ -103,36 +103,34 @@ func (f *Frontier) queue(origin string) *backQueue {
 // AddAt is Add for a URL that must not be requested before a time; the rest of its origin does not wait for
 // it.
 func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	q := queueOfOne(origin, id, p, at)
-	q.free = f.queue(origin).free
-	f.queued++
-	heap.Push(&f.heap, q)
-	f.cond.Signal()
+	addAt(f, origin, id, p, at, false)
 }
 
 // AddOptional is AddAt for a URL that is requested only if something else keeps the run going until then.
 func (f *Frontier) AddOptional(origin string, id uint32, at time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	q := queueOfOne(origin, id, PrioLast, at)
-	q.optional = true
-	f.optional++
-	heap.Push(&f.heap, q)
-	f.cond.Signal()
+	addAt(f, origin, id, PrioLast, at, true)
 }
 
-// queueOfOne returns a queue of one URL that waits for a time.
-func queueOfOne(origin string, id uint32, p Priority, at time.Time) *backQueue {
+// addAt adds a queue of one URL that waits for a time.
+func addAt(f *Frontier, origin string, id uint32, p Priority, at time.Time, optional bool) {
 	q := &backQueue{
-		origin: origin,
-		host:   fetch.HostOf(origin),
-		next:   at,
-		n:      1,
+		origin:   origin,
+		host:     fetch.HostOf(origin),
+		next:     at,
+		n:        1,
+		optional: optional,
 	}
 	q.front[p].push(id)
-	return q
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if optional {
+		f.optional++
+	} else {
+		f.queued++
+		q.free = f.queue(origin).free
+	}
+	heap.Push(&f.heap, q)
+	f.cond.Signal()
 }
 
 // handed is what a worker is given: a URL of an origin, or what a helper does.

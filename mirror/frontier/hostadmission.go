@@ -5,6 +5,7 @@ package frontier
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"mirrord/mirror/scope"
@@ -16,11 +17,29 @@ import (
 // sources
 // of evidence are requested, what documents name waits for the end of that. Safe for concurrent use.
 type HostAdmission struct {
-	table     *urls.Table
-	front     *Frontier
-	waits     func() bool
-	first     scope.Priorities
-	postponed Postponed
+	table *urls.Table
+	front *Frontier
+	waits func() bool
+	first scope.Priorities
+
+	mu        sync.Mutex // may be taken while the table waits
+	postponed []Queued   // until the sources of evidence were requested, in the order of additions
+	delayed   []delayed
+	stored    urls.IDSet // of those that wait: what stored documents name
+}
+
+// Queued is a URL on its way into the frontier.
+type Queued struct {
+	ID     uint32
+	Origin string
+	Prio   Priority
+}
+
+// delayed is a URL that must not be requested before a time.
+type delayed struct {
+	id     uint32
+	origin string
+	at     time.Time
 }
 
 // NewHostAdmission returns the admission to front. waits says whether the sources of evidence are requested
@@ -47,7 +66,9 @@ func (e *HostAdmission) enter(q Queued) {
 // Add lets URLs enter that the table has marked, or lets them wait.
 func (e *HostAdmission) Add(qs ...Queued) {
 	if e.waits() {
-		e.postponed.Add(qs...)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.postponed = append(e.postponed, qs...)
 		return
 	}
 	for _, q := range qs {
@@ -58,8 +79,15 @@ func (e *HostAdmission) Add(qs ...Queued) {
 // WaitWhile says when the sources of evidence are requested. No URL enters meanwhile.
 func (e *HostAdmission) WaitWhile(first func() bool) { e.waits = first }
 
-// First reports whether this is the first stored document that names a URL which waits, see Postponed.
-func (e *HostAdmission) First(id uint32) bool { return e.postponed.First(id) }
+// First reports whether this is the first stored document that names a URL which waits, so that it is added
+// once.
+func (e *HostAdmission) First(id uint32) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := !e.stored.Has(id)
+	e.stored.Put(id, true)
+	return first
+}
 
 // New lets a URL enter that no stored document names, and returns its number.
 func (e *HostAdmission) New(u site.URL, seen urls.Seen, p Priority) uint32 {
@@ -84,7 +112,9 @@ func (e *HostAdmission) Again(id uint32, origin string, at time.Time) {
 	case at.IsZero():
 		e.front.Add(origin, id, PrioLast)
 	case e.waits():
-		e.postponed.Delay(Delayed{ID: id, Origin: origin, At: at})
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.delayed = append(e.delayed, delayed{id, origin, at})
 	default:
 		e.front.AddAt(origin, id, PrioLast, at)
 	}
@@ -96,11 +126,16 @@ func (e *HostAdmission) Later(id uint32, origin string, at time.Time) {
 }
 
 // AnyDelayed reports whether some URL waits that is put back for a time.
-func (e *HostAdmission) AnyDelayed() bool { return e.postponed.AnyDelayed() }
+func (e *HostAdmission) AnyDelayed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.delayed) > 0
+}
 
-// EndWait lets enter what waited, as far as it need not be left to the plan of the run.
+// EndWait lets enter what waited, as far as it need not be left to the plan of the run. No worker runs.
 func (e *HostAdmission) EndWait() {
-	list, delayed := e.postponed.Take()
+	list, again := e.postponed, e.delayed
+	e.postponed, e.delayed, e.stored = nil, nil, nil
 	var q Queued // the one whose turn it is
 	ids := func(yield func(uint32) bool) {
 		for _, q = range list {
@@ -120,8 +155,8 @@ func (e *HostAdmission) EndWait() {
 	for _, q := range add {
 		e.enter(q)
 	}
-	for _, d := range delayed {
-		e.front.AddAt(d.Origin, d.ID, PrioLast, d.At)
+	for _, d := range again {
+		e.front.AddAt(d.origin, d.id, PrioLast, d.at)
 	}
 }
 

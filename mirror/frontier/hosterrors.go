@@ -201,9 +201,8 @@ func (t *HostErrors) Probe(u site.URL, id uint32) bool {
 
 // EndProbe lets the URLs of an origin enter the frontier that waited for the one of them that was requested.
 func (t *HostErrors) EndProbe(u site.URL) {
-	t.mu.Lock()
-	held := t.of(u.Origin()).probe.end()
-	t.mu.Unlock()
+	var held []uint32
+	t.on(u, func(k *trouble) { held = k.probe.end() })
 	t.resume(u.Origin(), held)
 }
 
@@ -235,25 +234,30 @@ func (t *HostErrors) Answered(u site.URL) {
 
 // Lose notes a URL that failed for this run; counts says whether limits.max_failures counts it.
 func (t *HostErrors) Lose(u site.URL, counts bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.of(u.Origin())
-	if k.lost = true; counts {
-		k.failed++
-	}
+	t.on(u, func(k *trouble) {
+		if k.lost = true; counts {
+			k.failed++
+		}
+	})
 }
 
 // LeaveOrigin leaves the rest of the origin of a URL for the next run.
 func (t *HostErrors) LeaveOrigin(u site.URL, reason string) {
+	writeOff(t, u.Origin(), t.Front.Free, func(k *trouble) { k.reason = reason })
+}
+
+// writeOff leaves an origin or host for the next run: how notes why, and free frees it in the frontier.
+func writeOff(t *HostErrors, key string, free func(string), how func(k *trouble)) {
 	t.mu.Lock()
-	k := t.of(u.Origin())
+	k := t.of(key)
 	was := k.down
-	k.down, k.reason = true, reason
-	left, held := t.left(u.Origin(), k), k.probe.end()
+	k.down = true
+	how(k)
+	left, held := t.left(key, k), k.probe.end()
 	t.mu.Unlock()
-	t.resume(u.Origin(), held)
+	t.resume(key, held)
 	if !was {
-		t.leave(left, t.Front.Free)
+		t.leave(left, free)
 	}
 }
 
@@ -301,23 +305,14 @@ func (t *HostErrors) waits(host string, until time.Time) {
 }
 
 func (t *HostErrors) leaveHost(host, reason string, until time.Time, silent bool) {
-	t.mu.Lock()
-	k := t.of(host)
-	was := k.down
-	k.down, k.reason, k.slow, k.until = true, reason, !silent, until
-	left := t.left(host, k)
-	t.mu.Unlock()
-	if !was {
-		t.leave(left, t.Front.FreeHost)
-	}
+	writeOff(t, host, t.Front.FreeHost, func(k *trouble) { k.reason, k.slow, k.until = reason, !silent, until })
 }
 
 // Waiting returns the URLs of an origin that asked to wait in a row: when its host is left, they wait with
 // it.
-func (t *HostErrors) Waiting(u site.URL) []uint32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.of(u.Origin()).waits)
+func (t *HostErrors) Waiting(u site.URL) (ids []uint32) {
+	t.on(u, func(k *trouble) { ids = slices.Clone(k.waits) })
+	return ids
 }
 
 // WaitUntil returns when the first host of an entry point that asked to wait may be requested again; the zero
@@ -458,9 +453,7 @@ func (t *HostErrors) DownEntries() (out []string) {
 
 // Blame notes that an origin does not answer, or badly.
 func (t *HostErrors) Blame(u site.URL) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.of(u.Origin()).troubled = true
+	t.on(u, func(k *trouble) { k.troubled = true })
 }
 
 // MuteOrigins returns those of SilentOrigins that were requested and did not answer.

@@ -8,36 +8,27 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/mirror/urls"
 )
 
 // A helper is a host that may be requested instead of an origin's. While the origin's host is not due, a
 // helper whose turn it is takes the next URL of the origin that it may have: the faster a host gives turns
 // back, the more it gets. What a helper may not have, or does not give, only the origin is asked for.
 
-// LentWish says for what a helper needs its turn.
-type LentWish uint8
-
-// The wishes of a helper.
-const (
-	NoWish    LentWish = iota
-	WishCheck          // a request of its own, by which it is verified
-	WishURL            // the next URL of the origin
-)
-
 // Helper is one host that helps an origin. All methods are called with the lock of the frontier held.
 type Helper interface {
-	Origin() string          // of the helper
-	Wish(last bool) LentWish // last: the origin's last URLs wait, which are not lent
-	Begin(w LentWish)        // a turn for that was taken
-	Can(id uint32) bool      // whether it may be requested for a URL of the origin
-	Took() time.Duration     // the mean time of its answers: the fastest helper comes first
+	Origin() string               // of the helper
+	Wish(last bool) urls.LentWish // last: the origin's last URLs wait, which are not lent
+	Begin(w urls.LentWish)        // a turn for that was taken
+	Can(id uint32) bool           // whether it may be requested for a URL of the origin
+	Took() time.Duration          // the mean time of its answers: the fastest helper comes first
 }
 
 // Lent is a turn of a helper's host, with what it is for.
 type Lent struct {
 	Helper Helper
-	Wish   LentWish
-	ID     uint32 // of WishURL
+	Wish   urls.LentWish
+	ID     uint32 // of urls.WishURL
 	Of     string // origin whose URL it is
 }
 
@@ -74,7 +65,7 @@ func (f *Frontier) lend(now time.Time) (l Lent, ok bool) {
 		return l, false
 	}
 	l = Lent{Helper: h.Helper, Wish: wish, Of: h.of}
-	if l.Wish == WishURL {
+	if l.Wish == urls.WishURL {
 		if l.ID, ok = f.queues[h.of].lend(h.Can, &f.order); !ok {
 			f.turns.Release(h.Origin(), fetch.Observation{Unused: true})
 			return l, false
@@ -89,7 +80,7 @@ func (f *Frontier) lend(now time.Time) (l Lent, ok bool) {
 
 // dueHelper takes a turn of the fastest helper that is due and has use for it; else again says when the first
 // one is due, the zero time if none waits for its turn. The frontier is locked.
-func (f *Frontier) dueHelper(now time.Time) (_ *helping, wish LentWish, again time.Time) {
+func (f *Frontier) dueHelper(now time.Time) (_ *helping, wish urls.LentWish, again time.Time) {
 	if len(f.helpers) > 1 {
 		slices.SortStableFunc(f.helpers, func(a, b *helping) int { return cmp.Compare(a.Took(), b.Took()) })
 	}
@@ -99,7 +90,7 @@ func (f *Frontier) dueHelper(now time.Time) (_ *helping, wish LentWish, again ti
 			continue
 		}
 		last := q.n < lendFrom || q.n == q.kept.len()
-		if wish = h.Wish(last); wish == NoWish || (last && wish == WishURL) {
+		if wish = h.Wish(last); wish == urls.NoWish || (last && wish == urls.WishURL) {
 			continue
 		}
 		if !h.next.After(now) {
@@ -112,7 +103,7 @@ func (f *Frontier) dueHelper(now time.Time) (_ *helping, wish LentWish, again ti
 			again = h.next
 		}
 	}
-	return nil, NoWish, again
+	return nil, urls.NoWish, again
 }
 
 // lend takes the next URL that a helper may have. What comes before it is the origin's.

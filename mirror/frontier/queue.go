@@ -2,7 +2,10 @@
 
 package frontier
 
-import "time"
+import (
+	"container/heap"
+	"time"
+)
 
 // Priority is a front queue: a lower one is served first within its host.
 type Priority uint8
@@ -49,42 +52,35 @@ type Ordering struct {
 
 // put adds a URL to a front queue.
 func (q *backQueue) put(p Priority, id uint32, o *Ordering) {
-	switch less := o.of(p); {
-	case o.credited(p):
-		o.Credits.push(&q.front[p], id)
-	case less != nil:
-		q.front[p].insert(id, less)
-	default:
+	if h := o.of(p, id, &q.front[p]); h != nil {
+		heap.Push(h, id)
+	} else {
 		q.front[p].push(id)
 	}
 }
 
-// credited reports whether a front queue is in the order of Credits.
-func (o *Ordering) credited(p Priority) bool { return p == PrioNew && o.Credits != nil }
-
-// of returns the order of a front queue, nil for the order of additions.
-func (o *Ordering) of(p Priority) func(a, b uint32) bool {
+// of returns a front queue as a heap, of which a number may become part; nil for one in the order of
+// additions.
+func (o *Ordering) of(p Priority, id uint32, q *fifo) heap.Interface {
 	switch {
-	case !p.ordered():
-		return nil
+	case p == PrioNew && o.Credits != nil:
+		return o.Credits.heap(id, q)
 	case p == PrioKnown && o.Known != nil:
-		return o.Known
+		return ordered{fifo: q, less: o.Known}
+	case p.ordered() && o.Less != nil:
+		return ordered{fifo: q, less: o.Less}
 	}
-	return o.Less
+	return nil
 }
 
 // pop takes the next URL of one front queue.
 func (q *backQueue) pop(p Priority, o *Ordering) (uint32, bool) {
-	less := o.of(p)
-	switch {
-	case o.credited(p):
-		return o.Credits.pop(&q.front[p])
-	case less != nil:
-		return q.front[p].least(less)
-	case p.ordered() && o.LIFO:
-		return q.front[p].pop(true)
+	if h := o.of(p, 0, &q.front[p]); h == nil {
+		return q.front[p].pop(p.ordered() && o.LIFO)
+	} else if h.Len() > 0 {
+		return heap.Pop(h).(uint32), true
 	}
-	return q.front[p].pop(false)
+	return 0, false
 }
 
 // firstsInRow is how many pages that have priority by the job come before one of the others does, of those
@@ -151,37 +147,41 @@ func (q *fifo) pop(last bool) (uint32, bool) {
 	return id, true
 }
 
-// insert and least make the queue a binary heap; it is then used in no other way.
-func (q *fifo) insert(id uint32, less func(a, b uint32) bool) {
-	q.q = append(q.q, id)
-	for i := len(q.q) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !less(q.q[i], q.q[up]) {
-			break
-		}
-		q.q[i], q.q[up] = q.q[up], q.q[i]
-		i = up
+// ordered is a fifo as a binary heap, which is then used in no other way.
+type ordered struct {
+	*fifo
+	less func(a, b uint32) bool
+	at   []uint32 // by number: its place, plus 1; 0: it is not there. May be nil
+}
+
+func (h ordered) Len() int           { return len(h.q) }
+func (h ordered) Less(i, j int) bool { return h.less(h.q[i], h.q[j]) }
+
+func (h ordered) Swap(i, j int) {
+	h.q[i], h.q[j] = h.q[j], h.q[i]
+	h.note(i)
+	h.note(j)
+}
+
+// note notes which number has a place.
+func (h ordered) note(i int) {
+	if h.at != nil {
+		h.at[h.q[i]] = uint32(i) + 1
 	}
 }
 
-func (q *fifo) least(less func(a, b uint32) bool) (uint32, bool) {
-	n := len(q.q) - 1
-	if n < 0 {
-		return 0, false
+func (h ordered) Push(x any) {
+	h.q = append(h.q, x.(uint32))
+	h.note(len(h.q) - 1)
+}
+
+func (h ordered) Pop() any {
+	last := len(h.q) - 1
+	id := h.q[last]
+	if h.q = h.q[:last]; h.at != nil {
+		h.at[id] = 0
 	}
-	id := q.q[0]
-	q.q[0], q.q = q.q[n], q.q[:n]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c+1 < n && less(q.q[c+1], q.q[c]) {
-			c++
-		}
-		if c >= n || !less(q.q[c], q.q[i]) {
-			return id, true
-		}
-		q.q[i], q.q[c] = q.q[c], q.q[i]
-		i = c
-	}
+	return id
 }
 
 // hostHeap orders back queues by the time at which their host may be asked.

@@ -311,7 +311,7 @@ func digestWithout(body []byte, links []relocate.Link, tokens []string) uint64 {
 // SecondRequest is a document that is to be requested once more.
 type SecondRequest struct {
 	URL  site.URL
-	kind string
+	Kind string // of tokens
 	said uint64 // what a page said whose URL this is without its session id; 0: the first question
 }
 
@@ -340,7 +340,7 @@ func (s *SessionIDs) Question(origin string) (q SecondRequest, ok bool) {
 		}
 		k.asking, ok = true, true
 		k.tries++
-		q = SecondRequest{URL: doc.url, kind: name}
+		q = SecondRequest{URL: doc.url, Kind: name}
 	}
 	s.ripe.Store(left)
 	return q, ok
@@ -366,25 +366,25 @@ type Second struct {
 	Links []relocate.Link
 }
 
-// Answered takes what a document said when it was requested once more. It returns what was learned, if the
-// token is proved to be a session id.
-func (s *SessionIDs) Answered(q SecondRequest, again *Second) *urls.SessionID {
+// Answered takes what a document said when it was requested once more. It reports whether that proves the
+// token to be a session id.
+func (s *SessionIDs) Answered(q SecondRequest, again *Second) (learned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q.said != 0 {
 		s.answeredBare(q, again)
-		return nil
+		return false
 	}
-	k := s.watched[q.kind]
+	k := s.watched[q.Kind]
 	if (k == nil) || k.no {
-		return nil
+		return false
 	}
 	k.asking = false
 	if again.URLs == nil {
 		s.ripe.Store(k.tries < sessionTries)
-		return nil
+		return false
 	}
-	tokens, forms := tokensOf(again.URLs, q.kind)
+	tokens, forms := tokensOf(again.URLs, q.Kind)
 	isNew := len(tokens) > 0
 	for _, t := range tokens {
 		_, old := k.of[t]
@@ -397,10 +397,10 @@ func (s *SessionIDs) Answered(q SecondRequest, again *Second) *urls.SessionID {
 	same := func(a *answer) bool { return sameForms(a.forms, forms) }
 	if !isNew || !slices.ContainsFunc(k.answersOf(q.URL), same) {
 		k.drop()
-		return nil
+		return false
 	}
 	bare := 0
-	l := &urls.SessionID{
+	s.learned[q.Kind] = &urls.SessionID{
 		Tokens: len(k.of) + len(tokens),
 		Pairs:  k.pairs,
 		Twice:  q.URL.String(),
@@ -410,27 +410,26 @@ func (s *SessionIDs) Answered(q SecondRequest, again *Second) *urls.SessionID {
 		if h := xxh3.HashString(form); s.first[h].IsZero() {
 			s.first[h] = f.first
 		}
-		if u := urls.WithoutToken(f.first, q.kind); (f.token != "") && !u.IsZero() && (bare < bareURLs) {
+		if u := urls.WithoutToken(f.first, q.Kind); (f.token != "") && !u.IsZero() && (bare < bareURLs) {
 			bare++
-			s.bare = append(s.bare, SecondRequest{URL: u, kind: q.kind, said: f.digest})
+			s.bare = append(s.bare, SecondRequest{URL: u, Kind: q.Kind, said: f.digest})
 		}
 	}
-	s.learned[q.kind] = l
-	delete(s.watched, q.kind)
+	delete(s.watched, q.Kind)
 	s.some.Store(true)
-	return l
+	return true
 }
 
 // answeredBare takes what a page said whose URL has no session id.
 func (s *SessionIDs) answeredBare(q SecondRequest, again *Second) {
-	l := s.learned[q.kind]
+	l := s.learned[q.Kind]
 	if l == nil {
 		return
 	}
-	tokens, _ := tokensOf(again.URLs, q.kind)
+	tokens, _ := tokensOf(again.URLs, q.Kind)
 	same := (again.URLs != nil) && (digestWithout(again.Body, again.Links, tokens) == q.said)
-	s.refuted[q.kind] = s.refuted[q.kind] || !same
-	l.Bare = !s.refuted[q.kind]
+	s.refuted[q.Kind] = s.refuted[q.Kind] || !same
+	l.Bare = !s.refuted[q.Kind]
 }
 
 // tokensOf returns the tokens of a kind in URLs, and the URLs without them.

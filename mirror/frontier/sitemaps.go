@@ -16,12 +16,12 @@ func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 		return -1, false
 	}
 	n, known := a.Table.Find([]byte(u.String()))
-	known = known && a.Traits.Sitemap(n)
+	known = known && a.Traits.Is(n, urls.NamedSitemap)
 	if !known && a.Traits.CountSitemaps() >= urls.MaxSitemaps {
 		return -1, true
 	}
 	n, first := urls.Enter(a.Table, []byte(u.String()), 0)
-	a.Traits.NoteSitemap(n) // before a worker may take it
+	a.Traits.Note(n, urls.NamedSitemap) // before a worker may take it
 	if first {
 		a.Front.Add(u.Origin(), n, PrioSeed)
 	}

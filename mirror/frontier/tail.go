@@ -34,21 +34,13 @@ var ErrTrickles = errors.New("nothing else is left to request, and it sends less
 type Tail struct {
 	mu     sync.Mutex
 	bodies map[*Body]bool
-	idle   []*exchangeContext // most exchanges leave theirs as it was, for the next one
-}
-
-// exchangeContext is a context that Tail can end.
-type exchangeContext struct {
-	context.Context
-	parent context.Context
-	end    context.CancelCauseFunc
 }
 
 // Body is one body on its way.
 type Body struct {
 	bytes atomic.Int64
 	sized atomic.Bool
-	*exchangeContext
+	end   context.CancelCauseFunc
 	began int64     // bytes when it was first judged
 	since time.Time // when that was; zero: not yet
 	alone time.Time // since when nothing else is left; zero: something is
@@ -68,14 +60,14 @@ func (t *Tail) Begin(ctx context.Context) (_ context.Context, b *Body, end func(
 
 // begin is Begin for a body that the caller has, who calls Tail.end afterwards.
 func (t *Tail) begin(ctx context.Context, b *Body) context.Context {
+	ctx, b.end = context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b.exchangeContext = t.contextIn(ctx)
 	if t.bodies == nil {
 		t.bodies = map[*Body]bool{}
 	}
 	t.bodies[b] = true
-	return b.Context
+	return ctx
 }
 
 // end says that a body has come, or does not.
@@ -83,35 +75,7 @@ func (t *Tail) end(b *Body) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.bodies, b)
-	if b.Err() == nil {
-		t.idle = append(t.idle, b.exchangeContext)
-	} else {
-		b.exchangeContext.end(nil)
-	}
-}
-
-// contextIn returns a context that is not ended. It is called under the lock.
-func (t *Tail) contextIn(parent context.Context) *exchangeContext {
-	for n := len(t.idle); n > 0; n = len(t.idle) {
-		c := t.idle[n-1]
-		t.idle[n-1] = nil
-		if t.idle = t.idle[:n-1]; c.parent == parent && c.Err() == nil {
-			return c
-		}
-		c.end(nil)
-	}
-	ctx, end := context.WithCancelCause(parent)
-	return &exchangeContext{Context: ctx, parent: parent, end: end}
-}
-
-// drop ends the contexts that are not in use.
-func (t *Tail) drop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.idle {
-		c.end(nil)
-	}
-	t.idle = nil
+	b.end(nil)
 }
 
 // look ends bodies that are too slow. alone says that only URLs in work are left.
@@ -158,6 +122,5 @@ func (d *Dispatcher) WatchTail(now func() time.Time) (end func()) {
 	return func() {
 		close(stop)
 		wg.Wait()
-		d.Tail.drop()
 	}
 }

@@ -66,48 +66,18 @@ func TestTailEndless(t *testing.T) {
 	}
 }
 
-// A context serves the next exchange unless it was ended; nothing of it is left when the run is over.
+// Each exchange has a context of its own, of which nothing is left when it is over.
 func TestTailContexts(t *testing.T) {
-	parent, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	var tail Tail
-	begin := func(in context.Context) (context.Context, *Body, func()) {
-		ctx, b, end := tail.Begin(in)
-		if ctx.Err() != nil {
-			t.Fatalf("a new exchange is ended: %v", context.Cause(ctx))
-		}
-		return ctx, b, end
-	}
-	first, _, endFirst := begin(parent)
-	second, b, endSecond := begin(parent)
-	if first == second {
-		t.Fatal("two exchanges have one context")
+	first, _, endFirst := tail.Begin(t.Context())
+	second, b, endSecond := tail.Begin(t.Context())
+	b.end(ErrTrickles)
+	if first.Err() != nil || context.Cause(second) != ErrTrickles {
+		t.Errorf("%v, %v", first.Err(), context.Cause(second))
 	}
 	endFirst()
-	again, _, endAgain := begin(parent)
-	if again != first {
-		t.Error("a context that was not ended does not serve the next exchange")
-	}
-	b.end(ErrTrickles)
 	endSecond()
-	if context.Cause(second) != ErrTrickles {
-		t.Errorf("%v", context.Cause(second))
-	}
-	third, _, endThird := begin(parent)
-	if third == second || again.Err() != nil {
-		t.Error("an ended context serves an exchange, or ended another one")
-	}
-	endAgain()
-	other, _, endOther := begin(t.Context())
-	if other == again {
-		t.Error("an exchange has the context of another run")
-	}
-	endThird()
-	endOther()
-	tail.drop()
-	for _, ctx := range []context.Context{first, third, other} {
-		if ctx.Err() == nil {
-			t.Error("a context is left")
-		}
+	if first.Err() == nil || context.Cause(second) != ErrTrickles || len(tail.bodies) > 0 {
+		t.Errorf("%v, %v: a context is left", first.Err(), context.Cause(second))
 	}
 }

@@ -183,7 +183,7 @@ func (x *Processor) notAsked(rec *record.Resource) (*urls.Finding, error) {
 	if rec.InSet && (rec.Body == record.PackBody) && x.Rescan {
 		return x.read.rescanStored(rec, as)
 	}
-	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
+	return urls.FindingOf(rec, as), nil
 }
 
 // failure says how an origin did not give a URL.
@@ -216,7 +216,7 @@ func (x *Processor) noAnswer(ctx context.Context, rec *record.Resource, a exchan
 	}
 	broken := f
 	broken.passing = true
-	if a.Result.Sent < 2 && !x.Traits.Broken(rec.ID) && x.failsAgain(rec, broken) {
+	if a.Result.Sent < 2 && !x.Traits.Is(rec.ID, urls.IsBroken) && x.failsAgain(rec, broken) {
 		return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 	}
 	if f.counts {
@@ -246,7 +246,7 @@ func (x *Processor) failsAgain(rec *record.Resource, f failure) bool {
 		return false
 	}
 	again := f.busy != 0 && x.HostErrors.WaitsAgain(rec.URL, f.busy)
-	return again || !(x.Traits.Spent(rec.ID, urls.AfterFailure) || x.Traits.Broken(rec.ID))
+	return again || !(x.Traits.Spent(rec.ID, urls.AfterFailure) || x.Traits.Is(rec.ID, urls.IsBroken))
 }
 
 // givenUp records that the origin does not give a URL in this run. Replicas are the fallback.
@@ -271,7 +271,7 @@ func (x *Processor) failed(rec *record.Resource, reason string, passing bool) (*
 	if document && x.Rescan { // what the mirror keeps of it follows the new rules
 		return x.read.rescanStored(rec, as)
 	}
-	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
+	return urls.FindingOf(rec, as), nil
 }
 
 // countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils
@@ -309,7 +309,7 @@ func (x *Processor) firstGone(rec *record.Resource, as urls.Account) (Found, err
 	as.Notes, as.Tally = append(as.Notes, urls.FirstGone), urls.AsFirstGone
 	rec.Outcome, rec.Failures, rec.Gone = site.Failed, 0, 1
 	rec.Reason = fmt.Sprintf("status %d, to be confirmed by a second look", rec.Status)
-	f := &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
+	f := urls.FindingOf(rec, as)
 	if (rec.Body == record.PackBody) && x.Rescan {
 		var err error
 		if f, err = x.read.rescanStored(rec, as); err != nil {
@@ -328,7 +328,7 @@ func (x *Processor) goneFor(
 	as := urls.Account{Notes: notes}
 	missingIcon := !rec.InSet && scope.IsFavicon(rec.URL) && x.read.isGuess(rec.ID)
 	if missingIcon { // it was never there, and nothing named it
-		return outcome(&urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}, nil)
+		return outcome(urls.WithoutLinks(rec, as), nil)
 	}
 	if rec.InSet && !second {
 		return x.firstGone(rec, as)
@@ -347,5 +347,5 @@ func (x *Processor) goneFor(
 	}
 	as.Tally |= urls.AsGone
 	as.Room = as.Room.Add(urls.Leave(rec, x.Version))
-	return outcome(&urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}, nil)
+	return outcome(urls.WithoutLinks(rec, as), nil)
 }

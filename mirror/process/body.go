@@ -233,7 +233,7 @@ func (r *reading) largeDocument(now *record.Resource, sink *source.BodySink) (bo
 	}
 	head := sink.File().Head(1024)
 	linked := relocate.Detect(now.MIME, now.URL, head) != relocate.Unknown
-	if !linked && !r.Traits.Sitemap(now.ID) && !parse.MayName(now, head) {
+	if !linked && !r.Traits.Is(now.ID, urls.NamedSitemap) && !parse.MayName(now, head) {
 		return nil, nil
 	}
 	r.large.mu.Lock()

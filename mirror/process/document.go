@@ -146,7 +146,7 @@ func (r *reading) toRead(p *documentReader, rec *record.Resource, body []byte) *
 		Charset:  rec.Charset,
 		Around:   func() string { return r.codings.around(rec) },
 		Data:     body,
-		Sitemap:  r.Traits.Sitemap(rec.ID),
+		Sitemap:  r.Traits.Is(rec.ID, urls.NamedSitemap),
 		NoFollow: rec.NoFollow,
 		Now:      r.Now(),
 	}
@@ -250,20 +250,20 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 		}
 	}
 	said := body[:min(len(body), mostChainText)]
-	r.Admission.ReadSession(now.ID, now.URL, said, x.Doc.Links)
+	r.Admission.Sessions.Read(now.ID, now.URL, said, x.Doc.Links)
 	if len(said) == len(body) {
 		plain := func() []byte { return r.SkipPlan.Noise.Known(now.URL).Masked(body).Body }
-		r.Admission.ReadAlike(now.URL, plain, x.Doc.Links)
+		r.Admission.Sessions.ReadAlike(now.URL, plain, x.Doc.Links)
 	}
 	if old.InSet {
-		r.Admission.Reread(p)
+		r.Admission.Chains.Reread(p)
 	} else {
-		r.Admission.Learn(p)
+		r.Admission.Chains.Learn(p)
 	}
 }
 
 // learnAgain takes a page that left the mirror as part of a trap, and is as it was.
-func (r *reading) learnAgain(rec *record.Resource) { r.Admission.Learn(r.chainPage(rec)) }
+func (r *reading) learnAgain(rec *record.Resource) { r.Admission.Chains.Learn(r.chainPage(rec)) }
 
 func (r *reading) chainPage(rec *record.Resource) *frontier.ChainPage {
 	p := &frontier.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
@@ -290,7 +290,7 @@ func (r *reading) forbidden(rec *record.Resource, reason string, as urls.Account
 	rec.Body = record.NoBody
 	as.Tally |= urls.AsDisallowed
 	as.Notes = append(as.Notes, notKept)
-	return &urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
+	return urls.WithoutLinks(rec, as)
 }
 
 // sitemap admits what a sitemap or an index of sitemaps names, and returns the numbers of that.

@@ -17,7 +17,7 @@ import (
 // fromReuse takes a URL from the mirror of another job; nil when that does not give it, or may not yet: ready
 // says that the rules of its origin are known, or that nothing more is requested of its host in this run.
 func (x *Processor) fromReuse(ctx context.Context, rec *record.Resource, ready bool) (*urls.Finding, error) {
-	covers := x.Sources.Offers(source.FromReuse, rec.URL) && !x.Traits.Sitemap(rec.ID)
+	covers := x.Sources.Offers(source.FromReuse, rec.URL) && !x.Traits.Is(rec.ID, urls.NamedSitemap)
 	if !covers || !ready || x.Origins.Forbids(rec.URL) {
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func (x *Processor) fromReuse(ctx context.Context, rec *record.Resource, ready b
 // fromUpstream takes a URL from what a site that is a mirror says of its versions; nothing when that does not
 // give it. What it has no more is gone at once: no single answer says so, but its file table.
 func (x *Processor) fromUpstream(ctx context.Context, rec *record.Resource) (f Found, err error) {
-	if !x.Sources.Offers(source.FromUpstream, rec.URL) || (x.Traits.Sitemap(rec.ID) && x.Rescan) {
+	if !x.Sources.Offers(source.FromUpstream, rec.URL) || (x.Traits.Is(rec.ID, urls.NamedSitemap) && x.Rescan) {
 		return f, nil
 	}
 	a, err := x.Sources.Get(ctx, &source.Ask{
@@ -56,7 +56,7 @@ func (x *Processor) fromSpace(ctx context.Context, rec *record.Resource) (*urls.
 		return nil, nil
 	}
 	named := slices.Contains(x.Rules.Seeds, rec.URL) || slices.Contains(x.Job.Only, rec.URL)
-	tells := rec.Listing || x.Traits.Sitemap(rec.ID) || x.read.isGuess(rec.ID)
+	tells := rec.Listing || x.Traits.Is(rec.ID, urls.NamedSitemap) || x.read.isGuess(rec.ID)
 	const later = urls.AfterFailure | urls.AfterSilence | urls.AfterGone | urls.WithCookie
 	if !x.Sources.Offers(source.FromSpace, rec.URL) || named || tells || x.Traits.Spent(rec.ID, later) {
 		return nil, nil
@@ -76,7 +76,7 @@ func (x *Processor) fromSpace(ctx context.Context, rec *record.Resource) (*urls.
 // fallback takes a URL that the origin did not give from a replica; nil when no replica gives it. why is what
 // the origin did.
 func (x *Processor) fallback(ctx context.Context, rec *record.Resource, why string) (*urls.Finding, error) {
-	unwanted := x.Traits.Sitemap(rec.ID) || (x.read.isGuess(rec.ID) && !rec.InSet)
+	unwanted := x.Traits.Is(rec.ID, urls.NamedSitemap) || (x.read.isGuess(rec.ID) && !rec.InSet)
 	repair := rec.Outcome != site.Gone || x.Job.Repair
 	if !x.Sources.Offers(source.FromReplica, rec.URL) || unwanted || x.Origins.Forbids(rec.URL) || !repair {
 		return nil, nil
@@ -145,7 +145,7 @@ func (x *Processor) postponedOrFallback(
 	case ctx.Err() != nil || !x.Sources.IsWell():
 		return nil, nil
 	case rec.Outcome == site.Gone && !rec.InSet: // as it was
-		return &urls.Finding{Done: record.Done{Resource: *rec}}, nil
+		return urls.FindingOf(rec, urls.Account{}), nil
 	}
 	return x.read.notGiven(rec, why+"; no replica gave it", urls.Account{}), nil
 }

@@ -65,7 +65,7 @@ func adopt(
 	x *Processor, rec *record.Resource, file *phm.File, as urls.Account,
 ) (*urls.Finding, error) {
 	files, r := x.Chain.Imported.Files, x.read
-	f := &urls.Finding{Done: record.Done{Resource: *rec}}
+	f := urls.FindingOf(rec, urls.Account{})
 	now := &f.Resource
 	now.InSet, now.MIME, now.Size = true, file.Type, file.Size
 	if !file.Modified.IsZero() {

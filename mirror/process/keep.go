@@ -34,7 +34,7 @@ func (r *reading) reserve(now, old *record.Resource, as *urls.Account) (full *ur
 			r.Counts.Hold(room.Neg())
 			old.Outcome, old.Reason = site.Trapped, reason
 			as.Tally |= urls.AsTrapped
-			return &urls.Finding{Done: record.Done{Resource: *old}, As: *as}
+			return urls.FindingOf(old, *as)
 		}
 	}
 	as.Room, as.Reserved = room, true
@@ -48,7 +48,7 @@ func (r *reading) keep(
 	f *urls.Finding, old *record.Resource, targets []uint32, as urls.Account,
 ) (*urls.Finding, error) {
 	now := &f.Resource
-	entry := (now.Referrer == 0) || r.Traits.IsLead(now.ID)
+	entry := (now.Referrer == 0) || r.Traits.Is(now.ID, urls.IsLead)
 	if result.Cut(now.Cut).IsCut() || (entry && now.NoFollow) {
 		before, err := r.Records.TargetsOf(old.ID)
 		if err != nil {
@@ -147,7 +147,7 @@ func (r *reading) unchanged(rec *record.Resource, as urls.Account) (*urls.Findin
 	}
 	r.Admission.Vouch(rec, led(targets))
 	r.Admission.Stored(targets)
-	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
+	return urls.FindingOf(rec, as), nil
 }
 
 // notGiven makes an outcome of a URL that no source gave. What the mirror has of it stays, and the URL does
@@ -160,7 +160,7 @@ func (r *reading) notGiven(rec *record.Resource, reason string, as urls.Account)
 		as.Tally |= urls.AsRefused
 	}
 	as.Failed = reason
-	return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
+	return urls.FindingOf(rec, as)
 }
 
 // observe notes in the record of a body whether it is another one than before, and judges the validators of

@@ -54,15 +54,12 @@ func (x *Processor) Look(
 	}
 	if reason := x.refusal(rec); reason != "" {
 		rec.Outcome, rec.Reason = site.Trapped, reason
-		as := urls.Account{Tally: urls.AsTrapped}
-		f.Finding = &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
+		f.Finding = urls.FindingOf(rec, urls.Account{Tally: urls.AsTrapped})
 		return f, false, nil
 	}
 	if !known {
 		x.learnOrigin(ctx, u, release)
-		if ctx.Err() == nil {
-			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // robots.txt took this turn
-		}
+		waitAgain(ctx, x, rec)
 		return f, true, nil
 	}
 	if why := rules.Silent(); why != "" { // another worker has just found out
@@ -75,8 +72,7 @@ func (x *Processor) Look(
 	}
 	if ok, reason := rules.Permits(u); !ok {
 		rec.Outcome, rec.Reason, rec.Status = site.Disallowed, reason, 0
-		as := urls.Account{Tally: urls.AsDisallowed, Room: urls.Leave(rec, x.Version)}
-		f.Finding = &urls.Finding{Done: record.Done{Resource: *rec}, As: as}
+		f.Finding = urls.FindingOf(rec, urls.Account{Tally: urls.AsDisallowed, Room: urls.Leave(rec, x.Version)})
 		return f, false, nil
 	}
 	if still, ok := x.SkipPlan.Noise.Stays(rec, x.Now()); ok {
@@ -92,31 +88,41 @@ func (x *Processor) Look(
 	if turn == urls.OriginProbed && !x.HostErrors.Probe(u, rec.ID) {
 		return f, false, nil // it enters the frontier again when another URL has been requested
 	}
-	if w, ok := x.HostErrors.Witness(u); ok {
-		x.askWitness(ctx, w, release)
-		if ctx.Err() == nil {
-			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
-		}
-		return f, true, nil
-	}
-	if q, ok := x.Admission.SessionQuestion(u.Origin()); ok {
-		x.requestTwice(ctx, q, release)
-		if ctx.Err() == nil {
-			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
-		}
-		return f, true, nil
-	}
-	if q, ok := x.SkipPlan.Noise.Question(u.Origin(), x.Counts.Requests.Load(), x.Now()); ok {
-		compareTwo(ctx, x, q, release)
-		if ctx.Err() == nil {
-			x.Front.Add(u.Origin(), rec.ID, frontier.PrioSeed) // the other request took this turn
-		}
+	if requestOther(ctx, x, u, release) {
+		waitAgain(ctx, x, rec)
 		return f, true, nil
 	}
 	if f, err = x.request(ctx, rec, release); err == nil {
 		x.Counts.CountOther(f.Finding)
 	}
 	return f, true, err
+}
+
+// waitAgain puts a URL back of which another request took the turn.
+func waitAgain(ctx context.Context, x *Processor, rec *record.Resource) {
+	if ctx.Err() == nil {
+		x.Front.Add(rec.URL.Origin(), rec.ID, frontier.PrioSeed)
+	}
+}
+
+// requestOther makes a request that is due before all others of the origin of a URL, and reports whether
+// there was one.
+func requestOther(
+	ctx context.Context, x *Processor, u site.URL, release func(fetch.Observation),
+) bool {
+	if w, ok := x.HostErrors.Witness(u); ok {
+		x.askWitness(ctx, w, release)
+		return true
+	}
+	if q, ok := x.Admission.Sessions.Question(u.Origin()); ok {
+		x.requestTwice(ctx, q, release)
+		return true
+	}
+	q, ok := x.SkipPlan.Noise.Question(u.Origin(), x.Counts.Requests.Load(), x.Now())
+	if ok {
+		compareTwo(ctx, x, q, release)
+	}
+	return ok
 }
 
 // refusal says why a URL that is not in the mirror is not requested in this run, "" when it is. What the
@@ -215,7 +221,7 @@ func (x *Processor) learnOrigin(ctx context.Context, u site.URL, release func(fe
 // while its origin answers: that several URLs fail must show soon, regardless of each of them. URLs that
 // count as broken are not repeated.
 func (x *Processor) mayRetry(rec *record.Resource) func(*fetch.Result, error) bool {
-	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Broken(rec.ID)
+	last := x.Traits.Spent(rec.ID, urls.AfterFailure) && !x.Traits.Is(rec.ID, urls.IsBroken)
 	return func(res *fetch.Result, err error) bool {
 		if fetch.Continues(err) || fetch.Silent(err) { // silence has taken long enough
 			return fetch.Continues(err)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"mirrord/mirror/parse"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/record"
@@ -76,7 +77,7 @@ func (p *documentReader) forget() {
 // record returns the stored record of a URL, or a new one.
 func (r *reading) record(id uint32, u site.URL) (record.Resource, error) {
 	s := r.Table.State(id)
-	if s.Known() && !r.Traits.IsReopened(id) {
+	if s.Known() && !r.Traits.Is(id, urls.IsReopened) {
 		rec, ok, err := r.Records.Get(u)
 		if err != nil {
 			return rec, err

@@ -40,7 +40,7 @@ func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.UR
 		return outcome(x.brokenRedirect(rec, why))
 	}
 	if res.SetsCookie {
-		x.Traits.NoteCookie(rec.ID)
+		x.Traits.Note(rec.ID, urls.SetCookie)
 	}
 	if to.Same(rec.URL) {
 		if res.SetsCookie && !x.Traits.Spent(rec.ID, urls.WithCookie) {
@@ -56,10 +56,7 @@ func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.UR
 	rec.Requis = x.read.needed(rec)
 	old, part := rec.Target, rec.Fragment
 	rec.Target, rec.Fragment = 0, ""
-	f := &urls.Finding{
-		Done: record.Done{Resource: *rec, Linked: true},
-		As:   urls.Account{Tally: urls.AsRedirected},
-	}
+	f := urls.WithoutLinks(rec, urls.Account{Tally: urls.AsRedirected})
 	d := &f.Done
 	var id uint32
 	ok := false

@@ -26,12 +26,12 @@ func (r *reading) rescanStored(rec *record.Resource, as urls.Account) (*urls.Fin
 	if errors.Is(err, disk.ErrDamaged) { // the next run fetches it again
 		rec.ETag, rec.LastModified, rec.Digest = "", "", [32]byte{} // so that the same body is stored again
 		rec.Outcome, rec.Reason = site.Failed, err.Error()
-		return &urls.Finding{Done: record.Done{Resource: *rec}, As: as}, nil
+		return urls.FindingOf(rec, as), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	f := &urls.Finding{Done: record.Done{Resource: *rec}}
+	f := urls.FindingOf(rec, urls.Account{})
 	b := r.toRead(p, &f.Resource, fr.Body)
 	var links render.StoredLinks
 	if links.Decode(fr.Links) == nil { // else verify reports it

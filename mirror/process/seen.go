@@ -24,7 +24,7 @@ type contentSeen struct {
 	index  *text.SeenPages
 	latest numbered.Values[uint32] // by the number of a URL: that of its newest entry, plus one
 	own    uint32                  // entries with this number and higher are of this run
-	past   map[uint32]bool         // entries of earlier runs that no longer count
+	past   urls.IDSet              // entries of earlier runs that no longer count
 	fresh  map[uint32]record.Place // by the number of a URL: of documents whose records may be on their way
 	asking uint32                  // the URL whose page is being looked up, plus one
 }
@@ -117,10 +117,7 @@ func (s *contentSeen) likePage(page *pages.TextEntry, said *pageText) (like uint
 				return other.ID + 1, k.Exact, nil
 			}
 		}
-		if s.past == nil {
-			s.past = map[uint32]bool{}
-		}
-		s.past[k.Page] = true // and not in the way of others
+		s.past.Put(k.Page, true) // and not in the way of others
 	}
 }
 
@@ -178,7 +175,7 @@ func (s *contentSeen) pages() (n int) {
 // said is what a page says that counts: the newest of another URL than the one whose page is looked up.
 func (s *contentSeen) said(n uint32) (text.Said, error) {
 	p, ok, err := s.kept.At(n)
-	if !ok || p.ID+1 == s.asking || s.latest.Of(p.ID) != n+1 || s.past[n] {
+	if !ok || p.ID+1 == s.asking || s.latest.Of(p.ID) != n+1 || s.past.Has(n) {
 		return text.Said{}, err
 	}
 	return p.Said, nil

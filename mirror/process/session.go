@@ -27,7 +27,7 @@ func (x *Processor) requestTwice(
 ) {
 	res, body, err := again(ctx, x, q.URL, int64(x.Job.Limits.MaxDocument), release)
 	if err != nil {
-		x.Admission.SessionAnswered(q, new(frontier.Second))
+		x.Admission.Sessions.Answered(q, new(frontier.Second))
 		return
 	}
 	x.Second(q, res, body)
@@ -75,10 +75,9 @@ func (x *Processor) Second(q frontier.SecondRequest, res *fetch.Result, body []b
 	case (res.Status >= 300) && !res.Location.IsZero():
 		second.URLs = []site.URL{x.Rules.Main(res.Location)}
 	}
-	kind, learned := x.Admission.SessionAnswered(q, second)
-	if learned != nil {
-		x.Log.Info("session id learned", "kind", kind, "url", q.URL.String())
-		x.Notes.Cap(fmt.Sprintf(learnedSession, kind))
+	if x.Admission.Sessions.Answered(q, second) {
+		x.Log.Info("session id learned", "kind", q.Kind, "url", q.URL.String())
+		x.Notes.Cap(fmt.Sprintf(learnedSession, q.Kind))
 	}
 }
 
@@ -122,8 +121,7 @@ func (x *Processor) Folded(rec *record.Resource, to site.URL, why string) (f Fou
 	rec.Outcome, rec.Status, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, 0, nil
 	rec.InSet, rec.Fragment = false, ""
 	rec.Target, rec.Reason = id+1, why+to.String()
-	return Found{Finding: &urls.Finding{
-		Done: record.Done{Resource: *rec, Targets: []uint32{id}, Linked: true},
-		As:   as,
-	}}, true
+	f.Finding = urls.WithoutLinks(rec, as)
+	f.Finding.Targets = []uint32{id}
+	return f, true
 }

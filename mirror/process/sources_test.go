@@ -108,7 +108,7 @@ func TestSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sitemap := func(b *processtest.Bench) { b.Traits.NoteSitemap(1) }
+	sitemap := func(b *processtest.Bench) { b.Traits.Note(1, urls.NamedSitemap) }
 	runSources(t, stored, []sourceRow{
 		{name: "all have it", given: all, asked: "reuse", outcome: site.Unchanged},
 		{name: "upstream", given: from(source.FromUpstream), asked: "upstream", outcome: site.Unchanged},
@@ -196,7 +196,7 @@ func TestReplicaIsAFallback(t *testing.T) {
 			name: "a sitemap",
 			before: func(b *processtest.Bench) {
 				spent(b)
-				b.Traits.NoteSitemap(1)
+				b.Traits.Note(1, urls.NamedSitemap)
 			},
 			origin:  busy,
 			given:   same,

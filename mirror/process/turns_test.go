@@ -417,7 +417,7 @@ func TestFailures(t *testing.T) {
 			name:   "failed in many runs",
 			known:  lasting,
 			answer: processtest.SiteReply{Status: 500},
-			before: func(b *processtest.Bench) { b.Traits.NoteBroken(1) },
+			before: func(b *processtest.Bench) { b.Traits.Note(1, urls.IsBroken) },
 			tally:  urls.AsRefused,
 		}),
 		failed(row{

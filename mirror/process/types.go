@@ -20,7 +20,7 @@ func (r *reading) leftOut(rec *record.Resource, mime string) string {
 		return ""
 	}
 	why, refused := r.Rules.Types.Refuses(mime, rec.URL, r.needed(rec))
-	if !refused || r.Traits.IsLead(rec.ID) || r.Traits.Sitemap(rec.ID) {
+	if !refused || r.Traits.Is(rec.ID, urls.IsLead) || r.Traits.Is(rec.ID, urls.NamedSitemap) {
 		return ""
 	}
 	return why
@@ -68,5 +68,5 @@ func (r *reading) outOfScope(
 	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
 	rec.Body = record.NoBody
 	as.Notes = append(as.Notes, "files whose types scope.types or scope.not_types leaves out")
-	return &urls.Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
+	return urls.WithoutLinks(rec, as)
 }

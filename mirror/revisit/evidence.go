@@ -190,19 +190,17 @@ func (e *Evidence) audits(k urls.EvidenceKind, ids []uint32) []uint32 {
 		id   uint32
 	}
 	byHash := func(a, b pick) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id)) }
-	var best []pick
+	all := make([]pick, 0, len(ids))
 	for _, id := range ids {
 		var b [8]byte
 		binary.LittleEndian.PutUint32(b[:], uint32(e.Run))
 		binary.LittleEndian.PutUint32(b[4:], e.Plan.Key(id))
-		x := pick{xxh3.Hash(b[:]), id}
-		if at, _ := slices.BinarySearchFunc(best, x, byHash); at < n {
-			best = slices.Insert(best, at, x)[:min(len(best)+1, n)]
-		}
+		all = append(all, pick{xxh3.Hash(b[:]), id})
 	}
-	out := make([]uint32, len(best))
-	for i, x := range best {
-		out[i] = x.id
+	slices.SortFunc(all, byHash)
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = all[i].id
 	}
 	return out
 }
@@ -255,10 +253,7 @@ func (e *Evidence) changed(ids []uint32) (site.URL, bool) {
 func UnchangedBy(rec record.Resource, k urls.EvidenceKind, now time.Time) *urls.Finding {
 	rec.Outcome, rec.Status, rec.Reason, rec.Checked = site.Unchanged, 0, reasonOf(k), now.Unix()
 	rec.Observe(false)
-	return &urls.Finding{
-		Done: record.Done{Resource: rec},
-		As:   urls.Account{Tally: urls.AsSpared << k},
-	}
+	return urls.FindingOf(&rec, urls.Account{Tally: urls.AsSpared << k})
 }
 
 // reasonOf is what explain says of a request that was not made.

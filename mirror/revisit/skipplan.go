@@ -14,12 +14,6 @@ import (
 	"mirrord/store/record"
 )
 
-// FactReader reads what a site remembers from run to run. *store.SiteNotes is one.
-type FactReader interface {
-	// Fact returns the value of a key, nil without one.
-	Fact(key string) ([]byte, error)
-}
-
 // SkipPlanOptions are what a SkipPlan is made from. All fields are needed.
 type SkipPlanOptions struct {
 	Job      *job.Job
@@ -29,7 +23,7 @@ type SkipPlanOptions struct {
 	Now      func() time.Time // the clock
 	Table    *urls.Table
 	Records  RecordReader
-	Facts    FactReader
+	Facts    urls.Facts
 	First    scope.Priorities
 }
 

@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"time"
 
 	"mirrord/job"
+	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
 )
@@ -86,11 +86,7 @@ func (s *Session) Held() (h Held, ok bool, err error) {
 
 // storedHeld reads the fact. One that cannot be decoded counts as missing.
 func (s *Session) storedHeld() (h Held, ok bool, err error) {
-	v, err := s.Site.Notes.Fact(heldFact)
-	if (err != nil) || (len(v) == 0) {
-		return h, false, err
-	}
-	return h, json.Unmarshal(v, &h) == nil, nil
+	return urls.ReadFact[Held](s.Site.Notes, heldFact)
 }
 
 // KeepHeld notes how a run ended that knew so many URLs. When it requested everything and was held back:
@@ -125,9 +121,5 @@ func (s *Session) KeepHeld(j *verdict.Judgement, known int64, entries, dropped [
 	for i := range n {
 		h.URLs = append(h.URLs, dropped[i*len(dropped)/n])
 	}
-	v, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	return s.Site.Notes.SetFact(heldFact, v)
+	return urls.WriteFact(s.Site.Notes, heldFact, h)
 }

@@ -20,11 +20,6 @@ import (
 	"mirrord/store/blobs"
 )
 
-// BlobMaker makes files for bodies. *blobs.Spool is one. It is safe for concurrent use.
-type BlobMaker interface {
-	Create() (*blobs.BlobWriter, error)
-}
-
 // PartKeeper keeps the beginnings of large bodies, by URL, so that a later exchange requests only the rest.
 // *blobs.Parts is one. It is safe for concurrent use.
 type PartKeeper interface {
@@ -36,7 +31,7 @@ type PartKeeper interface {
 
 // BodyOptions are what bodies are taken in with.
 type BodyOptions struct {
-	Blobs       BlobMaker
+	Blobs       *blobs.Spool
 	Parts       PartKeeper
 	MaxDocument int64         // bytes of the largest document that is scanned
 	Coming      *atomic.Int64 // counts the bytes of bodies while they come; may be nil
@@ -48,14 +43,9 @@ type BodyOptions struct {
 // safe for concurrent use.
 type BodyPool struct {
 	o     BodyOptions
+	small sync.Pool    // of *[]byte
 	large chan *[]byte // buffers of largeDoc bytes that are free; nil for one that is not made yet
-
-	mu   sync.Mutex
-	free []*[]byte // smaller ones
 }
-
-// mostFree is how many of the smaller buffers are kept for the next bodies.
-const mostFree = 32
 
 // NewBodyPool returns a maker of sinks.
 func NewBodyPool(o BodyOptions) *BodyPool {
@@ -67,36 +57,16 @@ func NewBodyPool(o BodyOptions) *BodyPool {
 	return b
 }
 
-// take returns an empty buffer of so many bytes: the smallest free one that is large enough, else a larger
-// one that replaces one that is too small.
-func (p *BodyPool) take(room int) *[]byte {
-	p.mu.Lock()
-	best := len(p.free) - 1
-	for i, b := range p.free {
-		if cap(*b) >= room && (cap(*p.free[best]) < room || cap(*b) < cap(*p.free[best])) {
-			best = i
-		}
+// take returns an empty buffer of so many bytes.
+func (b *BodyPool) take(room int) *[]byte {
+	buf, ok := b.small.Get().(*[]byte)
+	if !ok {
+		buf = new([]byte)
 	}
-	buf := new([]byte)
-	if best >= 0 {
-		buf = p.free[best]
-		p.free[best] = p.free[len(p.free)-1]
-		p.free = p.free[:len(p.free)-1]
-	}
-	p.mu.Unlock()
 	if *buf = (*buf)[:0]; cap(*buf) < room {
 		*buf = make([]byte, 0, room)
 	}
 	return buf
-}
-
-// give gives a buffer back.
-func (p *BodyPool) give(buf *[]byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.free) < mostFree {
-		p.free = append(p.free, buf)
-	}
 }
 
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
@@ -209,7 +179,7 @@ func (b *BodySink) release() {
 	case b.isLarge:
 		b.from.large <- b.buf
 	case b.buf != nil && cap(*b.buf) <= maxPooled:
-		b.from.give(b.buf)
+		b.from.small.Put(b.buf)
 	}
 	b.buf, b.isLarge = nil, false
 }

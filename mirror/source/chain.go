@@ -7,6 +7,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/site"
+	"mirrord/store/blobs"
 )
 
 // Chain are the sources of a run. It is safe for concurrent use.
@@ -26,7 +27,7 @@ type Chain struct {
 // others fail. The zero value has nothing.
 type ImportedBefore struct {
 	Files *render.ImportedFiles
-	Blobs BlobMaker // takes those that are no documents
+	Blobs *blobs.Spool // takes those that are no documents
 }
 
 // Get asks the sources that an Ask names, one after the other, until one gives an answer: the mirror of

@@ -123,11 +123,16 @@ func newUntested(t *testing.T, replace bool) *place {
 		Reuse:  source.NewReuseSource(source.ReuseSourceOptions{Provenance: provenance}),
 		Origin: &source.Origin{Fetcher: &p.fake, Bodies: bodies, Now: time.Now},
 		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{
+			Supplies: source.Supplies{
+				NewAsker: asker,
+				Bodies:   bodies,
+				Product:  "mirrord",
+				Now:      time.Now,
+				Log:      log,
+			},
 			Base:       home,
 			Replicas:   []site.URL{site.Canonical(there)},
 			Replace:    replace,
-			NewAsker:   asker,
-			Bodies:     bodies,
 			Pairs:      st,
 			HostErrors: p.troubles,
 			Table:      p.table,
@@ -136,10 +141,7 @@ func newUntested(t *testing.T, replace bool) *place {
 				rec, ok = p.records[u.String()]
 				return rec, ok, nil
 			},
-			Body:    p.body,
-			Product: "mirrord",
-			Now:     time.Now,
-			Log:     log,
+			Body: p.body,
 		}),
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 )
@@ -37,16 +38,6 @@ type Lender struct {
 	why      string
 }
 
-// LenderWish is what a Lender needs a turn of its host for.
-type LenderWish uint8
-
-// The wishes of a Lender.
-const (
-	NoTurn    LenderWish = iota
-	ForCheck             // see Spread.Check
-	ForAnswer            // see Spread.Get
-)
-
 // Base is the URL of the directory that stands for the origin's.
 func (l *Lender) Base() string { return l.r.base.String() }
 
@@ -63,81 +54,46 @@ func (l *Lender) Took() time.Duration {
 	return l.took
 }
 
-// Needs says for what the replica needs a turn of its host. last says that it gets no further URL for now:
+// Wish says for what the replica needs a turn of its host. last says that it gets no further URL for now:
 // what it gave since the last comparison is worth one more.
-func (l *Lender) Needs(last bool) LenderWish {
+func (l *Lender) Wish(last bool) urls.LentWish {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	verified := l.same >= spreadEnough
 	due := l.since >= spreadEvery || (last && l.since > 0)
 	switch {
 	case l.left, l.checking && !verified, last && !due:
-		return NoTurn
+		return urls.NoWish
 	case !l.known, !l.probe:
-		return ForCheck
+		return urls.WishCheck
 	case verified && (l.checking || !due):
-		return ForAnswer
+		return urls.WishURL
 	case l.of.seen.has(l.compared):
-		return ForCheck
+		return urls.WishCheck
 	case verified:
-		return ForAnswer // until the origin has sent another page
+		return urls.WishURL // until the origin has sent another page
 	}
-	return NoTurn
+	return urls.NoWish
 }
 
-// BeginCheck notes that a turn for a check was taken.
-func (l *Lender) BeginCheck() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.checking = true
+// Begin notes that a turn was taken.
+func (l *Lender) Begin(w urls.LentWish) {
+	if w == urls.WishCheck {
+		l.locked(func() { l.checking = true })
+	}
 }
 
-func (l *Lender) checked() {
+// locked calls do while no other goroutine uses the Lender.
+func (l *Lender) locked(do func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.checking = false
-}
-
-func (l *Lender) knowsRobots() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known := l.known
-	l.known = true
-	return known
-}
-
-func (l *Lender) isProbed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.probe
-}
-
-func (l *Lender) probed(page hosts.PageBody, soft bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.probe, l.soft, l.softPage = true, soft, page
+	do()
 }
 
 func (l *Lender) isErrorPage(mime string, u site.URL, body []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.soft && hosts.AnswerBody(mime, u, body).Alike(l.softPage)
-}
-
-// equal counts a page that is as the origin's.
-func (l *Lender) equal() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.same++
-	l.since, l.misses = 0, 0
-}
-
-// gave counts a file that came.
-func (l *Lender) gave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since++
-	l.misses = 0
 }
 
 // missed counts a request without a file.
@@ -148,15 +104,6 @@ func (l *Lender) missed() {
 		const form = "%s does not spread the load: %d requests in a row returned no file"
 		l.left, l.why = true, fmt.Sprintf(form, l.Base(), l.misses)
 	}
-}
-
-func (l *Lender) timed(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.took == 0 {
-		l.took = d
-	}
-	l.took = (3*l.took + d) / 4
 }
 
 // leave ends the use of the replica for this run. bad says that it differs from the origin.
@@ -181,13 +128,6 @@ func (l *Lender) Gave(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.given += n
-}
-
-// report returns how many outcomes are the replica's, and why it is no longer used.
-func (l *Lender) report() (given int64, why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.given, l.why
 }
 
 // sample is what the origin said of a URL in this run.

@@ -5,7 +5,6 @@ package source
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/mirror/urls"
 )
 
 // manner is how a job shows itself to sites, as far as an answer may depend on it, and since when. It is kept
@@ -43,16 +43,12 @@ func mannerOf(j *job.Job, now time.Time) manner {
 }
 
 // readManner reads that of the last runs of a site; false: it is not known.
-func readManner(f SiteFacts) (m manner, ok bool, err error) {
-	v, err := f.Fact(mannerFact)
-	if err != nil || v == nil {
-		return manner{}, false, err
-	}
-	return m, json.Unmarshal(v, &m) == nil, nil
+func readManner(f urls.Facts) (m manner, ok bool, err error) {
+	return urls.ReadFact[manner](f, mannerFact)
 }
 
 // keep notes the manner of a run with its site, before the first request.
-func (m manner) keep(f SiteFacts) error {
+func (m manner) keep(f urls.Facts) error {
 	was, ok, err := readManner(f)
 	if err != nil {
 		return err
@@ -62,11 +58,7 @@ func (m manner) keep(f SiteFacts) error {
 		return nil
 	}
 	m.Since = since
-	v, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return f.SetFact(mannerFact, v)
+	return urls.WriteFact(f, mannerFact, m)
 }
 
 // fits reports whether a site answers two jobs alike, as far as their requests go.

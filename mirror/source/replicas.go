@@ -7,11 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/fetch/robots"
@@ -59,21 +57,16 @@ const (
 
 // ReplicaSourceOptions are what a ReplicaSource works with.
 type ReplicaSourceOptions struct {
+	Supplies
 	Base       string     // directory of the site, as the job names it, for which each replica stands
 	Replicas   []site.URL // directories
 	Replace    bool       // a newer page takes the place of what the mirror holds
-	Product    string     // our name in robots.txt; "": robots rules are not obeyed
-	MaxBody    int64      // bytes; 0 is no limit
-	NewAsker   func() *Asker
-	Bodies     *BodyPool
 	Pairs      PairFacts
 	HostErrors OriginTroubles
 	Table      *urls.Table
 	Provenance *urls.Provenance
 	Record     func(site.URL) (record.Resource, bool, error) // what the mirror holds of a URL
 	Body       func(*record.Resource) ([]byte, error)        // that the mirror holds, up to hosts.MaxCompared
-	Now        func() time.Time
-	Log        *slog.Logger
 }
 
 // ReplicaSource are the replicas of a run's site. Get, IsWell and Took are safe for concurrent use.

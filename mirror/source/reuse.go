@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/mirror/urls"
@@ -29,37 +27,15 @@ import (
 // reuseFor: while they have the same bytes, the rest is taken to have them too. Robots rules of this site
 // hold as ever.
 
-// OtherMirrors reads the mirrors of other jobs. *store.State is one.
-type OtherMirrors interface {
-	// ViewSite opens the site of a job, also while the job runs; store.ErrNoSite when it has
-	// none.
-	ViewSite(job string) (*store.Site, error)
-	// Documents opens the documents of the site of a job, which may be read while the job runs.
-	Documents(job string) (*store.Documents, error)
-}
-
-// SiteFacts keeps small facts with a site, by name. *store.SiteNotes is one.
-type SiteFacts interface {
-	Fact(name string) ([]byte, error)
-	SetFact(name string, v []byte) error
-}
-
 // ReuseSourceOptions are what a ReuseSource works with.
 type ReuseSourceOptions struct {
-	Provenance *urls.Provenance // says which job's mirror is reused for what
-	Mirrors    OtherMirrors
+	Supplies
+	Provenance *urls.Provenance                                   // says which job's mirror is reused for what
+	Mirrors    *store.State                                       // of other jobs; nil: nothing is taken
 	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first
 	OpenBody   func(digest [32]byte, from, n int64) (io.ReadCloser, error)
-	Facts      SiteFacts // of the site: the last verification
-	Bodies     *BodyPool
-	NewAsker   func() *Asker
-	Covers     func(site.URL) bool // whether a URL is in the scope of the job
-	Run        func() int          // number of the run, by which the sample of a verification is drawn
-	Product    string              // our name in robots.txt; "": robots rules are not obeyed
-	Nofollow   bool                // whether nofollow is obeyed
-	MaxBody    int64               // bytes; 0 is no limit
-	Now        func() time.Time
-	Log        *slog.Logger
+	Run        func() int // number of the run, by which the sample of a verification is drawn
+	Nofollow   bool       // whether nofollow is obeyed
 }
 
 // ReuseSource gives what another job has mirrored. Prepare comes before Get; Get is safe for concurrent use.

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,11 +35,8 @@ const (
 
 // ReuseFinder looks for collections of a site that other jobs mirror.
 type ReuseFinder struct {
-	Site   *store.Site
-	Others interface {
-		OtherMirrors
-		Sites() ([]string, error)
-	}
+	Site         *store.Site
+	Others       *store.State
 	Fingerprints func(job string) ([]byte, error) // that a run of a job has written
 	Runs         func(job string, n int) ([]store.RunRecord, error)
 	Now          func() time.Time
@@ -65,11 +61,7 @@ func (f *ReuseFinder) Renew(ctx context.Context) (urls.FoundReuse, error) {
 		return urls.FoundReuse{}, err
 	}
 	found.Searched = f.Now().UTC()
-	v, err := json.Marshal(found)
-	if err != nil {
-		return found, err
-	}
-	return found, f.Site.Notes.SetFact(urls.FoundReuseFact, v)
+	return found, urls.WriteFact(f.Site.Notes, urls.FoundReuseFact, found)
 }
 
 // reusePlace is a directory of this site, and one of another that has the same files.

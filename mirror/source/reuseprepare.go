@@ -5,7 +5,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,7 +61,7 @@ func (x *ReuseSource) Prepare(ctx context.Context) (note string, err error) {
 	if now := x.Now(); last.Differs == "" && now.Sub(last.Used).Abs() >= 24*time.Hour {
 		last.Used = now.UTC()
 	}
-	if err := keepReuse(x.Facts, last); err != nil {
+	if err := urls.WriteFact(x.Facts, urls.ReuseFact, last); err != nil {
 		x.mode = reuseKeeps
 		return "", err
 	}
@@ -181,13 +180,4 @@ func isReusable(rec *record.Resource) bool {
 func (v *reuseRecord) owns(rec *record.Resource) bool {
 	verified := v.Job != "" && v.Differs == ""
 	return rec.Source == "" || (verified && urls.TakenFrom(rec, v.From, v.At))
-}
-
-// keepReuse writes down the last verification.
-func keepReuse(f SiteFacts, last reuseRecord) error {
-	v, err := json.Marshal(last)
-	if err != nil {
-		return err
-	}
-	return f.SetFact(urls.ReuseFact, v)
 }

@@ -5,7 +5,6 @@ package source
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -49,12 +48,9 @@ func (v *reuseRecord) used() time.Time {
 }
 
 // lastReuse reads the last verification of a site; none is the zero value.
-func lastReuse(f SiteFacts) (last reuseRecord, err error) {
-	v, err := f.Fact(urls.ReuseFact)
-	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
-		return reuseRecord{}, err
-	}
-	return last, nil
+func lastReuse(f urls.Facts) (last reuseRecord, err error) {
+	last, _, err = urls.ReadFact[reuseRecord](f, urls.ReuseFact)
+	return last, err
 }
 
 // reuseVerification is what a verification came to.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"sync"
@@ -31,15 +30,12 @@ import (
 
 // SpaceSourceOptions are what a SpaceSource works with.
 type SpaceSourceOptions struct {
+	Supplies
 	Job     *job.Job
-	Facts   SiteFacts    // of the site
-	Mirrors OtherMirrors // nil: nothing is taken
+	Mirrors *store.State // nil: nothing is taken
 	// Holders says which other mirrors of the space hold a URL; nil: the job is in no space.
 	Holders  func() (SpaceIndex, error)
 	OpenBody func(digest [32]byte, from, n int64) (io.ReadCloser, error)
-	Bodies   *BodyPool
-	Now      func() time.Time
-	Log      *slog.Logger
 }
 
 // SpaceIndex says which mirrors hold a URL. It is safe for concurrent use.

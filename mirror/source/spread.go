@@ -5,7 +5,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,7 +43,7 @@ const (
 // use.
 type Spread struct {
 	x     *ReplicaSource
-	facts SiteFacts
+	facts urls.Facts
 	all   []*Lender
 	seen  samples
 }
@@ -58,7 +57,7 @@ type spreadBanned struct {
 }
 
 // NewSpread returns the replicas of x that spread the load.
-func NewSpread(x *ReplicaSource, facts SiteFacts) *Spread {
+func NewSpread(x *ReplicaSource, facts urls.Facts) *Spread {
 	s := &Spread{x: x, facts: facts}
 	for _, a := range x.all {
 		s.all = append(s.all, &Lender{of: s, r: a, known: x.Product == ""})
@@ -94,9 +93,8 @@ func (s *Spread) Prepare(can func(id uint32) bool) (of string, lenders []*Lender
 }
 
 func (s *Spread) bans() (bans, error) {
-	v, err := s.facts.Fact(spreadFact)
-	known := bans{}
-	if err == nil && len(v) > 0 && json.Unmarshal(v, &known) != nil {
+	known, ok, err := urls.ReadFact[bans](s.facts, spreadFact)
+	if !ok {
 		known = bans{} // what cannot be read is verified again
 	}
 	return known, err
@@ -112,11 +110,7 @@ func (s *Spread) ban(l *Lender, u site.URL, how string) error {
 	}
 	known[l.Base()] = spreadBanned{Until: s.x.Now().Add(spreadBan).UTC(), Why: why}
 	s.x.Log.Warn("replica differs from the origin", "url", u.String(), "err", how)
-	v, err := json.Marshal(known)
-	if err != nil {
-		return err
-	}
-	return s.facts.SetFact(spreadFact, v)
+	return urls.WriteFact(s.facts, spreadFact, known)
 }
 
 // Heard notes what the origin said of a URL: replicas are compared with that. rec is what the mirror holds.
@@ -150,11 +144,13 @@ func (s *Spread) BaseOf(source string) (base string, ok bool) {
 func (s *Spread) Check(
 	ctx context.Context, l *Lender, release func(fetch.Observation),
 ) (differs bool, err error) {
-	defer l.checked()
-	if !l.knowsRobots() {
+	defer l.locked(func() { l.checking = false })
+	var known, probed bool
+	l.locked(func() { known, probed, l.known = l.known, l.probe, true })
+	if !known {
 		return false, s.learn(ctx, l, release)
 	}
-	if !l.isProbed() {
+	if !probed {
 		return false, s.probe(ctx, l, release)
 	}
 	want, ok := s.seen.draw(l)
@@ -187,7 +183,10 @@ func (s *Spread) Check(
 		how = fmt.Sprintf("is %s, the origin's is %s", is, was)
 	}
 	if how == "" {
-		l.equal()
+		l.locked(func() {
+			l.same++
+			l.since, l.misses = 0, 0
+		})
 		return false, nil
 	}
 	return true, s.ban(l, u, how)
@@ -241,7 +240,7 @@ func (s *Spread) probe(ctx context.Context, l *Lender, release func(fetch.Observ
 	if isPage(res) {
 		page = hosts.AnswerBody(res.MIME, u, body.Bytes())
 	}
-	l.probed(page, isPage(res))
+	l.locked(func() { l.probe, l.soft, l.softPage = true, isPage(res), page })
 	return nil
 }
 
@@ -256,7 +255,8 @@ func (s *Spread) exchange(
 		return nil, errors.Join(fetch.ErrCanceled, err)
 	}
 	release(fetch.Observe(res, err))
-	l.timed(s.x.Now().Sub(start))
+	d := s.x.Now().Sub(start)
+	l.locked(func() { l.took = (3*cmp.Or(l.took, d) + d) / 4 })
 	switch {
 	case err != nil:
 		s.x.HostErrors.Failed(req.URL, err.Error(), NoAnswer)
@@ -316,7 +316,10 @@ func (s *Spread) read(l *Lender, ask *Ask, res *fetch.Result, u site.URL, body *
 		l.missed()
 		return a
 	}
-	l.gave()
+	l.locked(func() {
+		l.since++
+		l.misses = 0
+	})
 	a = Answer{
 		From:    FromReplica,
 		Source:  u.String(),
@@ -345,12 +348,11 @@ func (s *Spread) Report() (given map[string]int64, notes []string) {
 	}
 	given = map[string]int64{}
 	for _, l := range s.all {
-		n, why := l.report()
-		if n > 0 {
-			given[l.Base()] = n
+		if l.given > 0 {
+			given[l.Base()] = l.given
 		}
-		if why != "" && !(l.byTest && l.r.renewed) { // a later test is what counts
-			notes = append(notes, why)
+		if l.why != "" && !(l.byTest && l.r.renewed) { // a later test is what counts
+			notes = append(notes, l.why)
 		}
 	}
 	return given, notes

@@ -6,11 +6,9 @@ import (
 	"context"
 	"encoding/hex"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"mirrord/fetch"
 	"mirrord/fetch/heads"
@@ -28,16 +26,10 @@ import (
 
 // UpstreamOptions are what an UpstreamSource works with.
 type UpstreamOptions struct {
-	Facts    SiteFacts // of the site: which version is known
-	Bodies   *BodyPool
-	NewAsker func() *Asker
-	Head     func(site.URL, record.HeadPlace) (*heads.Head, error) // reads a stored one
-	Covers   func(site.URL) bool                                   // whether a URL is in the scope of the job
-	Seeds    []site.URL
-	Fresh    func() bool // nothing is published yet
-	MaxBody  int64       // bytes; 0 is no limit
-	Now      func() time.Time
-	Log      *slog.Logger
+	Supplies
+	Head  func(site.URL, record.HeadPlace) (*heads.Head, error) // reads a stored one
+	Seeds []site.URL
+	Fresh func() bool // nothing is published yet
 }
 
 // UpstreamSource gives what the mirror that a job mirrors says of its own versions. Prepare comes before Get;

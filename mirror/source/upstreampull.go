@@ -5,7 +5,6 @@ package source
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/fetch"
+	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
@@ -60,8 +60,7 @@ var errNotOffered = errors.New("it is no longer offered")
 // Prepare asks the mirror that the job followed for its version, and pulls what has changed. note is what the
 // summary says of it, "" for nothing. When ctx ends, the run does.
 func (x *UpstreamSource) Prepare(ctx context.Context) (note string, err error) {
-	stored, err := x.Facts.Fact(upstreamName)
-	if err != nil || stored == nil || json.Unmarshal(stored, &x.known) != nil || x.known.At == "" {
+	if x.known, _, err = urls.ReadFact[upstreamFact](x.Facts, upstreamName); err != nil || x.known.At == "" {
 		return "", err
 	}
 	at, _, perr := site.Parse(x.known.At)
@@ -340,16 +339,13 @@ func (x *UpstreamSource) Keep() error {
 	if err = errors.Join(err, z.Close()); err != nil {
 		return err
 	}
-	fact, err := json.Marshal(upstreamFact{
-		At:    strings.TrimSuffix(v.base, "/") + phm.OfferPath,
-		ETag:  v.etag,
-		Offer: v.offer,
-	})
-	if err != nil {
-		return err
-	}
 	// a table that is not that of the offer counts as none
-	return errors.Join(x.Facts.SetFact(upstreamTable, packed.Bytes()), x.Facts.SetFact(upstreamName, fact))
+	return errors.Join(x.Facts.SetFact(upstreamTable, packed.Bytes()),
+		urls.WriteFact(x.Facts, upstreamName, upstreamFact{
+			At:    strings.TrimSuffix(v.base, "/") + phm.OfferPath,
+			ETag:  v.etag,
+			Offer: v.offer,
+		}))
 }
 
 // unpackTable unpacks a stored table; nil without one.

@@ -98,6 +98,16 @@ type Finding struct {
 	As Account
 }
 
+// FindingOf returns the finding of a record whose links stay as they are.
+func FindingOf(rec *record.Resource, as Account) *Finding {
+	return &Finding{Done: record.Done{Resource: *rec}, As: as}
+}
+
+// WithoutLinks returns the finding of a record that has no links now.
+func WithoutLinks(rec *record.Resource, as Account) *Finding {
+	return &Finding{Done: record.Done{Resource: *rec, Linked: true}, As: as}
+}
+
 // Account says how a run accounts for a finding: in its counts, its notes, and in what it knows of the
 // origin.
 type Account struct {

@@ -3,7 +3,6 @@
 package urls
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -28,15 +27,9 @@ type FoundReuse struct {
 }
 
 // LastFoundReuse reads what was found last.
-func LastFoundReuse(f interface {
-	Fact(name string) ([]byte, error)
-}) (FoundReuse, error) {
-	var last FoundReuse
-	v, err := f.Fact(FoundReuseFact)
-	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
-		return FoundReuse{}, err
-	}
-	return last, nil
+func LastFoundReuse(f Facts) (FoundReuse, error) {
+	last, _, err := ReadFact[FoundReuse](f, FoundReuseFact)
+	return last, err
 }
 
 // Says is what the summary says of it; auto: the job takes it without being told.
@@ -109,9 +102,12 @@ func reusedBy(job string, others *store.State) (next string, fixed bool, err err
 		return "", false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	used, err := usedReuse(s.Notes)
-	if err != nil || used != "" {
-		return used, true, err
+	type verified struct {
+		Job string `json:"job"`
+	}
+	used, _, err := ReadFact[verified](s.Notes, ReuseFact)
+	if err != nil || used.Job != "" {
+		return used.Job, true, err
 	}
 	found, err := LastFoundReuse(s.Notes)
 	return found.Job, false, err
@@ -119,15 +115,3 @@ func reusedBy(job string, others *store.State) (next string, fixed bool, err err
 
 // ReuseFact is the name of the fact of a site that says what it reuses, and when that was verified.
 const ReuseFact = "reuse"
-
-// usedReuse is the job of which a site last reused files.
-func usedReuse(notes *store.SiteNotes) (string, error) {
-	v, err := notes.Fact(ReuseFact)
-	var last struct {
-		Job string `json:"job"`
-	}
-	if err != nil || v == nil || json.Unmarshal(v, &last) != nil {
-		return "", err
-	}
-	return last.Job, nil
-}

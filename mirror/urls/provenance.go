@@ -19,8 +19,8 @@ type Provenance struct {
 
 	mu       sync.Mutex
 	replicas map[uint32]int64 // bodies from replicas, with the Unix seconds at which they came
-	reused   map[uint32]bool
-	hearsay  map[uint32]bool // of which in this run not the origin said that they are as they were
+	reused   IDSet
+	hearsay  IDSet // of which in this run not the origin said that they are as they were
 }
 
 // Reused reports whether the body of a record was taken from the other mirror.
@@ -46,10 +46,7 @@ func (p *Provenance) Note(rec *record.Resource) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if reused {
-		if p.reused == nil {
-			p.reused = map[uint32]bool{}
-		}
-		p.reused[rec.ID] = true
+		p.reused.Put(rec.ID, true)
 	}
 	if reused || rec.Source == "" || !rec.InSet || IsGone(rec) {
 		delete(p.replicas, rec.ID)
@@ -87,22 +84,19 @@ func (p *Provenance) Owed(id uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, is := p.replicas[id]
-	return is || p.reused[id]
+	return is || p.reused.Has(id)
 }
 
 // SetHearsay notes that not the origin said in this run that a resource is as it was.
 func (p *Provenance) SetHearsay(id uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.hearsay == nil {
-		p.hearsay = map[uint32]bool{}
-	}
-	p.hearsay[id] = true
+	p.hearsay.Put(id, true)
 }
 
 // Hearsay reports whether not the origin said in this run that a resource is as it was.
 func (p *Provenance) Hearsay(id uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hearsay[id]
+	return p.hearsay.Has(id)
 }

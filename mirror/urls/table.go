@@ -227,10 +227,10 @@ func (t *Table) Mark(ids iter.Seq[uint32], decide func(id uint32, s State, u sit
 	}
 }
 
-// NamedURLs says which URLs a document names, by their places in it, and what becomes of them. Decide and
-// Unknown are called while the table waits: Decide is that of Table.Mark, Unknown takes a URL that has no
-// number.
-type NamedURLs struct {
+// Mentions are the URLs that a document names, by their places in it, and what becomes of them. Decide and
+// Unknown are called while the table waits: Decide is that of Table.Mark, Unknown takes the place of a URL
+// without a number.
+type Mentions struct {
 	N       int
 	URL     func(i int) []byte
 	Decide  func(i int, id uint32, s State, u site.URL) Mark
@@ -238,7 +238,7 @@ type NamedURLs struct {
 }
 
 // MarkNamed is Mark for URLs of which the numbers are not known.
-func (t *Table) MarkNamed(by NamedURLs) {
+func (t *Table) MarkNamed(by Mentions) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range by.N {

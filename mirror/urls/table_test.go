@@ -75,7 +75,7 @@ func TestMarkInOrder(t *testing.T) {
 	}
 	var unknown []int
 	names := [][]byte{[]byte("http://h/9"), []byte("http://h/2"), []byte("http://h/8")}
-	table.MarkNamed(NamedURLs{
+	table.MarkNamed(Mentions{
 		N:   len(names),
 		URL: func(i int) []byte { return names[i] },
 		Decide: func(i int, id uint32, s State, u site.URL) Mark {

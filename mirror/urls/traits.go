@@ -23,16 +23,20 @@ type Traits struct {
 type trait struct {
 	hops  uint16 // redirects before it
 	spent Again
-	flags uint8
+	is    Trait
 }
 
+// Trait is a set of what a URL is in a run.
+type Trait uint8
+
+// The traits.
 const (
-	isSitemap = 1 << iota
-	isBroken
-	isLead
-	setCookie
-	isRefused
-	isReopened
+	NamedSitemap Trait = 1 << iota // robots.txt or an index names it as a sitemap
+	IsBroken                       // it has failed for so many runs that it counts as broken
+	IsLead                         // an entry point redirects to it, or did when it was last requested
+	SetCookie                      // an answer of this run redirected and set a cookie that is kept
+	IsRefused                      // it failed in this run so that another request will not mend it
+	IsReopened                     // it is requested once more in this run, as if it was new
 )
 
 // change changes the trait of a number. The caller holds t.mu.
@@ -45,16 +49,21 @@ func (t *Traits) change(id uint32, how func(*trait)) {
 	t.of[id] = x
 }
 
-func (t *Traits) flag(id uint32, flag uint8) {
+// Note notes what a URL is.
+func (t *Traits) Note(id uint32, is Trait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.change(id, func(x *trait) { x.flags |= flag })
+	if is&^t.of[id].is&NamedSitemap != 0 {
+		t.sitemaps++
+	}
+	t.change(id, func(x *trait) { x.is |= is })
 }
 
-func (t *Traits) has(id uint32, flag uint8) bool {
+// Is reports whether a URL has a trait.
+func (t *Traits) Is(id uint32, is Trait) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.of[id].flags&flag != 0
+	return t.of[id].is&is != 0
 }
 
 // Spend notes that a URL gets no other turn in this run for some reasons.
@@ -86,45 +95,15 @@ func (t *Traits) Hops(id uint32) int {
 func (t *Traits) Redirect(from, to uint32, hops int, seed bool) (lead bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lead = seed || t.of[from].flags&isLead != 0
+	lead = seed || t.of[from].is&IsLead != 0
 	t.change(to, func(x *trait) {
 		x.hops = max(x.hops, uint16(min(hops, 1<<16-1)))
 		if lead {
-			x.flags |= isLead
+			x.is |= IsLead
 		}
 	})
 	return lead
 }
-
-// NoteCookie notes that an answer of this run redirected and set a cookie that is kept.
-func (t *Traits) NoteCookie(id uint32) { t.flag(id, setCookie) }
-
-// SetCookie reports whether an answer of this run set a cookie, see NoteCookie.
-func (t *Traits) SetCookie(id uint32) bool { return t.has(id, setCookie) }
-
-// NoteBroken notes that a URL has failed for so many runs that it counts as broken.
-func (t *Traits) NoteBroken(id uint32) { t.flag(id, isBroken) }
-
-// Broken reports whether a URL counts as broken.
-func (t *Traits) Broken(id uint32) bool { return t.has(id, isBroken) }
-
-// NoteRefused notes that a URL failed in this run so that another request will not mend it.
-func (t *Traits) NoteRefused(id uint32) { t.flag(id, isRefused) }
-
-// IsRefused reports whether a URL failed so, see NoteRefused.
-func (t *Traits) IsRefused(id uint32) bool { return t.has(id, isRefused) }
-
-// NoteLead notes that an entry point redirected to a URL when it was last requested.
-func (t *Traits) NoteLead(id uint32) { t.flag(id, isLead) }
-
-// IsLead reports whether an entry point redirects to a URL.
-func (t *Traits) IsLead(id uint32) bool { return t.has(id, isLead) }
-
-// NoteReopened notes that a URL is requested once more in this run, as if it was new.
-func (t *Traits) NoteReopened(id uint32) { t.flag(id, isReopened) }
-
-// IsReopened reports whether a URL is requested so, see NoteReopened.
-func (t *Traits) IsReopened(id uint32) bool { return t.has(id, isReopened) }
 
 // NoteCut notes which limits cut a document short when it was last read; 0: none did.
 func (t *Traits) NoteCut(id uint32, by result.Cut) {
@@ -147,21 +126,6 @@ func (t *Traits) Cuts() map[uint32]result.Cut {
 	return maps.Clone(t.cuts)
 }
 
-// NoteSitemap notes that a URL is a sitemap, which robots.txt or an index names.
-func (t *Traits) NoteSitemap(id uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.change(id, func(x *trait) {
-		if x.flags&isSitemap == 0 {
-			x.flags |= isSitemap
-			t.sitemaps++
-		}
-	})
-}
-
-// Sitemap reports whether a URL is a sitemap.
-func (t *Traits) Sitemap(id uint32) bool { return t.has(id, isSitemap) }
-
 // CountSitemaps is how many URLs are sitemaps.
 func (t *Traits) CountSitemaps() int {
 	t.mu.Lock()
@@ -173,7 +137,7 @@ func (t *Traits) CountSitemaps() int {
 func (t *Traits) Sitemaps() (ids []uint32) {
 	t.mu.Lock()
 	for id, x := range t.of {
-		if x.flags&isSitemap != 0 {
+		if x.is&NamedSitemap != 0 {
 			ids = append(ids, id)
 		}
 	}

@@ -13,15 +13,16 @@ import (
 func TestTraits(t *testing.T) {
 	var x Traits
 	say := func(id uint32) string {
-		return fmt.Sprint(x.Sitemap(id), x.Broken(id), x.SetCookie(id), x.Spent(id, AfterGone), x.Hops(id))
+		return fmt.Sprint(x.Is(id, NamedSitemap), x.Is(id, IsBroken), x.Is(id, SetCookie), x.Spent(id, AfterGone),
+			x.Hops(id))
 	}
 	const none = "false false false false 0"
 	if got := say(1); got != none {
 		t.Error(got)
 	}
-	x.NoteSitemap(7)
-	x.NoteSitemap(1)
-	x.NoteSitemap(1)
+	x.Note(7, NamedSitemap)
+	x.Note(1, NamedSitemap)
+	x.Note(1, NamedSitemap)
 	x.Spend(1, AfterGone)
 	x.Spend(2, 0)
 	if got := say(1); got != "true false false true 0" || x.Spent(1, AfterFailure) {
@@ -33,8 +34,8 @@ func TestTraits(t *testing.T) {
 	if got := fmt.Sprint(x.Sitemaps(), x.CountSitemaps()); got != "[1 7] 2" {
 		t.Error(got)
 	}
-	x.NoteBroken(3)
-	x.NoteCookie(3)
+	x.Note(3, IsBroken)
+	x.Note(3, SetCookie)
 	if got := say(3); got != "false true true false 0" {
 		t.Error(got)
 	}

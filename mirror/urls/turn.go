@@ -25,3 +25,13 @@ type Turn struct {
 	// makes the request if this one does not.
 	Optional bool
 }
+
+// LentWish says for what a host that is requested instead of an origin needs its turn.
+type LentWish uint8
+
+// The wishes of such a host.
+const (
+	NoWish    LentWish = iota
+	WishCheck          // a request of its own, by which it is verified
+	WishURL            // the next URL of the origin
+)

@@ -51,10 +51,7 @@ func noteMarks(c *Case, r *Ruling) {
 // Pages whose links are not followed are gaps when they are entry points; others are noted.
 func cutsOf(c *Case, r *Ruling) urls.Cuts {
 	found := map[string]result.Cut{}
-	sitemaps := map[uint32]bool{}
-	for _, id := range c.Sitemaps {
-		sitemaps[id] = true
-	}
+	sitemaps := setOf(c.Sitemaps)
 	entries := entryPages(c)
 	var kept []site.URL // other pages whose links are not followed
 	for id, by := range c.Parts.Cuts {

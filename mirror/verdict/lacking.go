@@ -52,10 +52,7 @@ func (c *Case) lacking() ([]lack, error) {
 			}
 		}
 	}
-	sitemaps := map[uint32]bool{}
-	for _, id := range c.Sitemaps {
-		sitemaps[id] = true
-	}
+	sitemaps := setOf(c.Sitemaps)
 	var out []lack
 	old := false // some may no longer be linked to
 	for id, s := range c.Table.All() {

@@ -5,6 +5,7 @@ package verdict
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"mirrord/store/record"
@@ -72,21 +73,8 @@ func DecodeMissing(data []byte, n uint32) (*Missing, error) {
 
 // Encode writes it in a form that is stored.
 func (m *Missing) Encode() ([]byte, error) {
-	ids := make([]uint32, 0, len(m.URLs))
-	for id := range m.URLs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	groups := map[Absence]*record.IDs{}
-	for _, id := range ids {
-		a := m.URLs[id]
-		if groups[a] == nil {
-			groups[a] = new(record.IDs)
-		}
-		groups[a].Add(id)
-	}
 	stored := storedMissing{Run: m.Run, Open: m.Open, Untold: m.Untold}
-	for a, ids := range groups {
+	for a, ids := range grouped(m.URLs) {
 		stored.Groups = append(stored.Groups, storedAbsence{
 			Since:    a.Since,
 			Runs:     a.Runs,
@@ -98,6 +86,18 @@ func (m *Missing) Encode() ([]byte, error) {
 		return cmp.Compare(a.IDs[0].First, b.IDs[0].First)
 	})
 	return json.Marshal(stored)
+}
+
+// grouped returns the numbers of which the same is known, by that.
+func grouped[K comparable](of map[uint32]K) map[K]*record.IDs {
+	out := map[K]*record.IDs{}
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		if out[of[id]] == nil {
+			out[of[id]] = new(record.IDs)
+		}
+		out[of[id]].Add(id)
+	}
+	return out
 }
 
 // GapsFact is the name of the fact of a site under which it is stored.

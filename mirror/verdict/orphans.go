@@ -54,13 +54,7 @@ func (o Orphans) Encode() ([]byte, error) {
 	if len(o) == 0 {
 		return nil, nil
 	}
-	by := map[int]*record.IDs{}
-	for _, id := range slices.Sorted(maps.Keys(o)) {
-		if by[o[id]] == nil {
-			by[o[id]] = new(record.IDs)
-		}
-		by[o[id]].Add(id)
-	}
+	by := grouped(o)
 	var list []storedOrphans
 	for _, since := range slices.Sorted(maps.Keys(by)) {
 		list = append(list, storedOrphans{Since: since, IDs: *by[since]})

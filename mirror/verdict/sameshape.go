@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -102,28 +103,14 @@ func isFew(c *Case, n, pages int) bool {
 // largestGroup returns the pages that came to look alike in this run, of the group that has most, unless they
 // are few, and how many pages the run looked at: published ones, if there are any.
 func largestGroup(c *Case) (pages int, group []*suspect, err error) {
-	var sizes frequent
+	var all []groupKey // 8 bytes for each page that changed
 	err = changedPages(c, func(rec *record.Resource, keys []groupKey) {
 		if (c.Live == nil) || (rec.Run == c.Run.Number) {
 			pages++
 		}
-		for _, k := range keys {
-			sizes.add(k)
-		}
+		all = append(all, keys...)
 	})
-	best, n := sizes.largest()
-	if (err != nil) || isFew(c, n+sizes.lost, pages) {
-		return pages, nil, err
-	}
-	if sizes.lost > 0 { // exactly, of those that can be the largest one
-		sizes = sizes.recount()
-		err = changedPages(c, func(_ *record.Resource, keys []groupKey) {
-			for _, k := range keys {
-				sizes.addKnown(k)
-			}
-		})
-		best, n = sizes.largest()
-	}
+	best, n := mostFrequent(all)
 	if (err != nil) || isFew(c, n, pages) {
 		return pages, nil, err
 	}
@@ -133,6 +120,23 @@ func largestGroup(c *Case) (pages int, group []*suspect, err error) {
 		}
 	})
 	return pages, group, err
+}
+
+// mostFrequent sorts keys, and returns the one that is there most often, of equal ones the smallest.
+func mostFrequent(keys []groupKey) (best groupKey, n int) {
+	slices.SortFunc(keys, func(a, b groupKey) int {
+		return cmp.Or(cmp.Compare(a.shape, b.shape), cmp.Compare(a.like, b.like))
+	})
+	first := 0
+	for i, k := range keys {
+		if k != keys[first] {
+			first = i
+		}
+		if i-first+1 > n {
+			best, n = k, i-first+1
+		}
+	}
+	return best, n
 }
 
 // changedPages calls f with each page that can have become another one, and the groups that it came into.

@@ -121,3 +121,35 @@ func TestShapeIsNew(t *testing.T) {
 		}
 	}
 }
+
+// Half of the pages of a site of very many shapes became one.
+func TestSameShapeOfMany(t *testing.T) {
+	const all = 4096
+	for _, same := range []int{0, all/2 - 1, all / 2} {
+		records := pages(t, "http://h/")
+		for i := range all - 1 {
+			p := page(t, fmt.Sprintf("http://h/%d", i))
+			p.Shape, p.ShapeNew, p.Changed = uint32(10+i), true, 3
+			if i%2 == 0 && i/2 < same || i == 1 && same == all/2 {
+				p.Shape, p.Size = 9, int64(500+i%10)
+			}
+			records = append(records, p)
+		}
+		c := known(t, records...)
+		n := 0
+		for i := range records {
+			c.Records.(*memory).links[0] = append(c.Records.(*memory).links[0], uint32(i))
+			if records[i].Shape == 9 {
+				n++
+			}
+		}
+		_, group, err := largestGroup(c)
+		want := n
+		if n < all/2 {
+			want = 0
+		}
+		if err != nil || len(group) != want {
+			t.Errorf("%d of %d pages became one: a group of %d, %v", n, all, len(group), err)
+		}
+	}
+}

@@ -108,10 +108,7 @@ func (c *Case) roots() (ids []uint32) {
 // links are those of the mirror, and of sitemaps.
 func (c *Case) links() urls.Links {
 	documents := urls.DocumentTypes(c.Table.MIMEs())
-	sitemaps := map[uint32]bool{}
-	for _, id := range c.Sitemaps {
-		sitemaps[id] = true
-	}
+	sitemaps := setOf(c.Sitemaps)
 	return urls.Links{
 		Of:    c.Records.TargetsOf,
 		Count: func(id uint32, s urls.State) bool { return s.InSet() || sitemaps[id] },

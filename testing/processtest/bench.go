@@ -207,6 +207,7 @@ func (b *Bench) stores(o *process.Options) process.Stores {
 
 // chain returns the origin as the only source.
 func (b *Bench) chain(o *process.Options) *source.Chain {
+	now := source.Supplies{Now: o.Now}
 	bodies := source.NewBodyPool(source.BodyOptions{
 		Parts:       noParts{},
 		MaxDocument: int64(o.Job.Limits.MaxDocument),
@@ -217,7 +218,7 @@ func (b *Bench) chain(o *process.Options) *source.Chain {
 		Robots:   b.Site,
 		Reuse:    source.NewReuseSource(source.ReuseSourceOptions{Provenance: &o.Provenance}),
 		Upstream: source.NewUpstreamSource(source.UpstreamOptions{}),
-		Space:    source.NewSpaceSource(source.SpaceSourceOptions{Job: o.Job, Now: o.Now}),
+		Space:    source.NewSpaceSource(source.SpaceSourceOptions{Job: o.Job, Supplies: now}),
 		Origin:   &source.Origin{Fetcher: b.Site, Bodies: bodies, Now: o.Now},
 		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{}),
 	}
