@@ -120,7 +120,7 @@ func WriteSiteDigests(ctx context.Context, w io.Writer, st *store.State, name st
 	return s.End()
 }
 
-// ReadSiteDigests reads what WriteSiteDigests wrote, to the end, and gives each page to f, which must not keep
+// ReadSiteDigests reads what WriteSiteDigests wrote, to the end. It gives each page to f, which must not keep
 // it.
 func ReadSiteDigests(from io.Reader, f func(*PageSaid) error) (pages int, err error) {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
