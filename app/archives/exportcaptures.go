@@ -216,7 +216,7 @@ func (x *captureExport) toFile(ctx context.Context, a *env.App, src *captureSour
 		return 0, err
 	}
 	a.Progress("reading it back")
-	found, err := x.form.Verify(files.InterruptibleAt{ReaderAt: f, Ctx: ctx}, fi.Size(),
+	found, err := x.form.Verify(regular.UntilAt(ctx, f), fi.Size(),
 		report.AllCores())
 	if err == nil {
 		err = found.Err()

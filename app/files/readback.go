@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"mirrord/archive"
+	"mirrord/internal/regular"
 	"mirrord/phm"
 )
 
@@ -22,7 +23,7 @@ func readBack(ctx context.Context, f *os.File, form archive.Form, want *phm.Meta
 	if err != nil {
 		return err
 	}
-	report, err := form.Check(InterruptibleAt{f, ctx}, fi.Size(), l)
+	report, err := form.Check(regular.UntilAt(ctx, f), fi.Size(), l)
 	if err == nil {
 		err = report.Err()
 	}
