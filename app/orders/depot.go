@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -41,22 +42,8 @@ func newDepotShelf(s objects.Store) *depotShelf {
 	}
 }
 
-// word makes a part of an object's name of any text.
-func word(text string) string {
-	var b strings.Builder
-	for _, c := range []byte(text) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-_.@", c) >= 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "=%02x", c)
-		}
-	}
-	return b.String()
-}
-
 // folderOf is where the objects of an order lie.
-func folderOf(id OrderID) string { return depotFolder + word(id.Ref()) + "/" }
+func folderOf(id OrderID) string { return depotFolder + id.Path() + "/" }
 
 // upload puts the archives of an order on this disk into the depot, when one needs it and none is on its way.
 // Archives that are not there may be on another disk, and are not waited for.
@@ -109,7 +96,7 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 		return err
 	}
 	for _, a := range x.Result.Archives {
-		if err = h.depot.put(ctx, folder+word(a.Name), filepath.Join(dir, filesDir, a.Name), a.Bytes); err != nil {
+		if err = h.depot.put(ctx, folder+url.PathEscape(a.Name), filepath.Join(dir, filesDir, a.Name), a.Bytes); err != nil {
 			break
 		}
 	}
@@ -193,7 +180,7 @@ func (h *shelf) sweepDepot(ctx context.Context, now time.Time) error {
 	names := map[string]*Ordered{}
 	h.read(func(all queue, _ *terms) {
 		for id, x := range all {
-			names[word(id.Ref())] = x
+			names[id.Path()] = x
 		}
 	})
 	for _, o := range old {
