@@ -258,7 +258,7 @@ func (u *update) verify(m *mirror) (findings []Discrepancy, err error) {
 	return findings, nil
 }
 
-// wrong says what is wrong with a file that has a digest, "" for nothing.
+// wrong says how a file differs from its digest, "" when it does not.
 func wrong(root regular.Root, name, digest string) (what string, err error) {
 	fi, err := root.Lstat(name)
 	switch {
@@ -281,7 +281,7 @@ func wrong(root regular.Root, name, digest string) (what string, err error) {
 	return what, err
 }
 
-// missing says which files that the page leads to are missing in the files of a space.
+// missing says which targets of the page are not among the files of a space.
 func (p *Page) missing(root regular.Root, files string) (says []string) {
 	for _, t := range p.To {
 		to := path.Join(MirrorFolder(t.Mirror), t.Path)
