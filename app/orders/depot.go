@@ -96,7 +96,8 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 		return err
 	}
 	for _, a := range x.Result.Archives {
-		if err = h.depot.put(ctx, folder+url.PathEscape(a.Name), filepath.Join(dir, filesDir, a.Name), a.Bytes); err != nil {
+		file := filepath.Join(dir, filesDir, a.Name)
+		if err = h.depot.put(ctx, folder+url.PathEscape(a.Name), file, a.Bytes); err != nil {
 			break
 		}
 	}
