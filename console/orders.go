@@ -25,7 +25,7 @@ type orderData struct {
 	Problem   string
 	Field     string // that the problem is about
 	Limits    orders.Limits
-	Left      orders.Remaining
+	Left      orders.Limits
 	Forms     []string
 	Mails     bool
 	Bookmark  template.URL
@@ -194,7 +194,7 @@ func ordersPage(v *visit) error {
 	return v.draw(http.StatusOK, "orders.html", "Orders", struct {
 		Rows []orderRow
 		More int
-		Left orders.Remaining
+		Left orders.Limits
 	}{rows, page.More, v.Orders.Left(v.who.Name)})
 }
 

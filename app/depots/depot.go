@@ -131,17 +131,21 @@ func openDepot(
 	return d, r, err
 }
 
-// reachKeepers lets a depot have its pointers where they lie with the keepers of a cluster. done is called in
-// the end.
-func reachKeepers(ctx context.Context, d *depot.Depot, keepers Keepers) (done func(), err error) {
-	if !d.AtKeepers() || keepers == nil {
-		return func() {}, nil
+// reach opens a depot, whose pointers may lie with the keepers of a cluster. done is called in the end, also
+// after an error.
+func reach(
+	ctx context.Context, a *env.App, address string, keepers Keepers, write bool,
+) (d *depot.Depot, counted *objects.Retry, done func(), err error) {
+	done = func() {}
+	d, counted, err = openDepot(ctx, a, address, write, false)
+	if err != nil || !d.AtKeepers() || keepers == nil {
+		return d, counted, done, err
 	}
 	shared, done, err := keepers(ctx)
 	if err == nil && shared != nil {
 		d.Keep(shared)
 	}
-	return done, err
+	return d, counted, done, err
 }
 
 // validJobs are names of jobs, also of their files.
@@ -167,11 +171,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 		return nil, err
 	}
 	defer st.Close()
-	d, counted, err := openDepot(ctx, a, r.Depot, true, false)
-	if err != nil {
-		return nil, err
-	}
-	done, err := reachKeepers(ctx, d, r.Keepers)
+	d, counted, done, err := reach(ctx, a, r.Depot, r.Keepers, true)
 	defer done()
 	if err != nil {
 		return nil, err
@@ -246,11 +246,7 @@ func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, counted, err := openDepot(ctx, a, r.Depot, false, false)
-	if err != nil {
-		return nil, err
-	}
-	done, err := reachKeepers(ctx, d, r.Keepers)
+	d, counted, done, err := reach(ctx, a, r.Depot, r.Keepers, false)
 	defer done()
 	if err != nil {
 		return nil, err
@@ -383,11 +379,7 @@ func LookAtDepot(ctx context.Context, a *env.App, address string, check bool) (*
 func CollectDepot(
 	ctx context.Context, a *env.App, address string, keepers Keepers, dry bool,
 ) (*depot.DepotCollection, error) {
-	d, _, err := openDepot(ctx, a, address, false, false)
-	if err != nil {
-		return nil, err
-	}
-	done, err := reachKeepers(ctx, d, keepers)
+	d, _, done, err := reach(ctx, a, address, keepers, false)
 	defer done()
 	if err != nil {
 		return nil, err

@@ -33,15 +33,11 @@ func RemoveFromDepot(
 	if err != nil {
 		return nil, err
 	}
-	d, counted, err := openDepot(ctx, a, r.Depot, false, false)
+	d, counted, done, err := reach(ctx, a, r.Depot, r.Keepers, false)
+	defer done()
 	if err == nil && !d.AtKeepers() {
 		err = objects.CheckConditions(ctx, counted, "")
 	}
-	if err != nil {
-		return nil, err
-	}
-	done, err := reachKeepers(ctx, d, r.Keepers)
-	defer done()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"syscall"
 	"time"
 
@@ -58,6 +59,20 @@ func (a *App) Progress(line string) {
 	if a.Note != nil {
 		a.Note(line)
 	}
+}
+
+// AtOnce calls f for each of a list, for so many at a time, and waits.
+func AtOnce[T any](most int, list []T, f func(T)) {
+	var all sync.WaitGroup
+	room := make(chan struct{}, most)
+	for _, x := range list {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			f(x)
+		})
+	}
+	all.Wait()
 }
 
 // MovesAtOnce is how many sites come or go at a time.

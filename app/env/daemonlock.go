@@ -35,16 +35,6 @@ type Owner struct {
 	Format int    `json:"format"` // that it writes; 0 of a daemon that is older than this field
 }
 
-// ownedError says that another daemon owns the state.
-type ownedError struct {
-	dir string
-	by  Owner
-}
-
-func (e *ownedError) Error() string {
-	return fmt.Sprintf("the state %s is owned by the daemon with process id %d", e.dir, e.by.PID)
-}
-
 // TakeState locks a state directory for a daemon with a socket of that mode. Closing the file gives it back.
 func TakeState(dir string, me Owner, mode fs.FileMode) (*os.File, error) {
 	me.Format = store.FormatVersion
@@ -70,7 +60,10 @@ func TakeState(dir string, me Owner, mode fs.FileMode) (*os.File, error) {
 		by, _ := readOwner(f)
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &Error{Kind: Locked, Err: &ownedError{dir, by}}
+			return nil, &Error{
+				Kind: Locked,
+				Err:  fmt.Errorf("the state %s is owned by the daemon with process id %d", dir, by.PID),
+			}
 		}
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}

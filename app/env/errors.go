@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mirrord/job"
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -125,22 +126,11 @@ func (e SetupError) Error() string { return e.Err.Error() }
 
 func (e SetupError) Unwrap() error { return e.Err }
 
-// noVersionError says that a version is not kept. It is a store.ErrNoVersion.
-type noVersionError struct {
-	name   string
-	number int
-}
-
-// NoVersion is the error about a number that no version of a mirror has.
+// NoVersion is the error about a number that no version of a mirror has. It is a store.ErrNoVersion.
 func NoVersion(name string, number int) error {
-	return &Error{Field: FieldVersion, Err: &noVersionError{name, number}}
+	err := fmt.Errorf("%s has no version %d", name, number)
+	return &Error{Field: FieldVersion, Err: control.WithCode(err, store.ErrNoVersion)}
 }
-
-func (e *noVersionError) Error() string {
-	return fmt.Sprintf("%s has no version %d", e.name, e.number)
-}
-
-func (e *noVersionError) Is(target error) bool { return target == store.ErrNoVersion }
 
 // Close closes what a function that may have failed has open, and adds its error.
 func Close(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }

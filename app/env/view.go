@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/job"
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -66,7 +67,8 @@ func ViewState(a *App, name string, f func(*store.State, *store.Site) error) err
 	err = View(st, name, func(s *store.Site) error { return f(st, s) })
 	if errors.Is(err, store.ErrNoSite) {
 		if _, jobErr := a.FindJob(name); jobErr == nil {
-			err = notRun{name, err}
+			const say = "%s has not run yet: mirrord run-now %s makes its first version"
+			err = control.WithCode(fmt.Errorf(say, name, name), err)
 		}
 	}
 	return errors.Join(err, st.Close())
@@ -126,15 +128,3 @@ func NewerElsewhere(ctx context.Context, a *App, name string) string {
 	return fmt.Sprintf("this is the mirror of %s as it was left on this machine, with version %d; node %s has "+
 		"version %d", name, here.Version, j.Node, j.Version)
 }
-
-// notRun is the error for a job that has no site yet.
-type notRun struct {
-	job string
-	err error
-}
-
-func (e notRun) Error() string {
-	return fmt.Sprintf("%s has not run yet: mirrord run-now %s makes its first version", e.job, e.job)
-}
-
-func (e notRun) Unwrap() error { return e.err }

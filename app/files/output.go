@@ -53,19 +53,6 @@ func (t Interruptible) Open(name string) (fs.File, error) {
 	return t.VersionTree.Open(name)
 }
 
-// InterruptibleAt reads no more of a file once its context has ended.
-type InterruptibleAt struct {
-	io.ReaderAt
-	Ctx context.Context
-}
-
-func (r InterruptibleAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.Ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.ReaderAt.ReadAt(p, off)
-}
-
 // InterruptibleSink takes no more files once its context has ended.
 type InterruptibleSink struct {
 	phm.Sink
@@ -151,7 +138,7 @@ func (f InterruptibleFile) Write(p []byte) (int, error) {
 }
 
 func (f InterruptibleFile) ReadAt(p []byte, off int64) (int, error) {
-	return InterruptibleAt{f.File, f.Ctx}.ReadAt(p, off)
+	return regular.UntilAt(f.Ctx, f.File).ReadAt(p, off)
 }
 
 // Replaceable refuses to write over a file that is no archive of ours.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"mirrord/app/env"
@@ -73,16 +72,7 @@ func checkReach(
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	var wg sync.WaitGroup
-	turn := make(chan struct{}, checkAtATime)
-	for _, q := range all {
-		turn <- struct{}{}
-		wg.Go(func() {
-			q.answer = q.guard.Would(ctx, q.url.Origin())
-			<-turn
-		})
-	}
-	wg.Wait()
+	env.AtOnce(checkAtATime, all, func(q *reachQuestion) { q.answer = q.guard.Would(ctx, q.url.Origin()) })
 	warnings = map[*job.Job][]string{}
 	for _, f := range files {
 		own := slices.DeleteFunc(slices.Clone(all), func(q *reachQuestion) bool { return q.job != f.Job })

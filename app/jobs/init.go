@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"mirrord/app/env"
 	"mirrord/job"
 	"mirrord/scheduler"
+	"mirrord/scheduler/control"
 )
 
 // InitRequest asks for a new job file.
@@ -110,21 +110,11 @@ func MayWriteJob(a *env.App, f *NewJobFile, text []byte) error {
 // JobThere says that a name of a job is taken.
 func JobThere(name, file string) error {
 	err := fmt.Errorf("there is a job %s already, from %s", name, file)
-	return &env.Error{Field: env.FieldImported, Err: thereError{err}}
+	return &env.Error{Field: env.FieldImported, Err: control.WithCode(err, ErrJobThere)}
 }
 
 // ErrBeside says that a new job cannot be beside those that are there.
 var ErrBeside = errors.New("the other jobs are in the way")
-
-// besideError is ErrBeside with a text of its own.
-type besideError struct{ error }
-
-func (besideError) Is(target error) bool { return target == ErrBeside }
-
-// thereError is ErrJobThere with a text of its own.
-type thereError struct{ error }
-
-func (thereError) Is(target error) bool { return target == ErrJobThere }
 
 // acceptedBeside returns why a daemon would refuse a new file beside the others of its directory.
 func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
@@ -144,7 +134,7 @@ func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
 		Job:  j,
 	})
 	if e := scheduler.Resolve(files, last)[f.Job]; len(e.Refused) > 0 {
-		return &env.Error{Err: besideError{errors.New(strings.Join(slices.Clone(e.Refused), "\n"))}}
+		return &env.Error{Err: control.WithCode(errors.New(strings.Join(e.Refused, "\n")), ErrBeside)}
 	}
 	return nil
 }

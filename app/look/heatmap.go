@@ -6,9 +6,7 @@ import (
 	"errors"
 
 	"mirrord/app/env"
-	"mirrord/job"
 	"mirrord/mirror/report"
-	"mirrord/store"
 )
 
 // HeatRequest asks how the directories of a mirror changed, step by step.
@@ -22,13 +20,8 @@ type HeatRequest struct {
 // HeatMap shows how the directories of a mirror changed, run by run. A directory that was never there is
 // wrong usage.
 func HeatMap(a *env.App, r HeatRequest) (m *report.HeatReport, err error) {
-	err = look(a, r.Job, func(j *job.Job, s *store.Site) error {
-		v, err := report.Load(j, s, a.Clock())
-		if err != nil {
-			return err
-		}
-		m, err = v.HeatMap(r.Path, r.All, r.Most)
-		return err
+	m, err = viewed(a, r.Job, func(v *report.View) (*report.HeatReport, error) {
+		return v.HeatMap(r.Path, r.All, r.Most)
 	})
 	if errors.Is(err, report.ErrNoDir) {
 		err = &env.Error{Kind: env.Usage, Err: err}

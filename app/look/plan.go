@@ -116,13 +116,8 @@ type EvolutionRequest struct {
 
 // Evolution is how often and how much the directories of a mirror changed from run to run.
 func Evolution(a *env.App, r EvolutionRequest) (e *report.Evolution, err error) {
-	err = look(a, r.Job, func(j *job.Job, s *store.Site) error {
-		v, err := report.Load(j, s, a.Clock())
-		if err != nil {
-			return err
-		}
-		e, err = v.Evolution(r.MinDoC, r.Structural)
-		return err
+	e, err = viewed(a, r.Job, func(v *report.View) (*report.Evolution, error) {
+		return v.Evolution(r.MinDoC, r.Structural)
 	})
 	if err != nil {
 		return nil, err
@@ -151,27 +146,23 @@ func (o EvolutionOrder) compare(x, y *report.DirEvolution) int {
 
 // Rules is which directories of a mirror rarely change, as mined from what runs have observed with the
 // thresholds of the job.
-func Rules(a *env.App, name string) (r *report.SiteRules, err error) {
-	err = look(a, name, func(j *job.Job, s *store.Site) error {
-		v, err := report.Load(j, s, a.Clock())
-		if err != nil {
-			return err
-		}
-		r, err = v.Rules(true)
-		return err
-	})
-	return r, err
+func Rules(a *env.App, name string) (*report.SiteRules, error) {
+	return viewed(a, name, func(v *report.View) (*report.SiteRules, error) { return v.Rules(true) })
 }
 
 // Together is which directories of a mirror change with which, with the thresholds of the job.
-func Together(a *env.App, name string) (r *report.Associations, err error) {
+func Together(a *env.App, name string) (*report.Associations, error) {
+	return viewed(a, name, (*report.View).Together)
+}
+
+// viewed reads what reports know of a job, for a command that makes no request.
+func viewed[T any](a *env.App, name string, read func(*report.View) (T, error)) (out T, err error) {
 	err = look(a, name, func(j *job.Job, s *store.Site) error {
 		v, err := report.Load(j, s, a.Clock())
-		if err != nil {
-			return err
+		if err == nil {
+			out, err = read(v)
 		}
-		r, err = v.Together()
 		return err
 	})
-	return r, err
+	return out, err
 }

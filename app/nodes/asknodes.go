@@ -14,25 +14,12 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/app/env"
 	"mirrord/scheduler/status"
 )
 
 // nodesAtOnce is how many nodes are asked at a time.
 const nodesAtOnce = 64
-
-// eachNode calls f for each of some nodes, for several at a time, and waits.
-func eachNode(nodes []string, f func(node string)) {
-	var wg sync.WaitGroup
-	room := make(chan struct{}, nodesAtOnce)
-	for _, node := range nodes {
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			f(node)
-		})
-	}
-	wg.Wait()
-}
 
 // without returns the names but one.
 func without(names []string, me string) []string {
@@ -82,7 +69,7 @@ func (s *said[T]) ask(c *Everywhere, now time.Time, ask func(node string) (T, er
 			due = append(due, name)
 		}
 	}
-	eachNode(due, func(name string) {
+	env.AtOnce(nodesAtOnce, due, func(name string) {
 		n := s.of[name]
 		value, err := ask(name)
 		n.asked = time.Now()
@@ -140,7 +127,7 @@ func AskNodes[T any](ctx context.Context, c *Everywhere, path string) (map[strin
 	var mu sync.Mutex
 	all := map[string]T{}
 	var away []status.NodeSaid
-	eachNode(slices.Compact(names), func(name string) {
+	env.AtOnce(nodesAtOnce, slices.Compact(names), func(name string) {
 		var v T
 		err := errNoMember
 		if slices.Contains(members, name) {

@@ -104,6 +104,7 @@ func Join(
 	mux.Handle("/v1/", calls(nodeFace{d}))
 	mux.HandleFunc("GET "+nodeActs, nodeFace{d}.serveActs)
 	sayReplicas(d, mux)
+	mux.HandleFunc("GET "+foundPath, sayFound(d.State, nodes.Me()))
 	stop, err := nodes.Answer(mux)
 	if err != nil {
 		return nil, err

@@ -4,13 +4,11 @@ package nodes
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
+	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +24,7 @@ type foundNodes struct {
 	t     *testing.T
 	at    time.Time
 	facts localFacts
+	fakes *fakeNodes
 	nodes []*ClusterFound
 }
 
@@ -43,10 +42,13 @@ func newFoundNodes(t *testing.T) *foundNodes {
 		return st
 	}
 	f.facts = localFacts{store.SharedOf(state())}
+	f.fakes = &fakeNodes{sites: map[string]string{}, nodes: map[string]http.Handler{}}
 	for i := range 3 {
+		node, st := "north.node-"+strconv.Itoa(i), state()
+		f.fakes.sites[node], f.fakes.nodes[node] = node, sayFound(st, node)
 		f.nodes = append(f.nodes, &ClusterFound{
-			Node:  "north.node-" + strconv.Itoa(i),
-			State: state(),
+			Nodes: oneNode{f.fakes, node},
+			State: st,
 			Facts: f.facts,
 			Log:   slog.New(slog.DiscardHandler),
 		})
@@ -85,7 +87,7 @@ func (f *foundNodes) all(pages, node int) {
 	}
 	for i, n := range f.nodes {
 		got, err := replicas.LoadReplicas(n.State.Dir)
-		if err != nil || got.Pages != pages || (got.Node != f.nodes[node].Node) != (i == node) {
+		if err != nil || got.Pages != pages || (got.Node != f.nodes[node].Nodes.Me()) != (i == node) {
 			f.t.Errorf("node %d: %+v, %v; want %d of node %d", i, got, err, pages, node)
 		}
 	}
@@ -109,85 +111,54 @@ func TestClusterFound(t *testing.T) {
 	f.find(0, 10, nil, other)
 	f.all(10, 0)
 	f.at = f.at.Add(time.Minute)
-	var many [][]string // of which there are several pieces
-	noise := make([]byte, 4000)
-	rng := rand.NewChaCha8([32]byte{1})
-	for range 100 {
-		rng.Read(noise) // it never fails
-		many = append(many, []string{"www.example.org/" + base64.URLEncoding.EncodeToString(noise) + "/"})
-	}
-	f.find(1, 20, many, other)
+	f.find(1, 20, nil, other)
 	f.find(2, 15, nil, other)
 	f.at = f.at.Add(-time.Minute / 2) // it was found earlier
 	f.find(2, 15, nil, other)
 	f.all(20, 1)
-	pieces := func() (n int) {
-		t.Helper()
-		all, err := f.facts.All(kindFound)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for key, v := range all {
-			if strings.Contains(key, ".") {
-				n++
-			}
-			if len(v) > foundPiece {
-				t.Errorf("%s has %d bytes", key, len(v))
-			}
-		}
-		return n
-	}
-	if n := pieces(); n < 2 {
-		t.Errorf("%d pieces", n)
-	}
 
-	// Pieces that a node left which was killed then go, and those of what was found before.
-	change := func(key, value string) {
-		t.Helper()
-		err := f.facts.Change(kindFound, key, func([]byte) ([]byte, error) {
-			if value == "" {
-				return nil, nil
-			}
-			return []byte(value), nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	// What a node found that is gone comes from one that has it, or is said to be missing. The next findings
+	// replace it.
+	gone := func(node int) (back func()) {
+		name := f.nodes[node].Nodes.Me()
+		h := f.fakes.nodes[name]
+		f.fakes.nodes[name] = nil
+		return func() { f.fakes.nodes[name] = h }
 	}
-	change(strconv.FormatInt(f.at.UnixMilli(), 10)+"-c.0", "some")
-	f.at = f.at.Add(foundLeft + time.Hour)
+	f.at = f.at.Add(time.Hour)
 	f.find(2, 30, nil, other)
-	f.all(30, 2)
-	if n := pieces(); n != 1 {
-		t.Errorf("%d pieces", n)
+	for _, node := range []int{2, 1} {
+		if err := f.nodes[node].settle(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
 	}
-
-	// Damaged or missing pieces are reported, and no node uses them; the next findings replace them.
+	back := gone(2)
+	f.all(30, 2)
+	back()
 	f.at = f.at.Add(time.Minute)
 	f.find(0, 40, nil, other)
 	if err := f.nodes[0].settle(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	key := strconv.FormatInt(f.at.UnixMilli(), 10) + "-" + f.nodes[0].Node + ".0"
-	for value, want := range map[string]string{
-		"":     "what node north.node-0 found: piece 0 of 1 is missing",
-		"else": "what node north.node-0 found is damaged",
-	} {
-		change(key, value)
-		if err := f.nodes[1].settle(t.Context(), true); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
-		if got, err := replicas.LoadReplicas(f.nodes[1].State.Dir); err != nil || got.Pages != 30 {
-			t.Errorf("%+v, %v", got, err)
-		}
+	back = gone(0)
+	const want = "what node north.node-0 found: no other node has it"
+	if err := f.nodes[1].settle(t.Context(), true); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
+	if got, err := replicas.LoadReplicas(f.nodes[1].State.Dir); err != nil || got.Pages != 30 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	back()
 	f.at = f.at.Add(time.Minute)
 	f.find(1, 50, nil, other)
 	if err := f.nodes[1].settle(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	f.all(50, 1)
-	change(foundHead, "no JSON")
+	err := f.facts.Change(kindFound, foundHead, func([]byte) ([]byte, error) { return []byte("no JSON"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.at = f.at.Add(time.Minute)
 	f.find(0, 60, nil, other)
 	f.all(60, 0)
@@ -267,7 +238,7 @@ func TestClusterFoundKeepersAway(t *testing.T) {
 	facts := &failingFacts{Facts: f.facts}
 	f.nodes[0].Facts = facts
 	f.find(0, 10, nil, replicas.ReplicaNode{Node: "another", Jobs: 1})
-	for left := range 3 { // the head is not read, a piece is not written, nor the head
+	for left := range 2 { // the head is not read, nor written
 		facts.left = left
 		if err := f.nodes[0].settle(t.Context(), false); err == nil {
 			t.Errorf("%d calls answered: no error", left)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"mirrord/app/daemon"
@@ -28,12 +29,9 @@ const lookAgain = 30 * time.Second
 // they are not.
 func (c *ClusterJobs) Follow(ctx context.Context, d *daemon.Daemon) {
 	came := make(chan struct{}, 1)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.Facts.Watch(ctx, func() { shares.Kick(came) }, kindJobs)
-	}()
-	defer func() { <-watched }()
+	var watch sync.WaitGroup
+	watch.Go(func() { c.Facts.Watch(ctx, func() { shares.Kick(came) }, kindJobs) })
+	defer watch.Wait()
 	var said *NodeJobs
 	for {
 		now, changed := c.settle(ctx)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,12 +40,9 @@ const (
 // Follow exchanges them until ctx ends.
 func (c *ClusterPairs) Follow(ctx context.Context) {
 	var changed atomic.Bool // in the cluster
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.Facts.Watch(ctx, func() { changed.Store(true) }, kindPairs)
-	}()
-	defer func() { <-watched }()
+	var watch sync.WaitGroup
+	watch.Go(func() { c.Facts.Watch(ctx, func() { changed.Store(true) }, kindPairs) })
+	defer watch.Wait()
 	var last, at time.Time
 	for {
 		newest, err := c.newest()

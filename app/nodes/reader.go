@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,21 +77,11 @@ func (r *Reader) Look(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var wg sync.WaitGroup
-	room := make(chan struct{}, env.MovesAtOnce)
-	for name, mark := range marks {
-		if (r.Only != nil && !r.Only[name]) || !r.due(name, mark) {
-			continue
+	env.AtOnce(env.MovesAtOnce, slices.Collect(maps.Keys(marks)), func(name string) {
+		if (r.Only == nil || r.Only[name]) && r.due(name, marks[name]) && ctx.Err() == nil {
+			r.bring(ctx, name, marks[name])
 		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			if ctx.Err() == nil {
-				r.bring(ctx, name, mark)
-			}
-		})
-	}
-	wg.Wait()
+	})
 	return ctx.Err()
 }
 

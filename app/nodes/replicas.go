@@ -113,7 +113,7 @@ func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
 	ctx, cancel := context.WithTimeout(ctx, listsWithin)
 	defer cancel()
 	var mu sync.Mutex
-	eachNode(without(members, c.nodes.Me()), func(node string) {
+	env.AtOnce(nodesAtOnce, without(members, c.nodes.Me()), func(node string) {
 		var has map[string]env.PublishedAs
 		err := askNode(ctx, c.nodes, node, replicasPath, &has)
 		mu.Lock()
@@ -189,38 +189,28 @@ func (c *Everywhere) settle(e *replicas.OthersSaid) {
 
 // fetchDigests fetches the digests of mirrors that have another version. Nodes are asked at the same time.
 func (c *Everywhere) fetchDigests(ctx context.Context, e *replicas.OthersSaid) {
-	var wg sync.WaitGroup
-	room := make(chan struct{}, env.MovesAtOnce)
-	for node, n := range e.Nodes {
-		if n.Away != "" {
-			continue
-		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			for _, name := range slices.Sorted(maps.Keys(n.Sites)) {
-				s := n.Sites[name]
-				here, ok := env.PublishedHere(c.here.State, name)
-				known := s.Kept.Equal(s.Has) || (ok && here.Equal(s.Has))
-				if s.Has.Version == 0 || known {
-					continue
-				}
-				err := fetchOne(ctx, c.nodes, c.here.State.Dir, node, name)
-				if err == nil {
-					s.Kept = s.Has
-					n.Sites[name] = s
-				} else if ctx.Err() == nil {
-					c.here.Log.Warn("what the pages of a mirror say does not come from its node", "job", name, "node",
-						node, "err", err)
-				}
-				if silent := (silentError{}); errors.As(err, &silent) {
-					n.Away = silent.Error()
-					return
-				}
+	env.AtOnce(env.MovesAtOnce, slices.Collect(maps.Keys(e.Nodes)), func(node string) {
+		n := e.Nodes[node]
+		for _, name := range slices.Sorted(maps.Keys(n.Sites)) {
+			s := n.Sites[name]
+			here, ok := env.PublishedHere(c.here.State, name)
+			known := s.Kept.Equal(s.Has) || (ok && here.Equal(s.Has))
+			if n.Away != "" || s.Has.Version == 0 || known {
+				continue
 			}
-		})
-	}
-	wg.Wait()
+			err := fetchOne(ctx, c.nodes, c.here.State.Dir, node, name)
+			if err == nil {
+				s.Kept = s.Has
+				n.Sites[name] = s
+			} else if ctx.Err() == nil {
+				c.here.Log.Warn("what the pages of a mirror say does not come from its node", "job", name, "node",
+					node, "err", err)
+			}
+			if silent := (silentError{}); errors.As(err, &silent) {
+				n.Away = silent.Error()
+			}
+		}
+	})
 }
 
 // fetchOne fetches the digests of one mirror, whole or not at all.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
 
@@ -34,7 +35,7 @@ type Facts interface {
 }
 
 // ErrKeepers says that the keepers do not answer: what nodes share of orders is not known now.
-var ErrKeepers = errors.New("the keepers of the cluster do not answer")
+var ErrKeepers = control.WithCode(errors.New("the keepers of the cluster do not answer"), control.ErrConflict)
 
 // board is the local copy of all orders, which may be a moment old. Changes
 // are made by what the facts are, see update. Safe for concurrent use.

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"mirrord/cluster/objects"
@@ -32,9 +31,6 @@ type depotShelf struct {
 	room    chan struct{}      // of size 1: one order is put at a time
 	names   map[OrderID]string // RAND of those that did not get there yet; for who has the room
 	swept   time.Time          // only for the goroutine that works
-
-	mu    sync.Mutex
-	later map[OrderID]time.Time // when those are tried again whose archives are not on the disk
 }
 
 // newDepotShelf returns one over a store; with nil it has none.
@@ -43,55 +39,23 @@ func newDepotShelf(s objects.Store) *depotShelf {
 		objects: s,
 		room:    make(chan struct{}, 1),
 		names:   map[OrderID]string{},
-		later:   map[OrderID]time.Time{},
 	}
-}
-
-// laterFor is the pause after archives that are not on the disk: others need not wait for them.
-const laterFor = time.Hour
-
-// waits reports whether an order is left alone now.
-func (d *depotShelf) waits(k OrderID, now time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return now.Before(d.later[k])
-}
-
-func (d *depotShelf) wait(k OrderID, until time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.later[k] = until
-}
-
-// word makes a part of an object's name of any text.
-func word(text string) string {
-	var b strings.Builder
-	for _, c := range []byte(text) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-_.@", c) >= 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "=%02x", c)
-		}
-	}
-	return b.String()
 }
 
 // folderOf is where the objects of an order lie.
-func folderOf(id OrderID) string { return depotFolder + word(id.Ref()) + "/" }
+func folderOf(id OrderID) string { return depotFolder + id.Path() + "/" }
 
 // upload puts the archives of an order on this disk into the depot, when one needs it and none is on its way.
+// Archives that are not there may be on another disk, and are not waited for.
 func (s *Orders) upload(ctx context.Context) {
 	if s.depot.objects == nil {
 		return
 	}
-	now := time.Now()
 	var next *Ordered
 	s.read(func(all queue, _ *terms) {
 		for _, x := range all {
 			needs := x.State == Done && x.Held == s.node && x.Depot == "" && x.Same == 0
-			if needs && len(x.Result.Archives) > 0 && (next == nil || x.Ended.Before(next.Ended)) &&
-				!s.depot.waits(x.OrderID, now) {
+			if needs && len(x.Result.Archives) > 0 && (next == nil || x.Ended.Before(next.Ended)) && s.canBeHad(x) {
 				next = x
 			}
 		}
@@ -114,16 +78,9 @@ func (s *Orders) upload(ctx context.Context) {
 		}
 		s.Log.Log(ctx, levelOf(err), "archives do not get to the depot; tried again", "order", x.Ref(), "err",
 			err)
-		if errors.Is(err, errNoFile) {
-			s.depot.wait(x.OrderID, time.Now().Add(laterFor))
-			return
-		}
 		_ = timed.Wait(ctx, s.Again)
 	})
 }
-
-// errNoFile says that archives are not on the disk of the node that made them: it may be another disk.
-var errNoFile = errors.New("the archives are not on the disk of this node")
 
 // putArchives puts the archives of an order into the depot. Those of another attempt replace those of the
 // last one.
@@ -139,7 +96,8 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 		return err
 	}
 	for _, a := range x.Result.Archives {
-		if err = h.depot.put(ctx, folder+word(a.Name), filepath.Join(dir, filesDir, a.Name), a.Bytes); err != nil {
+		file := filepath.Join(dir, filesDir, a.Name)
+		if err = h.depot.put(ctx, folder+url.PathEscape(a.Name), file, a.Bytes); err != nil {
 			break
 		}
 	}
@@ -165,9 +123,6 @@ func (h *shelf) putArchives(ctx context.Context, x *Ordered) error {
 // put puts a file.
 func (d *depotShelf) put(ctx context.Context, name, path string, size int64) error {
 	f, err := regular.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errNoFile, err)
-	}
 	if err != nil {
 		return err
 	}
@@ -226,7 +181,7 @@ func (h *shelf) sweepDepot(ctx context.Context, now time.Time) error {
 	names := map[string]*Ordered{}
 	h.read(func(all queue, _ *terms) {
 		for id, x := range all {
-			names[word(id.Ref())] = x
+			names[id.Path()] = x
 		}
 	})
 	for _, o := range old {
@@ -246,71 +201,54 @@ func (h *shelf) sweepDepot(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// archiveReader reads an object in parts.
-type archiveReader struct {
+// archiveParts is an object, of which one part is in memory. It is for one reader.
+type archiveParts struct {
 	ctx   context.Context
 	store objects.Store
 	name  string
-	size  int64
-
-	at   int64
-	part []byte // of the object, from begin on
-	from int64
+	part  []byte // from at on
+	at    int64
 }
 
 // readPart is how much of an archive is in memory.
 const readPart = 1 << 20
 
-// open returns a reader of an archive, whose first part is there.
-func (d *depotShelf) open(ctx context.Context, name string, size int64) (*archiveReader, error) {
-	r := &archiveReader{
-		ctx:   ctx,
-		store: d.objects,
-		name:  name,
-		size:  size,
-	}
-	part, info, err := r.store.Get(ctx, name, 0, readPart)
-	if err == nil && info.Size != size {
-		err = fmt.Errorf("%s has %d bytes in the depot, and must have %d", name, info.Size, size)
-	}
-	r.part = part
-	return r, err
-}
-
-// Close implements io.Closer.
-func (r *archiveReader) Close() error { return nil }
-
-// Read implements io.Reader.
-func (r *archiveReader) Read(p []byte) (int, error) {
-	if r.at >= r.size {
-		return 0, io.EOF
-	}
-	if r.at < r.from || r.at >= r.from+int64(len(r.part)) {
-		part, _, err := r.store.Get(r.ctx, r.name, r.at, min(readPart, r.size-r.at))
-		if err == nil && len(part) == 0 {
-			err = io.ErrUnexpectedEOF
+// ReadAt implements io.ReaderAt.
+func (r *archiveParts) ReadAt(p []byte, at int64) (n int, err error) {
+	for n < len(p) {
+		if at < r.at || at >= r.at+int64(len(r.part)) {
+			part, _, err := r.store.Get(r.ctx, r.name, at, readPart)
+			if err == nil && len(part) == 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return n, err
+			}
+			r.part, r.at = part, at
 		}
-		if err != nil {
-			return 0, err
-		}
-		r.part, r.from = part, r.at
+		some := copy(p[n:], r.part[at-r.at:])
+		n, at = n+some, at+int64(some)
 	}
-	n := copy(p, r.part[r.at-r.from:])
-	r.at += int64(n)
 	return n, nil
 }
 
-// Seek implements io.Seeker.
-func (r *archiveReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.size
+// archiveReader reads an archive.
+type archiveReader struct{ *io.SectionReader }
+
+// Close implements io.Closer.
+func (archiveReader) Close() error { return nil }
+
+// open returns a reader of an archive, whose first part is there.
+func (d *depotShelf) open(ctx context.Context, name string, size int64) (archiveReader, error) {
+	part, info, err := d.objects.Get(ctx, name, 0, readPart)
+	if err == nil && info.Size != size {
+		err = fmt.Errorf("%s has %d bytes in the depot, and must have %d", name, info.Size, size)
 	}
-	if offset < 0 {
-		return 0, errors.New("seek before the beginning")
+	parts := &archiveParts{
+		ctx:   ctx,
+		store: d.objects,
+		name:  name,
+		part:  part,
 	}
-	r.at = offset
-	return offset, nil
+	return archiveReader{io.NewSectionReader(parts, 0, size)}, err
 }

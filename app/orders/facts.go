@@ -12,7 +12,6 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/shares"
-	"mirrord/scheduler/control"
 	"mirrord/store"
 )
 
@@ -79,18 +78,8 @@ type inCluster struct {
 	log   *slog.Logger
 }
 
-// keepersError is an error of facts that nodes share.
-type keepersError struct{ error }
-
-func (e keepersError) Error() string {
-	return ErrKeepers.Error() + "; try again in a minute: " + e.error.Error()
-}
-
-func (e keepersError) Is(target error) bool {
-	return target == ErrKeepers || target == control.ErrConflict
-}
-
-func (e keepersError) Unwrap() error { return e.error }
+// away is an error of facts that nodes share.
+func away(err error) error { return fmt.Errorf("%w; try again in a minute: %w", ErrKeepers, err) }
 
 // mostRecord is how large the record of an order may be: keepers refuse messages of a megabyte.
 const mostRecord = 512 << 10
@@ -102,7 +91,7 @@ func InCluster(facts ClusterFacts, st *store.State, node string, log *slog.Logge
 	f := inCluster{facts, store.NewOrderFacts(st), node, log}
 	id, err := shares.ClusterID(facts)
 	if err != nil {
-		return nil, fmt.Errorf("orders: %w", keepersError{err})
+		return nil, fmt.Errorf("orders: %w", away(err))
 	}
 	own := store.SharedOf(st)
 	known, err := own.All(kindHandedIn)
@@ -166,7 +155,7 @@ func (f inCluster) Change(k OrderID, change func([]byte) ([]byte, error)) error 
 		return now, wrong
 	})
 	if err != nil && wrong == nil {
-		return keepersError{err}
+		return away(err)
 	}
 	return err
 }
@@ -175,7 +164,7 @@ func (f inCluster) Change(k OrderID, change func([]byte) ([]byte, error)) error 
 func (f inCluster) All() (map[OrderID][]byte, error) {
 	all, err := f.facts.All(kindOrders)
 	if err != nil {
-		return nil, keepersError{err}
+		return nil, away(err)
 	}
 	out := make(map[OrderID][]byte, len(all))
 	for ref, v := range all {

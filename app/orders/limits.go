@@ -73,22 +73,10 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// Remaining is what a user may still have today.
-type Remaining struct {
-	Orders, Looks, Files, Requests int64
-	Size, Stored                   job.Size
-}
-
-// left counts what a user has had since a day before now. being are orders that are being placed.
-func (l *Limits) left(user string, all queue, being []placement, now time.Time) Remaining {
-	out := Remaining{
-		Orders:   l.Orders,
-		Looks:    l.Looks,
-		Files:    l.Files,
-		Requests: l.Requests,
-		Size:     l.Size,
-		Stored:   l.Stored,
-	}
+// left is what of the limits a user has not had since a day before now. being are orders that are being
+// placed.
+func (l Limits) left(user string, all queue, being []placement, now time.Time) Limits {
+	out := l
 	since := now.Add(-24 * time.Hour)
 	for _, o := range all {
 		if o.By != user {
@@ -117,7 +105,7 @@ func (l *Limits) left(user string, all queue, being []placement, now time.Time) 
 }
 
 // over says why an order exceeds the remaining quota; "" when it does not.
-func (l *Limits) over(o *Ordered, left Remaining) string {
+func (l *Limits) over(o *Ordered, left Limits) string {
 	switch {
 	case left.Orders < 1:
 		return fmt.Sprintf("you have placed %s within a day, which is as many as one may",

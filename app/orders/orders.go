@@ -117,7 +117,7 @@ func New(o Options) (*Orders, error) {
 }
 
 // Left is what a user may still have today.
-func (s *Orders) Left(user string) (r Remaining) {
+func (s *Orders) Left(user string) (r Limits) {
 	now := s.Now()
 	s.read(func(all queue, t *terms) { r = t.left(user, all, t.unseen(all, OrderID{}, now), now) })
 	return r

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"time"
@@ -55,7 +56,7 @@ func (h *shelf) archive(ctx context.Context, x *Ordered, name string) (io.ReadSe
 	}
 	f, err := regular.Open(filepath.Join(dir, filesDir, name))
 	if errors.Is(err, fs.ErrNotExist) && h.inDepot(x) {
-		return h.depot.open(ctx, folderOf(id)+x.Depot+"/"+word(name), x.Result.Archives[i].Bytes)
+		return h.depot.open(ctx, folderOf(id)+x.Depot+"/"+url.PathEscape(name), x.Result.Archives[i].Bytes)
 	}
 	if err != nil { // not as a file that is nil
 		return nil, err

@@ -45,18 +45,19 @@ func CandidateHosts(
 	ctx context.Context, a *env.App, lists []string, stdin io.Reader, o ReplicaOptions,
 ) (*Candidates, error) {
 	v := hosts.NewInventory(hosts.StageOne{Paper: o.Paper, MinURLs: o.MinURLs})
-	var out Candidates
-	for _, name := range lists {
-		count, err := readURLList(ctx, a, name, stdin, v)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out.Bad, out.URLs = out.Bad+count.Bad, out.URLs+count.URLs
-		out.Skipped += count.Skipped
+	count, err := readURLLists(ctx, a, lists, stdin, v)
+	if err != nil {
+		return nil, err
 	}
 	pairs := v.Pairs()
-	out.Hosts, out.Found, out.Pairs = v.Hosts(), len(pairs), pairs[:shown(len(pairs), o.Limit)]
-	return &out, nil
+	return &Candidates{
+		URLs:    count.URLs,
+		Bad:     count.Bad,
+		Skipped: count.Skipped,
+		Hosts:   v.Hosts(),
+		Found:   len(pairs),
+		Pairs:   pairs[:shown(len(pairs), o.Limit)],
+	}, nil
 }
 
 // shown is how many of n lines are shown.
@@ -69,6 +70,20 @@ func shown(n, limit int) int {
 
 // maxBadShown bounds the lines that are said to be bad.
 const maxBadShown = 10
+
+// readURLLists adds the addresses of lists to an inventory.
+func readURLLists(
+	ctx context.Context, a *env.App, lists []string, stdin io.Reader, v *hosts.Inventory,
+) (all hosts.ListCount, err error) {
+	for _, name := range lists {
+		count, err := readURLList(ctx, a, name, stdin, v)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", name, err)
+		}
+		all.URLs, all.Bad, all.Skipped = all.URLs+count.URLs, all.Bad+count.Bad, all.Skipped+count.Skipped
+	}
+	return all, nil
+}
 
 func readURLList(
 	ctx context.Context, a *env.App, name string, in io.Reader, v *hosts.Inventory,

@@ -73,7 +73,7 @@ func StudyHosts(ctx context.Context, a *env.App, r StudyRequest) (_ *Study, err 
 		return nil, err
 	}
 	v := hosts.NewInventory(hosts.StageOne{Paper: r.Paper, MinURLs: r.MinURLs})
-	out, err := readStudy(ctx, a, r, v)
+	count, err := readURLLists(ctx, a, r.Lists, r.Stdin, v)
 	if err != nil {
 		return nil, err
 	}
@@ -103,26 +103,20 @@ func StudyHosts(ctx context.Context, a *env.App, r StudyRequest) (_ *Study, err 
 		return nil, err
 	}
 	candidates := s.candidates(v.Pairs())
-	out.Candidates = len(candidates)
-	if out.Pairs, err = s.test(ctx, candidates[:shown(len(candidates), r.Limit)]); err != nil {
+	pairs, err := s.test(ctx, candidates[:shown(len(candidates), r.Limit)])
+	if err != nil {
 		return nil, err
 	}
-	out.Kept = s.kept
-	out.Tables = studyTables(out.Pairs)
-	return out, nil
-}
-
-func readStudy(ctx context.Context, a *env.App, r StudyRequest, v *hosts.Inventory) (*Study, error) {
-	var out Study
-	for _, name := range r.Lists {
-		count, err := readURLList(ctx, a, name, r.Stdin, v)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out.URLs, out.Bad, out.Skipped = out.URLs+count.URLs, out.Bad+count.Bad, out.Skipped+count.Skipped
-	}
-	out.Hosts = v.Hosts()
-	return &out, nil
+	return &Study{
+		URLs:       count.URLs,
+		Bad:        count.Bad,
+		Skipped:    count.Skipped,
+		Hosts:      v.Hosts(),
+		Candidates: len(candidates),
+		Kept:       s.kept,
+		Pairs:      pairs,
+		Tables:     studyTables(pairs),
+	}, nil
 }
 
 func studyTables(pairs []StudyPair) hosts.StudyTables {
@@ -176,17 +170,19 @@ func (s *study) lookUp(ctx context.Context) error {
 	})
 	names = names[:min(len(names), studyLookups)]
 	var mu sync.Mutex
-	return inParallel(ctx, names, func(i int) error {
-		addrs, err := s.addresses(ctx, names[i])
+	done := 0
+	return inParallel(ctx, names, func(name string) error {
+		addrs, err := s.addresses(ctx, name)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && len(addrs) > 0 {
-			s.addrs[names[i]] = addrs
+			s.addrs[name] = addrs
 		}
 		if none := (*net.DNSError)(nil); errors.As(err, &none) && none.IsNotFound {
-			s.none[names[i]] = true
+			s.none[name] = true
 		}
-		s.Progress(fmt.Sprintf("%d of %d hosts looked up", i+1, len(names)))
+		done++
+		s.Progress(fmt.Sprintf("%d of %d hosts looked up", done, len(names)))
 		return ctx.Err()
 	})
 }
@@ -245,8 +241,8 @@ func (s *study) test(ctx context.Context, pairs []hosts.HostPair) ([]StudyPair, 
 	}
 	var mu sync.Mutex
 	done := 0
-	err := inParallel(ctx, todo, func(n int) error {
-		p := &out[todo[n]]
+	err := inParallel(ctx, todo, func(i int) error {
+		p := &out[i]
 		if err := s.testOne(ctx, p); err != nil {
 			return err
 		}
@@ -353,31 +349,17 @@ func (s *study) motives(p *StudyPair) {
 	}
 }
 
-// inParallel calls f for the index of each of a list, several at a time, up to the first error.
-func inParallel[T any](ctx context.Context, list []T, f func(i int) error) error {
+// inParallel calls f for each of a list, several at a time, up to the first error.
+func inParallel[T any](ctx context.Context, list []T, f func(T) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan int) // each worker takes one when it is free
-	var all sync.WaitGroup
-	for range min(studyAtOnce, len(list)) {
-		all.Go(func() {
-			for i := range next {
-				if err := f(i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := range list {
+	env.AtOnce(studyAtOnce, list, func(x T) {
 		if ctx.Err() != nil {
-			break
+			return
 		}
-		select {
-		case next <- i:
-		case <-ctx.Done():
+		if err := f(x); err != nil {
+			cancel(err)
 		}
-	}
-	close(next)
-	all.Wait()
+	})
 	return context.Cause(ctx)
 }

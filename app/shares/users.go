@@ -112,15 +112,14 @@ func (c *ClusterUsers) ended(x *round, err error) {
 // Follow exchanges them until ctx ends, and calls after each exchange that did all.
 func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 	var changed atomic.Bool // in the cluster
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		c.Facts.Watch(ctx, func() {
 			changed.Store(true)
 			Kick(c.wake)
 		}, store.CommonKinds()...)
-	}()
-	defer func() { <-watched }()
+	})
+	defer watch.Wait()
 	said, last, at := "", "", time.Time{}
 	for {
 		asked := c.begins()

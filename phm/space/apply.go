@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"slices"
 
 	"mirrord/phm"
@@ -91,13 +90,11 @@ func (c *change) affected() {
 		}
 	}
 	if c.all || !slices.Equal(c.was.Places, c.is.Places) { // which mirror comes first may have changed too
-		both := map[uint64]bool{}
 		for _, x := range []heldIndex{c.was.held, c.is.held} {
 			for i := range x.len() {
-				both[x.at(i).url] = true
+				urls = append(urls, x.at(i).url)
 			}
 		}
-		urls = slices.Collect(maps.Keys(both))
 	}
 	c.affectedLast(urls)
 	for name, m := range c.mirrors {

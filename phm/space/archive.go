@@ -121,6 +121,10 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 	if len(m.Stale) > 0 || m.Gone {
 		return errors.New("pages that lead to it, or of it, could not be made again: mirrord space says which")
 	}
+	pages, err := x.pagesOf(m)
+	if err != nil {
+		return err
+	}
 	folder := path.Join(phmsFolder, MirrorFolder(m.Name))
 	for f, err := range m.files() {
 		if err == nil {
@@ -130,10 +134,10 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 			return err
 		}
 		digest := f.SHA256
-		if p := m.pages[f.Path]; p != nil && isLast(f.Path) {
+		if p := pages[f.Path]; p != nil {
 			digest = p.SHA256
-		} else if p != nil {
-			digest = p.SHA256
+		}
+		if p := pages[f.Path]; p != nil && !isLast(f.Path) {
 			was := path.Join(folder, publishedFolder, f.Path)
 			if err := x.copy(x.body(m.Name, p.From), was, f.SHA256, f.Modified); err != nil {
 				return err
@@ -147,8 +151,8 @@ func (x *exporter) mirror(ctx context.Context, m *mirror, open func(name string)
 	if err := x.table(m, path.Join(folder, phm.FilesName)); err != nil {
 		return err
 	}
-	pages := x.disk.note(m.Name, pagesSuffix)
-	if err := x.copy(pages, path.Join(folder, changedName), "", time.Time{}); gone(err) != nil {
+	changed := x.disk.note(m.Name, pagesSuffix)
+	if err := x.copy(changed, path.Join(folder, changedName), "", time.Time{}); gone(err) != nil {
 		return err
 	}
 	src, err := open(m.Name)
@@ -331,24 +335,11 @@ func (p archivedPHM) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// sum returns the SHA-256 of a file.
-func (a *ExportedFolder) sum(name string) (string, error) {
-	f, err := a.root.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), err
-}
-
 // Verify returns the errors in the links between the mirrors of an exported space: pages of which the
 // space has others than the mirror that are missing or have other bytes, and files to which they lead that
 // are missing. The mirrors themselves are PHMs.
 func (a *ExportedFolder) Verify(ctx context.Context) (findings []Discrepancy, err error) {
 	for _, m := range a.Mirrors {
-		say := func(p, what string) { findings = append(findings, Discrepancy{m.Name, p, what}) }
 		f, err := phm.OpenRegular(a.root.FS(), path.Join(phmsFolder, MirrorFolder(m.Name), changedName))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -360,20 +351,13 @@ func (a *ExportedFolder) Verify(ctx context.Context) (findings []Discrepancy, er
 			if err := errors.Join(dec.Decode(&p), ctx.Err()); err != nil {
 				return nil, errors.Join(fmt.Errorf("%s of %s: %w", changedName, m.Name, err), f.Close())
 			}
-			switch sum, err := a.sum(path.Join(MirrorFolder(m.Name), p.Path)); {
-			case errors.Is(err, fs.ErrNotExist):
-				say(p.Path, "it is missing")
-			case err != nil:
-				say(p.Path, err.Error())
-			default:
-				if sum != p.SHA256 {
-					say(p.Path, "it has other bytes")
-				}
+			what, err := wrong(a.root, path.Join(MirrorFolder(m.Name), p.Path), p.SHA256)
+			if err != nil {
+				what = err.Error()
 			}
-			for _, t := range p.To {
-				to := path.Join(MirrorFolder(t.Mirror), t.Path)
-				if fi, err := a.root.Lstat(to); err != nil || !fi.Mode().IsRegular() {
-					say(p.Path, "links to "+to+", which is missing")
+			for _, what := range append(p.missing(a.root, ""), what) {
+				if what != "" {
+					findings = append(findings, Discrepancy{m.Name, p.Path, what})
 				}
 			}
 		}

@@ -25,26 +25,16 @@ const dropSuffix = ".drop"
 // Update replaces each file to which pages link that cannot be made again by a page that says so. A mirror
 // that becomes a member later is not concerned.
 func Drop(state, mirror string, now time.Time) error {
-	names, err := Names(state)
-	if len(names) == 0 || err != nil {
-		return err
-	}
-	root, err := regular.OpenRoot(state)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, name := range names {
-		d := disk{root: root, name: name}
-		if _, err := root.Lstat(d.note(mirror, ".json")); err != nil {
-			continue
+	return eachSpace(state, func(d *disk) (bool, error) {
+		if _, err := d.root.Lstat(d.note(mirror, ".json")); err != nil {
+			return true, nil
 		}
 		since := now.UTC().Format(time.DateOnly) + "\n"
-		if err := root.WriteFile(d.note(mirror, dropSuffix), []byte(since), 0o644); err != nil {
-			return fmt.Errorf("space %s: %w", name, err)
+		if err := d.root.WriteFile(d.note(mirror, dropSuffix), []byte(since), 0o644); err != nil {
+			return false, fmt.Errorf("space %s: %w", d.name, err)
 		}
-	}
-	return nil
+		return true, nil
+	})
 }
 
 // noticePage takes the place of a file of a mirror that was removed.
@@ -123,6 +113,17 @@ func OpenKept(state, in, mirror, p string) (f *KeptFile, err error) {
 
 // eachNote calls each with what every space knows of a mirror, until it returns false.
 func eachNote(state, mirror string, each func(d *disk, n *note) (bool, error)) error {
+	return eachSpace(state, func(d *disk) (bool, error) {
+		var n note
+		if ok, err := d.readJSON(d.note(mirror, ".json"), &n); !ok || err != nil {
+			return true, err
+		}
+		return each(d, &n)
+	})
+}
+
+// eachSpace calls each with every space of a state, until it returns false.
+func eachSpace(state string, each func(d *disk) (more bool, err error)) error {
 	names, err := Names(state)
 	if len(names) == 0 || err != nil {
 		return err
@@ -133,14 +134,7 @@ func eachNote(state, mirror string, each func(d *disk, n *note) (bool, error)) e
 	}
 	defer root.Close()
 	for _, name := range names {
-		d := &disk{root: root, name: name}
-		var n note
-		if ok, err := d.readJSON(d.note(mirror, ".json"), &n); err != nil {
-			return err
-		} else if !ok {
-			continue
-		}
-		if more, err := each(d, &n); !more || err != nil {
+		if more, err := each(&disk{root: root, name: name}); !more || err != nil {
 			return err
 		}
 	}

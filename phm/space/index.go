@@ -85,18 +85,14 @@ func (x heldIndex) find(url uint64) (held, bool) {
 	return h, h.url == url
 }
 
-// moved returns the URLs that two indexes hold at different paths, or of which one holds none.
+// moved returns the URLs that two indexes hold at different paths, some twice, or of which one holds none.
 func moved(was, is heldIndex) (urls []uint64) {
-	for i := range was.len() {
-		a := was.at(i)
-		if b, ok := is.find(a.url); !ok || a.path != b.path {
-			urls = append(urls, a.url)
-		}
-	}
-	for i := range is.len() {
-		b := is.at(i)
-		if _, ok := was.find(b.url); !ok {
-			urls = append(urls, b.url)
+	for _, pair := range [][2]heldIndex{{was, is}, {is, was}} {
+		for i := range pair[0].len() {
+			a := pair[0].at(i)
+			if b, ok := pair[1].find(a.url); !ok || a.path != b.path {
+				urls = append(urls, a.url)
+			}
 		}
 	}
 	return urls

@@ -77,21 +77,13 @@ func (s mirrorSet) want(url uint64) bool {
 
 // countWanted counts the links of a mirror to URLs that no mirror holds, by host.
 func (s mirrorSet) countWanted(m *mirror, hosts map[string]int) {
-	at := make([]int, 0, len(s))
-	indexes := make([]heldIndex, 0, len(s))
-	for _, other := range s {
-		indexes, at = append(indexes, other.held), append(at, 0)
-	}
-	for i := range m.links.len() { // both are sorted by URL
-		l := m.links.at(i)
-		found := false
-		for k, x := range indexes {
-			for at[k] < x.len() && x.at(at[k]).url < l.url {
-				at[k]++
-			}
-			found = found || (at[k] < x.len() && x.at(at[k]).url == l.url)
+	for i := range m.links.len() {
+		l, held := m.links.at(i), false
+		for _, other := range s {
+			_, here := other.held.find(l.url)
+			held = held || here
 		}
-		if !found {
+		if !held {
 			hosts[m.links.hosts[l.host]]++
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 
 	"mirrord/internal/regular"
@@ -50,12 +52,17 @@ func look(state, name string) (u *update, done func(), err error) {
 	if _, err := root.Stat(d.at(filesFolder)); err != nil {
 		return nil, nil, errors.Join(err, root.Close())
 	}
-	u = &update{disk: d, mirrors: mirrorSet{}, dirty: marks{}}
+	u = &update{disk: d, mirrors: mirrorSet{}, half: map[string]bool{}}
 	done = func() {
 		u.mirrors.close()
 		root.Close() // read only: nothing can be lost
 	}
-	names, err := d.names(notesFolder, ".json")
+	data, err := root.ReadFile(d.at(seedName), mostRead)
+	u.seed = seedOf(data)
+	var names []string
+	if err == nil {
+		names, err = d.names(notesFolder, ".json")
+	}
 	for _, n := range names {
 		if err != nil {
 			break
@@ -63,7 +70,6 @@ func look(state, name string) (u *update, done func(), err error) {
 		var m *mirror
 		if m, err = d.load(n); err == nil {
 			u.mirrors[n] = m
-			m.pages, err = d.readPages(n)
 		}
 	}
 	if err != nil {
@@ -92,11 +98,15 @@ func Look(state, name string, most int) (*Overview, error) {
 	}
 	wanted := map[string]int{}
 	for _, m := range u.mirrors.sorted() {
+		pages, err := u.pagesOf(m)
+		if err != nil {
+			return nil, err
+		}
 		row := Resident{
 			Name:    m.Name,
 			Version: m.Version,
 			Files:   m.Files,
-			Pages:   len(m.pages),
+			Pages:   len(pages),
 			To:      []Count{},
 			Stale:   m.Stale,
 			Kept:    m.Kept,
@@ -104,7 +114,7 @@ func Look(state, name string, most int) (*Overview, error) {
 			Gone:    m.Gone,
 		}
 		to := map[string]int{}
-		for _, p := range m.pages {
+		for _, p := range pages {
 			o.Links += p.Links
 			for _, t := range p.To {
 				to[t.Mirror]++
@@ -145,11 +155,6 @@ func Explain(state, name, from, url string) (*Lead, error) {
 		return nil, fmt.Errorf("space %s: %w", name, err)
 	}
 	defer done()
-	data, err := u.root.ReadFile(u.at(seedName), mostRead)
-	if err != nil {
-		return nil, err
-	}
-	u.seed = seedOf(data)
 	h := &Lead{Space: name}
 	to, ok, err := u.mirrors.resolve(u.seed, from, url, false)
 	if err != nil {
@@ -227,33 +232,62 @@ type Discrepancy struct {
 
 func (u *update) verify(m *mirror) (findings []Discrepancy, err error) {
 	say := func(p, what string) { findings = append(findings, Discrepancy{m.Name, p, what}) }
+	pages, err := u.pagesOf(m)
+	if err != nil {
+		return nil, err
+	}
 	for f, err := range m.files() {
 		if err != nil {
 			return nil, err
 		}
 		want := f.SHA256
-		if p := m.pages[f.Path]; p != nil {
+		if p := pages[f.Path]; p != nil {
 			want = p.SHA256
 		}
-		switch data, err := u.root.ReadFile(u.file(m.Name, f.Path), mostRead); {
-		case errors.Is(err, fs.ErrNotExist):
-			say(f.Path, "it is missing")
-		case errors.Is(err, regular.ErrNotRegular):
-			say(f.Path, "it is no file")
-		case err != nil:
+		if what, err := wrong(u.root, u.file(m.Name, f.Path), want); err != nil {
 			return nil, err
-		default:
-			if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
-				say(f.Path, "it has other bytes")
-			}
+		} else if what != "" {
+			say(f.Path, what)
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(m.pages)) {
-		for _, t := range m.pages[p].To {
-			if fi, err := u.root.Lstat(u.file(t.Mirror, t.Path)); err != nil || !fi.Mode().IsRegular() {
-				say(p, "links to "+MirrorFolder(t.Mirror)+"/"+t.Path+", which is missing")
-			}
+	for _, p := range slices.Sorted(maps.Keys(pages)) {
+		for _, to := range pages[p].missing(u.root, u.at(filesFolder)) {
+			say(p, to)
 		}
 	}
 	return findings, nil
+}
+
+// wrong says how a file differs from its digest, "" when it does not.
+func wrong(root regular.Root, name, digest string) (what string, err error) {
+	fi, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is missing", nil
+	case err != nil:
+		return "", err
+	case !fi.Mode().IsRegular():
+		return "it is no file", nil
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err = io.Copy(h, f); err == nil && hex.EncodeToString(h.Sum(nil)) != digest {
+		what = "it has other bytes"
+	}
+	return what, err
+}
+
+// missing says which targets of the page are not among the files of a space.
+func (p *Page) missing(root regular.Root, files string) (says []string) {
+	for _, t := range p.To {
+		to := path.Join(MirrorFolder(t.Mirror), t.Path)
+		if fi, err := root.Lstat(path.Join(files, to)); err != nil || !fi.Mode().IsRegular() {
+			says = append(says, "links to "+to+", which is missing")
+		}
+	}
+	return says
 }

@@ -57,35 +57,26 @@ func OpenOverlay(state, mirror string, was *Overlay) (*Overlay, error) {
 			return was, nil
 		}
 	}
-	names, err := Names(state)
-	if len(names) == 0 || err != nil {
-		return nil, err
-	}
-	root, err := regular.OpenRoot(state)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	for _, name := range names {
-		d := disk{root: root, name: name}
-		fi, err := root.Stat(d.note(mirror, pagesSuffix))
+	var o *Overlay
+	err := eachSpace(state, func(d *disk) (bool, error) {
+		fi, err := d.root.Stat(d.note(mirror, pagesSuffix))
 		if err != nil {
-			continue
+			return true, nil
 		}
 		pages, err := d.readPages(mirror)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		o := &Overlay{
-			Space: name,
+		o = &Overlay{
+			Space: d.name,
 			state: state,
 			job:   mirror,
 			stat:  fi,
 			pages: make(map[string]OverlayPage, len(pages)),
 		}
-		return o, o.add(pages)
-	}
-	return nil, nil
+		return false, o.add(pages)
+	})
+	return o, err
 }
 
 func (o *Overlay) add(pages map[string]*Page) error {

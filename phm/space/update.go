@@ -100,19 +100,13 @@ func Update(ctx context.Context, o Options) (r Refreshed, err error) {
 				return r, err
 			}
 		}
-		if err := d.locked(ctx, lock, &o, &r); err != nil {
+		if err := d.pass(ctx, lock, &o, &r); err != nil {
 			return r, fmt.Errorf("space %s: %w", o.Name, err)
 		}
 		if _, err := root.Lstat(d.at(againName)); err != nil {
 			return r, gone(err)
 		}
 	}
-}
-
-// locked makes one pass and gives the lock back.
-func (d *disk) locked(ctx context.Context, lock *os.File, o *Options, r *Refreshed) error {
-	defer lock.Close()
-	return d.pass(ctx, o, r)
 }
 
 // lock takes the lock of the space; nil: another process has it.
@@ -180,8 +174,9 @@ func (a marks) add(mirror string, doc uint64) {
 	a[mirror][doc] = true
 }
 
-// pass updates the space. The caller has the lock.
-func (d *disk) pass(ctx context.Context, o *Options, r *Refreshed) (err error) {
+// pass updates the space, and gives its lock back.
+func (d *disk) pass(ctx context.Context, lock *os.File, o *Options, r *Refreshed) (err error) {
+	defer lock.Close()
 	asked, err := d.asked()
 	if err != nil {
 		return err

@@ -269,7 +269,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.Flag
 			return err
 		}
 		defer all.Close()
-		found = nodes.ShareFound(d, n.Me(), n.Jobs.Facts)
+		found = nodes.ShareFound(d, n, n.Jobs.Facts)
 		face, all.Follows = all, f.node.Follow
 	}
 	own, err := openOrders(ctx, x, st, d, int(f.maxRuns), n)
