@@ -65,6 +65,19 @@ func (m *Manifest) file(name string) *File {
 	return nil
 }
 
+// chunks yields the chunks of a file, each with its offset.
+func (f *File) chunks() iter.Seq2[int64, *Chunk] {
+	return func(yield func(int64, *Chunk) bool) {
+		at := int64(0)
+		for i := range f.Chunks {
+			if !yield(at, &f.Chunks[i]) {
+				return
+			}
+			at += f.Chunks[i].Size
+		}
+	}
+}
+
 // all yields the files and the list of pages, which consist of chunks.
 func (m *Manifest) all() iter.Seq[*File] {
 	return func(yield func(*File) bool) {
