@@ -59,24 +59,14 @@ type robotsClaim struct {
 
 // OpenRobots opens what the nodes know of robots.txt. It waits for the keepers until ctx ends.
 func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
-	js, err := jetstream.New(e.nc)
-	if err != nil {
-		return nil, err
-	}
 	for {
-		short, cancel := context.WithTimeout(ctx, 5*time.Second)
-		kv, err := js.KeyValue(short, robotsBucket)
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			kv, err = js.CreateKeyValue(short, jetstream.KeyValueConfig{
-				Bucket:      robotsBucket,
-				Description: "mirrord: robots.txt of hosts",
-				TTL:         robotsKept,
-				Replicas:    max(e.Replicas, 1),
-				Storage:     jetstream.FileStorage,
-				Compression: true,
-			})
-		}
-		cancel()
+		kv, err := openBucket(ctx, e.nc, jetstream.KeyValueConfig{
+			Bucket:      robotsBucket,
+			Description: "mirrord: robots.txt of hosts",
+			TTL:         robotsKept,
+			Replicas:    max(e.Replicas, 1),
+			Compression: true,
+		})
 		if err == nil {
 			return &Robots{kv: kv, e: e, claims: map[string]robotsClaim{}}, nil
 		}
