@@ -91,8 +91,8 @@ type Robots struct {
 // per origin, at most five redirects, at most 500 KiB, for at most 24 hours, or one when they forbid "/".
 //
 // 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be requested
-// (§2.3.1.4) until the verdict is looked at again after ten minutes. With one exception, which §2.4 leaves open
-// and without which a moment's 502 would end a run: a copy that was good less than 30 days ago stays in
+// (§2.3.1.4) until the verdict is looked at again after ten minutes. With one exception, which §2.4 leaves
+// open and without which a moment's 502 would end a run: a copy that was good less than 30 days ago stays in
 // force instead. It is never assumed that silence permits anything.
 type RobotsCache struct {
 	c *Client

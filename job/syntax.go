@@ -13,8 +13,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// checkText refuses bytes that no TOML file may have, with the place of the first; nil when all are good. The parser
-// would name the character that it could not read, not what happened to the file.
+// checkText refuses bytes that no TOML file may have, with the place of the first; nil when all are good. The
+// parser would name the character that it could not read, not what happened to the file.
 func checkText(data []byte) (at place, err error) {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return place{1, 1}, problemf("save it as UTF-8", "the file is UTF-16")

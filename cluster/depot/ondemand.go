@@ -168,8 +168,8 @@ func covers(all []span, at, size int64) bool {
 // everything is the need of a file of which nothing is left in the depot.
 func everything(int64, int64) bool { return true }
 
-// file makes a file from local data, appends the pieces to fetch that are needed, and leaves the rest. One that
-// the local site has, with the same holes, becomes a hard link to it: parts fetched later are in both.
+// file makes a file from local data, appends the pieces to fetch that are needed, and leaves the rest. One
+// that the local site has, with the same holes, becomes a hard link to it: parts fetched later are in both.
 func (r *receiver) file(
 	ctx context.Context, m *Manifest, f *File, needs func(at, size int64) bool, pieces []piece,
 ) ([]piece, error) {

@@ -21,8 +21,8 @@ const slack = 1.05
 const pointsPerWeight = 40
 
 // simShares are those of lease.Share, by difference: the simulation changes its members 20 000 times a day.
-// When a member comes or goes, only the hosts whose choice depends on it choose again, in the same order: what
-// a host chooses changes nothing for those before it.
+// When a member comes or goes, only the hosts whose choice depends on it choose again, in the same order:
+// what a host chooses changes nothing for those before it.
 type simShares struct {
 	hosts   []share                 // those without a home, in the order in which they choose
 	byHash  []int32                 // their numbers by their place on the ring

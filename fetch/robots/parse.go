@@ -26,8 +26,8 @@ const (
 	requestRate = "request-rate"
 )
 
-// directiveOf returns the name of a line, "" for one that is not known. Misspellings are known that are common
-// enough for Google's parser to know. Reading them fails to the polite side; "allow" has none.
+// directiveOf returns the name of a line, "" for one that is not known. Misspellings are known that are
+// common enough for Google's parser to know. Reading them fails to the polite side; "allow" has none.
 func directiveOf(name string) string {
 	switch name = strings.ToLower(name); name {
 	case userAgent, "useragent", "user agent":

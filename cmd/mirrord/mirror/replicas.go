@@ -61,8 +61,8 @@ func ReplicasCommand(a *cli.CLI) *cobra.Command {
 	return cmd
 }
 
-// replicaFind prints the replicas among the pages of mirrors or directories; with --urls the candidate pairs of
-// hosts from lists of addresses, or what the tests of these came to.
+// replicaFind prints the replicas among the pages of mirrors or directories; with --urls the candidate pairs
+// of hosts from lists of addresses, or what the tests of these came to.
 func replicaFind(ctx context.Context, a *cli.CLI, args []string, o replicaFlags) (err error) {
 	x, done := a.AppWithNote()
 	defer done()
