@@ -250,8 +250,8 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 // Transient errors are retried within Options.Retries, with exponential back-off and full jitter on top of
 // Request.Gap; a body that broke off is resumed by If-Range where the server gave a strong validator. A
 // broken answer ([Broken]) is requested once more, on a new connection; it counts as requested twice when
-// net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After within
-// RetryAfterCap: otherwise the host's whole gap has to grow, which is the caller's business. A 412 to a
+// net/http repeated the request by itself. 429 and 503 are retried here only for a Retry-After
+// of 0: otherwise the host's whole gap has to grow, which is the caller's business. A 412 to a
 // conditional request is no answer about the resource: it is requested again without the condition, once, and
 // so are retries after a 500. The first 5xx of an origin to conditional requests are retried so immediately,
 // regardless of Request.Again; when that helped twice in a row, this Client sends the origin no more
@@ -363,7 +363,7 @@ func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) 
 		return 0, false
 	}
 	if res.HasRetryAfter {
-		return max(wait, res.RetryAfter), res.RetryAfter <= c.RetryAfterCap
+		return wait, res.RetryAfter == 0
 	}
 	return wait, res.Status != http.StatusTooManyRequests && res.Status != http.StatusServiceUnavailable
 }

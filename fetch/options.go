@@ -70,8 +70,6 @@ type Options struct {
 	Retries    int           // attempts after the first; default 2, negative none
 	Backoff    time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
 	BackoffCap time.Duration // end of the doubling; default 30 s
-	// retry 429 and 503 here when Retry-After is within it; default none, see Client.Do
-	RetryAfterCap time.Duration
 
 	// wall clock for HTTP dates and the robots cache; default time.Now
 	Now   func() time.Time

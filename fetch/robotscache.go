@@ -20,21 +20,16 @@ import (
 
 // RobotsOptions configures a RobotsCache. The zero value of each field is useful.
 type RobotsOptions struct {
-	Agent    string        // product token that robots.txt is searched for; default "mirrord"
-	Store    RobotsStore   // where copies outlive the process; default none
-	TTL      time.Duration // life of a copy; default and most 24 h (RFC 9309 §2.4)
-	MaxStale time.Duration // see [RobotsCache]; default 30 days, negative: a copy past its TTL is never used
-	FailTTL  time.Duration // life of the verdict "unreachable"; default 10 min
-
-	Hosts *Hosts // takes the host's turn for every request; default none: the caller of Rules has it
-	// passed to Hosts; without Hosts its Delay passes between redirects and retries
-	Politeness Politeness
+	Agent string        // product token that robots.txt is searched for; default "mirrord"
+	Store RobotsStore   // where copies outlive the process; default none
+	TTL   time.Duration // life of a copy; default and most 24 h (RFC 9309 §2.4)
+	Delay time.Duration // between redirects and retries; the caller of Rules has the host's turn
 }
 
 const (
 	robotsTTL   = 24 * time.Hour
-	robotsStale = 30 * 24 * time.Hour
-	robotsFail  = 10 * time.Minute
+	robotsStale = 30 * 24 * time.Hour // see RobotsCache
+	robotsFail  = 10 * time.Minute    // life of the verdict "unreachable"
 	// of rules that forbid all of a site to be mirrored: often a mistake that is soon repaired
 	robotsClosed = time.Hour
 	// Retry-After that is waited for at once, and twice: without rules nothing else can be requested
@@ -49,12 +44,6 @@ func (o RobotsOptions) withDefaults() RobotsOptions {
 	}
 	if o.TTL <= 0 || o.TTL > robotsTTL {
 		o.TTL = robotsTTL
-	}
-	if o.MaxStale == 0 {
-		o.MaxStale = robotsStale
-	}
-	if o.FailTTL <= 0 {
-		o.FailTTL = robotsFail
 	}
 	return o
 }
@@ -102,8 +91,8 @@ type Robots struct {
 // per origin, at most five redirects, at most 500 KiB, for at most 24 hours, or one when they forbid "/".
 //
 // 4xx means that there are no rules. 429, 5xx and no answer at all mean that nothing may be requested
-// (§2.3.1.4) until the verdict is looked at again after FailTTL. With one exception, which §2.4 leaves open
-// and without which a moment's 502 would end a run: a copy that was good less than MaxStale ago stays in
+// (§2.3.1.4) until the verdict is looked at again after ten minutes. With one exception, which §2.4 leaves
+// open and without which a moment's 502 would end a run: a copy that was good less than 30 days ago stays in
 // force instead. It is never assumed that silence permits anything.
 type RobotsCache struct {
 	c *Client
@@ -124,8 +113,6 @@ func NewRobotsCache(c *Client, o RobotsOptions) *RobotsCache {
 }
 
 // Rules returns the rules for u's origin and fetches them first if need be. The only error is that ctx ended.
-// With RobotsOptions.Hosts the fetch takes the host's turn, so that a caller that holds a turn of the same
-// host must not wait here.
 func (r *RobotsCache) Rules(ctx context.Context, u site.URL) (*Robots, error) {
 	origin := u.Origin()
 	for {
@@ -205,8 +192,8 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 		}
 		return r.rules(u, got), nil
 	}
-	expires := now.Add(min(max(r.FailTTL, wait), r.TTL))
-	if have && now.Sub(known.Fetched) < r.MaxStale {
+	expires := now.Add(min(max(robotsFail, wait), r.TTL))
+	if have && now.Sub(known.Fetched) < robotsStale {
 		s := r.rules(u, known)
 		s.Expires, s.Stale, s.Answer, s.Err = expires, true, got.Status, err
 		return s, nil
@@ -255,7 +242,7 @@ func (r *RobotsCache) life(f *robots.File) time.Duration {
 
 func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 	f := robots.FromStatus(rec.Status, rec.Body)
-	s := &Robots{
+	return &Robots{
 		Rules:   f.Agent(r.Agent),
 		File:    f,
 		Origin:  u.Origin(),
@@ -264,11 +251,6 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 		Expires: rec.Fetched.Add(r.life(f)),
 		Took:    rec.took,
 	}
-	if r.Hosts != nil {
-		d, _ := s.CrawlDelay()
-		r.Hosts.SetCrawlDelay(u.Origin(), d)
-	}
-	return s
 }
 
 // ask fetches robots.txt of u's origin, following redirects. wait is a Retry-After.
@@ -276,18 +258,15 @@ func (r *RobotsCache) ask(
 	ctx context.Context, u site.URL, known RobotsRecord,
 ) (rec RobotsRecord, wait time.Duration, err error) {
 	rec.Origin = u.Origin()
-	gap, tries := r.Politeness.Delay, 0
+	tries := 0
 	at := site.Canonical(u.Origin() + "/robots.txt")
 	for hop := 0; ; hop++ {
-		if r.Hosts != nil {
-			gap = r.Hosts.Gap(at.Origin(), r.Politeness)
-		}
 		req := Request{
 			URL:     at,
 			Accept:  "text/plain,*/*;q=0.8",
 			MaxBody: robots.ReadBytes,
 			Cut:     true,
-			Gap:     gap,
+			Gap:     r.Delay,
 			NoRetry: known.Status != 0, // the stored copy serves
 			Again:   func(_ *Result, err error) bool { return !errors.Is(err, ErrTimeout) },
 		}
@@ -295,7 +274,7 @@ func (r *RobotsCache) ask(
 			req.ETag = known.ETag
 		}
 		body := robotsBody{now: r.c.Now}
-		res, err := r.turn(ctx, req, &body)
+		res, err := r.c.Do(ctx, req, &body)
 		switch {
 		case err != nil && hop > 0:
 			return rec, 0, fmt.Errorf("it leads to %s: %w", at, err)
@@ -313,7 +292,7 @@ func (r *RobotsCache) ask(
 			rec.Body, err = plainRobots(body.Bytes())
 			return rec, 0, err
 		case TransientStatus(res.Status) && res.HasRetryAfter && res.RetryAfter <= robotsPatience && tries < 2:
-			if err := r.c.Sleep(ctx, max(res.RetryAfter, gap)); err != nil {
+			if err := r.c.Sleep(ctx, max(res.RetryAfter, r.Delay)); err != nil {
 				return rec, 0, err
 			}
 			tries++
@@ -323,36 +302,10 @@ func (r *RobotsCache) ask(
 			return rec, res.RetryAfter, nil
 		}
 		at = res.Location
-		if r.Hosts == nil && r.Politeness.Delay > 0 {
-			if err := r.c.Sleep(ctx, r.Politeness.Delay); err != nil {
-				return rec, 0, err
-			}
+		if err := r.c.Sleep(ctx, r.Delay); err != nil {
+			return rec, 0, err
 		}
 	}
-}
-
-// turn makes one request in the host's turn.
-func (r *RobotsCache) turn(ctx context.Context, req Request, sink Sink) (*Result, error) {
-	if r.Hosts == nil {
-		return r.c.Do(ctx, req, sink)
-	}
-	origin := req.URL.Origin()
-	for {
-		now := r.c.Now()
-		ok, until := r.Hosts.Acquire(origin, r.Politeness, now)
-		if ok {
-			break
-		}
-		if err := r.c.Sleep(ctx, until.Sub(now)); err != nil {
-			return nil, err
-		}
-	}
-	res, err := r.c.Do(ctx, req, sink)
-	if ctx.Err() != nil {
-		err = errors.Join(err, context.Cause(ctx))
-	}
-	r.Hosts.Release(origin, r.Politeness, r.c.Now(), Observe(res, err))
-	return res, err
 }
 
 // robotsTime is how long the body of a robots.txt may take: nothing of its origin is requested meanwhile.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,10 +189,9 @@ func TestRobotsLife(t *testing.T) {
 	s.set(200, rulesText, `ETag: "r1"`)
 	k := newClock()
 	store := robotsStore{}
-	var hosts Hosts
 	u := mustURL(t, s.URL+"/x")
 	cache := func() *RobotsCache {
-		return NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: store, Hosts: &hosts})
+		return NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: store})
 	}
 	r := cache()
 	rules := func(wantHits int, wantAllowed bool) *Robots {
@@ -214,9 +212,8 @@ func TestRobotsLife(t *testing.T) {
 	if len(got.File.Sitemaps()) != 1 || got.Status != 200 || got.Took <= 0 {
 		t.Errorf("%+v", got)
 	}
-	if h := hosts.Snapshot(); len(h) != 1 || h[0].CrawlDelay != 7*time.Second || h[0].InFlight != 0 ||
-		h[0].Requests != 1 {
-		t.Errorf("%+v", h)
+	if d, ok := got.CrawlDelay(); !ok || d != 7*time.Second {
+		t.Errorf("Crawl-delay %v, %v", d, ok)
 	}
 	k.add(23 * time.Hour)
 	rules(1, false)
@@ -249,9 +246,8 @@ func TestRobotsLife(t *testing.T) {
 	}
 	k.add(11 * time.Minute)
 	s.set(404, "")
-	rules(6, true)
-	if h := hosts.Snapshot(); h[0].CrawlDelay != 0 {
-		t.Error("Crawl-delay outlives its file")
+	if d, ok := rules(6, true).CrawlDelay(); ok {
+		t.Errorf("the Crawl-delay %v outlives its file", d)
 	}
 }
 
@@ -299,10 +295,10 @@ func TestRobotsStrictWithoutStale(t *testing.T) {
 	s := newRobotsSite(t)
 	s.set(200, rulesText)
 	k := newClock()
-	r := NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: robotsStore{}, MaxStale: -1})
+	r := NewRobotsCache(robotsClient(t, k), RobotsOptions{Store: robotsStore{}})
 	u := mustURL(t, s.URL+"/x")
 	must(r.Rules(context.Background(), u))
-	k.add(25 * time.Hour)
+	k.add(31 * 24 * time.Hour)
 	s.set(503, "", "Retry-After: 3600")
 	got := must(r.Rules(context.Background(), u))
 	if ok, _ := got.Allowed("/public"); ok {
@@ -372,29 +368,13 @@ func TestRobotsOneRequest(t *testing.T) {
 	}
 }
 
-// The cache waits for the host's turn like everybody.
-func TestRobotsTakesTheTurn(t *testing.T) {
+// The caller has the turn, and the delay lies between redirects.
+func TestRobotsDelay(t *testing.T) {
 	s := newRobotsSite(t)
-	s.set(200, rulesText)
 	k := newClock()
-	var hosts Hosts
-	p := Politeness{Delay: 5 * time.Second}
-	hosts.Acquire("127.0.0.1", p, k.now())
-	hosts.Release("127.0.0.1", p, k.now(), answered(0))
-	r := NewRobotsCache(robotsClient(t, k), RobotsOptions{Hosts: &hosts, Politeness: p})
-	before := k.now()
-	must(r.Rules(context.Background(), mustURL(t, s.URL+"/")))
-	if d := k.now().Sub(before); d != 5*time.Second {
-		t.Errorf("waited %v", d)
-	}
-	if !strings.Contains(fmt.Sprint(s.Log()), "/robots.txt") {
-		t.Error("not asked")
-	}
-
-	// without Hosts the caller has the turn, and the delay still lies between redirects
 	s.set(302, "", "Location: /robots.txt")
-	before = k.now()
-	must(NewRobotsCache(robotsClient(t, k), RobotsOptions{Politeness: p}).Rules(context.Background(),
+	before := k.now()
+	must(NewRobotsCache(robotsClient(t, k), RobotsOptions{Delay: 5 * time.Second}).Rules(context.Background(),
 		mustURL(t, s.URL+"/")))
 	if d := k.now().Sub(before); d != 25*time.Second {
 		t.Errorf("six requests in %v", d)

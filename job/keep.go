@@ -70,19 +70,12 @@ func ParseKeep(s string) (Keep, error) {
 }
 
 func (k *Keep) count(term string) *int {
-	switch term {
-	case "last":
-		return &k.Last
-	case "hourly":
-		return &k.Hourly
-	case "daily":
-		return &k.Daily
-	case "weekly":
-		return &k.Weekly
-	case "monthly":
-		return &k.Monthly
-	case "yearly":
-		return &k.Yearly
-	}
-	return nil
+	return map[string]*int{
+		"last":    &k.Last,
+		"hourly":  &k.Hourly,
+		"daily":   &k.Daily,
+		"weekly":  &k.Weekly,
+		"monthly": &k.Monthly,
+		"yearly":  &k.Yearly,
+	}[term]
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Effective returns the whole configuration as a job file, defaults included. Parse reads it back as the same
@@ -145,30 +144,25 @@ func quote(s string) string {
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\u%04X`, r)
 		default:
-			b.WriteRune(utf8Safe(r))
+			b.WriteRune(r)
 		}
 	}
 	b.WriteByte('"')
 	return b.String()
 }
 
-func utf8Safe(r rune) rune {
-	if !utf8.ValidRune(r) {
-		return utf8.RuneError
-	}
-	return r
-}
-
 // quoteKey writes a key bare when TOML allows it.
 func quoteKey(s string) string {
-	for i := range len(s) {
-		c := s[i]
-		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '_' || c == '-') {
-			return quote(s)
-		}
+	if s != "" && consistsOf(s, letters+digits+"_-") {
+		return s
 	}
-	if s == "" {
-		return `""`
-	}
-	return s
+	return quote(s)
 }
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
+)
+
+// consistsOf reports whether a text has no other characters than these.
+func consistsOf(s, chars string) bool { return strings.Trim(s, chars) == "" }

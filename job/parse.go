@@ -33,14 +33,8 @@ func ParseWith(profiles *profile.Catalog, name, filename string, data []byte) (*
 		bad:  map[string]bool{},
 	}
 	if !ValidName(name) {
-		p.errs = append(p.errs, Error{
-			File: filename,
-			Line: 1,
-			Col:  1,
-			Msg:  fmt.Sprintf("%q cannot name a job", name),
-			Hint: "rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a letter or digit, " +
-				"without '..'",
-		})
+		p.report(place{1, 1}, problemf("rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a "+
+			"letter or digit, without '..'", "%q cannot name a job", name))
 	}
 	doc, ok := p.document(data)
 	if !ok {
@@ -73,29 +67,20 @@ func ReadKeys(filename string, data []byte, keys []Key) error {
 // document decodes a file and finds the places of its keys. Without ok nothing can be read of it.
 func (p *parser) document(data []byte) (doc map[string]any, ok bool) {
 	if len(data) > MaxFile {
-		p.errs = append(p.errs, Error{
-			File: p.file,
-			Line: 1,
-			Col:  1,
-			Msg:  fmt.Sprintf("file has %d bytes; %s has at most %d", len(data), p.noun(), MaxFile),
-		})
+		p.report(place{1, 1},
+			problemf("", "file has %d bytes; %s has at most %d", len(data), p.noun(), MaxFile))
 		return nil, false
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte order mark, as editors of Windows write it
-	if bad := checkText(p.file, data); bad != nil {
-		p.errs = append(p.errs, *bad)
+	if at, err := checkText(data); err != nil {
+		p.report(at, err)
 		return nil, false
 	}
 	whole := data
 	if at, ok := crowded(data); ok {
 		data = data[:at.start]
-		p.errs = append(p.errs, Error{
-			File: p.file,
-			Line: at.line,
-			Col:  at.col,
-			Msg:  fmt.Sprintf("more than %d keys and tables; what follows is not read", maxKeys),
-			Hint: p.noun() + " has few keys; is this another file?",
-		})
+		p.report(at.place, problemf(p.noun()+" has few keys; is this another file?",
+			"more than %d keys and tables; what follows is not read", maxKeys))
 	}
 	if err := toml.Unmarshal(data, &doc); err != nil {
 		p.syntax(err, whole)
@@ -150,17 +135,21 @@ type parser struct {
 
 // fail records an error of key at the place of path, the key or table as the file has it.
 func (p *parser) fail(key, path string, err error) {
+	p.report(p.places.of(path), err)
+	p.errs[len(p.errs)-1].Key = key
+	p.bad[key] = true
+}
+
+// report records an error at a place.
+func (p *parser) report(at place, err error) {
 	msg, hint := split(err)
-	at := p.places.of(path)
 	p.errs = append(p.errs, Error{
 		File: p.file,
 		Line: at.line,
 		Col:  at.col,
-		Key:  key,
 		Msg:  msg,
 		Hint: hint,
 	})
-	p.bad[key] = true
 }
 
 // table decodes the keys of one table; prefix is its dotted name.
@@ -279,15 +268,12 @@ func (p *parser) warnOld(k Key, changed bool) {
 // removedKey says why a key that earlier versions knew is ignored; "" for any other. A job file that was
 // valid stays valid.
 func removedKey(full string) string {
-	switch full {
-	case "near.zero":
-		return "near.zero is ignored since 0.2.0: a directory that never changed always counts as the best " +
-			"there is; remove the line"
-	case "near.audits":
-		return "near.audits is ignored since 0.2.0: two resources of each skipped directory are always " +
-			"requested; remove the line"
-	}
-	return ""
+	return map[string]string{
+		"near.zero": "near.zero is ignored since 0.2.0: a directory that never changed always counts as the best " +
+			"there is; remove the line",
+		"near.audits": "near.audits is ignored since 0.2.0: two resources of each skipped directory are always " +
+			"requested; remove the line",
+	}[full]
 }
 
 // scope decodes the three forms of scope: a kind, a list of prefixes, or a table.

@@ -128,16 +128,20 @@ func TreeWait(j *Job) time.Duration {
 	case s.Cron == nil:
 		return s.Every / 10
 	}
-	t := s.Cron.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
-	shortest := resumeAtMost
-	for range 32 { // longer than any week: the days of a schedule need not lie equally far apart
+	return slices.Min(append(s.intervals(), resumeAtMost)) / 10
+}
+
+// intervals are the times between the next runs of a cron schedule, over more than any week: the days of a
+// schedule need not lie equally far apart.
+func (s Schedule) intervals() (out []time.Duration) {
+	for t := s.Cron.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)); len(out) < 32; {
 		next := s.Cron.Next(t)
 		if next.IsZero() {
 			break
 		}
-		shortest, t = min(shortest, next.Sub(t)), next
+		out, t = append(out, next.Sub(t)), next
 	}
-	return shortest / 10
+	return out
 }
 
 // parseCron keeps a panic of the parser from reaching anybody.
@@ -213,18 +217,9 @@ func (s Schedule) Usual() time.Duration {
 	if s.Every > 0 || s.Cron == nil {
 		return s.Every
 	}
-	first := s.Cron.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
-	last, n := first, 0
-	for range 32 { // longer than any week: the days of a schedule need not lie equally far apart
-		next := s.Cron.Next(last)
-		if next.IsZero() {
-			break
-		}
-		last = next
-		n++
+	all, sum := s.intervals(), time.Duration(0)
+	for _, d := range all {
+		sum += d
 	}
-	if n == 0 {
-		return 0
-	}
-	return last.Sub(first) / time.Duration(n)
+	return sum / time.Duration(max(len(all), 1))
 }

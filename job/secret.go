@@ -4,6 +4,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -72,26 +73,16 @@ func (s Secret) Resolve(
 // secretHeader reports whether a header of this name usually carries a credential.
 func secretHeader(name string) bool {
 	n := strings.ToLower(name)
-	switch n {
-	case "authorization", "proxy-authorization", "cookie":
-		return true
-	}
-	for _, part := range strings.Split(n, "-") {
-		switch part {
-		case "token", "secret", "password", "apikey", "key", "auth", "session":
-			return true
-		}
-	}
-	return false
+	return slices.Contains([]string{"authorization", "proxy-authorization", "cookie"}, n) ||
+		slices.ContainsFunc(strings.Split(n, "-"), func(part string) bool {
+			return slices.Contains(
+				[]string{"token", "secret", "password", "apikey", "key", "auth", "session"}, part)
+		})
 }
 
 // managedHeader reports whether mirrord itself has to decide about this request header.
 func managedHeader(name string) bool {
-	switch strings.ToLower(name) {
-	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade",
-		"accept-encoding", "range", "if-range",
-		"if-none-match", "if-modified-since", "user-agent", "keep-alive", "proxy-connection", "expect":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "te", "trailer",
+		"upgrade", "accept-encoding", "range", "if-range", "if-none-match", "if-modified-since", "user-agent",
+		"keep-alive", "proxy-connection", "expect"}, strings.ToLower(name))
 }

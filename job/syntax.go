@@ -13,45 +13,32 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// checkText refuses bytes that no TOML file may have, each with its place; nil when all are good. The parser
-// would name the character that it could not read, not what happened to the file.
-func checkText(file string, data []byte) *Error {
+// checkText refuses bytes that no TOML file may have, with the place of the first; nil when all are good. The
+// parser would name the character that it could not read, not what happened to the file.
+func checkText(data []byte) (at place, err error) {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return &Error{
-			File: file,
-			Line: 1,
-			Col:  1,
-			Msg:  "the file is UTF-16",
-			Hint: "save it as UTF-8",
-		}
+		return place{1, 1}, problemf("save it as UTF-8", "the file is UTF-16")
 	}
 	line, start := 1, 0
 	for i := 0; i < len(data); {
 		c, size := utf8.DecodeRune(data[i:])
-		var msg, hint string
 		switch loneReturn := c == '\r' && (i+1 >= len(data) || data[i+1] != '\n'); {
 		case c == utf8.RuneError && size == 1:
-			msg, hint = fmt.Sprintf("byte 0x%02X is not UTF-8", data[i]), "save the file as UTF-8"
+			err = problemf("save the file as UTF-8", "byte 0x%02X is not UTF-8", data[i])
 		case c == '\n':
 			line, start = line+1, i+1
 		case loneReturn:
-			msg = "a carriage return stands without a line feed"
-			hint = "save the file with the line ends of Unix or Windows"
+			err = problemf("save the file with the line ends of Unix or Windows",
+				"a carriage return stands without a line feed")
 		case (c < ' ' && c != '\t' && c != '\r') || c == 0x7f:
-			msg, hint = fmt.Sprintf("the control character %U is not allowed", c), "remove it"
+			err = problemf("remove it", "the control character %U is not allowed", c)
 		}
-		if msg != "" {
-			return &Error{
-				File: file,
-				Line: line,
-				Col:  i - start + 1,
-				Msg:  msg,
-				Hint: hint,
-			}
+		if err != nil {
+			return place{line, i - start + 1}, err
 		}
 		i += size
 	}
-	return nil
+	return place{}, nil
 }
 
 // syntax records the error of the TOML parser, with what to do about it.

@@ -193,13 +193,7 @@ func checkUserAgent(j *Job) error {
 // ProductToken returns the name that is looked up in robots.txt: the leading letters, '_' and '-' of a user
 // agent (RFC 9309 2.2.1).
 func ProductToken(userAgent string) string {
-	for i := range len(userAgent) {
-		c := userAgent[i]
-		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '_' || c == '-') {
-			return userAgent[:i]
-		}
-	}
-	return userAgent
+	return userAgent[:len(userAgent)-len(strings.TrimLeft(userAgent, letters+"_-"))]
 }
 
 func headerText(s string) bool {
@@ -234,12 +228,9 @@ func checkRepeats(j *Job) error {
 }
 
 func checkEnv(name string) error {
-	for i := range len(name) {
-		c := name[i]
-		if !(c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || (i > 0 && '0' <= c && c <= '9')) ||
-			i > 255 {
-			return problemf("the name goes here, not the value", "that is not the name of an environment variable")
-		}
+	if !consistsOf(name, letters+digits+"_") || len(name) > 256 ||
+		(name != "" && strings.Contains(digits, name[:1])) {
+		return problemf("the name goes here, not the value", "that is not the name of an environment variable")
 	}
 	return nil
 }
@@ -267,17 +258,7 @@ func checkHeaders(j *Job) error {
 
 // headerName reports whether s is a token (RFC 9110 5.6.2).
 func headerName(s string) bool {
-	if s == "" || len(s) > 100 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if !(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= 100 && consistsOf(s, letters+digits+"!#$%&'*+-.^_`|~")
 }
 
 func checkPublishDir(j *Job) error {

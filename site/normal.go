@@ -4,6 +4,7 @@ package site
 
 import (
 	"bytes"
+	"encoding/hex"
 	"strings"
 )
 
@@ -35,14 +36,16 @@ func AppendNormal(dst, u []byte) (out []byte, changed bool) {
 			out = append(out, u[i])
 			continue
 		}
-		if i+2 >= len(u) || !isHex(u[i+1]) || !isHex(u[i+2]) {
+		var c [1]byte
+		escape := u[i:min(i+3, len(u))]
+		if n, err := hex.Decode(c[:], escape[1:]); err != nil || n == 0 {
 			return dst, false
 		}
-		if c := unhex(u[i+1])<<4 | unhex(u[i+2]); isUnreserved(c) {
-			out, changed = append(out, c), true
+		if isUnreserved(c[0]) {
+			out, changed = append(out, c[0]), true
 		} else {
-			out = append(out, '%', upperHex(u[i+1]), upperHex(u[i+2]))
-			changed = changed || out[len(out)-2] != u[i+1] || out[len(out)-1] != u[i+2]
+			upper := bytes.ToUpper(escape)
+			out, changed = append(out, upper...), changed || !bytes.Equal(upper, escape)
 		}
 		i += 2
 	}
@@ -110,20 +113,9 @@ func isUnreserved(c byte) bool {
 	return isAlnum(c) || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-func isHex(c byte) bool {
-	return ('0' <= c && c <= '9') || ('a' <= c|' ' && c|' ' <= 'f')
-}
-
 func unhex(c byte) byte {
 	if c <= '9' {
 		return c - '0'
 	}
 	return (c | ' ') - 'a' + 10
-}
-
-func upperHex(c byte) byte {
-	if c >= 'a' {
-		return c - ' '
-	}
-	return c
 }

@@ -55,7 +55,10 @@ type unit struct {
 // Checkin puts the state of a site as of its last commit into the depot. It may be called while the site is
 // read or written. The state must be that of a machine that checked the site out, or made it: else it is
 // ErrDiverged. With an older token than that of the last check-in it is ErrOldToken.
-func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In) (*CheckedIn, error) {
+func (d *Depot) Checkin(
+	ctx context.Context, st *store.State, site string, in In,
+) (_ *CheckedIn, err error) {
+	defer func() { err = wrapped("check in "+site, err) }()
 	plain, err := d.plainState(ctx, st)
 	if err != nil {
 		return nil, err
@@ -98,11 +101,15 @@ func (d *Depot) Checkin(ctx context.Context, st *store.State, site string, in In
 		notes[d.Cluster] = n
 		return writeNotes(plain, site, notes)
 	}
-	out, err := d.checkin(ctx, u, in.Again)
-	if err != nil {
-		return nil, fmt.Errorf("check in %s: %w", site, err)
+	return d.checkin(ctx, u, in.Again)
+}
+
+// wrapped is an error with what was being done.
+func wrapped(doing string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return out, nil
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // plainState opens the state once more, without an owner above: the caller of a check-in or check-out

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"syscall"
 
@@ -49,20 +48,14 @@ type CheckedOut struct {
 // in one step, once all was received and verified; it must not be open for writing. A site that the depot
 // does not know is ErrUnknown, and the local one stays, but for o.Removed. When only the site here has
 // changed since it was last in the depot, it stays too; when both have, it is ErrDiverged.
-func (d *Depot) Checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
-	plain, err := d.plainState(ctx, st)
-	if err != nil {
+func (d *Depot) Checkout(
+	ctx context.Context, st *store.State, site string, o Out,
+) (out *CheckedOut, err error) {
+	defer func() { err = wrapped("check out "+site, err) }()
+	if st, err = d.plainState(ctx, st); err != nil {
 		return nil, err
 	}
-	defer plain.Close()
-	out, err := d.checkout(ctx, plain, site, o)
-	if err != nil {
-		return nil, fmt.Errorf("check out %s: %w", site, err)
-	}
-	return out, nil
-}
-
-func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Out) (*CheckedOut, error) {
+	defer st.Close()
 	notes, err := readNotes(st, site)
 	if err != nil {
 		return nil, err
@@ -88,7 +81,7 @@ func (d *Depot) checkout(ctx context.Context, st *store.State, site string, o Ou
 	if o.Token > 0 && p.Token > o.Token {
 		return nil, fmt.Errorf("%w: token %d, and this one has %d", ErrOldToken, p.Token, o.Token)
 	}
-	out := &CheckedOut{
+	out = &CheckedOut{
 		Site:     site,
 		Version:  p.Version,
 		Sequence: p.Sequence,
@@ -210,7 +203,7 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 			r.left.packs = append(r.left.packs, f)
 			continue
 		}
-		if pieces, err = r.file(ctx, m, f, pieces); err != nil {
+		if pieces, err = r.file(ctx, m, f, everything, pieces); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
@@ -247,15 +240,12 @@ func (r *receiver) inMemory(m *Manifest, f *File, into *bytes.Buffer, pieces []p
 		return nil, fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
 	}
 	into.Write(make([]byte, f.Size))
-	at := int64(0)
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
+	for at, c := range f.chunks() {
 		to := into.Bytes()[at:][:c.Size]
 		pieces = append(pieces, c.piece(m, func(raw []byte) error {
 			copy(to, raw)
 			return nil
 		}))
-		at += c.Size
 	}
 	return pieces, nil
 }
@@ -272,54 +262,6 @@ func (c *Chunk) piece(m *Manifest, use func([]byte) error) piece {
 	}
 }
 
-// file makes a file from local data, and appends the pieces to fetch.
-func (r *receiver) file(ctx context.Context, m *Manifest, f *File, pieces []piece) ([]piece, error) {
-	root := r.arrival.Root
-	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
-		return nil, err
-	}
-	old, err := openIn(r.arrival.Old, f.Name)
-	if err != nil {
-		return nil, err
-	}
-	if old != nil {
-		defer old.Close()
-		if whole, err := isWhole(ctx, old, f); err != nil {
-			return nil, err
-		} else if whole && r.link(f.Name) == nil {
-			return pieces, nil
-		}
-	}
-	file, err := ownFile(root, f)
-	if err != nil {
-		return nil, err
-	}
-	r.opened = append(r.opened, file)
-	at := int64(0)
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
-		off := at
-		at += c.Size
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if raw := readChunk(file, off, c); raw != nil {
-			continue // a check-out that was killed had fetched it
-		}
-		if raw := readChunk(old, off, c); raw != nil {
-			if _, err := file.WriteAt(raw, off); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		pieces = append(pieces, c.piece(m, func(raw []byte) error {
-			_, err := file.WriteAt(raw, off)
-			return err
-		}))
-	}
-	return pieces, nil
-}
-
 // openIn opens a file of a folder; nil when it is missing.
 func openIn(root *os.Root, name string) (*os.File, error) {
 	if root == nil {
@@ -330,25 +272,6 @@ func openIn(root *os.Root, name string) (*os.File, error) {
 		return nil, nil
 	}
 	return f, err
-}
-
-// isWhole reports whether a file is the one of the manifest.
-func isWhole(ctx context.Context, file *os.File, f *File) (bool, error) {
-	fi, err := file.Stat()
-	if err != nil || fi.Size() != f.Size || !fi.Mode().IsRegular() {
-		return false, err
-	}
-	at := int64(0)
-	for i := range f.Chunks {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		if readChunk(file, at, &f.Chunks[i]) == nil {
-			return false, nil
-		}
-		at += f.Chunks[i].Size
-	}
-	return true, nil
 }
 
 // readChunk returns a chunk of a file, nil when the file has other bytes there.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"iter"
 	"mirrord/store/pages"
 	"slices"
 	"strings"
@@ -60,6 +61,19 @@ func (m *Manifest) file(name string) *File {
 		}
 	}
 	return nil
+}
+
+// chunks yields the chunks of a file, each with its offset.
+func (f *File) chunks() iter.Seq2[int64, *Chunk] {
+	return func(yield func(int64, *Chunk) bool) {
+		at := int64(0)
+		for i := range f.Chunks {
+			if !yield(at, &f.Chunks[i]) {
+				return
+			}
+			at += f.Chunks[i].Size
+		}
+	}
 }
 
 // encode returns the manifest as it is stored.

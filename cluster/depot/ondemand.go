@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"sort"
 
@@ -100,6 +101,9 @@ func (l *leaving) remember(old *os.Root) {
 
 // leftBefore reports whether the site that is here has left a chunk too.
 func (l *leaving) leftBefore(num uint32, at int64, c *Chunk) bool {
+	if l == nil {
+		return false
+	}
 	parts := l.old[num]
 	i := sort.Search(len(parts), func(i int) bool { return parts[i].From >= at })
 	return i < len(parts) && parts[i].From == at && parts[i].Size == c.Size && parts[i].SHA256 == c.SHA256
@@ -127,12 +131,11 @@ func (r *receiver) packs(ctx context.Context, m *Manifest, s *store.Site) error 
 	var pieces []piece
 	for _, f := range r.left.packs {
 		num := store.PackNumber(f.Name)
+		needs := func(at, size int64) bool { return covers(ranges[num], at, size) }
 		if num >= need.LastPack {
-			pieces, err = r.file(ctx, m, f, pieces)
-		} else {
-			pieces, err = r.pack(ctx, m, f, ranges[num], pieces)
+			needs = everything
 		}
-		if err != nil {
+		if pieces, err = r.file(ctx, m, f, needs, pieces); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
@@ -162,12 +165,15 @@ func covers(all []span, at, size int64) bool {
 	return i < len(all) && all[i].from < at+size
 }
 
-// pack makes a pack from local data, appends the pieces that are needed, and leaves the rest. One that the
-// local site has with the same holes becomes a hard link to it: parts fetched later are in both.
-func (r *receiver) pack(
-	ctx context.Context, m *Manifest, f *File, need []span, pieces []piece,
+// everything is the need of a file of which nothing is left in the depot.
+func everything(int64, int64) bool { return true }
+
+// file makes a file from local data, appends the pieces to fetch that are needed, and leaves the rest. One
+// that the local site has, with the same holes, becomes a hard link to it: parts fetched later are in both.
+func (r *receiver) file(
+	ctx context.Context, m *Manifest, f *File, needs func(at, size int64) bool, pieces []piece,
 ) ([]piece, error) {
-	if err := r.arrival.Root.MkdirAll("packs", 0o755); err != nil {
+	if err := r.arrival.Root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
 		return nil, err
 	}
 	old, err := openIn(r.arrival.Old, f.Name)
@@ -175,7 +181,7 @@ func (r *receiver) pack(
 		return nil, err
 	}
 	num := store.PackNumber(f.Name)
-	here := make([]bool, len(f.Chunks))
+	here := map[int64]bool{} // offsets of chunks that the local site has
 	same := false
 	if old != nil {
 		defer old.Close()
@@ -183,16 +189,13 @@ func (r *receiver) pack(
 		if err != nil {
 			return nil, err
 		}
-		same = fi.Size() == f.Size
-		at := int64(0)
-		for i := range f.Chunks {
+		same = fi.Size() == f.Size && fi.Mode().IsRegular()
+		for at, c := range f.chunks() {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			c := &f.Chunks[i]
-			here[i] = readChunk(old, at, c) != nil
-			same = same && (here[i] || r.left.leftBefore(num, at, c))
-			at += c.Size
+			here[at] = readChunk(old, at, c) != nil
+			same = same && (here[at] || r.left.leftBefore(num, at, c))
 		}
 	}
 	var file *os.File
@@ -207,25 +210,22 @@ func (r *receiver) pack(
 	}
 	r.opened = append(r.opened, file)
 	left := store.AwayPack{Number: num}
-	at := int64(0)
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
-		off := at
-		at += c.Size
+	for at, c := range f.chunks() {
 		switch {
-		case same && here[i], !same && readChunk(file, off, c) != nil:
-		case here[i]:
-			if _, err := file.WriteAt(readChunk(old, off, c), off); err != nil {
+		case same && here[at]:
+		case !same && readChunk(file, at, c) != nil: // a check-out that was killed had fetched it
+		case here[at]:
+			if _, err := file.WriteAt(readChunk(old, at, c), at); err != nil {
 				return nil, err
 			}
-		case covers(need, off, c.Size):
+		case needs(at, c.Size):
 			pieces = append(pieces, c.piece(m, func(raw []byte) error {
-				_, err := file.WriteAt(raw, off)
+				_, err := file.WriteAt(raw, at)
 				return err
 			}))
 		default:
 			left.Parts = append(left.Parts, store.AwayPart{
-				From:    off,
+				From:    at,
 				Size:    c.Size,
 				SHA256:  c.SHA256,
 				Segment: r.left.number(m.Segments[c.Segment].Name),

@@ -45,17 +45,8 @@ type sharedNote struct {
 // depot. jobs may be "".
 func (d *Depot) CheckinShared(
 	ctx context.Context, st *store.State, jobs string, again bool,
-) (*CheckedIn, error) {
-	out, err := d.checkinShared(ctx, st, jobs, again)
-	if err != nil {
-		return nil, fmt.Errorf("check in jobs and shared files: %w", err)
-	}
-	return out, nil
-}
-
-func (d *Depot) checkinShared(
-	ctx context.Context, st *store.State, jobs string, again bool,
 ) (_ *CheckedIn, err error) {
+	defer func() { err = wrapped("check in jobs and shared files", err) }()
 	files, done, err := store.OpenShared(st)
 	if err != nil {
 		return nil, err
@@ -150,17 +141,8 @@ type CheckedOutShared struct {
 // removed.
 func (d *Depot) CheckoutShared(
 	ctx context.Context, dir, jobs string, discard bool,
-) (*CheckedOutShared, error) {
-	out, err := d.checkoutShared(ctx, dir, jobs, discard)
-	if err != nil {
-		return nil, fmt.Errorf("check out jobs and shared files: %w", err)
-	}
-	return out, nil
-}
-
-func (d *Depot) checkoutShared(
-	ctx context.Context, dir, jobs string, discard bool,
-) (*CheckedOutShared, error) {
+) (_ *CheckedOutShared, err error) {
+	defer func() { err = wrapped("check out jobs and shared files", err) }()
 	p, _, err := d.pointer(ctx, SharedName)
 	if err != nil {
 		return nil, err
@@ -276,14 +258,11 @@ func sharedFile(
 
 // pieces are what a file is made of, for a file that is empty.
 func (f *File) pieces(m *Manifest, file *os.File) (out []piece) {
-	at := int64(0)
-	for i := range f.Chunks {
-		c, off := &f.Chunks[i], at
+	for at, c := range f.chunks() {
 		out = append(out, c.piece(m, func(raw []byte) error {
-			_, err := file.WriteAt(raw, off)
+			_, err := file.WriteAt(raw, at)
 			return err
 		}))
-		at += c.Size
 	}
 	return out
 }

@@ -109,7 +109,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		wake:    e.wake,
 	}
 	for tell := time.Now().Add(tellAfter); ; {
-		e.kv, err = openBucket(ctx, e.nc, bucket, "mirrord: sessions, leases and members", o.Replicas)
+		e.kv, err = openBucket(ctx, e.nc, jetstream.KeyValueConfig{
+			Bucket:      bucket,
+			Description: "mirrord: sessions, leases and members",
+			Replicas:    o.Replicas,
+		})
 		if err == nil {
 			err = agree(ctx, e.kv, o.Mode)
 		}
@@ -253,8 +257,9 @@ func connect(o Options, refused func(error)) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// openBucket opens a bucket, and makes it when it is not there and c says on how many keepers it is to lie.
 func openBucket(
-	ctx context.Context, nc *nats.Conn, name, what string, replicas int,
+	ctx context.Context, nc *nats.Conn, c jetstream.KeyValueConfig,
 ) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -262,16 +267,12 @@ func openBucket(
 	}
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	kv, err := js.KeyValue(short, name)
-	if !errors.Is(err, jetstream.ErrBucketNotFound) || replicas < 1 {
+	kv, err := js.KeyValue(short, c.Bucket)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) || c.Replicas < 1 {
 		return kv, err
 	}
-	return js.CreateKeyValue(short, jetstream.KeyValueConfig{
-		Bucket:      name,
-		Description: what,
-		Replicas:    replicas,
-		Storage:     jetstream.FileStorage,
-	})
+	c.Storage = jetstream.FileStorage
+	return js.CreateKeyValue(short, c)
 }
 
 // Run takes part in the cluster until ctx ends; then it gives back what it has. It is called once.

@@ -41,7 +41,11 @@ func (e *Engine) Facts(ctx context.Context) (*Facts, error) {
 		return nil, err
 	}
 	for {
-		kv, err := openBucket(ctx, e.nc, factsBucket, "mirrord: what nodes share besides sites", e.Replicas)
+		kv, err := openBucket(ctx, e.nc, jetstream.KeyValueConfig{
+			Bucket:      factsBucket,
+			Description: "mirrord: what nodes share besides sites",
+			Replicas:    e.Replicas,
+		})
 		if err == nil {
 			return &Facts{js: js, kv: kv}, nil
 		}
@@ -209,13 +213,13 @@ func (f *Facts) follow(
 	ctx, cancel := context.WithTimeout(ctx, refollow)
 	defer cancel()
 	removed := maps.Clone(known)
-	f.entries(ctx, []string{escape(kind) + ".>"}, func(e jetstream.KeyValueEntry) {
+	_ = entries(ctx, f.kv, []string{escape(kind) + ".>"}, func(e jetstream.KeyValueEntry) (more bool) {
 		if e == nil {
 			for key := range removed {
 				delete(known, key)
 				changed(key, nil)
 			}
-			return
+			return true
 		}
 		_, word, _ := strings.Cut(e.Key(), ".")
 		key, value := unescape(word), e.Value()
@@ -227,40 +231,8 @@ func (f *Facts) follow(
 		}
 		delete(removed, key)
 		changed(key, value)
-	})
-}
-
-// entries calls on with all entries of some keys, then with nil, then with each that changes, until ctx ends
-// or the keepers are silent at the start.
-func (f *Facts) entries(
-	ctx context.Context, keys []string, on func(jetstream.KeyValueEntry), o ...jetstream.WatchOpt,
-) {
-	w, err := f.kv.WatchFiltered(ctx, keys, o...)
-	if err != nil {
-		return
-	}
-	defer w.Stop()
-	late := time.NewTimer(firstWithin)
-	defer late.Stop()
-	for first := true; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-late.C:
-			return
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return
-			case e == nil: // that was all
-				late.Stop()
-				first = false
-			case first:
-				late.Reset(firstWithin)
-			}
-			on(e)
-		}
-	}
+		return true
+	}) // an error: it is followed again
 }
 
 // Watch calls changed once all values of some kinds that are there have come, and after each change, until
@@ -293,9 +265,10 @@ func (f *Facts) watch(ctx context.Context, wake chan struct{}, kinds []string) {
 		keys[i] = escape(kind) + ".>"
 	}
 	all := false
-	f.entries(ctx, keys, func(e jetstream.KeyValueEntry) {
+	_ = entries(ctx, f.kv, keys, func(e jetstream.KeyValueEntry) (more bool) {
 		if all = all || e == nil; all {
 			kick(wake)
 		}
-	}, jetstream.MetaOnly())
+		return true
+	}, jetstream.MetaOnly()) // likewise
 }

@@ -64,11 +64,12 @@ type turnAnswer struct {
 
 // loans are the turns that a node has lent, and those that it borrows. Safe for concurrent use.
 type loans struct {
-	mu       sync.Mutex
-	inbox    string // of answers; "": nothing is borrowed
+	waiting sync.Map // asker -> *question
+	lent    sync.Map // turn -> *lent
+
+	mu       sync.Mutex // guards what follows
+	inbox    string     // of answers; "": nothing is borrowed
 	number   int
-	waiting  map[asker]*question
-	lent     map[string]*lent      // by turn
 	borrowed map[string]*borrowing // by host
 }
 
@@ -81,6 +82,8 @@ type question struct {
 	m    *nats.Msg
 	came time.Time
 }
+
+func (q *question) asker() asker { return asker{q.Node, q.Host} }
 
 // lent is a turn that another node has.
 type lent struct {
@@ -195,7 +198,8 @@ func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
 
 // giveTurnBack ends a turn that was lent; one that is over already is nothing.
 func (e *turns) giveTurnBack(l *fetch.Hosts, turn string, o fetch.Observation) {
-	if t := e.loans.back(turn); t != nil {
+	if back, is := e.loans.lent.LoadAndDelete(turn); is {
+		t := back.(*lent)
 		t.late.Stop()
 		l.Release(t.host, t.p, time.Now(), o)
 		e.t.lend(t.domain, -1)
@@ -280,8 +284,7 @@ func (e *turns) tellTurn(a *turnAsked, answers string) {
 func (l *loans) open(inbox string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inbox, l.waiting = inbox, map[asker]*question{}
-	l.lent, l.borrowed = map[string]*lent{}, map[string]*borrowing{}
+	l.inbox, l.borrowed = inbox, map[string]*borrowing{}
 }
 
 // close returns the turns that are lent.
@@ -289,10 +292,11 @@ func (l *loans) close() (turns []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inbox = ""
-	clear(l.waiting)
-	for turn := range l.lent {
-		turns = append(turns, turn)
-	}
+	l.waiting.Clear()
+	l.lent.Range(func(turn, _ any) bool {
+		turns = append(turns, turn.(string))
+		return true
+	})
 	return turns
 }
 
@@ -303,27 +307,16 @@ func (l *loans) answers() string {
 }
 
 // wait notes a question, in place of an earlier one of the same node.
-func (l *loans) wait(q *question) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting[asker{q.Node, q.Host}] = q
-}
+func (l *loans) wait(q *question) { l.waiting.Store(q.asker(), q) }
 
 // waits reports whether a question is still to be answered.
 func (l *loans) waits(q *question) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting[asker{q.Node, q.Host}] == q
+	now, _ := l.waiting.Load(q.asker())
+	return now == q
 }
 
 // answer takes out a question.
-func (l *loans) answer(q *question) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k := (asker{q.Node, q.Host}); l.waiting[k] == q {
-		delete(l.waiting, k)
-	}
-}
+func (l *loans) answer(q *question) { l.waiting.CompareAndDelete(q.asker(), q) }
 
 // lend notes a turn that a node is given.
 func (l *loans) lend(t *lent, late func(turn string)) (turn string) {
@@ -332,17 +325,8 @@ func (l *loans) lend(t *lent, late func(turn string)) (turn string) {
 	l.number++
 	turn = l.inbox + "." + strconv.Itoa(l.number) // of this process
 	t.late = time.AfterFunc(loanMost, func() { late(turn) })
-	l.lent[turn] = t
+	l.lent.Store(turn, t)
 	return turn
-}
-
-// back takes out a turn that is over; nil: it was already.
-func (l *loans) back(turn string) *lent {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.lent[turn]
-	delete(l.lent, turn)
-	return t
 }
 
 // turn returns what to ask and what to give back, and when to look again; zero when the turn may be used.

@@ -69,13 +69,10 @@ func (e *Engine) announce(ctx context.Context, me Node) {
 // rewatch is how often the list of members is read again, regardless of the watch.
 const rewatch = 2 * time.Minute
 
-// firstWithin is how long the list may take to come. A watch that begins while a keeper stops may never do.
-const firstWithin = 5 * time.Second
-
 // keepPeers follows who is a member until ctx ends.
 func (e *Engine) keepPeers(ctx context.Context) {
 	for {
-		if err := e.followPeers(ctx); err != nil && ctx.Err() == nil {
+		if err := e.followPeers(ctx); ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			e.Log.Warn("the members of the cluster cannot be read", "err", err)
 		}
 		if !pause(ctx, e.retryBeat()) {
@@ -91,40 +88,24 @@ func (e *Engine) followPeers(ctx context.Context) error {
 	if e.Homes {
 		keys = append(keys, keyHome+">")
 	}
-	w, err := e.kv.WatchFiltered(ctx, keys)
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
-	late := time.NewTimer(firstWithin)
-	defer late.Stop()
 	first := newPeers()
 	at := &first // until all that is there has come
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-late.C:
-			return errors.New("the list of members does not come")
-		case entry, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return nil
-			case entry == nil:
-				late.Stop()
-				e.t.tell(func(p *peers) { *p = first })
-				at = nil
-			case at != nil:
-				at.take(entry)
-				continue
-			default:
-				e.t.tell(func(p *peers) { p.take(entry) })
-			}
-			e.stillMember(ctx)
-			kick(e.wake)
-			kick(e.changed)
+	return entries(ctx, e.kv, keys, func(entry jetstream.KeyValueEntry) (more bool) {
+		switch {
+		case entry == nil:
+			e.t.tell(func(p *peers) { *p = first })
+			at = nil
+		case at != nil:
+			at.take(entry)
+			return true
+		default:
+			e.t.tell(func(p *peers) { p.take(entry) })
 		}
-	}
+		e.stillMember(ctx)
+		kick(e.wake)
+		kick(e.changed)
+		return true
+	})
 }
 
 // stillMember announces a node that others took for dead, or whose job files have changed.

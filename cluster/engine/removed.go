@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -41,30 +40,19 @@ func SweepFacts(ctx context.Context, e *Engine, f *Facts) {
 
 // sweep removes marks that are older than a time, and returns how many.
 func (f *Facts) sweep(ctx context.Context, older time.Duration) (n int, err error) {
-	w, err := f.kv.WatchAll(ctx, jetstream.MetaOnly())
-	if err != nil {
-		return 0, fmt.Errorf("read the cluster: %w", err)
-	}
-	defer w.Stop()
 	type mark struct {
 		key      string
 		revision uint64
 	}
 	var marks []mark
-	for whole := false; !whole; {
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return 0, fmt.Errorf("read the cluster: the connection ended")
-			case e == nil:
-				whole = true
-			case e.Operation() != jetstream.KeyValuePut && time.Since(e.Created()) > older:
-				marks = append(marks, mark{e.Key(), e.Revision()})
-			}
+	err = entries(ctx, f.kv, []string{">"}, func(e jetstream.KeyValueEntry) (more bool) {
+		if e != nil && e.Operation() != jetstream.KeyValuePut && time.Since(e.Created()) > older {
+			marks = append(marks, mark{e.Key(), e.Revision()})
 		}
+		return e != nil
+	}, jetstream.MetaOnly())
+	if err != nil {
+		return 0, err
 	}
 	stream, err := f.js.Stream(ctx, "KV_"+factsBucket)
 	if err != nil {

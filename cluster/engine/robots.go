@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,12 +36,9 @@ const (
 
 // Robots keeps robots.txt of hosts for all nodes, with their times. Safe for concurrent use.
 type Robots struct {
-	kv jetstream.KeyValue
-	e  *Engine
-
-	mu     sync.Mutex
-	number int
-	claims map[string]robotsClaim // of this node, by origin, until there is an answer
+	kv     jetstream.KeyValue
+	e      *Engine
+	number atomic.Int64 // of the last claim
 }
 
 // robotsValue is a value in the bucket. Nodes of older versions see the fact alone.
@@ -54,31 +51,21 @@ type robotsValue struct {
 type robotsClaim struct {
 	Node    string `json:"node"`
 	Session string `json:"session"`
-	Number  int    `json:"number"` // several jobs of a node may want to ask
+	Number  int64  `json:"number"` // several jobs of a node may want to ask
 }
 
 // OpenRobots opens what the nodes know of robots.txt. It waits for the keepers until ctx ends.
 func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
-	js, err := jetstream.New(e.nc)
-	if err != nil {
-		return nil, err
-	}
 	for {
-		short, cancel := context.WithTimeout(ctx, 5*time.Second)
-		kv, err := js.KeyValue(short, robotsBucket)
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			kv, err = js.CreateKeyValue(short, jetstream.KeyValueConfig{
-				Bucket:      robotsBucket,
-				Description: "mirrord: robots.txt of hosts",
-				TTL:         robotsKept,
-				Replicas:    max(e.Replicas, 1),
-				Storage:     jetstream.FileStorage,
-				Compression: true,
-			})
-		}
-		cancel()
+		kv, err := openBucket(ctx, e.nc, jetstream.KeyValueConfig{
+			Bucket:      robotsBucket,
+			Description: "mirrord: robots.txt of hosts",
+			TTL:         robotsKept,
+			Replicas:    max(e.Replicas, 1),
+			Compression: true,
+		})
 		if err == nil {
-			return &Robots{kv: kv, e: e, claims: map[string]robotsClaim{}}, nil
+			return &Robots{kv: kv, e: e}, nil
 		}
 		if !pause(ctx, retryOpen) {
 			return nil, fmt.Errorf("open what the nodes know of robots.txt: %w", err)
@@ -94,7 +81,7 @@ func (r *Robots) LoadHost(origin string) (f store.HostFact, ok bool, err error) 
 	return v.HostFact, !v.Fetched.IsZero(), err
 }
 
-// SaveHost replaces the record of an origin.
+// SaveHost replaces the record of an origin, and a claim to it.
 func (r *Robots) SaveHost(origin string, f store.HostFact) error {
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
@@ -105,7 +92,6 @@ func (r *Robots) SaveHost(origin string, f store.HostFact) error {
 	if err != nil {
 		return fmt.Errorf("share robots.txt of %s: %w", origin, err)
 	}
-	r.answered(origin, nil) // the claim is gone with what was there
 	return nil
 }
 
@@ -148,9 +134,8 @@ func (r *Robots) ClaimHost(ctx context.Context, origin string) (done func()) {
 			wait = min(2*wait, claimLooks)
 			continue
 		}
-		v.Claim = r.next(session)
+		v.Claim = robotsClaim{Node: r.e.Node, Session: session, Number: r.number.Add(1)}
 		if _, err = put(ctx, r.kv, key, v, revision); err == nil {
-			r.claimed(origin, v.Claim)
 			return func() { r.disclaim(origin, v.Claim) }
 		}
 		if !errors.Is(err, errOther) || !pause(ctx, claimLook) {
@@ -168,39 +153,9 @@ func (r *Robots) asks(ctx context.Context, c robotsClaim) bool {
 	return err != nil || (b.Session == c.Session && !b.Ended)
 }
 
-// next is a claim that differs from all others.
-func (r *Robots) next(session string) robotsClaim {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.number++
-	return robotsClaim{Node: r.e.Node, Session: session, Number: r.number}
-}
-
-// claimed notes a claim that stands.
-func (r *Robots) claimed(origin string, c robotsClaim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.claims[origin] = c
-}
-
-// answered removes the claim c, or any when c is nil, and reports whether it was there.
-func (r *Robots) answered(origin string, c *robotsClaim) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	was, ok := r.claims[origin]
-	if !ok || (c != nil && was != *c) {
-		return false
-	}
-	delete(r.claims, origin)
-	return true
-}
-
 // disclaim takes a claim back that came to no answer. One that stays ends with the session, or after
 // claimMost.
 func (r *Robots) disclaim(origin string, c robotsClaim) {
-	if !r.answered(origin, &c) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
 	v, revision, err := get[robotsValue](ctx, r.kv, escape(origin))

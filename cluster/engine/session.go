@@ -87,7 +87,7 @@ func (e *Engine) beat(ctx context.Context) time.Duration {
 	case err != nil:
 		return e.retryBeat()
 	case b.Session == session && !b.Ended: // the answer to an earlier beat was lost
-		e.t.adopted(session, revision)
+		e.t.renewed(session, 0, revision)
 		return 0
 	}
 	e.t.lost(session)

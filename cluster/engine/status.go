@@ -112,26 +112,53 @@ func usualJobs(members map[string]Node) (usual string) {
 func list(
 	ctx context.Context, kv jetstream.KeyValue, f func(jetstream.KeyValueEntry), kinds ...string,
 ) error {
-	w, err := kv.WatchFiltered(ctx, kinds, jetstream.IgnoreDeletes())
+	return entries(ctx, kv, kinds, func(e jetstream.KeyValueEntry) (more bool) {
+		if e != nil {
+			f(e)
+		}
+		return e != nil
+	}, jetstream.IgnoreDeletes())
+}
+
+// entries calls on with all entries of some keys, then with nil, then with each that changes, as long as it
+// wants more. Keepers that are silent at the start, as a watch may find them that begins while one stops, are
+// an error.
+func entries(
+	ctx context.Context, kv jetstream.KeyValue, keys []string, on func(jetstream.KeyValueEntry) (more bool),
+	o ...jetstream.WatchOpt,
+) error {
+	w, err := kv.WatchFiltered(ctx, keys, o...)
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
 	defer w.Stop()
-	for {
+	late := time.NewTimer(firstWithin)
+	defer late.Stop()
+	for first := true; ; {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("read the cluster: %w", ctx.Err())
-		case entry, ok := <-w.Updates():
-			if entry == nil {
-				if !ok {
-					return errors.New("read the cluster: the connection ended")
-				}
+		case <-late.C:
+			return errors.New("read the cluster: the keepers do not answer")
+		case e, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return errors.New("read the cluster: the connection ended")
+			case e == nil: // that was all
+				late.Stop()
+				first = false
+			case first:
+				late.Reset(firstWithin)
+			}
+			if !on(e) {
 				return nil
 			}
-			f(entry)
 		}
 	}
 }
+
+// firstWithin is how long keepers may take to send the next entry at the start of a watch.
+const firstWithin = 5 * time.Second
 
 func (e *Engine) lookAtKeepers(ctx context.Context, s *Status) error {
 	b, err := e.kv.Status(ctx)

@@ -99,20 +99,12 @@ func (t *table) begin(session string, sent time.Duration, revision uint64) {
 	close(t.begun)
 }
 
-// renewed notes a beat that arrived, adopted one of which only the revision is known.
+// renewed notes a beat that arrived; sent is 0 for one of which only the revision is known.
 func (t *table) renewed(session string, sent time.Duration, revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.session.Name == session {
 		t.session.Renewed(sent)
-		t.revision = revision
-	}
-}
-
-func (t *table) adopted(session string, revision uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.session.Name == session {
 		t.revision = revision
 	}
 }

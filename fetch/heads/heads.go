@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,12 +99,7 @@ func End(b []byte, from int) int {
 // Normalised makes a head of a status line and the fields that net/http read.
 func Normalised(status string, fields map[string][]string) *Head {
 	h := &Head{Status: status, Normalised: true, Fields: make([]Field, 0, len(fields))}
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		for _, v := range fields[name] {
 			h.Fields = append(h.Fields, Field{name, v})
 		}
@@ -117,45 +113,18 @@ func (h *Head) Matches(fields map[string][]string) bool {
 	n := 0
 	for name, vs := range fields {
 		n += len(vs)
-		if !h.has(name, vs) {
+		if !slices.Equal(h.Values(name), vs) {
 			return false
 		}
 	}
 	for _, f := range h.Fields { // what net/http took away
-		switch {
-		case strings.EqualFold(f.Name, "transfer-encoding"):
+		low := strings.ToLower(f.Name)
+		if low == "transfer-encoding" || (low == "trailer" && fields["Trailer"] == nil) ||
+			(low == "content-length" && fields["Content-Length"] == nil) {
 			n++
-		case strings.EqualFold(f.Name, "trailer"), strings.EqualFold(f.Name, "content-length"):
-			if !has(fields, f.Name) {
-				n++
-			}
 		}
 	}
 	return n == len(h.Fields)
-}
-
-func has(fields map[string][]string, name string) bool {
-	for have := range fields {
-		if strings.EqualFold(have, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// has reports whether a field has just these values, in order.
-func (h *Head) has(name string, vs []string) bool {
-	n := 0
-	for _, f := range h.Fields {
-		if !strings.EqualFold(f.Name, name) {
-			continue
-		}
-		if n == len(vs) || f.Value != vs[n] {
-			return false
-		}
-		n++
-	}
-	return n == len(vs)
 }
 
 // Values returns all values of a field, in order.
@@ -235,47 +204,16 @@ var ofExchange = [...]string{
 // OfExchange reports whether a field says something of the one exchange alone: its time, its cookies, its way
 // through caches, its request id. That it differs is no change of the head.
 func OfExchange(name string) bool {
-	var buf [32]byte
-	return ofExchangeLow(lower(buf[:0], name))
-}
-
-// ofExchangeLow is OfExchange of a name in lower case.
-func ofExchangeLow(low []byte) bool {
-	if isIn(ofExchange[:], low) {
+	low := strings.ToLower(name)
+	if _, is := slices.BinarySearch(ofExchange[:], low); is {
 		return true
 	}
 	for _, end := range [...]string{"request-id", "requestid", "trace-id", "traceid", "correlation-id"} {
-		if len(low) >= len(end) && string(low[len(low)-len(end):]) == end {
+		if strings.HasSuffix(low, end) {
 			return true
 		}
 	}
 	return false
-}
-
-// lower appends a name in lower case.
-func lower(b []byte, name string) []byte {
-	for i := range len(name) {
-		c := name[i]
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		b = append(b, c)
-	}
-	return b
-}
-
-// isIn looks a name up in a sorted list.
-func isIn(list []string, name []byte) bool {
-	lo, hi := 0, len(list)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if list[mid] < string(name) {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo < len(list) && list[lo] == string(name)
 }
 
 // Equal reports whether two heads are the same to the byte.
@@ -301,35 +239,7 @@ func (h *Head) covers(other *Head) bool {
 
 // agrees reports whether a field has the same values in both heads, in order.
 func (h *Head) agrees(other *Head, name string) bool {
-	next := 0 // index into h's fields
-	for _, f := range other.Fields {
-		if !strings.EqualFold(f.Name, name) {
-			continue
-		}
-		for next < len(h.Fields) && !strings.EqualFold(h.Fields[next].Name, name) {
-			next++
-		}
-		if next == len(h.Fields) || h.Fields[next].Value != f.Value {
-			return false
-		}
-		next++
-	}
-	for ; next < len(h.Fields); next++ {
-		if strings.EqualFold(h.Fields[next].Name, name) {
-			return false
-		}
-	}
-	return true
-}
-
-// weakly reports whether an entity tag is the stored one by weak comparison (RFC 9110 §8.8.3.2).
-func weakly(stored *Head, tag string) bool {
-	for _, f := range stored.Fields {
-		if strings.EqualFold(f.Name, "etag") {
-			return strings.TrimPrefix(f.Value, "W/") == strings.TrimPrefix(tag, "W/")
-		}
-	}
-	return false
+	return slices.Equal(h.Values(name), other.Values(name))
 }
 
 // Sum is a checksum (64-bit FNV-1a) of all that Same, or for a 304 Freshened, holds against a stored head:
@@ -347,9 +257,7 @@ func (h *Head) Sum() uint64 {
 	notModified := h.Code() == 304
 	add(h.Status)
 	for _, f := range h.Fields {
-		var buf [32]byte
-		low := lower(buf[:0], f.Name)
-		if ofExchangeLow(low) || (notModified && isIn(notOfBody[:], low)) {
+		if OfExchange(f.Name) || (notModified && isNotOfBody(f.Name)) {
 			continue
 		}
 		add(f.Name)
@@ -366,14 +274,18 @@ var notOfBody = [...]string{
 	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
+func isNotOfBody(name string) bool {
+	_, is := slices.BinarySearch(notOfBody[:], strings.ToLower(name))
+	return is
+}
+
 // saysOfBody reports whether a field of a 304 says something of the stored answer.
 func (h *Head) saysOfBody(f Field) bool {
-	var buf [32]byte
-	low := lower(buf[:0], f.Name)
-	if string(low) == "etag" && weakly(h, f.Value) { // nginx has a strong one in the 304 to a body that it codes
-		return false
+	if strings.EqualFold(f.Name, "etag") { // nginx has a strong one in the 304 to a body that it codes
+		stored := h.Values(f.Name)
+		return len(stored) == 0 || strings.TrimPrefix(stored[0], "W/") != strings.TrimPrefix(f.Value, "W/")
 	}
-	return !isIn(notOfBody[:], low)
+	return !isNotOfBody(f.Name)
 }
 
 // Freshened is the stored head h after a 304 (RFC 9111 §3.2): its fields take the place of the stored ones of

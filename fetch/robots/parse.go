@@ -16,36 +16,32 @@ import (
 // maxText bounds a rule's text as it is shown.
 const maxText = 300
 
-type directive uint8
-
+// The names of lines.
 const (
-	unknown directive = iota
-	userAgent
-	allow
-	disallow
-	sitemap
-	crawlDelay
-	requestRate
+	userAgent   = "user-agent"
+	allow       = "allow"
+	disallow    = "disallow"
+	sitemap     = "sitemap"
+	crawlDelay  = "crawl-delay"
+	requestRate = "request-rate"
 )
 
-// The names of lines in lower case, with misspellings that are common enough for Google's parser to know.
-// Reading them fails to the polite side; "allow" has none.
-func directiveOf(name string) directive {
-	switch strings.ToLower(name) {
-	case "user-agent", "useragent", "user agent":
+// directiveOf returns the name of a line, "" for one that is not known. Misspellings are known that are
+// common enough for Google's parser to know. Reading them fails to the polite side; "allow" has none.
+func directiveOf(name string) string {
+	switch name = strings.ToLower(name); name {
+	case userAgent, "useragent", "user agent":
 		return userAgent
-	case "allow":
-		return allow
-	case "disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw":
+	case disallow, "dissallow", "dissalow", "disalow", "diasllow", "disallaw":
 		return disallow
-	case "sitemap", "site-map":
+	case sitemap, "site-map":
 		return sitemap
-	case "crawl-delay", "crawldelay", "crawl delay":
+	case crawlDelay, "crawldelay", "crawl delay":
 		return crawlDelay
-	case "request-rate":
-		return requestRate
+	case allow, requestRate:
+		return name
 	}
-	return unknown
+	return ""
 }
 
 // Parse reads a robots.txt. It never fails: a line that makes no sense is left out (2.2). Only
@@ -125,7 +121,7 @@ func (p *parser) line(line []byte) {
 	if !ok {
 		// "Disallow /x": two words without a colon are what their writer meant.
 		f := strings.Fields(text)
-		if len(f) != 2 || directiveOf(f[0]) == unknown {
+		if len(f) != 2 || directiveOf(f[0]) == "" {
 			return
 		}
 		name, value = f[0], f[1]
@@ -144,9 +140,7 @@ func (p *parser) line(line []byte) {
 		}
 	case crawlDelay, requestRate:
 		p.pace(d, value)
-	case unknown:
-		// Other records are legal and must not disturb groups (2.2.4).
-	}
+	} // other records are legal and must not disturb groups (2.2.4)
 }
 
 func (p *parser) agent(value string) {
@@ -183,7 +177,7 @@ func (p *parser) rule(allow bool, value, text string) {
 	g.rules = append(g.rules, newPatterns(value, Rule{Line: p.number, Text: clip(text), Allow: allow})...)
 }
 
-func (p *parser) pace(d directive, value string) {
+func (p *parser) pace(d, value string) {
 	if len(p.file.groups) == 0 {
 		return
 	}

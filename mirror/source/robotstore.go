@@ -29,10 +29,10 @@ func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCa
 		life = freshRobots
 	}
 	return fetch.NewRobotsCache(c, fetch.RobotsOptions{
-		Agent:      job.ProductToken(j.Polite.UserAgent),
-		TTL:        life,
-		Store:      s,
-		Politeness: Politeness(j),
+		Agent: job.ProductToken(j.Polite.UserAgent),
+		TTL:   life,
+		Store: s,
+		Delay: j.Polite.Delay,
 	})
 }
 

@@ -15,9 +15,7 @@ import (
 	"net"
 	"net/smtp"
 	"net/url"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"mirrord/job"
@@ -132,16 +130,13 @@ func (m Mail) send(ctx context.Context, o Options, to string, msg status.Message
 }
 
 func (m Mail) pipe(ctx context.Context, o Options, to string, data []byte) error {
-	var out bounded
-	cmd := exec.CommandContext(ctx, m.Program, "-i", "-f", m.from(o.Host), "--", to)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))),
-		&out, &out
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", m.Program, err, out.String())
+	child := Child{
+		Args:      []string{m.Program, "-i", "-f", m.from(o.Host), "--", to},
+		In:        bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")),
+		LookupEnv: o.LookupEnv,
+	}
+	if text, err := child.Run(ctx); err != nil {
+		return fmt.Errorf("%s: %w: %s", m.Program, err, text)
 	}
 	return nil
 }

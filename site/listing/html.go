@@ -4,6 +4,8 @@ package listing
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -30,22 +32,22 @@ const (
 
 // A link is an anchor of a row.
 type link struct {
-	href, text []byte
+	href, text string
 	cell       int
 	image      bool // holds an <img>
 }
 
 // icon reports whether the link is around an icon only.
-func (l *link) icon() bool { return l.image && len(bytes.Trim(l.text, white)) == 0 }
+func (l *link) icon() bool { return l.image && trim(l.text) == "" }
 
 // A cell is a table cell; in <pre> and <li> the text before the link is the first, that after it the second.
 type cell struct {
-	text     []byte // outside links
-	datetime []byte // of <time>
-	bytes    []byte // data-order, data-size
+	text     string // outside links
+	datetime string // of <time>
+	bytes    string // data-order, data-size
 }
 
-// A row collects the parts of one line, table row or list item. Its buffers are used again.
+// A row collects the parts of one line, table row or list item.
 type row struct {
 	cells  []cell
 	links  []link
@@ -54,33 +56,18 @@ type row struct {
 	over   bool // a bound was hit
 }
 
-func (r *row) reset() {
-	r.cells, r.links = r.cells[:0], r.links[:0]
-	r.image, r.header, r.over = false, false, false
-}
-
 func (r *row) blank() bool {
-	for i := range r.cells {
-		if len(bytes.Trim(r.cells[i].text, white)) > 0 {
-			return false
-		}
-	}
-	return len(r.links) == 0 && !r.over
+	return len(r.links) == 0 && !r.over &&
+		!slices.ContainsFunc(r.cells, func(c cell) bool { return trim(c.text) != "" })
 }
 
 func (r *row) addCell() *cell {
 	if len(r.cells) == maxCells {
 		r.over = true
-		return &r.cells[maxCells-1]
-	}
-	if len(r.cells) < cap(r.cells) {
-		r.cells = r.cells[:len(r.cells)+1]
 	} else {
 		r.cells = append(r.cells, cell{})
 	}
-	c := &r.cells[len(r.cells)-1]
-	c.text, c.datetime, c.bytes = c.text[:0], c.datetime[:0], c.bytes[:0]
-	return c
+	return &r.cells[len(r.cells)-1]
 }
 
 // lastCell returns the cell that is being read.
@@ -91,29 +78,22 @@ func (r *row) lastCell() *cell {
 	return &r.cells[len(r.cells)-1]
 }
 
-func (r *row) addLink(href []byte) bool {
+func (r *row) addLink(href string) bool {
 	if len(r.links) == maxLinks {
 		r.over = true
 		return false
 	}
 	r.lastCell()
-	if len(r.links) < cap(r.links) {
-		r.links = r.links[:len(r.links)+1]
-	} else {
-		r.links = append(r.links, link{})
-	}
-	l := &r.links[len(r.links)-1]
-	l.href, l.text, l.cell = append(l.href[:0], href...), l.text[:0], len(r.cells)-1
-	l.image = false
+	r.links = append(r.links, link{href: href, cell: len(r.cells) - 1})
 	return true
 }
 
-func (r *row) add(dst, text []byte) []byte {
-	if len(dst)+len(text) > maxText {
+func (r *row) add(to *string, text string) {
+	if len(*to)+len(text) > maxText {
 		r.over = true
-		return dst
+	} else {
+		*to += text
 	}
-	return append(dst, text...)
 }
 
 // parser reads an HTML page from tag to tag. A region (pre, table, list) is claimed when what stands above
@@ -123,15 +103,11 @@ type parser struct {
 	u site.URL
 	Listing
 	row
-	attrs struct {
-		href, id, summary, datetime, bytes []byte
-		hasHref                            bool
-	}
 
 	head     heading
 	caddy    bool // the title or heading is caddy's
 	headings int
-	capture  []byte // title or heading being read
+	capture  string // title or heading being read
 	captures bool
 	fresh    bool // nothing but rules since a heading that matched
 
@@ -156,24 +132,21 @@ func parseHTML(raw []byte, u site.URL) *Listing {
 	z := html.NewTokenizer(bytes.NewReader(raw))
 	skip := false // inside script or style
 	for !p.failed && len(p.Entries) < MaxEntries {
-		switch z.Next() {
+		z.Next()
+		switch t := z.Token(); t.Type {
 		case html.ErrorToken:
 			p.endRegion(false)
 			return p.result()
 		case html.TextToken:
 			if !skip {
-				p.text(z.Text())
+				p.text(t.Data)
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
-			name, more := z.TagName()
-			tag := atom.Lookup(name)
-			p.readAttrs(z, tag, more)
-			skip = tag == atom.Script || tag == atom.Style
-			p.start(tag)
+			skip = t.DataAtom == atom.Script || t.DataAtom == atom.Style
+			p.start(t)
 		case html.EndTagToken:
-			name, _ := z.TagName()
 			skip = false
-			p.end(atom.Lookup(name))
+			p.end(t.DataAtom)
 		}
 	}
 	if !p.failed {
@@ -203,51 +176,31 @@ func (p *parser) result() *Listing {
 	return &p.Listing
 }
 
-// readAttrs keeps the attributes that matter of the tag.
-func (p *parser) readAttrs(z *html.Tokenizer, tag atom.Atom, more bool) {
-	a := &p.attrs
-	a.href, a.id, a.summary, a.datetime, a.bytes = a.href[:0], a.id[:0], a.summary[:0], a.datetime[:0],
-		a.bytes[:0]
-	a.hasHref = false
-	switch tag {
-	case atom.A, atom.Base, atom.Table, atom.Td, atom.Th, atom.Time:
-	default:
-		return
+// attribute returns the first value of the attributes of these names, and whether there is one.
+func attribute(t html.Token, names ...string) (string, bool) {
+	i := slices.IndexFunc(t.Attr, func(a html.Attribute) bool { return slices.Contains(names, a.Key) })
+	if i < 0 {
+		return "", false
 	}
-	var key, value []byte
-	for more {
-		key, value, more = z.TagAttr()
-		switch string(key) {
-		case "href":
-			if !a.hasHref {
-				a.href, a.hasHref = append(a.href, value...), true
-			}
-		case "id":
-			a.id = append(a.id[:0], value...)
-		case "summary":
-			a.summary = append(a.summary[:0], value...)
-		case "datetime":
-			a.datetime = append(a.datetime[:0], value...)
-		case "data-order", "data-size":
-			a.bytes = append(a.bytes[:0], value...)
-		}
-	}
+	return t.Attr[i].Val, true
 }
 
-func (p *parser) start(tag atom.Atom) {
+func (p *parser) start(t html.Token) {
+	tag := t.DataAtom
 	switch tag {
 	case atom.Title, atom.H1, atom.H2:
 		p.fresh = false
 		if p.region == regionNone && !p.done && p.headings < maxHeading {
 			p.headings++
-			p.captures, p.capture = true, p.capture[:0]
+			p.captures, p.capture = true, ""
 		}
 		return
 	case atom.Base:
-		p.failed = p.failed || p.attrs.hasHref
+		_, has := attribute(t, "href")
+		p.failed = p.failed || has
 		return
 	case atom.Pre, atom.Table, atom.Ul:
-		p.startRegion(tag)
+		p.startRegion(t)
 		return
 	}
 	if p.region == regionNone {
@@ -263,13 +216,11 @@ func (p *parser) start(tag atom.Atom) {
 		}
 	case atom.Td, atom.Th:
 		p.inLink = false
-		c := p.addCell()
-		c.bytes = append(c.bytes, p.attrs.bytes...)
+		p.addCell().bytes, _ = attribute(t, "data-order", "data-size")
 		p.header = p.header || tag == atom.Th
 	case atom.Time:
 		if p.inCell() {
-			c := p.lastCell()
-			c.datetime = append(c.datetime[:0], p.attrs.datetime...)
+			p.lastCell().datetime, _ = attribute(t, "datetime")
 		}
 	case atom.Img:
 		p.image = true
@@ -277,7 +228,8 @@ func (p *parser) start(tag atom.Atom) {
 			p.links[len(p.links)-1].image = true
 		}
 	case atom.A:
-		p.inLink = p.attrs.hasHref && p.inCell() && p.addLink(p.attrs.href)
+		href, has := attribute(t, "href")
+		p.inLink = has && p.inCell() && p.addLink(href)
 	}
 }
 
@@ -302,69 +254,62 @@ func (p *parser) endHeading() {
 		return
 	}
 	p.captures = false
-	text := string(p.capture)
-	switch h := readHeading(text, p.u); h {
+	switch h := readHeading(p.capture, p.u); h {
 	case headNone:
 	case headOther:
 		p.failed = true
 	default:
 		p.head, p.fresh = h, true
 	}
-	p.caddy = p.caddy || caddyHeading(text, p.u)
+	p.caddy = p.caddy || caddyHeading(p.capture, p.u)
 }
 
-func (p *parser) text(b []byte) {
+func (p *parser) text(s string) {
 	switch {
 	case p.captures:
-		if len(p.capture)+len(b) <= maxText {
-			p.capture = append(p.capture, b...)
+		if len(p.capture)+len(s) <= maxText {
+			p.capture += s
 		}
 	case p.region == regionNone:
-		p.fresh = p.fresh && len(bytes.TrimSpace(b)) == 0
+		p.fresh = p.fresh && strings.TrimSpace(s) == ""
 	case p.inLink:
-		l := &p.links[len(p.links)-1]
-		l.text = p.add(l.text, b)
+		p.add(&p.links[len(p.links)-1].text, s)
 	case p.region == regionPre:
-		for {
-			i := bytes.IndexByte(b, '\n')
-			if i < 0 {
-				break
+		for line := range strings.Lines(s) {
+			text, ends := strings.CutSuffix(line, "\n")
+			if p.cellText(text); ends {
+				p.endRow()
 			}
-			p.cellText(b[:i])
-			p.endRow()
-			b = b[i+1:]
 		}
-		p.cellText(b)
 	default:
-		p.cellText(b)
+		p.cellText(s)
 	}
 }
 
-func (p *parser) cellText(b []byte) {
-	if len(b) > 0 && p.inCell() {
-		c := p.lastCell()
-		c.text = p.add(c.text, b)
+func (p *parser) cellText(s string) {
+	if s != "" && p.inCell() {
+		p.add(&p.lastCell().text, s)
 	}
 }
 
 // inCell reports whether text belongs to the row: in a table, only text in a cell does.
 func (p *parser) inCell() bool { return p.region != regionTable || len(p.cells) > 0 }
 
-func (p *parser) startRegion(tag atom.Atom) {
+func (p *parser) startRegion(t html.Token) {
 	if p.claimed {
 		p.failed = true // a listing holds no other
 		return
 	}
-	p.reset()
+	p.row = row{}
 	p.inLink, p.captures = false, false
 	p.tableID = ""
-	switch tag {
+	switch t.DataAtom {
 	case atom.Pre:
 		p.region = regionPre
 	case atom.Table:
 		p.region = regionTable
-		p.tableID = string(p.attrs.id)
-		if bytes.EqualFold(p.attrs.summary, []byte("Directory Listing")) {
+		p.tableID, _ = attribute(t, "id")
+		if summary, _ := attribute(t, "summary"); strings.EqualFold(summary, "Directory Listing") {
 			p.tableID = Lighttpd
 		}
 	default:
@@ -389,7 +334,7 @@ func (p *parser) endRegion(closed bool) {
 	if closed {
 		p.endRow()
 	}
-	p.reset() // a row that the page's end cuts off may show half of a number
+	p.row = row{} // a row that the page's end cuts off may show half of a number
 	p.region, p.fresh = regionNone, false
 	if !p.claimed || p.failed {
 		return

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"html"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -185,45 +186,31 @@ func parseXML(text []byte, u site.URL) *Listing {
 // xmlEntry reads <file mtime="2024-02-29T13:05:07Z" size="999">name</file>.
 func xmlEntry(s string, u site.URL) (e Entry, rest string, ok bool) {
 	e = Entry{Size: -1, SizeMin: -1, SizeMax: -1}
-	s, ok = strings.CutPrefix(s, "<")
-	if !ok {
+	m := xmlForm.FindStringSubmatch(s)
+	if m == nil || m[1] != m[5] {
 		return e, s, false
 	}
-	tag, s, ok := strings.Cut(s, ` mtime="`)
-	if !ok || (tag != "file" && tag != "directory" && tag != "other") {
-		return e, s, false
-	}
-	e.Dir = tag == "directory"
-	mtime, s, ok := strings.Cut(s, `"`)
-	if !ok {
-		return e, s, false
-	}
-	st, ok := parseExactStamp(mtime)
+	st, ok := parseExactStamp(m[2])
 	if !ok {
 		return e, s, false
 	}
 	e.setTime(st)
-	if after, has := strings.CutPrefix(s, ` size="`); has {
-		digits, after, found := strings.Cut(after, `"`)
-		z, ok := parseSize(digits)
-		if !found || !ok || !z.exact {
+	e.Dir = m[1] == "directory"
+	if m[3] != "" {
+		z, ok := parseSize(m[3])
+		if !ok {
 			return e, s, false
 		}
 		e.setSize(z)
-		s = after
 	}
-	s, ok = strings.CutPrefix(s, ">")
-	if !ok {
-		return e, s, false
-	}
-	name, rest, ok := strings.Cut(s, "</"+tag+">")
-	if !ok || strings.IndexByte(name, '<') >= 0 {
-		return e, s, false
-	}
+	name := html.UnescapeString(m[4])
 	var err error
-	if e.URL, _, err = u.Resolve(escape(html.UnescapeString(name), e.Dir)); err != nil {
+	if e.URL, _, err = u.Resolve(escape(name, e.Dir)); err != nil {
 		return e, s, false
 	}
 	e.Name, _, ok = child(u, e.URL)
-	return e, rest, ok && e.Name == html.UnescapeString(name)
+	return e, s[len(m[0]):], ok && e.Name == name
 }
+
+var xmlForm = regexp.MustCompile(`^<(file|directory|other) mtime="([^"]*)"(?: size="(\d+)")?>([^<]*)` +
+	`</(file|directory|other)>`)

@@ -3,7 +3,6 @@
 package listing
 
 import (
-	"bytes"
 	"strings"
 
 	"mirrord/site"
@@ -25,7 +24,7 @@ func (p *parser) claim(server string) {
 // endRow takes the row that has been read.
 func (p *parser) endRow() {
 	r := &p.row
-	defer r.reset()
+	defer func() { p.row = row{} }()
 	p.inLink = false
 	if p.failed || p.region == regionNone || r.blank() {
 		return
@@ -58,16 +57,16 @@ func (p *parser) claimPre() bool {
 	r := &p.row
 	title, sorts := "", false
 	for i := range r.cells {
-		title += string(r.cells[i].text) + " "
+		title += r.cells[i].text + " "
 	}
 	for i := range r.links {
-		apache, _ := isSortLink(string(r.links[i].href))
+		apache, _ := isSortLink(r.links[i].href)
 		if !apache {
 			sorts = false
 			break
 		}
 		sorts = true
-		title += string(r.links[i].text) + " "
+		title += r.links[i].text + " "
 	}
 	if strings.Contains(title, "Name") && (sorts || len(r.links) == 0) && (p.head == headIndexOf || sorts) {
 		p.cols = columns{name: 0, time: -1, size: -1}
@@ -96,7 +95,7 @@ func (p *parser) claimTable() bool {
 	r := &p.row
 	apache, caddy := false, false
 	for i := range r.links {
-		a, c := isSortLink(string(r.links[i].href))
+		a, c := isSortLink(r.links[i].href)
 		if !a && !c {
 			return false
 		}
@@ -134,10 +133,10 @@ func (p *parser) claimTable() bool {
 func readTitles(r *row) (cols columns, apache bool) {
 	cols = columns{-1, -1, -1}
 	for i := range r.cells {
-		title := string(r.cells[i].text)
+		title := r.cells[i].text
 		for j := range r.links {
 			if r.links[j].cell == i {
-				title += string(r.links[j].text)
+				title += r.links[j].text
 			}
 		}
 		title = strings.ToLower(strings.TrimFunc(title, func(c rune) bool {
@@ -171,8 +170,8 @@ func (p *parser) entry() {
 		p.failed = true
 		return
 	}
-	label := string(name.text)
-	abs, fragment, err := p.u.Resolve(string(name.href))
+	label := name.text
+	abs, fragment, err := p.u.Resolve(name.href)
 	if err != nil || fragment != "" {
 		p.failed = true
 		return
@@ -200,10 +199,10 @@ func (p *parser) entry() {
 func (p *parser) secondChild(name *link) bool {
 	for i := range p.links {
 		l := &p.links[i]
-		if l == name || bytes.Equal(l.href, name.href) {
+		if l == name || l.href == name.href {
 			continue
 		}
-		abs, _, err := p.u.Resolve(string(l.href))
+		abs, _, err := p.u.Resolve(l.href)
 		if err != nil {
 			continue
 		}
@@ -233,7 +232,7 @@ func (p *parser) nameLink() *link {
 		if !l.icon() {
 			return l
 		}
-		if i+1 < len(r.links) && !bytes.Equal(l.href, r.links[i+1].href) {
+		if i+1 < len(r.links) && l.href != r.links[i+1].href {
 			return nil
 		}
 	}
@@ -243,9 +242,9 @@ func (p *parser) nameLink() *link {
 // columns reads what the row says beside the name. It reports false for what the server would not write.
 func (p *parser) columns(e *Entry) bool {
 	r := &p.row
-	before, after := trim(string(r.cells[0].text)), ""
+	before, after := trim(r.cells[0].text), ""
 	if len(r.cells) > 1 {
-		after = string(r.cells[1].text)
+		after = r.cells[1].text
 	}
 	switch {
 	case p.region == regionTable:
@@ -289,20 +288,20 @@ func (p *parser) columns(e *Entry) bool {
 
 func (p *parser) tableColumns(e *Entry) bool {
 	r := &p.row
-	if beside := trim(string(r.cells[p.cols.name].text)); beside != "" && beside != "/" {
+	if beside := trim(r.cells[p.cols.name].text); beside != "" && beside != "/" {
 		return false
 	}
 	if i := p.cols.time; i >= 0 && i < len(r.cells) {
-		if st, ok := parseExactStamp(string(r.cells[i].datetime)); ok {
+		if st, ok := parseExactStamp(r.cells[i].datetime); ok {
 			e.setTime(st)
-		} else if st, rest, ok := parseStamp(trim(string(r.cells[i].text))); ok && rest == "" {
+		} else if st, rest, ok := parseStamp(trim(r.cells[i].text)); ok && rest == "" {
 			e.setTime(st)
 		}
 	}
 	if i := p.cols.size; i >= 0 && i < len(r.cells) {
-		if z, ok := parseSize(string(r.cells[i].bytes)); ok && z.exact {
+		if z, ok := parseSize(r.cells[i].bytes); ok && z.exact {
 			e.setSize(z)
-		} else if z, ok := parseSize(trim(string(r.cells[i].text))); ok {
+		} else if z, ok := parseSize(trim(r.cells[i].text)); ok {
 			e.setSize(z)
 		}
 	}

@@ -4,6 +4,8 @@ package listing
 
 import (
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -21,35 +23,25 @@ func exactSize(n int64) size { return size{n, n, n, true} }
 // to one unit of its last digit away, which covers rounding to the nearest (nginx, Apache) and cutting off
 // (lighttpd), of this step and of those before it. "KB" may mean 1000 or 1024: the range covers both.
 func parseSize(s string) (size, bool) {
-	i := 0
-	var n, scale int64 = 0, 1 // s is n/scale units
-	dot := false
-	for ; i < len(s); i++ {
-		c := s[i]
-		if c == '.' && !dot && i > 0 {
-			dot = true
-			continue
-		}
-		if c < '0' || c > '9' {
-			break
-		}
-		if n > (math.MaxInt64-9)/10 || scale > 1000 {
-			return unknownSize, false
-		}
-		n = n*10 + int64(c-'0')
-		if dot {
-			scale *= 10
-		}
-	}
-	if i == 0 || s[i-1] == '.' {
+	m := sizeForm.FindStringSubmatch(strings.ToUpper(s))
+	if m == nil {
 		return unknownSize, false
 	}
-	low, high, ok := unit(strings.TrimLeft(s[i:], " \u00a0"))
-	if !ok || (dot && high == 1) {
+	n, err := strconv.ParseInt(m[1]+m[2], 10, 64)
+	if unit := m[3]; err != nil || (unit == "" && m[2] != "") {
 		return unknownSize, false
-	}
-	if high == 1 {
+	} else if unit == "" {
 		return exactSize(n), true
+	}
+	var low, high, scale int64 = 1, 1, 1 // bytes of the unit, at least and at most; the number is n/scale units
+	for range strings.Index("KMGTPE", m[3]) + 1 {
+		low, high = low*1000, high*1024
+	}
+	if m[4] != "B" {
+		low = high
+	}
+	for range m[2] {
+		scale *= 10
 	}
 	if n >= math.MaxInt64/high-1 {
 		return unknownSize, false
@@ -58,28 +50,5 @@ func parseSize(s string) (size, bool) {
 	return z, true
 }
 
-// unit returns how many bytes a unit is, at least and at most.
-func unit(s string) (low, high int64, ok bool) {
-	if len(s) > 3 {
-		return 0, 0, false
-	}
-	switch strings.ToUpper(s) {
-	case "", "B":
-		return 1, 1, true
-	}
-	power := strings.IndexByte("KMGTPE", s[0]&^0x20) + 1
-	if power == 0 {
-		return 0, 0, false
-	}
-	low, high = 1, 1
-	for range power {
-		low, high = low*1000, high*1024
-	}
-	switch strings.ToUpper(s[1:]) {
-	case "", "IB":
-		return high, high, true
-	case "B":
-		return low, high, true
-	}
-	return 0, 0, false
-}
+// sizeForm is a number with its fraction, a unit, and how that is written further, in upper case.
+var sizeForm = regexp.MustCompile(`^(\d+)(?:\.(\d{1,4}))?[ \x{a0}]*(?:([KMGTPE])(I?B)?|B?)$`)

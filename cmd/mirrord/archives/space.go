@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +64,7 @@ func showSpaces(a *cli.CLI, all []spaces.LookedSpace, r spaces.SpaceRequest) err
 func showSpace(a *cli.CLI, s *spaces.LookedSpace, verified bool) error {
 	a.Printf("%s: %s; %s %s to other mirrors\n  %s/index.html\n", s.Space, count.Of(len(s.Mirrors), "mirror"),
 		count.Of(s.Pages, "page has", "pages have"), count.Of(s.Links, "link"), s.Dir)
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "  MIRROR\tVERSION\tFILES\tPAGES\tLEADS TO")
 	for _, m := range s.Mirrors {
 		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%s\n", m.Name, m.Version, m.Files, m.Pages, countsText(m.To))

@@ -48,8 +48,7 @@ func (a *CLI) ConfirmAccept(name string, yes, daemon bool) error {
 	if yes || !a.Asks {
 		return nil
 	}
-	fmt.Fprintf(a.Stderr, "Publish it? [y/N] ")
-	return a.wantYes("nothing was published")
+	return a.wantYes("Publish it?", "nothing was published")
 }
 
 // noSuchJob reports whether no job file has that name.
@@ -58,13 +57,22 @@ func (a *CLI) noSuchJob(name string) bool {
 	return err != nil
 }
 
-// wantYes reads the answer to a question. Without yes its error says what was left.
-func (a *CLI) wantYes(left string) error {
+// Yes asks a question that is answered by yes or no.
+func (a *CLI) Yes(question string) bool {
+	fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
-	} else if err != nil {
+	word := strings.ToLower(strings.TrimSpace(answer))
+	yes := word == "y" || word == "yes"
+	if !yes && err != nil {
 		fmt.Fprintln(a.Stderr)
+	}
+	return yes
+}
+
+// wantYes asks a question. Without yes its error says what was left.
+func (a *CLI) wantYes(question, left string) error {
+	if a.Yes(question) {
+		return nil
 	}
 	return &env.Error{Err: errors.New(left)}
 }
@@ -124,8 +132,7 @@ func (a *CLI) ConfirmDeletion() error {
 	if !a.Asks {
 		return env.Usagef("nothing was deleted: --yes deletes it")
 	}
-	fmt.Fprintf(a.Stderr, "Delete it? [y/N] ")
-	return a.wantYes("nothing was deleted")
+	return a.wantYes("Delete it?", "nothing was deleted")
 }
 
 // AppWithNote is app with a line of progress on the terminal; done takes the line away.
@@ -174,19 +181,21 @@ func (a *CLI) PrintSummary(sum *mirror.Summary, h Hints) error {
 	if err := sum.WriteTextFor(a.Stdout, h.Full); err != nil {
 		return err
 	}
+	fix, why := "", strings.Join(sum.Reasons, "\n")
 	switch {
 	case sum.Verdict == mirror.Suspicious && h.Entry != nil && status.NeedsEntry(sum.Reasons):
-		a.Printf("  fix: %s\n", a.Typed(h.Entry(strings.Join(sum.Reasons, "\n"))))
+		fix = h.Entry(why)
 	case sum.Held != nil && h.held != "":
-		a.Printf("  fix: %s\n", a.Typed(h.held))
+		fix = h.held
 	case sum.Verdict == mirror.Gaps && h.Gaps != nil:
-		if do := h.Gaps(strings.Join(sum.Reasons, "\n")); do != "" {
-			a.Printf("  fix: %s\n", a.Typed(do))
-		}
-	case (sum.Verdict == mirror.Suspicious || sum.Gaps.Hold) && h.Accept != "":
-		a.Printf("  fix: %s\n", a.Typed(h.Accept))
-	case sum.Verdict == mirror.Partial && h.again != nil && len(sum.Reasons) > 0:
-		a.Printf("  fix: %s\n", a.Typed(h.again(strings.Join(sum.Reasons, "\n"))))
+		fix = h.Gaps(why)
+	case sum.Verdict == mirror.Suspicious || sum.Gaps.Hold:
+		fix = h.Accept
+	case sum.Verdict == mirror.Partial && h.again != nil && why != "":
+		fix = h.again(why)
+	}
+	if fix != "" {
+		a.Printf("  fix: %s\n", a.Typed(fix))
 	}
 	if sum.Published && sum.Version == 1 && h.look != "" {
 		a.Printf("  look at it: %s\n", a.Typed(h.look))

@@ -27,12 +27,15 @@ func (t Table) Write(a *CLI, spare []string) error {
 			t = t.without(name)
 		}
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, tableGap, ' ', 0)
+	w := a.Tabs()
 	for _, row := range t {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()
 }
+
+// Tabs writes lines with cells between tabs as a table, once it is flushed.
+func (a *CLI) Tabs() *tabwriter.Writer { return tabwriter.NewWriter(a.Stdout, 0, 8, tableGap, ' ', 0) }
 
 // width is how many characters its longest line has.
 func (t Table) width() (n int) {

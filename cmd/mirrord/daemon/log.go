@@ -4,14 +4,12 @@ package daemon
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"mirrord/app/env"
@@ -42,7 +40,8 @@ func DaemonLog(
 	case logJSON:
 		return slog.New(cli.NewRepeats(slog.NewJSONHandler(w, o))), nil
 	case logJournal:
-		return slog.New(cli.NewRepeats(newJournal(w, level))), nil
+		o.ReplaceAttr = withoutTime
+		return slog.New(cli.NewRepeats(slog.NewTextHandler(journal{w}, o))), nil
 	}
 	return nil, env.Usagef("--log %s: there are text, json and journal", form)
 }
@@ -64,69 +63,24 @@ func toJournal(w io.Writer, lookupEnv func(string) (string, bool)) bool {
 	return ok && strconv.FormatUint(sys.Dev, 10) == dev && strconv.FormatUint(sys.Ino, 10) == inode
 }
 
-// journal is a slog.Handler that writes a priority before each line.
-type journal struct {
-	mu    *sync.Mutex
-	w     io.Writer
-	buf   *bytes.Buffer
-	text  slog.Handler // writes into buf
-	level slog.Level
-}
-
-func newJournal(w io.Writer, level slog.Level) *journal {
-	buf := new(bytes.Buffer)
-	return &journal{
-		mu:    new(sync.Mutex),
-		w:     w,
-		buf:   buf,
-		level: level,
-		text:  slog.NewTextHandler(buf, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}),
-	}
-}
-
 // withoutTime leaves out what the journal adds itself.
 func withoutTime(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.Attr{}
 	}
 	return cli.WithoutEmpty(groups, a)
 }
 
-func (j *journal) Enabled(_ context.Context, l slog.Level) bool { return l >= j.level }
+// journal writes a priority as syslog(3) counts in place of the level with which each line begins. A handler
+// of package slog writes a line by one call.
+type journal struct{ w io.Writer }
 
-func (j *journal) Handle(ctx context.Context, r slog.Record) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.buf.Reset()
-	fmt.Fprintf(j.buf, "<%d>", priority(r.Level))
-	if err := j.text.Handle(ctx, r); err != nil {
-		return err
+func (j journal) Write(line []byte) (int, error) {
+	level, rest, _ := bytes.Cut(line, []byte(" "))
+	name, _, _ := strings.Cut(strings.TrimPrefix(string(level), slog.LevelKey+"="), "+")
+	priority := map[string]int{"DEBUG": 7, "INFO": 6, "WARN": 4, "ERROR": 3}[name]
+	if _, err := fmt.Fprintf(j.w, "<%d>%s", priority, rest); err != nil {
+		return 0, err
 	}
-	_, err := j.w.Write(j.buf.Bytes())
-	return err
-}
-
-func (j *journal) WithAttrs(as []slog.Attr) slog.Handler {
-	c := *j
-	c.text = j.text.WithAttrs(as)
-	return &c
-}
-
-func (j *journal) WithGroup(name string) slog.Handler {
-	c := *j
-	c.text = j.text.WithGroup(name)
-	return &c
-}
-
-// priority is a level as syslog(3) counts.
-func priority(l slog.Level) int {
-	switch {
-	case l >= slog.LevelError:
-		return 3
-	case l >= slog.LevelWarn:
-		return 4
-	case l >= slog.LevelInfo:
-		return 6
-	}
-	return 7
+	return len(line), nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,7 +105,7 @@ func evolution(a *cli.CLI, name string, f evolutionFlags) error {
 		return nil
 	}
 	a.Printf("%s: changes in %s since %s\n", e.Job, count.Of(e.Runs, "run"), cli.TimeText(&e.First))
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "DIRECTORY\tFILES\tFOC\t90 %\tSEEN\tMEAN DOC\tMOST\tEDITS\tLAST CHANGE")
 	for _, d := range e.Dirs {
 		last := "never"
@@ -178,7 +177,7 @@ func rules(a *cli.CLI, name, format string) error {
 	if len(r.Rules) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "SKIP\tCONFIDENCE\tSUPPORT\tCORRELATION\tWHY")
 	for _, x := range r.Rules {
 		skip := strings.TrimSuffix(x.Directory, "/") + "/"
@@ -210,7 +209,7 @@ func rulesTogether(a *cli.CLI, name, format string) error {
 	if len(r.Rules) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "DIRECTORY\tCHANGES WITH\tIN RUNS\tCONFIDENCE\tSUPPORT\tCORRELATION")
 	for _, x := range r.Rules {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.2f\t%s\t%s\n", strings.TrimSuffix(x.Directory, "/")+"/",

@@ -5,7 +5,6 @@ package jobs
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"mirrord/app/runs"
@@ -23,7 +22,7 @@ func printPreview(a *cli.CLI, p *runs.Preview) error {
 		return errors.Join(a.PrintJSON(p), problem)
 	}
 	a.Printf("%s: a first run, by %s\n", p.Job, count.Of(len(p.Requests), "request"))
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintf(w, "  entry page\t%s: %s\n", p.URL, p.Entry)
 	fmt.Fprintf(w, "  robots.txt\t%s\n", p.Robots)
 	for _, s := range p.Sitemaps {
@@ -52,7 +51,7 @@ func printPreview(a *cli.CLI, p *runs.Preview) error {
 	if len(p.Dirs) == 0 {
 		return nil
 	}
-	w = tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w = a.Tabs()
 	fmt.Fprintln(w, "  URLS\tDIRECTORY\tSUCH AS")
 	for _, d := range p.Dirs {
 		fmt.Fprintf(w, "  %d\t%s\t%s\n", d.URLs, d.Path, d.Example)

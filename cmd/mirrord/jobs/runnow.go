@@ -3,7 +3,6 @@
 package jobs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,14 +80,7 @@ func AsksNow(a *cli.CLI, name string, r control.RunRequest) bool {
 	if !closed {
 		return false
 	}
-	const ask = "%s: its window opens %s; run it now all the same? [y/N] "
-	fmt.Fprintf(a.Stderr, ask, name, status.TimeText(opens))
-	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	if err != nil {
-		fmt.Fprintln(a.Stderr)
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	return a.Yes(fmt.Sprintf("%s: its window opens %s; run it now all the same?", name, status.TimeText(opens)))
 }
 
 // sayWindow says that a run waits for its window.

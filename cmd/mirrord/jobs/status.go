@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -277,7 +276,7 @@ func printRuns(ctx context.Context, a *cli.CLI, c *control.Client, name string, 
 		a.Printf("%s has not run yet\n", name)
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "STARTED\tDURATION\tRESULT\tVERSION\tREQUESTS\tRECEIVED\tWHY")
 	for _, r := range runs {
 		version := "-"

@@ -5,7 +5,6 @@ package jobs
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ func printVersions(a *cli.CLI, name string) error {
 	if a.JSON {
 		return a.PrintJSON(vs)
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "VERSION\tPUBLISHED\tFILES\tSIZE\tADDED\tCHANGED\tREMOVED\t")
 	for i, v := range vs {
 		note := look.VersionNote(v, i == len(vs)-1)

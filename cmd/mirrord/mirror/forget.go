@@ -5,7 +5,6 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,7 +82,7 @@ func printForgotten(a *cli.CLI, name string) error {
 		a.Printf("%s: nothing was forgotten\n", name)
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+	w := a.Tabs()
 	fmt.Fprintln(w, "FORGOTTEN\tURLS\tVERSIONS\tWHAT\tREASON")
 	for _, d := range down.List {
 		at := d.At.Local().Format(time.DateOnly)

@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -54,45 +55,36 @@ func ReplicasCommand(a *cli.CLI) *cobra.Command {
 		case o.registry:
 			return replicaRegistry(cmd.Context(), a)
 		}
-		if o.urls {
-			if len(args) == 0 {
-				return env.Usagef("--urls needs at least one list, - for standard input")
-			}
-			if o.verify {
-				return replicaStudy(cmd.Context(), a, args, o)
-			}
-			return replicaHosts(cmd.Context(), a, args, o)
-		}
 		return replicaFind(cmd.Context(), a, args, o)
 	})
 	cli.SetFlag(cmd, &o.set)
 	return cmd
 }
 
-// replicaFind prints the replicas among the pages of mirrors or directories.
-func replicaFind(ctx context.Context, a *cli.CLI, dirs []string, o replicaFlags) error {
+// replicaFind prints the replicas among the pages of mirrors or directories; with --urls the candidate pairs
+// of hosts from lists of addresses, or what the tests of these came to.
+func replicaFind(ctx context.Context, a *cli.CLI, args []string, o replicaFlags) (err error) {
 	x, done := a.AppWithNote()
 	defer done()
-	if len(dirs) == 0 {
-		replicas.GatherReplicas(ctx, x)
+	var found interface{ WriteText(io.Writer) }
+	switch {
+	case o.urls && len(args) == 0:
+		return env.Usagef("--urls needs at least one list, - for standard input")
+	case o.urls && o.verify:
+		found, err = replicas.StudyHosts(ctx, x, replicas.StudyRequest{
+			ReplicaOptions: o.ReplicaOptions,
+			Lists:          args,
+			Stdin:          a.Stdin,
+			Set:            o.set,
+		})
+	case o.urls:
+		found, err = replicas.CandidateHosts(ctx, x, args, a.Stdin, o.ReplicaOptions)
+	default:
+		if len(args) == 0 {
+			replicas.GatherReplicas(ctx, x)
+		}
+		found, err = replicas.FindReplicas(ctx, x, args, o.ReplicaOptions)
 	}
-	found, err := replicas.FindReplicas(ctx, x, dirs, o.ReplicaOptions)
-	if err != nil {
-		return err
-	}
-	done()
-	if a.JSON {
-		return a.PrintJSON(found)
-	}
-	found.WriteText(a.Stdout)
-	return nil
-}
-
-// replicaHosts prints candidate pairs of hosts from lists of addresses.
-func replicaHosts(ctx context.Context, a *cli.CLI, lists []string, o replicaFlags) error {
-	x, done := a.AppWithNote()
-	defer done()
-	found, err := replicas.CandidateHosts(ctx, x, lists, a.Stdin, o.ReplicaOptions)
 	if err != nil {
 		return err
 	}

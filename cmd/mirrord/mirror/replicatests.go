@@ -67,24 +67,3 @@ func replicaRegistry(ctx context.Context, a *cli.CLI) error {
 	}
 	return nil
 }
-
-// replicaStudy prints what the tests of the candidates of lists came to, and the tables of the paper.
-func replicaStudy(ctx context.Context, a *cli.CLI, lists []string, o replicaFlags) error {
-	x, done := a.AppWithNote()
-	defer done()
-	found, err := replicas.StudyHosts(ctx, x, replicas.StudyRequest{
-		ReplicaOptions: o.ReplicaOptions,
-		Lists:          lists,
-		Stdin:          a.Stdin,
-		Set:            o.set,
-	})
-	if err != nil {
-		return err
-	}
-	done()
-	if a.JSON {
-		return a.PrintJSON(found)
-	}
-	found.WriteText(a.Stdout)
-	return nil
-}
