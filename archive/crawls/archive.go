@@ -327,11 +327,10 @@ func (x *Recording) readFields(h warc.Header) {
 
 // madeHead is the head of a record that is a body alone.
 func madeHead(rec *warc.Record) []byte {
-	head := "HTTP/1.1 200 OK\r\n"
 	if mime := rec.Header.Get("Content-Type"); mime != "" {
-		head += "Content-Type: " + strings.NewReplacer("\r", " ", "\n", " ").Replace(mime) + "\r\n"
+		return warc.WriteHead(warc.Good, warc.HeaderField{Name: "Content-Type", Value: mime})
 	}
-	return []byte(head + "\r\n")
+	return warc.WriteHead(warc.Good)
 }
 
 func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
