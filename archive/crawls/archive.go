@@ -234,12 +234,12 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 
 // Shows reports whether a URL answered with a page, a file or a redirect in a crawl.
 func (a *Recordings) Shows(crawl int, u site.URL) bool {
-	c := a.answered(crawl, u)
+	c := answered(a, crawl, u)
 	return c != nil && a.captures[c.body].shows()
 }
 
 // answered is the capture of a URL in a crawl; nil for none.
-func (a *Recordings) answered(crawl int, u site.URL) *capture {
+func answered(a *Recordings, crawl int, u site.URL) *capture {
 	id, ok := a.names.find(u)
 	if !ok {
 		return nil
@@ -256,7 +256,7 @@ func (c *capture) good() bool { return c.status >= 200 && c.status < 300 }
 
 // Page stands for the page that a URL shows in a crawl; 0 when it shows none.
 func (a *Recordings) Page(crawl int, u site.URL) uint64 {
-	c := a.answered(crawl, u)
+	c := answered(a, crawl, u)
 	if c == nil || !a.captures[c.body].html || !a.captures[c.body].good() {
 		return 0
 	}

@@ -25,7 +25,7 @@ type entrySearch struct{ *Recordings }
 // firstOf is what a URL answered in the first crawl that has it; nil for nothing.
 func (a entrySearch) firstOf(u site.URL) *capture {
 	for k := range a.Crawls {
-		if c := a.answered(k, u); c != nil {
+		if c := answered(a.Recordings, k, u); c != nil {
 			return c
 		}
 	}
