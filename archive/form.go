@@ -92,13 +92,9 @@ type Packing struct {
 	Name string       // what a folder inside is called
 	Crew inorder.Crew // reads and compresses beside the caller; the tree must be safe for concurrent use then
 
-	// Redirects returns the redirects to files of the tree, for forms with Leads, which call it once the
-	// table is read. Nil: none.
-	Redirects FindRedirects
+	// Redirects are those to files of the tree, for forms with Leads, in an order that is always the same.
+	Redirects []Redirect
 }
-
-// FindRedirects returns redirects, in an order that is always the same.
-type FindRedirects = func() ([]Redirect, error)
 
 // Redirect is an address without a file that redirects to one.
 type Redirect = kiwix.Redirect

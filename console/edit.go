@@ -66,8 +66,7 @@ func editJob(v *visit) error {
 	e := jobs.JobEdit{Job: v.job, Text: []byte(v.r.PostFormValue("text")), Tag: v.r.PostFormValue("tag")}
 	if v.r.PostFormValue("do") == "save" {
 		err := v.SaveJob(e)
-		usage, isUsage := errors.AsType[*env.Error](err)
-		if !errors.Is(err, jobs.ErrJobMoved) && (!isUsage || usage.Kind != env.Usage) {
+		if !errors.Is(err, jobs.ErrJobMoved) && !isUsage(err) {
 			return v.saved(err)
 		}
 		v.audit(v.r, v.who, act{what: v.op.Act(), job: v.job}, err)

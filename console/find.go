@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"mirrord/app/daemon"
-	"mirrord/app/env"
 	"mirrord/app/replicas"
 	"mirrord/app/search"
 	"mirrord/serve/find"
@@ -73,9 +72,8 @@ func findPage(v *visit) error {
 		return v.draw(http.StatusOK, "find.html", "Find", f)
 	}
 	found, err := v.Texts.Find(v.r.Context(), f.Ask)
-	usage, isUsage := errors.AsType[*env.Error](err)
 	switch {
-	case isUsage && usage.Kind == env.Usage:
+	case isUsage(err):
 		f.Problem = err.Error()
 		f.Ask.Words = cutText(f.Ask.Words)
 		return v.draw(http.StatusUnprocessableEntity, "find.html", "Find", f)

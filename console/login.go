@@ -20,11 +20,11 @@ import (
 const (
 	linkFor    = 5 * time.Minute // a login link
 	sessionFor = 24 * time.Hour
-	mostLinks  = 100  // that wait; the oldest goes
-	mostOpen   = 1000 // sessions; the oldest goes
-	triesFor   = time.Minute
-	mostTries  = 20 // wrong links from one address in triesFor; then the answer is 429
-	mostFroms  = 1000
+	mostLinks  = 100             // that wait; the oldest goes
+	mostOpen   = 1000            // sessions; the oldest goes
+	tryEvery   = 3 * time.Second // wrong links from one address, after tryBurst; then the answer is 429
+	tryBurst   = 20
+	triesFor   = time.Minute // after which there is another burst
 )
 
 // logins knows who is logged in. It is safe for concurrent use. Links and sessions are known by the SHA-256
@@ -39,14 +39,10 @@ type logins struct {
 	mu       sync.Mutex
 	links    map[string]store.SessionFact // by digest
 	sessions map[string]store.SessionFact
-	unkept   map[string]bool  // of sessions: those that could not be stored
-	read     time.Time        // when sessions were read
-	tries    map[string]tries // wrong links, by address
-}
+	unkept   map[string]bool // of sessions: those that could not be stored
+	read     time.Time       // when sessions were read
 
-type tries struct {
-	since time.Time
-	n     int
+	tries *access.Limit // wrong links, by address
 }
 
 // newLogins takes over the sessions of the process before.
@@ -63,7 +59,7 @@ func newLogins(facts Facts, now func() time.Time, exchange func(context.Context)
 		sessions: kept,
 		unkept:   map[string]bool{},
 		read:     now(),
-		tries:    map[string]tries{},
+		tries:    access.NewLimit(tryEvery, tryBurst),
 	}, nil
 }
 
@@ -133,12 +129,10 @@ func (l *logins) use(token, from string) (session string, who account, ok, slow 
 	l.mu.Lock()
 	f, ok := l.links[access.Digest(token)]
 	delete(l.links, access.Digest(token))
-	if !ok || now.After(f.Expires) {
-		slow = l.wrong(from, now)
-		l.mu.Unlock()
-		return "", who, false, slow
-	}
 	l.mu.Unlock()
+	if !ok || now.After(f.Expires) {
+		return "", who, false, !l.tries.Allow(from, now)
+	}
 	return l.start(f), accountOf(f), true, false
 }
 
@@ -169,21 +163,6 @@ func (l *logins) start(f store.SessionFact) (session string) {
 	return session
 }
 
-// wrong counts a wrong link of an address, and reports whether there were too many. The caller holds the
-// lock.
-func (l *logins) wrong(from string, now time.Time) bool {
-	t := l.tries[from]
-	if now.Sub(t.since) > triesFor {
-		t = tries{since: now}
-	}
-	if len(l.tries) >= mostFroms {
-		clear(l.tries)
-	}
-	t.n++
-	l.tries[from] = t
-	return t.n > mostTries
-}
-
 func accountOf(f store.SessionFact) account {
 	return account{Name: f.User, Role: access.RoleOf(f.Role), via: "session"}
 }
@@ -200,24 +179,16 @@ func (l *logins) session(token string) (store.SessionFact, bool) {
 // end ends a session.
 func (l *logins) end(token string) {
 	digest := access.Digest(token)
-	l.mu.Lock()
-	l.refresh(0)
-	_, ok := l.sessions[digest]
-	delete(l.sessions, digest)
-	delete(l.unkept, digest)
-	l.mu.Unlock()
-	if ok {
-		_ = l.facts.SaveSession(digest, nil) // it expires anyway
-	}
+	l.drop(func(of string, _ store.SessionFact) bool { return of == digest })
 }
 
-// prune forgets what has ended.
-func (l *logins) prune() {
-	now := l.now()
+// drop ends the sessions that a function chooses.
+func (l *logins) drop(ends func(digest string, f store.SessionFact) bool) (n int) {
 	var gone []string
 	l.mu.Lock()
+	l.refresh(0)
 	for digest, f := range l.sessions {
-		if now.After(f.Expires) {
+		if ends(digest, f) {
 			delete(l.sessions, digest)
 			delete(l.unkept, digest)
 			gone = append(gone, digest)
@@ -225,8 +196,15 @@ func (l *logins) prune() {
 	}
 	l.mu.Unlock()
 	for _, digest := range gone {
-		_ = l.facts.SaveSession(digest, nil)
+		_ = l.facts.SaveSession(digest, nil) // it expires anyway
 	}
+	return len(gone)
+}
+
+// prune forgets what has ended.
+func (l *logins) prune() {
+	now := l.now()
+	l.drop(func(_ string, f store.SessionFact) bool { return now.After(f.Expires) })
 }
 
 // users are the users with sessions, each with the session that lasts longest. whose is who has a session
@@ -261,20 +239,6 @@ func (l *logins) users(whose func(store.SessionFact) account) (out []userRow) {
 }
 
 // endUser ends all sessions of a user.
-func (l *logins) endUser(name string) (n int) {
-	l.mu.Lock()
-	l.refresh(0)
-	var gone []string
-	for digest, f := range l.sessions {
-		if f.User == name {
-			delete(l.sessions, digest)
-			delete(l.unkept, digest)
-			gone = append(gone, digest)
-		}
-	}
-	l.mu.Unlock()
-	for _, digest := range gone {
-		_ = l.facts.SaveSession(digest, nil) // it expires anyway
-	}
-	return len(gone)
+func (l *logins) endUser(name string) int {
+	return l.drop(func(_ string, f store.SessionFact) bool { return f.User == name })
 }

@@ -84,7 +84,7 @@ func TestLoginAttempts(t *testing.T) {
 			t.Fatal(w.Code)
 		}
 	}
-	if slow != all-mostTries || len(b.facts.audit) != mostTries {
+	if slow != all-tryBurst || len(b.facts.audit) != tryBurst {
 		t.Errorf("%d were slowed down, %d are in the audit log", slow, len(b.facts.audit))
 	}
 	b.login(Operate)

@@ -4,7 +4,6 @@ package console
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -131,7 +130,7 @@ func draftOrder(v *visit) error {
 	if err == nil {
 		o, err = v.Orders.Draft(v.user(), w)
 	}
-	if usage, is := errors.AsType[*env.Error](err); is && usage.Kind == env.Usage {
+	if isUsage(err) {
 		return v.orderForm(http.StatusUnprocessableEntity, w, err)
 	}
 	return v.done(act{about: w.String()}, err, orderPath(o))

@@ -196,7 +196,7 @@ func said(word string) string {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err error) {
 	code, what := http.StatusInternalServerError, ""
 	_, large := errors.AsType[*http.MaxBytesError](err)
-	usage, isUsage := errors.AsType[*env.Error](err)
+	said, _ := errors.AsType[*env.Error](err)
 	_, isProvider := errors.AsType[oidcError](err)
 	_, away := errors.AsType[*access.AwayError](err)
 	if errors.Is(err, errLogin) && isFeed(r) && s.Passwords != nil {
@@ -235,14 +235,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
 		errors.Is(err, store.ErrNoVersion):
 		code = http.StatusNotFound
-	case errors.Is(err, disk.ErrLocked), isUsage && usage.Kind == env.Locked:
+	case errors.Is(err, disk.ErrLocked), said != nil && said.Kind == env.Locked:
 		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."
 	case errors.Is(err, control.ErrConflict), errors.Is(err, jobs.ErrJobMoved):
 		code = http.StatusConflict
 	case errors.Is(err, errExports), errors.Is(err, errOwn), errors.Is(err, errStreams):
 		code = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "60")
-	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage && usage.Kind == env.Usage:
+	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage(err):
 		code = http.StatusBadRequest
 	case large:
 		code, what = http.StatusRequestEntityTooLarge, fmt.Sprintf("At most %s.", mirror.Bytes(most))

@@ -226,7 +226,7 @@ func explainPage(v *visit) error {
 	code := http.StatusOK
 	if d.URL != "" {
 		x, err := look.Explain(v.r.Context(), v.App, v.job, look.ExplainRequest{URL: d.URL})
-		if usage, is := errors.AsType[*env.Error](err); is && usage.Kind == env.Usage {
+		if isUsage(err) {
 			d.Problem, code = err.Error(), http.StatusBadRequest
 		} else if err != nil {
 			return err

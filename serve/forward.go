@@ -70,6 +70,15 @@ var (
 		"Cache-Control", "Retry-After", "Vary"}
 )
 
+// copyFields copies the fields of some names, which are in their canonical form.
+func copyFields(to, from http.Header, names []string) {
+	for _, name := range names {
+		if values := from[name]; len(values) > 0 {
+			to[name] = values
+		}
+	}
+}
+
 // serve makes one exchange with the origin. Any failure before the first byte of the response is 502, 503
 // or 504.
 func (f *forwarder) serve(v *view, u site.URL) {
@@ -99,11 +108,7 @@ func (f *forwarder) serve(v *view, u site.URL) {
 	if body != nil {
 		req.ContentLength = v.r.ContentLength
 	}
-	for _, name := range passUp {
-		if values := v.r.Header.Values(name); len(values) > 0 {
-			req.Header[name] = values
-		}
-	}
+	copyFields(req.Header, v.r.Header, passUp[:])
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header.Set("Via", "1.1 mirrord") // RFC 9110 §7.6.3
 	res, err := f.Transport(v.name).RoundTrip(req)
@@ -140,11 +145,7 @@ func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
 		return
 	}
 	h := v.w.Header()
-	for _, name := range passDown {
-		if values := res.Header.Values(name); len(values) > 0 {
-			h[name] = values
-		}
-	}
+	copyFields(h, res.Header, passDown[:])
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/octet-stream")
 	}

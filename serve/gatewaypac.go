@@ -37,7 +37,6 @@ func (g *gateway) servePAC(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	isolatePage(w.Header())
-	w.Header().Set("Content-Type", "application/x-ns-proxy-autoconfig")
 	w.Header().Set("Cache-Control", "no-cache")
 	body := "var mirrored = " + string(list) + ";\n" +
 		"function FindProxyForURL(url, host) {\n" +
@@ -46,8 +45,5 @@ func (g *gateway) servePAC(w http.ResponseWriter, r *http.Request) {
 		"    return " + string(proxy) + ";\n" +
 		"  return \"DIRECT\";\n" +
 		"}\n"
-	w.Header().Set("Content-Length", itoa(int64(len(body))))
-	if r.Method != http.MethodHead {
-		w.Write([]byte(body)) // an error: the client has disconnected
-	}
+	sendText(w, r, http.StatusOK, "application/x-ns-proxy-autoconfig", []byte(body))
 }

@@ -43,11 +43,7 @@ func (p *passage) fetch(from string, u site.URL) (done bool, why string) {
 	if !p.rewrite {
 		pass = append(pass[:len(pass):len(pass)], gatewayUpTo[:]...)
 	}
-	for _, name := range pass {
-		if values := p.r.Header.Values(name); len(values) > 0 {
-			req.Header[name] = values
-		}
-	}
+	copyFields(req.Header, p.r.Header, pass)
 	req.Header.Set("User-Agent", "mirrord")
 	req.Header["Via"] = append(p.r.Header.Values("Via"), "1.1 "+gatewayVia)
 	res, err := p.Transport(p.mirror.Name).RoundTrip(req)
@@ -88,21 +84,13 @@ func (p *passage) pass(from string, u site.URL, res *http.Response) (done bool, 
 		whole = len(body) <= maxRewritten
 	}
 	h := p.begin(from)
-	for _, name := range gatewayDown {
-		if values := res.Header.Values(name); len(values) > 0 {
-			h[name] = values
-		}
-	}
+	copyFields(h, res.Header, gatewayDown[:])
 	h.Set("Content-Type", "application/octet-stream")
 	if t := res.Header.Get("Content-Type"); t != "" {
 		h.Set("Content-Type", t)
 	}
 	if !p.rewrite {
-		for _, name := range gatewayOwn {
-			if values := res.Header.Values(name); len(values) > 0 {
-				h[name] = values
-			}
-		}
+		copyFields(h, res.Header, gatewayOwn[:])
 	}
 	if loc := res.Header.Get("Location"); loc != "" {
 		to, frag, err := u.ResolveLocation(loc)
@@ -116,7 +104,7 @@ func (p *passage) pass(from string, u site.URL, res *http.Response) (done bool, 
 	}
 	if whole {
 		in := relocate.Input{URL: u, MIME: kind, HeaderCharset: params["charset"]}
-		p.send(res.StatusCode, p.rewritten(body, in, from, p.original))
+		sendText(p.w, p.r, res.StatusCode, h.Get("Content-Type"), p.rewritten(body, in, from, p.original))
 		return true, ""
 	}
 	asItIs := !p.rewrite || !isRewritten(kind, u)
@@ -227,13 +215,6 @@ func (p *passage) bar(from string) string {
 		html.EscapeString(what) + "</div>\n"
 }
 
-// send sends a document.
-func (p *passage) send(status int, body []byte) {
-	p.w.Header().Set("Content-Length", itoa(int64(len(body))))
-	p.w.WriteHeader(status)
-	p.w.Write(body) // an error: the client has disconnected
-}
-
 // fromMirror has the page from the mirror.
 func (p *passage) fromMirror() (done bool, why string) {
 	st, err := p.open(p.mirror.Name)
@@ -279,9 +260,8 @@ func (p *passage) fromMirror() (done bool, why string) {
 		return false, "cannot be read"
 	}
 	p.begin("mirror " + p.mirror.Name)
-	p.w.Header().Set("Content-Type", contentType(found))
 	in := relocate.Input{URL: snap.place(found.Path), MIME: found.MIME, HeaderCharset: found.Charset}
-	p.send(http.StatusOK, p.rewritten(body, in, "mirror "+p.mirror.Name, func(u site.URL) site.URL {
+	page := p.rewritten(body, in, "mirror "+p.mirror.Name, func(u site.URL) site.URL {
 		path, ok := snap.pathOf(u)
 		if !ok {
 			return u
@@ -290,7 +270,8 @@ func (p *passage) fromMirror() (done bool, why string) {
 			return r.URL
 		}
 		return u
-	}))
+	})
+	sendText(p.w, p.r, http.StatusOK, contentType(found), page)
 	return true, ""
 }
 

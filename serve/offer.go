@@ -105,17 +105,13 @@ func (v *view) describeOffer() error {
 	}
 	tag := sha256.Sum256(b)
 	h := v.w.Header()
-	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", `"`+hex.EncodeToString(tag[:16])+`"`)
 	if v.r.Header.Get("If-None-Match") == h.Get("ETag") {
 		v.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	if v.r.Method != http.MethodHead {
-		v.w.Write(b) // an error means that the client has disconnected
-	}
+	sendText(v.w, v.r, http.StatusOK, "application/json", b)
 	return nil
 }
 

@@ -15,15 +15,20 @@ import (
 
 // parsePages parses the templates of our own pages.
 func parsePages(own []ownPage) (*template.Template, error) {
-	t := template.New("pages").Funcs(template.FuncMap{
-		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"size": sizeText,
-	})
 	texts := map[string]string{"head": headPage, "missing": missingPage, "search": searchForm}
 	for _, p := range own {
 		texts[p.path] = p.text
 	}
+	return pagesOf(texts, nil)
+}
+
+// pagesOf parses templates that have some functions, and those of all pages.
+func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Template, error) {
+	t := template.New("pages").Funcs(template.FuncMap{
+		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"size": sizeText,
+	}).Funcs(funcs)
 	for name, text := range texts {
 		if _, err := t.New(name).Parse(text); err != nil {
 			return nil, err
@@ -98,11 +103,16 @@ func (s *Server) sendPage(
 	}
 	isolatePage(w.Header())
 	w.Header().Set("Content-Security-Policy", policy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", itoa(int64(b.Len())))
+	sendText(w, r, status, "text/html; charset=utf-8", b.Bytes())
+}
+
+// sendText sends a body of ours.
+func sendText(w http.ResponseWriter, r *http.Request, status int, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", itoa(int64(len(body))))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		w.Write(b.Bytes()) // an error means that the client has disconnected
+		w.Write(body) // an error means that the client has disconnected
 	}
 }
 

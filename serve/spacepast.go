@@ -87,14 +87,10 @@ type pastPage struct {
 // Open opens the page, or else what the table has.
 func (t pastPage) Open(r Resource) (io.ReadSeekCloser, error) {
 	if r.Digest == t.digest {
-		return pageReader{bytes.NewReader(t.data)}, nil
+		return memory{bytes.NewReader(t.data)}, nil
 	}
 	return t.Table.Open(r)
 }
-
-type pageReader struct{ *bytes.Reader }
-
-func (pageReader) Close() error { return nil }
 
 // pastLinks finds the Mementos of other mirrors of the space.
 type pastLinks struct {

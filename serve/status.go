@@ -49,11 +49,8 @@ type statusServer struct {
 // NewStatus returns the handler of the status page (/) and of what stands on it as JSON (/status.json). Both
 // are for reading only; all is called for each request.
 func NewStatus(all func() status.All) (http.Handler, error) {
-	t := template.New("pages").Funcs(template.FuncMap{
-		"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	t, err := pagesOf(map[string]string{"head": headPage, "status": statusPage}, template.FuncMap{
 		"age":   func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
-		"size":  sizeText,
 		"shown": status.Shown,
 		"n":     func(n any, noun string) string { return count.Of(reflect.ValueOf(n).Int(), noun) },
 		"spared": func(r *status.Run) (n int64) {
@@ -63,12 +60,7 @@ func NewStatus(all func() status.All) (http.Handler, error) {
 			return n
 		},
 	})
-	for name, text := range map[string]string{"head": headPage, "status": statusPage} {
-		if _, err := t.New(name).Parse(text); err != nil {
-			return nil, err
-		}
-	}
-	return &statusServer{all: all, now: time.Now, pages: t}, nil
+	return &statusServer{all: all, now: time.Now, pages: t}, err
 }
 
 func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +76,7 @@ func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the status cannot be shown", http.StatusInternalServerError)
 		}
 	case r.URL.Path == "/":
-		s.page(w)
+		s.page(w, r)
 	default:
 		http.NotFound(w, r)
 	}
@@ -96,7 +88,7 @@ type tally struct {
 	What status.Health
 }
 
-func (s *statusServer) page(w http.ResponseWriter) {
+func (s *statusServer) page(w http.ResponseWriter, r *http.Request) {
 	all := s.all()
 	var counts []tally
 	for _, h := range status.Healths()[1:] {
@@ -119,6 +111,5 @@ func (s *statusServer) page(w http.ResponseWriter) {
 		http.Error(w, "the status cannot be shown", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(b.Bytes()) // an error means that the client has disconnected
+	sendText(w, r, http.StatusOK, "text/html; charset=utf-8", b.Bytes())
 }

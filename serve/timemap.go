@@ -4,7 +4,6 @@ package serve
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -52,11 +51,7 @@ func (v *view) timeMap(u site.URL, form string) error {
 		links = append(links, v.mementoLink(u, m, append(rel, "memento")))
 	}
 	text := strings.Join(links, ",\n") + "\n"
-	h.Set("Content-Type", "application/link-format")
-	h.Set("Content-Length", itoa(int64(len(text))))
-	if v.r.Method != http.MethodHead {
-		fmt.Fprint(v.w, text)
-	}
+	sendText(v.w, v.r, http.StatusOK, "application/link-format", []byte(text))
 	return nil
 }
 
@@ -103,11 +98,6 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	if err != nil {
 		return err
 	}
-	b = append(b, '\n')
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", itoa(int64(len(b))))
-	if r.Method != http.MethodHead {
-		w.Write(b) // an error means that the client has disconnected
-	}
+	sendText(w, r, http.StatusOK, "application/json", append(b, '\n'))
 	return nil
 }

@@ -3,12 +3,13 @@
 package archives
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"mirrord/archive/warc"
 	"mirrord/fetch/heads"
 	"mirrord/store/record"
 )
@@ -17,19 +18,17 @@ import (
 // encodings and chunks. The fields that speak of those are kept under names that begin with X-Orig-.
 // Cookies are left out unless they are wanted. added says that the head had no Content-Length.
 func capturedHead(h *heads.Head, size int64, cookies bool) (head []byte, added bool) {
-	var b headWriter
-	b.line(h.Status)
 	length := strconv.FormatInt(size, 10)
 	coded := len(h.Values("Content-Encoding"))+len(h.Values("Transfer-Encoding")) > 0
 	said, renamed := false, false
+	var fields []warc.HeaderField
 	for _, f := range h.Fields {
-		name := f.Name
-		switch strings.ToLower(name) {
+		switch strings.ToLower(f.Name) {
 		case "content-encoding", "transfer-encoding":
-			name = "X-Orig-" + name
+			f.Name = "X-Orig-" + f.Name
 		case "content-length":
 			if coded || f.Value != length {
-				name, renamed = "X-Orig-"+name, true
+				f.Name, renamed = "X-Orig-"+f.Name, true
 			} else {
 				said = true
 			}
@@ -38,29 +37,26 @@ func capturedHead(h *heads.Head, size int64, cookies bool) (head []byte, added b
 				continue
 			}
 		}
-		b.field(name, f.Value)
+		fields = append(fields, warc.HeaderField(f))
 	}
 	if !said {
-		b.field("Content-Length", length)
+		fields = append(fields, warc.HeaderField{Name: "Content-Length", Value: length})
 	}
-	return b.end(), !said && !renamed
+	return warc.WriteHead(h.Status, fields...), !said && !renamed
 }
 
 // madeHead is a head for a body of which no head is stored: what the record knows of it.
 func madeHead(rec *record.Resource) []byte {
-	var b headWriter
-	b.line("HTTP/1.1 200 OK")
-	if rec.MIME != "" {
-		mime := rec.MIME
-		if rec.Charset != "" {
-			mime += "; charset=" + rec.Charset
-		}
-		b.field("Content-Type", mime)
+	mime := rec.MIME
+	if mime != "" && rec.Charset != "" {
+		mime += "; charset=" + rec.Charset
 	}
-	b.fieldIf("Last-Modified", rec.LastModified)
-	b.fieldIf("ETag", rec.ETag)
-	b.field("Content-Length", strconv.FormatInt(rec.Size, 10))
-	return b.end()
+	fields := []warc.HeaderField{
+		{Name: "Content-Type", Value: mime}, {Name: "Last-Modified", Value: rec.LastModified},
+		{Name: "ETag", Value: rec.ETag}, {Name: "Content-Length", Value: strconv.FormatInt(rec.Size, 10)},
+	}
+	fields = slices.DeleteFunc(fields, func(f warc.HeaderField) bool { return f.Value == "" })
+	return warc.WriteHead(warc.Good, fields...)
 }
 
 // madeRedirect is the same for a redirect to a URL.
@@ -68,48 +64,6 @@ func madeRedirect(status int, to string) []byte {
 	if status < 300 || status > 399 {
 		status = http.StatusFound
 	}
-	var b headWriter
-	b.line(fmt.Sprintf("HTTP/1.1 %d %s", status, http.StatusText(status)))
-	b.field("Location", to)
-	b.field("Content-Length", "0")
-	return b.end()
-}
-
-// headWriter writes the head of an HTTP message.
-type headWriter struct{ b bytes.Buffer }
-
-func (w *headWriter) line(s string) {
-	w.text(s)
-	w.b.WriteString("\r\n")
-}
-
-// text writes s. Ends of lines in it would begin another one.
-func (w *headWriter) text(s string) {
-	for {
-		i := strings.IndexAny(s, "\r\n")
-		if i < 0 {
-			w.b.WriteString(s)
-			return
-		}
-		w.b.WriteString(s[:i])
-		w.b.WriteByte(' ')
-		s = s[i+1:]
-	}
-}
-
-func (w *headWriter) field(name, value string) {
-	w.text(name)
-	w.b.WriteString(": ")
-	w.line(value)
-}
-
-func (w *headWriter) fieldIf(name, value string) {
-	if value != "" {
-		w.field(name, value)
-	}
-}
-
-func (w *headWriter) end() []byte {
-	w.b.WriteString("\r\n")
-	return w.b.Bytes()
+	return warc.WriteHead(fmt.Sprintf("HTTP/1.1 %d %s", status, http.StatusText(status)),
+		warc.HeaderField{Name: "Location", Value: to}, warc.HeaderField{Name: "Content-Length", Value: "0"})
 }

@@ -3,7 +3,6 @@
 package archives
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"mirrord/app/env"
 	"mirrord/app/files"
@@ -90,60 +88,37 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	if o.Since != "" {
 		return exportDelta(ctx, a, st, name, o)
 	}
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	tree, damage, err := o.begin(&beside, st, name, form.Leads && !o.Flatten)
+	tree, damage, err := o.begin(st, name, form.Leads && !o.Flatten)
 	if err != nil {
 		return nil, err
 	}
+	streams := o.Out == "-" && !form.Placed
+	if streams && damage == nil { // a stream cannot begin again
+		if damage, err = o.look(st, name, render.CheckTree); err != nil {
+			return nil, errors.Join(err, tree.Close())
+		}
+	}
 	if damage != nil {
+		if tree != nil {
+			damage = errors.Join(damage, tree.Close())
+		}
 		return exportStored(ctx, a, st, name, o, form, how, damage)
 	}
 	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
 		return nil, sayDamage(name, err)
 	}
-	// A file whose bytes are damaged is found while it is packed.
-	look := sync.OnceValues(func() (damage, err error) {
-		q := o
-		return q.look(st, name, render.CheckTree)
-	})
-	p, stream := o, &gate{out: o.Stream, look: look}
-	if o.Out == "-" && !form.Placed {
-		beside.Go(func() { look() })
-		p.Stream = stream
-	}
-	out, err := exportVersion(ctx, tree, name, p, form, how)
-	if err == nil || o.Version != 0 || ctx.Err() != nil {
+	out, err := exportVersion(ctx, tree, name, o, form, how)
+	if err == nil || streams || o.Version != 0 || ctx.Err() != nil {
 		return out, sayDamage(name, err)
 	}
 	why := err
-	switch damage, lerr := look(); {
-	case lerr == nil && damage != nil:
+	if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
 		why = damage // such as a file that is missing
-	case stream.begun, lerr != nil && errors.Is(err, lerr):
-		return nil, sayDamage(name, cmp.Or(lerr, err))
 	}
 	if isDamage(why) {
 		return exportStored(ctx, a, st, name, o, form, how, why)
 	}
 	return out, sayDamage(name, err)
-}
-
-// gate holds back what goes to a stream until all files of the tree were looked at: a stream cannot begin
-// again. Meanwhile the first files are packed.
-type gate struct {
-	out   io.Writer
-	look  func() (damage, err error)
-	begun bool // something was written
-}
-
-func (g *gate) Write(p []byte) (int, error) {
-	damage, err := g.look()
-	if err = cmp.Or(err, damage); err != nil {
-		return 0, err
-	}
-	g.begun = true
-	return g.out.Write(p)
 }
 
 // look checks the published tree, if that is exported. damage describes its damage.

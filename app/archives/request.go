@@ -30,7 +30,7 @@ type ExportRequest struct {
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay
 
-	redirects archive.FindRedirects // of the version, for forms that hold them; set by Export
+	redirects []archive.Redirect // of the version, for forms that hold them; set by Export
 
 	// Progress receives how many bytes of the mirror were read, and how many there are; may be nil.
 	Progress func(done, total int64)

@@ -73,7 +73,7 @@ func ExportTree(ctx context.Context, tree fs.FS, out string, form archive.Form) 
 }
 
 func ExportRedirecting(
-	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects archive.FindRedirects,
+	ctx context.Context, tree fs.FS, out string, form archive.Form, redirects []archive.Redirect,
 ) error {
 	if form.Folder() {
 		return syncDir(tree, out)
@@ -98,7 +98,7 @@ func ExportRedirecting(
 }
 
 // Packing is how mirrors are packed: on all cores.
-func Packing(name string, redirects archive.FindRedirects) archive.Packing {
+func Packing(name string, redirects []archive.Redirect) archive.Packing {
 	return archive.Packing{Name: name, Crew: report.AllCores(), Redirects: redirects}
 }
 
@@ -177,13 +177,13 @@ func Place(ctx context.Context, s *store.Site, out string) error {
 			return err
 		}
 		defer root.Close()
-		return ExportRedirecting(ctx, root.FS(), out, form, func() ([]archive.Redirect, error) {
-			v, err := versionNumbered(s, 0)
-			if err != nil {
-				return nil, err
+		var redirects []archive.Redirect
+		if form.Leads {
+			if redirects, err = RedirectsIn(s, 0); err != nil {
+				return err
 			}
-			return findRedirects(s, v)
-		})
+		}
+		return ExportRedirecting(ctx, root.FS(), out, form, redirects)
 	}
 	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
 	if err != nil {

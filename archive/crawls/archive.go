@@ -234,32 +234,33 @@ func (a *Recordings) Answer(crawl int, u site.URL) (x *Recording, gone bool, err
 
 // Shows reports whether a URL answered with a page, a file or a redirect in a crawl.
 func (a *Recordings) Shows(crawl int, u site.URL) bool {
+	c := answered(a, crawl, u)
+	return c != nil && a.captures[c.body].shows()
+}
+
+// answered is the capture of a URL in a crawl; nil for none.
+func answered(a *Recordings, crawl int, u site.URL) *capture {
 	id, ok := a.names.find(u)
 	if !ok {
-		return false
+		return nil
 	}
 	i, _ := a.pick(uint32(crawl), id)
 	if i < 0 {
-		return false
+		return nil
 	}
-	return a.captures[a.captures[i].body].shows()
+	return &a.captures[i]
 }
+
+// good reports whether a capture has a page or a file.
+func (c *capture) good() bool { return c.status >= 200 && c.status < 300 }
 
 // Page stands for the page that a URL shows in a crawl; 0 when it shows none.
 func (a *Recordings) Page(crawl int, u site.URL) uint64 {
-	id, ok := a.names.find(u)
-	if !ok {
+	c := answered(a, crawl, u)
+	if c == nil || !a.captures[c.body].html || !a.captures[c.body].good() {
 		return 0
 	}
-	i, _ := a.pick(uint32(crawl), id)
-	if i < 0 {
-		return 0
-	}
-	body := a.captures[i].body
-	if d := &a.captures[body]; !d.html || d.status < 200 || d.status >= 300 {
-		return 0
-	}
-	return uint64(body) + 1
+	return uint64(c.body) + 1
 }
 
 // pick chooses the capture of a URL for a crawl, and says when the URL was looked at; -1 for none.
@@ -327,11 +328,10 @@ func (x *Recording) readFields(h warc.Header) {
 
 // madeHead is the head of a record that is a body alone.
 func madeHead(rec *warc.Record) []byte {
-	head := "HTTP/1.1 200 OK\r\n"
 	if mime := rec.Header.Get("Content-Type"); mime != "" {
-		head += "Content-Type: " + strings.NewReplacer("\r", " ", "\n", " ").Replace(mime) + "\r\n"
+		return warc.WriteHead(warc.Good, warc.HeaderField{Name: "Content-Type", Value: mime})
 	}
-	return []byte(head + "\r\n")
+	return warc.WriteHead(warc.Good)
 }
 
 func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
@@ -357,7 +357,7 @@ func (a *Recordings) URLs(crawl int) iter.Seq[site.URL] {
 			if a.windows == nil && c.crawl != uint32(crawl) {
 				continue
 			}
-			if d := &a.captures[c.body]; d.status >= 200 && d.status < 300 && !yield(a.URL(n)) {
+			if a.captures[c.body].good() && !yield(a.URL(n)) {
 				return
 			}
 		}
@@ -372,7 +372,7 @@ func (a *Recordings) Size(crawl int) (files int, bytes int64) {
 		if i < 0 {
 			continue
 		}
-		if d := &a.captures[a.captures[i].body]; d.status >= 200 && d.status < 300 {
+		if d := &a.captures[a.captures[i].body]; d.good() {
 			files++
 			bytes += d.size
 		}

@@ -24,13 +24,9 @@ type entrySearch struct{ *Recordings }
 
 // firstOf is what a URL answered in the first crawl that has it; nil for nothing.
 func (a entrySearch) firstOf(u site.URL) *capture {
-	id, ok := a.names.find(u)
-	if !ok {
-		return nil
-	}
 	for k := range a.Crawls {
-		if i, _ := a.pick(uint32(k), id); i >= 0 {
-			return &a.captures[i]
+		if c := answered(a.Recordings, k, u); c != nil {
+			return c
 		}
 	}
 	return nil
@@ -43,7 +39,7 @@ func (a entrySearch) isPage(u site.URL) bool {
 		return false
 	}
 	d := &a.captures[c.body]
-	return (c.html || d.html) && d.status >= 200 && d.status < 300
+	return (c.html || d.html) && d.good()
 }
 
 // pagesOf returns where some URLs lead that are in the archive, each once.

@@ -4,14 +4,10 @@ package kiwix
 
 import (
 	"bytes"
-	"encoding/binary"
 	stdhtml "html"
-	"math/bits"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/zeebo/xxh3"
 
 	"mirrord/phm"
 	"mirrord/relocate"
@@ -32,10 +28,7 @@ type linkFixer struct {
 	below site.URL // its address when the mirror is a site; zero until it is needed
 	from  site.URL // its address at the origin; the same
 
-	dir  string // of the page, with its slash
-	seed uint64 // of hashes of what links of its directory say
-
-	known [1 << 13]uint64 // see accepted
+	dir string // of the page, with its slash
 
 	out  []byte
 	undo []byte // how the page comes back of out, see restore
@@ -52,10 +45,11 @@ type find struct {
 // nextFind returns the first such place from a byte on.
 func nextFind(page []byte, from int) (f find, ok bool) {
 	for p := from; p < len(page); {
-		end := nextEqual(page, p) // of the name
+		end := bytes.IndexByte(page[p:], '=') // of the name
 		if end < 0 {
 			break
 		}
+		end += p
 		p = end + 1
 		for end > from && page[end-1] == ' ' {
 			end--
@@ -89,36 +83,6 @@ func nextFind(page []byte, from int) (f find, ok bool) {
 	return find{}, false
 }
 
-// nextEqual returns where the next "=" stands, or -1. It passes over those that do not stand behind an "f",
-// a "c" or a blank. Eight bytes are looked at side by side: a call for each "=" would take most of the time.
-func nextEqual(page []byte, p int) int {
-	const (
-		ones   = 0x0101010101010101
-		highs  = 0x80 * ones
-		others = 0x47 * ones // bits in which these three differ
-	)
-	for p = max(p, 1); p+8 <= len(page); p += 8 {
-		w := page[p-1 : p+8]
-		equal := binary.LittleEndian.Uint64(w[1:]) ^ '='*ones
-		before := binary.LittleEndian.Uint64(w)&^others ^ ' '*ones
-		// bytes that are zero have their highest bit set here; so may one above such a byte
-		both := equal | before
-		both = (both - ones) &^ both & highs
-		if both == 0 {
-			continue
-		}
-		i := p + bits.TrailingZeros64(both)/8
-		if page[i] == '=' {
-			return i
-		}
-		p = i + 1 - 8
-	}
-	if i := bytes.IndexByte(page[min(p, len(page)):], '='); i >= 0 {
-		return p + i
-	}
-	return -1
-}
-
 func skipBlanks(page []byte, p int) int {
 	for p < len(page) && page[p] == ' ' {
 		p++
@@ -137,7 +101,7 @@ func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
 		if !ok {
 			break
 		}
-		if l.end >= 0 && x.accepted(raw[l.start:l.end], l.src) {
+		if l.end >= 0 && x.judge(raw[l.start:l.end], l.src) {
 			from = l.end + 1
 			continue
 		}
@@ -164,40 +128,8 @@ func (x *linkFixer) fix(f *phm.File, raw []byte) (shown, undo []byte) {
 func (x *linkFixer) begin(f *phm.File) {
 	x.page, x.depth = f, strings.Count(f.Path, "/")
 	x.below, x.from = site.URL{}, site.URL{}
-	if dir := f.Path[:strings.LastIndexByte(f.Path, '/')+1]; x.seed == 0 || dir != x.dir {
-		x.dir, x.seed = dir, xxh3.HashString(dir)|1
-	}
+	x.dir = f.Path[:strings.LastIndexByte(f.Path, '/')+1]
 	x.out, x.undo = x.out[:0], x.undo[:0]
-}
-
-// accepted reports whether zimcheck takes a link for a right one. Pages of a directory have links in common:
-// known has the hashes of the last ones, with the answer in place of the lowest bit.
-func (x *linkFixer) accepted(v []byte, src bool) bool {
-	path := v
-	if i := bytes.IndexByte(v, '#'); i >= 0 {
-		path = v[:i]
-		for _, c := range v[i:] {
-			if c == '&' || c == '/' {
-				return x.judge(v, src)
-			}
-		}
-	}
-	if len(path) == 0 {
-		return x.judge(v, src)
-	}
-	seed := x.seed
-	if src {
-		seed++
-	}
-	hash := xxh3.HashSeed(path, seed)
-	known := &x.known[hash>>1%uint64(len(x.known))]
-	if *known>>1 != hash>>1 {
-		*known = hash &^ 1
-		if x.judge(path, src) {
-			*known |= 1
-		}
-	}
-	return *known&1 != 0
 }
 
 // judge finds out whether zimcheck takes a link for a right one. Releases differ: it must be right for all.
@@ -322,7 +254,7 @@ func (x *linkFixer) repair(
 		return l.at, l.at + 1, "\t"
 	}
 	value := strings.TrimSpace(stdhtml.UnescapeString(string(raw[l.start:l.end])))
-	if ref := x.target(value, l.src); ref != "" && x.accepted([]byte(ref), l.src) {
+	if ref := x.target(value, l.src); ref != "" && x.judge([]byte(ref), l.src) {
 		return l.start, l.end, ref
 	}
 	if l.src {

@@ -40,9 +40,7 @@ type Options struct {
 	Name string       // of the set, for people's collections
 	Crew inorder.Crew // works beside the caller; the tree must be safe for concurrent use then
 
-	// Redirects returns those of the site, in an order that is always the same. It is called once the table is
-	// read. Nil: there are none.
-	Redirects func() ([]Redirect, error)
+	Redirects []Redirect // those of the site, in an order that is always the same
 
 	together int64 // bytes of files that share a cluster; 0 is 2 MiB
 }
@@ -104,17 +102,11 @@ type made struct {
 }
 
 func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
-	var redirects []Redirect
 	m, err := p.copy(o.Crew, func(m *phm.Meta) (err error) {
-		if o.Redirects != nil {
-			if redirects, err = o.Redirects(); err != nil {
-				return err
-			}
-		}
 		p.icon.host = m.Primary
 		p.again.settle()
 		p.zim, err = zim.NewWriter(f, zim.Options{
-			UUID:     uuidOf(m, redirects),
+			UUID:     uuidOf(m, o.Redirects),
 			Types:    p.allTypes(),
 			MainPage: m.Entry,
 			Go:       o.Crew.Go,
@@ -125,7 +117,7 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 		return nil, err
 	}
 	if err == nil {
-		err = p.redirect(redirects)
+		err = p.redirect(o.Redirects)
 	}
 	if err == nil {
 		err = p.describe(m, o.Name)

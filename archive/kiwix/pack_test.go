@@ -221,11 +221,9 @@ func TestOpenKeptWhole(t *testing.T) {
 // Redirects lead to files. None is at the path of a file, leads nowhere, or is there twice.
 func TestRedirects(t *testing.T) {
 	tree := nasty(t)
-	name := pack(t, tree, Options{Redirects: func() ([]Redirect, error) {
-		return []Redirect{
-			{"old.html", "docs/a b.html"}, {"LICENSE", "index.html"}, {"dead.html", "none.html"},
-			{"old.html", "index.html"}, {"a/b/ü.html", "index.html"},
-		}, nil
+	name := pack(t, tree, Options{Redirects: []Redirect{
+		{"old.html", "docs/a b.html"}, {"LICENSE", "index.html"}, {"dead.html", "none.html"},
+		{"old.html", "index.html"}, {"a/b/ü.html", "index.html"},
 	}})
 	data := read(t, name)
 	z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})

@@ -184,9 +184,8 @@ func (e *harEntry) write(date time.Time, to *warc.Writer, t *Taken) error {
 // in UTF-8.
 func (e *harEntry) head(isText, isGzip bool) []byte {
 	r := &e.Response
-	var b bytes.Buffer
-	line := func(s string) { b.WriteString(strings.NewReplacer("\r", " ", "\n", " ").Replace(s) + "\r\n") }
-	line(fmt.Sprintf("HTTP/1.1 %d %s", r.Status, r.Text))
+	var fields []warc.HeaderField
+	add := func(name, value string) { fields = append(fields, warc.HeaderField{Name: name, Value: value}) }
 	kind, located := r.Content.MIME, false
 	for _, f := range r.Headers {
 		switch strings.ToLower(f.Name) {
@@ -208,18 +207,18 @@ func (e *harEntry) head(isText, isGzip bool) []byte {
 			continue
 		}
 		for value := range strings.SplitSeq(f.Value, "\n") { // of fields that came several times, in Chromium
-			line(f.Name + ": " + value)
+			add(f.Name, value)
 		}
 	}
 	if !located && r.Redirect != "" {
-		line("Location: " + r.Redirect)
+		add("Location", r.Redirect)
 	}
 	if isText {
 		kind, _, _ = strings.Cut(kind, ";")
 		kind = strings.TrimSpace(kind) + "; charset=utf-8"
 	}
 	if strings.Trim(kind, "; ") != "" {
-		line("Content-Type: " + kind)
+		add("Content-Type", kind)
 	}
-	return append(b.Bytes(), "\r\n"...)
+	return warc.WriteHead(fmt.Sprintf("HTTP/1.1 %d %s", r.Status, r.Text), fields...)
 }

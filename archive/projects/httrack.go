@@ -115,13 +115,7 @@ const maxCommand = 1 << 20
 
 // entryPoints reads the URLs with which HTTrack was started; none when that is not known.
 func entryPoints(dir fs.FS) (urls []string) {
-	f, err := dir.Open(logName)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, maxCommand)) // its beginning will do
-	line, _, _ := strings.Cut(string(text), "\n")
+	line, _, _ := strings.Cut(fileText(dir, logName), "\n")
 	quoted, before := false, ""
 	for _, w := range strings.Fields(line) {
 		inside := quoted
@@ -257,9 +251,7 @@ func (c *checked) Read(p []byte) (int, error) {
 
 // cleanHead is the head of an answer without what HTTrack added.
 func cleanHead(m *warc.HTTPHead) []byte {
-	var b bytes.Buffer
-	line := func(s string) { b.WriteString(strings.NewReplacer("\r", " ", "\n", " ").Replace(s) + "\r\n") }
-	line(m.Start)
+	var fields []warc.HeaderField
 	for _, f := range m.Header {
 		switch strings.ToLower(f.Name) {
 		case "x-in-cache", "x-statuscode", "x-statusmessage", "x-size", "x-addr", "x-fil", "x-save", "x-charset",
@@ -271,45 +263,34 @@ func cleanHead(m *warc.HTTPHead) []byte {
 				f.Value += "; charset=" + charset
 			}
 		}
-		line(f.Name + ": " + f.Value)
+		fields = append(fields, f)
 	}
-	b.WriteString("\r\n")
-	return b.Bytes()
+	return warc.WriteHead(m.Start, fields...)
 }
 
 // savedFile opens the file that HTTrack saved; nil when it is not there, or has another size. Its name may be
 // that on another machine.
 func savedFile(dir fs.FS, name, size string) (fs.File, int64) {
-	name = strings.ReplaceAll(name, `\`, "/")
 	want, err := strconv.ParseInt(size, 10, 64)
 	if err != nil {
 		want = -1
 	}
-	for rest := strings.TrimLeft(name, "/"); rest != ""; {
-		if f := openRegular(dir, rest, want); f != nil {
-			fi, err := f.Stat()
-			if err == nil {
-				return f, fi.Size()
-			}
-			f.Close()
+	var found fs.File
+	var is int64
+	nameHere(name, func(here string) bool {
+		f, err := dir.Open(here)
+		if err != nil {
+			return false
 		}
-		_, rest, _ = strings.Cut(rest, "/")
-	}
-	return nil, 0
-}
-
-// openRegular opens a file if it has a size; any when that is negative.
-func openRegular(dir fs.FS, name string, size int64) fs.File {
-	f, err := dir.Open(name)
-	if err != nil {
-		return nil
-	}
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() || (size >= 0 && fi.Size() != size) {
-		f.Close()
-		return nil
-	}
-	return f
+		fi, err := f.Stat()
+		if err != nil || !fi.Mode().IsRegular() || (want >= 0 && fi.Size() != want) {
+			f.Close()
+			return false
+		}
+		found, is = f, fi.Size()
+		return true
+	})
+	return found, is
 }
 
 // localExtra returns the extra field of the local header of an entry (APPNOTE 4.3.7): signature, 22 bytes,

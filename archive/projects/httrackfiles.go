@@ -126,16 +126,18 @@ func savedTable(dir fs.FS) map[string]string {
 	for lines.Scan() { // up to a line that is too long
 		if fields := strings.Split(lines.Text(), "\t"); len(fields) > saved &&
 			strings.Contains(fields[address], "://") {
-			table[nameHere(dir, fields[saved])] = fields[address]
+			here := nameHere(fields[saved], func(name string) bool { return fs.ValidPath(name) && isThere(dir, name) })
+			table[here] = fields[address]
 		}
 	}
 	return table
 }
 
-// nameHere is the name that a file of a project has where the project is now; "" when it is not there.
-func nameHere(dir fs.FS, saved string) string {
+// nameHere is the name that a file of a project has where the project is now: the longest end of its path at
+// which it is; "" when it is not there.
+func nameHere(saved string, is func(name string) bool) string {
 	for rest := strings.TrimLeft(strings.ReplaceAll(saved, `\`, "/"), "/"); rest != ""; {
-		if fs.ValidPath(rest) && isThere(dir, rest) {
+		if is(rest) {
 			return rest
 		}
 		_, rest, _ = strings.Cut(rest, "/")
@@ -195,7 +197,7 @@ func (s *savedSite) leadTo(address, called string) error {
 		moved := answer{
 			url:  u,
 			date: s.date,
-			head: []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: " + address + "\r\n\r\n"),
+			head: movedHead(address),
 			body: strings.NewReader(""),
 		}
 		if err := moved.write(s.to); err != nil {

@@ -239,10 +239,15 @@ func (b *wgetFolder) redirect(rest string) error {
 	a := answer{
 		url:  b.below(rest),
 		date: b.date,
-		head: []byte("HTTP/1.1 301 Moved Permanently\r\nLocation: " + b.address(rest) + "\r\n\r\n"),
+		head: movedHead(b.address(rest)),
 		body: strings.NewReader(""),
 	}
 	return a.write(b.to)
+}
+
+// movedHead is the head of a redirect.
+func movedHead(to string) []byte {
+	return warc.WriteHead("HTTP/1.1 301 Moved Permanently", warc.HeaderField{Name: "Location", Value: to})
 }
 
 // indexName is the file of a directory's own page.

@@ -3,13 +3,13 @@
 package warc
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"mirrord/site"
 )
@@ -95,43 +95,19 @@ func digestValue(labelled string) string {
 // Append writes the line as warcio does: key, time, and an object whose values are all strings, those that
 // are unknown left out. Lines are sorted by their bytes.
 func (e *Entry) Append(b []byte) []byte {
-	b = append(append(append(append(b, e.Key...), ' '), e.Time...), " {"...)
-	first := true
-	member := func(name, value string) {
-		if value == "" {
-			return
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(append(b, '"'), name...), `":`...)
-		b = appendJSON(b, value)
-	}
-	member("url", e.URL)
-	member("mime", e.MIME)
-	member("status", e.Status)
-	member("digest", e.Digest)
-	member("length", strconv.FormatInt(e.Place.Length, 10))
-	member("offset", strconv.FormatInt(e.Place.Offset, 10))
-	member("filename", e.File)
-	return append(b, "}\n"...)
-}
-
-// appendJSON writes a string as JavaScript does: no more is escaped than must be.
-func appendJSON(b []byte, s string) []byte {
-	b = append(b, '"')
-	for _, c := range s {
-		switch short := strings.IndexRune("\"\\\b\f\n\r\t", c); {
-		case short >= 0:
-			b = append(b, '\\', `"\bfnrt`[short])
-		case c < ' ':
-			b = fmt.Appendf(b, `\u%04x`, c)
-		default:
-			b = utf8.AppendRune(b, c)
-		}
-	}
-	return append(b, '"')
+	line := bytes.NewBuffer(fmt.Appendf(b, "%s %s ", e.Key, e.Time))
+	out := json.NewEncoder(line)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(struct { // strings alone, into memory
+		URL    string `json:"url,omitempty"`
+		MIME   string `json:"mime,omitempty"`
+		Status string `json:"status,omitempty"`
+		Digest string `json:"digest,omitempty"`
+		Length int64  `json:"length,string"`
+		Offset int64  `json:"offset,string"`
+		File   string `json:"filename,omitempty"`
+	}{e.URL, e.MIME, e.Status, e.Digest, e.Place.Length, e.Place.Offset, e.File})
+	return line.Bytes()
 }
 
 // ParseEntry reads a line of a CDXJ index. Numbers may be numbers or strings.

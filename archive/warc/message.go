@@ -73,6 +73,19 @@ func (r *Record) Message() (*HTTPHead, error) {
 	return r.head, nil
 }
 
+// Good is the status line of an answer that has a body.
+const Good = "HTTP/1.1 200 OK"
+
+// WriteHead writes the head of a message, with its empty line. Ends of lines in what it gets become blanks.
+func WriteHead(start string, fields ...HeaderField) []byte {
+	plain := strings.NewReplacer("\r", " ", "\n", " ")
+	b := append([]byte(plain.Replace(start)), "\r\n"...)
+	for _, f := range fields {
+		b = fmt.Appendf(b, "%s: %s\r\n", plain.Replace(f.Name), plain.Replace(f.Value))
+	}
+	return append(b, "\r\n"...)
+}
+
 // ParseMessage reads the head of a message.
 func ParseMessage(raw []byte) *HTTPHead {
 	m := &HTTPHead{Raw: raw}

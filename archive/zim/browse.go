@@ -31,12 +31,15 @@ type Located struct {
 // Browse opens a ZIM file of version 5 or 6 that any program wrote. Its positions are checked where they are
 // used.
 func Browse(r io.ReaderAt, size int64) (*Browser, error) {
+	return browse(r, size, Limits{Entries: math.MaxUint32})
+}
+
+func browse(r io.ReaderAt, size int64, l Limits) (*Browser, error) {
 	z, h, err := begin(r, size)
 	if err != nil {
 		return nil, err
 	}
-	z.pointed = h
-	if err := z.checkHeader(h, Limits{Entries: math.MaxUint32}); err != nil {
+	if err := z.checkHeader(h, l); err != nil {
 		return nil, err
 	}
 	return &Browser{z, h, bufio.NewReaderSize(nil, 512)}, z.readTypes(h)
@@ -63,7 +66,7 @@ func (b *Browser) At(i int) (f Located, err error) {
 		return f, damaged(int64(b.h.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
 	}
 	b.in.Reset(io.NewSectionReader(b.z.r, at, b.z.sum-at))
-	d, _, err := readDirent(b.in)
+	d, err := readDirent(b.in)
 	if err != nil {
 		return f, damaged(at, "entry %d: %v", i, err)
 	}
@@ -228,10 +231,7 @@ func (z *Reader) pointer(list uint64, i int) (uint64, error) {
 
 // bounds returns where a cluster begins, and where it ends at the latest.
 func (z *Reader) bounds(i uint32) (from, to int64, err error) {
-	if z.pointed == nil {
-		return z.clusters[i], z.ends[i], nil
-	}
-	h := z.pointed
+	h := z.head
 	p, err := z.pointer(h.ClusterPtrs, int(i))
 	if err != nil {
 		return 0, 0, err

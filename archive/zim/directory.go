@@ -153,12 +153,6 @@ func (d *directory) byTitle(order []uint32) []uint32 {
 	return titles
 }
 
-// Bytes of a dirent before its names.
-const (
-	direntSize   = 16
-	redirectSize = 12
-)
-
 // appendDirent appends the directory entry of entry i. sealed has the numbers of clusters by opening.
 func (d *directory) appendDirent(dst []byte, order []uint32, i uint32, sealed []uint32) ([]byte, error) {
 	e := &d.entries[i]

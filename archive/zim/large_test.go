@@ -140,7 +140,10 @@ func TestWideOffsets(t *testing.T) {
 	}
 	want := sha256.Sum256(body)
 	// the cluster of a stream has two offsets: the blob loses eight bytes, each offset gets twice as long
-	at := z.clusters[z.dirents[i].cluster]
+	at, _, err := z.bounds(z.dirents[i].cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wide := appendOffset(appendOffset([]byte{plainCluster | wideOffsets}, 8, 16), 8, uint64(16+len(body)-8))
 	wide = append(wide, body[:len(body)-8]...)
 	if len(wide) != 1+8+len(body) {

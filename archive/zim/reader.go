@@ -34,17 +34,15 @@ type Reader struct {
 	Major int
 	Minor int // below 1 the namespaces are those of old: A, I, -, M, …
 
-	r        io.ReaderAt
-	size     int64
-	sum      int64 // position of the MD5
-	types    []string
-	dirents  []dirent // by namespace and path
-	clusters []int64  // where each begins
-	ends     []int64  // where each ends at the latest
-	entries  int
-	cache    [2]*cluster // those that were used last
+	r       io.ReaderAt
+	size    int64
+	sum     int64 // position of the MD5
+	types   []string
+	dirents []dirent // by namespace and path
+	entries int
+	cache   [2]*cluster // those that were used last
 
-	pointed *header // of a Browser: pointers are read from the file, and the slices are empty
+	head *header // has where the pointers are, which are read where they are needed
 }
 
 // dirent is the directory entry of a ZIM file.
@@ -59,36 +57,39 @@ func damaged(at int64, format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrDamaged, at, fmt.Sprintf(format, args...))
 }
 
-// Open reads header, types, pointers and dirents of a ZIM file, and checks each position in them. Blobs and
-// the MD5 are not read.
+// Open reads header, types and dirents of a ZIM file, and checks each position in them. Blobs and the MD5 are
+// not read.
 func Open(r io.ReaderAt, size int64, l Limits) (*Reader, error) {
 	if l.Entries <= 0 {
 		l.Entries = 4 << 20
 	}
-	z, h, err := begin(r, size)
+	b, err := browse(r, size, l)
 	if err != nil {
 		return nil, err
 	}
-	if err := z.checkHeader(h, l); err != nil {
-		return nil, err
-	}
-	for _, read := range []func(*header) error{z.readTypes, z.readClusters, z.readDirents} {
-		if err := read(h); err != nil {
+	z := b.z
+	for i := range b.Len() {
+		f, err := b.At(i)
+		if err != nil {
 			return nil, err
 		}
+		if i > 0 && !less(&z.dirents[i-1], &f.d) {
+			return nil, unsorted(int64(b.h.PathPtrs)+8*int64(i), i, &z.dirents[i-1], &f.d)
+		}
+		z.dirents = append(z.dirents, f.d)
 	}
 	return z, nil
 }
 
 // begin reads the header.
 func begin(r io.ReaderAt, size int64) (*Reader, *header, error) {
-	z := &Reader{r: r, size: size}
+	z := &Reader{r: r, size: size, head: new(header)}
 	var head [headerSize]byte
 	if n, err := r.ReadAt(head[:min(size, headerSize)], 0); err != nil && (err != io.EOF || n < headerSize) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
 	}
-	var h header
-	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, &h); err != nil {
+	h := z.head
+	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, h); err != nil {
 		return nil, nil, err
 	}
 	if size < headerSize || h.Magic != magic {
@@ -100,7 +101,7 @@ func begin(r io.ReaderAt, size int64) (*Reader, *header, error) {
 	}
 	z.UUID, z.Major, z.Minor = h.UUID, int(h.Major), int(h.Minor)
 	z.entries = int(h.Entries)
-	return z, &h, nil
+	return z, h, nil
 }
 
 // checkHeader checks the positions of a header.
@@ -149,67 +150,8 @@ func (z *Reader) readTypes(h *header) error {
 	return damaged(at, "the MIME list has more than %d types", maxTypes)
 }
 
-// pointers reads n pointers.
-func (z *Reader) pointers(at uint64, n uint32, each func(i int, p uint64) error) error {
-	in := bufio.NewReaderSize(io.NewSectionReader(z.r, int64(at), 8*int64(n)), 64<<10)
-	var b [8]byte
-	for i := range int(n) {
-		if _, err := io.ReadFull(in, b[:]); err != nil {
-			return damaged(int64(at)+8*int64(i), "%v", err)
-		}
-		if err := each(i, binary.LittleEndian.Uint64(b[:])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (z *Reader) readClusters(h *header) error {
-	err := z.pointers(h.ClusterPtrs, h.Clusters, func(i int, p uint64) error {
-		if p < headerSize || p >= h.Sum {
-			return damaged(int64(h.ClusterPtrs)+8*int64(i), "cluster %d is said to be at byte %d", i, p)
-		}
-		z.clusters = append(z.clusters, int64(p))
-		return nil
-	})
-	sorted := append(slices.Clone(z.clusters), z.sum)
-	slices.Sort(sorted)
-	for _, at := range z.clusters {
-		k, _ := slices.BinarySearch(sorted, at+1)
-		z.ends = append(z.ends, sorted[k])
-	}
-	return err
-}
-
 // maxNames bounds path and title of an entry together, in bytes.
 const maxNames = 64 << 10
-
-func (z *Reader) readDirents(h *header) error {
-	in := bufio.NewReaderSize(nil, 64<<10)
-	next := int64(-1)
-	return z.pointers(h.PathPtrs, h.Entries, func(i int, p uint64) error {
-		if p < headerSize || p >= h.Sum {
-			return damaged(int64(h.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
-		}
-		at := int64(p)
-		if at != next { // nearly always they follow one another
-			in.Reset(io.NewSectionReader(z.r, at, z.sum-at))
-		}
-		d, n, err := readDirent(in)
-		if err != nil {
-			return damaged(at, "entry %d: %v", i, err)
-		}
-		next = at + n
-		if err := z.checkDirent(h, &d, i, at); err != nil {
-			return err
-		}
-		if i > 0 && !less(&z.dirents[i-1], &d) {
-			return unsorted(at, i, &z.dirents[i-1], &d)
-		}
-		z.dirents = append(z.dirents, d)
-		return nil
-	})
-}
 
 // checkDirent checks where an entry leads.
 func (z *Reader) checkDirent(h *header, d *dirent, i int, at int64) error {
@@ -236,37 +178,33 @@ func less(a, b *dirent) bool {
 	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.path, b.path)) < 0
 }
 
-// readDirent reads a dirent and returns its length.
-func readDirent(in *bufio.Reader) (d dirent, n int64, err error) {
+// readDirent reads a dirent.
+func readDirent(in *bufio.Reader) (d dirent, err error) {
 	var fixed [16]byte
 	if _, err := io.ReadFull(in, fixed[:12]); err != nil {
-		return d, 0, err
+		return d, err
 	}
 	d.mime, d.namespace = binary.LittleEndian.Uint16(fixed[:]), fixed[3]
-	extra := int64(fixed[2])
-	n = 12
 	if d.mime == redirectType {
 		d.blob = binary.LittleEndian.Uint32(fixed[8:])
 	} else {
 		if _, err := io.ReadFull(in, fixed[12:]); err != nil {
-			return d, 0, err
+			return d, err
 		}
 		d.cluster, d.blob = binary.LittleEndian.Uint32(fixed[8:]), binary.LittleEndian.Uint32(fixed[12:])
-		n = 16
 	}
 	for _, s := range []*string{&d.path, &d.title} {
 		var b []byte
 		for {
 			c, err := in.ReadByte()
 			if err != nil {
-				return d, 0, err
+				return d, err
 			}
-			n++
 			if c == 0 {
 				break
 			}
 			if b = append(b, c); len(b) > maxNames {
-				return d, 0, fmt.Errorf("a name has more than %d bytes", maxNames)
+				return d, fmt.Errorf("a name has more than %d bytes", maxNames)
 			}
 		}
 		*s = string(b)
@@ -274,8 +212,7 @@ func readDirent(in *bufio.Reader) (d dirent, n int64, err error) {
 	if d.title == "" {
 		d.title = d.path
 	}
-	skipped, err := in.Discard(int(extra))
-	return d, n + int64(skipped), err
+	return d, nil
 }
 
 // Len is the number of entries.

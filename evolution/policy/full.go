@@ -14,6 +14,7 @@ type full struct {
 	state []handling
 	queue []ID
 	asked int
+	only  bool // nothing is handed out, see Only
 }
 
 func newFull(m *Model, o Options) *full {
@@ -21,6 +22,10 @@ func newFull(m *Model, o Options) *full {
 	f.queue = byAge(m, o, func(ID) bool { return true })
 	return f
 }
+
+// Only returns a plan that hands out nothing: for a run that is made for a few units, which the caller
+// requests.
+func Only(m *Model) Plan { return &full{m: m, state: make([]handling, m.Units()), only: true} }
 
 // byAge lists the units that exist and are wanted: listings, then the longest unobserved. With a budget,
 // which leaves some of them out, those of one age are in order.
@@ -84,6 +89,8 @@ func (f *full) Reason(u ID) Reason {
 		return Reason{Why: Everything}
 	case f.state[u]&told != 0:
 		return Reason{Why: Observed}
+	case f.only:
+		return Reason{Why: Unnamed, Runs: f.m.runs + 1 - int(f.m.last(u))}
 	case f.Budget != 0 && f.asked >= f.Budget:
 		return Reason{Why: Budget}
 	}
