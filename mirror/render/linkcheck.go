@@ -168,15 +168,9 @@ func identity(path, u string) bool {
 
 // firstDifference is the offset of the first byte in which two documents differ.
 func firstDifference(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := 0; i < n; i += 512 {
-		e := min(i+512, n)
-		if !bytes.Equal(a[i:e], b[i:e]) {
-			for a[i] == b[i] {
-				i++
-			}
-			return i
-		}
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
 	}
 	return n
 }
