@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lines gathers lines of text, or other records, in little memory, in order or to be sorted: what does
-// not fit goes to a scratch file, and is merged when it is read.
+// Package lines gathers lines of text, or other records, in little memory, in order or to be sorted: those
+// that do not fit go to a scratch file, and are merged when they are read.
 package lines
 
 import (
