@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// content has a folder for each version, with the files that it adds or changes at their paths; letters that
-// are not ASCII are percent-encoded there. A body has origin in place of the site's address. The old pages are
+// content has a folder for each version, with the files that it adds or changes at their paths; letters
+// beyond ASCII are percent-encoded there. A body has origin in place of the site's address. The old pages are
 // in other encodings than UTF-8, each declared in another way: of the logbook only the header names the
 // charset, so that a copy has to declare it.
 //

@@ -4,7 +4,6 @@ package text
 
 import (
 	"math"
-	"unicode/utf8"
 
 	"mirrord/replica/hash"
 )
@@ -130,13 +129,22 @@ func (s *Sketcher) tag(kind tagKind, _ []byte) {
 	}
 }
 
-// char takes a character, as Tokens does.
+// ascii takes characters as Tokens does.
+func (s *Sketcher) ascii(text []byte) {
+	for _, c := range text {
+		if r := lowerRune(rune(c)); isWord(r) {
+			s.word.add(byte(r))
+		} else if s.word.some { // white space follows white space
+			s.endWord()
+		}
+	}
+}
+
+// char takes a character as Tokens does.
 func (s *Sketcher) char(r rune) {
 	switch r = lowerRune(r); {
 	case !isWord(r):
 		s.endWord()
-	case r < utf8.RuneSelf:
-		s.word.add(byte(r))
 	case standsAlone(r):
 		s.endWord()
 		s.word.addRune(r)
