@@ -131,13 +131,21 @@ func (s *Sketcher) tag(kind tagKind, _ []byte) {
 
 // ascii takes characters as Tokens does.
 func (s *Sketcher) ascii(text []byte) {
+	w := s.word
 	for _, c := range text {
-		if r := lowerRune(rune(c)); isWord(r) {
-			s.word.add(byte(r))
-		} else if s.word.some { // white space follows white space
+		switch {
+		case IsLetter(c):
+			w.add(c | 0x20)
+		case '0' <= c && c <= '9':
+			w.number = true
+			w.add(c)
+		case w.some:
+			s.word = w
 			s.endWord()
+			w = word{}
 		}
 	}
+	s.word = w
 }
 
 // char takes a character as Tokens does.
