@@ -64,8 +64,8 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 }
 
 // scanPublished finds the links of a published file at its place in a mirror. It reports false for one
-// without links that are replaced. How a document is read depends on where it came from: the extension counts when
-// the type says nothing.
+// without links that are replaced. How a document is read depends on where it came from: the extension
+// counts when the type says nothing.
 func scanPublished(doc *relocate.Doc, f *phm.File, raw []byte) (has bool, err error) {
 	origin, _, err := site.Parse(f.URL)
 	if err != nil {
