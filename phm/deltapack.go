@@ -22,14 +22,7 @@ import (
 // byte: the one that Pack writes; of an archive as base, the one with the base's compressed bytes where it
 // has them. All files of target are read, those of the base when it is an archive.
 func PackDelta(w io.Writer, base, target fs.FS) (*Delta, error) {
-	p := &deltaPacker{
-		base:   base,
-		target: target,
-		bodies: map[bodyKey]string{},
-		lines:  map[string]bool{},
-		ships:  map[string]bool{},
-	}
-	d, err := p.pack(w)
+	d, err := newDeltaPacker(base, target).pack(w)
 	if err != nil {
 		return nil, fmt.Errorf("pack delta: %w", err)
 	}
@@ -52,13 +45,31 @@ type deltaPacker struct {
 	ships        map[string]bool    // paths of the files that the delta has
 }
 
-// readTarget checks the file table of the target and reads its phm.json.
-func (p *deltaPacker) readTarget() (m *Meta, text []byte, err error) {
-	if m, err = checkTable(p.target, nil); err != nil {
-		return nil, nil, err
+func newDeltaPacker(base, target fs.FS) *deltaPacker {
+	return &deltaPacker{
+		base:   base,
+		target: target,
+		bodies: map[bodyKey]string{},
+		lines:  map[string]bool{},
+		ships:  map[string]bool{},
 	}
-	text, err = fs.ReadFile(p.target, MetaName)
-	return m, text, err
+}
+
+// readTarget checks the file table of the target and begins the delta with its phm.json.
+func (p *deltaPacker) readTarget() error {
+	m, err := checkTable(p.target, nil)
+	if err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(p.target, MetaName)
+	p.delta = Delta{
+		Format:    deltaFormat,
+		Generator: m.Generator,
+		Title:     m.Title,
+		Target:    DeltaTarget{Version: m.Version},
+		Meta:      string(text),
+	}
+	return err
 }
 
 func (p *deltaPacker) pack(w io.Writer) (*Delta, error) {
@@ -66,18 +77,10 @@ func (p *deltaPacker) pack(w io.Writer) (*Delta, error) {
 	if err != nil {
 		return nil, fmt.Errorf("base: %w", err)
 	}
-	m, text, err := p.readTarget()
-	if err != nil {
+	if err := p.readTarget(); err != nil {
 		return nil, err
 	}
-	p.delta = Delta{
-		Format:    deltaFormat,
-		Generator: m.Generator,
-		Title:     m.Title,
-		Base:      baseOf(old),
-		Meta:      string(text),
-	}
-	if p.delta.Base.TableSum == "" {
+	if p.delta.Base = baseOf(old); p.delta.Base.TableSum == "" {
 		return nil, fmt.Errorf("base: %w: its %s has no tableSHA256", ErrBase, MetaName)
 	}
 	if err := p.compare(); err != nil {
@@ -86,11 +89,9 @@ func (p *deltaPacker) pack(w io.Writer) (*Delta, error) {
 	if err := p.find(); err != nil {
 		return nil, err
 	}
-	size, sum, err := p.wholeSum()
-	if err != nil {
+	if p.delta.Target.Bytes, p.delta.Target.SHA256, err = p.wholeSum(); err != nil {
 		return nil, err
 	}
-	p.delta.Target = DeltaTarget{Version: m.Version, Bytes: size, SHA256: sum}
 	return &p.delta, p.write(w)
 }
 

@@ -194,14 +194,9 @@ func (d *derivation) write(from bool) error {
 	var raw bytes.Buffer
 	for i := range d.kept {
 		k := &d.kept[i]
-		it := item{
-			fsys: d.fsys,
-			path: k.old,
-			size: k.Size,
-			sum:  k.SHA256,
-		}
 		old := k.File
 		old.Path = k.old
+		it := itemOf(d.fsys, &old)
 		if d.linked(&old) && k.Size <= maxLinked {
 			raw.Reset()
 			if err := it.copyTo(&raw, buf); err != nil {
@@ -221,7 +216,7 @@ func (d *derivation) write(from bool) error {
 			if err != nil {
 				return fmt.Errorf("create %q: %w", k.Path, err)
 			}
-			if err := errors.Join(it.copyTo(w, buf), w.Close()); err != nil {
+			if err := it.copyInto(w, buf); err != nil {
 				return err
 			}
 		}

@@ -67,10 +67,12 @@ func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
 
 func itemOf(fsys fs.FS, f *File) item {
 	return item{
-		fsys: fsys,
-		path: f.Path,
-		size: f.Size,
-		sum:  f.SHA256,
+		fsys:     fsys,
+		path:     f.Path,
+		mime:     f.Type,
+		size:     f.Size,
+		sum:      f.SHA256,
+		modified: f.Modified,
 	}
 }
 
@@ -82,11 +84,12 @@ func ReadFile(fsys fs.FS, f *File, room []byte) ([]byte, error) {
 
 // CopyFile copies a file of a tree to w, checks it against the table, and closes w.
 func CopyFile(fsys fs.FS, f *File, w io.WriteCloser) error {
-	return itemOf(fsys, f).copyInto(w)
+	return itemOf(fsys, f).copyInto(w, make([]byte, 64<<10))
 }
 
-func (it item) copyInto(w io.WriteCloser) error {
-	if err := it.copyTo(w, make([]byte, 64<<10)); err != nil {
+// copyInto copies the file to w, and closes w.
+func (it item) copyInto(w io.WriteCloser, buf []byte) error {
+	if err := it.copyTo(w, buf); err != nil {
 		w.Close()
 		return err
 	}

@@ -4,7 +4,6 @@ package phm
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 const (
@@ -266,52 +264,6 @@ func Files(r io.Reader) iter.Seq2[*File, error] {
 			}
 		}
 	}
-}
-
-// Paths reads the paths of a file table, in order, and checks nothing else of it: a fraction of the cost of
-// Files for the table's own writer. The first error ends it.
-func Paths(r io.Reader) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		br := bufio.NewReaderSize(r, 64<<10)
-		last := ""
-		var buf []byte
-		for n := 1; ; n++ {
-			line, err := readLine(br, &buf)
-			if err == io.EOF && len(line) == 0 {
-				return
-			}
-			if err == nil {
-				var p string
-				if p, err = pathOf(line); err == nil && p <= last {
-					err = fmt.Errorf("%q: %w: the path comes after %q", p, ErrTable, last)
-				}
-				last = p
-			}
-			if err == io.EOF {
-				err = fmt.Errorf("%w: the last line has no line feed", ErrTable)
-			}
-			if err != nil {
-				yield("", &LineError{n, err})
-				return
-			}
-			if !yield(last, nil) {
-				return
-			}
-		}
-	}
-}
-
-func pathOf(line []byte) (string, error) {
-	if rest, ok := bytes.CutPrefix(line, []byte(`{"path":"`)); ok {
-		if i := bytes.IndexAny(rest, "\"\\"); i > 0 && rest[i] == '"' && utf8.Valid(rest[:i]) {
-			return string(rest[:i]), nil
-		}
-	}
-	f, err := parseLine(line)
-	if err != nil {
-		return "", err
-	}
-	return f.Path, nil
 }
 
 var errLong = fmt.Errorf("%w: the line has more than %d bytes", ErrTable, maxLine)

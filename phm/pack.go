@@ -138,16 +138,9 @@ func packFiles(fsys fs.FS, m *Meta, p packer) error {
 		if err != nil {
 			return err
 		}
-		it := item{
-			fsys:     fsys,
-			path:     f.Path,
-			mime:     f.Type,
-			size:     f.Size,
-			sum:      f.SHA256,
-			modified: modified,
-		}
-		if !f.Modified.IsZero() {
-			it.modified = clampTime(f.Modified)
+		it := itemOf(fsys, f)
+		if it.modified = clampTime(f.Modified); f.Modified.IsZero() {
+			it.modified = modified
 		}
 		if err := p.add(it); err != nil {
 			return err
@@ -187,10 +180,15 @@ func (it item) copyTo(w io.Writer, buf []byte) error {
 	if err != nil {
 		return fmt.Errorf("copy %q: %w", it.path, err)
 	}
-	if n != it.size || more > 0 {
+	return it.check(n+int64(more), digest.Sum(nil))
+}
+
+// check compares size and digest of a file that was read.
+func (it item) check(size int64, digest []byte) error {
+	if size != it.size {
 		return fmt.Errorf("copy %q: %w: its size is not %d", it.path, ErrDamaged, it.size)
 	}
-	if sum := hex.EncodeToString(digest.Sum(nil)); it.sum != "" && sum != it.sum {
+	if sum := hex.EncodeToString(digest); it.sum != "" && sum != it.sum {
 		return fmt.Errorf("copy %q: %w: its SHA-256 is %s, not %s", it.path, ErrDamaged, sum, it.sum)
 	}
 	return nil
@@ -213,15 +211,8 @@ func (it item) read(buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy %q: %w", it.path, err)
 	}
-	if int64(n) != it.size {
-		return nil, fmt.Errorf("copy %q: %w: its size is not %d", it.path, ErrDamaged, it.size)
-	}
-	body := buf[:n]
-	digest := sha256.Sum256(body)
-	if sum := hex.EncodeToString(digest[:]); it.sum != "" && sum != it.sum {
-		return nil, fmt.Errorf("copy %q: %w: its SHA-256 is %s, not %s", it.path, ErrDamaged, sum, it.sum)
-	}
-	return body, nil
+	digest := sha256.Sum256(buf[:n])
+	return buf[:n], it.check(int64(n), digest[:])
 }
 
 // onlyReader hides WriterTo, so that a copy uses the buffer it is given.

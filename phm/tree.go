@@ -126,13 +126,7 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
-		if err := copyFile(item{
-			fsys:     fsys,
-			path:     f.Path,
-			size:     f.Size,
-			sum:      f.SHA256,
-			modified: f.Modified,
-		}, sink, buf); err != nil {
+		if err := copyFile(itemOf(fsys, f), sink, buf); err != nil {
 			return nil, err
 		}
 	}
@@ -141,16 +135,11 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
-		it := item{
-			fsys:     fsys,
-			path:     name,
-			size:     info.Size(),
-			modified: m.Retrieved,
-		}
+		own := &File{Path: name, Size: info.Size(), Modified: m.Retrieved}
 		if name == FilesName {
-			it.sum = m.TableSum
+			own.SHA256 = m.TableSum
 		}
-		if err := copyFile(it, sink, buf); err != nil {
+		if err := copyFile(itemOf(fsys, own), sink, buf); err != nil {
 			return nil, err
 		}
 	}
@@ -162,14 +151,7 @@ func copyFile(it item, sink Sink, buf []byte) error {
 	if err != nil {
 		return fmt.Errorf("create %q: %w", it.path, err)
 	}
-	if err := it.copyTo(w, buf); err != nil {
-		w.Close()
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("create %q: %w", it.path, err)
-	}
-	return nil
+	return it.copyInto(w, buf)
 }
 
 func writeFile(sink Sink, path string, modified time.Time, body []byte) error {
@@ -177,11 +159,8 @@ func writeFile(sink Sink, path string, modified time.Time, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("create %q: %w", path, err)
 	}
-	if _, err := w.Write(body); err != nil {
-		w.Close()
-		return fmt.Errorf("create %q: %w", path, err)
-	}
-	if err := w.Close(); err != nil {
+	_, err = w.Write(body)
+	if err = errors.Join(err, w.Close()); err != nil {
 		return fmt.Errorf("create %q: %w", path, err)
 	}
 	return nil

@@ -70,13 +70,11 @@ func (t *Types) Has(mime, path string) bool {
 		case w.kind.prefix != "":
 			return w.kind.has(e, path)
 		case w.prefix != "":
-			return strings.HasPrefix(e, w.prefix) || hasPrefix(TypeByExtension(ext), w.prefix)
+			return strings.HasPrefix(e, w.prefix) || strings.HasPrefix(TypeByExtension(ext), w.prefix)
 		}
 		return slices.Contains(w.format.types, e) || (ext != "" && slices.Contains(w.format.extensions, ext))
 	})
 }
-
-func hasPrefix(s, prefix string) bool { return s != "" && strings.HasPrefix(s, prefix) }
 
 // isVague reports whether a type says nothing of what the bytes are.
 func isVague(essence string) bool {

@@ -27,17 +27,11 @@ type UpdateOptions struct {
 // PackUpdate writes what a PHM has and an older version of it does not have. Without a base that is
 // everything. Only the files that are written are read.
 func PackUpdate(w io.Writer, base, target fs.FS, o UpdateOptions) (*Delta, error) {
-	p := &deltaPacker{
-		base:   base,
-		target: target,
-		bodies: map[bodyKey]string{},
-		lines:  map[string]bool{},
-		ships:  map[string]bool{},
+	whole := base == nil
+	if whole {
+		base = memoryTree{FilesName: nil}
 	}
-	if base == nil {
-		p.base = memoryTree{FilesName: nil}
-	}
-	d, err := p.packUpdate(w, base == nil, o)
+	d, err := newDeltaPacker(base, target).packUpdate(w, whole, o)
 	if err != nil {
 		return nil, fmt.Errorf("pack update: %w", err)
 	}
@@ -45,18 +39,10 @@ func PackUpdate(w io.Writer, base, target fs.FS, o UpdateOptions) (*Delta, error
 }
 
 func (p *deltaPacker) packUpdate(w io.Writer, whole bool, o UpdateOptions) (*Delta, error) {
-	m, text, err := p.readTarget()
-	if err != nil {
+	if err := p.readTarget(); err != nil {
 		return nil, err
 	}
-	p.delta = Delta{
-		Format:    deltaFormat,
-		Generator: m.Generator,
-		Title:     m.Title,
-		Base:      DeltaBase{TableSum: TableSum(nil)},
-		Target:    DeltaTarget{Version: m.Version},
-		Meta:      string(text),
-	}
+	p.delta.Base = DeltaBase{TableSum: TableSum(nil)}
 	if !whole {
 		old, err := checkTable(p.base, nil)
 		if err != nil {
@@ -195,11 +181,5 @@ func (u *Update) Has(f *File) bool {
 
 // CopyBody writes the bytes of a file that the update has, and checks them against its line.
 func (u *Update) CopyBody(w io.Writer, f *File) error {
-	it := item{
-		fsys: u.files,
-		path: f.Path,
-		size: f.Size,
-		sum:  f.SHA256,
-	}
-	return it.copyTo(w, make([]byte, 64<<10))
+	return itemOf(u.files, f).copyTo(w, make([]byte, 64<<10))
 }

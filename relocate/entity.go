@@ -5,6 +5,8 @@ package relocate
 import (
 	"html"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // entityAt decodes the character reference at the start of s, which is '&', as in an attribute value (HTML
@@ -104,19 +106,11 @@ func numericAt(s []byte) (r1, r2 rune, n int) {
 	}
 	switch {
 	case 0x80 <= x && x <= 0x9f:
-		x = c1Table[x-0x80]
+		x = charmap.Windows1252.DecodeByte(byte(x)) // HTML standard, section 13.2.5.80
 	case x == 0, x > utf8.MaxRune, 0xd800 <= x && x <= 0xdfff:
 		x = utf8.RuneError
 	}
 	return x, 0, i
-}
-
-// c1Table maps references to C1 controls to what windows-1252 has there (HTML standard, section 13.2.5.80).
-var c1Table = [32]rune{
-	0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d,
-	0x17d, 0x8f,
-	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d,
-	0x17e, 0x178,
 }
 
 // digit returns the value of a hexadecimal digit, or 16.

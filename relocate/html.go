@@ -245,7 +245,6 @@ func (h *htmlScan) startTag(p int) int {
 // read on.
 func (h *htmlScan) content(tag tagID, p int) int {
 	sc, s := h.scanner, h.v.s
-	var name string
 	switch tag {
 	case tagHtml:
 		if h.top && sc.htmlEnd < 0 {
@@ -267,31 +266,16 @@ func (h *htmlScan) content(tag tagID, p int) int {
 			h.templates++
 		}
 		return p
-	case tagScript:
-		name = "script"
-	case tagStyle:
-		name = "style"
-	case tagTitle:
-		name = "title"
-	case tagTextarea:
-		name = "textarea"
-	case tagXmp:
-		name = "xmp"
-	case tagIframe:
-		name = "iframe"
-	case tagNoembed:
-		name = "noembed"
-	case tagNoframes:
-		name = "noframes"
 	case tagNoscript:
 		if !sc.in.Scripting {
 			h.noscript = 1
 			return p
 		}
-		name = "noscript"
 	case tagPlaintext:
 		return len(s)
-	default:
+	}
+	name := rawNames[tag]
+	if name == "" {
 		return p
 	}
 	if h.foreign > 0 && ((tag != tagScript && tag != tagStyle) || s[p-2] == '/') {

@@ -92,24 +92,7 @@ func textEnd(s []byte, p int) int {
 func (x *MarkupFinder) startTag(p int) {
 	x.part, x.end = MarkupTag, skipTag(x.page, p)
 	end, hash := tagName(x.page, p)
-	switch tagNames.of(hash, x.page[p:end]) {
-	case tagScript:
-		x.raw = "script"
-	case tagStyle:
-		x.raw = "style"
-	case tagTitle:
-		x.raw = "title"
-	case tagTextarea:
-		x.raw = "textarea"
-	case tagXmp:
-		x.raw = "xmp"
-	case tagIframe:
-		x.raw = "iframe"
-	case tagNoembed:
-		x.raw = "noembed"
-	case tagNoframes:
-		x.raw = "noframes"
-	case tagPlaintext:
-		x.raw = "plaintext"
+	if tag := tagNames.of(hash, x.page[p:end]); tag != tagNoscript {
+		x.raw = rawNames[tag]
 	}
 }

@@ -66,6 +66,20 @@ const (
 	tagMathHref // a MathML element, any of which may be a hyperlink
 )
 
+// rawNames are the names of the elements that hold text and no tags.
+var rawNames = [tagMathHref + 1]string{
+	tagScript:    "script",
+	tagStyle:     "style",
+	tagTitle:     "title",
+	tagTextarea:  "textarea",
+	tagXmp:       "xmp",
+	tagIframe:    "iframe",
+	tagNoembed:   "noembed",
+	tagNoframes:  "noframes",
+	tagNoscript:  "noscript", // to browsers with scripts
+	tagPlaintext: "plaintext",
+}
+
 // attrID names an attribute that matters: here those that code asks for by name, in linkAttributes those that
 // only hold links.
 type attrID uint8

@@ -301,31 +301,15 @@ func (sp *splicer) appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// special has a bit for every byte of a reference that some context cannot take as it is.
-var special = [256]bool{
-	'&':  true,
-	'\'': true,
-	'"':  true,
-	'(':  true,
-	')':  true,
-	'\\': true,
-	',':  true,
-	'~':  true,
-	'<':  true,
-	'>':  true,
-	' ':  true,
-}
+// special are the bytes of a reference that some context cannot take as they are.
+const special = "&'\"()\\,~<> "
 
 // appendRef writes a reference so that a reader of the context finds exactly ref.
 func (sp *splicer) appendRef(dst, ref []byte, ctx Context) []byte {
 	if ctx&CtxDir != 0 {
 		ref = codebaseOf(ref, ctx)
 	}
-	plain := sp.wide == narrow && ctx&(CtxRefresh|CtxJS) == 0
-	for i := 0; plain && i < len(ref); i++ {
-		plain = !special[ref[i]]
-	}
-	if plain {
+	if sp.wide == narrow && ctx&(CtxRefresh|CtxJS) == 0 && !bytes.ContainsAny(ref, special) {
 		return append(dst, ref...)
 	}
 	if ctx&CtxJS != 0 {

@@ -190,12 +190,6 @@ func (sc *scanner) plainText(v view) view {
 }
 
 func ascii(b []byte) bool {
-	for len(b) >= 8 {
-		if (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7])&0x80 != 0 {
-			return false
-		}
-		b = b[8:]
-	}
 	for _, c := range b {
 		if c >= 0x80 {
 			return false

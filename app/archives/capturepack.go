@@ -39,7 +39,7 @@ type capturePlan struct {
 }
 
 func newCapturePlan(room func() (lines.Scratch, error)) *capturePlan {
-	return &capturePlan{all: lines.Lines{Room: room, Sorted: true, Limit: lines.Held}}
+	return &capturePlan{all: lines.Lines{Room: room, Compare: bytes.Compare, Limit: lines.Held}}
 }
 
 // add adds a capture.

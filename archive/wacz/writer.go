@@ -86,7 +86,7 @@ func NewWriter(w io.Writer, a Details, scratch func() (lines.Scratch, error)) (*
 		zip:   zip.NewWriter(w),
 		many:  manyLines,
 		sign:  a.Sign,
-		index: lines.Lines{Room: scratch, Sorted: true, Limit: lines.Held},
+		index: lines.Lines{Room: scratch, Compare: bytes.Compare, Limit: lines.Held},
 		pages: lines.Lines{Room: scratch, Limit: lines.Held},
 		about: Package{
 			Profile:  "data-package",

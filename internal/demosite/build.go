@@ -9,13 +9,15 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 )
 
-// content has a folder for each version, with the files that it adds or changes at their paths; a body has
-// origin in place of the site's address. The old pages are in other encodings than UTF-8, each declared
-// in another way: of the logbook only the header names the charset, so that a copy has to declare it.
+// content has a folder for each version, with the files that it adds or changes at their paths; letters
+// beyond ASCII are percent-encoded there. A body has origin in place of the site's address. The old pages are
+// in other encodings than UTF-8, each declared in another way: of the logbook only the header names the
+// charset, so that a copy has to declare it.
 //
 //go:embed content
 var content embed.FS
@@ -68,7 +70,11 @@ func build() (all []map[string]*file) {
 				return err
 			}
 			body, err := content.ReadFile(name)
-			at := strings.TrimSuffix(strings.TrimPrefix(name, folder), "index.html")
+			if err != nil {
+				return err
+			}
+			at, err := url.PathUnescape(strings.TrimPrefix(name, folder))
+			at = strings.TrimSuffix(at, "index.html")
 			files[at] = newFile(at, body, i+1)
 			return err
 		})

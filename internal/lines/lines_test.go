@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -31,7 +32,10 @@ func TestLines(t *testing.T) {
 	for _, limit := range []int{1 << 20, 1000, 1} {
 		for _, sorted := range []bool{false, true} {
 			closed := 0
-			l := lines.Lines{Limit: limit, Sorted: sorted}
+			l := lines.Lines{Limit: limit}
+			if sorted {
+				l.Compare = bytes.Compare
+			}
 			l.Room = func() (lines.Scratch, error) { return &scratch{closed: &closed}, nil }
 			rng := rand.New(rand.NewPCG(1, uint64(limit)))
 			var want []string
@@ -59,5 +63,30 @@ func TestLines(t *testing.T) {
 	l := lines.Lines{Limit: 1, Room: func() (lines.Scratch, error) { return nil, full }}
 	if err := l.Add([]byte("x\n")); !errors.Is(err, full) {
 		t.Errorf("without room: %v", err)
+	}
+}
+
+// Records of any bytes come back whole, and a scratch file that lost some is an error.
+func TestLinesOfAnyBytes(t *testing.T) {
+	want := []string{strings.Repeat("\xff", 900), "b\nb", "b\n", "b", "\n", "\x00\n", ""}
+	for _, lost := range []int{0, 1, 700} {
+		closed := 0
+		file := scratch{closed: &closed}
+		l := lines.Lines{Limit: 1, Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
+		l.Room = func() (lines.Scratch, error) { return &file, nil }
+		for _, i := range rand.Perm(len(want)) {
+			if err := l.Add([]byte(want[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file.Truncate(file.Len() - lost)
+		var got []string
+		err := l.Each(func(line []byte) error { got = append(got, string(line)); return nil })
+		if lost == 0 && (err != nil || !slices.Equal(got, want)) {
+			t.Errorf("%q, %v", got, err)
+		}
+		if lost > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes lost: %v", lost, err)
+		}
 	}
 }

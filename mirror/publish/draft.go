@@ -106,15 +106,15 @@ func (d *Draft) clear() error {
 	digest := sha256.New()
 	t, ids := d.plan.Table, d.plan.Files
 	var drop []string
-	for p, err := range phm.Paths(io.TeeReader(f, digest)) {
+	for line, err := range phm.Files(io.TeeReader(f, digest)) {
 		if err != nil {
 			return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 		}
-		for len(ids) > 0 && t.Path(ids[0]) < p {
+		for len(ids) > 0 && t.Path(ids[0]) < line.Path {
 			ids = ids[1:]
 		}
-		if len(ids) == 0 || t.Path(ids[0]) != p {
-			drop = append(drop, p)
+		if len(ids) == 0 || t.Path(ids[0]) != line.Path {
+			drop = append(drop, line.Path)
 		}
 	}
 	if (meta.TableSum != "") && meta.TableSum != hex.EncodeToString(digest.Sum(nil)) {

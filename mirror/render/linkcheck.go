@@ -63,9 +63,9 @@ func (c *PageChecker) Check(f *phm.File, raw []byte, exists func(string) bool) (
 	return broken
 }
 
-// scanPublished finds the links of a published file as it lies in a mirror. It reports false for one without
-// links that are replaced. How a document is read depends on where it came from: the extension counts when
-// the type says nothing.
+// scanPublished finds the links of a published file at its place in a mirror. It reports false for one
+// without links that are replaced. How a document is read depends on where it came from: the extension
+// counts when the type says nothing.
 func scanPublished(doc *relocate.Doc, f *phm.File, raw []byte) (has bool, err error) {
 	origin, _, err := site.Parse(f.URL)
 	if err != nil {
@@ -168,15 +168,9 @@ func identity(path, u string) bool {
 
 // firstDifference is the offset of the first byte in which two documents differ.
 func firstDifference(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := 0; i < n; i += 512 {
-		e := min(i+512, n)
-		if !bytes.Equal(a[i:e], b[i:e]) {
-			for a[i] == b[i] {
-				i++
-			}
-			return i
-		}
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
 	}
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"mirrord/internal/binread"
 	"mirrord/relocate"
 )
 
@@ -65,7 +66,7 @@ const (
 // AppendLinks encodes what a scan found. target returns the number of a link's URL, or false for a literal.
 func AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) []byte {
 	b = append(b, linksVersion)
-	b = appendStr(b, d.Charset)
+	b = binread.AppendString(b, d.Charset)
 	n := 0
 	for i := range d.Links {
 		if d.Links[i].URL != nil {
@@ -108,8 +109,7 @@ func AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) [
 			continue
 		}
 		b = append(b, 0)
-		b = binary.AppendUvarint(b, uint64(len(l.URL)))
-		b = append(b, l.URL...)
+		b = binread.AppendString(b, string(l.URL))
 	}
 	b = binary.AppendUvarint(b, uint64(len(d.Edits)))
 	prev = 0
@@ -123,47 +123,9 @@ func AppendLinks(b []byte, d *relocate.Doc, target func(i int) (uint32, bool)) [
 		prev = e.Start
 		b = append(b, byte(e.Why))
 		b = binary.AppendUvarint(b, uint64(link+2))
-		b = appendStr(b, e.New)
+		b = binread.AppendString(b, e.New)
 	}
 	return b
-}
-
-func appendStr(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
-
-// linkReader reads the small binary values of a list; after a short read bad is set.
-type linkReader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *linkReader) num() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *linkReader) take(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	v := r.b[:n:n]
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *linkReader) one() byte {
-	if v := r.take(1); v != nil {
-		return v[0]
-	}
-	return 0
 }
 
 // leastLink is how many bytes a stored link takes at least.
@@ -171,51 +133,51 @@ const leastLink = 5
 
 // Decode reads what AppendLinks wrote. Literals alias b.
 func (d *StoredLinks) Decode(b []byte) error {
-	r := linkReader{b: b}
+	r := binread.Reader{Rest: b}
 	d.Links, d.Targets, d.Edits = d.Links[:0], d.Targets[:0], d.Edits[:0]
-	if r.one() != linksVersion {
+	if r.Byte() != linksVersion {
 		return errLinks
 	}
-	if cs := r.take(r.num()); string(cs) != d.Charset {
+	if cs := r.Bytes(); string(cs) != d.Charset {
 		d.Charset = string(cs)
 	}
 	prev := int32(0)
-	links := r.num()
+	links := r.Uvarint()
 	room := int(min(links, uint64(len(b)/leastLink)))
 	d.Links, d.Targets = slices.Grow(d.Links, room), slices.Grow(d.Targets, room)
-	for n := links; n > 0 && !r.bad; n-- {
+	for n := links; n > 0 && !r.Bad; n-- {
 		var l relocate.Link
-		l.Start = prev + int32(r.num())
-		l.End = l.Start + int32(r.num())
-		r.bad = r.bad || l.Start < prev || l.End < l.Start
+		l.Start = prev + int32(r.Uvarint())
+		l.End = l.Start + int32(r.Uvarint())
+		r.Bad = r.Bad || l.Start < prev || l.End < l.Start
 		prev = l.End
-		l.Ctx = relocate.Context(r.num())
-		k := r.one()
+		l.Ctx = relocate.Context(r.Uvarint())
+		k := r.Byte()
 		l.Kind = relocate.Kind(k & 15)
 		t := StoredTarget{Absolute: k&lfAbsolute != 0, Plain: k&lfPlain != 0}
-		if id := r.num(); id > 0 {
+		if id := r.Uvarint(); id > 0 {
 			t.ID = uint32(id - 1)
 		} else {
-			t.Literal = r.take(r.num())
+			t.Literal = r.Bytes()
 		}
 		d.Links = append(d.Links, l)
 		d.Targets = append(d.Targets, t)
 	}
 	prev = 0
-	for n := r.num(); n > 0 && !r.bad; n-- {
+	for n := r.Uvarint(); n > 0 && !r.Bad; n-- {
 		var e relocate.Edit
-		e.Start = prev + int32(r.num())
-		e.End = e.Start + int32(r.num())
-		e.Why = relocate.EditKind(r.one())
-		e.Link = int32(r.num()) - 2
-		e.New = string(r.take(r.num()))
-		r.bad = r.bad || e.Start < prev || e.End < e.Start || e.Link < editNever || int(e.Link) >= len(d.Links)
+		e.Start = prev + int32(r.Uvarint())
+		e.End = e.Start + int32(r.Uvarint())
+		e.Why = relocate.EditKind(r.Byte())
+		e.Link = int32(r.Uvarint()) - 2
+		e.New = r.Text()
+		r.Bad = r.Bad || e.Start < prev || e.End < e.Start || e.Link < editNever || int(e.Link) >= len(d.Links)
 		prev = e.Start
 		if e.Link != editNever {
 			d.Edits = append(d.Edits, e)
 		}
 	}
-	if r.bad || len(r.b) > 0 {
+	if r.Bad || len(r.Rest) > 0 {
 		return errLinks
 	}
 	return nil

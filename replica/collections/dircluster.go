@@ -4,7 +4,6 @@ package collections
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"strings"
 )
@@ -109,43 +108,20 @@ func (g *copyGraph) other(pair, dir int) int {
 	return g.number[g.pairs[pair].B]
 }
 
-// reach is a directory and how many pages it has in common with the root.
-type reach struct{ dir, shared int }
-
-// reaches is a heap, the most in common first.
-type reaches []reach
-
-func (r reaches) Len() int           { return len(r) }
-func (r reaches) Less(i, j int) bool { return r[i].shared > r[j].shared }
-func (r reaches) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *reaches) Push(x any)        { *r = append(*r, x.(reach)) }
-
-// Pop is that of heap.Interface.
-func (r *reaches) Pop() any {
-	all := *r
-	last := all[len(all)-1]
-	*r = all[:len(all)-1]
-	return last
-}
-
 // shared returns how many pages directories have in common with one, at least: when a and b share p pages,
 // and b and c share q, then a and c share p+q-b of b's pages or more. Those that share too few are left out,
 // and those that are fuller: in their clusters they come first.
 func (g *copyGraph) shared(root int) map[int]int {
 	found := map[int]int{root: g.dirs[root].Pages}
-	next := &reaches{{root, g.dirs[root].Pages}}
-	for len(*next) > 0 {
-		at := heap.Pop(next).(reach) // the most in common first: what comes later is never more
-		if at.shared < found[at.dir] {
-			continue
-		}
-		for _, pair := range g.at[at.dir] {
-			to := g.other(pair, at.dir)
-			n := at.shared + g.pairs[pair].Pages - g.dirs[at.dir].Pages
-			enough := at.dir == root || g.isEnough(n, root, to)
+	for next := []int{root}; len(next) > 0; next = next[1:] {
+		at := next[0]
+		for _, pair := range g.at[at] {
+			to := g.other(pair, at)
+			n := found[at] + g.pairs[pair].Pages - g.dirs[at].Pages
+			enough := at == root || g.isEnough(n, root, to)
 			if enough && n > found[to] && g.compare(root, to) < 0 {
 				found[to] = n
-				heap.Push(next, reach{to, n})
+				next = append(next, to)
 			}
 		}
 	}

@@ -11,7 +11,7 @@
 package collections
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -317,9 +317,6 @@ func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
 	distinct = newBitmap(f.pages)
 	var first vote // of those of the same words, whose number is not 0
 	for e, err := range f.text.all() {
-		if err == nil {
-			err = f.tick(1)
-		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -339,9 +336,6 @@ func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
 func (f *Finder) count(votes *sorter[vote], look func([]vote)) error {
 	var same []vote
 	for v, err := range votes.all() {
-		if err == nil {
-			err = f.tick(1)
-		}
 		if err == nil && len(same) > 0 && same[0].key != v.key {
 			look(same)
 			same, err = same[:0], f.votes.err
@@ -359,20 +353,14 @@ func (f *Finder) count(votes *sorter[vote], look func([]vote)) error {
 
 func voteOrder() order[vote] {
 	return order[vote]{
-		compare: vote.compare,
-		size:    func(vote) int { return 16 },
+		compare: bytes.Compare,
 		write: func(b []byte, v vote) []byte {
-			b = binary.LittleEndian.AppendUint64(b, v.key)
-			b = binary.LittleEndian.AppendUint32(b, v.p)
-			return binary.LittleEndian.AppendUint32(b, v.q)
+			b = binary.BigEndian.AppendUint64(b, v.key)
+			b = binary.BigEndian.AppendUint32(b, v.p)
+			return binary.BigEndian.AppendUint32(b, v.q)
 		},
-		read: func(r *bufio.Reader) (v vote, err error) {
-			b, err := take(r, 16)
-			if err == nil {
-				v.key = binary.LittleEndian.Uint64(b)
-				v.p, v.q = binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
-			}
-			return v, err
+		read: func(b []byte) vote {
+			return vote{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}
 		},
 	}
 }

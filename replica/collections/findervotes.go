@@ -40,7 +40,7 @@ func (f *Finder) vote(sets *unionfind.Sets) error {
 			return failed
 		}
 	}
-	return inTurn(f.members.close, f.plain.settle, f.flat.settle)
+	return f.members.close()
 }
 
 // readMembers reads the pages again, for those that are not alone.

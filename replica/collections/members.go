@@ -3,12 +3,9 @@
 package collections
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
-	"io"
 
 	"mirrord/replica/text"
 )
@@ -61,21 +58,8 @@ func sketchOf(digest []byte) text.Sketch { return text.Sketch(digest[8:]) }
 
 func memberOrder() order[packedMember] {
 	return order[packedMember]{
-		compare: packedMember.compare,
-		size:    func(m packedMember) int { return len(m) + 2*24 },
-		write: func(b []byte, m packedMember) []byte {
-			return append(binary.LittleEndian.AppendUint32(b, uint32(len(m))), m...)
-		},
-		read: func(r *bufio.Reader) (packedMember, error) {
-			b, err := take(r, 4)
-			if err != nil {
-				return nil, err
-			}
-			b, err = take(r, int(binary.LittleEndian.Uint32(b)))
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return bytes.Clone(b), err
-		},
+		compare: func(a, b []byte) int { return packedMember(a).compare(b) },
+		write:   func(b []byte, m packedMember) []byte { return append(b, m...) },
+		read:    func(b []byte) packedMember { return b },
 	}
 }

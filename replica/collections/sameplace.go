@@ -31,13 +31,6 @@ type placedPage struct {
 	sketch text.Sketch
 }
 
-// placedDir are the pages of a directory whose places have the least hashes.
-type placedDir struct{ pages []placedPage }
-
-func (d *placedDir) add(place uint64, digest []byte) {
-	d.pages = addPlaced(d.pages, newPlacedPage(place, digest), placesMost)
-}
-
 func newPlacedPage(place uint64, digest []byte) placedPage {
 	return placedPage{place, binary.LittleEndian.Uint64(digest), sketchOf(digest)}
 }
@@ -64,18 +57,30 @@ func addPlaced(pages []placedPage, p placedPage, most int) []placedPage {
 func (f *Finder) samePlaces(pairs []DirPair) (found FoundPairs, err error) {
 	const size = placesMost * (digestSize + 16)
 	for some := range slices.Chunk(pairs, max(f.budget/8/size, placesDirs)/2) {
-		dirs := map[uint64]*placedDir{}
-		of := map[uint64]bool{} // hosts
+		dirs := map[uint64][]placedPage{} // of each the pages whose places have the least hashes
+		of := map[uint64]bool{}           // hosts
 		for _, p := range some {
 			for _, a := range [2]Address{p.A, p.B} {
-				dirs[a.key()], of[hash.Token(a.Host)] = new(placedDir), true
+				dirs[a.key()], of[hash.Token(a.Host)] = nil, true
 			}
 		}
-		if err := f.readPlaces(dirs, of); err != nil {
+		err := f.eachPage("compare places", func(a Address, digest []byte) error {
+			if !of[hash.Token(a.Host)] {
+				return nil
+			}
+			eachDirOf(a, func(key uint64, at int) {
+				if pages, ok := dirs[key]; ok {
+					place := hash.Token(strings.ToLower(stem(a.Path[at:])))
+					dirs[key] = addPlaced(pages, newPlacedPage(place, digest), placesMost)
+				}
+			})
+			return nil
+		})
+		if err != nil {
 			return FoundPairs{}, err
 		}
 		for _, p := range some {
-			p.compare(dirs[p.A.key()].pages, dirs[p.B.key()].pages)
+			p.compare(dirs[p.A.key()], dirs[p.B.key()])
 			if p.Places >= placesEnough && float64(p.Differ) >= differMost*float64(p.Places) {
 				found.Related = append(found.Related, p)
 			} else {
@@ -84,25 +89,6 @@ func (f *Finder) samePlaces(pairs []DirPair) (found FoundPairs, err error) {
 		}
 	}
 	return found, nil
-}
-
-// readPlaces reads all pages once more, for those below some directories.
-func (f *Finder) readPlaces(dirs map[uint64]*placedDir, of map[uint64]bool) error {
-	return f.eachPage("compare places", func(a Address, digest []byte) error {
-		if of[hash.Token(a.Host)] {
-			addPlace(dirs, a, digest)
-		}
-		return nil
-	})
-}
-
-// addPlace takes a page up in all directories above it that are looked at.
-func addPlace(dirs map[uint64]*placedDir, a Address, digest []byte) {
-	eachDirOf(a, func(key uint64, at int) {
-		if d := dirs[key]; d != nil {
-			d.add(hash.Token(strings.ToLower(stem(a.Path[at:]))), digest)
-		}
-	})
 }
 
 // eachDirOf calls f with the keys of the directories above a page, and where in its path the part below each

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"mirrord/internal/lines"
 )
 
 // Spill makes temporary files for data beyond the memory budget, invisible to others. Calls
@@ -15,13 +17,8 @@ type Spill interface {
 	Create() (SpillFile, error)
 }
 
-// SpillFile is a file of a Spill: written from its beginning to its end, and read anywhere, also between
-// writes. Close gives its room back.
-type SpillFile interface {
-	io.Writer
-	io.ReaderAt
-	io.Closer
-}
+// SpillFile is a file of a Spill.
+type SpillFile = lines.Scratch
 
 // pile is bytes that are only ever added to: in memory until they are more than limit, then in a file.
 type pile struct {

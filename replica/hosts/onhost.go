@@ -21,8 +21,7 @@ func (a onHost) compare(b onHost) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.host, b.host))
 }
 
-// sortOnHosts sorts a list by keys and then hosts, and returns it or one of its size: a radix sort of the
-// upper bits, which leaves little to do.
+// sortOnHosts sorts a list by keys and then hosts, and returns it.
 func sortOnHosts(list []onHost) []onHost {
 	slices.SortFunc(list, onHost.compare)
 	return list

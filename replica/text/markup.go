@@ -43,6 +43,7 @@ func kindOf(name []byte) tagKind {
 // sink takes what a page says.
 type sink interface {
 	reset() // the page begins, or begins again
+	ascii(text []byte)
 	char(r rune)
 	tag(kind tagKind, tag []byte) // from behind its "<" to the end of the page
 }
@@ -72,8 +73,12 @@ func (m *markup) feed(to sink, d decoded, isHTML bool) {
 				to.char(r)
 			}
 		case c < utf8.RuneSelf:
-			to.char(rune(c))
-			i++
+			end := i + 1
+			for end < len(b) && b[end] < utf8.RuneSelf && b[end] != '<' && b[end] != '&' {
+				end++
+			}
+			to.ascii(b[i:end])
+			i = end
 		default:
 			r, size, again := d.rune(i)
 			if again {

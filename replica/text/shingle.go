@@ -66,7 +66,7 @@ type word struct {
 }
 
 func (w *word) add(c byte) {
-	w.some, w.number = true, w.number || (c >= '0' && c <= '9')
+	w.some = true
 	w.part |= uint64(c) << w.bits
 	if w.bits += 8; w.bits == 64 {
 		w.sum = hash.Mum(w.sum^hash.TokenSeed^w.part, hash.BlockPrime)
@@ -75,6 +75,7 @@ func (w *word) add(c byte) {
 }
 
 func (w *word) addRune(r rune) {
+	w.number = w.number || ('0' <= r && r <= '9')
 	var b [utf8.UTFMax]byte
 	for _, c := range b[:utf8.EncodeRune(b[:], r)] {
 		w.add(c)

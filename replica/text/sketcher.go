@@ -4,7 +4,6 @@ package text
 
 import (
 	"math"
-	"unicode/utf8"
 
 	"mirrord/replica/hash"
 )
@@ -130,13 +129,30 @@ func (s *Sketcher) tag(kind tagKind, _ []byte) {
 	}
 }
 
-// char takes a character, as Tokens does.
+// ascii takes characters as Tokens does.
+func (s *Sketcher) ascii(text []byte) {
+	w := s.word
+	for _, c := range text {
+		switch {
+		case IsLetter(c):
+			w.add(c | 0x20)
+		case '0' <= c && c <= '9':
+			w.number = true
+			w.add(c)
+		case w.some:
+			s.word = w
+			s.endWord()
+			w = word{}
+		}
+	}
+	s.word = w
+}
+
+// char takes a character as Tokens does.
 func (s *Sketcher) char(r rune) {
 	switch r = lowerRune(r); {
 	case !isWord(r):
 		s.endWord()
-	case r < utf8.RuneSelf:
-		s.word.add(byte(r))
 	case standsAlone(r):
 		s.endWord()
 		s.word.addRune(r)

@@ -56,7 +56,8 @@ func (w *titledWriter) now() *blockWriter {
 	return &w.rest
 }
 
-func (w *titledWriter) char(r rune) { w.now().char(r) }
+func (w *titledWriter) ascii(text []byte) { w.now().ascii(text) }
+func (w *titledWriter) char(r rune)       { w.now().char(r) }
 
 func (w *titledWriter) tag(kind tagKind, tag []byte) {
 	switch {
@@ -111,6 +112,12 @@ func (w *blockWriter) tag(kind tagKind, _ []byte) {
 	case preClose:
 		w.broken = true
 		w.pre = max(0, w.pre-1)
+	}
+}
+
+func (w *blockWriter) ascii(text []byte) {
+	for _, c := range text {
+		w.char(rune(c))
 	}
 }
 
