@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/app/depots"
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/look"
@@ -83,6 +84,9 @@ func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
 		What:   down.What,
 		Reason: reason,
 		URLs:   []string{},
+	}
+	if depots.InDepots(d.Mirror) {
+		f.Left = append(f.Left, "a depot has it until the next push, and mirrord cluster gc twice after that")
 	}
 	down.Reason, down.At = reason, a.Clock().UTC()
 	err = env.ViewState(a, d.Name, func(st *store.State, s *store.Site) error {
