@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"mirrord/app/depots"
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/look"
@@ -85,7 +84,7 @@ func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
 		Reason: reason,
 		URLs:   []string{},
 	}
-	if depots.InDepots(d.Mirror) {
+	if env.InDepots(d.Mirror) {
 		f.Left = append(f.Left, "a depot has it until the next push, and mirrord cluster gc twice after that")
 	}
 	down.Reason, down.At = reason, a.Clock().UTC()

@@ -143,7 +143,7 @@ type comparison struct {
 }
 
 // others returns them once when they have differed for a term, and again when all have agreed for a term in
-// between: a node that is taken for dead and comes back is no news.
+// between: a node that seems dead and comes back is no news.
 func (c *comparison) others(jobs string, members map[string]Node, now time.Duration) (names []string) {
 	all := jobs
 	for _, name := range slices.Sorted(maps.Keys(members)) {
