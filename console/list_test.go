@@ -276,6 +276,8 @@ func TestNewMirror(t *testing.T) {
 			t.Errorf("%v: no reason", bad)
 		}
 	}
+	b.want(http.StatusUnprocessableEntity, "make it on the machine: mirrord init", "/new",
+		url.Values{"url": {"http://192.168.1.1/"}})
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) != 2 {
 		t.Errorf("files are %v", left)
 	}

@@ -84,6 +84,9 @@ func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
 		Reason: reason,
 		URLs:   []string{},
 	}
+	if env.InDepots(d.Mirror) {
+		f.Left = append(f.Left, "a depot has it until the next push, and mirrord cluster gc twice after that")
+	}
 	down.Reason, down.At = reason, a.Clock().UTC()
 	err = env.ViewState(a, d.Name, func(st *store.State, s *store.Site) error {
 		return f.plan(a, d, st, s,

@@ -13,7 +13,6 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
-	"mirrord/store"
 )
 
 // RemovedFromDepot is what RemoveFromDepot did.
@@ -118,9 +117,4 @@ func notWanted(ctx context.Context, a *env.App, c *control.Client, name string) 
 	return env.Usagef(
 		"%s: it is a job of the cluster (node %s): mirrord remove %s there removes it from the depot "+
 			"too", name, j.Node, name)
-}
-
-// InDepots reports whether a mirror was in a depot.
-func InDepots(mirror string) bool {
-	return mirror != "" && env.Exists(filepath.Join(mirror, store.DepotNotes))
 }

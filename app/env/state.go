@@ -228,3 +228,8 @@ func OpenTree(st *store.State, name string) (*store.HeldTree, error) {
 	tree, err := s.Trees.Hold()
 	return tree, errors.Join(err, s.Close())
 }
+
+// InDepots reports whether a mirror was in a depot.
+func InDepots(mirror string) bool {
+	return mirror != "" && Exists(filepath.Join(mirror, store.DepotNotes))
+}

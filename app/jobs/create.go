@@ -25,7 +25,8 @@ func CreateJob(a *env.App, r InitRequest, text []byte) (*NewJobFile, []JobFileEr
 	if err != nil {
 		return nil, checkErrors(err), nil
 	}
-	if bad := machineErrors(job.Default(), j, out.File); len(bad) > 0 {
+	bad := machineErrors(job.Default(), j, "make it on the machine: mirrord init, or "+out.File)
+	if len(bad) > 0 {
 		return nil, bad, nil
 	}
 	out.First = newFirstRuns(a).of(out.Job, j)

@@ -100,7 +100,8 @@ func CheckEdit(a *env.App, e JobEdit) (*EditedJob, error) {
 	if err != nil {
 		was = job.Default()
 	}
-	out.Errors = append(out.Errors, machineErrors(was, f.Job, now.File)...)
+	out.Errors = append(out.Errors, machineErrors(was, f.Job, "change it in the file itself, on the machine: "+
+		now.File)...)
 	for _, w := range f.Job.Warnings {
 		out.Warnings = append(out.Warnings, warningText(w))
 	}
@@ -112,13 +113,13 @@ func CheckEdit(a *env.App, e JobEdit) (*EditedJob, error) {
 }
 
 // machineErrors are the keys in which two jobs differ that only users with an account on the machine may
-// change.
-func machineErrors(was, now *job.Job, file string) (out []JobFileError) {
+// change. The hint says how they do.
+func machineErrors(was, now *job.Job, hint string) (out []JobFileError) {
 	for _, key := range job.MachineKeys(was, now) {
 		out = append(out, JobFileError{
 			Key:     key,
 			Message: env.MachineKey,
-			Hint:    "change it in the file itself, on the machine: " + file,
+			Hint:    hint,
 		})
 	}
 	return out

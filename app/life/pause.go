@@ -30,7 +30,10 @@ func SetPaused(a *env.App, name string, paused bool) error {
 	}
 	rec := recs[name]
 	if rec.Paused == paused {
-		return fmt.Errorf("%s is %s already", name, map[bool]string{true: "paused", false: "not paused"}[paused])
+		if paused {
+			return fmt.Errorf("pause %s: %w: it is paused", name, scheduler.ErrNothing)
+		}
+		return fmt.Errorf("resume %s: %w: it is not paused", name, scheduler.ErrNothing)
 	}
 	rec.Paused = paused
 	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 
-	"mirrord/app/depots"
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/spaces"
@@ -85,7 +84,7 @@ func PlanRemoval(a *env.App, name string, now bool) (*Removal, error) {
 		Mirror: d.Mirror,
 		Link:   d.Link(),
 		Now:    now,
-		Depots: depots.InDepots(d.Mirror),
+		Depots: env.InDepots(d.Mirror),
 		Shared: d.File != "" && env.JobsShared(a),
 	}
 	if d.Mirror == "" {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mirrord/app/depots"
 	"mirrord/app/env"
 	"mirrord/app/files"
 	"mirrord/app/jobs"
@@ -152,7 +151,7 @@ func (r *renaming) make(
 	}
 	out := &Renamed{Job: r.to, Was: r.from}
 	if held != nil {
-		out.Depots = depots.InDepots(r.site(r.from))
+		out.Depots = env.InDepots(r.site(r.from))
 		if err := depot.Renamed(st, r.from, r.to); err != nil {
 			return nil, err
 		}

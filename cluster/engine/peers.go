@@ -124,7 +124,7 @@ type comparison struct {
 }
 
 // others returns them once when they have differed for a term, and again when all have agreed for a term in
-// between: one that was silent for a moment and returns is no news.
+// between: a node that seems dead and comes back is no news.
 func (c *comparison) others(jobs string, members map[string]Node, now time.Duration) (names []string) {
 	all := jobs
 	for _, name := range slices.Sorted(maps.Keys(members)) {

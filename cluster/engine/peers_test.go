@@ -10,7 +10,7 @@ import (
 	"mirrord/cluster/lease"
 )
 
-// Other job files are told once: a node that is gone for a moment and comes back with them is no news, a
+// Other job files are reported once: a node that is gone for a moment and comes back with them is no news, a
 // difference that comes back after all had agreed for a term is.
 func TestOtherJobsAreToldOnce(t *testing.T) {
 	const term = 10 * time.Second

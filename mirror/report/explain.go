@@ -118,6 +118,8 @@ func (v *View) Explain(ctx context.Context, rb fetch.RobotsStore, raw string) (*
 		e.x.Answer = "not mirrored: no document of the mirror links to it, or it was never retrieved"
 		if e.refused != "" {
 			e.x.Answer = "not mirrored: " + e.refused
+		} else {
+			e.say("without a link: what the list url of the job names is mirrored all the same")
 		}
 		return e.x, e.cuts(&rec, false)
 	}

@@ -53,7 +53,7 @@ func RemoveCommand(a *cli.CLI) *cobra.Command {
 // sayInDepots says what becomes of a mirror in depots.
 func sayInDepots(a *cli.CLI, name string) {
 	a.Printf("  a depot has it: a daemon that is a node removes it from that of its cluster; from any other: "+
-		"mirrord cluster depot --remove %s\n", name)
+		"mirrord cluster depot --depot ADDRESS --remove %s, then mirrord cluster gc\n", name)
 }
 
 // sayShared says how the other nodes of a cluster learn that a job file was changed here.

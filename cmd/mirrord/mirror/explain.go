@@ -4,6 +4,8 @@ package mirror
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/look"
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/scheduler"
 )
 
 func ExplainCommand(a *cli.CLI) *cobra.Command {
@@ -21,6 +24,9 @@ func ExplainCommand(a *cli.CLI) *cobra.Command {
 	}, func(cmd *cobra.Command, args []string) error {
 		if env.AreFiles(a.App(), args[:1]) {
 			return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
+		}
+		if strings.Contains(args[0], "/") && filepath.Ext(args[0]) != scheduler.Suffix {
+			return env.Usagef("explain: there is no file %s, and no job has such a name", args[0])
 		}
 		r.URL = args[1]
 		x, err := look.Explain(cmd.Context(), a.App(), args[0], r)
