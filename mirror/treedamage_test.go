@@ -286,7 +286,7 @@ func (tw *twins) past(m *mirrortest.Mirror, number int) map[string]string {
 // run that meets it: without a request more than an undisturbed mirror makes, with the same bytes, and later
 // versions are published as if nothing had been. What only the bytes show is found by Verify, and made again
 // by the run after it.
-func TestDamagedTreeIsMended(t *testing.T) {
+func TestDamagedTreeIsMendedInBulk(t *testing.T) {
 	t.Parallel()
 	actions := []struct {
 		name string

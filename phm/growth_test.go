@@ -10,9 +10,9 @@ import (
 	"mirrord/testing/growth"
 )
 
-// TestDeltaGrowth holds that a delta of twice the files is at most 2.3 times the work: one of which all files
-// changed, and an update that has everything.
-func TestDeltaGrowth(t *testing.T) {
+// TestDeltaGrowthInBulk holds that a delta of twice the files is at most 2.3 times the work: one of which
+// all files changed, and an update that has everything.
+func TestDeltaGrowthInBulk(t *testing.T) {
 	tree := func(number, n int) map[string]string {
 		bodies := map[string]string{"index.html": "home"}
 		for i := range n {

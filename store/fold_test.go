@@ -18,7 +18,7 @@ import (
 
 // A model of what commits and folds mean: the last record of a URL holds, wherever a kill comes between the
 // transactions of Fold.
-func TestFoldCutOffAnywhere(t *testing.T) {
+func TestFoldCutOffAnywhereInBulk(t *testing.T) {
 	t.Run("one chunk", func(t *testing.T) { foldCutOff(t, rapid.IntRange(1, 6), 32) })
 	t.Run("chunks", func(t *testing.T) { foldCutOff(t, rapid.IntRange(10, 30), 1) })
 }

@@ -249,7 +249,7 @@ type trial struct{ tries, rights, given, wrong int }
 // No page of another site, another page or a part of one is published instead of a page, whether the
 // replica was tested before it became what it is or is tested now, and with any date. Without
 // alternates_replace none is at all. MIRRORD_LONG=1 makes more than 10 000 tries.
-func TestNoWrongPage(t *testing.T) {
+func TestNoWrongPageInBulk(t *testing.T) {
 	rounds := 1
 	if os.Getenv("MIRRORD_LONG") != "" {
 		rounds = 25

@@ -9,9 +9,9 @@ import (
 	"mirrord/testing/growth"
 )
 
-// TestGrowth holds that twice the pages are at most 2.3 times the work: to take them in, and to find a word
-// that all have.
-func TestGrowth(t *testing.T) {
+// TestGrowthInBulk holds that twice the pages are at most 2.3 times the work: to take them in, and to find a
+// word that all have.
+func TestGrowthInBulk(t *testing.T) {
 	pages := func(n int) map[string]PageText {
 		out := map[string]PageText{}
 		for i := range n {
