@@ -75,33 +75,22 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 
 // Tidy removes everything of the folder but the files that are named. What a site needs besides is made.
 func (a *Arrival) Tidy(files []string) error {
-	have, err := fs.ReadDir(a.Root.FS(), ".")
+	err := fs.WalkDir(a.Root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		is := path == arriveLock || (!e.IsDir() && slices.Contains(files, path))
+		if err != nil || path == "." || is {
+			return err
+		}
+		inside := func(f string) bool { return strings.HasPrefix(f, path+"/") }
+		if e.IsDir() && slices.ContainsFunc(files, inside) {
+			return nil
+		}
+		if err = a.Root.RemoveAll(path); err == nil && e.IsDir() {
+			err = fs.SkipDir
+		}
+		return err
+	})
 	if err != nil {
-		return disk.Err("list site", err)
-	}
-	for _, e := range have {
-		if e.Name() == arriveLock {
-			continue
-		}
-		if !e.IsDir() && slices.Contains(files, e.Name()) {
-			continue
-		}
-		inside := slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, e.Name()+"/") })
-		if !e.IsDir() || !inside {
-			if err := a.Root.RemoveAll(e.Name()); err != nil {
-				return disk.Err("remove "+e.Name(), err)
-			}
-			continue
-		}
-		err := fs.WalkDir(a.Root.FS(), e.Name(), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() || slices.Contains(files, path) {
-				return err
-			}
-			return a.Root.Remove(path)
-		})
-		if err != nil {
-			return disk.Err("remove files", err)
-		}
+		return disk.Err("remove files", err)
 	}
 	for _, dir := range []string{"packs", treesFolder} {
 		if err := a.Root.MkdirAll(dir, 0o755); err != nil {

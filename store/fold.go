@@ -291,9 +291,8 @@ func (c *foldChunk) records(tx *transaction) (err error) {
 // end keeps the looks of the batches, and says that these are folded.
 func (c *foldChunk) end(tx *transaction) error {
 	m := tx.Bucket(bMeta)
-	if v := m.Get(kKnown); len(v) == 4 {
-		c.known = max(c.known, binary.BigEndian.Uint32(v))
-	}
+	known, _ := m.number(kKnown)
+	c.known = max(c.known, uint32(known))
 	return errors.Join(
 		addLooks(tx.Bucket(bLooks), c.looks),
 		m.Put(kFolded, seqKey(c.last)),

@@ -103,9 +103,8 @@ func (s *Records) appendBatch(
 // Known returns how many URLs have a number.
 func (s *Records) Known() (n uint32, err error) {
 	err = s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kKnown); len(v) == 4 {
-			n = binary.BigEndian.Uint32(v)
-		}
+		known, _ := tx.Bucket(bMeta).number(kKnown)
+		n = uint32(known)
 		if int64(n) > tx.Size() { // each has a key; tables are made for so many
 			return fmt.Errorf("%d known URLs in %d bytes: %w", n, tx.Size(), record.ErrValue)
 		}

@@ -112,17 +112,14 @@ func (j *journal) close() {
 // open takes the batches of a segment that a database has not folded, up to the first that cannot be read:
 // what lies behind it is asked again.
 func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (err error) {
-	var folded uint64
-	known := uint32(0)
+	var folded, known uint64
 	err = d.View(func(t *transaction) error {
 		m := t.Bucket(bMeta)
 		if m == nil {
 			return nil
 		}
 		folded, _ = m.number(kFolded)
-		if v := m.Get(kKnown); len(v) == 4 {
-			known = binary.BigEndian.Uint32(v)
-		}
+		known, _ = m.number(kKnown)
 		return nil
 	})
 	if err != nil {
@@ -136,10 +133,10 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 	err = readBatches(segment, entries, func(_ uint64, payload []byte) error {
 		r := binread.Reader{Rest: payload[packEnd:]}
 		first, news := r.Uvarint(), r.Uvarint()
-		if r.Bad || first > uint64(known) || news > uint64(len(r.Rest)) {
+		if r.Bad || first > known || news > uint64(len(r.Rest)) {
 			return errBatch
 		}
-		known = max(known, uint32(first+news))
+		known = max(known, first+news)
 		n, end = n+1, append(end[:0], payload[:packEnd]...)
 		return nil
 	})
@@ -152,7 +149,7 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.forget()
-	j.entries, j.urls = entries[:n], known
+	j.entries, j.urls = entries[:n], uint32(known)
 	j.num, j.size = readEnd(end)
 	j.file, err = sameOpen(segment)
 	return err

@@ -30,8 +30,7 @@ type noted struct {
 // counted finds out how far a segment counts.
 func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, err error) {
 	var last []redoTail // before each entry that was noted and not synced
-	none := func(redoHead) bool { return false }
-	_, err = redoEntries(segment, none, func(h redoHead, _ []byte) error {
+	_, err = redoRaw(segment, func(h redoHead, _ []byte) error {
 		switch h.kind {
 		case redoUnsynced:
 			last = append(last, n.end)
@@ -55,10 +54,13 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 		bodies: s.Bodies,
 		frames: NewFrameReader(),
 	}
-	wanted := func(h redoHead) bool { return h.kind == redoUnsynced && h.tx > last[0].tx }
-	_, err = redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
-		if !wanted(h) {
+	_, err = redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) error {
+		if h.kind != redoUnsynced || h.tx <= last[0].tx {
 			return nil
+		}
+		changes, err := unpack()
+		if err != nil {
+			return err
 		}
 		if !look.hasAll(changes) {
 			n.end, n.cut = last[n.results], true

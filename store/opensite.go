@@ -254,12 +254,13 @@ func (f *siteFolder) checkFormat(tx *transaction) error {
 			return db.damaged(fmt.Errorf("its bucket %q is missing", name))
 		}
 	}
-	if v := m.Get(kFormat); len(v) != 4 {
+	format, ok := m.number(kFormat)
+	if !ok {
 		return db.damaged(errors.New("it has no format version"))
-	} else if binary.BigEndian.Uint32(v) > FormatVersion {
+	} else if format > FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			record.ErrNewerFormat, FormatVersion)
-	} else if _, ok := tx.logged(); !ok && binary.BigEndian.Uint32(v) >= loggedFormat && !tx.tx.Writable() {
+	} else if _, ok := tx.logged(); !ok && format >= loggedFormat && !tx.tx.Writable() {
 		return db.damaged(errors.New("it does not say which transaction was the last"))
 	}
 	if at, ok := m.number(kRebuilt); ok && at == 0 && f.mode != rebuilding {
@@ -338,7 +339,8 @@ func (f *siteFolder) renew(tx *transaction) error {
 	if err := f.check(tx); err != nil {
 		return err
 	}
-	if m := tx.Bucket(bMeta); binary.BigEndian.Uint32(m.Get(kFormat)) < FormatVersion {
+	m := tx.Bucket(bMeta)
+	if format, _ := m.number(kFormat); format < FormatVersion {
 		return m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion))
 	}
 	return nil

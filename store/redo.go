@@ -77,8 +77,14 @@ func (d *database) sync(on bool) {
 func catchUp(
 	d *database, segment *os.File, last uint64, again func(d *database, tx uint64, changes []byte) error,
 ) (tail redoTail, base int64, batches []journalEntry, err error) {
-	wanted := func(h redoHead) bool { return h.tx >= last && h.isTransaction() }
-	end, err := redoEntries(segment, wanted, func(h redoHead, changes []byte) error {
+	end, err := redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) (err error) {
+		var changes []byte
+		wanted := h.tx >= last && h.isTransaction()
+		if wanted {
+			if changes, err = unpack(); err != nil {
+				return err
+			}
+		}
 		at := tail.size
 		tail.size += redoHeader + int64(h.length)
 		tail.tx, tail.sum = h.tx, h.sum
@@ -89,7 +95,7 @@ func catchUp(
 			return d.damaged(fmt.Errorf("%w than the checkpoint of its log", errOlder))
 		case h.kind == redoEndCheckpoint:
 			base = tail.size
-		case !wanted(h):
+		case !wanted:
 		case h.tx == last:
 			return d.View(func(t *transaction) error { return t.agrees(changes) })
 		default:
@@ -331,8 +337,11 @@ func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 	}
 	d.sync(false) // until all of it is there
 	whole, last := false, uint64(0)
-	all := func(redoHead) bool { return true }
-	end, err := redoEntries(segment, all, func(h redoHead, changes []byte) error {
+	end, err := redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) error {
+		changes, err := unpack()
+		if err != nil {
+			return err
+		}
 		whole, last = whole || (h.kind == redoEndCheckpoint), h.tx
 		if h.isBatch() {
 			return nil

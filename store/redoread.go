@@ -57,22 +57,21 @@ func (h redoHead) isTransaction() bool {
 // isBatch reports whether an entry is a batch of the journal.
 func (h redoHead) isBatch() bool { return h.kind == redoBatch || h.kind == redoUnsynced }
 
-// redoEntries calls each for the entries of a segment as redoRaw does, with the changes of those that are
-// wanted.
+// redoEntries calls each for the entries of a segment as redoRaw does. changes unpacks what an entry has; an
+// error of it ends the reading, as an entry that is damaged does.
 func redoEntries(
-	f *os.File, wanted func(redoHead) bool, each func(h redoHead, changes []byte) error,
+	f *os.File, each func(h redoHead, changes func() ([]byte, error)) error,
 ) (end int64, err error) {
 	dec := newDecoder(maxRedo)
 	defer dec.Close()
-	var changes []byte
+	var out []byte
 	end, err = redoRaw(f, func(h redoHead, raw []byte) error {
-		if changes = changes[:0]; wanted(h) {
-			var err error
-			if changes, err = dec.DecodeAll(raw[redoHeader:], changes); err != nil {
-				return errEnd
+		return each(h, func() (_ []byte, err error) {
+			if out, err = dec.DecodeAll(raw[redoHeader:], out[:0]); err != nil {
+				return nil, errEnd
 			}
-		}
-		return each(h, changes)
+			return out, nil
+		})
 	})
 	if errors.Is(err, errEnd) {
 		err = nil
@@ -102,8 +101,11 @@ func lastLogged(site *os.Root, read func(n int64) error) (tx uint64, state redoS
 	}
 	defer f.Close()
 	whole := false
-	all := func(redoHead) bool { return true }
-	end, err := redoEntries(f, all, func(h redoHead, changes []byte) error {
+	end, err := redoEntries(f, func(h redoHead, unpack func() ([]byte, error)) error {
+		changes, err := unpack()
+		if err != nil {
+			return err
+		}
 		whole, tx = whole || (h.kind == redoEndCheckpoint), h.tx
 		return read(int64(len(changes)))
 	})

@@ -203,13 +203,15 @@ func (b *bucket) Get(key []byte) []byte {
 	return b.opened(key, v)
 }
 
-// number returns a value of 8 bytes, big endian; ok is false without one.
+// number returns a value of 8 or 4 bytes, big endian; ok is false without one.
 func (b *bucket) number(key []byte) (n uint64, ok bool) {
-	v := b.Get(key)
-	if ok = len(v) == 8; ok {
-		n = binary.BigEndian.Uint64(v)
+	switch v := b.Get(key); len(v) {
+	case 8:
+		return binary.BigEndian.Uint64(v), true
+	case 4:
+		return uint64(binary.BigEndian.Uint32(v)), true
 	}
-	return n, ok
+	return 0, false
 }
 
 // opened checks a value and returns it without its checksum.

@@ -33,9 +33,8 @@ type pinned struct {
 	err  error        // why name is not known
 }
 
-// pinTree opens the published tree for a view: the one that was decided on, also before the link leads
-// there. whole is false when it is not the tree of the last version
-// that the view knows, because something was published in between, or is being published.
+// pinTree opens the published tree of a view, also one that was decided on and has no link yet. whole
+// is false when it is not the tree of the last version that the view knows: another was published meanwhile.
 func (s *Site) pinTree() (whole bool, err error) {
 	vs, err := s.Versions.List()
 	if err != nil {

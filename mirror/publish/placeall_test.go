@@ -82,7 +82,7 @@ func TestChunksOfFewThatAreMade(t *testing.T) {
 	const n, every = 2000, 20
 	table := urls.New().Settled()
 	table.Reserve(n + 1)
-	d := &Draft{plan: &VersionPlan{Table: table, again: make(numbers, n/64+1)}}
+	d := &Draft{plan: &VersionPlan{Table: table, again: make(record.Bits, n/64+1)}}
 	w := &window{tasks: make([]Placing, n), files: make([]phm.File, n)}
 	for i := range n {
 		w.tasks[i].ID = uint32(n - i)

@@ -3,6 +3,7 @@
 package publish
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ type VersionPlan struct {
 	Meta  phm.Meta
 
 	moved bool            // a URL entered, left or moved
-	again numbers         // documents that are rendered again although their bodies are as they were
+	again record.Bits     // documents that are rendered again although their bodies are as they were
 	wrong map[string]bool // mirror paths of published files that are damaged
 	lost  bool            // the published files cannot be checked
 }
@@ -50,12 +51,12 @@ func NewPlan(b Basis) (*VersionPlan, error) {
 		Live:  b.Live,
 		Files: inOrder(t),
 		Meta:  b.Meta,
-		again: make(numbers, t.Len()/64+1),
+		again: make(record.Bits, t.Len()/64+1),
 		wrong: b.Damage.Wrong,
 		lost:  b.Damage.Lost != nil,
 	}
 	for _, id := range b.Repaired {
-		p.again.add(id)
+		p.again.Add(id)
 	}
 	if err := p.affected(&b); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func NewPlan(b Basis) (*VersionPlan, error) {
 	if p.lost || len(p.wrong) > 0 {
 		for _, id := range p.Files {
 			if p.lost || p.wrong[t.Path(id)] {
-				p.again.add(id)
+				p.again.Add(id)
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func (p *VersionPlan) Nothing() bool {
 }
 
 // Dirty reports whether the published file of a resource may not be taken over as it is.
-func (p *VersionPlan) Dirty(id uint32) bool { return p.Table.State(id).Dirty() || p.again.has(id) }
+func (p *VersionPlan) Dirty(id uint32) bool { return p.Table.State(id).Dirty() || p.again.Has(id) }
 
 // Damaged reports whether published files are damaged.
 func (p *VersionPlan) Damaged() bool { return len(p.wrong) > 0 }
@@ -121,7 +122,9 @@ func (p *VersionPlan) affected(b *Basis) error {
 		}
 	}
 	if all {
-		p.again.addAll()
+		for i := range p.again {
+			p.again[i] = math.MaxUint64
+		}
 		return nil
 	}
 	if !p.moved {
@@ -133,7 +136,7 @@ func (p *VersionPlan) affected(b *Basis) error {
 		}
 		record.Targets(targets, func(to uint32) bool {
 			if to == record.Unnumbered || leadsToMoved(t, to&^(record.Mention|record.Guess)) {
-				p.again.add(id)
+				p.again.Add(id)
 				return false
 			}
 			return true
@@ -158,16 +161,4 @@ func leadsToMoved(t urls.Settled, id uint32) bool {
 		id = s.Target() - 1
 	}
 	return false
-}
-
-// numbers is a set of numbers of URLs.
-type numbers []uint64
-
-func (n numbers) add(id uint32)      { n[id/64] |= 1 << (id % 64) }
-func (n numbers) has(id uint32) bool { return n[id/64]&(1<<(id%64)) != 0 }
-
-func (n numbers) addAll() {
-	for i := range n {
-		n[i] = ^uint64(0)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
@@ -32,16 +31,10 @@ func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.
 		return s.Versions.Erase(erasure)
 	}
 	live := &vs[len(vs)-1]
-	switch damage, err := publish.Mend(ctx, publish.MendingOf(st, s), live); {
-	case err != nil:
-		return err
-	case damage.Lost != nil:
-		return fmt.Errorf("the published tree is damaged, and the next run makes it again: %w", damage.Lost)
-	}
-	if err := s.Trees.Described(live); err != nil {
-		return err
-	}
 	e := eraser{st: st, s: s}
+	if err := e.ready(ctx, live); err != nil {
+		return err
+	}
 	r := remaking{erasure: erasure}
 	for i := range vs {
 		if err := r.lose(render.MaterialOf(st, s), s, vs[i].Number, lost); err != nil {

@@ -209,13 +209,7 @@ func (e *eraser) erase(ctx context.Context) error {
 		return e.s.Versions.Erase(erasure)
 	}
 	live := &vs[len(vs)-1]
-	switch damage, err := publish.Mend(ctx, publish.MendingOf(e.st, e.s), live); {
-	case err != nil:
-		return err
-	case damage.Lost != nil:
-		return fmt.Errorf("the published tree is damaged, and the next run makes it again: %w", damage.Lost)
-	}
-	if err := e.s.Trees.Described(live); err != nil {
+	if err := e.ready(ctx, live); err != nil {
 		return err
 	}
 	without, err := render.NewWithout(render.MaterialOf(e.st, e.s), e.down.Has, e.s.Versions.Every)
@@ -233,6 +227,17 @@ func (e *eraser) erase(ctx context.Context) error {
 		}
 	}
 	return e.publish(ctx, *live, &r) // also when only older versions changed: servers check this one
+}
+
+// ready makes damaged files of the published version again, and has it say what its phm.json says.
+func (e *eraser) ready(ctx context.Context, live *store.Version) error {
+	switch damage, err := publish.Mend(ctx, publish.MendingOf(e.st, e.s), live); {
+	case err != nil:
+		return err
+	case damage.Lost != nil:
+		return fmt.Errorf("the published tree is damaged, and the next run makes it again: %w", damage.Lost)
+	}
+	return e.s.Trees.Described(live)
 }
 
 // publish makes the published version again, and commits the erasure with it.
