@@ -93,8 +93,8 @@ func (s *Spread) Prepare(can func(id uint32) bool) (of string, lenders []*Lender
 }
 
 func (s *Spread) bans() (bans, error) {
-	known, ok, err := urls.ReadFact[bans](s.facts, spreadFact)
-	if !ok {
+	known, _, err := urls.ReadFact[bans](s.facts, spreadFact)
+	if known == nil {
 		known = bans{} // what cannot be read is verified again
 	}
 	return known, err
