@@ -42,8 +42,8 @@ func kindOf(name []byte) tagKind {
 
 // sink takes what a page says.
 type sink interface {
-	reset() // the page begins, or begins again
-	ascii(text []byte)
+	reset()                // the page begins, or begins again
+	ascii(text []byte) int // takes ASCII up to what endsASCII, at least one, and says how many
 	char(r rune)
 	tag(kind tagKind, tag []byte) // from behind its "<" to the end of the page
 }
@@ -73,12 +73,7 @@ func (m *markup) feed(to sink, d decoded, isHTML bool) {
 				to.char(r)
 			}
 		case c < utf8.RuneSelf:
-			end := i + 1
-			for end < len(b) && b[end] < utf8.RuneSelf && b[end] != '<' && b[end] != '&' {
-				end++
-			}
-			to.ascii(b[i:end])
-			i = end
+			i += to.ascii(b[i:])
 		default:
 			r, size, again := d.rune(i)
 			if again {
@@ -90,6 +85,9 @@ func (m *markup) feed(to sink, d decoded, isHTML bool) {
 		}
 	}
 }
+
+// endsASCII reports whether a byte may be more than a character of its own.
+func endsASCII(c byte) bool { return c == '<' || c == '&' || c >= utf8.RuneSelf }
 
 // longestName is longer than the name of any element that means something.
 const longestName = 12

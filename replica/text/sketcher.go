@@ -130,15 +130,18 @@ func (s *Sketcher) tag(kind tagKind, _ []byte) {
 }
 
 // ascii takes characters as Tokens does.
-func (s *Sketcher) ascii(text []byte) {
+func (s *Sketcher) ascii(text []byte) int {
 	w := s.word
-	for _, c := range text {
+	for i, c := range text {
 		switch {
 		case IsLetter(c):
 			w.add(c | 0x20)
 		case '0' <= c && c <= '9':
 			w.number = true
 			w.add(c)
+		case i > 0 && endsASCII(c):
+			s.word = w
+			return i
 		case w.some:
 			s.word = w
 			s.endWord()
@@ -146,6 +149,7 @@ func (s *Sketcher) ascii(text []byte) {
 		}
 	}
 	s.word = w
+	return len(text)
 }
 
 // char takes a character as Tokens does.

@@ -56,8 +56,8 @@ func (w *titledWriter) now() *blockWriter {
 	return &w.rest
 }
 
-func (w *titledWriter) ascii(text []byte) { w.now().ascii(text) }
-func (w *titledWriter) char(r rune)       { w.now().char(r) }
+func (w *titledWriter) ascii(text []byte) int { return w.now().ascii(text) }
+func (w *titledWriter) char(r rune)           { w.now().char(r) }
 
 func (w *titledWriter) tag(kind tagKind, tag []byte) {
 	switch {
@@ -115,10 +115,14 @@ func (w *blockWriter) tag(kind tagKind, _ []byte) {
 	}
 }
 
-func (w *blockWriter) ascii(text []byte) {
-	for _, c := range text {
+func (w *blockWriter) ascii(text []byte) int {
+	for i, c := range text {
+		if i > 0 && endsASCII(c) {
+			return i
+		}
 		w.char(rune(c))
 	}
+	return len(text)
 }
 
 func (w *blockWriter) char(r rune) {
