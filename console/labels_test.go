@@ -37,7 +37,7 @@ func TestLabels(t *testing.T) {
 		"beside":      {{"It does not have the page", "Not in this version."}},
 		"gc":          {{"Free space", "<h1>Prune "}},
 		"equivalents": {{"Equivalents of", "<h1>Mirror URLs of"}, {"Test and register", ">Verify and add<"}},
-		"replicas":    {{"fewer pages elsewhere", ">Weak matches<"}, {"What it says", ">Explanation<"}},
+		"replicas":    {{"What it says", ">Explanation<"}},
 		"order": {
 			{"Order a mirror", ">Request a mirror<"}, {"Take in", ">Scope<"}, {"not wanted", ">Exclude types<"},
 		},

@@ -66,6 +66,7 @@ func putSpace(t testing.TB, a *env.App) {
 	for name, text := range map[string]string{
 		"files/index.html":    "",
 		"left":                string(left),
+		"seed":                "12345678",
 		"mirrors/site.json":   `{"name": "site", "version": 1, "files": 7}`,
 		"mirrors/site.pages":  `{"path": "a.html", "links": 3, "to": [{"mirror": "other", "path": "b.html"}]}`,
 		"mirrors/other.json":  `{"name": "other", "version": 2, "files": 5}`,
