@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"mirrord/internal/dbpages"
-	"mirrord/store/disk"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
+
+	"mirrord/internal/dbpages"
+	"mirrord/store/disk"
 )
 
 // checkedFor is how long a file that has not changed is taken to be as whole as it was.

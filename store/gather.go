@@ -5,8 +5,9 @@ package store
 import (
 	"fmt"
 	"math"
-	"mirrord/store/record"
 	"sync"
+
+	"mirrord/store/record"
 )
 
 // gatherer puts the documents of a run together into bundles. A document has a place at once, by which the

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
+
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"slices"
 )
 
 // movePack empties a pack and removes it. deltas are all that are in use; it notes there where they and

@@ -8,16 +8,17 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"mirrord/fetch/heads"
-	"mirrord/internal/binread"
-	"mirrord/site"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 	"net/http"
 	"os"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/fetch/heads"
+	"mirrord/internal/binread"
+	"mirrord/site"
+	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one

@@ -12,13 +12,14 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
+	"time"
+
 	"mirrord/internal/regular"
 	"mirrord/site"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"slices"
-	"time"
 )
 
 // BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.

@@ -6,12 +6,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"mirrord/internal/binread"
-	"mirrord/site"
-	"mirrord/store/record"
 	"net/http"
 	"slices"
 	"sync"
+
+	"mirrord/internal/binread"
+	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // looks are the looks of a site. Reading is safe for concurrent use.

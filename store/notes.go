@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,

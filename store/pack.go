@@ -11,15 +11,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"mirrord/internal/binread"
-	"mirrord/internal/zstdfast"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/binread"
+	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:

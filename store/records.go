@@ -7,9 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+
 	"mirrord/site"
 	"mirrord/store/record"
-	"slices"
 )
 
 // Records is what a site knows of its URLs: their records and links, the heads of answers, the journal of the

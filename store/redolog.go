@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"mirrord/internal/binread"
-	"mirrord/internal/zstdfast"
-	"mirrord/store/disk"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"mirrord/internal/binread"
+	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
 )
 
 // The log of a site is what it is; its database is an index over the log, which can be made again from there,

@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"mirrord/store/disk"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // stateDB is the database of a state: run log, robots.txt of hosts, records of jobs, tested pairs. Nothing

@@ -9,14 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"mirrord/internal/regular"
-	"mirrord/store/blobs"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
+
+	"mirrord/internal/regular"
+	"mirrord/store/blobs"
+	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 const currentLink = "current"

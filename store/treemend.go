@@ -6,12 +6,13 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"mirrord/internal/regular"
-	"mirrord/store/disk"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
 	"mirrord/site"
 	"mirrord/store/record"
 )

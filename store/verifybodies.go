@@ -9,11 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
+
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"slices"
-	"strings"
 )
 
 // stored is a document that a record says is stored.

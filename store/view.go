@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"mirrord/internal/dbpages"
-	"mirrord/internal/regular"
-	"mirrord/phm"
-	"mirrord/store/disk"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"mirrord/internal/dbpages"
+	"mirrord/internal/regular"
+	"mirrord/phm"
+	"mirrord/store/disk"
 )
 
 // How long to try for a view of which records and published tree are of one version, and the pause between

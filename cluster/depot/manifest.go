@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"mirrord/store/pages"
 	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store/pages"
 )
 
 // Manifest says what a site's files consist of. It is stored as JSON in zstd.

@@ -12,6 +12,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"time"
+
 	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
@@ -20,7 +22,6 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"time"
 )
 
 // Trees starts the tree of a version; *store.Trees does.

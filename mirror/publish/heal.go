@@ -4,14 +4,15 @@ package publish
 
 import (
 	"errors"
+	"slices"
+	"sync"
+
 	"mirrord/mirror/render"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"slices"
-	"sync"
 )
 
 // BodiesError says that a version cannot be made because stored bodies are damaged. It is a store.ErrDamaged.

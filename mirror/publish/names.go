@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
+
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store/record"
-	"slices"
-	"sync"
 )
 
 // Naming is what mirror paths are given by.

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"runtime"
+	"slices"
+	"sync"
+
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"runtime"
-	"slices"
-	"sync"
 )
 
 // window is a stretch of files in path order. Of many documents one frame has several, which came one after

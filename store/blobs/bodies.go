@@ -10,9 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"mirrord/store/disk"
 	"os"
 	"time"
+
+	"mirrord/store/disk"
 )
 
 // Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the

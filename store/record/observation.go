@@ -5,9 +5,10 @@ package record
 import (
 	"encoding/binary"
 	"fmt"
+	"net/http"
+
 	"mirrord/internal/binread"
 	"mirrord/site"
-	"net/http"
 )
 
 // Observation is what one run has looked at and what it found. A URL in none of its sets was not

@@ -10,16 +10,17 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"mirrord/fetch/heads"
-	"mirrord/internal/binread"
-	"mirrord/internal/volatile"
-	"mirrord/site"
-	"mirrord/store/disk"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
+
+	"mirrord/fetch/heads"
+	"mirrord/internal/binread"
+	"mirrord/internal/volatile"
+	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // BodyKind says where the body of a resource lies.
