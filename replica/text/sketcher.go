@@ -4,6 +4,7 @@ package text
 
 import (
 	"math"
+	"slices"
 
 	"mirrord/replica/hash"
 )
@@ -41,9 +42,10 @@ type Sketcher struct {
 
 	word  word // that is being read
 	words int
-	text  uint64 // of the words
-	gist  uint64 // of those that belong to it; 0: none yet
-	own   map[uint64]bool
+	text  uint64   // of the words
+	brief bool     // a Said is made, which has no shingles; else a digest, which has no gist
+	gist  uint64   // of the words that belong to it; 0: none yet
+	own   []uint64 // the words of the page's address
 	roll  roller
 	bins  [Bins]uint64
 }
@@ -58,7 +60,6 @@ func NewSketcher(o SketchOptions) *Sketcher {
 		k:       k,
 		roll:    newRoller(k),
 		densify: densifier{k: Bins},
-		own:     map[uint64]bool{},
 	}
 }
 
@@ -70,7 +71,8 @@ func (s *Sketcher) Plain(body []byte) ContentDigest { return s.make(body, "", fa
 
 // make makes the digest of a page that came with a charset in its header, "" for none.
 func (s *Sketcher) make(body []byte, label string, isHTML bool) ContentDigest {
-	s.read(body, "", label, isHTML)
+	s.brief = false
+	s.read(body, label, isHTML)
 	d := ContentDigest{Text: s.said(), Words: uint32(min(uint64(s.words), math.MaxUint32))}
 	if s.words == 0 {
 		return d
@@ -94,7 +96,11 @@ type Said struct {
 
 // Said finds out what a page says, which came from an address, with a charset in its header, "" for none.
 func (s *Sketcher) Said(body []byte, address, label string, isHTML bool) Said {
-	s.read(body, address, label, isHTML)
+	s.brief, s.own = true, s.own[:0]
+	for _, w := range Tokens(address) {
+		s.own = append(s.own, wordHash(w))
+	}
+	s.read(body, label, isHTML)
 	x := Said{Text: s.said()}
 	if x.Gist = x.Text; s.gist != 0 {
 		x.Gist = max(1, hash.Mix(s.gist))
@@ -103,11 +109,7 @@ func (s *Sketcher) Said(body []byte, address, label string, isHTML bool) Said {
 }
 
 // read takes the words of a page.
-func (s *Sketcher) read(body []byte, address, label string, isHTML bool) {
-	clear(s.own)
-	for _, w := range Tokens(address) {
-		s.own[wordHash(w)] = true
-	}
+func (s *Sketcher) read(body []byte, label string, isHTML bool) {
 	s.markup.feed(s, decode(body, label), isHTML)
 	s.endWord()
 	if 0 < s.words && s.words < s.k {
@@ -174,11 +176,13 @@ func (s *Sketcher) endWord() {
 	h := s.word.end()
 	s.words++
 	s.text = nextWord(s.text, h)
-	if !s.word.number && !s.own[h] {
+	switch {
+	case !s.brief:
+		if x := s.roll.add(h); s.words >= s.k {
+			s.addShingle(x)
+		}
+	case !s.word.number && !slices.Contains(s.own, h):
 		s.gist = nextWord(s.gist, h)
-	}
-	if x := s.roll.add(h); s.words >= s.k {
-		s.addShingle(x)
 	}
 	s.word = word{}
 }
