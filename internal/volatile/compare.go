@@ -113,6 +113,9 @@ func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
 	if len(us) != len(os) || !bytes.Equal(c.template(c.seg, us), o.template(o.seg, os)) {
 		return 0, false
 	}
+	if c.seg.kind != tag && (leads(c.current()) || leads(o.current())) {
+		return 0, false
+	}
 	allowed := c.seg.kind == comment || counted(c.around())
 	for i := range us {
 		u, v := &us[i], &os[i]

@@ -77,8 +77,8 @@ func (r Rule) Kept() Rule {
 	return r
 }
 
-// Same returns the rule after an answer that was the same in every byte: what was on its way to become a rule
-// does not always change.
+// Same returns the rule after an answer that was the same in every byte, or one that changed in more than what
+// may change by itself: what was on its way to become a rule does not always change.
 func (r Rule) Same() Rule {
 	if !r.Holds() {
 		return Rule{}
@@ -95,10 +95,6 @@ func (r Rule) Still() Rule {
 	}
 	return r.Same()
 }
-
-// Broken returns the rule after a change in more than what may change by itself. What always changes still
-// does.
-func (r Rule) Broken() Rule { return r.Same() }
 
 // Changed returns the rule after a change in which Compare found nothing but d.
 func (r Rule) Changed(d BodyDifference) Rule {
