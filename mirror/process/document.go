@@ -67,7 +67,7 @@ func clocksBefore(r *reading, id uint32) map[string]uint32 {
 	return out
 }
 
-// linksBefore returns what a document led to when it was last stored; nothing when that cannot be read.
+// linksBefore returns the links of a document when it was last stored; none when they cannot be read.
 func (r *reading) linksBefore(id uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		targets, err := r.Records.TargetsOf(id)
