@@ -30,7 +30,6 @@ type loaded struct {
 	shapes   verdict.Shapes
 	hosts    hostWaits
 	lent     lending
-	dead     deadEnds
 	ran      bool // the published version is of a run, and was not imported
 }
 
@@ -143,7 +142,7 @@ func (r *planned) keepChains() error {
 
 // newAdmission returns what decides which URLs enter the frontier.
 func (r *planned) newAdmission() *frontier.Admission {
-	return frontier.NewAdmission(frontier.AdmissionOptions{
+	return &frontier.Admission{
 		KnownURLs:  &r.KnownURLs,
 		Dispatcher: r.dispatcher,
 
@@ -157,9 +156,9 @@ func (r *planned) newAdmission() *frontier.Admission {
 		First:    r.skipPlan.Evidence.First,
 		Planned:  func() bool { return r.skipPlan.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
-			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Is(id, urls.IsBroken))
+			return r.skipPlan.Dead.Rests(id) || r.skipPlan.Plan.Leaves(id, s)
 		},
-	})
+	}
 }
 
 // newProcessor returns the processor of URLs. The plan is made.
