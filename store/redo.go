@@ -233,17 +233,10 @@ var errNoLog = fmt.Errorf("its log has no whole checkpoint: %w", disk.ErrDamaged
 // The damaged one goes to the folder "damaged". The error is ErrNoSite, ErrLocked while a process has the
 // site open, or an ErrDamaged when the log does not lead to a database; then nothing was changed.
 func Redo(s *State, name string, why error) (err error) {
-	if !ValidName(name) {
-		return fmt.Errorf("%q cannot name a site", name)
-	}
-	dir := "sites/" + name
 	defer explain(&err, "make the database of %s again from its log", name)
-	root, err := s.root.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNoSite
-	}
+	root, err := siteRoot(s, name)
 	if err != nil {
-		return disk.Err("open folder", err)
+		return err
 	}
 	defer root.Close()
 	lock, err := s.lockSite(name)
@@ -259,19 +252,15 @@ func Redo(s *State, name string, why error) (err error) {
 	if _, err := cutLog(s, root, name); err != nil {
 		return err
 	}
-	const made = "." + siteDB + ".redone"
 	o := doorOptions{
-		path:  filepath.Join(s.Dir, dir, made),
+		path:  filepath.Join(s.Dir, "sites", name, siteDB),
 		site:  name,
 		mode:  0o640,
 		depth: 1,
-		fresh: true,
 	}
-	if err := disk.RemoveIn(root, made); err != nil { // of a process that was killed
-		return disk.Err("remove "+made, err)
-	}
-	if err := redoInto(o, segment, publishedIn(root)); err != nil {
-		return errors.Join(err, disk.RemoveIn(root, made))
+	version := publishedIn(root)
+	if err := o.makeNext(func(d *database) error { return redoAll(d, segment, version) }); err != nil {
+		return err
 	}
 	aside := ""
 	if _, err = root.Lstat(siteDB); err == nil {
@@ -280,10 +269,7 @@ func Redo(s *State, name string, why error) (err error) {
 		}
 	}
 	if (err == nil) || errors.Is(err, fs.ErrNotExist) {
-		err = root.Rename(made, siteDB)
-	}
-	if err == nil {
-		err = disk.SyncDir(filepath.Join(s.Dir, dir))
+		err = o.takeName()
 	}
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
@@ -328,14 +314,9 @@ func publishedIn(root *os.Root) (version int) {
 	return version
 }
 
-// redoInto makes a database of a segment of a log. A log that ends before a version that is published, or has
-// lost entries in its middle, is an ErrDamaged.
-func redoInto(o doorOptions, segment *os.File, version int) (err error) {
-	d, err := openDatabase(o)
-	if err != nil {
-		return err
-	}
-	d.sync(false) // until all of it is there
+// redoAll fills a new database from a segment of a log. A log that ends before a version that is published, or
+// has lost entries in its middle, is an ErrDamaged.
+func redoAll(d *database, segment *os.File, version int) error {
 	whole, last := false, uint64(0)
 	end, err := redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) error {
 		changes, err := unpack()
@@ -348,13 +329,10 @@ func redoInto(o doorOptions, segment *os.File, version int) (err error) {
 		}
 		return makeAgain(d, h.tx, changes)
 	})
-	if err == nil {
-		err = leadsTo(d, segment, end, last, whole, version)
+	if err != nil {
+		return err
 	}
-	if err == nil && !d.volatile {
-		err = d.bolt.Sync()
-	}
-	return errors.Join(err, d.Close())
+	return leadsTo(d, segment, end, last, whole, version)
 }
 
 // leadsTo checks that a database that was made of a log, up to a place in it, is what was committed.

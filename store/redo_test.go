@@ -305,7 +305,7 @@ func FuzzLog(f *testing.F) {
 			depth: 1,
 			fresh: true,
 		}
-		if err := redoInto(o, file, 0); err != nil {
+		if err := o.fill(func(d *database) error { return redoAll(d, file, 0) }); err != nil {
 			return
 		}
 		o.fresh = false

@@ -69,8 +69,8 @@ func OpenTravelling(s *State, name string) (t *Travelling, err error) {
 }
 
 func openTravelling(s *State, name string) (_ *Travelling, err error) {
-	if !ValidName(name) {
-		return nil, fmt.Errorf("%q cannot name a site", name)
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	dir := "sites/" + name
 	before, err := travelNames(s.root.FS(), dir)

@@ -106,7 +106,8 @@ func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*
 	}
 	defer file.Close()
 	o.known, o.held, o.shared, o.readOnly, o.volatile, o.fresh = nil, file, false, false, true, true
-	if err = redoInto(o, segment, publishedIn(root)); err != nil {
+	version := publishedIn(root)
+	if err = o.fill(func(d *database) error { return redoAll(d, segment, version) }); err != nil {
 		return nil, err
 	}
 	o.readOnly, o.fresh = true, false
