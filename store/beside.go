@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 )
 
 // A database of a site is read in its place, also while a run has the site open: a file does not change while
@@ -243,7 +244,11 @@ func (o *doorOptions) takeName() error {
 // renew goes over to a new file, which is made of the log and has no free pages with what was deleted. No
 // other transaction may be writing.
 func (d *database) renew() error {
-	if err := d.makeNext(func(next *database) error { return redoAll(next, d.redo.file, 0) }); err != nil {
+	segment, err := log.Read(d.redo.Segment())
+	if err == nil {
+		err = d.makeNext(func(next *database) error { return redoAll(next, segment, 0) })
+	}
+	if err != nil {
 		return err
 	}
 	next, err := os.OpenFile(d.copyName(), os.O_RDWR, 0)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -147,7 +148,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
 	_, cerr := root.Lstat(currentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
-	f.logged = hasLog(root)
+	f.logged = log.Has(root)
 	o := doorOptions{
 		path:     filepath.Join(f.dir, siteDB),
 		site:     name,
@@ -358,7 +359,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err != nil {
 		return err
 	}
-	if s.db.redo.file == nil {
+	if s.db.redo.Segment() == nil {
 		if err := s.db.beginLog(); err != nil {
 			return err
 		}
@@ -370,7 +371,7 @@ func (s *Site) start(f *siteFolder) error {
 		return err
 	}
 	// of a program of format 8 or 9, and of one before this that was killed
-	for _, older := range []string{".tail", "packs/withdrawn", "." + siteDB + ".redone", "." + siteDB + ".sealed"} {
+	for _, older := range []string{".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed"} {
 		if err := s.root.RemoveAll(older); err != nil {
 			return disk.Err("remove "+older, err)
 		}

@@ -20,6 +20,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/pages"
 	"mirrord/store/record"
 )
@@ -133,7 +134,7 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 	if n := len(packs); n > 0 {
 		last = packs[n-1]
 	}
-	names := []string{"packs", redoFolder, pages.DigestsFile, pages.TextsFile}
+	names := []string{"packs", log.Folder, pages.DigestsFile, pages.TextsFile}
 	heads, _ := disk.NumbersIn(root, ".", headsFile)
 	for _, n := range heads {
 		names = append(names, headsFile(n))

@@ -157,7 +157,7 @@ func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 			}
 		}
 		w := &window{}
-		w.chunks = []*chunk{{window: w}} // of no file: what is left of the published version goes
+		w.chunks = []*chunk{{window: w}} // of no file: the remainder of the published version is dropped
 		live.rest(w.drop)
 		yield(w)
 	}
