@@ -141,7 +141,7 @@ func (p *tarPacker) begin() {
 	case p.next = <-p.free:
 		p.next.raw, p.next.packed, p.next.files, p.next.size = p.next.raw[:0], p.next.packed[:0], p.next.files[:0], 0
 	default:
-		p.next = &zstdFrame{raw: make([]byte, 0, zstdPart)}
+		p.next = &zstdFrame{raw: make([]byte, 0, zstdPart), packed: make([]byte, 0, zstdPart/4)}
 	}
 }
 
