@@ -28,9 +28,9 @@ func listed(t *testing.T, name string) string {
 	return string(m[1])
 }
 
-// TestAlone holds the packages that .ci/run tests without the race detector to what makes it needless: neither
-// they nor their tests start a goroutine or name a package that does, and they are pure, or no package of this
-// module that they are built upon does so either.
+// TestAlone holds the packages that .ci/run tests without the race detector to what makes it needless:
+// neither they nor their tests start a goroutine or name a package that does, and they are pure, or no
+// package of this module that they are built upon does so either.
 func TestAlone(t *testing.T) {
 	for pkg := range strings.FieldsSeq(listed(t, "alone")) {
 		row, ok := rowOf(pkg)
