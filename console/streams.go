@@ -55,8 +55,8 @@ func lasting(page func(*visit) error) func(*visit) error {
 	}
 }
 
-// stream sends what look shows, as often as it changes, until look says that it changes no more, or the browser
-// disconnects. The last message says that it is over.
+// stream sends what look shows, as often as it changes, until look says that it changes no more, or the
+// browser disconnects. The last message says that it is over.
 func stream(v *visit, look func() (part []byte, over bool)) error {
 	select {
 	case v.live.listeners <- struct{}{}:

@@ -21,6 +21,13 @@ import (
 // on text is much the same, and zstd costs a fraction of the time.
 var codingNames = [...]string{"zstd", "br", "gzip"}
 
+// The bytes of compressed bodies that are kept, and of the largest body that is compressed: it is in memory
+// at that time.
+const (
+	codedBytes   = 32 << 20
+	largestCoded = 4 << 20
+)
+
 // codings compresses bodies and keeps the results, up to a number of bytes. It is safe for concurrent use.
 type codings struct {
 	limit   int64 // bytes kept; negative: nothing is compressed

@@ -54,12 +54,6 @@ const findPage = `{{template "head" "Find"}}<body><main>
 {{end}}</main></body></html>
 `
 
-// Find is the page of the texts of all mirrors. It lies on the base host, where no mirrored page has rights,
-// and not on the hosts of mirrors.
-func (ownPages) Find() ownPage {
-	return ownPage{path: findPath, text: findPage, serve: (*Server).serveFind}
-}
-
 // How much one may look for at a time.
 const (
 	perFind       = 10
@@ -104,6 +98,8 @@ func (f *finding) page(under string, n int) string {
 	return findPath + "?" + q.Encode()
 }
 
+// serveFind shows the page of the texts of all mirrors. It lies on the base host, where no mirrored page has
+// rights, and not on the hosts of mirrors.
 func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 	if s.Texts == nil {
 		s.notFound(w, r, notFound{What: "Texts cannot be searched here."})
@@ -126,7 +122,7 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "5")
 	}
 	f.Words = f.Words[:min(len(f.Words), mostFindWords)]
-	s.sendPage(w, r, code, findPath, f, formPolicy)
+	s.sendPage(w, r, code, "find", f, formPolicy)
 }
 
 // look asks the index, and returns the status of the answer.

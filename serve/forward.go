@@ -12,6 +12,14 @@ import (
 	"mirrord/site"
 )
 
+// Bounds of forwarded requests.
+const (
+	forwardsMost   = 8       // under way at once; one more gets 503
+	forwardRequest = 1 << 20 // bytes of a body
+	forwardAnswer  = 32 << 20
+	forwardTime    = 30 * time.Second // of one exchange
+)
+
 // forwarder sends requests for programs to the origin of a mirror.
 type forwarder struct {
 	Forward
@@ -23,7 +31,7 @@ func newForwarder(o *Forward) (*forwarder, error) {
 	if o == nil {
 		return nil, nil
 	}
-	f := &forwarder{Forward: *o}
+	f := &forwarder{Forward: *o, slots: make(chan struct{}, forwardsMost)}
 	if f.Transport == nil {
 		return nil, errors.New("web: requests cannot be forwarded without a transport")
 	}
@@ -31,19 +39,6 @@ func newForwarder(o *Forward) (*forwarder, error) {
 	if f.rule, err = (site.Programs{}).Compile(); err != nil {
 		return nil, err
 	}
-	if f.Parallel <= 0 {
-		f.Parallel = 8
-	}
-	if f.MaxRequest <= 0 {
-		f.MaxRequest = 1 << 20
-	}
-	if f.MaxAnswer <= 0 {
-		f.MaxAnswer = 32 << 20
-	}
-	if f.Timeout <= 0 {
-		f.Timeout = 30 * time.Second
-	}
-	f.slots = make(chan struct{}, f.Parallel)
 	return f, nil
 }
 
@@ -55,10 +50,8 @@ func (f *forwarder) takes(name string, u site.URL, post bool) bool {
 			rule = own
 		}
 	}
-	if is, _ := rule.Is(u); !is && !post {
-		return false
-	}
-	return f.Allow == nil || f.Allow(name, u)
+	is, _ := rule.Is(u)
+	return is || post
 }
 
 // The headers that pass. All others name the reader, the connection, or a state that a mirror has no part in.
@@ -90,15 +83,15 @@ func (f *forwarder) serve(v *view, u site.URL) {
 		http.Error(v.w, "too many requests are being forwarded", http.StatusServiceUnavailable)
 		return
 	}
-	if v.r.ContentLength > f.MaxRequest {
+	if v.r.ContentLength > forwardRequest {
 		http.Error(v.w, "the request is too large to be forwarded", http.StatusRequestEntityTooLarge)
 		return
 	}
-	ctx, cancel := context.WithTimeout(v.r.Context(), f.Timeout)
+	ctx, cancel := context.WithTimeout(v.r.Context(), forwardTime)
 	defer cancel()
 	var body io.Reader
 	if v.r.Method == http.MethodPost {
-		body = http.MaxBytesReader(v.w, v.r.Body, f.MaxRequest)
+		body = http.MaxBytesReader(v.w, v.r.Body, forwardRequest)
 	}
 	req, err := http.NewRequestWithContext(ctx, v.r.Method, u.String(), body)
 	if err != nil {
@@ -140,7 +133,7 @@ func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
 		http.Error(v.w, "the origin's answer makes no sense", http.StatusBadGateway)
 		return
 	}
-	if res.ContentLength > f.MaxAnswer {
+	if res.ContentLength > forwardAnswer {
 		http.Error(v.w, "the origin's answer is too large", http.StatusBadGateway)
 		return
 	}
@@ -168,8 +161,8 @@ func (f *forwarder) pass(v *view, u site.URL, res *http.Response) {
 		h.Set("Content-Length", itoa(res.ContentLength))
 	}
 	v.w.WriteHeader(res.StatusCode)
-	n, err := io.Copy(v.w, io.LimitReader(res.Body, f.MaxAnswer))
-	if err == nil && n == f.MaxAnswer && res.ContentLength != n {
+	n, err := io.Copy(v.w, io.LimitReader(res.Body, forwardAnswer))
+	if err == nil && n == forwardAnswer && res.ContentLength != n {
 		if k, _ := res.Body.Read(make([]byte, 1)); k > 0 {
 			err = errors.New("answer too large")
 		}

@@ -46,8 +46,6 @@ func TestForward(t *testing.T) {
 	}
 	s := testServer(t, func(o *Options) {
 		o.Forward = &Forward{
-			MaxRequest: 100,
-			MaxAnswer:  1000,
 			Transport: always(func(r *http.Request) (*http.Response, error) {
 				asked = append(asked, r)
 				if r.Body != nil {
@@ -59,7 +57,6 @@ func TestForward(t *testing.T) {
 				}
 				return next(r)
 			}),
-			Allow: func(_ string, u site.URL) bool { return !strings.HasPrefix(u.Path(), "/cgi-bin/secret") },
 			Programs: func(name string) *site.ProgramRule {
 				if name != "two" {
 					return nil
@@ -93,7 +90,6 @@ func TestForward(t *testing.T) {
 		{byPath + "/run.cgi/a/b", "https://one.test/run.cgi/a/b", 200},
 		{byHost + "/docs/", "", 200},                   // mirrored
 		{byHost + "/none", "", 302},                    // no program
-		{byHost + "/cgi-bin/secret", "", 302},          // not allowed
 		{"http://two.mirrors.test/cgi-bin/x", "", 302}, // by its own rule no program
 		{"http://two.mirrors.test/x.own", "http://two.test:81/x.own", 200},
 		{byHost + wellKnown + "timegate/https://one.test/cgi-bin/x", "", 404},
@@ -135,7 +131,7 @@ func TestForward(t *testing.T) {
 		}
 	}
 	if res := post(byHost+"/contact",
-		strings.Repeat("x", 101)); res.StatusCode != http.StatusRequestEntityTooLarge {
+		strings.Repeat("x", forwardRequest+1)); res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("large request: %d", res.StatusCode)
 	}
 
@@ -178,9 +174,9 @@ func TestForward(t *testing.T) {
 			StatusCode:    200,
 			Header:        http.Header{},
 			Body:          http.NoBody,
-			ContentLength: 1001,
+			ContentLength: forwardAnswer + 1,
 		}, nil, 502},
-		"exactly the bound":   {answer(200, strings.Repeat("x", 1000)), nil, 200},
+		"exactly the bound":   {answer(200, strings.Repeat("x", forwardAnswer)), nil, 200},
 		"error of the origin": {answer(500, "oops"), nil, 500},
 		"no status":           {answer(99, ""), nil, 502},
 		"other protocol":      {answer(101, ""), nil, 502},
@@ -190,7 +186,9 @@ func TestForward(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, res.StatusCode, tc.status)
 		}
 	}
-	next = func(*http.Request) (*http.Response, error) { return answer(200, strings.Repeat("x", 1001)), nil }
+	next = func(*http.Request) (*http.Response, error) {
+		return answer(200, strings.Repeat("x", forwardAnswer+1)), nil
+	}
 	func() {
 		defer func() {
 			if r := recover(); r != http.ErrAbortHandler {
@@ -201,7 +199,7 @@ func TestForward(t *testing.T) {
 	}()
 }
 
-// One more than Parallel is refused at once; an origin that does not answer ends after Timeout.
+// One more than may be under way is refused at once; an origin that does not answer in time is given up.
 func TestForwardBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testServer(t, func(o *Options) {
@@ -209,23 +207,23 @@ func TestForwardBounds(t *testing.T) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			})
-			o.Forward = &Forward{Parallel: 2, Timeout: time.Minute, Transport: silent}
+			o.Forward = &Forward{Transport: silent}
 		})
 		start := time.Now()
-		status := make(chan int, 2)
-		for range 2 {
+		status := make(chan int, forwardsMost)
+		for range forwardsMost {
 			go func() { status <- ask(t, s, "GET", byHost+"/x.cgi").StatusCode }()
 		}
 		synctest.Wait()
 		if res := ask(t, s, "GET", byHost+"/x.cgi"); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
-			t.Errorf("third: %d", res.StatusCode)
+			t.Errorf("one more: %d", res.StatusCode)
 		}
-		for range 2 {
+		for range forwardsMost {
 			if got := <-status; got != 504 {
 				t.Errorf("%d, want 504", got)
 			}
 		}
-		if d := time.Since(start); d != time.Minute {
+		if d := time.Since(start); d != forwardTime {
 			t.Errorf("ended after %s", d)
 		}
 	})

@@ -48,12 +48,6 @@ type Gateway struct {
 	// Transport returns what makes requests for a mirror. It must refuse addresses that the mirror may not
 	// reach, after DNS, and follow no redirect. Required.
 	Transport func(name string) http.RoundTripper
-	// Parallel is how many requests are under way at once; one more gets 503. Default 32.
-	Parallel int
-	// MaxAnswer bounds the body of an answer in bytes. Default 32 MiB.
-	MaxAnswer int64
-	// Timeout bounds one exchange. Default 20 s.
-	Timeout time.Duration
 }
 
 // GatewaySite is a mirror as the gateway needs it.
@@ -98,14 +92,16 @@ const (
 	gatewayVia = "mirrord-gateway"
 	// gatewaySites is for how long the list of mirrors holds.
 	gatewaySites = 5 * time.Second
-	gatewayWrite = 5 * time.Minute // for one answer
+	gatewayWrite = 5 * time.Minute  // for one answer
+	gatewayTime  = 20 * time.Second // for one exchange
+	gatewayMost  = 32               // requests under way at once; one more gets 503
 )
 
 func newGateway(s *Server, o *Gateway) (*gateway, error) {
 	if o == nil {
 		return nil, nil
 	}
-	g := &gateway{Server: s, Gateway: *o}
+	g := &gateway{Server: s, Gateway: *o, slots: make(chan struct{}, gatewayMost)}
 	if o.Sites == nil || o.Transport == nil {
 		return nil, errors.New("web: a gateway needs sites and a transport")
 	}
@@ -118,16 +114,6 @@ func newGateway(s *Server, o *Gateway) (*gateway, error) {
 			return nil, fmt.Errorf(form, from)
 		}
 	}
-	if g.Parallel <= 0 {
-		g.Parallel = 32
-	}
-	if g.MaxAnswer <= 0 {
-		g.MaxAnswer = 32 << 20
-	}
-	if g.Timeout <= 0 {
-		g.Timeout = 20 * time.Second
-	}
-	g.slots = make(chan struct{}, g.Parallel)
 	return g, nil
 }
 

@@ -54,7 +54,6 @@ func startGateway(t *testing.T, order ...GatewaySource) (*httptest.Server, *gate
 	s := testServer(t, func(o *Options) {
 		o.Gateway = &Gateway{
 			Order:     order,
-			MaxAnswer: 5000,
 			Transport: func(string) http.RoundTripper { return behind },
 			Sites: func() ([]GatewaySite, error) {
 				return []GatewaySite{
@@ -307,7 +306,7 @@ func TestGatewayRefuses(t *testing.T) {
 // passed at all.
 func TestGatewayBadAnswers(t *testing.T) {
 	srv, behind := startGateway(t, GatewayOrigin, GatewayMirror)
-	long := strings.Repeat("x", 6000)
+	long := strings.Repeat("x", forwardAnswer+1000)
 	behind.set("https://one.test/no-type", 200, long, "Content-Type", "application/zip") // length unknown
 	c, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {

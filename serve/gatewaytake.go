@@ -33,7 +33,7 @@ const maxRewritten = 8 << 20
 
 // fetch has the page from a place of the web.
 func (p *passage) fetch(from string, u site.URL) (done bool, why string) {
-	ctx, cancel := context.WithTimeout(p.r.Context(), p.Timeout)
+	ctx, cancel := context.WithTimeout(p.r.Context(), gatewayTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, p.r.Method, u.String(), nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *passage) fetch(from string, u site.URL) (done bool, why string) {
 		return false, fmt.Sprintf("status %d", s)
 	case s == http.StatusTooManyRequests, s >= 500:
 		return false, fmt.Sprintf("status %d", s)
-	case res.ContentLength > p.MaxAnswer:
+	case res.ContentLength > forwardAnswer:
 		return false, "the answer is too large"
 	}
 	return p.pass(from, u, res)
@@ -121,8 +121,8 @@ func (p *passage) copy(body io.Reader) {
 	if p.r.Method == http.MethodHead {
 		return
 	}
-	n, err := io.Copy(p.w, io.LimitReader(body, p.MaxAnswer+1))
-	if err != nil || n > p.MaxAnswer {
+	n, err := io.Copy(p.w, io.LimitReader(body, forwardAnswer+1))
+	if err != nil || n > forwardAnswer {
 		p.log.Warn("gateway: broken off", "url", p.u.String(), "err", err)
 		panic(http.ErrAbortHandler)
 	}

@@ -17,16 +17,7 @@ const indexPage = `{{template "head" "Mirrors"}}<body><main>
 {{end}}</main></body></html>
 `
 
-// Index is the list of mirrors.
-func (ownPages) Index() ownPage {
-	return ownPage{path: "/", text: indexPage, serve: (*Server).serveIndex}
-}
-
-// Sites is the same as JSON.
-func (ownPages) Sites() ownPage {
-	return ownPage{path: wellKnown + "sites", serve: (*Server).serveList}
-}
-
+// serveIndex shows the list of mirrors.
 func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 	all, err := s.list(r)
 	if err != nil {
@@ -38,11 +29,14 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 	if search != nil {
 		policy = formPolicy
 	}
-	s.sendPage(w, r, http.StatusOK, "/", struct {
+	s.sendPage(w, r, http.StatusOK, "index", struct {
 		Sites  []listed
 		Search *finding
 	}{all, search}, policy)
 }
+
+// sitesPath has the same as JSON.
+const sitesPath = wellKnown + "sites"
 
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	all, err := s.list(r)

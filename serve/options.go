@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -12,10 +11,8 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"time"
 
 	"mirrord/app/access"
-	"mirrord/internal/parts"
 	"mirrord/internal/places"
 	"mirrord/site"
 )
@@ -51,12 +48,6 @@ type Options struct {
 	// Texts looks for pages of mirrors. Default: there is no search box.
 	Texts *TextLookup
 
-	// CacheBytes bounds the memory for compressed bodies. Default 32 MiB; negative: nothing is compressed.
-	CacheBytes int64
-	// MaxCompress is the largest body in bytes that is compressed. Default 4 MiB: all of it is in memory at that
-	// time.
-	MaxCompress int64
-
 	// Proxies are those in front that say in X-Forwarded-For who their clients are: each address that is neither
 	// one of theirs nor of this machine gets one update at a time. Default: none is believed.
 	Proxies access.Proxies
@@ -64,24 +55,16 @@ type Options struct {
 	Log *slog.Logger // default: none
 }
 
-// Forward bounds the requests that are forwarded to an origin: GET, HEAD and POST to a URL below the
-// primary origin of a mirror that is not mirrored and is a program, or is posted to. Cookies and
-// credentials are passed in neither direction.
+// Forward says how requests are forwarded to an origin: GET, HEAD and POST to a URL below the primary origin
+// of a mirror that is not mirrored and is a program, or is posted to. Cookies and credentials are passed in
+// neither direction.
 type Forward struct {
 	// Transport returns what makes the exchanges with the origin of a mirror. It must refuse addresses that the
 	// mirror may not reach, after DNS. Required.
 	Transport func(name string) http.RoundTripper
-	// Allow decides for each URL, after the rule above. Default: all.
-	Allow func(name string, u site.URL) bool
 	// Programs returns the rule for programs at the origin of a mirror. Default, and where it returns
 	// nil: site.Programs.
 	Programs func(name string) *site.ProgramRule
-	// Parallel is how many requests are under way at once; one more gets 503. Default 8.
-	Parallel int
-	// MaxRequest and MaxAnswer bound the bodies in bytes. Default 1 MiB and 32 MiB.
-	MaxRequest, MaxAnswer int64
-	// Timeout bounds one exchange. Default 30 s.
-	Timeout time.Duration
 }
 
 // Server is the http.Handler of the base host and of the host names of all mirrors. It is safe for concurrent
@@ -96,9 +79,8 @@ type Server struct {
 	gateway *gateway        // may be nil
 	codings *codings
 	pages   *template.Template
-	own     map[string]func(*Server, http.ResponseWriter, *http.Request) // by path
-	updates *places.Seats                                                // of those that are being written
-	finds   chan struct{}                                                // of those that are under way
+	updates *places.Seats // of those that are being written
+	finds   chan struct{} // of those that are under way
 	log     *slog.Logger
 }
 
@@ -112,7 +94,6 @@ func New(o Options) (*Server, error) {
 		base:    normalHost(o.Base),
 		hosts:   newOwnHosts(o.Hosts),
 		aliases: map[string]string{},
-		own:     map[string]func(*Server, http.ResponseWriter, *http.Request){},
 		updates: places.New(maxUpdates, updateWait),
 		finds:   make(chan struct{}, maxFinds),
 		log:     o.Log,
@@ -146,16 +127,8 @@ func New(o Options) (*Server, error) {
 	if s.gateway, err = newGateway(s, o.Gateway); err != nil {
 		return nil, err
 	}
-	cache, largest := cmp.Or(o.CacheBytes, 32<<20), o.MaxCompress
-	if largest <= 0 {
-		largest = 4 << 20
-	}
-	s.codings = newCodings(cache, largest, runtime.GOMAXPROCS(0))
-	own := parts.Of[ownPage](ownPages{})
-	for _, p := range own {
-		s.own[p.path] = p.serve
-	}
-	if s.pages, err = parsePages(own); err != nil {
+	s.codings = newCodings(codedBytes, largestCoded, runtime.GOMAXPROCS(0))
+	if s.pages, err = parsePages(); err != nil {
 		return nil, err
 	}
 	return s, nil

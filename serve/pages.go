@@ -14,12 +14,14 @@ import (
 )
 
 // parsePages parses the templates of our own pages.
-func parsePages(own []ownPage) (*template.Template, error) {
-	texts := map[string]string{"head": headPage, "missing": missingPage, "search": searchForm}
-	for _, p := range own {
-		texts[p.path] = p.text
-	}
-	return pagesOf(texts, nil)
+func parsePages() (*template.Template, error) {
+	return pagesOf(map[string]string{
+		"head":    headPage,
+		"missing": missingPage,
+		"search":  searchForm,
+		"index":   indexPage,
+		"find":    findPage,
+	}, nil)
 }
 
 // pagesOf parses templates that have some functions, and those of all pages.

@@ -22,20 +22,16 @@ const mementos = wellKnown + "memento/"
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#9cc3ea" d="M1 1h9v11H1z"/>` +
 	`<path fill="#0b5cad" d="M5 4h10v11H5z"/><path stroke="#fff" d="M7 7.5h6M7 9.5h6M7 11.5h4"/></svg>`
 
-// Robots keeps crawlers off old versions. A robots.txt that a mirror has is served in its place.
-func (ownPages) Robots() ownPage { return ownPage{path: robotsPath, serve: serveRobots} }
-
+// serveRobots keeps crawlers off old versions. A robots.txt that a mirror has is served in its place.
 func serveRobots(_ *Server, w http.ResponseWriter, _ *http.Request) {
 	isolatePage(w.Header())
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	io.WriteString(w, robotsText) // an error means that the client has disconnected
 }
 
-// Icon is the picture of our own pages.
-func (ownPages) Icon() ownPage {
-	return ownPage{path: iconPath, serve: func(_ *Server, w http.ResponseWriter, _ *http.Request) {
-		isolatePage(w.Header())
-		w.Header().Set("Content-Type", "image/svg+xml")
-		io.WriteString(w, icon)
-	}}
+// serveIcon sends the picture of our own pages.
+func serveIcon(_ *Server, w http.ResponseWriter, _ *http.Request) {
+	isolatePage(w.Header())
+	w.Header().Set("Content-Type", "image/svg+xml")
+	io.WriteString(w, icon) // likewise
 }

@@ -73,7 +73,7 @@ func (v *view) serve() error {
 	defer snap.release()
 	v.Snapshot = snap
 	in := ""
-	if s, ok := v.site.(spaceSite); ok {
+	if s, ok := v.site.(*storeSite); ok {
 		snap.Table, in, _ = s.Space(snap.Table)
 	}
 	u, _, err := site.Parse(snap.Primary + path + query(v.r.URL))

@@ -21,25 +21,7 @@ import (
 // mirror. Requests by URL (the gateway, the offer to other mirrors) get the published files;
 // spacepast.go has Mementos.
 
-// spaceSite is a Site that may be a mirror of a space.
-type spaceSite interface {
-	// Space returns a table as it is in the mirror's space; false: it is in none.
-	Space(t Table) (Table, string, bool)
-}
-
-// spaceSites is a Sites whose mirrors may be in spaces.
-type spaceSites interface {
-	// Kept opens a file that a space keeps of a mirror that no longer has it; in is the space, "" any.
-	// fs.ErrNotExist says that it keeps no such file.
-	Kept(in, mirror, path string) (*space.KeptFile, error)
-}
-
-// Kept is what the spaces of the state keep.
-func (s *Store) Kept(in, mirror, path string) (*space.KeptFile, error) {
-	return space.OpenKept(s.state.Dir, in, mirror, path)
-}
-
-// Space returns the table of the current version as it is in the mirror's space.
+// Space returns the table of the current version as it is in the mirror's space; false: it is in none.
 func (st *storeSite) Space(t Table) (Table, string, bool) {
 	o, err := st.overlay()
 	if o == nil || err != nil { // the mirror as it is published can be served all the same
@@ -122,7 +104,7 @@ func (v *view) neighbour(path, in string) (done bool, err error) {
 		return false, err
 	}
 	defer snap.release()
-	other, ok := st.(spaceSite)
+	other, ok := st.(*storeSite)
 	if !ok {
 		return false, nil
 	}
@@ -179,11 +161,11 @@ func (v *view) lastCopy(o *space.Overlay, path string) (done bool, err error) {
 // kept answers an address of a file that its mirror no longer has, and that the space keeps for a
 // page that could not be made again; or the page that says that the mirror was removed.
 func (v *view) kept(in, mirror, path string) (done bool, err error) {
-	sites, ok := v.Sites.(spaceSites)
+	sites, ok := v.Sites.(*Store)
 	if !ok {
 		return false, nil
 	}
-	f, err := sites.Kept(in, mirror, path)
+	f, err := space.OpenKept(sites.state.Dir, in, mirror, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {

@@ -23,11 +23,10 @@ type neighbourly interface {
 
 // Neighbours lists the other mirrors of the mirror's space.
 func (st *storeSite) Neighbours() ([]space.Neighbour, error) {
-	o, err := space.OpenOverlay(st.s.state.Dir, st.name, st.space.Load())
+	o, err := st.overlay()
 	if o == nil || err != nil {
 		return nil, err
 	}
-	st.space.Store(o)
 	return o.Neighbours()
 }
 

@@ -90,7 +90,7 @@ type borrowing struct {
 	node   string
 	asking bool          // a question is not answered
 	sent   time.Duration // when it was asked
-	since  time.Duration // when the first question was asked that nobody has answered; 0: none
+	since  time.Duration // when the first question without an answer was asked; 0: none
 	again  time.Time     // when to ask next
 	turn   string        // that may be used
 	lapses time.Duration // when it may no longer be

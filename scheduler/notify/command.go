@@ -12,18 +12,16 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Command runs notify.command.
-func (ways) Command() way {
-	return way{key: "notify.command", place: 1, receivers: func(n *Notifier, j *job.Job) []receiver {
-		line := j.Notify.Command
-		if line == "" {
-			return nil
-		}
-		return []receiver{{
-			name: commandName(line),
-			key:  "command " + line,
-			send: func(ctx context.Context, m status.Message) error { return command(ctx, n.Options, line, m) },
-		}}
+// byCommand runs notify.command.
+func (n *Notifier) byCommand(j *job.Job) []receiver {
+	line := j.Notify.Command
+	if line == "" {
+		return nil
+	}
+	return []receiver{{
+		name: commandName(line),
+		key:  "command " + line,
+		send: func(ctx context.Context, m status.Message) error { return command(ctx, n.Options, line, m) },
 	}}
 }
 

@@ -22,20 +22,17 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Mail writes to each address of notify.email.
-func (ways) Mail() way {
-	return way{key: "notify.email", place: 3, receivers: func(n *Notifier, j *job.Job) []receiver {
-		var out []receiver
-		for _, to := range j.Notify.Email {
-			out = append(out, receiver{
-				name:  "mail to " + to,
-				key:   "mail " + to,
-				again: true,
-				send:  func(ctx context.Context, m status.Message) error { return n.send(ctx, to, m) },
-			})
-		}
-		return out
-	}}
+// byMail writes to each address of notify.email.
+func (n *Notifier) byMail(j *job.Job) (out []receiver) {
+	for _, to := range j.Notify.Email {
+		out = append(out, receiver{
+			name:  "mail to " + to,
+			key:   "mail " + to,
+			again: true,
+			send:  func(ctx context.Context, m status.Message) error { return n.send(ctx, to, m) },
+		})
+	}
+	return out
 }
 
 func (n *Notifier) send(ctx context.Context, to string, m status.Message) error {

@@ -48,7 +48,6 @@ type Options struct {
 // Notifier delivers messages. It is safe for concurrent use.
 type Notifier struct {
 	Options
-	ways   []way
 	queue  chan queued
 	untold atomic.Int64
 
@@ -107,7 +106,6 @@ func New(o Options) *Notifier {
 	}
 	n := &Notifier{
 		Options: o,
-		ways:    allWays(),
 		queue:   make(chan queued, waiting),
 		sent:    map[string]*quota{},
 	}

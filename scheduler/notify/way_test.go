@@ -5,6 +5,7 @@ package notify
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,25 +18,6 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Toy is a notifier of this file alone: it tells jobs whose title begins with "toy:". Its messages show
-// that a notifier needs no other edit.
-func (ways) Toy() way {
-	return way{key: "title", place: 99, receivers: func(n *Notifier, j *job.Job) []receiver {
-		name, ok := strings.CutPrefix(j.Title, "toy:")
-		if !ok {
-			return nil
-		}
-		return []receiver{{
-			name: "toy " + name,
-			key:  j.Title,
-			send: func(_ context.Context, m status.Message) error {
-				n.Log.Info("toy", "message", string(m.Kind)+" "+m.Job.Name)
-				return nil
-			},
-		}}
-	}}
-}
-
 // Every key of the job file that names receivers has a notifier, and the other way round.
 func TestEveryKeyHasANotifier(t *testing.T) {
 	noReceiver := []string{"notify.webhook_key", "notify.stale_after"}
@@ -46,12 +28,12 @@ func TestEveryKeyHasANotifier(t *testing.T) {
 		}
 		i := slices.Index(want, k.Name)
 		if i < 0 {
-			t.Errorf("%s: no notifier has this key: declare a method of ways in a file of this package", k.Name)
+			t.Errorf("%s: no notifier has this key", k.Name)
 			continue
 		}
 		want = slices.Delete(want, i, i+1)
 	}
-	if !slices.Equal(want, []string{"title"}) {
+	if len(want) > 0 {
 		t.Errorf("notifiers without a key in job: %v", want)
 	}
 }
@@ -59,7 +41,7 @@ func TestEveryKeyHasANotifier(t *testing.T) {
 // Receivers get their messages in the order command, webhook, mail.
 func TestOrderOfWays(t *testing.T) {
 	got := strings.Join(Keys(), " ")
-	if want := "notify.command notify.webhook notify.email title"; got != want {
+	if want := "notify.command notify.webhook notify.email"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -68,8 +50,10 @@ func TestOrderOfWays(t *testing.T) {
 func TestSchedulerTellsEveryWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
+		var told []string
 		o := options(nil)
 		o.Now, o.Log = time.Now, slog.New(slog.NewTextHandler(&log, nil))
+		o.Transport = func(j *job.Job) http.RoundTripper { return taking{j.Name, &told} }
 		n := New(o)
 		s, err := scheduler.New(scheduler.Options{
 			Runner: failing{},
@@ -82,9 +66,10 @@ func TestSchedulerTellsEveryWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		var files []scheduler.File
-		for name, title := range map[string]string{"silent": "no receiver", "told": "toy:anna"} {
+		for name, hook := range map[string]string{"silent": "", "told": "https://hook.example.org/"} {
 			j := job.Default("https://" + name + ".example.org/")
-			j.Name, j.Title, j.Schedule, j.Limits.MinFree = name, title, "@every 6h", 0
+			j.Name, j.Schedule, j.Limits.MinFree = name, "@every 6h", 0
+			j.Notify.Webhook.Value = hook
 			if err := j.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -102,13 +87,24 @@ func TestSchedulerTellsEveryWay(t *testing.T) {
 		time.Sleep(7 * time.Hour)
 		cancel()
 		wg.Wait()
-		if got := strings.Count(log.String(), `msg=toy message="failed told"`); got != 1 {
-			t.Errorf("the notifier was told %d times of the failed job, want once:\n%s", got, log.String())
+		if len(told) != 1 || told[0] != "failed told" {
+			t.Errorf("the notifier told %q, want once of the failed job:\n%s", told, log.String())
 		}
 		if strings.Contains(log.String(), "silent") {
 			t.Errorf("a job without receivers has messages:\n%s", log.String())
 		}
 	})
+}
+
+// taking takes the messages of a job.
+type taking struct {
+	job string
+	all *[]string
+}
+
+func (x taking) RoundTrip(r *http.Request) (*http.Response, error) {
+	*x.all = append(*x.all, r.Header.Get("X-Mirrord-Event")+" "+x.job)
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
 // failing is a runner whose runs all fail.

@@ -22,19 +22,17 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Webhook posts to notify.webhook, signed with notify.webhook_key.
-func (ways) Webhook() way {
-	return way{key: "notify.webhook", place: 2, receivers: func(n *Notifier, j *job.Job) []receiver {
-		w := j.Notify.Webhook
-		if w.IsZero() {
-			return nil
-		}
-		return []receiver{{
-			name:  webhookName(w),
-			key:   "webhook " + w.String(),
-			again: true,
-			send:  func(ctx context.Context, m status.Message) error { return n.webhook(ctx, j, m) },
-		}}
+// byWebhook posts to notify.webhook, signed with notify.webhook_key.
+func (n *Notifier) byWebhook(j *job.Job) []receiver {
+	w := j.Notify.Webhook
+	if w.IsZero() {
+		return nil
+	}
+	return []receiver{{
+		name:  webhookName(w),
+		key:   "webhook " + w.String(),
+		again: true,
+		send:  func(ctx context.Context, m status.Message) error { return n.webhook(ctx, j, m) },
 	}}
 }
 
