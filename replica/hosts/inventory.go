@@ -48,7 +48,7 @@ func (o StageOne) withDefaults() StageOne {
 // The numbers of stage I.
 const (
 	maxHosts       = 20  // that a feature may be on to be counted in full
-	minSample      = 20  // paths sampled of a host of 100 URLs or fewer, and in proportion to the square root of more
+	minSample      = 20  // paths of a host of 100 URLs or fewer; in proportion to the square root of more
 	minPaths       = 2   // sampled paths of a host that a feature of paths must be in
 	minShared      = 2   // features that a pair must have in common,
 	minSharedPaths = 1   // and of these such of paths
