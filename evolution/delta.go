@@ -22,8 +22,6 @@ type DeltaOptions struct {
 // ([History.Steps]).
 type DeltaTree struct {
 	DeltaOptions
-	h       *History
-	at      int // entries of it that were taken in
 	c       counts
 	n       int // steps
 	stride  int // words for each directory
@@ -40,8 +38,27 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 	if o.From < 0 || o.To < 0 || (o.To > 0 && o.From > o.To) {
 		return nil, fmt.Errorf("delta tree: steps %d to %d: no such range", o.From, o.To)
 	}
-	t := &DeltaTree{DeltaOptions: o, h: h}
-	t.Extend()
+	end := len(h.steps)
+	if o.To > 0 {
+		end = min(end, o.To+1)
+	}
+	dirs := 1
+	if end > 0 {
+		dirs = max(1, h.steps[end-1].known)
+	}
+	t := &DeltaTree{DeltaOptions: o, stride: max(0, end-1-o.From)/64 + 1, seen: make([]bool, dirs)}
+	t.changed = make([]uint64, dirs*t.stride)
+	for at := range end {
+		step := h.step(&t.c, at)
+		if at <= o.From { // the state before the first step
+			for d, files := range t.c.nf {
+				t.seen[d] = files > 0
+			}
+			continue
+		}
+		t.take(step)
+	}
+	t.seen[Root] = true
 	return t, nil
 }
 
@@ -49,7 +66,7 @@ func (h *History) DeltaTree(o DeltaOptions) (*DeltaTree, error) {
 const sureEnough = 0.9
 
 // Tree is the delta tree of what the looks make likely: a step counts as known when the chance that the
-// directory changed in it, or that it did not, is 0.9 at least. It does not grow.
+// directory changed in it, or that it did not, is 0.9 at least.
 func (e *Estimates) Tree() *DeltaTree {
 	t := &DeltaTree{n: e.n, stride: e.n/64 + 1, seen: make([]bool, len(e.mean))}
 	t.changed = make([]uint64, len(e.mean)*t.stride)
@@ -67,48 +84,6 @@ func (e *Estimates) Tree() *DeltaTree {
 		}
 	}
 	return t
-}
-
-// Extend takes in the steps by which the history has grown. The tree is then what it would be if it was made
-// again.
-func (t *DeltaTree) Extend() {
-	for ; t.at < len(t.h.steps) && (t.To == 0 || t.at <= t.To); t.at++ {
-		step := t.h.step(&t.c, t.at)
-		t.grow()
-		if t.at <= t.From { // the state before the first step
-			for d := range t.seen {
-				t.seen[d] = d == 0 || t.c.nf[d] > 0
-			}
-			continue
-		}
-		t.take(step)
-	}
-	t.grow()
-}
-
-// grow allocates for the directories and one more step.
-func (t *DeltaTree) grow() {
-	dirs := max(1, len(t.c.nf))
-	if stride := t.n/64 + 1; stride > t.stride {
-		wider := func(s []uint64) []uint64 {
-			if s == nil {
-				return nil
-			}
-			out := make([]uint64, dirs*stride)
-			for d := range len(t.seen) {
-				copy(out[d*stride:], s[d*t.stride:(d+1)*t.stride])
-			}
-			return out
-		}
-		t.changed, t.unknown, t.stride = wider(t.changed), wider(t.unknown), stride
-	}
-	more := func(s []uint64) []uint64 { return append(s, make([]uint64, max(0, dirs*t.stride-len(s)))...) }
-	t.changed = more(t.changed)
-	if t.unknown != nil {
-		t.unknown = more(t.unknown)
-	}
-	t.seen = append(t.seen, make([]bool, max(0, dirs-len(t.seen)))...)
-	t.seen[Root] = true
 }
 
 func (t *DeltaTree) take(s Step) {
@@ -140,7 +115,7 @@ func (t *DeltaTree) take(s Step) {
 		if at < len(s.touched) && s.touched[at] == Dir(d) {
 			c = s.change[at]
 		}
-		if s.significance(Dir(d), c, t.Alpha, t.Structural) == Unknown {
+		if s.undecided(Dir(d), c, t.Alpha, t.Structural) {
 			t.unknown[d*t.stride+word] |= bit
 		}
 	}

@@ -18,7 +18,7 @@ var ErrTime = errors.New("the time goes back")
 //
 // It keeps the entries, a table of the directories and, for each of them, what it holds now: 16 bytes for
 // each directory in which files changed, 8 for each in which another number of files is left out than in the
-// step before; the rest 36 to 60 bytes for each directory and its name. DoC is not kept but derived, in a
+// step before; the rest 110 to 130 bytes for each directory. DoC is not kept but derived, in a
 // pass over the entries ([History.Steps]), so that any alpha may be used later.
 type History struct {
 	dirs  Dirs

@@ -22,7 +22,7 @@ func (h *History) Report(o DeltaOptions) ([]DirReport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if t.at == 0 {
+	if len(h.steps) == 0 {
 		return nil, nil
 	}
 	all := make([]DirReport, t.Dirs())

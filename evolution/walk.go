@@ -54,29 +54,15 @@ func (s Step) Unobserved(d Dir) int {
 	return int(s.lost[d])
 }
 
-// Significance classifies a directory's change in a step: significant, not significant, or not known.
-type Significance uint8
-
-const (
-	Insignificant Significance = iota
-	Significant
-	Unknown // what was not looked at decides
-)
-
-// significance says whether the subtree of a directory changed significantly. What was not looked at may have
-// been updated or be gone: when the change would be significant with that, and is not without, it is unknown.
+// undecided reports whether it is unknown that the subtree of a directory changed significantly. What was not
+// looked at may have been updated or be gone: the change would be significant with that, and is not without.
 // What may have come unseen is not counted.
-func (s Step) significance(d Dir, change Change, alpha float64, structural bool) Significance {
-	if change.Significant(alpha, structural) {
-		return Significant
+func (s Step) undecided(d Dir, change Change, alpha float64, structural bool) bool {
+	if change.Significant(alpha, structural) || s.Unobserved(d) == 0 {
+		return false
 	}
-	if int(d) < len(s.lost) && s.lost[d] > 0 {
-		change.Deleted += int(s.lost[d] + s.dark[d])
-		if change.Significant(alpha, structural) {
-			return Unknown
-		}
-	}
-	return Insignificant
+	change.Deleted += int(s.lost[d] + s.dark[d])
+	return change.Significant(alpha, structural)
 }
 
 // Steps goes through the history once, oldest step first. The memory is 16 bytes for each directory, 29 where

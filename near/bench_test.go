@@ -52,11 +52,10 @@ func heap() uint64 {
 }
 
 // BenchmarkLargeSite mines 100 steps of a site of 10 million pages in 500 000 directories and those above
-// them, and finds the skips. Memory is stated for each directory: what the history, what the miner
-// keeps, and what rules and skips add.
+// them, and finds the skips. Memory is stated for each directory: what the history
+// takes, and what rules and skips add.
 func BenchmarkLargeSite(b *testing.B) {
 	var h *evolution.History
-	var miner *Miner
 	var rules *RuleSet
 	var skips *Skips
 	before := heap()
@@ -73,18 +72,12 @@ func BenchmarkLargeSite(b *testing.B) {
 		b.ReportMetric(float64(h.Files(evolution.Root)), "pages")
 		perDir(b)
 	})
-	b.Run("history", func(b *testing.B) {
-		for b.Loop() {
-			var err error
-			if miner, err = NewMiner(h, Best()); err != nil {
-				b.Fatal(err)
-			}
-		}
-		perDir(b)
-	})
 	b.Run("mine", func(b *testing.B) {
 		for b.Loop() {
-			rules = miner.Mine()
+			var err error
+			if rules, err = Mine(h, Best()); err != nil {
+				b.Fatal(err)
+			}
 			skips = rules.Skips(nil)
 		}
 		b.ReportMetric(float64(rules.Len()), "rules")
@@ -93,7 +86,7 @@ func BenchmarkLargeSite(b *testing.B) {
 			b.Error("the part where nearly everything happens is skipped")
 		}
 	})
-	for _, v := range []any{h, miner, rules, skips} {
+	for _, v := range []any{h, rules, skips} {
 		runtime.KeepAlive(v)
 	}
 }

@@ -36,24 +36,14 @@ type kind struct {
 }
 
 // Mine finds the best rule for every directory.
+//
+// The set of antecedents that a directory may have is divided: those without the directory's parent are the
+// ones that its parent may have; those with it are these, the parent added. A chain whose FoC is under MinFoC
+// is left out, since FoC falls as a chain grows (CoC and confidence do not behave so). Chains that changed in
+// the same steps are one chain, and directories that changed in the same steps below the same chains have the
+// same rules: on a site of a million directories a few hundred cases are looked at, and the time is that of
+// one pass over the directories.
 func Mine(h *evolution.History, o Options) (*RuleSet, error) {
-	m, err := NewMiner(h, o)
-	if err != nil {
-		return nil, err
-	}
-	return m.Mine(), nil
-}
-
-// Miner mines a history again and again as it grows. What it keeps is the general delta tree at its
-// threshold.
-type Miner struct {
-	o Options
-	h *evolution.History
-	t *evolution.DeltaTree
-}
-
-// NewMiner validates the options and goes through the history once.
-func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -66,21 +56,8 @@ func NewMiner(h *evolution.History, o Options) (*Miner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Miner{o.withDefaults(), h, t}, nil
-}
-
-// Mine takes in the steps by which the history has grown, at the cost of what changed in them, and finds the
-// best rule for every directory. The result is that of mining again.
-//
-// The set of antecedents that a directory may have is divided: those without the directory's parent are the
-// ones that its parent may have; those with it are these, the parent added. A chain whose FoC is under MinFoC
-// is left out, since FoC falls as a chain grows (CoC and confidence do not behave so). Chains that changed in
-// the same steps are one chain, and directories that changed in the same steps below the same chains have the
-// same rules: on a site of a million directories a few hundred cases are looked at, and the time is that of
-// one pass over the directories.
-func (m *Miner) Mine() *RuleSet {
-	m.t.Extend()
-	return mineTree(m.t, m.h.Dirs(), &m.o)
+	o = o.withDefaults()
+	return mineTree(t, h.Dirs(), &o), nil
 }
 
 func mineTree(t *evolution.DeltaTree, dirs *evolution.Dirs, o *Options) *RuleSet {

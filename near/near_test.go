@@ -206,13 +206,13 @@ func TestExpire(t *testing.T) {
 	if err := rec.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := NewMiner(&h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var visited []int
 	for step := range 14 {
-		_, skipped := m.Mine().Skips(nil).below("old")
+		rules, err := Mine(&h, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, skipped := rules.Skips(nil).below("old")
 		rec := h.Record(int64(step))
 		rec.Update(rec.Dir("hot"), 1)
 		if skipped {

@@ -10,9 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
-	"iter"
-	"time"
 
 	"mirrord/internal/inorder"
 )
@@ -39,12 +36,16 @@ func (d *Delta) apply(w io.Writer, old, delta *Archive) error {
 	if err != nil {
 		return err
 	}
+	_, target, err := d.targetTree(old, delta)
+	if err != nil {
+		return err
+	}
 	out := &summed{w: w, digest: sha256.New(), left: d.Target.Bytes}
 	z, err := newZipPacker(out, packLevel, inorder.Crew{})
 	if err != nil {
 		return err
 	}
-	if _, err = packTree(&targetTree{delta: d, old: old, lines: delta}, &rawPacker{z, source}); err == nil {
+	if _, err = packTree(target, &rawPacker{z, source}); err == nil {
 		err = z.Close()
 	}
 	if errors.Is(err, errLonger) || (err == nil && (out.left > 0 || hex.EncodeToString(out.digest.Sum(nil)) !=
@@ -109,34 +110,6 @@ func (d *Delta) sources(old, delta *Archive) (func(item) (*zip.File, error), err
 		}
 		return f, nil
 	}, nil
-}
-
-// targetTree has phm.json and phm.files of a delta's target.
-type targetTree struct {
-	delta      *Delta
-	old, lines fs.FS
-}
-
-func (t *targetTree) Open(name string) (fs.File, error) {
-	switch name {
-	case MetaName:
-		return NewMemoryFile(name, []byte(t.delta.Meta), time.Time{}), nil
-	case FilesName:
-		m, err := OpenMeta(t)
-		if err != nil {
-			return nil, err
-		}
-		base, stopBase := iter.Pull2(tableOf(t.old))
-		lines, stopLines := iter.Pull2(tableOf(t.lines))
-		free := func() { stopBase(); stopLines() }
-		merged, err := newMergedTable(base, lines, t.delta.Removed)
-		if err != nil {
-			free()
-			return nil, err
-		}
-		return &madeFile{merged, fileInfo{name: name, size: m.TableBytes}, free}, nil
-	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
 // rawPacker packs files by their compressed bytes where source knows these.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"iter"
 	"math"
 )
 
@@ -132,88 +134,51 @@ func isDelta(format int, buf []byte) bool {
 	return format == deltaFormat && json.Unmarshal(buf, &d) == nil && d.Meta != nil
 }
 
-// mergedTable yields the target's table: the base's without the lines that go, and the delta's.
-type mergedTable struct {
-	base, delta func() (*File, error, bool)
-	removed     [][2]int
-
-	nextBase, nextDelta *File
-	index               int // of nextBase
-	line                []byte
-	read                int // bytes of line
-}
-
-// newMergedTable reads the two tables by functions as iter.Pull2 returns them.
-func newMergedTable(base, delta func() (*File, error, bool), removed [][2]int) (*mergedTable, error) {
-	m := &mergedTable{
-		base:    base,
-		delta:   delta,
-		removed: removed,
-		index:   -1,
+// targetTree returns what the target is, with its phm.json and phm.files: the table of the base without the
+// lines that go, and with those of the delta, of which one takes the place of the base's for its path.
+func (d *Delta) targetTree(base, delta fs.FS) (*Meta, memoryTree, error) {
+	tree := memoryTree{MetaName: []byte(d.Meta)}
+	m, err := OpenMeta(tree)
+	if err != nil {
+		return nil, nil, err
 	}
-	return m, errors.Join(m.stepBase(), m.stepDelta())
-}
-
-// stepBase moves to the next line of the base that stays.
-func (m *mergedTable) stepBase() error {
-	for {
-		f, err, ok := m.base()
-		if err != nil {
-			return err
+	next, stop := iter.Pull2(tableOf(delta))
+	defer stop()
+	line, err, more := next()
+	var table []byte
+	add := func(f *File) (err error) {
+		if table, err = AppendFile(table, f); err == nil && int64(len(table)) > m.TableBytes {
+			err = fmt.Errorf("%w: more than %d bytes of %s come of it", ErrDamaged, m.TableBytes, FilesName)
 		}
-		m.index++
-		if !ok {
-			m.nextBase = nil
-			return nil
+		return err
+	}
+	at, removed := 0, d.Removed
+	for f, ferr := range tableOf(base) {
+		for ferr == nil && err == nil && more && line.Path < f.Path {
+			if err = add(line); err == nil {
+				line, err, more = next()
+			}
 		}
-		if len(m.removed) > 0 && m.index >= m.removed[0][0]+m.removed[0][1] {
-			m.removed = m.removed[1:]
+		if err = errors.Join(err, ferr); err != nil {
+			return nil, nil, err
 		}
-		if len(m.removed) > 0 && m.index >= m.removed[0][0] {
+		if len(removed) > 0 && at >= removed[0][0]+removed[0][1] {
+			removed = removed[1:]
+		}
+		goes := len(removed) > 0 && at >= removed[0][0]
+		at++
+		if goes || (more && line.Path == f.Path) {
 			continue
 		}
-		m.nextBase = f
-		return nil
-	}
-}
-
-func (m *mergedTable) stepDelta() error {
-	f, err, ok := m.delta()
-	if err != nil || !ok {
-		f = nil
-	}
-	m.nextDelta = f
-	return err
-}
-
-// next returns the next file of the target, io.EOF after the last.
-func (m *mergedTable) next() (*File, error) {
-	b, d := m.nextBase, m.nextDelta
-	switch {
-	case b == nil && d == nil:
-		return nil, io.EOF
-	case d == nil, b != nil && b.Path < d.Path:
-		return b, m.stepBase()
-	case b != nil && b.Path == d.Path:
-		if err := m.stepBase(); err != nil {
-			return nil, err
+		if err := add(f); err != nil {
+			return nil, nil, err
 		}
 	}
-	return d, m.stepDelta()
-}
-
-func (m *mergedTable) Read(p []byte) (int, error) {
-	for m.read == len(m.line) {
-		f, err := m.next()
-		if err != nil {
-			return 0, err
+	for err == nil && more {
+		if err = add(line); err == nil {
+			line, err, more = next()
 		}
-		if m.line, err = AppendFile(m.line[:0], f); err != nil {
-			return 0, err
-		}
-		m.read = 0
 	}
-	n := copy(p, m.line[m.read:])
-	m.read += n
-	return n, nil
+	tree[FilesName] = table
+	return m, tree, err
 }

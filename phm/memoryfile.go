@@ -4,7 +4,6 @@ package phm
 
 import (
 	"bytes"
-	"io"
 	"io/fs"
 	"path"
 	"time"
@@ -26,20 +25,6 @@ func (f *MemoryFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 
 // Close implements fs.File.
 func (f *MemoryFile) Close() error { return nil }
-
-// madeFile is a file that is made while it is read.
-type madeFile struct {
-	io.Reader
-	info fileInfo
-	free func()
-}
-
-func (f *madeFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-
-func (f *madeFile) Close() error {
-	f.free()
-	return nil
-}
 
 // fileInfo is that of a regular file.
 type fileInfo struct {

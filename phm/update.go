@@ -3,7 +3,6 @@
 package phm
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -129,23 +128,12 @@ func openUpdate(a *Archive, base []byte) (*Update, error) {
 		return nil, fmt.Errorf("%w: it builds on %s, not on the table %.12s", ErrBase, d.Base, got)
 	}
 	u := &Update{Delta: d, files: a}
-	old := memoryTree{MetaName: []byte(d.Meta), FilesName: base}
-	if u.Target, err = OpenMeta(old); err != nil {
-		return nil, err
-	}
-	before, stopBefore := iter.Pull2(tableOf(old))
-	defer stopBefore()
-	lines, stopLines := iter.Pull2(tableOf(a))
-	defer stopLines()
-	merged, err := newMergedTable(before, lines, d.Removed)
+	old := memoryTree{FilesName: base}
+	target, tree, err := d.targetTree(old, a)
 	if err != nil {
 		return nil, err
 	}
-	var table bytes.Buffer
-	if _, err := io.Copy(&table, io.LimitReader(merged, u.Target.TableBytes+1)); err != nil {
-		return nil, err
-	}
-	u.Table = table.Bytes()
+	u.Target, u.Table = target, tree[FilesName]
 	if u.Target.TableSum == "" || TableSum(u.Table) != u.Target.TableSum {
 		return nil, fmt.Errorf("%w: %s that comes of it is not that of version %d", ErrDamaged, FilesName,
 			u.Target.Version)

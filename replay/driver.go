@@ -264,7 +264,6 @@ func (d *driver) act(w *World) error {
 		Late:    int64(d.Late.Seconds()),
 		MaxSkip: d.MaxSkip,
 		MaxAge:  int64(d.MaxAge.Seconds()),
-		Without: d.Without,
 	}
 	own := d.MaxRequests
 	if d.Budget > 0 {

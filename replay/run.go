@@ -35,8 +35,6 @@ type Options struct {
 	// no unit that was last observed so long ago is skipped; 0: no bound
 	MaxAge time.Duration
 
-	Without policy.Idea // for adaptive: a part that is left out
-
 	Near   near.Options // for near, with From and To as they are; default near.Third
 	Expire int          // for near: in every Expire-th step skipped directories are requested as well; 0: never
 

@@ -21,7 +21,6 @@ import (
 	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
 	"mirrord/mirror/report"
-	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
@@ -114,7 +113,7 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 		return nil, done, err
 	}
 	if isPage(c.MIME) {
-		out.Title = relocate.Title(body, c.Charset)
+		out.Title = text.Title(body, c.Charset)
 		if k.src.texts {
 			_, out.Text = text.Page(body, c.Charset)
 		}

@@ -15,7 +15,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/mirror/render"
 	"mirrord/phm"
-	"mirrord/relocate"
+	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -199,8 +199,8 @@ func titleIn(p *pastTree, path string) (string, error) {
 		return "", fmt.Errorf("version %d: %s: %w", p.number, path, err)
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, relocate.TitleWithin))
-	title := []rune(relocate.Title(head, ""))
+	head, err := io.ReadAll(io.LimitReader(f, text.TitleWithin))
+	title := []rune(text.Title(head, ""))
 	return string(title[:min(len(title), mostTitle)]), err
 }
 

@@ -26,8 +26,7 @@ type replicaPage struct {
 	keep   bool // the digest is to be kept
 }
 
-// replicaBatch is how many pages are looked up at a time. If a copy as view does not fit on the disk, the
-// site is open only as long as that takes, so that no run waits for it.
+// replicaBatch is how many pages are looked up at a time.
 const replicaBatch = 4096
 
 // digests gives every page with its digest to f; a page that cannot be read is said and left out. Of a site,
@@ -108,10 +107,8 @@ func (r *replicaPages) makeDigest(sketcher *text.Sketcher, p *replicaPage) bool 
 
 // keptDigests are those of a site. The nil one has none.
 type keptDigests struct {
-	state *store.State
-	name  string
-	tree  regular.Root
-	view  *store.Site // while it is open: a copy, which does not block writers
+	tree regular.Root
+	view *store.Site // a copy, which does not block writers
 	// version of the tree and of the records, when pages were last looked up; 0: they were not of one version
 	live   int
 	file   *pages.Digests
@@ -124,12 +121,12 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	if t.site == "" {
 		return nil, nil
 	}
-	k := &keptDigests{state: st, name: t.site, tree: t.root.Root}
-	err := k.with(func(s *store.Site) (err error) {
-		k.file, err = s.Pages().Digests()
-		return err
-	})
+	view, err := st.ViewSite(t.site)
 	if err != nil {
+		return nil, err
+	}
+	k := &keptDigests{tree: t.root.Root, view: view}
+	if k.file, err = view.Pages().Digests(); err != nil {
 		return nil, errors.Join(err, k.close())
 	}
 	for n, p := range k.file.All() {
@@ -141,44 +138,28 @@ func openKept(st *store.State, t replicaTree) (*keptDigests, error) {
 	return k, nil
 }
 
-// with calls f with a view, which stays open.
-func (k *keptDigests) with(f func(*store.Site) error) error {
-	if k.view == nil {
-		s, err := k.state.ViewSite(k.name)
-		if err != nil {
-			return err
-		}
-		k.view = s
-	}
-	return f(k.view)
-}
-
 // look finds the digests of pages. What cannot be looked up has none.
 func (k *keptDigests) look(batch []replicaPage) {
 	if k == nil || len(batch) == 0 {
 		return
 	}
-	k.live = 0
-	err := k.with(func(s *store.Site) error {
-		live, err := liveVersion(s)
-		if err != nil || live == 0 {
-			return err
-		}
-		if meta, err := phm.OpenMeta(k.tree.FS()); err != nil || meta.Version != live {
-			return err // a run has published since the tree was opened: its files are not those bodies
-		}
-		k.live = live
-		return k.lookIn(s, batch, live)
-	})
-	if err != nil { // the pages are read
+	if err := k.lookUp(batch); err != nil { // the pages are read
 		for i := range batch {
 			batch[i].known, batch[i].keep = false, false
 		}
 	}
 }
 
-// lookIn finds the digests of pages in a view.
-func (k *keptDigests) lookIn(s *store.Site, batch []replicaPage, live int) error {
+func (k *keptDigests) lookUp(batch []replicaPage) error {
+	k.live = 0
+	live, err := liveVersion(k.view)
+	if err != nil || live == 0 {
+		return err
+	}
+	if meta, err := phm.OpenMeta(k.tree.FS()); err != nil || meta.Version != live {
+		return err // a run has published since the tree was opened: its files are not those bodies
+	}
+	k.live = live
 	urls := make([]site.URL, 0, len(batch))
 	at := make([]int, 0, len(batch))
 	for i := range batch {
@@ -186,7 +167,7 @@ func (k *keptDigests) lookIn(s *store.Site, batch []replicaPage, live int) error
 			urls, at = append(urls, u), append(at, i)
 		}
 	}
-	return s.Records.Some(urls, func(n int, rec *record.Resource) error {
+	return k.view.Records.Some(urls, func(n int, rec *record.Resource) error {
 		return k.lookOne(rec, &batch[at[n]], live)
 	})
 }
@@ -230,31 +211,29 @@ func (k *keptDigests) keep(batch []replicaPage) {
 	if k == nil || !some {
 		return
 	}
-	_ = k.with(func(s *store.Site) error { // see above
-		if live, err := liveVersion(s); err != nil || live != k.live || s.Busy() || s.Stale() {
-			return err
+	if live, err := liveVersion(k.view); err != nil || live != k.live || k.view.Busy() || k.view.Stale() {
+		return
+	}
+	d, err := k.view.Pages().Digests()
+	if err != nil {
+		return
+	}
+	for i := range batch {
+		if err == nil && batch[i].keep {
+			_, err = d.Append(&batch[i].digest)
 		}
-		d, err := s.Pages().Digests()
-		if err != nil {
-			return err
-		}
-		for i := range batch {
-			if err == nil && batch[i].keep {
-				_, err = d.Append(&batch[i].digest)
-			}
-		}
-		k.added = true
-		return errors.Join(err, d.Close())
-	})
+	}
+	k.added = true
+	_ = d.Close() // see above
 }
 
 // thin writes the digests again when most of them are of texts that no page has now.
-func (k *keptDigests) thin(s *store.Site) error {
+func (k *keptDigests) thin() error {
 	const spare = 1000
-	if s.Busy() || s.Stale() {
+	if k.view.Busy() || k.view.Stale() {
 		return nil
 	}
-	d, err := s.Pages().Digests()
+	d, err := k.view.Pages().Digests()
 	if err != nil {
 		return err
 	}
@@ -274,13 +253,10 @@ func (k *keptDigests) close() error {
 	}
 	var err error
 	if k.added {
-		_ = k.with(k.thin) // else next time
+		_ = k.thin() // else next time
 	}
 	if k.file != nil {
 		err = k.file.Close()
 	}
-	if k.view != nil {
-		err = errors.Join(err, k.view.Close())
-	}
-	return err
+	return errors.Join(err, k.view.Close())
 }

@@ -59,7 +59,7 @@ func VerifyReplicas(
 	defer v.close()
 	for _, j := range jobs {
 		for _, alt := range j.AlternateURLs() {
-			if err := v.alternate(ctx, j, alt); err != nil {
+			if err := v.against(ctx, j, alt, j.Name); err != nil {
 				return nil, err
 			}
 		}
@@ -120,12 +120,8 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 	}, nil
 }
 
-// alternate tests an alternate of a job against its origin, by the pages that the mirror has.
-func (v *replicaVerifier) alternate(ctx context.Context, j *job.Job, alt site.URL) error {
-	return v.against(ctx, j, alt, j.Name)
-}
-
-// against tests a place against the origin of a job. named is the job when that names it as an alternate.
+// against tests a place against the origin of a job, by the pages that the mirror has. named is the job when
+// that names it as an alternate.
 func (v *replicaVerifier) against(ctx context.Context, j *job.Job, alt site.URL, named string) error {
 	var paths []string
 	base, err := v.base(j)

@@ -13,7 +13,7 @@ import (
 
 	"mirrord/archive/zim"
 	"mirrord/phm"
-	"mirrord/relocate"
+	"mirrord/replica/text"
 )
 
 // Bounds of metadata, in characters: those that zimcheck enforces since 3.4.
@@ -95,7 +95,7 @@ const titleLength = 250
 
 // titleOf returns the title of a page, "" when it has none.
 func titleOf(page []byte) string {
-	title := relocate.Title(page, "")
+	title := text.Title(page, "")
 	for len(title) > titleLength {
 		_, n := utf8.DecodeLastRuneInString(title)
 		title = title[:len(title)-n]

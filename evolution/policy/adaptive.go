@@ -276,7 +276,7 @@ func (a *adaptive) price() float64 {
 		least = max(least, scarcity(a.Own, a.Budget-a.asked))
 	}
 	p := least / taught(a.Model)
-	if a.goal == 0 && a.Without != Rising {
+	if a.goal == 0 {
 		p *= 1 + float64(a.found)/plenty
 	}
 	switch {
@@ -350,13 +350,11 @@ func (a *adaptive) Tell(o Outcome) {
 		a.stale += 1 << 20
 		a.news++
 	}
-	if !missed && a.Without != Evidence {
+	if !missed {
 		a.chain.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
 	}
-	if a.Without != Naming {
-		for _, v := range a.names.tell(a.Model, u, hit, a.state) {
-			a.promote(v)
-		}
+	for _, v := range a.names.tell(a.Model, u, hit, a.state) {
+		a.promote(v)
 	}
 	a.stale++
 	if n := &a.chain.nodes[g.dir]; moved(n.act, n.valued, 0.2) {

@@ -93,8 +93,6 @@ func (r alone) rate(a *adaptive, u ID, g *group) float64 {
 // before the last run.
 func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
 	switch { // of listings and what they tell of cohorts know more
-	case a.Without == Alone:
-		return -math.Expm1(-floor * (steps + a.chain.gap))
 	case g.listed:
 		return -math.Expm1(-listedFloor * (steps + a.chain.gap))
 	case a.lists.tells(a.Model, u):

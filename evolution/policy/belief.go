@@ -81,12 +81,12 @@ func newChain(m *Model, o *Options) chain {
 	for r := range c.disc {
 		c.disc[r] = math.Exp2((m.clock.at[r] - now) / halfLife)
 	}
-	c.believe(o.Without == Ruling)
+	c.believe()
 	return c
 }
 
-// believe sets the chances of the directories, with or without rules.
-func (c *chain) believe(unruled bool) {
+// believe sets the chances of the directories.
+func (c *chain) believe() {
 	m := c.m
 	c.nodes, c.rates = make([]node, m.Dirs()), make([][kinds]share, m.Dirs())
 	for u, f := range m.flags {
@@ -120,8 +120,7 @@ func (c *chain) believe(unruled bool) {
 		}
 		w := c.disc[x.since]
 		n.alpha = min(0.999, (float64(x.act)*w+actShrink*mean)/(float64(x.obs)*w+actShrink))
-		if runs := float64(x.obs) * w; d > 0 && float64(x.act)*w < ruleChanges/2 && runs >= ruleRuns &&
-			!unruled {
+		if runs := float64(x.obs) * w; d > 0 && float64(x.act)*w < ruleChanges/2 && runs >= ruleRuns {
 			n.silent = int32(runs)
 			n.alpha = min(n.alpha, (float64(x.act)*w+ruleChanges)/(runs+1))
 		}

@@ -75,7 +75,7 @@ func clumps(a *adaptive) {
 	for i := range a.gs {
 		g := &a.gs[i]
 		g.clump = 1
-		if g.class == constant && a.Without != Clumps {
+		if g.class == constant {
 			g.clump = float32(min(1, of[g.dir][g.kind].mean(usual)/usualClump))
 		}
 	}

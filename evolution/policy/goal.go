@@ -7,7 +7,7 @@ import "math"
 // A goal of lateness. A price says what a change is worth whenever it is found; that changes are found in
 // time is kept to by two things more.
 //
-// The price does not rise with what a run finds ([Rising]): most changes are made in a few runs that change
+// The price does not rise with what a run finds: most changes are made in a few runs that change
 // much, and what such a run leaves for another day is late by a whole interval.
 //
 // And the price falls while the changes found had waited for longer than they may. How long a change waited

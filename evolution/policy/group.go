@@ -112,8 +112,8 @@ func (a *adaptive) group() {
 		for i := 0; i < len(units); {
 			j, k, listed := i+1, m.kind(units[i]), m.flags[units[i]]&vouched
 			for j < len(units) && m.kind(units[j]) == k && m.flags[units[j]]&vouched == listed &&
-				(m.edits(units[j]).past == m.edits(units[i]).past || a.Without == Past) && k != Listing &&
-				a.Without != Grouping && a.factors.class(units[j]) == a.factors.class(units[i]) {
+				m.edits(units[j]).past == m.edits(units[i]).past && k != Listing &&
+				a.factors.class(units[j]) == a.factors.class(units[i]) {
 				j++
 			}
 			a.gs = append(a.gs, group{
@@ -306,8 +306,7 @@ func (a *adaptive) value(i uint32) {
 	u := a.order[g.next]
 	x := a.parts(u, g)
 	p := finds(a, u, g, either(a, u, x))
-	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing &&
-		a.Without != Probing {
+	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
 		with := a.shown.left(u, x.with)
 		after := (weight*with + g.counted(1)) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))

@@ -87,9 +87,6 @@ func (q *silence) find(a *adaptive) {
 		least = max(1, n)
 	}
 	often := q.often(a, least)
-	if a.Without == Hubs {
-		often = nil
-	}
 	few := int(hubShare * float64(m.Units()))
 	open, began, silent := all, 0, ^uint64(0)
 	uncovered := all

@@ -37,7 +37,7 @@ func newKin(a *adaptive) kin {
 		g := &a.gs[i]
 		u := a.order[g.next]
 		changes := mathbits.OnesCount64(a.moves(u))
-		if a.Without == KinGroups || g.kind == Listing || g.listed || changes < leastKin {
+		if g.kind == Listing || g.listed || changes < leastKin {
 			continue
 		}
 		key := uint64(a.edits(u).past)<<8 | uint64(g.kind)

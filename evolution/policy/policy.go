@@ -75,8 +75,6 @@ type Options struct {
 	// beyond Budget
 	MaxAge int64
 
-	Without Idea // leaves a part of adaptive out; for measuring
-
 	// For policies that follow rules.
 	Skips []Skip // the top-most skipped directories; everything below them is skipped as well, known or new
 	// the rules are not followed in this run: every k-th run, as the caller counts, requests the skipped
@@ -109,8 +107,6 @@ func (o Options) withDefaults() (Options, error) {
 				o.Price)
 	case !(o.PriceMB >= 0 && o.PriceMB <= MostPriceMB):
 		return o, fmt.Errorf("plan: price %v of a megabyte: want changed pages, 0 to %v", o.PriceMB, MostPriceMB)
-	case !o.Without.isKnown():
-		return o, fmt.Errorf("plan: without %q: want one of %q", o.Without, Ideas())
 	case o.Budget < 0:
 		return o, fmt.Errorf("plan: budget of %d requests: want 0 (no bound) or more", o.Budget)
 	case o.MaxSkip < 0:

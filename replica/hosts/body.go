@@ -63,7 +63,7 @@ func newBody(body []byte, isText, isHTML bool, k int, path *string) PageBody {
 		b.list = text.ShingleList(tokens, k)
 		b.shingles = hash.NewSet(slices.Clone(b.list))
 		if path != nil {
-			b.answer, b.said = true, text.Shingles(withoutPath(tokens, *path), k, text.FastHash)
+			b.answer, b.said = true, text.Shingles(withoutPath(tokens, *path), k)
 		}
 	}
 	return b

@@ -10,13 +10,6 @@ import (
 	"mirrord/replica/hash"
 )
 
-// Terms that say nothing of what a path is about, and terms of URLs that are no documents (Bharat, Broder,
-// section 3.1).
-func stopTerms() []string {
-	return []string{"htm", "html", "txt", "main", "index", "home", "bin", "cgi"}
-}
-func avoidTerms() []string { return []string{"nph", "dynaweb", "zyview"} }
-
 // term is a word of a path.
 type term struct {
 	text  string
@@ -82,10 +75,9 @@ func HostFeatures(host string) []Feature {
 // PathFeatures are the bigrams of a path without its stop terms, each once, in order; avoided says that the
 // path has a term for which its URL is not sampled.
 func PathFeatures(path string, o StageOne) (features []Feature, avoided bool) {
-	o = o.withDefaults()
 	terms := termsOf(path)
-	avoided = o.avoids(terms)
-	terms = slices.DeleteFunc(terms, func(t term) bool { return t.in(o.Stop) })
+	avoided = slices.ContainsFunc(terms, term.isAvoided)
+	terms = slices.DeleteFunc(terms, term.isStop)
 	for i := 1; i < len(terms); i++ {
 		f := Feature{
 			Path:     true,
@@ -101,11 +93,13 @@ func PathFeatures(path string, o StageOne) (features []Feature, avoided bool) {
 	return sortFeatures(features), avoided
 }
 
-func (o StageOne) avoids(terms []term) bool {
-	return slices.ContainsFunc(terms, func(t term) bool { return t.in(o.Avoid) })
+// isStop reports whether a term says nothing of what a path is about (Bharat, Broder, section 3.1).
+func (t term) isStop() bool {
+	return slices.Contains([]string{"htm", "html", "txt", "main", "index", "home", "bin", "cgi"}, t.text)
 }
 
-func (t term) in(list []string) bool { return slices.Contains(list, t.text) }
+// isAvoided reports whether a term is one of URLs that are no documents (the same).
+func (t term) isAvoided() bool { return slices.Contains([]string{"nph", "dynaweb", "zyview"}, t.text) }
 
 func sortFeatures(fs []Feature) []Feature {
 	slices.SortFunc(fs, func(a, b Feature) int {

@@ -70,7 +70,7 @@ func TestHostileLists(t *testing.T) {
 	if got := v.Hosts(); got != 30_003 {
 		t.Errorf("%d hosts", got)
 	}
-	if s := v.Samples(); len(s) != 3 || s[2].URLs != 300_000 || len(s[2].Paths) != v.sampleSize(300_000) {
+	if s := v.Samples(); len(s) != 3 || s[2].URLs != 300_000 || len(s[2].Paths) != sampleSize(300_000) {
 		t.Errorf("%d hosts were considered", len(s))
 	}
 	if pairs := v.Pairs(); len(pairs) != 1 || pairs[0].Host1 != "long0.test" {

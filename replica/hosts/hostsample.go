@@ -29,8 +29,8 @@ type keptPath struct {
 }
 
 // sampleSize is the size of the sample of a host with n URLs.
-func (o StageOne) sampleSize(n int) int {
-	return max(o.Sample, int(float64(o.Sample)*math.Sqrt(float64(n)/100)))
+func sampleSize(n int) int {
+	return max(minSample, int(minSample*math.Sqrt(float64(n)/100)))
 }
 
 // slack is how many times the sample is kept at least. The sample grows slower than the URLs, so what will be
@@ -44,9 +44,9 @@ func (v *Inventory) take(h *hostURLs, path []byte) bool {
 		return false
 	}
 	h.seen[x] = struct{}{}
-	if y := hash.H(path); y <= h.cut && !v.avoided(string(path)) {
+	if y := hash.H(path); y <= h.cut && !avoided(string(path)) {
 		h.kept = append(h.kept, keptPath{y, string(path)})
-		if most := slack * v.sampleSize(len(h.seen)); len(h.kept) >= 2*most {
+		if most := slack * sampleSize(len(h.seen)); len(h.kept) >= 2*most {
 			h.kept = h.least(most)
 			h.cut = h.kept[most-1].hash
 		}
@@ -69,21 +69,21 @@ func (v *Inventory) finish(h *hostURLs) (sample []string, n int) {
 		h.all = slices.Compact(h.all)
 		return v.paperSample(h.all), len(h.all)
 	}
-	for _, k := range h.least(v.sampleSize(len(h.seen))) {
+	for _, k := range h.least(sampleSize(len(h.seen))) {
 		sample = append(sample, k.path)
 	}
 	slices.Sort(sample)
 	return sample, len(h.seen)
 }
 
-func (o StageOne) avoided(path string) bool { return o.avoids(termsOf(path)) }
+func avoided(path string) bool { return slices.ContainsFunc(termsOf(path), term.isAvoided) }
 
 // paperSample takes every path whose hash is divided by m, where m doubles each time that the paths taken
 // have doubled.
 func (v *Inventory) paperSample(paths []string) (sample []string) {
 	m, next := uint64(v.FirstModulus), v.FirstDouble
 	for _, p := range paths {
-		if hash.H(p)%m != 0 || v.avoided(p) {
+		if hash.H(p)%m != 0 || avoided(p) {
 			continue
 		}
 		sample = append(sample, p)

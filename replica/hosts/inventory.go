@@ -19,26 +19,13 @@ type StageOne struct {
 	MinURLs int // unique URLs that a host must have; 0 means 100
 	// the paper's samples and features to the letter; else samples are the paths of least hash, and features
 	// of many hosts count by stars
-	Paper    bool
-	MaxHosts int // hosts that a feature may be on to be counted in full; 0 means 20
+	Paper bool
 
 	FirstModulus int // Paper: every so many paths are taken at first; 0 means 5
 	FirstDouble  int // Paper: paths after which the modulus doubles for the first time; 0 means 20
 
 	// a feature's position is the index of the bigram in its path, not the depth of its segment
 	PositionIsIndex bool
-	// terms left out of paths; terms for which a URL is not sampled; nil means the paper's
-	Stop, Avoid []string
-
-	// paths sampled of a host of 100 URLs or fewer, and in proportion to the square root of more; 0 means 20.
-	// Not with Paper
-	Sample   int
-	MinPaths int // sampled paths of a host that a feature of paths must be in; 0 means 2
-	// features that a pair must have in common, and of these such of paths; 0 means 2 and 1
-	MinShared, MinSharedPaths int
-	// S: what a feature of a host or path counts on as many hosts as have it; 0 means 4 and 1
-	HostWeight, PathWeight float64
-	SizeWeight             float64 // by which the logarithm of the sizes of hosts lowers a score; 0 means 0.1
 
 	// leaves kept over all hosts, of 16 bytes each, three times as much for a time; 0 means 8 million. Beyond
 	// it, half of them are let go, the same half on every host
@@ -52,33 +39,23 @@ func (o StageOne) withDefaults() StageOne {
 		}
 	}
 	set(&o.MinURLs, 100)
-	set(&o.MaxHosts, 20)
 	set(&o.FirstModulus, 5)
 	set(&o.FirstDouble, 20)
 	set(&o.MaxLeaves, 8<<20)
-	set(&o.Sample, 20)
-	set(&o.MinPaths, 2)
-	set(&o.MinShared, 2)
-	set(&o.MinSharedPaths, 1)
-	o.HostWeight = positive(o.HostWeight, 4)
-	o.PathWeight = positive(o.PathWeight, 1)
-	o.SizeWeight = positive(o.SizeWeight, 0.1)
-	if o.Stop == nil {
-		o.Stop = stopTerms()
-	}
-	if o.Avoid == nil {
-		o.Avoid = avoidTerms()
-	}
 	return o
 }
 
-// positive is x, or what it means when it is not above 0.
-func positive(x, otherwise float64) float64 {
-	if x > 0 {
-		return x
-	}
-	return otherwise
-}
+// The numbers of stage I.
+const (
+	maxHosts       = 20  // that a feature may be on to be counted in full
+	minSample      = 20  // paths of a host of 100 URLs or fewer; in proportion to the square root of more
+	minPaths       = 2   // sampled paths of a host that a feature of paths must be in
+	minShared      = 2   // features that a pair must have in common,
+	minSharedPaths = 1   // and of these such of paths
+	hostWeight     = 4   // what a feature of a host counts on as many hosts as have it
+	pathWeight     = 1   // the same of a path
+	sizeWeight     = 0.1 // by which the logarithm of the sizes of hosts lowers a score
+)
 
 // Inventory is a summary of hosts by their URLs: how many, a sample of their paths, and a sample of
 // their leaves. In any order, and in parts that are merged later, the same URLs give the same inventory. A

@@ -17,7 +17,7 @@ import (
 // slowSample is the rule: the k paths of least H that are not avoided, in order.
 func slowSample(paths []string) []string {
 	unique := slices.Compact(slices.Sorted(slices.Values(paths)))
-	k := StageOne{}.withDefaults().sampleSize(len(unique))
+	k := sampleSize(len(unique))
 	least := slices.DeleteFunc(slices.Clone(unique), func(p string) bool {
 		_, avoided := PathFeatures(p, StageOne{})
 		return avoided

@@ -87,7 +87,7 @@ func stars(place, on []uint32, edge func(center, other uint32)) {
 // noHost stands for hosts that are not considered.
 const noHost = math.MaxUint32
 
-// usualShapes returns the shapes of leaves that tell nothing and are on more than MaxHosts hosts of those
+// usualShapes returns the shapes of leaves that tell nothing and are on more than maxHosts hosts of those
 // considered.
 func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
 	var shapes []onHost
@@ -98,7 +98,7 @@ func (v *Inventory) usualShapes(index []uint32) map[uint32]bool {
 	}
 	usual := map[uint32]bool{}
 	for on := range runs(slices.Compact(sortOnHosts(shapes))) {
-		if len(on) > v.MaxHosts {
+		if len(on) > maxHosts {
 			usual[on[0].extra] = true
 		}
 	}

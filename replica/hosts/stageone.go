@@ -94,7 +94,7 @@ func (v *Inventory) featuresOf(hosts []considered) []onHost {
 			for to < len(keys) && keys[to] == keys[from] {
 				to++
 			}
-			if to-from >= v.MinPaths {
+			if to-from >= minPaths {
 				out = append(out, onHost{
 					key:   keys[from],
 					host:  uint32(i),
@@ -138,7 +138,7 @@ func (p pairs) add(a, b onHost, isPath bool, weight float64) {
 func pairOf(a, b uint32) uint64 { return uint64(min(a, b))<<32 | uint64(max(a, b)) }
 
 // Pairs returns the candidate pairs, best first. By the paper's rule these are the pairs with two features in
-// common, one of them of paths, where features on more than MaxHosts hosts do not count (Bharat, Broder,
+// common, one of them of paths, where features on more than maxHosts hosts do not count (Bharat, Broder,
 // section 3.1). Else equal leaves vote for the pairs of their biggest hosts and the others, pairs that such
 // pairs connect are candidates when their leaves agree, and features on many hosts count in the scores in the
 // same way.
@@ -146,20 +146,20 @@ func (v *Inventory) Pairs() []HostPair {
 	hosts := v.consider()
 	place := bySize(hosts)
 	features := v.featuresOf(hosts)
-	found := v.shareFeatures(features)
+	found := shareFeatures(features)
 	if !v.Paper {
 		v.shareLeaves(hosts, place, found)
 		found.dropWeak(hosts)
-		v.weighFrequent(features, place, found)
+		weighFrequent(features, place, found)
 	}
 	out := []HostPair{}
 	for k, e := range found {
-		if (e.shared < v.MinShared || e.paths < v.MinSharedPaths) && !e.overlaps() {
+		if (e.shared < minShared || e.paths < minSharedPaths) && !e.overlaps() {
 			continue
 		}
 		a, b := &hosts[k>>32], &hosts[uint32(k)]
 		raw := e.score + overlapWeight*e.overlap
-		score := raw / (1 + v.SizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
+		score := raw / (1 + sizeWeight*(math.Log(float64(a.n))+math.Log(float64(b.n))))
 		out = append(out, HostPair{
 			Host1:       a.name,
 			Host2:       b.name,
@@ -181,16 +181,16 @@ func (v *Inventory) Pairs() []HostPair {
 
 // shareFeatures finds the pairs that have features in common which are on few hosts. A feature counts by the
 // hosts that have it.
-func (v *Inventory) shareFeatures(features []onHost) pairs {
+func shareFeatures(features []onHost) pairs {
 	found := pairs{}
 	for on := range runs(features) {
-		if len(on) < 2 || len(on) > v.MaxHosts {
+		if len(on) < 2 || len(on) > maxHosts {
 			continue
 		}
 		isPath := isPathKey(on[0].key)
-		weight := v.HostWeight / float64(len(on))
+		weight := hostWeight / float64(len(on))
 		if isPath {
-			weight = v.PathWeight / float64(len(on))
+			weight = pathWeight / float64(len(on))
 		}
 		for i, a := range on {
 			for _, b := range on[i+1:] {
@@ -222,15 +222,15 @@ func (p pairs) dropWeak(hosts []considered) {
 }
 
 // weighFrequent adds the features of paths that are on many hosts to the scores of the pairs that were found.
-func (v *Inventory) weighFrequent(features []onHost, place []uint32, found pairs) {
+func weighFrequent(features []onHost, place []uint32, found pairs) {
 	for on := range runs(features) {
-		if len(on) <= v.MaxHosts || !isPathKey(on[0].key) {
+		if len(on) <= maxHosts || !isPathKey(on[0].key) {
 			continue
 		}
 		stars(place, hostsOf(on), func(center, other uint32) {
 			k := pairOf(center, other)
 			if e, ok := found[k]; ok {
-				e.score += v.PathWeight / float64(len(on))
+				e.score += pathWeight / float64(len(on))
 				found[k] = e
 			}
 		})

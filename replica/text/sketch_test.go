@@ -36,7 +36,7 @@ func checkDigest(t *testing.T, s *Sketcher, name string, body []byte) {
 		for i := range least {
 			least[i] = math.MaxUint64
 		}
-		for _, x := range Shingles(tokens, s.k, FastHash) {
+		for _, x := range Shingles(tokens, s.k) {
 			bin := &least[x>>(64-7)]
 			*bin = min(*bin, x)
 		}
@@ -47,7 +47,7 @@ func checkDigest(t *testing.T, s *Sketcher, name string, body []byte) {
 			continue // empty bins are filled slowly in what follows
 		}
 		var want Sketch
-		for i, least := range reference.OnePermutation(Shingles(tokens, s.k, FastHash), Bins) {
+		for i, least := range reference.OnePermutation(Shingles(tokens, s.k), Bins) {
 			want[i] = byte(least)
 		}
 		if d.Sketch != want {
@@ -174,15 +174,15 @@ func TestEstimate(t *testing.T) {
 	}
 	s := NewSketcher(SketchOptions{})
 	a := words(0, 2000)
-	da, sa := s.HTML(a), Shingles(Tokens(Extract(a)), 5, FastHash)
+	da, sa := s.HTML(a), Shingles(Tokens(Extract(a)), 5)
 	for _, shift := range []int{0, 50, 200, 400, 1000, 3000} {
 		b := words(shift, 2000)
 		db := s.HTML(b)
-		want := hash.Resemblance(sa, Shingles(Tokens(Extract(b)), 5, FastHash))
+		want := hash.Resemblance(sa, Shingles(Tokens(Extract(b)), 5))
 		if got := da.Sketch.Resemblance(&db.Sketch); math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/Bins)+0.02 {
 			t.Errorf("shift %d: estimated %.3f, is %.3f", shift, got, want)
 		}
-		sb := Shingles(Tokens(Extract(b)), 5, FastHash)
+		sb := Shingles(Tokens(Extract(b)), 5)
 		got := agreement(reference.Permutations(sa, 200), reference.Permutations(sb, 200))
 		if math.Abs(got-want) > 4*math.Sqrt(want*(1-want)/200)+0.01 {
 			t.Errorf("shift %d: 200 permutations estimate %.3f, is %.3f", shift, got, want)

@@ -41,6 +41,16 @@ func Page(body []byte, label string) (title, said string) {
 	return w.title.out.String(), w.rest.out.String()
 }
 
+// TitleWithin is how many bytes of a page are searched for its title.
+const TitleWithin = 64 << 10
+
+// Title returns the title of a page as Page does, without zero bytes, if it ends within the first TitleWithin
+// bytes.
+func Title(body []byte, label string) string {
+	title, _ := Page(body[:min(len(body), TitleWithin)], label)
+	return strings.ReplaceAll(title, "\x00", "")
+}
+
 // titledWriter collects the title of a page and the rest.
 type titledWriter struct {
 	title, rest blockWriter

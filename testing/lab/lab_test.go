@@ -57,8 +57,6 @@ func TestReplay(t *testing.T) {
 		{"--policy roundrobin --budget 0.3 --train 4", 0, "^ +small +4 "},
 		{"--policy full --train 3 --experiments", 0, "^ +5  1 +nothing  1.000  0.773  0.820  0.000 +1$"},
 		{"--policy full --train 3 --experiments --json", 0, `"vary_k": \[\](?s:.*)"setting": "strict"`},
-		{"--train 3 --ablation", 0, "^ +WITHOUT(?s:.*)^ +evidence "},
-		{"--train 3 --ablation --json", 0, `"without": "evidence"`},
 		{"--policy roundrobin --train 4", 2, "--budget 0"},
 		{"--policy full --budget 0.3", 2, "--budget is for --policy adaptive and roundrobin"},
 		{"--policy best", 2, "want full, near or adaptive"},

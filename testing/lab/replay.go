@@ -33,7 +33,6 @@ type replayFlags struct {
 	steps   bool
 
 	experiments bool
-	ablation    bool
 	plot        string
 }
 
@@ -71,7 +70,6 @@ docs/replay.md defines the figures, costs, policies and the file format, docs/js
 	fl.IntVar(&f.expire, "expire", 0, "near: request the skipped every `K` steps")
 	fl.BoolVar(&f.steps, "steps", false, "print all steps")
 	fl.BoolVar(&f.experiments, "experiments", false, "add the NEAR paper's experiments")
-	fl.BoolVar(&f.ablation, "ablation", false, "adaptive: worth of each idea")
 	fl.StringVar(&f.plot, "plot", "", "draw into this SVG `FILE`")
 	return c
 }
@@ -84,7 +82,7 @@ func runReplay(l *lab, cmd *cobra.Command, f *replayFlags, args []string) error 
 	report := replayReport{PolicyReport: replay.PolicyReport{Policy: o.Policy, Settings: settings}}
 	var hs []*replay.History
 	report.Sites, err = look.Replays(cmd.Context(), l.app(), args, &o, func(h *replay.History) {
-		if f.plot != "" || f.experiments || f.ablation {
+		if f.plot != "" || f.experiments {
 			hs = append(hs, h)
 		}
 	})
@@ -93,16 +91,6 @@ func runReplay(l *lab, cmd *cobra.Command, f *replayFlags, args []string) error 
 	}
 	if f.experiments {
 		if err := report.experiment(hs); err != nil {
-			return err
-		}
-	}
-	if f.ablation {
-		log := l.log()
-		report.Ablation, err = experiments.Ablation(hs, o, func(without policy.Idea) error {
-			log.Debug("replay", "without", without)
-			return cmd.Context().Err()
-		})
-		if err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func (f *replayFlags) options(set func(string) bool) (o replay.Options, s replay
 		can   func(policy.Definition) bool
 		flags []string
 	}{
-		{weighs, []string{"price", "price-mb", "late", "max-skip", "ablation"}},
+		{weighs, []string{"price", "price-mb", "late", "max-skip"}},
 		{rules, []string{"alpha", "beta", "gamma", "min-conf", "zero", "structural", "expire"}},
 	} {
 		for _, flag := range x.flags {

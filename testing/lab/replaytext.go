@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +16,7 @@ import (
 type replayReport struct {
 	replay.PolicyReport
 
-	Experiments *tables               `json:"experiments,omitempty"`
-	Ablation    []experiments.IdeaRow `json:"ablation,omitempty"`
+	Experiments *tables `json:"experiments,omitempty"`
 }
 
 // tables are those of --experiments.
@@ -46,16 +44,6 @@ func (r *replayReport) write(to io.Writer, steps bool) error {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 	if r.Experiments != nil {
 		r.Experiments.write(w)
-	}
-	if len(r.Ablation) > 0 {
-		fmt.Fprintln(w, "\nWITHOUT\tOF FULL\tQUIET\tCR\tPOOLED\tSTALE\t")
-	}
-	for i := range r.Ablation {
-		row := &r.Ablation[i]
-		t := &row.Total
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", cmp.Or(string(row.Without), "-"), replay.PercentText(&t.Req),
-			replay.PercentText(t.Quiet), replay.ShareText(t.CR), replay.ShareText(t.CRMicro),
-			replay.PercentText(&t.Stale))
 	}
 	return w.Flush()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package relocate
+package text
 
 import (
 	"strings"
@@ -23,7 +23,8 @@ func TestTitle(t *testing.T) {
 		{"<p>no title", "", ""},
 		{"<title>not closed", "", ""},
 		{"<title", "", ""},
-		{"<title>a\x00b</title>", "", "ab"},
+		{strings.Repeat(" ", 1024) + "<title>a\x00b</title>", "", "ab"},
+		{"<title>a\x00b</title>", "", ""}, // no text
 		{"<style><title>in a style that is not closed</title>", "", ""},
 	} {
 		if got := Title([]byte(c.page), c.label); got != c.want {
