@@ -253,5 +253,5 @@ func diskRoom(dir string, least job.Size) error {
 		return nil
 	}
 	return result.LimitError{What: "less than limits.min_free = " + least.String() +
-		" is left on the disk of the state directory; free some space and run again to continue"}
+		" is left on the disk of " + dir + "; free some space and run again to continue"}
 }
