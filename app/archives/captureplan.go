@@ -113,7 +113,7 @@ func (p *capturePlanner) plan(ctx context.Context, before, versions []store.Vers
 	for i, v := range versions {
 		p.quiet = i < len(before)
 		if err := p.plan1(ctx, v, known); err != nil {
-			return fmt.Errorf("version %d of %s: %w", v.Number, p.material.Site, err)
+			return fmt.Errorf("version %d of %s: %w", v.Number, p.material.Name, err)
 		}
 	}
 	if !p.history {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timed waits for a time that a context can end.
+// Package timed waits for a time that a context can end, and does something again and again.
 package timed
 
 import (

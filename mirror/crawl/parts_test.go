@@ -14,9 +14,11 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/result"
 	"mirrord/mirror/run"
+	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store/record"
 	"mirrord/testing/processtest"
+	"mirrord/testing/storetest"
 )
 
 // Waits of hosts are kept until they are over.
@@ -47,14 +49,14 @@ func TestHostWaits(t *testing.T) {
 		if err != nil || (len(c.want) == 0) != (v == nil) {
 			t.Errorf("%s: %q, %v", c.name, v, err)
 		}
-		again := hostWaits{"other": 1}
-		if err := again.decode(v); err != nil || !maps.Equal(again, c.want) {
+		notes := new(storetest.MemoryNotes)
+		if err := notes.SetFact(hostsFact, v); err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := urls.ReadFact[hostWaits](notes, hostsFact)
+		if err != nil || !maps.Equal(again, c.want) {
 			t.Errorf("%s: read again: %v, %v", c.name, again, err)
 		}
-	}
-	w := hostWaits{"h": 1}
-	if err := w.decode([]byte("{")); err == nil || len(w) > 0 {
-		t.Errorf("of a damaged list: %v, %v", w, err)
 	}
 }
 

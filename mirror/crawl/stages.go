@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/evolution/policy"
+	"mirrord/internal/timed"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
@@ -208,26 +209,15 @@ func (s *stages) stage() {
 // nudge lets the plan continue when one slow answer holds it up, until end is called, which reports whether
 // the frontier was given anything for that.
 func (s *stages) nudge() (end func() bool) {
-	var wg sync.WaitGroup
-	done, some := make(chan struct{}), false
-	wg.Go(func() {
-		t := time.NewTicker(nudgeEvery)
-		defer t.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-t.C:
-				if s.skipPlan.Plan.Nudge() {
-					s.refill()
-					some = true
-				}
-			}
+	some := false
+	stop := timed.Every(nudgeEvery, func() {
+		if s.skipPlan.Plan.Nudge() {
+			s.refill()
+			some = true
 		}
 	})
 	return func() bool {
-		close(done)
-		wg.Wait()
+		stop()
 		return some
 	}
 }

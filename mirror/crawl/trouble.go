@@ -21,18 +21,6 @@ type hostWaits map[string]int64
 // hostsFact is where a site keeps them.
 const hostsFact = "waiting hosts"
 
-func (w *hostWaits) decode(b []byte) error {
-	*w = nil
-	if len(b) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(b, w); err != nil {
-		*w = nil
-		return fmt.Errorf("list of hosts that wait: %w", err)
-	}
-	return nil
-}
-
 // note takes in what a run learned. Ended waits are forgotten.
 func (w *hostWaits) note(waits map[string]time.Time, now time.Time) {
 	next := hostWaits{}
@@ -56,14 +44,16 @@ func (w hostWaits) encode() ([]byte, error) {
 
 // loadHostErrors reads what earlier runs knew of troubles of URLs and origins that outlive a run. Without
 // that more is requested, and nothing is lost.
-func loadHostErrors(s *run.Session, hosts *hostWaits) error {
+func loadHostErrors(s *run.Session, hosts *hostWaits) (err error) {
+	if *hosts, _, err = urls.ReadFact[hostWaits](s.Site.Notes, hostsFact); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		name   string
 		decode func([]byte) error
 	}{
 		{urls.WaitsFact, s.Waits.Decode},
 		{urls.OriginsFact, s.Silent.Decode},
-		{hostsFact, hosts.decode},
 	} {
 		v, err := s.Site.Notes.Fact(f.name)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/run"
+	"mirrord/mirror/takedown"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
@@ -85,13 +86,8 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	fold := store.Folding{
-		Version: c.Version,
-		Pending: func(uint32) bool { return true },
-		Path:    func(rec *record.Resource) string { return rec.Path },
-	}
 	if c.Resumed { // no journal may refer to repaired bodies
-		if err := c.Site.Records.Fold(fold); err != nil {
+		if err := takedown.FoldJournal(c.Site); err != nil {
 			return err
 		}
 	}
@@ -112,7 +108,7 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 		err = c.Site.Records.Commit(known, nil, batch)
 	}
 	if err == nil {
-		err = c.Site.Records.Fold(fold)
+		err = takedown.FoldJournal(c.Site)
 	}
 	if (err == nil) && c.Run.Retrieved && len(batch) > 0 {
 		c.Run.Retrieved = false

@@ -13,9 +13,9 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
+	"mirrord/mirror/takedown"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
-	"mirrord/store/record"
 )
 
 // Restore makes the records of a site what they were in a kept version, and the run that publishes them the
@@ -46,26 +46,17 @@ func Restore(
 	if err != nil {
 		return nil, err
 	}
-	if err := giveUp(s, vs[len(vs)-1].Number+1); err != nil {
+	// What a killed run wrote into the journal belongs to the replaced version.
+	if err := takedown.FoldJournal(s); err != nil {
+		return nil, err
+	}
+	if err := s.Notes.SetRun(nil); err != nil {
 		return nil, err
 	}
 	if err := reject(s, &vs[len(vs)-1], number); err != nil {
 		return nil, err
 	}
 	return repairs, restore(ctx, s, number, vs[len(vs)-1].Number+1)
-}
-
-// giveUp ends an unfinished run. What a killed one wrote into the journal belongs to the replaced version.
-func giveUp(s *store.Site, next int) error {
-	err := s.Records.Fold(store.Folding{
-		Version: next,
-		Pending: func(uint32) bool { return true },
-		Path:    func(rec *record.Resource) string { return rec.Path },
-	})
-	if err != nil {
-		return err
-	}
-	return s.Notes.SetRun(nil)
 }
 
 // reject notes the rejected version when an older one replaces the current one. The note counts once that is

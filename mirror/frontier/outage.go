@@ -131,32 +131,18 @@ func (o *outage) limit() int {
 	return min(max(n, outageWeight), mostWeight)
 }
 
-// isBusy counts an answer 429. Requests that were under way together may all get one, and so may a section of
-// a site: a URL that is known to answer decides, when there is one. isWitness says that this is its answer.
-func (o *outage) isBusy(isWitness bool, witness func() bool) (down bool) {
-	o.busy++
+// counts adds to answers of one kind in a row, of which limit show that they concern the whole origin.
+// Requests that were under way together may all get one, and so may a section of a site: a URL that is known
+// to answer decides, when there is one; else certain is set. isWitness says that this is its answer.
+func (o *outage) counts(n *int, limit int, certain *bool, isWitness bool, witness func() bool) (down bool) {
+	*n++
 	if isWitness {
 		o.probing = false
-	} else if (o.busy >= mostBusy-1) && !o.crowded && !o.doubt && !o.probing {
+	} else if (*n >= limit-1) && !*certain && !o.doubt && !o.probing {
 		o.doubt = witness()
-		o.crowded = !o.doubt
+		*certain = !o.doubt
 	}
-	return (o.busy >= mostBusy) && (o.crowded || isWitness)
-}
-
-// refuses counts a refusal. Sites make parts of them private: a URL that they gave decides, if there is one.
-// isWitness says that this is its answer.
-func (o *outage) refuses(isWitness bool, witness func() bool) (down bool) {
-	limit := max(mostRefusals, 2*o.partly)
-	o.weight, o.failures, o.busy = 0, 0, 0 // it answers
-	o.refusals++
-	if isWitness {
-		o.probing = false
-	} else if (o.refusals >= limit-1) && !o.barred && !o.doubt && !o.probing {
-		o.doubt = witness()
-		o.barred = !o.doubt
-	}
-	return (o.refusals >= limit) && (o.barred || isWitness)
+	return (*n >= limit) && (*certain || isWitness)
 }
 
 // fail counts a failure. sure says that it is not that of a single URL. witness is called when another URL
@@ -164,9 +150,10 @@ func (o *outage) refuses(isWitness bool, witness func() bool) (down bool) {
 func (o *outage) fail(s Symptom, sure bool, witness func() bool) (down bool) {
 	switch s {
 	case Busy:
-		return o.isBusy(sure, witness)
+		return o.counts(&o.busy, mostBusy, &o.crowded, sure, witness)
 	case Refusal:
-		return o.refuses(sure, witness)
+		o.weight, o.failures, o.busy = 0, 0, 0 // it answers
+		return o.counts(&o.refusals, max(mostRefusals, 2*o.partly), &o.barred, sure, witness)
 	}
 	o.failures++
 	o.weight += s.weight()

@@ -5,9 +5,9 @@ package frontier
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
+	"mirrord/internal/timed"
 	"mirrord/mirror/urls"
 	"mirrord/scheduler/status"
 )
@@ -119,23 +119,9 @@ func Report(to func(status.Progress), where func() status.Progress) (end func())
 	if to == nil {
 		return func() {}
 	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		t := time.NewTicker(progressEvery)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				to(where())
-			case <-stop:
-				to(where())
-				return
-			}
-		}
-	})
+	stop := timed.Every(progressEvery, func() { to(where()) })
 	return func() {
-		close(stop)
-		wg.Wait()
+		stop()
+		to(where())
 	}
 }

@@ -3,6 +3,7 @@
 package frontier
 
 import (
+	"slices"
 	"sync"
 
 	"mirrord/scheduler/status"
@@ -16,30 +17,20 @@ const recentKept = 5
 // for concurrent use.
 type Recent struct {
 	mu   sync.Mutex
-	last [recentKept]recentURL
-	n    int // that were noted
-}
-
-type recentURL struct {
-	url     site.URL
-	outcome site.Outcome
+	last []status.AnsweredURL // the newest first
 }
 
 // Note takes in what a URL came to.
 func (r *Recent) Note(u site.URL, o site.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last[r.n%recentKept] = recentURL{u, o}
-	r.n++
+	r.last = slices.Insert(r.last, 0, status.AnsweredURL{URL: u.String(), Outcome: o.String()})
+	r.last = r.last[:min(len(r.last), recentKept)]
 }
 
 // List has the newest first.
-func (r *Recent) List() (out []status.AnsweredURL) {
+func (r *Recent) List() []status.AnsweredURL {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range min(r.n, recentKept) {
-		x := r.last[(r.n-1-i)%recentKept]
-		out = append(out, status.AnsweredURL{URL: x.url.String(), Outcome: x.outcome.String()})
-	}
-	return out
+	return slices.Clone(r.last)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mirrord/internal/timed"
 )
 
 // When nothing is left but bodies on their way, those that come more slowly than tailRate, in bytes per
@@ -104,23 +106,8 @@ func (t *Tail) look(alone bool, now time.Time) {
 
 // WatchTail looks at the bodies on their way until the function that it returns is called.
 func (d *Dispatcher) WatchTail(now func() time.Time) (end func()) {
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(tailLook)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				at := now()
-				d.Tail.look(d.Front.State(at).Queued == 0, at)
-			case <-stop:
-				return
-			}
-		}
+	return timed.Every(tailLook, func() {
+		at := now()
+		d.Tail.look(d.Front.State(at).Queued == 0, at)
 	})
-	return func() {
-		close(stop)
-		wg.Wait()
-	}
 }

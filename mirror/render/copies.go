@@ -14,23 +14,17 @@ import (
 	"mirrord/store/record"
 )
 
-// NumberedURLs knows the numbers of URLs. *store.Records does.
-type NumberedURLs interface {
-	Get(u site.URL) (rec record.Resource, ok bool, err error)
-}
-
 // Copies finds good copies of stored documents whose bodies are damaged: files of the published tree in which
 // nothing was changed, because each link is right where the copy lies, but for a charset that was added, and
 // what More has. The links that are stored beside a body are found again.
 type Copies struct {
-	Tree LiveTree
-	URLs NumberedURLs
+	site *store.Site
 	// More returns the body of a record that no published file is, nil for none; nil when there are no more
 	More func(r *record.Resource) []byte
 }
 
 // CopiesOf returns the copies that an open site has.
-func CopiesOf(s *store.Site) *Copies { return &Copies{Tree: s.Trees, URLs: s.Records} }
+func CopiesOf(s *store.Site) *Copies { return &Copies{site: s} }
 
 // Of returns the copies of the body of a record. It is a store.BodyCopies.
 func (c *Copies) Of(r *record.Resource) iter.Seq[store.BodyCopy] {
@@ -59,7 +53,7 @@ func (c *Copies) Of(r *record.Resource) iter.Seq[store.BodyCopy] {
 
 // published returns the file of the published tree at the path of a record when it is the record's body.
 func (c *Copies) published(r *record.Resource) []byte {
-	tree, err := c.Tree.Current()
+	tree, err := c.site.Trees.Current()
 	if (err != nil) || (r.Path == "") {
 		return nil
 	}
@@ -129,9 +123,9 @@ func (c *Copies) numbers(doc *relocate.Doc) func(i int) (uint32, bool) {
 			return 0, false
 		}
 		u := site.Canonical(string(l.URL))
-		rec, ok, err := c.URLs.Get(u)
+		rec, ok, err := c.site.Records.Get(u)
 		if !ok && (err == nil) {
-			rec, ok, err = c.URLs.Get(u.Normal())
+			rec, ok, err = c.site.Records.Get(u.Normal())
 		}
 		return rec.ID, ok && (err == nil)
 	}

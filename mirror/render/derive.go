@@ -22,7 +22,7 @@ import (
 // liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one
 // that is made again.
 func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
-	tree, err := m.Tree.Current()
+	tree, err := m.Trees.Current()
 	if err == nil {
 		defer tree.Close()
 		var files []phm.File
@@ -115,16 +115,10 @@ func (p *PastFS) derive(all records) error {
 // Table is phm.files of the version. The bytes are not to be changed.
 func (p *PastFS) Table() []byte { return p.table }
 
-// TreeFiles makes files of a tree; *store.TreeWriter does.
-type TreeFiles interface {
-	FileWriter
-	LinkBlob(path string, digest [32]byte) error
-}
-
 // Restore makes files of a version in a tree from the stored bodies. It returns the paths of those that it
 // made, and the files whose stored bodies are damaged.
 func Restore(
-	ctx context.Context, m Material, v *store.Version, files []phm.File, w TreeFiles,
+	ctx context.Context, m Material, v *store.Version, files []phm.File, w *store.TreeWriter,
 ) (made []string, damaged []phm.File, err error) {
 	past, err := m.Versions.Past(v.Number)
 	if err != nil {
@@ -161,7 +155,7 @@ func Restore(
 
 // place makes file i of the version in a tree, when the stored body is good. A body for which there is no
 // record may be a blob.
-func (p *PastFS) place(w TreeFiles, i int) error {
+func (p *PastFS) place(w *store.TreeWriter, i int) error {
 	f, b := &p.files[i], &p.bodies[i]
 	if b.kind == record.PackBody {
 		doc, err := p.document(f, b)

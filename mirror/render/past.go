@@ -70,11 +70,11 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	}
 	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
 	if i < 0 {
-		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, store.ErrNoVersion)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Name, store.ErrNoVersion)
 	}
 	live, err := liveFiles(m, &vs[len(vs)-1])
 	if err != nil {
-		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, err)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Name, err)
 	}
 	past, err := m.Versions.Past(number)
 	if err != nil {
@@ -83,7 +83,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	p := newPast(m, vs[i])
 	p.gone = gone
 	if err := p.readTable(live, vs[i+1:]); err != nil {
-		return nil, fmt.Errorf("version %d of %s: %w", number, m.Site, err)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Name, err)
 	}
 	if err := p.load(past.Resources); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ type records func(f func(rec *record.Resource, here bool) error) error
 
 // presentRecords are the records as they are now. They are those of the published version where no later
 // run has changed something, and the only ones where the version was imported.
-func presentRecords(all RecordLister) records {
+func presentRecords(all *store.Records) records {
 	return func(f func(rec *record.Resource, here bool) error) error {
 		return all.Resources(func(rec *record.Resource) error { return f(rec, true) })
 	}
@@ -118,7 +118,7 @@ func presentRecords(all RecordLister) records {
 // or whose pack was compacted, is store.ErrDamaged: open the version again.
 func (p *PastFS) Detach(d *store.Documents) {
 	p.render.Frames, p.close = d, d.Close
-	p.from = Material{Site: p.from.Site, Bodies: p.from.Bodies}
+	p.from = Material{Bodies: p.from.Bodies}
 }
 
 // load fills the URL table with what was known then, and finds the bodies of the files.

@@ -13,7 +13,7 @@ import (
 // is kept for ever; before there is one, the origin to which the first entry point leads, so that a site
 // that is named without https or www has its pages at the root. live is nil when nothing is published. No
 // worker may run.
-func Primary(tree LiveTree, live *store.Version, t urls.Settled, seeds []site.URL) string {
+func Primary(tree *store.Trees, live *store.Version, t urls.Settled, seeds []site.URL) string {
 	first := seeds[0].Origin()
 	if live == nil {
 		if id, ok := t.Find([]byte(seeds[0].String())); ok {
@@ -34,7 +34,7 @@ func Primary(tree LiveTree, live *store.Version, t urls.Settled, seeds []site.UR
 }
 
 // publishedMeta reads phm.json of the published tree, nil when it cannot be read.
-func publishedMeta(tree LiveTree) *phm.Meta {
+func publishedMeta(tree *store.Trees) *phm.Meta {
 	root, err := tree.Current()
 	if err != nil {
 		return nil

@@ -75,7 +75,7 @@ func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 
 // PublishedRepairs reads the repaired links of the published version, by path. What cannot be read of it
 // has none.
-func PublishedRepairs(t LiveTree) (map[string][]RepairedLink, error) {
+func PublishedRepairs(t *store.Trees) (map[string][]RepairedLink, error) {
 	out := map[string][]RepairedLink{}
 	live, err := t.Current()
 	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {

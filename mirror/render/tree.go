@@ -95,10 +95,10 @@ func liveTree(m Material) (tree regular.Root, live *store.Version, err error) {
 		return regular.Root{}, nil, err
 	}
 	if len(vs) == 0 {
-		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Site, store.ErrNoVersion)
+		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Name, store.ErrNoVersion)
 	}
 	live = &vs[len(vs)-1]
-	tree, err = m.Tree.Current()
+	tree, err = m.Trees.Current()
 	if errors.Is(err, store.ErrNoVersion) {
 		return regular.Root{}, nil, fmt.Errorf("current: %w: it is missing", disk.ErrDamaged)
 	}

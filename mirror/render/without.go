@@ -113,7 +113,7 @@ func (w *Without) Version(
 			now, err = *f, nil
 		}
 		if err != nil {
-			return r, fmt.Errorf("version %d of %s: %s: %w", number, w.from.Site, f.Path, err)
+			return r, fmt.Errorf("version %d of %s: %s: %w", number, w.from.Name, f.Path, err)
 		}
 		r.Same = r.Same && SameFile(f, &now)
 		r.Files = append(r.Files, now)

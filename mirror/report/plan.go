@@ -173,11 +173,6 @@ func (v *View) refused(id uint32, s urls.State) bool {
 	return refused && !v.kept[id] && (s.InSet() || v.rules.Types.Rests(id, v.run.Number))
 }
 
-// retried reports whether a URL is asked again because the last request of it failed.
-func (v *View) retried(id uint32) bool {
-	return v.table.State(id).Outcome() == site.Failed
-}
-
 // planCount counts the URLs of a plan by directory and reason.
 type planCount struct {
 	v   *View
@@ -226,7 +221,7 @@ func (c *planCount) add(id uint32, s *dirCount) {
 	case c.f.Audits[id]:
 		why = policy.Audit.String()
 		s.Audited++
-	case c.v.retried(id):
+	case c.v.table.State(id).Outcome() == site.Failed:
 		why = "failed before"
 	case ask && !c.v.table.State(id).Governed():
 		why = "named"
@@ -324,7 +319,7 @@ func (e *explainer) plan(rec *record.Resource) error {
 		reason = "asked: it has priority"
 	case f.Audits[rec.ID]:
 		reason = "asked: audit of what evidence shows as before"
-	case v.retried(rec.ID) && f.Asked.Has(rec.ID):
+	case v.table.State(rec.ID).Outcome() == site.Failed && f.Asked.Has(rec.ID):
 		reason = "asked: it failed before"
 	case planned:
 		reason = asked.String()

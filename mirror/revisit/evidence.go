@@ -3,8 +3,6 @@
 package revisit
 
 import (
-	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -172,24 +170,7 @@ func (e *Evidence) audits(k urls.EvidenceKind, ids []uint32) []uint32 {
 	tried := &e.tried[k]
 	n := min(max(leastAudits-*tried, 0)+len(ids)/auditShare, mostAudits-*tried, len(ids))
 	*tried += n
-	type pick struct {
-		hash uint64
-		id   uint32
-	}
-	byHash := func(a, b pick) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.id, b.id)) }
-	all := make([]pick, 0, len(ids))
-	for _, id := range ids {
-		var b [8]byte
-		binary.LittleEndian.PutUint32(b[:], uint32(e.Run))
-		binary.LittleEndian.PutUint32(b[4:], e.Plan.Key(id))
-		all = append(all, pick{xxh3.Hash(b[:]), id})
-	}
-	slices.SortFunc(all, byHash)
-	out := make([]uint32, n)
-	for i := range out {
-		out[i] = all[i].id
-	}
-	return out
+	return drawn(ids, e.Run, n, e.Plan.Key)
 }
 
 // Covered is a URL that need not be requested.

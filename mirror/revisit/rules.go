@@ -46,7 +46,7 @@ func ruleOptions(n job.Near) near.Options {
 
 // Rules mines rules from the history of the directories: from the runs in which it is known whether they
 // changed or, sampled, from what the looks of all runs make likely, with its interval. Under a policy that
-// follows no rules hardly any run looks at all of a directory. Where a sample takes too much there is none.
+// follows no rules hardly any run looks at all of a directory. Where a sample takes too much it is not made.
 // dirs has those of the URLs afterwards.
 func (k KnownSite) Rules(dirs *DirTable, n job.Near, sampled bool) (*MinedRules, error) {
 	h, err := k.History(dirs)

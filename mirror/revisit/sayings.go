@@ -6,6 +6,8 @@ import (
 	"bytes"
 
 	"github.com/zeebo/xxh3"
+
+	"mirrord/replica/text"
 )
 
 // Mention is a place in a document that names a URL.
@@ -46,8 +48,7 @@ func Sayings(body []byte, feed bool, mentions []Mention) []PageFact {
 			r.block(body[start:end], start, block)
 		case blank < followers:
 			blank++
-			r.text = appendText(r.text[:0], body[start:end])
-			r.add(r.open, r.text)
+			r.add(r.open, body[start:end])
 		}
 		mentions, start = mentions[n:], end
 	}
@@ -59,7 +60,6 @@ type sayings struct {
 	out  []PageFact
 	at   map[uint32]int // by URL: where it is in out
 	open []uint32       // of what text without links is said
-	text []byte
 }
 
 // block reads a block with links, which begins at start of the document.
@@ -68,8 +68,7 @@ func (r *sayings) block(b []byte, start int, mentions []Mention) {
 		for _, m := range mentions {
 			r.open = append(r.open, m.ID)
 		}
-		r.text = appendText(r.text[:0], b)
-		r.add(r.open, r.text)
+		r.add(r.open, b)
 		return
 	}
 	from := 0
@@ -82,17 +81,16 @@ func (r *sayings) block(b []byte, start int, mentions []Mention) {
 			}
 		}
 		r.open = append(r.open[:0], m.ID)
-		r.text = appendText(r.text[:0], b[from:to])
-		r.add(r.open, r.text)
+		r.add(r.open, b[from:to])
 		from = to
 	}
 }
 
-// add takes a text that stands beside links to some URLs. Nothing said is nothing.
-func (r *sayings) add(ids []uint32, text []byte) {
+// add takes markup that stands beside links to some URLs. Nothing said is nothing.
+func (r *sayings) add(ids []uint32, markup []byte) {
 	hash := uint64(0)
-	if len(text) > 0 {
-		hash = xxh3.Hash(text)
+	if said := text.Extract(markup); said != "" {
+		hash = xxh3.HashString(said)
 	}
 	for _, id := range ids {
 		i, ok := r.at[id]
@@ -148,37 +146,6 @@ func isBlock(name []byte, feed bool) bool {
 		return !feed
 	}
 	return false
-}
-
-// appendText appends the text of markup: without tags, scripts and styles, and white space as one space.
-func appendText(out, b []byte) []byte {
-	space := false
-	name := make([]byte, 0, longestName)
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; c {
-		case '<':
-			n := bytes.IndexByte(b[i:], '>')
-			if n < 0 {
-				return out
-			}
-			if name = tagName(b[i+1:], name[:0]); string(name) == "script" || string(name) == "style" {
-				if n = bytes.Index(b[i:], []byte("</")); n < 0 {
-					return out
-				}
-				n--
-			}
-			i += n
-			space = true
-		case ' ', '\t', '\n', '\r', '\f':
-			space = true
-		default:
-			if space && len(out) > 0 {
-				out = append(out, ' ')
-			}
-			out, space = append(out, c), false
-		}
-	}
-	return out
 }
 
 // News are the URLs of which a document says something else than it said before: that it did not name before,

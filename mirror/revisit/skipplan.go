@@ -75,26 +75,21 @@ func (a *SkipPlan) Load(rec *record.Resource) {
 // Recall reads what earlier runs found unreliable, after the last record. damaged says what could not be
 // decoded: that begins again.
 func (a *SkipPlan) Recall() (damaged, err error) {
-	trust, err := a.Facts.Fact(TrustFact)
-	if err != nil {
-		return nil, err
-	}
-	without, err := a.Facts.Fact(ValidatorsFact)
-	if err != nil {
-		return nil, err
-	}
-	places, err := a.Facts.Fact(NoiseFact)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Evidence.trust.read(trust); err != nil {
-		damaged = fmt.Errorf("kinds of evidence: %w", err)
-	}
-	if err := a.Validators.Read(without); err != nil {
-		damaged = errors.Join(damaged, fmt.Errorf("directories with unreliable validators: %w", err))
-	}
-	if err := a.Noise.Read(places); err != nil {
-		damaged = errors.Join(damaged, fmt.Errorf("positions at which answers differ: %w", err))
+	for _, f := range []struct {
+		name, what string
+		read       func(fact []byte) error
+	}{
+		{TrustFact, "kinds of evidence", a.Evidence.trust.read},
+		{ValidatorsFact, "directories with unreliable validators", a.Validators.Read},
+		{NoiseFact, "positions at which answers differ", a.Noise.Read},
+	} {
+		fact, err := a.Facts.Fact(f.name)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.read(fact); err != nil {
+			damaged = errors.Join(damaged, fmt.Errorf("%s: %w", f.what, err))
+		}
 	}
 	return damaged, nil
 }

@@ -210,9 +210,8 @@ func (v *Validators) PickAudits(t *urls.Table, skip []uint32, key func(id uint32
 		_, is := slices.BinarySearch(skip, id)
 		return is
 	})
-	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
 	n := min(max(leastValidators, len(ids)/validatorShare), mostValidators, (len(ids)+1)/2)
-	picked := rotate(ids, v.run, n)
+	picked := drawn(ids, v.run, n, key)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, id := range picked {
@@ -263,6 +262,12 @@ func Forgive(rec *record.Resource) {
 		rec.NoETag, rec.NoDate = false, false
 		rec.Reason = "it did not change in 16 looks: its validators are sent again"
 	}
+}
+
+// drawn returns n of some URLs: others in every run, until all had their turn. key is Planner.Key.
+func drawn(ids []uint32, run, n int, key func(id uint32) uint32) []uint32 {
+	byKey := func(a, b uint32) int { return cmp.Compare(key(a), key(b)) }
+	return rotate(slices.SortedStableFunc(slices.Values(ids), byKey), run, n)
 }
 
 // rotate returns n of ids, the turn-th ones of a walk over all of them in steps that lie far apart.

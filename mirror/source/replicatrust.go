@@ -212,15 +212,9 @@ func aboutPair(p *store.PairRecord) string {
 // none.
 func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecord, ok bool) {
 	tests := oneWay(x.base, a.base.String(), x.testPaths(oneWayPaths))
-	ids := map[string]uint32{}
-	for _, t := range tests {
-		if id, ok := x.Table.Find([]byte(x.base + t.Path[1:])); ok {
-			ids[t.Path] = id
-		}
-	}
 	answers, err := gather(tests, func(side string, u site.URL) (hosts.TestAnswer, error) {
 		if side == x.base {
-			return x.heldPage(ids, "/"+strings.TrimPrefix(u.String(), x.base)), ctx.Err()
+			return x.heldPage(u), ctx.Err()
 		}
 		return a.ask.page(ctx, u, x.base)
 	})
@@ -253,7 +247,7 @@ func (x *ReplicaSource) addNeighbours(
 			rest := strings.TrimPrefix(x.Table.URL(id).String(), x.base)
 			ask := hosts.TestRequest{Host: x.base, Path: "/" + rest}
 			if _, ok := answers[ask]; !ok {
-				answers[ask] = x.heldPage(map[string]uint32{ask.Path: id}, ask.Path)
+				answers[ask] = x.heldPage(x.Table.URL(id))
 			}
 		}
 	}
@@ -286,13 +280,9 @@ func (x *ReplicaSource) testPaths(n int) []string {
 }
 
 // heldPage answers for the origin with what the mirror holds of it.
-func (x *ReplicaSource) heldPage(ids map[string]uint32, path string) hosts.TestAnswer {
+func (x *ReplicaSource) heldPage(u site.URL) hosts.TestAnswer {
 	no := hosts.TestAnswer{Kind: hosts.GotFailure}
-	id, ok := ids[path]
-	if !ok {
-		return no
-	}
-	rec, ok, err := x.Record(x.Table.URL(id))
+	rec, ok, err := x.Record(u)
 	if err != nil || !ok || !rec.InSet || rec.Source != "" {
 		return no
 	}

@@ -37,7 +37,7 @@ func siteOf(t *testing.T, known ...record.Resource) *store.Site {
 		news = append(news, record.NewURL{URL: known[i].URL.String()})
 		done = append(done, &record.Done{Resource: known[i]})
 	}
-	if err := errors.Join(s.Records.Commit(0, news, done), fold(s)); err != nil {
+	if err := errors.Join(s.Records.Commit(0, news, done), FoldJournal(s)); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -59,7 +59,7 @@ func Finish(
 			err = fmt.Errorf("forget in %s: %w", s.Name, err)
 		}
 	}()
-	if err := fold(s); err != nil {
+	if err := FoldJournal(s); err != nil {
 		return nil, err
 	}
 	e := eraser{
@@ -125,8 +125,9 @@ func Allow(s *store.Site, what string) (was bool, err error) {
 	return true, s.Notes.SetLastingFact(scope.TakeDownsFact, down.Value())
 }
 
-// fold moves the journal of an unfinished run into the records: erased URLs must not be in both.
-func fold(s *store.Site) error {
+// FoldJournal moves the journal of an unfinished run into the records, which then have what a change of them
+// must see.
+func FoldJournal(s *store.Site) error {
 	vs, err := s.Versions.List()
 	if err != nil {
 		return err
