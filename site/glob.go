@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -204,6 +205,11 @@ func (g *Glob) match(s string) bool {
 		return ok && rest == ""
 	}
 	return ok && g.rest.MatchString(rest)
+}
+
+// AnyMatches reports whether one of the patterns matches u.
+func AnyMatches(globs []*Glob, u URL) bool {
+	return slices.ContainsFunc(globs, func(g *Glob) bool { return g.Match(u) })
 }
 
 // CompileGlobs compiles each of patterns; the error joins all that is wrong.

@@ -132,6 +132,19 @@ func (r *Rule) Without(out func(u URL) (reason string, out bool)) *Rule {
 	return &less
 }
 
+// Excludes reports whether a pattern of Scope.Exclude, or the function of Without, excludes u.
+func (r *Rule) Excludes(u URL) bool {
+	if r.out != nil {
+		if _, out := r.out(u); out {
+			return true
+		}
+	}
+	return AnyMatches(r.exclude, u)
+}
+
+// Includes reports whether u matches a pattern of Scope.Include, on any host.
+func (r *Rule) Includes(u URL) bool { return AnyMatches(r.include, u) }
+
 func (r *Rule) add(p place) {
 	if !slices.Contains(r.places, p) {
 		r.places = append(r.places, p)

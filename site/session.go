@@ -20,7 +20,7 @@ func sessionName(u URL) string {
 		return strings.TrimLeft(strings.SplitN(u.Path()[i:j], "=", 2)[0], "/;")
 	}
 	q, _ := u.Query()
-	for pair := range params(q) {
+	for pair := range Params(q) {
 		if isSession(pair) {
 			name, _, _ := strings.Cut(pair, "=")
 			return name
@@ -51,6 +51,15 @@ func StripParams(u URL, names []string) (URL, bool) {
 	}
 	out := strip(u, func(path string) (start, end int) { return pathParam(path, is) }, is)
 	return out, out != u
+}
+
+// WithoutParam returns u without the parameters of a name in its query, with or without a value.
+func WithoutParam(u URL, name string) URL {
+	none := func(string) (start, end int) { return -1, -1 }
+	return strip(u, none, func(pair string) bool {
+		n, _, _ := strings.Cut(pair, "=")
+		return n == name
+	})
 }
 
 // strip returns u without what inPath finds in its path, and without the pairs of its query that is names.

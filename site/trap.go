@@ -157,7 +157,7 @@ func allNumbers(segs []string) bool {
 // checkParams finds parameters that occur too often in the query, by themselves or inside the escaped value
 // of another. It looks at the first 100 parameters only, so that its cost stays bounded.
 func checkParams(q string, limit int) (reason string, trapped bool) {
-	all := slices.Collect(params(q))
+	all := slices.Collect(Params(q))
 	for i, pair := range all[:min(len(all), 100)] {
 		name, _, hasValue := strings.Cut(pair, "=")
 		if name == "" {
@@ -184,8 +184,8 @@ func checkParams(q string, limit int) (reason string, trapped bool) {
 	return "", false
 }
 
-// params are the parameters of a query that are not empty.
-func params(query string) iter.Seq[string] {
+// Params are the parameters of a query that are not empty: name=value, or name.
+func Params(query string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' })
 }
 

@@ -4,10 +4,11 @@
 // date of the request, the time it took, a visitor counter, a token of a form.
 //
 // Two bodies are cut into segments, tags and lines of text. When both have the same segments but for their
-// variable parts, dates, times, numbers and tokens, and every part that differs is of a kind that a server
-// writes by itself, the two differ in nothing that a reader came for. That is a guess about one pair; it
-// becomes a rule only when it held for two changes in a row, in the same segments, and nothing was the same
-// in between. A segment is named by a hash of its constant parts and of the segments before it, its template.
+// units, dates, times, numbers and tokens, and every unit that differs is of a kind that a server writes by
+// itself, the two differ in nothing that a reader came for. That is a guess about one pair; it becomes a rule
+// only when it held for two changes in a row, in the same segments, and nothing was the same in between. A
+// segment is named by a hash of what it has beside its units, its template, and of those of the segments
+// before it.
 //
 // Three ways of saying the same need no rule: how long ago something was ("3 days ago"), when it is of one
 // moment at both times, the date and time of the answer itself, and a mail address that Cloudflare hides
@@ -25,8 +26,6 @@ import (
 	"bytes"
 	"slices"
 	"time"
-
-	"github.com/zeebo/xxh3"
 )
 
 // Limits of a rule.
@@ -78,8 +77,8 @@ func (r Rule) Kept() Rule {
 	return r
 }
 
-// Same returns the rule after an answer that was the same in every byte: what was on its way to become a rule
-// does not always change.
+// Same returns the rule after an answer that was the same in every byte, or one that changed in more than what
+// may change by itself: what was on its way to become a rule does not always change.
 func (r Rule) Same() Rule {
 	if !r.Holds() {
 		return Rule{}
@@ -96,10 +95,6 @@ func (r Rule) Still() Rule {
 	}
 	return r.Same()
 }
-
-// Broken returns the rule after a change in more than what may change by itself. What always changes still
-// does.
-func (r Rule) Broken() Rule { return r.Same() }
 
 // Changed returns the rule after a change in which Compare found nothing but d.
 func (r Rule) Changed(d BodyDifference) Rule {
@@ -130,13 +125,10 @@ func (r Rule) Changed(d BodyDifference) Rule {
 // Find returns the segments of a body that the rule covers, for a person: their text, cut short, with '#' for
 // what varies.
 func (r Rule) Find(body []byte) (found []string) {
-	var c cutter
-	c.begin(body)
-	var s segment
+	c := cutter{document: document{doc: body}}
 	for c.next() {
-		s.parse(c.seg, c.kind)
-		if h := c.hash(&s); slices.Contains(r.templates(), h) {
-			found = append(found, s.example())
+		if slices.Contains(r.templates(), c.hash()) {
+			found = append(found, c.example())
 		}
 	}
 	return slices.Compact(found)
@@ -157,43 +149,39 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 	if len(old) > MaxBody || len(now) > MaxBody || bytes.Equal(old, now) {
 		return d, false
 	}
-	old, now = revealed(old), revealed(now)
-	var a, b cutter
-	var s, t segment
-	a.begin(old)
-	b.begin(now)
+	a := cutter{document: document{doc: revealed(old)}}
+	b := cutter{document: document{doc: revealed(now)}}
 	differ := 0
 	for {
 		more := a.next()
-		if b.next() != more || a.kind != b.kind {
+		if b.next() != more || a.seg.kind != b.seg.kind {
 			return BodyDifference{}, false
 		}
 		if !more {
 			break
 		}
-		if string(a.seg) == string(b.seg) {
+		if bytes.Equal(a.current(), b.current()) {
 			continue
 		}
-		s.parse(a.seg, a.kind)
-		t.parse(b.seg, b.kind)
-		if !s.like(&t, a.around(), &at) {
+		varied, ok := a.like(&b, &at)
+		if !ok {
 			return BodyDifference{}, false
 		}
-		if s.varied == 0 { // but for what tells the time
+		if varied == 0 { // but for what tells the time
 			if len(d.Examples) < MaxTemplates {
-				d.Examples = append(d.Examples, s.example())
+				d.Examples = append(d.Examples, a.example())
 			}
 			continue
 		}
 		if differ++; differ > MaxTemplates {
 			return BodyDifference{}, false
 		}
-		h := a.hash(&s)
-		if h != b.hash(&t) {
+		h := a.hash()
+		if h != b.hash() {
 			return BodyDifference{}, false
 		}
 		d.Templates = append(d.Templates, h)
-		d.Examples = append(d.Examples, s.example())
+		d.Examples = append(d.Examples, a.example())
 	}
 	slices.Sort(d.Templates)
 	d.Templates = slices.Compact(d.Templates)
@@ -201,66 +189,4 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 		d.Examples = []string{hiddenMark}
 	}
 	return d, true
-}
-
-// kind of a segment.
-type kind uint8
-
-const (
-	text kind = iota
-	tag
-	comment
-)
-
-// cutter cuts a body into segments: a tag, a comment, or text up to the next tag or the end of its line.
-type cutter struct {
-	all, rest []byte
-	seg       []byte
-	kind      kind
-	at        int       // of seg in all
-	before    [2][]byte // the two segments before that were not blank
-	kinds     [2]kind
-}
-
-func (c *cutter) begin(b []byte) { *c = cutter{all: b, rest: b} }
-
-// around returns the bytes near the segment, in which something may say what a number is.
-func (c *cutter) around() []byte {
-	return c.all[max(0, c.at-nearBefore):min(len(c.all), c.at+min(len(c.seg), nearInside)+nearAfter)]
-}
-
-// How far around() looks, in bytes.
-const (
-	nearBefore = 64
-	nearInside = 256
-	nearAfter  = 32
-)
-
-// hash names the segment by its constant parts and by those of the two before it.
-func (c *cutter) hash(s *segment) uint64 {
-	var h xxh3.Hasher
-	var p segment
-	for i, b := range c.before {
-		p.parse(b, c.kinds[i])
-		h.Write(p.norm)
-		h.Write([]byte{variable, '|'})
-	}
-	h.Write(s.norm)
-	return max(h.Sum64(), 1)
-}
-
-func (c *cutter) next() bool {
-	if !blank(c.seg) {
-		c.before[0], c.kinds[0] = c.before[1], c.kinds[1]
-		c.before[1], c.kinds[1] = c.seg, c.kind
-	}
-	c.at += len(c.seg)
-	if len(c.rest) == 0 {
-		c.seg = nil
-		return false
-	}
-	n := 0
-	n, c.kind = cut(c.rest)
-	c.seg, c.rest = c.rest[:n], c.rest[n:]
-	return true
 }

@@ -25,6 +25,8 @@ type unit struct {
 	tag          span     // what has it, for a person
 	prose, leads bool     // in a text that is shown; in an address
 	ages         bool     // it says how long ago something was, and has no position
+	dates        bool     // it is a word of a date, and has no position
+	fixed        bool     // it is in an attribute that says something, see mayVary
 }
 
 // segmentAt is a tag, a comment, or a text, with its units.
@@ -152,7 +154,7 @@ func read(doc []byte) *document {
 // HasPlaces reports whether a document has a position at which answers may differ.
 func HasPlaces(doc []byte) bool {
 	d := read(doc)
-	return len(d.units)+len(d.elements) > 0
+	return len(d.elements) > 0 || slices.ContainsFunc(d.units, func(u unit) bool { return !u.dates })
 }
 
 // add adds a segment and what scan finds in it.
@@ -171,11 +173,11 @@ func (d *document) nest(s span) (raw []byte) {
 		return nil
 	}
 	if seg[1] == '/' {
-		name, _, _, _ := nextAttr(seg[2:])
+		name, _, _ := nextAttr(seg[2:])
 		d.close(name, s.from)
 		return nil
 	}
-	name, _, _, _ := nextAttr(seg[1:])
+	name, _, _ := nextAttr(seg[1:])
 	if !letter(seg[1]) || isVoid(name) || bytes.HasSuffix(seg, []byte("/>")) || len(d.open) == mostDepth {
 		return nil
 	}
@@ -213,7 +215,7 @@ func (d *document) close(name []byte, at int) {
 // idsOf returns the id and the first classes of a start tag, without what may be of the page.
 func idsOf(seg []byte, most int) (out [][]byte) {
 	for rest := seg[1:]; len(rest) > 0; {
-		name, value, _, n := nextAttr(rest)
+		name, value, n := nextAttr(rest)
 		rest = rest[n:]
 		switch {
 		case len(value) == 0:
@@ -253,7 +255,7 @@ func (d *document) named(seg []byte, near Position) (at Position, own bool) {
 		return hashOf(0, name), false
 	}
 	for rest, first := seg[1:], true; len(rest) > 0; first = false {
-		name, value, _, n := nextAttr(rest)
+		name, value, n := nextAttr(rest)
 		rest = rest[n:]
 		if first {
 			parts = append(parts, bytes.ToLower(name))

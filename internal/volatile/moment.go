@@ -37,12 +37,14 @@ func tellTime(old, now []byte, at *Times) bool {
 	return false
 }
 
-// partOfTime returns a part of a date or a time without what programs write behind it.
+// partOfTime returns a part of a date or a time without what programs write behind it: its zone, or "th".
 func partOfTime(text []byte) string {
-	if ordinal(text) {
-		text = text[:len(text)-2]
-	}
-	return strings.TrimSuffix(string(text), "Z")
+	return string(timeEnd.ReplaceAll(text, []byte("$1$2")))
+}
+
+// unixTime reports whether digits are a time of 2001 to 2033 in seconds or milliseconds.
+func unixTime(d []byte) bool {
+	return (len(d) == 10 || len(d) == 13) && d[0] == '1' && digitsIn(d) == len(d)
 }
 
 func hasForm(text, form string) bool {

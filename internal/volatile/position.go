@@ -94,12 +94,10 @@ func (m *Masked) Where() (out []string) {
 	return out
 }
 
-// masking is what Masked finds.
+// masking is a document that is being masked.
 type masking struct {
-	out    []byte
-	hits   []Sighting
-	named  [][]byte
-	copied int // bytes of the document that are in out
+	Masked
+	copied int // bytes of the document that are in Body
 }
 
 // Sighting is a position of a document, with what stands there.
@@ -127,7 +125,7 @@ func (k Positions) Masked(doc []byte) Masked {
 	}
 	doc = revealed(doc)
 	d := read(doc)
-	m := masking{out: make([]byte, 0, len(doc))}
+	m := masking{Masked: Masked{Body: make([]byte, 0, len(doc))}}
 	region := 0
 	for i := range d.units {
 		u := &d.units[i]
@@ -146,22 +144,23 @@ func (k Positions) Masked(doc []byte) Masked {
 		}
 		m.put(d, at, k[at].Kind, u.from, u.to, d.where(u))
 		if v := doc[u.from:u.to]; u.leads && k[at].Kind == Number && !unixTime(v) {
-			m.named = append(m.named, doc[u.value.from:u.value.to])
+			m.Named = append(m.Named, doc[u.value.from:u.value.to])
 		}
 	}
 	for ; region < len(d.elements); region++ {
 		m.region(k, d, &d.elements[region])
 	}
-	return Masked{m.everywhere(append(m.out, doc[m.copied:]...)), m.hits, m.named}
+	m.Body = m.everywhere(append(m.Body, doc[m.copied:]...))
+	return m.Masked
 }
 
 // everywhere masks the long tokens that stand at positions wherever else a document has them: what was made
 // for one answer is so in each place.
 func (m *masking) everywhere(doc []byte) []byte {
 	done := 0
-	for i := range m.hits {
-		v := m.hits[i].Value
-		if m.hits[i].kind != Token || len(v) < longToken || !bytes.Contains(doc, v) {
+	for i := range m.Hits {
+		v := m.Hits[i].Value
+		if m.Hits[i].kind != Token || len(v) < longToken || !bytes.Contains(doc, v) {
 			continue
 		}
 		if done++; done > mostFound {
@@ -177,10 +176,14 @@ const longToken = 16
 
 // put masks doc[from:to].
 func (m *masking) put(d *document, at Position, k Kind, from, to int, where string) {
-	m.out = append(append(m.out, d.doc[m.copied:from]...), mark, byte(k))
+	m.Body = append(append(m.Body, d.doc[m.copied:from]...), mark, byte(k))
 	m.copied = to
-	m.hits = append(m.hits, Sighting{Position: at, Value: d.doc[from:to], Where: where})
-	m.hits[len(m.hits)-1].kind = k
+	m.Hits = append(m.Hits, Sighting{
+		Position: at,
+		Value:    d.doc[from:to],
+		Where:    where,
+		kind:     k,
+	})
 }
 
 // region masks the content of an element, if all of it says nothing.
@@ -190,7 +193,7 @@ func (m *masking) region(k Positions, d *document, e *element) {
 	}
 	for _, l := range d.leads {
 		if l.from >= e.from && l.to <= e.to {
-			m.named = append(m.named, d.doc[l.from:l.to])
+			m.Named = append(m.Named, d.doc[l.from:l.to])
 		}
 	}
 	m.put(d, e.path, Region, e.from, e.to, Short(e.tag))

@@ -21,7 +21,7 @@ func (d *document) tag(s span) {
 	}
 	var self Position // computed when it is needed
 	for at := 1; at < len(seg); {
-		name, value, _, n := nextAttr(seg[at:])
+		name, value, n := nextAttr(seg[at:])
 		start := at
 		at += n
 		if len(value) == 0 {
@@ -43,11 +43,14 @@ func (d *document) tag(s span) {
 		if self == 0 {
 			self, _ = d.named(seg, near)
 		}
-		base := hashOf(self, bytes.ToLower(name))
+		base, first := hashOf(self, bytes.ToLower(name)), len(d.units)
 		if leads {
 			d.address(v, s, base)
 		} else {
 			d.value(v, s, base)
+		}
+		for i := range d.units[first:] {
+			d.units[first+i].fixed = !mayVary(name)
 		}
 	}
 }
@@ -155,7 +158,7 @@ func (d *document) prose(s span) {
 // text finds the units of a text: words between others.
 func (d *document) text(s, where span, base, wide Position, prose bool) {
 	b := d.doc[s.from:s.to]
-	first, before := len(d.units), d.last
+	first, found, before := len(d.units), 0, d.last
 	var next []int // units that want the word behind them
 	end := func(w []byte) {
 		for _, i := range next {
@@ -175,8 +178,12 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 		if _, from, to := ageAt(b, i); to > 0 { // it varies by itself, at no position
 			end([]byte("#"))
 			d.unit(span{s.from + from, s.from + to}, s, where).ages = true
+			found++
 			i, before = to, []byte("#")
 			continue
+		}
+		if dateKind(b[i:j]) != "" {
+			d.unit(span{s.from + i, s.from + j}, s, where).dates = true
 		}
 		lead, core := coreOf(b[i:j])
 		tail := b[i+len(lead)+len(core) : j]
@@ -188,6 +195,7 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 			if u.wide = wide; wide != 0 && len(lead)+len(tail) > 0 {
 				u.wide = hashOf(wide, lead, tail)
 			}
+			found++
 			next, before = append(next, len(d.units)-1), []byte("#")
 		} else {
 			end(w)
@@ -199,7 +207,7 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 	if prose && !blank(b) {
 		d.last = before
 	}
-	if wide != 0 && len(d.units) > first+mostWide { // a list or a table of numbers
+	if wide != 0 && found > mostWide { // a list or a table of numbers
 		for i := range d.units[first:] {
 			d.units[first+i].wide = 0
 		}

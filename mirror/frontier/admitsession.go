@@ -4,7 +4,6 @@ package frontier
 
 import (
 	"mirrord/mirror/urls"
-	"mirrord/relocate"
 	"mirrord/site"
 )
 
@@ -39,16 +38,9 @@ func (a *Admission) withoutSession(u []byte) []byte {
 	return []byte(main.String())
 }
 
-// ReadAlike takes a page of the mirror. plain is its body without noise.
-func (s *SessionIDs) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
-	if s != nil {
-		s.alike.came(u, plain, links)
-	}
-}
-
 // Some reports whether there are session ids, or parts of URLs that do not matter.
 func (s *SessionIDs) Some() bool {
-	return (s != nil) && (s.some.Load() || ((s.alike != nil) && s.alike.some.Load()))
+	return (s != nil) && s.some.Load()
 }
 
 // Main returns the URL that stands for u, and why; u itself unless it differs from another one only in a
@@ -57,36 +49,39 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 	if !s.Some() {
 		return u, ""
 	}
-	if main = s.withoutToken(u); main != u {
+	tokens := site.Tokens(u)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if main = s.withoutToken(u, tokens); main != u {
 		return main, SameSession
 	}
-	if main = s.alike.main(u); !main.IsZero() {
+	if s.alike == nil {
+		return u, ""
+	}
+	if main = s.withoutParts(u); main != u {
 		return main, SameParts
 	}
 	return u, ""
 }
 
-// LearnAlike lets parts of URLs be learned that do not matter. has reports whether the mirror has a URL.
-func (s *SessionIDs) LearnAlike(has func(site.URL) bool) {
-	s.alike = newAlike(s.run, s.known, has)
-	for place, l := range s.learned {
-		if l.Alike {
-			s.alike.learned[place] = l
-			delete(s.learned, place)
-			s.alike.some.Store(true)
-		}
-	}
-}
-
 // Settle ends the requests of samples, when nothing else is left to request.
 func (s *SessionIDs) Settle() {
-	if s != nil {
-		s.alike.settle()
+	if (s != nil) && (s.alike != nil) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.alike.settled = true
 	}
 }
 
-// Differ notes that a page differs from the one that stands for it.
-func (s *SessionIDs) Differ(u site.URL) { s.alike.differ(u) }
+// Differ notes that a page differs from the one that stands for it: the parts of its URL matter.
+func (s *SessionIDs) Differ(u site.URL) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, places := s.formOf(u)
+	for _, p := range places {
+		s.learned[p].Differs = u.String()
+	}
+}
 
 // RecallSessions takes the URLs that are known.
 func (s *SessionIDs) RecallSessions(t urls.Settled) {

@@ -3,12 +3,9 @@
 package frontier
 
 import (
-	"maps"
 	"math/bits"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
@@ -36,16 +33,9 @@ const (
 	shortHash   = 7       // bytes of the beginning of a part that stands for it
 )
 
-// alike learns which parts of URLs do not matter. It is safe for concurrent use; nil learns nothing.
+// alike is what SessionIDs needs to learn which parts of URLs do not matter. nil: none are learned.
 type alike struct {
-	has   func(site.URL) bool // whether the mirror has a URL
-	known func(site.URL) bool // whether it has a number
-	run   int
-	some  atomic.Bool // something is learned
-
-	mu      sync.Mutex
-	learned map[string]*urls.SessionID // by place
-	first   map[uint64]site.URL        // by the hash of a URL without the parts that do not matter
+	has func(site.URL) bool // whether the mirror has a URL
 
 	named   map[uint64]uint64     // by part and form: the hash of a URL, or several
 	tokens  map[uint64]uint64     // by random value: the document that named it, plus one, or several
@@ -77,13 +67,10 @@ type tally struct {
 	pair  [2]string       // the last one
 }
 
-func newAlike(run int, known, has func(site.URL) bool) *alike {
-	return &alike{
+// LearnAlike lets parts of URLs be learned that do not matter. has reports whether the mirror has a URL.
+func (s *SessionIDs) LearnAlike(has func(site.URL) bool) {
+	s.alike = &alike{
 		has:     has,
-		known:   known,
-		run:     run,
-		learned: map[string]*urls.SessionID{},
-		first:   map[uint64]site.URL{},
 		named:   map[uint64]uint64{},
 		tokens:  map[uint64]uint64{},
 		kinds:   map[string][]string{},
@@ -97,13 +84,9 @@ func newAlike(run int, known, has func(site.URL) bool) *alike {
 // keyOf is the key of the form of a part.
 func keyOf(kind, form string) uint64 { return xxh3.HashString(kind + " " + form) }
 
-// name takes a URL that was never seen before, and the document that names it.
-func (k *alike) name(u site.URL, by uint32) {
-	if k == nil {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// name takes a URL that was never seen before, and the document that names it. known reports whether a URL has
+// a number.
+func (k *alike) name(u site.URL, by uint32, known func(site.URL) bool) {
 	for _, t := range site.Tokens(u) {
 		v := xxh3.HashString(t.Value)
 		if first, ok := k.tokens[v]; ok && (first != uint64(by)+1) {
@@ -123,7 +106,7 @@ func (k *alike) name(u site.URL, by uint32) {
 			if len(k.named) >= mostNamed {
 				clear(k.named)
 			}
-			if k.named[form] = h; k.known(site.Canonical(p.Form)) {
+			if k.named[form] = h; known(site.Canonical(p.Form)) {
 				k.named[form] = several
 			}
 			kinds := k.kinds[origin]
@@ -142,8 +125,6 @@ func (k *alike) name(u site.URL, by uint32) {
 
 // partsRead returns the parts of a page whose form has other URLs.
 func (k *alike) partsRead(u site.URL) (out []urls.IdlePart) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	h := xxh3.HashString(u.String())
 	parts := urls.PartsOf(u)
 	for _, kind := range k.kinds[u.Origin()] {
@@ -246,12 +227,15 @@ func textsOf(body []byte, links []relocate.Link, parts []urls.IdlePart) (said []
 	return said, true
 }
 
-// came takes a page of the mirror.
-func (k *alike) came(u site.URL, plain func() []byte, links []relocate.Link) {
-	if k == nil {
+// ReadAlike takes a page of the mirror. plain is its body without noise.
+func (s *SessionIDs) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
+	if (s == nil) || (s.alike == nil) {
 		return
 	}
+	k := s.alike
+	s.mu.Lock()
 	parts := k.partsRead(u)
+	s.mu.Unlock()
 	if len(parts) == 0 {
 		return
 	}
@@ -259,18 +243,18 @@ func (k *alike) came(u site.URL, plain func() []byte, links []relocate.Link) {
 	if !ok {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(k.pages) < mostMembers {
 		k.pages = append(k.pages, u)
 	}
 	for i := range parts {
 		p := &parts[i]
 		for _, place := range k.compare(u, p, said[i]) {
-			k.learn(place)
+			s.learn(place)
 		}
 		for _, place := range p.Places {
-			if t, l := k.tallies[place], k.learned[place]; l != nil && t != nil && t.no {
+			if t, l := k.tallies[place], s.learned[place]; l != nil && t != nil && t.no {
 				l.Differs = u.String()
 			}
 		}
@@ -278,21 +262,21 @@ func (k *alike) came(u site.URL, plain func() []byte, links []relocate.Link) {
 }
 
 // learn makes one URL of those that differ only in a part, at a place. The caller holds mu.
-func (k *alike) learn(place string) {
-	if k.learned[place] != nil {
+func (s *SessionIDs) learn(place string) {
+	if s.learned[place] != nil {
 		return
 	}
-	k.learned[place] = &urls.SessionID{
+	s.learned[place] = &urls.SessionID{
 		Alike: true,
 		Pairs: alikePairs,
-		Pair:  k.tallies[place].pair[:],
-		Run:   k.run,
+		Pair:  s.alike.tallies[place].pair[:],
+		Run:   s.run,
 	}
-	k.some.Store(true)
-	for _, u := range k.pages {
-		if form, parts := k.formOf(u); len(parts) > 0 {
-			if h := xxh3.HashString(form); k.first[h].IsZero() {
-				k.first[h] = u
+	s.some.Store(true)
+	for _, u := range s.alike.pages {
+		if form, places := s.formOf(u); len(places) > 0 {
+			if h := xxh3.HashString(form); s.first[h].IsZero() {
+				s.first[h] = u
 			}
 		}
 	}
@@ -300,14 +284,14 @@ func (k *alike) learn(place string) {
 
 // formOf returns a URL without the parts that do not matter, and the places that say so. The caller holds
 // mu.
-func (k *alike) formOf(u site.URL) (form string, places []string) {
+func (s *SessionIDs) formOf(u site.URL) (form string, places []string) {
 	form = u.String()
 	for more := true; more; {
 		more = false
 		for _, p := range urls.PartsOf(site.Canonical(form)) {
 			n := len(places)
 			for _, place := range p.Places {
-				l := k.learned[place]
+				l := s.learned[place]
 				if l != nil && l.Differs == "" && !slices.Contains(places, place) {
 					places = append(places, place)
 				}
@@ -321,29 +305,25 @@ func (k *alike) formOf(u site.URL) (form string, places []string) {
 	return form, places
 }
 
-// main returns the URL that stands for u as it differs only in parts that do not matter, or the zero URL.
-func (k *alike) main(u site.URL) site.URL {
-	if k == nil || !k.some.Load() {
-		return site.URL{}
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	form, places := k.formOf(u)
+// withoutParts returns the URL that stands for u, which differs from it only in parts that do not matter, or u.
+// The caller holds mu.
+func (s *SessionIDs) withoutParts(u site.URL) site.URL {
+	form, places := s.formOf(u)
 	h := xxh3.HashString(form)
-	main := k.first[h]
-	if bare := site.Canonical(form); k.has(bare) {
+	main := s.first[h]
+	if bare := site.Canonical(form); s.alike.has(bare) {
 		main = bare
 	}
 	switch {
 	case main == u, main.IsZero() && len(places) == 0:
-		return site.URL{}
+		return u
 	case main.IsZero():
-		k.first[h] = u
-		return site.URL{}
+		s.first[h] = u
+		return u
 	}
 	for _, place := range places {
-		if k.learned[place].Run == k.run && k.isSample(place, u) {
-			return site.URL{}
+		if s.learned[place].Run == s.run && s.alike.isSample(place, u) {
+			return u
 		}
 	}
 	return main
@@ -361,52 +341,6 @@ func (k *alike) isSample(place string, u site.URL) bool {
 	}
 	k.samples[u] = true
 	return true
-}
-
-// recall takes a URL that is known.
-func (k *alike) recall(u site.URL, inSet bool, isInSet func(site.URL) bool) {
-	if k == nil || !k.some.Load() {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	form, places := k.formOf(u)
-	if len(places) == 0 {
-		return
-	}
-	h := xxh3.HashString(form)
-	if first, ok := k.first[h]; !ok || (inSet && !isInSet(first)) {
-		k.first[h] = u
-	}
-}
-
-// settle ends the requests of samples: from now on another URL stands for these as well.
-func (k *alike) settle() {
-	if k != nil {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.settled = true
-	}
-}
-
-// facts returns what was learned, with what others have learned.
-func (k *alike) facts(with map[string]*urls.SessionID) map[string]*urls.SessionID {
-	if k != nil {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		maps.Copy(with, k.learned)
-	}
-	return with
-}
-
-// differ notes that a page differs from the one that stands for it: the parts of its URL matter.
-func (k *alike) differ(u site.URL) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, places := k.formOf(u)
-	for _, p := range places {
-		k.learned[p].Differs = u.String()
-	}
 }
 
 // SayAlike reports whether two pages say the same but for the parts of their URLs.

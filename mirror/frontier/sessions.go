@@ -48,13 +48,13 @@ type SessionIDs struct {
 	run   int
 
 	mu      sync.Mutex
-	learned map[string]*urls.SessionID // by kind
+	learned map[string]*urls.SessionID // by kind, or by place
 	first   map[uint64]site.URL        // of these: by the hash of their form
 	watched map[string]*tokens         // by kind
 	turn    int
 	refuted map[string]bool // kinds of which URLs without the token say something else
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
-	alike   *alike          // nil: no other parts of URLs are learned
+	alike   *alike
 }
 
 // tokens describes a kind that may be one of session ids.
@@ -110,27 +110,32 @@ func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool)
 	if !s.Some() {
 		return
 	}
-	s.alike.recall(u, inSet, isInSet)
-	ts := site.Tokens(u)
+	tokens := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range ts {
-		if s.learned[t.Kind] == nil {
-			continue
+	var forms []string
+	for _, t := range tokens {
+		if s.learned[t.Kind] != nil {
+			forms = append(forms, t.Form)
 		}
-		form := xxh3.HashString(t.Form)
+	}
+	if s.alike != nil {
+		if form, places := s.formOf(u); len(places) > 0 {
+			forms = append(forms, form)
+		}
+	}
+	for _, f := range forms {
+		form := xxh3.HashString(f)
 		if first, ok := s.first[form]; !ok || (inSet && !isInSet(first)) {
 			s.first[form] = u
 		}
 	}
 }
 
-// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u.
-func (s *SessionIDs) withoutToken(u site.URL) site.URL {
-	ts := site.Tokens(u)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range ts {
+// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u. The caller
+// holds mu.
+func (s *SessionIDs) withoutToken(u site.URL, tokens []site.RandomPart) site.URL {
+	for _, t := range tokens {
 		l := s.learned[t.Kind]
 		if l == nil {
 			continue
@@ -153,18 +158,20 @@ func (s *SessionIDs) Answer(id uint32, doc site.URL, fresh []site.URL) {
 	if s == nil {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, u := range fresh {
-		s.alike.name(u, id)
+		if s.alike != nil {
+			s.alike.name(u, id, s.known)
+		}
 		for _, t := range site.Tokens(u) {
 			s.answer(id, doc, u, t)
 		}
 	}
 }
 
-// answer takes one token of a URL that a document names.
+// answer takes one token of a URL that a document names. The caller holds mu.
 func (s *SessionIDs) answer(id uint32, doc, u site.URL, t site.RandomPart) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.turn++
 	k := s.kind(t.Kind)
 	if (k == nil) || k.no {
@@ -478,8 +485,11 @@ func (s *SessionIDs) Learned(inSet func(site.URL) bool) map[string]*urls.Session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there, all := map[string]int{}, map[string]int{}
-	for _, u := range s.first {
+	for form, u := range s.first {
 		for _, t := range site.Tokens(u) {
+			if form != xxh3.HashString(t.Form) { // it is first of another form
+				continue
+			}
 			if all[t.Kind]++; inSet(u) {
 				there[t.Kind]++
 			}
@@ -487,9 +497,9 @@ func (s *SessionIDs) Learned(inSet func(site.URL) bool) map[string]*urls.Session
 	}
 	out := map[string]*urls.SessionID{}
 	for kind, l := range s.learned {
-		if l.Bare || (2*there[kind] >= all[kind]) {
+		if l.Alike || l.Bare || (2*there[kind] >= all[kind]) {
 			out[kind] = l
 		}
 	}
-	return s.alike.facts(out)
+	return out
 }

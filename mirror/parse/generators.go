@@ -179,9 +179,10 @@ func pageLoads(b *Body, links []relocate.Link) []string {
 	return nil
 }
 
-// isLean reports whether a link is to the script of a page without its text.
+// isStorybook reports whether a link is to a part of Storybook.
 func isStorybook(l relocate.Link) bool { return bytes.HasPrefix(l.Ref, []byte("./sb-manager/")) }
 
+// isLean reports whether a link is to the script of a page without its text.
 func isLean(l relocate.Link) bool { return bytes.HasSuffix(l.URL, []byte(".lean.js")) }
 
 // generator returns the begin of what names the generator of a page.

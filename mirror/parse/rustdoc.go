@@ -4,14 +4,16 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"html"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/html"
 )
 
 // rustdocLoads are the search of rustdoc and its index. An element of the page has the directories, and names
@@ -21,21 +23,16 @@ func rustdocLoads(page []byte) (refs []string) {
 	if i < 0 {
 		return nil
 	}
-	from := bytes.LastIndexByte(page[:i], '<')
-	element, _, _ := bytes.Cut(page[max(from, 0):], []byte(">"))
-	vars := dataAttributes(string(element))
+	vars := dataAttributes(page[max(bytes.LastIndexByte(page[:i], '<'), 0):])
 	root, suffix := vars.get("root-path"), vars.get("resource-suffix")
-	static := root
-	if vars.has("static-root-path") {
-		static = vars.get("static-root-path")
-	}
+	static := cmp.Or(vars.get("static-root-path"), root)
 	for _, v := range vars { // in their order, so that each run finds the same
 		switch {
-		case !strings.HasSuffix(v.name, "-js") && !strings.HasSuffix(v.name, "-css"):
-		case strings.Contains(v.value, "/"):
-			refs = append(refs, v.value)
+		case !strings.HasSuffix(v.Key, "-js") && !strings.HasSuffix(v.Key, "-css"):
+		case strings.Contains(v.Val, "/"):
+			refs = append(refs, v.Val)
 		default:
-			refs = append(refs, static+v.value)
+			refs = append(refs, static+v.Val)
 		}
 	}
 	if vars.get("search-js") == "" {
@@ -50,51 +47,30 @@ func rustdocLoads(page []byte) (refs []string) {
 	return refs
 }
 
-// attributes are those of an element. They are few.
-type attributes []attribute
+// attributes are those of an element that begin with data-, without that. They are few.
+type attributes []html.Attribute
 
-type attribute struct{ name, value string }
-
-// get returns the value of an attribute, the last one of several; "" without one.
+// get returns the value of an attribute; "" without one.
 func (a attributes) get(name string) string {
-	for i := len(a) - 1; i >= 0; i-- {
-		if a[i].name == name {
-			return a[i].value
+	for _, v := range a {
+		if v.Key == name {
+			return v.Val
 		}
 	}
 	return ""
 }
 
-// has reports whether there is an attribute.
-func (a attributes) has(name string) bool {
-	return slices.ContainsFunc(a, func(v attribute) bool { return v.name == name })
-}
-
-// dataAttributes returns the attributes of an element whose names begin with data-, without that, with values
-// in double quotes.
-func dataAttributes(element string) (list attributes) {
-	for rest := element; ; {
-		_, after, found := strings.Cut(rest, "data-")
-		if !found {
-			return list
+// dataAttributes returns the attributes of the element at the beginning of a text.
+func dataAttributes(text []byte) (list attributes) {
+	z := html.NewTokenizer(bytes.NewReader(text))
+	z.Next()
+	for _, v := range z.Token().Attr {
+		if name, ok := strings.CutPrefix(v.Key, "data-"); ok {
+			list = append(list, html.Attribute{Key: name, Val: v.Val})
 		}
-		rest = after
-		name := after[:len(after)-len(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz-"))]
-		quoted, is := strings.CutPrefix(after[len(name):], `="`)
-		value, after, closed := strings.Cut(quoted, `"`)
-		if len(name) == 0 || !is || !closed {
-			continue
-		}
-		if list == nil {
-			list = make(attributes, 0, usualAttributes)
-		}
-		rest = after
-		list = append(list, attribute{name, html.UnescapeString(value)})
 	}
+	return list
 }
-
-// usualAttributes is how many such attributes rustdoc's element has, and some more.
-const usualAttributes = 16
 
 // varsAt returns where the variables of a page are named, -1 for nowhere: in its head, or, before rustdoc
 // 1.72, at its end.

@@ -59,20 +59,23 @@ func keepClocks(r *reading, old *record.Resource, cs []scope.Candidate) {
 // read counts as none.
 func clocksBefore(r *reading, id uint32) map[string]uint32 {
 	out := map[string]uint32{}
-	targets, err := r.Records.TargetsOf(id)
-	if err != nil {
-		return out
-	}
-	record.Targets(targets, func(to uint32) bool {
-		if to < record.Mention {
-			to &^= record.Guess
-			if without, had := volatile.WithoutClock(r.Table.URL(to).String()); had {
-				out[without] = to
-			}
+	for to := range r.linksBefore(id) {
+		if without, had := volatile.WithoutClock(r.Table.URL(to).String()); had {
+			out[without] = to
 		}
-		return true
-	})
+	}
 	return out
+}
+
+// linksBefore returns the links of a document when it was last stored; none when they cannot be read.
+func (r *reading) linksBefore(id uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		targets, err := r.Records.TargetsOf(id)
+		if err != nil {
+			return
+		}
+		record.Targets(targets, func(to uint32) bool { return (to >= record.Mention) || yield(to&^record.Guess) })
+	}
 }
 
 // deadBefore returns the dead links that a document named when it was last stored. In a run without a plan
@@ -81,22 +84,14 @@ func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
 	if r.SkipPlan.Plan == nil {
 		return nil
 	}
-	targets, err := r.Records.TargetsOf(id)
-	if err != nil {
-		return nil
-	}
-	record.Targets(targets, func(to uint32) bool {
-		if to < record.Mention {
-			to &^= record.Guess
-			if s := r.Table.State(to); s.Known() && !s.Governed() {
-				if out == nil {
-					out = map[uint32]bool{}
-				}
-				out[to] = true
+	for to := range r.linksBefore(id) {
+		if s := r.Table.State(to); s.Known() && !s.Governed() {
+			if out == nil {
+				out = map[uint32]bool{}
 			}
+			out[to] = true
 		}
-		return true
-	})
+	}
 	return out
 }
 

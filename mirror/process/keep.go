@@ -175,7 +175,7 @@ func observe(now, old *record.Resource, only bool, as *urls.Account) {
 	if !changed || only {
 		return
 	}
-	now.Volatile = old.Volatile.Broken()
+	now.Volatile = old.Volatile.Same()
 	if as.Stale = revisit.StaleValidators(now, old); as.Stale {
 		const what = "validators that stayed the same when the content changed are no longer sent"
 		as.Notes = append(as.Notes, what)

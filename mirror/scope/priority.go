@@ -40,14 +40,8 @@ func (p Priorities) Any() bool { return len(p.rules) > 0 }
 // Of returns in every how many runs a URL is looked at; 0 for a URL without priority.
 func (p Priorities) Of(u site.URL) (every int) {
 	for _, r := range p.rules {
-		if every > 0 && every <= r.every {
-			continue
-		}
-		for _, g := range r.globs {
-			if g.Match(u) {
-				every = r.every
-				break
-			}
+		if (every == 0 || every > r.every) && site.AnyMatches(r.globs, u) {
+			every = r.every
 		}
 	}
 	return every

@@ -161,16 +161,9 @@ func (r *URLRules) Leaves(u site.URL, p Purpose) (reason string) {
 		return ""
 	}
 	for _, x := range known {
-		line := x.Leaves(u)
-		if line == "" {
-			continue
+		if line := x.Leaves(u); line != "" && !r.Scope.Includes(u) {
+			return fmt.Sprintf("profile %s leaves %q to the origin", x.Name, line)
 		}
-		for _, g := range r.includes {
-			if g.Match(u) {
-				return ""
-			}
-		}
-		return fmt.Sprintf("profile %s leaves %q to the origin", x.Name, line)
 	}
 	return ""
 }

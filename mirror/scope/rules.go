@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mirrord/job"
 	"mirrord/relocate"
@@ -56,8 +57,6 @@ type URLRules struct {
 
 	sessions   []string // parameters that hold session ids
 	requisites job.Requisites
-	includes   []*site.Glob
-	excludes   []*site.Glob
 	down       *TakeDowns // nil: nothing was taken down
 }
 
@@ -88,12 +87,6 @@ func Compile(j *job.Job) (*URLRules, error) {
 		return nil, err
 	}
 	if r.Profiles, err = newProfiles(j); err != nil {
-		return nil, err
-	}
-	if r.includes, err = site.CompileGlobs("scope.include", j.Scope.Include); err != nil {
-		return nil, err
-	}
-	if r.excludes, err = site.CompileGlobs("scope.exclude", j.Scope.Exclude); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -144,15 +137,16 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 
 // AllowRequisite reports whether a page requisite may come from u although u is out of scope.
 func (r *URLRules) AllowRequisite(u site.URL) bool {
+	near := false
 	switch r.requisites {
 	case job.RequisitesAny:
-		return !r.excluded(u)
+		near = true
 	case job.RequisitesHost:
-		return r.onSeedHost(u) && !r.excluded(u)
+		near = r.onSeedHost(u)
 	case job.RequisitesDomain:
-		return (r.onSeedHost(u) || r.onSeedDomain(u)) && !r.excluded(u)
+		near = r.onSeedHost(u) || r.onSeedDomain(u)
 	}
-	return false
+	return near && !r.Scope.Excludes(u)
 }
 
 // AllowGuess reports whether what a string in a script of the page at base names may be requested: what pages
@@ -173,37 +167,12 @@ func (r *URLRules) AllowSitemap(u site.URL) bool {
 }
 
 func (r *URLRules) onSeedHost(u site.URL) bool {
-	for _, s := range r.Seeds {
-		if s.Hostname() == u.Hostname() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Seeds, func(s site.URL) bool { return s.Hostname() == u.Hostname() })
 }
 
 func (r *URLRules) onSeedDomain(u site.URL) bool {
 	d := u.RegistrableDomain()
-	if d == "" {
-		return false
-	}
-	for _, s := range r.Seeds {
-		if s.RegistrableDomain() == d {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *URLRules) excluded(u site.URL) bool {
-	if r.down.Has(u) {
-		return true
-	}
-	for _, g := range r.excludes {
-		if g.Match(u) {
-			return true
-		}
-	}
-	return false
+	return d != "" && slices.ContainsFunc(r.Seeds, func(s site.URL) bool { return s.RegistrableDomain() == d })
 }
 
 // MixedRules stands for the Fingerprint of a site in which some documents were scanned under other rules.

@@ -37,7 +37,7 @@ func PartsOf(u site.URL) (out []IdlePart) {
 		p.Places = PlacesOf(p.Kind, site.Canonical(form))
 		out = append(out, p)
 	}
-	for _, pair := range pairsOf(q) {
+	for pair := range site.Params(q) {
 		name, value, _ := strings.Cut(pair, "=")
 		what := " ?" + name
 		again := slices.ContainsFunc(out, func(p IdlePart) bool { return p.Kind == origin+what })
@@ -47,7 +47,7 @@ func PartsOf(u site.URL) (out []IdlePart) {
 		if value == "" {
 			value = name
 		}
-		add(what, withoutParam(u, name), value)
+		add(what, site.WithoutParam(u, name).String(), value)
 	}
 	if at := strings.LastIndexByte(path, '@'); at > 0 && at+1 < len(path) {
 		rest := path[at:]
@@ -87,7 +87,7 @@ func PlacesOf(kind string, u site.URL) []string {
 	}
 	path, names := u.Path(), ""
 	q, _ := u.Query()
-	pairs := pairsOf(q)
+	pairs := slices.Collect(site.Params(q))
 	for _, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
 		names += " " + name
@@ -114,29 +114,6 @@ func WithoutPart(u site.URL, kind string) string {
 		}
 	}
 	return u.String()
-}
-
-func pairsOf(query string) []string {
-	return strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
-}
-
-// withoutParam returns a URL without the pairs of its query that have a name.
-func withoutParam(u site.URL, name string) string {
-	q, _ := u.Query()
-	b := u.String()[:len(u.String())-len(q)-1]
-	for sep := "?"; q != ""; {
-		i := strings.IndexAny(q, "&;")
-		pair, next := q, ""
-		if i >= 0 {
-			pair, next = q[:i], q[i:i+1]
-		}
-		q = q[len(pair)+len(next):]
-		if n, _, _ := strings.Cut(pair, "="); n != name {
-			b += sep + pair
-			sep = next
-		}
-	}
-	return b
 }
 
 // hasCapitals reports whether a path has capital letters that are no digits of an escape.

@@ -13,23 +13,23 @@ type Links struct {
 
 // Reached is what can be reached from the roots of a mirror.
 type Reached struct {
-	set  []uint64 // by number
+	set  IDSet
 	Docs []uint32 // of what can be reached: all that have links that count, or may get some
 }
 
 // Has reports whether a number can be reached.
-func (r *Reached) Has(id uint32) bool { return r.set[id/64]&(1<<(id%64)) != 0 }
+func (r *Reached) Has(id uint32) bool { return r.set.Has(id) }
 
 // Reach follows redirects and links from the roots. It changes nothing; its error is one of reading links.
 func Reach(t Settled, links Links, roots []uint32) (*Reached, error) {
-	r := &Reached{set: make([]uint64, t.Len()/64+1)}
+	r := new(Reached)
 	var stack []uint32
 	push := func(id uint32) bool {
 		if id < record.Mention {
 			id &^= record.Guess
 		}
 		if (id < t.Len()) && !r.Has(id) {
-			r.set[id/64] |= 1 << (id % 64)
+			r.set.Put(id, true)
 			stack = append(stack, id)
 		}
 		return true

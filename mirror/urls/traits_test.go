@@ -5,8 +5,6 @@ package urls
 import (
 	"fmt"
 	"testing"
-
-	"mirrord/site"
 )
 
 // Each trait is its own, and notes of one URL say nothing of another.
@@ -50,16 +48,5 @@ func TestTraitsRedirect(t *testing.T) {
 	}
 	if x.Hops(2) != 2 || x.Hops(0) != 0 {
 		t.Error(x.Hops(2), x.Hops(0))
-	}
-}
-
-func TestVariants(t *testing.T) {
-	v := NewVariants(site.Traps{MaxTemplate: 2})
-	trapped := false
-	for i := range 5 {
-		_, trapped = v.Add(site.Canonical(fmt.Sprint("http://h/a?x=", i)))
-	}
-	if !trapped {
-		t.Error("five variants where two are allowed")
 	}
 }

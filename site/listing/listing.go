@@ -218,14 +218,7 @@ func (l *Listing) finish() bool {
 // offset=.
 func unfiltered(u site.URL) bool {
 	query, _ := u.Query()
-	for query != "" {
-		i := strings.IndexAny(query, "&;")
-		part := query
-		if i >= 0 {
-			part, query = query[:i], query[i+1:]
-		} else {
-			query = ""
-		}
+	for part := range site.Params(query) {
 		key, _, _ := strings.Cut(part, "=")
 		switch key {
 		case "", "C", "O", "F", "V", "N", "M", "S", "D", "sort", "order":

@@ -138,7 +138,7 @@ func (p *pattern) match(u site.URL) bool {
 		return p.glob.Match(u)
 	}
 	query, _ := u.Query()
-	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+	for pair := range site.Params(query) {
 		name, value, _ := strings.Cut(pair, "=")
 		if name != p.name {
 			continue
