@@ -18,7 +18,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
-	"golang.org/x/sys/unix"
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
@@ -229,15 +228,6 @@ func (d *database) openOrHeld(flag int) (*os.File, error) {
 		return os.OpenFile(d.path, flag, d.mode)
 	}
 	return sameOpen(d.held)
-}
-
-// sameOpen returns another descriptor of an open file, which has the same lock.
-func sameOpen(f *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // check looks at all pages of the file.

@@ -154,36 +154,27 @@ func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 // eachFrom is each from a key on.
 func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
-	for done := false; !done; {
+	for more := true; more; s.dropPages() {
 		err := s.db.View(func(tx *transaction) error {
+			more = false
 			b := tx.Bucket(bucket)
 			if b == nil {
-				done = true
 				return nil
 			}
 			c := b.Cursor()
 			k, v := c.Seek(next)
-			for n := 0; n < viewChunk; n++ {
-				if k == nil {
-					done = true
-					return nil
-				}
+			for n := 0; (n < viewChunk) && (k != nil); n++ {
 				if err := f(k, v); err != nil {
 					return err
 				}
 				k, v = c.Next()
 			}
-			if k == nil {
-				done = true
-				return nil
-			}
-			next = append(next[:0], k...)
+			more, next = k != nil, append(next[:0], k...)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		s.dropPages()
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
+
+	"golang.org/x/sys/unix"
 )
 
 // journal says which entries of a segment of the log are batches that are not folded yet. It is safe for
@@ -150,6 +152,15 @@ func (j *journal) open(d *database, s *log.Readable) (err error) {
 	j.num, j.size = readEnd(end)
 	j.file, err = sameOpen(s.File)
 	return err
+}
+
+// sameOpen returns another descriptor of an open file, which has the same lock.
+func sameOpen(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // errBatch says that an entry of the log is no batch that counts.

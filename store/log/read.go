@@ -260,11 +260,11 @@ func IsClean(site *os.Root) bool {
 	return (err == nil) && last.Kind == clean
 }
 
-// Condition says what of a log can be read.
-type Condition int
+// Soundness says what of a log can be read.
+type Soundness int
 
 const (
-	Whole  Condition = iota
+	Whole  Soundness = iota
 	Torn             // what was not synced when the power went is missing
 	Rotten           // more was written, and cannot be read
 )
@@ -272,7 +272,7 @@ const (
 // Check returns the last transaction that the log in a site's folder can restore, 0 for none. A log
 // that could not be written to the end is whole. read is called with the size of each entry, before the
 // next one is read; its error ends the work.
-func Check(site *os.Root, read func(n int64) error) (tx uint64, c Condition, err error) {
+func Check(site *os.Root, read func(n int64) error) (tx uint64, c Soundness, err error) {
 	f, err := LastOf(site)
 	if errors.Is(err, ErrNone) {
 		return 0, Whole, nil
