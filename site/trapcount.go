@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one
@@ -24,12 +23,11 @@ import (
 //
 // Memory is at most some 10 MB, regardless of the number of URLs: when a table is full the smallest counts
 // are forgotten (lossy counting, Manku and Motwani 2002), so an error means a trap is found later, never
-// that a good page is refused. The same URLs in the same order always give the same answers. It is safe
-// for concurrent use.
+// that a good page is refused. The same URLs in the same order always give the same answers. The caller
+// serializes use.
 type TrapCounter struct {
 	traps Traps
 
-	mu        sync.Mutex
 	templates map[uint64]uint32   // by shape: URLs with a query
 	orders    map[uint64]uint32   // by path: URLs whose query is another one's in another order
 	queries   map[uint64]struct{} // that came, by path and set of parameters
@@ -63,8 +61,6 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if u.IsZero() {
 		return "", false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	query, hasQuery := u.Query()
 	d, shape := findDate(u, query)
 	if d.parts > 0 {
@@ -97,19 +93,12 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	return "", false
 }
 
-// Drop gives the memory back; Add must no longer be called.
-func (c *TrapCounter) Drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.templates, c.orders, c.queries, c.dates, c.seen = nil, nil, nil, nil, nil
-}
-
 // reordered counts a query of a path, by its hash, if another one has the same parameters, and reports
 // whether there are too many of them already.
 func (c *TrapCounter) reordered(path uint64, query string) (had uint32, full bool) {
 	var sum uint64 // addition, so that order does not matter
 	n := 0
-	for pair := range Params(query) {
+	for pair := range params(query) {
 		sum += hashString(fnvOffset, pair)
 		n++
 	}
@@ -253,7 +242,7 @@ const dateParams = " year month day date yr mon cal week "
 // are named so.
 func queryDate(query string) date {
 	var d date
-	for pair := range Params(query) {
+	for pair := range params(query) {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" || len(value) > 32 {
 			continue
@@ -295,7 +284,7 @@ func shapeName(u URL, query bool) string {
 // paramNames returns the query with its values left out, for people.
 func paramNames(query string) string {
 	var names []string
-	for pair := range Params(query) {
+	for pair := range params(query) {
 		name, _, hasValue := strings.Cut(pair, "=")
 		if hasValue {
 			name += "=…"
@@ -333,7 +322,7 @@ func hashUint(h, v uint64) uint64 {
 func hashParams(h uint64, query string) uint64 {
 	var names []string
 	var sum uint64 // addition, so that order does not matter
-	for pair := range Params(query) {
+	for pair := range params(query) {
 		name, _, _ := strings.Cut(pair, "=")
 		if name != "" && len(names) < 64 && !slices.Contains(names, name) {
 			names = append(names, name)

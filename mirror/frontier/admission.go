@@ -18,7 +18,7 @@ type AdmissionOptions struct {
 	*Dispatcher
 
 	Rules    *scope.URLRules
-	Variants *site.TrapCounter
+	Variants *urls.Variants
 	Chains   *Chains     // nil: chains are not traps
 	Sessions *SessionIDs // nil: session ids are not learned
 	MaxDepth int64       // limits.max_depth; 0 for none
