@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,22 +96,8 @@ func appendReversed(dst []byte, host string) []byte {
 	}
 }
 
-// isIP reports whether a canonical host is an IP address: bracketed, or four decimal numbers.
+// isIP reports whether a host is an IP address: in brackets, or four decimal numbers without leading zeros.
 func isIP(host string) bool {
-	if host == "" {
-		return false
-	}
-	if host[0] == '[' {
-		return true
-	}
-	dots := 0
-	for i := 0; i < len(host); i++ {
-		switch c := host[i]; {
-		case c == '.':
-			dots++
-		case c < '0' || c > '9':
-			return false
-		}
-	}
-	return dots == 3
+	_, err := netip.ParseAddr(host)
+	return err == nil || strings.HasPrefix(host, "[")
 }

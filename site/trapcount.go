@@ -3,11 +3,14 @@
 package site
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
 // A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one
@@ -80,7 +83,7 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if !hasQuery || c.traps.MaxTemplate < 0 {
 		return "", false
 	}
-	path := hashString(hashString(fnvOffset, u.Origin()), u.Path())
+	path := hashString(hashString(0, u.Origin()), u.Path())
 	if n, full := c.reordered(path, query); full {
 		const reason = "more than %d URLs of %s with the parameters of others in another order"
 		return fmt.Sprintf(reason, n, u.Path()), true
@@ -99,7 +102,7 @@ func (c *TrapCounter) reordered(path uint64, query string) (had uint32, full boo
 	var sum uint64 // addition, so that order does not matter
 	n := 0
 	for pair := range params(query) {
-		sum += hashString(fnvOffset, pair)
+		sum += hashString(0, pair)
 		n++
 	}
 	if n < 2 {
@@ -172,7 +175,7 @@ func findDate(u URL, query string) (d date, shape uint64) {
 	if d.parts == 0 {
 		return d, 0
 	}
-	shape = hashString(hashString(fnvOffset, u.Origin()), numbers.ReplaceAllString(u.Path(), "#"))
+	shape = hashString(hashString(0, u.Origin()), numbers.ReplaceAllString(u.Path(), "#"))
 	return d, hashParams(shape, query)
 }
 
@@ -256,7 +259,7 @@ func queryDate(query string) date {
 		}
 		if isDateParam(name) && strings.Trim(value, "0123456789") == "" {
 			d.parts++
-			d.value = hashString(hashString(hashUint(fnvOffset, d.value), name), value)
+			d.value = hashString(hashString(hashUint(0, d.value), name), value)
 			if n := strings.ToLower(name); len(value) == 4 && (n == "year" || n == "yr") {
 				d.year = hashString(0, value) | 1
 			}
@@ -296,25 +299,10 @@ func paramNames(query string) string {
 	return strings.Join(names, "&")
 }
 
-// 64-bit FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
-const (
-	fnvOffset = 14695981039346656037
-	fnvPrime  = 1099511628211
-)
+func hashString(seed uint64, s string) uint64 { return xxh3.HashStringSeed(s, seed) }
 
-func hashString(h uint64, s string) uint64 {
-	for i := 0; i < len(s); i++ {
-		h = (h ^ uint64(s[i])) * fnvPrime
-	}
-	return (h ^ 0xff) * fnvPrime // so that parts do not run together
-}
-
-func hashUint(h, v uint64) uint64 {
-	for range 8 {
-		h = (h ^ v&0xff) * fnvPrime
-		v >>= 8
-	}
-	return h
+func hashUint(seed, v uint64) uint64 {
+	return xxh3.HashSeed(binary.LittleEndian.AppendUint64(nil, v), seed)
 }
 
 // hashParams hashes the set of the query's parameter names: order and repetition do not count. Names after
@@ -326,7 +314,7 @@ func hashParams(h uint64, query string) uint64 {
 		name, _, _ := strings.Cut(pair, "=")
 		if name != "" && len(names) < 64 && !slices.Contains(names, name) {
 			names = append(names, name)
-			sum += hashString(fnvOffset, name)
+			sum += hashString(0, name)
 		}
 	}
 	return hashUint(h, sum)
