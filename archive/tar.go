@@ -24,13 +24,7 @@ func (forms) Zstd() Form {
 }
 
 func packZstd(w io.Writer, tree fs.FS, o Packing) (*phm.Meta, error) {
-	z := phm.NewZstd(w, o.Crew)
-	m, err := phm.PackTar(z, tree, phm.PackOptions{Prefix: o.Name + "/", Crew: o.Crew})
-	if err != nil {
-		z.Abort()
-		return nil, err
-	}
-	return m, z.Close()
+	return phm.PackTar(w, tree, phm.PackOptions{Prefix: o.Name + "/", Crew: o.Crew})
 }
 
 // Gzip is the same compressed with gzip, which is read and not written.

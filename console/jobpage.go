@@ -161,7 +161,7 @@ func liveJob(v *visit) error {
 		part, err = v.part("live", l)
 		return part, err != nil
 	}
-	return stream(v, "job "+v.job, look)
+	return stream(v, look)
 }
 
 // escapePath escapes a mirror path for an address.

@@ -4,7 +4,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -222,7 +221,7 @@ func liveOrder(v *visit) error {
 		part, err = v.part("orderlive", row)
 		return part, err != nil || !row.Streams
 	}
-	return stream(v, fmt.Sprintf("order %s %s", o.Ref(), access.Clip(string(first))), look)
+	return stream(v, look)
 }
 
 // orderAct does something with an order, and redirects back to it. An empty what: the name of the operation.

@@ -112,7 +112,7 @@ func New(o Options) (*Server, error) {
 		cross:   http.NewCrossOriginProtection(),
 		saver:   new(saver),
 		fresh:   &freshStatus{daemon: o.Daemon, keep: o.Keep},
-		live:    newStreams(streamGap),
+		live:    newStreams(),
 		exports: places.New(mostExports, exportWait),
 		titles:  new(look.PageTitles),
 
@@ -155,7 +155,7 @@ func (s *Server) LoginLink(base, user string, role Role) (link string, expires t
 func (s *Server) SaveJob(e jobs.JobEdit) error { return s.saver.save(s.App, e) }
 
 // Close ends the live parts of pages, which would hold their connections.
-func (s *Server) Close() { s.live.close() }
+func (s *Server) Close() { s.live.stop() }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 

@@ -17,8 +17,7 @@ import (
 	"mirrord/store"
 )
 
-// A live page holds two hundred listeners, for whom the daemon is asked once a look; they learn that the run
-// has ended, and leave nothing behind.
+// A live page holds two hundred listeners; they learn that the run has ended, and leave nothing behind.
 func TestTwoHundredListeners(t *testing.T) {
 	b := newBrowser(t, nil)
 	b.daemon.jobs = testJobs(1)
@@ -61,20 +60,15 @@ func TestTwoHundredListeners(t *testing.T) {
 		})
 	}
 	first.Wait()
-	b.srv.live.mu.Lock()
-	topics, n := len(b.srv.live.topics), b.srv.live.n
-	b.srv.live.mu.Unlock()
-	if topics != 1 || n != listeners {
-		t.Errorf("%d topics for %d listeners", topics, n)
+	if n := len(b.srv.live.listeners); n != listeners {
+		t.Errorf("%d listeners of %d", n, listeners)
 	}
 	b.daemon.mu.Lock()
 	b.daemon.jobs[0].Activity = status.Idle
 	b.daemon.mu.Unlock()
 	all.Wait()
-	b.srv.live.mu.Lock()
-	defer b.srv.live.mu.Unlock()
-	if len(b.srv.live.topics) != 0 || b.srv.live.n != 0 {
-		t.Errorf("%d topics and %d listeners stay", len(b.srv.live.topics), b.srv.live.n)
+	if n := len(b.srv.live.listeners); n != 0 {
+		t.Errorf("%d listeners stay", n)
 	}
 }
 
@@ -133,16 +127,24 @@ func endOfStream(t *testing.T, take func(*browser, *fakeUsers)) {
 
 // The end of the console ends live streams.
 func TestStreamsEnd(t *testing.T) {
-	s := newStreams(time.Millisecond)
-	topic, err := s.join("x", func() ([]byte, bool) { return []byte("now"), false })
-	if err != nil {
-		t.Fatal(err)
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	b.daemon.jobs[0].Activity = status.Running
+	b.login(Read)
+	b.srv.Close()
+	if got := b.do("/jobs/job0000/live", nil).Body.String(); strings.Contains(got, "event: over") {
+		t.Errorf("the run is over: %q", got)
 	}
-	s.close()
-	if now, _, _ := s.seen(topic); string(now) != "now" {
-		t.Errorf("it shows %q", now)
+}
+
+// There are so many live pages at a time; one more says so.
+func TestMostStreams(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	b.daemon.jobs[0].Activity = status.Running
+	b.login(Read)
+	for range mostStream {
+		b.srv.live.listeners <- struct{}{}
 	}
-	if _, err := s.join("x", nil); err == nil {
-		t.Error("a closed console takes listeners")
-	}
+	b.want(http.StatusServiceUnavailable, "too many pages are live now", "/jobs/job0000/live", nil)
 }

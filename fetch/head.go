@@ -99,7 +99,6 @@ type Result struct {
 	Total     time.Duration // of the last attempt
 	Remote    netip.Addr    // who answered: the proxy, if there is one
 	HTTPMajor int
-	Sum       *[32]byte // SHA-256 of the body that was kept, if it is known without reading it; else nil
 	At        time.Time // when the answer came, if it was recorded earlier; else zero
 	Seen      time.Time // with At: when the URL was last known to answer so
 }

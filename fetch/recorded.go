@@ -24,7 +24,6 @@ type PastAnswer struct {
 	Made   bool        // the head is not that of the answer, and is not to be kept
 	Body   io.Reader   // without chunks
 	Length int64       // of Body; -1 when it is not known
-	Sum    *[32]byte   // SHA-256 of Body, nil when it is not known
 	At     time.Time   // when the answer came
 	Seen   time.Time   // when the URL was last known to answer so
 }
@@ -75,9 +74,6 @@ func (c *Client) Replay(ctx context.Context, req Request, rec *PastAnswer, sink 
 	default:
 		err = c.readBody(&t, res, resp, in, false)
 		res.Wire = 0
-		if res.Kept && res.Coding == "" && res.Body == rec.Length {
-			res.Sum = rec.Sum
-		}
 	}
 	if err == nil {
 		return res, nil

@@ -279,6 +279,20 @@ func TestRunForSingleURLs(t *testing.T) {
 	}
 }
 
+// A run for a page that robots.txt forbids says so, and names the line.
+func TestRunForForbiddenURL(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Home", "text"))
+	w.Set(home+"/robots.txt", mirrortest.Page{Type: "text/plain", Body: "User-agent: *\nDisallow: /no/\n"})
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	m.Job.Only = []site.URL{site.Canonical(home + "/no/page.html")}
+	const want = "forbidden by the site: robots.txt line 2: Disallow: /no/ (1, such as " + home + "/no/page.html)"
+	if s := m.Run(); !strings.Contains(mirrortest.Text(s), want) || s.Verdict != mirror.Complete {
+		t.Errorf("want %q: %s", want, mirrortest.Text(s))
+	}
+}
+
 // The default policy takes the rules of a site as evidence, and explain says which.
 func TestAdaptiveCitesRules(t *testing.T) {
 	f, m := silent(t, `adaptive.learn_for = "0s"`, "adaptive.price = 0.05")

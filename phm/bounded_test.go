@@ -3,9 +3,14 @@
 package phm
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/flate"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,11 +30,7 @@ func TestPackedIsNoBomb(t *testing.T) {
 	}
 	tree := makePHM(t, "index.html", bodies)
 	var packedTar bytes.Buffer
-	z := NewZstd(&packedTar, inorder.Crew{})
-	if _, err := PackTar(z, tree, PackOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
+	if _, err := PackTar(&packedTar, tree, PackOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string][]byte{"archive": pack(t, tree), "tar": packedTar.Bytes()} {
@@ -45,7 +46,7 @@ func TestPackedIsNoBomb(t *testing.T) {
 }
 
 // TestBoundedStreams: other people's decoders read what the bounded writers make of streams that change
-// between noise and zeros, written in pieces of any size, and no such stream packs beyond the ratio.
+// between noise and zeros, in pieces of any size, and no such stream packs beyond the ratio.
 func TestBoundedStreams(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for round := range 2 {
@@ -57,28 +58,32 @@ func TestBoundedStreams(t *testing.T) {
 			}
 			raw = append(raw, part...)
 		}
-		write := func(w io.WriteCloser, err error) {
-			for rest := raw; len(rest) > 0 && err == nil; {
-				n := min(len(rest), 1+rnd.IntN(300_000))
-				_, err = w.Write(rest[:n])
-				rest = rest[n:]
-			}
-			if err == nil {
-				err = w.Close()
-			}
-			if err != nil {
+		var deflated bytes.Buffer
+		d, err := newBoundedDeflate(&deflated, 6)
+		pieces := map[string]string{"index.html": "x", "all.raw": string(raw)}
+		for rest := raw; len(rest) > 0 && err == nil; {
+			n := min(len(rest), 1+rnd.IntN(300_000))
+			_, err = d.Write(rest[:n])
+			pieces[fmt.Sprintf("%d.raw", len(rest))] = string(rest[:n])
+			rest = rest[n:]
+		}
+		if err == nil {
+			err = d.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := makePHM(t, "index.html", pieces)
+		var zstded, alone bytes.Buffer
+		for out, crew := range map[*bytes.Buffer]inorder.Crew{&zstded: crewOfThree(), &alone: {}} {
+			if _, err := PackTar(out, tree, PackOptions{Crew: crew}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var deflated, zstded, alone bytes.Buffer
-		d, err := newBoundedDeflate(&deflated, 6)
-		write(d, err)
-		write(NewZstd(&zstded, inorder.Crew{Go: func(f func()) { go f() }, Size: 3}), nil)
-		write(NewZstd(&alone, inorder.Crew{}), nil)
 		if !bytes.Equal(alone.Bytes(), zstded.Bytes()) {
 			t.Error("three workers write other bytes than one")
 		}
-		for name, packed := range map[string]int{"deflate": deflated.Len(), "zstd": zstded.Len()} {
+		for name, packed := range map[string]int{"deflate": deflated.Len(), "zstd": zstded.Len() / 2} {
 			if packed*2*packRatio < len(raw) {
 				t.Errorf("%s: %d bytes in %d", name, len(raw), packed)
 			}
@@ -90,32 +95,49 @@ func TestBoundedStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(r); err != nil || !slices.Equal(got, raw) {
-			t.Errorf("zstd: %v, equal %v", err, slices.Equal(got, raw))
+		files := tar.NewReader(r)
+		for n := len(pieces) + 2; n > 0; n-- {
+			h, err := files.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(files)
+			if err != nil || !bytes.Equal(got, tree[h.Name].Data) {
+				t.Errorf("zstd: %s: %v, equal %v", h.Name, err, bytes.Equal(got, tree[h.Name].Data))
+			}
+		}
+		if _, err := files.Next(); err != io.EOF {
+			t.Errorf("after the last file: %v", err)
 		}
 		r.Close()
 	}
 }
 
+func crewOfThree() inorder.Crew { return inorder.Crew{Go: func(f func()) { go f() }, Size: 3} }
+
 // TestZstdAbort: what was written before an error is no whole stream, and of nothing nothing is written.
 func TestZstdAbort(t *testing.T) {
-	for _, crew := range []inorder.Crew{{}, {Go: func(f func()) { go f() }, Size: 3}} {
-		for _, size := range []int{100, 90 << 20} {
+	large := strings.Repeat("\x00", zstdPart)
+	tree := makePHM(t, "a.html", map[string]string{
+		"a.html": "x", "b.raw": large, "c.raw": large, "d.raw": large, "e.raw": large, "f.raw": large, "z.html": "x",
+	})
+	for _, crew := range []inorder.Crew{{}, crewOfThree()} {
+		for gone, some := range map[string]bool{"a.html": false, "z.html": true} {
+			less := maps.Clone(tree)
+			delete(less, gone)
 			var out bytes.Buffer
-			z := NewZstd(&out, crew)
-			if _, err := z.Write(make([]byte, size)); err != nil {
-				t.Fatal(err)
+			if _, err := PackTar(&out, less, PackOptions{Crew: crew}); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("without %s: %v", gone, err)
 			}
-			z.Abort()
-			if out.Len() == 0 && size < zstdPart {
+			if out.Len() == 0 && !some {
 				continue
 			}
 			r, err := zstd.NewReader(&out)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := io.Copy(io.Discard, r); err == nil || n == 0 || n >= int64(size) {
-				t.Errorf("%d bytes: %d come out, %v", size, n, err)
+			if n, err := io.Copy(io.Discard, r); err == nil || n == 0 {
+				t.Errorf("without %s %d bytes come out, %v", gone, n, err)
 			}
 			r.Close()
 		}

@@ -61,8 +61,8 @@ func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	return m, nil
 }
 
-// PackTar writes a PHM directory as a tar, in the order and under the checks of Pack. Compression is the
-// caller's.
+// PackTar writes a PHM directory as a tar that is compressed with zstd (RFC 8878), in the order and under the
+// checks of Pack. What was written before an error ends within a frame.
 func PackTar(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 	prefix := ""
 	if o.Prefix != "" {
@@ -73,15 +73,13 @@ func PackTar(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 		prefix += "/"
 	}
 	p := newTarPacker(w, prefix, o.Crew)
-	defer p.files.Close()
+	defer p.frames.Close()
 	m, err := packTree(fsys, p)
 	if err == nil {
-		err = p.files.Flush()
-	}
-	if err == nil {
-		err = p.tar.Close()
+		err = p.finish()
 	}
 	if err != nil {
+		p.abort()
 		return nil, fmt.Errorf("pack: %w", err)
 	}
 	return m, nil

@@ -54,14 +54,24 @@ func second2(_ int, err error) error { return err }
 
 func same(s string) string { return s }
 
-// packTar is what a program that exports writes.
+// packTar is the tar that an export writes, unpacked.
 func packTar(t testing.TB, tree fs.FS, prefix string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := PackTar(&b, tree, PackOptions{Prefix: prefix}); err != nil {
+	_, err := PackTar(&b, tree, PackOptions{Prefix: prefix})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	r, err := zstd.NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
 }
 
 func zstdOf(t testing.TB, b []byte) []byte {

@@ -36,8 +36,8 @@ const arriveLock = ".arriving"
 // Receive begins to make a site. One that a process has open is ErrLocked. Bodies are kept from being
 // collected until the state is closed.
 func Receive(s *State, name string) (a *Arrival, err error) {
-	if !ValidName(name) {
-		return nil, fmt.Errorf("%q cannot name a site", name)
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	a = &Arrival{Name: name, Aside: AsideName(name), state: s}
 	defer func() {

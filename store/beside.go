@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 )
 
 // A database of a site is read in its place, also while a run has the site open: a file does not change while
@@ -172,7 +173,7 @@ func (d *database) withoutReaders(f *os.File) (*os.File, error) {
 	return f, nil
 }
 
-// copyName is that of a copy that is being made.
+// copyName is that of a copy, or of a new database, that is being made.
 func (o *doorOptions) copyName() string {
 	dir, name := filepath.Split(o.path)
 	return filepath.Join(dir, "."+name+".next")
@@ -204,6 +205,33 @@ func (o *doorOptions) clone(f *os.File) (_ *os.File, err error) {
 	return next, nil
 }
 
+// makeNext makes a new database aside, as a whole and synced: takeName gives it the name of this one. A crash
+// leaves this one in use, and a file that the next call removes. No other process may write this one.
+func (o doorOptions) makeNext(fill func(next *database) error) error {
+	o.path, o.fresh, o.known, o.held, o.shared = o.copyName(), true, nil, nil, false
+	err := os.Remove(o.path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+		err = o.fill(fill)
+	}
+	if err != nil {
+		os.Remove(o.path) // nothing refers to it
+	}
+	return err
+}
+
+// fill opens a new database, and syncs and closes it when all of it is there.
+func (o doorOptions) fill(fill func(*database) error) error {
+	d, err := openDatabase(o)
+	if err != nil {
+		return err
+	}
+	d.sync(false)
+	if err = fill(d); err == nil && !d.volatile {
+		err = d.bolt.Sync()
+	}
+	return errors.Join(err, d.Close())
+}
+
 // takeName gives a copy the name of the database.
 func (o *doorOptions) takeName() error {
 	err := os.Rename(o.copyName(), o.path)
@@ -216,16 +244,14 @@ func (o *doorOptions) takeName() error {
 // renew goes over to a new file, which is made of the log and has no free pages with what was deleted. No
 // other transaction may be writing.
 func (d *database) renew() error {
-	o := d.doorOptions
-	o.path, o.fresh, o.shared, o.known = d.copyName(), true, false, nil
-	err := os.Remove(o.path)
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // of a process that was killed
-		err = redoInto(o, d.redo.file, 0)
+	segment, err := log.Read(d.redo.Segment())
+	if err == nil {
+		err = d.makeNext(func(next *database) error { return redoAll(next, segment, 0) })
 	}
 	if err != nil {
 		return err
 	}
-	next, err := os.OpenFile(o.path, os.O_RDWR, 0)
+	next, err := os.OpenFile(d.copyName(), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

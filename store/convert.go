@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 
@@ -46,8 +44,12 @@ func (d *database) convert() error {
 		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.path),
 			errOldFormat, d.site)
 	}
-	if err := d.replace(); err != nil {
-		return err
+	err = d.makeNext(func(next *database) error { return next.copyOf(d) })
+	if err == nil {
+		err = d.takeName()
+	}
+	if err != nil {
+		return disk.Err("convert "+filepath.Base(d.path), err)
 	}
 	return errReplaced
 }
@@ -67,32 +69,6 @@ func (d *database) unsealed() (format uint32, is bool, err error) {
 		return nil
 	})
 	return format, is, err
-}
-
-// replace copies the database into a new one, with checksums, which takes its name.
-func (d *database) replace() error {
-	dir, name := filepath.Split(d.path)
-	o := d.doorOptions
-	o.path, o.fresh, o.known, o.shared = filepath.Join(dir, "."+name+".sealed"), true, nil, false
-	// of a process that was killed
-	if err := os.Remove(o.path); (err != nil) && !errors.Is(err, fs.ErrNotExist) {
-		return disk.Err("convert "+name, err)
-	}
-	made, err := openDatabase(o)
-	if err != nil {
-		return err
-	}
-	made.bolt.NoSync = true // until all of it is there
-	if err = made.copyOf(d); err == nil && !d.volatile {
-		err = made.bolt.Sync()
-	}
-	if err = errors.Join(err, made.Close()); err == nil {
-		err = os.Rename(o.path, d.path)
-	}
-	if err == nil && !d.volatile {
-		err = disk.SyncDir(dir)
-	}
-	return disk.Err("convert "+name, err)
 }
 
 // raw reads the database without checksums.

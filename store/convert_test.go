@@ -65,7 +65,7 @@ func TestConvert(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer st.Close()
-			half := filepath.Join(filepath.Dir(path), ".site.db.sealed")
+			half := filepath.Join(filepath.Dir(path), ".site.db.next")
 			if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -39,7 +40,7 @@ type database struct {
 
 	writer *os.File     // locked by the writer of a shared database; nil for readers, and others
 	users  sync.RWMutex // held by transactions that read
-	redo   *redoLog     // of the transactions; nil for none
+	redo   *log.Log     // of the transactions; nil for none
 	// what of the log is not in the database
 	journal journal
 	// syncs what transactions refer to, before one that is synced; nil while there is no such thing
@@ -354,8 +355,8 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		if (x.redo == nil) || (x.number == 0) {
 			return nil
 		}
-		if d.redo.file == nil { // the number counts all the same
-			d.redo.tail.tx = x.number
+		if d.redo.Segment() == nil { // the number counts all the same
+			d.redo.Number(x.number)
 			return nil
 		}
 		err = d.log(x)
@@ -365,8 +366,8 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	if !write {
 		return d.bolt.View(body)
 	}
-	if err = d.bolt.Update(body); (err != nil) && logged && (d.redo.file != nil) {
-		if terr := d.redo.takeBack(); terr != nil {
+	if err = d.bolt.Update(body); (err != nil) && logged && (d.redo.Segment() != nil) {
+		if terr := d.redo.TakeBack(); terr != nil {
 			return d.fail(errors.Join(err, terr))
 		}
 	}

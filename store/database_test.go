@@ -13,6 +13,7 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -23,7 +24,7 @@ func faultySite(t *testing.T) (st *State, s *Site, name string) {
 	st, s = openTest(t, dir, Options{})
 	commit(t, s, 0, newURLs(0, 3000))
 	foldAll(t, s, 1)
-	if err := os.RemoveAll(filepath.Join(dir, "sites/x", redoFolder)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "sites/x", log.Folder)); err != nil {
 		t.Fatal(err)
 	}
 	return st, s, filepath.Join(dir, "sites/x", siteDB)

@@ -178,7 +178,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, s = openTest(t, dir, Options{})
-	if s.db.redo.file == nil {
+	if s.db.redo.Segment() == nil {
 		t.Error("with room there is no log")
 	}
 	closeTest(t, st, s)

@@ -71,7 +71,7 @@
 //
 //	5  entry          magic "mRd1", kind 1 byte, 3 zeros, length 4 bytes, number of
 //	                  the transaction 8, checksum of the entry before, checksum,
-//	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value    redolog.go
+//	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value    log
 //	6  batch          of an unfinished run, an entry by itself, in zstd: number of the
 //	                  last pack 4 bytes, its length 8, big endian; uvarint first
 //	                  number, new URLs, results, heads in zstd, looks                  record

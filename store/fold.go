@@ -11,6 +11,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -91,7 +92,7 @@ func (c *foldChunk) read() error {
 	var b record.LogBatch
 	err := readBatches(file, entries, func(tx uint64, payload []byte) error {
 		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || len(c.values) > foldBytes {
-			return errEnd
+			return errPassed
 		}
 		c.last = tx
 		if err := b.Decode(payload[packEnd:]); err != nil {
@@ -102,7 +103,7 @@ func (c *foldChunk) read() error {
 		}
 		return c.putLinks(c.site.foldItems)
 	})
-	if err == nil || errors.Is(err, errEnd) {
+	if err == nil || errors.Is(err, errPassed) {
 		err = c.putLinks(1)
 	}
 	slices.SortFunc(c.items, func(a, b foldItem) int {
@@ -197,7 +198,7 @@ func (c *foldChunk) fold() error {
 		}
 		rest, last = rest[n:], n == len(rest)
 		err = c.site.update("fold journal", func(tx *transaction) error {
-			tx.later = redoLater
+			tx.later = log.Later
 			if err := c.records(tx); (err != nil) || !last {
 				return err
 			}
@@ -249,7 +250,7 @@ func (c *foldChunk) putLinks(least int) error {
 	}
 	slices.SortStableFunc(c.links, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
 	err := c.site.update("fold links", func(tx *transaction) error {
-		tx.later = redoLater
+		tx.later = log.Later
 		return writeLinks(tx, c.links)
 	})
 	c.links = c.links[:0]

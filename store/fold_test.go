@@ -200,12 +200,12 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 	_, entries := s.db.journal.list()
 	change := func() {
 		var b [1]byte
-		at := entries[0].off + redoHeader + 60
-		if _, err := s.db.redo.file.ReadAt(b[:], at); err != nil {
+		at := entries[0].Off + redoHeader + 60
+		if _, err := s.db.redo.Segment().ReadAt(b[:], at); err != nil {
 			t.Fatal(err)
 		}
 		b[0] ^= 1
-		if _, err := s.db.redo.file.WriteAt(b[:], at); err != nil {
+		if _, err := s.db.redo.Segment().WriteAt(b[:], at); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -43,7 +44,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed,
 	}
 	for _, name := range names {
 		_, err := s.root.Lstat("sites/" + name + "/" + siteDB)
-		_, lerr := s.root.Lstat("sites/" + name + "/" + redoFolder)
+		_, lerr := s.root.Lstat("sites/" + name + "/" + log.Folder)
 		if errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) {
 			continue // a first run that was cut off before it stored anything
 		}

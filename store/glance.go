@@ -65,10 +65,7 @@ func GlanceAt(s *State, name string) (*Glance, error) {
 
 // readGlance returns what the file of a site has, nil when it cannot be relied on.
 func readGlance(s *State, name string) *Glance {
-	if !ValidName(name) {
-		return nil
-	}
-	root, err := s.root.OpenRoot("sites/" + name)
+	root, err := siteRoot(s, name)
 	if err != nil {
 		return nil
 	}

@@ -24,13 +24,11 @@ type HeldSite struct {
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
 // ErrNoSite.
 func HoldSite(s *State, name string) (*HeldSite, error) {
-	if !ValidName(name) {
-		return nil, fmt.Errorf("%q cannot name a site", name)
+	root, err := siteRoot(s, name)
+	if err != nil {
+		return nil, err
 	}
-	dir := "sites/" + name
-	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoSite
-	}
+	root.Close() // nothing was done with it
 	lock, err := s.lockSite(name)
 	if err != nil {
 		return nil, err
@@ -87,8 +85,8 @@ func FinishRemovals(s *State) error {
 // Rename gives the site another name, by one rename of its folder. It is an error when there is a site of
 // that name.
 func (h *HeldSite) Rename(to string) error {
-	if !ValidName(to) {
-		return fmt.Errorf("%q cannot name a site", to)
+	if err := checkName(to); err != nil {
+		return err
 	}
 	s := h.state
 	if _, err := s.root.Lstat("sites/" + to); !errors.Is(err, fs.ErrNotExist) {

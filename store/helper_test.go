@@ -361,3 +361,18 @@ func sized(brief, full int) int {
 	}
 	return brief
 }
+
+const (
+	redoHeader = 28      // bytes of an entry of the log before its payload
+	redoLeast  = 4 << 20 // bytes that a log has before it is begun again
+)
+
+// logSize is how long the log of a site is.
+func logSize(t *testing.T, s *Site) int64 {
+	t.Helper()
+	fi, err := s.db.redo.Segment().Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi.Size()
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -24,13 +25,13 @@ import (
 // Commit makes results permanent, with those that were noted before: bodies first, then the records that
 // refer to them. first is the number of news[0].
 func (s *Records) Commit(first uint32, news []record.NewURL, done []*record.Done) error {
-	return s.keep(first, news, done, redoBatch)
+	return s.keep(first, news, done, log.Batch)
 }
 
 // Note makes results outlive the process; after a loss of power they may not be there until a Commit follows.
 // One caller at a time, as for Commit.
 func (s *Records) Note(first uint32, news []record.NewURL, done []*record.Done) error {
-	return s.keep(first, news, done, redoUnsynced)
+	return s.keep(first, news, done, log.Unsynced)
 }
 
 func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, kind byte) error {

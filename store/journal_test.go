@@ -13,6 +13,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -175,7 +176,7 @@ func TestDamagedJournal(t *testing.T) {
 		{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0},
 		{0, 0, 1, 4, ':', '/', '/', '/', 2, 1, 4, 0}, bytes.Repeat([]byte{0xff}, 40),
 	} {
-		if err := s.log("commit batch", redoBatch, append(make([]byte, packEnd), v...), 1); err != nil {
+		if err := s.log("commit batch", log.Batch, append(make([]byte, packEnd), v...), 1); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Records.Replay(func(_ uint32, u record.NewURL) error {
@@ -260,7 +261,7 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const batches, size = 12, 1000
 	bytes := 0
-	before, tail := s.db.bolt.Stats(), s.db.redo.tail.size
+	before, tail := s.db.bolt.Stats(), logSize(t, s)
 	for i := range batches {
 		news := newURLs(i*size, (i+1)*size)
 		for _, n := range news {
@@ -272,7 +273,7 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 	if pages := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc(); pages > 0 {
 		t.Errorf("%d bytes of pages were written", pages)
 	}
-	if wrote := s.db.redo.tail.size - tail; wrote > int64(bytes) {
+	if wrote := logSize(t, s) - tail; wrote > int64(bytes) {
 		t.Errorf("%d bytes of batches took %d bytes of log", bytes, wrote)
 	}
 	n := 0

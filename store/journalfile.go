@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -22,16 +23,10 @@ import (
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File // the segment, open for reading here; nil when there are none
-	entries []journalEntry
+	entries []log.Entry
 	urls    uint32 // that have a number with the last one, 0 without one
 	num     uint32 // the last pack then
 	size    int64  // of that
-}
-
-// journalEntry is an entry of the log that is a batch.
-type journalEntry struct {
-	tx  uint64
-	off int64 // in the segment
 }
 
 // packEnd is how many bytes before a batch say where the packs end: number of the last one and its size.
@@ -63,18 +58,18 @@ func (j *journal) last() uint64 {
 	if len(j.entries) == 0 {
 		return 0
 	}
-	return j.entries[len(j.entries)-1].tx
+	return j.entries[len(j.entries)-1].Tx
 }
 
 // list returns the entries, and the segment that has them.
-func (j *journal) list() (*os.File, []journalEntry) {
+func (j *journal) list() (*os.File, []log.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.file, slices.Clone(j.entries)
 }
 
 // add takes an entry that was written to a segment.
-func (j *journal) add(segment *os.File, e journalEntry, end []byte, urls uint32) (err error) {
+func (j *journal) add(segment *os.File, e log.Entry, end []byte, urls uint32) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file == nil {
@@ -89,7 +84,7 @@ func (j *journal) add(segment *os.File, e journalEntry, end []byte, urls uint32)
 func (j *journal) drop(tx uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries = slices.DeleteFunc(j.entries, func(e journalEntry) bool { return e.tx <= tx })
+	j.entries = slices.DeleteFunc(j.entries, func(e log.Entry) bool { return e.Tx <= tx })
 	if len(j.entries) == 0 {
 		j.forget()
 	}
@@ -111,7 +106,7 @@ func (j *journal) close() {
 
 // open takes the batches of a segment that a database has not folded, up to the first that cannot be read:
 // what lies behind it is asked again.
-func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (err error) {
+func (j *journal) open(d *database, s *log.Readable) (err error) {
 	var folded, known uint64
 	err = d.View(func(t *transaction) error {
 		m := t.Bucket(bMeta)
@@ -125,12 +120,14 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, func(e journalEntry) bool { return e.tx <= folded })
+	entries := slices.DeleteFunc(slices.Clone(s.Entries), func(e log.Entry) bool {
+		return e.Tx <= folded || !e.IsBatch()
+	})
 	if len(entries) == 0 {
 		return nil
 	}
 	n, end := 0, []byte(nil)
-	err = readBatches(segment, entries, func(_ uint64, payload []byte) error {
+	err = readBatches(s.File, entries, func(_ uint64, payload []byte) error {
 		r := binread.Reader{Rest: payload[packEnd:]}
 		first, news := r.Uvarint(), r.Uvarint()
 		if r.Bad || first > known || news > uint64(len(r.Rest)) {
@@ -151,7 +148,7 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 	j.forget()
 	j.entries, j.urls = entries[:n], uint32(known)
 	j.num, j.size = readEnd(end)
-	j.file, err = sameOpen(segment)
+	j.file, err = sameOpen(s.File)
 	return err
 }
 
@@ -159,83 +156,60 @@ func (j *journal) open(d *database, segment *os.File, entries []journalEntry) (e
 var errBatch = fmt.Errorf("journal: %w: no batch here", record.ErrValue)
 
 // readBatches calls f with the payloads of some entries. They are valid during the call.
-func readBatches(segment *os.File, entries []journalEntry, f func(tx uint64, payload []byte) error) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	fi, err := segment.Stat()
-	if err != nil {
-		return disk.Err("read log", err)
-	}
-	dec := newDecoder(maxRedo)
-	defer dec.Close()
-	var payload []byte
-	for _, e := range entries {
-		h, raw, ok := entryAt(segment, e.off, fi.Size())
-		if !ok || h.tx != e.tx {
+func readBatches(segment *os.File, entries []log.Entry, f func(tx uint64, payload []byte) error) error {
+	err := log.Payloads(segment, entries, func(e log.Entry, payload []byte) error {
+		if len(payload) < packEnd {
 			return errBatch
 		}
-		payload, err = dec.DecodeAll(raw[redoHeader:], payload[:0])
-		if (err != nil) || len(payload) < packEnd {
-			return errBatch
-		}
-		if err := f(e.tx, payload); err != nil {
-			return err
-		}
+		return f(e.Tx, payload)
+	})
+	if err == log.ErrEntry {
+		return errBatch
 	}
-	return nil
+	return err
 }
 
 // logBatch appends a batch to the log: a synced one after what it refers to.
 func (d *database) logBatch(kind byte, payload []byte, urls uint32) error {
 	return d.alone(func() error {
-		if d.redo.file == nil {
+		if d.redo.Segment() == nil {
 			if err := d.beginLog(); err != nil {
 				return err
 			}
-			if d.redo.file == nil {
+			if d.redo.Segment() == nil {
 				return disk.Err("write log", syscall.ENOSPC)
 			}
 		}
-		if (kind == redoBatch) && (d.before != nil) {
+		if (kind == log.Batch) && (d.before != nil) {
 			if err := d.before(); err != nil {
 				return err
 			}
 		}
-		e := journalEntry{tx: d.redo.tail.tx + 1, off: d.redo.tail.size}
-		if err := d.redo.append(kind, e.tx, payload); err != nil {
+		e, err := d.redo.Append(kind, d.redo.Last()+1, payload)
+		if err != nil {
 			return disk.Err("write log", err)
 		}
-		return d.journal.add(d.redo.file, e, payload, urls)
+		return d.journal.add(d.redo.Segment(), e, payload, urls)
 	})
 }
 
 // copyTo writes the batches into a segment that is being begun, up to the first that cannot be read. It
 // returns where they are.
-func (j *journal) copyTo(next *redoLog) (moved []journalEntry, err error) {
+func (j *journal) copyTo(next *log.Next) (moved []log.Entry, err error) {
 	file, entries := j.list()
-	if file == nil {
-		return nil, nil
+	err = log.Payloads(file, entries, func(e log.Entry, payload []byte) error {
+		e, err := next.Batch(e.Tx, payload)
+		moved = append(moved, e)
+		return err
+	})
+	if err == log.ErrEntry {
+		err = nil
 	}
-	fi, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		_, raw, ok := entryAt(file, e.off, fi.Size())
-		if !ok {
-			break
-		}
-		moved = append(moved, journalEntry{tx: e.tx, off: next.tail.size})
-		if err := next.put(redoBatch, e.tx, raw[redoHeader:]); err != nil {
-			return nil, err
-		}
-	}
-	return moved, nil
+	return moved, err
 }
 
 // moved says where the batches are after copyTo.
-func (j *journal) moved(segment *os.File, entries []journalEntry) (err error) {
+func (j *journal) moved(segment *os.File, entries []log.Entry) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(entries) == 0 {
@@ -253,8 +227,8 @@ func (j *journal) moved(segment *os.File, entries []journalEntry) (err error) {
 // openJournal reads the journal of a site for a view. ok is false when the log was begun again since the
 // database was copied.
 func openJournal(s *State, root *os.Root, d *database) (ok bool, err error) {
-	segment, err := lastSegment(root)
-	if errors.Is(err, errNoLog) || errors.Is(err, fs.ErrNotExist) {
+	segment, err := log.LastOf(root)
+	if errors.Is(err, log.ErrNone) || errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
 	if err != nil {
@@ -265,31 +239,16 @@ func openJournal(s *State, root *os.Root, d *database) (ok bool, err error) {
 	if err != nil || !known {
 		return true, err
 	}
-	end := int64(-1)
-	if !d.busy && !isClean(root) {
-		n, err := counted(s, root, d.site, segment)
-		if err != nil {
-			return false, err
-		}
-		end = n.end.size
+	whole, err := log.Read(segment)
+	if err == nil && !d.busy && !log.IsClean(root) {
+		_, _, err = counted(s, root, d.site, whole)
 	}
-	var entries []journalEntry
-	at, ok := int64(0), true
-	_, err = redoRaw(segment, func(h redoHead, raw []byte) error {
-		if end >= 0 && at >= end {
-			return errEnd
-		}
-		if h.isBatch() {
-			entries = append(entries, journalEntry{tx: h.tx, off: at})
-		}
-		ok = ok && (h.kind != redoEndCheckpoint || h.tx <= last || !d.stale())
-		at += int64(len(raw))
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnd) {
+	if err != nil {
 		return false, err
 	}
-	return ok, d.journal.open(d, segment, entries)
+	at := whole.Checkpoint()
+	ok = at == nil || at.Tx <= last || !d.stale()
+	return ok, d.journal.open(d, whole)
 }
 
 // packsEnd returns the number of the last pack, and how far it counts.
@@ -312,7 +271,7 @@ func takeJournal(s *home) error {
 		keys = append(keys, slices.Clone(k))
 		return nil
 	})
-	if err != nil || len(keys) == 0 || s.db.redo.file == nil {
+	if err != nil || len(keys) == 0 || s.db.redo.Segment() == nil {
 		return err
 	}
 	var end, urls []byte
@@ -333,7 +292,7 @@ func takeJournal(s *home) error {
 			})
 		}
 		if err == nil {
-			err = s.log("move journal", redoBatch, payload, binary.BigEndian.Uint32(urls))
+			err = s.log("move journal", log.Batch, payload, binary.BigEndian.Uint32(urls))
 		}
 	}
 	if err != nil {

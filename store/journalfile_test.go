@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -94,7 +95,7 @@ func TestJournalStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	there = travelTo(t, st)
-	if names, err := os.ReadDir(filepath.Join(there, "sites/x", redoFolder)); err == nil {
+	if names, err := os.ReadDir(filepath.Join(there, "sites/x", log.Folder)); err == nil {
 		t.Errorf("the log of a site without a journal travels: %v", names)
 	}
 	if err := st.Close(); err != nil {
@@ -134,9 +135,9 @@ func TestJournalRotten(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	unfinished(t, s, 7)
 	_, entries := s.db.journal.list()
-	off := entries[3].off + redoHeader + 5
+	off := entries[3].Off + redoHeader + 5
 	closeTest(t, st, s)
-	logs, err := filepath.Glob(filepath.Join(dir, "sites/x", redoFolder, "*.log"))
+	logs, err := filepath.Glob(filepath.Join(dir, "sites/x", log.Folder, "*.log"))
 	if err != nil || len(logs) != 1 {
 		t.Fatal(logs, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/site"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -276,7 +277,7 @@ func (l *looks) settle(chunk, records, runs int) error {
 		n := min(records, chunk)
 		records -= n
 		err := l.update("settle looks", func(tx *transaction) (err error) {
-			tx.later = redoLater
+			tx.later = log.Later
 			more, err = l.settlePart(tx, n, runs)
 			return err
 		})

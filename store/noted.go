@@ -10,6 +10,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -20,33 +21,16 @@ import (
 // errNoBodies says that a database has results whose bodies a loss of power has cost.
 var errNoBodies = errors.New("it has results without their bodies")
 
-// noted says how far a segment counts.
-type noted struct {
-	end     redoTail // up to here
-	cut     bool     // a result behind that has no body
-	results int      // entries before it that were not synced
-}
-
-// counted finds out how far a segment counts.
-func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, err error) {
-	var last []redoTail // before each entry that was noted and not synced
-	_, err = redoRaw(segment, func(h redoHead, _ []byte) error {
-		switch h.kind {
-		case redoUnsynced:
-			last = append(last, n.end)
-		case redoLater, redoNoted:
-		default:
-			last = nil
-		}
-		n.end = redoTail{size: n.end.size + redoHeader + int64(h.length), tx: h.tx, sum: h.sum}
-		return nil
-	})
-	if (err != nil) || (len(last) == 0) {
-		return n, err
+// counted cuts the results that have no body off a segment, with what lies behind them, and reports whether
+// there was one. results is how many are left that were not synced.
+func counted(s *State, root *os.Root, name string, segment *log.Readable) (results int, cut bool, err error) {
+	entries := segment.Uncertain()
+	if len(entries) == 0 {
+		return 0, false, nil
 	}
 	packs, err := packsOf(s, root, name)
 	if err != nil {
-		return n, err
+		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, packs.close()) }()
 	look := &bodyLook{
@@ -54,22 +38,18 @@ func counted(s *State, root *os.Root, name string, segment *os.File) (n noted, e
 		bodies: s.Bodies,
 		frames: NewFrameReader(),
 	}
-	_, err = redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) error {
-		if h.kind != redoUnsynced || h.tx <= last[0].tx {
-			return nil
+	err = log.Payloads(segment.File, entries, func(e log.Entry, payload []byte) error {
+		if !look.hasAll(payload) {
+			segment.CutAt(e.Off)
+			return errPassed
 		}
-		changes, err := unpack()
-		if err != nil {
-			return err
-		}
-		if !look.hasAll(changes) {
-			n.end, n.cut = last[n.results], true
-			return errEnd
-		}
-		n.results++
+		results++
 		return nil
 	})
-	return n, err
+	if err == errPassed {
+		return results, true, nil
+	}
+	return results, false, err
 }
 
 // packsOf opens the packs of a site for reading.
@@ -88,30 +68,33 @@ func packsOf(s *State, root *os.Root, name string) (*packs, error) {
 // cutLog cuts what does not count off the log of a site whose writer has not closed it, and syncs what does.
 // It returns the last transaction that is left; 0 when nothing was cut.
 func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
-	if isClean(root) {
+	if log.IsClean(root) {
 		return 0, nil
 	}
-	segment, err := lastSegment(root)
-	if errors.Is(err, errNoLog) {
+	segment, err := log.LastOf(root)
+	if errors.Is(err, log.ErrNone) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
 	defer segment.Close()
-	n, err := counted(s, root, name, segment)
-	if (err == nil) && (n.results > 0) && !s.opt.Volatile {
-		err = errors.Join(s.Bodies.Sync(), disk.Err("sync packs",
-			disk.SyncFS(int(segment.Fd()))))
-	}
-	if (err != nil) || !n.cut {
+	whole, err := log.Read(segment)
+	if err != nil {
 		return 0, err
 	}
-	f, err := root.OpenFile(filepath.Join(redoFolder, filepath.Base(segment.Name())), os.O_RDWR, 0)
-	if err == nil {
-		err = errors.Join(f.Truncate(n.end.size), f.Close())
+	results, cut, err := counted(s, root, name, whole)
+	if (err == nil) && (results > 0) && !s.opt.Volatile {
+		err = errors.Join(s.Bodies.Sync(), disk.Err("sync packs", disk.SyncFS(int(segment.Fd()))))
 	}
-	return n.end.tx, disk.Err("cut log", err)
+	if (err != nil) || !cut {
+		return 0, err
+	}
+	f, err := root.OpenFile(filepath.Join(log.Folder, filepath.Base(segment.Name())), os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(f.Truncate(whole.End()), f.Close())
+	}
+	return whole.Last(), disk.Err("cut log", err)
 }
 
 // bodyLook looks at the bodies of results.

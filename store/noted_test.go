@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -126,20 +127,21 @@ func TestNotesDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	first, at := 0, 0
-	if _, err := redoRaw(f, func(h redoHead, entry []byte) error {
-		if at += len(entry); h.kind != redoNoted {
-			first = at
-		}
-		return nil
-	}); err != nil {
+	whole, err := log.Read(f)
+	if err != nil {
 		t.Fatal(err)
 	}
-	try := func(what string, log []byte) {
+	first := 0
+	for _, e := range whole.Entries {
+		if e.Kind != 'n' {
+			first = int(e.Off + e.Size)
+		}
+	}
+	try := func(what string, data []byte) {
 		killed := copyState(t, dir)
 		site := filepath.Join(killed, "sites/x")
 		err := errors.Join(os.Remove(filepath.Join(site, siteDB)),
-			os.WriteFile(filepath.Join(site, redoFolder, filepath.Base(segment)), log, 0o600))
+			os.WriteFile(filepath.Join(site, log.Folder, filepath.Base(segment)), data, 0o600))
 		if err != nil {
 			t.Fatal(err)
 		}

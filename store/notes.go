@@ -127,8 +127,7 @@ func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 
 // LastingFact returns what SetLastingFact kept for a site, without opening its database; nil for nothing.
 func LastingFact(s *State, site, name string) ([]byte, error) {
-	v, err := s.root.ReadFile("sites/" + site + "/" + lastingFact + name)
-	return v, disk.Err("read fact", disk.UnlessGone(err))
+	return readBeside(s, site, lastingFact+name)
 }
 
 // fingerprintsName is the file of a site's folder with what KeepFingerprints kept.
@@ -139,8 +138,7 @@ func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.keep(fingerprint
 
 // Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
 func Fingerprints(s *State, site string) ([]byte, error) {
-	v, err := s.root.ReadFile("sites/" + site + "/" + fingerprintsName)
-	return v, disk.Err("read "+fingerprintsName, disk.UnlessGone(err))
+	return readBeside(s, site, fingerprintsName)
 }
 
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.

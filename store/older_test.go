@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"mirrord/store/log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,7 +105,7 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 			after := filesOf(t, site)
 			for _, files := range []map[string]string{before, after} { // the database may have caught up with the log
 				maps.DeleteFunc(files, func(name, _ string) bool {
-					return name == siteDB || strings.HasPrefix(name, redoFolder)
+					return name == siteDB || strings.HasPrefix(name, log.Folder)
 				})
 			}
 			if !maps.Equal(after, before) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -126,8 +127,8 @@ func (f *siteFolder) close() error { return errors.Join(endLog(f.db), f.db.Close
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
 	readOnly := mode.readOnly()
-	if !ValidName(name) {
-		return f, fmt.Errorf("%q cannot name a site", name)
+	if err := checkName(name); err != nil {
+		return f, err
 	}
 	dir := "sites/" + name
 	if err := leadsOut(s, dir); err != nil {
@@ -140,16 +141,14 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 			}
 		}
 	}
-	root, err := s.root.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, ErrNoSite
-	} else if err != nil {
-		return f, disk.Err("open folder", err)
+	root, err := siteRoot(s, name)
+	if err != nil {
+		return f, err
 	}
 	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
 	_, cerr := root.Lstat(currentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
-	f.logged = hasLog(root)
+	f.logged = log.Has(root)
 	o := doorOptions{
 		path:     filepath.Join(f.dir, siteDB),
 		site:     name,
@@ -360,7 +359,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err != nil {
 		return err
 	}
-	if s.db.redo.file == nil {
+	if s.db.redo.Segment() == nil {
 		if err := s.db.beginLog(); err != nil {
 			return err
 		}
@@ -371,7 +370,8 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.packs.begin(num, size); err != nil {
 		return err
 	}
-	for _, older := range []string{".tail", "packs/withdrawn"} { // of a program of format 8 or 9
+	// of a program of format 8 or 9, and of one before this that was killed
+	for _, older := range []string{".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed"} {
 		if err := s.root.RemoveAll(older); err != nil {
 			return disk.Err("remove "+older, err)
 		}
@@ -410,20 +410,17 @@ func (s *home) letGo() error {
 
 // Documents opens the packs of a site for reading. The caller closes them.
 func (s *State) Documents(name string) (*Documents, error) {
-	if !ValidName(name) {
-		return nil, fmt.Errorf("%q cannot name a site", name)
-	}
-	dir, err := s.root.OpenRoot("sites/" + name)
+	dir, err := siteRoot(s, name)
 	var p *packs
 	if err == nil {
 		defer dir.Close()
 		p, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("packs of %s: %w", name, ErrNoSite)
+		err = ErrNoSite
 	}
 	if err != nil {
-		return nil, disk.Err("open packs", err)
+		return nil, fmt.Errorf("packs of %s: %w", name, err)
 	}
 	return &Documents{p}, nil
 }

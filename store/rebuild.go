@@ -10,7 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"path/filepath"
+	"os"
 	"strings"
 	"time"
 
@@ -20,6 +20,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/pages"
 	"mirrord/store/record"
 )
@@ -37,17 +38,15 @@ const damagedFolder = "damaged"
 // published tree that cannot be read is an error too, before anything is changed.
 func (s *State) Rebuild(name string) (known int, err error) {
 	defer explain(&err, "rebuild site %s", name)
-	if !ValidName(name) {
-		return 0, fmt.Errorf("%q cannot name a site", name)
-	}
-	dir := filepath.Join("sites", name)
-	if _, err := s.root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return 0, ErrNoSite
-	}
-	if err := s.readable(dir + "/" + currentLink); err != nil {
+	root, err := siteRoot(s, name)
+	if err != nil {
 		return 0, err
 	}
-	last, err := s.setAside(name)
+	defer root.Close()
+	if err := readable(root); err != nil {
+		return 0, err
+	}
+	last, err := s.setAside(name, root)
 	if err != nil {
 		return 0, err
 	}
@@ -103,9 +102,9 @@ func (s rebuilder) lastingFacts() (map[string][]byte, error) {
 	return facts, disk.Err("read facts", err)
 }
 
-// readable reports whether a published tree, if there is one, can be made records of.
-func (s *State) readable(current string) error {
-	tree, err := regular.Root{Root: s.root}.OpenRoot(current)
+// readable reports whether the published tree of a site, if there is one, can be made records of.
+func readable(site *os.Root) error {
+	tree, err := regular.Root{Root: site}.OpenRoot(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -124,37 +123,26 @@ func (s *State) readable(current string) error {
 
 // setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
 // The packs go first: as long as the database is there, so is what calls for a rebuild.
-func (s *State) setAside(name string) (last uint32, err error) {
-	dir := "sites/" + name
+func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 	lock, err := s.lockSite(name)
 	if err != nil {
 		return 0, err
 	}
 	defer lock.Close()
-	root, err := s.root.OpenRoot(dir)
-	if err != nil {
-		return 0, disk.Err("open folder", err)
-	}
-	defer root.Close()
 	aside, err := asideFolder(root)
-	aside = dir + "/" + aside
-	packs, _ := disk.NumbersIn(s.root, dir+"/packs", packName) // a missing one has no number
+	packs, _ := disk.NumbersIn(root, "packs", packName) // a missing one has no number
 	if n := len(packs); n > 0 {
 		last = packs[n-1]
 	}
-	names := []string{"/packs", "/" + redoFolder, "/" + pages.DigestsFile, "/" + pages.TextsFile}
-	heads, _ := disk.NumbersIn(s.root, dir, headsFile)
+	names := []string{"packs", log.Folder, pages.DigestsFile, pages.TextsFile}
+	heads, _ := disk.NumbersIn(root, ".", headsFile)
 	for _, n := range heads {
-		names = append(names, "/"+headsFile(n))
+		names = append(names, headsFile(n))
 	}
-	for _, f := range append(names, "/"+siteDB) {
-		if err != nil {
-			break
+	for _, f := range append(names, siteDB) {
+		if _, lerr := root.Lstat(f); (err == nil) && !errors.Is(lerr, fs.ErrNotExist) {
+			err = root.Rename(f, aside+"/"+f)
 		}
-		if _, lerr := s.root.Lstat(dir + f); errors.Is(lerr, fs.ErrNotExist) {
-			continue
-		}
-		err = s.root.Rename(dir+f, aside+f)
 	}
 	return last, disk.Err("set aside", err)
 }

@@ -143,8 +143,13 @@ func TestRebuildInterrupted(t *testing.T) {
 			return s.Close()
 		},
 	}
+	root, err := siteRoot(st, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
 	for what, crash := range interrupted {
-		if _, err := st.setAside("x"); err != nil {
+		if _, err := st.setAside("x", root); err != nil {
 			t.Fatal(err)
 		}
 		if err := crash(); err != nil {

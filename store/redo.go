@@ -4,19 +4,31 @@ package store
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
+
+// The log of a site is what it is; its database is an index over the log, which can be made again from there,
+// with all kept versions, mirror paths and history. The log has one entry for each transaction, with the
+// values that it wrote. The entry is on the disk before the transaction is committed, and the database is not
+// synced: it says which entry it has last (transaction.logged), and who opens it for writing has it catch up.
+// One that is damaged, or older than the checkpoint, is made again; one that is whole and ahead of a log that
+// was damaged counts, and the log is begun again with a checkpoint of all values. So is one that has grown to
+// several times its checkpoint. On a disk without free space the log is given up: the database is synced, and
+// is the truth until there is a log again.
 
 // follow makes the database what the log in a site's folder says, and has the log record the transactions
 // from now on. It must be called before anything is changed.
@@ -25,32 +37,41 @@ func (d *database) follow(root *os.Root) (err error) {
 	if err != nil {
 		return err
 	}
-	l, segment, err := openRedo(root)
+	l, file, err := log.Open(root, d.volatile)
 	if err != nil {
 		return err
 	}
-	l.volatile = d.volatile
-	if segment != nil && known {
+	if file != nil && known {
 		d.sync(false)
-		var batches []journalEntry
-		if l.tail, l.base, batches, err = catchUp(d, segment, last, makeAgain); err == nil {
-			err = d.journal.open(d, segment, batches)
-		}
+		err = d.continueLog(l, file, last)
 	}
-	switch {
-	case l.base > 0 && err == nil:
-		l.file = segment
-		err = disk.Err("cut log", segment.Truncate(l.tail.size))
-	case segment != nil: // of no use, or of another database
-		err = errors.Join(err, segment.Close())
+	if file != nil && l.Segment() == nil { // of no use, or of another database
+		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		return errors.Join(err, l.close())
+		return errors.Join(err, l.Close())
 	}
-	l.tail.tx = max(l.tail.tx, last)
+	l.Number(max(l.Last(), last))
 	d.redo = l
-	d.sync(l.file == nil)
+	d.sync(l.Segment() == nil)
 	return nil
+}
+
+// continueLog has the database, of which last is the last transaction, catch up with a segment, takes the
+// batches that this has, and continues it if it reaches the database.
+func (d *database) continueLog(l *log.Log, file *os.File, last uint64) error {
+	s, err := log.Read(file)
+	if err != nil {
+		return err
+	}
+	reaches, err := catchUp(d, s, last, makeAgain)
+	if err == nil {
+		err = d.journal.open(d, s)
+	}
+	if err == nil && reaches {
+		err = l.Continue(s)
+	}
+	return err
 }
 
 // lastOf returns the number of the last transaction; known is false for a database of a format before 10,
@@ -71,49 +92,35 @@ func (d *database) sync(on bool) {
 	d.bolt.NoGrowSync = d.bolt.NoSync
 }
 
-// catchUp makes the transactions that a segment has behind the last one of the database. It returns where the
-// segment ends, how long its checkpoint is, 0 for one of no use, which does not reach the database, and all
-// batches that it has. again makes the changes of a transaction.
+// catchUp makes the transactions that a segment has behind the last one of the database. reaches is false for
+// a segment of no use, which does not reach the database. again makes the changes of a transaction.
 func catchUp(
-	d *database, segment *os.File, last uint64, again func(d *database, tx uint64, changes []byte) error,
-) (tail redoTail, base int64, batches []journalEntry, err error) {
-	end, err := redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) (err error) {
-		var changes []byte
-		wanted := h.tx >= last && h.isTransaction()
-		if wanted {
-			if changes, err = unpack(); err != nil {
-				return err
-			}
-		}
-		at := tail.size
-		tail.size += redoHeader + int64(h.length)
-		tail.tx, tail.sum = h.tx, h.sum
-		switch {
-		case h.isBatch():
-			batches = append(batches, journalEntry{tx: h.tx, off: at})
-		case h.kind == redoEndCheckpoint && h.tx > last:
-			return d.damaged(fmt.Errorf("%w than the checkpoint of its log", errOlder))
-		case h.kind == redoEndCheckpoint:
-			base = tail.size
-		case !wanted:
-		case h.tx == last:
+	d *database, s *log.Readable, last uint64, again func(d *database, tx uint64, changes []byte) error,
+) (reaches bool, err error) {
+	checkpoint := s.Checkpoint()
+	if checkpoint != nil && checkpoint.Tx > last {
+		return false, d.damaged(fmt.Errorf("%w than the checkpoint of its log", errOlder))
+	}
+	wanted := slices.DeleteFunc(slices.Clone(s.Entries), func(e log.Entry) bool {
+		return e.Tx < last || !e.IsTransaction()
+	})
+	err = log.Payloads(s.File, wanted, func(e log.Entry, changes []byte) error {
+		if e.Tx == last {
 			return d.View(func(t *transaction) error { return t.agrees(changes) })
-		default:
-			return again(d, h.tx, changes)
 		}
-		return nil
+		return again(d, e.Tx, changes)
 	})
 	if errors.Is(err, disk.ErrDamaged) {
 		err = d.damaged(err)
 	}
-	if (err != nil) || (base == 0) || (tail.tx < last) {
-		return redoTail{}, 0, batches, err
+	if err != nil || checkpoint == nil || s.Last() < last {
+		return false, err
 	}
-	rotten, err := isRotten(segment, end)
+	rotten, err := s.Rotten()
 	if rotten {
-		err = d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", tail.tx))
+		err = d.damaged(fmt.Errorf("it ends with transaction %d, and its log is damaged behind it", s.Last()))
 	}
-	return tail, base, batches, err
+	return true, err
 }
 
 // makeAgain makes the changes of an entry.
@@ -124,62 +131,107 @@ func makeAgain(d *database, tx uint64, changes []byte) error {
 	})
 }
 
+// redo makes the changes of an entry in a transaction.
+func redo(t *transaction, changes []byte) error {
+	return log.Changes(changes, func(what byte, bucket, key, value []byte) error {
+		b, err := t.CreateBucketIfNotExists(bucket)
+		if err != nil {
+			return err
+		}
+		switch what {
+		case log.Put:
+			return b.Put(key, value)
+		case log.Delete:
+			return b.Delete(key)
+		case log.Sequence:
+			if len(value) == 8 {
+				err = b.b.SetSequence(binary.BigEndian.Uint64(value))
+			}
+			return err
+		case log.Tally:
+			now := b.tallied()
+			now.seq = b.Sequence()
+			return b.comesTo(*now, value)
+		}
+		return log.ErrEntry
+	})
+}
+
+// comesTo is an error when a tally is not the one that was written.
+func (b *bucket) comesTo(now tally, written []byte) error {
+	var want tally
+	if want.decode(written) && now.same(want) {
+		return nil
+	}
+	return fmt.Errorf("log: %w: bucket %q does not come to what was written", disk.ErrDamaged, b.name)
+}
+
+// agrees reports as an error that the database is not as the changes of its last transaction left it.
+func (t *transaction) agrees(changes []byte) error {
+	return log.Changes(changes, func(what byte, bucket, _, value []byte) error {
+		if what != log.Tally {
+			return nil
+		}
+		b := t.Bucket(bucket)
+		if b == nil {
+			return log.ErrEntry
+		}
+		return b.comesTo(*t.tallyOf(bucket), value)
+	})
+}
+
 // log writes a transaction into the log. Where the disk has no space for that, the log ends, and the database
 // is the truth; but for a journal that is in the log, the log goes.
 func (d *database) log(t *transaction) error {
-	err := d.redo.append(cmp.Or(t.later, redoTransaction), t.number, t.changes)
+	_, err := d.redo.Append(cmp.Or(t.later, log.Transaction), t.number, t.changes)
 	if disk.IsFull(err) {
 		if err = d.bolt.Sync(); err == nil {
 			d.sync(true)
-			err = d.redo.file.Close()
+			err = d.redo.GiveUp()
 			if d.journal.last() == 0 {
-				err = errors.Join(err, d.redo.removeBefore(d.redo.num+1))
+				err = errors.Join(err, d.redo.Remove())
 			}
-			d.redo.file, d.redo.tail.tx = nil, t.number
+			d.redo.Number(t.number)
 		}
 	}
 	return disk.Err("write log", err)
 }
 
-// endLog ends the log; a long one is begun again first, for the next time. The database is synced, and the
-// log says so: else readers would have to look for what a loss of power did to it.
+// endLog ends the log; a long one is begun again first, for the next time.
 func endLog(d *database) (err error) {
 	if d.redo == nil {
 		return nil
 	}
 	l := d.redo
 	d.redo = nil
-	if (d.bad.Load() != nil) || (l.file == nil) {
-		return l.close()
+	if (d.bad.Load() != nil) || (l.Segment() == nil) {
+		return l.Close()
 	}
-	if l.isLong() {
+	if l.IsLong() {
 		err = d.checkpoint(l)
 	}
-	if (err == nil) && !d.volatile {
-		err = disk.Err("sync "+siteDB, errors.Join(l.sync(), d.bolt.Sync()))
-	}
 	if err == nil {
-		_ = l.write(redoSynced, l.tail.tx, nil) // it only saves time
+		err = disk.Err("sync "+siteDB, l.Settle(d.bolt.Sync))
 	}
-	return errors.Join(err, l.close())
+	return errors.Join(err, l.Close())
 }
 
 // redoChunk is how many bytes of changes a part of a checkpoint has, about.
 const redoChunk = 4 << 20
 
 // checkpoint begins the log again with all that the database holds.
-func (d *database) checkpoint(l *redoLog) error {
+func (d *database) checkpoint(l *log.Log) error {
 	return d.View(func(t *transaction) error {
-		var batches []journalEntry
-		err := l.begin(l.tail.tx, func(next *redoLog) (last []byte, err error) {
+		var batches []log.Entry
+		err := l.Begin(func(next *log.Next) (last []byte, err error) {
 			if batches, err = d.journal.copyTo(next); err != nil {
 				return nil, err
 			}
-			return t.dump(func(changes []byte) error { return next.write(redoCheckpoint, l.tail.tx, changes) })
+			return t.dump(next.Changes)
 		})
 		if err == nil {
 			d.sync(false)
-			err = d.journal.moved(l.file, batches)
+			err = d.journal.moved(l.Segment(), batches)
 		}
 		return err
 	})
@@ -191,7 +243,7 @@ func (d *database) checkpoint(l *redoLog) error {
 func (d *database) beginLog() error {
 	err := d.checkpoint(d.redo)
 	if disk.IsFull(err) && d.journal.last() == 0 {
-		if err = d.redo.removeBefore(d.redo.num + 1); err == nil {
+		if err = d.redo.Remove(); err == nil {
 			err = d.checkpoint(d.redo)
 		}
 	}
@@ -210,10 +262,10 @@ func (t *transaction) dump(add func(changes []byte) error) (buf []byte, err erro
 			continue
 		}
 		b := t.Bucket(name)
-		buf = appendChange(buf, redoSequence, name, seqKey(b.b.Sequence()))
+		buf = log.AppendChange(buf, log.Sequence, name, seqKey(b.b.Sequence()))
 		c := b.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			buf = appendChange(buf, redoPut, name, k, v)
+			buf = log.AppendChange(buf, log.Put, name, k, v)
 			if len(buf) > redoChunk {
 				if err := add(buf); err != nil {
 					return nil, err
@@ -221,29 +273,19 @@ func (t *transaction) dump(add func(changes []byte) error) (buf []byte, err erro
 				buf = buf[:0]
 			}
 		}
-		tallies = appendChange(tallies, redoTally, name, t.tallyOf(name).append(nil))
+		tallies = log.AppendChange(tallies, log.Tally, name, t.tallyOf(name).append(nil))
 	}
 	return append(buf, tallies...), nil
 }
-
-// errNoLog says that a database cannot be made again from its log.
-var errNoLog = fmt.Errorf("its log has no whole checkpoint: %w", disk.ErrDamaged)
 
 // Redo makes the database of a site again from its log, with all that it had; why is its defect.
 // The damaged one goes to the folder "damaged". The error is ErrNoSite, ErrLocked while a process has the
 // site open, or an ErrDamaged when the log does not lead to a database; then nothing was changed.
 func Redo(s *State, name string, why error) (err error) {
-	if !ValidName(name) {
-		return fmt.Errorf("%q cannot name a site", name)
-	}
-	dir := "sites/" + name
 	defer explain(&err, "make the database of %s again from its log", name)
-	root, err := s.root.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNoSite
-	}
+	root, err := siteRoot(s, name)
 	if err != nil {
-		return disk.Err("open folder", err)
+		return err
 	}
 	defer root.Close()
 	lock, err := s.lockSite(name)
@@ -251,7 +293,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	defer lock.Close()
-	segment, err := lastSegment(root)
+	segment, err := log.LastOf(root)
 	if err != nil {
 		return err
 	}
@@ -259,19 +301,19 @@ func Redo(s *State, name string, why error) (err error) {
 	if _, err := cutLog(s, root, name); err != nil {
 		return err
 	}
-	const made = "." + siteDB + ".redone"
 	o := doorOptions{
-		path:  filepath.Join(s.Dir, dir, made),
+		path:  filepath.Join(s.Dir, "sites", name, siteDB),
 		site:  name,
 		mode:  0o640,
 		depth: 1,
-		fresh: true,
 	}
-	if err := disk.RemoveIn(root, made); err != nil { // of a process that was killed
-		return disk.Err("remove "+made, err)
+	whole, err := log.Read(segment)
+	if err != nil {
+		return err
 	}
-	if err := redoInto(o, segment, publishedIn(root)); err != nil {
-		return errors.Join(err, disk.RemoveIn(root, made))
+	version := publishedIn(root)
+	if err := o.makeNext(func(d *database) error { return redoAll(d, whole, version) }); err != nil {
+		return err
 	}
 	aside := ""
 	if _, err = root.Lstat(siteDB); err == nil {
@@ -280,10 +322,7 @@ func Redo(s *State, name string, why error) (err error) {
 		}
 	}
 	if (err == nil) || errors.Is(err, fs.ErrNotExist) {
-		err = root.Rename(made, siteDB)
-	}
-	if err == nil {
-		err = disk.SyncDir(filepath.Join(s.Dir, dir))
+		err = o.takeName()
 	}
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
@@ -328,43 +367,27 @@ func publishedIn(root *os.Root) (version int) {
 	return version
 }
 
-// redoInto makes a database of a segment of a log. A log that ends before a version that is published, or has
-// lost entries in its middle, is an ErrDamaged.
-func redoInto(o doorOptions, segment *os.File, version int) (err error) {
-	d, err := openDatabase(o)
+// redoAll fills a new database from a segment of a log. A log that ends before a version that is published,
+// or has lost entries in its middle, is an ErrDamaged.
+func redoAll(d *database, s *log.Readable, version int) error {
+	entries := slices.DeleteFunc(slices.Clone(s.Entries), log.Entry.IsBatch)
+	err := log.Payloads(s.File, entries, func(e log.Entry, changes []byte) error {
+		return makeAgain(d, e.Tx, changes)
+	})
 	if err != nil {
 		return err
 	}
-	d.sync(false) // until all of it is there
-	whole, last := false, uint64(0)
-	end, err := redoEntries(segment, func(h redoHead, unpack func() ([]byte, error)) error {
-		changes, err := unpack()
-		if err != nil {
-			return err
-		}
-		whole, last = whole || (h.kind == redoEndCheckpoint), h.tx
-		if h.isBatch() {
-			return nil
-		}
-		return makeAgain(d, h.tx, changes)
-	})
-	if err == nil {
-		err = leadsTo(d, segment, end, last, whole, version)
+	if s.Checkpoint() == nil {
+		return log.ErrNone
 	}
-	if err == nil && !d.volatile {
-		err = d.bolt.Sync()
+	if rotten, err := s.Rotten(); (err != nil) || rotten {
+		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", s.Last(), disk.ErrDamaged))
 	}
-	return errors.Join(err, d.Close())
+	return leadsTo(d, version)
 }
 
-// leadsTo checks that a database that was made of a log, up to a place in it, is what was committed.
-func leadsTo(d *database, segment *os.File, end int64, last uint64, whole bool, version int) error {
-	if !whole {
-		return errNoLog
-	}
-	if rotten, err := isRotten(segment, end); (err != nil) || rotten {
-		return cmp.Or(err, fmt.Errorf("its log is damaged after transaction %d: %w", last, disk.ErrDamaged))
-	}
+// leadsTo checks that a database that was made of a log has a version that is published.
+func leadsTo(d *database, version int) error {
 	return d.View(func(t *transaction) error {
 		m := t.Bucket(bMeta)
 		if (m == nil) || (version == 0) {

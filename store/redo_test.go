@@ -16,13 +16,14 @@ import (
 
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
 func segmentsOf(t *testing.T, db string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(filepath.Dir(db), redoFolder, "*"))
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(db), log.Folder, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,14 +129,12 @@ func laterEntry(t *testing.T, path string) (at int64) {
 	}
 	defer f.Close()
 	var places []int64
-	end := int64(0)
-	_, err = redoRaw(f, func(h redoHead, raw []byte) error {
-		if h.kind == redoTransaction {
-			places = append(places, end)
+	segment, err := log.Read(f)
+	for _, e := range segment.Entries {
+		if e.Kind == log.Transaction {
+			places = append(places, e.Off)
 		}
-		end += int64(len(raw))
-		return nil
-	})
+	}
 	if (err != nil) || (len(places) < 4) {
 		t.Fatalf("%d transactions, %v", len(places), err)
 	}
@@ -305,7 +304,11 @@ func FuzzLog(f *testing.F) {
 			depth: 1,
 			fresh: true,
 		}
-		if err := redoInto(o, file, 0); err != nil {
+		segment, err := log.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.fill(func(d *database) error { return redoAll(d, segment, 0) }); err != nil {
 			return
 		}
 		o.fresh = false

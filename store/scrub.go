@@ -5,11 +5,9 @@ package store
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"time"
 
 	"mirrord/internal/regular"
-	"mirrord/store/disk"
 )
 
 // Files of a site's folder about its health. Both are read without its database.
@@ -20,27 +18,13 @@ const (
 
 // LoadScrub returns what SaveScrub kept for a site, nil for nothing.
 func LoadScrub(s *State, site string) ([]byte, error) {
-	v, err := s.root.ReadFile("sites/" + site + "/" + scrubName)
-	return v, disk.Err("read "+scrubName, disk.UnlessGone(err))
+	return readBeside(s, site, scrubName)
 }
 
 // SaveScrub stores what a scrub knows of a site. A crash leaves what was stored before, or this. When the
 // site has been removed, SaveScrub stores nothing. One goroutine calls it.
 func SaveScrub(s *State, site string, v []byte) error {
-	return keepBeside(s, site, scrubName, v)
-}
-
-// keepBeside replaces a file in the folder of a site, which another process may have open.
-func keepBeside(s *State, site, name string, v []byte) error {
-	dir, err := s.root.OpenRoot("sites/" + site)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return disk.Err("write "+name, err)
-	}
-	defer dir.Close()
-	return disk.Err("write "+name, disk.Replace(dir, name, v, 0o644, !s.opt.Volatile))
+	return keepBeside(s, site, scrubName, v, 0o644, !s.opt.Volatile)
 }
 
 // Redone is that a database was made again from its log.
@@ -53,9 +37,9 @@ type Redone struct {
 // LastRedone returns when the database of a site was last made again from its log; the zero value when it
 // never was.
 func LastRedone(s *State, site string) (r Redone, err error) {
-	v, err := s.root.ReadFile("sites/" + site + "/" + redoneName)
-	if err = disk.UnlessGone(err); err != nil || v == nil {
-		return r, disk.Err("read "+redoneName, err)
+	v, err := readBeside(s, site, redoneName)
+	if err != nil || v == nil {
+		return r, err
 	}
 	if json.Unmarshal(v, &r) != nil { // it tells nothing, and nothing depends on it
 		return Redone{}, nil
@@ -66,12 +50,12 @@ func LastRedone(s *State, site string) (r Redone, err error) {
 // NotedDamage returns what checks of a site noted for its next run, without opening its database: URLs whose
 // stored bodies are damaged, and paths of published files that are wrong.
 func NotedDamage(s *State, site string) (urls, files []string, err error) {
-	dir, err := s.root.OpenRoot("sites/" + site)
-	if errors.Is(err, fs.ErrNotExist) {
+	dir, err := siteRoot(s, site)
+	if errors.Is(err, ErrNoSite) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, disk.Err("open folder", err)
+		return nil, nil, err
 	}
 	defer dir.Close()
 	notes := SiteNotes{&home{root: dir}}

@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/store/disk"
+	"mirrord/store/log"
 )
 
 // bbolt has no checksum for a value. A bit that flips in a leaf changes a record, and a leaf that a disk
@@ -40,12 +41,12 @@ const sealSize = 4 // bytes
 type transaction struct {
 	tx   *bolt.Tx
 	top  map[string]*bucket // of a writing transaction: those that were used
-	redo *redoLog           // that takes the changes; nil for none
+	redo *log.Log           // that takes the changes; nil for none
 	// what was changed, for redo
 	changes []byte
 	counts  bool           // it gets the next number once it has changed something
 	number  uint64         // in the log; 0: none
-	later   byte           // redoLater when it need not be synced, else 0
+	later   byte           // log.Later when it need not be synced, else 0
 	looks   *atomic.Uint32 // of all transactions, in look-ups of single keys; nil: they are not counted
 }
 
@@ -79,11 +80,11 @@ func (t *transaction) end() error {
 		if err := sums.Put([]byte(name), sealed(bSums, []byte(name), v)); err != nil {
 			return err
 		}
-		t.note(redoTally, []byte(name), v)
+		t.note(log.Tally, []byte(name), v)
 		if t.counts && t.number == 0 {
 			last, _ := t.logged()
 			if t.redo != nil {
-				last = t.redo.tail.tx
+				last = t.redo.Last()
 			}
 			t.number = last + 1
 		}
@@ -106,7 +107,7 @@ func (t *transaction) logged() (number uint64, ok bool) {
 // note takes a change into the log.
 func (t *transaction) note(what byte, bucket []byte, rest ...[]byte) {
 	if t.redo != nil {
-		t.changes = appendChange(t.changes, what, bucket, rest...)
+		t.changes = log.AppendChange(t.changes, what, bucket, rest...)
 	}
 }
 
@@ -244,7 +245,7 @@ func sealed(bucket, key, v []byte) []byte {
 // Put writes a value. It keeps neither slice.
 func (b *bucket) Put(key, v []byte) error {
 	b.t.looked(0)
-	b.t.note(redoPut, b.name, key, v)
+	b.t.note(log.Put, b.name, key, v)
 	v = sealed(b.name, key, v)
 	if t := b.tallied(); t != nil {
 		if old := b.b.Get(key); old != nil {
@@ -257,7 +258,7 @@ func (b *bucket) Put(key, v []byte) error {
 
 // Delete removes a value, if it is there.
 func (b *bucket) Delete(key []byte) error {
-	b.t.note(redoDelete, b.name, key)
+	b.t.note(log.Delete, b.name, key)
 	if t := b.tallied(); t != nil {
 		if old := b.b.Get(key); old != nil {
 			t.take(key, old)
@@ -308,7 +309,7 @@ func (t *transaction) hasValues(name []byte) bool {
 func (b *bucket) NextSequence() (uint64, error) {
 	b.tallied()
 	n, err := b.b.NextSequence()
-	b.t.note(redoSequence, b.name, seqKey(n))
+	b.t.note(log.Sequence, b.name, seqKey(n))
 	return n, err
 }
 
@@ -397,7 +398,7 @@ func (c *bucketCursor) Seek(to []byte) (key, value []byte) { return c.at(c.c.See
 
 // Delete removes the value where the cursor is.
 func (c *bucketCursor) Delete() error {
-	c.b.t.note(redoDelete, c.b.name, c.key)
+	c.b.t.note(log.Delete, c.b.name, c.key)
 	if t := c.b.tallied(); (t != nil) && (c.raw != nil) {
 		t.take(c.key, c.raw)
 	}

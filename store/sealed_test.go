@@ -18,6 +18,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -183,7 +184,7 @@ func TestSealedValues(t *testing.T) {
 					t.Errorf("the database holds %q, want %q", got, want)
 				}
 				raw(t, path, func(tx *bolt.Tx) error { return ways[way](tx.Bucket(at.bucket), at.key) })
-				if err := os.RemoveAll(filepath.Join(dir, "sites/x", redoFolder)); err != nil {
+				if err := os.RemoveAll(filepath.Join(dir, "sites/x", log.Folder)); err != nil {
 					t.Fatal(err)
 				}
 				if run, _ := opened(t, dir); !errors.Is(run, disk.ErrDamaged) {

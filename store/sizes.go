@@ -13,6 +13,7 @@ import (
 
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -50,7 +51,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	if z.Trees, err = publishedDocuments(s); err != nil {
 		return z, err
 	}
-	for _, dir := range []string{".", "packs", blobs.PartsDir, redoFolder} {
+	for _, dir := range []string{".", "packs", blobs.PartsDir, log.Folder} {
 		if err := z.addFiles(s.root, dir, s.packs.away); err != nil {
 			return z, disk.Err("list files", err)
 		}
@@ -87,7 +88,7 @@ func (z *Sizes) addFiles(root *os.Root, dir string, away *awaySite) error {
 		case err != nil:
 			err = disk.UnlessGone(err)
 		case !fi.Mode().IsRegular():
-		case strings.HasPrefix(e.Name(), siteDB), dir == redoFolder:
+		case strings.HasPrefix(e.Name(), siteDB), dir == log.Folder:
 			z.Database += onDisk(fi)
 		case away.lists(packNumber(e.Name())):
 			z.Documents += onDisk(fi)

@@ -175,6 +175,45 @@ func siteFolders(s *State) ([]string, error) {
 	return names, nil
 }
 
+// checkName is an error when a site cannot have a name.
+func checkName(name string) error {
+	if !ValidName(name) {
+		return fmt.Errorf("%q cannot name a site", name)
+	}
+	return nil
+}
+
+// siteRoot opens the folder of a site. One that does not exist is ErrNoSite.
+func siteRoot(s *State, name string) (*os.Root, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	root, err := s.root.OpenRoot("sites/" + name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoSite
+	}
+	return root, disk.Err("open folder", err)
+}
+
+// readBeside reads a file of a site's folder, which another process may have open; nil without one.
+func readBeside(s *State, site, name string) ([]byte, error) {
+	v, err := s.root.ReadFile("sites/" + site + "/" + name)
+	return v, disk.Err("read "+name, disk.UnlessGone(err))
+}
+
+// keepBeside replaces a file in the folder of a site, which another process may have open. Without the site
+// it does nothing.
+func keepBeside(s *State, site, name string, v []byte, mode fs.FileMode, sync bool) error {
+	dir, err := siteRoot(s, site)
+	if err != nil {
+		if errors.Is(err, ErrNoSite) {
+			return nil
+		}
+		return err
+	}
+	return disk.Err("write "+name, errors.Join(disk.Replace(dir, name, v, mode, sync), dir.Close()))
+}
+
 // RemoveSite deletes everything of a site but the blobs: see HoldSite and HeldSite.Remove.
 func (s *State) RemoveSite(name string) error {
 	h, err := HoldSite(s, name)

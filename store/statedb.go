@@ -42,14 +42,7 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 		if !ValidName(name) {
 			continue
 		}
-		dir, err := s.root.OpenRoot("sites/" + name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = errors.Join(disk.Replace(dir, jobRecordName, v, 0o600, false), dir.Close())
-		}
-		if err != nil {
+		if err := keepBeside(s, name, jobRecordName, v, 0o600, false); err != nil {
 			s.opt.Log.Warn("the spare copy of a job's record was not written", "site", name, "file", jobRecordName,
 				"err", err)
 		}
@@ -178,13 +171,9 @@ func (s *State) replaceDB(why error) error {
 	if (err != nil) || !still { // another process has done it
 		return disk.Err("set "+stateDB+" aside", err)
 	}
-	const made = "." + stateDB + ".new"
-	if err := disk.RemoveIn(s.root, made); err != nil {
-		return disk.Err("remove "+made, err)
-	}
-	sites, err := s.makeDB(made)
+	sites, err := s.makeDB(o)
 	if err == nil {
-		err = s.giveToOwner(made)
+		err = s.giveToOwner(filepath.Base(o.copyName()))
 	}
 	if err != nil {
 		return err
@@ -196,10 +185,7 @@ func (s *State) replaceDB(why error) error {
 		err = s.root.Rename(stateDB, aside)
 	}
 	if err == nil {
-		err = s.root.Rename(made, stateDB)
-	}
-	if err == nil && !s.opt.Volatile {
-		err = disk.SyncDir(s.Dir)
+		err = o.takeName()
 	}
 	if err != nil {
 		return disk.Err("set "+stateDB+" aside", err)
@@ -260,19 +246,13 @@ func (o doorOptions) whole(f *os.File) error {
 	return errors.Join(db.View((*transaction).checkSums), db.Close())
 }
 
-// makeDB makes a database of what the sites know.
-func (s *State) makeDB(name string) (sites int, err error) {
+// makeDB makes the next database of what the sites know.
+func (s *State) makeDB(o doorOptions) (sites int, err error) {
 	names, err := s.Sites()
 	if err != nil {
 		return 0, err
 	}
-	o := s.dbOptions(name)
-	o.known, o.fresh = nil, true
-	db, err := openDatabase(o)
-	if err != nil {
-		return 0, err
-	}
-	err = db.Update(func(tx *transaction) error {
+	fill := func(tx *transaction) error {
 		jobs, err := tx.CreateBucketIfNotExists(bJobs)
 		if err != nil {
 			return err
@@ -291,14 +271,15 @@ func (s *State) makeDB(name string) (sites int, err error) {
 			}
 		}
 		return nil
-	})
-	return sites, errors.Join(disk.Err("make "+stateDB, err), db.Close())
+	}
+	err = o.makeNext(func(next *database) error { return next.Update(fill) })
+	return sites, disk.Err("make "+stateDB, err)
 }
 
 // recall returns what a site keeps for mirror.db, nil for what cannot be read.
 func (s *State) recall(name string) (run, job []byte) {
 	read := func(file string) []byte {
-		v, err := s.root.ReadFile("sites/" + name + "/" + file)
+		v, err := readBeside(s, name, file)
 		if err != nil || !json.Valid(v) {
 			return nil
 		}

@@ -238,7 +238,7 @@ func TestStateDBStays(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, stateDB), random(9000, 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "."+stateDB+".new/in the way"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "."+stateDB+".next/in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.Runs("x", 1); err == nil || !strings.Contains(err.Error(), "mirror.db is damaged") {

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -25,7 +26,7 @@ const DepotNotes = "depots.json"
 // was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, redoFolder, lockName, damagedFolder, DepotNotes, AwayName,
+	case treesFolder, versionsFolder, currentLink, log.Folder, lockName, damagedFolder, DepotNotes, AwayName,
 		glanceName:
 		return false
 	}
@@ -69,8 +70,8 @@ func OpenTravelling(s *State, name string) (t *Travelling, err error) {
 }
 
 func openTravelling(s *State, name string) (_ *Travelling, err error) {
-	if !ValidName(name) {
-		return nil, fmt.Errorf("%q cannot name a site", name)
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	dir := "sites/" + name
 	before, err := travelNames(s.root.FS(), dir)
@@ -98,8 +99,8 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 			}
 		}
 	}
-	if log, batches := view.db.journal.list(); len(batches) > 0 {
-		if err := t.add(redoFolder + "/" + filepath.Base(log.Name())); err != nil {
+	if segment, batches := view.db.journal.list(); len(batches) > 0 {
+		if err := t.add(log.Folder + "/" + filepath.Base(segment.Name())); err != nil {
 			return nil, err
 		}
 	}

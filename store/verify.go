@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"mirrord/site"
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -190,21 +191,21 @@ func (v *verifier) log() error {
 	if err != nil {
 		return err
 	}
-	got, state, err := lastLogged(v.s.root, func(n int64) error {
+	got, state, err := log.Check(v.s.root, func(n int64) error {
 		v.spend(n)
 		return v.ended()
 	})
 	switch {
-	case err != nil, state == redoWhole, got >= last && (state == redoTorn || v.s.db.busy):
+	case err != nil, state == log.Whole, got >= last && (state == log.Torn || v.s.db.busy):
 	case got >= last:
-		v.problem(BadLog, redoFolder,
+		v.problem(BadLog, log.Folder,
 			"it is damaged after transaction %d: what the unfinished run had behind that "+
 				"is lost, and the next run asks for it again", got)
-	case state == redoTorn && v.st.Problems == 0:
+	case state == log.Torn && v.st.Problems == 0:
 		v.st.TornLog = fmt.Sprintf("its log ends with transaction %d of %d, because the power went: nothing is "+
 			"lost, and the next run begins it again", got, last)
 	default:
-		v.problem(BadLog, redoFolder, "it is damaged after transaction %d of %d; nothing is lost as long as the "+
+		v.problem(BadLog, log.Folder, "it is damaged after transaction %d of %d; nothing is lost as long as the "+
 			"database is whole, and the next run begins it again", got, last)
 	}
 	return err

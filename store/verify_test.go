@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -53,7 +54,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	batch := func(b ...byte) func(*testing.T, string, *Site) {
 		return func(t *testing.T, _ string, s *Site) {
-			if err := s.log("commit batch", redoBatch, append(make([]byte, packEnd), b...), 0); err != nil {
+			if err := s.log("commit batch", log.Batch, append(make([]byte, packEnd), b...), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

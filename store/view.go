@@ -5,7 +5,6 @@ package store
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/disk"
+	"mirrord/store/log"
 )
 
 // How long to try for a view of which records and published tree are of one version, and the pause between
@@ -69,25 +69,24 @@ var errBehind = errors.New("its log has more")
 // is made of the log.
 func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*database, error) {
 	damaged := errors.Is(err, disk.ErrDamaged) || errors.Is(err, fs.ErrNotExist)
-	if (d == nil && !damaged) || isWritten(root) || (d != nil && d.busy) || isClean(root) {
+	if (d == nil && !damaged) || isWritten(root) || (d != nil && d.busy) || log.IsClean(root) {
 		return d, err
 	}
-	segment, serr := lastSegment(root)
+	segment, serr := log.LastOf(root)
 	if serr != nil {
 		return d, err
 	}
 	defer segment.Close()
 	scratch := []string{filepath.Dir(o.path), os.TempDir()}
-	n, nerr := counted(s, root, o.site, segment)
-	if (nerr == nil) && n.cut {
-		if segment, nerr = beginningOf(segment, n.end.size, scratch); nerr == nil {
-			defer segment.Close()
-		}
+	cut := false
+	whole, nerr := log.Read(segment)
+	if nerr == nil {
+		_, cut, nerr = counted(s, root, o.site, whole)
 	}
 	var of dbpages.Commit
 	if d != nil && nerr == nil {
 		of = *d.of
-		if nerr = isUpTo(d, segment, n); nerr == nil {
+		if nerr = isUpTo(d, whole, cut); nerr == nil {
 			return d, nil
 		}
 		if err = nerr; errors.Is(nerr, errBehind) || errors.Is(nerr, disk.ErrDamaged) {
@@ -106,7 +105,8 @@ func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*
 	}
 	defer file.Close()
 	o.known, o.held, o.shared, o.readOnly, o.volatile, o.fresh = nil, file, false, false, true, true
-	if err = redoInto(o, segment, publishedIn(root)); err != nil {
+	version := publishedIn(root)
+	if err = o.fill(func(d *database) error { return redoAll(d, whole, version) }); err != nil {
 		return nil, err
 	}
 	o.readOnly, o.fresh = true, false
@@ -117,7 +117,8 @@ func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*
 }
 
 // isUpTo is an error when a database is not what a segment of its log says: errBehind, or that it is damaged.
-func isUpTo(d *database, segment *os.File, n noted) error {
+// cut says that results without bodies were cut off the segment.
+func isUpTo(d *database, segment *log.Readable, cut bool) error {
 	err := d.View(func(t *transaction) error {
 		if t.isFresh() {
 			return d.damaged(errNoDatabase)
@@ -134,23 +135,11 @@ func isUpTo(d *database, segment *os.File, n noted) error {
 	switch {
 	case err != nil || !known:
 		return err
-	case n.cut && last > n.end.tx:
+	case cut && last > segment.Last():
 		return d.damaged(errNoBodies)
 	}
-	_, _, _, err = catchUp(d, segment, last, func(*database, uint64, []byte) error { return errBehind })
+	_, err = catchUp(d, segment, last, func(*database, uint64, []byte) error { return errBehind })
 	return err
-}
-
-// beginningOf copies the beginning of a segment.
-func beginningOf(segment *os.File, size int64, scratch []string) (*os.File, error) {
-	f, err := scratchFile(scratch)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = io.Copy(f, io.NewSectionReader(segment, 0, size)); err != nil {
-		return nil, fmt.Errorf("copy log: %w", errors.Join(err, f.Close()))
-	}
-	return f, nil
 }
 
 // copyShared makes a copy, without a name, of a database that is not shared, as it was after its last commit,

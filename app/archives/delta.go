@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -72,7 +71,7 @@ func (o *ExportRequest) writeDelta(
 		return nil, err
 	}
 	defer env.Close(&err, tree)
-	target := o.watch(ctx, tree)
+	target := o.watch(ctx, a, tree)
 	if o.Out == "-" {
 		_, err := phm.PackDelta(o.Stream, base, target)
 		return nil, err
@@ -80,9 +79,14 @@ func (o *ExportRequest) writeDelta(
 	if err := roomForDelta(o.Out, base, target); err != nil {
 		return nil, err
 	}
-	d, size, err := packDelta(o.Out, base, target)
+	var d *phm.Delta
+	form, _ := archive.Find(archive.PHM)
+	size, err := files.WriteOutput(ctx, o.Out, form, func(to *files.Output) (err error) {
+		d, err = phm.PackDelta(to, base, target)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+		return nil, err
 	}
 	out, err := exportedOf(tree, name, *o)
 	if err != nil {
@@ -137,64 +141,10 @@ func openArchive(name string) (*phm.Archive, *os.File, error) {
 	return nil, nil, errors.Join(err, f.Close())
 }
 
-// packDelta writes a delta to a file, and returns its size.
-func packDelta(out string, base, target fs.FS) (*phm.Delta, int64, error) {
-	form, _ := archive.Find(archive.PHM)
-	if err := files.Replaceable(out, form); err != nil {
-		return nil, 0, err
-	}
-	f, err := files.PendingOutput(out)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Cleanup() // nothing to do once it is in place
-	d, err := phm.PackDelta(f, base, target)
-	if err != nil {
-		return nil, 0, err
-	}
-	size, err := readDeltaBack(f.File)
-	if err != nil {
-		return nil, 0, fmt.Errorf("what was written does not read back: %w", err)
-	}
-	return d, size, f.CloseAtomicallyReplace()
-}
-
-// readDeltaBack reads all of a delta from the disk.
-func readDeltaBack(f *os.File) (int64, error) {
-	if err := f.Sync(); err != nil {
-		return 0, err
-	}
-	files.DropCached(f)
-	fi, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	a, err := phm.OpenArchive(f, fi.Size(), phm.Limits{})
-	if err == nil {
-		_, err = phm.ReadDelta(a)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range a.Names() {
-		r, err := a.Open(name)
-		if err != nil {
-			return 0, err
-		}
-		_, err = io.Copy(io.Discard, r)
-		if err = errors.Join(err, r.Close()); err != nil {
-			return 0, fmt.Errorf("%q: %w", name, err)
-		}
-	}
-	return fi.Size(), nil
-}
-
 // ApplyRequest asks for the archive that an older one and a delta give.
 type ApplyRequest struct {
 	Old, Delta string // files
 	Out        string // file; "" replaces Old
-
-	Progress func(done, total int64) // receives how much was written of how much; may be nil
 }
 
 // Updated is what ApplyDelta wrote.
@@ -208,7 +158,7 @@ type Updated struct {
 
 // ApplyDelta writes the archive that an older one and a delta give: byte for byte that of which the delta was
 // made. When something is wrong with either, the destination keeps its previous content.
-func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
+func ApplyDelta(ctx context.Context, a *env.App, r ApplyRequest) (*Updated, error) {
 	if r.Out == "" {
 		r.Out = r.Old
 	}
@@ -235,10 +185,9 @@ func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
 		return nil, err
 	}
 	defer f.Cleanup()
-	out := &watchedWriter{
-		Writer: files.InterruptibleWriter{Writer: f, Ctx: ctx},
-		total:  d.Target.Bytes,
-		report: r.Progress,
+	out := shownWriter{
+		files.InterruptibleWriter{Writer: f, Ctx: ctx},
+		&shownBytes{what: r.Old, total: d.Target.Bytes, say: a.Note},
 	}
 	if _, err := phm.Apply(out, old, delta); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Delta, err)
@@ -253,19 +202,4 @@ func ApplyDelta(ctx context.Context, r ApplyRequest) (*Updated, error) {
 		Bytes:   d.Target.Bytes,
 		SHA256:  d.Target.SHA256,
 	}, nil
-}
-
-// watchedWriter reports how much was written; nil: not at all.
-type watchedWriter struct {
-	io.Writer
-	done, total int64
-	report      func(done, total int64)
-}
-
-func (w *watchedWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if w.done += int64(n); w.report != nil {
-		w.report(w.done, w.total)
-	}
-	return n, err
 }

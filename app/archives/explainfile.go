@@ -19,7 +19,6 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/look"
 	"mirrord/archive"
-	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/archive/zim"
 	"mirrord/internal/count"
@@ -69,7 +68,7 @@ func ExplainFile(ctx context.Context, a *env.App, name, url string, head bool) (
 	if u.IsZero() {
 		return nil, env.Usagef("explain: %s has URLs, and no mirror path %s", name, url)
 	}
-	arch, err := r.Read(ctx, a, in, new(captured.LateChecks))
+	arch, err := r.Read(ctx, a, in)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
 		return nil, sayDamage(name, err)
 	}
-	out, err := exportVersion(ctx, tree, name, o, form, how)
+	out, err := exportVersion(ctx, a, tree, name, o, form, how)
 	if err == nil || streams || o.Version != 0 || ctx.Err() != nil {
 		return out, sayDamage(name, err)
 	}
@@ -186,7 +186,7 @@ func exportStored(
 	if err != nil {
 		return nil, sayDamage(name, err)
 	}
-	out, err := exportVersion(ctx, tree, name, o, form, how)
+	out, err := exportVersion(ctx, a, tree, name, o, form, how)
 	return out, sayDamage(name, err)
 }
 
@@ -236,11 +236,11 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 
 // exportVersion writes a version, and closes its tree.
 func exportVersion(
-	ctx context.Context, tree files.VersionTree, name string, o ExportRequest, form archive.Form,
+	ctx context.Context, a *env.App, tree files.VersionTree, name string, o ExportRequest, form archive.Form,
 	how phm.Derivation,
 ) (_ *Exported, err error) {
 	defer tree.Close()
-	tree = o.watch(ctx, tree)
+	tree = o.watch(ctx, a, tree)
 	if err := o.room(tree, form, how); err != nil {
 		return nil, err
 	}

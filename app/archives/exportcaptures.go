@@ -18,7 +18,6 @@ import (
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/internal/regular"
-	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
 )
@@ -33,7 +32,6 @@ type captureExport struct {
 
 	versions []store.Version
 	counts   captureCounts
-	done     int64 // bytes of bodies that were added
 }
 
 // exportCaptures writes an archive of captures.
@@ -75,9 +73,13 @@ func exportCaptures(
 	if err := x.room(); err != nil {
 		return nil, err
 	}
-	size, err := x.toFile(ctx, a, src)
+	size, err := files.WriteOutput(ctx, o.Out, form, func(to *files.Output) error {
+		err := x.write(ctx, a, src, to)
+		a.Progress("reading it back")
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("export to %s: %w", o.Out, err)
+		return nil, err
 	}
 	last := x.versions[len(x.versions)-1]
 	return &Exported{
@@ -196,39 +198,18 @@ func (x *captureExport) room() error {
 	return roomFor(x.o.Out, x.counts.Packed+(x.counts.Bytes-x.counts.Packed)/mostShrunk)
 }
 
-// toFile writes the file aside, reads it back and puts it in its place.
-func (x *captureExport) toFile(ctx context.Context, a *env.App, src *captureSource) (size int64, err error) {
-	f, err := files.PendingOutput(x.o.Out)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Cleanup() // nothing to do once it is in place
-	to := files.NewOutput(ctx, f.File)
-	if err := x.write(ctx, a, src, to); err != nil {
-		return 0, err
-	}
-	a.Progress("reading it back")
-	if err := to.ReadBack(x.form); err != nil {
-		return 0, err
-	}
-	return to.Size(), f.CloseAtomicallyReplace()
-}
-
 // write writes the archive.
 func (x *captureExport) write(ctx context.Context, a *env.App, src *captureSource, to io.Writer) error {
 	w, err := x.form.Captures(to, x.about)
 	if err != nil {
 		return err
 	}
-	shown := int64(0)
+	shown := shownBytes{what: x.name, total: x.counts.Bytes, say: a.Note}
 	err = src.packAll(ctx, x.plan, func(c *planned, packed *archive.PackedCapture) error {
 		if err := w.Add(packed); err != nil {
 			return err
 		}
-		if x.done += c.Size; x.done-shown > noteEvery || x.done == x.counts.Bytes {
-			shown = x.done
-			a.Progress(fmt.Sprintf("%s of %s", mirror.Bytes(x.done), mirror.Bytes(x.counts.Bytes)))
-		}
+		shown.add(c.Size)
 		return nil
 	})
 	if err != nil {
@@ -237,6 +218,3 @@ func (x *captureExport) write(ctx context.Context, a *env.App, src *captureSourc
 	}
 	return w.Close()
 }
-
-// noteEvery is after how many bytes an export says where it stands.
-const noteEvery = 16 << 20

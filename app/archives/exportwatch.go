@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"mirrord/app/env"
 	"mirrord/app/files"
@@ -22,49 +21,13 @@ import (
 )
 
 // watch returns a tree that opens no more files once ctx has ended, and reports how much of it was read.
-func (o *ExportRequest) watch(ctx context.Context, tree files.VersionTree) files.VersionTree {
+func (o *ExportRequest) watch(ctx context.Context, a *env.App, tree files.VersionTree) files.VersionTree {
 	tree = files.Interruptible{VersionTree: tree, Ctx: ctx}
-	if o.Progress == nil {
-		return tree
-	}
 	m, err := phm.OpenMeta(tree)
 	if err != nil {
 		return tree // the export reports the error
 	}
-	return &counted{VersionTree: tree, total: m.Bytes, report: o.Progress}
-}
-
-// counted counts the bytes read of a tree. It is safe for concurrent use.
-type counted struct {
-	files.VersionTree
-	total int64
-
-	mu     sync.Mutex // guards what follows
-	done   int64
-	report func(done, total int64) // is called by one at a time
-}
-
-func (c *counted) Open(name string) (fs.File, error) {
-	f, err := c.VersionTree.Open(name)
-	if err != nil || name == phm.MetaName || name == phm.FilesName {
-		return f, err
-	}
-	return &countedFile{f, c}, nil
-}
-
-type countedFile struct {
-	fs.File
-	tree *counted
-}
-
-func (f *countedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	t := f.tree
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.done += int64(n)
-	t.report(min(t.done, t.total), t.total)
-	return n, err
+	return shownTree{tree, &shownBytes{what: o.Job, total: m.Bytes, say: a.Note}}
 }
 
 // mostShrunk is what text is packed to at the least, a share of its size: pages of real sites shrink to

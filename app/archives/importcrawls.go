@@ -15,7 +15,6 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
-	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/job"
 	"mirrord/mirror"
@@ -28,8 +27,7 @@ import (
 // importCrawls makes a mirror of what crawlers recorded: a version of each crawl. The mirror is made aside,
 // and has its name when it is whole.
 func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importInputs) (*Imported, error) {
-	checks := new(captured.LateChecks)
-	arch, err := r.Read(ctx, a, in, checks)
+	arch, err := r.Read(ctx, a, in)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +61,14 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 		Counted: arch.Counted,
 		Lost:    in.Lost,
 		Changed: in.guessed,
-		made:    file == nil && !r.known,
+		NoJob:   file == nil && !r.known,
+		Scope:   j.Scope.Kind,
 	}
 	name := store.AsideName(r.As)
 	if err := removeAside(st, name); err != nil {
 		return nil, err
 	}
-	if err := r.make(ctx, a, st, name, j, arch, checks, func(t time.Time) { now = t }, out); err != nil {
+	if err := r.make(ctx, a, st, name, j, arch, func(t time.Time) { now = t }, out); err != nil {
 		return nil, errors.Join(err, st.RemoveSite(name))
 	}
 	if err := giveName(st, name, r.As); err != nil {
@@ -102,23 +101,19 @@ func giveName(st *store.State, from, to string) error {
 	return errors.Join(held.Rename(to), held.Close())
 }
 
-// Read reads the archive. late is for [crawls.Options].
-func (r *ImportRequest) Read(
-	ctx context.Context, a *env.App, in *importInputs, late crawls.Checks,
-) (*crawls.Recordings, error) {
-	shown := int64(0)
+// Read reads the archive.
+func (r *ImportRequest) Read(ctx context.Context, a *env.App, in *importInputs) (*crawls.Recordings, error) {
+	read := int64(0)
+	shown := shownBytes{what: "reading", total: in.Size, say: a.Note}
 	arch, err := crawls.Read(in.Files, crawls.Options{
 		Lenient: r.Lenient,
-		Late:    late,
 		Indexed: r.Indexed,
 		Scratch: in.scratch,
 		Wrong:   func(err error) { a.Warning(fmt.Sprintf("left out: %v", err)) },
 		Stopped: ctx.Err,
 		Read: func(n int64) {
-			if n-shown > noteEvery {
-				shown = n
-				a.Progress(fmt.Sprintf("reading: %s of %s", mirror.Bytes(n), mirror.Bytes(in.Size)))
-			}
+			shown.add(n - read)
+			read = n
 		},
 	})
 	if err != nil && ctx.Err() == nil && !r.Lenient && !errors.Is(err, crawls.ErrEmpty) {
@@ -220,7 +215,7 @@ func scopeFor(arch *crawls.Recordings, entry site.URL) string {
 // make makes the versions.
 func (r *ImportRequest) make(
 	ctx context.Context, a *env.App, st *store.State, name string, j *job.Job, arch *crawls.Recordings,
-	checks *captured.LateChecks, clock func(time.Time), out *Imported,
+	clock func(time.Time), out *Imported,
 ) (err error) {
 	s, err := st.OpenSite(name)
 	if err != nil {
@@ -237,10 +232,7 @@ func (r *ImportRequest) make(
 			a.Progress(fmt.Sprintf("importing: %d URLs", p.Done))
 		},
 	}
-	last, use, err := importAll(ctx, o, arch, checks, clock)
-	if damage := checks.Damage(); damage != nil {
-		return damagedArchive(damage)
-	}
+	last, use, err := importAll(ctx, o, arch, clock)
 	if err != nil {
 		return fmt.Errorf("import as %s: %w", r.As, err)
 	}

@@ -98,7 +98,7 @@ func TestHistoryDelta(t *testing.T) {
 	if _, err := archives.Export(t.Context(), a, x); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := archives.ApplyDelta(t.Context(), archives.ApplyRequest{Old: base, Delta: delta,
+	if _, err := archives.ApplyDelta(t.Context(), a, archives.ApplyRequest{Old: base, Delta: delta,
 		Out: whole}); err != nil {
 		t.Fatal(err)
 	}

@@ -61,11 +61,9 @@ type Imported struct {
 
 	Forbidden int `json:"forbidden,omitempty"` // URLs that robots.txt in the archive forbids
 
-	made bool // there is no job file
+	NoJob bool   `json:"-"` // there is no job file
+	Scope string `json:"-"` // scope.kind of the job of the import
 }
-
-// NoJob reports whether the mirror has no job yet.
-func (m *Imported) NoJob() bool { return m.made }
 
 // ImportedCrawl is a version that came of a crawl.
 type ImportedCrawl struct {
@@ -113,7 +111,7 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 		i.URL = m.Origins[0]
 	}
 	_, err = os.Lstat(filepath.Join(a.Jobs, r.As+scheduler.Suffix))
-	i.made = errors.Is(err, fs.ErrNotExist)
+	i.NoJob = errors.Is(err, fs.ErrNotExist)
 	return i, nil
 }
 

@@ -20,8 +20,7 @@ import (
 // of the last run; use says of each URL of the archive, by its number, what became of it. After an error the
 // site is of no use.
 func importAll(
-	ctx context.Context, o mirror.Options, a *crawls.Recordings, checks *captured.LateChecks,
-	clock func(time.Time),
+	ctx context.Context, o mirror.Options, a *crawls.Recordings, clock func(time.Time),
 ) (last *mirror.Summary, use []used, err error) {
 	j := *o.Job
 	asImported(&j)
@@ -47,11 +46,8 @@ func importAll(
 				use[n] = takenForbidden
 			}
 		})
-		if err := checks.Damage(); err != nil {
-			return nil, nil, err
-		}
 	}
-	return last, use, a.CheckRest(ctx.Err)
+	return last, use, nil
 }
 
 // used is what became of a URL of an archive in an import.

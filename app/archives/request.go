@@ -31,9 +31,6 @@ type ExportRequest struct {
 	Cookies     bool // of forms of captures: fields that set cookies stay
 
 	redirects []archive.Redirect // of the version, for forms that hold them; set by Export
-
-	// Progress receives how many bytes of the mirror were read, and how many there are; may be nil.
-	Progress func(done, total int64)
 }
 
 // Exported is what Export wrote.

@@ -5,36 +5,88 @@ package archives
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
+	"mirrord/app/files"
 	"mirrord/mirror"
+	"mirrord/phm"
 )
+
+// shownBytes says now and then how many bytes of how many are done. It is safe for concurrent use.
+type shownBytes struct {
+	what  string // "reading"
+	total int64
+	say   func(line string) // nil: nobody listens
+
+	mu         sync.Mutex // guards what follows, and calls of say
+	done, said int64
+}
+
+// shownEvery is after how many bytes the next line comes.
+const shownEvery = 4 << 20
+
+// add takes in that further bytes are done.
+func (s *shownBytes) add(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done += n
+	ends := s.done >= s.total && s.said < s.total
+	if s.say != nil && (ends || s.done-s.said > shownEvery) {
+		s.said = s.done
+		s.say(fmt.Sprintf("%s: %s of %s", s.what, mirror.Bytes(min(s.done, s.total)), mirror.Bytes(s.total)))
+	}
+}
 
 // ShownAt returns a file that says on the way how many of its bytes were read. It is safe for concurrent use.
 func ShownAt(file io.ReaderAt, size int64, say func(line string)) io.ReaderAt {
-	if say == nil {
-		return file
-	}
-	return &shownAt{ReaderAt: file, size: size, say: say}
+	return &shownAt{file, shownBytes{what: "reading", total: size, say: say}}
 }
 
 type shownAt struct {
 	io.ReaderAt
-	size int64
-	say  func(string)
-
-	mu          sync.Mutex // guards what follows, and calls of say
-	done, shown int64
+	shown shownBytes
 }
 
 func (s *shownAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := s.ReaderAt.ReadAt(p, off)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done += int64(n)
-	if s.done-s.shown > noteEvery {
-		s.shown = s.done
-		s.say(fmt.Sprintf("reading: %s of %s", mirror.Bytes(min(s.done, s.size)), mirror.Bytes(s.size)))
+	s.shown.add(int64(n))
+	return n, err
+}
+
+// shownTree says how many bytes of its files were read.
+type shownTree struct {
+	files.VersionTree
+	shown *shownBytes
+}
+
+func (t shownTree) Open(name string) (fs.File, error) {
+	f, err := t.VersionTree.Open(name)
+	if err != nil || name == phm.MetaName || name == phm.FilesName {
+		return f, err
 	}
+	return shownFile{f, t.shown}, nil
+}
+
+type shownFile struct {
+	fs.File
+	shown *shownBytes
+}
+
+func (f shownFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.shown.add(int64(n))
+	return n, err
+}
+
+// shownWriter says how many bytes were written.
+type shownWriter struct {
+	io.Writer
+	shown *shownBytes
+}
+
+func (w shownWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.shown.add(int64(n))
 	return n, err
 }

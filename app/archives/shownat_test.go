@@ -18,7 +18,7 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 
 // A file that is read says now and then how far, and never more than there is.
 func TestShownAt(t *testing.T) {
-	const size = 3 * noteEvery
+	const size = 3 * shownEvery
 	var said []string
 	f := ShownAt(zeros{}, size, func(line string) { said = append(said, line) })
 	for range 2 {

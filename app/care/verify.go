@@ -105,7 +105,7 @@ func verifyFolder(ctx context.Context, a *env.App, dir string, links bool) (*phm
 	}
 	note := *a
 	note.Warn = func(what string) { wrong("%s", what) }
-	arch, err := r.Read(ctx, &note, in, nil)
+	arch, err := r.Read(ctx, &note, in)
 	if err != nil {
 		return nil, err
 	}

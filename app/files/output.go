@@ -78,23 +78,34 @@ func ExportRedirecting(
 	if form.Folder() {
 		return syncDir(tree, out)
 	}
-	if err := Replaceable(out, form); err != nil {
+	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
+	_, err := WriteOutput(ctx, out, form, func(to *Output) error {
+		_, err := form.Pack(to, tree, Packing(name, redirects))
 		return err
+	})
+	return err
+}
+
+// WriteOutput has a file written aside, reads it back and puts it in its place. It returns its size.
+func WriteOutput(
+	ctx context.Context, out string, form archive.Form, write func(to *Output) error,
+) (size int64, err error) {
+	if err := Replaceable(out, form); err != nil {
+		return 0, err
 	}
 	f, err := PendingOutput(out)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer f.Cleanup() // nothing to do once it is in place
-	name := strings.TrimSuffix(filepath.Base(out), "."+form.Name)
 	to := NewOutput(ctx, f.File)
-	if _, err = form.Pack(to, tree, Packing(name, redirects)); err == nil {
+	if err = write(to); err == nil {
 		err = to.ReadBack(form)
 	}
 	if err != nil {
-		return fmt.Errorf("export to %s: %w", out, err)
+		return 0, fmt.Errorf("export to %s: %w", out, err)
 	}
-	return f.CloseAtomicallyReplace()
+	return to.size, f.CloseAtomicallyReplace()
 }
 
 // Packing is how mirrors are packed: on all cores.

@@ -34,9 +34,6 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Size is how many bytes were written.
-func (o *Output) Size() int64 { return o.size }
-
 // ReadBack compares what the disk has with what was written. It is read from the disk, not from what the
 // system still has of it in memory, where the system can do that. A form that is written at places has a sum
 // of its own.

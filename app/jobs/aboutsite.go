@@ -4,6 +4,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 
 	"mirrord/app/env"
 	"mirrord/mirror"
@@ -21,6 +22,18 @@ func AboutSite(j *status.Job, st *store.State) {
 		}
 	}
 	j.Disk = DiskOf(st, j.Name)
+}
+
+// WithoutForgotten takes what was forgotten since the last run out of the numbers that it reported.
+func WithoutForgotten(j *status.Job, st *store.State) {
+	down, err := mirror.Forgotten(keptFacts{st, j.Name})
+	since := func(t mirror.TakeDown) bool { return j.LastRun == nil || t.At.After(*j.LastRun) }
+	if err != nil || !slices.ContainsFunc(down.List, since) {
+		return
+	}
+	if g, err := store.GlanceAt(st, j.Name); err == nil && g.Version.Number == j.Version {
+		j.Files, j.Bytes = g.Version.Files, g.Version.Bytes
+	}
 }
 
 // siteFacts are the facts of a site, of its database or of its files.

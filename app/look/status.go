@@ -187,6 +187,7 @@ func JudgeTree(
 	if s.Version == 0 {
 		return
 	}
+	jobs.WithoutForgotten(s, st)
 	s.WithScrub(scrubOf(st, s.Name))
 	p := look(s.Name)
 	if (p.Text == "") || Publishing(st, s.Name) {

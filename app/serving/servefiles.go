@@ -16,7 +16,6 @@ import (
 	"mirrord/app/archives"
 	"mirrord/app/env"
 	"mirrord/archive"
-	"mirrord/archive/captured"
 	"mirrord/archive/crawls"
 	"mirrord/internal/regular"
 	"mirrord/phm"
@@ -54,7 +53,7 @@ func addRecorded(ctx context.Context, a *env.App, files *serve.Files, name strin
 	}
 	var arch *crawls.Recordings
 	if err == nil {
-		arch, err = r.Read(ctx, a, in, new(captured.LateChecks))
+		arch, err = r.Read(ctx, a, in)
 	}
 	if err != nil {
 		in.CloseAll()
@@ -152,7 +151,7 @@ func pastOf(ctx context.Context, a *env.App, name string) (*serve.FilePast, erro
 		in.CloseAll()
 		return nil, err
 	}
-	past, err := r.Read(ctx, a, in, new(captured.LateChecks))
+	past, err := r.Read(ctx, a, in)
 	if err != nil {
 		in.CloseAll()
 		return nil, err

@@ -128,7 +128,6 @@ func recordedOf(x *crawls.Recording) (*fetch.PastAnswer, error) {
 		Made:   x.Made,
 		Body:   x.Body,
 		Length: x.Length,
-		Sum:    x.Sum,
 		At:     x.At,
 		Seen:   x.Seen,
 	}

@@ -37,7 +37,6 @@ type Recordings struct {
 	picks        []int32    // without windows: of each URL the capture of each crawl that has one, by crawl
 	pickStarts   []int32    // those of a URL in picks, by number; one more at the end
 	changes      []change   // of picks
-	late         lateChecks
 }
 
 // kind is how a capture was made.
@@ -182,15 +181,14 @@ type Recording struct {
 	Cut    bool      // the record lacks a part of the body
 	Body   io.Reader // without chunks
 	Length int64     // of Body; -1 when it is not known
-	Sum    *[32]byte // SHA-256 of Body, if that was checked; else nil
 
-	from []opened
+	from []*warc.Reader
 }
 
 // Close lets go of the body.
 func (x *Recording) Close() {
-	for _, o := range x.from {
-		o.close()
+	for _, r := range x.from {
+		r.Close()
 	}
 	x.from = nil
 }
@@ -315,7 +313,7 @@ func (x *Recording) read(a *Recordings, c *capture) error {
 		return nil
 	}
 	if x.Body, err = rec.Payload(); err == nil && x.Body == io.Reader(rec) {
-		x.Length, x.Sum = rec.Length-int64(len(m.Raw)), rec.BodySum
+		x.Length = rec.Length - int64(len(m.Raw))
 	}
 	return err
 }
@@ -335,11 +333,18 @@ func madeHead(rec *warc.Record) []byte {
 }
 
 func (x *Recording) open(a *Recordings, c *capture) (*warc.Record, error) {
-	rec, o, err := a.late.open(a.files[c.file], c.at, c.end)
-	if err == nil {
-		x.from = append(x.from, o)
+	f := a.files[c.file]
+	if f.indexed {
+		if err := f.check(c.at, c.end); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil && a.files[c.file].indexed {
+	rec, r, err := f.record(c.at, c.end)
+	if err != nil {
+		return nil, err
+	}
+	x.from = append(x.from, r)
+	if f.indexed {
 		err = leads(a, rec, c)
 	}
 	return rec, err

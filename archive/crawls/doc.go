@@ -20,7 +20,6 @@ import (
 	"io"
 	"time"
 
-	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 )
 
@@ -42,22 +41,8 @@ type Options struct {
 	Stopped func() error                  // is called now and then; an error ends the reading
 
 	// Indexed says that of a WACZ only the index is read: each record when Answer opens it, which then returns
-	// an error when the index does not tell the truth. What a revisit refers to is known by its digest only.
+	// an error when the record is damaged or the index does not tell the truth. What a revisit refers to is known by its digest only.
 	Indexed bool
-
-	// Late, if it is not nil, says that the bodies of records are checked when Answer opens them for the first
-	// time, or at the latest by CheckRest. Nothing may be left out then. With Indexed that is true of records
-	// that an index refers to.
-	Late Checks
-}
-
-// Checks keeps the results for records that are checked late, by their numbers from 0. It is used by all
-// goroutines that use the archive.
-type Checks interface {
-	Checked(record int) bool      // whether the record was found to be good
-	Note(record int, wrong error) // wrong is nil for a good one
-	Take() *warc.Memory           // memory for one record
-	Give(*warc.Memory)            // the record is no longer used
 }
 
 // FileError says in which file something is wrong.

@@ -5,7 +5,9 @@ package crawls
 import (
 	"archive/zip"
 	"errors"
+	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"mirrord/archive/warc"
@@ -28,6 +30,7 @@ type file struct {
 	before int // records before the place from which it is read
 
 	indexed  bool      // what its records are was read in an index
+	checked  sync.Map  // with indexed: the offsets of records that were found to be good
 	modified time.Time // see RecordFile
 }
 
@@ -54,6 +57,46 @@ func (a *Recordings) open(in RecordFile) (*file, error) {
 // there.
 func (f *file) reader(from, to int64) (*warc.Reader, error) {
 	return f.packed.NewReader(io.NewSectionReader(f.r, from, to-from))
+}
+
+// record opens the record that is a part of the file. The caller closes the reader.
+func (f *file) record(at, end int64) (*warc.Record, *warc.Reader, error) {
+	r, err := f.reader(at, end)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := r.Next()
+	if err != nil {
+		r.Close()
+	}
+	return rec, r, err
+}
+
+// check reads all of the record to which a line of an index leads, unless it was found to be good before.
+func (f *file) check(at, end int64) error {
+	if _, good := f.checked.Load(at); good {
+		return nil
+	}
+	rec, r, err := f.record(at, end)
+	if err == nil {
+		defer r.Close()
+		err = rec.Verify()
+	}
+	behind := int64(0)
+	if err == nil {
+		behind, err = r.End()
+	}
+	if err == nil && behind != end-at {
+		err = fmt.Errorf("%w: no record follows its end", warc.ErrNotWARC)
+	}
+	if err == nil {
+		f.checked.Store(at, true)
+		return nil
+	}
+	if e, ok := errors.AsType[*warc.RecordError](err); ok {
+		err = e.Err
+	}
+	return &warc.RecordError{Offset: at, Err: err}
 }
 
 // unpack writes the records of the member at an offset, and of all that follow, to a file. It returns where

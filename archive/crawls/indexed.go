@@ -128,9 +128,7 @@ func (r *reading) line(e *warc.Entry, file, info int32) {
 	} else if c.status == statusNotModified {
 		c.kind, payload = revisit, 0
 	}
-	if r.take(e.URL, c, recordMarks{payload: payload}, reference{url: noURL, payload: payload}) {
-		r.late.add(file, 0, c.at, c.end)
-	}
+	r.take(e.URL, c, recordMarks{payload: payload}, reference{url: noURL, payload: payload})
 }
 
 // leads returns an error unless a record is the one that a line of an index says it is.

@@ -17,14 +17,6 @@ import (
 	"mirrord/site"
 )
 
-// late are checks of one goroutine.
-type late map[int]bool
-
-func (l late) Checked(i int) bool      { return l[i] }
-func (l late) Note(i int, wrong error) { l[i] = wrong == nil }
-func (late) Take() *warc.Memory        { return warc.NewMemory() }
-func (late) Give(*warc.Memory)         {}
-
 // counted is a file that counts the bytes read.
 type counted struct {
 	*bytes.Reader
@@ -101,7 +93,7 @@ func TestIndexed(t *testing.T) {
 	file := zipped(t, data, strings.Join(lines, ""))
 	in := &counted{Reader: bytes.NewReader([]byte(file))}
 	o := options()
-	o.Indexed, o.Late = true, late{}
+	o.Indexed = true
 	a, err := Read([]RecordFile{{Name: "f.wacz", R: in, Size: in.Size()}}, o)
 	if err != nil || in.n > 100<<10 {
 		t.Fatalf("%d bytes of %d were read, %v", in.n, in.Size(), err)
@@ -171,7 +163,7 @@ func TestIndexedLies(t *testing.T) {
 			x.opened = "invalid character"
 		}
 		o := options()
-		o.Indexed, o.Late = true, late{}
+		o.Indexed = true
 		a, err := Read(inputs(zipped(t, data, x.index)), o)
 		if x.opened != "" {
 			if err == nil || !strings.Contains(err.Error(), x.opened) ||
@@ -228,7 +220,7 @@ func TestIndexedMemory(t *testing.T) {
 	}
 	before := heap()
 	o := options()
-	o.Indexed, o.Late = true, late{}
+	o.Indexed = true
 	a, err := Read(in, o)
 	if err != nil || a.Counted.Answers != n {
 		t.Fatalf("%+v, %v", a, err)
@@ -257,7 +249,7 @@ func TestIndexedWithoutIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options()
-	o.Indexed, o.Late, o.Lenient = true, late{}, true
+	o.Indexed, o.Lenient = true, true
 	a, err := Read(inputs(b.String()), o)
 	if err != nil {
 		t.Fatal(err)

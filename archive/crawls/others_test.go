@@ -227,17 +227,13 @@ func TestPieces(t *testing.T) {
 		for at := 0; at < len(all); at += size {
 			packed += gz(all[at:min(at+size, len(all))])
 		}
-		for _, checks := range []Checks{nil, late{}} {
-			o := options()
-			o.Late = checks
-			a, err := Read(inputs(packed), o)
-			if err != nil || a.Counted.Records != 3 {
-				t.Errorf("pieces of %d: %v", size, err)
-				continue
-			}
-			if got := bodies(t, a); got[0] != "/ 200 one; /b 200 two; /c 200 three; " {
-				t.Errorf("pieces of %d: %q", size, got)
-			}
+		a, err := Read(inputs(packed), options())
+		if err != nil || a.Counted.Records != 3 {
+			t.Errorf("pieces of %d: %v", size, err)
+			continue
+		}
+		if got := bodies(t, a); got[0] != "/ 200 one; /b 200 two; /c 200 three; " {
+			t.Errorf("pieces of %d: %q", size, got)
 		}
 	}
 }

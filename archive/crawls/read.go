@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"mirrord/archive/wacz"
@@ -41,7 +40,7 @@ type reference struct {
 // Read reads files as one archive, in their order. The archive reads them until its user closes them.
 func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 	r := &reading{
-		Recordings: &Recordings{late: lateChecks{shared: o.Late}},
+		Recordings: &Recordings{},
 		Options:    o,
 		posts:      map[uint64]bool{},
 		kinds:      map[string]int{},
@@ -53,7 +52,6 @@ func Read(inputs []RecordFile, o Options) (*Recordings, error) {
 		}
 		r.done += in.Size
 	}
-	slices.SortFunc(r.late.records, compareLate)
 	if err := r.settle(r); err != nil {
 		return nil, err
 	}
@@ -255,7 +253,7 @@ func (r *reading) drop(n int) {
 // pass reads records from an offset on. An error of one record alone ends it only when nothing may be left
 // out.
 func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
-	in, err := r.recordsOf(f, from, each != nil)
+	in, err := f.reader(from, f.size)
 	if err != nil {
 		return err
 	}
@@ -286,23 +284,6 @@ func (r *reading) pass(f *file, from int64, each func(warc.Entry)) error {
 	}
 }
 
-// recordSource gives records in order: a [warc.Reader], or a [warc.Skimmer].
-type recordSource interface {
-	Next() (*warc.Record, error)
-	End() (int64, error)
-	Close()
-}
-
-// recordsOf returns the records of a file from an offset on. For an index all of them must be read.
-func (r *reading) recordsOf(f *file, from int64, indexed bool) (recordSource, error) {
-	if r.Late != nil && !r.Lenient && !r.Indexed && !indexed {
-		if s := f.packed.NewSkimmer(io.NewSectionReader(f.r, from, f.size-from), f.size-from); s != nil {
-			return s, nil
-		}
-	}
-	return f.reader(from, f.size)
-}
-
 func (r *reading) pause(at int64) error {
 	if r.Read != nil {
 		r.Read(r.done + at)
@@ -315,7 +296,7 @@ func (r *reading) pause(at int64) error {
 
 // record takes one record in.
 func (r *reading) record(
-	f *file, in recordSource, rec *warc.Record, from int64, each func(warc.Entry),
+	f *file, in *warc.Reader, rec *warc.Record, from int64, each func(warc.Entry),
 ) error {
 	var c capture
 	var entry warc.Entry
@@ -327,7 +308,7 @@ func (r *reading) record(
 	if err == nil {
 		c, wanted, err = r.capture(f, rec)
 	}
-	if err == nil && !rec.Partial && rec.Type() != warc.Info { // which was read
+	if err == nil && rec.Type() != warc.Info { // which was read
 		err = rec.Verify()
 	}
 	if err != nil && !(errors.Is(err, warc.ErrDigest) && r.Lenient) {
@@ -339,9 +320,6 @@ func (r *reading) record(
 	}
 	r.Counted.Records++
 	r.kinds[rec.Type()]++
-	if rec.Partial {
-		r.late.add(f.number, r.before+rec.Number, from+rec.Offset, from+end)
-	}
 	if err != nil {
 		r.wrong(&FileError{f.name, err})
 		return nil

@@ -116,32 +116,6 @@ func (r *Record) Verify() error {
 	return nil
 }
 
-// verifyIn is Verify and the check of the record's end, of a record whose rest is in memory: its block and
-// what follows that. It reads no more than the head. done is false when only Verify can tell.
-func (r *Record) verifyIn(rest []byte) (done bool, err error) {
-	s := r.sums()
-	m, err := r.Message()
-	whole := int64(len(rest)) == r.Length+int64(len(recordEnd)) && bytes.HasSuffix(rest, []byte(recordEnd))
-	if (err != nil) || !whole || (s.hasBody && m != nil && chunked(m.Header)) {
-		return false, nil
-	}
-	block := rest[:r.Length]
-	body := block
-	if m != nil {
-		body = block[len(m.Raw):]
-	}
-	if s.hasBlock && !s.block.isOf(block) {
-		return true, r.fail(errBlockSum)
-	}
-	if s.hasBody && !s.body.isOf(body) {
-		return true, r.fail(fmt.Errorf("%w of %s", errBodySum, r.URL()))
-	}
-	if s.hasBody && len(s.body.Bytes) == sha256.Size { // no other kind is so long
-		r.BodySum = (*[sha256.Size]byte)(s.body.Bytes)
-	}
-	return true, nil
-}
-
 // isOf reports whether the digest is that of b.
 func (s *Sum) isOf(b []byte) bool {
 	h := s.New()

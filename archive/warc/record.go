@@ -84,15 +84,8 @@ type Record struct {
 	Shared bool   // it is not the first of its member, so that it cannot be read from its offset
 	Proto  string // "WARC/1.1"
 
-	// Partial says that only the beginning of the block is here, with the HTTP head: the rest is to be checked
-	// when the record is opened, see [Compression.OpenRecord].
-	Partial bool
-
 	Header Header
 	Length int64 // Content-Length: bytes of the block
-
-	// BodySum is the SHA-256 of what follows the head, if it was compared when the record was opened; else nil.
-	BodySum *[32]byte
 
 	from *Reader
 	left int64 // bytes of the block that were not read

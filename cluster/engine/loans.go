@@ -3,9 +3,10 @@
 package engine
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ const (
 
 	loanPoll = 10 * time.Millisecond // how often a request looks whether its turn has come
 	loanHeld = time.Second           // how long a question waits where it is asked
-	loanAsk  = 2 * time.Second       // after which a question is asked again
+	loanAsk  = 3 * time.Second       // after which a question is asked again: it is answered, or lost, by then
 	loanMost = time.Minute           // after which an unreturned turn counts as over
 )
 
@@ -37,7 +38,7 @@ const (
 type turnAsked struct {
 	Node     string        `json:"node"`
 	Host     string        `json:"host"`
-	Number   int           `json:"number,omitempty"` // of the question
+	Number   int           `json:"number,omitempty"` // of the question of an older version
 	Delay    time.Duration `json:"delay,omitempty"`
 	Factor   float64       `json:"factor,omitempty"`
 	MaxDelay time.Duration `json:"max_delay,omitempty"`
@@ -51,7 +52,7 @@ type turnAsked struct {
 	Bytes  int64         `json:"bytes,omitempty"`
 }
 
-// turnAnswer is what it says.
+// turnAnswer is what it says. Older versions need the first three.
 type turnAnswer struct {
 	Node   string        `json:"node"` // that says it
 	Host   string        `json:"host"`
@@ -64,17 +65,11 @@ type turnAnswer struct {
 
 // loans are the turns that a node has lent, and those that it borrows. Safe for concurrent use.
 type loans struct {
-	waiting sync.Map // asker -> *question
-	lent    sync.Map // turn -> *lent
+	lent sync.Map // turn -> *lent
 
-	mu       sync.Mutex // guards what follows
-	inbox    string     // of answers; "": nothing is borrowed
-	number   int
-	borrowed map[string]*borrowing // by host
+	mu       sync.Mutex            // guards what follows
+	borrowed map[string]*borrowing // by host; nil: nothing is lent or borrowed
 }
-
-// asker is who asks for turns of a host. It has one question at a time.
-type asker struct{ node, host string }
 
 // question waits for the turn that it asks for.
 type question struct {
@@ -82,8 +77,6 @@ type question struct {
 	m    *nats.Msg
 	came time.Time
 }
-
-func (q *question) asker() asker { return asker{q.Node, q.Host} }
 
 // lent is a turn that another node has.
 type lent struct {
@@ -95,9 +88,9 @@ type lent struct {
 // borrowing is what a node knows of a host that another one has.
 type borrowing struct {
 	node   string
-	asked  int           // the number of the question that is not answered; 0: none
+	asking bool          // a question is not answered
 	sent   time.Duration // when it was asked
-	since  time.Duration // when the first question was asked that is not answered
+	since  time.Duration // when the first question was asked that nobody has answered; 0: none
 	again  time.Time     // when to ask next
 	turn   string        // that may be used
 	lapses time.Duration // when it may no longer be
@@ -116,20 +109,13 @@ type turns struct {
 // Lend lets other nodes have turns of this node's hosts, which l gives out, and this one turns of theirs,
 // until stop is called.
 func (e *turns) Lend(l *fetch.Hosts) (stop func(), err error) {
-	inbox := e.nc.NewInbox()
-	answers, err := e.nc.Subscribe(inbox, e.turnAnswered)
-	if err != nil {
-		return nil, fmt.Errorf("borrow turns of hosts: %w", err)
-	}
-	e.loans.open(inbox)
+	e.loans.open()
 	asked, err := e.nc.Subscribe(subjectTurn+escape(e.Node), func(m *nats.Msg) { e.lendTurn(l, m) })
 	if err != nil {
-		_ = answers.Unsubscribe() // an error: the connection has ended
 		return nil, fmt.Errorf("lend turns of hosts: %w", err)
 	}
 	return func() {
-		_ = asked.Unsubscribe() // likewise
-		_ = answers.Unsubscribe()
+		_ = asked.Unsubscribe() // an error: the connection has ended
 		for _, turn := range e.loans.close() {
 			e.giveTurnBack(l, turn, fetch.Observation{})
 		}
@@ -147,15 +133,12 @@ func (e *turns) lendTurn(l *fetch.Hosts, m *nats.Msg) {
 		e.giveTurnBack(l, a.Turn, a.observation())
 		return
 	}
-	q := &question{turnAsked: a, m: m, came: time.Now()}
-	e.loans.wait(q)
-	e.answerTurn(l, q)
+	e.answerTurn(l, &question{turnAsked: a, m: m, came: time.Now()})
 }
 
-// answerTurn answers a question once the host's turn has come, or when that takes too long. A question that
-// was asked again meanwhile is not answered.
+// answerTurn answers a question once the host's turn has come, or when that takes too long.
 func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
-	if !e.loans.waits(q) {
+	if !e.loans.isOpen() {
 		return
 	}
 	domain, now := site.RegistrableDomain(q.Host), time.Now()
@@ -186,7 +169,6 @@ func (e *turns) answerTurn(l *fetch.Hosts, q *question) {
 		}
 		answer.Wait = max(again.Sub(now), loanPoll)
 	}
-	e.loans.answer(q)
 	value, err := json.Marshal(answer)
 	if err == nil {
 		err = q.m.Respond(value)
@@ -233,27 +215,40 @@ func (a turnAsked) observation() fetch.Observation {
 func (e *turns) borrow(host, node string, p fetch.Politeness, now time.Time) (again time.Time) {
 	ask, unused, again := e.loans.turn(host, node, e.Now(), now, e.Term)
 	if unused != nil {
-		e.tellTurn(unused, "")
+		e.tellTurn(unused)
 	}
 	if ask != nil {
 		ask.Delay, ask.Factor, ask.MaxDelay, ask.By = p.Delay, p.Factor, p.MaxDelay, p.By
-		e.tellTurn(ask, e.loans.answers())
+		go e.askTurn(ask)
 	}
 	return again
 }
 
-// turnAnswered takes the answer of a node that was asked for a turn.
-func (e *turns) turnAnswered(m *nats.Msg) {
-	var a turnAnswer
-	if err := json.Unmarshal(m.Data, &a); err != nil {
-		return // the keepers report no responders: the request is repeated
+// askTurn asks a node for a turn. Without an answer it returns when the question may be asked again.
+func (e *turns) askTurn(ask *turnAsked) {
+	ctx, cancel := context.WithTimeout(context.Background(), loanAsk)
+	defer cancel()
+	node := ask.Node
+	ask.Node = e.Node
+	var answer *turnAnswer
+	value, err := json.Marshal(ask)
+	if err == nil {
+		var m *nats.Msg
+		if m, err = e.nc.RequestWithContext(ctx, subjectTurn+escape(node), value); err == nil {
+			err = json.Unmarshal(m.Data, &answer)
+		}
 	}
-	unused, away := e.loans.answered(a, e.Now(), time.Now(), e.Term)
+	if err != nil {
+		e.Log.Debug("a node does not answer for a turn", "host", ask.Host, "err", err)
+		answer = nil
+		<-ctx.Done()
+	}
+	unused, away := e.loans.answered(ask.Host, node, answer, time.Now(), e.Term)
 	if unused != nil {
-		e.tellTurn(unused, "")
+		e.tellTurn(unused)
 	}
 	if away {
-		e.t.refused(site.RegistrableDomain(a.Host), "")
+		e.t.refused(site.RegistrableDomain(ask.Host), "")
 		kick(e.wake)
 	}
 }
@@ -263,36 +258,40 @@ func (e *turns) Done(host string, o fetch.Observation) {
 	if back := e.loans.done(host); back != nil {
 		back.Took, back.Status, back.Wait, back.Bytes = o.Duration, o.Status, o.RetryAfter, o.Bytes
 		back.Unused = o.Unused
-		e.tellTurn(back, "")
+		e.tellTurn(back)
 	}
 }
 
-// tellTurn sends a node a question, or that a turn is over. What does not arrive is asked again, and a turn
-// ends there after loanMost.
-func (e *turns) tellTurn(a *turnAsked, answers string) {
+// tellTurn tells a node that a turn is over. When that does not arrive the turn ends there after loanMost.
+func (e *turns) tellTurn(a *turnAsked) {
 	to := subjectTurn + escape(a.Node)
 	a.Node = e.Node
 	value, err := json.Marshal(a)
 	if err == nil {
-		err = e.nc.PublishMsg(&nats.Msg{Subject: to, Reply: answers, Data: value})
+		err = e.nc.Publish(to, value)
 	}
 	if err != nil {
-		e.Log.Debug("a node is not asked for a turn", "host", a.Host, "err", err)
+		e.Log.Debug("a turn is not given back", "host", a.Host, "err", err)
 	}
 }
 
-func (l *loans) open(inbox string) {
+func (l *loans) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inbox, l.borrowed = inbox, map[string]*borrowing{}
+	l.borrowed = map[string]*borrowing{}
+}
+
+func (l *loans) isOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.borrowed != nil
 }
 
 // close returns the turns that are lent.
 func (l *loans) close() (turns []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inbox = ""
-	l.waiting.Clear()
+	l.borrowed = nil
 	l.lent.Range(func(turn, _ any) bool {
 		turns = append(turns, turn.(string))
 		return true
@@ -300,30 +299,9 @@ func (l *loans) close() (turns []string) {
 	return turns
 }
 
-func (l *loans) answers() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.inbox
-}
-
-// wait notes a question, in place of an earlier one of the same node.
-func (l *loans) wait(q *question) { l.waiting.Store(q.asker(), q) }
-
-// waits reports whether a question is still to be answered.
-func (l *loans) waits(q *question) bool {
-	now, _ := l.waiting.Load(q.asker())
-	return now == q
-}
-
-// answer takes out a question.
-func (l *loans) answer(q *question) { l.waiting.CompareAndDelete(q.asker(), q) }
-
 // lend notes a turn that a node is given.
 func (l *loans) lend(t *lent, late func(turn string)) (turn string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.number++
-	turn = l.inbox + "." + strconv.Itoa(l.number) // of this process
+	turn = rand.Text()
 	t.late = time.AfterFunc(loanMost, func() { late(turn) })
 	l.lent.Store(turn, t)
 	return turn
@@ -336,7 +314,7 @@ func (l *loans) turn(
 ) (ask, unused *turnAsked, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inbox == "" {
+	if l.borrowed == nil {
 		return nil, nil, now.Add(tooLong)
 	}
 	b := l.borrowed[host]
@@ -353,45 +331,43 @@ func (l *loans) turn(
 		unused.Unused, b.turn = true, ""
 	}
 	switch {
-	case b.asked > 0 && steady-b.since > 2*term.TTL: // by then another node has the host, were this one dead
+	case b.since > 0 && steady-b.since > 2*term.TTL: // by then another node has the host, were this one dead
 		return nil, unused, now.Add(tooLong)
 	case now.Before(b.again):
 		return nil, unused, b.again
-	case b.asked == 0 || steady-b.sent > loanAsk:
-		if b.asked == 0 {
+	case !b.asking:
+		b.asking, b.sent = true, steady
+		if b.since == 0 {
 			b.since = steady
 		}
-		l.number++
-		b.asked, b.sent = l.number, steady
-		ask = &turnAsked{Node: b.node, Host: host, Number: b.asked}
+		ask = &turnAsked{Node: b.node, Host: host}
 	}
 	return ask, unused, now.Add(loanPoll)
 }
 
-// answered takes an answer; unused is a turn that comes too late, away says that the node does not have the
-// host.
+// answered takes the answer of a node; nil: there was none. unused is a turn that comes when the host is
+// another node's, away says that the node does not have the host.
 func (l *loans) answered(
-	a turnAnswer, steady time.Duration, now time.Time, term lease.Term,
+	host, node string, a *turnAnswer, now time.Time, term lease.Term,
 ) (unused *turnAsked, away bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.borrowed[a.Host]
-	if b == nil || b.asked != a.Number {
-		if a.Turn != "" {
-			unused = &turnAsked{
-				Node:   a.Node,
-				Host:   a.Host,
-				Turn:   a.Turn,
-				Unused: true,
-			}
+	b := l.borrowed[host]
+	if b == nil || b.node != node || !b.asking {
+		if a != nil && a.Turn != "" {
+			unused = (&borrowing{node: node}).over(host, a.Turn)
+			unused.Unused = true
 		}
 		return unused, false
 	}
-	b.asked = 0
+	if b.asking = false; a == nil {
+		return nil, false
+	}
+	b.since = 0
 	switch {
 	case a.Away:
 		if len(b.used) == 0 {
-			delete(l.borrowed, a.Host)
+			delete(l.borrowed, host)
 		}
 		return nil, true
 	case a.Turn != "":
@@ -430,7 +406,7 @@ func (l *loans) lapsed(steady time.Duration, term lease.Term) (unused []*turnAsk
 			back.Unused, b.turn = true, ""
 			unused = append(unused, back)
 		}
-		if b.turn == "" && len(b.used) == 0 && steady-b.sent > 2*term.TTL {
+		if b.turn == "" && len(b.used) == 0 && !b.asking && steady-b.sent > 2*term.TTL {
 			delete(l.borrowed, host)
 		}
 	}

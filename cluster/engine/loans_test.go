@@ -23,9 +23,9 @@ func TestBorrowed(t *testing.T) {
 		return ask, unused, again.Sub(now)
 	}
 	if _, _, wait := ask(0); wait != tooLong {
-		t.Errorf("without an inbox it is asked again after %v", wait)
+		t.Errorf("a node that borrows nothing asks again after %v", wait)
 	}
-	l.open("inbox")
+	l.open()
 	first, _, wait := ask(time.Second)
 	if first == nil || first.Host != "h" || first.Node != "a" || wait != loanPoll {
 		t.Fatalf("%+v, %v", first, wait)
@@ -33,17 +33,10 @@ func TestBorrowed(t *testing.T) {
 	if again, _, wait := ask(time.Second); again != nil || wait != loanPoll {
 		t.Errorf("asked twice: %+v, %v", again, wait)
 	}
-	answer := func(number int, turn string, wait, steady time.Duration) (*turnAsked, bool) {
-		return l.answered(turnAnswer{
-			Node:   "a",
-			Host:   "h",
-			Number: number,
-			Turn:   turn,
-			Wait:   wait,
-			Away:   turn == "" && wait == 0,
-		}, steady, now, term)
+	answer := func(node, turn string, wait time.Duration) (*turnAsked, bool) {
+		return l.answered("h", node, &turnAnswer{Turn: turn, Wait: wait, Away: turn == "" && wait == 0}, now, term)
 	}
-	answer(first.Number, "", 3*time.Second, time.Second)
+	answer("a", "", 3*time.Second)
 	if again, _, wait := ask(time.Second); again != nil || wait != 3*time.Second {
 		t.Errorf("asked before its time: %+v, %v", again, wait)
 	}
@@ -52,15 +45,21 @@ func TestBorrowed(t *testing.T) {
 	if second == nil {
 		t.Fatal("not asked again")
 	}
-	third, _, _ := ask(7 * time.Second)
-	if third == nil || third.Number == second.Number {
+	if again, _, _ := ask(7 * time.Second); again != nil {
+		t.Error("asked twice")
+	}
+	l.answered("h", "a", nil, now, term)
+	if third, _, _ := ask(7 * time.Second); third == nil {
 		t.Fatal("a question without an answer is not asked again")
 	}
-	late, _ := answer(second.Number, "t2", 0, 7*time.Second)
-	if late == nil || late.Turn != "t2" || !late.Unused {
-		t.Errorf("a turn that comes too late is kept: %+v", late)
+	late, _ := answer("b", "t2", 0)
+	if late == nil || late.Node != "b" || late.Turn != "t2" || !late.Unused {
+		t.Errorf("a turn of a node that does not have the host is kept: %+v", late)
 	}
-	answer(third.Number, "t3", 0, 7*time.Second)
+	answer("a", "t3", 0)
+	if late, _ := answer("a", "t3b", 0); late == nil || late.Turn != "t3b" || !late.Unused {
+		t.Errorf("a turn that was not asked for is kept: %+v", late)
+	}
 	if _, _, wait := ask(8 * time.Second); wait != 0 {
 		t.Errorf("a turn that has come waits %v", wait)
 	}
@@ -74,67 +73,39 @@ func TestBorrowed(t *testing.T) {
 	if back := l.done("h"); back != nil {
 		t.Errorf("given back twice: %+v", back)
 	}
-	answer(fourth.Number, "t4", 0, 8*time.Second)
+	answer("a", "t4", 0)
 	if _, unused, wait := ask(13 * time.Second); unused == nil || unused.Turn != "t4" || wait == 0 {
 		t.Errorf("a turn that has lapsed: %+v, %v", unused, wait)
 	}
+	l.answered("h", "a", nil, now, term)
 	if _, _, wait := ask(44 * time.Second); wait != loanPoll {
 		t.Errorf("a node that may be dead is given up after a term: %v", wait)
 	}
+	l.answered("h", "a", nil, now, term)
 	if _, _, wait := ask(75 * time.Second); wait != tooLong {
 		t.Errorf("a node that is silent is waited for: %v", wait)
 	}
 	if unused := l.lapsed(time.Hour, term); len(unused) != 0 || len(l.borrowed) != 0 {
 		t.Errorf("kept: %v, %v", unused, l.borrowed)
 	}
-	fifth, _, _ := ask(time.Hour)
-	answer(fifth.Number, "t5", 0, time.Hour)
+	ask(time.Hour)
+	answer("a", "t5", 0)
 	if unused := l.lapsed(time.Hour+term.TTL, term); len(unused) != 1 || unused[0].Turn != "t5" {
 		t.Errorf("not given back: %v", unused)
 	}
-	sixth, _, _ := ask(time.Hour)
-	if _, away := answer(sixth.Number, "", 0, time.Hour); !away || len(l.borrowed) != 0 {
+	ask(time.Hour)
+	if _, away := answer("a", "", 0); !away || len(l.borrowed) != 0 {
 		t.Error("a node that does not have the host is asked again")
-	}
-}
-
-// A node has one question at a time: one that is asked again waits in place of the first.
-func TestQuestions(t *testing.T) {
-	var l loans
-	l.open("inbox")
-	first := &question{turnAsked: turnAsked{Node: "b", Host: "h", Number: 1}}
-	again := &question{turnAsked: turnAsked{Node: "b", Host: "h", Number: 2}}
-	other := &question{turnAsked: turnAsked{Node: "c", Host: "h", Number: 1}}
-	l.wait(first)
-	l.wait(other)
-	l.wait(again)
-	if l.waits(first) || !l.waits(again) || !l.waits(other) {
-		t.Error("a question that was asked again waits")
-	}
-	l.answer(first)
-	if !l.waits(again) {
-		t.Error("the answer to a question took out the next one")
-	}
-	l.answer(again)
-	l.close()
-	if l.waits(again) || l.waits(other) {
-		t.Error("a question waits that was answered, or of a node that lends nothing")
 	}
 }
 
 // A turn for which a question has waited may be used as long as one that came at once.
 func TestHeld(t *testing.T) {
 	var l loans
-	l.open("inbox")
+	l.open()
 	term, now := lease.Term{TTL: 30 * time.Second}, time.Now()
-	ask, _, _ := l.turn("h", "a", time.Second, now, term)
-	l.answered(turnAnswer{
-		Node:   "a",
-		Host:   "h",
-		Number: ask.Number,
-		Turn:   "t",
-		Held:   loanHeld,
-	}, 2*time.Second, now, term)
+	l.turn("h", "a", time.Second, now, term)
+	l.answered("h", "a", &turnAnswer{Turn: "t", Held: loanHeld}, now, term)
 	if _, _, again := l.turn("h", "a", time.Second+term.Renew()/2, now, term); !again.IsZero() {
 		t.Error("the turn has lapsed")
 	}

@@ -24,7 +24,7 @@ func (e *Engine) keepShare(ctx context.Context) {
 		e.stillMember(ctx)
 		e.compareJobs(&jobs)
 		for _, unused := range e.loans.lapsed(e.Now(), e.Term) {
-			e.tellTurn(unused, "")
+			e.tellTurn(unused)
 		}
 		t := time.NewTimer(e.t.linger())
 		select {

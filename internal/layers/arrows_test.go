@@ -33,7 +33,7 @@ func largeCircles() map[string]int {
 		"console":        25,
 		"mirror/parse":   11,
 		"mirror/crawl":   15,
-		"mirror/revisit": 15,
+		"mirror/revisit": 14,
 		"relocate":       25,
 		"store":          54,
 	}

@@ -73,7 +73,7 @@ func rows() map[string]Row {
 		// The rooms of store, from what knows a disk only; docs/design.md has them.
 		"store/blobs": 6,
 
-		"store/record": 5, "store/pages": 5,
+		"store/record": 5, "store/pages": 5, "store/log": 5,
 
 		"store/disk": 4,
 

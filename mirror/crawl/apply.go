@@ -31,6 +31,9 @@ func (r *crawling) apply(f *urls.Finding) {
 	if d.Reason != "" && d.Referrer == 0 {
 		r.Notes.Decided(d.URL, d.Reason)
 	}
+	if d.Outcome == site.Disallowed && slices.Contains(r.Job.Only, d.URL) { // the run is for this one
+		r.Notes.Add("forbidden by the site: "+d.Reason, d.URL)
+	}
 	r.needed.note(&f.As)
 	defer r.needed.lock()()
 	r.held.compare(r.Table, &d.Resource)

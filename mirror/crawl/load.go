@@ -33,7 +33,6 @@ func (r *Retrieval) load() (*loaded, error) {
 // note takes what a stored record says beside the table.
 func (r *loaded) note(rec *record.Resource, answered bool) {
 	r.skipPlan.Load(rec)
-	r.dead.note(rec, r.Run.Number)
 	r.Provenance.Note(rec)
 	r.ran = r.ran || ((r.Live != nil) && rec.InSet && (rec.Changed > 0) && rec.Changed <= r.Live.Number)
 	if answered && r.Resumed {

@@ -130,7 +130,7 @@ func (r *loaded) chooseDeadEnds() error {
 	if (err != nil) || all || (len(why) > 0) || (r.Live == nil) || (r.skipPlan.Plan != nil) {
 		return err
 	}
-	r.dead.choose(r.Counts.Files.Load())
+	r.skipPlan.Dead.Choose(r.Counts.Files.Load())
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (r *Retrieval) isWanted(u site.URL) bool {
 // dropRefused takes a URL out of the mirror that the old rules admitted and the new ones refuse, and reports
 // whether it is one, or a dead end that has no turn in this run.
 func (r *crawling) dropRefused(id uint32, u site.URL, s urls.State) (refused bool, err error) {
-	if r.dead.rest.Has(id) {
+	if r.skipPlan.Dead.Rests(id) {
 		return true, nil
 	}
 	if !r.Rescan || s.Outcome() == site.OutOfScope || r.Traits.Is(id, urls.NamedSitemap) {

@@ -30,7 +30,6 @@ type loaded struct {
 	shapes   verdict.Shapes
 	hosts    hostWaits
 	lent     lending
-	dead     deadEnds
 	ran      bool // the published version is of a run, and was not imported
 }
 
@@ -143,7 +142,7 @@ func (r *planned) keepChains() error {
 
 // newAdmission returns what decides which URLs enter the frontier.
 func (r *planned) newAdmission() *frontier.Admission {
-	return frontier.NewAdmission(frontier.AdmissionOptions{
+	return &frontier.Admission{
 		KnownURLs:  &r.KnownURLs,
 		Dispatcher: r.dispatcher,
 
@@ -157,9 +156,9 @@ func (r *planned) newAdmission() *frontier.Admission {
 		First:    r.skipPlan.Evidence.First,
 		Planned:  func() bool { return r.skipPlan.Plan != nil },
 		Leaves: func(id uint32, s urls.State) bool {
-			return r.dead.rest.Has(id) || r.skipPlan.Plan.Leaves(id, s, r.Traits.Is(id, urls.IsBroken))
+			return r.skipPlan.Dead.Rests(id) || r.skipPlan.Plan.Leaves(id, s)
 		},
-	})
+	}
 }
 
 // newProcessor returns the processor of URLs. The plan is made.
@@ -254,5 +253,5 @@ func diskRoom(dir string, least job.Size) error {
 		return nil
 	}
 	return result.LimitError{What: "less than limits.min_free = " + least.String() +
-		" is left on the disk of the state directory; free some space and run again to continue"}
+		" is left on the disk of " + dir + "; free some space and run again to continue"}
 }

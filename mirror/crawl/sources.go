@@ -4,14 +4,11 @@ package crawl
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 
 	"mirrord/job"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/source"
-	"mirrord/phm/space"
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
@@ -73,34 +70,26 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 
 // upstream is what the site says of its versions when it is a mirror itself. Recorded answers are not its.
 func (r *Retrieval) upstream(with source.Supplies) *source.UpstreamSource {
-	o := source.UpstreamOptions{
+	x := &source.UpstreamSource{
 		Supplies: with,
 		Head:     r.Site.Records.ReadHead,
 		Fresh:    func() bool { return r.Live == nil },
 	}
 	if st := r.Options.State; st != nil && !r.Options.Imports {
-		o.Seeds = r.Rules.Seeds
+		x.Seeds = r.Rules.Seeds
 	}
-	return source.NewUpstreamSource(o)
+	return x
 }
 
 // space is what other mirrors of the space have.
 func (r *Retrieval) space(with source.Supplies) *source.SpaceSource {
-	o := source.SpaceSourceOptions{Supplies: with, Job: r.Job}
-	if st := r.Options.State; st != nil && r.Options.Space != "" {
-		o.Mirrors, o.OpenBody = st, st.Bodies.Open
-		o.Holders = func() (source.SpaceIndex, error) {
-			h, err := space.OpenHolders(st.Dir, r.Options.Space, r.Site.Name)
-			if err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					err = nil // no mirror of it has been published
-				}
-				return nil, err
-			}
-			return h, nil
-		}
+	return &source.SpaceSource{
+		Supplies: with,
+		Job:      r.Job,
+		Site:     r.Site.Name,
+		Space:    r.Options.Space,
+		Mirrors:  r.Options.State,
 	}
-	return source.NewSpaceSource(o)
 }
 
 // replicaTroubles are the troubles of origins as replicas report them.

@@ -105,7 +105,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 	}
 	silent, in := silentHosts(runs)
 	since := 0
-	var first report
+	var first result.Summary
 	if json.Unmarshal(runs[len(runs)-1].Summary, &first) == nil {
 		since = first.Run
 	}

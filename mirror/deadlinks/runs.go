@@ -5,33 +5,20 @@ package deadlinks
 import (
 	"encoding/json"
 
+	"mirrord/mirror/result"
 	"mirrord/store"
 )
-
-// report is what repair reads of the stored summary of a run.
-type report struct {
-	Run        int              `json:"run"`
-	Closed     bool             `json:"closed"` // it made no request
-	Down       []string         `json:"down"`   // hosts of entry points that did not answer
-	Fetched    int64            `json:"fetched"`
-	Unchanged  int64            `json:"unchanged"`
-	Redirected int64            `json:"redirected"`
-	Gone       int64            `json:"gone"`
-	Reused     int64            `json:"reused"`     // without a request
-	Spared     map[string]int64 `json:"spared"`     // not requested, by the reason
-	Alternates map[string]int64 `json:"alternates"` // answered by replicas
-}
 
 // silentHosts returns the origins and hosts that failed in all of the last runs, newest first, at least
 // silentRuns of them over silentFor, which had no answer of the site; n is how many runs in a row had none.
 func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {
-		var sum report
+		var sum result.Summary
 		err := json.Unmarshal(runs[n].Summary, &sum)
 		if (err == nil) && sum.Closed {
 			continue
 		}
-		if (err != nil) || (len(sum.Down) == 0) || (sum.answers() > 0) {
+		if (err != nil) || (len(sum.Down) == 0) || (answers(&sum) > 0) {
 			break
 		}
 		now := map[string]bool{}
@@ -47,7 +34,7 @@ func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 }
 
 // answers counts what the site itself answered in a run.
-func (s *report) answers() int64 {
+func answers(s *result.Summary) int64 {
 	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Reused
 	n -= s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"] + s.Spared["space"]
 	for _, by := range s.Alternates {

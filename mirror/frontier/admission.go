@@ -12,8 +12,9 @@ import (
 	"mirrord/store/record"
 )
 
-// AdmissionOptions are what an Admission works with. All are needed but MaxDepth.
-type AdmissionOptions struct {
+// Admission decides which URLs enter the frontier, and lets them in. All exported fields are needed but
+// MaxDepth. It is safe for concurrent use.
+type Admission struct {
 	*urls.KnownURLs
 	*Dispatcher
 
@@ -31,16 +32,9 @@ type AdmissionOptions struct {
 	// Leaves reports whether the plan does not request a known URL because a document names it that named it
 	// before. It is called while the table waits.
 	Leaves func(id uint32, s urls.State) bool
-}
 
-// Admission decides which URLs enter the frontier, and lets them in. It is safe for concurrent use.
-type Admission struct {
-	AdmissionOptions
 	refused refusals
 }
-
-// NewAdmission returns an Admission.
-func NewAdmission(o AdmissionOptions) *Admission { return &Admission{AdmissionOptions: o} }
 
 // Document is what names candidates.
 type Document struct {

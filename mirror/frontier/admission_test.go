@@ -41,7 +41,7 @@ func newTestAdmission(t *testing.T, more ...string) *admission {
 	origins := NewOrigins(true)
 	file := robots.Parse([]byte("User-agent: *\nDisallow: /no/\n"))
 	origins.Learn(rules.Seeds[0], &fetch.Robots{File: file, Rules: file.Agent("mirrord")})
-	x.Admission = NewAdmission(AdmissionOptions{
+	x.Admission = &Admission{
 		KnownURLs:  &x.KnownURLs,
 		Dispatcher: &Dispatcher{Origins: origins, HostAdmission: x.HostAdmission, Front: x.front},
 
@@ -52,7 +52,7 @@ func newTestAdmission(t *testing.T, more ...string) *admission {
 		First:    func() bool { return x.first },
 		Planned:  func() bool { return false },
 		Leaves:   func(uint32, urls.State) bool { return false },
-	})
+	}
 	return x
 }
 

@@ -30,7 +30,7 @@ type Dispatcher struct {
 	maxWait time.Duration
 }
 
-// DispatcherOptions say what a Dispatcher is built for. All fields but Down and Ahead are needed.
+// DispatcherOptions say what a Dispatcher is built for. All fields but Ahead are needed.
 type DispatcherOptions struct {
 	Job        *job.Job
 	Seeds      []site.URL // the entry points
@@ -39,7 +39,7 @@ type DispatcherOptions struct {
 	Now        func() time.Time
 	Table      *urls.Table
 	First      scope.Priorities
-	Down       func(Left) // see HostErrorsOptions; nil for none
+	Down       func(Left) // see HostErrorsOptions
 	// Ahead hears of each origin when its first URL is queued. It returns at once. May be nil
 	Ahead func(origin string)
 }

@@ -43,6 +43,7 @@ func TestLearnRobots(t *testing.T) {
 				Hosts: new(fetch.Hosts),
 				Now:   time.Now,
 				Table: urls.New(),
+				Down:  func(Left) {},
 			})
 			if err != nil {
 				t.Fatal(err)

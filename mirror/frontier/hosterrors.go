@@ -14,7 +14,7 @@ import (
 	"mirrord/site"
 )
 
-// HostErrorsOptions are what HostErrors work with. Known and Down may be nil.
+// HostErrorsOptions are what HostErrors work with. All fields are needed.
 type HostErrorsOptions struct {
 	Front   *Frontier
 	MaxWait time.Duration // the longest wait for a host that the job accepts: polite.max_wait
@@ -23,8 +23,7 @@ type HostErrorsOptions struct {
 	// Known returns a URL of an origin that answered in an earlier run, and is not among some; if it can,
 	// one of another directory.
 	Known func(origin string, but []site.URL) (site.URL, bool)
-	// Entry returns an entry point of an origin, or where it leads, that answered when it was last requested;
-	// nil: none is known.
+	// Entry returns an entry point of an origin, or where it leads, that answered when it was last requested.
 	Entry func(origin string) (site.URL, bool)
 	// Down is called once for each origin or host that is left for the next run, as soon as that is known.
 	Down func(Left)
@@ -63,12 +62,6 @@ type trouble struct {
 
 // NewHostErrors returns the host errors of a run that begins.
 func NewHostErrors(o HostErrorsOptions) *HostErrors {
-	if o.Known == nil {
-		o.Known = func(string, []site.URL) (site.URL, bool) { return site.URL{}, false }
-	}
-	if o.Down == nil {
-		o.Down = func(Left) {}
-	}
 	return &HostErrors{
 		HostErrorsOptions: o,
 		keys:              map[string]*trouble{},
@@ -141,10 +134,8 @@ func (t *HostErrors) findWitness(u site.URL, k *trouble, s Symptom) (ok bool) {
 		if k.witness = k.gave; !k.gave.IsZero() {
 			return true
 		}
-		if t.Entry != nil { // it may be under way
-			if k.witness, ok = t.Entry(u.Origin()); ok {
-				return true
-			}
+		if k.witness, ok = t.Entry(u.Origin()); ok { // it may be under way
+			return true
 		}
 	}
 	if (k.answers == 0 || s == Refusal) && t.entries[u.Origin()] {

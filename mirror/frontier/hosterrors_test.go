@@ -22,7 +22,13 @@ func answered(status int, after time.Duration) *fetch.Result {
 
 func newTroubles() (*HostErrors, *Frontier) {
 	f := NewFrontier(&Pacer{hosts: new(fetch.Hosts)}, Ordering{})
-	return NewHostErrors(HostErrorsOptions{Front: f, MaxWait: time.Minute}), f
+	return NewHostErrors(HostErrorsOptions{
+		Front:   f,
+		MaxWait: time.Minute,
+		Known:   func(string, []site.URL) (u site.URL, ok bool) { return u, false },
+		Entry:   func(string) (u site.URL, ok bool) { return u, false },
+		Down:    func(Left) {},
+	}), f
 }
 
 // Failures in a row leave an origin for the next run, and free its queued URLs; an answer between them

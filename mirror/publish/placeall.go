@@ -8,10 +8,12 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
 
+	"mirrord/internal/inorder"
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/disk"
@@ -27,6 +29,7 @@ type window struct {
 	tasks   []Placing
 	files   []phm.File
 	chunks  []*chunk
+	err     error // of its chunks that are placed
 }
 
 // chunk is a part of a window that one worker places.
@@ -34,7 +37,6 @@ type chunk struct {
 	*window
 	these []int // indices of its files
 	err   error
-	done  chan struct{}
 
 	damaged error // of stored bodies
 }
@@ -68,62 +70,61 @@ func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(F
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.by.Counts.RelocateTotal.Store(int64(len(d.plan.Files)))
-	n := runtime.GOMAXPROCS(0)
-	work := make(chan *chunk, 8*n) // what workers do while the next window is made
-	order := make(chan *window)    // one is passed on while the next one is placed
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	for range n {
-		wg.Go(func() {
-			p := d.Placer()
-			defer p.Close()
-			for c := range work {
-				p.chunk(ctx, c)
-			}
-		})
+	var wg sync.WaitGroup // the line waits for it
+	crew := inorder.Crew{Go: wg.Go, Size: runtime.GOMAXPROCS(0)}
+	line := inorder.New(crew, math.MaxInt64, func(c *chunk, _ error) error { return c.placed(add) })
+	placers := make([]*Placer, line.Workers())
+	for i := range placers {
+		placers[i] = d.Placer()
+		defer placers[i].Close()
 	}
-	wg.Go(func() {
-		defer close(order)
-		defer close(work)
-		for w := range d.windows(live, old) {
-			if !w.begin(ctx, work) {
-				return
-			}
-			select {
-			case order <- w:
-			case <-ctx.Done():
-				return
+	defer line.Close()
+	defer cancel() // before the line waits for the chunks that it has
+	for w := range d.windows(live, old) {
+		for _, c := range w.chunks {
+			err := line.Add(1, func(worker int) (*chunk, error) {
+				placers[worker].chunk(ctx, c)
+				return c, nil
+			})
+			if err != nil {
+				return err
 			}
 		}
-	})
-	if err := d.passOn(order, add); err != nil {
-		cancel()
+	}
+	if err := line.Flush(); err != nil {
 		return err
 	}
 	return errors.Join(live.err, old.err, ctx.Err())
 }
 
-// begin hands the chunks to the workers; false says that ctx has ended.
-func (w *window) begin(ctx context.Context, work chan<- *chunk) bool {
-	for _, c := range w.chunks {
-		select {
-		case work <- c:
-		case <-ctx.Done():
-			return false
-		}
+// placed notes what became of a chunk, and passes on that of its window, whose last one it may be. Of errors
+// that are no damage it returns one: a full disk meets all workers.
+func (c *chunk) placed(add func(FileFate) error) error {
+	if c.window.err == nil || isDamage(c.window.err) || isDamage(c.err) {
+		c.window.err = errors.Join(c.window.err, c.err)
 	}
-	return true
+	if c != c.chunks[len(c.chunks)-1] {
+		return nil
+	}
+	return c.passOn(add)
 }
 
-// wait waits for the workers. Of errors that are no damage it returns one: a full disk meets all of them.
-func (w *window) wait() (err error) {
-	for _, c := range w.chunks {
-		<-c.done
-		if err == nil || isDamage(err) || isDamage(c.err) {
-			err = errors.Join(err, c.err)
+// passOn passes on what became of the files of a window.
+func (w *window) passOn(add func(FileFate) error) error {
+	if w.err != nil {
+		return w.err
+	}
+	for _, f := range w.dropped {
+		if err := add(FileFate{Was: f}); err != nil {
+			return err
 		}
 	}
-	return err
+	for i := range w.files {
+		if err := add(FileFate{Was: w.tasks[i].Was, Is: &w.files[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // windows cuts the files of the version into windows.
@@ -156,6 +157,7 @@ func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 			}
 		}
 		w := &window{}
+		w.chunks = []*chunk{{window: w}} // of no file: the remainder of the published version is dropped
 		live.rest(w.drop)
 		yield(w)
 	}
@@ -181,7 +183,7 @@ func (w *window) cut(d *Draft) {
 // them: they take most of the time.
 func (w *window) divide(files []int, most int) {
 	for these := range slices.Chunk(files, most) {
-		w.chunks = append(w.chunks, &chunk{window: w, these: these, done: make(chan struct{})})
+		w.chunks = append(w.chunks, &chunk{window: w, these: these})
 	}
 }
 
@@ -194,7 +196,6 @@ func (w *window) drop(f *phm.File) {
 // are stored, so that each frame is unpacked once. It continues after a damaged body, so that all of them
 // are found.
 func (p *Placer) chunk(ctx context.Context, c *chunk) {
-	defer close(c.done)
 	p.stored = p.stored[:0]
 	for _, i := range c.these {
 		f, stays, err := p.stay(ctx, &c.tasks[i])
@@ -242,26 +243,6 @@ func (c *chunk) take(ctx context.Context, d *Draft, i int, f phm.File, err error
 		c.files[i], c.err = f, err
 	}
 	return c.err == nil
-}
-
-// passOn passes on what became of the files of each window, in order.
-func (d *Draft) passOn(order <-chan *window, add func(FileFate) error) error {
-	for w := range order {
-		if err := w.wait(); err != nil {
-			return err
-		}
-		for _, f := range w.dropped {
-			if err := add(FileFate{Was: f}); err != nil {
-				return err
-			}
-		}
-		for i := range w.files {
-			if err := add(FileFate{Was: w.tasks[i].Was, Is: &w.files[i]}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // tableCursor reads a file table path by path.

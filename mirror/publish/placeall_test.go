@@ -61,9 +61,9 @@ func TestChunkInOrderOfPacks(t *testing.T) {
 			t.Errorf("read at %v", these)
 		}
 		read = len(frames.read)
-	}
-	if err := w.wait(); err != nil {
-		t.Fatal(err)
+		if err := c.placed(func(FileFate) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if read != n || len(w.chunks) != (n+leastChunk-1)/leastChunk {
 		t.Errorf("%d files read, %d chunks", read, len(w.chunks))
@@ -118,11 +118,13 @@ func TestWindowErrors(t *testing.T) {
 	for cause, times := range map[error]int{disk.ErrDamaged: 3, syscall.ENOSPC: 1} {
 		w := new(window)
 		for i := range 3 {
-			c := &chunk{err: fmt.Errorf("file %d: %w", i, cause), done: make(chan struct{})}
-			close(c.done)
-			w.chunks = append(w.chunks, c)
+			w.chunks = append(w.chunks, &chunk{window: w, err: fmt.Errorf("file %d: %w", i, cause)})
 		}
-		if err := w.wait(); strings.Count(fmt.Sprint(err), cause.Error()) != times {
+		var err error
+		for _, c := range w.chunks {
+			err = c.placed(nil)
+		}
+		if strings.Count(fmt.Sprint(err), cause.Error()) != times {
 			t.Errorf("%v", err)
 		}
 	}

@@ -239,11 +239,8 @@ func (v *View) estimates(
 // minedRules are the rules that the policy of the job follows or, when it follows none, those that all looks
 // of its runs make likely.
 func (v *View) minedRules() (*revisit.MinedRules, error) {
-	dirs := revisit.NewDirTable(v.primary)
-	if p, ok := v.Policies.Find(v.Job.Policy); ok && p.Rules {
-		return v.knownSite().Rules(dirs, v.Job.Near)
-	}
-	return v.knownSite().SampledRules(dirs, v.Job.Near)
+	p, _ := v.Policies.Find(v.Job.Policy)
+	return v.knownSite().Rules(revisit.NewDirTable(v.primary), v.Job.Near, !p.Rules)
 }
 
 // Rules mines the rules of the site with the thresholds of its job. estimate says whether their figures are

@@ -131,8 +131,12 @@ func (e *explainer) record(rec *record.Resource) error {
 		if err != nil {
 			return err
 		}
-		if u := urls[rec.Like-1]; !u.IsZero() {
-			x.Like, x.SameText = u.String(), rec.SameText
+		like, known, err := v.record(urls[rec.Like-1])
+		if err != nil {
+			return err
+		}
+		if known && like.InSet && like.Fetched <= rec.Checked { // else it was forgotten, or has changed since
+			x.Like, x.SameText = like.URL.String(), rec.SameText
 		}
 	}
 	switch name, _, _ := e.reused(); {

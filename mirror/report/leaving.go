@@ -4,6 +4,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"mirrord/internal/count"
 	"mirrord/job"
@@ -42,45 +45,20 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 	case (stored == "") || (stored == scope.Fingerprint(j)):
 		return l, nil
 	}
-	rules, err := scope.Compile(j)
-	if err != nil {
-		return l, fmt.Errorf("job %s: %w", j.Name, err)
-	}
-	t := urls.New().Settled()
-	var roots []uint32
-	sitemaps, pages := map[uint32]bool{}, map[uint32]bool{}
-	_, err = t.Fill(urls.Loading{From: s.Records, Bad: s.BadValue, Visit: func(rec *record.Resource, _ bool) {
-		if urls.IsSitemap(rec) {
-			sitemaps[rec.ID] = true
-			roots = append(roots, rec.ID)
-		}
-		if isUntypedPage(rec) {
-			pages[rec.ID] = true
-		}
-	}})
+	v, err := Load(j, s, time.Time{})
 	if err != nil {
 		return l, err
 	}
-	leads := t.Leads(rules.Seeds)
-	allows := func(id uint32, s urls.State) bool {
-		purpose := scope.Page
-		if s.Requisite() {
-			purpose = scope.Requisite
-		}
-		if ok, _ := rules.Allow(t.URL(id), purpose); !ok || leads[id] || pages[id] {
-			return ok
-		}
-		_, refused := rules.Types.Refuses(t.MIME(id), t.URL(id), s.Requisite())
-		return !refused
-	}
-	for _, u := range rules.Seeds {
+	v.newRules = true
+	t, roots := v.table, slices.Collect(maps.Keys(v.maps))
+	for _, u := range v.rules.Seeds {
 		if id, ok := t.Find([]byte(u.String())); ok {
 			roots = append(roots, id)
 		}
 	}
 	reached, err := urls.Reach(t, urls.Links{
 		Of:    s.Records.TargetsOf,
-		Count: func(id uint32, s urls.State) bool { return sitemaps[id] || (s.InSet() && allows(id, s)) },
+		Count: func(id uint32, s urls.State) bool { return v.maps[id] || (s.InSet() && !v.refused(id, s)) },
 		May:   func(urls.State) bool { return false },
 	}, roots)
 	if err != nil {
@@ -92,9 +70,9 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 		}
 		l.Files++
 		switch {
-		case !allows(id, s):
+		case v.refused(id, s):
 			l.Refused++
-			if rules.Types.IsPicture(t.MIME(id), t.URL(id)) {
+			if v.rules.Types.IsPicture(t.MIME(id), t.URL(id)) {
 				l.Pictures++
 			}
 		case !reached.Has(id):

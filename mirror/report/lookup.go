@@ -3,6 +3,8 @@
 package report
 
 import (
+	"errors"
+
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
 	"mirrord/site"
@@ -63,7 +65,8 @@ func (v *View) urls(ids ...uint32) (map[uint32]site.URL, error) {
 }
 
 // trail returns the documents by which a resource was found, the one that names it first, up to an entry
-// point, but not more than most. It takes four bytes for each URL of the site while it works.
+// point or to one that is no longer there, but not more than most. It takes four bytes for each URL of the
+// site while it works.
 func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
 	if rec.Referrer == 0 {
 		return nil, nil
@@ -88,9 +91,18 @@ func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
 	}
 	urls, err := v.urls(ids...)
 	for _, id := range ids {
+		doc, known, rerr := v.record(urls[id])
+		if err = errors.Join(err, rerr); err != nil || !known || v.isOver(&doc) {
+			break
+		}
 		out = append(out, urls[id].String())
 	}
 	return out, err
+}
+
+// isOver reports whether a document was forgotten, left the scope of the job, or is gone.
+func (v *View) isOver(doc *record.Resource) bool {
+	return !doc.InSet && (doc.Outcome == site.OutOfScope || doc.Outcome == site.Gone)
 }
 
 // target returns what a record redirects to; without a URL when it does not, or has no record.

@@ -159,7 +159,7 @@ func (t *text) requests() {
 		{s.FirstGone, ", %d gone at first sight"},
 		{s.Failed, ", %d failed"},
 		{s.Refused, ", %d refused"},
-		{s.Other, ", %d other"},
+		{s.Other, ", %d retries, checks or answers not kept"},
 	} {
 		if x.n > 0 {
 			t.p(x.format, x.n)

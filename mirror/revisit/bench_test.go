@@ -42,6 +42,7 @@ func BenchmarkPlan(b *testing.B) {
 			o := PlanOptions{
 				Job:       job.Default(home + "/"),
 				Policies:  known.All(),
+				Dead:      new(DeadLinks),
 				Site:      site,
 				Run:       201,
 				PlanTerms: PlanTerms{Published: true},

@@ -30,17 +30,6 @@ type RecordReader interface {
 	TargetsOf(id uint32) ([]byte, error)
 }
 
-// EvidenceOptions are what evidence is read with. All fields but Plan are needed.
-type EvidenceOptions struct {
-	Job     job.Evidence
-	Run     int // number of the run
-	Table   *urls.Table
-	Records RecordReader
-	Sources *Sources
-	Plan    *Planner         // nil: everything is requested
-	Now     func() time.Time // the clock
-}
-
 // Evidence is what the sources of a run say. A directory listing shows name, time and size of a whole
 // directory; a sitemap says when its pages changed. What they say of a resource is kept with it, as a hash,
 // whenever the resource is found to be as it is after they were read. As long as they say the same, the
@@ -53,9 +42,17 @@ type EvidenceOptions struct {
 // Feeds cover nothing, because they name only the latest of a site, but they are requested with the sources:
 // what they name and the mirror does not have then comes before anything that is known.
 //
-// Safe for concurrent use, except where a method says that no worker may run.
+// All exported fields but Plan are needed. Safe for concurrent use, except where a method says that no worker
+// may run.
 type Evidence struct {
-	EvidenceOptions
+	Job     job.Evidence
+	Run     int // number of the run
+	Table   *urls.Table
+	Records RecordReader
+	Sources *Sources
+	Plan    *Planner         // nil: everything is requested
+	Now     func() time.Time // the clock
+
 	first bool // the sources are being requested
 
 	mu        sync.Mutex
@@ -66,21 +63,8 @@ type Evidence struct {
 	tried     [urls.EvidenceKinds]int // audits of this run
 }
 
-// NewEvidence returns the evidence of a run that has read no source. trust is the stored value of TrustFact.
-// With an error, what was stored of trust cannot be read, and every kind is believed.
-func NewEvidence(o EvidenceOptions, trust []byte) (*Evidence, error) {
-	e := &Evidence{EvidenceOptions: o}
-	for k := range e.say {
-		e.say[k] = map[uint32]uint64{}
-	}
-	return e, e.trust.read(trust)
-}
-
 // Believes reports whether a kind of evidence is believed in this run.
 func (e *Evidence) Believes(k urls.EvidenceKind) bool { return e.trust[k].Until <= e.Run }
-
-// Follow gives the evidence a plan, which it hints at changes. No worker may run.
-func (e *Evidence) Follow(p *Planner) { e.Plan = p }
 
 // Begin begins a stage of sources, which then decide the requests. No worker may run.
 func (e *Evidence) Begin() { e.first = true }
@@ -98,6 +82,9 @@ func (e *Evidence) First() bool { return e != nil && e.first }
 func (e *Evidence) note(k urls.EvidenceKind, id uint32, hash uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.say[k] == nil {
+		e.say[k] = map[uint32]uint64{}
+	}
 	e.say[k][id] = hash
 }
 

@@ -50,15 +50,15 @@ func listening(t *testing.T, n, run int, trust []byte) (*Evidence, records) {
 			Size:    100,
 		}
 	}
-	e, err := NewEvidence(EvidenceOptions{
+	e := &Evidence{
 		Job:     job.Evidence{Listings: true, Sitemaps: true, Expiry: true},
 		Run:     run,
 		Table:   table,
 		Records: recs,
 		Sources: new(Sources),
 		Now:     func() time.Time { return noon },
-	}, trust)
-	if err != nil {
+	}
+	if err := e.trust.read(trust); err != nil {
 		t.Fatal(err)
 	}
 	return e, recs
@@ -164,7 +164,7 @@ func TestEvidenceThatHidAChange(t *testing.T) {
 			t.Errorf("run %d: believed %v, want %v", run, got, want)
 		}
 	}
-	if _, err := NewEvidence(e.EvidenceOptions, []byte("{")); err == nil {
+	if err := new(trusts).read([]byte("{")); err == nil {
 		t.Error("a fact that cannot be read must be an error")
 	}
 }
@@ -172,7 +172,7 @@ func TestEvidenceThatHidAChange(t *testing.T) {
 // A source that says something new gives a planned run a hint, also when the source is not believed.
 func TestEvidenceHints(t *testing.T) {
 	e, recs := listening(t, 100, 21, []byte(`[{"wrong":0,"until":0},{"wrong":1,"until":30}]`))
-	e.Follow(planned(t, 20, nil))
+	e.Plan = planned(t, 20, nil)
 	e.Begin()
 	hearSitemap(t, e, sitemapOf(100, "2026-04-01"))
 	remember(e, recs)
@@ -225,9 +225,9 @@ func TestWhatAListingCovers(t *testing.T) {
 func TestListingsHintAtListings(t *testing.T) {
 	e, recs := listening(t, 100, 21, nil)
 	e.Sources.Listings.Put(50, true)
-	e.Follow(planned(t, 20, func(o *PlanOptions) {
+	e.Plan = planned(t, 20, func(o *PlanOptions) {
 		o.Trusted, o.Listings = true, e.Sources.Listings
-	}))
+	})
 	e.Begin()
 	dir := func(at time.Time) *listing.Listing {
 		x := entry(50, at, -1)

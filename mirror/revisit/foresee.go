@@ -22,36 +22,23 @@ type Forecast struct {
 	Asked       urls.IDSet               // all that is requested: the four above, and what the run owes
 }
 
-// ForeseeOptions are what a run is foreseen from. Table is needed.
+// ForeseeOptions are what a run is foreseen from. All fields but Plan and Evidence are needed.
 type ForeseeOptions struct {
-	Plan     *Planner  // nil: everything is requested
-	Sources  *Sources  // nil: none
+	Plan     *Planner // nil: everything is requested
+	Sources  *Sources
 	Evidence *Evidence // nil: it is not used in this run
 	Table    urls.Settled
 	Seeds    []site.URL
-	Broken   func(id uint32) bool // the URL failed for several runs; nil: none did
-	// Names reports whether a stored document still names a URL that it was the first to name; nil:
-	// all do.
+	Broken   func(id uint32) bool // the URL failed for several runs
+	// Names reports whether a stored document still names a URL that it was the first to name.
 	Names func(doc, id uint32) bool
-	// Refused reports whether the rules of the job leave a URL out of the run; nil: none.
+	// Refused reports whether the rules of the job leave a URL out of the run.
 	Refused func(id uint32, s urls.State) bool
 }
 
 // Foresee goes through a run as if each request were answered 304, or as it was before: in the stages and
 // batches of the run itself, of the planner that it has. The plan is used up. No worker may run.
 func Foresee(o ForeseeOptions) Forecast {
-	if o.Sources == nil {
-		o.Sources = new(Sources)
-	}
-	if o.Broken == nil {
-		o.Broken = func(uint32) bool { return false }
-	}
-	if o.Names == nil {
-		o.Names = func(uint32, uint32) bool { return true }
-	}
-	if o.Refused == nil {
-		o.Refused = func(uint32, urls.State) bool { return false }
-	}
 	f := forecaster{
 		ForeseeOptions: o,
 		Forecast: Forecast{
@@ -284,7 +271,7 @@ func (f *forecaster) dead() {
 		case site.OutOfScope:
 			asks = !f.Refused(id, s)
 		}
-		if named && asks && f.Names(from, id) && !f.Plan.Leaves(id, s, f.Broken(id)) {
+		if named && asks && f.Names(from, id) && !f.Plan.Leaves(id, s) {
 			f.Asked.Put(id, true)
 		}
 	}

@@ -156,10 +156,9 @@ func TestModel(t *testing.T) {
 	if m.Units() != 100 || m.Runs() != 3 || m.Last != 3 || m.Whole.Looks != 1 {
 		t.Errorf("%d units, %d runs to run %d, %d whole", m.Units(), m.Runs(), m.Last, m.Whole)
 	}
-	for id, want := range map[uint32][2]int{0: {2, 0}, 5: {2, 2}, 60: {1, 0}, 99: {1, 0}, 7000: {0, 0}} {
-		if m.Looked(id) != want[0] || m.Died(id) != want[1] {
-			t.Errorf("page %d: looked at in run %d, died in run %d, want %d", id,
-				m.Looked(id), m.Died(id), want)
+	for id, want := range map[uint32]int{0: 2, 5: 2, 60: 1, 99: 1, 7000: 0} {
+		if m.Looked(id) != want {
+			t.Errorf("page %d: looked at in run %d, want %d", id, m.Looked(id), want)
 		}
 	}
 	if m.In(5) || !m.In(6) {
@@ -200,7 +199,7 @@ func TestRules(t *testing.T) {
 	}
 	known, _ := pages(100, later...)
 	n := job.Default(home + "/").Near
-	m, err := known.Rules(NewDirTable(home), n)
+	m, err := known.Rules(NewDirTable(home), n, false)
 	if err != nil {
 		t.Fatal(err)
 	}

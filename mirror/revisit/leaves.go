@@ -3,45 +3,23 @@
 package revisit
 
 import (
-	"math"
-
 	"mirrord/evolution/policy"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 )
 
-// retryBroken is in every how many runs a planned run requests a URL that has failed for several runs.
-const retryBroken = 8
-
 // Leaves reports whether a run does not request a known URL because a document names it that named it before:
-// the plan decides, or a later run. broken says that it has failed for several runs. A dead link that it is
-// time to request has its turn later in the run.
-func (p *Planner) Leaves(id uint32, s urls.State, broken bool) bool {
-	switch {
-	case p == nil || !s.Known():
+// the plan decides, or a later run. A dead link whose turn has come is requested later in the run.
+func (p *Planner) Leaves(id uint32, s urls.State) bool {
+	if p == nil || !s.Known() {
 		return false
-	case s.Governed():
-		return true
-	case broken:
-		return (int(id)+p.Run)%retryBroken != 0
 	}
-	switch s.Outcome() {
-	case site.Gone, site.Failed, site.Redirected, site.Disallowed:
-		urgency := p.dead.urgency(id)
-		if math.IsInf(urgency, 1) {
-			return false
-		}
-		if urgency >= 1 {
-			p.deadDue.add(id, urgency)
-		}
-		return true
-	}
-	return false
+	return s.Governed() || (!p.model.isBack(id) && p.Dead.named(id))
 }
 
 // takeDead takes the dead links that the run may request now. The caller holds the lock.
 func (p *Planner) takeDead() []uint32 {
-	return p.deadDue.take(p.Run, p.made, p.model.ByKey)
+	return p.Dead.take(p.Run, p.made, p.model.ByKey)
 }
 
 // DecidesOn reports whether the plan decides whether a source of evidence is requested. seeds are the entry

@@ -33,6 +33,7 @@ func nextPlan(t *testing.T, s KnownSite, set func(*job.Job)) (*Planner, string) 
 	o := PlanOptions{
 		Job:       job.Default(home + "/"),
 		Policies:  known.All(),
+		Dead:      new(DeadLinks),
 		Site:      s,
 		Run:       len(runs) + 1,
 		Now:       time.Unix(runs[len(runs)-1].Time+60, 0),
@@ -129,7 +130,7 @@ func TestMaxSkipTime(t *testing.T) {
 			t.Fatal(why)
 		}
 		asked := 0
-		for id := range Foresee(ForeseeOptions{Plan: p, Table: s.Table}).Planned {
+		for id := range foreseen(ForeseeOptions{Plan: p, Sources: new(Sources), Table: s.Table}).Planned {
 			if id >= 50 {
 				asked++
 			}

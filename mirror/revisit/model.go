@@ -39,11 +39,11 @@ type SiteModel struct {
 
 	origins []string // of the URLs that a policy decides about
 
-	times  map[int]int64 // of runs that were not doubtful, Unix seconds
-	ran    []int32       // numbers of these runs; the oldest is left out when there are too many
-	looked []uint16      // by URL: the last of them that looked at it, from 1; 0: none did
-	asked  []int         // by run, from the second: how much of what was known it requested
-	dead   deadLinks
+	times  map[int]int64      // of runs that were not doubtful, Unix seconds
+	ran    []int32            // numbers of these runs; the oldest is left out when there are too many
+	looked []uint16           // by URL: the last of them that looked at it, from 1; 0: none did
+	asked  []int              // by run, from the second: how much of what was known it requested
+	back   map[policy.Dir]int // the last run in which dead links of a directory were alive again
 }
 
 // Looked returns the last run that looked at a URL, 0 when none did.
@@ -79,8 +79,8 @@ func (m *SiteModel) LookedAt(id uint32) time.Time {
 	return time.Unix(at, 0)
 }
 
-// Died returns the run that found a URL missing from the mirror, 0 when none did.
-func (m *SiteModel) Died(id uint32) int { return int(m.dead.died[id]) }
+// isBack reports whether dead links of the directory of a URL were alive again since a run looked at it.
+func (m *SiteModel) isBack(id uint32) bool { return m.back[m.DirOf(policy.ID(id))] >= m.Looked(id) }
 
 // learnedRuns is how many of the latest runs a model learns from. Of earlier runs it knows what entered and
 // left.
@@ -108,7 +108,7 @@ func (k KnownSite) Model(o ModelOptions) (*SiteModel, error) {
 			Model:  policy.NewModel(),
 			Tree:   k.dirs(o),
 			looked: make([]uint16, k.Table.Len()),
-			dead:   newDeadLinks(),
+			back:   map[policy.Dir]int{},
 			times:  map[int]int64{},
 		},
 	}
@@ -151,8 +151,7 @@ type learner struct {
 	known KnownSite
 	ModelOptions
 	m     *SiteModel
-	skip  int        // so many of the first runs are too old to learn from
-	dead  urls.IDSet // what was missing from the mirror after some run
+	skip  int // so many of the first runs are too old to learn from
 	looks looks
 }
 
@@ -199,9 +198,6 @@ func (l *learner) addUnits(in urls.IDSet) error {
 	mimes, docs := t.MIMEs(), urls.DocumentTypes(t.MIMEs())
 	urls, origin, origins := t.Reader(), "", map[string]bool{}
 	for id, s := range t.All() {
-		if !s.Governed() {
-			l.dead.Put(id, true)
-		}
 		d, k, name := policy.Root, policy.Page, ""
 		if s.Given() {
 			u := urls.URL(id)
@@ -259,42 +255,28 @@ func (l *learner) learn(o *record.Observation, n int) {
 	l.looks.take(o.Time, s)
 }
 
-// look takes what a run looked at, and what it found to be missing.
+// look takes what a run looked at, and where something missing came back.
 func (l *learner) look(o *record.Observation) {
 	m := l.m
 	m.times[o.Run] = o.Time
 	if o.Complete {
 		m.Whole.add(o.Time, l.looks.gap)
 	}
-	run, at, dead := uint32(o.Run), m.addRun(o.Run), &m.dead
+	at := m.addRun(o.Run)
 	if len(m.times) > 1 { // the first run knew of nothing
 		m.asked = append(m.asked, max(0, o.Asked.Len()-o.Entered.Len()))
 	}
 	l.each(o.Entered, func(id uint32) {
 		if m.looked[id] > 0 {
-			dead.revive(m.DirOf(policy.ID(id)), run)
+			m.back[m.DirOf(policy.ID(id))] = o.Run
 		}
 	})
 	for _, s := range slices.Concat(o.Asked, o.Spared) {
 		end := min(uint64(s.Last)+1, uint64(len(m.looked)))
-		for id := range l.dead.From(s.First) {
-			if uint64(id) >= end {
-				break
-			}
-			dead.look(id, run, uint32(m.Looked(id)))
-			if dead.died[id] == 0 && !l.known.Table.State(id).Governed() {
-				dead.died[id] = run
-			}
-		}
 		for id := uint64(s.First); id < end; id++ {
 			m.looked[id] = at
 		}
 	}
-	l.each(o.Left, func(id uint32) {
-		dead.died[id] = run
-		l.dead.Put(id, true)
-	})
-	l.each(o.Entered, func(id uint32) { delete(dead.died, id) })
 }
 
 // namedBy returns the documents that were the first to name some URLs.

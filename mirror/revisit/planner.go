@@ -30,8 +30,6 @@ type Planner struct {
 	batch   int         // URLs of a batch. Two in order are as many as wait in the frontier
 	origins []string    // of the units
 	due     urls.IDSet  // requested in all cases, because the job gives them priority
-	dead    deadPlan
-	deadDue *deadQueue
 
 	mu     sync.Mutex
 	plan   policy.Plan
@@ -98,7 +96,7 @@ func NewPlanner(o PlanOptions) (p *Planner, why string, err error) {
 		with.Budget = max(1, with.Budget-n)
 	}
 	if d, _ := o.Policies.Find(with.Policy); d.Rules {
-		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near); err != nil {
+		if p.rules, err = o.Site.Rules(m.Tree, o.Job.Near, false); err != nil {
 			return nil, "", err
 		}
 		with.Skips, with.Audits = p.rules.Skips, ruleAudits
@@ -124,8 +122,6 @@ func newPlanner(o PlanOptions, m *SiteModel, plan policy.Plan) *Planner {
 		low:         lowWater(o.Job),
 		origins:     m.origins,
 		plan:        plan,
-		dead:        planDead(m, o.Run, o.Job.Adaptive.Price, int(o.Job.Limits.MaxSkip)),
-		deadDue:     newDeadQueue(),
 		found:       map[uint32]int{},
 		said:        map[uint32][]uint32{},
 		hinted:      newHints(o.Hints),

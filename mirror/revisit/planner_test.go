@@ -39,6 +39,7 @@ func planned(t *testing.T, runs int, set func(*PlanOptions)) *Planner {
 	o := PlanOptions{
 		Job:       job.Default(home + "/"),
 		Policies:  known.All(),
+		Dead:      new(DeadLinks),
 		Site:      site,
 		Run:       runs + 1,
 		Now:       time.Unix(1_700_000_000+int64(runs)*86_400, 0),
@@ -305,7 +306,7 @@ func TestListingsComeInStages(t *testing.T) {
 		t.Errorf("wanted %v", ids)
 	}
 	p = planned(t, 20, set(true))
-	asked := Foresee(ForeseeOptions{
+	asked := foreseen(ForeseeOptions{
 		Plan:     p,
 		Sources:  &Sources{Listings: p.Listings, Covered: p.Covered},
 		Evidence: new(Evidence),
@@ -314,6 +315,14 @@ func TestListingsComeInStages(t *testing.T) {
 	if _, ok := asked[0]; !ok || len(asked) > 2 {
 		t.Errorf("foreseen %v, want the listing of the busy directory", asked)
 	}
+}
+
+// foreseen is Foresee of a site without broken, changed or refused links.
+func foreseen(o ForeseeOptions) Forecast {
+	o.Broken = func(uint32) bool { return false }
+	o.Names = func(uint32, uint32) bool { return true }
+	o.Refused = func(uint32, urls.State) bool { return false }
+	return Foresee(o)
 }
 
 func TestForesee(t *testing.T) {
@@ -326,7 +335,7 @@ func TestForesee(t *testing.T) {
 		Table:   p.Site.Table,
 		Seeds:   seeds,
 	}
-	f := Foresee(o)
+	f := foreseen(o)
 	if !f.EntryPoints[99] || len(f.EntryPoints) != 1 || !f.Sources[98] || len(f.Sources) != 1 {
 		t.Errorf("entry points %v, sources %v", f.EntryPoints, f.Sources)
 	}
@@ -334,7 +343,7 @@ func TestForesee(t *testing.T) {
 		t.Errorf("%d foreseen, want some of what changes, and not the owed", len(f.Planned))
 	}
 	o.Plan = nil
-	if f := Foresee(o); len(f.Planned) > 0 || !f.Sources[98] {
+	if f := foreseen(o); len(f.Planned) > 0 || !f.Sources[98] {
 		t.Errorf("without a plan: %v", f)
 	}
 }
@@ -353,6 +362,7 @@ func TestWhyEverythingIsRequested(t *testing.T) {
 		o := PlanOptions{
 			Job:       job.Default(home + "/"),
 			Policies:  known.All(),
+			Dead:      new(DeadLinks),
 			Site:      site,
 			Run:       21,
 			Now:       noon,
@@ -397,6 +407,7 @@ func TestBudgetCarriesOver(t *testing.T) {
 	o := PlanOptions{
 		Job:       job.Default(home + "/"),
 		Policies:  policy.Standard(),
+		Dead:      new(DeadLinks),
 		Site:      known,
 		Run:       7,
 		Now:       time.Unix(1_700_000_000+6*86_400, 0),
@@ -430,6 +441,7 @@ func TestLeaves(t *testing.T) {
 	o := PlanOptions{
 		Job:       job.Default(home + "/"),
 		Policies:  policy.Standard(),
+		Dead:      new(DeadLinks),
 		Site:      known,
 		Now:       time.Unix(t0+14*86_400, 0),
 		PlanTerms: PlanTerms{Published: true},
@@ -437,29 +449,27 @@ func TestLeaves(t *testing.T) {
 	o.Job.Policy = policy.Adaptive
 	for _, id := range []uint32{50, 51} {
 		gone := record.Resource{ID: id, URL: page(int(id)), Outcome: site.Gone}
+		gone.Gone, gone.Run = 3, 12
 		table.Settled().Load(&gone, urls.Run{Number: 20})
+		o.Dead.Load(&gone, 13)
 	}
 	for _, c := range []struct {
-		run    int
-		id     uint32
-		broken bool
-		want   bool
+		id   uint32
+		want bool
 	}{
-		{13, 3, false, true},  // of the mirror: the plan decides
-		{13, 50, false, true}, // dead for a run, looked at a run ago: it has its turn later in the run
-		{14, 50, true, false},
-		{13, 50, true, true},
+		{3, true},  // of the mirror: the plan decides
+		{50, true}, // dead, looked at a run ago: it has its turn in a later run
 	} {
-		o.Run = c.run
+		o.Run = 13
 		p, why, err := NewPlanner(o)
 		if err != nil || p == nil {
 			t.Fatal(why, err)
 		}
-		if got := p.Leaves(c.id, table.State(c.id), c.broken); got != c.want {
+		if got := p.Leaves(c.id, table.State(c.id)); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if (*Planner)(nil).Leaves(3, table.State(3), false) {
+	if (*Planner)(nil).Leaves(3, table.State(3)) {
 		t.Error("a run without a plan must leave nothing")
 	}
 }

@@ -20,7 +20,8 @@ type PlanOptions struct {
 	Now      time.Time  // its beginning
 	Listings urls.IDSet // directory listings of the mirror
 	Covered  urls.IDSet // URLs that a listing shows
-	Trusted  bool       // what listings say is believed
+	Dead     *DeadLinks
+	Trusted  bool // what listings say is believed
 	First    scope.Priorities
 	Hints    []byte         // the HintsFact of earlier runs
 	Told     []byte         // the ToldFact of earlier runs

@@ -45,19 +45,10 @@ func ruleOptions(n job.Near) near.Options {
 }
 
 // Rules mines rules from the history of the directories: from the runs in which it is known whether they
-// changed. dirs has those of the URLs afterwards.
-func (k KnownSite) Rules(dirs *DirTable, n job.Near) (*MinedRules, error) {
-	return k.mine(dirs, n, false)
-}
-
-// SampledRules mines rules from what the looks of all runs make likely, with its interval: under a policy
-// that follows no rules hardly any run looks at all of a directory. Where that takes too much they are those
-// of Rules.
-func (k KnownSite) SampledRules(dirs *DirTable, n job.Near) (*MinedRules, error) {
-	return k.mine(dirs, n, true)
-}
-
-func (k KnownSite) mine(dirs *DirTable, n job.Near, sampled bool) (*MinedRules, error) {
+// changed or, sampled, from what the looks of all runs make likely, with its interval. Under a policy that
+// follows no rules hardly any run looks at all of a directory. Where a sample takes too much there is none.
+// dirs has those of the URLs afterwards.
+func (k KnownSite) Rules(dirs *DirTable, n job.Near, sampled bool) (*MinedRules, error) {
 	h, err := k.History(dirs)
 	if err != nil {
 		return nil, err

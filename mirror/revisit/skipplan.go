@@ -35,6 +35,7 @@ type SkipPlan struct {
 	Validators *Validators
 	Noise      *Noise
 	Evidence   *Evidence
+	Dead       *DeadLinks
 	Plan       *Planner // nil: everything is requested
 
 	SkipPlanOptions
@@ -43,27 +44,29 @@ type SkipPlan struct {
 
 // NewSkipPlan returns the plan of a run of which nothing is loaded.
 func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
-	a := &SkipPlan{
-		Sources:         new(Sources),
+	sources := new(Sources)
+	return &SkipPlan{
+		Sources:         sources,
 		Validators:      NewValidators(o.Run),
 		Noise:           NewNoise(o.Run),
+		Dead:            new(DeadLinks),
 		SkipPlanOptions: o,
+		Evidence: &Evidence{
+			Job:     o.Job.Evidence,
+			Run:     o.Run,
+			Table:   o.Table,
+			Records: o.Records,
+			Sources: sources,
+			Now:     o.Now,
+		},
 	}
-	a.Evidence, _ = NewEvidence(EvidenceOptions{
-		Job:     o.Job.Evidence,
-		Run:     o.Run,
-		Table:   o.Table,
-		Records: o.Records,
-		Sources: a.Sources,
-		Now:     o.Now,
-	}, nil) // without a fact there is no error
-	return a
 }
 
 // Load takes a record.
 func (a *SkipPlan) Load(rec *record.Resource) {
 	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
 	a.Validators.Load(rec)
+	a.Dead.Load(rec, a.Run)
 	if a.Job.Adaptive.PriceMB > 0 {
 		a.weights.load(rec)
 	}
@@ -118,6 +121,7 @@ func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, er
 		Now:       a.Started,
 		Listings:  a.Sources.Listings,
 		Covered:   a.Sources.Covered,
+		Dead:      a.Dead,
 		Trusted:   a.Evidence.Believes(urls.ByListing),
 		Weights:   a.weights,
 		PlanTerms: t,
@@ -134,6 +138,6 @@ func (a *SkipPlan) MakePlan(t PlanTerms, known func() KnownSite) (why string, er
 	}
 	o.Site = known()
 	a.Plan, why, err = NewPlanner(o)
-	a.Evidence.Follow(a.Plan)
+	a.Evidence.Plan = a.Plan
 	return why, err
 }

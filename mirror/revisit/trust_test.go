@@ -16,7 +16,7 @@ import (
 func TestRecallOfASitemap(t *testing.T) {
 	const now = "2026-04-01"
 	e, recs := listening(t, 100, 21, nil)
-	e.Follow(planned(t, 20, nil))
+	e.Plan = planned(t, 20, nil)
 	e.Begin()
 	hearSitemap(t, e, sitemapOf(100, now))
 	remember(e, recs)
@@ -41,7 +41,7 @@ func TestRecallOfASitemap(t *testing.T) {
 	next, _ := listening(t, 100, 22, fact)
 	next.Records = recs
 	plain := planned(t, 20, nil)
-	next.Follow(planned(t, 20, nil))
+	next.Plan = planned(t, 20, nil)
 	next.Begin()
 	hearSitemap(t, next, sitemapOf(100, now))
 	const hidden = 4.5 / 11

@@ -87,9 +87,8 @@ type BodySink struct {
 	refuse  func(mime string) string // see Ask.Refuse
 	refused string                   // what it said of this body
 	blob    *blobs.BlobWriter
-	sum     *[32]byte // of the body in memory, nil when it is not known
-	cut     bool      // what has come is the beginning of a body whose rest may still be had
-	err     error     // of the disk
+	cut     bool  // what has come is the beginning of a body whose rest may still be had
+	err     error // of the disk
 
 	received Received // see contentOf
 }
@@ -122,7 +121,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 		b.buf = b.from.take(room)
 	}
 	*b.buf = (*b.buf)[:0]
-	b.head, b.begun, b.sum = *h, b.Now(), nil
+	b.head, b.begun = *h, b.Now()
 	if (b.watcher != nil) && hasLength(h) {
 		b.watcher.Sized()
 	}
@@ -277,9 +276,6 @@ func (b *BodySink) Digest() [32]byte {
 	if b.blob != nil {
 		return b.blob.Digest()
 	}
-	if b.sum != nil {
-		return *b.sum
-	}
 	return sha256.Sum256(b.Bytes())
 }
 
@@ -331,7 +327,7 @@ func (b *BodySink) Ended(res *fetch.Result, err error) {
 		b.cut = fetch.Transient(err) || errors.Is(err, fetch.ErrCanceled) || errors.Is(err, fetch.ErrSink)
 		return
 	}
-	b.cut, b.sum = fetch.TransientStatus(res.Status), res.Sum
+	b.cut = fetch.TransientStatus(res.Status)
 }
 
 // maxPooled is the largest buffer that is kept for the next body.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"mirrord/fetch/reach"
 	"mirrord/job"
 	"mirrord/mirror/revisit"
+	"mirrord/phm/space"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -28,29 +30,18 @@ import (
 // a short while ago is taken from it, with the head of the answer, and read as if the site had answered this
 // job then. Unlike reuse that is the same URL, so nothing has to be compared with the site.
 
-// SpaceSourceOptions are what a SpaceSource works with.
-type SpaceSourceOptions struct {
-	Supplies
-	Job     *job.Job
-	Mirrors *store.State // nil: nothing is taken
-	// Holders says which other mirrors of the space hold a URL; nil: the job is in no space.
-	Holders  func() (SpaceIndex, error)
-	OpenBody func(digest [32]byte, from, n int64) (io.ReadCloser, error)
-}
-
-// SpaceIndex says which mirrors hold a URL. It is safe for concurrent use.
-type SpaceIndex interface {
-	Of(url string) []string
-	Close()
-}
-
-// SpaceSource gives what other mirrors of the space got. Prepare comes before Get; Get and Took are safe for
+// SpaceSource gives what other mirrors of the space got: nothing before Prepare. Get and Took are safe for
 // concurrent use.
 type SpaceSource struct {
-	SpaceSourceOptions
+	Supplies
+	Job     *job.Job
+	Site    string       // name of the mirror
+	Space   string       // name; "": the job is in none
+	Mirrors *store.State // nil: nothing is taken
+
 	manner   manner
 	reach    reach.Policy
-	holders  SpaceIndex // nil: nothing is taken
+	holders  *space.Holders // say which other mirrors of the space hold a URL; nil: nothing is taken
 	replayer *fetch.Client
 
 	mu    sync.Mutex
@@ -70,33 +61,24 @@ type neighbour struct {
 	manner
 }
 
-// NewSpaceSource returns a SpaceSource that gives nothing until Prepare.
-func NewSpaceSource(o SpaceSourceOptions) *SpaceSource {
-	return &SpaceSource{
-		SpaceSourceOptions: o,
-		manner:             mannerOf(o.Job, o.Now()),
-		reach:              o.Job.Reach(),
-		known:              map[string]*neighbour{},
-		taken:              map[string]int64{},
-	}
-}
-
 // Prepare notes how the job shows itself, and finds out which mirrors the space has. note is what the summary
 // says, "" for nothing.
 func (x *SpaceSource) Prepare() (note string, err error) {
+	j := x.Job
+	x.manner, x.reach = mannerOf(j, x.Now()), j.Reach()
+	x.known, x.taken = map[string]*neighbour{}, map[string]int64{}
 	if err := x.manner.keep(x.Facts); err != nil {
 		return "", err
 	}
-	j := x.Job
-	if x.Mirrors == nil || x.Holders == nil || j.FetchOnce <= 0 || j.All || x.manner.Shown {
+	if x.Mirrors == nil || x.Space == "" || j.FetchOnce <= 0 || j.All || x.manner.Shown {
 		return "", nil
 	}
-	h, err := x.Holders()
-	if err != nil {
+	h, err := space.OpenHolders(x.Mirrors.Dir, x.Space, x.Site)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no mirror of it has been published
+		return "", nil
+	case err != nil:
 		return fmt.Sprintf("fetch_once: the space cannot be read, everything is requested: %v", err), nil
-	}
-	if h == nil {
-		return "", nil
 	}
 	if x.replayer, err = fetch.New(fetch.Options{}); err != nil {
 		h.Close()
@@ -276,7 +258,7 @@ func (x *SpaceSource) replay(
 // stored opens a body of another mirror.
 func (x *SpaceSource) stored(n *neighbour, rec *record.Resource) (io.ReadCloser, error) {
 	if rec.Body == record.BlobBody {
-		return x.OpenBody(rec.Digest, 0, -1)
+		return x.Mirrors.Bodies.Open(rec.Digest, 0, -1)
 	}
 	frame, err := n.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
 	return io.NopCloser(bytes.NewReader(frame.Body)), err

@@ -24,27 +24,20 @@ import (
 // their responses from there; other URLs are requested as usual (Kovács, Micsik and Schermann, section V: a
 // protocol extension for mirroring).
 
-// UpstreamOptions are what an UpstreamSource works with.
-type UpstreamOptions struct {
+// UpstreamSource gives what the mirror that a job mirrors says of its own versions: nothing before Prepare or
+// Hear. Prepare comes before Get; Get and Hear are safe for concurrent use.
+type UpstreamSource struct {
 	Supplies
 	Head  func(site.URL, record.HeadPlace) (*heads.Head, error) // reads a stored one
 	Seeds []site.URL
 	Fresh func() bool // nothing is published yet
-}
 
-// UpstreamSource gives what the mirror that a job mirrors says of its own versions. Prepare comes before Get;
-// Get and Hear are safe for concurrent use.
-type UpstreamSource struct {
-	UpstreamOptions
 	known    upstreamFact // as it was stored
 	tried    atomic.Bool  // in this run
 	now      atomic.Pointer[followed]
 	replayer *fetch.Client // makes answers of stored heads
 	taken    atomic.Int64
 }
-
-// NewUpstreamSource returns an UpstreamSource that gives nothing until Prepare or Hear.
-func NewUpstreamSource(o UpstreamOptions) *UpstreamSource { return &UpstreamSource{UpstreamOptions: o} }
 
 // Follows reports whether the answers of the run come from a mirror that says what it has.
 func (x *UpstreamSource) Follows() bool { return x.now.Load() != nil }

@@ -158,11 +158,12 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 		Now:        now,
 		Table:      o.Table,
 		First:      rules.First,
+		Down:       func(frontier.Left) {},
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	o.Admission = frontier.NewAdmission(frontier.AdmissionOptions{
+	o.Admission = &frontier.Admission{
 		KnownURLs:  o.KnownURLs,
 		Dispatcher: o.Dispatcher,
 		Rules:      rules,
@@ -171,7 +172,7 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 		First:      no,
 		Planned:    no,
 		Leaves:     func(uint32, urls.State) bool { return false },
-	})
+	}
 	o.SkipPlan = revisit.NewSkipPlan(revisit.SkipPlanOptions{
 		Job:     j,
 		Run:     Run,
@@ -207,7 +208,6 @@ func (b *Bench) stores(o *process.Options) process.Stores {
 
 // chain returns the origin as the only source.
 func (b *Bench) chain(o *process.Options) *source.Chain {
-	now := source.Supplies{Now: o.Now}
 	bodies := source.NewBodyPool(source.BodyOptions{
 		Parts:       noParts{},
 		MaxDocument: int64(o.Job.Limits.MaxDocument),
@@ -217,8 +217,8 @@ func (b *Bench) chain(o *process.Options) *source.Chain {
 	return &source.Chain{
 		Robots:   b.Site,
 		Reuse:    source.NewReuseSource(source.ReuseSourceOptions{Provenance: &o.Provenance}),
-		Upstream: source.NewUpstreamSource(source.UpstreamOptions{}),
-		Space:    source.NewSpaceSource(source.SpaceSourceOptions{Job: o.Job, Supplies: now}),
+		Upstream: new(source.UpstreamSource),
+		Space:    new(source.SpaceSource),
 		Origin:   &source.Origin{Fetcher: b.Site, Bodies: bodies, Now: o.Now},
 		Replicas: source.NewReplicaSource(source.ReplicaSourceOptions{}),
 	}

@@ -22,10 +22,9 @@ func ApplyCommand(a *cli.CLI) *cobra.Command {
 
 // applyDelta makes a newer archive of one and a delta.
 func applyDelta(ctx context.Context, a *cli.CLI, r archives.ApplyRequest) error {
-	show, end := exportProgress(a, r.Old)
-	r.Progress = show
-	x, err := archives.ApplyDelta(ctx, r)
-	end()
+	environ, done := a.AppWithNote()
+	x, err := archives.ApplyDelta(ctx, environ, r)
+	done()
 	if err != nil {
 		return err
 	}

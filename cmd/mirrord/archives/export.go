@@ -58,10 +58,7 @@ func ExportCommand(a *cli.CLI) *cobra.Command {
 // export says what was written; nothing of what went to standard output.
 func export(ctx context.Context, a *cli.CLI, r archives.ExportRequest) error {
 	environ, done := a.AppWithNote()
-	show, end := exportProgress(a, r.Job)
-	r.Progress = show
 	x, err := archives.Export(ctx, environ, r)
-	end()
 	done()
 	if err != nil || x == nil {
 		return err

@@ -4,6 +4,7 @@ package archives
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -104,9 +105,17 @@ func printImported(a *cli.CLI, name string, m *archives.Imported) error {
 	return nil
 }
 
-// printNoJob says that nothing runs what was imported yet.
+// printNoJob says that nothing runs what was imported yet. A job of another scope would drop a part of it.
 func printNoJob(a *cli.CLI, m *archives.Imported) {
-	if m.NoJob() && m.File == "" {
-		a.Printf("there is no job file yet: mirrord init %s --as %s\n", cmp.Or(m.URL, "URL"), m.Job)
+	if !m.NoJob || m.File != "" {
+		return
+	}
+	url := cmp.Or(m.URL, "URL")
+	if strings.ContainsAny(url, "&?*;()'$!~[]") { // as a shell takes it
+		url = "'" + strings.ReplaceAll(url, "'", "%27") + "'"
+	}
+	a.Printf("there is no job file yet: %s\n", a.Typed("mirrord init "+url+" --as "+m.Job))
+	if m.Scope == "host" {
+		a.Printf("  it has pages of the whole host: set scope.kind = \"host\" there before the first run\n")
 	}
 }

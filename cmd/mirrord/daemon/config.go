@@ -111,15 +111,16 @@ func (f daemonFlags) rereads(
 		if _, err = next.console.trusted(); err != nil {
 			return err
 		}
-		live, others := next.changedFrom(&now)
+		live, _ := next.changedFrom(&now)
+		_, waiting := next.changedFrom(&f) // since the start
 		if len(live) > 0 {
 			if err := use(next); err != nil {
 				return err
 			}
 			log.Info("settings in force", "keys", strings.Join(live, " "))
 		}
-		if len(others) > 0 {
-			log.Warn("settings take effect when the daemon starts again", "keys", strings.Join(others, " "))
+		if len(waiting) > 0 { // no warning: that is left out when it comes again
+			log.Info("settings take effect when the daemon starts again", "keys", strings.Join(waiting, " "))
 		}
 		now = next
 		return nil

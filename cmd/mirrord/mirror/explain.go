@@ -23,6 +23,9 @@ func ExplainCommand(a *cli.CLI) *cobra.Command {
 		"plan": &r.Plan,
 	}, func(cmd *cobra.Command, args []string) error {
 		if env.AreFiles(a.App(), args[:1]) {
+			if job, is := strings.CutSuffix(filepath.Base(args[0]), scheduler.Suffix); is {
+				return env.Usagef("explain: %s is a job file; name the job: mirrord explain %s %s", args[0], job, args[1])
+			}
 			return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
 		}
 		if strings.Contains(args[0], "/") && filepath.Ext(args[0]) != scheduler.Suffix {
