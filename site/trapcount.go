@@ -101,7 +101,7 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 func (c *TrapCounter) reordered(path uint64, query string) (had uint32, full bool) {
 	var sum uint64 // addition, so that order does not matter
 	n := 0
-	for pair := range params(query) {
+	for pair := range Params(query) {
 		sum += hashString(0, pair)
 		n++
 	}
@@ -245,7 +245,7 @@ const dateParams = " year month day date yr mon cal week "
 // are named so.
 func queryDate(query string) date {
 	var d date
-	for pair := range params(query) {
+	for pair := range Params(query) {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" || len(value) > 32 {
 			continue
@@ -287,7 +287,7 @@ func shapeName(u URL, query bool) string {
 // paramNames returns the query with its values left out, for people.
 func paramNames(query string) string {
 	var names []string
-	for pair := range params(query) {
+	for pair := range Params(query) {
 		name, _, hasValue := strings.Cut(pair, "=")
 		if hasValue {
 			name += "=…"
@@ -310,7 +310,7 @@ func hashUint(seed, v uint64) uint64 {
 func hashParams(h uint64, query string) uint64 {
 	var names []string
 	var sum uint64 // addition, so that order does not matter
-	for pair := range params(query) {
+	for pair := range Params(query) {
 		name, _, _ := strings.Cut(pair, "=")
 		if name != "" && len(names) < 64 && !slices.Contains(names, name) {
 			names = append(names, name)
