@@ -5,6 +5,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -84,8 +85,10 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	if prev == '.' || prev == '-' || len(s)-label > 63 {
 		return dst[:start], false
 	}
-	if dst[min(start+label, len(dst)-1)] < 'a' && !isIP(s) {
-		return dst[:start], false
+	if dst[min(start+label, len(dst)-1)] < 'a' {
+		if _, err := netip.ParseAddr(s); err != nil { // of four numbers: it has no colon
+			return dst[:start], false
+		}
 	}
 	return dst, true
 }

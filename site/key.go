@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,8 +95,8 @@ func appendReversed(dst []byte, host string) []byte {
 	}
 }
 
-// isIP reports whether a host is an IP address: in brackets, or four decimal numbers without leading zeros.
+// isIP reports whether a canonical host is an IP address: bracketed, or four decimal numbers.
 func isIP(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil || strings.HasPrefix(host, "[")
+	return strings.HasPrefix(host, "[") ||
+		(strings.Count(host, ".") == 3 && strings.Trim(host, "0123456789.") == "")
 }
