@@ -5,6 +5,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -41,20 +42,14 @@ func appendPort(dst []byte, scheme scheme, port string) ([]byte, error) {
 	if len(port) <= 1 {
 		return dst, nil
 	}
-	n := 0
-	for i := 1; i < len(port); i++ {
-		c := port[i]
-		if c < '0' || c > '9' {
-			return dst, ErrPort
-		}
-		if n = n*10 + int(c-'0'); n > 65535 {
-			return dst, ErrPort
-		}
+	n, err := strconv.ParseUint(port[1:], 10, 16)
+	if err != nil {
+		return dst, ErrPort
 	}
 	if (scheme == schemeHTTP && n == 80) || (scheme == schemeHTTPS && n == 443) {
 		return dst, nil
 	}
-	return strconv.AppendInt(append(dst, ':'), int64(n), 10), nil
+	return strconv.AppendUint(append(dst, ':'), n, 10), nil
 }
 
 // appendPlainHost appends a host that is canonical apart from upper case: a name of letters, digits, '_' and
@@ -90,30 +85,12 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	if prev == '.' || prev == '-' || len(s)-label > 63 {
 		return dst[:start], false
 	}
-	if dst[min(start+label, len(dst)-1)] < 'a' && !plainIPv4(s) {
-		return dst[:start], false
+	if dst[min(start+label, len(dst)-1)] < 'a' {
+		if _, err := netip.ParseAddr(s); err != nil { // of four numbers: it has no colon
+			return dst[:start], false
+		}
 	}
 	return dst, true
-}
-
-// plainIPv4 reports whether s is four numbers below 256 without leading zeros.
-func plainIPv4(s string) bool {
-	for part := range 4 {
-		n, digits := 0, 0
-		for ; digits < len(s) && '0' <= s[digits] && s[digits] <= '9' && digits < 4; digits++ {
-			n = n*10 + int(s[digits]-'0')
-		}
-		if digits == 0 || n > 255 || (digits > 1 && s[0] == '0') {
-			return false
-		}
-		if s = s[digits:]; part < 3 {
-			if s == "" || s[0] != '.' {
-				return false
-			}
-			s = s[1:]
-		}
-	}
-	return s == ""
 }
 
 var errSign = fmt.Errorf("%w: number with a sign", ErrHost)

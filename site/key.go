@@ -97,20 +97,6 @@ func appendReversed(dst []byte, host string) []byte {
 
 // isIP reports whether a canonical host is an IP address: bracketed, or four decimal numbers.
 func isIP(host string) bool {
-	if host == "" {
-		return false
-	}
-	if host[0] == '[' {
-		return true
-	}
-	dots := 0
-	for i := 0; i < len(host); i++ {
-		switch c := host[i]; {
-		case c == '.':
-			dots++
-		case c < '0' || c > '9':
-			return false
-		}
-	}
-	return dots == 3
+	return strings.HasPrefix(host, "[") ||
+		(strings.Count(host, ".") == 3 && strings.Trim(host, "0123456789.") == "")
 }

@@ -3,12 +3,14 @@
 package site
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/zeebo/xxh3"
 )
 
 // A TrapCounter finds endless spaces whose single URLs look harmless, by counting the distinct URLs of one
@@ -24,12 +26,11 @@ import (
 //
 // Memory is at most some 10 MB, regardless of the number of URLs: when a table is full the smallest counts
 // are forgotten (lossy counting, Manku and Motwani 2002), so an error means a trap is found later, never
-// that a good page is refused. The same URLs in the same order always give the same answers. It is safe
-// for concurrent use.
+// that a good page is refused. The same URLs in the same order always give the same answers. The caller
+// serializes use.
 type TrapCounter struct {
 	traps Traps
 
-	mu        sync.Mutex
 	templates map[uint64]uint32   // by shape: URLs with a query
 	orders    map[uint64]uint32   // by path: URLs whose query is another one's in another order
 	queries   map[uint64]struct{} // that came, by path and set of parameters
@@ -63,8 +64,6 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if u.IsZero() {
 		return "", false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	query, hasQuery := u.Query()
 	d, shape := findDate(u, query)
 	if d.parts > 0 {
@@ -84,7 +83,7 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	if !hasQuery || c.traps.MaxTemplate < 0 {
 		return "", false
 	}
-	path := hashString(hashString(fnvOffset, u.Origin()), u.Path())
+	path := hashString(hashString(0, u.Origin()), u.Path())
 	if n, full := c.reordered(path, query); full {
 		const reason = "more than %d URLs of %s with the parameters of others in another order"
 		return fmt.Sprintf(reason, n, u.Path()), true
@@ -97,20 +96,13 @@ func (c *TrapCounter) Add(u URL) (reason string, trapped bool) {
 	return "", false
 }
 
-// Drop gives the memory back; Add must no longer be called.
-func (c *TrapCounter) Drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.templates, c.orders, c.queries, c.dates, c.seen = nil, nil, nil, nil, nil
-}
-
 // reordered counts a query of a path, by its hash, if another one has the same parameters, and reports
 // whether there are too many of them already.
 func (c *TrapCounter) reordered(path uint64, query string) (had uint32, full bool) {
 	var sum uint64 // addition, so that order does not matter
 	n := 0
 	for pair := range Params(query) {
-		sum += hashString(fnvOffset, pair)
+		sum += hashString(0, pair)
 		n++
 	}
 	if n < 2 {
@@ -183,7 +175,7 @@ func findDate(u URL, query string) (d date, shape uint64) {
 	if d.parts == 0 {
 		return d, 0
 	}
-	shape = hashString(hashString(fnvOffset, u.Origin()), numbers.ReplaceAllString(u.Path(), "#"))
+	shape = hashString(hashString(0, u.Origin()), numbers.ReplaceAllString(u.Path(), "#"))
 	return d, hashParams(shape, query)
 }
 
@@ -267,7 +259,7 @@ func queryDate(query string) date {
 		}
 		if isDateParam(name) && strings.Trim(value, "0123456789") == "" {
 			d.parts++
-			d.value = hashString(hashString(hashUint(fnvOffset, d.value), name), value)
+			d.value = hashString(hashString(hashUint(0, d.value), name), value)
 			if n := strings.ToLower(name); len(value) == 4 && (n == "year" || n == "yr") {
 				d.year = hashString(0, value) | 1
 			}
@@ -307,25 +299,10 @@ func paramNames(query string) string {
 	return strings.Join(names, "&")
 }
 
-// 64-bit FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
-const (
-	fnvOffset = 14695981039346656037
-	fnvPrime  = 1099511628211
-)
+func hashString(seed uint64, s string) uint64 { return xxh3.HashStringSeed(s, seed) }
 
-func hashString(h uint64, s string) uint64 {
-	for i := 0; i < len(s); i++ {
-		h = (h ^ uint64(s[i])) * fnvPrime
-	}
-	return (h ^ 0xff) * fnvPrime // so that parts do not run together
-}
-
-func hashUint(h, v uint64) uint64 {
-	for range 8 {
-		h = (h ^ v&0xff) * fnvPrime
-		v >>= 8
-	}
-	return h
+func hashUint(seed, v uint64) uint64 {
+	return xxh3.HashSeed(binary.LittleEndian.AppendUint64(nil, v), seed)
 }
 
 // hashParams hashes the set of the query's parameter names: order and repetition do not count. Names after
@@ -337,7 +314,7 @@ func hashParams(h uint64, query string) uint64 {
 		name, _, _ := strings.Cut(pair, "=")
 		if name != "" && len(names) < 64 && !slices.Contains(names, name) {
 			names = append(names, name)
-			sum += hashString(fnvOffset, name)
+			sum += hashString(0, name)
 		}
 	}
 	return hashUint(h, sum)

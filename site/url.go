@@ -103,11 +103,8 @@ func (u URL) Host() string {
 
 // Hostname returns the host without port; an IPv6 address keeps its brackets.
 func (u URL) Hostname() string {
-	h := u.Host()
-	if i := strings.LastIndexByte(h, ':'); i >= 0 && !strings.HasSuffix(h, "]") {
-		return h[:i]
-	}
-	return h
+	host, _ := u.splitHost()
+	return host
 }
 
 // Path returns the percent-encoded path; it starts with '/'.

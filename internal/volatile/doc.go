@@ -77,8 +77,8 @@ func (r Rule) Kept() Rule {
 	return r
 }
 
-// Same returns the rule after an answer that was the same in every byte, or one that changed in more than what
-// may change by itself: what was on its way to become a rule does not always change.
+// Same returns the rule after an answer that was the same in every byte, or one that changed in more than
+// what may change by itself: what was on its way to become a rule does not always change.
 func (r Rule) Same() Rule {
 	if !r.Holds() {
 		return Rule{}

@@ -17,7 +17,6 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/scheduler/status"
-	"mirrord/site"
 	"mirrord/store"
 )
 
@@ -27,7 +26,7 @@ type Retrieval struct {
 	dispatcher *frontier.Dispatcher
 	slot       *frontier.RunSlot // nil: the run has no turns
 	chain      source.Chain
-	variants   *site.TrapCounter
+	variants   *urls.Variants
 	recent     frontier.Recent
 	found      string // a collection that another job mirrors too
 }
@@ -58,7 +57,7 @@ func New(s *run.Session) (r *Retrieval, err error) {
 	r.slot = frontier.NewRunSlot(r.Options.Turn, r.dispatcher.Front, r.Now, r.Counts.Coming.Load, r.Counts.Done)
 	r.dispatcher.Pacer.Slot = r.slot
 	r.chain = r.sources(r.chain.Spelled)
-	r.variants = site.NewTrapCounter(r.Rules.Traps)
+	r.variants = urls.NewVariants(r.Rules.Traps)
 	return r, nil
 }
 

@@ -19,7 +19,7 @@ type Admission struct {
 	*Dispatcher
 
 	Rules    *scope.URLRules
-	Variants *site.TrapCounter
+	Variants *urls.Variants
 	Chains   *Chains     // nil: chains are not traps
 	Sessions *SessionIDs // nil: session ids are not learned
 	MaxDepth int64       // limits.max_depth; 0 for none

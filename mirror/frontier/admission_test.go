@@ -46,7 +46,7 @@ func newTestAdmission(t *testing.T, more ...string) *admission {
 		Dispatcher: &Dispatcher{Origins: origins, HostAdmission: x.HostAdmission, Front: x.front},
 
 		Rules:    rules,
-		Variants: site.NewTrapCounter(rules.Traps),
+		Variants: urls.NewVariants(rules.Traps),
 		MaxDepth: j.Limits.MaxDepth,
 		Run:      1,
 		First:    func() bool { return x.first },

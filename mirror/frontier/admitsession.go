@@ -3,7 +3,14 @@
 package frontier
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
 	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/replica/text"
 	"mirrord/site"
 )
 
@@ -43,46 +50,6 @@ func (s *SessionIDs) Some() bool {
 	return (s != nil) && s.some.Load()
 }
 
-// Main returns the URL that stands for u, and why; u itself unless it differs from another one only in a
-// session id, or in what does not matter.
-func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
-	if !s.Some() {
-		return u, ""
-	}
-	tokens := site.Tokens(u)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if main = s.withoutToken(u, tokens); main != u {
-		return main, SameSession
-	}
-	if s.alike == nil {
-		return u, ""
-	}
-	if main = s.withoutParts(u); main != u {
-		return main, SameParts
-	}
-	return u, ""
-}
-
-// Settle ends the requests of samples, when nothing else is left to request.
-func (s *SessionIDs) Settle() {
-	if (s != nil) && (s.alike != nil) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.alike.settled = true
-	}
-}
-
-// Differ notes that a page differs from the one that stands for it: the parts of its URL matter.
-func (s *SessionIDs) Differ(u site.URL) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, places := s.formOf(u)
-	for _, p := range places {
-		s.learned[p].Differs = u.String()
-	}
-}
-
 // RecallSessions takes the URLs that are known.
 func (s *SessionIDs) RecallSessions(t urls.Settled) {
 	if !s.Some() {
@@ -102,4 +69,79 @@ func InSetOf(t urls.Settled) func(site.URL) bool {
 		id, ok := t.Find([]byte(u.String()))
 		return ok && t.State(id).InSet()
 	}
+}
+
+// digestWithout names what a page says and links to, without some tokens, and without words with digits.
+func digestWithout(body []byte, links []relocate.Link, tokens []string) uint64 {
+	var pairs []string
+	for _, t := range tokens {
+		pairs = append(pairs, t, site.TokenMark)
+	}
+	without := strings.NewReplacer(pairs...).Replace
+	var h xxh3.Hasher
+	for _, w := range text.Tokens(without(text.Extract(body))) {
+		if !strings.ContainsAny(w, digits) {
+			h.WriteString(w)
+			h.WriteString(" ")
+		}
+	}
+	for i := range links {
+		if l := &links[i]; (l.URL != nil) && (l.Kind <= relocate.Requisite) {
+			h.WriteString(without(string(l.URL)))
+			h.WriteString("\n")
+		}
+	}
+	return h.Sum64()
+}
+
+// tokensOf returns the tokens of a kind in URLs, and the URLs without them.
+func tokensOf(urls []site.URL, kind string) (tokens []string, forms map[string]bool) {
+	forms = map[string]bool{}
+	for _, u := range urls {
+		for _, t := range site.Tokens(u) {
+			if t.Kind != kind {
+				continue
+			}
+			if forms[t.Form] = true; !slices.Contains(tokens, t.Value) {
+				tokens = append(tokens, t.Value)
+			}
+		}
+	}
+	return tokens, forms
+}
+
+func sameForms(a, b map[string]bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for form := range a {
+		if !b[form] {
+			return false
+		}
+	}
+	return true
+}
+
+// SecondRequest is a document that is to be requested once more.
+type SecondRequest struct {
+	URL  site.URL
+	Kind string // of tokens
+	said uint64 // what a page said whose URL this is without its session id; 0: the first question
+}
+
+// Second is what a document said when it was requested once more. The zero value is of one that could not be
+// had.
+type Second struct {
+	URLs  []site.URL // that it names
+	Body  []byte
+	Links []relocate.Link
+}
+
+func (k *tokens) answersOf(u site.URL) (out []*answer) {
+	for _, a := range k.docs {
+		if a.url == u {
+			out = append(out, a)
+		}
+	}
+	return out
 }

@@ -84,8 +84,8 @@ func (s *SessionIDs) LearnAlike(has func(site.URL) bool) {
 // keyOf is the key of the form of a part.
 func keyOf(kind, form string) uint64 { return xxh3.HashString(kind + " " + form) }
 
-// name takes a URL that was never seen before, and the document that names it. known reports whether a URL has
-// a number.
+// name takes a URL that was never seen before, and the document that names it. known reports whether a URL
+// has a number.
 func (k *alike) name(u site.URL, by uint32, known func(site.URL) bool) {
 	for _, t := range site.Tokens(u) {
 		v := xxh3.HashString(t.Value)
@@ -227,40 +227,6 @@ func textsOf(body []byte, links []relocate.Link, parts []urls.IdlePart) (said []
 	return said, true
 }
 
-// ReadAlike takes a page of the mirror. plain is its body without noise.
-func (s *SessionIDs) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
-	if (s == nil) || (s.alike == nil) {
-		return
-	}
-	k := s.alike
-	s.mu.Lock()
-	parts := k.partsRead(u)
-	s.mu.Unlock()
-	if len(parts) == 0 {
-		return
-	}
-	said, ok := textsOf(plain(), links, parts)
-	if !ok {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(k.pages) < mostMembers {
-		k.pages = append(k.pages, u)
-	}
-	for i := range parts {
-		p := &parts[i]
-		for _, place := range k.compare(u, p, said[i]) {
-			s.learn(place)
-		}
-		for _, place := range p.Places {
-			if t, l := k.tallies[place], s.learned[place]; l != nil && t != nil && t.no {
-				l.Differs = u.String()
-			}
-		}
-	}
-}
-
 // learn makes one URL of those that differ only in a part, at a place. The caller holds mu.
 func (s *SessionIDs) learn(place string) {
 	if s.learned[place] != nil {
@@ -277,6 +243,25 @@ func (s *SessionIDs) learn(place string) {
 		if form, places := s.formOf(u); len(places) > 0 {
 			if h := xxh3.HashString(form); s.first[h].IsZero() {
 				s.first[h] = u
+			}
+		}
+	}
+}
+
+// readParts takes what a page says that differs from others in parts of its URL. The caller holds mu.
+func (s *SessionIDs) readParts(u site.URL, parts []urls.IdlePart, said []alikeText) {
+	k := s.alike
+	if len(k.pages) < mostMembers {
+		k.pages = append(k.pages, u)
+	}
+	for i := range parts {
+		p := &parts[i]
+		for _, place := range k.compare(u, p, said[i]) {
+			s.learn(place)
+		}
+		for _, place := range p.Places {
+			if t, l := k.tallies[place], s.learned[place]; l != nil && t != nil && t.no {
+				l.Differs = u.String()
 			}
 		}
 	}
@@ -305,8 +290,8 @@ func (s *SessionIDs) formOf(u site.URL) (form string, places []string) {
 	return form, places
 }
 
-// withoutParts returns the URL that stands for u, which differs from it only in parts that do not matter, or u.
-// The caller holds mu.
+// withoutParts returns the URL that stands for u, which differs from it only in parts that do not matter, or
+// u. The caller holds mu.
 func (s *SessionIDs) withoutParts(u site.URL) site.URL {
 	form, places := s.formOf(u)
 	h := xxh3.HashString(form)

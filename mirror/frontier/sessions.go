@@ -12,7 +12,6 @@ import (
 
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
-	"mirrord/replica/text"
 	"mirrord/site"
 )
 
@@ -132,8 +131,8 @@ func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool)
 	}
 }
 
-// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u. The caller
-// holds mu.
+// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u. The
+// caller holds mu.
 func (s *SessionIDs) withoutToken(u site.URL, tokens []site.RandomPart) site.URL {
 	for _, t := range tokens {
 		l := s.learned[t.Kind]
@@ -292,36 +291,6 @@ func (s *SessionIDs) compare(t site.RandomPart, digest uint64) {
 	}
 }
 
-// digestWithout names what a page says and links to, without some tokens, and without words with digits.
-func digestWithout(body []byte, links []relocate.Link, tokens []string) uint64 {
-	var pairs []string
-	for _, t := range tokens {
-		pairs = append(pairs, t, site.TokenMark)
-	}
-	without := strings.NewReplacer(pairs...).Replace
-	var h xxh3.Hasher
-	for _, w := range text.Tokens(without(text.Extract(body))) {
-		if !strings.ContainsAny(w, digits) {
-			h.WriteString(w)
-			h.WriteString(" ")
-		}
-	}
-	for i := range links {
-		if l := &links[i]; (l.URL != nil) && (l.Kind <= relocate.Requisite) {
-			h.WriteString(without(string(l.URL)))
-			h.WriteString("\n")
-		}
-	}
-	return h.Sum64()
-}
-
-// SecondRequest is a document that is to be requested once more.
-type SecondRequest struct {
-	URL  site.URL
-	Kind string // of tokens
-	said uint64 // what a page said whose URL this is without its session id; 0: the first question
-}
-
 // Question returns a document of an origin that is to be requested once more, and whose links Answered then
 // wants.
 func (s *SessionIDs) Question(origin string) (q SecondRequest, ok bool) {
@@ -363,14 +332,6 @@ func (s *SessionIDs) Bare() []SecondRequest {
 	out := s.bare
 	s.bare = nil
 	return out
-}
-
-// Second is what a document said when it was requested once more. The zero value is of one that could not be
-// had.
-type Second struct {
-	URLs  []site.URL // that it names
-	Body  []byte
-	Links []relocate.Link
 }
 
 // Answered takes what a document said when it was requested once more. It reports whether that proves the
@@ -439,41 +400,65 @@ func (s *SessionIDs) answeredBare(q SecondRequest, again *Second) {
 	l.Bare = !s.refuted[q.Kind]
 }
 
-// tokensOf returns the tokens of a kind in URLs, and the URLs without them.
-func tokensOf(urls []site.URL, kind string) (tokens []string, forms map[string]bool) {
-	forms = map[string]bool{}
-	for _, u := range urls {
-		for _, t := range site.Tokens(u) {
-			if t.Kind != kind {
-				continue
-			}
-			if forms[t.Form] = true; !slices.Contains(tokens, t.Value) {
-				tokens = append(tokens, t.Value)
-			}
-		}
+// Main returns the URL that stands for u, and why; u itself unless it differs from another one only in a
+// session id, or in what does not matter.
+func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
+	if !s.Some() {
+		return u, ""
 	}
-	return tokens, forms
+	tokens := site.Tokens(u)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if main = s.withoutToken(u, tokens); main != u {
+		return main, SameSession
+	}
+	if s.alike == nil {
+		return u, ""
+	}
+	if main = s.withoutParts(u); main != u {
+		return main, SameParts
+	}
+	return u, ""
 }
 
-func (k *tokens) answersOf(u site.URL) (out []*answer) {
-	for _, a := range k.docs {
-		if a.url == u {
-			out = append(out, a)
-		}
+// ReadAlike takes a page of the mirror. plain is its body without noise.
+func (s *SessionIDs) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
+	if (s == nil) || (s.alike == nil) {
+		return
 	}
-	return out
+	k := s.alike
+	s.mu.Lock()
+	parts := k.partsRead(u)
+	s.mu.Unlock()
+	if len(parts) == 0 {
+		return
+	}
+	said, ok := textsOf(plain(), links, parts)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readParts(u, parts, said)
 }
 
-func sameForms(a, b map[string]bool) bool {
-	if len(a) != len(b) {
-		return false
+// Settle ends the requests of samples, when nothing else is left to request.
+func (s *SessionIDs) Settle() {
+	if (s != nil) && (s.alike != nil) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.alike.settled = true
 	}
-	for form := range a {
-		if !b[form] {
-			return false
-		}
+}
+
+// Differ notes that a page differs from the one that stands for it: the parts of its URL matter.
+func (s *SessionIDs) Differ(u site.URL) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, places := s.formOf(u)
+	for _, p := range places {
+		s.learned[p].Differs = u.String()
 	}
-	return true
 }
 
 // Learned returns what NewSessionIDs needs in the next run: the kinds of which most URLs are in the mirror. A

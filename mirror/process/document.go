@@ -59,7 +59,7 @@ func keepClocks(r *reading, old *record.Resource, cs []scope.Candidate) {
 // read counts as none.
 func clocksBefore(r *reading, id uint32) map[string]uint32 {
 	out := map[string]uint32{}
-	for to := range r.linksBefore(id) {
+	for to := range linksBefore(r, id) {
 		if without, had := volatile.WithoutClock(r.Table.URL(to).String()); had {
 			out[without] = to
 		}
@@ -68,7 +68,7 @@ func clocksBefore(r *reading, id uint32) map[string]uint32 {
 }
 
 // linksBefore returns the links of a document when it was last stored; none when they cannot be read.
-func (r *reading) linksBefore(id uint32) iter.Seq[uint32] {
+func linksBefore(r *reading, id uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		targets, err := r.Records.TargetsOf(id)
 		if err != nil {
@@ -84,7 +84,7 @@ func (r *reading) deadBefore(id uint32) (out map[uint32]bool) {
 	if r.SkipPlan.Plan == nil {
 		return nil
 	}
-	for to := range r.linksBefore(id) {
+	for to := range linksBefore(r, id) {
 		if s := r.Table.State(to); s.Known() && !s.Governed() {
 			if out == nil {
 				out = map[uint32]bool{}

@@ -11,9 +11,9 @@
 //   - Settled is the same table without the lock, for the stretches of a run in which no worker runs: loading
 //     and planning before the first request, the verdict, names and publication after the last one. Fill
 //     loads what a site has stored.
-//   - Traits, Provenance, Counts and Notes are what a run knows beside the table.
+//   - Traits, Variants, Provenance, Counts and Notes are what a run knows beside the table.
 //   - A Finding is what one answer taught; a Committer makes findings permanent.
 //
-// Locks are private to the types; those of Traits and Notes may be taken while a Table waits. What
+// Locks are private to the types; those of Traits, Variants and Notes may be taken while a Table waits. What
 // a record means is for the caller and package store.
 package urls

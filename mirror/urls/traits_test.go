@@ -5,6 +5,8 @@ package urls
 import (
 	"fmt"
 	"testing"
+
+	"mirrord/site"
 )
 
 // Each trait is its own, and notes of one URL say nothing of another.
@@ -48,5 +50,16 @@ func TestTraitsRedirect(t *testing.T) {
 	}
 	if x.Hops(2) != 2 || x.Hops(0) != 0 {
 		t.Error(x.Hops(2), x.Hops(0))
+	}
+}
+
+func TestVariants(t *testing.T) {
+	v := NewVariants(site.Traps{MaxTemplate: 2})
+	trapped := false
+	for i := range 5 {
+		_, trapped = v.Add(site.Canonical(fmt.Sprint("http://h/a?x=", i)))
+	}
+	if !trapped {
+		t.Error("five variants where two are allowed")
 	}
 }

@@ -59,13 +59,12 @@ func agree(path string, u site.URL) bool {
 
 // bare returns s without spaces and control characters, which may be lost on a page.
 func bare(s string) string {
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] > ' ' && s[i] != 0x7f {
-			b = append(b, s[i])
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r == 0x7f {
+			return -1
 		}
-	}
-	return string(b)
+		return r
+	}, s)
 }
 
 func segments(path string) []string {
@@ -138,15 +137,10 @@ func sameName(a, b string) bool { return plain(a) == plain(b) }
 
 // plain returns the printable ASCII characters of s but space.
 func plain(s string) string {
-	for i := 0; i < len(s); i++ {
-		if s[i] <= ' ' || s[i] > '~' {
-			return strings.Map(func(r rune) rune {
-				if r <= ' ' || r > '~' {
-					return -1
-				}
-				return r
-			}, s)
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return -1
 		}
-	}
-	return s
+		return r
+	}, s)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"html"
 	"io"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -129,22 +130,11 @@ func (r *record) entry(u site.URL) (server string, e Entry, ok bool) {
 // escape writes a name as nginx does in its HTML listing: all but unreserved characters (RFC 3986, section
 // 2.3) are encoded.
 func escape(name string, dir bool) string {
-	const hex = "0123456789ABCDEF"
-	b := make([]byte, 0, len(name)+3)
-	b = append(b, "./"...)
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if ('a' <= c|0x20 && c|0x20 <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.' ||
-			c == '_' || c == '~' {
-			b = append(b, c)
-		} else {
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		}
-	}
+	out := "./" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 	if dir {
-		b = append(b, '/')
+		out += "/"
 	}
-	return string(b)
+	return out
 }
 
 // parseXML reads nginx's listing (autoindex_format xml). It is read as nginx writes it, and not as XML in

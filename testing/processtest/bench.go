@@ -167,7 +167,7 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 		KnownURLs:  o.KnownURLs,
 		Dispatcher: o.Dispatcher,
 		Rules:      rules,
-		Variants:   site.NewTrapCounter(rules.Traps),
+		Variants:   urls.NewVariants(rules.Traps),
 		Run:        Run,
 		First:      no,
 		Planned:    no,
