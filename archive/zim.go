@@ -9,7 +9,6 @@ import (
 
 	"mirrord/archive/kiwix"
 	"mirrord/archive/zim"
-	"mirrord/internal/inorder"
 	"mirrord/phm"
 )
 
@@ -56,7 +55,7 @@ func (forms) ForeignZim() Form {
 		Claims: begins("ZIM\x04"),
 		Holds:  kiwix.Foreign,
 		Browse: zim.Browse,
-		Verify: func(r io.ReaderAt, size int64, _ inorder.Crew) (*phm.Report, error) {
+		Verify: func(r io.ReaderAt, size int64) (*phm.Report, error) {
 			b, err := zim.Browse(r, size)
 			if err != nil {
 				return nil, err

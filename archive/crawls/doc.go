@@ -41,7 +41,8 @@ type Options struct {
 	Stopped func() error                  // is called now and then; an error ends the reading
 
 	// Indexed says that of a WACZ only the index is read: each record when Answer opens it, which then returns
-	// an error when the record is damaged or the index does not tell the truth. What a revisit refers to is known by its digest only.
+	// an error when the record is damaged, or the index does not tell the truth. What a revisit refers to is
+	// known by its digest only.
 	Indexed bool
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"mirrord/archive/warc"
@@ -30,7 +29,6 @@ type file struct {
 	before int // records before the place from which it is read
 
 	indexed  bool      // what its records are was read in an index
-	checked  sync.Map  // with indexed: the offsets of records that were found to be good
 	modified time.Time // see RecordFile
 }
 
@@ -72,11 +70,8 @@ func (f *file) record(at, end int64) (*warc.Record, *warc.Reader, error) {
 	return rec, r, err
 }
 
-// check reads all of the record to which a line of an index leads, unless it was found to be good before.
+// check reads all of the record to which a line of an index leads.
 func (f *file) check(at, end int64) error {
-	if _, good := f.checked.Load(at); good {
-		return nil
-	}
 	rec, r, err := f.record(at, end)
 	if err == nil {
 		defer r.Close()
@@ -90,7 +85,6 @@ func (f *file) check(at, end int64) error {
 		err = fmt.Errorf("%w: no record follows its end", warc.ErrNotWARC)
 	}
 	if err == nil {
-		f.checked.Store(at, true)
 		return nil
 	}
 	if e, ok := errors.AsType[*warc.RecordError](err); ok {

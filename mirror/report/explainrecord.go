@@ -135,7 +135,9 @@ func (e *explainer) record(rec *record.Resource) error {
 		if err != nil {
 			return err
 		}
-		if known && like.InSet && like.Fetched <= rec.Checked { // else it was forgotten, or has changed since
+		const late = 60 // seconds that a page may wait until it is compared
+		// else it was forgotten, or has changed since
+		if known && like.InSet && like.Fetched <= rec.Fetched+late {
 			x.Like, x.SameText = like.URL.String(), rec.SameText
 		}
 	}

@@ -91,8 +91,8 @@ func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
 	}
 	urls, err := v.urls(ids...)
 	for _, id := range ids {
-		doc, known, rerr := v.record(urls[id])
-		if err = errors.Join(err, rerr); err != nil || !known || v.isOver(&doc) {
+		doc, _, gerr := v.Site.Records.Get(urls[id])
+		if err = errors.Join(err, gerr); err != nil || isOver(&doc) {
 			break
 		}
 		out = append(out, urls[id].String())
@@ -101,7 +101,7 @@ func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
 }
 
 // isOver reports whether a document was forgotten, left the scope of the job, or is gone.
-func (v *View) isOver(doc *record.Resource) bool {
+func isOver(doc *record.Resource) bool {
 	return !doc.InSet && (doc.Outcome == site.OutOfScope || doc.Outcome == site.Gone)
 }
 
