@@ -100,7 +100,7 @@ func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (r
 
 // keep gathers the document that w was filled with. A large one, and one of a one-off mirror, is appended.
 func (s *Frames) keep(w *FrameWriter) (record.Place, error) {
-	if payload := w.buf[frameHeader:]; !w.plain && len(payload) <= maxBundled {
+	if payload := w.buf[frameHeader:]; !w.quick && !w.plain && len(payload) <= maxBundled {
 		return s.gather.add(payload), nil
 	}
 	defer w.letGo()
@@ -139,6 +139,7 @@ type Frames struct {
 	packs   *packs
 	gather  *gatherer
 	encoder frameEncoder
+	quick   bool // full frames are written in S2, which takes less time and more room
 	plain   bool // full frames are written as they are, until rests take their places
 }
 

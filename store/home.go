@@ -154,27 +154,36 @@ func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 // eachFrom is each from a key on.
 func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
-	for more := true; more; s.dropPages() {
+	for done := false; !done; {
 		err := s.db.View(func(tx *transaction) error {
-			more = false
 			b := tx.Bucket(bucket)
 			if b == nil {
+				done = true
 				return nil
 			}
 			c := b.Cursor()
 			k, v := c.Seek(next)
-			for n := 0; (n < viewChunk) && (k != nil); n++ {
+			for n := 0; n < viewChunk; n++ {
+				if k == nil {
+					done = true
+					return nil
+				}
 				if err := f(k, v); err != nil {
 					return err
 				}
 				k, v = c.Next()
 			}
-			more, next = k != nil, append(next[:0], k...)
+			if k == nil {
+				done = true
+				return nil
+			}
+			next = append(next[:0], k...)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+		s.dropPages()
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ import (
 //	crc32c  4 bytes, little endian: of the payload
 //	payload uvarint length, FrameMeta; uvarint length, links; body
 //
-// A one-off mirror writes plain frames, of which rest.go says what takes their place, because zstd takes a
-// quarter of the time of a run, and S2 for the documents that have no rest.
+// A state without syncs writes S2, because zstd takes a quarter of the time of a run. A one-off mirror writes
+// plain frames, of which rest.go says what takes their place.
 //
 // The links name other URLs by their numbers in site.db.
 const (
@@ -55,6 +55,7 @@ type Frame struct {
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
 	encoder *frameEncoder // of the site
+	quick   bool          // full frames are in S2
 	plain   bool          // full frames are plain
 	meta    []byte
 	buf     []byte
@@ -69,7 +70,7 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	return &FrameWriter{encoder: &s.encoder, plain: s.plain}
+	return &FrameWriter{encoder: &s.encoder, quick: s.quick, plain: s.plain}
 }
 
 // frameEncoder encodes frames, one at a time: those of writers are large and few, or small deltas. The zero
@@ -155,12 +156,21 @@ func (w *FrameWriter) fill(meta, links, body []byte) error {
 
 // pack returns the full frame of the payload that is in buf.
 func (w *FrameWriter) pack() []byte {
-	if w.plain {
+	switch {
+	case w.plain:
 		copy(w.buf, plainMagic)
 		seal(w.buf)
 		return w.buf
+	case w.quick:
+		return w.packS2(quickMagic, w.buf[frameHeader:])
 	}
 	w.out = w.encoder.full(w.out[:0], w.buf[frameHeader:])
+	return w.out
+}
+
+// packS2 returns a frame of a payload, in S2.
+func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
+	w.out = appendS2(slices.Grow(w.out[:0], roomForS2(payload)), magic, payload)
 	return w.out
 }
 

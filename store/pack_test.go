@@ -42,13 +42,9 @@ func encodePlain(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) 
 }
 
 // encodeQuick makes a frame as one-off mirrors write them.
-func encodeQuick(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
+func encodeQuick(t testing.TB, _ *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	if err := w.fill(w.head(m), links, body); err != nil {
-		t.Fatal(err)
-	}
-	payload := w.buf[frameHeader:]
-	return appendS2(make([]byte, 0, roomForS2(payload)), quickMagic, payload)
+	return encodeFrame(t, (&Frames{quick: true}).NewFrameWriter(), m, links, body)
 }
 
 func decodeFrame(r *FrameReader, raw []byte) (Frame, error) {

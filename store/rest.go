@@ -60,9 +60,7 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 		end = s.To
 	}
 	w.buf = b
-	payload := w.buf[frameHeader:]
-	w.out = appendS2(slices.Grow(w.out[:0], roomForS2(payload)), restMagic, payload)
-	return w.out
+	return w.packS2(restMagic, w.buf[frameHeader:])
 }
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a

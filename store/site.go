@@ -80,7 +80,11 @@ func (s *Site) makeParts() {
 		foldParts: foldParts,
 		looks:     &looks{home: s.home, heads: s.heads},
 	}
-	s.Frames = &Frames{packs: s.packs, plain: s.oneOff}
+	s.Frames = &Frames{
+		packs: s.packs,
+		quick: s.volatile && !s.oneOff,
+		plain: s.oneOff,
+	}
 	s.heads.enc = &s.Frames.encoder
 	s.Frames.gather = &gatherer{packs: s.packs, enc: s.heads.enc}
 	s.Records.gather = s.Frames.gather

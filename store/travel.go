@@ -128,23 +128,19 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 
 // add opens a file; one that went meanwhile is left out.
 func (t *Travelling) add(name string) error {
-	f, err := openTravelFile(t.root, name)
-	if err == nil {
-		t.Files = append(t.Files, f)
+	f, err := t.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return disk.Err("open "+name, disk.UnlessGone(err))
-}
-
-func openTravelFile(root *os.Root, name string) (t TravelFile, err error) {
-	f, err := root.Open(name)
 	if err != nil {
-		return t, err
+		return disk.Err("open "+name, err)
 	}
 	fi, err := f.Stat()
 	if err != nil {
-		return t, errors.Join(err, f.Close())
+		return errors.Join(disk.Err("look at "+name, err), f.Close())
 	}
-	return TravelFile{Name: name, Info: fi, File: f}, nil
+	t.Files = append(t.Files, TravelFile{Name: name, Info: fi, File: f})
+	return nil
 }
 
 // travelNames lists the files of a site's folder that travel, sorted.
@@ -250,9 +246,12 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		if err != nil || own || !e.Type().IsRegular() {
 			continue
 		}
-		var f TravelFile
-		if f, err = openTravelFile(s.root, e.Name()); err == nil {
-			files = append(files, f)
+		var f *os.File
+		var fi fs.FileInfo
+		if f, err = s.root.Open(e.Name()); err == nil {
+			if fi, err = f.Stat(); err == nil {
+				files = append(files, TravelFile{Name: e.Name(), Info: fi, File: f})
+			}
 		}
 	}
 	if err == nil {

@@ -283,8 +283,13 @@ func (s *SiteVersions) Restore(version, next int) error {
 	}
 	return s.update("restore records", func(tx *transaction) error {
 		o := overlayAt(tx, version)
+		keys := make([]string, 0, len(o))
+		for k := range o {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
 		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
-		for _, k := range slices.Sorted(maps.Keys(o)) {
+		for _, k := range keys {
 			u, err := record.URLOfKey([]byte(k))
 			if err != nil {
 				return err

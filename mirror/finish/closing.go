@@ -44,7 +44,7 @@ func (c *Closing) MendTree(ctx context.Context) (err error) {
 	if c.Live == nil {
 		return nil
 	}
-	if c.tree, err = publish.Mend(ctx, c.Options.State, c.Site, c.Live); err != nil {
+	if c.tree, err = publish.Mend(ctx, publish.MendingOf(c.Options.State, c.Site), c.Live); err != nil {
 		return err
 	}
 	c.sayDamage(&c.tree)

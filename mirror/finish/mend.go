@@ -65,7 +65,7 @@ func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Sit
 		m.Lost = h.Lost
 		return m, err
 	}
-	tree, err := publish.Mend(ctx, st, s, &vs[len(vs)-1])
+	tree, err := publish.Mend(ctx, publish.MendingOf(st, s), &vs[len(vs)-1])
 	if err != nil {
 		return m, err
 	}

@@ -34,7 +34,7 @@ func Restore(
 		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, store.ErrNoVersion)
 	}
 	// Before Restore: what the records say is needed for it.
-	if _, err := publish.Mend(ctx, st, s, &vs[len(vs)-1]); err != nil {
+	if _, err := publish.Mend(ctx, publish.MendingOf(st, s), &vs[len(vs)-1]); err != nil {
 		return nil, err
 	}
 	if repairs, err = deadlinks.InVersion(s.Notes, render.MaterialOf(st, s), number); err != nil {

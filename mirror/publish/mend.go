@@ -22,32 +22,27 @@ import (
 // wrong, so that none of them enters the next version. It looks at current, at the bytes of phm.json and
 // phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was
 // not written since the version was published. Bytes are read only of files that were, and of those that
-// Verify found wrong. The site is open for writing.
-func Mend(ctx context.Context, st *store.State, s *store.Site, live *store.Version) (TreeDamage, error) {
-	m := &treeMender{
-		from:  render.MaterialOf(st, s),
-		trees: s.Trees,
-		live:  live,
-		meta:  render.MetaOf(live),
-	}
-	noted, err := s.Notes.WrongFiles()
+// Verify found wrong.
+func Mend(ctx context.Context, o Mending, live *store.Version) (TreeDamage, error) {
+	m := &treeMender{Mending: o, live: live, meta: render.MetaOf(live)}
+	noted, err := o.Notes.WrongFiles()
 	if err != nil {
 		return m.left, err
 	}
 	if err := m.mend(ctx, noted); err != nil {
-		return m.left, fmt.Errorf("mend the published tree of %s: %w", s.Name, err)
+		return m.left, fmt.Errorf("mend the published tree of %s: %w", o.From.Site, err)
 	}
 	if len(m.damaged) > 0 {
-		known, err := s.Notes.Damaged()
+		known, err := o.Notes.Damaged()
 		if err == nil {
-			err = s.Notes.NoteDamaged(append(known, m.damaged...))
+			err = o.Notes.NoteDamaged(append(known, m.damaged...))
 		}
 		if err != nil {
 			return m.left, err
 		}
 	}
 	if len(noted) > 0 {
-		err = s.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.Wrong)))
+		err = o.Notes.NoteWrongFiles(slices.Sorted(maps.Keys(m.left.Wrong)))
 	}
 	return m.left, err
 }
@@ -59,9 +54,30 @@ type TreeDamage struct {
 	Lost     error           // why the file table is not known: the next version is made without it
 }
 
+// DamageNotes keeps what was found damaged; *store.SiteNotes does.
+type DamageNotes interface {
+	// Damaged returns URLs whose stored bodies are damaged.
+	Damaged() ([]string, error)
+	NoteDamaged(urls []string) error
+	// WrongFiles returns mirror paths of published files that a check found wrong.
+	WrongFiles() ([]string, error)
+	NoteWrongFiles(paths []string) error
+}
+
+// Mending is what Mend works with. All fields are needed.
+type Mending struct {
+	From  render.Material // what the published files are made of
+	Trees *store.Trees    // of the site
+	Notes DamageNotes
+}
+
+// MendingOf returns what Mend works with for a site that is open for writing.
+func MendingOf(st *store.State, s *store.Site) Mending {
+	return Mending{From: render.MaterialOf(st, s), Trees: s.Trees, Notes: s.Notes}
+}
+
 type treeMender struct {
-	from    render.Material // what the published files are made of
-	trees   *store.Trees
+	Mending
 	live    *store.Version
 	meta    *phm.Meta // of live; nil: none is kept
 	damaged []string  // URLs whose stored bodies are damaged
@@ -118,7 +134,7 @@ func (m *treeMender) inspect(ctx context.Context, tree regular.Root, noted []str
 		return render.ScanTable(tree, m.meta, f)
 	})
 	if errors.Is(err, disk.ErrDamaged) {
-		p, derr := render.DerivePast(m.from, m.live)
+		p, derr := render.DerivePast(m.From, m.live)
 		if errors.Is(derr, disk.ErrDamaged) {
 			return d, fmt.Errorf("%w; it cannot be made again: %w", err, derr), nil
 		}
@@ -158,14 +174,14 @@ func (m *treeMender) open() (regular.Root, error) {
 		meta, err := phm.ReadMeta(bytes.NewReader(raw))
 		return (err == nil) && max(meta.Version, 1) == m.live.Number
 	}
-	tree, err := m.trees.Current()
+	tree, err := m.Trees.Current()
 	if (err == nil) && fits(tree) {
 		return tree, nil
 	}
 	if (err != nil) && !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
 		return regular.Root{}, err
 	}
-	found, rerr := m.trees.Repoint(fits)
+	found, rerr := m.Trees.Repoint(fits)
 	if rerr != nil {
 		return regular.Root{}, rerr
 	}
@@ -174,7 +190,7 @@ func (m *treeMender) open() (regular.Root, error) {
 			tree.Close()
 		}
 		m.left.Repaired = append(m.left.Repaired, "current")
-		return m.trees.Current()
+		return m.Trees.Current()
 	}
 	if errors.Is(err, store.ErrNoVersion) {
 		return regular.Root{}, nil
@@ -222,7 +238,7 @@ func (m *treeMender) good(tree regular.Root, l *store.TreeLooker, f *phm.File, s
 		if !f.Modified.IsZero() {
 			at = f.Modified
 		}
-		err = m.trees.SetTime(f.Path, at)
+		err = m.Trees.SetTime(f.Path, at)
 	}
 	return st.Good, err
 }
@@ -230,7 +246,7 @@ func (m *treeMender) good(tree regular.Root, l *store.TreeLooker, f *phm.File, s
 // replace replaces wrong files by good ones, each by a rename, and removes files that the table
 // does not name.
 func (m *treeMender) replace(ctx context.Context, d *defects) error {
-	t, err := m.trees.Mend()
+	t, err := m.Trees.Mend()
 	if err != nil {
 		return err
 	}
@@ -260,14 +276,14 @@ func (m *treeMender) replace(ctx context.Context, d *defects) error {
 // rebuild makes the whole tree again.
 func (m *treeMender) rebuild(ctx context.Context) error {
 	gone := fmt.Errorf("the published tree: %w: it is missing", disk.ErrDamaged)
-	p, err := render.DerivePast(m.from, m.live)
+	p, err := render.DerivePast(m.From, m.live)
 	if errors.Is(err, disk.ErrDamaged) {
 		return m.lose(fmt.Errorf("%w; it cannot be made again: %w", gone, err))
 	}
 	if err != nil {
 		return err
 	}
-	t, err := m.trees.BuildEmpty()
+	t, err := m.Trees.BuildEmpty()
 	if err != nil {
 		return err
 	}
@@ -295,7 +311,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 func (m *treeMender) fill(ctx context.Context, t *store.Tree, files []phm.File) (paths []string, err error) {
 	w := t.Writer()
 	defer w.Close()
-	paths, damaged, err := render.Restore(ctx, m.from, m.live, files, w)
+	paths, damaged, err := render.Restore(ctx, m.From, m.live, files, w)
 	if err != nil {
 		return nil, err
 	}

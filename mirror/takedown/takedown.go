@@ -232,7 +232,7 @@ func (e *eraser) erase(ctx context.Context) error {
 
 // ready makes damaged files of the published version again, and has it say what its phm.json says.
 func (e *eraser) ready(ctx context.Context, live *store.Version) error {
-	switch damage, err := publish.Mend(ctx, e.st, e.s, live); {
+	switch damage, err := publish.Mend(ctx, publish.MendingOf(e.st, e.s), live); {
 	case err != nil:
 		return err
 	case damage.Lost != nil:
