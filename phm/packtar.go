@@ -15,8 +15,8 @@ import (
 )
 
 // tarPacker writes a tar that is compressed with zstd (RFC 8878), in frames that the crew makes side by side.
-// It keeps to packRatio: data that packs better is followed by frames that readers skip. The output depends on
-// the files alone. It is for one goroutine.
+// It keeps to packRatio: data that packs better is followed by frames that readers skip. The output depends
+// on the files alone. It is for one goroutine.
 type tarPacker struct {
 	out      *counter
 	prefix   string
@@ -139,7 +139,8 @@ func (p *tarPacker) begin() {
 	}
 	select {
 	case p.next = <-p.free:
-		p.next.raw, p.next.packed, p.next.files, p.next.size = p.next.raw[:0], p.next.packed[:0], p.next.files[:0], 0
+		f := p.next
+		f.raw, f.packed, f.files, f.size = f.raw[:0], f.packed[:0], f.files[:0], 0
 	default:
 		p.next = &zstdFrame{raw: make([]byte, 0, zstdPart), packed: make([]byte, 0, zstdPart/4)}
 	}
