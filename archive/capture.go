@@ -14,6 +14,7 @@ import (
 	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/internal/count"
+	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
 	"mirrord/phm"
 )
@@ -292,7 +293,10 @@ func problemOf(name string, err error) phm.Problem {
 	return p
 }
 
-func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
+func verifyWARC(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error) {
+	if t, ok := warc.SurveyParts(r, size, crew, func(warc.Entry) error { return nil }); ok {
+		return report(t, nil), nil
+	}
 	var found []phm.Problem
 	wrong := func(err error) { found = append(found, problemOf("", err)) }
 	t, err := warc.Survey(io.NewSectionReader(r, 0, size), func(warc.Entry) error { return nil }, wrong)
@@ -302,13 +306,13 @@ func verifyWARC(r io.ReaderAt, size int64) (*phm.Report, error) {
 	return report(t, found), nil
 }
 
-func verifyWACZ(r io.ReaderAt, size int64) (*phm.Report, error) {
+func verifyWACZ(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error) {
 	c, err := wacz.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
 	var found []phm.Problem
-	t, err := c.Verify(func(name string, err error) { found = append(found, problemOf(name, err)) })
+	t, err := c.Verify(crew, func(name string, err error) { found = append(found, problemOf(name, err)) })
 	out := report(t, found)
 	if who := c.Signer(); who != "" {
 		out.Notes = append(out.Notes, "it is signed by "+who)

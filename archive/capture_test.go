@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
 	"mirrord/phm"
 )
@@ -85,7 +86,7 @@ func TestCaptures(t *testing.T) {
 			if in, err := FormOf(r, size); err != nil || in.Name != f.Name {
 				t.Errorf("it is recognized as %s: %v", in.Name, err)
 			}
-			got, err := f.Verify(r, size)
+			got, err := f.Verify(r, size, inorder.Crew{})
 			if err != nil || got.Err() != nil || got.Files != 4 {
 				t.Fatalf("verify: %+v, %v", got, err)
 			}
@@ -101,7 +102,7 @@ func TestCaptures(t *testing.T) {
 			bad := bytes.Clone(file)
 			bad[len(bad)/3] ^= 1
 			for _, damaged := range [][]byte{bad, file[:size/2]} {
-				got, err := f.Verify(bytes.NewReader(damaged), int64(len(damaged)))
+				got, err := f.Verify(bytes.NewReader(damaged), int64(len(damaged)), inorder.Crew{})
 				if err == nil && got.Err() == nil {
 					t.Error("damage is not found")
 				}

@@ -71,9 +71,9 @@ type Form struct {
 	// it. Nil: Claims decides.
 	Holds func(r io.ReaderAt, size int64) bool
 
-	// Verify reads a file of the form that is no tree as a whole; a report with problems is no error. Nil: the
-	// form is one of trees.
-	Verify func(r io.ReaderAt, size int64) (*phm.Report, error)
+	// Verify reads a file of the form that is no tree as a whole; a report with problems is no error. The crew
+	// reads beside the caller. Nil: the form is one of trees.
+	Verify func(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error)
 
 	// Browse opens a file of the form that has entries at paths, and no file table. Nil: it has something else.
 	Browse func(r io.ReaderAt, size int64) (*zim.Browser, error)

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/archive/projects"
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 	"mirrord/phm"
 )
 
@@ -73,8 +74,8 @@ type Converting struct {
 // verifyBy makes a Verify of what converts a file.
 func verifyBy(
 	convert func(io.Reader, Converting) (projects.Taken, error),
-) func(r io.ReaderAt, size int64) (*phm.Report, error) {
-	return func(r io.ReaderAt, size int64) (*phm.Report, error) {
+) func(r io.ReaderAt, size int64, _ inorder.Crew) (*phm.Report, error) {
+	return func(r io.ReaderAt, size int64, _ inorder.Crew) (*phm.Report, error) {
 		t, err := convert(io.NewSectionReader(r, 0, size), Converting{To: warc.NewWriter(io.Discard)})
 		out := &phm.Report{Files: t.Answers, Bytes: size}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"mirrord/archive/kiwix"
 	"mirrord/archive/zim"
+	"mirrord/internal/inorder"
 	"mirrord/phm"
 )
 
@@ -55,7 +56,7 @@ func (forms) ForeignZim() Form {
 		Claims: begins("ZIM\x04"),
 		Holds:  kiwix.Foreign,
 		Browse: zim.Browse,
-		Verify: func(r io.ReaderAt, size int64) (*phm.Report, error) {
+		Verify: func(r io.ReaderAt, size int64, _ inorder.Crew) (*phm.Report, error) {
 			b, err := zim.Browse(r, size)
 			if err != nil {
 				return nil, err

@@ -20,6 +20,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/runs"
 	"mirrord/archive"
+	"mirrord/internal/inorder"
 	"mirrord/phm"
 	"mirrord/testing/apptest"
 )
@@ -73,7 +74,7 @@ func TestExportCutShort(t *testing.T) {
 func whole(form archive.Form, file []byte) bool {
 	r := bytes.NewReader(file)
 	if form.Verify != nil {
-		report, err := form.Verify(r, r.Size())
+		report, err := form.Verify(r, r.Size(), inorder.Crew{})
 		return err == nil && report.Err() == nil
 	}
 	if form.Name == "tar.zst" { // the tar file inside may end after any file

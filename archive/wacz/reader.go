@@ -22,6 +22,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 )
 
 // ErrNotWACZ says that a file is no WACZ that can be read.
@@ -170,12 +171,30 @@ func eachLine(file *zip.File, f func(line string) error) error {
 
 // Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
 // that the index points to the records. wrong gets the errors, with the name of the file inside.
-func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, error) {
-	c.Compare(math.MaxInt64, wrong)
+func (c *Reader) Verify(crew inorder.Crew, wrong func(name string, err error)) (warc.Surveyed, error) {
+	type problem struct {
+		name string
+		err  error
+	}
+	compared := make(chan []problem, 1)
+	compare := func() {
+		var found []problem
+		c.Compare(math.MaxInt64, func(name string, err error) { found = append(found, problem{name, err}) })
+		compared <- found
+	}
+	if crew.Go != nil {
+		crew.Go(compare)
+	} else {
+		compare()
+	}
 	var all warc.Surveyed
 	var records Pointers
+	var found []problem
 	for _, f := range c.Records() {
-		all.Add(survey(f, &records, func(err error) { wrong(f.Name, err) }))
+		all.Add(c.survey(crew, f, &records, func(err error) { found = append(found, problem{f.Name, err}) }))
+	}
+	for _, p := range append(<-compared, found...) {
+		wrong(p.name, p.err)
 	}
 	if _, err := c.Pages(); err != nil {
 		wrong(pagesName, err)
@@ -186,8 +205,23 @@ func (c *Reader) Verify(wrong func(name string, err error)) (warc.Surveyed, erro
 	return all, nil
 }
 
-// survey reads a file of records.
-func survey(f *zip.File, records *Pointers, wrong func(error)) warc.Surveyed {
+// survey reads a file of records: by the crew when its bytes lie there as they are, and are compared with a
+// digest besides.
+func (c *Reader) survey(
+	crew inorder.Crew, f *zip.File, records *Pointers, wrong func(error),
+) warc.Surveyed {
+	listed := slices.ContainsFunc(c.About.Resources, func(d Described) bool { return d.Path == f.Name })
+	if at, err := f.DataOffset(); err == nil && f.Method == zip.Store && listed {
+		part, size := *records, int64(f.UncompressedSize64)
+		add := part.Of(f.Name)
+		if t, ok := warc.SurveyParts(io.NewSectionReader(c.bytes, at, size), size, crew, func(e warc.Entry) error {
+			add(e)
+			return nil
+		}); ok {
+			*records = part
+			return t
+		}
+	}
 	r, err := f.Open()
 	if err != nil {
 		wrong(err)

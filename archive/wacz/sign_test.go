@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 )
 
 // signed is a file of one record that a key has signed.
@@ -50,7 +51,7 @@ func signerOf(t *testing.T, file []byte, roots *x509.CertPool) (who string, wron
 	}
 	c.roots = roots
 	note := func(name string, err error) { wrong = append(wrong, name+": "+err.Error()) }
-	if _, err := c.Verify(note); err != nil {
+	if _, err := c.Verify(inorder.Crew{}, note); err != nil {
 		t.Fatal(err)
 	}
 	return c.Signer(), wrong

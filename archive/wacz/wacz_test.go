@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/archive/warc"
+	"mirrord/internal/inorder"
 )
 
 var then = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -97,7 +98,7 @@ func verified(t *testing.T, file []byte) (wrong []string, records int) {
 		return []string{err.Error()}, 0
 	}
 	note := func(name string, err error) { wrong = append(wrong, name+": "+err.Error()) }
-	found, err := c.Verify(note)
+	found, err := c.Verify(inorder.Crew{}, note)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := c.Verify(func(string, error) {}); err != nil {
+		if _, err := c.Verify(inorder.Crew{}, func(string, error) {}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -5,9 +5,11 @@ package warc
 import (
 	"errors"
 	"io"
+
+	"mirrord/internal/inorder"
 )
 
-// Surveyed is what a file was found to hold, or several together.
+// Surveyed is what a file was found to hold.
 type Surveyed struct {
 	Records   int
 	Responses int
@@ -19,11 +21,16 @@ type Surveyed struct {
 // Survey reads a whole file and checks each record. each gets the index line of every record that has one,
 // with its place; wrong gets the error of one record when the others can still be read. The error is
 // what ends the reading, if it is not the end of the file.
-func Survey(file io.Reader, each func(Entry) error, wrong func(error)) (t Surveyed, err error) {
+func Survey(file io.Reader, each func(Entry) error, wrong func(error)) (Surveyed, error) {
 	r, err := NewReader(file)
 	if err != nil {
-		return t, err
+		return Surveyed{}, err
 	}
+	return r.survey(0, each, wrong)
+}
+
+// survey is Survey of a part of a file that begins at an offset. It closes the reader.
+func (r *Reader) survey(from int64, each func(Entry) error, wrong func(error)) (t Surveyed, err error) {
 	defer r.Close()
 	defer func() { t.Odd = r.src.odd }()
 	for {
@@ -51,7 +58,7 @@ func Survey(file io.Reader, each func(Entry) error, wrong func(error)) (t Survey
 		if !rec.Indexed() {
 			continue
 		}
-		e.Place = Extent{rec.Offset, end - rec.Offset}
+		e.Place = Extent{from + rec.Offset, end - rec.Offset}
 		if err := each(e); err != nil {
 			return t, err
 		}
@@ -69,7 +76,7 @@ func (t *Surveyed) count(rec *Record) {
 	}
 }
 
-// Add adds what another file holds.
+// Add adds what another file, or part of one, holds.
 func (t *Surveyed) Add(u Surveyed) {
 	t.Records += u.Records
 	t.Responses += u.Responses
@@ -77,3 +84,60 @@ func (t *Surveyed) Add(u Surveyed) {
 	t.Bytes += u.Bytes
 	t.Odd += u.Odd
 }
+
+// surveyPart is about how many bytes of a file one worker reads.
+const surveyPart = 16 << 20
+
+// errParts says that a file is to be read in order.
+var errParts = errors.New("a part of it is not as it should be")
+
+// SurveyParts is Survey by a crew, each of whom reads a part of the file; each gets the lines of a part when
+// that is read. It is for a file in which all is well: sound is false when anything is wrong, or a part does
+// not end where the next one seems to begin. Then Survey says what it is.
+func SurveyParts(
+	file io.ReaderAt, size int64, crew inorder.Crew, each func(Entry) error,
+) (t Surveyed, sound bool) {
+	p, err := CompressionOf(io.NewSectionReader(file, 0, size))
+	if err != nil {
+		return t, false
+	}
+	type part struct {
+		Surveyed
+		lines []Entry
+	}
+	parts := inorder.New(crew, longestPart, func(x part, err error) error {
+		t.Add(x.Surveyed)
+		for i := 0; i < len(x.lines) && err == nil; i++ {
+			err = each(x.lines[i])
+		}
+		return err
+	})
+	defer parts.Close()
+	for from := int64(0); from < size && err == nil; {
+		to := p.Resync(file, size, from+surveyPart)
+		if to < 0 {
+			to = size
+		}
+		at := from
+		err = parts.Add(to-from, func(int) (x part, err error) {
+			r, err := p.NewReader(io.NewSectionReader(file, at, to-at))
+			if err != nil {
+				return x, err
+			}
+			bad := error(nil)
+			x.Surveyed, err = r.survey(at, func(e Entry) error {
+				x.lines = append(x.lines, e)
+				return nil
+			}, func(error) { bad = errParts })
+			return x, errors.Join(err, bad)
+		})
+		from = to
+	}
+	if err == nil {
+		err = parts.Flush()
+	}
+	return t, err == nil
+}
+
+// longestPart is how many bytes of a file are on their way.
+const longestPart = 1 << 30

@@ -30,7 +30,7 @@ func Mend(ctx context.Context, o Mending, live *store.Version) (TreeDamage, erro
 		return m.left, err
 	}
 	if err := m.mend(ctx, noted); err != nil {
-		return m.left, fmt.Errorf("mend the published tree of %s: %w", o.From.Site, err)
+		return m.left, fmt.Errorf("mend the published tree of %s: %w", o.From.Name, err)
 	}
 	if len(m.damaged) > 0 {
 		known, err := o.Notes.Damaged()

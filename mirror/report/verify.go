@@ -207,7 +207,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	if in.Verify != nil {
-		rep, err := in.Verify(regular.UntilAt(ctx, r), size)
+		rep, err := in.Verify(regular.UntilAt(ctx, r), size, AllCores())
 		if err != nil {
 			err = fmt.Errorf("verify: %w", err)
 		}

@@ -111,8 +111,7 @@ func (f daemonFlags) rereads(
 		if _, err = next.console.trusted(); err != nil {
 			return err
 		}
-		live, _ := next.changedFrom(&now)
-		_, waiting := next.changedFrom(&f) // since the start
+		live, waiting := next.changedFrom(&now)
 		if len(live) > 0 {
 			if err := use(next); err != nil {
 				return err
