@@ -17,7 +17,7 @@ import (
 type shownBytes struct {
 	what  string // "reading"
 	total int64
-	say   func(line string) // nil: nobody listens
+	say   func(line string) // nil: no line is wanted
 
 	mu         sync.Mutex // guards what follows, and calls of say
 	done, said int64
