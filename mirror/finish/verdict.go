@@ -147,7 +147,6 @@ func (c *Closing) newCase() *verdict.Case {
 		NoFetch: c.Options.NoFetch,
 		Run:     c.Recording(),
 		Live:    c.Live,
-		Resumed: c.Resumed,
 		Planned: c.Run.Planned,
 		Table:   c.Table.Settled(),
 		Records: c.Site.Records,
