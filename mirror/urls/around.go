@@ -20,9 +20,9 @@ type Directories interface {
 // errEnough ends the reading of records.
 var errEnough = errors.New("enough was read")
 
-// Around returns the records of at most n texts of a mirror that lie around a page and tell its template: below
-// its directory, then below those above it, up to base. What cannot be read tells nothing, and verify reports
-// it.
+// Around returns the records of at most n texts of a mirror that lie around a page and tell its template:
+// below its directory, then below those above it, up to base. What cannot be read tells nothing, and verify
+// reports it.
 func Around(d Directories, page site.URL, base string, n int) (out []record.Resource) {
 	had := map[site.URL]bool{page: true}
 	dir := page.String()
