@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io/fs"
 	"iter"
 	"slices"
 
@@ -71,9 +70,6 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
 	defer explain(&err, "purge packs of %s", s.name)
 	if err := s.owned(); err != nil {
-		return c, err
-	}
-	if err := s.dropOldFormats(); err != nil {
 		return c, err
 	}
 	w := s.compactor()
@@ -371,11 +367,6 @@ func (u *packUse) frames() iter.Seq[[]record.Place] {
 
 // dropPacks removes packs that nothing refers to.
 func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
-	if len(packs) > 0 {
-		if err := s.dropOldFormats(); err != nil {
-			return err
-		}
-	}
 	for _, u := range packs {
 		if err := s.owned(); err != nil {
 			return err
@@ -388,14 +379,4 @@ func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
 		s.at("pack removed")
 	}
 	return nil
-}
-
-// dropOldFormats removes the copies that older programs kept of databases they converted: what these refer to
-// is about to be removed.
-func (s *home) dropOldFormats() error {
-	names, err := fs.Glob(s.root.FS(), siteDB+".format-*")
-	for _, name := range names {
-		err = errors.Join(err, s.root.Remove(name))
-	}
-	return disk.Err("remove the copy of an older format", err)
 }

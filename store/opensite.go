@@ -4,7 +4,6 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -294,11 +293,8 @@ func (f *siteFolder) checkLatest(tx *transaction) error {
 	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
 		last = binary.BigEndian.Uint64(k)
 	}
-	if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
-		var p pending
-		if json.Unmarshal(v, &p) == nil { // else who carries it out says so
-			last = max(last, uint64(p.Version.Number))
-		}
+	if p, _ := pendingIn(tx); p != nil { // what cannot be read is reported by who carries it out
+		last = max(last, uint64(p.Version.Number))
 	}
 	if (uint64(published) <= last) || f.db.stale() { // a version has come since the copy was made
 		return nil
@@ -370,10 +366,16 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.packs.begin(num, size); err != nil {
 		return err
 	}
-	// of a program of format 8 or 9, and of one before this that was killed
-	for _, older := range []string{".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed"} {
-		if err := s.root.RemoveAll(older); err != nil {
-			return disk.Err("remove "+older, err)
+	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
+	// that was killed
+	older, err := fs.Glob(s.root.FS(), siteDB+".format-*")
+	if err != nil {
+		return err
+	}
+	for _, name := range append(older, ".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed",
+		filepath.Base(s.db.copyName())) {
+		if err := s.root.RemoveAll(name); err != nil {
+			return disk.Err("remove "+name, err)
 		}
 	}
 	s.db.before = func() error {

@@ -25,8 +25,8 @@ type packs struct {
 	away     *awaySite // what of them a check-out has left in a depot; nil for nothing
 	volatile bool      // nothing is synced
 
-	// opens the published file to which the rest at a place belongs; nil for none
-	published func(path string, rest record.Place) (*os.File, error)
+	// opens the published file to which a rest belongs; nil for none
+	published func(path string) (*os.File, error)
 
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading

@@ -18,7 +18,6 @@ import (
 	"mirrord/phm"
 	"mirrord/store/disk"
 	"mirrord/store/log"
-	"mirrord/store/record"
 )
 
 // The log of a site is what it is; its database is an index over the log, which can be made again from there,
@@ -395,11 +394,11 @@ func leadsTo(d *database, version int) error {
 		}
 		n, _ := m.number(kLive)
 		live := int(n)
-		if v := m.Get(kPublish); v != nil { // the link may have been moved already
-			var p pending
-			if err := json.Unmarshal(v, &p); err != nil {
-				return fmt.Errorf("publish: %w: %w", record.ErrValue, err)
-			}
+		p, err := pendingIn(t)
+		if err != nil {
+			return err
+		}
+		if p != nil { // the link may have been moved already
 			live = max(live, p.Version.Number)
 		}
 		if live < version {
