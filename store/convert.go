@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,9 +15,8 @@ import (
 	"mirrord/store/disk"
 )
 
-// Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing copies
-// it, with checksums, into a new file, which then takes its name. A crash leaves the old database in use and
-// a file that the next opening removes.
+// Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing gives
+// them to its values, in one transaction.
 
 // unsealedFormat is the format of a database without checksums that is converted. Older ones are refused.
 const unsealedFormat = 7
@@ -24,8 +24,7 @@ const unsealedFormat = 7
 // loggedFormat is the first format of a database that says up to which transaction it follows its log.
 const loggedFormat = 10
 
-// convert replaces a database without checksums, which is closed then, by one with them: the error is
-// errReplaced, as when another process had done it. It does nothing for one that has them, or that is new.
+// convert gives a database without checksums those. It does nothing for one that has them, or that is new.
 func (d *database) convert() error {
 	format, old, err := d.unsealed()
 	switch {
@@ -44,19 +43,13 @@ func (d *database) convert() error {
 		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.path),
 			errOldFormat, d.site)
 	}
-	err = d.makeNext(func(next *database) error { return next.copyOf(d) })
-	if err == nil {
-		err = d.takeName()
-	}
-	if err != nil {
-		return disk.Err("convert "+filepath.Base(d.path), err)
-	}
-	return errReplaced
+	err = d.alone(func() error { return d.raw(d.bolt.Update, d.seal) })
+	return disk.Err("convert "+filepath.Base(d.path), err)
 }
 
 // unsealed reports whether a database has values, and no checksums, and its format, 0 for none.
 func (d *database) unsealed() (format uint32, is bool, err error) {
-	err = d.raw(func(tx *bolt.Tx) error {
+	err = d.raw(d.bolt.View, func(tx *bolt.Tx) error {
 		k, _ := tx.Cursor().First()
 		if is = k != nil && tx.Bucket(bSums) == nil; !is {
 			return nil
@@ -71,56 +64,68 @@ func (d *database) unsealed() (format uint32, is bool, err error) {
 	return format, is, err
 }
 
-// raw reads the database without checksums.
-func (d *database) raw(f func(*bolt.Tx) error) (err error) {
+// raw calls f with a transaction of the database without checksums, which begin begins.
+func (d *database) raw(begin func(func(*bolt.Tx) error) error, f func(*bolt.Tx) error) (err error) {
 	var tx *bolt.Tx
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = d.fault(p, tx, false)
+			err = d.fault(p, tx, true)
 		}
 	}()
-	return d.bolt.View(func(t *bolt.Tx) error {
+	return begin(func(t *bolt.Tx) error {
 		tx = t
 		return f(t)
 	})
 }
 
-// copyOf fills a new database with what one without checksums has.
-func (d *database) copyOf(old *database) error {
-	return d.Update(func(to *transaction) error {
-		return old.raw(func(t *bolt.Tx) error {
-			if d.site != "" {
-				to.number = uint64(t.ID()) + 1 // behind all of its log
-			}
-			return t.ForEach(func(name []byte, from *bolt.Bucket) error {
-				b, err := to.CreateBucketIfNotExists(name)
-				if err != nil {
-					return err
-				}
-				return b.copyOf(from)
-			})
-		})
+// seal gives all values their checksums.
+func (d *database) seal(t *bolt.Tx) error {
+	to := &transaction{tx: t, top: map[string]*bucket{}}
+	err := t.ForEach(func(name []byte, _ *bolt.Bucket) error {
+		to.Bucket(name).tally = new(tally)
+		return nil
 	})
-}
-
-// copyOf copies what a bucket has.
-func (b *bucket) copyOf(from *bolt.Bucket) error {
-	b.fill(1)
-	if err := b.b.SetSequence(from.Sequence()); err != nil {
+	if err == nil {
+		_, err = t.CreateBucket(bSums)
+	}
+	for _, b := range to.top {
+		if err == nil {
+			err = b.seal()
+		}
+	}
+	if err != nil {
 		return err
 	}
-	return from.ForEach(func(k, v []byte) error {
-		if v == nil {
-			in, err := b.CreateBucket(k)
-			if err != nil {
-				return err
-			}
-			return in.copyOf(from.Bucket(k))
+	if d.site != "" {
+		to.number = uint64(t.ID()) // behind all of its log
+	}
+	return to.end()
+}
+
+// seal gives the values of a bucket their checksums.
+func (b *bucket) seal() error {
+	var keys, values [][]byte
+	err := b.b.ForEach(func(k, v []byte) error {
+		keys, values = append(keys, bytes.Clone(k)), append(values, bytes.Clone(v))
+		return nil
+	})
+	for i, k := range keys {
+		v := values[i]
+		if err == nil && v == nil {
+			err = b.Bucket(k).seal()
+		}
+		if err != nil || v == nil {
+			continue
 		}
 		if string(b.name) == string(bMeta) && string(k) == string(kFormat) {
 			v = binary.BigEndian.AppendUint32(nil, FormatVersion)
 		}
-		return b.Put(k, v)
-	})
+		v = sealed(b.name, k, v)
+		if b.tally != nil {
+			b.tally.add(k, v)
+		}
+		err = b.b.Put(k, v)
+	}
+	return err
 }

@@ -159,7 +159,7 @@ func (p *packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, erro
 		return nil, err
 	}
 	if isRest(raw) && depth == anyDepth {
-		return p.rest(r, at, raw)
+		return p.rest(r, raw)
 	}
 	if !isDelta(raw) && depth <= 0 {
 		return r.payload(raw)

@@ -67,23 +67,22 @@ func (s *Records) foldNext(o Folding) (done bool, err error) {
 // foldChunk is some batches that are folded together.
 type foldChunk struct {
 	Folding
-	site   *Records
-	last   uint64 // of the last batch; 0 without one
-	items  []foldItem
-	values []byte // of each item its key, its record and the head of its answer
-	links  []foldedLinks
-	looks  []record.Look
-	known  uint32   // URLs that have a number
-	recs   []folded // of a part, in the order of their keys
+	site  *Records
+	last  uint64 // of the last batch; 0 without one
+	items []foldItem
+	bytes int // of the items
+	links []foldedLinks
+	looks []record.Look
+	known uint32   // URLs that have a number
+	recs  []folded // of a part, in the order of their keys
 }
 
 // foldItem is a new URL or a result of a batch.
 type foldItem struct {
-	at           int // where its values begin
-	key          uint16
-	size, answer uint32
-	done         bool   // it is a result
-	number       uint32 // among all items
+	key    []byte // of its URL
+	record []byte
+	answer []byte // head of its answer
+	done   bool   // it is a result
 }
 
 // read reads the batches of the chunk, and writes their links.
@@ -91,7 +90,7 @@ func (c *foldChunk) read() error {
 	file, entries := c.site.db.journal.list()
 	var b record.LogBatch
 	err := readBatches(file, entries, func(tx uint64, payload []byte) error {
-		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || len(c.values) > foldBytes {
+		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || c.bytes > foldBytes {
 			return errPassed
 		}
 		c.last = tx
@@ -106,9 +105,7 @@ func (c *foldChunk) read() error {
 	if err == nil || errors.Is(err, errPassed) {
 		err = c.putLinks(1)
 	}
-	slices.SortFunc(c.items, func(a, b foldItem) int {
-		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.number, b.number))
-	})
+	slices.SortStableFunc(c.items, func(a, b foldItem) int { return bytes.Compare(a.key, b.key) })
 	return c.site.db.damagedValue(err)
 }
 
@@ -116,16 +113,13 @@ func (c *foldChunk) read() error {
 func (c *foldChunk) add(b *record.LogBatch) error {
 	item := func(u site.URL, rec, answer []byte, done bool) {
 		i := foldItem{
-			at:     len(c.values),
-			size:   uint32(len(rec)),
-			answer: uint32(len(answer)),
+			key:    u.Key(nil),
+			record: slices.Clone(rec),
+			answer: slices.Clone(answer),
 			done:   done,
-			number: uint32(len(c.items)),
 		}
-		c.values = u.Key(c.values)
-		i.key = uint16(len(c.values) - i.at)
-		c.values = append(append(c.values, rec...), answer...)
 		c.items = append(c.items, i)
+		c.bytes += len(i.key) + len(rec) + len(answer)
 	}
 	for n := range b.News {
 		id := b.First + uint32(n)
@@ -146,6 +140,7 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 		item(u, r.Append(nil), nil, false)
 	}
 	answers, _ := c.site.zip.read(b.Heads, len(b.Done)) // heads that are damaged are lost, and no more
+	var r record.Resource
 	for n := range b.Done {
 		d := &b.Done[n]
 		u, err := record.BatchURL(d.URL)
@@ -158,11 +153,10 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 		}
 		item(u, d.Record, answer, true)
 		if d.Linked {
-			id, _, err := record.NumbersOf(nil, d.Record)
-			if err != nil {
+			if err := r.Decode(u, d.Record); err != nil {
 				return err
 			}
-			c.links = append(c.links, foldedLinks{id, slices.Clone(d.Targets)})
+			c.links = append(c.links, foldedLinks{r.ID, slices.Clone(d.Targets)})
 		}
 	}
 	c.known = max(c.known, b.First+uint32(len(b.News)))
@@ -172,18 +166,10 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 	return nil
 }
 
-func (c *foldChunk) keyOf(i *foldItem) []byte { return c.values[i.at:][:i.key] }
-
-// said is the record and the head of an item.
-func (c *foldChunk) said(i *foldItem) (rec, answer []byte) {
-	v := c.values[i.at+int(i.key):]
-	return v[:i.size], v[i.size:][:i.answer]
-}
-
 // nextPart is how many of the items that are left one transaction folds: those of a key together.
 func (c *foldChunk) nextPart(rest []foldItem) int {
 	n := min(len(rest), c.site.foldItems+1)
-	for (n > 0) && (n < len(rest)) && bytes.Equal(c.keyOf(&rest[n]), c.keyOf(&rest[n-1])) {
+	for (n > 0) && (n < len(rest)) && bytes.Equal(rest[n].key, rest[n-1].key) {
 		n++
 	}
 	return n
@@ -219,13 +205,12 @@ func (c *foldChunk) readPart(items []foldItem) error {
 	c.recs = c.recs[:0]
 	for n := range items {
 		i := &items[n]
-		key := c.keyOf(i)
-		if n == 0 || !bytes.Equal(key, c.recs[len(c.recs)-1].key) {
-			u, err := record.URLOfKey(key)
+		if n == 0 || !bytes.Equal(i.key, items[n-1].key) {
+			u, err := record.URLOfKey(i.key)
 			if err != nil {
 				return c.site.db.damagedValue(err)
 			}
-			c.recs = append(c.recs, folded{key: key, Resource: record.Resource{URL: u}, fresh: true})
+			c.recs = append(c.recs, folded{key: i.key, Resource: record.Resource{URL: u}, fresh: true})
 		}
 		if err := c.take(&c.recs[len(c.recs)-1], i); err != nil {
 			return c.site.db.damagedValue(err)
@@ -243,7 +228,8 @@ type foldedLinks struct {
 	targets []byte
 }
 
-// putLinks writes the links of the batches that were read, if they are of so many documents.
+// putLinks writes the links of the batches that were read, in the order of their documents, if these are so
+// many.
 func (c *foldChunk) putLinks(least int) error {
 	if len(c.links) < least {
 		return nil
@@ -251,26 +237,21 @@ func (c *foldChunk) putLinks(least int) error {
 	slices.SortStableFunc(c.links, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
 	err := c.site.update("fold links", func(tx *transaction) error {
 		tx.later = log.Later
-		return writeLinks(tx, c.links)
+		links := tx.Bucket(bLinks)
+		links.fill(0.9)
+		var key []byte
+		for _, l := range c.links {
+			key = binary.BigEndian.AppendUint32(key[:0], l.id)
+			if err := links.Put(key, l.targets); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	c.links = c.links[:0]
 	c.site.dropPages()
 	c.site.at("folded links")
 	return err
-}
-
-// writeLinks writes links, in the order of their documents.
-func writeLinks(tx *transaction, all []foldedLinks) error {
-	links := tx.Bucket(bLinks)
-	links.fill(0.9)
-	var key []byte
-	for _, t := range all {
-		key = binary.BigEndian.AppendUint32(key[:0], t.id)
-		if err := links.Put(key, t.targets); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // records writes the records of a part.

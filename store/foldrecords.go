@@ -30,17 +30,16 @@ func (c *foldChunk) take(r *folded, i *foldItem) error {
 	if !i.done && !r.fresh {
 		return nil
 	}
-	rec, answer := c.said(i)
 	r.fresh = false
-	if err := r.Decode(r.URL, rec); err != nil || !i.done {
+	if err := r.Decode(r.URL, i.record); err != nil || !i.done {
 		return err
 	}
 	r.done = true
 	if p := c.Path(&r.Resource); r.InSet && p != "" && p != r.Path {
 		r.Path, r.Moved = p, c.Version
 	}
-	if len(answer) > 0 {
-		r.answer = answer
+	if len(i.answer) > 0 {
+		r.answer = i.answer
 	}
 	return nil
 }

@@ -5,9 +5,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
-	"io/fs"
 	"iter"
 	"slices"
 
@@ -71,9 +69,6 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c Compaction, err error) 
 func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c Compaction, err error) {
 	defer explain(&err, "purge packs of %s", s.name)
 	if err := s.owned(); err != nil {
-		return c, err
-	}
-	if err := s.dropOldFormats(); err != nil {
 		return c, err
 	}
 	w := s.compactor()
@@ -196,14 +191,9 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 
 // lastPack is the number of the pack that is being written.
 func (s *compactor) lastPack() (num uint32, err error) {
-	v, err := s.meta(kPack)
-	if len(v) == 12 {
-		num = binary.BigEndian.Uint32(v)
-	}
-	if n, _ := s.packs.where(); n > num {
-		num = n // a site that is open for writing
-	}
-	return num, err
+	num, _, err = s.packsEnd()
+	here, _ := s.packs.where() // of a site that is open for writing
+	return max(num, here), err
 }
 
 // worth reports whether a pack is to be emptied of which so many bytes are in use. One behind the last one
@@ -227,18 +217,9 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 // and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
 // of its documents is. held are the places of the unfinished run.
 func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[record.Place]bool, err error) {
-	nums, err := disk.NumbersIn(s.packs.root, ".", packName)
+	uses, byNum, err := s.packs.list()
 	if err != nil {
 		return nil, nil, err
-	}
-	byNum := map[uint32]*packUse{}
-	for _, n := range nums {
-		fi, err := s.packs.root.Lstat(packName(n))
-		if err != nil {
-			return nil, nil, disk.Err("list packs", err)
-		}
-		byNum[n] = &packUse{num: n, size: fi.Size()}
-		uses = append(uses, byNum[n])
 	}
 	held = map[record.Place]bool{}
 	err = s.Records.bodied(ctx, func(r *record.Resource, pinned bool) error {
@@ -259,6 +240,21 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[re
 		}
 	}
 	return uses, held, err
+}
+
+// list lists the files by number, and by that of each.
+func (p *packs) list() (uses []*packUse, byNum map[uint32]*packUse, err error) {
+	nums, err := disk.NumbersIn(p.root, ".", p.name)
+	byNum = map[uint32]*packUse{}
+	for _, n := range nums {
+		fi, err := p.root.Lstat(p.name(n))
+		if err != nil {
+			return nil, nil, disk.Err("list packs", err)
+		}
+		byNum[n] = &packUse{num: n, size: fi.Size()}
+		uses = append(uses, byNum[n])
+	}
+	return uses, byNum, err
 }
 
 // withBases adds the bases of deltas in use, and counts the used bytes of bundles. It returns the deltas.
@@ -371,11 +367,6 @@ func (u *packUse) frames() iter.Seq[[]record.Place] {
 
 // dropPacks removes packs that nothing refers to.
 func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
-	if len(packs) > 0 {
-		if err := s.dropOldFormats(); err != nil {
-			return err
-		}
-	}
 	for _, u := range packs {
 		if err := s.owned(); err != nil {
 			return err
@@ -388,14 +379,4 @@ func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
 		s.at("pack removed")
 	}
 	return nil
-}
-
-// dropOldFormats removes the copies that older programs kept of databases they converted: what these refer to
-// is about to be removed.
-func (s *home) dropOldFormats() error {
-	names, err := fs.Glob(s.root.FS(), siteDB+".format-*")
-	for _, name := range names {
-		err = errors.Join(err, s.root.Remove(name))
-	}
-	return disk.Err("remove the copy of an older format", err)
 }

@@ -100,7 +100,7 @@ func (g *glanceFile) fits(f *os.File) bool {
 // look reads what lists show from the database. It is nil while a rebuild has not finished.
 func (s *home) look() (g *Glance, err error) {
 	err = s.db.View(func(tx *transaction) error {
-		p, err := s.pendingIn(tx)
+		p, err := pendingIn(tx)
 		if err != nil {
 			return err
 		}

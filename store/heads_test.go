@@ -276,11 +276,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
 		_, before := s.heads.packs.where()
 		commit(t, s, 1, nil, &record.Done{Resource: r})
-		err = s.batches(func(_ uint64, v []byte) error {
-			var b record.LogBatch
-			if err := b.Decode(v); err != nil {
-				return err
-			}
+		err = s.batches(func(_ uint64, b *record.LogBatch) error {
 			if (len(b.Heads) > 0) != journaled {
 				t.Errorf("%s: %d bytes of heads in the journal", name, len(b.Heads))
 			}

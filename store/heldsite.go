@@ -5,7 +5,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,12 +12,13 @@ import (
 	"mirrord/store/disk"
 )
 
-// HeldSite is a site that cannot be opened elsewhere until it is closed. Its database may be damaged. It is
-// not safe for concurrent use.
+// HeldSite is a site that cannot be opened for writing elsewhere until it is closed. Its database, which some
+// may read, may be damaged. It is not safe for concurrent use.
 type HeldSite struct {
-	state *State
-	name  string
-	lock  io.Closer // nil once it is closed
+	state        *State
+	name         string
+	writer, file *os.File // that are locked; nil once it is closed, the second without a database too
+	above        Lease    // nil without Options.Owner
 }
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
@@ -29,11 +29,7 @@ func HoldSite(s *State, name string) (*HeldSite, error) {
 		return nil, err
 	}
 	root.Close() // nothing was done with it
-	lock, err := s.lockSite(name)
-	if err != nil {
-		return nil, err
-	}
-	return &HeldSite{state: s, name: name, lock: lock}, nil
+	return s.lockSite(name)
 }
 
 // Movable returns an error when the folder of the site is a mount point, which can be neither renamed nor
@@ -101,10 +97,15 @@ func (h *HeldSite) Rename(to string) error {
 
 // Close lets others open the site again. Closing twice is harmless.
 func (h *HeldSite) Close() (err error) {
-	if h.lock != nil {
-		err = h.lock.Close()
-		h.lock = nil
+	for _, f := range []*os.File{h.file, h.writer} {
+		if f != nil {
+			f.Close() // nothing was written to it
+		}
 	}
+	if h.above != nil {
+		err = h.above.Release()
+	}
+	h.file, h.writer, h.above = nil, nil, nil
 	return err
 }
 

@@ -26,8 +26,8 @@ type home struct {
 	oneOff   bool
 	readOnly bool
 	now      func() time.Time
-	root     *os.Root // of dir
-	pin      *pinned  // of a view that is a copy
+	root     *os.Root  // of dir
+	pin      *HeldTree // the published tree of a view: the link may have been moved since
 	db       *database
 	lease    *siteLock // nil when the site is open for reading
 	broken   atomic.Pointer[error]
@@ -154,30 +154,23 @@ func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 // eachFrom is each from a key on.
 func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
-	for done := false; !done; {
+	for more := true; more; {
 		err := s.db.View(func(tx *transaction) error {
+			more = false
 			b := tx.Bucket(bucket)
 			if b == nil {
-				done = true
 				return nil
 			}
-			c := b.Cursor()
-			k, v := c.Seek(next)
-			for n := 0; n < viewChunk; n++ {
-				if k == nil {
-					done = true
+			c, n := b.Cursor(), 0
+			for k, v := c.Seek(next); k != nil; k, v = c.Next() {
+				if n++; n > viewChunk {
+					next, more = append(next[:0], k...), true
 					return nil
 				}
 				if err := f(k, v); err != nil {
 					return err
 				}
-				k, v = c.Next()
 			}
-			if k == nil {
-				done = true
-				return nil
-			}
-			next = append(next[:0], k...)
 			return nil
 		})
 		if err != nil {
@@ -190,14 +183,21 @@ func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 
 // batches calls f for each batch that is not folded, in the order of the commits, with the number of its
 // transaction. The batch is valid during the call.
-func (s *home) batches(f func(tx uint64, batch []byte) error) error {
-	err := s.each(bJournal, func(k, v []byte) error { return f(binary.BigEndian.Uint64(k), v) })
+func (s *home) batches(f func(tx uint64, b *record.LogBatch) error) error {
+	var b record.LogBatch
+	decoded := func(tx uint64, v []byte) error {
+		if err := b.Decode(v); err != nil {
+			return err
+		}
+		return f(tx, &b)
+	}
+	err := s.each(bJournal, func(k, v []byte) error { return decoded(binary.BigEndian.Uint64(k), v) })
 	if err != nil {
 		return err
 	}
 	file, entries := s.db.journal.list()
 	return s.db.damagedValue(readBatches(file, entries, func(tx uint64, payload []byte) error {
-		return f(tx, payload[packEnd:])
+		return decoded(tx, payload[packEnd:])
 	}))
 }
 
@@ -225,15 +225,11 @@ func (s *home) every(f func(r *record.Resource) error) error {
 	})
 }
 
-// keep replaces a file of the site's folder.
-func (s *home) keep(name string, v []byte) error {
-	return disk.Err("write "+name, disk.Replace(s.root, name, v, 0o600, false))
-}
-
-// keepSynced is keep for a file that a loss of power must not empty.
-func (s *home) keepSynced(name string, v []byte) error {
-	err := disk.Replace(s.root, name, v, 0o600, !s.volatile)
-	if err == nil && !s.volatile {
+// keep replaces a file of the site's folder. A loss of power must not empty one that is synced.
+func (s *home) keep(name string, v []byte, synced bool) error {
+	synced = synced && !s.volatile
+	err := disk.Replace(s.root, name, v, 0o600, synced)
+	if err == nil && synced {
 		err = disk.SyncDir(s.dir)
 	}
 	return disk.Err("write "+name, err)

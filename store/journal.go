@@ -121,12 +121,8 @@ func (s *Records) Replay(
 	newURL func(id uint32, u record.NewURL) error, done func(r *record.Resource, targets []byte,
 		linked bool) error,
 ) error {
-	var b record.LogBatch
 	var r record.Resource
-	return s.batches(func(_ uint64, v []byte) error {
-		if err := b.Decode(v); err != nil {
-			return err
-		}
+	return s.batches(func(_ uint64, b *record.LogBatch) error {
 		for i, n := range b.News {
 			if err := newURL(b.First+uint32(i), n); err != nil {
 				return err

@@ -263,55 +263,54 @@ func openJournal(s *State, root *os.Root, d *database) (ok bool, err error) {
 }
 
 // packsEnd returns the number of the last pack, and how far it counts.
-func (j *journal) packsEnd(tx *transaction) (num uint32, size int64) {
-	num, size = readEnd(tx.Bucket(bMeta).Get(kPack))
+func (s *home) packsEnd() (num uint32, size int64, err error) {
+	v, err := s.meta(kPack)
+	num, size = readEnd(v)
+	j := &s.db.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.num > num || (j.num == num && j.size > size) {
-		return j.num, j.size
+		return j.num, j.size, err
 	}
-	return num, size
+	return num, size, err
 }
 
 // takeJournal moves the batches that a program before format 11 has left in the database into the log. What
 // one of format 8 or 9 had stored of a first one-off run as published files in a tree without a version is
 // not there for it: those pages are requested again.
 func takeJournal(s *home) error {
-	var keys [][]byte
-	err := s.each(bJournal, func(k, _ []byte) error {
-		keys = append(keys, slices.Clone(k))
+	if s.db.redo.Segment() == nil {
 		return nil
-	})
-	if err != nil || len(keys) == 0 || s.db.redo.Segment() == nil {
-		return err
 	}
-	var end, urls []byte
-	err = s.db.View(func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
-		end, urls = append(end, m.Get(kPack)...), append(urls, m.Get(kKnown)...)
-		return nil
-	})
-	if (err == nil) && (len(end) != packEnd || len(urls) != 4) {
-		err = s.db.damaged(errors.New("it has a journal, and does not say where its packs end"))
-	}
-	for _, k := range keys {
-		var payload []byte
-		if err == nil {
-			err = s.db.View(func(tx *transaction) error {
-				payload = slices.Concat(end, tx.Bucket(bJournal).Get(k))
-				return nil
-			})
+	var payloads [][]byte
+	var urls uint64
+	err := s.db.View(func(tx *transaction) error {
+		b, m := tx.Bucket(bJournal), tx.Bucket(bMeta)
+		if b == nil {
+			return nil
 		}
+		end, known := m.Get(kPack), false
+		urls, known = m.number(kKnown)
+		return b.ForEach(func(_, v []byte) error {
+			if len(end) != packEnd || !known {
+				return s.db.damaged(errors.New("it has a journal, and does not say where its packs end"))
+			}
+			payloads = append(payloads, slices.Concat(end, v))
+			return nil
+		})
+	})
+	for _, payload := range payloads {
 		if err == nil {
-			err = s.log("move journal", log.Batch, payload, binary.BigEndian.Uint32(urls))
+			err = s.log("move journal", log.Batch, payload, uint32(urls))
 		}
 	}
-	if err != nil {
+	if err != nil || len(payloads) == 0 {
 		return err
 	}
 	return s.update("move journal", func(tx *transaction) error {
-		for _, k := range keys {
-			if err := tx.Bucket(bJournal).Delete(k); err != nil {
+		c := tx.Bucket(bJournal).Cursor()
+		for k, _ := c.First(); k != nil; k, _ = c.First() {
+			if err := c.Delete(); err != nil {
 				return err
 			}
 		}

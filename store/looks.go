@@ -57,11 +57,7 @@ func (l *looks) folded(tx *transaction) ([]record.Look, error) {
 // joinJournal adds the looks of the journal to those of earlier runs.
 func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 	own := len(list) // the earlier ones are shared
-	var b record.LogBatch
-	err := l.batches(func(_ uint64, v []byte) error {
-		if err := b.Decode(v); err != nil {
-			return err
-		}
+	err := l.batches(func(_ uint64, b *record.LogBatch) error {
 		for _, one := range b.Looks {
 			list = append(list[:own:own], record.JoinLooks(list[own:], one)...)
 		}
@@ -194,11 +190,7 @@ func (l *looks) readWritten() error {
 		return nil
 	}
 	l.written = make(record.Bits, 1)
-	var b record.LogBatch
-	return l.batches(func(_ uint64, v []byte) error {
-		if err := b.Decode(v); err != nil {
-			return err
-		}
+	return l.batches(func(_ uint64, b *record.LogBatch) error {
 		for _, d := range b.Done {
 			var r record.Resource
 			if err := r.Decode(site.URL{}, d.Record); err != nil {

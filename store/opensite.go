@@ -4,7 +4,6 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -290,21 +289,24 @@ func (f *siteFolder) checkLatest(tx *transaction) error {
 	if published == 0 {
 		return nil
 	}
-	last := uint64(0)
-	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
-		last = binary.BigEndian.Uint64(k)
-	}
-	if v := tx.Bucket(bMeta).Get(kPublish); v != nil {
-		var p pending
-		if json.Unmarshal(v, &p) == nil { // else who carries it out says so
-			last = max(last, uint64(p.Version.Number))
-		}
-	}
-	if (uint64(published) <= last) || f.db.stale() { // a version has come since the copy was made
+	last, _ := lastKnown(tx)                 // who carries a publish out reports one that cannot be read
+	if (published <= last) || f.db.stale() { // a version has come since the copy was made
 		return nil
 	}
 	return f.db.damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", errOlder,
 		published, last))
+}
+
+// lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
+func lastKnown(tx *transaction) (last int, err error) {
+	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
+		last = int(binary.BigEndian.Uint64(k))
+	}
+	p, err := pendingIn(tx)
+	if p != nil {
+		last = max(last, p.Version.Number)
+	}
+	return last, err
 }
 
 // linkedVersion is the version that the name of the published tree says; 0 when it says none.
@@ -350,12 +352,7 @@ func (s *Site) start(f *siteFolder) error {
 	if s.readOnly {
 		return s.db.View(f.check)
 	}
-	var num uint32
-	var size int64
-	err := s.db.View(func(tx *transaction) error {
-		num, size = s.db.journal.packsEnd(tx)
-		return nil
-	})
+	num, size, err := s.packsEnd()
 	if err != nil {
 		return err
 	}
@@ -370,10 +367,16 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.packs.begin(num, size); err != nil {
 		return err
 	}
-	// of a program of format 8 or 9, and of one before this that was killed
-	for _, older := range []string{".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed"} {
-		if err := s.root.RemoveAll(older); err != nil {
-			return disk.Err("remove "+older, err)
+	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
+	// that was killed
+	older, err := fs.Glob(s.root.FS(), siteDB+".format-*")
+	if err != nil {
+		return err
+	}
+	for _, name := range append(older, ".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed",
+		filepath.Base(s.db.copyName())) {
+		if err := s.root.RemoveAll(name); err != nil {
+			return disk.Err("remove "+name, err)
 		}
 	}
 	s.db.before = func() error {

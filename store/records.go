@@ -31,18 +31,9 @@ type Records struct {
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal,
 // but for its looks when the site is not being written.
 func (s *Records) Get(u site.URL) (r record.Resource, ok bool, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		v := tx.Bucket(bResources).Get(u.Key(nil))
-		if v == nil {
-			return nil
-		}
-		ok = true
-		if err := r.Decode(u, v); err != nil {
-			return err
-		}
-		list, err := s.looks.folded(tx)
-		record.ApplyLooks(list, &r)
-		return err
+	err = s.Some([]site.URL{u}, func(_ int, found *record.Resource) error {
+		r, ok = *found, true
+		return nil
 	})
 	return r, ok, err
 }
@@ -103,11 +94,7 @@ func (s *Records) decoded(f func(r *record.Resource) error) (func(k, v []byte) e
 func decoded(f func(r *record.Resource) error) func(k, v []byte) error {
 	var r record.Resource
 	return func(k, v []byte) error {
-		u, err := record.URLOfKey(k)
-		if err != nil {
-			return fmt.Errorf("resources: %w", err)
-		}
-		if err := r.Decode(u, v); err != nil {
+		if err := r.DecodeKeyed(k, v); err != nil {
 			return err
 		}
 		return f(&r)
@@ -115,21 +102,15 @@ func decoded(f func(r *record.Resource) error) func(k, v []byte) error {
 }
 
 // Numbers goes through the numbers of all URLs, that of the journal last, and calls f for those that are
-// wanted. It decodes nothing else, for who looks for a few numbers and has no table. referrer is
-// Resource.Referrer. A URL may come twice.
+// wanted, for who looks for a few numbers and has no table. referrer is Resource.Referrer. A URL may come
+// twice.
 func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32, u site.URL)) error {
-	err := s.each(bResources, func(k, v []byte) error {
-		id, referrer, err := record.NumbersOf(k, v)
-		if err != nil || !want(id, referrer) {
-			return err
+	err := s.each(bResources, decoded(func(r *record.Resource) error {
+		if want(r.ID, r.Referrer) {
+			f(r.ID, r.URL)
 		}
-		u, err := record.URLOfKey(k)
-		if err != nil {
-			return fmt.Errorf("resources: %w", err)
-		}
-		f(id, u)
 		return nil
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -218,14 +199,10 @@ func (b bucketOf) rewrite(
 		if len(v) == 0 {
 			continue
 		}
-		u, err := record.URLOfKey(k[min(b.prefix, len(k)):])
-		if err == nil {
-			err = r.Decode(u, v)
+		if err := r.DecodeKeyed(k[min(b.prefix, len(k)):], v); err != nil {
+			return nil, err
 		}
-		changed := false
-		if err == nil {
-			changed, err = change(&r)
-		}
+		changed, err := change(&r)
 		if err != nil {
 			return nil, err
 		}
@@ -291,20 +268,16 @@ func (s *Records) Origins(f func(u site.URL) error) error {
 		var last []byte // prefix of the keys of one origin
 		tries := 0
 		err := s.eachFrom(bResources, from, func(k, v []byte) error {
-			u, err := record.URLOfKey(k)
-			if err != nil {
+			var r record.Resource
+			if err := r.DecodeKeyed(k, v); err != nil {
 				return err
 			}
 			prefix := k[:bytes.IndexByte(k, '/')+1]
 			if tries++; !bytes.Equal(prefix, last) {
 				last, tries = bytes.Clone(prefix), 1
 			}
-			var r record.Resource
-			if err := r.Decode(u, v); err != nil {
-				return err
-			}
 			if r.InSet {
-				if err := f(u); err != nil {
+				if err := f(r.URL); err != nil {
 					return err
 				}
 			}

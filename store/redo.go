@@ -18,7 +18,6 @@ import (
 	"mirrord/phm"
 	"mirrord/store/disk"
 	"mirrord/store/log"
-	"mirrord/store/record"
 )
 
 // The log of a site is what it is; its database is an index over the log, which can be made again from there,
@@ -389,22 +388,13 @@ func redoAll(d *database, s *log.Readable, version int) error {
 // leadsTo checks that a database that was made of a log has a version that is published.
 func leadsTo(d *database, version int) error {
 	return d.View(func(t *transaction) error {
-		m := t.Bucket(bMeta)
-		if (m == nil) || (version == 0) {
+		if (t.Bucket(bVersions) == nil) || (version == 0) {
 			return nil
 		}
-		n, _ := m.number(kLive)
-		live := int(n)
-		if v := m.Get(kPublish); v != nil { // the link may have been moved already
-			var p pending
-			if err := json.Unmarshal(v, &p); err != nil {
-				return fmt.Errorf("publish: %w: %w", record.ErrValue, err)
-			}
-			live = max(live, p.Version.Number)
+		last, err := lastKnown(t)
+		if err == nil && last < version {
+			err = fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
 		}
-		if live < version {
-			return fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
-		}
-		return nil
+		return err
 	})
 }

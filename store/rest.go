@@ -65,7 +65,7 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a
 // part is in memory. It is valid until r is used again.
-func (p *packs) rest(r *FrameReader, at record.Place, raw []byte) ([]byte, error) {
+func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
 	if err := checkFrame(raw); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (p *packs) rest(r *FrameReader, at record.Place, raw []byte) ([]byte, error
 	if d.Bad || err != nil || want == [32]byte{} {
 		return nil, fmt.Errorf("frame: %w: no rest of a document", disk.ErrDamaged)
 	}
-	file, size, err := p.publishedFile(path, at)
+	file, size, err := p.publishedFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the rest of it is %s in the mirror: %w", disk.ErrDamaged, path, err)
 	}
@@ -156,12 +156,12 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 // fileBuffer is how many bytes of a published file are buffered while it is converted.
 const fileBuffer = 32 << 10
 
-// publishedFile opens the file to which the rest at a place belongs.
-func (p *packs) publishedFile(path string, at record.Place) (f *os.File, size int64, err error) {
+// publishedFile opens the file to which a rest belongs.
+func (p *packs) publishedFile(path string) (f *os.File, size int64, err error) {
 	if p.published == nil {
 		return nil, 0, ErrNoVersion
 	}
-	if f, err = p.published(path, at); err != nil {
+	if f, err = p.published(path); err != nil {
 		return nil, 0, err
 	}
 	fi, err := f.Stat()

@@ -16,7 +16,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/relocate"
 	"mirrord/store/disk"
-	"mirrord/store/record"
 )
 
 // oneOffSite is the site of a one-off mirror of some documents, with what their files are.
@@ -243,7 +242,7 @@ func FuzzRest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	p := &packs{published: func(path string, _ record.Place) (*os.File, error) { return root.Open(path) }}
+	p := &packs{published: func(path string) (*os.File, error) { return root.Open(path) }}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		if n, err := s2.DecodedLen(packed); (err == nil) && n > 16<<20 {
 			return // a gigabyte for every input would end the fuzzing
@@ -251,7 +250,7 @@ func FuzzRest(f *testing.F) {
 		raw := append(make([]byte, frameHeader), packed...)
 		copy(raw, restMagic)
 		seal(raw)
-		payload, err := p.rest(NewFrameReader(), record.Place{}, raw)
+		payload, err := p.rest(NewFrameReader(), raw)
 		if err != nil {
 			if !errors.Is(err, disk.ErrDamaged) {
 				t.Fatal(err)

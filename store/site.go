@@ -106,7 +106,9 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.Close()
-	s.pin.close()
+	if s.pin != nil {
+		s.pin.Close() // read only: nothing can be lost
+	}
 	err := errors.Join(s.packs.close(), s.heads.close())
 	if !s.readOnly && err == nil {
 		s.noteGlance(false)

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -223,48 +222,27 @@ func (s *State) RemoveSite(name string) error {
 	return errors.Join(h.Remove(), h.Close())
 }
 
-// lockSite takes the lease of a site and the locks of its writer; its database may be damaged. The site
-// cannot be opened for writing elsewhere until it is closed.
-func (s *State) lockSite(name string) (io.Closer, error) {
-	above, err := s.leaseAbove(name)
-	if err != nil {
+// lockSite takes the lease of a site and the locks of its writer.
+func (s *State) lockSite(name string) (_ *HeldSite, err error) {
+	h := &HeldSite{state: s, name: name}
+	if h.above, err = s.leaseAbove(name); err != nil {
 		return nil, err
 	}
-	l := lockedFile{above: above}
-	l.writer, err = lockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
+	h.writer, err = lockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
 	if err == nil {
-		l.file, err = s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
+		h.file, err = s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
 	}
-	if errors.Is(err, fs.ErrNotExist) && l.writer != nil {
-		return l, nil
+	if errors.Is(err, fs.ErrNotExist) && h.writer != nil {
+		return h, nil
 	}
 	ok := false
 	if err == nil {
-		ok, err = tryLock(l.file, false, lockFor)
+		ok, err = tryLock(h.file, false, lockFor)
 	}
 	if !ok {
-		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), l.Close())
+		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), h.Close())
 	}
-	return l, nil
-}
-
-// lockedFile is a database that is locked but not open: no process writes it, and some may read it.
-type lockedFile struct {
-	writer, file *os.File // the second is nil for a site without a database
-	above        Lease    // nil without Options.Owner
-}
-
-// Close gives the locks back, and the lease.
-func (l lockedFile) Close() error {
-	for _, f := range []*os.File{l.file, l.writer} {
-		if f != nil {
-			f.Close() // nothing was written to it
-		}
-	}
-	if l.above != nil {
-		return l.above.Release()
-	}
-	return nil
+	return h, nil
 }
 
 // RunRecord is one line of the run log.

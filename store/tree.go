@@ -76,8 +76,8 @@ func (s *Trees) Current() (regular.Root, error) {
 		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
 	}
 	var r regular.Root
-	if s.pin != nil && s.pin.tree.Root != nil {
-		r, err = s.pin.tree.OpenRoot(".")
+	if s.pin != nil && s.pin.Root.Root != nil {
+		r, err = s.pin.OpenRoot(".")
 	} else {
 		r, err = s.openTree(t)
 	}
@@ -91,7 +91,7 @@ func (s *Trees) Current() (regular.Root, error) {
 }
 
 // file opens a file of the published tree, which a rest is of.
-func (s *Trees) file(path string, _ record.Place) (*os.File, error) {
+func (s *Trees) file(path string) (*os.File, error) {
 	tree, err := s.Current()
 	if err != nil {
 		return nil, err
@@ -314,7 +314,7 @@ func (t *Tree) rename(version int) error {
 func (s *Trees) finishPublish() error {
 	var p *pending
 	err := s.db.View(func(tx *transaction) (err error) {
-		p, err = s.pendingIn(tx)
+		p, err = pendingIn(tx)
 		return err
 	})
 	if (err != nil) || p == nil {
@@ -403,14 +403,14 @@ type pending struct {
 }
 
 // pendingIn returns the publish that was decided and not carried out, nil without one.
-func (s *home) pendingIn(tx *transaction) (*pending, error) {
+func pendingIn(tx *transaction) (*pending, error) {
 	v := tx.Bucket(bMeta).Get(kPublish)
 	if v == nil {
 		return nil, nil
 	}
 	p := new(pending)
 	if err := json.Unmarshal(v, p); err != nil {
-		return nil, fmt.Errorf("site %s: publish: %w: %v", s.name, record.ErrValue, err)
+		return nil, fmt.Errorf("publish: %w: %v", record.ErrValue, err)
 	}
 	return p, nil
 }
@@ -422,7 +422,7 @@ func (s *home) decided() (p *pending, err error) {
 		return nil, nil
 	}
 	err = s.db.View(func(tx *transaction) error {
-		p, err = s.pendingIn(tx)
+		p, err = pendingIn(tx)
 		return err
 	})
 	return p, err

@@ -18,13 +18,17 @@ const holdTries = 10
 // HeldTree is the published tree as it was when it was opened: it stays that version until Close, or until
 // the process ends. Only a take-down removes it before.
 type HeldTree struct {
-	regular.Root
-	lock *os.File
+	regular.Root          // the zero value when nothing is published, or it is missing
+	lock         *os.File // keeps the tree from being reused; nil: nothing does
+	name         string
+	err          error // why name is not known
 }
 
 // Close lets a publish bring the tree forward again.
-func (t *HeldTree) Close() error {
-	err := t.Root.Close()
+func (t *HeldTree) Close() (err error) {
+	if t.Root.Root != nil {
+		err = t.Root.Close()
+	}
 	if t.lock != nil {
 		err = errors.Join(err, unlock(t.lock))
 	}
@@ -34,22 +38,16 @@ func (t *HeldTree) Close() error {
 // Hold opens the published tree and holds it; ErrNoVersion without one. The caller closes it.
 func (s *Trees) Hold() (*HeldTree, error) {
 	if s.pin == nil {
-		p := s.hold()
-		if p.tree.Root != nil {
-			return &HeldTree{Root: p.tree, lock: p.lock}, nil
+		if t := s.hold(); t.Root.Root != nil {
+			return t, nil
 		}
-		root, err := s.Current() // reports the error
-		if err != nil {
-			return nil, err
-		}
-		return &HeldTree{Root: root}, nil
 	}
-	root, err := s.Current()
+	root, err := s.Current() // it reports why there is none
 	if err != nil {
 		return nil, err
 	}
 	t := &HeldTree{Root: root}
-	if s.pin.lock == nil {
+	if s.pin == nil || s.pin.lock == nil {
 		return t, nil
 	}
 	if t.lock, err = root.Open("."); err != nil {
@@ -62,8 +60,8 @@ func (s *Trees) Hold() (*HeldTree, error) {
 }
 
 // hold opens the published tree and keeps it from being reused, where folders can be locked.
-func (s *Trees) hold() *pinned {
-	p := &pinned{}
+func (s *Trees) hold() *HeldTree {
+	p := &HeldTree{}
 	for try := 1; ; try++ {
 		if p.name, p.err = s.live(); p.name == "" {
 			return p
@@ -74,17 +72,17 @@ func (s *Trees) hold() *pinned {
 		}
 		lock, err := tree.Open(".")
 		if err != nil {
-			p.tree = tree
+			p.Root = tree
 			return p
 		}
 		ok, err := disk.Flock(lock, false, false)
 		if ok && s.stands(p.name, lock) {
-			p.tree, p.lock = tree, lock
+			p.Root, p.lock = tree, lock
 			return p
 		}
 		lock.Close()
 		if (err != nil) || try == holdTries { // folders cannot be locked: grace alone protects the reader
-			p.tree = tree
+			p.Root = tree
 			return p
 		}
 		tree.Close()
@@ -99,19 +97,6 @@ func (s *Trees) stands(name string, tree *os.File) bool {
 	}
 	named, err := s.root.Lstat(treesFolder + "/" + name)
 	return err == nil && os.SameFile(opened, named)
-}
-
-// close lets go of the tree of a view.
-func (p *pinned) close() {
-	if p == nil {
-		return
-	}
-	if p.tree.Root != nil {
-		p.tree.Close() // read only: nothing can be lost
-	}
-	if p.lock != nil {
-		unlock(p.lock) // likewise
-	}
 }
 
 // unlock gives the lock of a folder back at once: a process that is being started may have the file too,

@@ -56,11 +56,7 @@ func isInSet(key, value []byte) (bool, error) {
 	if len(value) == 0 {
 		return false, nil
 	}
-	u, err := record.URLOfKey(key)
-	if err != nil {
-		return false, err
-	}
 	var r record.Resource
-	err = r.Decode(u, value)
+	err := r.DecodeKeyed(key, value)
 	return r.InSet, err
 }

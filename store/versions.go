@@ -172,19 +172,15 @@ func (p *Past) Resources(f func(r *record.Resource, here bool) error) error {
 		return err
 	}
 	return p.s.each(bResources, func(k, v []byte) error {
-		u, err := record.URLOfKey(k)
-		if err != nil {
-			return err
-		}
 		old, changed := p.o[string(k)]
 		if changed && len(old) > 0 {
 			v = old
 		}
-		if err := r.Decode(u, v); err != nil {
+		if err := r.DecodeKeyed(k, v); err != nil {
 			return err
 		}
 		if changed && len(old) == 0 {
-			r = record.Resource{ID: r.ID, URL: u}
+			r = record.Resource{ID: r.ID, URL: r.URL}
 			return f(&r, false)
 		}
 		if !changed { // records of the history had their looks when they were replaced
@@ -283,24 +279,15 @@ func (s *SiteVersions) Restore(version, next int) error {
 	}
 	return s.update("restore records", func(tx *transaction) error {
 		o := overlayAt(tx, version)
-		keys := make([]string, 0, len(o))
-		for k := range o {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
 		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
-		for _, k := range keys {
-			u, err := record.URLOfKey([]byte(k))
-			if err != nil {
-				return err
-			}
+		for _, k := range slices.Sorted(maps.Keys(o)) {
 			cur := res.Get([]byte(k))
 			var now, old record.Resource
-			if err := now.Decode(u, cur); err != nil {
+			if err := now.DecodeKeyed([]byte(k), cur); err != nil {
 				return err
 			}
 			if len(o[k]) > 0 {
-				if err := old.Decode(u, o[k]); err != nil {
+				if err := old.Decode(now.URL, o[k]); err != nil {
 					return err
 				}
 			} else {

@@ -26,14 +26,6 @@ const (
 	pinPause = 10 * time.Millisecond
 )
 
-// pinned is the published tree of a view: the link may have been moved since.
-type pinned struct {
-	name string
-	tree regular.Root // the zero value when nothing is published, or it is missing
-	lock *os.File     // keeps the tree from being reused; nil: nothing does
-	err  error        // why name is not known
-}
-
 // pinTree opens the published tree of a view, also one that was decided on and has no link yet. whole
 // is false when it is not the tree of the last version that the view knows: another was published meanwhile.
 func (s *Site) pinTree() (whole bool, err error) {
@@ -47,10 +39,10 @@ func (s *Site) pinTree() (whole bool, err error) {
 	switch {
 	case nothing, p.err != nil:
 		return true, nil
-	case len(vs) == 0, p.tree.Root == nil:
+	case len(vs) == 0, p.Root.Root == nil:
 		return !s.Stale(), nil
 	}
-	meta, err := p.tree.ReadFile(phm.MetaName, regular.MaxSmall)
+	meta, err := p.ReadFile(phm.MetaName, regular.MaxSmall)
 	same := (err == nil) && bytes.Equal(meta, vs[len(vs)-1].Meta)
 	return same || !s.Stale(), nil
 }

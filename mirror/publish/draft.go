@@ -24,12 +24,6 @@ import (
 	"mirrord/store/record"
 )
 
-// Trees starts the tree of a version; *store.Trees does.
-type Trees interface {
-	Build(r store.TreeRules) (*store.Tree, error)
-	BuildEmpty() (*store.Tree, error)
-}
-
 // Records reads the record of a URL; *store.Records does. Safe for concurrent use.
 type Records interface {
 	Get(u site.URL) (rec record.Resource, ok bool, err error)
@@ -43,7 +37,7 @@ type ManyRecords interface {
 
 // Means is what a version is made with. All fields but Rules and Rests are needed.
 type Means struct {
-	Trees    Trees
+	Trees    *store.Trees
 	Rules    store.TreeRules
 	Records  ManyRecords
 	Renderer *render.Renderer

@@ -78,29 +78,37 @@ type SiteBodies struct {
 // damaged now, as LoseBody changes them. Blobs of wrong bytes are discarded, so that those that come can take
 // their place.
 func (b *SiteBodies) Lost(noted []string) (lost []record.Resource, err error) {
+	err = b.each(noted, func(rec *record.Resource) error {
+		if rec.Body == record.NoBody {
+			return nil
+		}
+		bad, err := b.damaged(rec)
+		if bad { // if not, an older body is, or another site has stored this one again
+			LoseBody(rec)
+			rec.Expires, rec.Evidence = 0, [len(rec.Evidence)]uint64{} // so that nothing saves the request
+			lost = append(lost, *rec)
+		}
+		return err
+	})
+	return lost, err
+}
+
+// each calls f for the record of each URL that was noted and has one.
+func (b *SiteBodies) each(noted []string, f func(rec *record.Resource) error) error {
 	for _, raw := range noted {
 		u, _, err := site.Parse(raw)
 		if err != nil { // no check notes such a one
 			continue
 		}
 		rec, ok, err := b.Records.Get(u)
+		if err == nil && ok {
+			err = f(&rec)
+		}
 		if err != nil {
-			return nil, err
-		}
-		if !ok || rec.Body == record.NoBody {
-			continue
-		}
-		bad, err := b.damaged(&rec)
-		if err != nil {
-			return nil, err
-		}
-		if bad { // if not, an older body is, or another site has stored this one again
-			LoseBody(&rec)
-			rec.Expires, rec.Evidence = 0, [len(rec.Evidence)]uint64{} // so that nothing saves the request
-			lost = append(lost, rec)
+			return err
 		}
 	}
-	return lost, nil
+	return nil
 }
 
 // damaged looks at the body of a record. A damaged blob is discarded.
@@ -119,21 +127,15 @@ func (b *SiteBodies) damaged(rec *record.Resource) (bool, error) {
 // came and are published as they are, so that the published files can be replaced by them; left are to be
 // requested again by the next run.
 func (b *SiteBodies) Returned(noted []string) (came []record.Resource, left []string, err error) {
-	for _, raw := range noted {
-		u, _, err := site.Parse(raw)
-		if err != nil { // no check notes such a one
-			continue
-		}
-		rec, ok, err := b.Records.Get(u)
+	err = b.each(noted, func(rec *record.Resource) error {
 		switch {
-		case err != nil:
-			return nil, nil, err
-		case !ok || !rec.InSet || rec.Path == "":
+		case !rec.InSet || rec.Path == "":
 		case rec.Digest == [32]byte{}:
-			left = append(left, u.String())
+			left = append(left, rec.URL.String())
 		case rec.Body == record.BlobBody:
-			came = append(came, rec)
+			came = append(came, *rec)
 		}
-	}
-	return came, left, nil
+		return nil
+	})
+	return came, left, err
 }

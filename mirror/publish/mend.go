@@ -54,21 +54,11 @@ type TreeDamage struct {
 	Lost     error           // why the file table is not known: the next version is made without it
 }
 
-// DamageNotes keeps what was found damaged; *store.SiteNotes does.
-type DamageNotes interface {
-	// Damaged returns URLs whose stored bodies are damaged.
-	Damaged() ([]string, error)
-	NoteDamaged(urls []string) error
-	// WrongFiles returns mirror paths of published files that a check found wrong.
-	WrongFiles() ([]string, error)
-	NoteWrongFiles(paths []string) error
-}
-
 // Mending is what Mend works with. All fields are needed.
 type Mending struct {
-	From  render.Material // what the published files are made of
-	Trees *store.Trees    // of the site
-	Notes DamageNotes
+	From  render.Material  // what the published files are made of
+	Trees *store.Trees     // of the site
+	Notes *store.SiteNotes // what was found damaged
 }
 
 // MendingOf returns what Mend works with for a site that is open for writing.

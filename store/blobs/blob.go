@@ -96,10 +96,10 @@ func (b *Blobs) unsettle(name string) {
 	delete(b.fresh, name)
 }
 
-// has reports whether a body is there and right. What a loss of power left may have its name and size, and
-// other bytes; so may what a bad disk did. So it is read, unless it came or was read since the last sync. One
-// that another process may not have synced yet is settled here too.
-func (b *Blobs) has(d [32]byte, size int64) bool {
+// IsThere reports whether a body is there and right. What a loss of power left may have its name and size,
+// and other bytes; so may what a bad disk did. So it is read, unless it came or was read since the last sync.
+// One that another process may not have synced yet is settled here too.
+func (b *Blobs) IsThere(d [32]byte, size int64) bool {
 	name := blobName(d)
 	if st, err := b.dir.Stat(name); err != nil || st.Size != size || !st.Regular {
 		return false
@@ -183,7 +183,7 @@ func (b *Blobs) mkdir(d [32]byte) error {
 
 // Put implements Bodies.
 func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
-	if b.has(d, int64(len(body))) {
+	if b.IsThere(d, int64(len(body))) {
 		return nil
 	}
 	w, err := b.spool.Create()
@@ -206,7 +206,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 	}
 	if err == nil {
 		name := blobName(d)
-		if b.has(d, w.size) {
+		if b.IsThere(d, w.size) {
 			w.remove()
 			return nil
 		}
@@ -226,7 +226,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 // it, or a copy where there are no links.
 func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 	fi, err := dir.Lstat(path)
-	if (err == nil) && b.has(d, fi.Size()) {
+	if (err == nil) && b.IsThere(d, fi.Size()) {
 		return nil
 	}
 	if err == nil {
@@ -236,7 +236,7 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 	if err == nil {
 		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.Root.Name(), name))
 	}
-	if err == nil || (errors.Is(err, fs.ErrExist) && b.has(d, fi.Size())) {
+	if err == nil || (errors.Is(err, fs.ErrExist) && b.IsThere(d, fi.Size())) {
 		b.settled(d, name)
 		return nil
 	}
@@ -271,19 +271,10 @@ func (b *Blobs) Open(d [32]byte, from, n int64) (io.ReadCloser, error) {
 	if n < 0 {
 		n = math.MaxInt64
 	}
-	return &fileRange{io.LimitedReader{R: f, N: n}, f}, nil
-}
-
-// fileRange is a part of a file. What the disk has lost of it is damage.
-type fileRange struct {
-	io.LimitedReader
-	io.Closer
-}
-
-// Read implements io.Reader.
-func (r *fileRange) Read(p []byte) (int, error) {
-	n, err := r.LimitedReader.Read(p)
-	return n, disk.LostBytes(err)
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(knownFile{f}, n), f}, nil
 }
 
 // AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. It fetches one that

@@ -139,21 +139,6 @@ func (b *Blobs) Is(fi fs.FileInfo, digest [32]byte) (bool, error) {
 	return err == nil && os.SameFile(fi, body), err
 }
 
-// IsThere reports whether a body is there, and right.
-func (b *Blobs) IsThere(digest [32]byte, size int64) bool {
-	st, err := b.Stat(digest) // which lets the next sync have it
-	if err != nil || st.Size != size {
-		return false
-	}
-	f, err := b.Open(digest, 0, -1)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	same, err := HasDigest(f, digest)
-	return same && err == nil
-}
-
 // ErrAway reports that something is in a depot and cannot be fetched. It is not damaged.
 var ErrAway = errors.New("only the depot has it")
 

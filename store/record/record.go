@@ -248,8 +248,10 @@ func (r *Resource) Append(b []byte) []byte {
 func (r *Resource) Decode(u site.URL, b []byte) error {
 	d := binread.Sharing(b)
 	*r = Resource{URL: u}
-	if err := checkVersion(&d); err != nil {
-		return fmt.Errorf("record of %s: %w", u, err)
+	if v := d.Byte(); v < recordVersion {
+		return fmt.Errorf("record of %s: %w: format %d", u, ErrValue, v)
+	} else if v > recordVersion {
+		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
 	}
 	flags := d.Byte()
 	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0,
@@ -291,32 +293,13 @@ func (r *Resource) Decode(u site.URL, b []byte) error {
 	return nil
 }
 
-// checkVersion reads the version of a value.
-func checkVersion(d *binread.Reader) error {
-	if v := d.Byte(); v < recordVersion {
-		return fmt.Errorf("%w: format %d", ErrValue, v)
-	} else if v > recordVersion {
-		return fmt.Errorf("format %d: %w", v, ErrNewerFormat)
+// DecodeKeyed reads the value of a key of the resources.
+func (r *Resource) DecodeKeyed(key, value []byte) error {
+	u, err := URLOfKey(key)
+	if err != nil {
+		return fmt.Errorf("resources: %w", err)
 	}
-	return nil
-}
-
-// NumbersOf reads ID and Referrer of a value, and decodes no more of it.
-func NumbersOf(k, v []byte) (id, referrer uint32, err error) {
-	d := binread.Reader{Rest: v}
-	if err := checkVersion(&d); err != nil {
-		return 0, 0, fmt.Errorf("record of %s: %w", k, err)
-	}
-	d.Take(4) // flags, outcome, body, format
-	id = uint32(d.Uvarint())
-	for range 6 { // status, checked, run, failures, gone, target
-		d.Uvarint()
-	}
-	referrer = uint32(d.Uvarint())
-	if d.Bad {
-		err = fmt.Errorf("record of %s: %w: short value", k, ErrValue)
-	}
-	return id, referrer, err
+	return r.Decode(u, value)
 }
 
 // urlPath is the path of a URL without its leading slash.
