@@ -35,7 +35,6 @@ func sharedNames() map[string]string {
 		"Server": idiom, "Shared": domain, "Sink": door, "Site": domain,
 		"Span":  domain,
 		"State": domain, "Store": door, "Table": domain, "Told": domain,
-		"Trees":   door,
 		"Version": domain, "Writer": idiom,
 	}
 }

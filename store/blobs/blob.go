@@ -96,9 +96,9 @@ func (b *Blobs) unsettle(name string) {
 	delete(b.fresh, name)
 }
 
-// IsThere reports whether a body is there and right. What a loss of power left may have its name and size, and
-// other bytes; so may what a bad disk did. So it is read, unless it came or was read since the last sync. One
-// that another process may not have synced yet is settled here too.
+// IsThere reports whether a body is there and right. What a loss of power left may have its name and size,
+// and other bytes; so may what a bad disk did. So it is read, unless it came or was read since the last sync.
+// One that another process may not have synced yet is settled here too.
 func (b *Blobs) IsThere(d [32]byte, size int64) bool {
 	name := blobName(d)
 	if st, err := b.dir.Stat(name); err != nil || st.Size != size || !st.Regular {
