@@ -56,10 +56,8 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	slices.SortFunc(n.Places, func(a, b record.Place) int {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
 	})
-	return n, s.db.View(func(tx *transaction) error {
-		n.LastPack, _ = s.db.journal.packsEnd(tx)
-		return nil
-	})
+	n.LastPack, _, err = s.packsEnd()
+	return n, err
 }
 
 // PackNumber is the number of the pack that is a file of a site's folder; 0 for another file.

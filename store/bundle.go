@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"mirrord/internal/zstdfast"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -86,22 +85,6 @@ func parseBundle(raw []byte) (x bundleIndex, err error) {
 	}
 	x.start = len(raw) - len(b)
 	return x, nil
-}
-
-// appendBundle appends the bundle of documents, of which raw has the payloads and ends says where each ends,
-// to b.
-func appendBundle(b []byte, enc *zstdfast.Encoder, raw []byte, ends []uint32) []byte {
-	at := len(b)
-	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
-	last := uint32(0)
-	for _, end := range ends {
-		b = binary.AppendUvarint(b, uint64(end-last))
-		last = end
-	}
-	b = enc.Append(b, raw)
-	seal(b[at:])
-	return b
 }
 
 // decodeSlack is how many bytes more than a frame's contents a buffer has: else the decoder takes another.

@@ -21,7 +21,7 @@ const checkedFor = 10 * time.Minute
 
 // checked remembers which database files were found whole, and when: opening one again right away need not
 // read it all. Two changes within one tick of the kernel's clock leave the same times, so it is also known by
-// its last commit, which each process that writes it changes. A nil one remembers nothing.
+// its last commit, which each process that writes it changes. A nil one has nothing to forget.
 type checked struct {
 	now func() time.Time
 
@@ -36,9 +36,6 @@ type checkedFile struct {
 }
 
 func (c *checked) has(path string, fi fs.FileInfo, commit dbpages.Commit) bool {
-	if c == nil {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.files[path]
@@ -58,9 +55,6 @@ func changed(fi fs.FileInfo) time.Time {
 }
 
 func (c *checked) add(path string, fi fs.FileInfo, commit dbpages.Commit) {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.files == nil {
@@ -71,9 +65,6 @@ func (c *checked) add(path string, fi fs.FileInfo, commit dbpages.Commit) {
 
 // renew takes in that we wrote a file that was whole.
 func (c *checked) renew(path string, fi fs.FileInfo, commit dbpages.Commit) {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k, ok := c.files[path]; ok {

@@ -2,7 +2,30 @@
 
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
+
+// Acquire implements Owner: a state owns the sites of one machine.
+func (s *State) Acquire(site string) (Lease, error) {
+	l, err := s.acquire(site, writing)
+	if err != nil {
+		return nil, fmt.Errorf("acquire site %s: %w", site, err)
+	}
+	return l, nil
+}
+
+// Token implements Lease.
+func (l *siteLock) Token() uint64 { return l.token }
+
+// Lost implements Lease.
+func (l *siteLock) Lost() <-chan struct{} {
+	if l.above != nil {
+		return l.above.Lost()
+	}
+	return l.lost
+}
 
 // OnStep calls f between two changes of the disk.
 func OnStep(s *Site, f func(step string)) { s.step = f }

@@ -228,7 +228,8 @@ type foldedLinks struct {
 	targets []byte
 }
 
-// putLinks writes the links of the batches that were read, if they are of so many documents.
+// putLinks writes the links of the batches that were read, in the order of their documents, if these are so
+// many.
 func (c *foldChunk) putLinks(least int) error {
 	if len(c.links) < least {
 		return nil
@@ -236,26 +237,21 @@ func (c *foldChunk) putLinks(least int) error {
 	slices.SortStableFunc(c.links, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
 	err := c.site.update("fold links", func(tx *transaction) error {
 		tx.later = log.Later
-		return writeLinks(tx, c.links)
+		links := tx.Bucket(bLinks)
+		links.fill(0.9)
+		var key []byte
+		for _, l := range c.links {
+			key = binary.BigEndian.AppendUint32(key[:0], l.id)
+			if err := links.Put(key, l.targets); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	c.links = c.links[:0]
 	c.site.dropPages()
 	c.site.at("folded links")
 	return err
-}
-
-// writeLinks writes links, in the order of their documents.
-func writeLinks(tx *transaction, all []foldedLinks) error {
-	links := tx.Bucket(bLinks)
-	links.fill(0.9)
-	var key []byte
-	for _, t := range all {
-		key = binary.BigEndian.AppendUint32(key[:0], t.id)
-		if err := links.Put(key, t.targets); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // records writes the records of a part.

@@ -5,7 +5,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"iter"
 	"slices"
@@ -192,14 +191,9 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 
 // lastPack is the number of the pack that is being written.
 func (s *compactor) lastPack() (num uint32, err error) {
-	v, err := s.meta(kPack)
-	if len(v) == 12 {
-		num = binary.BigEndian.Uint32(v)
-	}
-	if n, _ := s.packs.where(); n > num {
-		num = n // a site that is open for writing
-	}
-	return num, err
+	num, _, err = s.packsEnd()
+	here, _ := s.packs.where() // of a site that is open for writing
+	return max(num, here), err
 }
 
 // worth reports whether a pack is to be emptied of which so many bytes are in use. One behind the last one
@@ -223,18 +217,9 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 // and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
 // of its documents is. held are the places of the unfinished run.
 func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[record.Place]bool, err error) {
-	nums, err := disk.NumbersIn(s.packs.root, ".", packName)
+	uses, byNum, err := s.packs.list()
 	if err != nil {
 		return nil, nil, err
-	}
-	byNum := map[uint32]*packUse{}
-	for _, n := range nums {
-		fi, err := s.packs.root.Lstat(packName(n))
-		if err != nil {
-			return nil, nil, disk.Err("list packs", err)
-		}
-		byNum[n] = &packUse{num: n, size: fi.Size()}
-		uses = append(uses, byNum[n])
 	}
 	held = map[record.Place]bool{}
 	err = s.Records.bodied(ctx, func(r *record.Resource, pinned bool) error {
@@ -255,6 +240,21 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[re
 		}
 	}
 	return uses, held, err
+}
+
+// list lists the files by number, and by that of each.
+func (p *packs) list() (uses []*packUse, byNum map[uint32]*packUse, err error) {
+	nums, err := disk.NumbersIn(p.root, ".", p.name)
+	byNum = map[uint32]*packUse{}
+	for _, n := range nums {
+		fi, err := p.root.Lstat(p.name(n))
+		if err != nil {
+			return nil, nil, disk.Err("list packs", err)
+		}
+		byNum[n] = &packUse{num: n, size: fi.Size()}
+		uses = append(uses, byNum[n])
+	}
+	return uses, byNum, err
 }
 
 // withBases adds the bases of deltas in use, and counts the used bytes of bundles. It returns the deltas.

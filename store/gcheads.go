@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"mirrord/site"
-	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
@@ -68,18 +67,9 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 // headUses finds out what of each file is in use. again says that something that is cannot be read, or that
 // an older version wrote it.
 func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, err error) {
-	byNum := map[uint32]*packUse{}
-	nums, err := disk.NumbersIn(s.root, ".", headsFile)
+	uses, byNum, err := s.heads.packs.list()
 	if err != nil {
 		return nil, false, err
-	}
-	for _, n := range nums {
-		fi, err := s.root.Lstat(headsFile(n))
-		if err != nil {
-			return nil, false, disk.Err("look at heads", err)
-		}
-		byNum[n] = &packUse{num: n, size: fi.Size()}
-		uses = append(uses, byNum[n])
 	}
 	err = s.every(func(r *record.Resource) error {
 		for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {

@@ -225,15 +225,11 @@ func (s *home) every(f func(r *record.Resource) error) error {
 	})
 }
 
-// keep replaces a file of the site's folder.
-func (s *home) keep(name string, v []byte) error {
-	return disk.Err("write "+name, disk.Replace(s.root, name, v, 0o600, false))
-}
-
-// keepSynced is keep for a file that a loss of power must not empty.
-func (s *home) keepSynced(name string, v []byte) error {
-	err := disk.Replace(s.root, name, v, 0o600, !s.volatile)
-	if err == nil && !s.volatile {
+// keep replaces a file of the site's folder. A loss of power must not empty one that is synced.
+func (s *home) keep(name string, v []byte, synced bool) error {
+	synced = synced && !s.volatile
+	err := disk.Replace(s.root, name, v, 0o600, synced)
+	if err == nil && synced {
 		err = disk.SyncDir(s.dir)
 	}
 	return disk.Err("write "+name, err)

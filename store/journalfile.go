@@ -263,14 +263,16 @@ func openJournal(s *State, root *os.Root, d *database) (ok bool, err error) {
 }
 
 // packsEnd returns the number of the last pack, and how far it counts.
-func (j *journal) packsEnd(tx *transaction) (num uint32, size int64) {
-	num, size = readEnd(tx.Bucket(bMeta).Get(kPack))
+func (s *home) packsEnd() (num uint32, size int64, err error) {
+	v, err := s.meta(kPack)
+	num, size = readEnd(v)
+	j := &s.db.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.num > num || (j.num == num && j.size > size) {
-		return j.num, j.size
+		return j.num, j.size, err
 	}
-	return num, size
+	return num, size, err
 }
 
 // takeJournal moves the batches that a program before format 11 has left in the database into the log. What

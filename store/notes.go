@@ -119,7 +119,7 @@ func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	if err := s.keepSynced(lastingFact+name, v); err != nil {
+	if err := s.keep(lastingFact+name, v, true); err != nil {
 		return err
 	}
 	return s.SetFact(name, v)
@@ -134,7 +134,7 @@ func LastingFact(s *State, site, name string) ([]byte, error) {
 const fingerprintsName = "fingerprints"
 
 // KeepFingerprints keeps what says which files the site has, for the runs of other sites.
-func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.keep(fingerprintsName, v) }
+func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.keep(fingerprintsName, v, false) }
 
 // Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
 func Fingerprints(s *State, site string) ([]byte, error) {
@@ -150,7 +150,7 @@ func (s *SiteNotes) KeepRun(r RunRecord) error {
 	if err != nil {
 		return fmt.Errorf("run of %s: %w", s.name, err)
 	}
-	return s.keep(lastRunName, v)
+	return s.keep(lastRunName, v, false)
 }
 
 // Rebuilt returns when Rebuild made the database, the zero time when it did not.

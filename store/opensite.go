@@ -289,18 +289,24 @@ func (f *siteFolder) checkLatest(tx *transaction) error {
 	if published == 0 {
 		return nil
 	}
-	last := uint64(0)
-	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
-		last = binary.BigEndian.Uint64(k)
-	}
-	if p, _ := pendingIn(tx); p != nil { // what cannot be read is reported by who carries it out
-		last = max(last, uint64(p.Version.Number))
-	}
-	if (uint64(published) <= last) || f.db.stale() { // a version has come since the copy was made
+	last, _ := lastKnown(tx)                 // who carries a publish out reports one that cannot be read
+	if (published <= last) || f.db.stale() { // a version has come since the copy was made
 		return nil
 	}
 	return f.db.damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", errOlder,
 		published, last))
+}
+
+// lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
+func lastKnown(tx *transaction) (last int, err error) {
+	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
+		last = int(binary.BigEndian.Uint64(k))
+	}
+	p, err := pendingIn(tx)
+	if p != nil {
+		last = max(last, p.Version.Number)
+	}
+	return last, err
 }
 
 // linkedVersion is the version that the name of the published tree says; 0 when it says none.
@@ -346,12 +352,7 @@ func (s *Site) start(f *siteFolder) error {
 	if s.readOnly {
 		return s.db.View(f.check)
 	}
-	var num uint32
-	var size int64
-	err := s.db.View(func(tx *transaction) error {
-		num, size = s.db.journal.packsEnd(tx)
-		return nil
-	})
+	num, size, err := s.packsEnd()
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"sync"
@@ -14,8 +13,8 @@ import (
 	"mirrord/store/disk"
 )
 
-// Owner decides who may write a site. A State is the Owner of one machine: the lock of the site's database is
-// the lease. Options.Owner sets another one above it.
+// Owner decides who may write a site, above the lock of its database, which does so on one machine; see
+// Options.Owner.
 type Owner interface {
 	// Acquire makes the caller the only writer of a site until the lease is released or lost. It does not wait
 	// for a site that another process holds, which is ErrLocked, unless the implementation was given a time
@@ -47,17 +46,9 @@ type siteLock struct {
 	freeing sync.Once
 }
 
-// Acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
-// exist. The site's database stays open until the lease is released; OpenSite takes a lease of its own. A
-// database that cannot be used is a *DatabaseError.
-func (s *State) Acquire(site string) (Lease, error) {
-	l, err := s.acquire(site, writing)
-	if err != nil {
-		return nil, fmt.Errorf("acquire site %s: %w", site, err)
-	}
-	return l, nil
-}
-
+// acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
+// exist. The site's database stays open until the lease is released. One that cannot be used is a
+// *DatabaseError.
 func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	l := &siteLock{lost: make(chan struct{})}
 	defer func() {
@@ -137,18 +128,7 @@ func (s *State) LastToken(site string) (token uint64) {
 	return token
 }
 
-// Token implements Lease.
-func (l *siteLock) Token() uint64 { return l.token }
-
-// Lost implements Lease.
-func (l *siteLock) Lost() <-chan struct{} {
-	if l.above != nil {
-		return l.above.Lost()
-	}
-	return l.lost
-}
-
-// Release implements Lease. The database is closed first.
+// Release ends the lease. The database is closed first.
 func (l *siteLock) Release() (err error) {
 	l.freeing.Do(func() {
 		if l.db != nil {

@@ -92,11 +92,21 @@ func (e *frameEncoder) full(b, payload []byte) []byte {
 	return b
 }
 
-// bundle is appendBundle.
+// bundle appends the bundle of documents, of which raw has the payloads and ends says where each ends, to b.
 func (e *frameEncoder) bundle(b, raw []byte, ends []uint32) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return appendBundle(b, e.ready(), raw, ends)
+	at := len(b)
+	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
+	last := uint32(0)
+	for _, end := range ends {
+		b = binary.AppendUvarint(b, uint64(end-last))
+		last = end
+	}
+	b = e.ready().Append(b, raw)
+	seal(b[at:])
+	return b
 }
 
 // frame is bundle, or the ordinary frame when it is one document.

@@ -206,7 +206,7 @@ func (p *packs) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.files {
-		f.Close()
+		f.Close() // read only: nothing can be lost
 	}
 	clear(p.files)
 }
@@ -284,19 +284,13 @@ func believable(at record.Place, f *os.File) error {
 }
 
 func (p *packs) close() error {
-	p.unpacked.drop(0)
-	var errs []error
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, f := range p.files {
-		errs = append(errs, f.Close())
-	}
-	clear(p.files)
+	p.forget()
+	var err error
 	if p.w != nil {
-		errs = append(errs, p.w.Close())
+		err = p.w.Close()
 		p.w = nil
 	}
-	return errors.Join(errors.Join(errs...), p.root.Close())
+	return errors.Join(err, p.root.Close())
 }
 
 // finish ends the pack that is being written and begins the next one.

@@ -388,22 +388,13 @@ func redoAll(d *database, s *log.Readable, version int) error {
 // leadsTo checks that a database that was made of a log has a version that is published.
 func leadsTo(d *database, version int) error {
 	return d.View(func(t *transaction) error {
-		m := t.Bucket(bMeta)
-		if (m == nil) || (version == 0) {
+		if (t.Bucket(bVersions) == nil) || (version == 0) {
 			return nil
 		}
-		n, _ := m.number(kLive)
-		live := int(n)
-		p, err := pendingIn(t)
-		if err != nil {
-			return err
+		last, err := lastKnown(t)
+		if err == nil && last < version {
+			err = fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
 		}
-		if p != nil { // the link may have been moved already
-			live = max(live, p.Version.Number)
-		}
-		if live < version {
-			return fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
-		}
-		return nil
+		return err
 	})
 }

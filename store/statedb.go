@@ -59,7 +59,7 @@ const (
 // One that is damaged is set aside and made again from what the sites know, and so is one that is missing or
 // empty: a lost log must not stop a run.
 func (s *State) withDB(wait time.Duration, f func(*database) error) error {
-	o := s.dbOptions(stateDB)
+	o := s.dbOptions()
 	o.wait = wait
 	err := tryDoor(o, f)
 	db, damaged := errors.AsType[*DatabaseError](err)
@@ -75,9 +75,9 @@ func (s *State) withDB(wait time.Duration, f func(*database) error) error {
 // errNoStateDB says that mirror.db is missing or empty.
 var errNoStateDB = errors.New(stateDB + " is missing or empty")
 
-func (s *State) dbOptions(name string) doorOptions {
+func (s *State) dbOptions() doorOptions {
 	return doorOptions{
-		path:     filepath.Join(s.Dir, name),
+		path:     filepath.Join(s.Dir, stateDB),
 		mode:     0o600,
 		wait:     updateWait,
 		depth:    2,
@@ -122,7 +122,7 @@ func (s *State) viewDB(f func(*transaction) error) error {
 	case mayNot && missing != nil:
 		return nil
 	case mayNot: // a state that is read-only for the caller
-		o := s.dbOptions(stateDB)
+		o := s.dbOptions()
 		o.readOnly = true
 		return tryDoor(o, view)
 	}
@@ -131,7 +131,7 @@ func (s *State) viewDB(f func(*transaction) error) error {
 
 // copyDB opens a copy of mirror.db as it was after its last commit.
 func copyDB(s *State) (*database, error) {
-	o := s.dbOptions(stateDB)
+	o := s.dbOptions()
 	f, err := copyShared(o.path, os.TempDir(), s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoStateDB
@@ -156,7 +156,7 @@ func (s *State) updateDB(op string, f func(*transaction) error) error {
 // that is missing or empty. A crash leaves the one or the other. It holds the lock of the old one, so that
 // one process does it.
 func (s *State) replaceDB(why error) error {
-	o := s.dbOptions(stateDB)
+	o := s.dbOptions()
 	f, err := s.root.OpenFile(stateDB, os.O_RDWR|os.O_CREATE, o.mode)
 	if err != nil {
 		return disk.Err("set "+stateDB+" aside", err)
@@ -306,7 +306,7 @@ func CheckShared(s *State) error {
 		names, lerr := s.Sites()
 		for _, name := range names {
 			if run, job := s.recall(name); (run != nil) || job != nil {
-				o := s.dbOptions(stateDB)
+				o := s.dbOptions()
 				return o.damaged(err)
 			}
 		}

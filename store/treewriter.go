@@ -83,16 +83,22 @@ func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
 	if err != nil {
 		return disk.Err("publish "+path, err)
 	}
-	err = w.t.s.bodies.Place(digest, d, name)
-	if errors.Is(err, fs.ErrExist) {
-		if err = d.Root.RemoveAll(name); err == nil {
-			err = w.t.s.bodies.Place(digest, d, name)
-		}
-	}
+	err = inPlace(d, name, func() error { return w.t.s.bodies.Place(digest, d, name) })
 	if errors.Is(err, disk.ErrDamaged) {
 		return fmt.Errorf("publish %s: %w", path, err)
 	}
 	return disk.Err("publish "+path, err)
+}
+
+// inPlace makes a name in a folder by link, in place of what has it.
+func inPlace(d *disk.OpenDir, name string, link func() error) error {
+	err := link()
+	if errors.Is(err, fs.ErrExist) {
+		if err = d.Root.RemoveAll(name); err == nil {
+			err = link()
+		}
+	}
+	return err
 }
 
 // CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
@@ -145,12 +151,7 @@ func (w *TreeWriter) LinkLive(path string) error {
 	if err != nil {
 		return disk.Err("publish "+path, err)
 	}
-	err = disk.Linkat(src.FD, name, d.FD, name)
-	if errors.Is(err, fs.ErrExist) {
-		if err = d.Root.RemoveAll(name); err == nil {
-			err = disk.Linkat(src.FD, name, d.FD, name)
-		}
-	}
+	err = inPlace(d, name, func() error { return disk.Linkat(src.FD, name, d.FD, name) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("publish %s: %w: the file is missing in the published tree", path, disk.ErrDamaged)
 	}

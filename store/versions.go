@@ -279,13 +279,8 @@ func (s *SiteVersions) Restore(version, next int) error {
 	}
 	return s.update("restore records", func(tx *transaction) error {
 		o := overlayAt(tx, version)
-		keys := make([]string, 0, len(o))
-		for k := range o {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
 		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(o)) {
 			cur := res.Get([]byte(k))
 			var now, old record.Resource
 			if err := now.DecodeKeyed([]byte(k), cur); err != nil {

@@ -159,6 +159,7 @@ func (s *Spool) Create() (*BlobWriter, error) {
 				dir:   s.dir,
 				f:     f,
 				name:  name,
+				h:     sha256.New(),
 			}, nil
 		}
 		if !errors.Is(err, fs.ErrExist) { // of another process with this number: killed, or in another container
@@ -169,9 +170,6 @@ func (s *Spool) Create() (*BlobWriter, error) {
 
 // Write appends to the body.
 func (w *BlobWriter) Write(p []byte) (int, error) {
-	if w.h == nil {
-		w.h = sha256.New()
-	}
 	n, err := w.f.Write(p)
 	w.h.Write(p[:n])
 	w.size += int64(n)
@@ -186,9 +184,6 @@ func (w *BlobWriter) Size() int64 { return w.size }
 
 // Digest is the SHA-256 of what was written.
 func (w *BlobWriter) Digest() (d [32]byte) {
-	if w.h == nil {
-		return sha256.Sum256(nil)
-	}
 	w.h.Sum(d[:0])
 	return d
 }
@@ -225,10 +220,7 @@ func (w *BlobWriter) Load() (body []byte, free func(), err error) {
 
 // Commit makes the body a blob and returns its digest and size.
 func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error) {
-	if w.h == nil {
-		w.h = sha256.New()
-	}
-	w.h.Sum(d[:0])
+	d = w.Digest()
 	return d, w.size, w.spool.blobs.adopt(w, d, mtime)
 }
 
