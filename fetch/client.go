@@ -66,12 +66,12 @@ type Client struct {
 	fresh *http.Transport // tr without connections that are used again
 	jar   *cookiejar.Jar  // nil without cookies
 
-	header     http.Header // of every request
 	secret     http.Header // of those to auth origins
 	auth       map[string]bool
 	conditions conditions
 	sent       []string // secrets among them: no part of stored responses
 	httpProxy  bool     // plain http requests go to a proxy in absolute form
+	userAgent  []string
 	acceptAny  []string
 	identity   []string
 	codingsAny []string
@@ -112,7 +112,7 @@ func New(o Options) (*Client, error) {
 		MaxIdleConnsPerHost:    max(64, o.MaxConnsPerHost), // one that is closed must be made again
 		MaxConnsPerHost:        o.MaxConnsPerHost,
 		IdleConnTimeout:        idleTime,
-		MaxResponseHeaderBytes: o.MaxHeaderBytes,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 		ForceAttemptHTTP2:      !o.DisableHTTP2,
 		ReadBufferSize:         copyBuffer, // as what bodies are read into, so that they come without a copy
 	}
@@ -152,29 +152,21 @@ func (c *Client) Close() { c.tr.CloseIdleConnections() }
 
 func (c *Client) setHeaders() error {
 	o := c.Options
-	c.header = http.Header{"User-Agent": {o.UserAgent}}
-	c.secret = http.Header{}
-	add := func(to http.Header, from map[string]string, secretsAllowed bool) error {
-		for k, v := range from {
-			name := http.CanonicalHeaderKey(k)
-			switch {
-			case !httpguts.ValidHeaderFieldName(k) || !httpguts.ValidHeaderFieldValue(v):
-				return fmt.Errorf("%w: header %q is not valid", ErrConfig, k)
-			case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection" ||
-				name == "Accept-Encoding" || name == "Range" || name == "If-Range":
-				return fmt.Errorf("%w: header %q is not the user's to set", ErrConfig, k)
-			case !secretsAllowed && (name == "Authorization" || name == "Cookie" || name == "Proxy-Authorization"):
-				return fmt.Errorf("%w: header %q would be sent to every host; it belongs into AuthHeader", ErrConfig, k)
-			}
-			to[name] = []string{v}
-		}
-		return nil
-	}
 	if !httpguts.ValidHeaderFieldValue(o.UserAgent) {
 		return fmt.Errorf("%w: user agent %q is not valid in a header", ErrConfig, o.UserAgent)
 	}
-	if err := errors.Join(add(c.header, o.Header, false), add(c.secret, o.AuthHeader, true)); err != nil {
-		return err
+	c.userAgent = []string{o.UserAgent}
+	c.secret = http.Header{}
+	for k, v := range o.AuthHeader {
+		name := http.CanonicalHeaderKey(k)
+		switch {
+		case !httpguts.ValidHeaderFieldName(k) || !httpguts.ValidHeaderFieldValue(v):
+			return fmt.Errorf("%w: header %q is not valid", ErrConfig, k)
+		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection" ||
+			name == "Accept-Encoding" || name == "Range" || name == "If-Range":
+			return fmt.Errorf("%w: header %q is not the user's to set", ErrConfig, k)
+		}
+		c.secret[name] = []string{v}
 	}
 	if o.BasicUser != "" || o.BasicPassword != "" {
 		pair := base64.StdEncoding.EncodeToString([]byte(o.BasicUser + ":" + o.BasicPassword))
@@ -223,21 +215,15 @@ func (c *Client) setCookies() error {
 
 func (o *Options) tlsConfig() (*tls.Config, error) {
 	t := &tls.Config{
-		RootCAs:            o.RootCAs,
 		InsecureSkipVerify: o.InsecureTLS,
 		ClientSessionCache: tls.NewLRUClientSessionCache(64),
 	}
 	if len(o.CAFile) > 0 {
-		if t.RootCAs == nil {
-			pool, err := x509.SystemCertPool()
-			if err != nil {
-				pool = x509.NewCertPool()
-			}
-			t.RootCAs = pool
-		} else {
-			t.RootCAs = t.RootCAs.Clone()
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
 		}
-		if !t.RootCAs.AppendCertsFromPEM(o.CAFile) {
+		if t.RootCAs = pool; !pool.AppendCertsFromPEM(o.CAFile) {
 			return nil, fmt.Errorf("%w: the CA file holds no certificate in PEM form", ErrConfig)
 		}
 	}
@@ -273,16 +259,15 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	t.plain = t.conditional() && !c.conditions.send(origin)
 	tries, restarted, blamed, doubted := 0, false, false, false
 	for {
-		start, at, conditional := time.Now(), t.at, t.conditional()
+		at, conditional := t.at, t.conditional()
 		ranged := t.continues()
 		t.portion = false
 		res, err := c.attempt(ctx, &t)
 		t.sent += res.Sent
-		res.Attempts, res.Resumed, res.Sent = t.attempts, t.resumed, t.sent
+		res.Resumed, res.Sent = t.resumed, t.sent
 		res.Unconditional = t.refused
 		res.NotModified = (err == nil) && conditional && !ranged && confirms(&t.req, &res.Head)
 		noteProgress(err, t.at > at && t.validator != "")
-		res.Total = time.Since(start)
 		good := (err == nil) && !TransientStatus(res.Status)
 		if blamed {
 			c.conditions.tried(origin, good)
@@ -329,12 +314,6 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		if !again {
 			return res, err
 		}
-		t.attempts = append(t.attempts, Attempt{
-			Status: res.Status,
-			Err:    err,
-			After:  res.Total,
-			Wait:   wait,
-		})
 		c.Log.Debug("fetch again", "url", req.URL.String(), "status", res.Status, "err", err, "wait", wait,
 			"at", t.at)
 		if c.Sleep(ctx, wait) != nil {
@@ -351,7 +330,7 @@ const leastPortion = 1 << 20
 func (c *Client) again(res *Result, err error, tries int) (time.Duration, bool) {
 	// "full jitter": uniform between nothing and an exponentially growing bound, so that clients that failed
 	// together do not come back together.
-	bound := c.BackoffCap
+	bound := backoffCap
 	if tries < 30 {
 		bound = min(bound, c.Backoff<<tries)
 	}

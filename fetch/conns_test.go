@@ -134,11 +134,14 @@ func TestConnsSend(t *testing.T) {
 		return "HTTP/1.1 304 Not Modified\r\n\r\n", false
 	})
 	c := newClient(t, Options{
-		Reach:        reach.Policy{All: true},
-		UserAgent:    "test/1 (+http://example.org/)",
-		Header:       map[string]string{"X-One": " padded ", "accept-language": "hu"},
-		AuthOrigins:  []string{"http://" + addr},
-		AuthHeader:   map[string]string{"Authorization": "Basic eA=="},
+		Reach:       reach.Policy{All: true},
+		UserAgent:   "test/1 (+http://example.org/)",
+		AuthOrigins: []string{"http://" + addr},
+		AuthHeader: map[string]string{
+			"Authorization":   "Basic eA==",
+			"X-One":           " padded ",
+			"accept-language": "hu",
+		},
 		Cookies:      true,
 		CookiePreset: []*http.Cookie{{Name: "a", Value: "b", Domain: "127.0.0.1"}},
 	})

@@ -25,7 +25,7 @@ var (
 	ErrTooLarge  = errors.New("body over the size limit") // MaxBody, by declaration or by count
 	ErrBomb      = errors.New("decompression bomb")       // MaxRatio
 	ErrCoding    = errors.New("bad content coding")       // unknown coding, or data that is not in it
-	// MaxHeaderBytes or too many fields, 1xx included
+	// more than maxHeaderBytes or too many fields, 1xx included
 	ErrHeaderFlood      = errors.New("header over the size limit")
 	ErrForbiddenAddress = errors.New("address not allowed")          // the address guard said no
 	ErrTLS              = errors.New("tls handshake or certificate") // includes an http answer on an https port

@@ -35,7 +35,6 @@ type transfer struct {
 	total     int64 // length of the whole body, -1 unknown
 	portion   bool  // the last answer was a part of the rest (RFC 9110 §15.3.7)
 	resumed   int
-	attempts  []Attempt
 	sent      int // requests, those that net/http repeated by itself included
 }
 
@@ -60,7 +59,6 @@ func (c *Client) attempt(ctx context.Context, t *transfer) (*Result, error) {
 	resp, err := c.roundTrip(w, t, ranged)
 	res.Sent = w.sent
 	res.ToHeader = time.Since(w.start)
-	res.Remote = w.remote
 	if err != nil {
 		return res, classify(ctx, w, u, err, false)
 	}
@@ -117,14 +115,10 @@ func (c *Client) bodyError(ctx context.Context, w *watch, u site.URL, err error)
 // compose makes the request of an attempt.
 func (c *Client) compose(t *transfer, ranged bool) *http.Request {
 	u, req := t.req.URL, &t.req
-	h := make(http.Header, len(c.header)+6)
-	maps.Copy(h, c.header)
+	h := http.Header{"User-Agent": c.userAgent, "Accept": c.acceptAny, "Accept-Encoding": c.codingsAny}
 	if req.Accept != "" {
 		h["Accept"] = []string{req.Accept}
-	} else if h["Accept"] == nil {
-		h["Accept"] = c.acceptAny
 	}
-	h["Accept-Encoding"] = c.codingsAny
 	if t.identity {
 		h["Accept-Encoding"] = c.identity
 	}
@@ -180,7 +174,7 @@ func cookieURL(u site.URL) *url.URL {
 
 func (c *Client) readHead(res *Result, resp *http.Response, u site.URL) error {
 	h := resp.Header
-	res.Head, res.HTTPMajor = newHead(resp.StatusCode, h), resp.ProtoMajor
+	res.Head = newHead(resp.StatusCode, h)
 	if res.Status < 200 {
 		return &Error{URL: u, Class: ErrProtocol, Err: fmt.Errorf("final status %d", res.Status)}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -87,28 +86,16 @@ type Result struct {
 	RetryAfter    time.Duration
 	HasRetryAfter bool
 
-	Wire      int64 // bytes of the body as it came in the last attempt
-	Body      int64 // length of the body after decoding, resumed parts included
-	Kept      bool  // the body went to the Sink and is complete
-	Unframed  bool  // it lasted until the connection closed, so that a cut cannot be told from the end
-	Cut       bool  // it was longer than MaxBody and Request.Cut allowed to stop there
-	Sent      int   // requests on all attempts, those that net/http repeated by itself included
-	Resumed   int   // how often it was continued where it had broken
-	Attempts  []Attempt
-	ToHeader  time.Duration // of the last attempt, from its start to the end of the header
-	Total     time.Duration // of the last attempt
-	Remote    netip.Addr    // who answered: the proxy, if there is one
-	HTTPMajor int
-	At        time.Time // when the answer came, if it was recorded earlier; else zero
-	Seen      time.Time // with At: when the URL was last known to answer so
-}
-
-// Attempt is one that was not the last.
-type Attempt struct {
-	Status int           // 0 when there was no answer
-	Err    error         // nil when the status was the reason to try again
-	After  time.Duration // what it took
-	Wait   time.Duration // pause before the next one
+	Wire     int64         // bytes of the body as it came in the last attempt
+	Body     int64         // length of the body after decoding, resumed parts included
+	Kept     bool          // the body went to the Sink and is complete
+	Unframed bool          // it lasted until the connection closed, so that a cut cannot be told from the end
+	Cut      bool          // it was longer than MaxBody and Request.Cut allowed to stop there
+	Sent     int           // requests on all attempts, those that net/http repeated by itself included
+	Resumed  int           // how often it was continued where it had broken
+	ToHeader time.Duration // of the last attempt, from its start to the end of the header
+	At       time.Time     // when the answer came, if it was recorded earlier; else zero
+	Seen     time.Time     // with At: when the URL was last known to answer so
 }
 
 // contentType returns what the Content-Type fields of a head say: of several types, in one field or in more,

@@ -115,7 +115,7 @@ func (c *Client) dial(connect dialFunc) dialFunc {
 		if err != nil || c.NoHeads {
 			return conn, err
 		}
-		return &headConn{Conn: conn, most: int(c.MaxHeaderBytes)}, nil
+		return &headConn{Conn: conn, most: maxHeaderBytes}, nil
 	}
 }
 
@@ -169,7 +169,7 @@ func (c *Client) dialTLS(config *tls.Config, connect dialFunc) dialFunc {
 		if conn.ConnectionState().NegotiatedProtocol == "h2" {
 			return conn, nil
 		}
-		return &headConn{Conn: conn, most: int(c.MaxHeaderBytes)}, nil
+		return &headConn{Conn: conn, most: maxHeaderBytes}, nil
 	}
 }
 

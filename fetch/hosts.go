@@ -124,9 +124,6 @@ type host struct {
 	fast, base float64       // moving averages of the response time in ns: now, and usually
 	penalty    penalty       // for answers 429
 	seen       time.Time
-	requests   int64
-	failures   int64
-	bytes      int64
 }
 
 type rule struct {
@@ -188,7 +185,6 @@ func (h *Hosts) acquire(name string, p Politeness, now time.Time, anyway bool) (
 	s.inFlight++
 	o.inFlight++
 	r.inFlight++
-	s.requests++
 	s.start(now, s.gap(eff))
 	o.start(now, o.gap(eff))
 	return true, time.Time{}
@@ -245,13 +241,11 @@ func (h *Hosts) Release(name string, p Politeness, now time.Time, o Observation)
 		h.Beyond.Done(HostOf(name), o)
 	}
 	if o.Unused {
-		s.requests--
 		s.rules[mine].served = s.rules[mine].before
 		s.giveBack()
 		at.giveBack()
 		return
 	}
-	s.bytes += o.Bytes
 	s.learn(at, o, eff, now)
 	s.end(now, s.gap(eff))
 	at.end(now, at.gap(eff))
@@ -376,7 +370,6 @@ func (s *host) learn(at *origin, o Observation, p Politeness, now time.Time) {
 	}
 	distress := o.Distress()
 	if at.mute = distress && o.Status == 0; distress {
-		s.failures++
 		of := &at.penalty
 		if o.Status == http.StatusTooManyRequests {
 			of = &s.penalty

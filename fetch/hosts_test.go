@@ -131,7 +131,7 @@ func TestPenaltyGrowsAndShrinks(t *testing.T) {
 			t.Fatal("no turn at the promised time")
 		}
 		h.Release("h", p, now, o)
-		return h.Snapshot()[0].Gap
+		return h.Gap("h", p)
 	}
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		if got := turn(Observation{Status: 503}); got != want*time.Second {
@@ -175,7 +175,7 @@ func TestPenaltyRests(t *testing.T) {
 			_, now = h.Acquire("h", p, now)
 		}
 		at(t, &h, p, now.Add(c.idle), true, 0)
-		if got := h.Snapshot()[0].Penalty; got != c.want {
+		if got := h.hosts["h"].origins["h"].penalty.gap; got != c.want {
 			t.Errorf("after a wait of %v and %v more: penalty %v, want %v", c.retryAfter, c.idle, got, c.want)
 		}
 	}
@@ -203,7 +203,7 @@ func TestFailuresAtOnceAreOneSign(t *testing.T) {
 	for range 16 {
 		h.Release("h", p, epoch, Observation{Status: 503})
 	}
-	if got := h.Snapshot()[0].Gap; got != time.Second {
+	if got := h.Gap("h", p); got != time.Second {
 		t.Errorf("gap %v", got)
 	}
 }
@@ -219,7 +219,7 @@ func TestSlowingAnswers(t *testing.T) {
 		}
 		now = now.Add(d)
 		h.Release("h", p, now, answered(d))
-		return h.Snapshot()[0].Gap
+		return h.Gap("h", p)
 	}
 	for range 50 {
 		if g := turn(100 * time.Millisecond); g != 100*time.Millisecond {
@@ -349,8 +349,8 @@ func TestDeferPrune(t *testing.T) {
 	if _, until := h.Acquire("c", p, epoch); until.Sub(epoch) != mostRetryAfter {
 		t.Errorf("a host is left alone until %v", until)
 	}
-	if s := h.Snapshot(); len(s) != 3 || s[1].CrawlDelay != 7*time.Second {
-		t.Errorf("%+v", s)
+	if g := h.Gap("b", p); len(h.Snapshot()) != 3 || g != 7*time.Second {
+		t.Errorf("gap %v", g)
 	}
 	if n := h.Prune(epoch.Add(30*time.Minute), epoch.Add(30*time.Minute)); n != 2 {
 		t.Errorf("%d left, want those that must be waited for", n)

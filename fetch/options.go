@@ -4,7 +4,6 @@ package fetch
 
 import (
 	"context"
-	"crypto/x509"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -20,8 +19,6 @@ import (
 // refuses private addresses and has a limit on everything but total time.
 type Options struct {
 	UserAgent string // sent with every request; default "mirrord"
-	// sent to every origin; Authorization and Cookie are refused here, see AuthHeader
-	Header map[string]string
 
 	// Secrets. They are sent to AuthOrigins only ("https://example.org", "http://host:8080"), so that a page
 	// requisite on another host does not learn them.
@@ -37,9 +34,8 @@ type Options struct {
 
 	// http://, https://, socks5:// or socks5h://, with credentials if need be; default none
 	Proxy       string
-	RootCAs     *x509.CertPool // default the system's
-	CAFile      []byte         // PEM certificates trusted in addition to RootCAs or the system's
-	InsecureTLS bool           // do not verify certificates: anybody on the way can forge the mirror
+	CAFile      []byte // PEM certificates trusted in addition to the system's
+	InsecureTLS bool   // do not verify certificates: anybody on the way can forge the mirror
 
 	ConnectTimeout time.Duration // DNS, TCP and, on its own again, TLS; default 20 s
 	HeaderTimeout  time.Duration // from a ready connection to the end of the answer's header; default 60 s
@@ -49,7 +45,6 @@ type Options struct {
 	MinRate       int64
 	MinRateWindow time.Duration // default 60 s; only time spent waiting for the network counts
 
-	MaxHeaderBytes  int64 // all header fields of an answer, 1xx answers included; default 256 KiB
 	MaxHeaderFields int   // default 1000
 	MaxBody         int64 // bytes of a body after decoding; default 4 GiB
 	// decoded over coded bytes, judged after 1 MiB of output; default 400 (gzip's own end is 1032)
@@ -67,9 +62,8 @@ type Options struct {
 	Names   Names   // remembers which names were public; default for the life of the Client
 	Network Network // resolves and connects; default the system
 
-	Retries    int           // attempts after the first; default 2, negative none
-	Backoff    time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
-	BackoffCap time.Duration // end of the doubling; default 30 s
+	Retries int           // attempts after the first; default 2, negative none
+	Backoff time.Duration // bound of the random wait before the first retry; doubles with each; default 1 s
 
 	// wall clock for HTTP dates and the robots cache; default time.Now
 	Now   func() time.Time
@@ -81,6 +75,9 @@ type Options struct {
 const (
 	mib = 1 << 20
 	gib = 1 << 30
+
+	maxHeaderBytes = 256 << 10        // all header fields of an answer, 1xx answers included
+	backoffCap     = 30 * time.Second // end of the doubling of Options.Backoff
 )
 
 func (o Options) withDefaults() Options {
@@ -102,9 +99,7 @@ func (o Options) withDefaults() Options {
 	setDuration(&o.IdleTimeout, 60*time.Second)
 	setDuration(&o.MinRateWindow, 60*time.Second)
 	setDuration(&o.Backoff, time.Second)
-	setDuration(&o.BackoffCap, 30*time.Second)
 	setInt(&o.MinRate, 64)
-	setInt(&o.MaxHeaderBytes, 256<<10)
 	setInt(&o.MaxBody, 4*gib)
 	if o.MaxHeaderFields == 0 {
 		o.MaxHeaderFields = 1000

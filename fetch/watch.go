@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http/httptrace"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -46,7 +45,6 @@ type watch struct {
 	timer *time.Timer
 	in    wire // the body
 	// of the connection; as reused, conn and sent, written by gotConn before RoundTrip returns
-	remote netip.Addr
 	reused bool
 	seen   *seenHead // head of the answer; nil when the connection keeps none
 	sent   int       // connections that the request was given to: over 1 when net/http repeats it
@@ -95,9 +93,6 @@ func (w *watch) stop() {
 // likewise, and so on: on a closed one it sends nothing and continues, until it makes a new one, after which
 // it does not repeat.
 func (w *watch) gotConn(info httptrace.GotConnInfo) {
-	if a, ok := info.Conn.RemoteAddr().(interface{ AddrPort() netip.AddrPort }); ok {
-		w.remote = a.AddrPort().Addr().Unmap()
-	}
 	if w.Proxy != "" {
 		info.Conn.SetDeadline(time.Time{}) // of dialProxy
 	}

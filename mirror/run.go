@@ -33,7 +33,6 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 	if expired && (err == nil) {
 		sum, _, err = runOnce(ctx, o, repairs)
 	}
-	run.Release() // of the run
 	return sum, err
 }
 

@@ -78,7 +78,7 @@ func BenchmarkLargeSite(b *testing.B) {
 			if rules, err = Mine(h, Best()); err != nil {
 				b.Fatal(err)
 			}
-			skips = rules.Skips(nil)
+			skips = rules.Skips()
 		}
 		b.ReportMetric(float64(rules.Len()), "rules")
 		perDir(b)

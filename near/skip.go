@@ -16,14 +16,13 @@ type Skips struct {
 }
 
 // Skips goes through the directories from the top down. Rules whose consequent, or part of whose antecedent,
-// is in a skipped directory are never applied. Keep decides for each directory with a rule whether the rule
-// is applied; nil: all are. Refused directories are visited, and the directories below them are considered.
-func (r *RuleSet) Skips(keep func(evolution.Dir) bool) *Skips {
+// is in a skipped directory are never applied.
+func (r *RuleSet) Skips() *Skips {
 	s := &Skips{r.dirs, make([]evolution.Dir, len(r.of))}
 	for d := evolution.Dir(1); int(d) < len(r.of); d++ {
 		if up := s.top[r.dirs.Parent(d)]; up != evolution.Root {
 			s.top[d] = up
-		} else if r.of[d] >= 0 && (keep == nil || keep(d)) {
+		} else if r.of[d] >= 0 {
 			s.top[d] = d
 		}
 	}

@@ -53,7 +53,7 @@ func scanFeed(sc *scanner, v view) {
 	root := true
 	m := sc.mark()
 	for {
-		sc.release(m, true)
+		sc.release(m)
 		m = sc.mark()
 		first := len(sc.d.Links)
 		switch f.x.next() {

@@ -232,7 +232,7 @@ func (h *htmlScan) startTag(p int) int {
 	if len(sc.attrs) > mark {
 		m := sc.mark()
 		h.tag(tag, mark, start)
-		sc.release(m, true)
+		sc.release(m)
 		sc.attrs = sc.attrs[:mark]
 	}
 	if tag != noTag {
@@ -267,10 +267,8 @@ func (h *htmlScan) content(tag tagID, p int) int {
 		}
 		return p
 	case tagNoscript:
-		if !sc.in.Scripting {
-			h.noscript = 1
-			return p
-		}
+		h.noscript = 1
+		return p
 	case tagPlaintext:
 		return len(s)
 	}
@@ -299,7 +297,7 @@ func (h *htmlScan) content(tag tagID, p int) int {
 		}
 		scanScript(sc, text, h.ctx|CtxJS, false)
 	}
-	sc.release(m, true)
+	sc.release(m)
 	return end
 }
 

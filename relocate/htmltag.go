@@ -223,7 +223,7 @@ func (t *tagLinks) forScript(a *attr) {
 	if shape, ok := scriptURL(v.s); ok && dataNames(name, shape, isPage(v.s)) {
 		sc.url(v, InScript, t.h.attrCtx(a)|CtxJS, false)
 	}
-	sc.release(m, true)
+	sc.release(m)
 }
 
 func (t *tagLinks) href(a *attr) {

@@ -169,8 +169,6 @@ type Input struct {
 	Format    Format // how to scan; Unknown: as Detect says
 	MaxLinks  int    // links kept; more set BoundLinks in Doc.Truncated. Default 100 000
 	NoScripts bool   // leave scripts and event handlers alone
-	// treat <noscript> as a browser with scripts does: as text. Default: its content is scanned
-	Scripting bool
 }
 
 // defaultMaxLinks bounds the memory of one document's links to about 10 MB.

@@ -314,7 +314,7 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 			j.sc.url(v, kind, j.ctx|CtxJS, false)
 		}
 	}
-	j.sc.release(m, true)
+	j.sc.release(m)
 }
 
 // inlineScript reports whether the script element whose attributes start at mark holds a script, or an import

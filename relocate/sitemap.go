@@ -110,7 +110,7 @@ func ScanSitemap(raw []byte, limit int) SitemapList {
 			case "lastmod":
 				entry.LastMod = sc.elementText(&x)
 			}
-			sc.release(m, true)
+			sc.release(m)
 		case xmlClose:
 			if n := string(x.name); n == "url" || n == "sitemap" {
 				if !flush() {
@@ -162,7 +162,7 @@ func (sc *scanner) sitemap(v view) {
 	x := xmlReader{v: v}
 	m := sc.mark()
 	for {
-		sc.release(m, true)
+		sc.release(m)
 		m = sc.mark()
 		switch x.next() {
 		case xmlEnd:

@@ -63,10 +63,10 @@ type memory struct{ arena, maps, links int }
 func (sc *scanner) mark() memory { return memory{len(sc.arena), len(sc.maps), len(sc.d.Links)} }
 
 // release frees what was decoded since m: the maps, which are not needed once links have their spans, and
-// the text, too, if that is allowed and no link found since refers to it.
-func (sc *scanner) release(m memory, text bool) {
+// the text, too, if no link found since refers to it.
+func (sc *scanner) release(m memory) {
 	sc.maps = sc.maps[:m.maps]
-	if text && len(sc.d.Links) == m.links {
+	if len(sc.d.Links) == m.links {
 		sc.arena = sc.arena[:m.arena]
 	}
 }

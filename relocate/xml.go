@@ -237,7 +237,7 @@ func (sc *scanner) xml(v view) {
 	root, xslt := true, false
 	m := sc.mark()
 	for {
-		sc.release(m, true)
+		sc.release(m)
 		m = sc.mark()
 		switch x.next() {
 		case xmlEnd:

@@ -91,7 +91,7 @@ func (r *relearner) skips() (out []policy.Skip, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	for d := range rules.Skips(nil).Top() {
+	for d := range rules.Skips().Top() {
 		out = append(out, policy.Skip{Dir: r.back[d], Rule: len(out)})
 	}
 	return out, nil

@@ -62,7 +62,7 @@ func newRuleBook(h *History, o Options) (*ruleBook, error) {
 	for d := range h.dirs {
 		byPath[h.dirs[d].path] = Dir(d)
 	}
-	for d := range rules.Skips(nil).Top() {
+	for d := range rules.Skips().Top() {
 		b.top = append(b.top, byPath[e.Dirs().Path(d)])
 	}
 	return b, nil

@@ -38,8 +38,6 @@ type World struct {
 	fresh    int   // of them, those for what the mirror knew nothing of
 	bytes    int64 // of the answers to them
 	askedNow int   // pages of the site requested at this version
-	added    int   // of what changed, how many were not there before
-	left     int   // of what changed, how many are gone
 
 	seen ListingSeen
 }
@@ -104,14 +102,13 @@ func (w *World) Step() bool {
 		return false
 	}
 	w.now++
-	w.requests, w.fresh, w.bytes, w.askedNow, w.added, w.left = 0, 0, 0, 0, 0, 0
+	w.requests, w.fresh, w.bytes, w.askedNow = 0, 0, 0, 0
 	w.Changed = w.Changed[:0]
 	for _, c := range w.h.Versions[w.now].Changes {
 		w.Changed = append(w.Changed, c.Page)
 		had := w.Site[c.Page]
 		switch {
 		case had == Gone:
-			w.added++
 			w.files++
 			for d := w.h.pages[c.Page].dir; d >= 0; d = w.h.dirs[d].parent {
 				if w.live[d]++; w.live[d] == 1 && d != Root {
@@ -119,7 +116,6 @@ func (w *World) Step() bool {
 				}
 			}
 		case c.Content == Gone:
-			w.left++
 			w.files--
 			for d := w.h.pages[c.Page].dir; d >= 0; d = w.h.dirs[d].parent {
 				if w.live[d]--; w.live[d] == 0 && d != Root {

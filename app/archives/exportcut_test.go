@@ -17,11 +17,11 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"mirrord/app/env"
 	"mirrord/app/runs"
 	"mirrord/archive"
 	"mirrord/internal/inorder"
 	"mirrord/phm"
+	"mirrord/store/disk"
 	"mirrord/testing/apptest"
 )
 
@@ -111,7 +111,7 @@ func TestExportNoRoom(t *testing.T) {
 			Stream: &fullDisk{room},
 			Format: format,
 		})
-		if !env.NoRoom(err) || !strings.Contains(err.Error(), "free some space") ||
+		if !disk.IsFull(err) || !strings.Contains(err.Error(), "free some space") ||
 			strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: %v", format, err)
 		}

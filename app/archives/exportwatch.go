@@ -78,7 +78,7 @@ func (o *ExportRequest) hasPlace(form archive.Form) error {
 
 // sayRoom adds to an error of an export what to do when it says that a disk is full.
 func (o *ExportRequest) sayRoom(err error) error {
-	if !env.NoRoom(err) {
+	if !disk.IsFull(err) {
 		return err
 	}
 	if _, state := errors.AsType[*disk.DiskError](err); state { // which says what to do

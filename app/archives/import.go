@@ -15,6 +15,7 @@ import (
 	"mirrord/job"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // Import makes a PHM in any form the first version of a mirror that is named as. Nothing is left when
@@ -50,7 +51,7 @@ func importAs(
 	}
 	m, err := importInto(ctx, s, copyTo, st.Now())
 	if err = errors.Join(err, s.Close()); err != nil {
-		if env.NoRoom(err) {
+		if disk.IsFull(err) {
 			err = fmt.Errorf("%w; free some space and import it again", err)
 		}
 		return nil, errors.Join(fmt.Errorf("import %s: %w", name, err), st.RemoveSite(as))

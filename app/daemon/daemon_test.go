@@ -153,7 +153,7 @@ func TestNoRoom(t *testing.T) {
 		false: {nil, &disk.DiskError{Op: "write", Err: syscall.EIO}, disk.ErrLocked},
 	} {
 		for _, err := range errs {
-			if env.NoRoom(err) != want {
+			if disk.IsFull(err) != want {
 				t.Errorf("%v: %v", err, !want)
 			}
 		}

@@ -43,7 +43,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 		if errors.Is(err, disk.ErrLocked) {
 			out.Cause = status.Busy
 		}
-		if env.NoRoom(err) {
+		if disk.IsFull(err) {
 			out.Verdict, out.Cause = status.VerdictPartial, status.DiskFull
 		}
 		out.Lasting = (out.Cause == status.ByItself) && runs.LastingSetup(err)
@@ -119,7 +119,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	if out.Verdict == status.VerdictPartial && status.IsStateFull(sum.Reasons) {
 		out.Cause = status.StateFull
 	}
-	if out.Verdict == status.VerdictPartial && ctx.Err() == nil && (env.NoRoom(err) || r.belowMinFree(j)) {
+	if out.Verdict == status.VerdictPartial && ctx.Err() == nil && (disk.IsFull(err) || r.belowMinFree(j)) {
 		out.Cause = status.DiskFull
 	}
 	_, out.Lasting = runs.Lasting(sum)

@@ -4,10 +4,8 @@ package env
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
-	"syscall"
 	"time"
 
 	"mirrord/fetch"
@@ -83,11 +81,6 @@ const (
 	TidyEvery    = 24 * time.Hour
 	CollectRetry = time.Hour
 )
-
-// NoRoom reports whether an error says that the disk is full.
-func NoRoom(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
 
 // MachineKey is why only users with an account on the machine may change a key.
 const MachineKey = "names a command, file, secret, proxy or private address of the machine, or another " +

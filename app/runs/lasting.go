@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
 	"mirrord/site"
+	"mirrord/store/disk"
 )
 
 // entries is how many URLs a run knows at most that has not come beyond its entry points.
@@ -44,7 +45,7 @@ func troubleAtStart(sum *mirror.Summary) (t status.Trouble, ok bool) {
 // until it is corrected.
 func LastingSetup(err error) bool {
 	_, setup := errors.AsType[env.SetupError](err)
-	return (setup || errors.Is(err, fs.ErrPermission)) && !env.NoRoom(err)
+	return (setup || errors.Is(err, fs.ErrPermission)) && !disk.IsFull(err)
 }
 
 // LastingOfJob is the error of a first run of a job that another run would only repeat, with the remedy; nil

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"time"
 
 	"mirrord/app/env"
@@ -48,7 +50,7 @@ func RunSite(
 	}
 	defer client.Close()
 	defer o.Hosts.Leave(j.Name)
-	return mirror.Run(ctx, mirror.Options{
+	sum, err := mirror.Run(ctx, mirror.Options{
 		Job:      j,
 		State:    st,
 		Site:     s,
@@ -68,6 +70,20 @@ func RunSite(
 		MostState:   o.Most,
 		MostStateOf: "its share of the room of all mirrors",
 	})
+	return sum, whereFull(st.Dir, err)
+}
+
+// whereFull adds to an error that says that a disk is full of which directory that is: the one of the file
+// that the error names, else that of the state.
+func whereFull(state string, err error) error {
+	if !disk.IsFull(err) {
+		return err
+	}
+	dir := state
+	if at, named := errors.AsType[*fs.PathError](err); named && filepath.IsAbs(at.Path) {
+		dir = filepath.Dir(at.Path)
+	}
+	return fmt.Errorf("the disk of %s is full: %w", dir, err)
 }
 
 // Run opens the site of a job in the state, makes one run and updates the job's symbolic link. The

@@ -24,10 +24,9 @@ import (
 	"mirrord/store/disk"
 )
 
-// Bodies keeps bodies that are published as they came in a store of objects: a blobs.Bodies. Small ones are
-// gathered in packs of up to 8 MiB, which Sync puts; a large one is an object, read by range. What it knows
-// is what was loaded and what it has put. Delete makes it forget a body; the bytes go with a collection, once
-// no manifest refers to them.
+// Bodies keeps bodies that are published as they came in a store of objects. Small ones are gathered in packs
+// of up to 8 MiB, which Sync puts; a large one is an object, read by range. What it knows is what was loaded
+// and what it has put. The bytes of a body go with a collection, once no manifest refers to them.
 //
 // A pack is "mrdB1\n", the length of the index (4 bytes, little endian), the index (JSON in zstd), and the
 // bodies one after the other, each as it is or as a zstd frame.
@@ -57,7 +56,7 @@ type bodyPlace struct {
 	size     int64
 	modified time.Time
 	age      uint64
-	data     []byte // as it is stored, as long as it is in no object yet
+	data     []byte // as it is stored, as long as it is in no object yet: object is ""
 }
 
 // bodyPack is a pack that is being gathered.
@@ -214,51 +213,18 @@ func (b *Bodies) place(digest [32]byte) *bodyPlace {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.places[digest]
-	if p == nil || (p.data == nil && b.avoids[p.object]) {
+	if p == nil || b.avoids[p.object] {
 		return nil
 	}
 	found := *p
 	return &found
 }
 
-// where is the name of the object that has a body, "" when none has it.
-func (b *Bodies) where(digest [32]byte) string {
-	if p := b.place(digest); p != nil {
-		return p.object
-	}
-	return ""
-}
-
-func missingBody(digest [32]byte) error { return fmt.Errorf("body %x: %w", digest[:6], fs.ErrNotExist) }
-
-// Stat implements blobs.Bodies.
-func (b *Bodies) Stat(digest [32]byte) (disk.FileStat, error) {
-	p := b.place(digest)
-	if p == nil {
-		return disk.FileStat{}, missingBody(digest)
-	}
-	return disk.FileStat{Size: p.size, Time: p.modified, Regular: true}, nil
-}
-
-// Put implements blobs.Bodies.
-func (b *Bodies) Put(digest [32]byte, body []byte, modified time.Time) error {
-	if p := b.place(digest); p != nil && p.size == int64(len(body)) {
-		return nil
-	}
-	if len(body) >= largeBody {
-		return b.putLarge(digest, objects.Bytes(body), modified)
-	}
-	return b.putSmall(digest, bytes.Clone(body), modified)
-}
-
-// putSmall puts a body into the open pack. The bytes are kept.
-func (b *Bodies) putSmall(digest [32]byte, body []byte, modified time.Time) error {
+// putSmall puts a body into the open pack, and returns how many bytes it has there. The bytes are kept.
+func (b *Bodies) putSmall(digest [32]byte, body []byte, modified time.Time) (stored int64, err error) {
 	p := &bodyPlace{size: int64(len(body)), modified: modified, data: body}
 	if packed := b.codec.enc.EncodeAll(body, nil); len(packed) < len(body)*9/10 {
 		p.data = packed
-	}
-	if p.data == nil {
-		p.data = []byte{}
 	}
 	p.stored = int64(len(p.data))
 	b.mu.Lock()
@@ -280,14 +246,21 @@ func (b *Bodies) putSmall(digest [32]byte, body []byte, modified time.Time) erro
 	isFull := pack.bytes >= segmentSize
 	b.mu.Unlock()
 	if isFull {
-		return b.Sync()
+		err = b.Sync()
 	}
-	return nil
+	return p.stored, err
 }
 
-// putLarge puts a body as an object.
+// putLarge puts a body as an object, under another name than that of one that a collection will remove.
 func (b *Bodies) putLarge(digest [32]byte, body *io.SectionReader, modified time.Time) error {
-	name := fmt.Sprintf("%s%x.%d.%d", largeNames, digest, body.Size(), modified.UnixNano())
+	b.mu.Lock()
+	avoids := b.avoids
+	b.mu.Unlock()
+	at := modified.UnixNano()
+	name := largeName(digest, body.Size(), at)
+	for ; avoids[name]; at++ {
+		name = largeName(digest, body.Size(), at)
+	}
 	if _, err := b.store.Put(b.ctx, name, body, objects.Condition{}); err != nil {
 		return err
 	}
@@ -318,22 +291,16 @@ func (b *Bodies) take(from *blobs.Blobs, digest [32]byte) (int64, error) {
 		}
 		return fi.Size(), b.putLarge(digest, io.NewSectionReader(seekerAt{at}, 0, fi.Size()), fi.ModTime())
 	}
-	if err := copyBody(b, f, digest, fi.ModTime()); err != nil {
+	body, err := io.ReadAll(f)
+	switch {
+	case err != nil:
 		return 0, err
+	case digestOf(body) != digest:
+		return 0, damaged
+	case len(body) >= largeBody:
+		return fi.Size(), b.putLarge(digest, objects.Bytes(body), fi.ModTime())
 	}
-	return b.place(digest).stored, nil
-}
-
-// copyBody puts a body that is read from somewhere, if its bytes are those of its digest.
-func copyBody(to blobs.Bodies, from io.Reader, digest [32]byte, modified time.Time) error {
-	body, err := io.ReadAll(from)
-	if err != nil {
-		return err
-	}
-	if sha256.Sum256(body) != digest {
-		return fmt.Errorf("body %x: %w", digest[:6], disk.ErrDamaged)
-	}
-	return to.Put(digest, body, modified)
+	return b.putSmall(digest, body, fi.ModTime())
 }
 
 // seekerAt reads at offsets of what can seek. One goroutine uses it.
@@ -404,41 +371,23 @@ func (p *bodyPack) encode(enc *zstd.Encoder) (name string, data []byte, start in
 	return bodyFolder + objects.RandomName(), data, start, nil
 }
 
-// Open implements blobs.Bodies. A small body is read at once.
-func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
-	p := b.place(digest)
-	if p == nil {
-		return nil, missingBody(digest)
-	}
-	from = min(from, p.size)
-	if n < 0 || n > p.size-from {
-		n = p.size - from
-	}
+// read returns a body that is in an object. A small one is read at once.
+func (b *Bodies) read(digest [32]byte, p *bodyPlace) (io.Reader, error) {
 	if p.size >= largeBody {
-		return &largeReader{
-			b:      b,
-			object: p.object,
-			at:     from,
-			end:    from + n,
-		}, nil
+		return &largeReader{b: b, object: p.object, end: p.size}, nil
 	}
-	stored := p.data
-	if stored == nil && p.stored > 0 {
+	var stored []byte
+	if p.stored > 0 {
 		var err error
 		if stored, _, err = b.store.Get(b.ctx, p.object, p.at, p.stored); err != nil {
 			return nil, err
 		}
 	}
-	raw, err := b.unpack(stored, p.size)
+	raw, err := unpack(b.codec.dec, stored, p.size)
 	if err != nil {
 		return nil, fmt.Errorf("body %x in %s: %w: %w", digest[:6], p.object, disk.ErrDamaged, err)
 	}
-	return io.NopCloser(bytes.NewReader(raw[from : from+n])), nil
-}
-
-// unpack decompresses a stored body.
-func (b *Bodies) unpack(stored []byte, size int64) ([]byte, error) {
-	return unpack(b.codec.dec, stored, size)
+	return bytes.NewReader(raw), nil
 }
 
 func unpack(dec *zstd.Decoder, stored []byte, size int64) (raw []byte, err error) {
@@ -451,12 +400,4 @@ func unpack(dec *zstd.Decoder, stored []byte, size int64) (raw []byte, err error
 		return nil, fmt.Errorf("%d bytes in place of %d", len(raw), size)
 	}
 	return raw, nil
-}
-
-// Delete implements blobs.Bodies.
-func (b *Bodies) Delete(digest [32]byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.places, digest)
-	return nil
 }

@@ -61,7 +61,7 @@ func (d *Depot) Check(ctx context.Context) (*DepotCheck, error) {
 	for digest, p := range bodies.places {
 		out.Bodies++
 		out.Bytes += p.stored
-		if err := bodies.check(digest); err != nil {
+		if err := bodies.check(digest, p); err != nil {
 			if err := wrong(p.object, err); err != nil {
 				return nil, err
 			}
@@ -98,12 +98,11 @@ func checkChunks(
 }
 
 // check reads a body and compares it with its digest.
-func (b *Bodies) check(digest [32]byte) error {
-	r, err := b.Open(digest, 0, -1)
+func (b *Bodies) check(digest [32]byte, p *bodyPlace) error {
+	r, err := b.read(digest, p)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, r); err != nil {
 		return err

@@ -3,7 +3,6 @@
 package depot
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -190,13 +189,15 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 		return err
 	}
 	var pieces []piece
-	var noted bytes.Buffer
+	var noted []byte
 	for i := range m.Files {
 		f := &m.Files[i]
 		if f.Name == recordsName {
-			if pieces, err = r.inMemory(m, f, &noted, pieces); err != nil {
-				return err
+			if f.Size > mostRecords {
+				return fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
 			}
+			noted = make([]byte, f.Size)
+			pieces = append(pieces, f.pieces(m, noted)...)
 			continue
 		}
 		if r.left != nil && store.PackNumber(f.Name) > 0 {
@@ -210,7 +211,7 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 	if err := r.fetch(ctx, pieces); err != nil {
 		return err
 	}
-	if err := r.takeRecords(noted.Bytes()); err != nil {
+	if err := r.takeRecords(noted); err != nil {
 		return err
 	}
 	s, err := r.state.ViewSite(r.arrival.Aside)
@@ -234,20 +235,18 @@ func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
 	return fetch(ctx, r.depot.Store, pieces)
 }
 
-// inMemory fetches a small file into memory.
-func (r *receiver) inMemory(m *Manifest, f *File, into *bytes.Buffer, pieces []piece) ([]piece, error) {
-	if f.Size > 64<<20 {
-		return nil, fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
-	}
-	into.Write(make([]byte, f.Size))
+// mostRecords bounds the file of a job's records, which is fetched into memory.
+const mostRecords = 64 << 20
+
+// pieces are what a file is made of; they are copied into a slice of its size.
+func (f *File) pieces(m *Manifest, into []byte) (out []piece) {
 	for at, c := range f.chunks() {
-		to := into.Bytes()[at:][:c.Size]
-		pieces = append(pieces, c.piece(m, func(raw []byte) error {
-			copy(to, raw)
+		out = append(out, c.piece(m, func(raw []byte) error {
+			copy(into[at:], raw)
 			return nil
 		}))
 	}
-	return pieces, nil
+	return out
 }
 
 // piece returns the piece to fetch of a chunk.

@@ -228,7 +228,7 @@ func (c *checkin) putBodies(ctx context.Context) error {
 	var need [][32]byte
 	put := 0
 	err := c.unit.bodies(ctx, func(digest [32]byte) error {
-		if _, err := b.Stat(digest); err == nil {
+		if b.place(digest) != nil {
 			need = append(need, digest)
 			return nil
 		}
@@ -256,7 +256,7 @@ func (c *checkin) putBodies(ctx context.Context) error {
 	c.out.Bodies += put
 	used := map[string]bool{}
 	for _, digest := range need {
-		if name := b.where(digest); !used[name] {
+		if name := b.place(digest).object; !used[name] {
 			used[name] = true
 			c.m.Bodies = append(c.m.Bodies, name)
 		}

@@ -17,10 +17,8 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/store"
-	"mirrord/store/blobs"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/objectstest"
-	"mirrord/testing/storetest"
 )
 
 // A site comes back from a depot as it was, with all its versions, and only new data travels.
@@ -89,13 +87,6 @@ func runsOf(t *testing.T, dir string) (out []string) {
 		out = append(out, r.Started.String())
 	}
 	return out
-}
-
-func TestBodies(t *testing.T) {
-	t.Parallel()
-	for _, s := range []objects.Store{folder(t), objectstest.OpenS3(t, objectstest.Serve(t, nil), "")} {
-		storetest.TestBodies(t, func(t *testing.T) blobs.Bodies { return depot.NewBodies(t.Context(), s) })
-	}
 }
 
 // The reason that a site is not fetched is reported, and nothing is changed.

@@ -14,6 +14,11 @@ import (
 	"mirrord/cluster/objects"
 )
 
+// largeName is the name of a large body's object.
+func largeName(digest [32]byte, size, modified int64) string {
+	return fmt.Sprintf("%s%x.%d.%d", largeNames, digest, size, modified)
+}
+
 // parseLarge reads the name of a large body's object, which says all of it.
 func parseLarge(name string) (digest [32]byte, p *bodyPlace, err error) {
 	parts := strings.Split(strings.TrimPrefix(name, largeNames), ".")
@@ -64,5 +69,3 @@ func (r *largeReader) Read(p []byte) (int, error) {
 	r.buf = r.buf[n:]
 	return n, nil
 }
-
-func (r *largeReader) Close() error { return nil }

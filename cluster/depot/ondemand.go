@@ -283,11 +283,11 @@ func (f *fetcher) FetchBody(from *store.Away, b *store.AwayBody) (io.ReadCloser,
 	case from.Cluster != f.depot.Cluster:
 		return f.other.FetchBody(from, b)
 	case b.Size >= largeBody:
-		return &largeReader{
+		return io.NopCloser(&largeReader{
 			b:      &Bodies{ctx: f.ctx, store: f.depot.Store},
 			object: from.Segments[b.Segment],
 			end:    b.Size,
-		}, nil
+		}), nil
 	}
 	var body []byte
 	err := f.FetchParts(from, []store.AwayPart{b.AwayPart}, func(_ *store.AwayPart, raw []byte) error {

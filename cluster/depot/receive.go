@@ -79,11 +79,10 @@ func (r *receiver) bodies(ctx context.Context, m *Manifest, s *store.Site) error
 // largeBody fetches a body range by range.
 func (r *receiver) largeBody(b *Bodies, digest [32]byte, p *bodyPlace) error {
 	r.depot.Note(fmt.Sprintf("%s: fetching a body of %d MB", r.out.Site, p.size/1e6))
-	body, err := b.Open(digest, 0, -1)
+	body, err := b.read(digest, p)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
 	w, err := r.state.Spool.Create()
 	if err != nil {
 		return err

@@ -218,18 +218,8 @@ func sharedFile(
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return digest, stays, err
 	}
-	aside := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".arriving")
-	file, err := os.OpenFile(aside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return digest, stays, err
-	}
-	defer os.Remove(aside)
-	defer file.Close()
-	if err := fetch(ctx, from, f.pieces(m, file)); err != nil {
-		return digest, stays, err
-	}
-	all, err := io.ReadAll(io.NewSectionReader(file, 0, f.Size))
-	if err != nil {
+	all := make([]byte, f.Size)
+	if err := fetch(ctx, from, f.pieces(m, all)); err != nil {
 		return digest, stays, err
 	}
 	digest = digestOf(all)
@@ -247,24 +237,20 @@ func sharedFile(
 	if f.Name == sharedDB {
 		mode = 0o600
 	}
-	if err := errors.Join(file.Chmod(mode), file.Sync()); err != nil {
+	aside := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".arriving")
+	file, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return digest, stays, err
+	}
+	defer os.Remove(aside)
+	_, err = file.Write(all)
+	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return digest, stays, err
 	}
 	if lerr != nil { // so that nothing that came meanwhile is replaced
 		return digest, written, os.Link(aside, to)
 	}
 	return digest, written, os.Rename(aside, to)
-}
-
-// pieces are what a file is made of, for a file that is empty.
-func (f *File) pieces(m *Manifest, file *os.File) (out []piece) {
-	for at, c := range f.chunks() {
-		out = append(out, c.piece(m, func(raw []byte) error {
-			_, err := file.WriteAt(raw, at)
-			return err
-		}))
-	}
-	return out
 }
 
 // broughtName is a file of the state's folder that stays on its machine.

@@ -45,13 +45,12 @@ func TestHostWaits(t *testing.T) {
 		if w.note(c.learned, at(100)); !maps.Equal(w, c.want) {
 			t.Errorf("%s: %v", c.name, w)
 		}
-		v, err := w.encode()
-		if err != nil || (len(c.want) == 0) != (v == nil) {
-			t.Errorf("%s: %q, %v", c.name, v, err)
-		}
 		notes := new(storetest.MemoryNotes)
-		if err := notes.SetFact(hostsFact, v); err != nil {
+		if err := urls.WriteFact(notes, hostsFact, w); err != nil {
 			t.Fatal(err)
+		}
+		if v, err := notes.Fact(hostsFact); err != nil || (len(c.want) == 0) != (v == nil) {
+			t.Errorf("%s: %q, %v", c.name, v, err)
 		}
 		again, _, err := urls.ReadFact[hostWaits](notes, hostsFact)
 		if err != nil || !maps.Equal(again, c.want) {

@@ -69,7 +69,6 @@ func (r *Retrieval) Retrieve(ctx context.Context) run.Retrieved {
 	}
 	r.variants.Drop()
 	r.dispatcher.Front.Drop()
-	run.Release() // of what retrieve has made
 	return f
 }
 

@@ -26,7 +26,7 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 	if !r.Job.Scope.LearnSessions {
 		return nil, nil
 	}
-	v, err := r.Site.Notes.Fact(urls.SessionsFact)
+	learned, _, err := urls.ReadFact[map[string]*urls.SessionID](r.Site.Notes, urls.SessionsFact)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 		_, ok := r.Table.Find([]byte(u.String()))
 		return ok
 	}
-	s := frontier.NewSessionIDs(urls.DecodeSessionIDs(v), r.Run.Number, known)
+	s := frontier.NewSessionIDs(learned, r.Run.Number, known)
 	if !r.Options.Imports { // an archive ends, and a user wanted to keep all of it
 		s.LearnAlike(func(u site.URL) bool {
 			id, ok := r.Table.Find([]byte(u.String()))
@@ -47,13 +47,12 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 
 // keepSessions stores which session ids and which spellings there are, for the next run.
 func keepSessions(r *planned) error {
-	err := run.KeepFact(r.Site.Notes, source.SpellingsFact, r.chain.Spelled.Fact)
+	err := urls.KeepFact(r.Site.Notes, source.SpellingsFact, r.chain.Spelled.Fact)
 	if (r.sessions == nil) || (err != nil) {
 		return err
 	}
-	return run.KeepFact(r.Site.Notes, urls.SessionsFact, func() ([]byte, error) {
-		return urls.EncodeSessionIDs(r.sessions.Learned(frontier.InSetOf(r.Table.Settled())))
-	})
+	learned := r.sessions.Learned(frontier.InSetOf(r.Table.Settled()))
+	return urls.WriteFact(r.Site.Notes, urls.SessionsFact, learned)
 }
 
 // keepProfiles stores which programs make the site, for the next run. Without any, what an earlier run found
@@ -63,7 +62,7 @@ func keepProfiles(s *run.Session) error {
 	if v == nil {
 		return nil
 	}
-	return run.KeepFact(s.Site.Notes, scope.ProfilesFact, func() ([]byte, error) { return v, nil })
+	return urls.KeepFact(s.Site.Notes, scope.ProfilesFact, func() ([]byte, error) { return v, nil })
 }
 
 // folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry

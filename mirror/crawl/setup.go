@@ -3,7 +3,6 @@
 package crawl
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -131,13 +130,11 @@ func (r *Retrieval) newChains() (*frontier.Chains, error) {
 
 // keepChains stores which endless chains there are, for the next run.
 func (r *planned) keepChains() error {
-	return run.KeepFact(r.Site.Notes, trapsFact, func() ([]byte, error) {
-		patterns := r.chains.Known()
-		if len(patterns) == 0 {
-			return nil, nil
-		}
-		return json.Marshal(storedTraps{Rules: r.Fingerprint, Patterns: patterns})
-	})
+	patterns := r.chains.Known()
+	if len(patterns) == 0 {
+		return urls.WriteFact(r.Site.Notes, trapsFact, nil)
+	}
+	return urls.WriteFact(r.Site.Notes, trapsFact, storedTraps{Rules: r.Fingerprint, Patterns: patterns})
 }
 
 // newAdmission returns what decides which URLs enter the frontier.

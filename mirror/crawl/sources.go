@@ -41,7 +41,7 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 		HostErrors: replicaTroubles{r.dispatcher.HostErrors},
 		Table:      r.Table,
 		Provenance: p,
-		Record:     r.Site.Records.Get,
+		Records:    r.Site.Records,
 		Body:       r.heldBody,
 	}
 	reuse := source.ReuseSourceOptions{

@@ -3,7 +3,6 @@
 package crawl
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -35,35 +34,11 @@ func (w *hostWaits) note(waits map[string]time.Time, now time.Time) {
 	*w = next
 }
 
-func (w hostWaits) encode() ([]byte, error) {
-	if len(w) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(w)
-}
-
 // loadHostErrors reads what earlier runs knew of troubles of URLs and origins that outlive a run. Without
 // that more is requested, and nothing is lost.
 func loadHostErrors(s *run.Session, hosts *hostWaits) (err error) {
-	if *hosts, _, err = urls.ReadFact[hostWaits](s.Site.Notes, hostsFact); err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name   string
-		decode func([]byte) error
-	}{
-		{urls.WaitsFact, s.Waits.Decode},
-		{urls.OriginsFact, s.Silent.Decode},
-	} {
-		v, err := s.Site.Notes.Fact(f.name)
-		if err != nil {
-			return err
-		}
-		if err := f.decode(v); err != nil {
-			s.Log.Warn("starting without what earlier runs knew of troubles", "err", err)
-		}
-	}
-	return nil
+	*hosts, _, err = urls.ReadFact[hostWaits](s.Site.Notes, hostsFact)
+	return errors.Join(err, s.Waits.Load(s.Site.Notes), s.Silent.Load(s.Site.Notes))
 }
 
 // owed returns what reports whether a known URL is requested regardless of the plan.
@@ -93,10 +68,7 @@ func saveHostErrors(s *run.Session, hosts *hostWaits, t *frontier.HostErrors, wh
 			s.Notes.Add(fmt.Sprintf(what, urls.WrittenOffAfter, urls.WrittenOffRuns), u)
 		}
 	}
-	err := run.KeepFact(s.Site.Notes, urls.OriginsFact, s.Silent.Encode)
-	if waits, changed := s.Waits.Encode(); changed {
-		err = errors.Join(err, s.Site.Notes.SetFact(urls.WaitsFact, waits))
-	}
 	hosts.note(t.HostWaits(), s.Now())
-	return errors.Join(err, run.KeepFact(s.Site.Notes, hostsFact, hosts.encode))
+	return errors.Join(s.Silent.Keep(s.Site.Notes), s.Waits.Keep(s.Site.Notes),
+		urls.WriteFact(s.Site.Notes, hostsFact, hosts))
 }

@@ -3,11 +3,8 @@
 package deadlinks
 
 import (
-	"errors"
-	"strings"
-
+	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
-	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/record"
 )
@@ -54,36 +51,12 @@ const (
 	aroundCopy = 8   // pages around the copy that tell its template
 )
 
-// errEnough ends the reading of records.
-var errEnough = errors.New("enough was read")
-
-// around returns pages of a mirror that lie around one, in its directory or the one above.
+// around returns pages of a mirror that lie around one.
 func (k *neighbours) around(m *neighbour, rec *record.Resource) (out []hosts.PageBody) {
-	dir := rec.URL.String()
-	had := map[uint32]bool{rec.ID: true}
-	for range 2 {
-		up := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/') + 1
-		if dir = dir[:up]; strings.HasSuffix(dir, "://") || len(out) == aroundCopy {
-			break
+	for _, r := range urls.Around(m.Records, rec.URL, rec.URL.Origin()+"/", aroundCopy) {
+		if p, ok := k.page(m, &r); ok {
+			out = append(out, p)
 		}
-		u, _, err := site.Parse(dir)
-		if err != nil {
-			break
-		}
-		// what cannot be read tells nothing, and verify reports it
-		_ = m.Records.ResourcesUnder(u, func(r *record.Resource) error {
-			if len(out) == aroundCopy {
-				return errEnough
-			}
-			if had[r.ID] || !r.InSet || !isComparable(r) || !strings.HasPrefix(r.MIME, "text/") {
-				return nil
-			}
-			had[r.ID] = true
-			if p, ok := k.page(m, r); ok {
-				out = append(out, p)
-			}
-			return nil
-		})
 	}
 	return out
 }

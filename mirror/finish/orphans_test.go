@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"mirrord/mirror/run"
+	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
 )
@@ -28,14 +28,14 @@ func TestOrphansAreKept(t *testing.T) {
 	const known = 300 // URLs of the site
 	log := slog.New(slog.DiscardHandler)
 	want := verdict.Orphans{3: 7, 4: 7, 5: 7, 9: 8, 299: 7}
-	if err := run.KeepFact(s.Notes, orphansFact, want.Encode); err != nil {
+	if err := urls.KeepFact(s.Notes, orphansFact, want.Encode); err != nil {
 		t.Fatal(err)
 	}
 	got, err := loadOrphans(s.Notes, known, log)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	if err := run.KeepFact(s.Notes, orphansFact, verdict.Orphans{}.Encode); err != nil {
+	if err := urls.KeepFact(s.Notes, orphansFact, verdict.Orphans{}.Encode); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := loadOrphans(s.Notes, known, log); err != nil || len(got) != 0 {

@@ -13,7 +13,6 @@ import (
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
-	"mirrord/mirror/run"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/phm"
@@ -44,7 +43,6 @@ func (c *Closing) publish(ctx context.Context, j *verdict.Judgement) error {
 		return err
 	}
 	c.Counts.Phase.Store(int64(urls.Relocating))
-	run.Release() // of settling
 	draft, err := publish.Open(plan, c.means())
 	if err != nil {
 		return err

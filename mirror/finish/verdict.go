@@ -73,7 +73,7 @@ func (c *Closing) judgeParts(j *verdict.Judgement) error {
 	}
 	known.Why = c.Notes.Reason
 	known.Parts.Cuts, known.Parts.RobotsCuts = c.Traits.Cuts(), c.found.RobotsCuts
-	if known.Parts.CutBefore, err = loadCuts(c.Site.Notes); err != nil {
+	if known.Parts.CutBefore, _, err = urls.ReadFact[urls.Cuts](c.Site.Notes, urls.CutsFact); err != nil {
 		c.Log.Warn("the list of documents that are cut short cannot be decoded; starting with an empty one",
 			"err", err)
 	}
@@ -120,11 +120,8 @@ func leavingOnAccept(c *Closing) (record.IDs, error) {
 	if !c.Options.NoFetch || (c.Options.Restores != 0) {
 		return nil, nil
 	}
-	v, err := c.Site.Notes.Fact(urls.LeavingFact)
-	if err != nil {
-		return nil, err
-	}
-	return urls.DecodeLeaving(v)
+	ids, _, err := urls.ReadFact[record.IDs](c.Site.Notes, urls.LeavingFact)
+	return ids, err
 }
 
 // judgeRejection decides whether a rollback holds back what the run found.
@@ -150,7 +147,6 @@ func (c *Closing) newCase() *verdict.Case {
 		NoFetch: c.Options.NoFetch,
 		Run:     c.Recording(),
 		Live:    c.Live,
-		Resumed: c.Resumed,
 		Planned: c.Run.Planned,
 		Table:   c.Table.Settled(),
 		Records: c.Site.Records,
@@ -206,7 +202,7 @@ func (c *Closing) KeepHeld(j *verdict.Judgement, known int64) error {
 	if j.Verdict == result.Partial {
 		return nil
 	}
-	if err := keepLeaving(c.Site.Notes, j.Stay); err != nil {
+	if err := urls.KeepLeaving(c.Site.Notes, j.Stay); err != nil {
 		return err
 	}
 	t := c.Table.Settled()
@@ -240,7 +236,7 @@ func (c *Closing) GapsTold(j *verdict.Judgement) error {
 		return err
 	}
 	m.Untold = false
-	return run.KeepFact(c.Site.Notes, verdict.GapsFact, m.Encode)
+	return urls.KeepFact(c.Site.Notes, verdict.GapsFact, m.Encode)
 }
 
 // startOver makes the next run one that does not resume this one, and requests everything, unless this
@@ -267,7 +263,7 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 			}
 		}
 		if x.Orphans != nil {
-			if err := run.KeepFact(c.Site.Notes, orphansFact, x.Orphans.Encode); err != nil {
+			if err := urls.KeepFact(c.Site.Notes, orphansFact, x.Orphans.Encode); err != nil {
 				return err
 			}
 		}
@@ -277,12 +273,12 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 			}
 		}
 		if x.Cuts != nil {
-			if err := run.KeepFact(c.Site.Notes, urls.CutsFact, x.Cuts.Encode); err != nil {
+			if err := urls.WriteFact(c.Site.Notes, urls.CutsFact, x.Cuts); err != nil {
 				return err
 			}
 		}
 		if x.Missing != nil {
-			if err := run.KeepFact(c.Site.Notes, verdict.GapsFact, x.Missing.Encode); err != nil {
+			if err := urls.KeepFact(c.Site.Notes, verdict.GapsFact, x.Missing.Encode); err != nil {
 				return err
 			}
 		}
@@ -318,19 +314,6 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 		c.shared = render.SharedURLs(t) // without the URLs that have just left
 	}
 	return err
-}
-
-// keepLeaving notes what leaves the mirror when a run is accepted, nil for nothing.
-func keepLeaving(notes *store.SiteNotes, numbers []uint32) error {
-	return run.KeepFact(notes, urls.LeavingFact, func() ([]byte, error) { return urls.EncodeLeaving(numbers) })
-}
-
-func loadCuts(notes *store.SiteNotes) (urls.Cuts, error) {
-	v, err := notes.Fact(urls.CutsFact)
-	if err != nil {
-		return nil, err
-	}
-	return urls.DecodeCuts(v)
 }
 
 // orphansFact keeps the orphans of a site.

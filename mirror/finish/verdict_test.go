@@ -173,7 +173,7 @@ func carryOut(t *testing.T) {
 		t.Errorf("%+v", notes)
 	}
 	orphans, oerr := loadOrphans(b.Store.Notes, c.Table.Len(), c.Log)
-	got, cerr := loadCuts(b.Store.Notes)
+	got, _, cerr := urls.ReadFact[urls.Cuts](b.Store.Notes, urls.CutsFact)
 	if err := errors.Join(oerr, cerr); err != nil || len(orphans) != 1 || fmt.Sprint(got) != fmt.Sprint(cuts) {
 		t.Errorf("%v, %v, %v", orphans, got, err)
 	}
@@ -236,7 +236,7 @@ func TestLeavingOnAccept(t *testing.T) {
 		b := bench{processtest.NewRunBench(t, "", processtest.Pages(3))}
 		b.complete()
 		want := b.ids("/p0", "/p2")
-		if err := keepLeaving(b.Store.Notes, want); err != nil {
+		if err := urls.KeepLeaving(b.Store.Notes, want); err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range []struct {
@@ -253,7 +253,7 @@ func TestLeavingOnAccept(t *testing.T) {
 				t.Errorf("%v, %v; want some: %t", got, err, x.want)
 			}
 		}
-		if err := keepLeaving(b.Store.Notes, nil); err != nil || b.fact(urls.LeavingFact) != "" {
+		if err := urls.KeepLeaving(b.Store.Notes, nil); err != nil || b.fact(urls.LeavingFact) != "" {
 			t.Errorf("%q, %v", b.fact(urls.LeavingFact), err)
 		}
 	})

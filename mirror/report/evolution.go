@@ -257,7 +257,7 @@ func (v *View) Rules(estimate bool) (*SiteRules, error) {
 		}
 	}
 	dirs := m.History.Dirs()
-	skips := m.Rules.Skips(nil)
+	skips := m.Rules.Skips()
 	out := &SiteRules{
 		Job:       v.Site.Name,
 		Runs:      m.History.Len(),

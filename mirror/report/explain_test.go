@@ -79,6 +79,36 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Of a page that stays although the document it was found by no longer links to it, that is said.
+func TestExplainUnlinked(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/", mirrortest.HTML("Hub", `<a href=a.html>a</a> <a href=b.html>b</a>`))
+	w.Set(home+"/a.html", mirrortest.HTML("A", `<a href=b.html>b</a>`))
+	w.Set(home+"/b.html", mirrortest.HTML("B", "text"))
+	m := mirrortest.New(t, w, "url = \""+home+"/\"\n")
+	m.Run()
+	w.Set(home+"/", mirrortest.HTML("Hub", `<a href=a.html>a</a>`))
+	m.Run()
+	st, err := store.OpenState(m.Dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	s, err := st.ViewSite("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	x, err := explain(t, m.Job, s, nil, home+"/b.html")
+	want := "mirrored; " + home + "/, where it was found, no longer links to it"
+	if err != nil || x.Answer != want || x.Found != nil {
+		t.Errorf("%q, found in %q (%v); want %q", x.Answer, x.Found, err, want)
+	}
+	if x, err = explain(t, m.Job, s, nil, home+"/a.html"); err != nil || x.Answer != "mirrored" {
+		t.Errorf("%q (%v)", x.Answer, err)
+	}
+}
+
 func explain(
 	t *testing.T, j *job.Job, s *store.Site, rb fetch.RobotsStore, url string,
 ) (*report.Explanation, error) {

@@ -17,11 +17,7 @@ func (e *explainer) cuts(rec *record.Resource, known bool) error {
 	if e.Site == nil {
 		return nil
 	}
-	v, err := e.Site.Notes.Fact(urls.CutsFact)
-	if err != nil {
-		return err
-	}
-	cuts, err := urls.DecodeCuts(v)
+	cuts, _, err := urls.ReadFact[urls.Cuts](e.Site.Notes, urls.CutsFact)
 	if (err != nil) || (len(cuts) == 0) {
 		return err
 	}

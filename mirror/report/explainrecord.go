@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,8 +183,45 @@ func (e *explainer) record(rec *record.Resource) error {
 		return err
 	}
 	var err error
-	x.Found, err = v.trail(rec, 50)
+	if x.Found, err = v.trail(rec, 50); err != nil || len(x.Found) == 0 {
+		return err
+	}
+	linked, err := e.linked(rec, x.Found[0])
+	if err == nil && !linked {
+		x.Answer += fmt.Sprintf("; %s, where it was found, no longer links to it", x.Found[0])
+		x.Found = nil
+	}
 	return err
+}
+
+// linked reports whether the document that a resource was found by still names it, as far as that is known:
+// not of a document that left the mirror, nor of a resource that the run under way has found.
+func (e *explainer) linked(rec *record.Resource, by string) (bool, error) {
+	_, stored, err := e.Site.Records.Get(rec.URL)
+	if err != nil || !stored {
+		return true, err
+	}
+	doc, _, err := e.View.record(site.Canonical(by))
+	if err != nil || !doc.InSet {
+		return true, err
+	}
+	targets, err := e.Site.Records.TargetsOf(doc.ID)
+	if err != nil {
+		return true, err
+	}
+	err = e.Site.Records.Replay(func(uint32, record.NewURL) error { return nil },
+		func(r *record.Resource, now []byte, replaced bool) error {
+			if r.ID == doc.ID && replaced {
+				targets = slices.Clone(now)
+			}
+			return nil
+		})
+	linked := false
+	record.Targets(targets, func(to uint32) bool {
+		linked = to&^(record.Mention|record.Guess) == rec.ID
+		return !linked
+	})
+	return linked, err
 }
 
 // stays adds to the answer about a resource that left that the published version has it, as while a run is

@@ -15,11 +15,10 @@ func (e *explainer) session() error {
 	if (e.Site == nil) || !e.Job.Scope.LearnSessions {
 		return nil
 	}
-	v, err := e.Site.Notes.Fact(urls.SessionsFact)
+	learned, _, err := urls.ReadFact[map[string]*urls.SessionID](e.Site.Notes, urls.SessionsFact)
 	if err != nil {
 		return err
 	}
-	learned := urls.DecodeSessionIDs(v)
 	e.alike(learned)
 	for _, t := range site.Tokens(e.u) {
 		l := learned[t.Kind]

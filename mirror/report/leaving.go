@@ -29,11 +29,8 @@ type Leaving struct {
 // LeavingOnAccept returns the numbers of the resources that accept takes out of a mirror because nothing
 // links to them now. Their records are as they were.
 func LeavingOnAccept(s *store.Site) (record.IDs, error) {
-	v, err := s.Notes.Fact(urls.LeavingFact)
-	if err != nil {
-		return nil, err
-	}
-	return urls.DecodeLeaving(v)
+	ids, _, err := urls.ReadFact[record.IDs](s.Notes, urls.LeavingFact)
+	return ids, err
 }
 
 // LeavingOf compares the records of a site with the rules of its job. It is empty when the rules are those

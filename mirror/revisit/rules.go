@@ -72,7 +72,7 @@ func (k KnownSite) Rules(dirs *DirTable, n job.Near, sampled bool) (*MinedRules,
 	if err != nil {
 		return nil, fmt.Errorf("rules of %s: %w", k.Name, err)
 	}
-	for d := range m.Rules.Skips(nil).Top() {
+	for d := range m.Rules.Skips().Top() {
 		rule, ok := m.Rules.For(d)
 		n, known := dirs.num[h.Dirs().Path(d)]
 		if ok && known {

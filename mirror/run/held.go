@@ -3,7 +3,6 @@
 package run
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -39,19 +38,6 @@ const (
 // fullAfter is after what time everything is requested again although nothing looks different: a day, less
 // what a daily schedule may vary by.
 const fullAfter = 23 * time.Hour
-
-// KeepFact stores what encode gives as a fact of a site, when it is another one.
-func KeepFact(notes *store.SiteNotes, name string, encode func() ([]byte, error)) error {
-	v, err := encode()
-	if err != nil {
-		return err
-	}
-	before, err := notes.Fact(name)
-	if (err != nil) || bytes.Equal(before, v) {
-		return err
-	}
-	return notes.SetFact(name, v)
-}
 
 // ForgetHeld makes the next run one that looks at everything although the run before was held back.
 func ForgetHeld(notes *store.SiteNotes) error { return notes.SetFact(heldFact, nil) }

@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +50,7 @@ type place struct {
 	fake     mirrortest.Fake
 	held     map[string]string
 	table    *urls.Table
-	records  map[string]record.Resource // what the mirror holds, by URL
+	records  heldRecords
 	troubles troubles
 	pairs    *store.State
 	chain    source.Chain
@@ -96,7 +98,7 @@ func newUntested(t *testing.T, replace bool) *place {
 	p := &place{
 		held:     map[string]string{},
 		table:    urls.New(),
-		records:  map[string]record.Resource{},
+		records:  heldRecords{},
 		troubles: troubles{},
 		pairs:    st,
 	}
@@ -137,14 +139,32 @@ func newUntested(t *testing.T, replace bool) *place {
 			HostErrors: p.troubles,
 			Table:      p.table,
 			Provenance: provenance,
-			Record: func(u site.URL) (rec record.Resource, ok bool, err error) {
-				rec, ok = p.records[u.String()]
-				return rec, ok, nil
-			},
-			Body: p.body,
+			Records:    p.records,
+			Body:       p.body,
 		}),
 	}
 	return p
+}
+
+// heldRecords are what the mirror holds, by URL.
+type heldRecords map[string]record.Resource
+
+func (h heldRecords) Get(u site.URL) (rec record.Resource, ok bool, err error) {
+	rec, ok = h[u.String()]
+	return rec, ok, nil
+}
+
+func (h heldRecords) ResourcesUnder(dir site.URL, f func(*record.Resource) error) error {
+	for _, u := range slices.Sorted(maps.Keys(h)) {
+		rec := h[u]
+		if !strings.HasPrefix(u, dir.String()) {
+			continue
+		}
+		if err := f(&rec); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noParts keeps no beginning of a body.

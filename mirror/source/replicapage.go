@@ -4,7 +4,6 @@ package source
 
 import (
 	"strings"
-	"sync"
 
 	"mirrord/fetch"
 	"mirrord/mirror/urls"
@@ -22,60 +21,6 @@ const (
 	pageHigh       = 0.7 // least resemblance of what the two say themselves
 	pageNeighbours = 8   // pages around it that tell the template
 )
-
-// neighbours are some pages of the mirror by directory: those that lie in it, and those below it. It is safe
-// for concurrent use.
-type neighbours struct {
-	once      sync.Once
-	in, below map[string][]uint32
-}
-
-// of returns the numbers of pages around one, nearest first. base is the directory of the site.
-func (n *neighbours) of(rec *record.Resource, t *urls.Table, base string) (out []uint32) {
-	n.once.Do(func() { n.list(t, base) })
-	had := map[uint32]bool{rec.ID: true}
-	eachDir(rec.URL.String(), base, func(dir string) bool {
-		for _, ids := range [2][]uint32{n.in[dir], n.below[dir]} {
-			for _, id := range ids {
-				if !had[id] && len(out) < pageNeighbours {
-					had[id] = true
-					out = append(out, id)
-				}
-			}
-		}
-		return len(out) < pageNeighbours
-	})
-	return out
-}
-
-// list reads the table while other workers continue.
-func (n *neighbours) list(t *urls.Table, base string) {
-	n.in, n.below = map[string][]uint32{}, map[string][]uint32{}
-	for id := range t.Len() {
-		u, s := t.Get(id)
-		if !s.Given() || !s.InSet() || !strings.HasPrefix(t.MIME(id), "text/") {
-			continue
-		}
-		of := n.in // the nearest directory is that of the page
-		eachDir(u.String(), base, func(dir string) bool {
-			if len(of[dir]) <= pageNeighbours { // one more: a page is not its own neighbour
-				of[dir] = append(of[dir], id)
-			}
-			of = n.below
-			return true
-		})
-	}
-}
-
-// eachDir calls f for the directories above a URL, nearest first, up to base.
-func eachDir(dir, base string, f func(string) bool) {
-	for {
-		i := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/')
-		if dir = dir[:i+1]; !strings.HasPrefix(dir, base) || !f(dir) {
-			return
-		}
-	}
-}
 
 // likeness is what a body that a replica sent for a resource is to the one that the mirror holds.
 type likeness uint8
@@ -130,11 +75,7 @@ type prepared func(rec *record.Resource, mime string, body []byte) hosts.PageBod
 
 // around returns the bodies of pages around one.
 func (x *ReplicaSource) around(rec *record.Resource, prepare prepared) (others []hosts.PageBody) {
-	for _, id := range x.neighbours.of(rec, x.Table, x.base) {
-		o, ok, err := x.Record(x.Table.URL(id))
-		if err != nil || !ok || !o.InSet || o.Body == record.NoBody || o.Size > hosts.MaxCompared {
-			continue
-		}
+	for _, o := range urls.Around(x.Records, rec.URL, x.base, pageNeighbours) {
 		if b, err := x.Body(&o); err == nil {
 			others = append(others, prepare(&o, o.MIME, b))
 		}

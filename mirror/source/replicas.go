@@ -55,6 +55,12 @@ const (
 	BadAnswer // a status that passes, such as 503
 )
 
+// HeldRecords reads what the mirror holds. *store.Records is one. It is safe for concurrent use.
+type HeldRecords interface {
+	urls.Directories
+	Get(u site.URL) (rec record.Resource, ok bool, err error)
+}
+
 // ReplicaSourceOptions are what a ReplicaSource works with.
 type ReplicaSourceOptions struct {
 	Supplies
@@ -65,8 +71,8 @@ type ReplicaSourceOptions struct {
 	HostErrors OriginTroubles
 	Table      *urls.Table
 	Provenance *urls.Provenance
-	Record     func(site.URL) (record.Resource, bool, error) // what the mirror holds of a URL
-	Body       func(*record.Resource) ([]byte, error)        // that the mirror holds, up to hosts.MaxCompared
+	Records    HeldRecords
+	Body       func(*record.Resource) ([]byte, error) // that the mirror holds, up to hosts.MaxCompared
 }
 
 // ReplicaSource are the replicas of a run's site. Get, IsWell and Took are safe for concurrent use.
@@ -78,8 +84,6 @@ type ReplicaSource struct {
 	mu    sync.Mutex
 	given map[string]int64 // answers by replica
 	same  int64            // of them those with what the mirror held
-
-	neighbours neighbours
 }
 
 // NewReplicaSource returns the replicas of a job, of which there may be none.

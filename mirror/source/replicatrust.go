@@ -13,7 +13,6 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
-	"mirrord/store/record"
 )
 
 // replica is one replica.
@@ -88,7 +87,7 @@ func (x *ReplicaSource) turned(ctx context.Context, a *replica) (string, error) 
 		if err != nil {
 			continue
 		}
-		rec, ok, err := x.Record(site.Canonical(x.base + p[1:]))
+		rec, ok, err := x.Records.Get(site.Canonical(x.base + p[1:]))
 		if err != nil || !ok || !rec.InSet || rec.Source != "" {
 			continue
 		}
@@ -238,16 +237,11 @@ func (x *ReplicaSource) addNeighbours(
 	tests []hosts.Test, answers map[hosts.TestRequest]hosts.TestAnswer,
 ) {
 	for _, t := range tests {
-		rec := &record.Resource{URL: site.Canonical(x.base + t.Path[1:])}
-		if id, ok := x.Table.Find([]byte(rec.URL.String())); ok {
-			rec.ID = id
-		}
-		ids := x.neighbours.of(rec, x.Table, x.base)
-		for _, id := range ids[:min(len(ids), testNeighbours)] {
-			rest := strings.TrimPrefix(x.Table.URL(id).String(), x.base)
-			ask := hosts.TestRequest{Host: x.base, Path: "/" + rest}
+		page := site.Canonical(x.base + t.Path[1:])
+		for _, o := range urls.Around(x.Records, page, x.base, testNeighbours) {
+			ask := hosts.TestRequest{Host: x.base, Path: "/" + strings.TrimPrefix(o.URL.String(), x.base)}
 			if _, ok := answers[ask]; !ok {
-				answers[ask] = x.heldPage(x.Table.URL(id))
+				answers[ask] = x.heldPage(o.URL)
 			}
 		}
 	}
@@ -282,7 +276,7 @@ func (x *ReplicaSource) testPaths(n int) []string {
 // heldPage answers for the origin with what the mirror holds of it.
 func (x *ReplicaSource) heldPage(u site.URL) hosts.TestAnswer {
 	no := hosts.TestAnswer{Kind: hosts.GotFailure}
-	rec, ok, err := x.Record(u)
+	rec, ok, err := x.Records.Get(u)
 	if err != nil || !ok || !rec.InSet || rec.Source != "" {
 		return no
 	}

@@ -3,8 +3,6 @@
 package urls
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,25 +23,6 @@ type CutDoc struct {
 	Run      int        `json:"run"`  // the last run that counted it
 	Runs     int        `json:"runs"` // that found it cut, in a row
 	Accepted bool       `json:"accepted,omitempty"`
-}
-
-// DecodeCuts reads what Encode wrote.
-func DecodeCuts(v []byte) (c Cuts, err error) {
-	if len(v) == 0 {
-		return nil, nil
-	}
-	if err := json.Unmarshal(v, &c); err != nil {
-		return nil, fmt.Errorf("the documents that limits cut short: %w", err)
-	}
-	return c, nil
-}
-
-// Encode returns the value of CutsFact, nil for none.
-func (c Cuts) Encode() ([]byte, error) {
-	if len(c) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(c)
 }
 
 // Of returns the limits that cut the document with an address short.

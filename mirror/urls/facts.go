@@ -2,7 +2,10 @@
 
 package urls
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Facts are what a site remembers from run to run, by name. *store.SiteNotes are some.
 type Facts interface {
@@ -25,11 +28,27 @@ func ReadFact[T any](f Facts, name string) (v T, ok bool, err error) {
 	return v, true, nil
 }
 
-// WriteFact stores a fact as JSON.
+// WriteFact stores a fact as JSON, when it is another one. Of an empty value nothing is stored.
 func WriteFact(f Facts, name string, v any) error {
-	data, err := json.Marshal(v)
+	return KeepFact(f, name, func() ([]byte, error) {
+		data, err := json.Marshal(v)
+		switch string(data) {
+		case "null", "[]", "{}":
+			return nil, err
+		}
+		return data, err
+	})
+}
+
+// KeepFact stores what encode gives as a fact of a site, when it is another one.
+func KeepFact(f Facts, name string, encode func() ([]byte, error)) error {
+	v, err := encode()
 	if err != nil {
 		return err
 	}
-	return f.SetFact(name, data)
+	before, err := f.Fact(name)
+	if (err != nil) || bytes.Equal(before, v) {
+		return err
+	}
+	return f.SetFact(name, v)
 }

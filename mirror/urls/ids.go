@@ -27,19 +27,14 @@ func (s *IDSet) Put(id uint32, in bool) {
 func (s IDSet) Has(id uint32) bool { return int(id/64) < len(s) && s[id/64]&(1<<(id%64)) != 0 }
 
 // All yields the numbers in ascending order.
-func (s IDSet) All() iter.Seq[uint32] { return s.From(0) }
-
-// From yields the numbers that are not below one, in ascending order.
-func (s IDSet) From(first uint32) iter.Seq[uint32] {
+func (s IDSet) All() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		below := uint64(1)<<(first%64) - 1
-		for i := int(first / 64); i < len(s); i++ {
-			for word := s[i] &^ below; word != 0; word &= word - 1 {
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
 				if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {
 					return
 				}
 			}
-			below = 0
 		}
 	}
 }

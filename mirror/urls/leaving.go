@@ -3,8 +3,6 @@
 package urls
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"mirrord/store/record"
@@ -14,25 +12,11 @@ import (
 // mirror, and that leave when it is accepted: record.IDs as JSON.
 const LeavingFact = "leaving"
 
-// EncodeLeaving returns the value of LeavingFact, nil for none.
-func EncodeLeaving(numbers []uint32) ([]byte, error) {
-	if len(numbers) == 0 {
-		return nil, nil
-	}
+// KeepLeaving stores the value of LeavingFact.
+func KeepLeaving(f Facts, numbers []uint32) error {
 	var ids record.IDs
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
 		ids.Add(id)
 	}
-	return json.Marshal(ids)
-}
-
-// DecodeLeaving reads what EncodeLeaving wrote.
-func DecodeLeaving(v []byte) (ids record.IDs, err error) {
-	if len(v) == 0 {
-		return nil, nil
-	}
-	if err := json.Unmarshal(v, &ids); err != nil {
-		return nil, fmt.Errorf("what leaves the mirror when the run is accepted: %w", err)
-	}
-	return ids, nil
+	return WriteFact(f, LeavingFact, ids)
 }

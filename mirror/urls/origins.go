@@ -3,15 +3,13 @@
 package urls
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 )
 
-// OriginsFact is where a site keeps its SilentOrigins.
-const OriginsFact = "origins"
+// originsFact is where a site keeps its SilentOrigins.
+const originsFact = "origins"
 
 // An origin that is no entry point's is written off after WrittenOffAfter runs without any answer. From then
 // on one run of WrittenOffRuns requests it.
@@ -110,27 +108,17 @@ func (o *SilentOrigins) EndRun(run int, now int64, silent []string, heard func(o
 	}
 }
 
-// Decode takes what Encode returned in an earlier run.
-func (o *SilentOrigins) Decode(b []byte) error {
+// Load takes what Keep stored in an earlier run.
+func (o *SilentOrigins) Load(f Facts) (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.silent = nil
-	if len(b) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(b, &o.silent); err != nil {
-		o.silent = nil
-		return fmt.Errorf("list of silent origins: %w", err)
-	}
-	return nil
+	o.silent, _, err = ReadFact[map[string]SilentOrigin](f, originsFact)
+	return err
 }
 
-// Encode returns the origins for Decode, nil for none.
-func (o *SilentOrigins) Encode() ([]byte, error) {
+// Keep stores the origins for the next run.
+func (o *SilentOrigins) Keep(f Facts) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.silent) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(o.silent)
+	return WriteFact(f, originsFact, o.silent)
 }

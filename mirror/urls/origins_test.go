@@ -10,6 +10,7 @@ import (
 // An origin is requested in three runs, then in every eighth; an answer ends that.
 func TestOriginsTurn(t *testing.T) {
 	var o SilentOrigins
+	f := facts{}
 	never := func(string) bool { return false }
 	asked := ""
 	for run := 1; run <= 30; run++ {
@@ -24,12 +25,11 @@ func TestOriginsTurn(t *testing.T) {
 		}
 		o.EndRun(run, int64(1000+run), silent, never)
 		o.EndRun(run, int64(2000+run), silent, never) // resumed
-		b, err := o.Encode()
-		if err != nil {
+		if err := o.Keep(f); err != nil {
 			t.Fatal(err)
 		}
 		o = SilentOrigins{}
-		if err := o.Decode(b); err != nil {
+		if err := o.Load(f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,10 +43,11 @@ func TestOriginsTurn(t *testing.T) {
 		t.Error(got)
 	}
 	o.EndRun(35, 0, nil, func(origin string) bool { return origin == "http://dead" })
-	if b, err := o.Encode(); b != nil || err != nil {
-		t.Errorf("%s, %v", b, err)
+	if err := o.Keep(f); f[originsFact] != nil || err != nil {
+		t.Errorf("%s, %v", f[originsFact], err)
 	}
-	if err := o.Decode([]byte("{")); err == nil {
-		t.Error("half a list is decoded")
+	f[originsFact] = []byte("{")
+	if err := o.Load(f); o.silent != nil || err != nil {
+		t.Errorf("half a list is decoded: %v, %v", o.silent, err)
 	}
 }

@@ -3,7 +3,6 @@
 package urls
 
 import (
-	"encoding/json"
 	"strings"
 
 	"mirrord/site"
@@ -24,22 +23,6 @@ type SessionID struct {
 	Twice  string `json:"twice"`  // URL of the document that was requested twice
 	Bare   bool   `json:"bare"`   // URLs without the parameter say the same: they stand for the others
 	Run    int    `json:"run"`
-}
-
-// DecodeSessionIDs reads the value of SessionsFact; what cannot be read is learned again.
-func DecodeSessionIDs(v []byte) (out map[string]*SessionID) {
-	if (len(v) == 0) || (json.Unmarshal(v, &out) != nil) {
-		return nil
-	}
-	return out
-}
-
-// EncodeSessionIDs returns the value of SessionsFact, nil for none.
-func EncodeSessionIDs(ids map[string]*SessionID) ([]byte, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(ids)
 }
 
 // WithoutToken returns a URL without the parameter that a kind of tokens is the value of; the zero URL when

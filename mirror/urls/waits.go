@@ -4,7 +4,6 @@ package urls
 
 import (
 	"encoding/binary"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -16,18 +15,15 @@ import (
 type Waits struct {
 	mu    sync.Mutex
 	until map[uint32]int64 // Unix seconds, by number
-	dirty bool
 }
 
-// WaitsFact is where a site keeps its Waits.
-const WaitsFact = "waits"
+// waitsFact is where a site keeps its Waits.
+const waitsFact = "waits"
 
 const (
 	longestWait = 30 * 24 * time.Hour // what asks for more is requested again after it
 	mostWaits   = 100_000             // of a site; further ones are requested by every run
 )
-
-var errWaits = errors.New("list of URLs that wait cannot be decoded")
 
 // Set notes that a URL is not to be requested before a time.
 func (w *Waits) Set(id uint32, until time.Time) {
@@ -37,7 +33,7 @@ func (w *Waits) Set(id uint32, until time.Time) {
 		w.until = map[uint32]int64{}
 	}
 	if len(w.until) < mostWaits {
-		w.until[id], w.dirty = until.Unix(), true
+		w.until[id] = until.Unix()
 	}
 }
 
@@ -45,19 +41,14 @@ func (w *Waits) Set(id uint32, until time.Time) {
 func (w *Waits) Forget(id uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, ok := w.until[id]; ok {
-		delete(w.until, id)
-		w.dirty = true
-	}
+	delete(w.until, id)
 }
 
 // ForgetOf notes that the URLs of a host are no longer to wait.
 func (w *Waits) ForgetOf(is func(id uint32) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := len(w.until)
 	maps.DeleteFunc(w.until, func(id uint32, _ int64) bool { return is(id) })
-	w.dirty = w.dirty || len(w.until) < n
 }
 
 // IDs returns the numbers of the URLs that are not to be requested yet, in their order.
@@ -90,28 +81,31 @@ func (w *Waits) Due(id uint32, now time.Time) bool {
 	return ok && !waits
 }
 
-// Decode takes what Encode returned in an earlier run.
-func (w *Waits) Decode(b []byte) error {
+// Load takes what Keep stored in an earlier run. What cannot be decoded begins again.
+func (w *Waits) Load(f Facts) error {
+	b, err := f.Fact(waitsFact)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.until, w.dirty = map[uint32]int64{}, false
+	w.until = map[uint32]int64{}
 	id := uint64(0)
 	for len(b) > 0 {
 		step, n := binary.Uvarint(b)
 		at, m := binary.Varint(b[max(n, 0):])
 		if n <= 0 || m <= 0 || id+step >= 1<<32 {
 			clear(w.until)
-			return errWaits
+			break
 		}
 		id += step
 		w.until[uint32(id)] = at
 		b = b[n+m:]
 	}
-	return nil
+	return err
 }
 
-// Encode returns the waits for Decode, nil for none, and whether they changed since Decode.
-func (w *Waits) Encode() (b []byte, changed bool) {
+// Keep stores the waits for the next run.
+func (w *Waits) Keep(f Facts) error { return KeepFact(f, waitsFact, w.encode) }
+
+func (w *Waits) encode() (b []byte, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last := uint32(0)
@@ -120,5 +114,5 @@ func (w *Waits) Encode() (b []byte, changed bool) {
 		b = binary.AppendVarint(b, w.until[id])
 		last = id
 	}
-	return b, w.dirty
+	return b, nil
 }

@@ -22,7 +22,6 @@ type Case struct {
 
 	Run     urls.Run
 	Live    *store.Version // the published version, nil before the first
-	Resumed bool           // an earlier process began the run
 	Planned bool           // a policy planned it: some known URLs were skipped
 
 	Table   urls.Settled
@@ -37,10 +36,10 @@ type Case struct {
 	Why       func(site.URL) string // why a URL failed, or what became of an entry point; "" if unknown
 	Probes    []ErrorPage           // answers with status 200 to paths that cannot exist
 	Traps     map[string][]uint32   // endless chains by pattern, and their pages that were requested
-	Texts     Texts                 // nil: pages are compared by shape and size alone
-	Sitemaps  []uint32              // by number; at Settled and Publishing
-	Foreign   int                   // resources that only replicas gave of late
-	Orphans   Orphans               // stored by an earlier run, and at Publishing by this one
+	Texts     Texts
+	Sitemaps  []uint32 // by number; at Settled and Publishing
+	Foreign   int      // resources that only replicas gave of late
+	Orphans   Orphans  // stored by an earlier run, and at Publishing by this one
 
 	// Refuses reports whether the rules of the job refuse what the mirror had; nil: they have not changed. A
 	// type that they refuse explains that only of what was not requested: other answers are changes of the site.

@@ -86,6 +86,7 @@ func known(t *testing.T, records ...record.Resource) *Case {
 		Table:   table,
 		Records: &memory{records: records, links: map[uint32][]uint32{}, table: full},
 		Why:     func(site.URL) string { return "" },
+		Texts:   said{}, // no text can be read
 		Parts: PartFacts{
 			Began:   time.Unix(1_000_000, 0),
 			Now:     time.Unix(1_000_900, 0),

@@ -62,27 +62,23 @@ func firstSay(c *Case, r *Ruling, pages int, group []*suspect) error {
 	if len(group) == 0 {
 		return nil
 	}
-	same := group
-	if c.Texts != nil {
-		sample, err := read(c, group)
-		if err != nil {
-			return err
-		}
-		nows := make([]words, len(sample))
-		for i, s := range sample {
-			nows[i] = s.now
-		}
-		shared, n := common(nows), 0
-		for _, s := range sample {
-			if s.now.without(shared, addressWords(s.url)).isLittle() {
-				n++
-			}
-		}
-		if float64(n) < firstShare*float64(len(sample)) {
-			return nil
+	sample, err := read(c, group)
+	if err != nil {
+		return err
+	}
+	nows := make([]words, len(sample))
+	for i, s := range sample {
+		nows[i] = s.now
+	}
+	shared, n := common(nows), 0
+	for _, s := range sample {
+		if s.now.without(shared, addressWords(s.url)).isLittle() {
+			n++
 		}
 	}
-	r.note(fmt.Sprintf(firstSame, len(same), pages, same[0].url), site.URL{})
+	if float64(n) >= firstShare*float64(len(sample)) {
+		r.note(fmt.Sprintf(firstSame, len(group), pages, group[0].url), site.URL{})
+	}
 	return nil
 }
 

@@ -173,9 +173,6 @@ func read(c *Case, all []*suspect) (sample []*suspect, err error) {
 // else before. page is the error page that they may have become, nil when it is not known. Where a sample
 // was read, what holds for most of it counts for all.
 func becameOne(c *Case, all []*suspect, page *ErrorPage) (same []uint32, err error) {
-	if c.Texts == nil {
-		return ids(alikeInSize(all, page)), nil
-	}
 	sample, err := read(c, all)
 	if err != nil {
 		return nil, err

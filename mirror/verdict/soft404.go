@@ -36,7 +36,7 @@ func soft404(c *Case) (r Ruling, _ error) {
 		if rec.Run == c.Run.Number {
 			pages++ // that the run looked at
 		}
-		if !hasChanged(rec, c.Run) || ((c.Texts == nil) && !becameOther(rec, c.Run)) {
+		if !hasChanged(rec, c.Run) {
 			return nil
 		}
 		if i := probeFor(rec, c); i >= 0 {
@@ -74,7 +74,7 @@ func probeFor(rec *record.Resource, c *Case) int {
 		if !below || ((best >= 0) && (len(p.Below) < len(c.Probes[best].Below))) {
 			continue
 		}
-		if p.mayBe(rec, c.Texts != nil) {
+		if p.mayBe(rec) {
 			best = i
 		}
 	}
@@ -93,9 +93,9 @@ type ErrorPage struct {
 func (p *ErrorPage) words() words { return wordsOf(p.Said) }
 
 // mayBe reports whether a page may be the error page, before its text is read: its size is about the same,
-// and without texts its shape is, too.
-func (p *ErrorPage) mayBe(rec *record.Resource, texts bool) bool {
-	if !texts || (p.Said == "") {
+// and of an error page without text the shape is, too.
+func (p *ErrorPage) mayBe(rec *record.Resource) bool {
+	if p.Said == "" {
 		return (rec.Shape == p.Shape) && alike(rec.Size, p.Size)
 	}
 	d := rec.Size - p.Size

@@ -35,7 +35,7 @@ func (e *DiskError) Error() string {
 	hint := ""
 	switch {
 	case IsFull(e.Err):
-		hint = " (free some space, or inodes by df -i, and run again; nothing is lost)"
+		hint = " (free some space there, as by mirrord gc, or inodes by df -i, and run again; nothing is lost)"
 	case IsLoss(e.Err):
 		hint = " (the disk failed: check it with smartctl -a; what was committed before is kept)"
 	case errors.Is(e.Err, syscall.EMFILE):

@@ -125,7 +125,6 @@ func (f *Fake) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (*fet
 		res.Kept, res.Body, res.Wire = true, n, n
 	}
 	res.ToHeader = time.Since(start)
-	res.Total = res.ToHeader
 	return res, nil
 }
 

@@ -22,13 +22,19 @@ func ExplainCommand(a *cli.CLI) *cobra.Command {
 		"head": &r.Head,
 		"plan": &r.Plan,
 	}, func(cmd *cobra.Command, args []string) error {
-		if env.AreFiles(a.App(), args[:1]) {
-			if job, is := strings.CutSuffix(filepath.Base(args[0]), scheduler.Suffix); is {
-				return env.Usagef("explain: %s is a job file; name the job: mirrord explain %s %s", args[0], job, args[1])
-			}
-			return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
+		isFile, name := env.AreFiles(a.App(), args[:1]), args[0]
+		job, isJobFile := strings.CutSuffix(filepath.Base(name), scheduler.Suffix)
+		if isJobFile {
+			name = job
 		}
-		if strings.Contains(args[0], "/") && filepath.Ext(args[0]) != scheduler.Suffix {
+		switch {
+		case len(args) == 1:
+			return env.Usagef("explain: say which page: mirrord explain %s https://www.example.org/page.html", name)
+		case isFile && isJobFile:
+			return env.Usagef("explain: %s is a job file; name the job: mirrord explain %s %s", args[0], job, args[1])
+		case isFile:
+			return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
+		case strings.Contains(name, "/"):
 			return env.Usagef("explain: there is no file %s, and no job has such a name", args[0])
 		}
 		r.URL = args[1]

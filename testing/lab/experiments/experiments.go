@@ -141,7 +141,7 @@ func (x *experimenter) learn(first, train int) error {
 		if err != nil {
 			return err
 		}
-		skips, skipped := rules.Skips(nil), make([]bool, x.h.Dirs())
+		skips, skipped := rules.Skips(), make([]bool, x.h.Dirs())
 		for d := range skipped {
 			_, skipped[d] = skips.Dir(x.dirs[d])
 		}

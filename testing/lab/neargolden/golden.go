@@ -344,7 +344,7 @@ func (k *checker) maintain(o near.Options) error {
 	if err != nil {
 		return err
 	}
-	skips := rules.Skips(nil)
+	skips := rules.Skips()
 	top := map[string]bool{}
 	for d := range skips.Top() {
 		top[k.h.Dirs().Path(d)] = true
