@@ -99,7 +99,7 @@ type item struct {
 type packer interface{ add(item) error }
 
 func packTree(fsys fs.FS, p packer) (*Meta, error) {
-	m, err := checkTable(fsys, nil)
+	m, err := openChecked(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +129,10 @@ func packOwn(fsys fs.FS, m *Meta, p packer) error {
 	return nil
 }
 
-// packFiles packs the files of the table.
+// packFiles packs the files of the table, and checks on the way that phm.json agrees with it.
 func packFiles(fsys fs.FS, m *Meta, p packer) error {
 	modified := clampTime(m.Retrieved)
-	for f, err := range tableOf(fsys) {
+	for f, err := range agreeing(fsys, m) {
 		if err != nil {
 			return err
 		}

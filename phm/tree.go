@@ -59,9 +59,8 @@ func tableOf(fsys fs.FS) iter.Seq2[*File, error] {
 	}
 }
 
-// checkTable reads phm.json and phm.files and returns an error unless every line is right and the two agree.
-// look, if it is not nil, is called for each line.
-func checkTable(fsys fs.FS, look func(*File)) (*Meta, error) {
+// openChecked is OpenMeta, and returns an error unless phm.files has the digest that phm.json states.
+func openChecked(fsys fs.FS) (*Meta, error) {
 	m, err := OpenMeta(fsys)
 	if err != nil {
 		return nil, err
@@ -74,30 +73,57 @@ func checkTable(fsys fs.FS, look func(*File)) (*Meta, error) {
 		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s, %s states %s", FilesName, ErrDamaged, digest, MetaName,
 			abbreviate(m.TableSum))
 	}
-	entry, owned, files, size := false, false, 0, int64(0)
-	for f, err := range tableOf(fsys) {
+	return m, nil
+}
+
+// checkTable reads phm.json and phm.files and returns an error unless every line is right and the two agree.
+// look, if it is not nil, is called for each line.
+func checkTable(fsys fs.FS, look func(*File)) (*Meta, error) {
+	m, err := openChecked(fsys)
+	if err != nil {
+		return nil, err
+	}
+	for f, err := range agreeing(fsys, m) {
 		if err != nil {
 			return nil, err
 		}
 		if look != nil {
 			look(f)
 		}
-		entry = entry || f.Path == m.Entry
-		owned = owned || hasOrigin(f.URL, m.Primary)
-		files++
-		size += f.Size
-	}
-	switch {
-	case !entry:
-		return nil, fmt.Errorf("entry point %q: %w: %s does not name it", m.Entry, ErrDamaged, FilesName)
-	case m.Files != files || m.Bytes != size:
-		return nil, fmt.Errorf("%s: %w: it states %d files of %d bytes, %s has %d of %d",
-			MetaName, ErrDamaged, m.Files, m.Bytes, FilesName, files, size)
-	}
-	if err := m.checkAddresses(owned); err != nil {
-		return nil, err
 	}
 	return m, nil
+}
+
+// agreeing yields the files of a tree as tableOf does, and at the end an error unless phm.json agrees with
+// them.
+func agreeing(fsys fs.FS, m *Meta) iter.Seq2[*File, error] {
+	return func(yield func(*File, error) bool) {
+		entry, owned, files, size := false, false, 0, int64(0)
+		for f, err := range tableOf(fsys) {
+			if err == nil {
+				entry = entry || f.Path == m.Entry
+				owned = owned || hasOrigin(f.URL, m.Primary)
+				files++
+				size += f.Size
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+		var err error
+		switch {
+		case !entry:
+			err = fmt.Errorf("entry point %q: %w: %s does not name it", m.Entry, ErrDamaged, FilesName)
+		case m.Files != files || m.Bytes != size:
+			err = fmt.Errorf("%s: %w: it states %d files of %d bytes, %s has %d of %d",
+				MetaName, ErrDamaged, m.Files, m.Bytes, FilesName, files, size)
+		default:
+			err = m.checkAddresses(owned)
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // sumOf returns the SHA-256 of one file in hex.

@@ -238,3 +238,42 @@ func TestUntilReader(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What lies in folders of a folder is opened within the same bounds.
+func TestBeneath(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.MkdirAll(at("root/sub"), 0o755), os.WriteFile(at("outside"), nil, 0o600),
+		os.WriteFile(at("root/a"), []byte("text"), 0o600), syscall.Mkfifo(at("root/sub/pipe"), 0o600),
+		os.Symlink("../a", at("root/sub/in")), os.Symlink("../../outside", at("root/sub/out")),
+		os.Symlink(at("root/a"), at("root/sub/absolute"))); err != nil {
+		t.Fatal(err)
+	}
+	root, err := OpenRoot(at("root"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := root.ReadFile("sub/in", 4); string(b) != "text" || err != nil {
+		t.Errorf("by a link within the folder: %q, %v", b, err)
+	}
+	for name, want := range map[string]string{
+		"sub/pipe":           "it is a named pipe and no regular file",
+		"sub/out":            "path escapes from parent",
+		"sub/../../outside":  "path escapes from parent",
+		"sub/absolute":       "path escapes from parent",
+		"sub/missing":        "no such file or directory",
+		at("root/a"):         "path escapes from parent",
+		"sub/in/that is not": "not a directory",
+	} {
+		err := within(t, func() error { _, err := root.Open(name); return err })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if err := root.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Open("sub/in"); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
