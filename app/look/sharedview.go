@@ -19,66 +19,104 @@ const sharedFor = 5 * time.Second
 // sharedViews keeps a view of each site for a moment, if a run writes the site. The zero value is ready. It
 // is safe for concurrent use.
 type sharedViews struct {
-	mu   sync.Mutex             // guards what follows
-	open map[string]*sharedView // by site
+	mu     sync.Mutex // guards what follows, and the counts of the views
+	open   map[string]*sharedView
+	closed bool
 }
 
-// sharedView is the view of a site. One request at a time reads it.
+// sharedView is a view with those that read it.
 type sharedView struct {
-	mu   sync.Mutex  // guards what follows, and is held while the view is read
-	site *store.Site // nil: it is opened by the next request
+	site  *store.Site
+	users int
+	until *time.Timer // nil once it takes no new readers
 }
 
 // read calls f with a view of a site, which may be sharedFor old while a run writes it. f is called again
 // as view says.
 func (v *sharedViews) read(st *store.State, name string, f func(*store.Site) error) error {
-	s := v.of(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.site == nil {
+	s := v.take(name)
+	if s == nil {
 		opened, err := st.ViewSite(name)
 		if err != nil {
 			return err
 		}
-		s.site = opened
-		time.AfterFunc(sharedFor, func() { _ = s.close() }) // read only: nothing can be lost
+		s = v.put(name, opened)
 	}
 	err := f(s.site)
-	if errors.Is(err, disk.ErrDamaged) && s.site.Stale() {
+	gone := errors.Is(err, disk.ErrDamaged) && s.site.Stale()
+	if rerr := v.release(s); rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	if gone {
 		return env.View(st, name, f)
 	}
 	return err
 }
 
-func (v *sharedViews) of(name string) *sharedView {
+// take returns the view that is kept of a site, with one more user, or nil.
+func (v *sharedViews) take(name string) *sharedView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	s := v.open[name]
+	if s != nil {
+		s.users++
+	}
+	return s
+}
+
+// put keeps a view for others. The caller is its first user.
+func (v *sharedViews) put(name string, site *store.Site) *sharedView {
+	s := &sharedView{site: site, users: 1}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed || v.open[name] != nil {
+		return s
+	}
 	if v.open == nil {
 		v.open = map[string]*sharedView{}
 	}
-	if v.open[name] == nil {
-		v.open[name] = &sharedView{}
-	}
-	return v.open[name]
+	v.open[name] = s
+	s.users++                                                           // until it is dropped
+	s.until = time.AfterFunc(sharedFor, func() { _ = v.drop(name, s) }) // read only: nothing can be lost
+	return s
 }
 
-func (s *sharedView) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.site == nil {
+// drop makes a view take no new readers.
+func (v *sharedViews) drop(name string, s *sharedView) error {
+	v.mu.Lock()
+	if v.open[name] != s {
+		v.mu.Unlock()
 		return nil
 	}
-	err := s.site.Close()
-	s.site = nil
-	return err
+	delete(v.open, name)
+	s.until.Stop()
+	v.mu.Unlock()
+	return v.release(s)
 }
 
-// close closes all views, once those that are being read are not.
+// release ends a use; the last one closes the view.
+func (v *sharedViews) release(s *sharedView) error {
+	v.mu.Lock()
+	s.users--
+	last := s.users == 0
+	v.mu.Unlock()
+	if last {
+		return s.site.Close()
+	}
+	return nil
+}
+
+// close drops all views. Those that are being read are closed by their readers.
 func (v *sharedViews) close() (err error) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, s := range v.open {
-		err = errors.Join(err, s.close())
+	v.closed = true
+	open := make(map[string]*sharedView, len(v.open))
+	for name, s := range v.open {
+		open[name] = s
+	}
+	v.mu.Unlock()
+	for name, s := range open {
+		err = errors.Join(err, v.drop(name, s))
 	}
 	return err
 }
