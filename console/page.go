@@ -4,7 +4,6 @@ package console
 
 import (
 	"bytes"
-	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
@@ -19,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"mirrord/app/access"
 	"mirrord/app/env"
@@ -143,36 +144,13 @@ func (v *visit) draw(code int, name, title string, data any) error {
 	return nil
 }
 
-// smallest is how many bytes are worth compressing.
-const smallest = 1400
-
 // send sends a text, compressed for a client that wants that.
 func send(w http.ResponseWriter, r *http.Request, code int, kind string, body []byte) {
-	w.Header().Add("Vary", "Accept-Encoding")
-	if len(body) >= smallest && takesGzip(r.Header.Get("Accept-Encoding")) {
-		var small bytes.Buffer
-		z := gzip.NewWriter(&small)
-		z.Write(body) // into memory
-		if z.Close() == nil {
-			body = small.Bytes()
-			w.Header().Set("Content-Encoding", "gzip")
-		}
-	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(code)
-	w.Write(body) // an error means that the client has disconnected
-}
-
-// takesGzip reports whether a client takes bodies that gzip has packed.
-func takesGzip(accepts string) bool {
-	for part := range strings.SplitSeq(accepts, ",") {
-		name, quality, _ := strings.Cut(part, ";")
-		if strings.TrimSpace(name) == "gzip" {
-			return strings.Trim(quality, " q=0.") != "" || strings.TrimSpace(quality) == ""
-		}
-	}
-	return false
+	gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(code)
+		w.Write(body) // an error means that the client has disconnected
+	})).ServeHTTP(w, r)
 }
 
 // said is what the page after an act says of it, by a word in its address: no text of an address is shown.

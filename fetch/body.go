@@ -132,8 +132,6 @@ func (c *Client) resume(t *transfer, res *Result, resp *http.Response, in *wire)
 		return err
 	}
 	t.total, t.portion = total, portion
-	t.resumed++
-	res.Resumed = t.resumed
 	if t.w == nil { // continues an earlier exchange
 		res.Head = t.req.Part.head(&res.Head, t.req.URL.Path())
 		res.Length, res.Offset = t.total, t.at

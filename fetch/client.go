@@ -264,7 +264,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 		t.portion = false
 		res, err := c.attempt(ctx, &t)
 		t.sent += res.Sent
-		res.Resumed, res.Sent = t.resumed, t.sent
+		res.Sent = t.sent
 		res.Unconditional = t.refused
 		res.NotModified = (err == nil) && conditional && !ranged && confirms(&t.req, &res.Head)
 		noteProgress(err, t.at > at && t.validator != "")

@@ -34,8 +34,7 @@ type transfer struct {
 	validator string
 	total     int64 // length of the whole body, -1 unknown
 	portion   bool  // the last answer was a part of the rest (RFC 9110 §15.3.7)
-	resumed   int
-	sent      int // requests, those that net/http repeated by itself included
+	sent      int   // requests, those that net/http repeated by itself included
 }
 
 // restart forgets what the sink has got.

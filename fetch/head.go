@@ -92,7 +92,6 @@ type Result struct {
 	Unframed bool          // it lasted until the connection closed, so that a cut cannot be told from the end
 	Cut      bool          // it was longer than MaxBody and Request.Cut allowed to stop there
 	Sent     int           // requests on all attempts, those that net/http repeated by itself included
-	Resumed  int           // how often it was continued where it had broken
 	ToHeader time.Duration // of the last attempt, from its start to the end of the header
 	At       time.Time     // when the answer came, if it was recorded earlier; else zero
 	Seen     time.Time     // with At: when the URL was last known to answer so

@@ -239,7 +239,7 @@ func TestUntilReader(t *testing.T) {
 	}
 }
 
-// What lies in folders of a folder is opened within the same bounds.
+// Files below folders of a folder are opened within the same bounds.
 func TestBeneath(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

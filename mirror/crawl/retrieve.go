@@ -214,7 +214,7 @@ func enterNamed(r *Retrieval, second bool) {
 			r.Notes.Add("not requested: "+why, u)
 			continue
 		}
-		r.dispatcher.HostAdmission.New(r.Rules.Main(u), urls.Named, frontier.PrioSeed)
+		r.dispatcher.HostAdmission.New(r.Rules.Main(u), frontier.PrioSeed)
 	}
 }
 
@@ -226,7 +226,7 @@ func requestAlso(r *crawling, s *stages) {
 	}
 	for u := range r.Options.Also {
 		if u = r.Rules.Main(u); r.isWanted(u) {
-			r.dispatcher.HostAdmission.New(u, urls.Named, frontier.PrioNew)
+			r.dispatcher.HostAdmission.New(u, frontier.PrioNew)
 		}
 	}
 	s.stage()

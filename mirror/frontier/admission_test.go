@@ -37,7 +37,8 @@ func newTestAdmission(t *testing.T, more ...string) *admission {
 		t.Fatal(err)
 	}
 	x := &admission{KnownURLs: urls.KnownURLs{Table: urls.New()}, front: NewFrontier(openGate{}, Ordering{})}
-	x.HostAdmission = NewHostAdmission(x.Table, x.front, func() bool { return x.first }, scope.Priorities{})
+	x.HostAdmission = NewHostAdmission(x.Table, x.front, scope.Priorities{})
+	x.HostAdmission.WaitWhile(func() bool { return x.first })
 	origins := NewOrigins(true)
 	file := robots.Parse([]byte("User-agent: *\nDisallow: /no/\n"))
 	origins.Learn(rules.Seeds[0], &fetch.Robots{File: file, Rules: file.Agent("mirrord")})

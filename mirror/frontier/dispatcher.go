@@ -62,7 +62,7 @@ func NewDispatcher(o DispatcherOptions) (*Dispatcher, error) {
 	m := &Dispatcher{
 		Pacer:         pacer,
 		Front:         front,
-		HostAdmission: NewHostAdmission(o.Table, front, func() bool { return false }, o.First),
+		HostAdmission: NewHostAdmission(o.Table, front, o.First),
 		HostErrors: NewHostErrors(HostErrorsOptions{
 			Front:         front,
 			MaxWait:       o.Job.Polite.MaxWait,

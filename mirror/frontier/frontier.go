@@ -30,7 +30,7 @@ type Frontier struct {
 	hosts    map[string][]*backQueue // by host
 	heap     hostHeap
 	queued   int // without optional ones
-	optional int // that do not hold the run, see AddOptional
+	optional int // that do not hold the run, see AddAt
 	inFlight int
 	flying   map[string]int // URLs in flight, by host
 	idle     int            // workers that wait
@@ -100,19 +100,9 @@ func (f *Frontier) queue(origin string) *backQueue {
 	return q
 }
 
-// AddAt is Add for a URL that must not be requested before a time; the rest of its origin does not wait for
-// it.
-func (f *Frontier) AddAt(origin string, id uint32, p Priority, at time.Time) {
-	addAt(f, origin, id, p, at, false)
-}
-
-// AddOptional is AddAt for a URL that is requested only if something else keeps the run going until then.
-func (f *Frontier) AddOptional(origin string, id uint32, at time.Time) {
-	addAt(f, origin, id, PrioLast, at, true)
-}
-
-// addAt adds a queue of one URL that waits for a time.
-func addAt(f *Frontier, origin string, id uint32, p Priority, at time.Time, optional bool) {
+// AddAt adds a URL, behind all others, that must not be requested before a time; the rest of its origin does
+// not wait for it. One that is optional is requested only if something else keeps the run going until then.
+func (f *Frontier) AddAt(origin string, id uint32, at time.Time, optional bool) {
 	q := &backQueue{
 		origin:   origin,
 		host:     fetch.HostOf(origin),
@@ -120,7 +110,7 @@ func addAt(f *Frontier, origin string, id uint32, p Priority, at time.Time, opti
 		n:        1,
 		optional: optional,
 	}
-	q.front[p].push(id)
+	q.front[PrioLast].push(id)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if optional {

@@ -106,7 +106,7 @@ func TestFrontierAnnouncesOrigins(t *testing.T) {
 	f.Add("http://a.test", 1, PrioNew)
 	f.Add("http://b.test", 2, PrioKnown)
 	f.Add("http://a.test", 3, PrioRequisite)
-	f.AddAt("http://c.test:81", 4, PrioLast, time.Now())
+	f.AddAt("http://c.test:81", 4, time.Now(), false)
 	if want := []string{"http://a.test", "http://b.test", "http://c.test:81"}; !slices.Equal(heard, want) {
 		t.Errorf("%v, want %v", heard, want)
 	}
@@ -351,10 +351,10 @@ func TestFrontierWaited(t *testing.T) {
 	f := NewFrontier(&Pacer{hosts: new(fetch.Hosts), now: time.Now}, Ordering{})
 	const origin = "http://h"
 	at := time.Now()
-	f.AddAt(origin, 1, PrioLast, at)
+	f.AddAt(origin, 1, at, false)
 	f.Add(origin, 2, PrioKnown)
-	f.AddAt(origin, 3, PrioLast, at)
-	f.AddAt("http://g", 4, PrioLast, at)
+	f.AddAt(origin, 3, at, false)
+	f.AddAt("http://g", 4, at, false)
 	var got []uint32
 	for range 4 {
 		h, ok := f.next(func() time.Time { return at.Add(time.Second) })
@@ -383,9 +383,9 @@ func TestFrontierState(t *testing.T) {
 			f.Add(fmt.Sprintf("http://h%02d:8080", i), 100*i+j, PrioKnown)
 		}
 	}
-	f.AddAt("http://h11", 1, PrioLast, at.Add(3*time.Second))
-	f.AddAt("http://late", 2, PrioLast, at.Add(5*time.Second))
-	f.AddOptional("http://optional", 3, at)
+	f.AddAt("http://h11", 1, at.Add(3*time.Second), false)
+	f.AddAt("http://late", 2, at.Add(5*time.Second), false)
+	f.AddAt("http://optional", 3, at, true)
 	if h, ok := f.next(func() time.Time { return at }); !ok || h.id >= 1200 {
 		t.Fatal(h, ok)
 	}
@@ -405,7 +405,7 @@ func TestFrontierState(t *testing.T) {
 		t.Errorf("%d in flight and %d queued of %+v", flies, queued, s)
 	}
 	late := NewFrontier(&Pacer{hosts: new(fetch.Hosts), now: time.Now}, Ordering{})
-	late.AddAt("http://late", 2, PrioLast, at.Add(5*time.Second))
+	late.AddAt("http://late", 2, at.Add(5*time.Second), false)
 	if s := late.State(at); len(s.Busy) != 1 || s.Busy[0].Wait != 5*time.Second || s.WaitHost != "late" {
 		t.Errorf("%+v", s)
 	}

@@ -42,15 +42,12 @@ type delayed struct {
 	at     time.Time
 }
 
-// NewHostAdmission returns the admission to front. waits says whether the sources of evidence are requested
-// now; its answer changes only while no worker runs. What first names comes before all other pages.
-func NewHostAdmission(
-	table *urls.Table, front *Frontier, waits func() bool, first scope.Priorities,
-) *HostAdmission {
+// NewHostAdmission returns the admission to front. What first names comes before all other pages.
+func NewHostAdmission(table *urls.Table, front *Frontier, first scope.Priorities) *HostAdmission {
 	return &HostAdmission{
 		table: table,
 		front: front,
-		waits: waits,
+		waits: func() bool { return false },
 		first: first,
 	}
 }
@@ -76,7 +73,8 @@ func (e *HostAdmission) Add(qs ...Queued) {
 	}
 }
 
-// WaitWhile says when the sources of evidence are requested. No URL enters meanwhile.
+// WaitWhile says when the sources of evidence are requested. No URL enters meanwhile. The answer of first
+// changes only while no worker runs.
 func (e *HostAdmission) WaitWhile(first func() bool) { e.waits = first }
 
 // First reports whether this is the first stored document that names a URL which waits, so that it is added
@@ -90,8 +88,8 @@ func (e *HostAdmission) First(id uint32) bool {
 }
 
 // New lets a URL enter that no stored document names, and returns its number.
-func (e *HostAdmission) New(u site.URL, seen urls.Seen, p Priority) uint32 {
-	id, first := urls.Enter(e.table, []byte(u.String()), seen)
+func (e *HostAdmission) New(u site.URL, p Priority) uint32 {
+	id, first := urls.Enter(e.table, []byte(u.String()), urls.Named)
 	if first {
 		e.front.Add(u.Origin(), id, p)
 	}
@@ -116,13 +114,13 @@ func (e *HostAdmission) Again(id uint32, origin string, at time.Time) {
 		defer e.mu.Unlock()
 		e.delayed = append(e.delayed, delayed{id, origin, at})
 	default:
-		e.front.AddAt(origin, id, PrioLast, at)
+		e.front.AddAt(origin, id, at, false)
 	}
 }
 
 // Later puts a URL back for a second look that does not hold the run, not before a time.
 func (e *HostAdmission) Later(id uint32, origin string, at time.Time) {
-	e.front.AddOptional(origin, id, at)
+	e.front.AddAt(origin, id, at, true)
 }
 
 // AnyDelayed reports whether some URL waits that is put back for a time.
@@ -156,7 +154,7 @@ func (e *HostAdmission) EndWait() {
 		e.enter(q)
 	}
 	for _, d := range again {
-		e.front.AddAt(d.origin, d.id, PrioLast, d.at)
+		e.front.AddAt(d.origin, d.id, d.at, false)
 	}
 }
 

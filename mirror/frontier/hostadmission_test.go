@@ -32,7 +32,9 @@ func entering(t *testing.T, waits func() bool, stored ...*record.Resource) (*Hos
 		rec.ID, rec.URL = uint32(i), site.Canonical(fmt.Sprint("http://h/", i))
 		settled.Load(rec, urls.Run{Number: 2, Version: 2})
 	}
-	return NewHostAdmission(table, f, waits, scope.Priorities{}), f
+	e := NewHostAdmission(table, f, scope.Priorities{})
+	e.WaitWhile(waits)
+	return e, f
 }
 
 // drain returns the URLs of a frontier, in its order.
@@ -125,10 +127,10 @@ func TestEntranceWaits(t *testing.T) {
 		if got := fmt.Sprint(drain(f)); got != "[1 1 2]" {
 			t.Error(got)
 		}
-		if id := e.New(site.Canonical("http://h/new"), urls.Named, PrioSeed); id != 3 {
+		if id := e.New(site.Canonical("http://h/new"), PrioSeed); id != 3 {
 			t.Error(id)
 		}
-		e.New(site.Canonical("http://h/new"), urls.Named, PrioSeed)
+		e.New(site.Canonical("http://h/new"), PrioSeed)
 		if got := fmt.Sprint(drain(f)); got != "[3]" {
 			t.Error(got)
 		}

@@ -30,7 +30,7 @@ type backQueue struct {
 	index  int       // in the heap; -1: not in it
 	n      int
 	free   bool // see Frontier.Free
-	// see Frontier.AddOptional
+	// see Frontier.AddAt
 	optional bool
 	front    [priorities]fifo
 	firsts   int  // of PrioFirst in a row
