@@ -9,9 +9,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/internal/inorder"
+	"mirrord/internal/zstdfast"
 )
 
 // tarPacker writes a tar that is compressed with zstd (RFC 8878), in frames that the crew makes side by side.
@@ -21,8 +20,8 @@ type tarPacker struct {
 	out      *counter
 	prefix   string
 	frames   *inorder.Lane[*zstdFrame]
-	encoders []*zstd.Encoder // by worker
-	next     *zstdFrame      // what was added and is no whole frame yet
+	encoders []*zstdfast.Encoder // by worker
+	next     *zstdFrame          // what was added and is no whole frame yet
 	free     chan *zstdFrame
 	in       int64 // bytes of the tar that the frames in out hold
 	buf      []byte
@@ -36,11 +35,10 @@ type zstdFrame struct {
 }
 
 // Sizes of zstd frames, in bytes: with parts of zstdPart a site is as small as in the single frame of
-// zstd -3, in the same processor time; a reader holds zstdWindow. zstdAhead bounds the parts on their way.
+// zstd -3, in the same processor time. zstdAhead bounds the parts on their way.
 const (
-	zstdPart   = 16 << 20
-	zstdWindow = 8 << 20
-	zstdAhead  = 4
+	zstdPart  = 16 << 20
+	zstdAhead = 4
 )
 
 // tarBlock is the size in bytes of which all parts of a tar are multiples.
@@ -54,10 +52,9 @@ func newTarPacker(w io.Writer, prefix string, crew inorder.Crew) *tarPacker {
 		buf:    make([]byte, 64<<10),
 	}
 	p.frames = inorder.New(crew, zstdPart*min(int64(crew.Size), zstdAhead), p.put)
-	p.encoders = make([]*zstd.Encoder, p.frames.Workers())
+	p.encoders = make([]*zstdfast.Encoder, p.frames.Workers())
 	for i := range p.encoders {
-		p.encoders[i], _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), // these options are valid
-			zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(zstdWindow))
+		p.encoders[i] = zstdfast.New()
 	}
 	return p
 }
@@ -166,7 +163,7 @@ func (p *tarPacker) pack() error {
 			}
 			f.raw = append(f.raw[:len(f.raw)+len(body)], padding(it.size)...)
 		}
-		f.packed = p.encoders[worker].EncodeAll(f.raw, f.packed)
+		f.packed = p.encoders[worker].AppendSummed(f.packed, f.raw)
 		return f, nil
 	})
 }

@@ -20,6 +20,7 @@ package zstdfast
 import (
 	"encoding/binary"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/huff0"
 )
 
@@ -34,13 +35,15 @@ const (
 	literalsGain = 5
 )
 
-// Encoder compresses. It has about 850 KB of tables and is not safe for concurrent use.
+// Encoder compresses. It has about 850 KB of tables, and 400 KB more that only large frames use. It is not
+// safe for concurrent use.
 type Encoder struct {
 	// of the frame
-	table   [1 << hashBits]uint32 // where in the input a hash was last; 0 for those that were not
-	base    int                   // bytes of the dictionary that lies before the content
-	offsets [2]int                // the last two, which may be repeated (RFC 8878 3.1.1.5)
-	huff    huff0.Scratch         // with the table that literals may use again
+	table   [1 << largeHashBits]uint32 // where in the input a hash was last; 0 for those that were not
+	shift   uint8                      // see hash
+	base    int                        // bytes of the dictionary that lies before the content
+	offsets [2]int                     // the last two, which may be repeated (RFC 8878 3.1.1.5)
+	huff    huff0.Scratch              // with the table that literals may use again
 	coders  [coders]coder
 
 	// of the block
@@ -79,7 +82,12 @@ func (e *Encoder) Append(dst, src []byte) []byte { return e.AppendOver(dst, src,
 // are found more often: it is meant for up to a few hundred kilobytes.
 func (e *Encoder) AppendOver(dst, src []byte, base int) []byte {
 	dst = e.begin(dst, len(src)-base, base)
-	clear(e.table[:])
+	bits := hashBits
+	if len(src)-base > largeFrame {
+		bits = largeHashBits
+	}
+	e.shift = uint8(64 - bits)
+	clear(e.table[:1<<bits])
 	e.index(src, base)
 	for begin := base; ; {
 		end := min(begin+maxBlock, len(src))
@@ -88,6 +96,15 @@ func (e *Encoder) AppendOver(dst, src []byte, base int) []byte {
 			return dst
 		}
 	}
+}
+
+// AppendSummed is Append with a checksum of the content behind it (RFC 8878 3.1.1), which decoders compare.
+func (e *Encoder) AppendSummed(dst, src []byte) []byte {
+	const summed = 1 << 2 // in the descriptor of the frame, behind its magic number
+	at := len(dst) + 4
+	dst = e.Append(dst, src)
+	dst[at] |= summed
+	return binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
 }
 
 // begin appends the header of a frame with so many bytes of content, behind so many of a dictionary.

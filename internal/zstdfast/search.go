@@ -5,8 +5,13 @@ package zstdfast
 import "math/bits"
 
 const (
-	hashBits = 15                 // log2 of the entries of the table: 128 KiB, which second-level caches hold
-	prime    = 0x9e3779b185ebca87 // odd, with its bits well mixed
+	// log2 of the entries of the table. 128 KiB, which second-level caches hold, are for ordinary frames, and
+	// 512 KiB for those of more than largeFrame: they become 7 % smaller, and take as much longer.
+	hashBits      = 15
+	largeHashBits = 17
+	largeFrame    = 4 << 20
+
+	prime = 0x9e3779b185ebca87 // odd, with its bits well mixed
 
 	minMatch  = 3  // what the format subtracts from the length of a match (RFC 8878 3.1.1.3.2.1.1)
 	margin    = 24 // bytes at the end of the input where no match begins: the search reads words behind it
@@ -20,8 +25,10 @@ const (
 	hurry = 7
 )
 
-// hash returns the place in the table of the lower 7 bytes of v.
-func hash(v uint64) uint32 { return uint32((v << 8 * prime) >> (64 - hashBits)) }
+// hash returns the place in a table of the lower 7 bytes of v; shift is 64 less the bits of the table.
+func hash(v uint64, shift uint8) uint32 {
+	return uint32((v<<8*prime)>>(shift&63)) & (1<<largeHashBits - 1) // the mask changes nothing but the check
+}
 
 // seq is a sequence (RFC 8878 3.1.1.3.2.1): literals, then a match.
 type seq struct {
@@ -45,13 +52,13 @@ type seq struct {
 func (e *Encoder) search(src []byte, begin, end int) {
 	table, seqs, lits := &e.table, e.seqs[:], e.literals[:]
 	nlits, n := 0, 0
-	o1, o2, base := e.offsets[0], e.offsets[1], e.base
+	o1, o2, base, shift := e.offsets[0], e.offsets[1], e.base, e.shift
 	anchor := begin // up to where all is in seqs and literals
 	s := max(begin, 1)
 	last := min(end-8, len(src)-margin)
 	for s < last {
 		v := load64(src, s)
-		h0, h1 := hash(v), hash(v>>8)
+		h0, h1 := hash(v, shift), hash(v>>8, shift)
 		c0, c1 := int(table[h0]), int(table[h1])
 		table[h0], table[h1] = uint32(s), uint32(s+1)
 		from := s
@@ -108,10 +115,10 @@ func (e *Encoder) search(src []byte, begin, end int) {
 		if s >= last {
 			break
 		}
-		table[hash(load64(src, from+2))] = uint32(from + 2)
-		table[hash(load64(src, s-2))] = uint32(s - 2)
+		table[hash(load64(src, from+2), shift)] = uint32(from + 2)
+		table[hash(load64(src, s-2), shift)] = uint32(s - 2)
 		if v = load64(src, s); o2 <= s && uint32(v) == load32(src, s-o2) {
-			table[hash(v)] = uint32(s)
+			table[hash(v, shift)] = uint32(s)
 			o1, o2 = o2, o1
 			from, at, t, offset = s, s, s-o1, 1
 			goto match
@@ -135,9 +142,9 @@ func (e *Encoder) search(src []byte, begin, end int) {
 // each position until it has found nothing for a while, so repetitions are found when they are longer than
 // the step by the bytes of a hash.
 func (e *Encoder) index(src []byte, base int) {
-	step := 1 + base>>(hashBits-1)
+	step := 1 + base>>(63-e.shift)
 	for s := 0; s < min(base, len(src)-margin); s += step {
-		e.table[hash(load64(src, s))] = uint32(s)
+		e.table[hash(load64(src, s), e.shift)] = uint32(s)
 	}
 }
 
