@@ -62,7 +62,7 @@ func TestHelpDefaults(t *testing.T) {
 func TestArgumentsAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"get":                 "usage: mirrord get URL…",
-		"explain samba":       "usage: mirrord explain JOB|FILE URL|PATH",
+		"explain":             "usage: mirrord explain JOB|FILE URL|PATH",
 		"versions samba back": "usage: mirrord status JOB --versions",
 		"cluster status a":    "usage: mirrord cluster status",
 	} {
