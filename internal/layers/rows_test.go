@@ -196,6 +196,7 @@ func foreign() []string {
 		"github.com/PuerkitoBio/goquery", "github.com/tdewolff/parse/v2", "github.com/mmcdole/gofeed",
 		"github.com/pelletier/go-toml/v2", "github.com/robfig/cron/v3",
 		"github.com/klauspost/compress", "github.com/andybalholm/brotli", "github.com/zeebo/xxh3",
+		"github.com/cespare/xxhash/v2",
 		"github.com/wlynxg/chardet", "github.com/sergi/go-diff", "github.com/temoto/robotstxt",
 	}
 }

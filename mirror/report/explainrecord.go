@@ -5,7 +5,6 @@ package report
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 	"strings"
 	"time"
 
@@ -194,8 +193,8 @@ func (e *explainer) record(rec *record.Resource) error {
 	return err
 }
 
-// linked reports whether the document that a resource was found by still names it, as far as that is known:
-// not of a document that left the mirror, nor of a resource that the run under way has found.
+// linked reports whether the document that a resource was found by still named it when the last run ended, as
+// far as that is known: not of a document that left the mirror, nor of a resource that is found by now.
 func (e *explainer) linked(rec *record.Resource, by string) (bool, error) {
 	_, stored, err := e.Site.Records.Get(rec.URL)
 	if err != nil || !stored {
@@ -206,16 +205,6 @@ func (e *explainer) linked(rec *record.Resource, by string) (bool, error) {
 		return true, err
 	}
 	targets, err := e.Site.Records.TargetsOf(doc.ID)
-	if err != nil {
-		return true, err
-	}
-	err = e.Site.Records.Replay(func(uint32, record.NewURL) error { return nil },
-		func(r *record.Resource, now []byte, replaced bool) error {
-			if r.ID == doc.ID && replaced {
-				targets = slices.Clone(now)
-			}
-			return nil
-		})
 	linked := false
 	record.Targets(targets, func(to uint32) bool {
 		linked = to&^(record.Mention|record.Guess) == rec.ID
