@@ -6,7 +6,7 @@ import "math/bits"
 
 const (
 	// log2 of the entries of the table. 128 KiB, which second-level caches hold, are for ordinary frames, and
-	// 512 KiB for those of more than largeFrame: they become 7 % smaller, and take as much longer.
+	// 512 KiB for those of more than largeFrame bytes: those of an export become 7 % smaller.
 	hashBits      = 15
 	largeHashBits = 17
 	largeFrame    = 4 << 20
