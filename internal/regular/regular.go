@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -44,30 +43,7 @@ func Read(name string, limit int64) ([]byte, error) {
 func ReadSmall(name string) ([]byte, error) { return Read(name, MaxSmall) }
 
 // Root is a folder whose files are opened as Open does.
-type Root struct {
-	*os.Root
-	dir func() *os.File // the folder, opened by the first call; nil where this package has not opened the Root
-}
-
-// rootOf returns a Root that was opened by a name.
-func rootOf(root *os.Root, err error, name string) (Root, error) {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		p.Path = name
-	}
-	return Root{root, sync.OnceValue(func() *os.File {
-		dir, _ := root.Open(".") // who opens a file in it reports the error
-		return dir
-	})}, err
-}
-
-// Close closes the folder.
-func (r Root) Close() error {
-	err := r.Root.Close()
-	if r.dir != nil {
-		r.dir().Close() // read only, and nil where it was not opened
-	}
-	return err
-}
+type Root struct{ *os.Root }
 
 // OpenRoot opens a folder.
 func OpenRoot(name string) (Root, error) {
@@ -76,16 +52,14 @@ func OpenRoot(name string) (Root, error) {
 		dir += "/" // without it the system opens a pipe, and waits
 	}
 	root, err := os.OpenRoot(dir)
-	return rootOf(root, err, name)
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		p.Path = name
+	}
+	return Root{root}, err
 }
 
 // Open opens a regular file, or a folder.
 func (r Root) Open(name string) (*os.File, error) {
-	if r.dir != nil && strings.Contains(name, "/") {
-		if f := openBeneath(r.dir(), name); f != nil {
-			return checked(f, nil, name)
-		}
-	}
 	f, err := r.OpenFile(name, flags, 0)
 	return checked(f, err, name)
 }
@@ -93,7 +67,10 @@ func (r Root) Open(name string) (*os.File, error) {
 // OpenRoot opens a folder in the folder.
 func (r Root) OpenRoot(name string) (Root, error) {
 	root, err := r.Root.OpenRoot(name + "/.") // without the dot it opens a pipe, as the other OpenRoot
-	return rootOf(root, err, name)
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		p.Path = name
+	}
+	return Root{root}, err
 }
 
 // ReadFile reads a regular file of at most limit bytes.
