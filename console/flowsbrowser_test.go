@@ -81,7 +81,7 @@ func TestFlowsInBrowser(t *testing.T) {
 		c.goTo(fmt.Sprintf("/orders/%s", o.Ref()))
 		c.press("Approve")
 		orderstest.Until(t, all, o.OrderID, orders.Done)
-		// The page that answers loads itself anew when the order is done, if scripts run: each would take the
+		// The page that answers reloads itself when the order is done, if scripts run: each would take the
 		// place of the next.
 		c.until(fmt.Sprintf(`document.readyState == "complete" && !(%t && document.getElementById("stream")) &&
 			![...document.querySelectorAll("button")].some(b => b.textContent == "Approve")`, on))

@@ -42,7 +42,7 @@ func (s *Trees) Hold() (*HeldTree, error) {
 			return t, nil
 		}
 	}
-	root, err := s.Current() // it reports why there is none
+	root, err := s.Current() // the error says why nothing is published
 	if err != nil {
 		return nil, err
 	}

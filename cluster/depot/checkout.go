@@ -193,11 +193,11 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 	for i := range m.Files {
 		f := &m.Files[i]
 		if f.Name == recordsName {
-			if f.Size > mostRecords {
-				return fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
+			var small []piece
+			if noted, small, err = f.inMemory(m, mostRecords); err != nil {
+				return err
 			}
-			noted = make([]byte, f.Size)
-			pieces = append(pieces, f.pieces(m, noted)...)
+			pieces = append(pieces, small...)
 			continue
 		}
 		if r.left != nil && store.PackNumber(f.Name) > 0 {
@@ -235,18 +235,22 @@ func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
 	return fetch(ctx, r.depot.Store, pieces)
 }
 
-// mostRecords bounds the file of a job's records, which is fetched into memory.
+// mostRecords bounds the file of a job's records, in bytes.
 const mostRecords = 64 << 20
 
-// pieces are what a file is made of; they are copied into a slice of its size.
-func (f *File) pieces(m *Manifest, into []byte) (out []piece) {
+// inMemory returns the pieces of a file of at most so many bytes; the contents are there once all are fetched.
+func (f *File) inMemory(m *Manifest, most int64) (contents []byte, out []piece, err error) {
+	if f.Size > most {
+		return nil, nil, fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
+	}
+	contents = make([]byte, f.Size)
 	for at, c := range f.chunks() {
 		out = append(out, c.piece(m, func(raw []byte) error {
-			copy(into[at:], raw)
+			copy(contents[at:], raw)
 			return nil
 		}))
 	}
-	return out
+	return contents, out, nil
 }
 
 // piece returns the piece to fetch of a chunk.

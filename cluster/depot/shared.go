@@ -218,8 +218,11 @@ func sharedFile(
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return digest, stays, err
 	}
-	all := make([]byte, f.Size)
-	if err := fetch(ctx, from, f.pieces(m, all)); err != nil {
+	all, pieces, err := f.inMemory(m, mostNotes)
+	if err == nil {
+		err = fetch(ctx, from, pieces)
+	}
+	if err != nil {
 		return digest, stays, err
 	}
 	digest = digestOf(all)

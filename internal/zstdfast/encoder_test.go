@@ -5,6 +5,7 @@ package zstdfast
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -324,6 +325,30 @@ func TestWindow(t *testing.T) {
 	if err := h.Decode(packed); err != nil || h.SingleSegment || h.WindowSize != maxWindow ||
 		h.FrameContentSize != uint64(len(src)) {
 		t.Errorf("header %+v: %v", h, err)
+	}
+}
+
+// A large frame is smaller than its parts, comes back, and its checksum finds a byte that changed.
+func TestLargeFrame(t *testing.T) {
+	src := words(largeFrame+maxWindow, 15)
+	e, parts := New(), 0
+	for part := range slices.Chunk(src, largeFrame) {
+		parts += len(e.Append(nil, part))
+	}
+	packed := e.AppendSummed([]byte("before"), src)[len("before"):]
+	if len(packed) > parts*98/100 {
+		t.Errorf("%d bytes, its parts have %d", len(packed), parts)
+	}
+	got, err := decoder(t).DecodeAll(packed, nil)
+	if err != nil || !bytes.Equal(got, src) {
+		t.Fatalf("%d bytes of %d: %v", len(got), len(src), err)
+	}
+	if small := e.Append(nil, src[:1000]); !bytes.Equal(small, New().Append(nil, src[:1000])) {
+		t.Error("a large frame changes the next small one")
+	}
+	packed[len(packed)-1] ^= 1 // of the checksum
+	if _, err := decoder(t).DecodeAll(packed, nil); !errors.Is(err, zstd.ErrCRCMismatch) {
+		t.Errorf("another checksum: %v", err)
 	}
 }
 

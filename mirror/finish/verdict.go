@@ -74,7 +74,7 @@ func (c *Closing) judgeParts(j *verdict.Judgement) error {
 	known.Why = c.Notes.Reason
 	known.Parts.Cuts, known.Parts.RobotsCuts = c.Traits.Cuts(), c.found.RobotsCuts
 	if known.Parts.CutBefore, _, err = urls.ReadFact[urls.Cuts](c.Site.Notes, urls.CutsFact); err != nil {
-		c.Log.Warn("the list of documents that are cut short cannot be decoded; starting with an empty one",
+		c.Log.Warn("the list of documents that are cut short cannot be read; starting with an empty one",
 			"err", err)
 	}
 	known.Sitemaps = listed(c)

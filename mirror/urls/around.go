@@ -20,19 +20,22 @@ type Directories interface {
 // errEnough ends the reading of records.
 var errEnough = errors.New("enough was read")
 
+// mostAround bounds the records that are read for a page: a directory may hold very many that are no texts.
+const mostAround = 10_000
+
 // Around returns the records of at most n texts of a mirror that lie around a page and tell its template:
 // below its directory, then below those above it, up to base. What cannot be read tells nothing, and verify
 // reports it.
 func Around(d Directories, page site.URL, base string, n int) (out []record.Resource) {
 	had := map[site.URL]bool{page: true}
-	dir := page.String()
+	dir, read := page.String(), 0
 	for len(out) < n {
 		dir = dir[:strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/')+1]
 		if !strings.HasPrefix(dir, base) {
 			break
 		}
 		_ = d.ResourcesUnder(site.Canonical(dir), func(r *record.Resource) error {
-			if len(out) == n {
+			if read++; len(out) == n || read > mostAround {
 				return errEnough
 			}
 			isText := r.InSet && (r.Body != record.NoBody) && strings.HasPrefix(r.MIME, "text/")
