@@ -130,6 +130,9 @@ func TestPackRefusesDamage(t *testing.T) {
 		"table": {func(m fstest.MapFS) {
 			m[FilesName].Data = append([]byte("{}\n"), m[FilesName].Data...)
 		}, ErrDamaged},
+		"totals": {func(m fstest.MapFS) {
+			m[MetaName].Data = bytes.Replace(m[MetaName].Data, []byte(`"files": `), []byte(`"files": 1`), 1)
+		}, ErrDamaged},
 		"no meta":  {func(m fstest.MapFS) { delete(m, MetaName) }, ErrNotPHM},
 		"no table": {func(m fstest.MapFS) { delete(m, FilesName) }, fs.ErrNotExist},
 		"newer": {func(m fstest.MapFS) {
