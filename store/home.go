@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -187,7 +188,7 @@ func (s *home) batches(f func(tx uint64, b *record.LogBatch) error) error {
 	var b record.LogBatch
 	decoded := func(tx uint64, v []byte) error {
 		if err := b.Decode(v); err != nil {
-			return err
+			return fmt.Errorf("batch %d: %w", tx, err)
 		}
 		return f(tx, &b)
 	}
