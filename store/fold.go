@@ -193,7 +193,7 @@ func (c *foldChunk) fold() error {
 		if err != nil {
 			return err
 		}
-		c.site.dropPages()
+		c.site.db.dropPages()
 		c.site.at("folded a part")
 	}
 	c.site.db.journal.drop(c.last)
@@ -249,7 +249,7 @@ func (c *foldChunk) putLinks(least int) error {
 		return nil
 	})
 	c.links = c.links[:0]
-	c.site.dropPages()
+	c.site.db.dropPages()
 	c.site.at("folded links")
 	return err
 }

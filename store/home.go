@@ -101,9 +101,6 @@ func (s *home) Scratch() (*os.File, error) {
 	return f, disk.Err("make a scratch file", err)
 }
 
-// dropPages gives the memory of the database's pages back.
-func (s *home) dropPages() { s.db.dropPages() }
-
 // syncFolder makes the names in the site's folder, its own name, and those in the state directory survive
 // loss of power.
 func (s *home) syncFolder() error {
@@ -177,7 +174,7 @@ func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 		if err != nil {
 			return err
 		}
-		s.dropPages()
+		s.db.dropPages()
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func (l *looks) settle(chunk, records, runs int) error {
 		if err != nil {
 			return err
 		}
-		l.dropPages()
+		l.db.dropPages()
 		l.at("settled a part")
 	}
 	return nil

@@ -239,7 +239,7 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 			if err != nil {
 				return err
 			}
-			s.dropPages()
+			s.db.dropPages()
 			s.at("some records changed")
 		}
 	}

@@ -238,7 +238,8 @@ func (r *receiver) fetch(ctx context.Context, pieces []piece) error {
 // mostRecords bounds the file of a job's records, in bytes.
 const mostRecords = 64 << 20
 
-// inMemory returns the pieces of a file of at most so many bytes; the contents are there once all are fetched.
+// inMemory returns the pieces of a file of at most so many bytes; the contents are there once all are
+// fetched.
 func (f *File) inMemory(m *Manifest, most int64) (contents []byte, out []piece, err error) {
 	if f.Size > most {
 		return nil, nil, fmt.Errorf("%s: %w: it is too large", f.Name, ErrDamaged)
