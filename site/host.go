@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
+	"golang.org/x/net/idna"
 )
 
 // maxHost bounds the written form of a host, in bytes: 253 characters, each up to twelve bytes when
@@ -122,16 +123,24 @@ func slowHost(host string) (string, error) {
 	return h, nil
 }
 
-// hasMixedLabel reports whether a label of a host has the xn-- form and letters beyond ASCII (UTS 46 §4),
-// which the library decodes when it ends with a hyphen.
+// hasMixedLabel reports whether a label of a host has the xn-- form and, after mapping, letters beyond ASCII
+// (UTS 46 §4), which the library decodes when it ends with a hyphen. Mapping removes a soft hyphen.
 func hasMixedLabel(host string) bool {
 	if plain, err := url.PathUnescape(host); err == nil {
 		host = plain
 	}
+	mapping := idna.New(idna.MapForLookup(), idna.StrictDomainName(false))
 	dot := func(r rune) bool { return strings.ContainsRune(".\u3002\uff0e\uff61", r) }
 	labels := strings.FieldsFunc(host, dot)
 	return slices.ContainsFunc(labels, func(l string) bool {
-		beyond := strings.IndexFunc(l, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
-		return beyond && len(l) >= 4 && strings.EqualFold(l[:4], "xn--")
+		if len(l) < 4 || !strings.EqualFold(l[:4], "xn--") || isASCII(l) {
+			return false
+		}
+		mapped, _ := mapping.ToUnicode("a" + l[4:]) // without the prefix it is mapped and not decoded
+		return !isASCII(mapped)
 	})
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }

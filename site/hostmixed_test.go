@@ -10,6 +10,8 @@ func TestMixedLabel(t *testing.T) {
 		"xn--mnchen-3ya.example":                true,
 		"bücher.example":                        true,
 		"xn--bcher-kva。example":                 true,
+		"xn--mnchen-3ya\u00ad":                  true,
+		"xn--mnchen-3ya\u00ad1日本-":              false,
 		"。xn--mnchen-3ya1日本-":                   false,
 		"a.XN--mnchen-3ya1日本-.example":          false,
 		"xn--mnchen-3ya1%E6%97%A5%E6%9C%AC-.de": false,
