@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 )
 
 // packed is a PHM in one file, opened.
@@ -37,19 +38,19 @@ var errNotRegular = fmt.Errorf("%w: it is not a regular file", ErrDamaged)
 
 // OpenRegular opens a regular file of a tree, and fails for everything else. Where the tree has a Stat it
 // fails at once: opening a named pipe would wait for a writer.
-func OpenRegular(fsys fs.FS, path string) (fs.File, error) {
+func OpenRegular(fsys fs.FS, name string) (fs.File, error) {
 	regular := func(info fs.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("open %q: %w but %s", path, errNotRegular, info.Mode().Type())
+			err = fmt.Errorf("open %q: %w but %s", name, errNotRegular, info.Mode().Type())
 		}
 		return err
 	}
 	if s, ok := fsys.(fs.StatFS); ok {
-		if err := regular(s.Stat(path)); err != nil {
+		if err := regular(s.Stat(name)); err != nil {
 			return nil, err
 		}
 	}
-	f, err := fsys.Open(path)
+	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +59,36 @@ func OpenRegular(fsys fs.FS, path string) (fs.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// folder opens files of a tree, one after the other. The folder in which one is stays open until a file of
+// another folder is due: below an [os.Root] each part of a path is a call of the system. The zero value is
+// ready.
+type folder struct {
+	name string
+	fsys fs.FS // nil before the first file
+}
+
+// open is OpenRegular.
+func (d *folder) open(fsys fs.FS, name string) (fs.File, error) {
+	in, base := path.Split(name)
+	if in = path.Clean(in); d.fsys == nil || in != d.name {
+		d.close()
+		sub, err := fs.Sub(fsys, in)
+		if err != nil {
+			return nil, err
+		}
+		d.name, d.fsys = in, sub
+	}
+	return OpenRegular(d.fsys, base)
+}
+
+// close closes the folder that is open.
+func (d *folder) close() {
+	if c, ok := d.fsys.(io.Closer); ok && d.name != "." {
+		c.Close() // of a folder nothing is lost
+	}
+	d.fsys = nil
 }
 
 // Unpack checks a PHM that is one file (see Open) and writes its files to sink, each verified on its way.

@@ -198,6 +198,11 @@ func (it item) read(buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return it.readFrom(f, buf)
+}
+
+// readFrom is read of the file when it is open. It closes it.
+func (it item) readFrom(f fs.File, buf []byte) ([]byte, error) {
 	defer f.Close()
 	if int64(cap(buf)) <= it.size { // one more byte would be too many
 		buf = make([]byte, it.size+1+it.size/4)

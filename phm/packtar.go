@@ -151,13 +151,19 @@ func (p *tarPacker) pack() error {
 	}
 	p.next = nil
 	return p.frames.Add(int64(f.size), func(worker int) (*zstdFrame, error) {
+		var in folder
+		defer in.close()
 		for _, it := range f.files {
 			head, err := p.head(it)
 			if err != nil {
 				return nil, err
 			}
+			file, err := in.open(it.fsys, it.path)
+			if err != nil {
+				return nil, err
+			}
 			f.raw = slices.Grow(append(f.raw, head...), int(it.size)+1)
-			body, err := it.read(f.raw[len(f.raw):])
+			body, err := it.readFrom(file, f.raw[len(f.raw):])
 			if err != nil {
 				return nil, err
 			}

@@ -359,6 +359,9 @@ type published struct {
 	io.Closer
 }
 
+// Sub opens a folder of the tree.
+func (p published) Sub(dir string) (fs.FS, error) { return fs.Sub(p.FS, dir) }
+
 // openVersion opens a version; 0 is the published one, which can be had also while a run writes the site.
 func openVersion(st *store.State, name string, number int) (files.VersionTree, error) {
 	if number != 0 {

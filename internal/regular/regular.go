@@ -107,6 +107,24 @@ func (t tree) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
+// Sub opens a folder, as a file system to close.
+func (t tree) Sub(dir string) (fs.FS, error) {
+	if !fs.ValidPath(dir) {
+		return nil, &fs.PathError{Op: "sub", Path: dir, Err: fs.ErrInvalid}
+	}
+	r, err := t.root.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return subtree{r.FS(), r.Root}, nil
+}
+
+// subtree is a folder of a tree.
+type subtree struct {
+	fs.FS
+	io.Closer
+}
+
 // ReadFile reads a regular file.
 func (t tree) ReadFile(name string) ([]byte, error) {
 	f, err := t.Open(name)

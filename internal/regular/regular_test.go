@@ -131,6 +131,44 @@ func TestRegular(t *testing.T) {
 	}
 }
 
+// A folder of the file system is opened once, with the same checks, and files above it are not to be had.
+func TestSub(t *testing.T) {
+	dir, says := strange(t)
+	root, err := OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	sub, err := fs.Sub(root.FS(), filepath.Base(dir))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := fs.ReadFile(sub, "a"); string(b) != "text" || err != nil {
+		t.Errorf("read %q, %v", b, err)
+	}
+	for name := range says {
+		if err := within(t, func() error { _, err := sub.Open(name); return err }); err == nil {
+			t.Errorf("%s is opened", name)
+		}
+		err := within(t, func() error { _, err := fs.Sub(root.FS(), filepath.Base(dir)+"/"+name); return err })
+		if err == nil {
+			t.Errorf("%s is a folder", name)
+		}
+	}
+	if _, err := sub.Open("../a"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("above the folder: %v", err)
+	}
+	if err := sub.(io.Closer).Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := sub.Open("a"); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("a folder that was closed: %v", err)
+	}
+}
+
 // sparse makes a file of 1 TiB, which takes no room on the disk, and opens its folder.
 func sparse(t *testing.T) (full string, root Root) {
 	t.Helper()
