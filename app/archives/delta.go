@@ -112,7 +112,7 @@ func openBase(
 		if err != nil {
 			return published{}, "", err
 		}
-		return published{files.Interruptible{VersionTree: tree, Ctx: ctx}, tree}, since, nil
+		return published{files.Interruptible{FS: tree, Ctx: ctx}, tree}, since, nil
 	}
 	a, f, err := openArchive(since)
 	if err != nil {

@@ -236,21 +236,21 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 
 // exportVersion writes a version, and closes its tree.
 func exportVersion(
-	ctx context.Context, a *env.App, tree files.VersionTree, name string, o ExportRequest, form archive.Form,
+	ctx context.Context, a *env.App, version files.VersionTree, name string, o ExportRequest, form archive.Form,
 	how phm.Derivation,
 ) (_ *Exported, err error) {
-	defer tree.Close()
-	tree = o.watch(ctx, a, tree)
+	defer version.Close()
+	tree := o.watch(ctx, a, version)
 	if err := o.room(tree, form, how); err != nil {
 		return nil, err
 	}
 	if o.changes() {
-		whole := tree
-		if tree, err = deriveTree(ctx, whole, how, o, form); err != nil {
+		var derived files.VersionTree
+		if derived, err = deriveTree(ctx, tree, how, o, form); err != nil {
 			return nil, fmt.Errorf("export to %s: %w", o.Out, err)
 		}
-		defer func(derived files.VersionTree) { err = errors.Join(err, derived.Close()) }(tree)
-		tree = files.Interruptible{VersionTree: tree, Ctx: ctx}
+		defer env.Close(&err, derived)
+		tree = files.Interruptible{FS: derived, Ctx: ctx}
 	}
 	if o.Out == "-" {
 		return nil, files.PackStream(ctx, o.Stream, tree, form, files.Packing(name, o.redirects))

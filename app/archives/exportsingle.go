@@ -86,7 +86,7 @@ func singleOf(
 	if err != nil {
 		return 0, "", nil, err
 	}
-	if body, err = render.SinglePage(files.Interruptible{VersionTree: tree, Ctx: ctx}, fileList,
+	if body, err = render.SinglePage(files.Interruptible{FS: tree, Ctx: ctx}, fileList,
 		page); err != nil {
 		return 0, "", nil, fmt.Errorf("export: %w", err)
 	}

@@ -21,13 +21,14 @@ import (
 )
 
 // watch returns a tree that opens no more files once ctx has ended, and reports how much of it was read.
-func (o *ExportRequest) watch(ctx context.Context, a *env.App, tree files.VersionTree) files.VersionTree {
-	tree = files.Interruptible{VersionTree: tree, Ctx: ctx}
+func (o *ExportRequest) watch(ctx context.Context, a *env.App, tree fs.FS) fs.FS {
+	watched := files.Interruptible{FS: tree, Ctx: ctx}
 	m, err := phm.OpenMeta(tree)
-	if err != nil {
-		return tree // the export reports the error
+	if err == nil { // the export reports an error
+		shown := &shownBytes{what: o.Job, total: m.Bytes, say: a.Note}
+		watched.Read = shown.add
 	}
-	return shownTree{tree, &shownBytes{what: o.Job, total: m.Bytes, say: a.Note}}
+	return watched
 }
 
 // mostShrunk is what text is packed to at the least, a share of its size: pages of real sites shrink to

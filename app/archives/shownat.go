@@ -5,12 +5,9 @@ package archives
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 
-	"mirrord/app/files"
 	"mirrord/mirror"
-	"mirrord/phm"
 )
 
 // shownBytes says now and then how many bytes of how many are done. It is safe for concurrent use.
@@ -51,31 +48,6 @@ type shownAt struct {
 func (s *shownAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := s.ReaderAt.ReadAt(p, off)
 	s.shown.add(int64(n))
-	return n, err
-}
-
-// shownTree says how many bytes of its files were read.
-type shownTree struct {
-	files.VersionTree
-	shown *shownBytes
-}
-
-func (t shownTree) Open(name string) (fs.File, error) {
-	f, err := t.VersionTree.Open(name)
-	if err != nil || name == phm.MetaName || name == phm.FilesName {
-		return f, err
-	}
-	return shownFile{f, t.shown}, nil
-}
-
-type shownFile struct {
-	fs.File
-	shown *shownBytes
-}
-
-func (f shownFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.shown.add(int64(n))
 	return n, err
 }
 

@@ -40,17 +40,52 @@ func (w InterruptibleWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// Interruptible opens no more files once its context has ended, so that readers of a tree end too.
+// Interruptible opens no more files of a tree once its context has ended: who reads the tree ends too.
 type Interruptible struct {
-	VersionTree
-	Ctx context.Context
+	fs.FS
+	Ctx  context.Context
+	Read func(n int64) // called with how many bytes of a file were read; may be nil
 }
 
+// Open opens a file, or a folder. What is read of the description of the tree is not told.
 func (t Interruptible) Open(name string) (fs.File, error) {
 	if err := t.Ctx.Err(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return t.VersionTree.Open(name)
+	f, err := t.FS.Open(name)
+	if err != nil || t.Read == nil || name == phm.MetaName || name == phm.FilesName {
+		return f, err
+	}
+	return toldFile{f, t.Read}, nil
+}
+
+// Sub opens a folder of the tree, as a file system to close.
+func (t Interruptible) Sub(dir string) (fs.FS, error) {
+	sub, err := fs.Sub(t.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	t.FS = sub
+	return t, nil
+}
+
+// Close closes the tree.
+func (t Interruptible) Close() error {
+	if c, ok := t.FS.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+type toldFile struct {
+	fs.File
+	read func(n int64)
+}
+
+func (f toldFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.read(int64(n))
+	return n, err
 }
 
 // InterruptibleSink takes no more files once its context has ended.
