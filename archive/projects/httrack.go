@@ -138,13 +138,7 @@ func writeInfo(to *warc.Writer, date time.Time, urls []string) error {
 	for _, u := range urls {
 		fields = append(fields, warc.HeaderField{Name: warc.FieldEntry, Value: u})
 	}
-	_, err := to.Write(&warc.RecordDraft{
-		Type:   warc.Info,
-		Date:   date,
-		Head:   warc.WriteFields(fields...),
-		Fields: []warc.HeaderField{{Name: "Content-Type", Value: "application/warc-fields"}},
-	})
-	return err
+	return to.WriteInfo(date, fields...)
 }
 
 // answer is one answer of a site.
