@@ -44,11 +44,10 @@ type board struct {
 	log   *slog.Logger
 	wake  chan struct{} // holds one: there may be something to do
 
-	mu      sync.Mutex // guards what follows
-	all     queue
-	terms   terms
-	active  map[OrderID]working
-	changed chan struct{} // closed when something changes
+	mu     sync.Mutex // guards what follows
+	all    queue
+	terms  terms
+	active map[OrderID]working
 }
 
 // working is what this process does for an order.
@@ -59,13 +58,12 @@ type working struct {
 
 func newBoard(facts Facts, log *slog.Logger) (*board, error) {
 	b := &board{
-		facts:   facts,
-		log:     log,
-		wake:    make(chan struct{}, 1),
-		all:     queue{},
-		terms:   terms{Limits: DefaultLimits()},
-		active:  map[OrderID]working{},
-		changed: make(chan struct{}),
+		facts:  facts,
+		log:    log,
+		wake:   make(chan struct{}, 1),
+		all:    queue{},
+		terms:  terms{Limits: DefaultLimits()},
+		active: map[OrderID]working{},
 	}
 	kept, err := facts.All()
 	for k, value := range kept {
@@ -81,7 +79,7 @@ func (b *board) hear(k OrderID, value []byte) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.all, k)
-		b.tellAll()
+		b.tell()
 	case k == OrderID{}:
 		t, err := readTerms(value)
 		if err != nil {
@@ -136,7 +134,7 @@ func (b *board) put(x *Ordered) {
 	if w, ok := b.active[x.OrderID]; ok && x.Stop {
 		w.end(errCancelled)
 	}
-	b.tellAll()
+	b.tell()
 }
 
 func (b *board) putTerms(t terms) {
@@ -144,7 +142,7 @@ func (b *board) putTerms(t terms) {
 	defer b.mu.Unlock()
 	if t.Rev >= b.terms.Rev {
 		b.terms = t
-		b.tellAll()
+		b.tell()
 	}
 }
 
@@ -227,26 +225,10 @@ func (b *board) agree(change func(t *terms) error) error {
 
 // tell says that something may have changed.
 func (b *board) tell() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tellAll()
-}
-
-// tellAll is tell for who holds the lock.
-func (b *board) tellAll() {
-	close(b.changed)
-	b.changed = make(chan struct{})
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
-}
-
-// Changed is closed when an order changes. It is to be had before the orders are looked at.
-func (b *board) Changed() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.changed
 }
 
 // read calls f with the local copy, which f must not change, nor keep. It must not call methods of the board.
@@ -266,7 +248,7 @@ func (b *board) progress(k OrderID, p *status.Progress, tell bool) {
 		b.all[k] = &now
 	}
 	if tell {
-		b.tellAll()
+		b.tell()
 	}
 }
 
@@ -290,7 +272,7 @@ func (b *board) begins(k OrderID, claim Claim, end context.CancelCauseFunc) (end
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.active, k)
-		b.tellAll()
+		b.tell()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"mirrord/app/env"
 	"mirrord/app/orders"
@@ -66,10 +67,9 @@ func From(t testing.TB, server string, with ...func(*orders.Options)) *orders.Or
 func Until(t testing.TB, all *orders.Orders, k orders.OrderID, want orders.State) {
 	t.Helper()
 	for {
-		changed := all.Changed()
 		o, err := all.Get(k)
 		if errors.Is(err, orders.ErrNone) && k.Node != "" { // another node is about to hear of it
-			<-changed
+			time.Sleep(time.Millisecond) // until it does
 			continue
 		}
 		if err != nil || (o.State.Ended() && o.State != want) {
@@ -78,6 +78,6 @@ func Until(t testing.TB, all *orders.Orders, k orders.OrderID, want orders.State
 		if o.State == want {
 			return
 		}
-		<-changed
+		time.Sleep(time.Millisecond) // the order is worked on
 	}
 }
