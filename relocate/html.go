@@ -76,8 +76,7 @@ type scanner struct {
 	keepEmpty    bool // record references without path and query: a <base> gives them another document
 	sawEmpty     bool // one was left out
 
-	base      []byte // reference of the first <base href>, or nil
-	baseSet   bool
+	base      []byte          // reference of the first <base href>, or nil
 	late      charset.Charset // named by a <meta> beyond the prescan
 	lateFound bool
 

@@ -145,7 +145,7 @@ func (h *htmlScan) baseTag(mark int) {
 	h.baseSet = true
 	h.base = bytes.Clone(bytes.Trim(h.text(a), "\x00\t\n\f\r "))
 	if h.top {
-		h.scanner.base, h.scanner.baseSet = h.base, true
+		h.scanner.base = h.base
 	}
 	if a.v1 > a.v0 {
 		h.blank(a, EditBase)

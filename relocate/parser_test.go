@@ -34,7 +34,7 @@ func TestAgainstParser(t *testing.T) {
 		}
 		root, err := html.ParseWithOptions(bytes.NewReader(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf"))),
 			html.ParseOptionEnableScripting(false))
-		if err != nil || d.Charset != "utf-8" || d.sc.baseSet {
+		if err != nil || d.Charset != "utf-8" || d.sc.base != nil {
 			continue // deeper than the parser goes, or another encoding than it expects
 		}
 		found := map[string]int{}

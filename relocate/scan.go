@@ -106,7 +106,7 @@ func (sc *scanner) run(raw []byte) {
 	sc.nested.base = site.URL{} // it refers to memory that is reused
 	sc.baseBytes = 0
 	sc.imports = sc.imports[:0]
-	sc.base, sc.baseSet, sc.sawEmpty, sc.lateFound = nil, false, false, false
+	sc.base, sc.sawEmpty, sc.lateFound = nil, false, false
 	sc.headEnd, sc.htmlEnd, sc.doctypeEnd, sc.metaAt = -1, -1, -1, -1
 
 	v := view{s: raw}

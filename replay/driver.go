@@ -192,7 +192,7 @@ func (d *driver) listingOf(dir Dir) (policy.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	u, err := d.m.Add(in, policy.Listing, false)
+	u, err := d.m.AddNamed(in, policy.Listing, "", false)
 	if err != nil {
 		return 0, err
 	}

@@ -18,9 +18,6 @@ import (
 	"mirrord/store"
 )
 
-// ScrubEvery is the time in which the daemon reads all stored bytes once.
-const ScrubEvery = 30 * 24 * time.Hour
-
 // How fast a scrub reads, in bytes a second: scrubRate, or scrubBeside while a run of any site is under way,
 // so that the run does not feel it; but never at less than twice the rate needed to finish in time. Each body
 // costs scrubSeek besides, so that a disk with a head has time for others. It sleeps for at least scrubNap,

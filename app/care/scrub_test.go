@@ -70,7 +70,7 @@ func (w *scrubWorld) restart(st *store.State) {
 	w.Scrubber = &Scrubber{
 		App:   w.App,
 		State: st,
-		Every: ScrubEvery,
+		Every: 30 * 24 * time.Hour,
 		Job:   func(string) (*job.Job, status.Job, bool) { return w.job, w.about, true },
 		Tell: func(kind status.Kind, _ *job.Job, s status.Job) {
 			m := status.NewMessage(kind, "host", s, st.Now())

@@ -59,7 +59,7 @@ func keepersWith(t testing.TB, n int, change func(*keeper.Options)) engine.Optio
 		}
 		t.Cleanup(started.Close)
 		if n == 1 {
-			o.Keeper = started.Connect()
+			o.Keeper = started
 		}
 	}
 	return o

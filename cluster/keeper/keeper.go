@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 )
 
 // Options say which keeper this is.
@@ -189,10 +188,7 @@ func config(o Options) string {
 	return b.String()
 }
 
-// Connect is how this process reaches its keeper.
-func (k *Server) Connect() nats.InProcessConnProvider { return k }
-
-// InProcessConn implements nats.InProcessConnProvider.
+// InProcessConn implements nats.InProcessConnProvider: this process reaches its keeper so.
 func (k *Server) InProcessConn() (net.Conn, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

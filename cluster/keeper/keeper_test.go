@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
 	"mirrord/testing/poll"
 )
 
@@ -19,7 +20,7 @@ func TestRevive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	nc, err := nats.Connect("", nats.InProcessServer(k.Connect()), nats.MaxReconnects(-1),
+	nc, err := nats.Connect("", nats.InProcessServer(k), nats.MaxReconnects(-1),
 		nats.ReconnectWait(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)

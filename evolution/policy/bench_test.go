@@ -14,7 +14,7 @@ import (
 func bigSite(pages, perDir, runs int) (*Model, []Run) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := NewModel()
-	m.Grow(pages+pages/perDir+1, pages/perDir+1)
+	m.Grow(pages + pages/perDir + 1)
 	dir := Root
 	for i := range pages {
 		if i%perDir == 0 {

@@ -132,11 +132,9 @@ func NewReordered(order uint32) *Model {
 	return m
 }
 
-// AddDir adds a directory without a name below a known one.
-func (m *Model) AddDir(parent Dir) (Dir, error) { return m.AddDirNamed(parent, "") }
-
-// AddDirNamed adds a directory with a name: the last of its path. A caller that numbers directories and
-// units in the order of discovery names them all: then the plan does not depend on that order.
+// AddDirNamed adds a directory below a known one with a name: the last of its path; "": without one. A caller
+// that numbers directories and units in the order of discovery names them all: then the plan does not depend
+// on that order.
 func (m *Model) AddDirNamed(parent Dir, name string) (Dir, error) {
 	if int(parent) >= len(m.dirs) {
 		return 0, fmt.Errorf("add directory below %d of %d: no such directory", parent, len(m.dirs))
@@ -148,12 +146,9 @@ func (m *Model) AddDirNamed(parent Dir, name string) (Dir, error) {
 	return Dir(len(m.dirs) - 1), nil
 }
 
-// Add adds a unit without a name. in says whether it is part of the mirror as far as is known before the
-// first run that is learned; a run that it enters or leaves changes that.
-func (m *Model) Add(d Dir, k Kind, in bool) (ID, error) { return m.AddNamed(d, k, "", in) }
-
-// AddNamed adds a unit with a name: its last path segment. Units of one name often change together, wherever
-// they lie.
+// AddNamed adds a unit with a name: its last path segment; "": without one. Units of one name often change
+// together, wherever they lie. in says whether it is part of the mirror as far as is known before the first
+// run that is learned; a run that it enters or leaves changes that.
 func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	if int(d) >= len(m.dirs) {
 		return 0, fmt.Errorf("add unit in directory %d of %d: no such directory", d, len(m.dirs))
@@ -173,9 +168,8 @@ func (m *Model) AddNamed(d Dir, k Kind, name string, in bool) (ID, error) {
 	return ID(len(m.dir) - 1), nil
 }
 
-// Grow allocates for so many more units and directories.
-func (m *Model) Grow(units, dirs int) {
-	m.dirs = append(make([]directory, 0, len(m.dirs)+dirs), m.dirs...)
+// Grow allocates for so many more units.
+func (m *Model) Grow(units int) {
 	n := len(m.dir) + units
 	m.dir, m.flags = append(make([]Dir, 0, n), m.dir...), append(make([]flags, 0, n), m.flags...)
 	for _, column := range [...]*[]uint32{&m.name, &m.exposed, &m.tale} {
@@ -221,9 +215,6 @@ func (m *Model) Key(u ID) uint32 {
 	}
 	return mix(x.key, uint32(u))
 }
-
-// DirKey is Key for a directory.
-func (m *Model) DirKey(d Dir) uint32 { return m.dirs[d].key }
 
 // ByKey orders units that nothing else distinguishes.
 func (m *Model) ByKey(u, v ID) int {

@@ -192,7 +192,7 @@ func TestReordered(t *testing.T) {
 			units, dirs = append(units, u), append(dirs, d)
 		}
 		slices.SortFunc(units, m.ByKey)
-		slices.SortFunc(dirs, func(a, b Dir) int { return cmp.Compare(m.DirKey(a), m.DirKey(b)) })
+		slices.SortFunc(dirs, func(a, b Dir) int { return cmp.Compare(m.dirs[a].key, m.dirs[b].key) })
 		return units, dirs
 	}
 	units, dirs := order(0)

@@ -124,7 +124,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 						t.Fatalf("unit %d was handed out and is not there", a.Unit)
 					case seen[a.Unit] != 0:
 						t.Fatalf("unit %d was handed out twice, or after it was told of", a.Unit)
-					case a.Why.Why.Spares():
+					case a.Why.Why.spares():
 						t.Fatalf("unit %d was handed out for a reason to spare: %v", a.Unit, a.Why)
 					case p.Reason(a.Unit).Why != a.Why.Why:
 						t.Fatalf("unit %d was handed out for %v, its reason is %v", a.Unit, a.Why, p.Reason(a.Unit))
@@ -153,7 +153,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 			}
 			spared := map[ID]bool{}
 			for u, why := range p.Spared() {
-				if !why.Why.Spares() && o.Policy == Adaptive {
+				if !why.Why.spares() && o.Policy == Adaptive {
 					t.Fatalf("unit %d is spared for a reason to ask: %v", u, why)
 				}
 				spared[u] = true
@@ -225,3 +225,12 @@ func TestBeliefsAreChances(t *testing.T) {
 		}
 	})
 }
+
+// spares reports whether it is a reason not to ask.
+func (w Why) spares() bool { return w >= Cheap }
+
+// AddDir adds a directory without a name.
+func (m *Model) AddDir(parent Dir) (Dir, error) { return m.AddDirNamed(parent, "") }
+
+// Add adds a unit without a name.
+func (m *Model) Add(d Dir, k Kind, in bool) (ID, error) { return m.AddNamed(d, k, "", in) }

@@ -32,9 +32,6 @@ const (
 	Unnamed                  // the run is for other units, see Only
 )
 
-// Spares reports whether it is a reason not to ask.
-func (w Why) Spares() bool { return w >= Cheap }
-
 func (w Why) String() string {
 	switch w {
 	case Everything:

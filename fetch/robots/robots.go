@@ -102,9 +102,6 @@ func FromStatus(status int, body []byte) *File {
 		fmt.Sprintf("status %d: unreachable, so nothing may be asked for now (RFC 9309 2.3.1.4)", status))
 }
 
-// Reason says why the file has no rules of its own; "" when it was parsed.
-func (f *File) Reason() string { return f.reason }
-
 // Sitemaps returns the values of the Sitemap lines, in order, each once. They are foreign text: resolve
 // before use.
 func (f *File) Sitemaps() []string { return f.sitemaps }

@@ -290,9 +290,9 @@ func TestFromStatus(t *testing.T) {
 		a, _ := r.Allowed("/a")
 		p, rule := r.Allowed("/p")
 		own, _ := r.Allowed("/robots.txt")
-		if a != c.a || p != c.p || !own || (f.Reason() != "") != c.reasoned ||
-			(c.reasoned && rule.Text != f.Reason()) {
-			t.Errorf("%d: /a %v, /p %v by %v, /robots.txt %v, reason %q", c.status, a, p, rule, own, f.Reason())
+		if a != c.a || p != c.p || !own || (f.reason != "") != c.reasoned ||
+			(c.reasoned && rule.Text != f.reason) {
+			t.Errorf("%d: /a %v, /p %v by %v, /robots.txt %v, reason %q", c.status, a, p, rule, own, f.reason)
 		}
 	}
 	if ok, rule := DisallowAll("connection refused").Agent("x").Allowed("/"); ok ||

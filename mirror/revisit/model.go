@@ -194,7 +194,7 @@ func (l *learner) before() (in urls.IDSet, err error) {
 // addUnits adds the URLs to the model.
 func (l *learner) addUnits(in urls.IDSet) error {
 	t, m := l.known.Table, l.m
-	m.Grow(int(t.Len()), 0)
+	m.Grow(int(t.Len()))
 	mimes, docs := t.MIMEs(), urls.DocumentTypes(t.MIMEs())
 	urls, origin, origins := t.Reader(), "", map[string]bool{}
 	for id, s := range t.All() {

@@ -27,9 +27,6 @@ func (s State) Answered() bool { return s.flags&fAnswered != 0 }
 // Requisite reports whether it was first seen as a page requisite.
 func (s State) Requisite() bool { return s.flags&fRequis != 0 }
 
-// Identity reports whether its mirror path is its URL path.
-func (s State) Identity() bool { return s.flags&fIdentity != 0 }
-
 // Dirty reports whether its body, type or path differs from the published version.
 func (s State) Dirty() bool { return s.flags&fDirty != 0 }
 
