@@ -39,14 +39,18 @@ func runJob(v *visit) error {
 // acceptHeld publishes what a run held back, or makes its gaps known: that of the run that the page showed.
 func acceptHeld(v *visit) error {
 	j, err := v.Daemon.Progress(v.job)
-	seen := v.r.FormValue("run")
+	seen, keep := v.r.FormValue("run"), v.r.FormValue("keep") != ""
 	if err == nil && (seen == "" || seen != runID(j)) {
 		err = ops.ErrChanged
 	}
 	if err == nil {
-		_, _, err = v.Daemon.Run(v.job, control.RunRequest{Accept: true})
+		_, _, err = v.Daemon.Run(v.job, control.RunRequest{Accept: true, Keep: keep})
 	}
-	return v.done(act{about: "of the run that ended " + seen}, err, jobPath(v.job, ""))
+	about := "of the run that ended " + seen
+	if keep {
+		about += ", keeping what the site no longer has"
+	}
+	return v.done(act{about: about}, err, jobPath(v.job, ""))
 }
 
 // auditPage shows who did what.
