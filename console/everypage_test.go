@@ -68,6 +68,8 @@ func pageAddresses() map[string][]string {
 		"GET /users":                  {"/users"},
 		"GET /about":                  {"/about"},
 		"GET /audit":                  {"/audit"},
+		"GET /help":                   {"/help"},
+		"GET /help/{page}":            {"/help/jobs", "/help/troubleshooting"},
 		"GET /login":                  {"/login?key=" + url.QueryEscape(evilText)},
 		"GET /password":               {"/password"},
 		"/":                           {"/nosuch"},

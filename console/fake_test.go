@@ -113,7 +113,8 @@ func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bo
 	if err != nil {
 		return nil, false, err
 	}
-	err = d.do(fmt.Sprintf("run %s accept=%v full=%v now=%v", name, r.Accept, r.Full, r.Now))
+	keep := map[bool]string{true: " keep"}[r.Keep]
+	err = d.do(fmt.Sprintf("run %s accept=%v full=%v now=%v%s", name, r.Accept, r.Full, r.Now, keep))
 	return nil, j.Activity == status.Running, err
 }
 

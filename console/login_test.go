@@ -217,7 +217,7 @@ func TestRolesOfRoutes(t *testing.T) {
 		p, form := path(pattern)
 		b.want(http.StatusForbidden, "your role does not allow that", p, form)
 	}
-	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Anonymous]) != 8 {
+	if len(b.daemon.did) > 0 || len(need[Operate]) < 6 || len(need[Anonymous]) != 10 {
 		t.Errorf("done: %v; routes: %v", b.daemon.did, need)
 	}
 	if last := b.facts.audit[len(b.facts.audit)-1]; last.Who != "ann" || last.Error == "" {

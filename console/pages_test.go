@@ -230,7 +230,9 @@ func TestAccept(t *testing.T) {
 	b.want(http.StatusConflict, "look at it again", "/jobs/job0000/accept", url.Values{})
 	j.Last.Ended = ended
 	b.want(http.StatusSeeOther, "?said=accept", "/jobs/job0000/accept", url.Values{"run": {id}})
-	if got := strings.Join(b.daemon.did, ";"); got != "run job0000 accept=true full=false now=false" {
+	b.want(http.StatusSeeOther, "?said=accept", "/jobs/job0000/accept", url.Values{"run": {id}, "keep": {"1"}})
+	const done = "run job0000 accept=true full=false now=false"
+	if got := strings.Join(b.daemon.did, ";"); got != done+";"+done+" keep" {
 		t.Errorf("done: %s", got)
 	}
 	b.login(Read)
@@ -241,6 +243,8 @@ func TestAccept(t *testing.T) {
 	j.Last.Waiting, j.Last.Verdict, j.Last.Gaps = nil, status.VerdictGaps, 2
 	b.login(Operate)
 	b.want(http.StatusOK, "Ignore these missing resources", "/jobs/job0000", nil)
+	j.Last.Verdict, j.Last.KnownGaps, j.Last.Kept = status.VerdictComplete, 2, 1200
+	b.want(http.StatusOK, "Remove them here too", "/jobs/job0000", nil)
 }
 
 // A run under way is shown, and the part that changes renews itself until the run has ended.

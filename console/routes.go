@@ -96,6 +96,8 @@ func routes() []route {
 		{"POST /users/logout", "logoutUser", logoutUser},
 		{"GET /about", "status", aboutPage},
 		{"GET /audit", "audit", auditPage},
+		{"GET /help", "", helpPage},
+		{"GET /help/{page}", "", helpPage},
 		{"GET /login", "", loginPage},
 		{"POST /login", "", passwordLogin},
 		{"GET /login/oidc", "", beginOIDC},

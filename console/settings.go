@@ -3,7 +3,11 @@
 package console
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"html/template"
+	"io/fs"
 	"maps"
 	"net/http"
 	"slices"
@@ -14,6 +18,7 @@ import (
 	"mirrord/app/access"
 	"mirrord/app/env"
 	"mirrord/app/orders"
+	"mirrord/docs"
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/scheduler/status"
@@ -164,4 +169,25 @@ func aboutPage(v *visit) error {
 		Daemon status.Daemon
 		Jobs   int
 	}{all.Daemon, len(all.Jobs)})
+}
+
+// helpPage shows a page of the guide. It needs no login: who cannot log in needs it most.
+func helpPage(v *visit) error {
+	page := cmp.Or(v.r.PathValue("page"), docs.First)
+	title, body, err := docs.HTML(page, "/help/")
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoPage
+	}
+	if err != nil {
+		return err
+	}
+	var list [][2]string
+	for _, name := range docs.Contents() {
+		list = append(list, [2]string{name, docs.Title(name)})
+	}
+	return v.draw(http.StatusOK, "help.html", title, struct {
+		Page string
+		List [][2]string
+		Text template.HTML // our own
+	}{page, list, template.HTML(body)})
 }

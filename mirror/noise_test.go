@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"mirrord/mirror"
+	"mirrord/mirror/report"
+	"mirrord/store"
 	"mirrord/testing/mirrortest"
 )
 
@@ -85,6 +87,14 @@ func TestPartsDrawnByLotAreNoChange(t *testing.T) {
 		!strings.Contains(got, `noise: each answer differs at <p class=quote> (a region, 1 here)`) {
 		t.Errorf("explain does not say why:\n%s", got)
 	}
+	m.Site(func(s *store.Site) {
+		at, err := report.Masked(s)
+		if err != nil || len(at) != 1 || at[0].Where != "<p class=quote>" || at[0].Kind != "region" ||
+			at[0].Unsure || at[0].Run != 1 || at[0].Pages != 2 || at[0].Old == at[0].New ||
+			!strings.HasPrefix(at[0].URL, home+"/page") {
+			t.Errorf("masked: %+v, %v", at, err)
+		}
+	})
 	l.texts[1] = "Article 1 is about something else."
 	if s := m.Run(); s.Changed != 1 || !strings.Contains(m.Tree()["page01.html"], l.texts[1]) {
 		t.Errorf("%d changed: the change of a text is hidden", s.Changed)

@@ -97,6 +97,9 @@ func conduct(
 	if err := second.MendTree(ctx); err != nil {
 		return nil, err
 	}
+	if err := finish.Keep(ctx, s); err != nil {
+		return nil, err
+	}
 	switch held, asked, ok, err := stillHeld(ctx, s, first); {
 	case err != nil:
 		return nil, err

@@ -24,6 +24,7 @@ var (
 // RunNowOptions are the choices of a run by hand.
 type RunNowOptions struct {
 	Accept bool     // publish what a run held back, and make its gaps known
+	Keep   bool     // of Accept: keep what the site no longer has
 	Job    *job.Job // run this instead of the job in force; of the same name
 }
 

@@ -25,6 +25,7 @@ type Runner interface {
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
 	Accept   bool                  // publish what a run held back, make its gaps known; ask for nothing
+	Keep     bool                  // of Accept: keep what the site no longer has
 	ByHand   bool                  // a client waits for it
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // called a few times a second, never twice at a time
@@ -87,7 +88,8 @@ func (s *state) start(e *entry, now time.Time) launch {
 	j, o := e.job(), RunOptions{}
 	r := &running{started: now, clock: e.Clock}
 	if t := e.manual; t != nil {
-		if o.Accept, e.manual = t.Accept, nil; t.Job != nil {
+		o.Accept, o.Keep, e.manual = t.Accept, t.Keep, nil
+		if t.Job != nil {
 			j, r.clock = t.Job, t.clock
 		}
 		r.tickets = append(r.tickets, t)

@@ -130,6 +130,9 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 		d.Log.Warn("run by hand with the jobs as they were last read", "err", err)
 	}
 	o := scheduler.RunNowOptions{Accept: r.Accept}
+	if r.Keep && !r.Accept {
+		return nil, false, fmt.Errorf("%w: keep goes with accept", control.ErrInvalid)
+	}
 	if len(r.Set)+len(r.Only) > 0 || r.Full || r.Now {
 		j, err := d.Scheduler.Wanted(name)
 		if err != nil {
@@ -145,7 +148,8 @@ func (d *Daemon) Run(name string, r control.RunRequest) (control.Running, bool, 
 		if _, err := d.Scheduler.Wanted(name); err != nil {
 			return nil, false, apiError(err)
 		}
-		if err := runs.WaitsForAccept(d.State, name); err != nil {
+		var err error
+		if o.Keep, err = runs.WaitsForAccept(d.State, name, r.Keep); err != nil {
 			return nil, false, control.WithCode(err, control.ErrConflict)
 		}
 	}

@@ -59,6 +59,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	}
 	options := runs.RunOptions{
 		Accept:   o.Accept,
+		Keep:     o.Keep,
 		AsIs:     o.Accept,
 		Again:    o.Again,
 		Hosts:    r.hosts,

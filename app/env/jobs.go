@@ -41,6 +41,7 @@ func RunOf(sum *mirror.Summary) status.Run {
 		Removed:   sum.Removed,
 		Gaps:      sum.Gaps.Count,
 		KnownGaps: sum.Gaps.Known,
+		Kept:      sum.Gaps.Kept,
 		GapsSince: sum.Gaps.Since,
 		GapsGrew:  sum.Gaps.Grew,
 		Hold:      sum.Gaps.Hold,

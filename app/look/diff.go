@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/app/env"
+	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/phm/diff"
 	"mirrord/replica/text"
@@ -36,6 +37,8 @@ type Difference struct {
 	Before *phm.File  `json:"before,omitempty"`
 	After  *phm.File  `json:"after,omitempty"`
 	Diff   *diff.Page `json:"diff,omitempty"`
+
+	Noise []report.MaskedPosition `json:"noise,omitempty"` // what counts as no change, with DiffRequest.All
 }
 
 // DiffRequest asks what differs between two versions of a mirror.
@@ -49,6 +52,7 @@ type DiffRequest struct {
 	Page  bool   // only a page will do: else the error is ErrNoPage
 	Files bool   // list the files of each directory
 	Words bool   // compare what pages say, not their source
+	All   bool   // also what counts as no change; of a mirror with one version that alone
 }
 
 // ErrNoPage says that Page was set and what was named is not a page.
@@ -66,10 +70,25 @@ func versionAt(vs []store.Version, at time.Time) int {
 }
 
 // Diff compares two versions of a mirror. Of a directory Tree is set, of a page all else.
-func Diff(a *env.App, r DiffRequest) (*Difference, error) {
+func Diff(a *env.App, r DiffRequest) (c *Difference, err error) {
 	if r.Held {
-		return diffHeld(a, r)
+		c, err = diffHeld(a, r)
+	} else {
+		c, err = diffVersions(a, r)
 	}
+	if r.All && r.From == 0 && r.Path == "" && errors.Is(err, store.ErrNoVersion) {
+		c, err = &Difference{Job: r.Job}, nil
+	}
+	if err != nil || !r.All {
+		return c, err
+	}
+	return c, env.ViewState(a, r.Job, func(_ *store.State, s *store.Site) (err error) {
+		c.Noise, err = report.Masked(s)
+		return err
+	})
+}
+
+func diffVersions(a *env.App, r DiffRequest) (*Difference, error) {
 	name, from, to := r.Job, r.From, r.To
 	vs, err := Versions(a, name)
 	if err != nil {

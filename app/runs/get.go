@@ -159,9 +159,10 @@ func getAt(ctx context.Context, a *env.App, r GetRequest) (*mirror.Summary, erro
 
 // accepting are the options of a get: what waits for being accepted is published as it is.
 func (r *GetRequest) accepting(st *store.State) RunOptions {
+	_, err := WaitsForAccept(st, r.Job.Name, false)
 	return RunOptions{
 		Accept:   r.Accept,
-		AsIs:     r.Accept && WaitsForAccept(st, r.Job.Name) == nil,
+		AsIs:     r.Accept && (err == nil),
 		Progress: r.Progress,
 	}
 }

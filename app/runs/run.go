@@ -26,6 +26,7 @@ import (
 // RunOptions are the choices of one run beyond its job.
 type RunOptions struct {
 	Accept   bool                  // publish what was held back, and make its gaps known
+	Keep     bool                  // of Accept: keep what the site no longer has
 	AsIs     bool                  // ask for nothing: only relocate and publish the stored bodies
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // receives where the run stands; may be nil
@@ -60,6 +61,7 @@ func RunSite(
 		Log:      a.Log,
 		Progress: o.Progress,
 		Accept:   o.Accept,
+		Keep:     o.Keep,
 		Space:    spaces.SpaceOf(st, j),
 		NoFetch:  o.AsIs,
 		Again:    o.Again,
@@ -187,10 +189,10 @@ func windowOpens(j *job.Job, now time.Time) (at time.Time, closed bool) {
 	return w.Change(now.In(zone)), true
 }
 
-// Accept publishes what the last run of a job held back, and makes its gaps known, without a request. It is
-// an error when nothing waits.
+// Accept publishes what the last run of a job held back, and makes its gaps known, without a request. With
+// keep, what the site no longer has stays. It is an error when nothing waits.
 func Accept(
-	ctx context.Context, a *env.App, name string, progress func(status.Progress),
+	ctx context.Context, a *env.App, name string, keep bool, progress func(status.Progress),
 ) (*mirror.Summary, error) {
 	j, err := a.FindJob(name)
 	if err != nil {
@@ -200,28 +202,36 @@ func Accept(
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(WaitsForAccept(st, j.Name), st.Close()); err != nil {
+	keep, err = WaitsForAccept(st, j.Name, keep)
+	if err := errors.Join(err, st.Close()); err != nil {
 		return nil, err
 	}
-	return Run(ctx, a, j, RunOptions{Accept: true, AsIs: true, Progress: progress})
+	return Run(ctx, a, j, RunOptions{
+		Accept:   true,
+		Keep:     keep,
+		AsIs:     true,
+		Progress: progress,
+	})
 }
 
-// WaitsForAccept returns an error unless the last run of the site was suspicious, held back a first version
-// or found new gaps.
-func WaitsForAccept(st *store.State, name string) error {
+// WaitsForAccept returns an error unless the last run of the site was suspicious, held back a first version,
+// found new gaps or keeps what the site no longer has. keeps says whether accepting it keeps such: when
+// that is wanted, and when the run was published, so that only its gaps are accepted.
+func WaitsForAccept(st *store.State, name string, keep bool) (keeps bool, err error) {
 	runs, err := st.Runs(name, 1)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(runs) == 0 {
-		return fmt.Errorf("accept %s: it has not run yet", name)
+		return false, fmt.Errorf("accept %s: it has not run yet", name)
 	}
 	var sum mirror.Summary
 	if err := json.Unmarshal(runs[0].Summary, &sum); err != nil {
-		return fmt.Errorf("accept %s: report of the last run: %w", name, err)
+		return false, fmt.Errorf("accept %s: report of the last run: %w", name, err)
 	}
 	if !sum.Acceptable() {
-		return fmt.Errorf("accept %s: nothing is held for review; the last run was %s", name, runs[0].Verdict)
+		return false, fmt.Errorf("accept %s: nothing is held for review; the last run was %s", name,
+			runs[0].Verdict)
 	}
-	return nil
+	return keep || (sum.Verdict == mirror.Gaps), nil
 }

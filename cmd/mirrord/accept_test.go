@@ -42,7 +42,7 @@ func TestFirstVersionWaits(t *testing.T) {
 			Asks:      true,
 			LookupEnv: vars(),
 		}
-		err := (&cli.CLI{Environ: e, JobsFlag: d.jobs, StateFlag: d.state}).ConfirmAccept("demo", yes, true)
+		err := (&cli.CLI{Environ: e, JobsFlag: d.jobs, StateFlag: d.state}).ConfirmAccept("demo", false, yes, true)
 		return errs.String(), err
 	}
 	for _, answer := range []string{"n\n", "\n", ""} {

@@ -102,6 +102,8 @@ func rows() map[string]Row {
 
 		"internal/parts": 0, // registries
 
+		"docs": 0, // the guide, for the console
+
 		"internal/count": 0, // numbers as people write them
 
 		"internal/inorder":  0, // work on all cores, in order
@@ -196,7 +198,7 @@ func foreign() []string {
 		"github.com/PuerkitoBio/goquery", "github.com/tdewolff/parse/v2", "github.com/mmcdole/gofeed",
 		"github.com/pelletier/go-toml/v2", "github.com/robfig/cron/v3",
 		"github.com/klauspost/compress", "github.com/andybalholm/brotli", "github.com/zeebo/xxh3",
-		"github.com/cespare/xxhash/v2",
+		"github.com/cespare/xxhash/v2", "github.com/yuin/goldmark",
 		"github.com/wlynxg/chardet", "github.com/sergi/go-diff", "github.com/temoto/robotstxt",
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
-	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store/record"
 )
@@ -27,6 +26,13 @@ func (r *Retrieval) load() (*loaded, error) {
 		return nil, err
 	}
 	r.recall()
+	missing, err := r.Missing()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range missing.Kept() {
+		r.Traits.Note(id, urls.IsKept)
+	}
 	return l, l.endSkipPlan()
 }
 
@@ -100,17 +106,4 @@ func (r *Retrieval) settleBase() {
 			r.chain.Replicas.SetBase(u.Origin() + seed.Dir())
 		}
 	}
-}
-
-// missing is what earlier runs could not get, or did not get to; nil when that is not known.
-func (r *Retrieval) missing() (*verdict.Missing, error) {
-	v, err := r.Site.Notes.Fact(verdict.GapsFact)
-	if err != nil {
-		return nil, err
-	}
-	m, err := verdict.DecodeMissing(v, r.Table.Len())
-	if err != nil {
-		return nil, nil // the verdict says so, and makes it again
-	}
-	return m, nil
 }

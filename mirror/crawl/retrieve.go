@@ -165,7 +165,7 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 	r.dispatcher.HostAdmission.EndWait()
 	enterNamed(r.Retrieval, named && r.Options.Again)
 	if r.skipPlan.Plan == nil {
-		missing, err := r.missing()
+		missing, err := r.Missing()
 		check(err)
 		check(r.dispatcher.HostAdmission.All(missing.Since, r.dropRefused))
 	} else {

@@ -48,14 +48,9 @@ func (c *Closing) addRetrieval(known *verdict.Case) error {
 	if known.Parts.Closed = c.Expired; c.Expired {
 		known.Left = verdict.NotReached(known.Table, c.Run.Planned)
 	}
-	v, err := c.Site.Notes.Fact(verdict.GapsFact)
-	if err != nil {
-		return err
-	}
-	if known.Parts.Before, err = verdict.DecodeMissing(v, known.Table.Len()); err != nil {
-		c.Log.Warn("the list of gaps cannot be decoded; starting with an empty one", "err", err)
-	}
-	return nil
+	var err error
+	known.Parts.Before, err = c.Missing()
+	return err
 }
 
 // judgeParts applies the rules about the parts of the site that could not be had. The records are those of
@@ -91,14 +86,17 @@ func (c *Closing) judgeSettled(j *verdict.Judgement) error {
 	known := c.newCase()
 	known.Probes, known.Traps = c.found.Probes, c.found.Traps
 	known.Parts.Gaps = j.Verdict == result.Gaps
+	var err error
+	if known.Parts.Before, err = c.Missing(); err != nil {
+		return err
+	}
 	texts := newPageTexts(c.Site)
 	defer texts.close()
 	known.Texts = texts
 	// What the origin has not given for longer does not count, or one page that it never gives again would
 	// keep everything.
 	_, known.Foreign = c.Provenance.FromReplicas(c.Now().Add(-hosts.TestedFor))
-	err := learnLinks(c, known)
-	if err != nil {
+	if err := learnLinks(c, known); err != nil {
 		return err
 	}
 	if known.Lost.Noted, err = leavingOnAccept(c); err != nil {
@@ -144,6 +142,7 @@ func (c *Closing) newCase() *verdict.Case {
 		Seeds:   c.Rules.Seeds,
 		Limits:  c.Job.Limits,
 		Accept:  c.Options.Accept,
+		Keep:    c.Options.Keep,
 		NoFetch: c.Options.NoFetch,
 		Run:     c.Recording(),
 		Live:    c.Live,
@@ -202,7 +201,11 @@ func (c *Closing) KeepHeld(j *verdict.Judgement, known int64) error {
 	if j.Verdict == result.Partial {
 		return nil
 	}
-	if err := urls.KeepLeaving(c.Site.Notes, j.Stay); err != nil {
+	m, err := c.Missing()
+	if err != nil {
+		return err
+	}
+	if err := urls.KeepLeaving(c.Site.Notes, slices.Concat(j.Stay, m.Kept())); err != nil {
 		return err
 	}
 	t := c.Table.Settled()
@@ -227,11 +230,7 @@ func (c *Closing) GapsTold(j *verdict.Judgement) error {
 	if (j.Verdict != result.Gaps) || !j.Gaps.Grew || c.Expired {
 		return nil
 	}
-	v, err := c.Site.Notes.Fact(verdict.GapsFact)
-	if err != nil {
-		return err
-	}
-	m, err := verdict.DecodeMissing(v, c.Table.Settled().Len())
+	m, err := c.Missing()
 	if (err != nil) || (m == nil) || !m.Untold {
 		return err
 	}

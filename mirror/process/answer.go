@@ -274,6 +274,21 @@ func (x *Processor) failed(rec *record.Resource, reason string, passing bool) (*
 	return urls.FindingOf(rec, as), nil
 }
 
+// isKept reports whether a resource of the mirror stays although the site no longer has it.
+func isKept(x *Processor, rec *record.Resource) bool {
+	return rec.InSet && x.Traits.Is(rec.ID, urls.IsKept)
+}
+
+// kept makes a failure, and no trouble of the origin, of an answer by which a resource would leave that is
+// kept.
+func kept(x *Processor, rec *record.Resource) (Found, error) {
+	f, err := x.failed(rec, urls.KeptReason(rec.Status), false)
+	if f != nil {
+		f.As.Lost, f.As.Refused = false, true
+	}
+	return outcome(f, err)
+}
+
 // countFailure makes a record one of a failure, and says how that counts. A failure that will not pass spoils
 // a run only when it concerns the mirror.
 func (x *Processor) countFailure(rec *record.Resource, reason string, passing bool) urls.Account {
@@ -330,11 +345,14 @@ func (x *Processor) goneFor(
 	if missingIcon { // it was never there, and nothing named it
 		return outcome(urls.WithoutLinks(rec, as), nil)
 	}
-	if rec.InSet && !second {
+	if rec.InSet && !second && !isKept(x, rec) {
 		return x.firstGone(rec, as)
 	}
 	if f, err := x.repairs(ctx, rec); f != nil || err != nil {
 		return outcome(f, err)
+	}
+	if isKept(x, rec) {
+		return kept(x, rec)
 	}
 	if rec.InSet && (len(x.Rules.Seeds) > 1) && slices.Contains(x.Rules.Seeds, rec.URL) {
 		// one entry point of several: the job names it, so its part of the mirror stays

@@ -52,6 +52,9 @@ func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.UR
 	if turn.Why != 0 {
 		return Found{Turn: turn}, nil
 	}
+	if isKept(x, rec) {
+		return kept(x, rec)
+	}
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	rec.Requis = x.read.needed(rec)
 	old, part := rec.Target, rec.Fragment

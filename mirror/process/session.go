@@ -34,7 +34,7 @@ func (x *Processor) requestTwice(
 }
 
 const learnedPlaces = "parts of its pages are other ones in each answer: a page that differs only there " +
-	"counts as unchanged; mirrord explain names them"
+	"counts as unchanged; mirrord diff JOB --all lists them"
 
 // compareTwo requests a page once more, to see where two answers differ that have the same to say.
 func compareTwo(ctx context.Context, x *Processor, q *revisit.Twice, release func(fetch.Observation)) {

@@ -46,6 +46,7 @@ type GapReport struct {
 	Count int        `json:"count"`           // of all gaps
 	URLs  int        `json:"urls"`            // that they stand for
 	Known int        `json:"known"`           // of Count: gaps that are no new trouble
+	Kept  int        `json:"kept,omitempty"`  // of URLs: kept by accept although the site no longer has them
 	Since *time.Time `json:"since,omitempty"` // the first failure of the oldest gap
 	Grew  bool       `json:"grew,omitempty"`  // a gap that is not known appeared or grew in this run
 	// the run is the first one, would publish less than half of the known URLs, and waits for accept

@@ -116,10 +116,11 @@ type Followed struct {
 // Sparing reports whether a run that ended well did not look at all that it knew.
 func (s *Summary) Sparing() bool { return (s.Verdict == Complete) && (s.Asked < s.Known) }
 
-// Acceptable reports whether accept has something to do: to publish what was held back, or to make gaps
-// known.
+// Acceptable reports whether accept has something to do: to publish what was held back, to make gaps
+// known, or to let go what was kept.
 func (s *Summary) Acceptable() bool {
-	return (s.Verdict == Suspicious) || (s.Verdict == Gaps) || s.Gaps.Hold || (s.Held != nil)
+	return (s.Verdict == Suspicious) || (s.Verdict == Gaps) || (s.Held != nil) ||
+		s.Gaps.Hold || (s.Gaps.Kept > 0)
 }
 
 // WriteJSON writes the summary as one JSON object.

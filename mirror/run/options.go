@@ -17,8 +17,8 @@ import (
 	"mirrord/store"
 )
 
-// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, NoFetch, Again, Space,
-// Turn, Also, Imports, Restores and Policies are needed.
+// Options are what a run works with. All fields but Facts, Now, Log, Progress, Accept, Keep, NoFetch,
+// Again, Space, Turn, Also, Imports, Restores and Policies are needed.
 type Options struct {
 	Job     *job.Job
 	State   *store.State
@@ -32,6 +32,7 @@ type Options struct {
 	Log      *slog.Logger          // default none
 	Progress func(status.Progress) // called about four times a second and at the end, never twice at a time
 	Accept   bool                  // publish even if the run is suspicious, and make gaps known
+	Keep     bool                  // accept, but keep what the site no longer has
 	NoFetch  bool                  // only relocate and publish the stored documents
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Space    string                // of the job, from whose mirrors is taken what they have; "": none is

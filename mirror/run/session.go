@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
+	"mirrord/mirror/verdict"
 	"mirrord/phm"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -142,6 +143,19 @@ func (s *Session) Begin() error {
 		return s.Site.Notes.CountRun(s.Run)
 	}
 	return s.Site.Notes.BeginRun(s.Run)
+}
+
+// Missing is what earlier runs could not get, or did not get to; nil when that is not known.
+func (s *Session) Missing() (*verdict.Missing, error) {
+	v, err := s.Site.Notes.Fact(verdict.GapsFact)
+	if err != nil {
+		return nil, err
+	}
+	m, err := verdict.DecodeMissing(v, s.Table.Settled().Len())
+	if err != nil {
+		s.Log.Warn("the list of gaps cannot be decoded; starting with an empty one", "err", err)
+	}
+	return m, nil
 }
 
 // Attend reports where the run stands until end is called.

@@ -3,6 +3,7 @@
 package urls
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"mirrord/relocate"
@@ -217,6 +218,11 @@ func (s *Counts) count(a Tally, n int64) {
 
 // Unlinked is the reason of a resource, or redirect, that left the mirror because nothing links to it.
 const Unlinked = "nothing in the mirror links to it any more"
+
+// KeptReason is why a resource is missing that stays although the site answers with a status instead of it.
+func KeptReason(status int) string {
+	return fmt.Sprintf("kept although the site answers with status %d", status)
+}
 
 // Leave takes a resource, or a redirect, out of the mirror, and returns how the room that the mirror takes
 // changes. version is the one that the run works for. The body stays in the packs and in the history.

@@ -9,7 +9,7 @@ import (
 )
 
 // LeavingFact is where a site keeps the numbers of the resources that the run which was held back left in the
-// mirror, and that leave when it is accepted: record.IDs as JSON.
+// mirror, or an earlier accept kept, and that leave when it is accepted: record.IDs as JSON.
 const LeavingFact = "leaving"
 
 // KeepLeaving stores the value of LeavingFact.

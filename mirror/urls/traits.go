@@ -37,6 +37,7 @@ const (
 	SetCookie                      // an answer of this run redirected and set a cookie that is kept
 	IsRefused                      // it failed in this run so that another request will not mend it
 	IsReopened                     // it is requested once more in this run, as if it was new
+	IsKept                         // a user keeps it although the site no longer has it
 )
 
 // change changes the trait of a number. The caller holds t.mu.

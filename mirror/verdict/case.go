@@ -18,6 +18,7 @@ type Case struct {
 	Seeds   []site.URL
 	Limits  job.Limits
 	Accept  bool // a user has checked the result held for review and accepts it
+	Keep    bool // and what the site no longer has stays
 	NoFetch bool // the run makes no requests
 
 	Run     urls.Run

@@ -33,6 +33,9 @@ func gaps(c *Case) (r Ruling, _ error) {
 	}
 	c.markOrigins(lacks)
 	c.inherit(lacks)
+	if c.NoFetch && !c.Keep {
+		r.Leave, r.Why = c.Parts.Before.Kept(), keptNoMore
+	}
 	now := &Missing{Run: c.Run.Number, URLs: map[uint32]Absence{}}
 	for i := range lacks {
 		l := &lacks[i]
@@ -154,6 +157,7 @@ type part struct {
 	of    []*lack
 	fresh int // URLs that are not known
 	begun int // of these, those that failed for the first time
+	kept  int // URLs that are kept
 	entry bool
 
 	silent bool // nothing of its origin could be had
@@ -215,6 +219,9 @@ func keyOf(l *lack) partKey {
 func (p *part) add(l *lack) {
 	p.of = append(p.of, l)
 	p.gap.URLs++
+	if l.Kept {
+		p.kept++
+	}
 	p.gap.Runs = max(p.gap.Runs, l.Runs)
 	if at := since(l); at.Before(p.gap.Since) {
 		p.gap.Since = at
@@ -247,6 +254,7 @@ func reportOf(parts []*part, open bool) *result.GapReport {
 			p.gap.Known = result.Few
 		}
 		r.URLs += p.gap.URLs
+		r.Kept += p.kept
 		if p.gap.Known != "" {
 			r.Known++
 		}

@@ -22,13 +22,19 @@ type lack struct {
 	why    string
 	entry  bool // an entry point
 	left   bool // the run did not get to it
+	loose  bool // the site gives it, and only counts as missing while nothing links to it
 	origin bool // nothing of its origin could be had: it is one part with the others of that origin
 }
 
 // isKnown reports whether it is no new trouble by itself.
 func (l *lack) isKnown() bool { return l.Accepted || (l.Runs >= urls.LastingFailures) }
 
-const notRequested = "not requested"
+// Why URLs are missing, or leave, without a request that says so.
+const (
+	notRequested = "not requested"
+	keptLoose    = "kept although the site no longer links to it"
+	keptNoMore   = "the site no longer has it, and it is no longer kept"
+)
 
 // lacking returns the missing resources, in the order of the numbers. Dead links of the site, what the site
 // refuses to give, sitemaps, and addresses that were only guessed are not missing.
@@ -58,9 +64,10 @@ func (c *Case) lacking() ([]lack, error) {
 	for id, s := range c.Table.All() {
 		became, entry := entries[id]
 		left := !unfinished && c.isLeft(s)
-		_, before := c.Parts.Before.of(id)
+		a, before := c.Parts.Before.of(id)
 		kept := before && unfinished && !s.Answered()
-		counts := entry || left || kept || (s.Outcome() == site.Failed)
+		loose := a.Kept && s.InSet() && (s.Outcome() != site.Failed)
+		counts := entry || left || kept || loose || (s.Outcome() == site.Failed)
 		guess := s.Guessed() && !s.InSet()
 		if !s.Given() || !counts || guess || sitemaps[id] {
 			continue
@@ -75,7 +82,10 @@ func (c *Case) lacking() ([]lack, error) {
 		if entry {
 			l.entry, l.why = true, became
 		}
-		old = old || ((before || c.Live != nil) && !s.Governed())
+		if l.loose = loose; loose {
+			l.why = keptLoose
+		}
+		old = old || loose || ((before || c.Live != nil) && !s.Governed())
 		out = append(out, l)
 	}
 	if !old {
@@ -86,7 +96,11 @@ func (c *Case) lacking() ([]lack, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(out, func(l lack) bool {
-		return !l.entry && !c.Table.State(l.id).Governed() && !reached.Has(l.id)
+		linked := reached.Has(l.id)
+		if l.entry || l.loose {
+			return l.loose && linked
+		}
+		return !linked && !c.Table.State(l.id).Governed()
 	}), nil
 }
 
@@ -145,11 +159,17 @@ func (c *Case) acceptedNow() (out []lack, err error) {
 		return nil, nil
 	}
 	for id, a := range c.Parts.Before.URLs {
+		if a.Kept && !c.Keep {
+			continue // it leaves
+		}
 		l := lack{
 			Absence: a,
 			id:      id,
 			url:     c.Table.URL(id),
 			why:     notRequested,
+		}
+		if a.Kept {
+			l.why = keptLoose
 		}
 		rec, ok, err := c.Records.Get(l.url)
 		if err != nil {

@@ -27,6 +27,7 @@ type Absence struct {
 	Since    int64 // Unix seconds of the first failure
 	Runs     int   // that failed, in a row
 	Accepted bool
+	Kept     bool // the site no longer has it, and it stays until a user accepts that it goes
 }
 
 // storedMissing is the stored form.
@@ -42,6 +43,7 @@ type storedAbsence struct {
 	Since    int64      `json:"since"`
 	Runs     int        `json:"runs"`
 	Accepted bool       `json:"accepted,omitempty"`
+	Kept     bool       `json:"kept,omitempty"`
 	IDs      record.IDs `json:"ids"`
 }
 
@@ -65,7 +67,12 @@ func DecodeMissing(data []byte, n uint32) (*Missing, error) {
 			if id >= n {
 				break
 			}
-			m.URLs[id] = Absence{Since: g.Since, Runs: g.Runs, Accepted: g.Accepted}
+			m.URLs[id] = Absence{
+				Since:    g.Since,
+				Runs:     g.Runs,
+				Accepted: g.Accepted,
+				Kept:     g.Kept,
+			}
 		}
 	}
 	return m, nil
@@ -79,6 +86,7 @@ func (m *Missing) Encode() ([]byte, error) {
 			Since:    a.Since,
 			Runs:     a.Runs,
 			Accepted: a.Accepted,
+			Kept:     a.Kept,
 			IDs:      *ids,
 		})
 	}
@@ -98,6 +106,20 @@ func grouped[K comparable](of map[uint32]K) map[K]*record.IDs {
 		out[of[id]].Add(id)
 	}
 	return out
+}
+
+// Kept returns the numbers of those that are kept, ascending; it may be called on nil.
+func (m *Missing) Kept() (ids []uint32) {
+	if m == nil {
+		return nil
+	}
+	for id, a := range m.URLs {
+		if a.Kept {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // GapsFact is the name of the fact of a site under which it is stored.

@@ -33,7 +33,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 		r.note(count.Of(n, "resource")+fromReplicas, site.URL{})
 		return r, nil
 	}
-	reached, err := urls.Reach(c.Table, c.links(), c.roots())
+	reached, err := urls.Reach(c.Table, c.links(), append(c.roots(), c.Parts.Before.Kept()...))
 	if err != nil {
 		return r, err
 	}

@@ -37,6 +37,7 @@ import (
 // RunRequest asks for a run.
 type RunRequest struct {
 	Accept bool     `json:"accept,omitempty"` // publish what a run held back, and make its gaps known
+	Keep   bool     `json:"keep,omitempty"`   // with accept: keep what the site no longer has
 	Set    []string `json:"set,omitempty"`    // KEY=VALUE, for this run only
 	// request every known URL, also those that evidence and policy would skip
 	Full bool `json:"full,omitempty"`

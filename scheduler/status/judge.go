@@ -130,7 +130,8 @@ func AllowHint(name, what string) string {
 
 // AcceptHint is what to do about a run that was held back.
 func AcceptHint(name string) string {
-	return "look at the site, and at mirrord diff " + name + "; if it really is so: mirrord accept " + name
+	return "look at the site, and at mirrord diff " + name + "; if it really is so: mirrord accept " + name +
+		", with --keep to keep what it lost"
 }
 
 // IsStateFull reports whether the reasons of a run say that its mirror takes as much as it may.

@@ -125,6 +125,7 @@ type Run struct {
 
 	Gaps      int        `json:"gaps,omitempty"`       // parts that the mirror should have and could not get
 	KnownGaps int        `json:"known_gaps,omitempty"` // of Gaps: written off, accepted or few
+	Kept      int        `json:"kept,omitempty"`       // URLs of Gaps that accept kept although the site lost them
 	GapsSince *time.Time `json:"gaps_since,omitempty"` // the first failure of the oldest
 	GapsGrew  bool       `json:"gaps_grew,omitempty"`  // one that is not known appeared or grew
 	Hold      bool       `json:"hold,omitempty"`       // it is partial, and accept publishes the first version

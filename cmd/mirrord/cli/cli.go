@@ -31,7 +31,7 @@ import (
 
 // ConfirmAccept shows what accept would publish and asks the user at the terminal. When nothing waits, it
 // leaves that to accept.
-func (a *CLI) ConfirmAccept(name string, yes, daemon bool) error {
+func (a *CLI) ConfirmAccept(name string, keep, yes, daemon bool) error {
 	c, err := look.Diff(a.App(), look.DiffRequest{Job: name, Held: true})
 	switch {
 	case err == nil:
@@ -48,7 +48,11 @@ func (a *CLI) ConfirmAccept(name string, yes, daemon bool) error {
 	if yes || !a.Asks {
 		return nil
 	}
-	return a.wantYes("Publish it?", "nothing was published")
+	what := "Publish it?"
+	if keep {
+		what = "Publish it, and keep what would be removed?"
+	}
+	return a.wantYes(what, "nothing was published")
 }
 
 // noSuchJob reports whether no job file has that name.

@@ -16,23 +16,25 @@ import (
 )
 
 func AcceptCommand(a *cli.CLI) *cobra.Command {
-	var yes bool
+	var yes, keep bool
 	return a.Command("accept", cli.Flags{
-		"yes": &yes,
+		"keep": &keep,
+		"yes":  &yes,
 	}, func(cmd *cobra.Command, args []string) error {
 		c, err := a.App().Commander(cmd.Context())
 		if err != nil {
 			return err
 		}
 		name := strings.TrimSuffix(args[0], scheduler.Suffix)
-		if err := a.ConfirmAccept(name, yes, c != nil); err != nil {
+		if err := a.ConfirmAccept(name, keep, yes, c != nil); err != nil {
 			return err
 		}
 		if c != nil {
-			return runInDaemon(cmd.Context(), a, c, args[0], control.RunRequest{Accept: true, Wait: true})
+			r := control.RunRequest{Accept: true, Keep: keep, Wait: true}
+			return runInDaemon(cmd.Context(), a, c, args[0], r)
 		}
 		return a.WithProgress(name, cli.JobHints(name), func(show func(status.Progress)) (*mirror.Summary, error) {
-			return runs.Accept(cmd.Context(), a.App(), args[0], show)
+			return runs.Accept(cmd.Context(), a.App(), args[0], keep, show)
 		})
 	})
 }

@@ -24,6 +24,7 @@ type diffFlags struct {
 	html  bool
 	files bool
 	held  bool
+	all   bool
 	since string
 }
 
@@ -32,6 +33,7 @@ func DiffCommand(a *cli.CLI) *cobra.Command {
 	return a.Command("diff", cli.Flags{
 		"html":  &f.html,
 		"held":  &f.held,
+		"all":   &f.all,
 		"since": &f.since,
 		"files": &f.files,
 	}, func(_ *cobra.Command, args []string) error {
@@ -73,6 +75,7 @@ func runDiff(a *cli.CLI, args []string, f diffFlags) error {
 		Page:  f.html,
 		Files: f.files,
 		Held:  f.held || len(args) == 1,
+		All:   f.all,
 	}
 	if f.since != "" {
 		if r.Held = f.held; (from != 0) || f.held {
@@ -99,16 +102,46 @@ func runDiff(a *cli.CLI, args []string, f diffFlags) error {
 		return env.Usagef("--html is for one page: give its PATH")
 	case err != nil:
 		return err
-	case c.Tree == nil:
-		return printPage(a, c, f)
 	case a.JSON:
 		return a.PrintJSON(c)
+	case f.html:
+		return printPage(a, c, f)
 	}
-	if (f.since != "") && (c.A == c.B) {
+	if err := printDifference(a, c, f); err != nil || !f.all {
+		return err
+	}
+	printNoise(a, c)
+	return nil
+}
+
+func printDifference(a *cli.CLI, c *look.Difference, f diffFlags) error {
+	switch {
+	case c.What != "":
+		return printPage(a, c, f)
+	case c.Tree == nil:
+		a.Printf("%s: there is one version\n", c.Job)
+		return nil
+	case (f.since != "") && (c.A == c.B):
 		a.Printf("%s: nothing was published since %s: version %d was there already\n", c.Job, f.since, c.A)
 		return nil
 	}
 	return printTree(a, c, c.Tree)
+}
+
+// printNoise shows where answers differ without a change, with a pair of values of each position.
+func printNoise(a *cli.CLI, c *look.Difference) {
+	if len(c.Noise) == 0 {
+		a.Printf("no place is known at which two answers at one moment differ\n")
+		return
+	}
+	a.Printf("not counted, because two answers at one moment differ there:\n")
+	for _, n := range c.Noise {
+		a.Printf("  %s: %s, such as %q and %q in %s, run %d", n.Where, n.Kind, n.Old, n.New, n.URL, n.Run)
+		if n.Unsure {
+			a.Printf("; counted until other pages differ there too")
+		}
+		a.Printf("\n")
+	}
 }
 
 // dateArg reads a date: a day or a month begins at midnight of this machine's time zone.
@@ -130,8 +163,6 @@ func printPage(a *cli.CLI, c *look.Difference, f diffFlags) error {
 	}
 	titles := diff.Titles{Old: title(c.A, c.Before), New: title(c.B, c.After)}
 	switch {
-	case a.JSON:
-		return a.PrintJSON(c)
 	case f.html:
 		return c.Diff.WriteHTML(a.Stdout, fmt.Sprintf("%s: %s", c.Job, c.Path), titles)
 	case c.What == "same":

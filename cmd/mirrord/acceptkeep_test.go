@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/cmd/mirrord/cli"
+)
+
+// A site that loses most of its pages and gains one: accept --keep publishes what came, and later runs keep
+// what went, until accept lets it go. The daemon does it as the command does.
+func TestAcceptKeep(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if (r.URL.Path == "/robots.txt") || ((r.URL.Path == "/new.html") != gone.Load() && r.URL.Path != "/") {
+			http.NotFound(rw, r)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>%s</title><a href=/new.html>new</a>", r.URL.Path)
+		for i := range 6 {
+			fmt.Fprintf(rw, "<a href=/p%d.html>%d</a> ", i, i)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	d := startDaemon(t, jobsFor(t, srv.URL+"/"), t.TempDir())
+	d.do(cli.ExitOK, "version 1 published", "run-now", "demo")
+	gone.Store(true)
+	d.do(cli.ExitOK, "", "run-now", "demo", "--full") // the first sight
+	d.do(cli.ExitSuspicious, "accept demo, with --keep to keep what it lost", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "accept", "demo", "--keep", "--yes")
+	d.do(cli.ExitOK, `"kept": 6`, "status", "demo", "--json")
+	d.do(cli.ExitOK, "kept although the site answers with status 404", "status", "demo")
+	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "run-now", "demo", "--full")
+	d.do(cli.ExitOK, "0 added, 2 changed, 6 removed", "accept", "demo", "--yes")
+	d.do(cli.ExitError, "nothing is held for review", "accept", "demo", "--yes")
+}
