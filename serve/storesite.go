@@ -19,6 +19,7 @@ import (
 	"mirrord/phm/space"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // Store serves the mirrors of a state directory. The published tree alone is enough: its file table has URLs
@@ -147,7 +148,7 @@ func (st *storeSite) History(ctx context.Context, u site.URL) (all []Version, ok
 	}
 	if h, ok := st.s.kept.(KeptHistorian); ok {
 		all, err = h.History(ctx, st.name, u)
-		if errors.Is(err, store.ErrBusy) { // open versions can be served
+		if errors.Is(err, db.ErrBusy) { // open versions can be served
 			return nil, false, nil
 		}
 		return all, err == nil, err

@@ -16,7 +16,13 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
+)
+
+const (
+	sealBytes    = 4 // of a value: its checksum
+	lastUnsealed = 7 // the last format without those
 )
 
 // unseal makes a database one without checksums. Its format is that of site.db.
@@ -29,11 +35,11 @@ func unseal(t *testing.T, path string, format uint32) {
 			if v == nil {
 				return strip(b.Bucket(k))
 			}
-			keys, values = append(keys, slices.Clone(k)), append(values, slices.Clone(v[:len(v)-sealSize]))
+			keys, values = append(keys, slices.Clone(k)), append(values, slices.Clone(v[:len(v)-sealBytes]))
 			return nil
 		})
 		for i, k := range keys {
-			if string(k) == string(kFormat) {
+			if string(k) == string(db.KeyFormat) {
 				values[i] = binary.BigEndian.AppendUint32(nil, format)
 			}
 			err = errors.Join(err, b.Put(k, values[i]))
@@ -41,7 +47,7 @@ func unseal(t *testing.T, path string, format uint32) {
 		return err
 	}
 	raw(t, path, func(tx *bolt.Tx) error {
-		if err := tx.DeleteBucket(bSums); err != nil {
+		if err := tx.DeleteBucket([]byte("sums")); err != nil {
 			return err
 		}
 		return tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return strip(b) })
@@ -55,7 +61,7 @@ func TestConvert(t *testing.T) {
 		t.Run(fmt.Sprint("volatile ", volatile), func(t *testing.T) {
 			dir, path := sealedSite(t)
 			want := content(t, path)
-			unseal(t, path, unsealedFormat)
+			unseal(t, path, lastUnsealed)
 			before, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -69,7 +75,7 @@ func TestConvert(t *testing.T) {
 			if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := st.ViewSite("x"); !errors.Is(err, errOldFormat) || !strings.Contains(err.Error(),
+			if _, err := st.ViewSite("x"); !errors.Is(err, db.ErrOldFormat) || !strings.Contains(err.Error(),
 				"mirrord gc") {
 				t.Errorf("a reader gets %v", err)
 			}
@@ -84,7 +90,7 @@ func TestConvert(t *testing.T) {
 				if _, err := st.OpenSite("x"); !errors.Is(err, disk.ErrLocked) {
 					t.Errorf("a second one: %v", err)
 				}
-				if err := errors.Join(s.db.View((*transaction).checkSums), s.Close()); err != nil {
+				if err := errors.Join(s.db.View((*db.Tx).CheckSums), s.Close()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -102,7 +108,7 @@ func TestConvert(t *testing.T) {
 // damaged:
 // neither is treated as one that has none.
 func TestNotConverted(t *testing.T) {
-	for format, want := range map[uint32]error{unsealedFormat - 1: errOldFormat, FormatVersion: nil} {
+	for format, want := range map[uint32]error{lastUnsealed - 1: db.ErrOldFormat, db.FormatVersion: nil} {
 		dir, path := sealedSite(t)
 		unseal(t, path, format)
 		before := content(t, path)
@@ -111,7 +117,7 @@ func TestNotConverted(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = st.openSite("x", writing) // OpenSite would make it again from the log
-		if damaged, is := errors.AsType[*DatabaseError](err); (want == nil) != is || (want != nil &&
+		if damaged, is := errors.AsType[*db.DatabaseError](err); (want == nil) != is || (want != nil &&
 			!errors.Is(err, want)) {
 			t.Errorf("format %d: %v, %v", format, err, damaged)
 		}
@@ -149,7 +155,7 @@ func TestConvertState(t *testing.T) {
 		if f, ok, err := st.LoadHost("https://h0"); err != nil || !ok || string(f.Body) != "robots" {
 			t.Errorf("%+v, %v, %v", f, ok, err)
 		}
-		err = st.withDB(updateWait, func(db *database) error { return db.View((*transaction).checkSums) })
+		err = st.withDB(updateWait, func(d *db.DB) error { return d.View((*db.Tx).CheckSums) })
 		if err := errors.Join(err, st.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -66,7 +67,7 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 // After an I/O error no transaction of any kind follows.
 func TestNoFactsAfterAnIOError(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	if err := s.update("x", func(*transaction) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
+	if err := s.update("x", func(*db.Tx) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
 	if err := s.Notes.SetFact("x", []byte("y")); !errors.Is(err, syscall.EIO) {
@@ -189,7 +190,7 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 		len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
-	if err := s.update("forget", func(tx *transaction) error {
+	if err := s.update("forget", func(tx *db.Tx) error {
 		return tx.Bucket(bObserved).Delete(seqKey(1))
 	}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -38,8 +39,8 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 	for range 4 { // others wait for nothing that the first one left locked
 		wg.Go(func() {
 			err := s.Records.Resources(func(*record.Resource) error { return nil })
-			db, ok := errors.AsType[*DatabaseError](err)
-			if !ok || !errors.Is(err, disk.ErrDamaged) || db.Site != "x" || db.File != siteDB {
+			bad, ok := errors.AsType[*db.DatabaseError](err)
+			if !ok || !errors.Is(err, disk.ErrDamaged) || bad.Site != "x" || bad.File != siteDB {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
@@ -109,11 +110,11 @@ func TestDamageWhileOpen(t *testing.T) {
 // damaged for it, and opens again.
 func TestPanicInTransaction(t *testing.T) {
 	st, s, _ := faultySite(t)
-	view := func(f func(*transaction) error) error { return s.db.View(f) }
-	update := func(f func(*transaction) error) error { return s.db.Update(f) }
+	view := func(f func(*db.Tx) error) error { return s.db.View(f) }
+	update := func(f func(*db.Tx) error) error { return s.db.Update(f) }
 	var none []int
-	for _, do := range []func(func(*transaction) error) error{view, update} {
-		err := do(func(*transaction) error {
+	for _, do := range []func(func(*db.Tx) error) error{view, update} {
+		err := do(func(*db.Tx) error {
 			none[0]++
 			return nil
 		})
@@ -149,15 +150,18 @@ func TestValuesAreChecked(t *testing.T) {
 			return s.Records.Links(func(uint32, []byte) error { return nil })
 		}},
 		{bVersions, seqKey(1), []byte("{"), func(s *Site) error { _, err := s.Versions.List(); return err }},
-		{bMeta, kRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
-		{bMeta, kKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error { _, err := s.Records.Known(); return err }},
+		{db.Meta, kRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
+		{db.Meta, db.KeyKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error {
+			_, err := s.Records.Known()
+			return err
+		}},
 		{bObserved, seqKey(1), []byte{1}, func(s *Site) error {
 			return s.Records.Observations(func(*record.Observation) error { return nil })
 		}},
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {
 			st, s, _ := faultySite(t)
-			if err := s.db.Update(func(tx *transaction) error {
+			if err := s.db.Update(func(tx *db.Tx) error {
 				return tx.Bucket(tc.bucket).Put(tc.key, tc.value)
 			}); err != nil {
 				t.Fatal(err)
@@ -235,14 +239,14 @@ func TestSiteWithoutDatabase(t *testing.T) {
 
 // A database that has lost a bucket is damaged; one that was never written is new.
 func TestLostBuckets(t *testing.T) {
-	for _, name := range [][]byte{bMeta, bResources, bHistory, nil} {
+	for _, name := range [][]byte{db.Meta, bResources, bHistory, nil} {
 		st, s, _ := faultySite(t)
-		err := s.db.Update(func(tx *transaction) error {
+		err := s.db.Update(func(tx *db.Tx) error {
 			if name != nil {
-				return tx.tx.DeleteBucket(name)
+				return behind(tx).DeleteBucket(name)
 			}
 			for _, b := range allBuckets() {
-				if err := tx.tx.DeleteBucket(b); err != nil {
+				if err := behind(tx).DeleteBucket(b); err != nil {
 					return err
 				}
 			}

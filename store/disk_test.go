@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -178,7 +179,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, s = openTest(t, dir, Options{})
-	if s.db.redo.Segment() == nil {
+	if s.db.Segment() == nil {
 		t.Error("with room there is no log")
 	}
 	closeTest(t, st, s)
@@ -289,7 +290,7 @@ func TestIOErrorIsFinal(t *testing.T) {
 		t.Errorf("after a sync that failed: %v", err)
 	}
 	eio := &disk.DiskError{Op: "test", Err: syscall.EIO}
-	if err := s.update("test", func(*transaction) error { return eio }); err != error(eio) {
+	if err := s.update("test", func(*db.Tx) error { return eio }); err != error(eio) {
 		t.Errorf("%v", err)
 	}
 	if err := s.Notes.SetRun(nil); err != error(eio) {

@@ -80,7 +80,7 @@
 //
 //	 7  value          any value below, and a checksum of bucket, key and value; of a
 //	                   bucket the count of its values, the sum of 128 bits of their
-//	                   hashes, its sequence: 8, 16 and 8 bytes, little endian           sealed.go, tally.go
+//	                   hashes, its sequence: 8, 16 and 8 bytes, little endian           db/sealed.go
 //	 8  record         of a URL: byte 1, flags, outcome, kind of body, format of the
 //	                   body; 11 uvarints; strings; what the flags name; of a body the
 //	                   digest 32, uvarints, strings, place                              record
@@ -108,7 +108,7 @@
 //
 // Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
 // frames (pack.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
-// fetch/heads/older.go), batches as values of the database (takeJournal in journalfile.go), and databases of
-// formats 7 to 10, which the first opening for writing converts (convert.go, redo.go). Older and newer
+// fetch/heads/older.go), batches as values of the database (takeJournal in journal.go), and databases of
+// formats 7 to 10, which the first opening for writing converts (db/convert.go). Older and newer
 // databases are refused.
 package store

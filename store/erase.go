@@ -11,6 +11,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -28,15 +29,15 @@ type Erasure struct {
 // PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
 // before the decision is committed all is as it was, and after it all is done.
 func (t *Tree) PublishErased(v Version, e *Erasure) error {
-	return t.publish(v, nil, true, func(tx *transaction) error { return e.apply(tx) })
+	return t.publish(v, nil, true, func(tx *db.Tx) error { return e.apply(tx) })
 }
 
 // Erase changes the database of a site whose published tree has no file of the URLs.
 func (s *SiteVersions) Erase(e *Erasure) error {
-	return s.update("erase records", func(tx *transaction) error { return e.apply(tx) })
+	return s.update("erase records", func(tx *db.Tx) error { return e.apply(tx) })
 }
 
-func (e *Erasure) apply(tx *transaction) error {
+func (e *Erasure) apply(tx *db.Tx) error {
 	keys := make([][]byte, len(e.URLs))
 	for i, u := range e.URLs {
 		keys[i] = u.Key(nil)
@@ -59,7 +60,7 @@ func (e *Erasure) apply(tx *transaction) error {
 	}
 	for i := range e.Versions {
 		v := &e.Versions[i]
-		if err := tx.Bucket(bVersions).putJSON(seqKey(uint64(v.Number)), v); err != nil {
+		if err := tx.Bucket(bVersions).PutJSON(seqKey(uint64(v.Number)), v); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (e *Erasure) apply(tx *transaction) error {
 }
 
 // stub makes the record of a URL one that knows its number and who named it, and nothing of what it was.
-func (e *Erasure) stub(tx *transaction, u site.URL, key []byte) error {
+func (e *Erasure) stub(tx *db.Tx, u site.URL, key []byte) error {
 	b := tx.Bucket(bResources)
 	v := b.Get(key)
 	if v == nil {
@@ -103,7 +104,7 @@ func (e *Erasure) stub(tx *transaction, u site.URL, key []byte) error {
 }
 
 // versionsOf lists the versions, as keys begin with them, that the history has records of.
-func versionsOf(hist *bucket) (out [][]byte) {
+func versionsOf(hist *db.Bucket) (out [][]byte) {
 	c := hist.Cursor()
 	for k, _ := c.First(); len(k) >= 8; {
 		n := binary.BigEndian.Uint64(k)

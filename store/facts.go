@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"mirrord/store/db"
 )
 
 // PairRecord is what testing two base URLs for being replicas came to. A base URL ends with a slash; what
@@ -68,7 +70,7 @@ func (s *State) JobRecords() (map[string][]byte, error) {
 // the sites are a spare: one that cannot be written is logged.
 func (s *State) SaveJobRecords(records map[string][]byte) error {
 	defer s.keepJobRecords(records)
-	return s.updateDB("write job records", func(tx *transaction) error {
+	return s.updateDB("write job records", func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bJobs)
 		if err != nil {
 			return err
@@ -91,7 +93,7 @@ func (s *State) SaveJobRecords(records map[string][]byte) error {
 // out.
 func (s *State) LastRuns() (map[string]RunRecord, error) {
 	out := map[string]RunRecord{}
-	err := s.viewDB(func(tx *transaction) error {
+	err := s.viewDB(func(tx *db.Tx) error {
 		all := tx.Bucket(bRuns)
 		if all == nil {
 			return nil
@@ -142,7 +144,7 @@ func (f ConsoleFacts) AddAudit(e AuditEntry) error {
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
-	return f.st.updateDB("write audit log", func(tx *transaction) error {
+	return f.st.updateDB("write audit log", func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bAudit)
 		if err != nil {
 			return err
@@ -153,7 +155,7 @@ func (f ConsoleFacts) AddAudit(e AuditEntry) error {
 
 // Audit returns the last n entries of the audit log, newest first. One that cannot be read is left out.
 func (f ConsoleFacts) Audit(n int) (out []AuditEntry, err error) {
-	err = f.st.viewDB(func(tx *transaction) error {
+	err = f.st.viewDB(func(tx *db.Tx) error {
 		out = lastFacts[AuditEntry](tx.Bucket(bAudit), n)
 		return nil
 	})
@@ -259,7 +261,7 @@ func NewOrderFacts(st *State) OrderFacts { return OrderFacts{st} }
 
 // NextOrder returns a number that no order has had.
 func (f OrderFacts) NextOrder() (n uint64, err error) {
-	err = f.st.updateDB("number an order", func(tx *transaction) error {
+	err = f.st.updateDB("number an order", func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bOrders)
 		if err != nil {
 			return err

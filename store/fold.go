@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/disk"
-	"mirrord/store/log"
 	"mirrord/store/record"
 )
 
@@ -87,14 +87,13 @@ type foldItem struct {
 
 // read reads the batches of the chunk, and writes their links.
 func (c *foldChunk) read() error {
-	file, entries := c.site.db.journal.list()
 	var b record.LogBatch
-	err := readBatches(file, entries, func(tx uint64, payload []byte) error {
+	err := c.site.db.Batches(func(tx uint64, batch []byte) error {
 		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || c.bytes > foldBytes {
 			return errPassed
 		}
 		c.last = tx
-		if err := b.Decode(payload[packEnd:]); err != nil {
+		if err := b.Decode(batch); err != nil {
 			return err
 		}
 		if err := c.add(&b); err != nil {
@@ -106,7 +105,7 @@ func (c *foldChunk) read() error {
 		err = c.putLinks(1)
 	}
 	slices.SortStableFunc(c.items, func(a, b foldItem) int { return bytes.Compare(a.key, b.key) })
-	return c.site.db.damagedValue(err)
+	return c.site.db.DamagedValue(err)
 }
 
 // add takes a batch into the chunk.
@@ -183,8 +182,8 @@ func (c *foldChunk) fold() error {
 			return disk.Err("fold journal", err)
 		}
 		rest, last = rest[n:], n == len(rest)
-		err = c.site.update("fold journal", func(tx *transaction) error {
-			tx.later = log.Later
+		err = c.site.update("fold journal", func(tx *db.Tx) error {
+			tx.DeferSync()
 			if err := c.records(tx); (err != nil) || !last {
 				return err
 			}
@@ -193,10 +192,10 @@ func (c *foldChunk) fold() error {
 		if err != nil {
 			return err
 		}
-		c.site.db.dropPages()
+		c.site.db.DropPages()
 		c.site.at("folded a part")
 	}
-	c.site.db.journal.drop(c.last)
+	c.site.db.Journal.Drop(c.last)
 	return nil
 }
 
@@ -208,12 +207,12 @@ func (c *foldChunk) readPart(items []foldItem) error {
 		if n == 0 || !bytes.Equal(i.key, items[n-1].key) {
 			u, err := record.URLOfKey(i.key)
 			if err != nil {
-				return c.site.db.damagedValue(err)
+				return c.site.db.DamagedValue(err)
 			}
 			c.recs = append(c.recs, folded{key: i.key, Resource: record.Resource{URL: u}, fresh: true})
 		}
 		if err := c.take(&c.recs[len(c.recs)-1], i); err != nil {
-			return c.site.db.damagedValue(err)
+			return c.site.db.DamagedValue(err)
 		}
 	}
 	if c.Err != nil {
@@ -235,10 +234,10 @@ func (c *foldChunk) putLinks(least int) error {
 		return nil
 	}
 	slices.SortStableFunc(c.links, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
-	err := c.site.update("fold links", func(tx *transaction) error {
-		tx.later = log.Later
+	err := c.site.update("fold links", func(tx *db.Tx) error {
+		tx.DeferSync()
 		links := tx.Bucket(bLinks)
-		links.fill(0.9)
+		links.Fill(0.9)
 		var key []byte
 		for _, l := range c.links {
 			key = binary.BigEndian.AppendUint32(key[:0], l.id)
@@ -249,13 +248,13 @@ func (c *foldChunk) putLinks(least int) error {
 		return nil
 	})
 	c.links = c.links[:0]
-	c.site.db.dropPages()
+	c.site.db.DropPages()
 	c.site.at("folded links")
 	return err
 }
 
 // records writes the records of a part.
-func (c *foldChunk) records(tx *transaction) (err error) {
+func (c *foldChunk) records(tx *db.Tx) (err error) {
 	s := c.site
 	f := recordWriter{foldChunk: c, res: tx.Bucket(bResources), hist: tx.Bucket(bHistory)}
 	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.volatile {
@@ -271,14 +270,14 @@ func (c *foldChunk) records(tx *transaction) (err error) {
 }
 
 // end keeps the looks of the batches, and says that these are folded.
-func (c *foldChunk) end(tx *transaction) error {
-	m := tx.Bucket(bMeta)
-	known, _ := m.number(kKnown)
+func (c *foldChunk) end(tx *db.Tx) error {
+	m := tx.Meta()
+	known, _ := m.Number(db.KeyKnown)
 	c.known = max(c.known, uint32(known))
 	return errors.Join(
 		addLooks(tx.Bucket(bLooks), c.looks),
-		m.Put(kFolded, seqKey(c.last)),
-		m.Put(kKnown, binary.BigEndian.AppendUint32(nil, c.known)),
+		m.Put(db.KeyFolded, seqKey(c.last)),
+		m.Put(db.KeyKnown, binary.BigEndian.AppendUint32(nil, c.known)),
 		c.site.packs.note(tx),
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -135,7 +136,7 @@ func foldShuffled(t *testing.T, pages, items int) int64 {
 		commit(t, s, uint32(first), news, done...)
 	}
 	stats := func() int64 {
-		all := s.db.bolt.Stats()
+		all := boltOf(t, s).Stats()
 		return all.TxStats.GetPageAlloc()
 	}
 	before := stats()
@@ -197,15 +198,15 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 			Outcome: site.Failed}})
 	}
 	commit(t, s, 0, newURLs(0, 100), done...)
-	_, entries := s.db.journal.list()
+	_, entries := s.db.Journal.List()
 	change := func() {
 		var b [1]byte
 		at := entries[0].Off + redoHeader + 60
-		if _, err := s.db.redo.Segment().ReadAt(b[:], at); err != nil {
+		if _, err := s.db.Segment().ReadAt(b[:], at); err != nil {
 			t.Fatal(err)
 		}
 		b[0] ^= 1
-		if _, err := s.db.redo.Segment().WriteAt(b[:], at); err != nil {
+		if _, err := s.db.Segment().WriteAt(b[:], at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,7 +216,7 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 		Pending: func(uint32) bool { return false },
 		Path:    func(*record.Resource) string { return "" },
 	})
-	if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
+	if _, damaged := errors.AsType[*db.DatabaseError](err); !damaged {
 		t.Error("a changed journal was folded", err)
 	}
 	change()

@@ -5,13 +5,14 @@ package store
 import (
 	"encoding/binary"
 
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
 // recordWriter writes the records of a part.
 type recordWriter struct {
 	*foldChunk
-	res, hist *bucket
+	res, hist *db.Bucket
 	looked    []record.Look // of the runs before
 	buf       []byte        // of a record
 }
@@ -45,8 +46,8 @@ func (c *foldChunk) take(r *folded, i *foldItem) error {
 }
 
 func (f *recordWriter) flush() error {
-	f.res.fill(0.9)
-	f.hist.fill(0.9) // it grows at its end
+	f.res.Fill(0.9)
+	f.hist.Fill(0.9) // it grows at its end
 	for i := range f.recs {
 		r := &f.recs[i]
 		if !r.done && f.res.Get(r.key) != nil {

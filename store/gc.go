@@ -100,7 +100,7 @@ func (s *Site) WipeFree() error {
 	if err := RenewLog(s); err != nil {
 		return err
 	}
-	return disk.Err("wipe free pages of "+s.name, s.db.alone(s.db.renew))
+	return disk.Err("wipe free pages of "+s.name, s.db.Renew())
 }
 
 func (s *Site) compactor() *compactor {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -38,14 +39,14 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 		return holes, nil
 	}
 	last := uses[len(uses)-1].num
-	err = s.update("begin heads", func(tx *transaction) error {
+	err = s.update("begin heads", func(tx *db.Tx) error {
 		last, err = s.heads.skip(tx, last)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	move := func(tx *transaction, b bucketOf, r *record.Resource) (bool, error) {
+	move := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
 		return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
 	}
 	if err := s.Records.rewrite("move heads", recordBuckets(), move, s.heads.flush); err != nil {
@@ -94,7 +95,7 @@ func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, 
 
 // moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether
 // there are such. A head that cannot be read is lost.
-func (s *compactor) moveHeads(tx *transaction, r *record.Resource, past bool, last uint32) (moved bool) {
+func (s *compactor) moveHeads(tx *db.Tx, r *record.Resource, past bool, last uint32) (moved bool) {
 	var base record.HeadPlace
 	if past { // what the URL has now was moved before
 		var now record.Resource

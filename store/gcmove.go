@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"slices"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -200,7 +201,7 @@ func (s *compactor) forgetBodies() error {
 	if err != errPassed {
 		return err
 	}
-	forget := func(_ *transaction, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
+	forget := func(_ *db.Tx, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
 	return s.Records.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
 }
 
@@ -216,8 +217,8 @@ func forgetBody(r *record.Resource) (changed bool) {
 
 // idle reports whether no run is unfinished.
 func (s *compactor) idle() (idle bool, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		idle = s.db.journal.last() == 0 && tx.Bucket(bMeta).Get(kRun) == nil
+	err = s.db.View(func(tx *db.Tx) error {
+		idle = s.db.Journal.Last() == 0 && tx.Meta().Get(kRun) == nil
 		return nil
 	})
 	return idle, err

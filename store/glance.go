@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -72,7 +73,7 @@ func readGlance(s *State, name string) *Glance {
 	defer root.Close()
 	var g glanceFile
 	v, err := root.ReadFile(glanceName)
-	if err != nil || json.Unmarshal(v, &g) != nil || g.Format != FormatVersion {
+	if err != nil || json.Unmarshal(v, &g) != nil || g.Format != db.FormatVersion {
 		return nil
 	}
 	_, err = root.Stat("packs")
@@ -84,7 +85,7 @@ func readGlance(s *State, name string) *Glance {
 		return nil
 	}
 	defer f.Close()
-	if g.Busy = isWritten(root); (g.Busy && !g.Open) || (!g.Busy && !g.fits(f)) {
+	if g.Busy = db.IsWritten(root); (g.Busy && !g.Open) || (!g.Busy && !g.fits(f)) {
 		return nil
 	}
 	return &g.Glance
@@ -99,14 +100,14 @@ func (g *glanceFile) fits(f *os.File) bool {
 
 // look reads what lists show from the database. It is nil while a rebuild has not finished.
 func (s *home) look() (g *Glance, err error) {
-	err = s.db.View(func(tx *transaction) error {
+	err = s.db.View(func(tx *db.Tx) error {
 		p, err := pendingIn(tx)
 		if err != nil {
 			return err
 		}
 		g = &Glance{Publishing: p != nil}
-		m := tx.Bucket(bMeta)
-		if at, ok := m.number(kRebuilt); ok {
+		m := tx.Meta()
+		if at, ok := m.Number(kRebuilt); ok {
 			if at == 0 {
 				g = nil
 				return nil
@@ -133,10 +134,10 @@ func (s *home) writeGlance(open bool) error {
 	if err != nil || g == nil {
 		return errors.Join(err, fs.ErrNotExist)
 	}
-	out := glanceFile{Glance: *g, Format: FormatVersion, Open: open}
+	out := glanceFile{Glance: *g, Format: db.FormatVersion, Open: open}
 	if !open {
-		head, err := dbpages.ReadCommit(s.db.file)
-		fi, serr := s.db.file.Stat()
+		head, err := dbpages.ReadCommit(s.db.File)
+		fi, serr := s.db.File.Stat()
 		if err = errors.Join(err, serr); err != nil {
 			return err
 		}
@@ -146,15 +147,9 @@ func (s *home) writeGlance(open bool) error {
 	if err != nil || string(v) == s.glanced {
 		return err
 	}
-	if err := disk.Replace(s.root, glanceName, v, s.db.mode, false); err != nil {
+	if err := disk.Replace(s.root, glanceName, v, s.db.Mode, false); err != nil {
 		return err
 	}
 	s.glanced = string(v)
 	return nil
-}
-
-// changed reports whether values of a bucket were written.
-func (t *transaction) changed(bucket []byte) bool {
-	b := t.top[string(bucket)]
-	return (b != nil) && (b.tally != nil)
 }

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/testing/mirrortest"
 )
 
@@ -100,8 +101,8 @@ func TestGlanceOfAnother(t *testing.T) {
 	if err := errors.Join(s.Notes.SetFact(store.HooksFact, []byte("a")), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	db, kept := filepath.Join(dir, "sites/x/site.db"), filepath.Join(dir, "sites/x/glance.json")
-	whole, err := os.ReadFile(db)
+	file, kept := filepath.Join(dir, "sites/x/site.db"), filepath.Join(dir, "sites/x/glance.json")
+	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,16 +118,16 @@ func TestGlanceOfAnother(t *testing.T) {
 	}{
 		{"unchanged", func() error { return nil }, true, true},
 		{"database put back later", func() error {
-			return errors.Join(os.Remove(db), os.WriteFile(db, whole, 0o640))
+			return errors.Join(os.Remove(file), os.WriteFile(file, whole, 0o640))
 		}, false, true},
 		{"file missing", func() error { return os.Remove(kept) }, false, true},
 		{"file cut", func() error { return os.WriteFile(kept, []byte(`{"version"`), 0o640) }, false, true},
 		{"left open by a process that was killed", func() error {
 			return os.WriteFile(kept,
-				fmt.Appendf(nil, `{"format":%d,"open":true,"hooks":"eA=="}`, store.FormatVersion), 0o640)
+				fmt.Appendf(nil, `{"format":%d,"open":true,"hooks":"eA=="}`, db.FormatVersion), 0o640)
 		}, false, true},
 		{"database damaged", func() error {
-			return os.WriteFile(db, make([]byte, len(whole)), 0o640)
+			return os.WriteFile(file, make([]byte, len(whole)), 0o640)
 		}, false, false},
 	} {
 		if err := tc.change(); err != nil {

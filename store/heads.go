@@ -17,6 +17,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -158,13 +159,13 @@ func (f *headFiles) bundle(at record.HeadPlace) (record.Place, error) {
 
 // begin makes the last file ready for appending. One that is damaged, or of an older version, is left to be
 // read, and a new one begun.
-func (f *headFiles) begin(tx *transaction) error {
+func (f *headFiles) begin(tx *db.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.packs.w != nil {
 		return nil
 	}
-	d := binread.Reader{Rest: tx.Bucket(bMeta).Get(kHeads)}
+	d := binread.Reader{Rest: tx.Meta().Get(kHeads)}
 	num, size := uint32(d.Uvarint()), int64(d.Uvarint())
 	if size > 0 {
 		if magic, err := f.packs.magic(num); err != nil || magic != bundleMagic {
@@ -202,7 +203,7 @@ func (f *headFiles) write() {
 }
 
 // flush writes what was added, and what site.db is to know of it.
-func (f *headFiles) flush(tx *transaction) error {
+func (f *headFiles) flush(tx *db.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ends) > 0 {
@@ -218,7 +219,7 @@ func (f *headFiles) flush(tx *transaction) error {
 	f.grew = false
 	num, size := f.packs.where()
 	v := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(num)), uint64(size))
-	return tx.Bucket(bMeta).Put(kHeads, v)
+	return tx.Meta().Put(kHeads, v)
 }
 
 // bundled returns the place of a head that was read in its bundle; false says that an older version wrote it.
@@ -233,7 +234,7 @@ func (f *headFiles) bundled(at record.HeadPlace) (record.Place, bool) {
 }
 
 // skip begins a file behind the one with a number, and returns the number of the file before it.
-func (f *headFiles) skip(tx *transaction, last uint32) (before uint32, err error) {
+func (f *headFiles) skip(tx *db.Tx, last uint32) (before uint32, err error) {
 	if err := f.begin(tx); err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -39,7 +40,7 @@ func TestHeadsAreCollected(t *testing.T) {
 		foldAll(t, s, run)
 		for v := 2; v <= run-keep; v++ { // what Thin does to the history of dropped versions
 			prefix := binary.BigEndian.AppendUint64(nil, uint64(v))
-			err := s.update("drop", func(tx *transaction) error {
+			err := s.update("drop", func(tx *db.Tx) error {
 				c := tx.Bucket(bHistory).Cursor()
 				for k, _ := c.Seek(prefix); k != nil && string(k[:8]) == string(prefix); k, _ = c.Next() {
 					if err := c.Delete(); err != nil {

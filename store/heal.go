@@ -18,6 +18,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/site"
 	"mirrord/store/blobs"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -50,7 +51,7 @@ type LostBody struct {
 func (l *LostBody) In(version int) bool { return slices.Contains(l.Versions, version) }
 
 // drop takes the body away from the records that have it, which are no part of the mirror then.
-func (l *LostBody) drop(tx *transaction) error {
+func (l *LostBody) drop(tx *db.Tx) error {
 	key := l.url.Key(nil)
 	for _, before := range l.from {
 		b, k := tx.Bucket(bResources), key
@@ -181,7 +182,7 @@ type datedBody struct {
 func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 	b := &bodiesOf{url: u}
 	key := u.Key(nil)
-	err := w.db.View(func(tx *transaction) error {
+	err := w.db.View(func(tx *db.Tx) error {
 		hist := tx.Bucket(bHistory)
 		add := func(before uint64, v []byte) error {
 			d := datedBody{before: before}

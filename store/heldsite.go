@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -112,7 +113,7 @@ func (h *HeldSite) Close() (err error) {
 // CopyRecords copies the records of a job, its run log and the scheduler's record, to another name, and
 // replaces those of that name.
 func CopyRecords(s *State, from, to string) error {
-	return s.updateDB("copy records", func(tx *transaction) error {
+	return s.updateDB("copy records", func(tx *db.Tx) error {
 		if jobs := tx.Bucket(bJobs); jobs != nil {
 			if v := jobs.Get([]byte(from)); v != nil {
 				if err := jobs.Put([]byte(to), append([]byte{}, v...)); err != nil {
@@ -135,7 +136,7 @@ func CopyRecords(s *State, from, to string) error {
 
 // DropRecords removes the records of a job: its run log and the scheduler's record.
 func DropRecords(s *State, name string) error {
-	return s.updateDB("remove records", func(tx *transaction) error {
+	return s.updateDB("remove records", func(tx *db.Tx) error {
 		if jobs := tx.Bucket(bJobs); jobs != nil {
 			if err := jobs.Delete([]byte(name)); err != nil {
 				return err
@@ -145,7 +146,7 @@ func DropRecords(s *State, name string) error {
 	})
 }
 
-func dropRuns(tx *transaction, name string) error {
+func dropRuns(tx *db.Tx, name string) error {
 	runs := tx.Bucket(bRuns)
 	if runs == nil || runs.Bucket([]byte(name)) == nil {
 		return nil

@@ -12,13 +12,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -370,9 +374,26 @@ const (
 // logSize is how long the log of a site is.
 func logSize(t *testing.T, s *Site) int64 {
 	t.Helper()
-	fi, err := s.db.redo.Segment().Stat()
+	fi, err := s.db.Segment().Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return fi.Size()
+}
+
+// behind is the transaction of bbolt behind one of the database, for what no program does.
+func behind(tx *db.Tx) *bolt.Tx {
+	return *(**bolt.Tx)(reflect.ValueOf(tx).Elem().FieldByName("tx").Addr().UnsafePointer())
+}
+
+// boltOf is bbolt behind the database of a site.
+func boltOf(t *testing.T, s *Site) (d *bolt.DB) {
+	t.Helper()
+	if err := s.db.View(func(tx *db.Tx) error {
+		d = behind(tx).DB()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

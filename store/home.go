@@ -5,7 +5,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -29,7 +29,7 @@ type home struct {
 	now      func() time.Time
 	root     *os.Root  // of dir
 	pin      *HeldTree // the published tree of a view: the link may have been moved since
-	db       *database
+	db       *db.DB
 	lease    *siteLock // nil when the site is open for reading
 	broken   atomic.Pointer[error]
 
@@ -47,12 +47,12 @@ func (s *home) at(step string) {
 
 // update makes one transaction. After an I/O error it is unknown what reached the disk, so no other
 // transaction follows: reopening the site finds the last transaction that is whole.
-func (s *home) update(op string, f func(*transaction) error) error {
+func (s *home) update(op string, f func(*db.Tx) error) error {
 	shown := false // lists show something that was changed
 	err := s.guarded(op, func() error {
-		return s.db.Update(s.fenced(func(tx *transaction) error {
+		return s.db.Update(s.fenced(func(tx *db.Tx) error {
 			err := f(tx)
-			shown = tx.changed(bMeta) || tx.changed(bVersions)
+			shown = tx.Changed(db.Meta) || tx.Changed(bVersions)
 			return err
 		}))
 	})
@@ -71,7 +71,7 @@ func (s *home) guarded(op string, change func() error) error {
 		return err
 	}
 	err := disk.Err(op, change())
-	if s.lease != nil && errors.Is(err, ErrLeaseLost) {
+	if s.lease != nil && errors.Is(err, db.ErrLeaseLost) {
 		s.lease.end()
 	}
 	if errors.Is(err, syscall.EIO) {
@@ -97,7 +97,7 @@ func (s *home) noteGlance(open bool) {
 
 // Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
 func (s *home) Scratch() (*os.File, error) {
-	f, err := scratchFile([]string{s.dir})
+	f, err := disk.Scratch(s.dir)
 	return f, disk.Err("make a scratch file", err)
 }
 
@@ -118,29 +118,20 @@ func (s *home) syncFolder() error {
 
 // meta returns a small fact of the database, nil for none.
 func (s *home) meta(name []byte) (v []byte, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		v = bytes.Clone(tx.Bucket(bMeta).Get(name))
+	err = s.db.View(func(tx *db.Tx) error {
+		v = bytes.Clone(tx.Meta().Get(name))
 		return nil
 	})
 	return v, err
 }
 
-// putJSON stores a value as JSON.
-func (b *bucket) putJSON(k []byte, v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return b.Put(k, raw)
-}
-
 // setMeta keeps a small fact in the database; nil removes it.
 func (s *home) setMeta(op string, name, v []byte) error {
-	return s.update(op, func(tx *transaction) error {
+	return s.update(op, func(tx *db.Tx) error {
 		if v == nil {
-			return tx.Bucket(bMeta).Delete(name)
+			return tx.Meta().Delete(name)
 		}
-		return tx.Bucket(bMeta).Put(name, v)
+		return tx.Meta().Put(name, v)
 	})
 }
 
@@ -153,7 +144,7 @@ func (s *home) each(bucket []byte, f func(k, v []byte) error) error {
 func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
 	for more := true; more; {
-		err := s.db.View(func(tx *transaction) error {
+		err := s.db.View(func(tx *db.Tx) error {
 			more = false
 			b := tx.Bucket(bucket)
 			if b == nil {
@@ -174,7 +165,7 @@ func (s *home) eachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 		if err != nil {
 			return err
 		}
-		s.db.dropPages()
+		s.db.DropPages()
 	}
 	return nil
 }
@@ -193,19 +184,16 @@ func (s *home) batches(f func(tx uint64, b *record.LogBatch) error) error {
 	if err != nil {
 		return err
 	}
-	file, entries := s.db.journal.list()
-	return s.db.damagedValue(readBatches(file, entries, func(tx uint64, payload []byte) error {
-		return decoded(tx, payload[packEnd:])
-	}))
+	return s.db.Batches(decoded)
 }
 
 // log writes a batch into the log, with which urls URLs have a number.
 func (s *home) log(op string, kind byte, payload []byte, urls uint32) error {
 	return s.guarded(op, func() error {
-		if err := s.db.View(s.fenced(func(*transaction) error { return nil })); err != nil {
+		if err := s.db.View(s.fenced(func(*db.Tx) error { return nil })); err != nil {
 			return err
 		}
-		return s.db.logBatch(kind, payload, urls)
+		return s.db.LogBatch(kind, payload, urls)
 	})
 }
 

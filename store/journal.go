@@ -4,8 +4,13 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 
+	"mirrord/store/db"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -49,7 +54,7 @@ func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, 
 		return err
 	}
 	num, size := s.packs.where()
-	buf = appendEnd(buf, num, size)
+	buf = record.AppendEnd(buf, num, size)
 	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
 		return err
 	}
@@ -103,15 +108,15 @@ func (s *Records) appendBatch(
 
 // Known returns how many URLs have a number.
 func (s *Records) Known() (n uint32, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		known, _ := tx.Bucket(bMeta).number(kKnown)
+	err = s.db.View(func(tx *db.Tx) error {
+		known, _ := tx.Meta().Number(db.KeyKnown)
 		n = uint32(known)
 		if int64(n) > tx.Size() { // each has a key; tables are made for so many
 			return fmt.Errorf("%d known URLs in %d bytes: %w", n, tx.Size(), record.ErrValue)
 		}
 		return nil
 	})
-	return max(n, s.db.journal.known()), err
+	return max(n, s.db.Journal.Known()), err
 }
 
 // Replay calls newURL and done for the records of the journal, in the order of the commits, but for the
@@ -155,5 +160,85 @@ func (s *Records) Results(of func(id uint32) bool, done func(r *record.Resource)
 			done(r)
 		}
 		return nil
+	})
+}
+
+// openJournal reads the journal of a site for a view. ok is false when the log was begun again since the
+// database was copied.
+func openJournal(s *State, root *os.Root, d *db.DB) (ok bool, err error) {
+	segment, err := log.LastOf(root)
+	if errors.Is(err, log.ErrNone) || errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer segment.Close()
+	last, known, err := db.Last(d)
+	if err != nil || !known {
+		return true, err
+	}
+	whole, err := log.Read(segment)
+	if err == nil && !d.Busy && !log.IsClean(root) {
+		_, _, err = counted(s, root, d.Site, whole)
+	}
+	if err != nil {
+		return false, err
+	}
+	at := whole.Checkpoint()
+	ok = at == nil || at.Tx <= last || !d.Stale()
+	return ok, d.OpenJournal(whole)
+}
+
+// packsEnd returns the number of the last pack, and how far it counts.
+func (s *home) packsEnd() (num uint32, size int64, err error) {
+	v, err := s.meta(kPack)
+	num, size = record.ReadEnd(v)
+	if last, end := s.db.Journal.End(); last > num || (last == num && end > size) {
+		return last, end, err
+	}
+	return num, size, err
+}
+
+// takeJournal moves the batches that a program before format 11 has left in the database into the log. What
+// one of format 8 or 9 had stored of a first one-off run as published files in a tree without a version is
+// not there for it: those pages are requested again.
+func takeJournal(s *home) error {
+	if s.db.Segment() == nil {
+		return nil
+	}
+	var payloads [][]byte
+	var urls uint64
+	err := s.db.View(func(tx *db.Tx) error {
+		b, m := tx.Bucket(bJournal), tx.Meta()
+		if b == nil {
+			return nil
+		}
+		end, known := m.Get(kPack), false
+		urls, known = m.Number(db.KeyKnown)
+		return b.ForEach(func(_, v []byte) error {
+			if len(end) != record.EndSize || !known {
+				return s.db.Damaged(errors.New("it has a journal, and does not say where its packs end"))
+			}
+			payloads = append(payloads, slices.Concat(end, v))
+			return nil
+		})
+	})
+	for _, payload := range payloads {
+		if err == nil {
+			err = s.log("move journal", log.Batch, payload, uint32(urls))
+		}
+	}
+	if err != nil || len(payloads) == 0 {
+		return err
+	}
+	return s.update("move journal", func(tx *db.Tx) error {
+		c := tx.Bucket(bJournal).Cursor()
+		for k, _ := c.First(); k != nil; k, _ = c.First() {
+			if err := c.Delete(); err != nil {
+				return err
+			}
+		}
+		return tx.Meta().Delete(kFolding)
 	})
 }

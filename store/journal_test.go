@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -86,7 +87,7 @@ func TestCommitReplayFold(t *testing.T) {
 func history(t *testing.T, s *Site, version int) map[string]*record.Resource {
 	t.Helper()
 	out := map[string]*record.Resource{}
-	err := s.db.View(func(tx *transaction) error {
+	err := s.db.View(func(tx *db.Tx) error {
 		prefix := seqKey(uint64(version))
 		c := tx.Bucket(bHistory).Cursor()
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
@@ -176,7 +177,7 @@ func TestDamagedJournal(t *testing.T) {
 		{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0},
 		{0, 0, 1, 4, ':', '/', '/', '/', 2, 1, 4, 0}, bytes.Repeat([]byte{0xff}, 40),
 	} {
-		if err := s.log("commit batch", log.Batch, append(make([]byte, packEnd), v...), 1); err != nil {
+		if err := s.log("commit batch", log.Batch, append(make([]byte, record.EndSize), v...), 1); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Records.Replay(func(_ uint32, u record.NewURL) error {
@@ -194,7 +195,7 @@ func TestDamagedJournal(t *testing.T) {
 		if !errors.Is(err, disk.ErrDamaged) || errors.As(err, &bad) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
-		s.db.journal.close()
+		s.db.Journal.Drop(s.db.Journal.Last())
 	}
 }
 
@@ -261,7 +262,7 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
 	const batches, size = 12, 1000
 	bytes := 0
-	before, tail := s.db.bolt.Stats(), logSize(t, s)
+	before, tail := boltOf(t, s).Stats(), logSize(t, s)
 	for i := range batches {
 		news := newURLs(i*size, (i+1)*size)
 		for _, n := range news {
@@ -269,7 +270,7 @@ func TestBatchIsWrittenOnce(t *testing.T) {
 		}
 		commit(t, s, uint32(i*size), news)
 	}
-	after := s.db.bolt.Stats()
+	after := boltOf(t, s).Stats()
 	if pages := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc(); pages > 0 {
 		t.Errorf("%d bytes of pages were written", pages)
 	}

@@ -134,7 +134,7 @@ func TestJournalRotten(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	unfinished(t, s, 7)
-	_, entries := s.db.journal.list()
+	_, entries := s.db.Journal.List()
 	off := entries[3].Off + redoHeader + 5
 	closeTest(t, st, s)
 	logs, err := filepath.Glob(filepath.Join(dir, "sites/x", log.Folder, "*.log"))

@@ -12,7 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/site"
-	"mirrord/store/log"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -29,14 +29,14 @@ type looks struct {
 
 // folded returns the looks of the runs before, for who only reads also those of the journal. The
 // result must not be changed.
-func (l *looks) folded(tx *transaction) ([]record.Look, error) {
+func (l *looks) folded(tx *db.Tx) ([]record.Look, error) {
 	b := tx.Bucket(bLooks)
 	if b == nil {
 		return nil, nil // of an older format
 	}
 	seqs := [2]uint64{b.Sequence(), 0}
 	if l.readOnly {
-		seqs[1] = l.db.journal.last()
+		seqs[1] = l.db.Journal.Last()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 	return list, err
 }
 
-func readLooks(b *bucket) (list []record.Look, err error) {
+func readLooks(b *db.Bucket) (list []record.Look, err error) {
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		d := binread.Reader{Rest: v}
@@ -81,7 +81,7 @@ func readLooks(b *bucket) (list []record.Look, err error) {
 
 // all returns also what the journal of the unfinished run has.
 func (l *looks) all() (list []record.Look, err error) {
-	err = l.db.View(func(tx *transaction) (err error) {
+	err = l.db.View(func(tx *db.Tx) (err error) {
 		list, err = l.folded(tx)
 		return err
 	})
@@ -92,7 +92,7 @@ func (l *looks) all() (list []record.Look, err error) {
 }
 
 // addLooks keeps the looks of a journal.
-func addLooks(b *bucket, news []record.Look) error {
+func addLooks(b *db.Bucket, news []record.Look) error {
 	if len(news) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (l *looks) split(done []*record.Done) (rest []*record.Done, out []record.Lo
 	}
 	var ids [2][]uint32
 	kinds := [2]record.Look{1: {Whole: true}}
-	err = l.db.View(func(tx *transaction) error {
+	err = l.db.View(func(tx *db.Tx) error {
 		list, err := l.folded(tx)
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func (l *looks) readWritten() error {
 }
 
 // isLook reports whether a result says of the stored record only that the URL was looked at.
-func (l *looks) isLook(stored *bucket, d *record.Done, list []record.Look) (bool, error) {
+func (l *looks) isLook(stored *db.Bucket, d *record.Done, list []record.Look) (bool, error) {
 	if d.Linked {
 		return false, nil
 	}
@@ -245,7 +245,7 @@ type settling struct {
 	next []byte
 }
 
-func readSettling(m *bucket) (s settling, ok bool) {
+func readSettling(m *db.Bucket) (s settling, ok bool) {
 	v := m.Get(kLooked)
 	if len(v) < 8 {
 		return s, false
@@ -268,27 +268,27 @@ func (l *looks) settle(chunk, records, runs int) error {
 	for more := true; more && records > 0; {
 		n := min(records, chunk)
 		records -= n
-		err := l.update("settle looks", func(tx *transaction) (err error) {
-			tx.later = log.Later
+		err := l.update("settle looks", func(tx *db.Tx) (err error) {
+			tx.DeferSync()
 			more, err = l.settlePart(tx, n, runs)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		l.db.dropPages()
+		l.db.DropPages()
 		l.at("settled a part")
 	}
 	return nil
 }
 
 // settlePart changes the next records, and reports whether there are others.
-func (l *looks) settlePart(tx *transaction, records, runs int) (more bool, err error) {
+func (l *looks) settlePart(tx *db.Tx, records, runs int) (more bool, err error) {
 	list, err := l.folded(tx)
 	if err != nil {
 		return false, err
 	}
-	m := tx.Bucket(bMeta)
+	m := tx.Meta()
 	at, begun := readSettling(m)
 	if !begun {
 		kept, last := runsOf(list)
@@ -320,7 +320,7 @@ func runsOf(list []record.Look) (n, last int) {
 }
 
 // endSettling forgets the looks that all records have.
-func endSettling(tx *transaction, run int) error {
+func endSettling(tx *db.Tx, run int) error {
 	b := tx.Bucket(bLooks)
 	if _, err := b.NextSequence(); err != nil {
 		return err
@@ -335,5 +335,5 @@ func endSettling(tx *transaction, run int) error {
 			return err
 		}
 	}
-	return tx.Bucket(bMeta).Delete(kLooked)
+	return tx.Meta().Delete(kLooked)
 }

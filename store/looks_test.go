@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -237,7 +238,7 @@ func looksAreSmall(t *testing.T, l *looking) {
 	pages := len(l.now)
 	size := func() int64 {
 		var n int64
-		l.s.db.View(func(tx *transaction) error { n = tx.Size(); return nil })
+		l.s.db.View(func(tx *db.Tx) error { n = tx.Size(); return nil })
 		return n
 	}
 	var first int64

@@ -18,9 +18,6 @@ import (
 // without. Before a transaction is synced, so are the bodies, and only the entries behind the last such one
 // need a look.
 
-// errNoBodies says that a database has results whose bodies a loss of power has cost.
-var errNoBodies = errors.New("it has results without their bodies")
-
 // counted cuts the results that have no body off a segment, with what lies behind them, and reports whether
 // there was one. results is how many are left that were not synced.
 func counted(s *State, root *os.Root, name string, segment *log.Readable) (results int, cut bool, err error) {
@@ -107,7 +104,7 @@ type bodyLook struct {
 // hasAll reports whether the bodies of the results of a batch are there, and right.
 func (l *bodyLook) hasAll(payload []byte) bool {
 	var b record.LogBatch
-	if len(payload) < packEnd || b.Decode(payload[packEnd:]) != nil {
+	if len(payload) < record.EndSize || b.Decode(payload[record.EndSize:]) != nil {
 		return false
 	}
 	for i := range b.Done {

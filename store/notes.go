@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -34,8 +35,8 @@ type Run struct {
 // Run returns the unfinished run, nil without one.
 func (s *SiteNotes) Run() (*Run, error) {
 	var r *Run
-	err := s.db.View(func(tx *transaction) error {
-		if v := tx.Bucket(bMeta).Get(kRun); v != nil {
+	err := s.db.View(func(tx *db.Tx) error {
+		if v := tx.Meta().Get(kRun); v != nil {
 			r = new(Run)
 			if err := json.Unmarshal(v, r); err != nil {
 				return fmt.Errorf("unfinished run: %w: %v", record.ErrValue, err)
@@ -48,32 +49,32 @@ func (s *SiteNotes) Run() (*Run, error) {
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
 func (s *SiteNotes) BeginRun(r *Run) error {
-	return s.update("begin run", func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
+	return s.update("begin run", func(tx *db.Tx) error {
+		m := tx.Meta()
 		return errors.Join(countRun(m, r), putRun(m, r))
 	})
 }
 
 // CountRun gives a run a number that no other run has.
 func (s *SiteNotes) CountRun(r *Run) error {
-	return s.update("count run", func(tx *transaction) error { return countRun(tx.Bucket(bMeta), r) })
+	return s.update("count run", func(tx *db.Tx) error { return countRun(tx.Meta(), r) })
 }
 
 // countRun gives a run the next number.
-func countRun(m *bucket, r *Run) error {
+func countRun(m *db.Bucket, r *Run) error {
 	r.Number = runsBegun(m) + 1
 	return m.Put(kRuns, seqKey(uint64(r.Number)))
 }
 
-func runsBegun(m *bucket) int {
-	n, _ := m.number(kRuns)
+func runsBegun(m *db.Bucket) int {
+	n, _ := m.Number(kRuns)
 	return int(n)
 }
 
 // Runs returns the number of the run that was begun last, 0 before the first.
 func (s *SiteNotes) Runs() (n int, err error) {
-	err = s.db.View(func(tx *transaction) error {
-		n = runsBegun(tx.Bucket(bMeta))
+	err = s.db.View(func(tx *db.Tx) error {
+		n = runsBegun(tx.Meta())
 		return nil
 	})
 	return n, err
@@ -81,14 +82,14 @@ func (s *SiteNotes) Runs() (n int, err error) {
 
 // SetRun stores the unfinished run; nil ends it.
 func (s *SiteNotes) SetRun(r *Run) error {
-	return s.update("write run", func(tx *transaction) error { return putRun(tx.Bucket(bMeta), r) })
+	return s.update("write run", func(tx *db.Tx) error { return putRun(tx.Meta(), r) })
 }
 
-func putRun(m *bucket, r *Run) error {
+func putRun(m *db.Bucket, r *Run) error {
 	if r == nil {
 		return m.Delete(kRun)
 	}
-	return m.putJSON(kRun, r)
+	return m.PutJSON(kRun, r)
 }
 
 // Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new

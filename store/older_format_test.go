@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"mirrord/store/db"
 )
 
 // unpackOlder unpacks the states that a program of format 8 has left: "kept" has two versions of 30 pages,
@@ -77,7 +79,7 @@ func TestFormat8(t *testing.T) {
 			for n, open := range []func(string) (*Site, error){st.ViewSite, st.OpenSite, st.ViewSite, st.OpenSite} {
 				s, err := open(c.site)
 				if err != nil {
-					if n == 0 && errors.Is(err, errOldFormat) { // it says what to do
+					if n == 0 && errors.Is(err, db.ErrOldFormat) { // it says what to do
 						continue
 					}
 					t.Fatal(err)

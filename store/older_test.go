@@ -6,32 +6,34 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"mirrord/store/log"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mirrord/store/db"
+	"mirrord/store/log"
 )
 
 // siteWithCopy makes a site with three versions, and a copy of its database of the time of the first one.
-func siteWithCopy(t *testing.T) (dir, db string, older []byte) {
+func siteWithCopy(t *testing.T) (dir, file string, older []byte) {
 	t.Helper()
 	dir = t.TempDir()
 	for version := 1; version <= 3; version++ {
 		st, s := openTest(t, dir, Options{})
-		db = filepath.Join(s.Dir(), siteDB)
+		file = filepath.Join(s.Dir(), siteDB)
 		commit(t, s, uint32(version-1), newURLs(version-1, version), document(t, s, version-1, "body"))
 		foldAll(t, s, version)
 		publishNow(t, s, version)
 		closeTest(t, st, s)
 		if version == 1 {
 			var err error
-			if older, err = os.ReadFile(db); err != nil {
+			if older, err = os.ReadFile(file); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	return dir, db, older
+	return dir, file, older
 }
 
 // filesOf returns what the regular files below a folder hold.
@@ -55,10 +57,10 @@ func filesOf(t *testing.T, dir string) map[string]string {
 // TestOlderCopy puts an older copy of a database beside a newer log and a newer published tree: opening the
 // site finds all versions, and no view shows the older ones as if they were the last.
 func TestOlderCopy(t *testing.T) {
-	dir, db, older := siteWithCopy(t)
-	want := content(t, db)
-	packs := filesOf(t, filepath.Join(filepath.Dir(db), "packs"))
-	if err := os.WriteFile(db, older, 0o640); err != nil {
+	dir, file, older := siteWithCopy(t)
+	want := content(t, file)
+	packs := filesOf(t, filepath.Join(filepath.Dir(file), "packs"))
+	if err := os.WriteFile(file, older, 0o640); err != nil {
 		t.Fatal(err)
 	}
 	st, err := OpenState(dir, Options{})
@@ -66,16 +68,16 @@ func TestOlderCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.ViewSite("x"); !errors.Is(err, errOlder) {
+	if _, err := st.ViewSite("x"); !errors.Is(err, db.ErrOlder) {
 		t.Errorf("a view begins with %v", err)
 	}
-	if run, verify := opened(t, dir); (run != nil) || !errors.Is(verify, errOlder) {
+	if run, verify := opened(t, dir); (run != nil) || !errors.Is(verify, db.ErrOlder) {
 		t.Fatalf("a run begins with %v, a check finds %v", run, verify)
 	}
-	if got := content(t, db); !maps.Equal(got, want) {
+	if got := content(t, file); !maps.Equal(got, want) {
 		t.Errorf("the database holds %q, want %q", got, want)
 	}
-	if got := filesOf(t, filepath.Join(filepath.Dir(db), "packs")); !maps.Equal(got, packs) {
+	if got := filesOf(t, filepath.Join(filepath.Dir(file), "packs")); !maps.Equal(got, packs) {
 		t.Error("the packs were changed")
 	}
 }
@@ -90,15 +92,15 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, db, older := siteWithCopy(t)
-			site := filepath.Dir(db)
-			err := errors.Join(os.WriteFile(db, older, 0o640), spoil(t, segmentsOf(t, db)[0]))
+			dir, file, older := siteWithCopy(t)
+			site := filepath.Dir(file)
+			err := errors.Join(os.WriteFile(file, older, 0o640), spoil(t, segmentsOf(t, file)[0]))
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := filesOf(t, site)
 			for range 2 {
-				if run, _ := opened(t, dir); !errors.Is(run, errOlder) {
+				if run, _ := opened(t, dir); !errors.Is(run, db.ErrOlder) {
 					t.Errorf("a run begins with %v", run)
 				}
 			}
@@ -124,8 +126,8 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 // TestSiteElsewhere moves a site out of the state, behind a symbolic link: the error of opening it says
 // what to do.
 func TestSiteElsewhere(t *testing.T) {
-	dir, db := sealedSite(t)
-	site, away := filepath.Dir(db), filepath.Join(t.TempDir(), "x")
+	dir, file := sealedSite(t)
+	site, away := filepath.Dir(file), filepath.Join(t.TempDir(), "x")
 	if err := errors.Join(os.Rename(site, away), os.Symlink(away, site)); err != nil {
 		t.Fatal(err)
 	}

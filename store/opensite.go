@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -28,7 +29,7 @@ const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 // first: nothing is lost.
 func (s *State) OpenSite(name string) (*Site, error) {
 	st, err := s.openSite(name, writing)
-	damaged, ok := errors.AsType[*DatabaseError](err)
+	damaged, ok := errors.AsType[*db.DatabaseError](err)
 	if !ok || (damaged.Site != name) {
 		return st, err
 	}
@@ -84,7 +85,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	}
 	st.packs, err = packsOf(s, st.root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
-		err = st.db.damaged(errors.New("the folder packs beside it is missing"))
+		err = st.db.Damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.letGo())
@@ -114,14 +115,14 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 type siteFolder struct {
 	dir       string // path
 	root      *os.Root
-	db        *database
+	db        *db.DB
 	mode      openMode
 	published bool // some version is
 	logged    bool // there is a log
 }
 
 // close closes the database, which gives its lock back.
-func (f *siteFolder) close() error { return errors.Join(endLog(f.db), f.db.Close(), f.root.Close()) }
+func (f *siteFolder) close() error { return errors.Join(f.db.Close(), f.root.Close()) }
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
@@ -148,33 +149,31 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	_, cerr := root.Lstat(currentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
 	f.logged = log.Has(root)
-	o := doorOptions{
-		path:     filepath.Join(f.dir, siteDB),
-		site:     name,
-		mode:     0o640,
-		wait:     s.opt.Wait,
-		depth:    1,
-		readOnly: readOnly,
-		volatile: s.opt.Volatile,
-		fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
-		shared:   true,
+	o := db.Options{
+		Path:     filepath.Join(f.dir, siteDB),
+		Site:     name,
+		Mode:     0o640,
+		Wait:     s.opt.Wait,
+		Depth:    1,
+		ReadOnly: readOnly,
+		Volatile: s.opt.Volatile,
+		Fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
+		Shared:   true,
 	}
-	busy := readOnly && isWritten(root)
-	if mode == reading && busy {
+	o.Busy = readOnly && db.IsWritten(root)
+	if mode == reading && o.Busy {
 		return f, errors.Join(disk.ErrLocked, root.Close())
 	}
 	if mode == viewing {
-		o.wait = viewFor
+		o.Wait = db.ViewFor
 	}
 	if readOnly {
-		o.known = &s.checked
+		o.Known = &s.checked
 	} else {
-		o.mmap = mmapBytes
+		o.Mmap = mmapBytes
 	}
 	for ok := false; !ok && (err == nil); {
-		if f.db, err = openDatabase(o); err == nil {
-			f.db.busy = busy
-		}
+		f.db, err = db.Open(o)
 		if mode == viewing && f.logged {
 			f.db, err = upToDate(s, root, o, f.db, err)
 		}
@@ -187,11 +186,11 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := s.root.Lstat(dir) // removed a moment ago
 		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
-			err = o.damaged(errNoDatabase)
+			err = o.Damaged(db.ErrNoDatabase)
 		}
 	}
 	if mode == viewing && errors.Is(err, disk.ErrLocked) {
-		err = busyError{errors.New("its database is in use: try again")}
+		err = db.Busy(errors.New("its database is in use: try again"))
 	}
 	if err != nil {
 		root.Close()
@@ -213,92 +212,88 @@ func leadsOut(s *State, dir string) error {
 		"mount its target in its place (mount --bind)", filepath.Join(s.Dir, dir))
 }
 
-// errNoDatabase says that a site has lost its database: taking it for a new one would lose what it had.
-var errNoDatabase = errors.New("it is missing or empty, but there is a log, or a version is published")
+// loggedFormat is the first format of a database that says up to which transaction it follows its log.
+const loggedFormat = 10
 
 // errRebuilding says that another process is rebuilding the database.
-var errRebuilding = busyError{errors.New("its database is being rebuilt: try again when that is done")}
+var errRebuilding = db.Busy(errors.New("its database is being rebuilt: try again when that is done"))
 
 func allBuckets() [][]byte {
-	return [][]byte{bMeta, bResources, bLinks, bHistory, bVersions, bScripts, bObserved, bLooks}
+	return [][]byte{db.Meta, bResources, bLinks, bHistory, bVersions, bScripts, bObserved, bLooks}
 }
 
 // checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
 // up with its log.
-func (f *siteFolder) checkWhole(tx *transaction) error {
-	if tx.isFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
+func (f *siteFolder) checkWhole(tx *db.Tx) error {
+	if tx.IsFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
 		return nil
 	}
 	if err := f.checkFormat(tx); err != nil {
 		return err
 	}
-	if err := tx.checkSums(); err != nil {
-		return f.db.damaged(err)
+	if err := tx.CheckSums(); err != nil {
+		return f.db.Damaged(err)
 	}
 	return nil
 }
 
 // checkFormat reports the defect of a site's database before anything else of it is read.
-func (f *siteFolder) checkFormat(tx *transaction) error {
-	db, m := f.db, tx.Bucket(bMeta)
-	if m == nil && tx.isFresh() {
+func (f *siteFolder) checkFormat(tx *db.Tx) error {
+	m := tx.Meta()
+	if m == nil && tx.IsFresh() {
 		if f.published || f.logged {
-			return db.damaged(errNoDatabase)
+			return f.db.Damaged(db.ErrNoDatabase)
 		}
 		return ErrNoSite
 	}
-	for _, name := range [][]byte{bMeta, bResources, bLinks, bHistory, bVersions} {
+	for _, name := range [][]byte{db.Meta, bResources, bLinks, bHistory, bVersions} {
 		if tx.Bucket(name) == nil {
-			return db.damaged(fmt.Errorf("its bucket %q is missing", name))
+			return f.db.Damaged(fmt.Errorf("its bucket %q is missing", name))
 		}
 	}
-	format, ok := m.number(kFormat)
+	format, ok := m.Number(db.KeyFormat)
 	if !ok {
-		return db.damaged(errors.New("it has no format version"))
-	} else if format > FormatVersion {
+		return f.db.Damaged(errors.New("it has no format version"))
+	} else if format > db.FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
-			record.ErrNewerFormat, FormatVersion)
-	} else if _, ok := tx.logged(); !ok && format >= loggedFormat && !tx.tx.Writable() {
-		return db.damaged(errors.New("it does not say which transaction was the last"))
+			record.ErrNewerFormat, db.FormatVersion)
+	} else if _, ok := tx.Logged(); !ok && format >= loggedFormat && !tx.Writable() {
+		return f.db.Damaged(errors.New("it does not say which transaction was the last"))
 	}
-	if at, ok := m.number(kRebuilt); ok && at == 0 && f.mode != rebuilding {
-		if db.busy {
+	if at, ok := m.Number(kRebuilt); ok && at == 0 && f.mode != rebuilding {
+		if f.db.Busy {
 			return errRebuilding
 		}
-		return db.damaged(errors.New("its rebuild did not finish"))
+		return f.db.Damaged(errors.New("its rebuild did not finish"))
 	}
 	return nil
 }
 
 // check is checkFormat and checkLatest.
-func (f *siteFolder) check(tx *transaction) error {
+func (f *siteFolder) check(tx *db.Tx) error {
 	if err := f.checkFormat(tx); err != nil || f.mode == rebuilding {
 		return err
 	}
 	return f.checkLatest(tx)
 }
 
-// errOlder says that a database is whole, but older than the version published beside it: an earlier copy
-// was restored. To continue from there would lose the versions between.
-var errOlder = errors.New("it is an older copy")
-
 // checkLatest reports a database that does not know the published version. Each version is written into the
 // database before the link moves to its tree.
-func (f *siteFolder) checkLatest(tx *transaction) error {
+func (f *siteFolder) checkLatest(tx *db.Tx) error {
 	published := linkedVersion(f.root)
 	if published == 0 {
 		return nil
 	}
 	last, _ := lastKnown(tx)                 // who carries a publish out reports one that cannot be read
-	if (published <= last) || f.db.stale() { // a version has come since the copy was made
+	if (published <= last) || f.db.Stale() { // a version has come since the copy was made
 		return nil
 	}
-	return f.db.damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", errOlder,
+	return f.db.Damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", db.ErrOlder,
 		published, last))
 }
 
 // lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
-func lastKnown(tx *transaction) (last int, err error) {
+func lastKnown(tx *db.Tx) (last int, err error) {
 	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
 		last = int(binary.BigEndian.Uint64(k))
 	}
@@ -321,18 +316,18 @@ func linkedVersion(site *os.Root) int {
 }
 
 // renew makes a new database one of the present format.
-func (f *siteFolder) renew(tx *transaction) error {
-	if tx.isFresh() && (f.mode == rebuilding || !f.published) {
+func (f *siteFolder) renew(tx *db.Tx) error {
+	if tx.IsFresh() && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {
 			if _, err := tx.CreateBucket(b); err != nil {
 				return err
 			}
 		}
-		if err := tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion)); err != nil {
+		if err := tx.Meta().Put(db.KeyFormat, binary.BigEndian.AppendUint32(nil, db.FormatVersion)); err != nil {
 			return err
 		}
 		if f.mode == rebuilding {
-			if err := tx.Bucket(bMeta).Put(kRebuilt, seqKey(0)); err != nil {
+			if err := tx.Meta().Put(kRebuilt, seqKey(0)); err != nil {
 				return err
 			}
 		}
@@ -340,9 +335,9 @@ func (f *siteFolder) renew(tx *transaction) error {
 	if err := f.check(tx); err != nil {
 		return err
 	}
-	m := tx.Bucket(bMeta)
-	if format, _ := m.number(kFormat); format < FormatVersion {
-		return m.Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion))
+	m := tx.Meta()
+	if format, _ := m.Number(db.KeyFormat); format < db.FormatVersion {
+		return m.Put(db.KeyFormat, binary.BigEndian.AppendUint32(nil, db.FormatVersion))
 	}
 	return nil
 }
@@ -356,10 +351,8 @@ func (s *Site) start(f *siteFolder) error {
 	if err != nil {
 		return err
 	}
-	if s.db.redo.Segment() == nil {
-		if err := s.db.beginLog(); err != nil {
-			return err
-		}
+	if err := s.db.BeginLog(); err != nil {
+		return err
 	}
 	if err := s.syncFolder(); err != nil {
 		return err
@@ -374,12 +367,12 @@ func (s *Site) start(f *siteFolder) error {
 		return err
 	}
 	for _, name := range append(older, ".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed",
-		filepath.Base(s.db.copyName())) {
+		filepath.Base(s.db.CopyName())) {
 		if err := s.root.RemoveAll(name); err != nil {
 			return disk.Err("remove "+name, err)
 		}
 	}
-	s.db.before = func() error {
+	s.db.Before = func() error {
 		if err := s.packs.sync(); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -65,16 +66,16 @@ func (s *State) acquire(name string, mode openMode) (_ *siteLock, err error) {
 	if err := l.db.View(l.checkWhole); err != nil { // before anything is changed
 		return nil, err
 	}
-	last, known, err := lastOf(l.db)
+	last, known, err := db.Last(l.db)
 	if err != nil {
 		return nil, err
 	}
 	if end, err := cutLog(s, l.root, name); err != nil {
 		return nil, err
 	} else if (end > 0) && known && (last > end) {
-		return nil, l.db.damaged(errNoBodies)
+		return nil, l.db.Damaged(db.ErrNoBodies)
 	}
-	if err := l.db.follow(l.root); err != nil {
+	if err := l.db.Follow(l.root); err != nil {
 		return nil, err
 	}
 	if err := l.db.Update(l.take); err != nil {
@@ -92,23 +93,23 @@ func (s *State) leaseAbove(name string) (Lease, error) {
 }
 
 // take upgrades the database to the present format and writes the token into it.
-func (l *siteLock) take(tx *transaction) error {
+func (l *siteLock) take(tx *db.Tx) error {
 	if err := l.renew(tx); err != nil {
 		return err
 	}
-	m := tx.Bucket(bMeta)
+	m := tx.Meta()
 	stored := tokenIn(m)
 	if l.token = stored + 1; l.above != nil {
 		if l.token = l.above.Token(); l.token < stored {
-			return ErrLeaseLost
+			return db.ErrLeaseLost
 		}
 	}
 	return m.Put(kToken, binary.BigEndian.AppendUint64(nil, l.token))
 }
 
 // tokenIn returns the token of the last lease, 0 when there was none.
-func tokenIn(meta *bucket) uint64 {
-	n, _ := meta.number(kToken)
+func tokenIn(meta *db.Bucket) uint64 {
+	n, _ := meta.Number(kToken)
 	return n
 }
 
@@ -119,8 +120,8 @@ func (s *State) LastToken(site string) (token uint64) {
 		return 0
 	}
 	defer v.Close()
-	if err := v.db.View(func(tx *transaction) error {
-		token = tokenIn(tx.Bucket(bMeta))
+	if err := v.db.View(func(tx *db.Tx) error {
+		token = tokenIn(tx.Meta())
 		return nil
 	}); err != nil {
 		return 0
@@ -148,7 +149,7 @@ func (l *siteLock) end() { l.ending.Do(func() { close(l.lost) }) }
 // ours is ErrLeaseLost once the lease has ended.
 func (l *siteLock) ours() error {
 	if ended(l.lost) || (l.above != nil && ended(l.above.Lost())) {
-		return ErrLeaseLost
+		return db.ErrLeaseLost
 	}
 	return nil
 }
@@ -169,8 +170,8 @@ func (l *siteLock) inPlace() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if opened, serr := l.db.file.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
-		return ErrLeaseLost
+	if opened, serr := l.db.File.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
+		return db.ErrLeaseLost
 	}
 	return nil
 }
@@ -185,19 +186,19 @@ func (s *home) owned() error {
 }
 
 // fenced makes a transaction one that is refused when the lease is lost or another one has been given since.
-func (s *home) fenced(f func(*transaction) error) func(*transaction) error {
+func (s *home) fenced(f func(*db.Tx) error) func(*db.Tx) error {
 	if s.lease == nil {
 		return f
 	}
-	return func(tx *transaction) error {
+	return func(tx *db.Tx) error {
 		if err := s.lease.ours(); err != nil {
 			return err
 		}
 		if err := s.lease.inPlace(); err != nil {
 			return err
 		}
-		if tokenIn(tx.Bucket(bMeta)) > s.lease.token {
-			return ErrLeaseLost
+		if tokenIn(tx.Meta()) > s.lease.token {
+			return db.ErrLeaseLost
 		}
 		return f(tx)
 	}
@@ -215,7 +216,7 @@ func (s *Site) WhileOwned(ctx context.Context) (owned context.Context, stop func
 	watch.Go(func() {
 		select {
 		case <-s.lease.above.Lost():
-			cancel(ErrLeaseLost)
+			cancel(db.ErrLeaseLost)
 		case <-owned.Done():
 		}
 	})

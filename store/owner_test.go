@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/testing/storetest"
 )
@@ -81,7 +82,7 @@ func TestOldToken(t *testing.T) {
 	o := new(storetest.Owner)
 	st := openState(t, dir, store.Options{Owner: o})
 	defer st.Close()
-	for n, want := range []error{store.ErrLeaseLost, store.ErrLeaseLost, nil} {
+	for n, want := range []error{db.ErrLeaseLost, db.ErrLeaseLost, nil} {
 		s, err := st.OpenSite("x")
 		if !errors.Is(err, want) {
 			t.Errorf("token %d: %v", n+1, err)
@@ -127,7 +128,7 @@ func TestCollectBlobsWithLostLease(t *testing.T) {
 	defer st.Close()
 	o.at = "b"
 	freed, err := st.CollectBlobs(t.Context(), false)
-	if !errors.Is(err, store.ErrLeaseLost) || freed.Blobs != 0 {
+	if !errors.Is(err, db.ErrLeaseLost) || freed.Blobs != 0 {
 		t.Errorf("%+v, %v", freed, err)
 	}
 	o.at = ""
@@ -189,7 +190,7 @@ func TestWhileOwned(t *testing.T) {
 	}
 	o.Lose("x")
 	<-ctx.Done()
-	if err := context.Cause(ctx); err != store.ErrLeaseLost {
+	if err := context.Cause(ctx); err != db.ErrLeaseLost {
 		t.Errorf("%v", err)
 	}
 }

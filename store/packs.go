@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -301,9 +302,9 @@ func (p *packs) finish() error {
 }
 
 // note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
-func (p *packs) note(tx *transaction) error {
+func (p *packs) note(tx *db.Tx) error {
 	num, size := p.where()
-	return tx.Bucket(bMeta).Put(kPack, appendEnd(nil, num, size))
+	return tx.Meta().Put(kPack, record.AppendEnd(nil, num, size))
 }
 
 func (p *packs) remove(n uint32) error {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"mirrord/internal/regular"
 	"mirrord/store/blobs"
 )
@@ -61,7 +63,15 @@ func TestWrongBlobIsReplaced(t *testing.T) {
 // A database that lost power while it was made is made again; one that was committed to is damaged.
 func TestUnbornDatabase(t *testing.T) {
 	page := os.Getpagesize()
-	newborn, err := newbornDatabase()
+	name := filepath.Join(t.TempDir(), siteDB)
+	db, err := bolt.Open(name, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	newborn, err := os.ReadFile(name)
 	if (err != nil) || (len(newborn) != 4*page) {
 		t.Fatalf("%d bytes, %v", len(newborn), err)
 	}

@@ -19,6 +19,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store/blobs"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/pages"
@@ -76,8 +77,8 @@ func (s rebuilder) finish() error {
 	if err != nil {
 		return err
 	}
-	return s.update("finish rebuild", func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
+	return s.update("finish rebuild", func(tx *db.Tx) error {
+		m := tx.Meta()
 		for name, v := range facts {
 			if err := m.Put([]byte("fact/"+name), v); err != nil {
 				return err
@@ -163,14 +164,14 @@ func (s rebuilder) refill() (known int, err error) {
 	}
 	var batch []record.Resource
 	flush := func() error {
-		err := s.update("write records", func(tx *transaction) error {
+		err := s.update("write records", func(tx *db.Tx) error {
 			b := tx.Bucket(bResources)
 			for i := range batch {
 				if err := b.Put(batch[i].URL.Key(nil), batch[i].Append(nil)); err != nil {
 					return err
 				}
 			}
-			return tx.Bucket(bMeta).Put(kKnown, seqKey(uint64(known))[4:])
+			return tx.Meta().Put(db.KeyKnown, seqKey(uint64(known))[4:])
 		})
 		batch = batch[:0]
 		return err
@@ -214,9 +215,9 @@ func (s rebuilder) refill() (known int, err error) {
 	if v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall); err != nil {
 		return known, disk.Err("read "+phm.MetaName, err)
 	}
-	return known, s.update("write version", func(tx *transaction) error {
+	return known, s.update("write version", func(tx *db.Tx) error {
 		k := seqKey(uint64(v.Number))
-		return errors.Join(tx.Bucket(bVersions).putJSON(k, v), tx.Bucket(bMeta).Put(kLive, k))
+		return errors.Join(tx.Bucket(bVersions).PutJSON(k, v), tx.Meta().Put(kLive, k))
 	})
 }
 

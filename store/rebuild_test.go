@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -123,17 +124,17 @@ func TestRebuildInterrupted(t *testing.T) {
 	interrupted := map[string]func() error{
 		"before the database": func() error { return nil },
 		"database begun": func() error {
-			db, err := openDatabase(doorOptions{
-				path:  filepath.Join(dir, "sites/x", siteDB),
-				site:  "x",
-				mode:  0o640,
-				depth: 1,
-				fresh: true,
+			d, err := db.Open(db.Options{
+				Path:  filepath.Join(dir, "sites/x", siteDB),
+				Site:  "x",
+				Mode:  0o640,
+				Depth: 1,
+				Fresh: true,
 			})
 			if err != nil {
 				return err
 			}
-			return db.Close()
+			return d.Close()
 		},
 		"half filled": func() error {
 			s, err := st.openSite("x", rebuilding)
@@ -157,7 +158,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		}
 		for _, open := range []func(string) (*Site, error){st.readSite, st.OpenSite, st.ViewSite} {
 			_, err := open("x")
-			if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
+			if _, damaged := errors.AsType[*db.DatabaseError](err); !damaged {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -42,7 +43,7 @@ func (s *Records) Get(u site.URL) (r record.Resource, ok bool, err error) {
 // the URLs are in the order of their keys. f is called for each that there is, with the number of its URL. It
 // must not keep r.
 func (s *Records) Some(urls []site.URL, f func(n int, r *record.Resource) error) error {
-	return s.db.View(func(tx *transaction) error {
+	return s.db.View(func(tx *db.Tx) error {
 		b := tx.Bucket(bResources)
 		list, err := s.looks.folded(tx)
 		if err != nil {
@@ -156,7 +157,7 @@ func (s *Records) Links(f func(id uint32, targets []byte) error) error {
 // TargetsOf returns the numbers of the URLs that a document links to.
 func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	var out []byte
-	err := s.db.View(func(tx *transaction) error {
+	err := s.db.View(func(tx *db.Tx) error {
 		out = append(out, tx.Bucket(bLinks).Get(binary.BigEndian.AppendUint32(nil, id))...)
 		return nil
 	})
@@ -185,7 +186,7 @@ func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 
 // rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
 // continue from, nil at the end.
 func (b bucketOf) rewrite(
-	tx *transaction, start []byte, most int, change func(r *record.Resource) (changed bool, err error),
+	tx *db.Tx, start []byte, most int, change func(r *record.Resource) (changed bool, err error),
 ) (next []byte, err error) {
 	var keys, values [][]byte
 	var r record.Resource
@@ -210,7 +211,7 @@ func (b bucketOf) rewrite(
 			keys, values = append(keys, slices.Clone(k)), append(values, r.Append(nil))
 		}
 	}
-	records.fill(0.9)
+	records.Fill(0.9)
 	for i, k := range keys {
 		if err := records.Put(k, values[i]); err != nil {
 			return nil, err
@@ -222,12 +223,12 @@ func (b bucketOf) rewrite(
 // rewrite changes the records of some buckets, some of them with each transaction, of which also, which may
 // be nil, is a part. What a crash leaves is right when records of either kind are.
 func (s *Records) rewrite(op string, buckets []bucketOf,
-	change func(tx *transaction, b bucketOf, r *record.Resource) (changed bool, err error),
-	also func(tx *transaction) error,
+	change func(tx *db.Tx, b bucketOf, r *record.Resource) (changed bool, err error),
+	also func(tx *db.Tx) error,
 ) error {
 	for _, b := range buckets {
 		for next := []byte{}; next != nil; {
-			err := s.update(op, func(tx *transaction) (err error) {
+			err := s.update(op, func(tx *db.Tx) (err error) {
 				next, err = b.rewrite(tx, next, s.foldItems, func(r *record.Resource) (bool, error) {
 					return change(tx, b, r)
 				})
@@ -239,7 +240,7 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 			if err != nil {
 				return err
 			}
-			s.db.dropPages()
+			s.db.DropPages()
 			s.at("some records changed")
 		}
 	}
@@ -248,7 +249,7 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 
 // repoint makes the records refer to where their documents went.
 func (s *Records) repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
-	change := func(_ *transaction, _ bucketOf, r *record.Resource) (moved bool, err error) {
+	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
 		if r.Body != record.PackBody {
 			return false, nil
 		}
@@ -301,7 +302,7 @@ const originTries = 200
 // observed since it began.
 func (s *Records) AddObservation(o *record.Observation) error {
 	v := o.Append(nil)
-	return s.update("write observations", func(tx *transaction) error {
+	return s.update("write observations", func(tx *db.Tx) error {
 		return tx.Bucket(bObserved).Put(seqKey(uint64(o.Run)), v)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -263,8 +264,8 @@ func TestLogTakesBack(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	for n := range 6 {
 		fact := []byte(fmt.Sprint("fact ", n))
-		err := s.db.Update(func(tx *transaction) error {
-			if err := tx.Bucket(bMeta).Put([]byte("fact/x"), fact); err != nil || n%2 == 0 {
+		err := s.db.Update(func(tx *db.Tx) error {
+			if err := tx.Bucket(db.Meta).Put([]byte("fact/x"), fact); err != nil || n%2 == 0 {
 				return err
 			}
 			return record.ErrValue
@@ -284,41 +285,4 @@ func TestLogTakesBack(t *testing.T) {
 	if got := content(t, path); !maps.Equal(got, want) {
 		t.Errorf("the database holds %q, want %q", got, want)
 	}
-}
-
-// FuzzLog reads entries of any bytes: it ends, and a database that comes of them is whole.
-func FuzzLog(f *testing.F) {
-	f.Fuzz(func(t *testing.T, data []byte) {
-		name := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		o := doorOptions{
-			path:  filepath.Join(t.TempDir(), siteDB),
-			mode:  0o600,
-			depth: 1,
-			fresh: true,
-		}
-		segment, err := log.Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := o.fill(func(d *database) error { return redoAll(d, segment, 0) }); err != nil {
-			return
-		}
-		o.fresh = false
-		d, err := openDatabase(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		if err := d.View((*transaction).checkSums); err != nil {
-			t.Error(err)
-		}
-	})
 }

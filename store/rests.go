@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/relocate"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -73,8 +74,8 @@ func (r *Rests) Note(version int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := append(binary.AppendUvarint(nil, uint64(version)), r.moved...)
-	err := r.update("note rests", func(tx *transaction) error {
-		if err := tx.Bucket(bMeta).Put(kRests, b); err != nil {
+	err := r.update("note rests", func(tx *db.Tx) error {
+		if err := tx.Meta().Put(kRests, b); err != nil {
 			return err
 		}
 		return r.packs.note(tx)
@@ -91,13 +92,13 @@ func (m movedFrame) compare(at record.Place) int { return m.from.Compare(at) }
 // noted reads the note: where documents of the published version went, by where they lay. ok says that there
 // is one.
 func (r *Rests) noted() (moved []movedFrame, ok bool, err error) {
-	err = r.db.View(func(tx *transaction) error {
-		v := tx.Bucket(bMeta).Get(kRests)
+	err = r.db.View(func(tx *db.Tx) error {
+		v := tx.Meta().Get(kRests)
 		if v == nil {
 			return nil
 		}
 		d := binread.Reader{Rest: v}
-		if version := d.Uvarint(); !bytes.Equal(tx.Bucket(bMeta).Get(kLive), seqKey(version)) {
+		if version := d.Uvarint(); !bytes.Equal(tx.Meta().Get(kLive), seqKey(version)) {
 			return nil
 		}
 		ok = true

@@ -70,7 +70,7 @@ func RenewLog(s *Site) error {
 	if err := s.owned(); err != nil {
 		return err
 	}
-	return s.db.checkpoint(s.db.redo)
+	return s.db.Checkpoint()
 }
 
 // IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.

@@ -17,6 +17,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -117,8 +118,8 @@ func content(t *testing.T, path string) map[string]string {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 			out[string(name)] = fmt.Sprint(b.Sequence())
 			return b.ForEach(func(k, v []byte) error {
-				if isMeta := string(name) == string(bMeta) && string(k) == string(kToken); !isMeta &&
-					string(name) != string(bSums) {
+				if isMeta := string(name) == string(db.Meta) && string(k) == string(kToken); !isMeta &&
+					string(name) != string([]byte("sums")) {
 					out[string(name)+" "+string(k)] = string(v)
 				}
 				return nil
@@ -160,7 +161,7 @@ func TestSealedValues(t *testing.T) {
 		},
 	}
 	for i, at := range all {
-		sums := string(at.bucket) == string(bSums)
+		sums := string(at.bucket) == string([]byte("sums"))
 		if seen[string(at.bucket)] && (i%7 != 0) && !sums { // one of each bucket, all tallies, and some more
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"mirrord/store/db"
 )
 
 // Shared keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those
@@ -28,7 +30,7 @@ type inState struct{ st *State }
 // Change implements Shared.
 func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	var refused error // by change: nothing went wrong in writing
-	err := s.st.updateDB("write "+kind, func(tx *transaction) error {
+	err := s.st.updateDB("write "+kind, func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists([]byte(kind))
 		if err != nil {
 			return err
@@ -55,7 +57,7 @@ func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) e
 // All implements Shared.
 func (s inState) All(kind string) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := s.st.viewDB(func(tx *transaction) error {
+	err := s.st.viewDB(func(tx *db.Tx) error {
 		b := tx.Bucket([]byte(kind))
 		if b == nil {
 			return nil
@@ -91,7 +93,7 @@ func changeFact[T any](s Shared, kind, key string, change func(*T) (*T, error)) 
 
 // factOf returns the value of a key of mirror.db; ok is false without one, and for one that cannot be read.
 func factOf[T any](s *State, kind []byte, key string) (v T, ok bool, err error) {
-	err = s.viewDB(func(tx *transaction) error {
+	err = s.viewDB(func(tx *db.Tx) error {
 		if b := tx.Bucket(kind); b != nil {
 			raw := b.Get([]byte(key))
 			ok = raw != nil && json.Unmarshal(raw, &v) == nil
@@ -105,7 +107,7 @@ func factOf[T any](s *State, kind []byte, key string) (v T, ok bool, err error) 
 }
 
 // appendFact appends a value to those of a bucket under numbers, which forgets all but the last ones.
-func appendFact(b *bucket, v []byte, kept uint64) error {
+func appendFact(b *db.Bucket, v []byte, kept uint64) error {
 	n, err := b.NextSequence()
 	if err == nil && n > kept {
 		err = b.Delete(seqKey(n - kept))
@@ -118,7 +120,7 @@ func appendFact(b *bucket, v []byte, kept uint64) error {
 
 // lastFacts returns the last values of a bucket, which may be nil, the newest first. One that cannot be read
 // is left out.
-func lastFacts[T any](b *bucket, most int) (out []T) {
+func lastFacts[T any](b *db.Bucket, most int) (out []T) {
 	if b == nil {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 
 // Buckets of site.db.
 var (
-	bMeta      = []byte("meta")      // small facts, by name
 	bResources = []byte("resources") // site.URL.Key -> Resource
 	bLinks     = []byte("links")     // number of a document, big endian -> AppendTargets
 	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run, before format 11
@@ -26,14 +25,12 @@ var (
 
 // Keys of the meta bucket.
 var (
-	kFormat  = []byte("format")
 	kPack    = []byte("pack")    // number, committed bytes
 	kRun     = []byte("run")     // Run as JSON, while a run is unfinished
 	kPublish = []byte("publish") // pending as JSON, while the link is moved
 	kBuild   = []byte("build")   // names of trees that are being changed, with spaces between them
 	kTrees   = []byte("trees")   // []treeNote as JSON
 	kLive    = []byte("live")    // number of the published version
-	kKnown   = []byte("known")   // number of URLs that have an ID
 	kRuns    = []byte("runs")    // number of runs begun
 	// uvarint number of the last file of heads, its committed bytes, then the places of its models
 	kHeads = []byte("heads")
@@ -41,7 +38,6 @@ var (
 	kRebuilt = []byte("rebuilt")
 	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
 	kFolding = []byte("folding") // how far an older program had folded a chunk
-	kFolded  = []byte("folded")  // transaction of the last batch of the journal that is folded
 	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
 	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed
 	kRules = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
@@ -121,6 +117,9 @@ func (s *Site) Close() error {
 	}
 	return err
 }
+
+// BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
+func (s *Site) BadValue(err error) error { return s.db.Damaged(err) }
 
 // Volatile reports whether the site is written without syncs, as that of a one-off mirror is.
 func (s *Site) Volatile() bool { return s.volatile }

@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -97,14 +98,14 @@ func TestOlderToken(t *testing.T) {
 	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
 		t.Errorf("token %d: %v", s.lease.Token(), err)
 	}
-	if err := s.db.Update(func(tx *transaction) error {
-		return tx.Bucket(bMeta).Put(kToken, seqKey(2))
+	if err := s.db.Update(func(tx *db.Tx) error {
+		return tx.Bucket(db.Meta).Put(kToken, seqKey(2))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		var bad *disk.DiskError
-		if err := s.Notes.SetFact("x", nil); !errors.Is(err, ErrLeaseLost) || errors.As(err, &bad) {
+		if err := s.Notes.SetFact("x", nil); !errors.Is(err, db.ErrLeaseLost) || errors.As(err, &bad) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -116,12 +117,12 @@ func TestNewerFormat(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	set := func(v []byte) {
 		t.Helper()
-		if err := s.db.Update(func(tx *transaction) error { return tx.Bucket(bMeta).Put(kFormat, v) }); err != nil {
+		if err := s.db.Update(func(tx *db.Tx) error { return tx.Meta().Put(db.KeyFormat, v) }); err != nil {
 			t.Fatal(err)
 		}
 		closeSite(t, s)
 	}
-	set(binary.BigEndian.AppendUint32(nil, FormatVersion+1))
+	set(binary.BigEndian.AppendUint32(nil, db.FormatVersion+1))
 	for _, open := range []func(string) (*Site, error){st.OpenSite, st.readSite} {
 		_, err := open("x")
 		var bad *disk.DiskError
@@ -130,12 +131,12 @@ func TestNewerFormat(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	db, err := bolt.Open(filepath.Join(dir, "sites/x/site.db"), 0o644, nil)
+	file, err := bolt.Open(filepath.Join(dir, "sites/x/site.db"), 0o644, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bMeta).Put(kFormat, []byte("?")) })
-	if err := errors.Join(err, db.Close()); err != nil {
+	err = file.Update(func(tx *bolt.Tx) error { return tx.Bucket(db.Meta).Put(db.KeyFormat, []byte("?")) })
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.readSite("x"); !errors.Is(err, disk.ErrDamaged) {
@@ -307,9 +308,9 @@ func TestRunLog(t *testing.T) {
 		t.Errorf("%v, %v", rs, err)
 	}
 	// The log of a site does not grow for ever.
-	err = st.withDB(updateWait, func(db *database) error {
-		return db.Update(func(tx *transaction) error {
-			return tx.Bucket([]byte("runs")).Bucket([]byte("x")).b.SetSequence(keptRuns + 5)
+	err = st.withDB(updateWait, func(d *db.DB) error {
+		return d.Update(func(tx *db.Tx) error {
+			return behind(tx).Bucket([]byte("runs")).Bucket([]byte("x")).SetSequence(keptRuns + 5)
 		})
 	})
 	if err != nil {

@@ -17,20 +17,9 @@ import (
 	"time"
 
 	"mirrord/store/blobs"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
-
-// FormatVersion is the version of the on-disk format.
-//
-//	7  without checksums in the databases; the first opening for writing converts it, see convert.go. Formats 1
-//	   to 6 are refused
-//	8  site.db is sealed, see sealed.go
-//	9  packs may have holes of which a depot has the bytes, see away.go
-//	10 the log is the truth, and site.db an index that is not synced: it says which transaction of the log it
-//	   has last. The first opening for writing makes a database of format 8 or 9 one of it. Heads of answers
-//	   lie in bundles, and documents in frames have a head of a few bytes
-//	11 the journal of an unfinished run is in the log alone
-const FormatVersion = 11
 
 // Options say how a state is opened. The zero value is what a daemon wants.
 type Options struct {
@@ -65,7 +54,7 @@ type State struct {
 	root   *os.Root
 
 	aways   aways
-	checked checked
+	checked db.WholeFiles
 	names   PublicNames
 }
 
@@ -118,7 +107,7 @@ func OpenState(dir string, opt Options) (*State, error) {
 	})
 	s.Spool = s.Bodies.Spool()
 	s.aways.fetch = opt.Away
-	s.names.state, s.checked.now = s, opt.Now
+	s.names.state, s.checked.Now = s, opt.Now
 	return s, nil
 }
 
@@ -228,7 +217,7 @@ func (s *State) lockSite(name string) (_ *HeldSite, err error) {
 	if h.above, err = s.leaseAbove(name); err != nil {
 		return nil, err
 	}
-	h.writer, err = lockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
+	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
 	if err == nil {
 		h.file, err = s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
 	}
@@ -237,7 +226,7 @@ func (s *State) lockSite(name string) (_ *HeldSite, err error) {
 	}
 	ok := false
 	if err == nil {
-		ok, err = tryLock(h.file, false, lockFor)
+		ok, err = disk.FlockFor(h.file, false, db.LockFor)
 	}
 	if !ok {
 		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), h.Close())
@@ -265,10 +254,10 @@ func (s *State) AddRun(r RunRecord) error {
 	if err != nil {
 		return fmt.Errorf("run log of %s: %w", r.Site, err)
 	}
-	return s.updateDB("write run log", func(tx *transaction) error { return addRun(tx, r.Site, v) })
+	return s.updateDB("write run log", func(tx *db.Tx) error { return addRun(tx, r.Site, v) })
 }
 
-func addRun(tx *transaction, name string, v []byte) error {
+func addRun(tx *db.Tx, name string, v []byte) error {
 	all, err := tx.CreateBucketIfNotExists(bRuns)
 	if err != nil {
 		return err
@@ -287,7 +276,7 @@ func addRun(tx *transaction, name string, v []byte) error {
 
 // Runs returns the last n runs of a site, newest first. A record that cannot be read is left out.
 func (s *State) Runs(name string, n int) (out []RunRecord, err error) {
-	err = s.viewDB(func(tx *transaction) error {
+	err = s.viewDB(func(tx *db.Tx) error {
 		if all := tx.Bucket(bRuns); all != nil {
 			out = lastFacts[RunRecord](all.Bucket([]byte(name)), n)
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -21,9 +22,9 @@ func TestCheckShared(t *testing.T) {
 			return os.WriteFile(file, make([]byte, 32<<10), 0o600)
 		},
 		"a value that is lost": func(st *State, _ string) error {
-			return st.withDB(updateWait, func(db *database) error {
-				return db.Update(func(tx *transaction) error { // behind the door
-					return tx.Bucket(bHosts).b.Delete([]byte("https://h"))
+			return st.withDB(updateWait, func(d *db.DB) error {
+				return d.Update(func(tx *db.Tx) error { // behind the door
+					return behind(tx).Bucket(bHosts).Delete([]byte("https://h"))
 				})
 			})
 		},

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -58,12 +59,12 @@ const (
 // withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal.
 // One that is damaged is set aside and made again from what the sites know, and so is one that is missing or
 // empty: a lost log must not stop a run.
-func (s *State) withDB(wait time.Duration, f func(*database) error) error {
+func (s *State) withDB(wait time.Duration, f func(*db.DB) error) error {
 	o := s.dbOptions()
-	o.wait = wait
+	o.Wait = wait
 	err := tryDoor(o, f)
-	db, damaged := errors.AsType[*DatabaseError](err)
-	if (damaged && db.Site == "") || errors.Is(err, errNoStateDB) {
+	bad, damaged := errors.AsType[*db.DatabaseError](err)
+	if (damaged && bad.Site == "") || errors.Is(err, errNoStateDB) {
 		if aerr := s.replaceDB(err); aerr != nil {
 			return errors.Join(err, aerr)
 		}
@@ -75,21 +76,21 @@ func (s *State) withDB(wait time.Duration, f func(*database) error) error {
 // errNoStateDB says that mirror.db is missing or empty.
 var errNoStateDB = errors.New(stateDB + " is missing or empty")
 
-func (s *State) dbOptions() doorOptions {
-	return doorOptions{
-		path:     filepath.Join(s.Dir, stateDB),
-		mode:     0o600,
-		wait:     updateWait,
-		depth:    2,
-		volatile: s.opt.Volatile,
-		known:    &s.checked,
+func (s *State) dbOptions() db.Options {
+	return db.Options{
+		Path:     filepath.Join(s.Dir, stateDB),
+		Mode:     0o600,
+		Wait:     updateWait,
+		Depth:    2,
+		Volatile: s.opt.Volatile,
+		Known:    &s.checked,
 	}
 }
 
-func tryDoor(o doorOptions, f func(*database) error) error {
-	db, err := openDatabase(o)
+func tryDoor(o db.Options, f func(*db.DB) error) error {
+	d, err := db.Open(o)
 	if errors.Is(err, disk.ErrLocked) {
-		return fmt.Errorf("%s: %w", o.path, disk.ErrLocked)
+		return fmt.Errorf("%s: %w", o.Path, disk.ErrLocked)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoStateDB
@@ -97,59 +98,50 @@ func tryDoor(o doorOptions, f func(*database) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(db), db.Close())
+	return errors.Join(f(d), d.Close())
 }
 
 // viewDB reads mirror.db. A state without sites need not have one, and who may not make one sees nothing in
 // it.
-func (s *State) viewDB(f func(*transaction) error) error {
+func (s *State) viewDB(f func(*db.Tx) error) error {
 	_, missing := s.root.Lstat(stateDB)
 	if errors.Is(missing, fs.ErrNotExist) {
 		if names, err := s.Sites(); err != nil || len(names) == 0 {
 			return err
 		}
 	}
-	view := func(db *database) error { return db.View(f) }
+	view := func(d *db.DB) error { return d.View(f) }
 	err := s.withDB(viewWait, view)
 	if errors.Is(err, disk.ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
-		db, err := copyDB(s)
+		d, err := copyDB(s)
 		if err != nil {
 			return err
 		}
-		return errors.Join(view(db), db.Close())
+		return errors.Join(view(d), d.Close())
 	}
 	switch mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); {
 	case mayNot && missing != nil:
 		return nil
 	case mayNot: // a state that is read-only for the caller
 		o := s.dbOptions()
-		o.readOnly = true
+		o.ReadOnly = true
 		return tryDoor(o, view)
 	}
 	return err
 }
 
 // copyDB opens a copy of mirror.db as it was after its last commit.
-func copyDB(s *State) (*database, error) {
-	o := s.dbOptions()
-	f, err := copyShared(o.path, os.TempDir(), s.Dir)
+func copyDB(s *State) (*db.DB, error) {
+	d, err := s.dbOptions().OpenCopy(os.TempDir(), s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoStateDB
+		err = errNoStateDB
 	}
-	if err != nil {
-		return nil, o.damaged(err)
-	}
-	defer f.Close()
-	if err := o.look(f); err != nil {
-		return nil, o.damaged(err)
-	}
-	o.readOnly, o.known, o.held = true, nil, f
-	return openDatabase(o)
+	return d, err
 }
 
 // updateDB writes mirror.db.
-func (s *State) updateDB(op string, f func(*transaction) error) error {
-	return s.withDB(updateWait, func(db *database) error { return disk.Err(op, db.Update(f)) })
+func (s *State) updateDB(op string, f func(*db.Tx) error) error {
+	return s.withDB(updateWait, func(d *db.DB) error { return disk.Err(op, d.Update(f)) })
 }
 
 // replaceDB puts a new mirror.db instead of one that is damaged, which keeps a dated name, or of one
@@ -157,13 +149,13 @@ func (s *State) updateDB(op string, f func(*transaction) error) error {
 // one process does it.
 func (s *State) replaceDB(why error) error {
 	o := s.dbOptions()
-	f, err := s.root.OpenFile(stateDB, os.O_RDWR|os.O_CREATE, o.mode)
+	f, err := s.root.OpenFile(stateDB, os.O_RDWR|os.O_CREATE, o.Mode)
 	if err != nil {
 		return disk.Err("set "+stateDB+" aside", err)
 	}
 	defer f.Close()
 	fi, still, err := stillThere(s.root, f, o)
-	if still && o.whole(f) != nil { // whose end gave the lock back
+	if still && o.CheckWhole(f) != nil { // whose end gave the lock back
 		fi, still, err = stillThere(s.root, f, o)
 	} else {
 		still = false
@@ -173,7 +165,7 @@ func (s *State) replaceDB(why error) error {
 	}
 	sites, err := s.makeDB(o)
 	if err == nil {
-		err = s.giveToOwner(filepath.Base(o.copyName()))
+		err = s.giveToOwner(filepath.Base(o.CopyName()))
 	}
 	if err != nil {
 		return err
@@ -185,7 +177,7 @@ func (s *State) replaceDB(why error) error {
 		err = s.root.Rename(stateDB, aside)
 	}
 	if err == nil {
-		err = o.takeName()
+		err = o.TakeName()
 	}
 	if err != nil {
 		return disk.Err("set "+stateDB+" aside", err)
@@ -222,8 +214,8 @@ func (s *State) giveToOwner(name string) error {
 }
 
 // stillThere locks a file, and reports whether it is mirror.db.
-func stillThere(root *os.Root, f *os.File, o doorOptions) (fi fs.FileInfo, still bool, err error) {
-	if ok, err := tryLock(f, true, o.wait); !ok {
+func stillThere(root *os.Root, f *os.File, o db.Options) (fi fs.FileInfo, still bool, err error) {
+	if ok, err := disk.FlockFor(f, true, o.Wait); !ok {
 		return nil, false, errors.Join(err, disk.ErrLocked)
 	}
 	if fi, err = f.Stat(); err != nil {
@@ -233,26 +225,13 @@ func stillThere(root *os.Root, f *os.File, o doorOptions) (fi fs.FileInfo, still
 	return fi, (err == nil) && os.SameFile(fi, named), nil
 }
 
-// whole checks pages and values of a file that the caller has locked, and gives the lock back.
-func (o doorOptions) whole(f *os.File) error {
-	if err := o.look(f); err != nil {
-		return err
-	}
-	o.held, o.known = f, nil
-	db, err := openDatabase(o)
-	if err != nil {
-		return err
-	}
-	return errors.Join(db.View((*transaction).checkSums), db.Close())
-}
-
 // makeDB makes the next database of what the sites know.
-func (s *State) makeDB(o doorOptions) (sites int, err error) {
+func (s *State) makeDB(o db.Options) (sites int, err error) {
 	names, err := s.Sites()
 	if err != nil {
 		return 0, err
 	}
-	fill := func(tx *transaction) error {
+	fill := func(tx *db.Tx) error {
 		jobs, err := tx.CreateBucketIfNotExists(bJobs)
 		if err != nil {
 			return err
@@ -272,7 +251,7 @@ func (s *State) makeDB(o doorOptions) (sites int, err error) {
 		}
 		return nil
 	}
-	err = o.makeNext(func(next *database) error { return next.Update(fill) })
+	err = o.MakeNext(func(next *db.DB) error { return next.Update(fill) })
 	return sites, disk.Err("make "+stateDB, err)
 }
 
@@ -292,22 +271,22 @@ func (s *State) recall(name string) (run, job []byte) {
 // it is missing although sites know what was in it. It changes nothing, and who may not read it finds
 // nothing.
 func CheckShared(s *State) error {
-	db, err := copyDB(s)
+	d, err := copyDB(s)
 	if err == nil {
-		err = db.View(func(t *transaction) error {
-			if err := t.checkSums(); err != nil {
-				return db.damaged(err)
+		err = d.View(func(t *db.Tx) error {
+			if err := t.CheckSums(); err != nil {
+				return d.Damaged(err)
 			}
 			return nil
 		})
-		err = errors.Join(err, db.Close())
+		err = errors.Join(err, d.Close())
 	}
 	if errors.Is(err, errNoStateDB) {
 		names, lerr := s.Sites()
 		for _, name := range names {
 			if run, job := s.recall(name); (run != nil) || job != nil {
 				o := s.dbOptions()
-				return o.damaged(err)
+				return o.Damaged(err)
 			}
 		}
 		return lerr
@@ -322,7 +301,7 @@ func CheckShared(s *State) error {
 // whether it did.
 func MendShared(s *State) (made bool, err error) {
 	err = CheckShared(s)
-	if _, damaged := errors.AsType[*DatabaseError](err); !damaged {
+	if _, damaged := errors.AsType[*db.DatabaseError](err); !damaged {
 		return false, err
 	}
 	return true, s.replaceDB(err)

@@ -16,6 +16,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -253,7 +254,7 @@ func TestStateDBValues(t *testing.T) {
 	if err := st.AddRun(RunRecord{Site: "x", Version: 1}); err != nil {
 		t.Fatal(err)
 	}
-	err := st.updateDB("spoil", func(tx *transaction) error {
+	err := st.updateDB("spoil", func(tx *db.Tx) error {
 		bad := []byte("{bad")
 		runs := tx.Bucket(bRuns)
 		if err := runs.Bucket([]byte("x")).Put(seqKey(2), bad); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -26,7 +27,7 @@ const DepotNotes = "depots.json"
 // was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, log.Folder, lockName, damagedFolder, DepotNotes, AwayName,
+	case treesFolder, versionsFolder, currentLink, log.Folder, db.LockName, damagedFolder, DepotNotes, AwayName,
 		glanceName:
 		return false
 	}
@@ -53,7 +54,7 @@ type Travelling struct {
 }
 
 // errUnsettled says that packs were removed while they were opened.
-var errUnsettled = fmt.Errorf("packs are being collected: %w", ErrBusy)
+var errUnsettled = fmt.Errorf("packs are being collected: %w", db.ErrBusy)
 
 // OpenTravelling opens a site for travelling, also while a run writes it. Packs and heads are only added to,
 // but by a collection: files that go meanwhile make another attempt.
@@ -99,7 +100,7 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 			}
 		}
 	}
-	if segment, batches := view.db.journal.list(); len(batches) > 0 {
+	if segment, batches := view.db.Journal.List(); len(batches) > 0 {
 		if err := t.add(log.Folder + "/" + filepath.Base(segment.Name())); err != nil {
 			return nil, err
 		}
@@ -110,18 +111,18 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 			return nil, errUnsettled
 		}
 	}
-	head, err := dbpages.ReadCommit(view.db.file)
+	head, err := dbpages.ReadCommit(view.db.File)
 	if err != nil {
-		return nil, view.db.damaged(err)
+		return nil, view.db.Damaged(err)
 	}
-	fi, err := view.db.file.Stat()
+	fi, err := view.db.File.Stat()
 	if err != nil {
 		return nil, disk.Err("look at "+siteDB, err)
 	}
 	t.Tx = head.Tx
-	t.Files = append(t.Files, TravelFile{Name: siteDB, Info: fi, File: view.db.file})
-	return t, view.db.View(func(tx *transaction) error {
-		t.Token = tokenIn(tx.Bucket(bMeta))
+	t.Files = append(t.Files, TravelFile{Name: siteDB, Info: fi, File: view.db.File})
+	return t, view.db.View(func(tx *db.Tx) error {
+		t.Token = tokenIn(tx.Meta())
 		return nil
 	})
 }
@@ -226,7 +227,7 @@ func LastTransaction(s *State, name string) (uint64, error) {
 // OpenShared opens the files of a state that belong to no site: mirror.db as of its last commit, and what
 // lies beside it. Sockets, locks and what was set aside are left out. done lets go of them.
 func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
-	var db *database
+	var d *db.DB
 	done = func() error {
 		var errs []error
 		for _, f := range files {
@@ -234,8 +235,8 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 				errs = append(errs, f.File.Close())
 			}
 		}
-		if db != nil {
-			errs = append(errs, db.Close())
+		if d != nil {
+			errs = append(errs, d.Close())
 		}
 		return errors.Join(errs...)
 	}
@@ -255,14 +256,14 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		}
 	}
 	if err == nil {
-		if db, err = copyDB(s); errors.Is(err, errNoStateDB) {
+		if d, err = copyDB(s); errors.Is(err, errNoStateDB) {
 			return files, done, nil
 		}
 	}
 	if err == nil {
 		var fi fs.FileInfo
-		if fi, err = db.file.Stat(); err == nil {
-			files = append(files, TravelFile{Name: stateDB, Info: fi, File: db.file})
+		if fi, err = d.File.Stat(); err == nil {
+			files = append(files, TravelFile{Name: stateDB, Info: fi, File: d.File})
 		}
 	}
 	if err != nil {
@@ -274,7 +275,7 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 // ReplaceRecords puts what another machine noted of a job, its run log, the oldest run first, and the
 // scheduler's record, instead of the local ones.
 func ReplaceRecords(s *State, name string, runs [][]byte, job []byte) error {
-	return s.updateDB("take records", func(tx *transaction) error {
+	return s.updateDB("take records", func(tx *db.Tx) error {
 		if err := dropRuns(tx, name); err != nil {
 			return err
 		}

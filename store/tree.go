@@ -16,6 +16,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store/blobs"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -207,11 +208,11 @@ func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	return t.s.update("end tree", func(tx *transaction) error {
+	return t.s.update("end tree", func(tx *db.Tx) error {
 		if err := t.s.renote(tx, func(n *treeNote) bool { return n.Name != nextTree }); err != nil {
 			return err
 		}
-		return tx.Bucket(bMeta).Delete(kBuild)
+		return tx.Meta().Delete(kBuild)
 	})
 }
 
@@ -253,7 +254,7 @@ func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true, ni
 
 // publish decides the publish and carries it out. also, which may be nil, changes the database in the
 // transaction that decides.
-func (t *Tree) publish(v Version, script []byte, again bool, also func(*transaction) error) error {
+func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) error) error {
 	s := t.s
 	if err := t.rename(v.Number); err != nil {
 		return err
@@ -269,9 +270,9 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*transact
 			return err
 		}
 	}
-	err = s.update("publish", func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
-		if err := m.putJSON(kPublish, p); err != nil {
+	err = s.update("publish", func(tx *db.Tx) error {
+		m := tx.Meta()
+		if err := m.PutJSON(kPublish, p); err != nil {
 			return err
 		}
 		if also != nil {
@@ -313,7 +314,7 @@ func (t *Tree) rename(version int) error {
 // finishPublish carries out a publish that was decided.
 func (s *Trees) finishPublish() error {
 	var p *pending
-	err := s.db.View(func(tx *transaction) (err error) {
+	err := s.db.View(func(tx *db.Tx) (err error) {
 		p, err = pendingIn(tx)
 		return err
 	})
@@ -341,10 +342,10 @@ func (s *Trees) finishPublish() error {
 	if err := s.syncIn("."); err != nil {
 		return err
 	}
-	return s.update("publish", func(tx *transaction) error {
-		m := tx.Bucket(bMeta)
+	return s.update("publish", func(tx *db.Tx) error {
+		m := tx.Meta()
 		k := seqKey(uint64(p.Version.Number))
-		err := errors.Join(tx.Bucket(bVersions).putJSON(k, p.Version), m.Put(kLive, k), putNotes(tx, notes),
+		err := errors.Join(tx.Bucket(bVersions).PutJSON(k, p.Version), m.Put(kLive, k), putNotes(tx, notes),
 			m.Delete(kPublish))
 		if len(p.Script) > 0 {
 			err = errors.Join(err, tx.Bucket(bScripts).Put(k, p.Script))
@@ -403,8 +404,8 @@ type pending struct {
 }
 
 // pendingIn returns the publish that was decided and not carried out, nil without one.
-func pendingIn(tx *transaction) (*pending, error) {
-	v := tx.Bucket(bMeta).Get(kPublish)
+func pendingIn(tx *db.Tx) (*pending, error) {
+	v := tx.Meta().Get(kPublish)
 	if v == nil {
 		return nil, nil
 	}
@@ -421,7 +422,7 @@ func (s *home) decided() (p *pending, err error) {
 	if !s.readOnly {
 		return nil, nil
 	}
-	err = s.db.View(func(tx *transaction) error {
+	err = s.db.View(func(tx *db.Tx) error {
 		p, err = pendingIn(tx)
 		return err
 	})

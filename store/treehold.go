@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"mirrord/internal/regular"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -54,7 +55,7 @@ func (s *Trees) Hold() (*HeldTree, error) {
 		return nil, errors.Join(disk.Err("hold tree", err), root.Close())
 	}
 	if ok, err := disk.Flock(t.lock, false, false); !ok { // the view holds it already
-		return nil, errors.Join(disk.Err("hold tree", err), fmt.Errorf("hold tree: %w", ErrBusy), t.Close())
+		return nil, errors.Join(disk.Err("hold tree", err), fmt.Errorf("hold tree: %w", db.ErrBusy), t.Close())
 	}
 	return t, nil
 }

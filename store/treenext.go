@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -289,12 +290,12 @@ func (s *Trees) remove(n *treeNote) error {
 	if err := s.syncIn(treesFolder); err != nil {
 		return err
 	}
-	return s.update("remove tree", func(tx *transaction) error {
+	return s.update("remove tree", func(tx *db.Tx) error {
 		err := s.renote(tx, func(kept *treeNote) bool { return kept.Name != n.Name })
 		if err != nil {
 			return err
 		}
-		return tx.Bucket(bMeta).Delete(kBuild)
+		return tx.Meta().Delete(kBuild)
 	})
 }
 

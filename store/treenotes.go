@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -77,19 +78,19 @@ func (s *Trees) freeName(version int) (string, error) {
 }
 
 // notesIn reads the notes of the trees. Notes that cannot be read are none: they can be done without.
-func notesIn(tx *transaction) (notes []treeNote) {
-	if v := tx.Bucket(bMeta).Get(kTrees); v != nil && json.Unmarshal(v, &notes) != nil {
+func notesIn(tx *db.Tx) (notes []treeNote) {
+	if v := tx.Meta().Get(kTrees); v != nil && json.Unmarshal(v, &notes) != nil {
 		return nil
 	}
 	return notes
 }
 
-func putNotes(tx *transaction, notes []treeNote) error {
-	return tx.Bucket(bMeta).putJSON(kTrees, notes)
+func putNotes(tx *db.Tx, notes []treeNote) error {
+	return tx.Meta().PutJSON(kTrees, notes)
 }
 
 // renote drops the notes that keep does not want. keep may change them.
-func (s *Trees) renote(tx *transaction, keep func(*treeNote) bool) error {
+func (s *Trees) renote(tx *db.Tx, keep func(*treeNote) bool) error {
 	var notes []treeNote
 	for _, n := range notesIn(tx) {
 		if keep(&n) {
@@ -106,8 +107,8 @@ func (s *Trees) noted() ([]treeNote, error) {
 	var kept []treeNote
 	var building string
 	last := Version{}
-	err := s.db.View(func(tx *transaction) error {
-		kept, building = notesIn(tx), string(tx.Bucket(bMeta).Get(kBuild))
+	err := s.db.View(func(tx *db.Tx) error {
+		kept, building = notesIn(tx), string(tx.Meta().Get(kBuild))
 		last, _ = lastVersion(tx) // verify names its defect
 		return nil
 	})
@@ -143,7 +144,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 }
 
 // lastVersion is the last version that was published; the zero value without one.
-func lastVersion(tx *transaction) (last Version, err error) {
+func lastVersion(tx *db.Tx) (last Version, err error) {
 	if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
 		return Version{}, record.ErrValue
 	}
@@ -195,7 +196,7 @@ func (s *Trees) doubt(live string, paths []string) error {
 	if !changed {
 		return nil
 	}
-	return s.update("note trees", func(tx *transaction) error { return putNotes(tx, notes) })
+	return s.update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
 }
 
 // linkVersions makes the links of the folder versions lead to the trees of the notes, and removes others.
@@ -252,7 +253,7 @@ func (s *Trees) tidy() error {
 		return err
 	}
 	var kept []treeNote
-	if err := s.db.View(func(tx *transaction) error {
+	if err := s.db.View(func(tx *db.Tx) error {
 		kept = notesIn(tx)
 		return nil
 	}); err != nil {
@@ -269,7 +270,7 @@ func (s *Trees) tidy() error {
 		}
 	}
 	if news {
-		err := s.update("note trees", func(tx *transaction) error { return putNotes(tx, notes) })
+		err := s.update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
 		if err != nil {
 			return err
 		}

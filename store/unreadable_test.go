@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -96,9 +97,9 @@ func TestUnreadablePage(t *testing.T) {
 	defer st.Close()
 	commit(t, s, 0, newURLs(0, 3000))
 	foldAll(t, s, 1)
-	info := s.db.bolt.Info()
+	info := boltOf(t, s).Info()
 	meta := uintptr(2 * os.Getpagesize())
-	fi, err := s.db.file.Stat()
+	fi, err := s.db.File.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,8 @@ func TestUnreadablePage(t *testing.T) {
 		t.Skip(errno)
 	}
 	err = s.Records.Resources(func(*record.Resource) error { return nil })
-	db, ok := errors.AsType[*DatabaseError](err)
-	if !ok || db.Site != "x" || !strings.Contains(err.Error(), "smartctl") {
+	bad, ok := errors.AsType[*db.DatabaseError](err)
+	if !ok || bad.Site != "x" || !strings.Contains(err.Error(), "smartctl") {
 		t.Errorf("%v", err)
 	}
 	s.Close()
@@ -119,14 +120,6 @@ func TestUnreadablePage(t *testing.T) {
 		t.Errorf("%d URLs, %v", n, err)
 	}
 	s.Close()
-}
-
-// A database of which nothing can be read is damaged.
-func TestUnreadableDatabase(t *testing.T) {
-	d := &database{doorOptions: doorOptions{site: "x", path: siteDB}}
-	if err := d.look(badDisk(t)); !errors.Is(err, disk.ErrDamaged) {
-		t.Errorf("a database of which nothing can be read is whole: %v", err)
-	}
 }
 
 // The message of a disk that failed names the file and the job that can be repaired.

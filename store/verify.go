@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -104,7 +105,7 @@ var errUnreadable = errors.New("it cannot be read")
 // ErrNoSite, or ErrLocked while a process writes the site.
 func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
 	site, err := s.openSite(name, reading)
-	if _, ok := errors.AsType[*DatabaseError](err); ok {
+	if _, ok := errors.AsType[*db.DatabaseError](err); ok {
 		return err, nil
 	}
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
 	}
 	bad, err := site.unreadable(ctx)
 	if bad {
-		why = site.db.damaged(errUnreadable)
+		why = site.db.Damaged(errUnreadable)
 	}
 	return why, errors.Join(err, site.Close())
 }
@@ -175,11 +176,11 @@ func (v *verifier) guard(step func() error) (err error) {
 
 // database checks all pages of site.db, also when it was opened a moment ago.
 func (v *verifier) database() error {
-	if err := v.s.db.recheck(); err != nil {
+	if err := v.s.db.Recheck(); err != nil {
 		v.problem(BadDatabase, siteDB, "%v", err)
 		return nil
 	}
-	if err := v.s.db.View((*transaction).checkSums); err != nil {
+	if err := v.s.db.View((*db.Tx).CheckSums); err != nil {
 		v.problem(BadDatabase, siteDB, "%v", err)
 	}
 	return nil
@@ -187,7 +188,7 @@ func (v *verifier) database() error {
 
 // log reads the log up to the last transaction that this view has.
 func (v *verifier) log() error {
-	last, _, err := lastOf(v.s.db)
+	last, _, err := db.Last(v.s.db)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (v *verifier) log() error {
 		return v.ended()
 	})
 	switch {
-	case err != nil, state == log.Whole, got >= last && (state == log.Torn || v.s.db.busy):
+	case err != nil, state == log.Whole, got >= last && (state == log.Torn || v.s.db.Busy):
 	case got >= last:
 		v.problem(BadLog, log.Folder,
 			"it is damaged after transaction %d: what the unfinished run had behind that "+
@@ -226,7 +227,7 @@ func (v *verifier) meta() error {
 	if _, err := v.s.Notes.Run(); err != nil {
 		v.problem(BadDatabase, "run", "%v", err)
 	}
-	return v.s.db.View(func(tx *transaction) error {
+	return v.s.db.View(func(tx *db.Tx) error {
 		for _, b := range [][]byte{bResources, bLinks, bHistory, bVersions, bScripts} {
 			if tx.Bucket(b) == nil {
 				v.problem(BadDatabase, string(b), "the bucket is missing")

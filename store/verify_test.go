@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/store/db"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -45,7 +46,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		deep bool
 		do   func(t *testing.T, dir string, s *Site) // s is open
 	}
-	db := func(f func(tx *transaction) error) func(*testing.T, string, *Site) {
+	update := func(f func(tx *db.Tx) error) func(*testing.T, string, *Site) {
 		return func(t *testing.T, _ string, s *Site) {
 			if err := s.db.Update(f); err != nil {
 				t.Fatal(err)
@@ -54,7 +55,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	batch := func(b ...byte) func(*testing.T, string, *Site) {
 		return func(t *testing.T, _ string, s *Site) {
-			if err := s.log("commit batch", log.Batch, append(make([]byte, packEnd), b...), 0); err != nil {
+			if err := s.log("commit batch", log.Batch, append(make([]byte, record.EndSize), b...), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,7 +78,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	key := func(n int) []byte { return testURL(n).Key(nil) }
 	change := func(n int, f func(r *record.Resource)) func(*testing.T, string, *Site) {
-		return db(func(tx *transaction) error {
+		return update(func(tx *db.Tx) error {
 			var r record.Resource
 			if err := r.Decode(testURL(n), tx.Bucket(bResources).Get(key(n))); err != nil {
 				return err
@@ -87,13 +88,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 		})
 	}
 	for _, d := range []damage{
-		{"record cut short", BadRecord, false, db(func(tx *transaction) error {
+		{"record cut short", BadRecord, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bResources).Put(key(1), []byte{1, 0})
 		})},
-		{"record of a newer format", BadRecord, false, db(func(tx *transaction) error {
+		{"record of a newer format", BadRecord, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bResources).Put(key(1), []byte{99})
 		})},
-		{"key that is no URL", BadRecord, false, db(func(tx *transaction) error {
+		{"key that is no URL", BadRecord, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bResources).Put([]byte("nonsense"), []byte{1})
 		})},
 		{"number twice", BadRecord, false, change(1, func(r *record.Resource) { r.ID = 2 })},
@@ -135,40 +136,40 @@ func TestVerifyFindsDamage(t *testing.T) {
 			r, _, _ := s.Records.Get(testURL(2))
 			overwrite(strings.TrimPrefix(blobFile(s, r.Digest), dir), 0, "T")(t, dir, s)
 		}},
-		{"link to no number", BadLinks, false, db(func(tx *transaction) error {
+		{"link to no number", BadLinks, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, record.AppendTargets(nil, []uint32{3, 999}))
 		})},
-		{"links cut short", BadLinks, false, db(func(tx *transaction) error {
+		{"links cut short", BadLinks, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})
 		})},
-		{"links of no document", BadLinks, false, db(func(tx *transaction) error {
+		{"links of no document", BadLinks, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bLinks).Put([]byte{9, 9, 9, 9}, nil)
 		})},
-		{"key of links", BadLinks, false, db(func(tx *transaction) error {
+		{"key of links", BadLinks, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bLinks).Put([]byte{1}, nil)
 		})},
 		{"journal", BadJournal, false, batch(0, 1)},
 		{"journal gives numbers", BadJournal, false, batch(200, 1, 0, 0)},
-		{"history of no version", BadHistory, false, db(func(tx *transaction) error {
+		{"history of no version", BadHistory, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bHistory).Put(append(seqKey(77), key(1)...), nil)
 		})},
-		{"history", BadHistory, false, db(func(tx *transaction) error {
+		{"history", BadHistory, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bHistory).Put(append(seqKey(2), key(1)...), []byte{1})
 		})},
-		{"version", BadVersion, false, db(func(tx *transaction) error {
+		{"version", BadVersion, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{"number":1}`))
 		})},
-		{"version is no JSON", BadVersion, false, db(func(tx *transaction) error {
+		{"version is no JSON", BadVersion, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{`))
 		})},
-		{"live version", BadVersion, false, db(func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kLive, seqKey(1))
+		{"live version", BadVersion, false, update(func(tx *db.Tx) error {
+			return tx.Bucket(db.Meta).Put(kLive, seqKey(1))
 		})},
-		{"script", BadVersion, false, db(func(tx *transaction) error {
+		{"script", BadVersion, false, update(func(tx *db.Tx) error {
 			return tx.Bucket(bScripts).Put(seqKey(1), []byte("no zstd"))
 		})},
-		{"bucket is missing", BadDatabase, false, db(func(tx *transaction) error {
-			return tx.tx.DeleteBucket(bHistory)
+		{"bucket is missing", BadDatabase, false, update(func(tx *db.Tx) error {
+			return behind(tx).DeleteBucket(bHistory)
 		})},
 		{"current is missing", BadCurrent, false, func(t *testing.T, dir string, _ *Site) {
 			if err := os.Remove(filepath.Join(dir, "sites/x/current")); err != nil {
@@ -180,8 +181,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"live tree is being changed", BadCurrent, false, db(func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kBuild, []byte("next 000002"))
+		{"live tree is being changed", BadCurrent, false, update(func(tx *db.Tx) error {
+			return tx.Bucket(db.Meta).Put(kBuild, []byte("next 000002"))
 		})},
 	} {
 		t.Run(d.name, func(t *testing.T) {

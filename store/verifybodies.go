@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mirrord/store/blobs"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -173,7 +174,7 @@ func (v *verifier) history() error {
 // versions checks the list of versions and their edit scripts.
 func (v *verifier) versions() error {
 	last := 0
-	return v.s.db.View(func(tx *transaction) error {
+	return v.s.db.View(func(tx *db.Tx) error {
 		c := tx.Bucket(bVersions).Cursor()
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			v.st.Versions++
@@ -188,7 +189,7 @@ func (v *verifier) versions() error {
 			}
 			last = x.Number
 		}
-		if k := tx.Bucket(bMeta).Get(kLive); last > 0 &&
+		if k := tx.Meta().Get(kLive); last > 0 &&
 			(len(k) != 8 || binary.BigEndian.Uint64(k) != uint64(last)) {
 			v.problem(BadVersion, "", "the published version is %x, the last one is %d", k, last)
 		}
@@ -214,9 +215,9 @@ func (v *verifier) current() error {
 		return nil
 	}
 	pending := false
-	err = v.s.db.View(func(tx *transaction) error {
-		pending = tx.Bucket(bMeta).Get(kPublish) != nil
-		building := strings.Fields(string(tx.Bucket(bMeta).Get(kBuild)))
+	err = v.s.db.View(func(tx *db.Tx) error {
+		pending = tx.Meta().Get(kPublish) != nil
+		building := strings.Fields(string(tx.Meta().Get(kBuild)))
 		if slices.Contains(building, name) && !pending {
 			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"slices"
 
+	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -15,7 +16,7 @@ import (
 func (s *SiteVersions) Join(next int) error {
 	prefix := seqKey(uint64(next))
 	for at := prefix; at != nil; {
-		err := s.update("join version", func(tx *transaction) error {
+		err := s.update("join version", func(tx *db.Tx) error {
 			res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
 			var joined [][]byte
 			c := hist.Cursor()

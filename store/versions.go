@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/site"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -26,7 +27,7 @@ import (
 type overlay map[string][]byte
 
 // overlayAt gathers what lies over the present in a version.
-func overlayAt(tx *transaction, version int) overlay {
+func overlayAt(tx *db.Tx, version int) overlay {
 	o := overlay{}
 	c := tx.Bucket(bHistory).Cursor()
 	// Ascending: the first record kept after the version is the one that was valid in it.
@@ -101,7 +102,7 @@ func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
 	}
 	out := make([]DatedRecord, len(vs))
 	key := u.Key(nil)
-	err = s.db.View(func(tx *transaction) error {
+	err = s.db.View(func(tx *db.Tx) error {
 		now, hist := tx.Bucket(bResources).Get(key), tx.Bucket(bHistory)
 		before := func(version int) {
 			if v := hist.Get(append(seqKey(uint64(version)), key...)); v != nil {
@@ -153,7 +154,7 @@ func (s *SiteVersions) Past(version int) (*Past, error) {
 		return nil, err
 	}
 	key := seqKey(uint64(version))
-	err = s.db.View(func(tx *transaction) error {
+	err = s.db.View(func(tx *db.Tx) error {
 		if tx.Bucket(bVersions).Get(key) == nil && !decided.is(key) {
 			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
 		}
@@ -241,7 +242,7 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 	if decided.is(key) && (len(decided.Script) > 0) {
 		return unpackScript(decided.Script)
 	}
-	err = s.db.View(func(tx *transaction) error {
+	err = s.db.View(func(tx *db.Tx) error {
 		packed = slices.Clone(tx.Bucket(bScripts).Get(key))
 		return nil
 	})
@@ -277,7 +278,7 @@ func (s *SiteVersions) Restore(version, next int) error {
 	if err := s.records.looks.settleAll(s.records.foldItems); err != nil {
 		return err
 	}
-	return s.update("restore records", func(tx *transaction) error {
+	return s.update("restore records", func(tx *db.Tx) error {
 		o := overlayAt(tx, version)
 		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
 		for _, k := range slices.Sorted(maps.Keys(o)) {
@@ -312,13 +313,13 @@ func (s *SiteVersions) Restore(version, next int) error {
 // Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the
 // versions beside it stay as they are.
 func (s *SiteVersions) Drop(version int) error {
-	return s.update(fmt.Sprintf("drop version %d", version), func(tx *transaction) error {
+	return s.update(fmt.Sprintf("drop version %d", version), func(tx *db.Tx) error {
 		versions := tx.Bucket(bVersions)
 		k := seqKey(uint64(version))
 		if versions.Get(k) == nil {
 			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
 		}
-		if bytes.Equal(tx.Bucket(bMeta).Get(kLive), k) {
+		if bytes.Equal(tx.Meta().Get(kLive), k) {
 			return fmt.Errorf("version %d is the published one", version)
 		}
 		c := versions.Cursor()
@@ -339,7 +340,7 @@ func (s *SiteVersions) Drop(version int) error {
 
 // mergeHistory moves the records of a version to the next version, which then refers to the one before
 // both. The oldest version has no one before it: the references of the next one to it are removed.
-func mergeHistory(tx *transaction, version, next []byte, oldest bool) error {
+func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
 	hist := tx.Bucket(bHistory)
 	from := version
 	if oldest {
@@ -365,7 +366,7 @@ func mergeHistory(tx *transaction, version, next []byte, oldest bool) error {
 }
 
 // mergeScripts does the same for the edit scripts.
-func mergeScripts(tx *transaction, version, next []byte, oldest bool) error {
+func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 	b := tx.Bucket(bScripts)
 	if oldest {
 		return b.Delete(next)

@@ -5,16 +5,13 @@ package store
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
-	"mirrord/internal/dbpages"
 	"mirrord/internal/regular"
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 )
@@ -48,20 +45,17 @@ func (s *Site) pinTree() (whole bool, err error) {
 }
 
 // Busy reports whether the site was being written when a view of it was opened.
-func (s *home) Busy() bool { return s.db.busy }
+func (s *home) Busy() bool { return s.db.Busy }
 
 // Stale reports whether something was committed since a view was opened.
-func (s *home) Stale() bool { return s.db.stale() }
-
-// errBehind says that a database is whole, and its log has transactions that it has not.
-var errBehind = errors.New("its log has more")
+func (s *home) Stale() bool { return s.db.Stale() }
 
 // upToDate returns the database that a reader gets of a site: d, or err, when its writer has closed it, or
 // has it open. Else a loss of power may have cost what was not synced: when d is not what the log says, one
 // is made of the log.
-func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*database, error) {
+func upToDate(s *State, root *os.Root, o db.Options, d *db.DB, err error) (*db.DB, error) {
 	damaged := errors.Is(err, disk.ErrDamaged) || errors.Is(err, fs.ErrNotExist)
-	if (d == nil && !damaged) || isWritten(root) || (d != nil && d.busy) || log.IsClean(root) {
+	if (d == nil && !damaged) || db.IsWritten(root) || (d != nil && d.Busy) || log.IsClean(root) {
 		return d, err
 	}
 	segment, serr := log.LastOf(root)
@@ -69,19 +63,16 @@ func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*
 		return d, err
 	}
 	defer segment.Close()
-	scratch := []string{filepath.Dir(o.path), os.TempDir()}
 	cut := false
 	whole, nerr := log.Read(segment)
 	if nerr == nil {
-		_, cut, nerr = counted(s, root, o.site, whole)
+		_, cut, nerr = counted(s, root, o.Site, whole)
 	}
-	var of dbpages.Commit
 	if d != nil && nerr == nil {
-		of = *d.of
-		if nerr = isUpTo(d, whole, cut); nerr == nil {
+		if nerr = db.IsUpTo(d, whole, cut); nerr == nil {
 			return d, nil
 		}
-		if err = nerr; errors.Is(nerr, errBehind) || errors.Is(nerr, disk.ErrDamaged) {
+		if err = nerr; errors.Is(nerr, db.ErrBehind) || errors.Is(nerr, disk.ErrDamaged) {
 			nerr = nil
 		}
 	}
@@ -91,115 +82,6 @@ func upToDate(s *State, root *os.Root, o doorOptions, d *database, err error) (*
 	if nerr != nil {
 		return nil, errors.Join(err, nerr)
 	}
-	file, err := scratchFile(scratch)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	o.known, o.held, o.shared, o.readOnly, o.volatile, o.fresh = nil, file, false, false, true, true
 	version := publishedIn(root)
-	if err = o.fill(func(d *database) error { return redoAll(d, whole, version) }); err != nil {
-		return nil, err
-	}
-	o.readOnly, o.fresh = true, false
-	if d, err = openDatabase(o); err == nil {
-		d.of = &of
-	}
-	return d, err
-}
-
-// isUpTo is an error when a database is not what a segment of its log says: errBehind, or that it is damaged.
-// cut says that results without bodies were cut off the segment.
-func isUpTo(d *database, segment *log.Readable, cut bool) error {
-	err := d.View(func(t *transaction) error {
-		if t.isFresh() {
-			return d.damaged(errNoDatabase)
-		}
-		if err := t.checkSums(); err != nil {
-			return d.damaged(err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	last, known, err := lastOf(d)
-	switch {
-	case err != nil || !known:
-		return err
-	case cut && last > segment.Last():
-		return d.damaged(errNoBodies)
-	}
-	_, err = catchUp(d, segment, last, func(*database, uint64, []byte) error { return errBehind })
-	return err
-}
-
-// copyShared makes a copy, without a name, of a database that is not shared, as it was after its last commit,
-// also while a process has it locked. dbpages.Commit says why the copy is whole.
-func copyShared(path string, dirs ...string) (*os.File, error) {
-	src, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	still, err := disk.Flock(src, false, false)
-	if err != nil {
-		return nil, err
-	}
-	for end := time.Now().Add(viewFor); ; time.Sleep(time.Millisecond) {
-		before, err := dbpages.ReadCommit(src)
-		var dst *os.File
-		if err == nil {
-			dst, err = scratchFile(dirs)
-		}
-		if err == nil {
-			_, err = io.Copy(dst, io.NewSectionReader(src, 0, before.Size))
-		}
-		after, aerr := dbpages.ReadCommit(src)
-		if err == nil && aerr == nil && before == after {
-			return dst, nil
-		}
-		if dst != nil {
-			dst.Close()
-		}
-		if aerr != nil {
-			err = aerr
-		}
-		fault := (*dbpages.Fault)(nil)
-		switch {
-		case err != nil && (still || !errors.As(err, &fault)):
-			return nil, err
-		case !time.Now().Before(end):
-			return nil, errors.Join(err, ErrBusy)
-		}
-	}
-}
-
-// scratchFile makes a file without a name in the first of some folders that takes it. In the last one it has
-// a name for a moment where the file system makes none without.
-func scratchFile(dirs []string) (f *os.File, err error) {
-	for _, dir := range dirs {
-		if f, err = disk.NamelessFile(dir); err == nil || !isNoRoom(err) {
-			return f, err
-		}
-	}
-	if f, err = os.CreateTemp(dirs[len(dirs)-1], ".mirrord-scratch-"); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// isNoRoom reports whether a file cannot be made because there is no place for it.
-func isNoRoom(err error) bool {
-	for _, why := range []error{
-		syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EOPNOTSUPP, fs.ErrPermission, fs.ErrNotExist,
-	} {
-		if errors.Is(err, why) {
-			return true
-		}
-	}
-	return false
+	return o.InScratch(d, func(next *db.DB) error { return redoTo(next, whole, version) })
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -182,7 +183,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 
 // What cannot be read says why.
 func TestViewRefused(t *testing.T) {
-	set := func(f func(tx *transaction) error) func(t *testing.T, s *Site) {
+	set := func(f func(tx *db.Tx) error) func(t *testing.T, s *Site) {
 		return func(t *testing.T, s *Site) {
 			if err := s.db.Update(f); err != nil {
 				t.Fatal(err)
@@ -194,12 +195,12 @@ func TestViewRefused(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"newer format": {set(func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kFormat, binary.BigEndian.AppendUint32(nil, FormatVersion+1))
+		"newer format": {set(func(tx *db.Tx) error {
+			return tx.Bucket(db.Meta).Put(db.KeyFormat, binary.BigEndian.AppendUint32(nil, db.FormatVersion+1))
 		}), record.ErrNewerFormat, "newer"},
-		"being rebuilt": {set(func(tx *transaction) error {
-			return tx.Bucket(bMeta).Put(kRebuilt, seqKey(0))
-		}), ErrBusy, "again"},
+		"being rebuilt": {set(func(tx *db.Tx) error {
+			return tx.Bucket(db.Meta).Put(kRebuilt, seqKey(0))
+		}), db.ErrBusy, "again"},
 		"damaged": {func(t *testing.T, s *Site) {
 			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
 			if err != nil {
@@ -347,7 +348,7 @@ func TestExchangeDuringRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := make(chan error, 1)
-	err = s.db.View(func(*transaction) error {
+	err = s.db.View(func(*db.Tx) error {
 		time.AfterFunc(1500*time.Millisecond, func() { closed <- v.Close() })
 		return s.Notes.SetFact("x", []byte("within")) // waits for the reader, as it cannot wait for itself
 	})
@@ -415,7 +416,7 @@ func BenchmarkView(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		size = v.db.of.Size
+		size = sizeOf(b, filepath.Join(dir, "sites/x", siteDB))
 		v.Close()
 	}
 	b.ReportMetric(float64(size)/1e6, "MB")
@@ -431,7 +432,7 @@ func BenchmarkSums(b *testing.B) {
 			manyRecords(b, s, urls)
 			begun := processorTime()
 			for b.Loop() {
-				if err := s.db.View((*transaction).checkSums); err != nil {
+				if err := s.db.View((*db.Tx).CheckSums); err != nil {
 					b.Fatal(err)
 				}
 			}

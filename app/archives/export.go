@@ -22,6 +22,7 @@ import (
 	"mirrord/phm"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -139,7 +140,7 @@ func (o *ExportRequest) look(
 // treeDamage tells damage of a tree from an error that says what to do. Other errors of such a check are
 // ignored: the code that opens the tree reports them.
 func treeDamage(err error) (damage, other error) {
-	if _, database := errors.AsType[*store.DatabaseError](err); database {
+	if _, database := errors.AsType[*db.DatabaseError](err); database {
 		return nil, err // which says what to do
 	}
 	if errors.Is(err, disk.ErrDamaged) {

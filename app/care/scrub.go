@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // How fast a scrub reads, in bytes a second: scrubRate, or scrubBeside while a run of any site is under way,
@@ -237,7 +238,7 @@ func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 	found []store.Problem, stale bool, err error,
 ) {
 	v, err := st.ViewSite(name)
-	if _, bad := errors.AsType[*store.DatabaseError](err); bad {
+	if _, bad := errors.AsType[*db.DatabaseError](err); bad {
 		return []store.Problem{{
 			Kind:    store.BadDatabase,
 			Subject: status.DatabaseFile,

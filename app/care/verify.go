@@ -21,6 +21,7 @@ import (
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // maxKeptProblems bounds the report on a ruined site.
@@ -167,7 +168,7 @@ func verifySite(ctx context.Context, a *env.App, name string, check siteCheck) (
 // addShared adds the damage of mirror.db, which belongs to no site.
 func (r *Verified) addShared(st *store.State) error {
 	err := store.CheckShared(st)
-	if _, damaged := errors.AsType[*store.DatabaseError](err); !damaged {
+	if _, damaged := errors.AsType[*db.DatabaseError](err); !damaged {
 		return err
 	}
 	r.KeptProblems = append(r.KeptProblems, store.Problem{

@@ -21,6 +21,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -113,7 +114,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 			return out
 		}
 	}
-	if errors.Is(err, store.ErrLeaseLost) { // the next owner of the site continues
+	if errors.Is(err, db.ErrLeaseLost) { // the next owner of the site continues
 		out.Cause = status.Killed
 		return out
 	}

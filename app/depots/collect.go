@@ -12,6 +12,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -87,7 +88,7 @@ func (c *DepotCollector) collect(ctx context.Context, l store.Lease) error {
 	go func() {
 		select {
 		case <-l.Lost():
-			stop(store.ErrLeaseLost)
+			stop(db.ErrLeaseLost)
 		case <-ctx.Done():
 		}
 	}()

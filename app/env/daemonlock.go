@@ -17,7 +17,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/scheduler/control"
-	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // LockFile says in the state directory who owns it. The lock is on the file, so that it ends with the
@@ -37,7 +37,7 @@ type Owner struct {
 
 // TakeState locks a state directory for a daemon with a socket of that mode. Closing the file gives it back.
 func TakeState(dir string, me Owner, mode fs.FileMode) (*os.File, error) {
-	me.Format = store.FormatVersion
+	me.Format = db.FormatVersion
 	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func readOwner(f *os.File) (by Owner, ok bool) {
 // convert it, and the daemon could no longer read it.
 func readsWhatIsWritten(dir string) error {
 	by, ok, err := DaemonOf(dir)
-	if err != nil || !ok || by.Format >= store.FormatVersion {
+	if err != nil || !ok || by.Format >= db.FormatVersion {
 		return nil // commands that need the daemon report errors of its lock
 	}
 	return fmt.Errorf("the daemon (process id %d) is of an older version, and could not read what this "+

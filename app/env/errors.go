@@ -13,6 +13,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a
@@ -112,7 +113,7 @@ func FieldOf(err error) RequestField {
 // what to do.
 func Remedied(err error) string {
 	s := strings.TrimSpace(err.Error())
-	if db, ok := errors.AsType[*store.DatabaseError](err); ok && db.Site != "" {
+	if db, ok := errors.AsType[*db.DatabaseError](err); ok && db.Site != "" {
 		s = strings.ReplaceAll(s, "\n", "; ") + "; " + status.RebuildHint(db.Site)
 	}
 	return s

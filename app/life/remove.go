@@ -18,6 +18,7 @@ import (
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // Removal is what goes when a job is removed.
@@ -98,7 +99,7 @@ func PlanRemoval(a *env.App, name string, now bool) (*Removal, error) {
 		}
 		return err
 	})
-	var damaged *store.DatabaseError
+	var damaged *db.DatabaseError
 	if errors.Is(err, store.ErrNoSite) || errors.As(err, &damaged) {
 		err = nil // it can be removed all the same
 	}

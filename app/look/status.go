@@ -17,6 +17,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/db"
 )
 
 // Broken is the state of a mirror that cannot be read. It is found by looking, and is no part of what the
@@ -123,7 +124,7 @@ func fillAll(list []status.Job, st *store.State, now time.Time) error {
 func fill(s *status.Job, st *store.State, now time.Time) error {
 	g, err := store.GlanceAt(st, s.Name)
 	switch {
-	case errors.Is(err, store.ErrBusy):
+	case errors.Is(err, db.ErrBusy):
 		s.Activity = status.Running
 		return nil
 	case errors.Is(err, store.ErrNoSite):
@@ -292,7 +293,7 @@ func HistoryOf(st *store.State, name string, n int) ([]status.Run, error) {
 
 // CauseOf is BadState when an error says that the database of a job's own site cannot be used.
 func CauseOf(err error, name string) status.Cause {
-	if db, ok := errors.AsType[*store.DatabaseError](err); ok && db.Site == name {
+	if db, ok := errors.AsType[*db.DatabaseError](err); ok && db.Site == name {
 		return status.BadState
 	}
 	return status.ByItself

@@ -23,6 +23,7 @@ import (
 	"mirrord/serve/find"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -95,7 +96,7 @@ func (f *findUpdate) all(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, find.ErrDamaged):
 			return err
-		case err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrBusy):
+		case err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, db.ErrBusy):
 			errs = append(errs, fmt.Errorf("index the texts of %s: %w", name, err))
 		}
 	}

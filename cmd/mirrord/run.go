@@ -23,6 +23,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 )
 
@@ -66,7 +67,7 @@ func exitCode(err error, started bool) int {
 			env.Locked:     cli.ExitLocked,
 			env.Gaps:       cli.ExitGaps,
 		}[known.Kind]
-	case errors.Is(err, disk.ErrLocked), errors.Is(err, store.ErrBusy):
+	case errors.Is(err, disk.ErrLocked), errors.Is(err, db.ErrBusy):
 		return cli.ExitLocked
 	case errors.As(err, &invalid), !started: // cobra found fault before any command began
 		return cli.ExitUsage

@@ -22,7 +22,7 @@ func sharedNames() map[string]string {
 		domain = "the field's word, with another subject in each package"
 	)
 	return map[string]string{
-		"Ask": domain, "Body": domain, "Bodies": door, "Change": domain, "Client": idiom,
+		"Ask": domain, "Body": domain, "Bodies": door, "Bucket": domain, "Change": domain, "Client": idiom,
 		"Counts": layer, "Daemon": layer, "Dir": domain,
 		"Entry": domain, "Error": idiom, "Evidence": layer, "Facts": door,
 		"File": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,

@@ -11,6 +11,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -201,6 +202,6 @@ func (p *Placer) stands(f *phm.File) bool {
 
 // isDamage reports whether an error means that a stored body is damaged, and not the database.
 func isDamage(err error) bool {
-	_, database := errors.AsType[*store.DatabaseError](err)
+	_, database := errors.AsType[*db.DatabaseError](err)
 	return errors.Is(err, disk.ErrDamaged) && !database
 }

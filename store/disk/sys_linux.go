@@ -99,6 +99,20 @@ func Flock(f *os.File, alone, wait bool) (ok bool, err error) {
 	return err == nil, err
 }
 
+// lockPause is the longest pause between two attempts to lock a file.
+const lockPause = 20 * time.Millisecond
+
+// FlockFor is Flock that tries for some time.
+func FlockFor(f *os.File, alone bool, wait time.Duration) (ok bool, err error) {
+	pause := 100 * time.Microsecond
+	for end := time.Now().Add(wait); ; time.Sleep(pause) {
+		if ok, err = Flock(f, alone, false); ok || err != nil || !time.Now().Before(end) {
+			return ok, err
+		}
+		pause = min(2*pause, lockPause)
+	}
+}
+
 // Funlock gives back a lock of flock at once. Closing the file does not while it is mapped.
 func Funlock(f *os.File) error {
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), unix.LOCK_UN) })

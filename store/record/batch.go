@@ -35,6 +35,22 @@ func (d *Done) SaysNothingNew() bool {
 	return d.Outcome == site.Unchanged && !d.Head.IsZero() && d.HeadSum != 0 && d.HeadSum == d.Answer.Sum()
 }
 
+// EndSize is how many bytes before a batch say where the packs end: number of the last one and its size.
+const EndSize = 12
+
+// AppendEnd writes where the packs end.
+func AppendEnd(b []byte, num uint32, size int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, num), uint64(size))
+}
+
+// ReadEnd reads where the packs end; 0 for what does not say it.
+func ReadEnd(v []byte) (num uint32, size int64) {
+	if len(v) < EndSize {
+		return 0, 0
+	}
+	return binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
+}
+
 type LogBatch struct {
 	First uint32
 	News  []NewURL

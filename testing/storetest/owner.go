@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -157,7 +158,7 @@ func ownerLost(t *testing.T, o Ownership) {
 	}
 	o.Lose(t, "x")
 	for range 2 {
-		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, store.ErrLeaseLost) {
+		if err := s.Notes.SetFact("x", []byte("z")); !errors.Is(err, db.ErrLeaseLost) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -222,7 +223,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"collect parts", func() error { _, err := s.Parts.Collect(false, nil); return err }},
 		{"keep a run", func() error { return s.Notes.KeepRun(store.RunRecord{}) }},
 	} {
-		if err := tc.do(); !errors.Is(err, store.ErrLeaseLost) {
+		if err := tc.do(); !errors.Is(err, db.ErrLeaseLost) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}

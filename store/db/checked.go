@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ import (
 // checkedFor is how long a file that has not changed is taken to be as whole as it was.
 const checkedFor = 10 * time.Minute
 
-// checked remembers which database files were found whole, and when: opening one again right away need not
+// WholeFiles remembers which database files were found whole, and when: opening one again right away need not
 // read it all. Two changes within one tick of the kernel's clock leave the same times, so it is also known by
 // its last commit, which each process that writes it changes. A nil one has nothing to forget.
-type checked struct {
-	now func() time.Time
+type WholeFiles struct {
+	Now func() time.Time
 
 	mu    sync.Mutex
 	files map[string]checkedFile
@@ -35,11 +35,11 @@ type checkedFile struct {
 	at     time.Time
 }
 
-func (c *checked) has(path string, fi fs.FileInfo, commit dbpages.Commit) bool {
+func (c *WholeFiles) has(path string, fi fs.FileInfo, commit dbpages.Commit) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.files[path]
-	if !ok || c.now().Sub(k.at) >= checkedFor {
+	if !ok || c.Now().Sub(k.at) >= checkedFor {
 		return false
 	}
 	same := os.SameFile(k.info, fi) && k.info.Size() == fi.Size() && k.commit == commit
@@ -54,17 +54,17 @@ func changed(fi fs.FileInfo) time.Time {
 	return fi.ModTime()
 }
 
-func (c *checked) add(path string, fi fs.FileInfo, commit dbpages.Commit) {
+func (c *WholeFiles) add(path string, fi fs.FileInfo, commit dbpages.Commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.files == nil {
 		c.files = map[string]checkedFile{}
 	}
-	c.files[path] = checkedFile{fi, commit, c.now()}
+	c.files[path] = checkedFile{fi, commit, c.Now()}
 }
 
 // renew takes in that we wrote a file that was whole.
-func (c *checked) renew(path string, fi fs.FileInfo, commit dbpages.Commit) {
+func (c *WholeFiles) renew(path string, fi fs.FileInfo, commit dbpages.Commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k, ok := c.files[path]; ok {
@@ -72,7 +72,7 @@ func (c *checked) renew(path string, fi fs.FileInfo, commit dbpages.Commit) {
 	}
 }
 
-func (c *checked) forget(path string) {
+func (c *WholeFiles) forget(path string) {
 	if c == nil {
 		return
 	}
@@ -83,27 +83,27 @@ func (c *checked) forget(path string) {
 
 // pageFault reports whether a panic is a memory fault within the pages of the database file: the kernel could
 // not read one from the disk, or the file was cut.
-func (d *database) pageFault(p any) error {
+func (d *DB) pageFault(p any) error {
 	at, ok := p.(interface{ Addr() uintptr })
-	if !ok || (d.file == nil) {
+	if !ok || (d.File == nil) {
 		return nil
 	}
 	if d.bolt == nil { // while bbolt looks at its first pages
-		return &disk.UnreadableError{File: d.path, Err: syscall.EIO}
+		return &disk.UnreadableError{File: d.Path, Err: syscall.EIO}
 	}
 	off := int64(at.Addr()) - int64(d.bolt.Info().Data)
-	fi, err := d.file.Stat()
+	fi, err := d.File.Stat()
 	if err != nil || off < 0 || off >= fi.Size() {
 		return nil
 	}
 	size := int64(os.Getpagesize())
 	err = fmt.Errorf("page %d: %w", off/size, syscall.EIO)
-	return &disk.UnreadableError{File: d.path, Err: err}
+	return &disk.UnreadableError{File: d.Path, Err: err}
 }
 
 // isUnborn reports whether a damaged database is one that lost power while it was made, before anything was
 // committed to it: of the pages that bbolt begins with, each sector is there or empty.
-func (o *doorOptions) isUnborn(f *os.File, fi fs.FileInfo) bool {
+func (o *Options) isUnborn(f *os.File, fi fs.FileInfo) bool {
 	const sector = 512
 	newborn, err := newbornDatabase()
 	if (err != nil) || (fi.Size() > int64(len(newborn))) {
@@ -130,13 +130,13 @@ func newbornDatabase() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, siteDB)
-	d, err := openDatabase(doorOptions{
-		path:     name,
-		mode:     0o600,
-		depth:    1,
-		fresh:    true,
-		volatile: true,
+	name := filepath.Join(dir, "new")
+	d, err := Open(Options{
+		Path:     name,
+		Mode:     0o600,
+		Depth:    1,
+		Fresh:    true,
+		Volatile: true,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"errors"
@@ -25,15 +25,15 @@ import (
 	"mirrord/store/record"
 )
 
-// database is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor).
+// DB is the one door to bbolt: no other file opens a database or begins a transaction (TestOneDoor).
 // bbolt trusts its pages. So they are checked before it sees them, while the file is locked, which keeps it
 // from cycles, wild page numbers and a mapping that is longer than the file. What goes wrong later all the
 // same, on a disk that changes its mind, panics or faults; that is caught here, the pages are checked again,
 // and the database is of no use until it is opened again. Its methods may be called from several goroutines.
-type database struct {
-	doorOptions
+type DB struct {
+	Options
 	bolt *bolt.DB
-	file *os.File
+	File *os.File
 	fd   int   // of file
 	size int64 // of file when it was opened
 
@@ -41,69 +41,49 @@ type database struct {
 	users  sync.RWMutex // held by transactions that read
 	redo   *log.Log     // of the transactions; nil for none
 	// what of the log is not in the database
-	journal journal
+	Journal LogJournal
 	// syncs what transactions refer to, before one that is synced; nil while there is no such thing
-	before func() error
+	Before func() error
 	// around each writing transaction: no writer waits for a lock of bbolt that a panic left behind
 	writing sync.Mutex
 	of      *dbpages.Commit       // of a view: the commit that it shows
-	busy    bool                  // of a view: a process had the site open for writing
 	bad     atomic.Pointer[error] // the first thing that went wrong
 	stuck   atomic.Bool           // bbolt holds locks that are never released
 	wrote   atomic.Bool
 	looks   atomic.Uint32 // see transaction.looked
 }
 
-// doorOptions say which database is opened, and how.
-type doorOptions struct {
-	path     string
-	site     string        // whose database it is, "" for that of the state
-	mode     fs.FileMode   // at most these may read it
-	wait     time.Duration // for other processes; 0 is one try
-	depth    int           // how deep buckets lie in one another
-	mmap     int           // address space to reserve
-	readOnly bool
-	volatile bool     // no syncs
-	fresh    bool     // a file that is missing or empty is made
-	shared   bool     // readers have it beside its writer, see beside.go
-	known    *checked // files that need not be checked again; nil checks always
-	held     *os.File // the file, locked by the caller, who keeps it; nil: it is opened and locked
+// Options say which database is opened, and how.
+type Options struct {
+	Path     string
+	Site     string        // whose database it is, "" for that of the state
+	Mode     fs.FileMode   // at most these may read it
+	Wait     time.Duration // for other processes; 0 is one try
+	Depth    int           // how deep buckets lie in one another
+	Mmap     int           // address space to reserve
+	ReadOnly bool
+	Volatile bool        // no syncs
+	Fresh    bool        // a file that is missing or empty is made
+	Shared   bool        // readers have it beside its writer, see beside.go
+	Known    *WholeFiles // files that need not be checked again; nil checks always
+	Busy     bool        // of a view: a process had the site open for writing
+	held     *os.File    // the file, locked by the caller, who keeps it; nil: it is opened and locked
 }
 
-// DatabaseError says that a database cannot be used: its pages, or values in it, are not what they must be.
-// It is an ErrDamaged.
-type DatabaseError struct {
-	Site string // "" for the state's own database
-	File string // site.db or mirror.db
-	Err  error  // the defect
-}
-
-func (e *DatabaseError) Error() string { return fmt.Sprintf("%s is damaged: %v", e.File, e.Err) }
-func (e *DatabaseError) Unwrap() error { return e.Err }
-
-// Is makes it an ErrDamaged.
-func (e *DatabaseError) Is(target error) bool { return target == disk.ErrDamaged }
-
-// BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
-func (s *Site) BadValue(err error) error { return s.db.damaged(err) }
-
-// damaged makes a DatabaseError of what was found.
-func (o *doorOptions) damaged(err error) error {
+// Damaged makes a DatabaseError of what was found.
+func (o *Options) Damaged(err error) error {
 	var d *DatabaseError
 	if errors.As(err, &d) {
 		return err
 	}
-	return &DatabaseError{Site: o.site, File: filepath.Base(o.path), Err: err}
+	return &DatabaseError{Site: o.Site, File: filepath.Base(o.Path), Err: err}
 }
 
-// errReplaced reports that another process replaced the file that was waited for.
-var errReplaced = errors.New("the file was replaced")
-
-// openDatabase opens a database. One that another process has open is ErrLocked, one that cannot be used a
+// Open opens a database. One that another process has open is ErrLocked, one that cannot be used a
 // *DatabaseError; one that is missing or empty is fs.ErrNotExist unless it may be made.
-func openDatabase(o doorOptions) (d *database, err error) {
+func Open(o Options) (d *DB, err error) {
 	for range 10 { // each time another process has made progress
-		d = &database{doorOptions: o}
+		d = &DB{Options: o}
 		if err = d.open(); err == nil {
 			if err = d.convert(); err != nil {
 				err = errors.Join(err, d.Close())
@@ -114,12 +94,12 @@ func openDatabase(o doorOptions) (d *database, err error) {
 		}
 	}
 	if err != nil {
-		return nil, disk.Err("open "+filepath.Base(o.path), err)
+		return nil, disk.Err("open "+filepath.Base(o.Path), err)
 	}
 	return d, nil
 }
 
-func (d *database) open() (err error) {
+func (d *DB) open() (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
@@ -134,9 +114,9 @@ func (d *database) open() (err error) {
 	}
 	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) ||
 		errors.Is(err, berrors.ErrVersionMismatch) {
-		err = d.damaged(err)
+		err = d.Damaged(err)
 	} else if lost, ok := errors.AsType[*disk.UnreadableError](disk.Unreadable(err)); ok {
-		err = d.damaged(lost)
+		err = d.Damaged(lost)
 	}
 	return err
 }
@@ -146,22 +126,22 @@ func (d *database) open() (err error) {
 const growth = 1 << 20
 
 // begin opens the database in a file that open opens.
-func (d *database) begin(open func() (*os.File, error)) (err error) {
-	d.bolt, err = bolt.Open(d.path, d.mode, &bolt.Options{
+func (d *DB) begin(open func() (*os.File, error)) (err error) {
+	d.bolt, err = bolt.Open(d.Path, d.Mode, &bolt.Options{
 		Timeout:         time.Nanosecond,
-		NoSync:          d.volatile,
-		NoGrowSync:      d.volatile,
+		NoSync:          d.Volatile,
+		NoGrowSync:      d.Volatile,
 		FreelistType:    bolt.FreelistMapType,
-		ReadOnly:        d.readOnly,
+		ReadOnly:        d.ReadOnly,
 		PreLoadFreelist: true,
-		InitialMmapSize: d.mmap,
+		InitialMmapSize: d.Mmap,
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return open() },
 	})
 	if err != nil {
 		return err
 	}
 	d.bolt.AllocSize = growth
-	fi, err := d.file.Stat()
+	fi, err := d.File.Stat()
 	if err == nil {
 		d.size = fi.Size()
 	}
@@ -169,11 +149,11 @@ func (d *database) begin(open func() (*os.File, error)) (err error) {
 }
 
 // openFile opens and locks the file and checks its pages. bbolt locks it again, which does nothing.
-func (d *database) openFile() (_ *os.File, err error) {
+func (d *DB) openFile() (_ *os.File, err error) {
 	flag := os.O_RDWR
-	if d.readOnly {
+	if d.ReadOnly {
 		flag = os.O_RDONLY
-	} else if d.fresh {
+	} else if d.Fresh {
 		flag |= os.O_CREATE
 	}
 	f, err := d.openOrHeld(flag)
@@ -186,7 +166,7 @@ func (d *database) openFile() (_ *os.File, err error) {
 		}
 	}()
 	if d.held != nil {
-		d.file, d.fd = f, int(f.Fd())
+		d.File, d.fd = f, int(f.Fd())
 		return f, nil
 	}
 	if f, err = d.lock(f); err != nil {
@@ -196,95 +176,108 @@ func (d *database) openFile() (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if fi.Mode().Perm()&^d.mode != 0 {
-		f.Chmod(d.mode) // of an older version; who may not is not its owner
+	if fi.Mode().Perm()&^d.Mode != 0 {
+		f.Chmod(d.Mode) // of an older version; who may not is not its owner
 	}
 	switch {
 	case fi.Size() > 0:
 		err := d.check(f, fi)
-		if (err != nil) && d.fresh && !d.readOnly && d.isUnborn(f, fi) {
+		if (err != nil) && d.Fresh && !d.ReadOnly && d.isUnborn(f, fi) {
 			err = f.Truncate(0)
 		}
 		if err != nil {
 			return nil, err
 		}
-	case !d.fresh || d.readOnly:
-		return nil, fmt.Errorf("%s is empty: %w", filepath.Base(d.path), fs.ErrNotExist)
+	case !d.Fresh || d.ReadOnly:
+		return nil, fmt.Errorf("%s is empty: %w", filepath.Base(d.Path), fs.ErrNotExist)
 	}
-	if d.shared && d.readOnly {
+	if d.Shared && d.ReadOnly {
 		commit, err := dbpages.ReadCommit(f)
 		if err != nil {
-			return nil, d.damaged(err)
+			return nil, d.Damaged(err)
 		}
 		d.of = &commit
 	}
-	d.file, d.fd = f, int(f.Fd())
+	d.File, d.fd = f, int(f.Fd())
 	return f, nil
 }
 
 // openOrHeld opens the file. Of one that is held it returns another descriptor, which has the same lock.
-func (d *database) openOrHeld(flag int) (*os.File, error) {
-	if d.held == nil {
-		return os.OpenFile(d.path, flag, d.mode)
+func (o *Options) openOrHeld(flag int) (*os.File, error) {
+	if o.held == nil {
+		return os.OpenFile(o.Path, flag, o.Mode)
 	}
-	return sameOpen(d.held)
+	return sameOpen(o.held)
 }
 
 // check looks at all pages of the file.
-func (d *database) check(f *os.File, fi fs.FileInfo) error {
+func (d *DB) check(f *os.File, fi fs.FileInfo) error {
 	commit, known := d.lastCommit(f)
-	if known && d.known.has(d.path, fi, commit) {
+	if known && d.Known.has(d.Path, fi, commit) {
 		return nil
 	}
 	if err := d.look(f); err != nil {
-		return d.damaged(err)
+		return d.Damaged(err)
 	}
 	if known {
-		d.known.add(d.path, fi, commit)
+		d.Known.add(d.Path, fi, commit)
 	}
 	return nil
 }
 
 // lastCommit reads what a file is known by.
-func (d *database) lastCommit(f *os.File) (commit dbpages.Commit, ok bool) {
-	if d.known == nil {
+func (d *DB) lastCommit(f *os.File) (commit dbpages.Commit, ok bool) {
+	if d.Known == nil {
 		return commit, false
 	}
 	commit, err := dbpages.ReadCommit(&disk.LossReader{File: f})
 	return commit, err == nil
 }
 
-// recheck looks at all pages again. No transaction may be writing.
-func (d *database) recheck() error {
+// Recheck looks at all pages again. No transaction may be writing.
+func (d *DB) Recheck() error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	return d.look(d.file)
+	return d.look(d.File)
 }
 
 // look checks all pages of a file, which must be locked.
-func (o *doorOptions) look(f *os.File) error {
+func (o *Options) look(f *os.File) error {
 	fi, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	r := &disk.LossReader{File: f}
-	err = dbpages.Check(r, fi.Size(), o.depth)
+	err = dbpages.Check(r, fi.Size(), o.Depth)
 	if (err != nil) && (r.Lost != nil) {
 		return r.Lost
 	}
 	return err
 }
 
+// CheckWhole checks pages and values of a file that the caller has locked, and gives the lock back.
+func (o Options) CheckWhole(f *os.File) error {
+	if err := o.look(f); err != nil {
+		return err
+	}
+	o.held, o.Known = f, nil
+	db, err := Open(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.View((*Tx).CheckSums), db.Close())
+}
+
 // View reads in one transaction.
-func (d *database) View(f func(*transaction) error) error { return d.transact(f, false) }
+func (d *DB) View(f func(*Tx) error) error { return d.transact(f, false) }
 
 // Update writes in one transaction, all of it or nothing.
-func (d *database) Update(f func(*transaction) error) error {
+func (d *DB) Update(f func(*Tx) error) error {
 	return d.alone(func() error { return d.transact(f, true) })
 }
 
 // alone calls f while no other transaction writes.
-func (d *database) alone(f func() error) error {
+func (d *DB) alone(f func() error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	if err := d.exclude(); err != nil {
@@ -298,7 +291,7 @@ func (d *database) alone(f func() error) error {
 	return err
 }
 
-func (d *database) transact(f func(*transaction) error, write bool) (err error) {
+func (d *DB) transact(f func(*Tx) error, write bool) (err error) {
 	if bad := d.bad.Load(); bad != nil {
 		return *bad
 	}
@@ -311,15 +304,15 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 	defer func() {
 		p := recover()
 		if s, ok := p.(badSeal); ok {
-			err = d.damaged(s.err)
+			err = d.Damaged(s.err)
 		} else if p != nil {
 			err = d.fault(p, tx, write)
 		} else {
-			err = d.damagedValue(err)
+			err = d.DamagedValue(err)
 		}
 	}()
 	if d.cut() { // beginning a transaction would fault with a lock held that others wait for
-		return d.fail(d.damaged(errors.New("the file was cut short while it was open")))
+		return d.fail(d.Damaged(errors.New("the file was cut short while it was open")))
 	}
 	logged := false
 	body := func(t *bolt.Tx) error {
@@ -329,7 +322,7 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 			return err
 		}
 		if x.looks = &d.looks; write {
-			x.redo, x.counts = d.redo, d.site != ""
+			x.redo, x.counts = d.redo, d.Site != ""
 		}
 		if err := f(x); (err != nil) || !write {
 			return err
@@ -337,8 +330,8 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 		if err := x.end(); err != nil {
 			return err
 		}
-		if (x.number > 0) && (x.later == 0) && (d.before != nil) {
-			if err := d.before(); err != nil {
+		if (x.number > 0) && (x.later == 0) && (d.Before != nil) {
+			if err := d.Before(); err != nil {
 				return err
 			}
 		}
@@ -365,7 +358,7 @@ func (d *database) transact(f func(*transaction) error, write bool) (err error) 
 }
 
 // paused calls f while no transaction reads, unless one does for too long.
-func (d *database) paused(f func()) (done bool) {
+func (d *DB) paused(f func()) (done bool) {
 	for end := time.Now().Add(time.Second); !done && time.Now().Before(end); {
 		if done = d.users.TryLock(); !done {
 			time.Sleep(time.Millisecond)
@@ -379,14 +372,14 @@ func (d *database) paused(f func()) (done bool) {
 }
 
 // cut reports whether the file is shorter than it was when it was opened: it never shrinks by itself.
-func (d *database) cut() bool {
+func (d *DB) cut() bool {
 	var st syscall.Stat_t
 	return syscall.Fstat(d.fd, &st) == nil && st.Size < d.size
 }
 
 // fail makes err what every later transaction returns, unless there was an error before it.
-func (d *database) fail(err error) error {
-	d.known.forget(d.path)
+func (d *DB) fail(err error) error {
+	d.Known.forget(d.Path)
 	d.bad.CompareAndSwap(nil, &err)
 	return *d.bad.Load()
 }
@@ -394,21 +387,21 @@ func (d *database) fail(err error) error {
 // fault makes an error of a panic in a transaction, nil for one that did not begin. It is called by the
 // deferred function that recovered, and checks the pages once more: when they are good the fault is one of
 // the program.
-func (d *database) fault(p any, tx *bolt.Tx, write bool) error {
+func (d *DB) fault(p any, tx *bolt.Tx, write bool) error {
 	if tx == nil || tx.DB() != nil {
 		d.stuck.Store(true)
 	}
 	err := fmt.Errorf("internal error at %s: %v", origin(), p)
-	if d.file == nil {
+	if d.File == nil {
 		return d.fail(err)
 	}
 	if !write && d.writing.TryLock() {
 		defer d.writing.Unlock()
 	}
-	if cerr := d.look(d.file); cerr != nil {
-		err = d.damaged(cerr)
+	if cerr := d.look(d.File); cerr != nil {
+		err = d.Damaged(cerr)
 	} else if lost := d.pageFault(p); lost != nil {
-		err = d.damaged(lost)
+		err = d.Damaged(lost)
 	}
 	return d.fail(err)
 }
@@ -433,25 +426,27 @@ func origin() string {
 	}
 }
 
-// damagedValue makes a DatabaseError of a value that cannot be decoded.
-func (o *doorOptions) damagedValue(err error) error {
+// DamagedValue makes a DatabaseError of a value that cannot be decoded.
+func (o *Options) DamagedValue(err error) error {
 	if err != nil && errors.Is(err, record.ErrValue) {
-		err = o.damaged(err)
+		err = o.Damaged(err)
 	}
 	return err
 }
 
-// dropPages gives the memory of the pages that were looked at back.
-func (d *database) dropPages() {
-	d.View(func(tx *transaction) error { // while it is open the mapping stays
+// DropPages gives the memory of the pages that were looked at back.
+func (d *DB) DropPages() {
+	d.View(func(tx *Tx) error { // while it is open the mapping stays
 		tx.dropPages()
 		return nil
 	})
 }
 
-// Close releases the file and its lock in any case. After a panic that left bbolt locked its mapping
-// stays until the process ends.
-func (d *database) Close() (err error) {
+// Close ends the log, and releases the file and its lock in any case. After a panic that left bbolt locked
+// its mapping stays until the process ends.
+func (d *DB) Close() error { return errors.Join(endLog(d), closeFile(d)) }
+
+func closeFile(d *DB) (err error) {
 	if d.stuck.Load() {
 		return d.release()
 	}
@@ -462,27 +457,27 @@ func (d *database) Close() (err error) {
 	}()
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	d.journal.close()
+	d.Journal.close()
 	if d.writer != nil {
 		defer d.writer.Close() // nothing is in it
 	}
 	if d.wrote.Load() && d.bad.Load() == nil {
-		fi, err := d.file.Stat()
-		if commit, ok := d.lastCommit(d.file); ok && err == nil {
-			d.known.renew(d.path, fi, commit)
+		fi, err := d.File.Stat()
+		if commit, ok := d.lastCommit(d.File); ok && err == nil {
+			d.Known.renew(d.Path, fi, commit)
 		} else {
-			d.known.forget(d.path)
+			d.Known.forget(d.Path)
 		}
 	}
 	return d.bolt.Close()
 }
 
 // release closes the file without bbolt.
-func (d *database) release() error {
-	d.journal.close()
+func (d *DB) release() error {
+	d.Journal.close()
 	var err error
-	if d.file != nil {
-		err = errors.Join(disk.Funlock(d.file), d.file.Close())
+	if d.File != nil {
+		err = errors.Join(disk.Funlock(d.File), d.File.Close())
 	}
 	if d.writer != nil {
 		err = errors.Join(err, d.writer.Close())

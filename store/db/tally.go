@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"encoding/binary"
@@ -64,7 +64,7 @@ func (t tally) same(written tally) bool {
 }
 
 // readAll reads all values of a bucket and of those in it, each of which must be what was written.
-func (b *bucket) readAll() {
+func (b *Bucket) readAll() {
 	c := b.Cursor()
 	for key, v := c.First(); key != nil; key, v = c.Next() {
 		if in := b.Bucket(key); (v == nil) && (in != nil) {
@@ -73,9 +73,9 @@ func (b *bucket) readAll() {
 	}
 }
 
-// checkSums reads all values of a database and reports wrong values and wrong numbers of values.
-func (t *transaction) checkSums() error {
-	if t.isFresh() {
+// CheckSums reads all values of a database and reports wrong values and wrong numbers of values.
+func (t *Tx) CheckSums() error {
+	if t.IsFresh() {
 		return nil
 	}
 	root := t.tx.Cursor()
@@ -85,7 +85,7 @@ func (t *transaction) checkSums() error {
 			continue
 		}
 		found[string(k)] = true
-		b := &bucket{b: t.tx.Bucket(k), t: t, name: k}
+		b := &Bucket{b: t.tx.Bucket(k), t: t, name: k}
 		got := tally{seq: b.Sequence()}
 		c := b.Cursor()
 		for key, _ := c.First(); key != nil; key, _ = c.Next() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"go/ast"
@@ -18,9 +18,9 @@ import (
 // be had elsewhere, so that View and Update of any other file are those of the door. bbolt's own check and
 // its batches work on goroutines of their own, where a panic ends the process.
 func TestOneDoor(t *testing.T) {
-	const door = "store/database.go"
-	doors := []string{door, "store/sealed.go", "store/convert.go"}
-	top := os.DirFS("..")
+	const door = "store/db/database.go"
+	doors := []string{door, "store/db/sealed.go", "store/db/convert.go"}
+	top := os.DirFS("../..")
 	seen := 0
 	err := fs.WalkDir(top, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") ||

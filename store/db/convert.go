@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"bytes"
@@ -15,47 +15,56 @@ import (
 	"mirrord/store/disk"
 )
 
+// FormatVersion is the version of the on-disk format.
+//
+//	7  without checksums in the databases; the first opening for writing converts it, see convert.go. Formats 1
+//	   to 6 are refused
+//	8  site.db is sealed, see sealed.go
+//	9  packs may have holes of which a depot has the bytes, see away.go
+//	10 the log is the truth, and site.db an index that is not synced: it says which transaction of the log it
+//	   has last. The first opening for writing makes a database of format 8 or 9 one of it. Heads of answers
+//	   lie in bundles, and documents in frames have a head of a few bytes
+//	11 the journal of an unfinished run is in the log alone
+const FormatVersion = 11
+
 // Until format 8, databases of one-off mirrors had no checksums. The first opening of one for writing gives
 // them to its values, in one transaction.
 
 // unsealedFormat is the format of a database without checksums that is converted. Older ones are refused.
 const unsealedFormat = 7
 
-// loggedFormat is the first format of a database that says up to which transaction it follows its log.
-const loggedFormat = 10
-
 // convert gives a database without checksums those. It does nothing for one that has them, or that is new.
-func (d *database) convert() error {
+func (d *DB) convert() error {
 	format, old, err := d.unsealed()
 	switch {
 	case err != nil || !old:
 		return err
-	case format > unsealedFormat || (format == 0 && d.site != ""):
-		return d.damaged(errors.New("its checksums are missing"))
-	case format < unsealedFormat && d.site != "":
+	case format > unsealedFormat || (format == 0 && d.Site != ""):
+		return d.Damaged(errors.New("its checksums are missing"))
+	case format < unsealedFormat && d.Site != "":
 		return fmt.Errorf(
 			"%s: %w: format %d, this one reads formats %d to %d. Remove the mirror and run it again, "+
 				"or export it with the older mirrord and import that: its versions come, what it learned and its users "+
-				"do not", filepath.Base(d.path), errOldFormat, format, unsealedFormat, FormatVersion)
-	case d.readOnly && d.site == "":
-		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.path), errOldFormat)
-	case d.readOnly:
-		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.path),
-			errOldFormat, d.site)
+				"do not", filepath.Base(d.Path), ErrOldFormat, format, unsealedFormat, FormatVersion)
+	case d.ReadOnly && d.Site == "":
+		return fmt.Errorf("%s: %w: the next run converts it", filepath.Base(d.Path), ErrOldFormat)
+	case d.ReadOnly:
+		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.Path),
+			ErrOldFormat, d.Site)
 	}
 	err = d.alone(func() error { return d.raw(d.bolt.Update, d.seal) })
-	return disk.Err("convert "+filepath.Base(d.path), err)
+	return disk.Err("convert "+filepath.Base(d.Path), err)
 }
 
 // unsealed reports whether a database has values, and no checksums, and its format, 0 for none.
-func (d *database) unsealed() (format uint32, is bool, err error) {
+func (d *DB) unsealed() (format uint32, is bool, err error) {
 	err = d.raw(d.bolt.View, func(tx *bolt.Tx) error {
 		k, _ := tx.Cursor().First()
 		if is = k != nil && tx.Bucket(bSums) == nil; !is {
 			return nil
 		}
-		if m := tx.Bucket(bMeta); m != nil {
-			if v := m.Get(kFormat); len(v) == 4 {
+		if m := tx.Bucket(Meta); m != nil {
+			if v := m.Get(KeyFormat); len(v) == 4 {
 				format = binary.BigEndian.Uint32(v)
 			}
 		}
@@ -65,7 +74,7 @@ func (d *database) unsealed() (format uint32, is bool, err error) {
 }
 
 // raw calls f with a transaction of the database without checksums, which begin begins.
-func (d *database) raw(begin func(func(*bolt.Tx) error) error, f func(*bolt.Tx) error) (err error) {
+func (d *DB) raw(begin func(func(*bolt.Tx) error) error, f func(*bolt.Tx) error) (err error) {
 	var tx *bolt.Tx
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -80,8 +89,8 @@ func (d *database) raw(begin func(func(*bolt.Tx) error) error, f func(*bolt.Tx) 
 }
 
 // seal gives all values their checksums.
-func (d *database) seal(t *bolt.Tx) error {
-	to := &transaction{tx: t, top: map[string]*bucket{}}
+func (d *DB) seal(t *bolt.Tx) error {
+	to := &Tx{tx: t, top: map[string]*Bucket{}}
 	err := t.ForEach(func(name []byte, _ *bolt.Bucket) error {
 		to.Bucket(name).tally = new(tally)
 		return nil
@@ -97,14 +106,14 @@ func (d *database) seal(t *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if d.site != "" {
+	if d.Site != "" {
 		to.number = uint64(t.ID()) // behind all of its log
 	}
 	return to.end()
 }
 
 // seal gives the values of a bucket their checksums.
-func (b *bucket) seal() error {
+func (b *Bucket) seal() error {
 	var keys, values [][]byte
 	err := b.b.ForEach(func(k, v []byte) error {
 		keys, values = append(keys, bytes.Clone(k)), append(values, bytes.Clone(v))
@@ -118,7 +127,7 @@ func (b *bucket) seal() error {
 		if err != nil || v == nil {
 			continue
 		}
-		if string(b.name) == string(bMeta) && string(k) == string(kFormat) {
+		if string(b.name) == string(Meta) && string(k) == string(KeyFormat) {
 			v = binary.BigEndian.AppendUint32(nil, FormatVersion)
 		}
 		v = sealed(b.name, k, v)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"io/fs"
@@ -38,7 +38,7 @@ func TestChecked(t *testing.T) {
 	}
 	first, second := dbpages.Commit{Tx: 1}, dbpages.Commit{Tx: 2}
 	now := time.Now()
-	c := &checked{now: func() time.Time { return now }}
+	c := &WholeFiles{Now: func() time.Time { return now }}
 	write("one")
 	c.renew(name, stat(), first)
 	if c.has(name, stat(), first) {
@@ -77,44 +77,5 @@ func TestChecked(t *testing.T) {
 	c.forget(name)
 	if c.has(name, stat(), second) {
 		t.Error("remembered after it was forgotten")
-	}
-}
-
-// A state that is written and read in turns does not look at all pages each time.
-func TestStateIsCheckedOnce(t *testing.T) {
-	dir := t.TempDir()
-	now := time.Now()
-	s, err := OpenState(dir, Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := s.AddRun(RunRecord{Site: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Runs("x", 1); err != nil { // looks at all
-		t.Fatal(err)
-	}
-	if err := s.AddRun(RunRecord{Site: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(filepath.Join(dir, stateDB))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit, err := dbpages.ReadCommit(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !s.checked.has(f.Name(), fi, commit) {
-		t.Error("our own commit makes the next one look at all pages again")
-	}
-	if now = now.Add(checkedFor); s.checked.has(f.Name(), fi, commit) {
-		t.Error("pages are never looked at again")
 	}
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package db
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -34,13 +35,26 @@ var bSums = []byte("sums")
 // log of the database numbers them.
 var kLogged = []byte("\x00log")
 
+// Meta is the bucket of a site's database for small facts, by name. The door reads some of them.
+var Meta = []byte("meta")
+
+// Keys of small facts that the door reads.
+var (
+	KeyFormat = []byte("format")
+	KeyKnown  = []byte("known")  // number of URLs that have an ID
+	KeyFolded = []byte("folded") // transaction of the last batch of the journal that is folded
+)
+
+// numberKey is a number as 8 bytes, big endian.
+func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
 const sealSize = 4 // bytes
 
-// transaction is one transaction of a database. What it hands out is valid as long as it is open. A value
+// Tx is one transaction of a database. What it hands out is valid as long as it is open. A value
 // that is not what was written ends it: the door returns a *DatabaseError.
-type transaction struct {
+type Tx struct {
 	tx   *bolt.Tx
-	top  map[string]*bucket // of a writing transaction: those that were used
+	top  map[string]*Bucket // of a writing transaction: those that were used
 	redo *log.Log           // that takes the changes; nil for none
 	// what was changed, for redo
 	changes []byte
@@ -54,12 +68,12 @@ type transaction struct {
 type badSeal struct{ err error }
 
 // begin wraps a transaction of bbolt. The first one that writes a new database seals it.
-func begin(tx *bolt.Tx) (*transaction, error) {
-	t := &transaction{tx: tx}
+func begin(tx *bolt.Tx) (*Tx, error) {
+	t := &Tx{tx: tx}
 	if !tx.Writable() {
 		return t, nil
 	}
-	t.top = map[string]*bucket{}
+	t.top = map[string]*Bucket{}
 	if k, _ := tx.Cursor().First(); k == nil {
 		if _, err := tx.CreateBucket(bSums); err != nil {
 			return nil, err
@@ -69,7 +83,7 @@ func begin(tx *bolt.Tx) (*transaction, error) {
 }
 
 // end writes the tallies of what was changed, and the number of the transaction.
-func (t *transaction) end() error {
+func (t *Tx) end() error {
 	sums := t.tx.Bucket(bSums)
 	for name, b := range t.top {
 		if b.tally == nil {
@@ -82,7 +96,7 @@ func (t *transaction) end() error {
 		}
 		t.note(log.Tally, []byte(name), v)
 		if t.counts && t.number == 0 {
-			last, _ := t.logged()
+			last, _ := t.Logged()
 			if t.redo != nil {
 				last = t.redo.Last()
 			}
@@ -92,27 +106,27 @@ func (t *transaction) end() error {
 	if t.number == 0 {
 		return nil
 	}
-	return sums.Put(kLogged, sealed(bSums, kLogged, seqKey(t.number)))
+	return sums.Put(kLogged, sealed(bSums, kLogged, numberKey(t.number)))
 }
 
-// logged returns the number of the last transaction; ok is false for a database that has none.
-func (t *transaction) logged() (number uint64, ok bool) {
+// Logged returns the number of the last transaction; ok is false for a database that has none.
+func (t *Tx) Logged() (number uint64, ok bool) {
 	sums := t.tx.Bucket(bSums)
 	if sums == nil {
 		return 0, false
 	}
-	return (&bucket{b: sums, t: t, name: bSums}).number(kLogged)
+	return (&Bucket{b: sums, t: t, name: bSums}).Number(kLogged)
 }
 
 // note takes a change into the log.
-func (t *transaction) note(what byte, bucket []byte, rest ...[]byte) {
+func (t *Tx) note(what byte, bucket []byte, rest ...[]byte) {
 	if t.redo != nil {
 		t.changes = log.AppendChange(t.changes, what, bucket, rest...)
 	}
 }
 
-// isFresh reports whether nothing was ever written to the database.
-func (t *transaction) isFresh() bool {
+// IsFresh reports whether nothing was ever written to the database.
+func (t *Tx) IsFresh() bool {
 	c := t.tx.Cursor()
 	k, _ := c.First()
 	if string(k) == string(bSums) {
@@ -121,11 +135,26 @@ func (t *transaction) isFresh() bool {
 	return k == nil && t.tx.ID() <= 2
 }
 
+// DeferSync has a later transaction sync this one.
+func (t *Tx) DeferSync() { t.later = log.Later }
+
+// Writable reports whether the transaction may write.
+func (t *Tx) Writable() bool { return t.tx.Writable() }
+
+// Changed reports whether values of a bucket were written.
+func (t *Tx) Changed(bucket []byte) bool {
+	b := t.top[string(bucket)]
+	return (b != nil) && (b.tally != nil)
+}
+
+// Meta returns the bucket of small facts, nil when it is missing.
+func (t *Tx) Meta() *Bucket { return t.Bucket(Meta) }
+
 // Size returns the size of the database, in bytes.
-func (t *transaction) Size() int64 { return t.tx.Size() }
+func (t *Tx) Size() int64 { return t.tx.Size() }
 
 // dropPages gives the memory of the pages that were read back. What was handed out stays valid.
-func (t *transaction) dropPages() {
+func (t *Tx) dropPages() {
 	disk.DropPages(t.tx.DB().Info().Data, t.tx.Size()) // what cannot be given back stays
 }
 
@@ -142,7 +171,7 @@ const (
 )
 
 // looked counts a look-up of a single key, whose value has a size.
-func (t *transaction) looked(size int) {
+func (t *Tx) looked(size int) {
 	if t.looks == nil || t.tx.Size() <= smallDatabase {
 		return
 	}
@@ -153,7 +182,7 @@ func (t *transaction) looked(size int) {
 }
 
 // Bucket returns a bucket, nil when it is missing.
-func (t *transaction) Bucket(name []byte) *bucket {
+func (t *Tx) Bucket(name []byte) *Bucket {
 	if b := t.top[string(name)]; b != nil {
 		return b
 	}
@@ -161,11 +190,11 @@ func (t *transaction) Bucket(name []byte) *bucket {
 }
 
 // known wraps a bucket at the top.
-func (t *transaction) known(name []byte, b *bolt.Bucket) *bucket {
+func (t *Tx) known(name []byte, b *bolt.Bucket) *Bucket {
 	if b == nil {
 		return nil
 	}
-	w := &bucket{b: b, t: t, name: name}
+	w := &Bucket{b: b, t: t, name: name}
 	if t.top != nil {
 		w.name = []byte(string(name))
 		t.top[string(name)] = w
@@ -174,13 +203,13 @@ func (t *transaction) known(name []byte, b *bolt.Bucket) *bucket {
 }
 
 // CreateBucket makes a bucket that must not be there.
-func (t *transaction) CreateBucket(name []byte) (*bucket, error) {
+func (t *Tx) CreateBucket(name []byte) (*Bucket, error) {
 	b, err := t.tx.CreateBucket(name)
 	return t.known(name, b), err
 }
 
 // CreateBucketIfNotExists returns a bucket, which it makes if need be.
-func (t *transaction) CreateBucketIfNotExists(name []byte) (*bucket, error) {
+func (t *Tx) CreateBucketIfNotExists(name []byte) (*Bucket, error) {
 	if b := t.top[string(name)]; b != nil {
 		return b, nil
 	}
@@ -188,24 +217,24 @@ func (t *transaction) CreateBucketIfNotExists(name []byte) (*bucket, error) {
 	return t.known(name, b), err
 }
 
-// bucket is a bucket of a database.
-type bucket struct {
+// Bucket is a bucket of a database.
+type Bucket struct {
 	b     *bolt.Bucket
-	t     *transaction
+	t     *Tx
 	name  []byte // with those of the buckets above it
 	inner bool   // it is nested, and has no tally
 	tally *tally // of a writing transaction that has changed it
 }
 
 // Get returns a value, nil when it is missing.
-func (b *bucket) Get(key []byte) []byte {
+func (b *Bucket) Get(key []byte) []byte {
 	v := b.b.Get(key)
 	b.t.looked(len(v))
 	return b.opened(key, v)
 }
 
-// number returns a value of 8 or 4 bytes, big endian; ok is false without one.
-func (b *bucket) number(key []byte) (n uint64, ok bool) {
+// Number returns a value of 8 or 4 bytes, big endian; ok is false without one.
+func (b *Bucket) Number(key []byte) (n uint64, ok bool) {
 	switch v := b.Get(key); len(v) {
 	case 8:
 		return binary.BigEndian.Uint64(v), true
@@ -216,7 +245,7 @@ func (b *bucket) number(key []byte) (n uint64, ok bool) {
 }
 
 // opened checks a value and returns it without its checksum.
-func (b *bucket) opened(key, v []byte) []byte {
+func (b *Bucket) opened(key, v []byte) []byte {
 	if v == nil {
 		return v
 	}
@@ -231,9 +260,10 @@ var errSeal = errors.New("the value is not what was written")
 
 // sealOf returns the checksum of a value.
 func sealOf(bucket, key, v []byte) uint32 {
-	sum := crc32.Update(0, castagnoli, bucket)
-	sum = crc32.Update(sum, castagnoli, key)
-	return crc32.Update(sum, castagnoli, v)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	sum := crc32.Update(0, table, bucket)
+	sum = crc32.Update(sum, table, key)
+	return crc32.Update(sum, table, v)
 }
 
 // sealed returns a value with its checksum, in memory of its own.
@@ -243,7 +273,7 @@ func sealed(bucket, key, v []byte) []byte {
 }
 
 // Put writes a value. It keeps neither slice.
-func (b *bucket) Put(key, v []byte) error {
+func (b *Bucket) Put(key, v []byte) error {
 	b.t.looked(0)
 	b.t.note(log.Put, b.name, key, v)
 	v = sealed(b.name, key, v)
@@ -256,8 +286,17 @@ func (b *bucket) Put(key, v []byte) error {
 	return b.b.Put(key, v)
 }
 
+// PutJSON stores a value as JSON.
+func (b *Bucket) PutJSON(k []byte, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put(k, raw)
+}
+
 // Delete removes a value, if it is there.
-func (b *bucket) Delete(key []byte) error {
+func (b *Bucket) Delete(key []byte) error {
 	b.t.note(log.Delete, b.name, key)
 	if t := b.tallied(); t != nil {
 		if old := b.b.Get(key); old != nil {
@@ -269,7 +308,7 @@ func (b *bucket) Delete(key []byte) error {
 }
 
 // tallied returns the tally of a bucket that is about to be changed; nil when it has none.
-func (b *bucket) tallied() *tally {
+func (b *Bucket) tallied() *tally {
 	if b.inner {
 		return nil
 	}
@@ -280,9 +319,9 @@ func (b *bucket) tallied() *tally {
 }
 
 // tallyOf returns the tally of a bucket as it was written.
-func (t *transaction) tallyOf(name []byte) *tally {
+func (t *Tx) tallyOf(name []byte) *tally {
 	out := &tally{seq: anySequence}
-	sums := &bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
+	sums := &Bucket{b: t.tx.Bucket(bSums), t: t, name: bSums}
 	v := sums.Get(name)
 	missing := (v == nil) && t.hasValues(name) // to continue from 0 would write the loss into the log
 	if missing || ((v != nil) && !out.decode(v)) {
@@ -292,7 +331,7 @@ func (t *transaction) tallyOf(name []byte) *tally {
 }
 
 // hasValues reports whether a bucket at the top has any value.
-func (t *transaction) hasValues(name []byte) bool {
+func (t *Tx) hasValues(name []byte) bool {
 	b := t.tx.Bucket(name)
 	if b == nil {
 		return false
@@ -306,37 +345,37 @@ func (t *transaction) hasValues(name []byte) bool {
 }
 
 // NextSequence returns a number that no call returned before.
-func (b *bucket) NextSequence() (uint64, error) {
+func (b *Bucket) NextSequence() (uint64, error) {
 	b.tallied()
 	n, err := b.b.NextSequence()
-	b.t.note(log.Sequence, b.name, seqKey(n))
+	b.t.note(log.Sequence, b.name, numberKey(n))
 	return n, err
 }
 
 // Sequence returns the last number that NextSequence returned.
-func (b *bucket) Sequence() uint64 { return b.b.Sequence() }
+func (b *Bucket) Sequence() uint64 { return b.b.Sequence() }
 
-// fill sets how full pages are left that split, from 0 to 1.
-func (b *bucket) fill(share float64) { b.b.FillPercent = share }
+// Fill sets how full pages are left that split, from 0 to 1.
+func (b *Bucket) Fill(share float64) { b.b.FillPercent = share }
 
 // Bucket returns a bucket in this one, nil when it is missing.
-func (b *bucket) Bucket(name []byte) *bucket { return b.within(name, b.b.Bucket(name)) }
+func (b *Bucket) Bucket(name []byte) *Bucket { return b.within(name, b.b.Bucket(name)) }
 
 // CreateBucket makes a bucket in this one that must not be there.
-func (b *bucket) CreateBucket(name []byte) (*bucket, error) {
+func (b *Bucket) CreateBucket(name []byte) (*Bucket, error) {
 	made, err := b.b.CreateBucket(name)
 	return b.within(name, made), err
 }
 
 // DeleteBucket removes a bucket in this one.
-func (b *bucket) DeleteBucket(name []byte) error { return b.b.DeleteBucket(name) }
+func (b *Bucket) DeleteBucket(name []byte) error { return b.b.DeleteBucket(name) }
 
-func (b *bucket) within(name []byte, in *bolt.Bucket) *bucket {
+func (b *Bucket) within(name []byte, in *bolt.Bucket) *Bucket {
 	if in == nil {
 		return nil
 	}
 	path := append(append([]byte(string(b.name)), 0), name...)
-	return &bucket{
+	return &Bucket{
 		b:     in,
 		t:     b.t,
 		name:  path,
@@ -345,7 +384,7 @@ func (b *bucket) within(name []byte, in *bolt.Bucket) *bucket {
 }
 
 // ForEach calls f for each key in order; the value of a bucket in this one is nil.
-func (b *bucket) ForEach(f func(k, v []byte) error) error {
+func (b *Bucket) ForEach(f func(k, v []byte) error) error {
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		if err := f(k, v); err != nil {
@@ -356,15 +395,15 @@ func (b *bucket) ForEach(f func(k, v []byte) error) error {
 }
 
 // ForEachBucket calls f with the name of each bucket in this one.
-func (b *bucket) ForEachBucket(f func(name []byte) error) error { return b.b.ForEachBucket(f) }
+func (b *Bucket) ForEachBucket(f func(name []byte) error) error { return b.b.ForEachBucket(f) }
 
 // Cursor returns a cursor over a bucket.
-func (b *bucket) Cursor() *bucketCursor { return &bucketCursor{c: b.b.Cursor(), b: b} }
+func (b *Bucket) Cursor() *Cursor { return &Cursor{c: b.b.Cursor(), b: b} }
 
-// bucketCursor goes through a bucket in key order. The value of a bucket in it is nil.
-type bucketCursor struct {
+// Cursor goes through a bucket in key order. The value of a bucket in it is nil.
+type Cursor struct {
 	c        *bolt.Cursor
-	b        *bucket
+	b        *Bucket
 	key, raw []byte // where it is
 	passed   int    // bytes since the pages that were read were given back
 }
@@ -372,7 +411,7 @@ type bucketCursor struct {
 // passedPerDrop is after how many bytes of keys and values a cursor gives back the pages that were read.
 const passedPerDrop = 1 << 20
 
-func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
+func (c *Cursor) at(k, v []byte) (key, value []byte) {
 	c.key, c.raw = k, v
 	if c.passed += len(k) + len(v); c.passed >= passedPerDrop {
 		c.passed = 0
@@ -382,22 +421,22 @@ func (c *bucketCursor) at(k, v []byte) (key, value []byte) {
 }
 
 // First moves to the first key; nil at the end, as for the other moves.
-func (c *bucketCursor) First() (key, value []byte) { return c.at(c.c.First()) }
+func (c *Cursor) First() (key, value []byte) { return c.at(c.c.First()) }
 
 // Last moves to the last key.
-func (c *bucketCursor) Last() (key, value []byte) { return c.at(c.c.Last()) }
+func (c *Cursor) Last() (key, value []byte) { return c.at(c.c.Last()) }
 
 // Next moves to the next key.
-func (c *bucketCursor) Next() (key, value []byte) { return c.at(c.c.Next()) }
+func (c *Cursor) Next() (key, value []byte) { return c.at(c.c.Next()) }
 
 // Prev moves to the key before.
-func (c *bucketCursor) Prev() (key, value []byte) { return c.at(c.c.Prev()) }
+func (c *Cursor) Prev() (key, value []byte) { return c.at(c.c.Prev()) }
 
 // Seek moves to the first key that is not below one.
-func (c *bucketCursor) Seek(to []byte) (key, value []byte) { return c.at(c.c.Seek(to)) }
+func (c *Cursor) Seek(to []byte) (key, value []byte) { return c.at(c.c.Seek(to)) }
 
 // Delete removes the value where the cursor is.
-func (c *bucketCursor) Delete() error {
+func (c *Cursor) Delete() error {
 	c.b.t.note(log.Delete, c.b.name, c.key)
 	if t := c.b.tallied(); (t != nil) && (c.raw != nil) {
 		t.take(c.key, c.raw)
