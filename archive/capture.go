@@ -200,17 +200,10 @@ func mustHold(holds func(io.ReaderAt, int64) bool) func(io.ReaderAt, int64) erro
 
 // writeInfo writes the record that says what the file is.
 func writeInfo(w *warc.Writer, a About) error {
-	fields := append([]warc.HeaderField{
+	return w.WriteInfo(a.Created, append([]warc.HeaderField{
 		{Name: "software", Value: a.Software},
 		{Name: "format", Value: "WARC File Format 1.1"},
-	}, a.Fields...)
-	_, err := w.Write(&warc.RecordDraft{
-		Type:   warc.Info,
-		Date:   a.Created,
-		Head:   warc.WriteFields(fields...),
-		Fields: []warc.HeaderField{{Name: "Content-Type", Value: "application/warc-fields"}},
-	})
-	return err
+	}, a.Fields...)...)
 }
 
 func (c *PackedCapture) write(w *warc.Writer) (warc.Extent, error) {

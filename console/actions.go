@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
 	"mirrord/app/env"
-	"mirrord/app/jobs"
 	"mirrord/app/ops"
 	"mirrord/job"
 	"mirrord/scheduler/control"
@@ -143,16 +141,8 @@ func eachChosen(v *visit, op ops.Operation, names []string, do func(*visit) erro
 // removal says what deleting a job would delete.
 func removal(v *visit) chosenJob {
 	c := chosenJob{Job: v.job}
-	t, err := jobs.ReadJobText(v.App, v.job)
-	if err == nil {
-		in := v.op.In()
-		reflect.ValueOf(in).Elem().FieldByName("Dry").SetBool(true)
-		var plan any
-		if plan, err = v.op.Do(v.r.Context(), v.act(), in); err == nil {
-			c.Tag, c.Plan = t.Tag, plan.(interface{ Plan() []string }).Plan()
-		}
-	}
-	if err != nil {
+	var err error
+	if c.Plan, c.Tag, err = v.planned(v.op.In()); err != nil {
 		c.Problem = env.Remedied(err)
 	}
 	return c
@@ -160,13 +150,9 @@ func removal(v *visit) chosenJob {
 
 // removePlanned deletes a job whose file is still the one that the plan was about.
 func removePlanned(v *visit) error {
-	t, err := jobs.ReadJobText(v.App, v.job)
-	switch {
-	case err != nil:
+	if err := v.asPlanned(v.r.PostFormValue("tag." + v.job)); err != nil {
 		return err
-	case t.Tag != v.r.PostFormValue("tag."+v.job):
-		return ops.ErrChanged
 	}
-	_, err = v.op.Do(v.r.Context(), v.act(), v.op.In())
+	_, err := v.op.Do(v.r.Context(), v.act(), v.op.In())
 	return err
 }

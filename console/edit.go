@@ -8,21 +8,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/scheduler/control"
 )
-
-// saver keeps two people from writing job files at the same moment.
-type saver struct{ mu sync.Mutex }
-
-func (s *saver) save(a *env.App, e jobs.JobEdit) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return jobs.SaveEdit(a, e)
-}
 
 // editData is what the editor shows.
 type editData struct {

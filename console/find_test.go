@@ -152,12 +152,12 @@ func TestReplicasPage(t *testing.T) {
 		t.Error("markup of a name")
 	}
 	texts.known.Elsewhere = []replicas.ReplicaNode{{Node: "south", Jobs: 2}}
-	page = parse(t, b.want(http.StatusOK, "UTC, on this node: ", "/replicas", nil))
+	page = parse(t, b.want(http.StatusOK, "UTC</time>, on this node: ", "/replicas", nil))
 	if text := page.Find("main").Text(); !strings.Contains(text, "node south: 2 mirrors") {
 		t.Error(text)
 	}
 	texts.known.Node = "north"
-	b.want(http.StatusOK, "UTC, on node north: ", "/replicas", nil)
+	b.want(http.StatusOK, "UTC</time>, on node north: ", "/replicas", nil)
 	b = newBrowser(t, nil)
 	b.login(Read)
 	b.want(http.StatusNotFound, "no such page", "/find", nil)

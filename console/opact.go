@@ -59,26 +59,43 @@ func actPage(v *visit) error {
 	}
 	code := http.StatusOK
 	if d.Plans && !missing {
-		t, err := jobs.ReadJobText(v.App, v.job)
+		err := ops.ReadValues(v.r.Form, in)
 		if err != nil {
 			return err
 		}
-		v.r.Form.Set("dry_run", "1")
-		if err := ops.ReadValues(v.r.Form, in); err != nil {
-			return err
-		}
-		plan, err := v.op.Do(v.r.Context(), v.act(), in)
-		switch {
+		switch d.Plan, d.Tag, err = v.planned(in); {
 		case isUsage(err):
 			code, d.Problem = http.StatusUnprocessableEntity, env.Remedied(err)
 		case err != nil:
 			return err
 		default:
-			d.Tag, d.Planned = t.Tag, true
-			d.Plan = plan.(interface{ Plan() []string }).Plan()
+			d.Planned = true
 		}
 	}
 	return v.draw(code, "act.html", v.op.Doc+": "+v.job, d)
+}
+
+// planned says what an operation that deletes would do, by the job file of a tag.
+func (v *visit) planned(in any) (plan []string, tag string, err error) {
+	t, err := jobs.ReadJobText(v.App, v.job)
+	if err != nil {
+		return nil, "", err
+	}
+	reflect.ValueOf(in).Elem().FieldByName("Dry").SetBool(true)
+	out, err := v.op.Do(v.r.Context(), v.act(), in)
+	if err != nil {
+		return nil, "", err
+	}
+	return out.(interface{ Plan() []string }).Plan(), t.Tag, nil
+}
+
+// asPlanned wants the job file to be the one that a plan was about.
+func (v *visit) asPlanned(tag string) error {
+	t, err := jobs.ReadJobText(v.App, v.job)
+	if err == nil && t.Tag != tag {
+		return ops.ErrChanged
+	}
+	return err
 }
 
 // doAct does the operation of the route with the arguments of a form. What deletes is refused when the job
@@ -87,10 +104,7 @@ func doAct(v *visit) error {
 	in := v.op.In()
 	err := ops.ReadValues(v.r.PostForm, in)
 	if err == nil && v.op.Risk == ops.Deletes {
-		var t *jobs.JobText
-		if t, err = jobs.ReadJobText(v.App, v.job); err == nil && t.Tag != v.r.PostFormValue("tag") {
-			err = ops.ErrChanged
-		}
+		err = v.asPlanned(v.r.PostFormValue("tag"))
 	}
 	if err == nil {
 		w := http.NewResponseController(v.w)

@@ -41,16 +41,16 @@ var files embed.FS
 
 func parsePages() (*template.Template, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
-		"ago":  func(now, t time.Time) template.HTML { return timeTag(t, ago(now, t)) },
-		"soon": func(now, t time.Time, zone string) template.HTML { return timeTag(t, soon(now, t, zone)) },
-		"when": func(t time.Time) template.HTML { return timeTag(t, t.Local().Format("Mon 2 Jan 2006, 15:04")) },
-		"tabs": tabs,
-		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"size": mirror.Bytes,
-		"age":  status.Age,
-		"rate": rateText,
-		"gap":  count.Span,
+		"ago":   func(now, t time.Time) template.HTML { return timeTag(t, ago(now, t)) },
+		"soon":  func(now, t time.Time, zone string) template.HTML { return timeTag(t, soon(now, t, zone)) },
+		"when":  when,
+		"exact": exact,
+		"tabs":  tabs,
+		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"size":  mirror.Bytes,
+		"age":   status.Age,
+		"rate":  rateText,
+		"gap":   count.Span,
 
 		"address": addressAttr,
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"mirrord/app/access"
@@ -77,7 +78,7 @@ type Server struct {
 	pages   *template.Template
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
-	saver   *saver
+	saving  sync.Mutex // keeps two people from writing job files at the same moment
 	fresh   *freshStatus
 	live    *streams
 	clients *access.Limit // passwords, by address
@@ -110,7 +111,6 @@ func New(o Options) (*Server, error) {
 		pages:   pages,
 		mux:     http.NewServeMux(),
 		cross:   http.NewCrossOriginProtection(),
-		saver:   new(saver),
 		fresh:   &freshStatus{daemon: o.Daemon, keep: o.Keep},
 		live:    newStreams(),
 		exports: places.New(mostExports, exportWait),
@@ -152,7 +152,11 @@ func (s *Server) LoginLink(base, user string, role Role) (link string, expires t
 }
 
 // SaveJob puts a new text of a job file in its place, one at a time.
-func (s *Server) SaveJob(e jobs.JobEdit) error { return s.saver.save(s.App, e) }
+func (s *Server) SaveJob(e jobs.JobEdit) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	return jobs.SaveEdit(s.App, e)
+}
 
 // Close ends the live parts of pages, which would hold their connections.
 func (s *Server) Close() { s.live.stop() }

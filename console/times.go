@@ -5,16 +5,22 @@ package console
 import (
 	"fmt"
 	"html/template"
+	"strings"
 	"time"
 )
 
 // exact writes a time with its zone, that of the server. The script of the pages writes it in the reader's.
-func exact(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }
+func exact(t time.Time) string { return t.Local().Format("2 Jan 2006, 15:04 MST") }
 
 // timeTag is a time as people say it, with the exact one for the pointer, programs and readers of screens.
 func timeTag(t time.Time, text string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339),
 		exact(t), template.HTMLEscapeString(text)))
+}
+
+// when is a time of which a reader wants to know the hour: a script shows it in the zone of the browser.
+func when(t time.Time) template.HTML {
+	return template.HTML(strings.Replace(string(timeTag(t, exact(t))), "<time ", `<time class="when" `, 1))
 }
 
 // ago says how long ago a time was: "4 min ago", "yesterday", "9 days ago".

@@ -84,8 +84,15 @@ func put(doc map[string]any, key string, v any) {
 // outline is where the keys and tables of a text stand.
 type outline struct {
 	text    []byte
+	parts   []part
 	entries []entry
 	heads   []head
+}
+
+// part is a part of a dotted name, with all before it.
+type part struct {
+	path string
+	at   int
 }
 
 // entry is KEY = VALUE.
@@ -102,22 +109,30 @@ type head struct {
 	end  int // behind its name
 }
 
+// outlineOf walks the syntax tree of a text that go-toml has already accepted.
 func outlineOf(text []byte) *outline {
 	o := &outline{text: text}
 	skip := len(text) - len(bytes.TrimPrefix(text, []byte("\ufeff")))
 	var p unstable.Parser
 	p.Reset(text[skip:])
-	name := func(path string, it unstable.Iterator) (_ string, end int) {
+	name := func(path string, depth int, it unstable.Iterator) (_ string, _, end int) {
 		for it.Next() {
-			path = join(path, string(it.Node().Data))
-			end = skip + int(it.Node().Raw.Offset+it.Node().Raw.Length)
+			n := it.Node()
+			at := skip + int(n.Raw.Offset)
+			end = at + int(n.Raw.Length)
+			if depth++; depth > maxDepth || len(path)+len(n.Data) > maxPath {
+				path, depth = ".", maxDepth // no name of ours
+				continue
+			}
+			path = join(path, string(n.Data))
+			o.parts = append(o.parts, part{path, at})
 		}
-		return path, end
+		return path, depth, end
 	}
-	table, lists := "", 0
-	var add func(prefix string, in int, n *unstable.Node)
-	add = func(prefix string, in int, n *unstable.Node) {
-		path, key := name(prefix, n.Key())
+	table, depth, lists := "", 0, map[string]int{}
+	var add func(prefix string, depth, in int, n *unstable.Node)
+	add = func(prefix string, depth, in int, n *unstable.Node) {
+		path, depth, key := name(prefix, depth, n.Key())
 		e := entry{
 			path:  path,
 			table: table,
@@ -129,10 +144,10 @@ func outlineOf(text []byte) *outline {
 		e.value = len(text) - len(bytes.TrimLeft(after, " \t"))
 		at := len(o.entries)
 		o.entries = append(o.entries, e)
-		if v := n.Value(); v.Kind == unstable.InlineTable && strings.Count(e.path, ".") < maxDepth {
+		if v := n.Value(); v.Kind == unstable.InlineTable && depth < maxDepth {
 			for it := v.Children(); it.Next(); {
 				if it.Node().Kind == unstable.KeyValue {
-					add(e.path, at, it.Node())
+					add(path, depth, at, it.Node())
 				}
 			}
 		}
@@ -140,14 +155,15 @@ func outlineOf(text []byte) *outline {
 	for p.NextExpression() {
 		switch n := p.Expression(); n.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			path, end := name("", n.Key())
-			if table = path; n.Kind == unstable.ArrayTable {
-				lists++
-				table = fmt.Sprintf("%s[%d]", path, lists)
+			end := 0
+			if table, depth, end = name("", 0, n.Key()); n.Kind == unstable.ArrayTable {
+				lists[table]++
+				table = fmt.Sprintf("%s[%d]", table, lists[table]-1)
+				o.parts = append(o.parts, part{table, skip + int(firstKey(n).Raw.Offset)})
 			}
 			o.heads = append(o.heads, head{path: table, end: end})
 		case unstable.KeyValue:
-			add(table, -1, n)
+			add(table, depth, -1, n)
 		}
 	}
 	return o

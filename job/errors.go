@@ -4,6 +4,7 @@ package job
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,13 +49,7 @@ func (e Error) Error() string {
 type Errors []Error
 
 // Error returns one line per error.
-func (es Errors) Error() string {
-	lines := make([]string, len(es))
-	for i, e := range es {
-		lines[i] = e.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+func (es Errors) Error() string { return errors.Join(es.Unwrap()...).Error() }
 
 // Unwrap lets errors.As find the single errors.
 func (es Errors) Unwrap() []error {

@@ -190,8 +190,10 @@ func (k Key) Values() []string {
 func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 
 // Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
-func Tables() (out []string) {
-	for _, k := range reference().Keys {
+func Tables() []string { return tablesOf(reference().Keys) }
+
+func tablesOf(keys []Key) (out []string) {
+	for _, k := range keys {
 		if table, _ := k.Table(); !slices.Contains(out, table) {
 			out = append(out, table)
 		}

@@ -26,12 +26,7 @@ func Parse(name, filename string, data []byte) (*Job, error) {
 func ParseWith(profiles *profile.Catalog, name, filename string, data []byte) (*Job, error) {
 	j := Default()
 	j.Name, j.File, j.Profiles = name, filename, profiles
-	p := &parser{
-		job:  j,
-		file: filename,
-		keys: everyKey(),
-		bad:  map[string]bool{},
-	}
+	p := newParser(j, filename, everyKey())
 	if !ValidName(name) {
 		p.report(place{1, 1}, problemf("rename the file: a-z 0-9 . _ - and at most 64 characters, starting with a "+
 			"letter or digit, without '..'", "%q cannot name a job", name))
@@ -52,11 +47,7 @@ func ParseWith(profiles *profile.Catalog, name, filename string, data []byte) (*
 // ReadKeys reads a file of keys that is no job file, by the rules and with the messages of job files: each
 // value goes where To says. The error is of type Errors.
 func ReadKeys(filename string, data []byte, keys []Key) error {
-	p := &parser{
-		file: filename,
-		keys: keys,
-		bad:  map[string]bool{},
-	}
+	p := newParser(nil, filename, keys)
 	if doc, ok := p.document(data); ok {
 		p.table("", doc)
 		p.validate()
@@ -99,27 +90,14 @@ func (p *parser) noun() string {
 }
 
 // tables returns the tables of the file.
-func (p *parser) tables() (out []string) {
-	if p.job != nil {
-		return Tables()[1:]
-	}
-	for _, k := range p.keys {
-		if t, _ := k.Table(); t != "" && !slices.Contains(out, t) {
-			out = append(out, t)
-		}
-	}
-	return out
+func (p *parser) tables() []string {
+	return slices.DeleteFunc(tablesOf(p.keys), func(t string) bool { return t == "" })
 }
 
 // Validate checks everything that Parse checks; the error is of type Errors. It is for a job that was built
 // by hand or changed by Set.
 func (j *Job) Validate() error {
-	p := &parser{
-		job:  j,
-		file: j.File,
-		keys: everyKey(),
-		bad:  map[string]bool{},
-	}
+	p := newParser(j, j.File, everyKey())
 	p.validate()
 	return p.errs.asError()
 }
@@ -131,6 +109,15 @@ type parser struct {
 	places places
 	bad    map[string]bool // keys that already have an error: their check would only repeat it
 	errs   Errors
+}
+
+func newParser(j *Job, file string, keys []Key) *parser {
+	return &parser{
+		job:  j,
+		file: file,
+		keys: keys,
+		bad:  map[string]bool{},
+	}
 }
 
 // fail records an error of key at the place of path, the key or table as the file has it.
@@ -248,8 +235,7 @@ func Instead(key string) string {
 // OldKeys returns the warnings about keys that the reference no longer has.
 func (j *Job) OldKeys() (out []Error) {
 	for _, w := range j.Warnings {
-		old := slices.ContainsFunc(oldKeys(), func(k Key) bool { return k.Name == w.Key })
-		if old || removedKey(w.Key) != "" {
+		if Instead(w.Key) != "" || removedKey(w.Key) != "" {
 			out = append(out, w)
 		}
 	}

@@ -4,8 +4,6 @@ package job
 
 import (
 	"bytes"
-	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -42,64 +40,17 @@ func (p places) of(path string) place {
 	return place{1, 1}
 }
 
-// findPlaces walks the syntax tree of a document that go-toml has already accepted.
+// findPlaces finds the keys of a document that go-toml has already accepted.
 func findPlaces(data []byte) places {
 	out := places{}
-	var starts []int // offset of each line
-	for off := 0; ; {
-		starts = append(starts, off)
-		i := bytes.IndexByte(data[off:], '\n')
-		if i < 0 {
-			break
+	line, start := 1, 0
+	for _, p := range outlineOf(data).parts {
+		if between := data[start:p.at]; bytes.IndexByte(between, '\n') >= 0 {
+			line += bytes.Count(between, []byte{'\n'})
+			start += bytes.LastIndexByte(between, '\n') + 1
 		}
-		off += i + 1
-	}
-	add := func(path string, n *unstable.Node) {
-		if _, seen := out[path]; seen || n == nil {
-			return
-		}
-		off := int(n.Raw.Offset)
-		line := sort.SearchInts(starts, off+1)
-		out[path] = place{line, off - starts[line-1] + 1}
-	}
-	// keys adds the parts of a dotted key
-	keys := func(prefix string, depth int, it unstable.Iterator) (string, int) {
-		for ; depth < maxDepth && it.Next(); depth++ {
-			if len(prefix)+len(it.Node().Data) > maxPath {
-				return prefix, maxDepth
-			}
-			prefix = join(prefix, string(it.Node().Data))
-			add(prefix, it.Node())
-		}
-		return prefix, depth
-	}
-	var keyValue func(prefix string, depth int, n *unstable.Node)
-	keyValue = func(prefix string, depth int, n *unstable.Node) {
-		prefix, depth = keys(prefix, depth, n.Key())
-		if v := n.Value(); depth < maxDepth && v.Kind == unstable.InlineTable {
-			for it := v.Children(); it.Next(); {
-				if it.Node().Kind == unstable.KeyValue {
-					keyValue(prefix, depth, it.Node())
-				}
-			}
-		}
-	}
-	elements := map[string]int{} // of arrays of tables
-	var p unstable.Parser
-	p.Reset(data)
-	table, depth := "", 0
-	for p.NextExpression() {
-		n := p.Expression()
-		switch n.Kind {
-		case unstable.Table:
-			table, depth = keys("", 0, n.Key())
-		case unstable.ArrayTable:
-			table, depth = keys("", 0, n.Key())
-			elements[table]++
-			table = fmt.Sprintf("%s[%d]", table, elements[table]-1)
-			add(table, firstKey(n))
-		case unstable.KeyValue:
-			keyValue(table, depth, n)
+		if _, seen := out[p.path]; !seen {
+			out[p.path] = place{line, p.at - start + 1}
 		}
 	}
 	return out

@@ -12,12 +12,7 @@ import (
 // words for a string. The error is of type Errors. Only the key itself is checked; call Validate when all
 // keys are set.
 func (j *Job) Set(key, value string) error {
-	p := &parser{
-		job:  j,
-		file: SetSource,
-		keys: everyKey(),
-		bad:  map[string]bool{},
-	}
+	p := newParser(j, SetSource, everyKey())
 	key = strings.TrimSpace(key)
 	v := looseValue(value)
 	k, known := p.key(key)

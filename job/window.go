@@ -42,16 +42,11 @@ func ParseWindow(s string) (Window, error) {
 }
 
 func parseClock(s string, most int) (minutes int, ok bool) {
-	if len(s) != 5 || s[2] != ':' {
-		return 0, false
+	if s == "24:00" {
+		return 1440, most == 1440
 	}
-	for _, i := range []int{0, 1, 3, 4} {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-	}
-	h, m := int(s[0]-'0')*10+int(s[1]-'0'), int(s[3]-'0')*10+int(s[4]-'0')
-	return h*60 + m, m < 60 && h*60+m <= most
+	t, err := time.Parse("15:04", s)
+	return t.Hour()*60 + t.Minute(), err == nil && len(s) == 5
 }
 
 // Open reports whether t is in the window, by the wall clock of t's location.

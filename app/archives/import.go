@@ -32,15 +32,14 @@ func Import(ctx context.Context, a *env.App, name, as string) (*phm.Meta, error)
 		return nil, err
 	}
 	defer st.Close()
-	return importAs(ctx, st, name, as, func(sink phm.Sink) (*phm.Meta, error) {
-		return files.Unpack(ctx, name,
-			sink)
+	return importAs(st, name, as, func(sink phm.Sink) (*phm.Meta, error) {
+		return files.Unpack(ctx, name, sink)
 	})
 }
 
 // importAs makes the mirror as of what copyTo writes; name is that of the archive.
 func importAs(
-	ctx context.Context, st *store.State, name, as string, copyTo func(phm.Sink) (*phm.Meta, error),
+	st *store.State, name, as string, copyTo func(phm.Sink) (*phm.Meta, error),
 ) (*phm.Meta, error) {
 	if err := freeName(st, as); err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func importAs(
 	if err != nil {
 		return nil, err
 	}
-	m, err := importInto(ctx, s, copyTo, st.Now())
+	m, err := importInto(s, copyTo, st.Now())
 	if err = errors.Join(err, s.Close()); err != nil {
 		if disk.IsFull(err) {
 			err = fmt.Errorf("%w; free some space and import it again", err)
@@ -75,14 +74,14 @@ const maxVersion = 1<<31 - 1
 
 // importInto makes a PHM that copyTo writes the first version of a site.
 func importInto(
-	ctx context.Context, s *store.Site, copyTo func(phm.Sink) (*phm.Meta, error), now time.Time,
+	s *store.Site, copyTo func(phm.Sink) (*phm.Meta, error), now time.Time,
 ) (*phm.Meta, error) {
 	tree, err := s.Trees.Build(store.TreeRules{})
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
-	m, err := copyTo(files.InterruptibleSink{Sink: files.TreeSink{Root: tree.Root.Root}, Ctx: ctx})
+	m, err := copyTo(files.TreeSink{Root: tree.Root.Root})
 	if err != nil {
 		return nil, err
 	}

@@ -110,8 +110,8 @@ func ImportSpace(ctx context.Context, a *env.App, dir, as string) (_ *ExportedSp
 		}
 	}()
 	for _, m := range in.Mirrors {
-		_, err := importAs(ctx, st, dir, m.Name, func(sink phm.Sink) (*phm.Meta, error) {
-			return phm.Copy(in.PHM(m.Name), sink)
+		_, err := importAs(st, dir, m.Name, func(sink phm.Sink) (*phm.Meta, error) {
+			return phm.Copy(regular.Until(ctx, in.PHM(m.Name)), sink)
 		})
 		if err != nil {
 			return nil, err

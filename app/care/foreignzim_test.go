@@ -212,7 +212,14 @@ func TestForeignZIMDamaged(t *testing.T) {
 		"a cluster's byte": {func(b []byte) { order.PutUint64(b[clusters:], 3) }, "cluster 0 is said to be at"},
 		"LZMA":             {func(b []byte) { b[order.Uint64(b[clusters:])] = 4 }, "LZMA"},
 		"an unknown way":   {func(b []byte) { b[order.Uint64(b[clusters:])] = 9 }, "unknown way 9"},
-		"broken zstd":      {func(b []byte) { b[order.Uint64(b[clusters:])+3] ^= 0xff }, "magic"},
+		"broken zstd": {func(b []byte) {
+			const packed = 5
+			at := order.Uint64(b[clusters:])
+			for i := clusters; b[at] != packed; at = order.Uint64(b[i:]) {
+				i += 8
+			}
+			b[at+3] ^= 0xff
+		}, "magic"},
 	} {
 		b := slices.Clone(whole)
 		x.edit(b)

@@ -23,6 +23,7 @@ import (
 	"mirrord/serve"
 	"mirrord/serve/find"
 	"mirrord/testing/apptest"
+	"mirrord/testing/poll"
 )
 
 // paths are the pages that a search finds.
@@ -272,5 +273,36 @@ func TestFindWhereNothingCanBeWritten(t *testing.T) {
 	}
 	if got := paths(t, a, search.FindRequest{Words: "winter"}); len(got) != 1 {
 		t.Errorf("with room again: %v", got)
+	}
+}
+
+// A daemon indexes texts after a run; with search = false only when there is an index.
+func TestIndexAfterRun(t *testing.T) {
+	for _, begin := range []bool{false, true} {
+		a, run, _ := apptest.MirroredToFind(t, "all")
+		run()
+		st, err := a.MustState()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		k := NewKeptIndex(a, st)
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); k.Keep(ctx, begin) }()
+		k.wake() // as after a run
+		if begin {
+			poll.Until(t, "a text found", func() bool {
+				f, err := k.Find(t.Context(), search.FindRequest{Words: "harvest"})
+				return err == nil && len(f.Results) == 1
+			})
+		} else {
+			poll.Until(t, "the run taken note of", func() bool { return len(k.due) == 0 })
+		}
+		end()
+		<-ended
+		if k.Wanted() != begin {
+			t.Errorf("begin %v: there is an index: %v", begin, k.Wanted())
+		}
 	}
 }

@@ -50,17 +50,18 @@ func NewKeptIndex(a *env.App, st *store.State) *KeptIndex {
 // IndexOf is the index that a daemon keeps.
 func IndexOf(d *Daemon) *KeptIndex { return d.Texts }
 
-// Keep keeps the index up to date until ctx ends, if there is one: after each run, with what the run changed.
+// Keep keeps the index up to date until ctx ends, after each run, with what the run changed. Without begin it
+// waits until a user has made one; with it the first run does.
 // Once a day it also finds replicas again, if a user ever did and mirrors have changed.
 // Its thread is the last to get processor and disk, and runs never wait for it.
-func (k *KeptIndex) Keep(ctx context.Context) {
+func (k *KeptIndex) Keep(ctx context.Context, begin bool) {
 	care.IdleThread()
 	t := time.NewTimer(findEvery)
 	defer t.Stop()
 	var tried time.Time
-	for {
+	for ran := false; ; {
 		next := findEvery
-		if err := search.IndexTexts(ctx, k.app, k.st, false); err != nil && ctx.Err() == nil {
+		if err := search.IndexTexts(ctx, k.app, k.st, ran && begin); err != nil && ctx.Err() == nil {
 			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
 			next = findRetry
 		}
@@ -76,6 +77,7 @@ func (k *KeptIndex) Keep(ctx context.Context) {
 			return
 		case <-t.C:
 		case <-k.due:
+			ran = true
 		}
 	}
 }

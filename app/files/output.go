@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"mirrord/app/env"
 	"mirrord/archive"
@@ -86,19 +85,6 @@ func (f toldFile) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
 	f.read(int64(n))
 	return n, err
-}
-
-// InterruptibleSink takes no more files once its context has ended.
-type InterruptibleSink struct {
-	phm.Sink
-	Ctx context.Context
-}
-
-func (s InterruptibleSink) Create(name string, modified time.Time) (io.WriteCloser, error) {
-	if err := s.Ctx.Err(); err != nil {
-		return nil, err
-	}
-	return s.Sink.Create(name, modified)
 }
 
 // ExportTree writes the tree of a version to out. A file is read back and checked before it takes the place

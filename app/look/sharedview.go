@@ -4,6 +4,7 @@ package look
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -19,101 +20,78 @@ const sharedFor = 5 * time.Second
 // sharedViews keeps a view of each site for a moment, if a run writes the site. The zero value is ready. It
 // is safe for concurrent use.
 type sharedViews struct {
-	mu     sync.Mutex // guards what follows, and the counts of the views
-	open   map[string]*sharedView
-	closed bool
+	mu   sync.Mutex // guards open
+	open map[string]*sharedView
 }
 
-// sharedView is a view with those that read it.
+// sharedView is a view with those that read it. One that is kept no longer takes no new readers.
 type sharedView struct {
-	site  *store.Site
-	users int
-	until *time.Timer // nil once it takes no new readers
+	site    *store.Site
+	readers sync.WaitGroup
 }
 
 // read calls f with a view of a site, which may be sharedFor old while a run writes it. f is called again
 // as view says.
 func (v *sharedViews) read(st *store.State, name string, f func(*store.Site) error) error {
-	s := v.take(name)
+	s := v.take(name, nil)
 	if s == nil {
 		opened, err := st.ViewSite(name)
 		if err != nil {
 			return err
 		}
-		s = v.put(name, opened)
+		if s = v.take(name, opened); s.site != opened {
+			_ = opened.Close() // read only: nothing can be lost
+		}
 	}
 	err := f(s.site)
 	gone := errors.Is(err, disk.ErrDamaged) && s.site.Stale()
-	if rerr := v.release(s); rerr != nil {
-		return errors.Join(err, rerr)
-	}
+	s.readers.Done()
 	if gone {
 		return env.View(st, name, f)
 	}
 	return err
 }
 
-// take returns the view that is kept of a site, with one more user, or nil.
-func (v *sharedViews) take(name string) *sharedView {
+// take returns the view that is kept of a site, with one more reader; without one it keeps the opened view,
+// nil for none.
+func (v *sharedViews) take(name string, opened *store.Site) *sharedView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.open[name]
-	if s != nil {
-		s.users++
-	}
-	return s
-}
-
-// put keeps a view for others. The caller is its first user.
-func (v *sharedViews) put(name string, site *store.Site) *sharedView {
-	s := &sharedView{site: site, users: 1}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed || v.open[name] != nil {
-		return s
-	}
-	if v.open == nil {
-		v.open = map[string]*sharedView{}
-	}
-	v.open[name] = s
-	s.users++                                                           // until it is dropped
-	s.until = time.AfterFunc(sharedFor, func() { _ = v.drop(name, s) }) // read only: nothing can be lost
-	return s
-}
-
-// drop makes a view take no new readers.
-func (v *sharedViews) drop(name string, s *sharedView) error {
-	v.mu.Lock()
-	if v.open[name] != s {
-		v.mu.Unlock()
+	if s == nil && opened == nil {
 		return nil
 	}
-	delete(v.open, name)
-	s.until.Stop()
-	v.mu.Unlock()
-	return v.release(s)
-}
-
-// release ends a use; the last one closes the view.
-func (v *sharedViews) release(s *sharedView) error {
-	v.mu.Lock()
-	s.users--
-	last := s.users == 0
-	v.mu.Unlock()
-	if last {
-		return s.site.Close()
+	if s == nil {
+		s = &sharedView{site: opened}
+		if v.open == nil {
+			v.open = map[string]*sharedView{}
+		}
+		v.open[name] = s
+		time.AfterFunc(sharedFor, func() { _ = v.drop(name, s) }) // likewise
 	}
-	return nil
+	s.readers.Add(1)
+	return s
 }
 
-// close drops all views. Those that are being read are closed by their readers.
+// drop closes a view, unless it was dropped before, once its readers have ended.
+func (v *sharedViews) drop(name string, s *sharedView) error {
+	v.mu.Lock()
+	kept := v.open[name] == s
+	if kept {
+		delete(v.open, name)
+	}
+	v.mu.Unlock()
+	if !kept {
+		return nil
+	}
+	s.readers.Wait()
+	return s.site.Close()
+}
+
+// close drops all views.
 func (v *sharedViews) close() (err error) {
 	v.mu.Lock()
-	v.closed = true
-	open := make(map[string]*sharedView, len(v.open))
-	for name, s := range v.open {
-		open[name] = s
-	}
+	open := maps.Clone(v.open)
 	v.mu.Unlock()
 	for name, s := range open {
 		err = errors.Join(err, v.drop(name, s))

@@ -237,8 +237,7 @@ func (w *getWork) Restore(ctx context.Context, live *store.Version) (bool, error
 	}
 	defer tree.Close()
 	if !w.Form.Folder() {
-		if _, err := files.Unpack(ctx, w.Out, files.InterruptibleSink{Sink: files.TreeSink{Root: tree.Root},
-			Ctx: ctx}); err != nil {
+		if _, err := files.Unpack(ctx, w.Out, files.TreeSink{Root: tree.Root}); err != nil {
 			return false, ctx.Err() // a damaged archive is made again
 		}
 	} else if known, err := linkTree(ctx, w.Out, dir, tree); err != nil || !known {

@@ -54,21 +54,17 @@ func (p *packer) describe(m *phm.Meta, name string) error {
 	if m.Copyright != "" {
 		values["License"] = m.Copyright
 	}
+	c := zim.NewCluster(true, maxLong) // short texts and a small picture
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if err := p.metadata(key, textType, []byte(values[key])); err != nil {
-			return err
-		}
+		c.Add(metadata(key, textType), []byte(values[key]))
 	}
-	return p.metadata("Illustration_48x48@1", pngType, p.icon.picture())
+	c.Add(metadata("Illustration_48x48@1", pngType), p.icon.picture())
+	c.Pack()
+	return p.zim.Take(c)
 }
 
-func (p *packer) metadata(key, mime string, value []byte) error {
-	return p.zim.Add(zim.Entry{
-		Namespace: zim.Metadata,
-		Path:      key,
-		Type:      mime,
-		Plain:     mime == pngType,
-	}, value)
+func metadata(key, mime string) zim.Entry {
+	return zim.Entry{Namespace: zim.Metadata, Path: key, Type: mime}
 }
 
 // cutTo returns s in at most n characters.

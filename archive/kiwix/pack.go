@@ -109,7 +109,6 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 			UUID:     uuidOf(m, o.Redirects),
 			Types:    p.allTypes(),
 			MainPage: m.Entry,
-			Go:       o.Crew.Go,
 		})
 		return err
 	})
@@ -122,9 +121,8 @@ func (p *packer) pack(f zim.File, o Options) (*phm.Meta, error) {
 	if err == nil {
 		err = p.describe(m, o.Name)
 	}
-	// Close also waits for what runs beside us. When the copy has failed, what it would say follows from that.
-	if cerr := p.zim.Close(); err == nil {
-		err = cerr
+	if err == nil {
+		err = p.zim.Close()
 	}
 	return m, err
 }
@@ -232,7 +230,7 @@ func (p *packer) cluster(plain bool) error {
 	}
 	g.files, g.size = nil, 0
 	return p.lane.Add(size, func(worker int) (out made, err error) {
-		out.cluster = p.zim.NewCluster(plain, int(size))
+		out.cluster = zim.NewCluster(plain, int(size))
 		for i := range files {
 			if err := p.pack1(worker, &files[i], &out); err != nil {
 				return made{}, err
@@ -322,7 +320,7 @@ func (p *packer) own(f *phm.File) error {
 		return phm.CopyFile(p.fsys, f, w)
 	}
 	return p.lane.Add(f.Size, func(int) (made, error) {
-		c := p.zim.NewCluster(false, int(f.Size))
+		c := zim.NewCluster(false, int(f.Size))
 		body, err := phm.ReadFile(p.fsys, f, c.Room(int(f.Size)+1))
 		if err != nil {
 			return made{}, err

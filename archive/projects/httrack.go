@@ -12,11 +12,9 @@ package projects
 import (
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"strconv"
@@ -140,13 +138,7 @@ func writeInfo(to *warc.Writer, date time.Time, urls []string) error {
 	for _, u := range urls {
 		fields = append(fields, warc.HeaderField{Name: warc.FieldEntry, Value: u})
 	}
-	_, err := to.Write(&warc.RecordDraft{
-		Type:   warc.Info,
-		Date:   date,
-		Head:   warc.WriteFields(fields...),
-		Fields: []warc.HeaderField{{Name: "Content-Type", Value: "application/warc-fields"}},
-	})
-	return err
+	return to.WriteInfo(date, fields...)
 }
 
 // answer is one answer of a site.
@@ -217,36 +209,9 @@ func readEntry(dir fs.FS, r io.ReaderAt, entry *zip.File) (a answer, ok bool, er
 
 // contents opens the body of an entry. Package archive/zip takes one whose name ends in a slash for a folder.
 func contents(entry *zip.File) (io.Reader, error) {
-	raw, err := entry.OpenRaw()
-	if err != nil {
-		return nil, err
-	}
-	c := &checked{r: raw, want: entry.CRC32, left: entry.UncompressedSize64}
-	switch entry.Method {
-	case zip.Store:
-	case zip.Deflate:
-		c.r = flate.NewReader(raw)
-	default:
-		return nil, zip.ErrAlgorithm
-	}
-	return c, nil
-}
-
-// checked compares the checksum of the bytes read; left bytes must remain.
-type checked struct {
-	r    io.Reader
-	sum  uint32
-	want uint32
-	left uint64
-}
-
-func (c *checked) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p[:min(uint64(len(p)), c.left+1)])
-	c.sum = crc32.Update(c.sum, crc32.IEEETable, p[:n])
-	if c.left -= min(uint64(n), c.left); c.left == 0 && c.sum != c.want {
-		return n, zip.ErrChecksum
-	}
-	return n, err
+	file := *entry
+	file.Name = strings.TrimRight(file.Name, "/")
+	return file.Open()
 }
 
 // cleanHead is the head of an answer without what HTTrack added.

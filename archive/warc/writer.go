@@ -145,6 +145,17 @@ func (w *Writer) WriteMember(member []byte) (Extent, error) {
 	return Extent{from, w.at - from}, err
 }
 
+// WriteInfo writes the record that says what the file is.
+func (w *Writer) WriteInfo(date time.Time, fields ...HeaderField) error {
+	_, err := w.Write(&RecordDraft{
+		Type:   Info,
+		Date:   date,
+		Head:   WriteFields(fields...),
+		Fields: []HeaderField{{Name: "Content-Type", Value: "application/warc-fields"}},
+	})
+	return err
+}
+
 type counting struct{ *Writer }
 
 func (c counting) Write(p []byte) (int, error) {

@@ -152,7 +152,7 @@ func (z *Reader) readCluster(i uint32) (*cluster, error) {
 	default:
 		return nil, damaged(at, "a cluster is compressed in the unknown way %d", c.info&0xf)
 	}
-	err = c.readOffsets(in, room, z.entries)
+	err = c.readOffsets(in, room, int(z.Entries))
 	if end := c.end(); err == nil && c.info&0xf == zstdCluster && end <= inMemory {
 		c.data = make([]byte, end)
 		_, err = io.ReadFull(in, c.data[c.offsets[0]:])

@@ -16,7 +16,6 @@ import (
 // entries there are. It is not safe for concurrent use.
 type Browser struct {
 	z  *Reader
-	h  *header
 	in *bufio.Reader
 }
 
@@ -35,42 +34,42 @@ func Browse(r io.ReaderAt, size int64) (*Browser, error) {
 }
 
 func browse(r io.ReaderAt, size int64, l Limits) (*Browser, error) {
-	z, h, err := begin(r, size)
+	z, err := begin(r, size)
 	if err != nil {
 		return nil, err
 	}
-	if err := z.checkHeader(h, l); err != nil {
+	if err := z.checkHeader(l); err != nil {
 		return nil, err
 	}
-	return &Browser{z, h, bufio.NewReaderSize(nil, 512)}, z.readTypes(h)
+	return &Browser{z, bufio.NewReaderSize(nil, 512)}, z.readTypes()
 }
 
 // Len is the number of entries.
-func (b *Browser) Len() int { return int(b.h.Entries) }
+func (b *Browser) Len() int { return int(b.z.Entries) }
 
 // Old reports whether the namespaces are those of before 2021: A for pages, I for pictures and so on. Links
 // name them.
-func (b *Browser) Old() bool { return b.h.Major < 6 || b.h.Minor < 1 }
+func (b *Browser) Old() bool { return b.z.Major < 6 || b.z.Minor < 1 }
 
 // UUID is that of the file.
-func (b *Browser) UUID() [16]byte { return b.h.UUID }
+func (b *Browser) UUID() [16]byte { return b.z.UUID }
 
 // At returns an entry by its index.
 func (b *Browser) At(i int) (f Located, err error) {
-	p, err := b.z.pointer(b.h.PathPtrs, i)
+	p, err := b.z.pointer(b.z.PathPtrs, i)
 	if err != nil {
 		return f, err
 	}
 	at := int64(p)
-	if p < headerSize || p >= b.h.Sum {
-		return f, damaged(int64(b.h.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
+	if p < headerSize || p >= b.z.Sum {
+		return f, damaged(int64(b.z.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
 	}
-	b.in.Reset(io.NewSectionReader(b.z.r, at, b.z.sum-at))
+	b.in.Reset(io.NewSectionReader(b.z.r, at, int64(b.z.Sum)-at))
 	d, err := readDirent(b.in)
 	if err != nil {
 		return f, damaged(at, "entry %d: %v", i, err)
 	}
-	if err := b.z.checkDirent(b.h, &d, i, at); err != nil {
+	if err := b.z.checkDirent(&d, i, at); err != nil {
 		return f, err
 	}
 	e, target := b.z.entryOf(&d)
@@ -112,10 +111,10 @@ func (b *Browser) Follow(f Located) (to Located, ok bool, err error) {
 
 // MainPage returns the main page, redirects followed.
 func (b *Browser) MainPage() (f Located, ok bool, err error) {
-	if b.h.MainPage >= b.h.Entries {
+	if b.z.MainPage >= b.z.Entries {
 		return f, false, nil
 	}
-	if f, err = b.At(int(b.h.MainPage)); err != nil {
+	if f, err = b.At(int(b.z.MainPage)); err != nil {
 		return f, false, err
 	}
 	return b.Follow(f)
@@ -155,12 +154,12 @@ const mostClusters = 16 << 20
 // Survey reads all of a file: each entry and the order of them, the blobs of each cluster, and the MD5. wrong
 // gets the errors.
 func (b *Browser) Survey(wrong func(error)) (s Totals) {
-	if b.h.Clusters > mostClusters {
-		wrong(damaged(28, "%d clusters", b.h.Clusters))
+	if b.z.Clusters > mostClusters {
+		wrong(damaged(28, "%d clusters", b.z.Clusters))
 		return s
 	}
-	blobs := make([]uint32, b.h.Clusters)
-	for i := range b.h.Clusters {
+	blobs := make([]uint32, b.z.Clusters)
+	for i := range b.z.Clusters {
 		c, err := b.z.whole(i)
 		if err != nil {
 			wrong(err)
@@ -181,14 +180,14 @@ func (b *Browser) Survey(wrong func(error)) (s Totals) {
 			continue
 		}
 		if i > 0 && !less(&before.d, &f.d) {
-			wrong(unsorted(int64(b.h.PathPtrs)+8*int64(i), i, &before.d, &f.d))
+			wrong(unsorted(int64(b.z.PathPtrs)+8*int64(i), i, &before.d, &f.d))
 		}
 		if before = f; f.Target >= 0 || f.d.mime > maxTypes {
 			continue
 		}
 		s.Entries++
 		if n := blobs[f.d.cluster]; n > 0 && f.d.blob >= n {
-			wrong(damaged(int64(b.h.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is blob %d of %d of its cluster", i,
+			wrong(damaged(int64(b.z.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is blob %d of %d of its cluster", i,
 				f.Namespace, f.Path, f.d.blob, n))
 		}
 	}
@@ -231,21 +230,20 @@ func (z *Reader) pointer(list uint64, i int) (uint64, error) {
 
 // bounds returns where a cluster begins, and where it ends at the latest.
 func (z *Reader) bounds(i uint32) (from, to int64, err error) {
-	h := z.head
-	p, err := z.pointer(h.ClusterPtrs, int(i))
+	p, err := z.pointer(z.ClusterPtrs, int(i))
 	if err != nil {
 		return 0, 0, err
 	}
-	if p < headerSize || p >= h.Sum {
-		return 0, 0, damaged(int64(h.ClusterPtrs)+8*int64(i), "cluster %d is said to be at byte %d", i, p)
+	if p < headerSize || p >= z.Sum {
+		return 0, 0, damaged(int64(z.ClusterPtrs)+8*int64(i), "cluster %d is said to be at byte %d", i, p)
 	}
-	to = z.sum
-	if i+1 < h.Clusters { // nearly always they follow one another
-		next, err := z.pointer(h.ClusterPtrs, int(i)+1)
+	to = int64(z.Sum)
+	if i+1 < z.Clusters { // nearly always they follow one another
+		next, err := z.pointer(z.ClusterPtrs, int(i)+1)
 		if err != nil {
 			return 0, 0, err
 		}
-		if next > p && next < h.Sum {
+		if next > p && next < z.Sum {
 			to = int64(next)
 		}
 	}

@@ -16,18 +16,15 @@ import (
 )
 
 const (
-	ahead     = 4       // clusters that are compressed beside the caller
 	maxBlobs  = 1 << 13 // in a cluster, so that one of empty blobs ends too
 	packRatio = 100     // bytes that are packed into one at most: more looks like a bomb to readers
 
 	headRoom = 1 + 8*(maxBlobs+1) // for the info byte and the offsets of a cluster
 )
 
-// OpenCluster takes the blobs of entries and compresses them, beside others and what its Writer does. It is
-// not safe for concurrent use.
+// OpenCluster takes the blobs of entries and compresses them, beside others and what a Writer does. It is not
+// safe for concurrent use.
 type OpenCluster struct {
-	w       *Writer
-	id      uint32 // see Writer.open
 	pack    bool   // it is compressed
 	data    []byte // space for the fields before the blobs, and the blobs
 	sizes   []int
@@ -35,20 +32,12 @@ type OpenCluster struct {
 	held    map[[16]byte]uint32
 	err     error // of these
 
-	bytes []byte        // all of it as it is written
-	done  chan struct{} // closed when it is packed
+	bytes []byte // all of it as it is written
 }
 
-// NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain. It
-// is safe for concurrent use.
-func (w *Writer) NewCluster(plain bool, size int) *OpenCluster {
-	size = max(size, w.Cluster)
-	return &OpenCluster{
-		w:    w,
-		pack: !plain,
-		data: make([]byte, headRoom, headRoom+size+size/16),
-		done: make(chan struct{}),
-	}
+// NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain.
+func NewCluster(plain bool, size int) *OpenCluster {
+	return &OpenCluster{pack: !plain, data: make([]byte, headRoom, headRoom+size+size/16)}
 }
 
 // Room returns memory for n bytes: a blob that is made there is added without a copy.
@@ -101,12 +90,11 @@ func (c *OpenCluster) add(blob []byte) {
 
 // Pack ends the cluster: it is compressed, unless it does not shrink, or too well.
 func (c *OpenCluster) Pack() {
-	defer close(c.done)
 	c.bytes = c.plain()
 	if !c.pack {
 		return
 	}
-	out := make([]byte, 1, c.w.Cluster/4) // nearly always enough for text
+	out := make([]byte, 1, len(c.bytes)/4+1024) // nearly always enough for text
 	out[0] = c.bytes[0] - plainCluster + zstdCluster
 	out = zstdfast.New().Append(out, c.bytes[1:])
 	if len(out) < len(c.bytes) && len(c.bytes) <= packRatio*len(out) {
@@ -132,32 +120,31 @@ func (c *OpenCluster) plain() []byte {
 	return all
 }
 
-// Take adds a cluster that is packed, with its entries.
+// Take writes a cluster that is packed, and adds its entries.
 func (w *Writer) Take(c *OpenCluster) error {
 	if w.err != nil {
 		return w.err
 	}
-	w.pending = append(w.pending, c)
-	if err := w.takeEntries(c); err != nil {
-		return w.note(err)
+	err := w.takeEntries(c, w.begin())
+	if err == nil {
+		_, err = w.out.Write(c.bytes)
 	}
-	return w.note(w.flush(ahead))
+	return w.note(err)
 }
 
-func (w *Writer) takeEntries(c *OpenCluster) error {
+func (w *Writer) takeEntries(c *OpenCluster, id uint32) error {
 	if c.err != nil {
 		return c.err
 	}
-	c.id = w.open()
 	for digest, blob := range c.held {
-		w.shared[digest] = blobRef{c.id, blob}
+		w.shared[digest] = blobRef{id, blob}
 	}
 	for _, e := range c.entries {
 		rec, err := w.dir.check(e.Entry)
 		if err != nil {
 			return err
 		}
-		at, ok := blobRef{c.id, e.blob}, true
+		at, ok := blobRef{id, e.blob}, true
 		if e.same != [16]byte{} {
 			if at, ok = w.shared[e.same]; !ok {
 				return fmt.Errorf("%q: %w: no cluster before has its blob", e.Path, ErrEntry)
@@ -166,24 +153,7 @@ func (w *Writer) takeEntries(c *OpenCluster) error {
 		rec.cluster, rec.blob = at.cluster, at.blob
 		w.dir.add(e.Entry, rec)
 	}
-	c.entries = nil
 	return nil
-}
-
-// seal ends a cluster that Writer.Add filled and begins to compress it.
-func (w *Writer) seal(at **OpenCluster) error {
-	c := *at
-	if c == nil {
-		return nil
-	}
-	*at = nil
-	w.pending = append(w.pending, c)
-	if c.pack && w.Go != nil {
-		w.Go(c.Pack)
-	} else {
-		c.Pack()
-	}
-	return w.flush(ahead)
 }
 
 func appendOffset(dst []byte, width int, at uint64) []byte {
@@ -191,28 +161,6 @@ func appendOffset(dst []byte, width int, at uint64) []byte {
 		return binary.LittleEndian.AppendUint64(dst, at)
 	}
 	return binary.LittleEndian.AppendUint32(dst, uint32(at))
-}
-
-// flush writes sealed clusters, oldest first, until at most so many are on their way.
-func (w *Writer) flush(most int) error {
-	for len(w.pending) > most {
-		c := w.pending[0]
-		w.pending = w.pending[1:]
-		<-c.done
-		if w.err != nil {
-			continue // wait for all: nothing may run when Close has returned
-		}
-		if err := w.write(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *Writer) write(c *OpenCluster) error {
-	w.place(c.id)
-	_, err := w.out.Write(c.bytes)
-	return err
 }
 
 var errSize = errors.New("the blob does not have the size that was announced")

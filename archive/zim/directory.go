@@ -38,7 +38,7 @@ func newDirectory(types []string) (*directory, error) {
 	return d, nil
 }
 
-// entry is an entry that was added. cluster counts by opening until the clusters are sealed.
+// entry is an entry that was added.
 type entry struct {
 	names         uint64 // offset in directory.names
 	cluster, blob uint32
@@ -153,8 +153,8 @@ func (d *directory) byTitle(order []uint32) []uint32 {
 	return titles
 }
 
-// appendDirent appends the directory entry of entry i. sealed has the numbers of clusters by opening.
-func (d *directory) appendDirent(dst []byte, order []uint32, i uint32, sealed []uint32) ([]byte, error) {
+// appendDirent appends the directory entry of entry i.
+func (d *directory) appendDirent(dst []byte, order []uint32, i uint32) ([]byte, error) {
 	e := &d.entries[i]
 	dst = binary.LittleEndian.AppendUint16(dst, e.mime)
 	dst = append(dst, 0, e.namespace, 0, 0, 0, 0)
@@ -165,7 +165,7 @@ func (d *directory) appendDirent(dst []byte, order []uint32, i uint32, sealed []
 		}
 		dst = binary.LittleEndian.AppendUint32(dst, k)
 	} else {
-		dst = binary.LittleEndian.AppendUint32(dst, sealed[e.cluster])
+		dst = binary.LittleEndian.AppendUint32(dst, e.cluster)
 		dst = binary.LittleEndian.AppendUint32(dst, e.blob)
 	}
 	end := uint64(len(d.names))

@@ -11,20 +11,16 @@ import (
 )
 
 // Close adds what a ZIM file needs besides: the counter of types, the main page, the listings; then dirents,
-// pointers, header and MD5. It must be called also after an error, to wait for what runs beside the caller.
+// pointers, header and MD5.
 func (w *Writer) Close() error {
-	if w.err == nil {
-		_ = w.note(w.finish())
+	if w.err != nil {
+		return w.err
 	}
-	for _, c := range w.pending {
-		<-c.done
-	}
-	w.pending = nil
-	return w.err
+	return w.note(w.finish())
 }
 
 func (w *Writer) finish() error {
-	if err := w.add(Entry{Namespace: Metadata, Path: counterName, Type: textType}, w.dir.counter()); err != nil {
+	if err := w.Add(Entry{Namespace: Metadata, Path: counterName, Type: textType}, w.dir.counter()); err != nil {
 		return err
 	}
 	if w.MainPage != "" {
@@ -32,12 +28,7 @@ func (w *Writer) finish() error {
 			return err
 		}
 	}
-	for _, c := range []**OpenCluster{&w.packed, &w.plain} {
-		if err := w.seal(c); err != nil {
-			return err
-		}
-	}
-	lists := w.open()
+	lists := uint32(len(w.offsets))
 	for i, name := range []string{listingV0, listingV1} {
 		e := Entry{Namespace: Index, Path: name, Type: listingType}
 		rec, err := w.dir.check(e)
@@ -47,14 +38,11 @@ func (w *Writer) finish() error {
 		rec.cluster, rec.blob = lists, uint32(i)
 		w.dir.add(e, rec)
 	}
-	if err := w.flush(0); err != nil {
-		return err
-	}
 	order, err := w.dir.order()
 	if err != nil {
 		return err
 	}
-	w.place(lists)
+	w.begin()
 	h := header{
 		Magic:     magic,
 		Major:     6,
@@ -111,7 +99,7 @@ func (w *Writer) writeIndex(h *header, order []uint32) error {
 	for _, i := range order {
 		pointers = binary.LittleEndian.AppendUint64(pointers, at)
 		var err error
-		if buf, err = w.dir.appendDirent(buf[:0], order, i, w.sealed); err != nil {
+		if buf, err = w.dir.appendDirent(buf[:0], order, i); err != nil {
 			return err
 		}
 		out.Write(buf)

@@ -128,7 +128,7 @@ func TestLarge(t *testing.T) {
 
 // The same of a small file that says so: offsets of eight bytes, plain and compressed.
 func TestWideOffsets(t *testing.T) {
-	data := sample(t, Options{Cluster: 10_000})
+	data := sample(t, Options{})
 	z := open(t, data)
 	i, ok := z.Find(Content, "large.png")
 	if !ok {

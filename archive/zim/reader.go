@@ -30,19 +30,13 @@ type Limits struct {
 
 // Reader reads a ZIM file. It is not safe for concurrent use.
 type Reader struct {
-	UUID  [16]byte
-	Major int
-	Minor int // below 1 the namespaces are those of old: A, I, -, M, …
+	header // has where the pointers are, which are read where they are needed
 
 	r       io.ReaderAt
 	size    int64
-	sum     int64 // position of the MD5
 	types   []string
-	dirents []dirent // by namespace and path
-	entries int
+	dirents []dirent    // by namespace and path
 	cache   [2]*cluster // those that were used last
-
-	head *header // has where the pointers are, which are read where they are needed
 }
 
 // dirent is the directory entry of a ZIM file.
@@ -74,7 +68,7 @@ func Open(r io.ReaderAt, size int64, l Limits) (*Reader, error) {
 			return nil, err
 		}
 		if i > 0 && !less(&z.dirents[i-1], &f.d) {
-			return nil, unsorted(int64(b.h.PathPtrs)+8*int64(i), i, &z.dirents[i-1], &f.d)
+			return nil, unsorted(int64(z.PathPtrs)+8*int64(i), i, &z.dirents[i-1], &f.d)
 		}
 		z.dirents = append(z.dirents, f.d)
 	}
@@ -82,50 +76,45 @@ func Open(r io.ReaderAt, size int64, l Limits) (*Reader, error) {
 }
 
 // begin reads the header.
-func begin(r io.ReaderAt, size int64) (*Reader, *header, error) {
-	z := &Reader{r: r, size: size, head: new(header)}
+func begin(r io.ReaderAt, size int64) (*Reader, error) {
+	z := &Reader{r: r, size: size}
 	var head [headerSize]byte
 	if n, err := r.ReadAt(head[:min(size, headerSize)], 0); err != nil && (err != io.EOF || n < headerSize) {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
 	}
-	h := z.head
-	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, h); err != nil {
-		return nil, nil, err
+	if err := binary.Read(bytes.NewReader(head[:]), binary.LittleEndian, &z.header); err != nil {
+		return nil, err
 	}
-	if size < headerSize || h.Magic != magic {
-		return nil, nil, ErrNotZIM
+	if size < headerSize || z.Magic != magic {
+		return nil, ErrNotZIM
 	}
-	if h.Major < 5 || h.Major > 6 {
-		return nil, nil, fmt.Errorf("%w: it has version %d.%d; versions 5 and 6 are read", ErrUnread, h.Major,
-			h.Minor)
+	if z.Major < 5 || z.Major > 6 {
+		return nil, fmt.Errorf("%w: it has version %d.%d; versions 5 and 6 are read", ErrUnread, z.Major, z.Minor)
 	}
-	z.UUID, z.Major, z.Minor = h.UUID, int(h.Major), int(h.Minor)
-	z.entries = int(h.Entries)
-	return z, h, nil
+	return z, nil
 }
 
 // checkHeader checks the positions of a header.
-func (z *Reader) checkHeader(h *header, l Limits) error {
+func (z *Reader) checkHeader(l Limits) error {
 	end := uint64(z.size)
-	if end < headerSize+sumSize || h.Sum != end-sumSize {
+	if end < headerSize+sumSize || z.Sum != end-sumSize {
 		return damaged(72, "its MD5 should be at byte %d, and the file has %d bytes; it was "+
 			"cut short, or is the first part of a split file: cat FILE.zim?? >FILE.zim joins the parts",
-			h.Sum, z.size)
+			z.Sum, z.size)
 	}
-	z.sum = int64(h.Sum)
-	if uint64(h.Entries) > uint64(l.Entries) {
-		return fmt.Errorf("%w: it has %d entries, over %d", ErrUnread, h.Entries, l.Entries)
+	if uint64(z.Entries) > uint64(l.Entries) {
+		return fmt.Errorf("%w: it has %d entries, over %d", ErrUnread, z.Entries, l.Entries)
 	}
 	for _, p := range []struct {
 		name    string
 		at, n   uint64
 		written int64
 	}{
-		{"path pointers", h.PathPtrs, 8 * uint64(h.Entries), 32},
-		{"cluster pointers", h.ClusterPtrs, 8 * uint64(h.Clusters), 48},
-		{"MIME list", h.Types, 1, 56},
+		{"path pointers", z.PathPtrs, 8 * uint64(z.Entries), 32},
+		{"cluster pointers", z.ClusterPtrs, 8 * uint64(z.Clusters), 48},
+		{"MIME list", z.Types, 1, 56},
 	} {
-		if p.at < headerSize || p.at > h.Sum || p.n > h.Sum-p.at {
+		if p.at < headerSize || p.at > z.Sum || p.n > z.Sum-p.at {
 			return damaged(p.written, "%s of %d bytes from byte %d do not fit into the file", p.name, p.n, p.at)
 		}
 	}
@@ -134,9 +123,9 @@ func (z *Reader) checkHeader(h *header, l Limits) error {
 
 const maxTypeList = 4 << 20 // bytes of all MIME types
 
-func (z *Reader) readTypes(h *header) error {
-	at := int64(h.Types)
-	in := bufio.NewReader(io.NewSectionReader(z.r, at, min(z.sum-at, maxTypeList)))
+func (z *Reader) readTypes() error {
+	at := int64(z.Types)
+	in := bufio.NewReader(io.NewSectionReader(z.r, at, min(int64(z.Sum)-at, maxTypeList)))
 	for len(z.types) <= maxTypes {
 		t, err := in.ReadString(0)
 		if err != nil {
@@ -154,17 +143,17 @@ func (z *Reader) readTypes(h *header) error {
 const maxNames = 64 << 10
 
 // checkDirent checks where an entry leads.
-func (z *Reader) checkDirent(h *header, d *dirent, i int, at int64) error {
+func (z *Reader) checkDirent(d *dirent, i int, at int64) error {
 	switch {
 	case d.mime == redirectType:
-		if d.blob >= h.Entries {
-			return damaged(at, "entry %d redirects to entry %d of %d", i, d.blob, h.Entries)
+		if d.blob >= z.Entries {
+			return damaged(at, "entry %d redirects to entry %d of %d", i, d.blob, z.Entries)
 		}
 	case d.mime > maxTypes: // deleted ones of old
 	case int(d.mime) >= len(z.types):
 		return damaged(at, "entry %d has type %d of %d", i, d.mime, len(z.types))
-	case d.cluster >= h.Clusters:
-		return damaged(at, "entry %d is in cluster %d of %d", i, d.cluster, h.Clusters)
+	case d.cluster >= z.Clusters:
+		return damaged(at, "entry %d is in cluster %d of %d", i, d.cluster, z.Clusters)
 	}
 	return nil
 }
@@ -244,16 +233,17 @@ func (z *Reader) Find(namespace byte, path string) (int, bool) {
 
 // CheckSum reads the whole file and compares its MD5.
 func (z *Reader) CheckSum() error {
-	got, err := sumOf(z.r, z.sum)
+	at := int64(z.Sum)
+	got, err := sumOf(z.r, at)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	want := make([]byte, sumSize)
-	if _, err := z.r.ReadAt(want, z.sum); err != nil && err != io.EOF {
+	if _, err := z.r.ReadAt(want, at); err != nil && err != io.EOF {
 		return err
 	}
 	if !bytes.Equal(got, want) {
-		return damaged(z.sum, "the MD5 of the file is %x, not %x", got, want)
+		return damaged(at, "the MD5 of the file is %x, not %x", got, want)
 	}
 	return nil
 }

@@ -21,11 +21,6 @@ type Options struct {
 	UUID     [16]byte
 	Types    []string // MIME types of all entries that will be added
 	MainPage string   // path of a content entry; "" for none
-	Cluster  int      // bytes of blobs in a cluster, before compression; default 2 MiB, as that of libzim
-
-	// Go runs a function beside the caller, so that clusters are compressed on several cores. Nil: nothing
-	// runs beside the caller.
-	Go func(func())
 }
 
 // An Entry is what a ZIM file says of one of its blobs.
@@ -41,25 +36,19 @@ type Entry struct {
 // ErrEntry says that an entry cannot stand in a ZIM file.
 var ErrEntry = errors.New("not a ZIM entry")
 
-// Writer writes a ZIM file. It holds the blobs of a few clusters, and about 30 bytes and its names for each
-// entry. The first error ends it: every later call returns the same one. It is not safe for concurrent use.
+// Writer writes a ZIM file. It holds about 30 bytes and its names for each entry. The first error ends it:
+// every later call returns the same one. It is not safe for concurrent use.
 type Writer struct {
 	Options
 	out appender
 	err error
 
 	dir     *directory
-	packed  *OpenCluster // for compressed blobs; nil when it is not begun
-	plain   *OpenCluster
-	opened  uint32
-	sealed  []uint32       // number of a cluster by the order in which it was opened
-	offsets []uint64       // where clusters begin, by number
-	pending []*OpenCluster // compressed now, oldest first
-
-	shared map[[16]byte]blobRef // by digest, see OpenCluster.Hold
+	offsets []uint64             // where clusters begin, by number
+	shared  map[[16]byte]blobRef // by digest, see OpenCluster.Hold
 }
 
-// blobRef is where a blob lies. cluster counts by opening.
+// blobRef is where a blob lies.
 type blobRef struct{ cluster, blob uint32 }
 
 // appender counts the bytes appended.
@@ -74,16 +63,10 @@ func (a *appender) Write(p []byte) (int, error) {
 	return n, err
 }
 
-const (
-	defaultCluster = 2 << 20
-	maxEntries     = 1 << 31
-)
+const maxEntries = 1 << 31
 
 // NewWriter begins a ZIM file at the beginning of f, which is empty.
 func NewWriter(f File, o Options) (*Writer, error) {
-	if o.Cluster <= 0 {
-		o.Cluster = defaultCluster
-	}
 	w := &Writer{
 		Options: o,
 		out:     appender{File: f},
@@ -107,37 +90,12 @@ func (w *Writer) start() (err error) {
 	return err
 }
 
-// Add adds an entry with its blob, which may be changed afterwards.
+// Add adds an entry with its blob, in a cluster of its own.
 func (w *Writer) Add(e Entry, blob []byte) error {
-	if w.err != nil {
-		return w.err
-	}
-	return w.note(w.add(e, blob))
-}
-
-func (w *Writer) add(e Entry, blob []byte) error {
-	rec, err := w.dir.check(e)
-	if err != nil {
-		return err
-	}
-	at := &w.packed
-	if e.Plain {
-		at = &w.plain
-	}
-	if c := *at; c != nil && (len(c.data)-headRoom+len(blob) > w.Cluster || len(c.sizes) >= maxBlobs) {
-		if err := w.seal(at); err != nil {
-			return err
-		}
-	}
-	if *at == nil {
-		*at = w.NewCluster(e.Plain, len(blob))
-		(*at).id = w.open()
-	}
-	c := *at
-	rec.cluster, rec.blob = c.id, uint32(len(c.sizes))
-	c.add(blob)
-	w.dir.add(e, rec)
-	return nil
+	c := NewCluster(e.Plain, len(blob))
+	c.Add(e, blob)
+	c.Pack()
+	return w.Take(c)
 }
 
 // Stream adds an entry with a blob of so many bytes in a cluster of its own, which is written to what it
@@ -158,11 +116,7 @@ func (w *Writer) stream(e Entry, size uint64) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.flush(0); err != nil { // clusters follow one another
-		return nil, err
-	}
-	rec.cluster = w.open()
-	w.place(rec.cluster)
+	rec.cluster = w.begin()
 	s, err := newStream(w, e.Plain, size)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", e.Path, err)
@@ -186,21 +140,14 @@ func (w *Writer) Redirect(e Entry, target string) error {
 }
 
 func (w *Writer) note(err error) error {
-	if err != nil {
+	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("write ZIM file: %w", err)
 	}
 	return w.err
 }
 
-// open begins a cluster and returns its place among those that were opened.
-func (w *Writer) open() uint32 {
-	w.opened++
-	w.sealed = append(w.sealed, noIndex)
-	return w.opened - 1
-}
-
-// place says that a cluster begins here.
-func (w *Writer) place(id uint32) {
-	w.sealed[id] = uint32(len(w.offsets))
+// begin says that a cluster begins here, and returns its number.
+func (w *Writer) begin() uint32 {
 	w.offsets = append(w.offsets, w.out.n)
+	return uint32(len(w.offsets) - 1)
 }

@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
+
+// sampleCluster is how many bytes of blobs share a cluster in a sample.
+const sampleCluster = 10_000
 
 // sample writes a ZIM file of pages, pictures, an empty file and a stream, and returns it.
 func sample(t testing.TB, o Options) []byte {
@@ -30,16 +32,33 @@ func sample(t testing.TB, o Options) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	open := map[bool]*OpenCluster{}
+	take := func(plain bool) {
+		t.Helper()
+		if c := open[plain]; c != nil {
+			c.Pack()
+			if err := w.Take(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open[plain] = NewCluster(plain, sampleCluster)
+	}
+	take(false)
+	take(true)
 	for _, e := range entries() {
 		if e.stream {
-			err = writeStream(w, e.Entry, int64(len(e.body)), e.body)
-		} else {
-			err = w.Add(e.Entry, e.body)
+			if err := writeStream(w, e.Entry, int64(len(e.body)), e.body); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
-		if err != nil {
-			t.Fatal(err)
+		if c := open[e.Plain]; len(c.sizes) > 0 && len(c.data)-headRoom+len(e.body) > sampleCluster {
+			take(e.Plain)
 		}
+		open[e.Plain].Add(e.Entry, e.body)
 	}
+	take(false)
+	take(true)
 	err = w.Redirect(Entry{Namespace: Content, Path: "docs/", Title: "Docs"}, "docs/page 7.html")
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +149,7 @@ func content(z *Reader, i int) ([]byte, error) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	z := open(t, sample(t, Options{Cluster: 10_000, UUID: [16]byte{1, 2, 3}}))
+	z := open(t, sample(t, Options{UUID: [16]byte{1, 2, 3}}))
 	if err := z.CheckSum(); err != nil {
 		t.Error(err)
 	}
@@ -175,7 +194,7 @@ func TestRoundTrip(t *testing.T) {
 
 // The listings hold the indexes of entries by namespace and title.
 func TestListings(t *testing.T) {
-	z := open(t, sample(t, Options{Cluster: 10_000}))
+	z := open(t, sample(t, Options{}))
 	titles := func(list string) (out []string) {
 		i, ok := z.Find(Index, list)
 		if !ok {
@@ -199,23 +218,6 @@ func TestListings(t *testing.T) {
 	}
 	if pages := titles(listingV1); len(pages) != 24 || pages[0] != "CEmpty" {
 		t.Errorf("%d pages, the first is %s", len(pages), pages[0])
-	}
-}
-
-// Compression in other goroutines gives the same file.
-func TestBesideTheCaller(t *testing.T) {
-	alone := sample(t, Options{Cluster: 10_000})
-	ended := make(chan struct{}, 1000)
-	started := 0
-	both := sample(t, Options{Cluster: 10_000, Go: func(f func()) {
-		started++
-		go func() { f(); ended <- struct{}{} }()
-	}})
-	for range started {
-		<-ended
-	}
-	if started < 5 || !bytes.Equal(alone, both) {
-		t.Errorf("%d clusters were compressed beside the caller; equal: %v", started, bytes.Equal(alone, both))
 	}
 }
 
@@ -283,7 +285,7 @@ func TestWriterRefuses(t *testing.T) {
 
 // Damage is found, with its place.
 func TestDamaged(t *testing.T) {
-	whole := sample(t, Options{Cluster: 10_000})
+	whole := sample(t, Options{})
 	edit := func(at int, b ...byte) []byte {
 		data := slices.Clone(whole)
 		copy(data[at:], b)
@@ -367,54 +369,44 @@ func sampleOf(t testing.TB) []byte {
 	return closed(t, w, f)
 }
 
-// Entries of clusters that others have packed are found, those that share a blob, too; and what runs beside
-// the caller gives the same file.
+// Entries of clusters that others have packed are found, those that share a blob, too.
 func TestTake(t *testing.T) {
 	bodies := map[string][]byte{}
-	write := func(o Options) []byte {
-		f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
-		if err != nil {
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.zim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := NewWriter(f, Options{Types: []string{"text/html"}, MainPage: "07"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		e := Entry{
+			Namespace: Content,
+			Path:      fmt.Sprintf("%02d", i),
+			Type:      "text/html",
+			Front:     true,
+		}
+		c := NewCluster(false, 0)
+		body := bytes.Repeat(fmt.Appendf(nil, "page %d ", i), 3000)
+		c.Add(e, append(c.Room(len(body))[:0], body...))
+		bodies[e.Path] = body
+		e.Path += "="
+		if i == 0 {
+			c.Hold([16]byte{1}, []byte("the same"))
+		}
+		c.Share(e, [16]byte{1})
+		bodies[e.Path] = []byte("the same")
+		e.Path += "+"
+		c.Add(e, []byte("after it"))
+		bodies[e.Path] = []byte("after it")
+		c.Pack()
+		if err := w.Take(c); err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		o.Types, o.MainPage, o.Cluster = []string{"text/html"}, "07", 40_000
-		w, err := NewWriter(f, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 20 {
-			e := Entry{
-				Namespace: Content,
-				Path:      fmt.Sprintf("%02d", i),
-				Type:      "text/html",
-				Front:     true,
-			}
-			c := w.NewCluster(false, 0)
-			body := bytes.Repeat(fmt.Appendf(nil, "page %d ", i), 3000)
-			c.Add(e, append(c.Room(len(body))[:0], body...))
-			bodies[e.Path] = body
-			e.Path += "="
-			if i == 0 {
-				c.Hold([16]byte{1}, []byte("the same"))
-			}
-			c.Share(e, [16]byte{1})
-			bodies[e.Path] = []byte("the same")
-			e.Path += "+"
-			c.Add(e, []byte("after it"))
-			bodies[e.Path] = []byte("after it")
-			c.Pack()
-			if err := w.Take(c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return closed(t, w, f)
 	}
-	data := write(Options{})
-	var beside sync.WaitGroup
-	if !bytes.Equal(data, write(Options{Go: beside.Go})) {
-		t.Error("two files differ")
-	}
-	beside.Wait()
+	data := closed(t, w, f)
 	z := open(t, data)
 	if err := z.CheckSum(); err != nil {
 		t.Error(err)
@@ -458,7 +450,7 @@ func TestClusterRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := w.NewCluster(false, 0)
+		c := NewCluster(false, 0)
 		fill(c)
 		c.Pack()
 		if err := w.Take(c); !errors.Is(err, ErrEntry) || !strings.Contains(err.Error(), want) {

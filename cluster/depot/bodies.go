@@ -31,12 +31,9 @@ import (
 // A pack is "mrdB1\n", the length of the index (4 bytes, little endian), the index (JSON in zstd), and the
 // bodies one after the other, each as it is or as a zstd frame.
 type Bodies struct {
-	ctx   context.Context
-	store objects.Store
-	codec struct {
-		enc *zstd.Encoder
-		dec *zstd.Decoder
-	}
+	ctx     context.Context
+	store   objects.Store
+	codec   zstdCodec
 	putting sync.Mutex // held while packs are put
 
 	mu     sync.Mutex
@@ -90,15 +87,28 @@ const (
 
 // NewBodies returns Bodies that know nothing yet. The context is that of all calls.
 func NewBodies(ctx context.Context, s objects.Store) *Bodies {
-	b := &Bodies{
+	return &Bodies{
 		ctx:    ctx,
 		store:  s,
+		codec:  newCodec(),
 		places: map[[32]byte]*bodyPlace{},
 		loaded: map[string]bool{},
 	}
-	b.codec.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // these options are valid
-	b.codec.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<30))
-	return b
+}
+
+// zstdCodec packs and unpacks bytes in memory. It is safe for concurrent use.
+type zstdCodec struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+// maxUnpacked bounds what a manifest, an index, a body or a chunk may unpack to.
+const maxUnpacked = 1 << 30
+
+func newCodec() (c zstdCodec) {
+	c.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // these options are valid
+	c.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked))
+	return c
 }
 
 // load takes in the indexes of objects.
@@ -147,7 +157,7 @@ const firstGet = 64 << 10
 func (b *Bodies) loadPack(ctx context.Context, name string) error {
 	head, info, err := b.store.Get(ctx, name, 0, firstGet)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, name)
+		return lost(name)
 	}
 	if err != nil {
 		return err

@@ -41,16 +41,10 @@ func fetch(ctx context.Context, from objects.Store, pieces []piece) error {
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work := make(chan []piece)
+	work, dec := make(chan []piece), newCodec().dec
 	var wg sync.WaitGroup
 	for range getsAtATime {
 		wg.Go(func() {
-			dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
-			if err != nil {
-				cancel(err)
-				return
-			}
-			defer dec.Close()
 			for run := range work {
 				if err := fetchRun(ctx, from, dec, run); err != nil {
 					cancel(err)
@@ -73,6 +67,11 @@ func fetch(ctx context.Context, from objects.Store, pieces []piece) error {
 	return context.Cause(ctx)
 }
 
+// lost is the error of an object that is missing.
+func lost(object string) error {
+	return fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, object)
+}
+
 // fetchRun makes one request.
 func fetchRun(ctx context.Context, from objects.Store, dec *zstd.Decoder, run []piece) error {
 	start, end := run[0].at, run[0].at
@@ -81,7 +80,7 @@ func fetchRun(ctx context.Context, from objects.Store, dec *zstd.Decoder, run []
 	}
 	b, _, err := from.Get(ctx, run[0].object, start, end-start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, run[0].object)
+		return lost(run[0].object)
 	}
 	if err != nil {
 		return err

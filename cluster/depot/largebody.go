@@ -55,7 +55,7 @@ func (r *largeReader) Read(p []byte) (int, error) {
 		var err error
 		r.buf, _, err = r.b.store.Get(r.b.ctx, r.object, r.at, min(r.end-r.at, objects.MaxGet))
 		if errors.Is(err, fs.ErrNotExist) {
-			return 0, fmt.Errorf("%w: %s; the store, or part of it, was emptied", ErrLost, r.object)
+			return 0, lost(r.object)
 		}
 		if err != nil {
 			return 0, err

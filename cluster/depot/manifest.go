@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/store/pages"
 )
 
@@ -48,9 +46,6 @@ type Segment struct {
 	Size int64  `json:"size"`
 }
 
-// maxManifest bounds what a manifest may unpack to.
-const maxManifest = 1 << 30
-
 // file returns a file by its name, nil when it is missing.
 func (m *Manifest) file(name string) *File {
 	if m == nil {
@@ -83,22 +78,12 @@ func (m *Manifest) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	return enc.EncodeAll(b, nil), nil
+	return newCodec().enc.EncodeAll(b, nil), nil
 }
 
 // decodeManifest reads a manifest, and checks all that its user relies on.
 func decodeManifest(packed []byte) (*Manifest, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxManifest))
-	if err != nil {
-		return nil, err
-	}
-	defer dec.Close()
-	b, err := dec.DecodeAll(packed, nil)
+	b, err := newCodec().dec.DecodeAll(packed, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func TestSessions(t *testing.T) {
 	a := node(t, o)
 	o.Node = "b"
 	b := node(t, o)
-	onA, onB := engine.SessionsOf(a), engine.SessionsOf(b)
+	onA, onB := engine.Sessions{Engine: a}, engine.Sessions{Engine: b}
 	over := func(session string) bool {
 		t.Helper()
 		is, err := onA.Over(t.Context(), "b", session)

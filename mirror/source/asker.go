@@ -219,7 +219,7 @@ func (k *Asker) page(ctx context.Context, u site.URL, other string) (hosts.TestA
 			continue
 		case !isPage(res):
 			return hosts.TestAnswer{Kind: hosts.GotFailure}, nil
-		case k.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), k.Product, k.Now()).NoArchive:
+		case tagsOf(res, k.Product, k.Now()).NoArchive:
 			return hosts.TestAnswer{Kind: hosts.Disallowed}, nil
 		}
 		return hosts.TestAnswer{
@@ -255,6 +255,14 @@ func isRedirect(res *fetch.Result) bool {
 // isPage reports whether a body came that is the resource itself.
 func isPage(res *fetch.Result) bool {
 	return res.Kept && (res.Status == 200 || res.Status == 203)
+}
+
+// tagsOf returns what the head of an answer says to robots; nothing when robots rules are not obeyed.
+func tagsOf(res *fetch.Result, product string, now time.Time) (d robots.Directives) {
+	if product != "" {
+		d = robots.ParseXRobotsTag(res.RobotsTags(), product, now)
+	}
+	return d
 }
 
 // leads returns where a URL leads; the URL itself when it does not redirect, the zero value when nothing is

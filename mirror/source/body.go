@@ -83,7 +83,6 @@ type BodySink struct {
 	limit   int
 	head    fetch.Head
 	begun   time.Time
-	watcher Watcher                  // see Ask.Watcher
 	refuse  func(mime string) string // see Ask.Refuse
 	refused string                   // what it said of this body
 	blob    *blobs.BlobWriter
@@ -122,9 +121,6 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	}
 	*b.buf = (*b.buf)[:0]
 	b.head, b.begun = *h, b.Now()
-	if (b.watcher != nil) && hasLength(h) {
-		b.watcher.Sized()
-	}
 	if h.Offset > 0 { // the blob has what comes before
 		return b, nil
 	}
@@ -212,9 +208,6 @@ func mayBeDocument(mime string) bool {
 func (b *BodySink) Write(p []byte) (int, error) {
 	if b.Coming != nil {
 		b.Coming.Add(int64(len(p)))
-	}
-	if b.watcher != nil {
-		b.watcher.Count(len(p))
 	}
 	if b.blob == nil && b.fits(len(p)) {
 		*b.buf = append(*b.buf, p...)

@@ -28,8 +28,12 @@ func (o *Origin) Get(ctx context.Context, ask *Ask) (Answer, error) {
 	if err := body.Resume(ctx, &req); err != nil {
 		return a, err
 	}
-	body.watcher, body.refuse = ask.Watcher, ask.Refuse
-	a.Result, a.Err = o.Fetcher.Do(ctx, req, body)
+	body.refuse = ask.Refuse
+	sink := fetch.Sink(body)
+	if ask.Watcher != nil {
+		sink = watchedSink{body, ask.Watcher}
+	}
+	a.Result, a.Err = o.Fetcher.Do(ctx, req, sink)
 	if class := ask.givenUp(ctx); (a.Err != nil) && (class != nil) {
 		a.Err = &fetch.Error{URL: req.URL, Class: class, Err: context.Cause(ctx)}
 		ctx = context.WithoutCancel(ctx) // the run continues

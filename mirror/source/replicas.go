@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"mirrord/fetch"
-	"mirrord/fetch/robots"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store/record"
@@ -229,7 +228,7 @@ func (x *ReplicaSource) exchange(
 		return x.redirect(a, ask, res, u), nil
 	case !isPage(res), ask.Suits != nil && !ask.Suits(res.MIME):
 		return Answer{}, nil
-	case x.Product != "" && robots.ParseXRobotsTag(res.RobotsTags(), x.Product, x.Now()).NoArchive:
+	case tagsOf(res, x.Product, x.Now()).NoArchive:
 		return Answer{}, nil
 	case !trusted && body.Digest() != ask.Record.Digest:
 		return Answer{}, nil

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/fetch/robots"
 	"mirrord/mirror/urls"
 	"mirrord/site"
 )
@@ -143,16 +142,15 @@ func (x *ReuseSource) compare(
 		return comparison{silent: true, why: fmt.Sprintf("%s: %v", u, err)}, nil
 	}
 	c := comparison{answered: true}
-	tags := robots.ParseXRobotsTag(res.RobotsTags(), x.Product, x.Now())
-	obeyed := x.Product != ""
+	tags := tagsOf(res, x.Product, x.Now())
 	switch {
 	case !res.Location.IsZero():
 		c.why = fmt.Sprintf("%s redirects to %s", u, res.Location)
 	case !res.Kept || res.Status != http.StatusOK:
 		c.why = fmt.Sprintf("%s: status %d", u, res.Status)
-	case obeyed && tags.NoArchive:
+	case tags.NoArchive:
 		c.differs, c.because = true, "came with X-Robots-Tag: noarchive"
-	case obeyed && x.Nofollow && tags.NoFollow:
+	case x.Nofollow && tags.NoFollow:
 		c.differs, c.because = true, "came with X-Robots-Tag: nofollow"
 	case sha256.Sum256(body.Bytes()) == digest:
 		c.same = true

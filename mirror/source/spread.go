@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"mirrord/fetch"
-	"mirrord/fetch/robots"
 	"mirrord/internal/count"
 	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
@@ -304,13 +303,12 @@ func (s *Spread) Get(
 // read reads what a replica sent for a URL.
 func (s *Spread) read(l *Lender, ask *Ask, res *fetch.Result, u site.URL, body *BodySink) (a Answer) {
 	rec, now := ask.Record, s.x.Now()
-	tags := robots.ParseXRobotsTag(res.RobotsTags(), s.x.Product, now)
-	obeyed := s.x.Product != ""
+	tags := tagsOf(res, s.x.Product, now)
 	switch {
 	case !isPage(res):
 		l.missed()
 		return a
-	case obeyed && (tags.NoArchive || tags.NoFollow), ask.Suits != nil && !ask.Suits(res.MIME):
+	case tags.NoArchive || tags.NoFollow, ask.Suits != nil && !ask.Suits(res.MIME):
 		return a
 	case body.File() == nil && l.isErrorPage(res.MIME, u, body.Bytes()):
 		l.missed()

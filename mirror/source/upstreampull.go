@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -330,17 +329,12 @@ func (x *UpstreamSource) Keep() error {
 	if v == nil || (v.same && v.etag == x.known.ETag) {
 		return nil
 	}
-	var packed bytes.Buffer
-	z, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
-	_, err = z.Write(v.table)
-	if err = errors.Join(err, z.Close()); err != nil {
-		return err
-	}
 	// a table that is not that of the offer counts as none
-	return errors.Join(x.Facts.SetFact(upstreamTable, packed.Bytes()),
+	return errors.Join(x.Facts.SetFact(upstreamTable, z.EncodeAll(v.table, nil)),
 		urls.WriteFact(x.Facts, upstreamName, upstreamFact{
 			At:    strings.TrimSuffix(v.base, "/") + phm.OfferPath,
 			ETag:  v.etag,
@@ -350,15 +344,12 @@ func (x *UpstreamSource) Keep() error {
 
 // unpackTable unpacks a stored table; nil without one.
 func unpackTable(packed []byte) []byte {
-	if packed == nil {
-		return nil
-	}
-	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUpstreamTable))
 	if err != nil {
 		return nil
 	}
 	defer z.Close()
-	table, err := io.ReadAll(io.LimitReader(z, maxUpstreamTable))
+	table, err := z.DecodeAll(packed, nil)
 	if err != nil {
 		return nil
 	}

@@ -279,7 +279,7 @@ func openOrders(
 	var cluster orders.NodeSessions
 	var archives objects.Store
 	if n != nil {
-		cluster = engine.SessionsOf(n.Engine)
+		cluster = engine.Sessions{Engine: n.Engine}
 		if n.Depot != nil {
 			archives = n.Depot.Store
 		}

@@ -55,6 +55,7 @@ type daemonFlags struct {
 	maxState             job.Size
 	listenHosts          []string
 	mirrorz              string
+	search               bool
 	console              consoleFlags
 	node                 cluster.NodeFlags
 }
@@ -69,6 +70,7 @@ func defaultDaemonFlags() daemonFlags {
 		within:  25 * time.Second,
 		gc:      env.TidyEvery,
 		scrub:   30 * 24 * time.Hour,
+		search:  true,
 		node:    cluster.DefaultNodeFlags(),
 	}
 }
@@ -132,6 +134,7 @@ func (f *daemonFlags) flags() cli.Flags {
 		"gc":          &f.gc,
 		"scrub":       (*cli.Span)(&f.scrub),
 		"mirrorz":     &f.mirrorz,
+		"search":      &f.search,
 		"log":         &f.log,
 		"mail":        &f.mail,
 		"mail-from":   &f.from,
@@ -320,7 +323,7 @@ func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.Flag
 	wg.Go(func() { watch(ctx, d, f.poll) })
 	wg.Go(func() { d.Upkeep.Tidy(ctx, f.gc) })
 	wg.Go(func() { d.Upkeep.Scrub(ctx, f.scrub) })
-	wg.Go(func() { daemon.IndexOf(d).Keep(ctx) })
+	wg.Go(func() { daemon.IndexOf(d).Keep(ctx, f.search) })
 	wg.Go(func() { own.Run(ctx) })
 	wg.Go(func() { d.Files.FollowShare(ctx) })
 	if n != nil {
