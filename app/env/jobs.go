@@ -113,7 +113,11 @@ func (a *App) JobDirs() []string {
 	}
 	state, err := a.State()
 	own := filepath.Join(state, ownJobs)
-	if _, serr := os.ReadDir(own); err != nil || errors.Is(serr, fs.ErrPermission) || own == a.Jobs {
+	f, ferr := os.Open(own)
+	if ferr == nil {
+		f.Close()
+	}
+	if err != nil || errors.Is(ferr, fs.ErrPermission) || own == a.Jobs {
 		return dirs
 	}
 	return append(dirs, own)
@@ -139,6 +143,7 @@ func (a *App) ReadJob(name string) (*job.Job, error) { return a.JobsDir().ReadFi
 // file can be put aside.
 func (a *App) JobFiles() ([]string, error) {
 	var out []string
+	seen := map[string]bool{}
 	for i, dir := range a.JobDirs() {
 		entries, err := os.ReadDir(dir)
 		switch missing := errors.Is(err, fs.ErrNotExist); {
@@ -151,9 +156,9 @@ func (a *App) JobFiles() ([]string, error) {
 		}
 		for _, e := range entries {
 			name, is := strings.CutSuffix(e.Name(), scheduler.Suffix)
-			path := filepath.Join(dir, e.Name())
-			if is && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") && a.JobFile(name) == path {
-				out = append(out, path)
+			if is && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") && !seen[name] {
+				seen[name] = true
+				out = append(out, filepath.Join(dir, e.Name()))
 			}
 		}
 	}
@@ -247,8 +252,9 @@ func (a *App) NamedJobs(names []string) ([]*job.Job, error) {
 	if err != nil {
 		return nil, &Error{Kind: Usage, Err: err}
 	}
+	dir := a.JobsDir()
 	for _, f := range files {
-		j, err := a.JobsDir().ReadFile(f)
+		j, err := dir.ReadFile(f)
 		if err != nil {
 			a.Warning(fmt.Sprintf("%s is left out: %v", filepath.Base(f), err))
 			continue
