@@ -138,7 +138,7 @@ func newForm(v *visit, code int, m newMirror) error {
 	if v.App == nil {
 		return errNoPage
 	}
-	m.Dir = v.App.Jobs
+	m.Dir = jobs.NewJobDir(v.App)
 	m.Schedules = slices.Concat(schedules()[1:], [][2]string{{"", "only when I run it"}})
 	return v.draw(code, "new.html", "New mirror", m)
 }

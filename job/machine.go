@@ -10,6 +10,10 @@ import (
 	"mirrord/site"
 )
 
+// MachineKey is why only users with an account on the machine may change a key.
+const MachineKey = "names a command, file, secret, proxy or private address of the machine, or another " +
+	"site for the secrets of the job"
+
 // MachineKeys returns the keys in which two jobs differ that name commands, files, secrets, a proxy or
 // private addresses of the machine of the mirror, or that have b show the secrets of a to another origin.
 // Users who may only change jobs, and have no account there, must not set them.

@@ -35,7 +35,8 @@ func ManPage(version, date string) []byte {
 	m.text(`mirrord-job - what a job file of mirrord says`)
 	m.section("DESCRIPTION")
 	m.text("A job says what to mirror, when, how politely, and what to do with the result. It is one TOML " +
-		"file, NAME.toml, in the jobs directory: --jobs, else /etc/mirrord/jobs.d, else ./jobs.d. The name of " +
+		"file, NAME.toml, in the jobs directory: --jobs, else /etc/mirrord/jobs.d, else ./jobs.d. Without " +
+		"--jobs, jobs.d of the state directory is read too, where the daemon saves new jobs. The name of " +
 		"the file is the name of the job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit. Files " +
 		"that start with . or _ are not read. Only url must be given.")
 	m.text("mirrord init URL writes a job file to begin with. mirrord check reports every mistake with its " +

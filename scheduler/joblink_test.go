@@ -99,7 +99,7 @@ func TestLinkedFiles(t *testing.T) {
 			if (c.want == "") != (f.Job != nil) || (c.want != "" && !strings.Contains(f.Err.Error(), c.want)) {
 				t.Errorf("%v, want %q", f.Err, c.want)
 			}
-			_, err := ReadFile(filepath.Join(r.jobs, "a.toml"))
+			_, err := NewDir(r.jobs).ReadFile(filepath.Join(r.jobs, "a.toml"))
 			if (c.want == "") != (err == nil) || (c.want != "" && !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("ReadFile: %v, want %q", err, c.want)
 			}

@@ -41,22 +41,24 @@ type stamp struct {
 	mode           fs.FileMode
 }
 
-// Dir is the directory of job files. It remembers what it has read, so that reading it again costs a look at
-// each file that was not touched. It is not safe for concurrent use.
+// Dir is the directory of job files, and the one of those that the daemon made, which may be missing. It
+// remembers what it has read, so that reading it again costs a look at each file that was not touched. It is
+// not safe for concurrent use.
 type Dir struct {
-	path string
-	now  func() time.Time
-	last map[string]File // by file name
+	paths []string
+	now   func() time.Time
+	last  map[string]File // by path
 
 	profiles *profile.Catalog
 	broken   []error // profiles that cannot be read
 }
 
-// NewDir returns a directory that has not been read yet.
-func NewDir(path string) *Dir { return &Dir{path: path, now: time.Now, last: map[string]File{}} }
+// NewDir returns a directory that has not been read yet. A second path is that of the daemon's own files: a
+// job of the first directory comes before one of its name there.
+func NewDir(paths ...string) *Dir { return &Dir{paths: paths, now: time.Now, last: map[string]File{}} }
 
-// Path returns the path of the directory.
-func (d *Dir) Path() string { return d.path }
+// Paths returns the paths of the directories.
+func (d *Dir) Paths() []string { return d.paths }
 
 // Broken returns the profiles that the last Read could not read.
 func (d *Dir) Broken() []error { return d.broken }
@@ -64,7 +66,7 @@ func (d *Dir) Broken() []error { return d.broken }
 // readProfiles reads the profiles. When they changed all job files are read again.
 func (d *Dir) readProfiles() {
 	before := d.profiles
-	if d.profiles, d.broken = Profiles(d.path); before != nil && !before.Same(d.profiles) {
+	if d.profiles, d.broken = Profiles(d.paths[0]); before != nil && !before.Same(d.profiles) {
 		clear(d.last)
 	}
 }
@@ -74,10 +76,28 @@ func (d *Dir) readProfiles() {
 // name, with a *Renaming. The problem of one file is its Err. The error says
 // that the directory as a whole cannot be read or trusted: then nothing is known about any job, which does
 // not mean that there are no jobs.
-func (d *Dir) Read() ([]File, error) {
-	root, err := os.OpenRoot(d.path)
+func (d *Dir) Read() (files []File, err error) {
+	now := map[string]File{}
+	for i, path := range d.paths {
+		in, err := d.readIn(path, now)
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, in...)
+	}
+	d.last = now
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+// readIn reads the job files of one directory, and adds them to those that were read now.
+func (d *Dir) readIn(path string, now map[string]File) ([]File, error) {
+	root, err := os.OpenRoot(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no directory of job files at %s: create it or set --jobs: %w", d.path, err)
+		return nil, fmt.Errorf("no directory of job files at %s: create it or set --jobs: %w", path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
@@ -88,31 +108,33 @@ func (d *Dir) Read() ([]File, error) {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	defer dir.Close()
-	if fi, err := dir.Stat(); err == nil && othersWrite(d.path, fi) {
+	if fi, err := dir.Stat(); err == nil && othersWrite(path, fi) {
 		return nil,
 			fmt.Errorf(
 				"read jobs: anybody may write into %s (mode %04o), and a job file can name commands to run; chmod o-w %s",
-				d.path, fi.Mode().Perm(), d.path)
+				path, fi.Mode().Perm(), path)
 	}
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	d.readProfiles()
-	files, now := make([]File, 0, len(entries)), make(map[string]File, len(entries))
+	if path == d.paths[0] {
+		d.readProfiles()
+	}
+	files := make([]File, 0, len(entries))
 	var aside []File
 	for _, e := range entries {
 		base := e.Name()
 		if r := renamingOf(base); r != nil && !e.IsDir() {
-			aside = append(aside, File{Name: r.From, Path: filepath.Join(d.path, base), Err: r})
+			aside = append(aside, File{Name: r.From, Path: filepath.Join(path, base), Err: r})
 		}
 		if !jobFileName(base) {
 			continue
 		}
-		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(d.path, base)}
+		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(path, base)}
 		var at string
 		at, f.stamp, f.Err = look(f.Path)
-		old, had := d.last[base]
+		old, had := d.last[f.Path]
 		switch {
 		case errors.Is(f.Err, fs.ErrNotExist):
 			continue // removed meanwhile
@@ -124,20 +146,47 @@ func (d *Dir) Read() ([]File, error) {
 			if f.hash = sha256.Sum256(f.Text); had && old.Text != nil && f.Err == nil && f.hash == old.hash {
 				f.Job, f.Err = old.Job, old.Err
 			} else if f.Err == nil {
-				f.Job, f.Err = job.ParseWith(d.profiles, f.Name, f.Path, f.Text)
+				f.Job, f.Err = d.parse(f.Name, f.Path, f.Text)
 			}
 		}
-		now[base] = f
+		now[f.Path] = f
 		files = append(files, f)
 	}
-	d.last = now
 	for _, f := range aside {
-		if _, is := now[f.Name+Suffix]; !is { // otherwise a user has made a new one
+		if _, is := now[filepath.Join(path, f.Name+Suffix)]; !is { // otherwise a user has made a new one
 			files = append(files, f)
 		}
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
+}
+
+// parse reads the text of a file. Of the daemon's own directory, which users without an account on the
+// machine can fill, it refuses what only users with one may set.
+func (d *Dir) parse(name, path string, text []byte) (*job.Job, error) {
+	j, err := job.ParseWith(d.profiles, name, path, text)
+	if err != nil || len(d.paths) < 2 || !IsIn(d.paths[1], path) {
+		return j, err
+	}
+	var bad job.Errors
+	for _, key := range job.MachineKeys(job.Default(), j) {
+		bad = append(bad, job.Error{
+			File: path,
+			Key:  key,
+			Msg:  key + ": " + job.MachineKey,
+			Hint: "move the file to " + d.paths[0],
+		})
+	}
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	return j, nil
+}
+
+// IsIn reports whether a file is in a directory.
+func IsIn(dir, file string) bool {
+	in, err := filepath.Abs(filepath.Dir(file))
+	abs, derr := filepath.Abs(dir)
+	return err == nil && derr == nil && in == abs
 }
 
 func jobFileName(base string) bool {
@@ -147,17 +196,21 @@ func jobFileName(base string) bool {
 // settled is how long ago a file must have been touched last, so that another change would have another time.
 const settled = 2 * time.Second
 
-// ReadFile reads and checks one job file. It refuses what Dir.Read refuses of a single file.
-func ReadFile(path string) (*job.Job, error) {
+// ReadFile reads and checks one job file of any directory. It refuses what Read refuses of a single file.
+func (d *Dir) ReadFile(path string) (*job.Job, error) {
 	text, err := ReadText(path)
 	if err != nil {
 		return nil, err
 	}
-	profiles, _ := Profiles(filepath.Dir(path))
-	return job.ParseWith(profiles, strings.TrimSuffix(filepath.Base(path), Suffix), path, text)
+	profiles := filepath.Dir(path)
+	if len(d.paths) > 1 && IsIn(d.paths[1], path) {
+		profiles = d.paths[0]
+	}
+	d.profiles, d.broken = Profiles(profiles)
+	return d.parse(strings.TrimSuffix(filepath.Base(path), Suffix), path, text)
 }
 
-// ReadText is ReadFile without looking into the file.
+// ReadText is Dir.ReadFile without looking into the file.
 func ReadText(path string) ([]byte, error) {
 	if !strings.HasSuffix(path, Suffix) {
 		return nil, job.Errors{{File: path, Msg: "a job file is named NAME" + Suffix}}

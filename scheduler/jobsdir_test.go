@@ -87,16 +87,16 @@ func TestRefusedFiles(t *testing.T) {
 		if (why == "" && err != nil) || (why != "" && (err == nil || !strings.Contains(err.Error(), why))) {
 			t.Errorf("%s: %v, want %q", name, err, why)
 		}
-		j, err := ReadFile(filepath.Join(dir, name+Suffix))
+		j, err := NewDir(dir).ReadFile(filepath.Join(dir, name+Suffix))
 		if (why == "" && err != nil) ||
 			(why != "" && (j != nil || err == nil || !strings.Contains(err.Error(), why))) {
 			t.Errorf("ReadFile %s: %v, want %q", name, err, why)
 		}
 	}
-	if _, err := ReadFile(filepath.Join(dir, "none.toml")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := NewDir(dir).ReadFile(filepath.Join(dir, "none.toml")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if _, err := ReadFile(filepath.Join(dir, "README")); err == nil {
+	if _, err := NewDir(dir).ReadFile(filepath.Join(dir, "README")); err == nil {
 		t.Error("README is a job file")
 	}
 }
@@ -325,11 +325,11 @@ func TestDirRenaming(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	for _, name := range []string{"a", "b"} {
-		if got := RenamingIn(path, name); got == nil || *got != *r {
+		if got := RenamingIn([]string{path}, name); got == nil || *got != *r {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := RenamingIn(path, "c"); got != nil {
+	if got := RenamingIn([]string{path}, "c"); got != nil {
 		t.Errorf("%+v", got)
 	}
 	if err := os.WriteFile(file, []byte("url = \"http://c.example/\"\n"), 0o644); err != nil {

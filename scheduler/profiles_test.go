@@ -46,7 +46,8 @@ func TestProfilesOfDir(t *testing.T) {
 	if b := d.Broken(); len(b) != 1 || !strings.Contains(b[0].Error(), "profile typo: lefts is not known") {
 		t.Errorf("broken: %v", b)
 	}
-	j, err := ReadFile(filepath.Join(top, "jobs.d", "a.toml"))
+	jobs := filepath.Join(top, "jobs.d")
+	j, err := NewDir(jobs).ReadFile(filepath.Join(jobs, "a.toml"))
 	if err != nil || j.ProfileDigest() == "" {
 		t.Fatal(j, err)
 	}
@@ -56,7 +57,7 @@ func TestProfilesOfDir(t *testing.T) {
 	if err != nil || files[0].Job == nil || files[0].Job.ProfileDigest() == digest {
 		t.Errorf("a profile that changed is not read again: %v", err)
 	}
-	if err := os.Chmod(ProfilesDir(d.path), 0o777); err != nil {
+	if err := os.Chmod(ProfilesDir(d.paths[0]), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	err = refused()

@@ -33,16 +33,15 @@ func renamingOf(base string) *Renaming {
 	return &Renaming{From: from, To: to}
 }
 
-// RenamingIn finds the interrupted rename of a job of a directory, by its old or its new name; nil when there
-// does not exist.
-func RenamingIn(dir, name string) *Renaming {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // the reader of the job says why
-	}
-	for _, e := range entries {
-		if r := renamingOf(e.Name()); r != nil && (r.From == name || r.To == name) {
-			return r
+// RenamingIn finds the interrupted rename of a job of some directories, by its old or its new name; nil when
+// there does not exist.
+func RenamingIn(dirs []string, name string) *Renaming {
+	for _, dir := range dirs {
+		entries, _ := os.ReadDir(dir) // the reader of the job says why it cannot be read
+		for _, e := range entries {
+			if r := renamingOf(e.Name()); r != nil && (r.From == name || r.To == name) {
+				return r
+			}
 		}
 	}
 	return nil

@@ -21,10 +21,10 @@ type WatchOptions struct {
 	Log    *slog.Logger // default none
 }
 
-// Watch calls look at once, when something in the directory may have changed, when again receives, and every
-// Poll. It returns when ctx ends. A directory that is not there yet, or that is replaced, is found by the
-// next look.
-func Watch(ctx context.Context, dir string, o WatchOptions, again <-chan struct{}, look func()) {
+// Watch calls look at once, when something in the directories may have changed, when again receives, and
+// every Poll. It returns when ctx ends. A directory that is not there yet, or that is replaced, is found by
+// the next look.
+func Watch(ctx context.Context, dirs []string, o WatchOptions, again <-chan struct{}, look func()) {
 	if o.Poll <= 0 {
 		o.Poll = 30 * time.Second
 	}
@@ -52,7 +52,10 @@ func Watch(ctx context.Context, dir string, o WatchOptions, again <-chan struct{
 		if w == nil {
 			return
 		}
-		err := w.Add(dir) // again and again: it may be another directory by now
+		err := w.Add(dirs[0]) // again and again: it may be another directory by now
+		for _, dir := range dirs[1:] {
+			_ = w.Add(dir) // it may be missing
+		}
 		if err != nil && watching {
 			o.Log.Warn("changes of job files are only seen by looking", "every", o.Poll, "err", err)
 		}

@@ -30,7 +30,7 @@ func TestWatch(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				Watch(ctx, dir, o, again, func() { looks <- struct{}{} })
+				Watch(ctx, []string{dir}, o, again, func() { looks <- struct{}{} })
 			}()
 			<-looks // at once
 			if name == "looked" {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"mirrord/archive/crawls"
 	"mirrord/job"
 	"mirrord/mirror"
-	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
@@ -136,8 +134,8 @@ type newJobFile struct {
 // job returns the job of the import: that of the jobs directory, else one made for the archive. file is the
 // one to be written.
 func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, file *newJobFile, err error) {
-	path := filepath.Join(a.Jobs, r.As+scheduler.Suffix)
-	j, err = scheduler.ReadFile(path)
+	path := a.JobFile(r.As)
+	j, err = a.ReadJob(r.As)
 	switch {
 	case err == nil && r.Job:
 		return nil, nil, jobs.JobThere(r.As, path)

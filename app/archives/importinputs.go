@@ -25,7 +25,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/phm"
-	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -110,7 +109,7 @@ func ImportAny(ctx context.Context, a *env.App, r ImportRequest) (*Imported, err
 	if len(m.Origins) > 0 {
 		i.URL = m.Origins[0]
 	}
-	_, err = os.Lstat(filepath.Join(a.Jobs, r.As+scheduler.Suffix))
+	_, err = os.Lstat(a.JobFile(r.As))
 	i.NoJob = errors.Is(err, fs.ErrNotExist)
 	return i, nil
 }

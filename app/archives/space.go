@@ -17,7 +17,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/phm/space"
-	"mirrord/scheduler"
 )
 
 // ExportSpace writes a space into a new folder out; "" is its name.
@@ -107,7 +106,7 @@ func ImportSpace(ctx context.Context, a *env.App, dir, as string) (_ *ExportedSp
 			return
 		}
 		for _, undo := range made {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(a.Jobs, undo+scheduler.Suffix)), st.RemoveSite(undo))
+			err = errors.Join(err, os.RemoveAll(a.JobFile(undo)), st.RemoveSite(undo))
 		}
 	}()
 	for _, m := range in.Mirrors {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -111,7 +110,7 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 		c.Problem, c.Locked = env.Remedied(err), errors.Is(err, disk.ErrLocked)
 		return c
 	}
-	j, err := scheduler.ReadFile(filepath.Join(a.Jobs, name+scheduler.Suffix))
+	j, err := a.ReadJob(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}

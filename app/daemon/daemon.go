@@ -107,7 +107,11 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		Now:        a.Now,
 		Log:        a.Log,
 	})
-	d.Files = &JobFiles{scheduler: d.Scheduler, share: d.Share, dir: scheduler.NewDir(jobList)}
+	d.Files = &JobFiles{
+		scheduler: d.Scheduler,
+		share:     d.Share,
+		dir:       scheduler.NewDir(append([]string{jobList}, a.JobDirs()[1:]...)...),
+	}
 	d.Upkeep = upkeepOf(d)
 	return d, err
 }
@@ -159,7 +163,7 @@ func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan str
 			syncSpacesOf(ctx, d)
 		}
 	})
-	scheduler.Watch(ctx, d.Files.dir.Path(), scheduler.WatchOptions{
+	scheduler.Watch(ctx, d.Files.dir.Paths(), scheduler.WatchOptions{
 		Poll: poll,
 		Log:  d.Log,
 	}, again, func() {

@@ -11,7 +11,6 @@ import (
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 )
 
@@ -97,7 +96,7 @@ func notWanted(ctx context.Context, a *env.App, c *control.Client, name string) 
 	if err != nil {
 		return err
 	}
-	here := filepath.Join(a.Jobs, name+scheduler.Suffix)
+	here := a.JobFile(name)
 	if !env.Exists(here) && c == nil {
 		here = filepath.Join(dir, "sites", name)
 	}

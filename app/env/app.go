@@ -82,10 +82,6 @@ const (
 	CollectRetry = time.Hour
 )
 
-// MachineKey is why only users with an account on the machine may change a key.
-const MachineKey = "names a command, file, secret, proxy or private address of the machine, or another " +
-	"site for the secrets of the job"
-
 // KeptRobots keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
 // one.
 type KeptRobots interface {

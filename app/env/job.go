@@ -24,13 +24,13 @@ func (a *App) JobOnDisk(name string) (*JobOnDisk, error) {
 	if !job.ValidName(name) {
 		return nil, NotAName(name)
 	}
-	if r := scheduler.RenamingIn(a.Jobs, name); r != nil {
+	if r := scheduler.RenamingIn(a.JobDirs(), name); r != nil {
 		return nil, &Error{Kind: Usage, Err: r}
 	}
 	d := &JobOnDisk{Name: name}
-	if file := filepath.Join(a.Jobs, name+scheduler.Suffix); Exists(file) {
+	if file := a.JobFile(name); Exists(file) {
 		d.File = file
-		d.Job, _ = scheduler.ReadFile(file) // a refused file can be removed and renamed
+		d.Job, _ = a.ReadJob(name) // a refused file can be removed and renamed
 	}
 	state, err := a.State()
 	if err != nil {
@@ -51,14 +51,14 @@ func (a *App) JobOnDisk(name string) (*JobOnDisk, error) {
 func (a *App) NotReused(name string) error {
 	for _, user := range a.Reusers(name) {
 		return Usagef("job %s reuses the mirror of %s: change reuse.job in %s first", user, name,
-			filepath.Join(a.Jobs, user+scheduler.Suffix))
+			a.JobFile(user))
 	}
 	return nil
 }
 
 // Reusers lists the jobs that reuse the mirror of one.
 func (a *App) Reusers(name string) (out []string) {
-	files, err := scheduler.NewDir(a.Jobs).Read()
+	files, err := a.JobsDir().Read()
 	if err != nil {
 		return nil // there are no other jobs
 	}

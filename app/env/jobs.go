@@ -101,23 +101,68 @@ func RunInProgress(name string) error {
 	}
 }
 
-// JobFiles lists the job files of a directory, sorted; names that start with a dot or '_' are left out, so
-// that a file can be put aside.
-func JobFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{Field: FieldJobs, Err: fmt.Errorf("no directory of job files at %s", dir)}
+// ownJobs is the folder of a state in which the daemon makes job files.
+const ownJobs = "jobs.d"
+
+// JobDirs are the directories of job files: Jobs and, unless the user named that, the daemon's own one in the
+// state, which may be missing. A user who may not read the state has the first only.
+func (a *App) JobDirs() []string {
+	dirs := []string{a.Jobs}
+	if a.JobsNamed {
+		return dirs
 	}
-	if err != nil {
-		return nil, err
+	state, err := a.State()
+	own := filepath.Join(state, ownJobs)
+	f, ferr := os.Open(own)
+	if ferr == nil {
+		f.Close()
 	}
-	var out []string
-	for _, e := range entries {
-		if name := e.Name(); strings.HasSuffix(name, scheduler.Suffix) && !strings.HasPrefix(name, ".") &&
-			!strings.HasPrefix(name, "_") {
-			out = append(out, filepath.Join(dir, name))
+	if err != nil || errors.Is(ferr, fs.ErrPermission) || own == a.Jobs {
+		return dirs
+	}
+	return append(dirs, own)
+}
+
+// JobsDir is all directories of job files.
+func (a *App) JobsDir() *scheduler.Dir { return scheduler.NewDir(a.JobDirs()...) }
+
+// JobFile is the path of the file of a job. Without one it is where a user would make it.
+func (a *App) JobFile(name string) string {
+	for _, dir := range a.JobDirs() {
+		if path := filepath.Join(dir, name+scheduler.Suffix); Exists(path) {
+			return path
 		}
 	}
+	return filepath.Join(a.Jobs, name+scheduler.Suffix)
+}
+
+// ReadJob reads the file of a job.
+func (a *App) ReadJob(name string) (*job.Job, error) { return a.JobsDir().ReadFile(a.JobFile(name)) }
+
+// JobFiles lists the job files, sorted by name; names that start with a dot or '_' are left out, so that a
+// file can be put aside.
+func (a *App) JobFiles() ([]string, error) {
+	var out []string
+	seen := map[string]bool{}
+	for i, dir := range a.JobDirs() {
+		entries, err := os.ReadDir(dir)
+		switch missing := errors.Is(err, fs.ErrNotExist); {
+		case missing && i > 0:
+			continue
+		case missing:
+			return nil, &Error{Field: FieldJobs, Err: fmt.Errorf("no directory of job files at %s", dir)}
+		case err != nil:
+			return nil, err
+		}
+		for _, e := range entries {
+			name, is := strings.CutSuffix(e.Name(), scheduler.Suffix)
+			if is && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") && !seen[name] {
+				seen[name] = true
+				out = append(out, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y string) int { return strings.Compare(filepath.Base(x), filepath.Base(y)) })
 	return out, nil
 }
 
@@ -129,14 +174,14 @@ func (a *App) FindJob(name string) (*job.Job, error) {
 	if !job.ValidName(name) {
 		return nil, NotAName(name)
 	}
-	j, err := scheduler.ReadFile(filepath.Join(dir, name+scheduler.Suffix))
+	j, err := a.ReadJob(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return j, err
 	}
-	if r := scheduler.RenamingIn(dir, name); r != nil {
+	if r := scheduler.RenamingIn(a.JobDirs(), name); r != nil {
 		return nil, &Error{Kind: Usage, Err: r}
 	}
-	files, listErr := JobFiles(dir)
+	files, listErr := a.JobFiles()
 	if listErr != nil {
 		return nil, &Error{Kind: Usage, Err: listErr}
 	}
@@ -164,11 +209,11 @@ func KnownJob(a *App, name string) error {
 		return NotAName(name)
 	}
 	var names []string
-	files, _ := JobFiles(a.Jobs) // only for what was probably meant, as all mirrors
+	files, _ := a.JobFiles() // only for what was probably meant, as all mirrors
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(filepath.Base(f), scheduler.Suffix))
 	}
-	known := Exists(filepath.Join(a.Jobs, name+scheduler.Suffix))
+	known := Exists(a.JobFile(name))
 	if state, err := a.State(); err == nil {
 		known = known || Exists(filepath.Join(state, "sites", name)) || store.HalfRemoved(state, name) != ""
 		sites, _ := os.ReadDir(filepath.Join(state, "sites"))
@@ -203,12 +248,13 @@ func (a *App) NamedJobs(names []string) ([]*job.Job, error) {
 		}
 		return out, nil
 	}
-	files, err := JobFiles(a.Jobs)
+	files, err := a.JobFiles()
 	if err != nil {
 		return nil, &Error{Kind: Usage, Err: err}
 	}
+	dir := a.JobsDir()
 	for _, f := range files {
-		j, err := scheduler.ReadFile(f)
+		j, err := dir.ReadFile(f)
 		if err != nil {
 			a.Warning(fmt.Sprintf("%s is left out: %v", filepath.Base(f), err))
 			continue

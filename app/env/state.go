@@ -83,7 +83,7 @@ func IsFile(a *App, name string) bool {
 		return true
 	}
 	state, err := a.State()
-	return !Exists(filepath.Join(a.Jobs, bare+scheduler.Suffix)) &&
+	return !Exists(a.JobFile(bare)) &&
 		(err != nil || !Exists(filepath.Join(state, "sites", bare)))
 }
 

@@ -96,7 +96,7 @@ func Check(ctx context.Context, a *env.App, names []string, resolve bool) (*Chec
 			r.Warnings, looked = append(r.Warnings, access...), looked || len(access) > 0
 			if why := beside[f.Path]; why != "" {
 				r.Warnings = append(r.Warnings, why)
-			} else if inDir(a.Jobs, f.Path) {
+			} else if isOfJobs(a, f.Path) {
 				r.First = first.of(r.Job, f.Job)
 			}
 		}
@@ -111,11 +111,9 @@ func Check(ctx context.Context, a *env.App, names []string, resolve bool) (*Chec
 	return out, nil
 }
 
-// inDir reports whether a file is in a directory.
-func inDir(dir, file string) bool {
-	in, err := filepath.Abs(filepath.Dir(file))
-	abs, derr := filepath.Abs(dir)
-	return err == nil && derr == nil && in == abs
+// isOfJobs reports whether a file is in a directory of job files.
+func isOfJobs(a *env.App, file string) bool {
+	return slices.ContainsFunc(a.JobDirs(), func(dir string) bool { return scheduler.IsIn(dir, file) })
 }
 
 // checkedDirs are the directories that are checked as a whole.
@@ -141,7 +139,7 @@ func warningText(e job.Error) string {
 func checkFiles(a *env.App, args []string) (files []scheduler.File, beside map[string]string, err error) {
 	beside = map[string]string{}
 	if len(args) == 0 {
-		files, err = checkDir(a, a.Jobs)
+		files, err = checkDir(a, a.JobsDir())
 		return files, beside, err
 	}
 	for _, arg := range args {
@@ -150,7 +148,7 @@ func checkFiles(a *env.App, args []string) (files []scheduler.File, beside map[s
 			arg = of
 		}
 		if err == nil && fi.IsDir() {
-			in, err := checkDir(a, arg)
+			in, err := checkDir(a, scheduler.NewDir(arg))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -158,7 +156,7 @@ func checkFiles(a *env.App, args []string) (files []scheduler.File, beside map[s
 			continue
 		}
 		f := scheduler.File{Path: arg}
-		if f.Job, f.Err = scheduler.ReadFile(arg); f.Err == nil {
+		if f.Job, f.Err = a.JobsDir().ReadFile(arg); f.Err == nil {
 			f.Name = f.Job.Name
 			switch why := refusedBeside(a, f); {
 			case strings.Contains(why, ": reuse."):
@@ -177,7 +175,7 @@ func fileOfJob(a *env.App, name string) string {
 	if !job.ValidName(name) {
 		return ""
 	}
-	path := filepath.Join(a.Jobs, name+scheduler.Suffix)
+	path := a.JobFile(name)
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
@@ -186,7 +184,7 @@ func fileOfJob(a *env.App, name string) string {
 
 // refusedBeside says why a job would be refused among those of the jobs directory, "" when it would not.
 func refusedBeside(a *env.App, f scheduler.File) string {
-	files, err := scheduler.NewDir(a.Jobs).Read()
+	files, err := a.JobsDir().Read()
 	if err != nil {
 		return "" // there is nothing to hold it against
 	}
@@ -210,16 +208,18 @@ func inForce(a *env.App) scheduler.Config {
 	return s.Config()
 }
 
-func checkDir(a *env.App, dir string) ([]scheduler.File, error) {
-	files, err := scheduler.NewDir(dir).Read()
+func checkDir(a *env.App, dir *scheduler.Dir) ([]scheduler.File, error) {
+	files, err := dir.Read()
 	if err != nil {
 		return nil, err
 	}
 	config := scheduler.Resolve(files, inForce(a))
 	for i := range files {
 		f := &files[i]
-		if e := config[f.Name]; f.Err == nil && len(e.Refused) > 0 {
-			f.Job, f.Err = nil, errors.New(strings.Join(e.Refused, "; "))
+		isOther := func(why string) bool { return !strings.HasPrefix(why, f.Path+":") } // of its name
+		why := slices.DeleteFunc(slices.Clone(config[f.Name].Refused), isOther)
+		if f.Err == nil && len(why) > 0 {
+			f.Job, f.Err = nil, errors.New(strings.Join(why, "; "))
 		}
 	}
 	return files, nil

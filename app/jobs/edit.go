@@ -55,7 +55,7 @@ func ReadJobText(a *env.App, name string) (*JobText, error) {
 	if !job.ValidName(name) {
 		return nil, env.NotAName(name)
 	}
-	path := filepath.Join(a.Jobs, name+scheduler.Suffix)
+	path := a.JobFile(name)
 	if to := scheduler.LinkedTo(path); to != "" {
 		return nil, env.Usagef("%s is a symbolic link to %s: change it there", path, to)
 	}
@@ -118,7 +118,7 @@ func machineErrors(was, now *job.Job, hint string) (out []JobFileError) {
 	for _, key := range job.MachineKeys(was, now) {
 		out = append(out, JobFileError{
 			Key:     key,
-			Message: env.MachineKey,
+			Message: job.MachineKey,
 			Hint:    hint,
 		})
 	}

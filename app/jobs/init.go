@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"mirrord/app/env"
 	"mirrord/job"
 	"mirrord/scheduler"
@@ -72,9 +74,21 @@ func JobFileFor(a *env.App, r InitRequest) (*NewJobFile, error) {
 	}
 	return &NewJobFile{
 		Job:      r.Job,
-		File:     filepath.Join(a.Jobs, r.Job+scheduler.Suffix),
+		File:     filepath.Join(NewJobDir(a), r.Job+scheduler.Suffix),
 		Schedule: r.Schedule,
 	}, nil
+}
+
+// NewJobDir is the directory of the file of a new job: the daemon's own one for the daemon, when it may not
+// write the other one, as with the packages.
+func NewJobDir(a *env.App) string {
+	dirs := a.JobDirs()
+	err := unix.Access(dirs[0], unix.W_OK)
+	closed := errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)
+	if closed && len(dirs) > 1 && unix.Access(filepath.Dir(dirs[1]), unix.W_OK) == nil {
+		return dirs[1]
+	}
+	return dirs[0]
 }
 
 // ErrJobThere says that a name of a job is taken.
@@ -85,7 +99,7 @@ func NewJob(a *env.App, name string, text []byte) (*NewJobFile, error) {
 	if !job.ValidName(name) {
 		return nil, env.NotAName(name)
 	}
-	out := &NewJobFile{Job: name, File: filepath.Join(a.Jobs, name+scheduler.Suffix)}
+	out := &NewJobFile{Job: name, File: filepath.Join(NewJobDir(a), name+scheduler.Suffix)}
 	if err := MayWriteJob(a, out, text); err != nil {
 		return nil, err
 	}
@@ -101,10 +115,15 @@ func MayWriteJob(a *env.App, f *NewJobFile, text []byte) error {
 	if err := os.MkdirAll(a.Jobs, 0o755); err != nil {
 		return fmt.Errorf("new job: %w", err)
 	}
-	if _, err := os.Lstat(f.File); err == nil {
-		return JobThere(f.Job, f.File)
+	if dir := filepath.Dir(f.File); !env.Exists(dir) { // the daemon's own
+		if err := errors.Join(os.Mkdir(dir, 0o750), os.Chmod(dir, 0o750)); err != nil {
+			return fmt.Errorf("new job: %w", err)
+		}
 	}
-	return acceptedBeside(a.Jobs, f, text)
+	if at := a.JobFile(f.Job); env.Exists(at) {
+		return JobThere(f.Job, at)
+	}
+	return acceptedBeside(a.JobsDir(), f, text)
 }
 
 // JobThere says that a name of a job is taken.
@@ -117,8 +136,8 @@ func JobThere(name, file string) error {
 var ErrBeside = errors.New("the other jobs are in the way")
 
 // acceptedBeside returns why a daemon would refuse a new file beside the others of its directory.
-func acceptedBeside(dir string, f *NewJobFile, text []byte) error {
-	files, err := scheduler.NewDir(dir).Read()
+func acceptedBeside(dir *scheduler.Dir, f *NewJobFile, text []byte) error {
+	files, err := dir.Read()
 	if err != nil {
 		return err
 	}

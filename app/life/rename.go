@@ -99,9 +99,15 @@ func newRenaming(a *env.App, from, to string) (*renaming, error) {
 	if r.state, err = filepath.Abs(r.state); err != nil {
 		return nil, err
 	}
-	r.fromFile = filepath.Join(a.Jobs, r.from+scheduler.Suffix)
-	r.toFile = filepath.Join(a.Jobs, r.to+scheduler.Suffix)
-	r.aside = filepath.Join(a.Jobs, (&scheduler.Renaming{From: r.from, To: r.to}).AsideName())
+	r.fromFile = a.JobFile(r.from)
+	aside := (&scheduler.Renaming{From: r.from, To: r.to}).AsideName()
+	for _, dir := range a.JobDirs() {
+		if env.Exists(filepath.Join(dir, aside)) {
+			r.fromFile = filepath.Join(dir, r.from+scheduler.Suffix)
+		}
+	}
+	dir := filepath.Dir(r.fromFile)
+	r.toFile, r.aside = filepath.Join(dir, r.to+scheduler.Suffix), filepath.Join(dir, aside)
 	if env.Exists(r.aside) {
 		return r, nil
 	}
@@ -114,8 +120,8 @@ func newRenaming(a *env.App, from, to string) (*renaming, error) {
 				"the same command, and make a link %s", r.from, r.fromFile, to, r.toFile)
 	}
 	switch {
-	case env.Exists(r.toFile):
-		return nil, fmt.Errorf("rename %s: there is a job %s already, from %s", r.from, r.to, r.toFile)
+	case env.Exists(a.JobFile(r.to)):
+		return nil, fmt.Errorf("rename %s: there is a job %s already, from %s", r.from, r.to, a.JobFile(r.to))
 	case env.Exists(r.site(r.to)):
 		if _, err := os.Lstat(r.site(r.to)); errors.Is(err, fs.ErrPermission) {
 			return nil, err

@@ -27,7 +27,7 @@ const Broken status.Health = "broken"
 // Statuses is the state of all jobs and mirrors on the disk, sorted by name. It does not include what a
 // daemon would do next.
 func Statuses(a *env.App, now time.Time) ([]status.Job, error) {
-	files, err := scheduler.NewDir(a.Jobs).Read()
+	files, err := a.JobsDir().Read()
 	if err != nil && a.JobsNamed {
 		return nil, err
 	}

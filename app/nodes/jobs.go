@@ -74,7 +74,7 @@ var errFacts = errors.New("what the nodes of the cluster share cannot be read")
 // Look compares. Nothing is changed, but that files which are the same are noted to be.
 func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	l := &JobsLook{local: shares.JobSet{}, files: map[string]*jobs.JobText{}}
-	names, err := env.JobFiles(c.App.Jobs)
+	names, err := c.App.JobFiles()
 	if e, ok := errors.AsType[*env.Error](err); err != nil && (!ok || e.Field != env.FieldJobs) {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mirrord/app/env"
 	"mirrord/app/shares"
 	"mirrord/store"
 	"mirrord/testing/apptest"
@@ -244,7 +243,7 @@ func TestClusterJobsUnread(t *testing.T) {
 				t.Fatalf("%s: %+v", n.Node, now)
 			}
 		})
-		files, err := env.JobFiles(n.App.Jobs)
+		files, err := n.App.JobFiles()
 		for i := range files {
 			files[i] = filepath.Base(files[i])
 		}

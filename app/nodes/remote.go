@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/job"
 	"mirrord/scheduler/control"
@@ -29,7 +28,7 @@ func (d Remote) Run(name string, r control.RunRequest) (control.Running, bool, e
 			return nil, false, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 		if keys := job.MachineKeys(j, &with); len(keys) > 0 {
-			err := errors.New(strings.Join(keys, ", ") + ": " + env.MachineKey + "; set it there")
+			err := errors.New(strings.Join(keys, ", ") + ": " + job.MachineKey + "; set it there")
 			return nil, false, control.WithCode(err, control.ErrInvalid)
 		}
 	}

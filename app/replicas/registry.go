@@ -19,7 +19,6 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/replica/hosts"
-	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
@@ -324,7 +323,7 @@ func ownRegistry(a *env.App) (_ *Registry, err error) {
 	}
 	defer env.Close(&err, st)
 	var jobs []*job.Job
-	if _, err := env.JobFiles(a.Jobs); err == nil {
+	if _, err := a.JobFiles(); err == nil {
 		if jobs, err = a.NamedJobs(nil); err != nil {
 			return nil, err
 		}
@@ -335,7 +334,7 @@ func ownRegistry(a *env.App) (_ *Registry, err error) {
 // EquivalentsOf is what the registry has of one mirror, published or not. Which mirrors hold the equivalents
 // is left out: that takes a look at all mirrors.
 func EquivalentsOf(a *env.App, name string) (_ *RegistryMirror, err error) {
-	j, err := scheduler.ReadFile(filepath.Join(a.Jobs, name+scheduler.Suffix))
+	j, err := a.ReadJob(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

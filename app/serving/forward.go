@@ -13,7 +13,6 @@ import (
 	"mirrord/app/env"
 	"mirrord/fetch"
 	"mirrord/fetch/reach"
-	"mirrord/scheduler"
 	"mirrord/serve"
 	"mirrord/site"
 )
@@ -41,12 +40,12 @@ func Forwarding(a *env.App, names fetch.Names, allowPrivate bool) (_ *serve.Forw
 		}
 	}
 	other := way(reach.Policy{}) // of mirrors without a job
-	files, err := env.JobFiles(a.Jobs)
+	files, err := a.JobFiles()
 	if err != nil {
 		a.Log.Debug("no job files: programs are recognized by the default rule", "err", err)
 	}
 	for _, name := range files {
-		j, err := scheduler.ReadFile(name)
+		j, err := a.JobsDir().ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed meanwhile
 		}

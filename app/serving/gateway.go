@@ -20,7 +20,7 @@ func GatewayOf(a *env.App, st *store.State, f *serve.Forward, order string) *ser
 		Transport: f.Transport,
 		Sites: func() ([]serve.GatewaySite, error) {
 			var jobs []*job.Job
-			if _, err := env.JobFiles(a.Jobs); err == nil {
+			if _, err := a.JobFiles(); err == nil {
 				if jobs, err = a.NamedJobs(nil); err != nil {
 					return nil, err
 				}

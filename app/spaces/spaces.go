@@ -19,7 +19,6 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/phm/space"
-	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
 )
@@ -163,7 +162,7 @@ func StateHasSpaces(st *store.State) bool { return env.Exists(filepath.Join(st.D
 
 // UpdateSpaces is syncSpaces with its error.
 func UpdateSpaces(ctx context.Context, a *env.App, st *store.State, ran []string) error {
-	files, err := scheduler.NewDir(a.Jobs).Read()
+	files, err := a.JobsDir().Read()
 	if err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func UpdateSpace(
 // membersOf are the mirrors of a space: those of its jobs that have a published version. A job whose file
 // is refused stays where it is, and so does a mirror whose tree cannot be read.
 func membersOf(a *env.App, st *store.State, name string) (members []space.Member, err error) {
-	files, err := scheduler.NewDir(a.Jobs).Read()
+	files, err := a.JobsDir().Read()
 	if err != nil {
 		return nil, err
 	}

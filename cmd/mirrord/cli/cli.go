@@ -387,7 +387,7 @@ func (a *CLI) CompleteJob(
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	files, err := env.JobFiles(a.JobsDir())
+	files, err := a.App().JobFiles()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
