@@ -171,3 +171,11 @@ func (m *HeatMap) audit(dirs []Dir, t *Dirs, row []int) {
 		}
 	}
 }
+
+// Audited counts the steps in which anything was audited, for pages.
+func (r *HeatRow) Audited() (steps int) {
+	for _, n := range r.Audits {
+		steps += min(n, 1)
+	}
+	return steps
+}

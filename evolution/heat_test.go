@@ -69,7 +69,7 @@ func TestHeatMap(t *testing.T) {
 	audits := [][]Dir{nil, {cold}, nil, nil, nil, nil, {cold, cold, Root}}
 	got := ""
 	for _, r := range h.HeatMap(HeatOptions{Audits: audits, Most: 2}).Rows {
-		got += fmt.Sprintf("%s:%v%d ", r.Path, r.Audits, audited(r.Audits))
+		got += fmt.Sprintf("%s:%v%d ", r.Path, r.Audits, r.Audited())
 	}
 	if want := ":[0 3]1 new:[0 0]0 cold:[0 2]1 "; got != want {
 		t.Errorf("audits: %s, want %s", got, want)
@@ -77,12 +77,4 @@ func TestHeatMap(t *testing.T) {
 	if m := new(History).HeatMap(HeatOptions{}); len(m.Times) != 0 || len(m.Rows) != 1 {
 		t.Errorf("of nothing: %+v", m)
 	}
-}
-
-// audited counts the steps in which anything was audited.
-func audited(audits []int) (steps int) {
-	for _, n := range audits {
-		steps += min(n, 1)
-	}
-	return steps
 }
