@@ -189,9 +189,7 @@ func (k Key) Values() []string {
 // Table returns the table of the key, "" for the top level, and the key inside it.
 func (k Key) Table() (table, leaf string) { return cutLast(k.Name) }
 
-// Tables returns the tables of a job file in the order of the reference; the first, "", is the top level.
-func Tables() []string { return tablesOf(reference().Keys) }
-
+// tablesOf returns the tables of a file with these keys, in their order; "" is the top level.
 func tablesOf(keys []Key) (out []string) {
 	for _, k := range keys {
 		if table, _ := k.Table(); !slices.Contains(out, table) {

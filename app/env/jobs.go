@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/scheduler"
@@ -113,11 +114,11 @@ func (a *App) JobDirs() []string {
 	}
 	state, err := a.State()
 	own := filepath.Join(state, ownJobs)
-	f, ferr := os.Open(own)
-	if ferr == nil {
-		f.Close()
+	root, rerr := regular.OpenRoot(own)
+	if rerr == nil {
+		root.Close()
 	}
-	if err != nil || errors.Is(ferr, fs.ErrPermission) || own == a.Jobs {
+	if err != nil || errors.Is(rerr, fs.ErrPermission) || own == a.Jobs {
 		return dirs
 	}
 	return append(dirs, own)

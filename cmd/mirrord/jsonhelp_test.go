@@ -61,7 +61,6 @@ func jsonOutputs() map[string]jsonOutput {
 		"console.go ConsoleCommand":        {"console", control.OpenLink{}},
 		"open.go OpenCommand":              {"console", control.OpenLink{}},
 		"diff.go runDiff":                  {"diff", look.Difference{}},
-		"diff.go printPage":                {"diff", look.Difference{}},
 		"explain.go ExplainCommand":        {"explain", report.Explanation{}},
 		"export.go export":                 {"export", archives.Exported{}},
 		"find.go FindCommand":              {"find", search.FoundTexts{}},
