@@ -37,7 +37,12 @@ func TestDaemonTidies(t *testing.T) {
 	defer st.Close()
 	var out bytes.Buffer
 	busy := map[string]bool{"demo": true}
-	a := &env.App{Jobs: jobs, LookupEnv: vars(), Log: slog.New(slog.NewTextHandler(&out, nil))}
+	a := &env.App{
+		State:     func() (string, error) { return state, nil },
+		Jobs:      jobs,
+		LookupEnv: vars(),
+		Log:       slog.New(slog.NewTextHandler(&out, nil)),
+	}
 	if daemon.TidyUp(t.Context(), a, st, func() map[string]bool { return busy }) {
 		t.Error("done while a run is under way")
 	}
