@@ -46,7 +46,7 @@ type Interruptible struct {
 	Read func(n int64) // called with how many bytes of a file were read; may be nil
 }
 
-// Open opens a file, or a folder. What is read of the description of the tree is not told.
+// Open opens a file, or a folder. Bytes of the tree's description do not count.
 func (t Interruptible) Open(name string) (fs.File, error) {
 	if err := t.Ctx.Err(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}

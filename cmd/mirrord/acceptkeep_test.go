@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -38,6 +40,17 @@ func TestAcceptKeep(t *testing.T) {
 	d.do(cli.ExitOK, `"kept": 6`, "status", "demo", "--json")
 	d.do(cli.ExitOK, "kept although the site answers with status 404", "status", "demo")
 	d.do(cli.ExitOK, "complete but for 1 accepted as missing", "run-now", "demo", "--full")
+	var asked bytes.Buffer
+	e := cli.Environ{
+		Stdin:     strings.NewReader("n\n"),
+		Stderr:    &asked,
+		Asks:      true,
+		LookupEnv: vars(),
+	}
+	err := (&cli.CLI{Environ: e, JobsFlag: d.jobs, StateFlag: d.state}).ConfirmAccept("demo", false, false, true)
+	if err == nil || !strings.Contains(asked.String(), "6 files that the site no longer has will be removed") {
+		t.Errorf("%v: %s", err, asked.String())
+	}
 	d.do(cli.ExitOK, "0 added, 2 changed, 6 removed", "accept", "demo", "--yes")
 	d.do(cli.ExitError, "nothing is held for review", "accept", "demo", "--yes")
 }

@@ -24,13 +24,14 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/look"
 	"mirrord/fetch"
+	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 )
 
-// ConfirmAccept shows what accept would publish and asks the user at the terminal. When nothing waits, it
-// leaves that to accept.
+// ConfirmAccept shows what accept would publish or remove and asks the user at the terminal. When nothing
+// waits, it leaves that to accept.
 func (a *CLI) ConfirmAccept(name string, keep, yes, daemon bool) error {
 	c, err := look.Diff(a.App(), look.DiffRequest{Job: name, Held: true})
 	switch {
@@ -39,7 +40,7 @@ func (a *CLI) ConfirmAccept(name string, keep, yes, daemon bool) error {
 			return err
 		}
 	case errors.Is(err, look.ErrNoneHeld) || a.noSuchJob(name):
-		return nil
+		return a.confirmRemoval(name, keep || yes)
 	case !daemon && !a.Asks:
 		return nil // accept itself reports the error
 	default:
@@ -53,6 +54,21 @@ func (a *CLI) ConfirmAccept(name string, keep, yes, daemon bool) error {
 		what = "Publish it, and keep what would be removed?"
 	}
 	return a.wantYes(what, "nothing was published")
+}
+
+// confirmRemoval says how much accept would remove of what accept --keep kept, and asks. After a run with new
+// gaps it removes nothing.
+func (a *CLI) confirmRemoval(name string, sure bool) error {
+	j, err := look.JobStatus(a.App(), name, a.App().Clock())
+	if sure || !a.Asks || err != nil || j.Last == nil || j.Last.Kept == 0 {
+		return nil // accept itself reports an error
+	}
+	if j.Last.Verdict == mirror.Gaps.String() {
+		return nil
+	}
+	fmt.Fprintf(a.Stderr, "%s: %s that the site no longer has will be removed; mirrord status %s names some\n",
+		name, count.Of(j.Last.Kept, "file"), name)
+	return a.wantYes("Remove them?", "nothing was removed")
 }
 
 // noSuchJob reports whether no job file has that name.
