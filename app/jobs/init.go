@@ -83,9 +83,10 @@ func JobFileFor(a *env.App, r InitRequest) (*NewJobFile, error) {
 // write the other one, as with the packages.
 func NewJobDir(a *env.App) string {
 	dirs := a.JobDirs()
-	err := unix.Access(dirs[0], unix.W_OK)
+	mayWrite := func(dir string) error { return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) }
+	err := mayWrite(dirs[0])
 	closed := errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)
-	if closed && len(dirs) > 1 && unix.Access(filepath.Dir(dirs[1]), unix.W_OK) == nil {
+	if closed && len(dirs) > 1 && mayWrite(filepath.Dir(dirs[1])) == nil {
 		return dirs[1]
 	}
 	return dirs[0]

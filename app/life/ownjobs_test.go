@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/life"
 	"mirrord/testing/apptest"
@@ -73,11 +72,18 @@ func TestNewJobWithoutRights(t *testing.T) {
 	if err := os.Chmod(closed, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	if unix.Access(closed, unix.W_OK) == nil {
-		t.Skip("root may write everywhere")
-	}
 	a := apptest.BareApp(closed, t.TempDir())
-	made, bad, err := jobs.CreateJob(a, jobs.InitRequest{URL: "https://new.example/", Job: "new"}, nil)
+	var made *jobs.NewJobFile
+	var bad []jobs.JobFileError
+	var err error
+	create := func() {
+		made, bad, err = jobs.CreateJob(a, jobs.InitRequest{URL: "https://new.example/", Job: "new"}, nil)
+	}
+	if os.Geteuid() != 0 {
+		create()
+	} else if uerr := asGuest(t, a, create); uerr != nil { // root may write everywhere
+		t.Fatal(uerr)
+	}
 	if err != nil || len(bad) > 0 {
 		t.Fatal(bad, err)
 	}
@@ -91,4 +97,22 @@ func TestNewJobWithoutRights(t *testing.T) {
 	if _, err := a.FindJob("new"); err != nil {
 		t.Error(err)
 	}
+}
+
+// asGuest calls f as a user who owns the state and nothing else.
+func asGuest(t *testing.T, a *env.App, f func()) error {
+	t.Helper()
+	const guest = 65534
+	state := apptest.StateOf(t, a)
+	if err := os.Chown(state, guest, guest); err != nil {
+		return err
+	}
+	for _, at := range []string{state, a.Jobs} {
+		for d := filepath.Dir(at); d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
+			if err := os.Chmod(d, 0o755); err != nil {
+				return err
+			}
+		}
+	}
+	return env.AsUser(env.FileOwner{UID: guest, GID: guest, Groups: []int{guest}}, f)
 }
