@@ -24,6 +24,9 @@ func (v *view) body(r Resource) error {
 			coding = v.codings.choose(v.r.Header["Accept-Encoding"], r.Size)
 		}
 	}
+	if v.bar != "" {
+		h.Add("Vary", "Sec-Fetch-Dest")
+	}
 	if coding != "" && fresh(v.r.Header, r, coding) { // nothing need be compressed to say so
 		describe(h, r, coding)
 		v.w.WriteHeader(http.StatusNotModified)

@@ -5,7 +5,6 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"mirrord/serve/find"
 	"mirrord/testing/browsertest"
 )
 
@@ -78,10 +76,7 @@ func TestBrowser(t *testing.T) {
 	last := sites["one"].versions[2]
 	last.files = append(last.files, page, own)
 	sites["two"].versions[0].files = append(sites["two"].versions[0].files, secret)
-	s, err := New(Options{Sites: sites, Texts: &TextLookup{
-		Find: func(context.Context, TextQuery) (*find.SearchResults, error) { return new(find.SearchResults), nil },
-		Made: func() bool { return true },
-	}})
+	s, err := New(Options{Sites: sites, NoBar: true, Texts: testTexts()})
 	if err != nil {
 		t.Fatal(err)
 	}

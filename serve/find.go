@@ -190,18 +190,10 @@ func (s *Server) findingRow(r *http.Request, p *find.FoundPage) findingRow {
 
 // siteAddress is where a mirror is: by host where the request came by a host name, else by path.
 func (s *Server) siteAddress(r *http.Request, name string) string {
-	host, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host, port = r.Host, ""
-	}
-	if net.ParseIP(normalHost(host)) != nil {
+	if net.ParseIP(normalHost(r.Host)) != nil {
 		return "/" + name
 	}
-	h := name + "." + s.base
-	if port != "" {
-		h = net.JoinHostPort(h, port)
-	}
-	return s.scheme(r) + "://" + h
+	return s.scheme(r) + "://" + withPort(name+"."+s.base, r)
 }
 
 // searched reports whether the list of mirrors has a box to search them.

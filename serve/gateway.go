@@ -280,7 +280,7 @@ func (p *passage) versions() {
 	}
 	r := p.r.Clone(p.r.Context())
 	r.URL.Scheme, r.URL.Host = "", ""
-	p.serveSite(p.w, r, p.mirror.Name, "")
+	p.serveSite(p.w, r, way{name: p.mirror.Name})
 }
 
 // answer tries the sources in their order.

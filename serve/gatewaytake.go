@@ -234,8 +234,7 @@ func (p *passage) fromMirror() (done bool, why string) {
 		Server:   p.Server,
 		w:        p.w,
 		r:        p.r,
-		name:     p.mirror.Name,
-		prefix:   "/" + p.mirror.Name,
+		way:      way{name: p.mirror.Name, prefix: "/" + p.mirror.Name},
 		site:     st,
 		Snapshot: snap,
 	}

@@ -8,12 +8,18 @@ import (
 	"strings"
 )
 
+// wellKnown is where all is that is ours and not mirrored (RFC 8615).
+const wellKnown = "/.well-known/mirrord/"
+
+// localhost is the base host without further settings.
+const localhost = "localhost"
+
 // ownHosts are the host names by which clients reach a server. A request for any other name comes from a page
 // whose name was pointed at this machine (DNS rebinding), and reads nothing.
 type ownHosts map[string]bool
 
 func newOwnHosts(names []string) ownHosts {
-	o := ownHosts{"localhost": true}
+	o := ownHosts{localhost: true}
 	for _, h := range names {
 		o[normalHost(h)] = true
 	}
@@ -47,4 +53,12 @@ func normalHost(h string) string {
 	}
 	h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(h, "."))
+}
+
+// withPort adds to a host the port to which a request came.
+func withPort(host string, r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return net.JoinHostPort(host, port)
+	}
+	return host
 }

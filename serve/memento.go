@@ -65,6 +65,8 @@ func (v *view) memento(rest string) error {
 		}
 	case "mirror":
 		return v.offer(arg)
+	case "frame.js":
+		serveScript(frameScript)(v.Server, v.w, v.r)
 	default:
 		v.notFound(v.w, v.r, notFound{Name: v.name, What: "There is nothing here."})
 	}

@@ -38,6 +38,9 @@ type Options struct {
 	// says so, and links to the origin and to the versions that had the URL.
 	RedirectMissing bool
 
+	// NoBar shows pages of mirrors without a bar that says what they are a copy of, and of when.
+	NoBar bool
+
 	// Forward sends requests that only a program of the origin can answer to the origin. Default: they are
 	// redirected, see Forward.
 	Forward *Forward
@@ -82,6 +85,8 @@ type Server struct {
 	updates *places.Seats // of those that are being written
 	finds   chan struct{} // of those that are under way
 	log     *slog.Logger
+
+	languages languages // of pages for readers
 }
 
 // New checks options and returns a server.
@@ -102,7 +107,7 @@ func New(o Options) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.base == "" {
-		s.base = "localhost"
+		s.base = localhost
 	}
 	if net.ParseIP(s.base) != nil || strings.ContainsAny(o.Base, "/@ ") {
 		return nil, fmt.Errorf("web: base %q is no host name: mirrors need host names below it", o.Base)
@@ -129,6 +134,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.codings = newCodings(codedBytes, largestCoded, runtime.GOMAXPROCS(0))
 	if s.pages, err = parsePages(); err != nil {
+		return nil, err
+	}
+	if s.languages, err = readLanguages(); err != nil {
 		return nil, err
 	}
 	return s, nil

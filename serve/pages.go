@@ -18,6 +18,9 @@ func parsePages() (*template.Template, error) {
 	return pagesOf(map[string]string{
 		"head":    headPage,
 		"missing": missingPage,
+		"framed":  barPage,
+		"bar":     barText,
+		"step":    barStep,
 		"search":  searchForm,
 		"index":   indexPage,
 		"find":    findPage,
@@ -30,6 +33,8 @@ func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Templat
 		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": sizeText,
+
+		"strong": strong,
 	}).Funcs(funcs)
 	for name, text := range texts {
 		if _, err := t.New(name).Parse(text); err != nil {

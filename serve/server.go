@@ -13,9 +13,6 @@ import (
 // maxTarget bounds a request target in bytes.
 const maxTarget = 16 << 10
 
-// wellKnown is where everything lies that is ours and not mirrored (RFC 8615).
-const wellKnown = "/.well-known/mirrord/"
-
 // ServeHTTP answers requests for the base host and for mirrors by host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.gateway != nil && isProxied(r) {
@@ -26,8 +23,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	host := normalHost(r.Host)
-	if name, ok := s.siteOfHost(host); ok {
-		s.serveSite(w, r, name, "")
+	if name, base, ok := s.siteOfHost(host); ok {
+		s.serveSite(w, r, way{name: name, bar: s.barOrigin(r, base)})
 		return
 	}
 	if !s.isBase(host) {
@@ -44,11 +41,11 @@ func (s *Server) Site(name string) http.Handler {
 			return
 		}
 		host := normalHost(r.Host)
-		if n, ok := s.siteOfHost(host); !s.isBase(host) && (!ok || n != name) {
+		if n, _, ok := s.siteOfHost(host); !s.isBase(host) && (!ok || n != name) {
 			s.misdirected(w, r)
 			return
 		}
-		s.serveSite(w, r, name, "")
+		s.serveSite(w, r, way{name: name})
 	})
 }
 
@@ -78,17 +75,21 @@ func (s *Server) misdirected(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "this server does not answer for that host name", http.StatusMisdirectedRequest)
 }
 
-// siteOfHost returns the mirror that a host name stands for.
-func (s *Server) siteOfHost(host string) (string, bool) {
-	if n, ok := s.aliases[host]; ok {
-		return n, true
+// siteOfHost returns the mirror that a host name stands for, and the base host of which its readers know: ""
+// when they may have no other name.
+func (s *Server) siteOfHost(host string) (name, base string, ok bool) {
+	if name, ok = s.aliases[host]; ok {
+		if s.base != localhost {
+			base = s.base
+		}
+		return name, base, true
 	}
-	for _, base := range [...]string{s.base, "localhost"} {
-		if n, ok := strings.CutSuffix(host, "."+base); ok && n != "" {
-			return n, !s.hosts[host]
+	for _, base := range [...]string{s.base, localhost} {
+		if name, ok = strings.CutSuffix(host, "."+base); ok && name != "" {
+			return name, base, !s.hosts[host]
 		}
 	}
-	return "", false
+	return "", "", false
 }
 
 // isBase reports whether a host is that of the list of mirrors.
@@ -111,6 +112,12 @@ func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	if strings.HasPrefix(path, barPath) {
+		if s.readOnly(w, r) {
+			s.serveBar(w, r, path)
+		}
+		return
+	}
 	if strings.HasPrefix(path, "/@@") { // from a page that is served by path
 		v := &view{Server: s, w: w, r: r}
 		if done, err := v.neighbour(path, ""); done || err != nil {
@@ -129,7 +136,7 @@ func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 		redirect(w, http.StatusMovedPermanently, "/"+name+"/"+rest)
 		return
 	}
-	s.serveSite(w, r, name, "/"+name)
+	s.serveSite(w, r, way{name: name, prefix: "/" + name})
 }
 
 // readOnly refuses a POST where only a program could take it.

@@ -15,11 +15,10 @@ import (
 // view is one request for something of a mirror.
 type view struct {
 	*Server
-	w      http.ResponseWriter
-	r      *http.Request
-	name   string
-	prefix string // of the mirror's addresses: "" by host, "/NAME" by path
-	site   Site
+	way
+	w    http.ResponseWriter
+	r    *http.Request
+	site Site
 	*Snapshot
 }
 
@@ -28,32 +27,33 @@ func (v *view) at(path string) string {
 	return v.scheme(v.r) + "://" + v.r.Host + v.prefix + path
 }
 
-// serveSite answers a request for a mirror whose addresses begin with prefix. A tree that moves on under a
-// request is met with a new snapshot; between two publishes of one site there is time for many.
-func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, name, prefix string) {
-	isolate(w.Header(), prefix != "")
-	st, err := s.open(name)
-	if err != nil {
-		s.failed(w, r, name, err)
-		return
+// serveSite answers a request for a mirror. A tree that moves on under a request is met with a new snapshot;
+// between two publishes of one site there is time for many.
+func (s *Server) serveSite(w http.ResponseWriter, r *http.Request, by way) {
+	if by.bar != "" {
+		r, by.marked = unmarked(r)
 	}
 	v := &view{
 		Server: s,
+		way:    by,
 		w:      w,
 		r:      r,
-		name:   name,
-		prefix: prefix,
-		site:   st,
+	}
+	v.isolate()
+	var err error
+	if v.site, err = s.open(v.name); err != nil {
+		s.failed(w, r, v.name, err)
+		return
 	}
 	for range 3 {
 		if err = v.serve(); !errors.Is(err, ErrMoved) {
 			break
 		}
 		clear(w.Header()) // of what an attempt has set
-		isolate(w.Header(), prefix != "")
+		v.isolate()
 	}
 	if err != nil {
-		s.failed(w, r, name, err)
+		s.failed(w, r, v.name, err)
 	}
 }
 
@@ -195,7 +195,14 @@ func (v *view) answer(u site.URL, f found, a addresses) error {
 		redirect(v.w, http.StatusFound, to)
 		return nil
 	}
-	return v.body(f.r)
+	if done, err := (barred{v}).answer(f, a); done || err != nil {
+		return err
+	}
+	r, err := v.forFrame(f.r)
+	if err != nil {
+		return err
+	}
+	return v.body(r)
 }
 
 // redirected answers with the redirect that the origin gave, to our copy of its target or, where there is
@@ -244,6 +251,10 @@ func (v *view) elsewhere(u site.URL) error {
 		return nil
 	}
 	if v.forward != nil && v.forward.takes(v.name, u, post) {
+		if v.framed != "" {
+			redirect(v.w, http.StatusFound, v.framed+v.r.URL.EscapedPath()[len(v.prefix):]+query(v.r.URL))
+			return nil
+		}
 		v.forward.serve(v, u)
 		return nil
 	}

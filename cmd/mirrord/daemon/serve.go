@@ -42,6 +42,7 @@ type serveFlags struct {
 	proxy        string // in front, whose X-Forwarded-For is believed
 	missing      string // what happens to URLs that are not mirrored
 	stay         bool   // an old name of missing=page
+	bar          bool
 	forward      bool
 	gateway      string // order of its sources; "": no gateway
 	allowPrivate bool
@@ -56,7 +57,7 @@ const (
 )
 
 func ServeCommand(a *cli.CLI) *cobra.Command {
-	f := serveFlags{listen: "127.0.0.1:8080", missing: missingPage}
+	f := serveFlags{listen: "127.0.0.1:8080", missing: missingPage, bar: true}
 	cmd := a.Command("serve", cli.Flags{
 		"listen":          &f.listen,
 		"base":            &f.base,
@@ -67,6 +68,7 @@ func ServeCommand(a *cli.CLI) *cobra.Command {
 		"proxy":           &f.proxy,
 		"missing":         &f.missing,
 		"stay":            &f.stay,
+		"bar":             &f.bar,
 		"forward":         &f.forward,
 		"gateway":         &f.gateway,
 		"depot":           &f.depot,
@@ -144,6 +146,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 		HTTPS:   f.https,
 
 		RedirectMissing: f.missing == missingRedirect && !f.stay,
+		NoBar:           !f.bar,
 		Texts:           search.TextsOf(st),
 		Proxies:         proxies,
 		Log:             a.Log(),
@@ -247,6 +250,7 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 		HTTPS:   f.https,
 
 		RedirectMissing: f.missing == missingRedirect && !f.stay,
+		NoBar:           !f.bar,
 		Proxies:         proxies,
 		Log:             a.Log(),
 	})

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// barAddresses are of all kinds.
+var barAddresses = []string{
+	"/", "/index.html", "/docs/", "/docs/index.html", "/docs/long.txt", "/find?q=1", "/a", "/a.html",
+	"/a~0011223344.html", "/caf%C3%A9/x", "/odd//x.html", "/no-type", "/pic.png", "/@cdn.test/lib.css", "/old",
+	"/to-a.html", "/away", "/nosuch", "/robots.txt", "/gone.html", "/frames.html", "/@@one/x.html",
+	"/.well-known/mirrord/memento/20260601040000/https://one.test/docs/",
+	"/.well-known/mirrord/memento/20260301040000/https://one.test/gone.html",
+	"/.well-known/mirrord/memento/20260601040000/https://one.test/nosuch",
+	"/.well-known/mirrord/memento/20260601040000/https://one.test/a.html",
+	"/.well-known/mirrord/timegate/https://one.test/docs/",
+	"/.well-known/mirrord/timemap/link/https://one.test/",
+	"/.well-known/mirrord/nosuch",
+}
+
+func barSites() fakeSites {
+	sites := testSites()
+	last := sites["one"].versions[2]
+	last.files = append(last.files, fakeFile{
+		url:  "https://one.test/frames.html",
+		path: "frames.html",
+		mime: "text/html",
+		body: "<title>frames</title><FRAMESET cols=50%,50%><frame src=a.html></FRAMESET>",
+	})
+	return sites
+}
+
+// All but navigations get the same bytes and fields as without a bar, save for Vary; a frame may be that of a
+// bar.
+func TestBarChangesNothingElse(t *testing.T) {
+	with := testServer(t, func(o *Options) { o.Sites = barSites() })
+	without := testServer(t, func(o *Options) { o.Sites, o.NoBar = barSites(), true })
+	for _, at := range barAddresses {
+		for _, dest := range []string{"", "empty", "image", "script", "style", "iframe", "frame", "object"} {
+			for _, more := range [][]string{nil, {"Accept-Encoding", "gzip"}, {"Range", "bytes=2-5"}} {
+				headers := append([]string{"Sec-Fetch-Dest", dest}, more...)
+				if dest == "" {
+					headers = more
+				}
+				a, b := ask(t, with, "GET", byHost+at, headers...), ask(t, without, "GET", byHost+at, headers...)
+				if dest == "iframe" || dest == "frame" || dest == "object" {
+					policy := a.Header.Get("Content-Security-Policy")
+					a.Header.Set("Content-Security-Policy", strings.TrimSuffix(policy, " http://mirrors.test"))
+				}
+				a.Header.Del("Vary")
+				b.Header.Del("Vary")
+				if a.StatusCode != b.StatusCode || !maps.EqualFunc(a.Header, b.Header, slices.Equal) ||
+					bodyOf(t, a) != bodyOf(t, b) {
+					t.Errorf("%s %v: %d %v, without a bar %d %v", at, headers, a.StatusCode, a.Header, b.StatusCode,
+						b.Header)
+				}
+			}
+		}
+	}
+}
+
+// navigate follows a browser's navigation to its end.
+func navigate(t *testing.T, h http.Handler, at string) (end string, res *http.Response) {
+	t.Helper()
+	for range 6 {
+		res = ask(t, h, "GET", at, "Sec-Fetch-Dest", "document")
+		to := res.Header.Get("Location")
+		if to == "" {
+			return at, res
+		}
+		u, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := u.Parse(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at = v.String(); v.Host == "one.test" || v.Host == "elsewhere.test" || v.Host == "" {
+			return at, res
+		}
+	}
+	t.Errorf("it does not end: %s", at)
+	return at, res
+}
+
+func TestBarNavigation(t *testing.T) {
+	alias := map[string]string{"docs.alias.test": "one"}
+	s := testServer(t, func(o *Options) { o.Sites, o.Aliases = barSites(), alias })
+	const bars = "http://mirrors.test/~one"
+	past := "/.well-known/mirrord/memento/20260601040000/https://one.test"
+	for at, want := range map[string]string{
+		"/":                   bars + "/",
+		"/docs/":              bars + "/docs/",
+		"/docs/long.txt":      bars + "/docs/long.txt",
+		"/find?q=1":           bars + "/find?q=1",
+		"/a":                  bars + "/a",
+		"/a.html":             bars + "/a~0011223344.html", // in doubt it is the URL
+		"/old":                bars + "/docs/",
+		"/pic.png":            byHost + "/pic.png",
+		"/frames.html":        byHost + "/frames.html",
+		"/@cdn.test/lib.css":  byHost + "/@cdn.test/lib.css",
+		"/nosuch":             "https://one.test/nosuch",
+		past + "/docs/":       bars + past + "/docs/",
+		past + "/find?q=2":    bars + past + "/find?q=2",
+		past + "/pic.png":     byHost + past + "/pic.png",
+		"/docs/?mirrord-bar":  bars + "/docs/",
+		"/robots.txt":         byHost + "/robots.txt",
+		"/find?q=1&q=2&t=a b": "https://one.test/find?q=1&q=2&t=a%20b",
+	} {
+		if end, res := navigate(t, s, byHost+strings.ReplaceAll(at, " ", "%20")); end != want {
+			t.Errorf("%s: ends at %s (%d), want %s", at, end, res.StatusCode, want)
+		}
+	}
+	for _, at := range barAddresses {
+		for _, base := range []string{byHost, bars, "http://docs.alias.test"} {
+			navigate(t, s, base+at)
+		}
+	}
+	if end, _ := navigate(t, s, "http://docs.alias.test/docs/"); end != bars+"/docs/" {
+		t.Errorf("another name of the mirror: ends at %s", end)
+	}
+	for at, want := range map[string]string{
+		"http://mirrors.test:81/~one/docs/?x":  "http://one.mirrors.test:81/docs/?x",
+		"http://127.0.0.1:81/~one/docs/":       "/one/docs/",
+		"http://mirrors.test/~one/robots.txt":  "http://one.mirrors.test/robots.txt",
+		"http://mirrors.test/~one/@@two/x.png": "http://one.mirrors.test/@@two/x.png",
+	} {
+		if got := ask(t, s, "GET", at).Header.Get("Location"); got != want {
+			t.Errorf("%s, no navigation: to %q, want %q", at, got, want)
+		}
+	}
+	res := ask(t, s, "GET", "http://mirrors.test/~nosuch/", "Sec-Fetch-Dest", "document")
+	if res.StatusCode != 404 {
+		t.Errorf("no such mirror: %d", res.StatusCode)
+	}
+}
+
+// One host name, or one that says nothing of the base host, has no bar; nor has a reader who has hidden it.
+func TestBarNever(t *testing.T) {
+	s := testServer(t, nil)
+	local := testServer(t, func(o *Options) { o.Base, o.Aliases = "", map[string]string{"docs.test": "one"} })
+	off := testServer(t, func(o *Options) { o.NoBar = true })
+	for _, tc := range []struct {
+		h       http.Handler
+		at      string
+		headers []string
+	}{
+		{s, "http://mirrors.test/one/docs/", nil},
+		{s, "http://127.0.0.1:80/one/docs/", nil},
+		{s, "http://[::1]:80/one/docs/", nil},
+		{s.Site("one"), byHost + "/docs/", nil},
+		{local, "http://docs.test/docs/", nil},
+		{off, byHost + "/docs/", nil},
+		{s, byHost + "/docs/", []string{"Referer", "http://mirrors.test/"}},
+	} {
+		res := ask(t, tc.h, "GET", tc.at, append(tc.headers, "Sec-Fetch-Dest", "document")...)
+		if res.StatusCode != 200 || bodyOf(t, res) != "docs" {
+			t.Errorf("%s: %d %v", tc.at, res.StatusCode, res.Header)
+		}
+	}
+}
+
+func TestBarPage(t *testing.T) {
+	s := testServer(t, func(o *Options) {
+		o.Sites, o.HTTPS = barSites(), true
+		o.Texts = &TextLookup{Made: func() bool { return true }}
+	})
+	_, res := navigate(t, s, "https://mirrors.test:8443/~one/")
+	page := bodyOf(t, res)
+	for _, want := range []string{
+		`<title>home · 1 Sep 2026</title>`, `Copy of <b>one.test</b>`, `version <b>3</b> of <b>3</b>`,
+		`<iframe src="https://one.mirrors.test:8443/?mirrord-bar" title="home · 1 Sep 2026"`,
+		`href="https://mirrors.test:8443/~one/.well-known/mirrord/memento/20260601040000/https://one.test/"`,
+		`href="https://one.test/" rel="noreferrer"`, `action="https://mirrors.test:8443/.well-known/mirrord/find"`,
+		`name="site" value="one"`, `href="https://one.mirrors.test:8443/" title=`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s:\n%s", want, page)
+		}
+	}
+	policy := res.Header.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "frame-src https://*.mirrors.test:8443") ||
+		!strings.Contains(policy, "frame-ancestors 'none'") {
+		t.Errorf("policy %s", policy)
+	}
+	const second = "/.well-known/mirrord/memento/20260601040000/https://one.test/find?q=1"
+	_, res = navigate(t, s, "https://mirrors.test/~one"+second)
+	page = bodyOf(t, res)
+	for _, want := range []string{
+		`version <b>2</b> of <b>3</b>`, `href="https://mirrors.test/~one/find?q=1" title="Later version: 1 Sep 2026"`,
+		`href="https://mirrors.test/~one/.well-known/mirrord/memento/20260301040000/https://one.test/find?q=1"`,
+		`<iframe src="https://one.mirrors.test` + second + `&amp;mirrord-bar"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of a version has no %s:\n%s", want, page)
+		}
+	}
+}
+
+// What a bar frames is the page with its tags in the head, also in ranges and compressed.
+func TestFramed(t *testing.T) {
+	sites := barSites()
+	last := sites["one"].versions[2]
+	pages := map[string]string{
+		"<!DOCTYPE html>\n<html lang=en data-x=\"a>b\"><!-- <head> --><head class=x><title>a</title>": "<title>",
+		"\xef\xbb\xbf<p>words": "<p>",
+		"words":                "words",
+		"<!--[if !IE]><!--><html><!--<![endif]--><body>": "<body>",
+		"<header>no head</header>":                       "<header>",
+		"<?xml version='1.0'?><html><body>":              "<body>",
+	}
+	n := 0
+	for body, before := range pages {
+		n++
+		path := "t" + itoa(int64(n)) + ".html"
+		last.files = append(last.files, fakeFile{
+			url:  "https://one.test/" + path,
+			path: path,
+			mime: "text/html",
+			body: body,
+		})
+		s := testServer(t, func(o *Options) { o.Sites = sites })
+		at := byHost + "/" + path + "?mirrord-bar"
+		res := ask(t, s, "GET", at, "Sec-Fetch-Dest", "iframe")
+		if got, want := bodyOf(t, res), strings.Replace(body, before, frameTags+before, 1); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		plain := ask(t, s, "GET", at)
+		if bodyOf(t, plain) != body || plain.Header.Get("Etag") == res.Header.Get("Etag") {
+			t.Errorf("without a frame: %v", plain.Header)
+		}
+		part := ask(t, s, "GET", at, "Sec-Fetch-Dest", "iframe", "Range", "bytes=0-1")
+		want := strings.Replace(body, before, frameTags+before, 1)[:2]
+		if part.StatusCode != 206 || bodyOf(t, part) != want {
+			t.Errorf("a range: %d", part.StatusCode)
+		}
+	}
+	for _, alone := range []fakeFile{
+		{mime: "text/html", body: "\xff\xfe<\x00p\x00>\x00"},
+		{mime: "text/html", charset: "UTF-16BE", body: "\x00<\x00p\x00>"},
+		{mime: "text/plain", body: "words"},
+		{mime: "application/xhtml+xml", body: "<p/>"},
+	} {
+		n++
+		alone.path = "t" + itoa(int64(n))
+		alone.url = "https://one.test/" + alone.path
+		last.files = append(last.files, alone)
+		s := testServer(t, func(o *Options) { o.Sites = sites })
+		res := ask(t, s, "GET", byHost+"/"+alone.path+"?mirrord-bar", "Sec-Fetch-Dest", "iframe")
+		if got := bodyOf(t, res); got != alone.body {
+			t.Errorf("got %q", got)
+		}
+	}
+}
