@@ -219,7 +219,8 @@ func TestMaskHides(t *testing.T) {
 		{"movies", "a.mp3", "application/octet-stream", false}, {"movies", "a.ogv", "application/ogg", true},
 		{"sounds", "a.ogg", "application/ogg", true}, {"sounds", "a", "audio/x-thing", true},
 		{"sounds", "a", "", false}, {"sounds", "mp3", "", false},
-		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", true}, {"pdf", "a", "application/pdf", true},
+		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", true},
+		{"pdf", "a", "application/pdf", true},
 		{"font/*", "a", "font/woff2", true}, {"font/*", "a", "fonts/woff2", false},
 		{"movies,font/*,sounds", "a.mp3", "audio/mpeg", true},
 	} {
