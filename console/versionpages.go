@@ -74,6 +74,9 @@ type diffData struct {
 // Beside is the address of the two pages side by side.
 func (d diffData) Beside() string { return besidePath(d.Job, d.A, d.B, d.Path) }
 
+// Asked is the form that asks since when the newer page says something.
+func (d diffData) Asked() asked { return asked{Job: d.Job, Path: d.Path, Version: d.B} }
+
 // In is the address of the same comparison at another path.
 func (d diffData) In(p string) string { return diffPath(d.Job, d.A, d.B, d.Held, p) }
 

@@ -58,8 +58,14 @@ func mirrored(t testing.TB) *env.App {
 // mirroredBy makes a mirror by runs that end with these verdicts.
 func mirroredBy(t testing.TB, verdicts ...string) *env.App {
 	t.Helper()
+	return mirrorOf(t, testSite, verdicts...)
+}
+
+// mirrorOf makes a mirror of a site that knows in which state it is, the number of the run.
+func mirrorOf(t testing.TB, of func(*atomic.Int32) http.Handler, verdicts ...string) *env.App {
+	t.Helper()
 	var state atomic.Int32
-	srv := httptest.NewServer(testSite(&state))
+	srv := httptest.NewServer(of(&state))
 	t.Cleanup(srv.Close)
 	jobs, dir := t.TempDir(), t.TempDir()
 	text := fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n", srv.URL+"/")
