@@ -75,8 +75,7 @@ func TestBesideInBrowser(t *testing.T) {
 		name, scheme string
 		width        int64
 	}{
-		{"console-compare.png", "light", 1280}, {"console-compare-dark.png", "dark", 1280},
-		{"console-compare-phone.png", "light", 390},
+		{"beside-light.png", "light", 1280}, {"beside-dark.png", "dark", 1280}, {"beside-phone.png", "light", 390},
 	} {
 		c.look(shot.scheme, shot.width)
 		c.goTo(at + "index.html")
@@ -130,11 +129,11 @@ func TestBesideInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until(fmt.Sprintf(`document.querySelectorAll(".stack img")[1].style.clipPath != %q`, clip))
-	c.shot("console-pictures.png")
+	c.shot("beside-pictures.png")
 	c.scripts(false)
 	c.goTo(at + "dome.png")
 	c.wait("Version 2")
-	c.shot("console-pictures-plain.png")
+	c.shot("beside-pictures-plain.png")
 	c.goTo("/jobs/site/view?version=2&path=index.html")
 	c.wait("Since when does it say")
 }

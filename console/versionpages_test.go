@@ -154,6 +154,10 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusBadRequest, "nothing in the mirror", at+"/explain?url=%3Cb%3E", nil)
 	b.want(http.StatusBadRequest, `role="alert"`, at+"/explain?url=http://", nil)
 	b.want(http.StatusOK, "Plan of the next run", at+"/plan", nil)
+	if got := b.do(at+"/plan?short=1", nil).Body.String(); !strings.Contains(got, "of 9 URLs") ||
+		strings.Contains(got, "<html") {
+		t.Errorf("the plan in short: %s", got)
+	}
 	b.want(http.StatusNotFound, "", "/jobs/nosuch/versions", nil)
 	feed := parse(t, b.want(http.StatusOK, "<feed", at+"/feed.atom", nil)).Find("entry")
 	if got := feed.Eq(0).Text(); feed.Length() != 2 || !strings.Contains(got, "version 2") ||
