@@ -371,11 +371,14 @@ func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
 	return learned
 }
 
-// same counts the positions that are known and did not differ in two answers. The caller holds mu.
+// same counts the positions that are known and did not differ in two answers. A clock shows the same within a
+// second. The caller holds mu.
 func (p *Noise) same(q *Twice, found []volatile.Variation) {
 	all := volatile.Positions{}
 	for at, f := range p.positions {
-		all[at] = f.At
+		if !f.Clock {
+			all[at] = f.At
+		}
 	}
 	for _, d := range found {
 		delete(all, d.Position)
