@@ -65,6 +65,7 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 // Load takes a record.
 func (a *SkipPlan) Load(rec *record.Resource) {
 	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
+	a.Sources.edits.load(rec, a.First)
 	a.Validators.Load(rec)
 	a.Dead.Load(rec, a.Run)
 	if a.Job.Adaptive.PriceMB > 0 {

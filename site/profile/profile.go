@@ -43,7 +43,6 @@ type Profile struct {
 
 	wanted, left, edits []pattern
 	same                []string
-	globs               []string // of edits
 }
 
 // Signs are those of the pages of a program; one is enough.
@@ -93,7 +92,6 @@ func Parse(name string, text []byte) (*Profile, error) {
 		About:  f.About,
 		Signs:  Signs{f.Generator, f.Cookie, f.Markup},
 		same:   f.Same,
-		globs:  f.Edits,
 	}
 	var errs []error
 	for _, l := range []struct {
@@ -161,7 +159,7 @@ func first(ps []pattern, u site.URL) string {
 }
 
 // Wants reports whether the profile wants a URL.
-func (p *Profile) Wants(u site.URL) bool { return first(p.edits, u) != "" || first(p.wanted, u) != "" }
+func (p *Profile) Wants(u site.URL) bool { return p.IsEdits(u) || first(p.wanted, u) != "" }
 
 // Leaves returns the line by which the profile leaves a URL to the origin, "" for one that it does not leave.
 // The wanted wins, but a path that is wanted is not so with each parameter.
@@ -183,8 +181,11 @@ func (p *pattern) hasQuery() bool { return p.glob == nil || strings.Contains(p.t
 // Fold returns a URL without the parameters that do not matter, and whether it had any.
 func (p *Profile) Fold(u site.URL) (site.URL, bool) { return site.StripParams(u, p.same) }
 
-// Edits are the patterns of the pages that show what was edited.
-func (p *Profile) Edits() []string { return p.globs }
+// HasEdits reports whether the program has lists of changes.
+func (p *Profile) HasEdits() bool { return len(p.edits) > 0 }
+
+// IsEdits reports whether a URL is a list of changes, which shows what was edited.
+func (p *Profile) IsEdits(u site.URL) bool { return first(p.edits, u) != "" }
 
 // Catalog is the profiles that are known, by name. It is immutable and safe for concurrent use.
 type Catalog struct{ all []*Profile }
