@@ -3,6 +3,7 @@
 package volatile
 
 import (
+	"bytes"
 	"testing"
 	"time"
 )
@@ -42,6 +43,30 @@ func TestOneMomentInOtherWords(t *testing.T) {
 		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), at)
 		if same := ok && len(d.Templates) == 0; same != c.want {
 			t.Errorf("%q and %v later %q: %v, %+v", c.old, c.later, c.now, ok, d)
+		}
+	}
+}
+
+// What a profile names is masked, as often as it occurs, and nothing else.
+func TestBetweenTwoTexts(t *testing.T) {
+	at, what := Between("NewPP limit report", "-->")
+	k := Positions{at: what}
+	fill := func(text, report string) []byte {
+		report = "<!-- NewPP limit report" + report + "-->"
+		return []byte(page(text, report+" foot "+report))
+	}
+	was := fill("text", "\nCached time: 20261128\n100.00% 0.1 1 -total")
+	a, _, same := k.Same(was, fill("text", "\nCached time: 20261129\n 60.00% 0.2 1 Template:Foot"))
+	if !same || len(a.Hits) != 2 || a.Hits[0].Where != "NewPP limit report#-->" {
+		t.Errorf("%v, %+v", same, a.Hits)
+	}
+	for _, now := range [][]byte{
+		fill("other", "\nCached time: 20261129"),
+		[]byte(page("text", "<!-- NewPP limit report")),
+		bytes.Replace(was, []byte(" foot "), []byte(" fees "), 1),
+	} {
+		if _, _, same := k.Same(was, now); same {
+			t.Errorf("hidden: %s", now)
 		}
 	}
 }

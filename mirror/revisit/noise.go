@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
+	"mirrord/site/profile"
 	"mirrord/store/record"
 )
 
@@ -109,7 +110,8 @@ func (f *PositionFact) IsSure() bool {
 // but for Read.
 type Noise struct {
 	run   int
-	ripe  atomic.Bool // some page waits
+	given volatile.Positions // by the profiles of the programs
+	ripe  atomic.Bool        // some page waits
 	known atomic.Pointer[knownNoise]
 
 	mu        sync.Mutex
@@ -136,6 +138,7 @@ type knownNoise struct {
 func NewNoise(run int) *Noise {
 	return &Noise{
 		run:       run,
+		given:     volatile.Positions{},
 		shapes:    map[uint64]*shapeFact{},
 		positions: map[volatile.Position]*PositionFact{},
 		redirects: map[string]string{},
@@ -169,10 +172,19 @@ func (p *Noise) Read(fact []byte) error {
 	return nil
 }
 
+// give takes what profiles name as noise.
+func (p *Noise) give(named []profile.Between) {
+	for _, n := range named {
+		at, what := volatile.Between(n.Before, n.After)
+		p.given[at] = what
+	}
+	p.publish()
+}
+
 // publish makes the learned positions known. A position that is the same on most pages is known for those on
 // which it differed, words of a text only when they did so twice.
 func (p *Noise) publish() {
-	known := &knownNoise{site: volatile.Positions{}, pages: map[string]volatile.Positions{}}
+	known := &knownNoise{site: maps.Clone(p.given), pages: map[string]volatile.Positions{}}
 	for at, f := range p.positions {
 		if f.IsSure() {
 			known.site[at], known.clock = f.At, known.clock || f.Clock

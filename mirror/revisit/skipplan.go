@@ -45,7 +45,7 @@ type SkipPlan struct {
 // NewSkipPlan returns the plan of a run of which nothing is loaded.
 func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 	sources := new(Sources)
-	return &SkipPlan{
+	a := &SkipPlan{
 		Sources:         sources,
 		Validators:      NewValidators(o.Run),
 		Noise:           NewNoise(o.Run),
@@ -60,6 +60,8 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 			Now:     o.Now,
 		},
 	}
+	a.Noise.give(o.First.Noise())
+	return a
 }
 
 // Load takes a record.

@@ -48,6 +48,14 @@ func (p Priorities) IsEdits(u site.URL) bool {
 	return slices.ContainsFunc(p.programs, func(x *profile.Profile) bool { return x.IsEdits(u) })
 }
 
+// Noise is what the profiles of the programs name as noise.
+func (p Priorities) Noise() (named []profile.Between) {
+	for _, x := range p.programs {
+		named = append(named, x.Noise...)
+	}
+	return named
+}
+
 // Of returns in every how many runs a URL is looked at; 0 for a URL without priority.
 func (p Priorities) Of(u site.URL) (every int) {
 	if p.IsEdits(u) {

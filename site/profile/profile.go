@@ -40,6 +40,7 @@ type Profile struct {
 	Digest string // of its file, 16 hexadecimal digits
 	Signs  Signs
 	About  string // the programs that it is for
+	Noise  []Between
 
 	wanted, left, edits []pattern
 	same                []string
@@ -52,6 +53,12 @@ type Signs struct {
 	Markup    []string // in a tag or a comment of a page that names no generator
 }
 
+// Between is what stands between two texts of a page.
+type Between struct{ Before, After string }
+
+// leastBefore is how many bytes the first of these texts has at least.
+const leastBefore = 3
+
 // file is a profile as it is written.
 type file struct {
 	About     string   `toml:"about"`
@@ -62,6 +69,7 @@ type file struct {
 	Left      []string `toml:"left"`
 	Same      []string `toml:"same"`
 	Edits     []string `toml:"edits"`
+	Noise     []string `toml:"noise"`
 }
 
 // pattern is a glob of URLs, or a parameter of the query: ?name, or ?name=value, in which * stands for any
@@ -106,6 +114,14 @@ func Parse(name string, text []byte) (*Profile, error) {
 			}
 			*l.to = append(*l.to, x)
 		}
+	}
+	for _, line := range f.Noise {
+		before, after, _ := strings.Cut(line, "#")
+		if len(before) < leastBefore || after == "" || strings.Contains(after, "#") {
+			const what = "profile %s: noise: %q: want a text of %d bytes, #, and a text"
+			errs = append(errs, fmt.Errorf(what, name, line, leastBefore))
+		}
+		p.Noise = append(p.Noise, Between{before, after})
 	}
 	if name == Auto || name == None {
 		errs = append(errs, fmt.Errorf("profile %s: the name has a meaning of its own", name))
