@@ -53,9 +53,9 @@ func TestSummaryText(t *testing.T) {
 			Files:     118,
 			Size:      999,
 		}, `docs: no change found; 59 of 557 requested (1.23s)
-  listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full requests all
+  listings, sitemaps, lifetimes or lists of changes show the other 498 as before; mirrord run-now docs --full requests all
   requested 60: 0 fetched, 557 unchanged, 0 redirected, 0 gone; 0 B received
-  skipped 498 requests: 0 by directory listings, 498 by sitemaps
+  skipped 498 requests: 498 by sitemaps
   mirror: 118 files, 999 B
 `},
 		{"all from a replica", Summary{
@@ -112,10 +112,10 @@ func TestSummaryText(t *testing.T) {
 			Size:      999,
 			Changed:   1,
 		}, `docs: complete, version 4 published (1.23s)
-  listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full requests all
+  listings, sitemaps, lifetimes or lists of changes show the other 498 as before; mirrord run-now docs --full requests all
   requested 60: 1 fetched, 556 unchanged, 0 redirected, 0 gone; 0 B received
   59 of 557 known URLs were requested
-  skipped 498 requests: 498 by directory listings, 0 by sitemaps
+  skipped 498 requests: 498 by directory listings
   mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
 `},
 		{"nothing changed", Summary{

@@ -119,8 +119,8 @@ func (t *text) others() {
 		remedy = "; " + t.full + " requests all\n"
 	}
 	if s.Skipped == 0 || s.OldestLook.IsZero() {
-		if n := s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"]; n > 0 {
-			t.p("  listings, sitemaps or lifetimes show the other %d as before%s", n, remedy)
+		if n := s.ByEvidence(); n > 0 {
+			t.p("  listings, sitemaps, lifetimes or lists of changes show the other %d as before%s", n, remedy)
 		}
 		return
 	}
@@ -174,13 +174,14 @@ func (t *text) requests() {
 // skipped says which requests were not made because of evidence or the plan.
 func (t *text) skipped() {
 	s := t.s
-	listing, sitemap, expiry := s.Spared["listing"], s.Spared["sitemap"], s.Spared["expiry"]
-	if listing+sitemap+expiry > 0 {
-		all := listing + sitemap + expiry
-		t.p("  skipped %s: %d by directory listings, %d by sitemaps", count.Of(all, "request"), listing, sitemap)
-		if expiry > 0 {
-			t.p(", %d by their lifetimes", expiry)
-		}
+	if all := s.ByEvidence(); all > 0 {
+		t.p("  skipped %s: ", count.Of(all, "request"))
+		t.join(
+			part{s.Spared["listing"], "%d by directory listings"},
+			part{s.Spared["sitemap"], "%d by sitemaps"},
+			part{s.Spared["expiry"], "%d by their lifetimes"},
+			part{s.Spared["edits"], "%d by lists of changes"},
+		)
 		t.p("\n")
 	}
 	if s.Skipped > 0 {
