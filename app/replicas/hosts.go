@@ -128,7 +128,7 @@ func readURLList(
 // listHead is how many bytes of a list tell whether it is a WARC file: a block of zstd, and more.
 const listHead = 256 << 10
 
-// readTargets reads the targets of the responses, resources and revisits of a WARC file. What is behind
+// readTargets reads the targets of the responses, resources and revisits of a WARC file. What comes behind
 // damage is left out.
 func readTargets(
 	from io.Reader, add func(url []byte) error, refuse func(int, string, error) error,
