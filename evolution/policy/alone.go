@@ -84,25 +84,28 @@ func newAlone(m *Model) alone {
 }
 
 // rate is how often a unit changes by itself in a run.
-func (r alone) rate(a *adaptive, u ID, g *group) float64 {
-	changes, looks := a.Model.alone(u, a.calm(g.dir))
-	return (changes + aloneShrink) / (looks + aloneShrink/float64(r[g.dir][g.kind]))
+func (r alone) rate(m *Model, u ID) float64 {
+	d := m.dir[u]
+	changes, looks := m.alone(u, m.calm(d))
+	return (changes + aloneShrink) / (looks + aloneShrink/float64(r[d][m.kind(u)]))
 }
 
-// chance is the chance that a unit has changed by itself since it was last observed, so many usual intervals
-// before the last run.
-func (r alone) chance(a *adaptive, u ID, g *group, steps float64) float64 {
+// aloneChance is the chance that a unit has changed by itself since it was last observed, so many usual
+// intervals before the last run. Earlier runs that found it not worth a look count as one: on the recorded
+// sites, of the looks at units that had not been observed for more runs one in ten found what their rates say.
+func aloneChance(a *adaptive, u ID, g *group, steps float64) float64 {
 	switch { // of listings and what they tell of cohorts know more
 	case g.listed:
 		return -math.Expm1(-listedFloor * (steps + a.chain.gap))
 	case a.lists.tells(a.Model, u):
 		return -math.Expm1(-floor * (steps + a.chain.gap))
 	}
-	rate := r.rate(a, u, g)
-	now := rate
+	rate, since := a.alone.rate(a.Model, u), a.since(u)
+	now := rate * a.haste.after(g.kind, since)
 	if a.quiet.now {
 		changes, looks := a.Model.alone(u, a.calm(g.dir)&a.quiet.runs)
-		now = (changes + silentShrink*rate*a.quiet.alone) / (looks + silentShrink)
+		now = (changes + silentShrink*now*a.quiet.alone) / (looks + silentShrink)
 	}
-	return -math.Expm1(-max(rate, floor)*steps - max(now, floor)*a.chain.gap)
+	before := rate * a.haste.after(g.kind, max(since-1, min(since, 1))) * min(steps, 1)
+	return -math.Expm1(-max(before, leastRate*steps) - max(now, leastRate)*a.chain.gap)
 }
