@@ -174,7 +174,7 @@ func (h *haste) after(k Kind, runs int) float64 { return float64(h[k][ageOf(runs
 
 // aloneChance is the chance that a unit has changed by itself since it was last observed, so many usual
 // intervals before the last run. Earlier runs that found it not worth a look count as one: on the recorded
-// sites, of the looks at units that had not been observed for more runs one in ten found what their rates say.
+// sites, looks at units that had not been observed for more runs found a tenth of what their rates say.
 func aloneChance(a *adaptive, u ID, g *group, steps float64) float64 {
 	switch { // of listings and what they tell of cohorts know more
 	case g.listed:
