@@ -81,9 +81,6 @@ type Form struct {
 	// Convert writes the answers in a file of the form as records. Nil: they are records, or the form has none.
 	Convert func(r io.Reader, o Converting) (projects.Taken, error)
 
-	// Unpack checks a file of the form and writes its tree to sink, as phm.Unpack does. Needed with Open.
-	Unpack func(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error)
-
 	place int // among the forms, for people
 }
 
@@ -172,11 +169,11 @@ func (f Form) Cut(file string) (rest string, ok bool) {
 // Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. A file that no form claims
 // is treated as the archive form of PHM, whose errors are returned.
 func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
-	f, err := treeForm(r, size)
+	tree, err := Open(r, size, l)
 	if err != nil {
 		return nil, err
 	}
-	return f.Unpack(r, size, sink, l)
+	return phm.Unpack(tree, sink)
 }
 
 // Open opens a file in any form as a tree; see phm.Open. A file that no form claims is treated as the archive

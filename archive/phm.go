@@ -21,7 +21,6 @@ func (forms) PHM() Form {
 		Open:   phm.Open,
 		Seeks:  true,
 		Claims: begins("PK"),
-		Unpack: phm.Unpack,
 
 		Replaceable: func(r io.ReaderAt, size int64) error {
 			if size == 0 {

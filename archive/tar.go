@@ -18,7 +18,6 @@ func (forms) Zstd() Form {
 		Pack:   packZstd,
 		Open:   phm.Open,
 		Claims: begins("\x28\xb5\x2f\xfd"),
-		Unpack: phm.Unpack,
 		place:  3,
 	}
 }
@@ -34,7 +33,6 @@ func (forms) Gzip() Form {
 		Doc:    "a tar (tar.gz)",
 		Open:   phm.Open,
 		Claims: begins("\x1f\x8b"),
-		Unpack: phm.Unpack,
 		place:  7,
 	}
 }
@@ -47,7 +45,6 @@ func (forms) Tar() Form {
 		Doc:    "a tar (tar)",
 		Open:   phm.Open,
 		Claims: claims,
-		Unpack: phm.Unpack,
 		place:  8,
 	}
 }

@@ -35,7 +35,6 @@ func (forms) Zim() Form {
 			return kiwix.Open(r, size, l)
 		},
 		Claims: begins("ZIM\x04"),
-		Unpack: kiwix.Unpack,
 		place:  4,
 
 		Replaceable: func(r io.ReaderAt, size int64) error {

@@ -411,14 +411,18 @@ func (c *chromium) findings() (out []string) {
 	return out
 }
 
-// shot keeps a picture of the page.
-func (c *chromium) shot(name string) {
+// shot keeps a picture of the page, shotOfScreen of its visible part.
+func (c *chromium) shot(name string) { c.keep(name, chromedp.FullScreenshot(100)) }
+
+func (c *chromium) shotOfScreen(name string) { c.keep(name, chromedp.CaptureScreenshot()) }
+
+func (c *chromium) keep(name string, take chromedp.Action[[]byte]) {
 	c.Helper()
 	dir := os.Getenv("MIRRORD_SHOTS")
 	if dir == "" {
 		return
 	}
-	png, err := chromedp.Run(c.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(c.ctx, take)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name), png, 0o644)
 	}

@@ -7,6 +7,7 @@ import (
 	"html"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,7 +94,7 @@ type bar struct {
 const (
 	chartWide = 340
 	chartHigh = 130
-	chartLeft = 46 // for the numbers of the axis
+	chartLeft = 58 // for the numbers of the axis
 	chartFoot = 16 // for the dates
 )
 
@@ -205,7 +206,26 @@ func runCharts(runs []status.Run) []runChart {
 	took.Drawn = chart("Duration, by run", runs, span, func(r *status.Run) bar {
 		return bar{when(r) + span(spent(r)), []part{{"ask", spent(r)}}}
 	})
-	return []runChart{requests, changes, received, took}
+	charts := []runChart{requests, changes, received, took, sizes(runs)}
+	return slices.DeleteFunc(charts, func(c runChart) bool { return c.Title == "" })
+}
+
+// sizes draws how large the versions are that the runs published.
+func sizes(runs []status.Run) runChart {
+	published := slices.DeleteFunc(slices.Clone(runs), func(r status.Run) bool { return !r.Published })
+	if len(published) == 0 {
+		return runChart{}
+	}
+	c := runChart{
+		Title: "Size by version",
+		Big:   mirror.Bytes(published[0].Bytes),
+		Says:  fmt.Sprintf("version %d", published[0].Version),
+	}
+	c.Drawn = chart("Size of the files, by version", published, mirror.Bytes, func(r *status.Run) bar {
+		return bar{fmt.Sprintf("version %d: %s, %s", r.Version, mirror.Bytes(r.Bytes), count.Of(r.Files, "file")),
+			[]part{{"ask", r.Bytes}}}
+	})
+	return c
 }
 
 // skipped is how many requests a run did not make.

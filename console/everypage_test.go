@@ -39,7 +39,10 @@ func pageAddresses() map[string][]string {
 			"/jobs/site/diff?from=1&to=2", "/jobs/site/diff?from=2&to=1", "/jobs/site/diff?held=1",
 			"/jobs/site/diff?from=1&to=2&path=docs/1.html", "/jobs/site/diff?from=1&to=2&path=docs/1.html&text=1",
 		},
-		"GET /jobs/{job}/view": {"/jobs/site/view?version=1", "/jobs/site/view?path=docs/1.html&version=1"},
+		"GET /jobs/{job}/view": {
+			"/jobs/site/view?version=1", "/jobs/site/view?path=docs/1.html&version=1",
+			"/jobs/site/view?path=docs/1.html&version=2&says=state+2",
+		},
 		"GET /jobs/{job}/beside": {
 			"/jobs/site/beside?from=1&to=2", "/jobs/site/beside?from=1&to=2&path=docs/1.html",
 		},
@@ -74,6 +77,7 @@ func pageAddresses() map[string][]string {
 		"GET /password":               {"/password"},
 		"/":                           {"/nosuch"},
 
+		"GET /jobs/{job}/side":         nil, // a frame of a page
 		"GET /jobs/{job}/step":         nil, // redirects to another page
 		"GET /jobs/{job}/live":         nil, // streams of what TestBrowser sees
 		"GET /orders/{n}/live":         nil,

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -139,7 +140,12 @@ func savedText(by map[string]int64) string {
 	var parts []string
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		if by[what] > 0 {
-			parts = append(parts, fmt.Sprintf("%d by %s", by[what], what))
+			how := cmp.Or(map[string]string{
+				"price":  "unlikely to have changed",
+				"budget": "beyond the limit",
+				"expiry": "by lifetime",
+			}[what], "by "+what)
+			parts = append(parts, fmt.Sprintf("%d %s", by[what], how))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -12,6 +12,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/ops"
+	"mirrord/app/replicas"
 	"mirrord/scheduler/control"
 )
 
@@ -148,4 +149,23 @@ func untold(told []control.Told) error {
 		return fmt.Errorf("%w: not delivered: %s", control.ErrConflict, strings.Join(bad, "; "))
 	}
 	return nil
+}
+
+// equivalentsData is what the page of places shows that have what a mirror has.
+type equivalentsData struct {
+	Job string
+	All []replicas.RegistryEquivalent
+}
+
+// actFor is how long an operation may take, such as the test of a place.
+const actFor = 20 * time.Minute
+
+// equivalentsPage lists the places of the registry, and has the form that registers another one.
+func equivalentsPage(v *visit) error {
+	m, err := replicas.EquivalentsOf(v.App, v.job)
+	if err != nil {
+		return err
+	}
+	d := equivalentsData{Job: v.job, All: m.Equivalents}
+	return v.draw(http.StatusOK, "equivalents.html", "Mirror URLs of "+v.job, d)
 }

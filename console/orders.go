@@ -42,12 +42,13 @@ func (d orderData) Has(form string) bool { return slices.Contains(d.Want.Forms, 
 // More reports whether the problem is with what the form shows on demand.
 func (d orderData) More() bool { return d.Problem != "" && d.Field != "url" && d.Field != "mail" }
 
-// Purpose says what a form of the result is for.
-func (d orderData) Purpose(form string) string {
+// purpose says what a form of the result is for.
+func purpose(form string) string {
 	what := map[string]string{
-		"phm":     "one file that opens anywhere (a ZIP, phm)",
+		"phm":     "one ZIP that opens anywhere (phm)",
 		"tar.zst": "a folder (tar.zst)",
 		"zim":     "for Kiwix (zim)",
+		"warc":    "a web archive (warc)",
 		"wacz":    "for ReplayWeb.page (wacz)",
 	}
 	return cmp.Or(what[form], form)

@@ -54,13 +54,14 @@ func parsePages() (*template.Template, error) {
 
 		"address": addressAttr,
 
-		"shown":  status.Shown,
-		"growth": look.Growth,
-		"forms":  orders.Forms,
-		"path":   jobPath,
-		"add":    func(a, b int) int { return a + b },
-		"n":      counted,
-		"last":   func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
+		"shown":   status.Shown,
+		"growth":  look.Growth,
+		"forms":   orders.Forms,
+		"purpose": purpose,
+		"path":    jobPath,
+		"add":     func(a, b int) int { return a + b },
+		"n":       counted,
+		"last":    func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
 }

@@ -68,8 +68,9 @@ func TestVendored(t *testing.T) {
 		t.Errorf("hx-sse.min.js has digest %s", got)
 	}
 	entries, err := files.ReadDir("static")
-	if err != nil || len(entries) != 4 {
-		t.Errorf("%v, %v: a style sheet, a script, its extension and one for times are all", entries, err)
+	if err != nil || len(entries) != 7 {
+		t.Errorf("%v, %v: htmx, its extension, and sheets and scripts of pages, times and frames are all",
+			entries, err)
 	}
 }
 

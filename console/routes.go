@@ -47,6 +47,7 @@ func routes() []route {
 		{"GET /jobs/{job}/diff", "diff", ofMirror(diffPage)},
 		{"GET /jobs/{job}/view", "versions", ofMirror(viewPage)},
 		{"GET /jobs/{job}/beside", "diff", ofMirror(besidePage)},
+		{"GET /jobs/{job}/side", "diff", ofMirror(sidePage)},
 		{"GET /jobs/{job}/step", "diff", ofMirror(stepPage)},
 		{"GET /jobs/{job}/search", "find", ofMirror(searchPage)},
 		{"GET /jobs/{job}/changes", "changes", ofMirror(ofJob(heatPage))},

@@ -17,19 +17,26 @@ import (
 )
 
 // framing lets a page show mirrored pages in frames: from where mirrord serve has them, which is never this
-// origin.
-func framing(v *visit) {
+// origin; and those of own, which are 'self' or none.
+func framing(v *visit, own string) {
+	from := strings.TrimSpace(own + " " + mirrorsAt(v))
+	if from != "" {
+		v.w.Header().Set("Content-Security-Policy", contentPolicy+"; frame-src "+from)
+	}
+}
+
+// mirrorsAt is the origin of mirrord serve; "" when it is not known, or that of this console.
+func mirrorsAt(v *visit) string {
 	u, err := url.Parse(v.Mirrors)
 	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) {
-		return
+		return ""
 	}
-	v.w.Header().Set("Content-Security-Policy", contentPolicy+"; frame-src "+u.Scheme+"://"+u.Host)
+	return u.Scheme + "://" + u.Host
 }
 
 // rawPage is where mirrord serve has a page of a version; "" when that is not known.
 func rawPage(v *visit, k *look.KeptPage) string {
-	u, err := url.Parse(v.Mirrors)
-	if err != nil || u.Host == "" || strings.EqualFold(u.Host, v.r.Host) || k.File == nil {
+	if mirrorsAt(v) == "" || k.File == nil {
 		return ""
 	}
 	return v.Mirrors + "/" + v.job + "/.well-known/mirrord/memento/" +
@@ -52,6 +59,7 @@ type viewData struct {
 	Current int
 	Dir     string // of the page; "" at the top
 	Before  int    // the version in which the state before this one came; 0
+	Asked   asked
 }
 
 // Older is the version before the one that is shown; nil for the oldest.
@@ -124,7 +132,20 @@ func viewPage(v *visit) error {
 			d.Before = s
 		}
 	}
-	framing(v)
+	d.Asked = asked{
+		Job:     v.job,
+		Path:    k.Path,
+		Version: k.Version().Number,
+		Says:    strings.TrimSpace(v.r.FormValue("says")),
+	}
+	if d.Asked.Says != "" && k.File != nil {
+		r.Version = d.Asked.Version
+		d.Asked.Found, err = look.SinceWhen(v.r.Context(), v.App, r, d.Asked.Says)
+		if err != nil {
+			return err
+		}
+	}
+	framing(v, "")
 	return v.draw(http.StatusOK, "view.html", "Version "+strconv.Itoa(k.Version().Number)+" of "+v.job, d)
 }
 
@@ -167,56 +188,6 @@ func stepPage(v *visit) error {
 	}
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil
-}
-
-// besideData is what the page of two renderings shows.
-type besideData struct {
-	Job, Path string
-	Line      timeline // its Last is 0 when the two are no neighbours
-	Sides     []side
-}
-
-// side is one of two renderings.
-type side struct {
-	*look.KeptPage
-	Raw string
-}
-
-// Diff is the address of the same comparison line by line.
-func (d besideData) Diff() string {
-	return diffPath(d.Job, d.Sides[0].Version().Number, d.Sides[1].Version().Number, false, d.Path)
-}
-
-func besidePath(name string, from, to int, p string) string {
-	_, query, _ := strings.Cut(diffPath(name, from, to, false, p), "?")
-	return jobPath(name, "beside") + "?" + query
-}
-
-// besidePage shows a page of two versions side by side.
-func besidePage(v *visit) error {
-	d := besideData{Job: v.job}
-	p := strings.TrimSpace(v.r.FormValue("path"))
-	for _, field := range []string{"from", "to"} {
-		n, err := v.number(field)
-		if err != nil {
-			return err
-		}
-		k, err := look.PageOf(v.r.Context(), v.App, look.KeptPageRequest{
-			Job:     v.job,
-			Version: n,
-			Path:    p,
-		})
-		if err != nil {
-			return err
-		}
-		d.Path = k.Path
-		d.Sides = append(d.Sides, side{k, rawPage(v, k)})
-	}
-	if a, b := d.Sides[0], d.Sides[1]; b.Index == a.Index+1 {
-		d.Line = lineOf(v.job, "beside", d.Path, b.Versions, b.Index)
-	}
-	framing(v)
-	return v.draw(http.StatusOK, "beside.html", "Side by side: "+v.job, d)
 }
 
 // searchData is what the page of a search in a version shows.

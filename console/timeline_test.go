@@ -72,7 +72,7 @@ func TestTimeline(t *testing.T) {
 	}
 
 	doc = parse(t, b.want(http.StatusOK, "Line by line", at+"/beside?from=1&to=2&path=docs/1.html", nil))
-	if n := doc.Find("iframe[sandbox='']").Length(); n != 2 {
+	if n := doc.Find("iframe[sandbox='allow-scripts']").Length(); n != 2 {
 		t.Errorf("%d frames", n)
 	}
 	doc = parse(t, b.want(http.StatusOK, "Side by side", at+"/diff?from=1&to=2&path=docs/1.html&as=words", nil))

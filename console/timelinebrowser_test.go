@@ -105,7 +105,7 @@ func TestTimelineInBrowser(t *testing.T) {
 	}
 	c.shot("timeline.png")
 	c.goTo("/jobs/site/beside?from=1&to=2&path=docs/1.html")
-	c.wait("Version 2, ")
+	c.wait("1 word removed, 1 word added")
 	c.shot("beside.png")
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,6 +74,9 @@ type diffData struct {
 // Beside is the address of the two pages side by side.
 func (d diffData) Beside() string { return besidePath(d.Job, d.A, d.B, d.Path) }
 
+// Asked is the form that asks since when the newer page says something.
+func (d diffData) Asked() asked { return asked{Job: d.Job, Path: d.Path, Version: d.B} }
+
 // In is the address of the same comparison at another path.
 func (d diffData) In(p string) string { return diffPath(d.Job, d.A, d.B, d.Held, p) }
 
@@ -238,9 +241,20 @@ func explainPage(v *visit) error {
 	return v.draw(code, "explain.html", "Explain a URL of "+v.job, d)
 }
 
-// planPage says what the next run would request.
+// planPage says what the next run would request; for a part of the page of the job in one line.
 func planPage(v *visit) error {
 	p, err := look.Plan(v.App, v.job, v.Now())
+	if v.r.FormValue("short") != "" {
+		if err != nil { // the page of the plan says why
+			v.w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		part, err := v.part("planned", p)
+		if err == nil {
+			send(v.w, v.r, http.StatusOK, "text/html; charset=utf-8", part)
+		}
+		return err
+	}
 	if err != nil {
 		return err
 	}

@@ -58,8 +58,14 @@ func mirrored(t testing.TB) *env.App {
 // mirroredBy makes a mirror by runs that end with these verdicts.
 func mirroredBy(t testing.TB, verdicts ...string) *env.App {
 	t.Helper()
+	return mirrorOf(t, testSite, verdicts...)
+}
+
+// mirrorOf makes a mirror of a site that knows in which state it is, the number of the run.
+func mirrorOf(t testing.TB, of func(*atomic.Int32) http.Handler, verdicts ...string) *env.App {
+	t.Helper()
 	var state atomic.Int32
-	srv := httptest.NewServer(testSite(&state))
+	srv := httptest.NewServer(of(&state))
 	t.Cleanup(srv.Close)
 	jobs, dir := t.TempDir(), t.TempDir()
 	text := fmt.Sprintf("url = %q\n[polite]\ndelay = \"0s\"\nfactor = 0.0\n", srv.URL+"/")
@@ -148,6 +154,10 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusBadRequest, "nothing in the mirror", at+"/explain?url=%3Cb%3E", nil)
 	b.want(http.StatusBadRequest, `role="alert"`, at+"/explain?url=http://", nil)
 	b.want(http.StatusOK, "Plan of the next run", at+"/plan", nil)
+	if got := b.do(at+"/plan?short=1", nil).Body.String(); !strings.Contains(got, "of 9 URLs") ||
+		strings.Contains(got, "<html") {
+		t.Errorf("the plan in short: %s", got)
+	}
 	b.want(http.StatusNotFound, "", "/jobs/nosuch/versions", nil)
 	feed := parse(t, b.want(http.StatusOK, "<feed", at+"/feed.atom", nil)).Find("entry")
 	if got := feed.Eq(0).Text(); feed.Length() != 2 || !strings.Contains(got, "version 2") ||

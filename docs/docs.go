@@ -6,6 +6,7 @@ package docs
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -97,10 +98,20 @@ func HTML(page, base string) (title, body string, err error) {
 	}
 	var b bytes.Buffer
 	err = md.Renderer().Render(&b, source, doc)
-	body = strings.NewReplacer(
-		"<table>", `<div class="wide" tabindex="0" role="region" aria-label="Table"><table>`,
-		"</table>", "</table></div>").Replace(b.String()) // in code < is escaped
-	return title, body, err
+	return title, scrolled(b.String()), err
+}
+
+// scrolled has tables and code scroll by themselves, and by the keyboard. In code < is escaped.
+func scrolled(body string) string {
+	body = strings.NewReplacer("</table>", "</table></div>", "<pre>", `<pre tabindex="0">`).Replace(body)
+	var b strings.Builder
+	for i, part := range strings.Split(body, "<table>") {
+		if i > 0 {
+			fmt.Fprintf(&b, `<div class="wide" tabindex="0" role="region" aria-label="Table %d"><table>`, i)
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }
 
 // describedKey is the key of a job file that a paragraph of the reference describes, as in

@@ -10,12 +10,12 @@ import (
 // PairEstimate is how the changes of one set of directories go with those of a directory, as far as looks can
 // say. Each truth lies between its Low and its High with a chance of 90 %.
 type PairEstimate struct {
-	Seen               int     // steps in which it is known for all of them whether they changed
-	FoC, Low, High     float64 // share of the steps in which all of the set changed: the support of a rule
-	CoC                float64 // correlation; when Defined
-	CoCLow, CoCHigh    float64
-	Defined            bool
-	Joint, Conditional float64 // share of the steps in which all changed; and of those in which the set did
+	Seen            int     // steps in which it is known for all of them whether they changed
+	FoC, Low, High  float64 // share of the steps in which all of the set changed: the support of a rule
+	CoC             float64 // correlation; when Defined
+	CoCLow, CoCHigh float64
+	Defined         bool
+	Joint           float64 // share of the steps in which all changed
 }
 
 // Pair estimates how the changes of all of a set of directories go with those of y. A directory changed in no
@@ -35,9 +35,6 @@ func (e *Estimates) Pair(set []Dir, y Dir) (out PairEstimate) {
 		} else {
 			out.Joint += p.x[t] * p.y[t] / float64(n)
 		}
-	}
-	if out.FoC > 0 {
-		out.Conditional = out.Joint / out.FoC
 	}
 	var support, phi []float64
 	sum := 0.0

@@ -13,9 +13,9 @@ import (
 // system is the machine's own resolver and network.
 type system struct{ *nameCache }
 
-// System returns the machine's own resolver and network. It remembers the addresses of names as long as the
-// answers hold, so that frequent connections keep one.
-func System() Network { return system{newNameCache(tapped{}.lookup, time.Now)} }
+// System returns the machine's own resolver and network. It remembers the addresses of names for a minute, so
+// that frequent connections keep one.
+func System() Network { return system{newNameCache(new(net.Resolver))} }
 
 func (s system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 15 * time.Second}

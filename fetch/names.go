@@ -18,12 +18,10 @@ import (
 // How long answers of the resolver are used. Crawlers spend much of their time on names when each connection
 // asks again (Najork and Heydon, Mercator §3.5; Manning, Raghavan, Schütze, lecture on crawling: DNS).
 const (
-	// a site that moves in spite of the lifetime it gave is found again after this
-	longestLife   = time.Hour
-	longestAbsent = 5 * time.Minute // for a name that does not exist
+	heldFor = time.Minute // as in curl: package net does not say how long an answer holds
 
 	// RFC 8767 §5: use of old answers while the resolver fails
-	oldAnswers = 24 * time.Hour          // after the end of their lifetime
+	oldAnswers = 24 * time.Hour          // after the end of heldFor
 	patience   = 1800 * time.Millisecond // before an old answer is used
 	failurePay = 30 * time.Second        // until a resolver that failed is asked again
 
@@ -39,15 +37,12 @@ type Aheader interface {
 	Ahead(name string)
 }
 
-// nameCache asks a resolver once for each name and lifetime. It only says what addresses a name has: the
-// [Guard] judges them at each connection, old ones like new ones, and connects to no other. An answer without
-// a lifetime, such as one of /etc/hosts, is not kept for use. It is kept for the time in which the resolver
-// fails, however: then an old answer is used for up to a day. A name that does not exist is no failure. It is
-// safe for concurrent use.
+// nameCache asks a resolver once for each name and heldFor, also for one that does not exist. It only says
+// what addresses a name has: the [Guard] judges them at each connection, old ones like new ones, and connects
+// to no other. While the resolver fails, an old answer is used for up to a day. A name that does not exist is
+// no failure. It is safe for concurrent use.
 type nameCache struct {
-	// lookup is the resolver. life is how long the answer holds, also that of a name which does not exist.
-	lookup func(ctx context.Context, name string) (addrs []netip.Addr, life time.Duration, err error)
-	now    func() time.Time
+	lookup func(ctx context.Context, name string) ([]netip.Addr, error) // the resolver
 
 	mu    sync.Mutex
 	names map[string]*cachedName
@@ -59,10 +54,9 @@ type nameCache struct {
 type cachedName struct {
 	addrs  []netip.Addr // of the last good answer
 	absent error        // instead of addrs: the name does not exist
-	life   time.Duration
-	until  time.Time // when the answer's lifetime ends
-	calm   time.Time // until when an old answer is used without asking
-	asking *question // under way; nil: none
+	until  time.Time    // when the answer is asked for again
+	calm   time.Time    // until when an old answer is used without asking
+	asking *question    // under way; nil: none
 }
 
 // question is a lookup under way. addrs and err are set when done is closed.
@@ -72,18 +66,26 @@ type question struct {
 	err   error
 }
 
-func newNameCache(
-	lookup func(context.Context, string) ([]netip.Addr, time.Duration, error), now func() time.Time,
-) *nameCache {
-	return &nameCache{lookup: lookup, now: now, names: map[string]*cachedName{}}
+// newNameCache returns a cache of what a resolver says. Names below localhost have the addresses of localhost
+// (RFC 6761 §6.3), which few resolvers know, but browsers do.
+func newNameCache(r *net.Resolver) *nameCache {
+	return &nameCache{
+		names: map[string]*cachedName{},
+		lookup: func(ctx context.Context, name string) ([]netip.Addr, error) {
+			if reach.IsLocalhost(name) {
+				name = "localhost"
+			}
+			return r.LookupNetIP(ctx, "ip", name)
+		},
+	}
 }
 
 // Lookup returns the addresses of a name. It waits for the resolver only if no answer holds.
 func (c *nameCache) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	c.mu.Lock()
-	n, now := c.name(name), c.now()
+	n, now := c.name(name), time.Now()
 	if n.holds(now) {
-		if n.until.Sub(now) < n.life/10 { // used to the end: likely to be used again
+		if n.until.Sub(now) < heldFor/10 { // used to the end: likely to be used again
 			c.askAhead(name, n)
 		}
 		defer c.mu.Unlock()
@@ -114,7 +116,7 @@ func (c *nameCache) Lookup(ctx context.Context, name string) ([]netip.Addr, erro
 		return slices.Clone(q.addrs), q.err
 	case <-enough:
 		c.mu.Lock()
-		n.calm = c.now().Add(failurePay)
+		n.calm = time.Now().Add(failurePay)
 		c.mu.Unlock()
 		return old, nil
 	case <-ctx.Done():
@@ -136,21 +138,21 @@ func (c *nameCache) Ahead(name string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := c.name(name); !n.holds(c.now()) {
+	if n := c.name(name); !n.holds(time.Now()) {
 		c.askAhead(name, n)
 	}
 }
 
-// unreachable ends the lifetime of answers with an address that could not be connected to: a site that has
+// unreachable ends the use of answers with an address that could not be connected to: a site that has
 // moved may have another one.
 func (c *nameCache) unreachable(addr netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.now()
+	now := time.Now()
 	same := func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }
 	for _, n := range c.names {
 		if n.holds(now) && slices.ContainsFunc(n.addrs, same) {
-			n.until, n.life = now, 0
+			n.until = now
 		}
 	}
 }
@@ -182,7 +184,7 @@ func (c *nameCache) name(name string) *cachedName {
 
 // forgetSome makes room: names whose answers have ended go first. The caller holds c.mu.
 func (c *nameCache) forgetSome() {
-	now := c.now()
+	now := time.Now()
 	for _, all := range []bool{false, true} {
 		for key, n := range c.names {
 			if len(c.names) <= mostNames*3/4 {
@@ -199,7 +201,7 @@ func (c *nameCache) forgetSome() {
 // caller holds c.mu.
 func (c *nameCache) askAhead(name string, n *cachedName) {
 	switch {
-	case n.asking != nil, c.now().Before(n.calm):
+	case n.asking != nil, time.Now().Before(n.calm):
 	case c.ahead < mostAhead:
 		c.ahead++
 		c.ask(name, n, c.askLater)
@@ -214,7 +216,7 @@ func (c *nameCache) askLater() {
 	for len(c.later) > 0 && c.ahead < mostAhead {
 		name := c.later[0]
 		c.later = c.later[1:]
-		if n := c.name(name); !n.holds(c.now()) {
+		if n := c.name(name); !n.holds(time.Now()) {
 			c.askAhead(name, n)
 		}
 	}
@@ -228,14 +230,14 @@ func (c *nameCache) ask(name string, n *cachedName, ended func()) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 		defer cancel()
-		addrs, life, err := c.lookup(ctx, name)
+		addrs, err := c.lookup(ctx, name)
 		if err == nil && len(addrs) == 0 {
 			err = &net.DNSError{Err: "no address", Name: name, IsNotFound: true}
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		q.addrs, q.err = addrs, err
-		n.learn(q, life, c.now())
+		n.learn(q, time.Now())
 		n.asking = nil
 		ended()
 		close(q.done)
@@ -243,14 +245,12 @@ func (c *nameCache) ask(name string, n *cachedName, ended func()) {
 }
 
 // learn takes in an answer. The caller holds the lock of the cache.
-func (n *cachedName) learn(q *question, life time.Duration, now time.Time) {
+func (n *cachedName) learn(q *question, now time.Time) {
 	switch {
 	case q.err == nil:
-		n.life = min(life, longestLife)
-		n.addrs, n.absent, n.until, n.calm = q.addrs, nil, now.Add(n.life), time.Time{}
+		n.addrs, n.absent, n.until, n.calm = q.addrs, nil, now.Add(heldFor), time.Time{}
 	case notFound(q.err):
-		n.life = min(life, longestAbsent)
-		n.addrs, n.absent, n.until, n.calm = nil, q.err, now.Add(n.life), time.Time{}
+		n.addrs, n.absent, n.until, n.calm = nil, q.err, now.Add(heldFor), time.Time{}
 	case n.old(now) != nil:
 		n.calm = now.Add(failurePay)
 	}

@@ -20,29 +20,33 @@ import (
 type oracle struct {
 	mu    sync.Mutex
 	addr  string // "": the name does not exist
-	life  time.Duration
 	fails bool
 	delay time.Duration
 	asked int
 }
 
-func (o *oracle) lookup(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
+func (o *oracle) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	o.mu.Lock()
 	o.asked++
 	delay := o.delay
 	o.mu.Unlock()
 	if err := sleep(ctx, delay); err != nil {
-		return nil, 0, &net.DNSError{Err: err.Error(), Name: name, IsTimeout: true}
+		return nil, &net.DNSError{Err: err.Error(), Name: name, IsTimeout: true}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.fails:
-		return nil, 0, &net.DNSError{Err: "server misbehaving", Name: name, IsTemporary: true}
+		return nil, &net.DNSError{Err: "server misbehaving", Name: name, IsTemporary: true}
 	case o.addr == "":
-		return nil, o.life, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 	}
-	return []netip.Addr{netip.MustParseAddr(o.addr)}, o.life, nil
+	return []netip.Addr{netip.MustParseAddr(o.addr)}, nil
+}
+
+// names is a cache of the answers.
+func (o *oracle) names() *nameCache {
+	return &nameCache{lookup: o.lookup, names: map[string]*cachedName{}}
 }
 
 func (o *oracle) set(change func()) {
@@ -54,7 +58,7 @@ func (o *oracle) set(change func()) {
 // asks is the beginning of a test: want looks a name up, and says which address is expected ("" for none),
 // and how often the resolver was asked until then.
 func asks(t *testing.T, o *oracle) (c *nameCache, want func(addr string, asked int)) {
-	c = newNameCache(o.lookup, time.Now)
+	c = o.names()
 	return c, func(addr string, asked int) {
 		t.Helper()
 		got, err := c.Lookup(t.Context(), "a.test")
@@ -72,53 +76,43 @@ func asks(t *testing.T, o *oracle) (c *nameCache, want func(addr string, asked i
 	}
 }
 
-// A name is asked for once in its lifetime, and before its end if it is in use then.
-func TestNamesHoldForTheirLifetime(t *testing.T) {
+// A name is asked for once a minute, and before its end if it is in use then.
+func TestNamesAreHeldForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: 100 * time.Second}
+		o := &oracle{addr: "192.0.2.1"}
 		_, want := asks(t, o)
 		want("192.0.2.1", 1)
 		o.addr = "192.0.2.2"
 		want("192.0.2.1", 1)
-		time.Sleep(89 * time.Second)
+		time.Sleep(53 * time.Second)
 		want("192.0.2.1", 1)
 		time.Sleep(2 * time.Second)
 		want("192.0.2.1", 2) // asked ahead
 		want("192.0.2.2", 2)
-		time.Sleep(101 * time.Second)
+		time.Sleep(heldFor + time.Second)
 		o.addr = "192.0.2.3"
 		want("192.0.2.3", 3)
-
-		o.life = 0 // no answer to keep
-		time.Sleep(101 * time.Second)
-		want("192.0.2.3", 4)
-		want("192.0.2.3", 5)
-
-		o.life = 1000 * time.Hour
-		want("192.0.2.3", 6)
-		time.Sleep(longestLife + time.Second)
-		want("192.0.2.3", 7)
 	})
 }
 
-// A name that does not exist is asked for once in the lifetime of that, and its old addresses are void.
+// A name that does not exist is asked for once a minute, and its old addresses are void.
 func TestNamesThatDoNotExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: 10 * time.Second}
+		o := &oracle{addr: "192.0.2.1"}
 		_, want := asks(t, o)
 		want("192.0.2.1", 1)
-		time.Sleep(11 * time.Second)
-		o.addr, o.life = "", time.Minute
+		time.Sleep(heldFor + time.Second)
+		o.addr = ""
 		want("", 2)
 		want("", 2)
-		time.Sleep(61 * time.Second)
+		time.Sleep(heldFor + time.Second)
 		o.fails = true
 		want("", 3)
 		want("", 4) // a failure is not kept
-		o.fails, o.life = false, 24*time.Hour
+		o.fails = false
 		want("", 5)
 		o.addr = "192.0.2.2"
-		time.Sleep(longestAbsent + time.Second)
+		time.Sleep(heldFor + time.Second)
 		want("192.0.2.2", 6)
 	})
 }
@@ -126,11 +120,11 @@ func TestNamesThatDoNotExist(t *testing.T) {
 // While the resolver fails, the old addresses are used for a day and it is asked every 30 s.
 func TestOldNamesWhileTheResolverFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: 10 * time.Second}
+		o := &oracle{addr: "192.0.2.1"}
 		_, want := asks(t, o)
 		want("192.0.2.1", 1)
 		o.fails = true
-		time.Sleep(11 * time.Second)
+		time.Sleep(heldFor + time.Second)
 		want("192.0.2.1", 2)
 		want("192.0.2.1", 2)
 		time.Sleep(failurePay + time.Second)
@@ -139,7 +133,7 @@ func TestOldNamesWhileTheResolverFails(t *testing.T) {
 		o.fails, o.addr = false, "192.0.2.2"
 		want("192.0.2.2", 4)
 		o.fails = true
-		time.Sleep(10*time.Second + oldAnswers - time.Minute)
+		time.Sleep(heldFor + oldAnswers - time.Minute)
 		want("192.0.2.2", 5)
 		time.Sleep(2 * time.Minute)
 		want("", 6)
@@ -150,10 +144,10 @@ func TestOldNamesWhileTheResolverFails(t *testing.T) {
 // arrives.
 func TestOldNamesWhileTheResolverIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: 10 * time.Second}
+		o := &oracle{addr: "192.0.2.1"}
 		c, want := asks(t, o)
 		want("192.0.2.1", 1)
-		time.Sleep(11 * time.Second)
+		time.Sleep(heldFor + time.Second)
 		o.set(func() { o.addr, o.delay = "192.0.2.2", 10*time.Second })
 		for _, wait := range []time.Duration{patience, 0} {
 			start := time.Now()
@@ -180,7 +174,7 @@ func TestOldNamesWhileTheResolverIsSlow(t *testing.T) {
 // Who waits for the same name asks once, and who gives up leaves the question to the others.
 func TestNamesAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: time.Hour, delay: 3 * time.Second}
+		o := &oracle{addr: "192.0.2.1", delay: 3 * time.Second}
 		c, want := asks(t, o)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -207,7 +201,7 @@ func TestNamesAskedTogether(t *testing.T) {
 // An address that cannot be connected to is asked for again, and used if the resolver fails.
 func TestNamesOfUnreachableAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: time.Hour}
+		o := &oracle{addr: "192.0.2.1"}
 		c, want := asks(t, o)
 		want("192.0.2.1", 1)
 		c.unreachable(netip.MustParseAddr("192.0.2.9"))
@@ -224,7 +218,7 @@ func TestNamesOfUnreachableAddresses(t *testing.T) {
 // Names that are asked ahead are asked once, a bounded number at a time, and addresses never.
 func TestNamesAskedAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: time.Hour, delay: time.Second}
+		o := &oracle{addr: "192.0.2.1", delay: time.Second}
 		c, want := asks(t, o)
 		for range 2 {
 			c.Ahead("a.test")
@@ -248,27 +242,27 @@ func TestNamesAskedAhead(t *testing.T) {
 			c.Ahead(fmt.Sprintf("m%d.test", i))
 		}
 		time.Sleep(mostLater / mostAhead * 2 * time.Second)
-		want("192.0.2.1", 1+3*mostAhead+mostLater) // the last batch of before was under way
+		want("192.0.2.1", 2+3*mostAhead+mostLater) // the last batch of before was under way
 	})
 }
 
 // The cache does not grow without end.
 func TestNamesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &oracle{addr: "192.0.2.1", life: time.Hour}
+		o := &oracle{addr: "192.0.2.1"}
 		c, want := asks(t, o)
 		want("192.0.2.1", 1)
-		o.life = time.Minute
 		for i := range mostNames - 1 {
 			if _, err := c.Lookup(t.Context(), fmt.Sprintf("n%d.test", i)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(2 * time.Minute)
+		want("192.0.2.1", 1+mostNames)
 		if _, err := c.Lookup(t.Context(), "one-more.test"); err != nil {
 			t.Fatal(err)
 		}
-		want("192.0.2.1", 1+mostNames) // its answer holds: it was not forgotten
+		want("192.0.2.1", 2+mostNames) // its answer holds: it was not forgotten
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if n := len(c.names); n > mostNames*3/4+1 {
@@ -285,8 +279,8 @@ func TestSystemDoubtsRefusedAddresses(t *testing.T) {
 	}
 	closed := l.Addr().String()
 	l.Close()
-	o := &oracle{addr: "127.0.0.1", life: time.Hour}
-	s := system{newNameCache(o.lookup, time.Now)}
+	o := &oracle{addr: "127.0.0.1"}
+	s := system{o.names()}
 	g := NewGuard(Options{Network: s, Reach: reach.Policy{All: true}})
 	_, port, _ := net.SplitHostPort(closed)
 	for want := 1; want <= 2; want++ {

@@ -66,13 +66,6 @@ type RobotsStore interface {
 	SaveRobots(r RobotsRecord) error
 }
 
-// A RobotsClaimer is a RobotsStore that others read and write too, of whom one at a time asks an origin.
-type RobotsClaimer interface {
-	// ClaimRobots waits while another process requests from an origin; its record is stored then. It never
-	// waits long. The caller may make the request then, and calls done afterwards.
-	ClaimRobots(ctx context.Context, origin string) (done func())
-}
-
 // Robots is what binds us on one origin at a time. It is immutable.
 type Robots struct {
 	*robots.Rules
@@ -172,10 +165,6 @@ func (r *RobotsCache) prune() {
 func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) {
 	origin, log := u.Origin(), r.c.Log
 	known, have, fresh := r.load(origin)
-	if claims, ok := r.Store.(RobotsClaimer); ok && !fresh {
-		defer claims.ClaimRobots(ctx, origin)()
-		known, have, fresh = r.load(origin)
-	}
 	if fresh {
 		return r.rules(u, known), nil
 	}

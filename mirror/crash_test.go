@@ -62,7 +62,7 @@ func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, k
 		}
 		kills++
 		readSite(t, dir, func(s *store.Site) {
-			if st, err := s.Verify(t.Context(), true, func(p store.Problem) {
+			if st, err := s.Verify(t.Context(), func(p store.Problem) {
 				t.Errorf("after kill %d: %s", kills, p)
 			}); err != nil || st.Problems > 0 {
 				t.Fatalf("after kill %d: %d problems, %v", kills, st.Problems, err)

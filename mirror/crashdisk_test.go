@@ -157,7 +157,7 @@ func TestCrashDiskFull(t *testing.T) {
 				t.Errorf("with %s: exit %d\n%s", size, code, p.out)
 			}
 			readSite(t, dir, func(s *store.Site) {
-				if _, err := report.Verify(t.Context(), s, true, func(p store.Problem) {
+				if _, err := report.Verify(t.Context(), s, func(p store.Problem) {
 					t.Errorf("with %s: %s", size, p)
 				}); err != nil {
 					t.Error(err)

@@ -110,7 +110,7 @@ func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 			}
 			found := 0
 			m.Site(func(s *store.Site) {
-				if _, err := report.Verify(t.Context(), s, true, func(p store.Problem) {
+				if _, err := report.Verify(t.Context(), s, func(p store.Problem) {
 					if p.Kind == store.BadBlob && p.Subject == home+"/logo.png" {
 						found++
 					}

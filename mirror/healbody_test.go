@@ -50,7 +50,7 @@ func harmPack(t *testing.T, m *mirrortest.Mirror, url string, version int, zeroe
 func problems(t *testing.T, m *mirrortest.Mirror) (out []store.Problem) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		_, err := report.Verify(t.Context(), s, true, func(p store.Problem) { out = append(out, p) })
+		_, err := report.Verify(t.Context(), s, func(p store.Problem) { out = append(out, p) })
 		must(t, err)
 	})
 	return out

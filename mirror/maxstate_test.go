@@ -115,7 +115,7 @@ func TestMaxState(t *testing.T) {
 		t.Error("the published version is another")
 	}
 	withSite(t, m, func(_ *store.State, s *store.Site) {
-		if st, err := report.Verify(t.Context(), s, true, nil); err != nil || st.Problems > 0 {
+		if st, err := report.Verify(t.Context(), s, nil); err != nil || st.Problems > 0 {
 			t.Errorf("verify: %d problems, %v", st.Problems, err)
 		}
 	})

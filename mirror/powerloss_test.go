@@ -125,7 +125,7 @@ func afterPowerLoss(
 			if vs, err := s.Versions.List(); (err != nil) || (len(vs) == 0) {
 				t.Errorf("%d versions, %v", len(vs), err)
 			}
-			_, err := report.Verify(t.Context(), s, true, func(p store.Problem) {
+			_, err := report.Verify(t.Context(), s, func(p store.Problem) {
 				// It is not synced: a later write may be on the disk, and an earlier one not or torn. Nothing is lost,
 				// and the next run begins it again. verify cannot tell this from a bad disk.
 				if p.Kind != store.BadLog {

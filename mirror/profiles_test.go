@@ -103,6 +103,23 @@ func TestProfileOfOldMirror(t *testing.T) {
 	}
 }
 
+// What a profile names as noise makes no version, also where two answers of one moment have it in common.
+func TestNoiseOfProfile(t *testing.T) {
+	w := mirrortest.Start(t)
+	made := func(report string) string { return ofMediaWiki + "<!-- NewPP limit report\n" + report + " -->" }
+	setWiki(w, 6, made("Cached time: 20261128120000\n100.00% -total"))
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	setWiki(w, 6, made("Cached time: 20261129150000\n 60.00% Template:Boat"))
+	if s := m.Run(); s.Published {
+		t.Errorf("a version is published for %d pages", s.Changed)
+	}
+	setWiki(w, 7, made("Cached time: 20261130150000"))
+	if s := m.Run(); !s.Published || s.Added != 1 || s.Changed != 1 {
+		t.Errorf("an edit: %d added, %d changed", s.Added, s.Changed)
+	}
+}
+
 // scope.include takes in what a profile leaves.
 func TestProfileAndInclude(t *testing.T) {
 	w := mirrortest.Start(t)

@@ -224,7 +224,7 @@ func (tw *twins) requests() (out []string) {
 func (tw *twins) verify() (found bool) {
 	tw.t.Helper()
 	tw.hurt.Site(func(s *store.Site) {
-		st, err := report.Verify(tw.t.Context(), s, true, nil)
+		st, err := report.Verify(tw.t.Context(), s, nil)
 		must(tw.t, err)
 		found = st.Problems > 0
 	})

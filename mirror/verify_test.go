@@ -22,7 +22,7 @@ import (
 func verifyDir(t *testing.T, dir string) (ps []store.Problem) {
 	t.Helper()
 	readSite(t, dir, func(s *store.Site) {
-		st, err := report.Verify(t.Context(), s, true, func(p store.Problem) { ps = append(ps, p) })
+		st, err := report.Verify(t.Context(), s, func(p store.Problem) { ps = append(ps, p) })
 		if err != nil || st.Problems != len(ps) {
 			t.Errorf("%d problems of %d, %v", len(ps), st.Problems, err)
 		}
@@ -249,7 +249,7 @@ func TestVerifyTreeAndArchive(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	readSite(t, dir, func(s *store.Site) {
-		if _, err := report.Verify(ctx, s, true, nil); !errors.Is(err, context.Canceled) {
+		if _, err := report.Verify(ctx, s, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 	})

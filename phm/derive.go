@@ -27,7 +27,7 @@ type Relink func(f *File, raw []byte, to func(path string) (ref string, inside b
 // A Derivation says how Derive makes one PHM from another.
 type Derivation struct {
 	Flatten bool             // all files lie in one folder
-	Mask    *Mask            // these files are left out; nil leaves out none
+	Mask    *Types           // these files are left out; nil leaves out none
 	Relink  Relink           // called for every file that Linked names
 	Linked  func(*File) bool // whether a file may have links to change
 }
@@ -57,7 +57,7 @@ func Derive(fsys fs.FS, sink Sink, o Derivation) (*Meta, error) {
 		switch {
 		case f.Path == m.Entry:
 			return entry, true
-		case o.Mask != nil && o.Mask.Hides(f):
+		case o.Mask != nil && o.Mask.Has(f.Type, f.Path):
 			return "", false
 		case o.Flatten:
 			return flatName(names, f.Path), true

@@ -44,7 +44,7 @@ func flatten(fsys fs.FS, sink Sink, relink Relink) (*Meta, error) {
 }
 
 func mask(fsys fs.FS, sink Sink, relink Relink, words ...string) (*Meta, error) {
-	m, err := NewMask(words...)
+	m, err := NewTypes(words...)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func TestMask(t *testing.T) {
 	mustVerify(t, sink.files)
 	// Both at once give what one after the other gives, but for the note of where a file lay.
 	both, flat := newSink(t), newSink(t)
-	images, err := NewMask("images", "application/pdf")
+	images, err := NewTypes("images", "application/pdf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,20 +219,21 @@ func TestMaskHides(t *testing.T) {
 		{"movies", "a.mp3", "application/octet-stream", false}, {"movies", "a.ogv", "application/ogg", true},
 		{"sounds", "a.ogg", "application/ogg", true}, {"sounds", "a", "audio/x-thing", true},
 		{"sounds", "a", "", false}, {"sounds", "mp3", "", false},
-		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", false},
+		{"application/pdf", "a", "application/pdf;x=y", true}, {"application/pdf", "a.pdf", "", true},
+		{"pdf", "a", "application/pdf", true},
 		{"font/*", "a", "font/woff2", true}, {"font/*", "a", "fonts/woff2", false},
 		{"movies,font/*,sounds", "a.mp3", "audio/mpeg", true},
 	} {
-		m, err := NewMask(strings.Split(c.words, ",")...)
+		m, err := NewTypes(strings.Split(c.words, ",")...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.Hides(&File{Path: c.path, Type: c.mime}); got != c.want {
+		if got := m.Has(c.mime, c.path); got != c.want {
 			t.Errorf("%s of %s (%s): %v", c.words, c.path, c.mime, got)
 		}
 	}
 	for _, bad := range []string{"", "pictures", "*/*", "image/", "/png", "image", "image/png;x", "image/*x"} {
-		if _, err := NewMask(bad); err == nil {
+		if _, err := NewTypes(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -91,13 +91,13 @@ func (d *folder) close() {
 	d.fsys = nil
 }
 
-// Unpack checks a PHM that is one file (see Open) and writes its files to sink, each verified on its way.
-// Nothing is written unless every name and size is safe and the archive and its table name the same files;
-// see Sink for what an error later on means.
-func Unpack(r io.ReaderAt, size int64, sink Sink, l Limits) (*Meta, error) {
-	a, err := openPacked(r, size, l)
-	if err != nil {
-		return nil, err
+// Unpack writes the files of a PHM that Open opened to sink, each verified on its way. Nothing is written
+// unless the archive and its table name the same files; see Sink for what an error later on means. Another
+// tree is copied.
+func Unpack(tree fs.FS, sink Sink) (*Meta, error) {
+	a, ok := tree.(packed)
+	if !ok {
+		return Copy(tree, sink)
 	}
 	named := 0
 	for f, err := range tableOf(a) {

@@ -111,8 +111,8 @@ func TestPackLargeFiles(t *testing.T) {
 			t.Errorf("a stored file has flags %x, method %d: a stream reader cannot find its end", f.Flags, f.Method)
 		}
 	}
-	sink := newSink(t)
-	if _, err := Unpack(bytes.NewReader(archive), int64(len(archive)), sink, Limits{}); err != nil {
+	sink, err := unpack(t, archive, Limits{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, sink.files, tree)

@@ -10,14 +10,15 @@ import (
 
 // Types is a set of file types, as a person names them. It does not change.
 type Types struct {
+	names []string // in lower case, each once
 	words []typeWord
 }
 
 // typeWord is one word of a set of types.
 type typeWord struct {
-	kind   maskKind // of "images", "movies" and "sounds"
-	prefix string   // of "font/*": "font/"
-	format format   // of a short name or a MIME type
+	kind   mediaKind // of "images", "movies" and "sounds"
+	prefix string    // of "font/*": "font/"
+	format format    // of a short name or a MIME type
 }
 
 // NewTypes reads words: a MIME type ("application/pdf"), all of one kind ("font/*"), "images", "movies",
@@ -26,7 +27,11 @@ func NewTypes(words ...string) (*Types, error) {
 	t := new(Types)
 	for _, word := range words {
 		w := strings.ToLower(strings.TrimSpace(word))
-		kind, isKind := maskKinds(w)
+		if slices.Contains(t.names, w) {
+			continue
+		}
+		t.names = append(t.names, w)
+		kind, isKind := mediaKinds(w)
 		f, isName := namedFormat(w)
 		prefix, isPrefix := strings.CutSuffix(w, "*")
 		switch {
@@ -34,7 +39,7 @@ func NewTypes(words ...string) (*Types, error) {
 			t.words = append(t.words, typeWord{kind: kind})
 		case isName:
 			t.words = append(t.words, typeWord{format: f})
-		case !isMaskType(w):
+		case !isType(w):
 			return nil, fmt.Errorf("%q is no file type", word)
 		case isPrefix:
 			t.words = append(t.words, typeWord{prefix: prefix})
@@ -44,6 +49,9 @@ func NewTypes(words ...string) (*Types, error) {
 	}
 	return t, nil
 }
+
+// Words returns the words, each once.
+func (t *Types) Words() []string { return t.names }
 
 // TypeNames returns the words that stand for more than one type or need no slash, for hints.
 func TypeNames() []string {
@@ -116,4 +124,42 @@ func namedFormat(name string) (format, bool) {
 		}
 	}
 	return format{}, false
+}
+
+// A mediaKind is what one of the words for people stands for.
+type mediaKind struct {
+	prefix string // of the types
+	names  string // extensions, as contains takes them
+}
+
+func mediaKinds(word string) (k mediaKind, ok bool) {
+	switch word {
+	case "images":
+		return mediaKind{"image/", medias["image/png"].keep + "svg svgz psd raw "}, true
+	case "movies":
+		return mediaKind{"video/", " mp4 m4v m4s webm ogv mov qt avi mkv mpg mpeg m2ts mts 3gp wmv flv "}, true
+	case "sounds":
+		return mediaKind{"audio/", " mp3 m4a ogg oga opus wav flac aac weba wma aif aiff mid midi "}, true
+	}
+	return mediaKind{}, false
+}
+
+func (k mediaKind) has(essence, path string) bool {
+	switch essence {
+	case "", "application/octet-stream", "binary/octet-stream", "application/ogg":
+		_, ext := splitExtension(path)
+		return ext != "" && contains(k.names, ext[1:])
+	}
+	return strings.HasPrefix(essence, k.prefix)
+}
+
+// isType reports whether w is "type/subtype" or "type/*".
+func isType(w string) bool {
+	kind, sub, ok := strings.Cut(w, "/")
+	token := func(s string) bool {
+		return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+			return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?=*`, r)
+		})
+	}
+	return ok && token(kind) && (sub == "*" || token(sub))
 }

@@ -58,7 +58,7 @@ func TestFormats(t *testing.T) {
 		if f.name == "" || len(f.types) == 0 || len(f.extensions) == 0 || f.what == "" || f.needs == "" {
 			t.Errorf("%+v", f)
 		}
-		bad := func(s string) bool { return types[s] || !isMaskType(s) }
+		bad := func(s string) bool { return types[s] || !isType(s) }
 		if names[f.name] || slices.ContainsFunc(f.types, bad) {
 			t.Errorf("%+v: twice, or no type", f)
 		}

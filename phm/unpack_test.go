@@ -18,7 +18,10 @@ import (
 
 func unpack(t testing.TB, archive []byte, l Limits) (*memSink, error) {
 	sink := newSink(t)
-	_, err := Unpack(bytes.NewReader(archive), int64(len(archive)), sink, l)
+	tree, err := Open(bytes.NewReader(archive), int64(len(archive)), l)
+	if err == nil {
+		_, err = Unpack(tree, sink)
+	}
 	return sink, err
 }
 
@@ -99,7 +102,11 @@ func TestUnpackFullDisk(t *testing.T) {
 	archive := pack(t, sample(t))
 	sink := newSink(t)
 	sink.limit = 2000
-	if _, err := Unpack(bytes.NewReader(archive), int64(len(archive)), sink, Limits{}); err == nil {
+	tree, err := Open(bytes.NewReader(archive), int64(len(archive)), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(tree, sink); err == nil {
 		t.Fatal("no error")
 	}
 	if _, ok := sink.files[MetaName]; ok {

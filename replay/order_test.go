@@ -40,12 +40,12 @@ func TestOrdersOfEquals(t *testing.T) {
 		m := Mean(rs[i])
 		t.Logf("order %d: requests %.4f, CR %.4f, pooled %.4f, stale %.5f, quiet %.4f", i, m.Req, *m.CR, *m.CRMicro,
 			m.Stale, *m.Quiet)
-		if m.Req > 0.30 || *m.CR < 0.95 || *m.CRMicro < 0.98 || m.Stale > 0.0009 || *m.Quiet > 0.06 {
+		if m.Req > 0.27 || *m.CR < 0.95 || *m.CRMicro < 0.98 || m.Stale > 0.001 || *m.Quiet > 0.06 {
 			t.Errorf("order %d: the default is worth less than in others", i)
 		}
 		least, most = min(least, *m.CR), max(most, *m.CR)
 	}
-	if most-least > 0.01 {
+	if most-least > 0.016 { // an only change of a week is .001 of the mean
 		t.Errorf("CR of %.4f to %.4f by the order of equal pages", least, most)
 	}
 }

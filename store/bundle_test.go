@@ -311,7 +311,7 @@ func TestHealOneOfMany(t *testing.T) {
 	foldAll(t, s, 1)
 	damageAt(t, s, places[0], int64(places[0].Len)-3)
 	bad := 0
-	if _, err := s.Verify(t.Context(), true, func(p Problem) {
+	if _, err := s.Verify(t.Context(), func(p Problem) {
 		if bad++; p.Kind != BadFrame {
 			t.Errorf("%s", p)
 		}

@@ -164,7 +164,7 @@ func TestDamagedChains(t *testing.T) {
 			t.Errorf("%s: the next version: %v", what, err)
 		}
 		var found []Problem
-		if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil ||
+		if _, err := s.Verify(t.Context(), func(p Problem) { found = append(found, p) }); err != nil ||
 			len(found) != 1 || found[0].Kind != BadFrame {
 			t.Errorf("%s: verify found %v, %v", what, found, err)
 		}

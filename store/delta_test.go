@@ -178,7 +178,7 @@ func TestDamagedDeltas(t *testing.T) {
 		t.Fatal(err)
 	}
 	var found []Problem
-	if _, err := s.Verify(t.Context(), false, func(p Problem) { found = append(found, p) }); err != nil ||
+	if _, err := s.Verify(t.Context(), func(p Problem) { found = append(found, p) }); err != nil ||
 		len(found) != 1 || found[0].Kind != BadFrame || found[0].Subject != testURL(1).String() {
 		t.Errorf("verify found %v, %v", found, err)
 	}

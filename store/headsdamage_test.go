@@ -78,7 +78,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 			}
 		}
 		said := 0
-		if _, err := s.Verify(t.Context(), false, func(p Problem) {
+		if _, err := s.Verify(t.Context(), func(p Problem) {
 			if p.Kind == BadHead {
 				said++
 			}

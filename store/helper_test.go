@@ -66,7 +66,7 @@ func blobFile(s *Site, d [32]byte) string {
 func verifyTest(t testing.TB, s *Site, damage ...ProblemKind) Stats {
 	t.Helper()
 	found := map[ProblemKind]bool{}
-	st, err := s.Verify(context.WithoutCancel(t.Context()), true, func(p Problem) {
+	st, err := s.Verify(context.WithoutCancel(t.Context()), func(p Problem) {
 		found[p.Kind] = true
 		if !slices.Contains(damage, p.Kind) {
 			t.Errorf("verify: %s", p)

@@ -70,7 +70,7 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got string
-		if _, err := s.Verify(t.Context(), false, func(p Problem) { got += p.String() }); err != nil {
+		if _, err := s.Verify(t.Context(), func(p Problem) { got += p.String() }); err != nil {
 			t.Fatal(err)
 		}
 		if (c.want == "" && got != "") || !strings.Contains(got, c.want) {

@@ -75,7 +75,7 @@ func verifyKilled(t *testing.T, dir string, version int) (pending bool) {
 	}
 	defer s.Close()
 	found := func(p store.Problem) { t.Errorf("verify: %s", p) }
-	if _, err := report.Verify(t.Context(), s, true, found); err != nil {
+	if _, err := report.Verify(t.Context(), s, found); err != nil {
 		t.Error(err)
 	}
 	vs, err := s.Versions.List()

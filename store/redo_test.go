@@ -47,7 +47,7 @@ func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	stats, err := s.Verify(t.Context(), true, func(p Problem) { kinds = append(kinds, p.Kind) })
+	stats, err := s.Verify(t.Context(), func(p Problem) { kinds = append(kinds, p.Kind) })
 	if err != nil {
 		t.Fatal(err)
 	}

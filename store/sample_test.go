@@ -14,7 +14,7 @@ import (
 func TestSampleIsAPart(t *testing.T) {
 	dir := t.TempDir()
 	_, s := verifySite(t, dir)
-	whole, err := s.Verify(t.Context(), true, nil)
+	whole, err := s.Verify(t.Context(), nil)
 	if err != nil || whole.Problems > 0 {
 		t.Fatalf("%+v, %v", whole, err)
 	}
@@ -28,7 +28,7 @@ func TestSampleIsAPart(t *testing.T) {
 		return nil
 	}
 	for _, odd := range []bool{false, true} {
-		part, err := s.Sample(t.Context(), true, Sampling{Pick: of(odd), Spend: spend}, nil)
+		part, err := s.Sample(t.Context(), Sampling{Pick: of(odd), Spend: spend}, nil)
 		if err != nil || part.Records != whole.Records || part.Problems > 0 {
 			t.Errorf("%+v, %v", part, err)
 		}
@@ -53,13 +53,13 @@ func TestSampleIsAPart(t *testing.T) {
 	write("owt")
 	defer write("two")
 	for _, odd := range []bool{false, true} {
-		part, err := s.Sample(t.Context(), true, Sampling{Pick: of(odd)}, nil)
+		part, err := s.Sample(t.Context(), Sampling{Pick: of(odd)}, nil)
 		if err != nil || (part.Problems > 0) == odd {
 			t.Errorf("odd %v: %+v, %v", odd, part, err)
 		}
 	}
 	enough := errors.New("enough")
-	_, err = s.Sample(t.Context(), true, Sampling{Spend: func(int64) error { return enough }}, nil)
+	_, err = s.Sample(t.Context(), Sampling{Spend: func(int64) error { return enough }}, nil)
 	if !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}

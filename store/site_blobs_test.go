@@ -20,7 +20,7 @@ func TestBlobWrongSizeIsHealed(t *testing.T) {
 	if err := os.Truncate(p, 3); err != nil {
 		t.Fatal(err)
 	}
-	if got := problems(t, s, false); len(got) != 1 || got[0].Kind != BadBlob {
+	if got := problems(t, s); len(got) != 1 || got[0].Kind != BadBlob {
 		t.Errorf("verify: %v", got)
 	}
 	blobOf(t, s, 0, "the right body")

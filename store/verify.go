@@ -65,21 +65,18 @@ type Stats struct {
 	TornLog string `json:"torn_log,omitempty"`
 }
 
-// Verify checks everything that this package keeps of a site and reports every problem; deep also reads every
-// body and compares its digest. The site may be open for reading or writing, but no run may be under way. An
-// error reports that Verify could not continue (ctx ended), not that something was found. report may be nil.
-func (s *Site) Verify(ctx context.Context, deep bool, report func(Problem)) (st Stats, err error) {
-	return s.Sample(ctx, deep, Sampling{}, report)
+// Verify checks everything that this package keeps of a site and reports every problem. The site may be open
+// for reading or writing, but no run may be under way. An error reports that Verify could not continue (ctx
+// ended), not that something was found. report may be nil.
+func (s *Site) Verify(ctx context.Context, report func(Problem)) (st Stats, err error) {
+	return s.Sample(ctx, Sampling{}, report)
 }
 
 // Sample is Verify for some of the stored bodies: the database and its log are checked as a whole.
-func (s *Site) Sample(
-	ctx context.Context, deep bool, o Sampling, report func(Problem),
-) (st Stats, err error) {
+func (s *Site) Sample(ctx context.Context, o Sampling, report func(Problem)) (st Stats, err error) {
 	v := &verifier{
 		s:        s,
 		ctx:      ctx,
-		deep:     deep,
 		sampling: o,
 		report:   report,
 		frames:   NewFrameReader(),
@@ -137,7 +134,6 @@ func (s *Site) unreadable(ctx context.Context) (bad bool, err error) {
 type verifier struct {
 	s        *Site
 	ctx      context.Context
-	deep     bool
 	sampling Sampling
 	bodiless bool // bodies and their records are not checked
 	report   func(Problem)
@@ -396,7 +392,7 @@ func (o *Sampling) picks(u site.URL) bool { return (o.Pick == nil) || o.Pick(u.S
 
 // spend says that bytes are about to be read.
 func (v *verifier) spend(n int64) {
-	if (v.sampling.Spend != nil) && (v.late == nil) && v.deep {
+	if (v.sampling.Spend != nil) && (v.late == nil) {
 		v.late = v.sampling.Spend(n)
 	}
 }

@@ -82,7 +82,7 @@ func (v *verifier) document(d *stored) {
 		v.problem(BadFrame, d.url, "%v", err)
 	case int64(len(f.Body)) != d.size:
 		v.problem(BadFrame, d.url, "the frame has a body of %d bytes, the record says %d", len(f.Body), d.size)
-	case v.deep:
+	default:
 		v.st.Bytes += d.size
 		if got := record.DigestLike(want, f.Body); got != want {
 			v.problem(BadFrame, d.url, "the digest of its body is %x, not %x", got, want)
@@ -113,9 +113,6 @@ func (v *verifier) blob(r *record.Resource) {
 		v.st.Away++
 		return
 	}
-	if !v.deep {
-		return
-	}
 	v.st.Bytes += fi.Size
 	right := false
 	f, err := v.s.kept.Open(r.Digest, 0, -1)
@@ -130,7 +127,7 @@ func (v *verifier) blob(r *record.Resource) {
 	}
 }
 
-// history checks the records of older versions. Their bodies are checked only when deep: they are needed for
+// history checks the records of older versions. Their bodies are checked, too: they are needed for
 // looking back alone.
 func (v *verifier) history() error {
 	vs, err := v.s.Versions.List()
@@ -164,7 +161,7 @@ func (v *verifier) history() error {
 			v.problem(BadHistory, u.String(), "%v", err)
 			return nil
 		}
-		if v.deep && r.InSet {
+		if r.InSet {
 			v.record(BadHistory, &r)
 		}
 		return nil

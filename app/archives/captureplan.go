@@ -50,7 +50,6 @@ type captureCounts struct {
 	Revisits int   // with the same content as an earlier capture
 	Made     int   // whose head was made
 	Bytes    int64 // of bodies
-	Packed   int64 // of bodies that do not get smaller
 }
 
 // capturePlanner finds the captures of versions in the records of a site. One that came in one version and
@@ -266,9 +265,6 @@ func (p *capturePlanner) record(rec *record.Resource) error {
 	}
 	p.counts.Captures++
 	p.counts.Bytes += c.Size
-	if !phm.Compressible(c.MIME, c.URL) {
-		p.counts.Packed += c.Size
-	}
 	return p.add(&c)
 }
 

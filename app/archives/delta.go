@@ -76,9 +76,6 @@ func (o *ExportRequest) writeDelta(
 		_, err := phm.PackDelta(o.Stream, base, target)
 		return nil, err
 	}
-	if err := roomForDelta(o.Out, base, target); err != nil {
-		return nil, err
-	}
 	var d *phm.Delta
 	form, _ := archive.Find(archive.PHM)
 	size, err := files.WriteOutput(ctx, o.Out, form, func(to *files.Output) (err error) {

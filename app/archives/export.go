@@ -61,7 +61,8 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	}
 	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
 	if len(o.Mask) > 0 {
-		if how.Mask, err = phm.NewMask(o.Mask...); err != nil {
+		if how.Mask, err = phm.NewTypes(o.Mask...); err != nil {
+			err = fmt.Errorf("mask: %w; write for example images,pdf,font/*", err)
 			return nil, &env.Error{Kind: env.Usage, Field: env.FieldMask, Err: err}
 		}
 	}

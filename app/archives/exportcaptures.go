@@ -70,9 +70,6 @@ func exportCaptures(
 	if o.Out == "-" {
 		return nil, x.write(ctx, a, src, o.Stream)
 	}
-	if err := x.room(); err != nil {
-		return nil, err
-	}
 	size, err := files.WriteOutput(ctx, o.Out, form, func(to *files.Output) error {
 		err := x.write(ctx, a, src, to)
 		a.Progress("reading it back")
@@ -191,11 +188,6 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 func versionField(name string, v *store.Version) warc.HeaderField {
 	date := time.Unix(versionDate(v), 0).UTC().Format(time.RFC3339)
 	return warc.HeaderField{Name: name, Value: fmt.Sprintf("%d %s", v.Number, date)}
-}
-
-// room returns an error when an export cannot fit where it is to lie, however well it is packed.
-func (x *captureExport) room() error {
-	return roomFor(x.o.Out, x.counts.Packed+(x.counts.Bytes-x.counts.Packed)/mostShrunk)
 }
 
 // write writes the archive.

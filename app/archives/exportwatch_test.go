@@ -8,15 +8,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"mirrord/app/files"
+	"mirrord/archive"
 	"mirrord/phm"
-	"mirrord/store/disk"
 	"mirrord/testing/apptest"
 	"mirrord/testing/phmtest"
 )
@@ -58,45 +57,24 @@ func TestExportInterruptedAtItsEnd(t *testing.T) {
 	}
 }
 
-// No file is begun that has no room: neither a whole one nor what an older one does not have.
+// No folder is begun that has no room.
 func TestExportNeedsRoom(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "x.phm")
-	old := fstest.MapFS{phm.FilesName: {Data: []byte{}}}
+	folder, _ := archive.Find("dir")
+	o := ExportRequest{Out: filepath.Join(t.TempDir(), "x")}
 	for size, want := range map[int64]bool{1: false, 1 << 60: true} {
-		files := map[string][]byte{"index.html": []byte("x"), "z.bin": []byte("z")}
-		tree := phmtest.Tree(t, time.Unix(1e9, 0), files)
-		text := string(tree[phm.FilesName].Data)
-		i := strings.Index(text, `"path":"z.bin"`)
-		if i < 0 || !strings.Contains(text[i:], `"size":1`) {
-			t.Fatal(text)
+		tree := phmtest.Tree(t, time.Unix(1e9, 0), map[string][]byte{"index.html": []byte("x")})
+		m, err := phm.OpenMeta(tree)
+		if err != nil {
+			t.Fatal(err)
 		}
-		line := strings.Replace(text[i:], `"size":1`, `"size":`+strconv.FormatInt(size, 10), 1)
-		tree[phm.FilesName] = &fstest.MapFile{Data: []byte(text[:i] + line)}
-		err := roomForDelta(out, old, tree)
+		var raw bytes.Buffer
+		if m.Bytes = size; phm.WriteMeta(&raw, m) != nil {
+			t.Fatal("no phm.json")
+		}
+		tree[phm.MetaName] = &fstest.MapFile{Data: raw.Bytes()}
+		err = o.room(tree, folder, phm.Derivation{})
 		if (err != nil) != want || (want && !strings.Contains(err.Error(), "free some space")) {
 			t.Errorf("%d bytes: %v", size, err)
-		}
-		if err := roomForDelta(out, tree, tree); err != nil {
-			t.Errorf("%d bytes that the base has: %v", size, err)
-		}
-	}
-}
-
-// Web archives are refused only where they cannot fit: text may come to a fortieth.
-func TestCaptureRoom(t *testing.T) {
-	dir := t.TempDir()
-	free, err := disk.FreeBytes(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := captureExport{o: ExportRequest{Out: filepath.Join(dir, "x.warc.gz")}}
-	for _, c := range []struct {
-		text, packed int64
-		fits         bool
-	}{{free * 40, 0, true}, {free * 80, 0, false}, {0, free * 2, false}, {free * 20, free / 4, true}} {
-		x.counts = captureCounts{Bytes: c.text + c.packed, Packed: c.packed}
-		if err := x.room(); (err == nil) != c.fits {
-			t.Errorf("%+v of %d: %v", c, free, err)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, dr
 		return err
 	}
 	defer env.Close(&err, s)
-	if _, err := report.Verify(ctx, s, true, nil); err != nil { // which records damage
+	if _, err := report.Verify(ctx, s, nil); err != nil { // which records damage
 		return err
 	}
 	m, err := mirror.Mend(ctx, st, s, drop)
@@ -158,7 +158,7 @@ func WhatIsLost(ctx context.Context, a *env.App, name string) (lost []store.Lost
 // damagedBodies reads all stored bodies, and says where the damaged ones belong.
 func damagedBodies(ctx context.Context, s *store.Site) ([]store.LostBody, error) {
 	var urls []string
-	_, err := s.Verify(ctx, true, func(p store.Problem) { urls = appendBody(urls, p) })
+	_, err := s.Verify(ctx, func(p store.Problem) { urls = appendBody(urls, p) })
 	if err != nil {
 		return nil, err
 	}

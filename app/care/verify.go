@@ -207,7 +207,7 @@ type siteCheck func(ctx context.Context, s *store.Site, out *Verified, found fun
 // verifyAll is the check of all that is kept.
 func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error {
 	var urls []string
-	stats, err := report.Verify(ctx, s, true, func(p store.Problem) {
+	stats, err := report.Verify(ctx, s, func(p store.Problem) {
 		urls = appendBody(urls, p)
 		found(p)
 	})

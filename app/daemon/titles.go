@@ -3,17 +3,14 @@
 package daemon
 
 import (
-	"time"
-
 	"mirrord/mirror/render"
 )
 
 // MirrorTitle is what a published mirror says of itself.
 type MirrorTitle struct {
-	Title     string
-	Primary   string // origin of the site, without a slash at its end
-	Entry     string // mirror path of the entry page
-	Retrieved time.Time
+	Title   string
+	Primary string // origin of the site, without a slash at its end
+	Entry   string // mirror path of the entry page
 }
 
 // Titles reads what the mirrors of these names say of themselves. A mirror that cannot be read has no entry:
@@ -26,10 +23,9 @@ func (d *Daemon) Titles(names []string) map[string]MirrorTitle {
 			continue
 		}
 		out[name] = MirrorTitle{
-			Title:     meta.Title,
-			Primary:   meta.Primary,
-			Entry:     meta.Entry,
-			Retrieved: meta.Retrieved,
+			Title:   meta.Title,
+			Primary: meta.Primary,
+			Entry:   meta.Entry,
 		}
 	}
 	return out

@@ -3,7 +3,6 @@
 package env
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ type App struct {
 	Owner     store.Owner   // decides over sites beside the lock of the state; may be nil
 	// fetches the data that check-outs have left in depots; nil without an environment, then nothing is fetched
 	Away   func(*App) store.Bringer
-	Robots SharedRobots      // robots.txt that several machines share; may be nil
+	Robots KeptRobots        // robots.txt that several machines share; may be nil
 	Now    func() time.Time  // the clock of states and runs; nil is time.Now
 	Warn   func(line string) // receives a line for each item that is left out; nil discards it
 	Note   func(line string) // receives progress, each line replacing the one before; nil discards it
@@ -89,14 +88,6 @@ type KeptRobots interface {
 	LoadHost(origin string) (f store.HostFact, ok bool, err error)
 	// SaveHost stores the facts of an origin; they replace the previous ones.
 	SaveHost(origin string, f store.HostFact) error
-}
-
-// SharedRobots are robots.txt of several machines, of which one at a time asks a host.
-type SharedRobots interface {
-	KeptRobots
-	// ClaimHost waits while another machine asks an origin; what that one got can be loaded then. It returns at
-	// the latest after some seconds; done says that the caller asks no more.
-	ClaimHost(ctx context.Context, origin string) (done func())
 }
 
 // Politeness is that of a run to which its caller gives none.

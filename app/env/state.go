@@ -46,7 +46,7 @@ func Exists(name string) bool {
 // of its name (see sitedigests.go), and who said so when. Everything there can be deleted.
 const (
 	ElsewhereFolder = "replicas-elsewhere"
-	ElsewhereNotes  = ".nodes.json" // no job has this name
+	ElsewhereNotes  = ".said.json" // no job has this name; ".nodes.json" was that of digests in another form
 )
 
 // PublishedAs tells a version of a mirror from others, also from those of a mirror that was begun again.

@@ -3,12 +3,16 @@
 package replicas
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"mirrord/app/env"
+	"mirrord/archive/warc"
 	"mirrord/internal/regular"
 	"mirrord/replica/hosts"
 )
@@ -99,17 +103,61 @@ func readURLList(
 	lines := regular.UntilReader(ctx, in)
 	defer lines.Close()
 	n, bad := 0, 0
-	return hosts.ReadURLs(lines, func(url []byte) error {
+	add := func(url []byte) error {
 		if n++; n%100_000 == 0 {
 			a.Progress(fmt.Sprintf("%d addresses of %d hosts", n, v.Hosts()))
 		}
 		return v.AddURL(url)
-	}, func(line int, text string, err error) error {
+	}
+	refuse := func(line int, text string, err error) error {
 		if bad++; bad <= maxBadShown {
 			a.Warning(fmt.Sprintf("%s:%d: %v: %.80q", name, line, err, text))
 		} else if bad == maxBadShown+1 {
 			a.Warning(name + ": more bad lines are only counted")
 		}
 		return nil
-	})
+	}
+	list := bufio.NewReaderSize(lines, listHead)
+	if head, _ := list.Peek(listHead); !warc.IsWARC(bytes.NewReader(head)) {
+		return hosts.ReadURLs(list, add, refuse)
+	}
+	count, err := readTargets(list, add, refuse)
+	return count, errors.Join(err, ctx.Err())
+}
+
+// listHead is how many bytes of a list tell whether it is a WARC file: a block of zstd, and more.
+const listHead = 256 << 10
+
+// readTargets reads the targets of the responses, resources and revisits of a WARC file. What comes behind
+// damage is left out.
+func readTargets(
+	from io.Reader, add func(url []byte) error, refuse func(int, string, error) error,
+) (count hosts.ListCount, err error) {
+	r, err := warc.NewReader(from)
+	if err != nil {
+		return count, err
+	}
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		if err == io.EOF {
+			return count, nil
+		}
+		count.Lines++
+		if err != nil {
+			count.Bad++
+			return count, refuse(count.Lines, "", err)
+		}
+		switch rec.Type() {
+		case "response", "resource", "revisit":
+			if err := add([]byte(rec.URL())); err == nil {
+				count.URLs++
+				continue
+			}
+			count.Bad++
+			if err := refuse(count.Lines, rec.URL(), hosts.ErrNotURL); err != nil {
+				return count, err
+			}
+		}
+	}
 }

@@ -3,7 +3,6 @@
 package runs
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -28,7 +27,7 @@ func HostFacts(a *env.App, st *store.State) env.KeptRobots {
 // Without the others, as long as they cannot be reached, each asks for itself.
 type sharedRobots struct {
 	own env.KeptRobots
-	all env.SharedRobots
+	all env.KeptRobots
 	now func() time.Time
 	log *slog.Logger
 }
@@ -59,9 +58,4 @@ func (r sharedRobots) SaveHost(origin string, f store.HostFact) error {
 		r.log.Debug("robots.txt is not known to other machines", "host", origin, "err", err)
 	}
 	return r.own.SaveHost(origin, f)
-}
-
-// ClaimHost is that of all machines.
-func (r sharedRobots) ClaimHost(ctx context.Context, origin string) (done func()) {
-	return r.all.ClaimHost(ctx, origin)
 }

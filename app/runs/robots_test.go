@@ -3,7 +3,6 @@
 package runs
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -31,9 +30,6 @@ func (f *factsOf) SaveHost(origin string, fact store.HostFact) error {
 	}
 	return f.err
 }
-
-// ClaimHost implements SharedRobots.
-func (f *factsOf) ClaimHost(context.Context, string) func() { return func() {} }
 
 // robots.txt that one machine has fetched is not fetched by others for a day; without them each continues
 // with its own copy.

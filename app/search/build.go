@@ -40,7 +40,6 @@ const maxFindPage = 8 << 20
 
 // findUpdate updates the index.
 type findUpdate struct {
-	app  *env.App
 	st   *store.State
 	x    *find.Index
 	said func(line string) // progress
@@ -132,7 +131,6 @@ type findSite struct {
 type findURL struct {
 	url   site.URL
 	depth int
-	since int // version from which on its record is as it is now, and always in the mirror
 }
 
 // site updates the index to a mirror. It reads changes since the version that the index has;
@@ -224,7 +222,6 @@ func (x *findSite) plan(done int) error {
 		x.wanted = append(x.wanted, findURL{
 			url:   r.URL,
 			depth: r.Depth,
-			since: since,
 		})
 		return nil
 	})
@@ -378,7 +375,7 @@ func FindPruned(ctx context.Context, a *env.App, st *store.State, s *store.Site)
 	}
 	x, err := find.Open(st.Dir)
 	if err == nil {
-		f := findUpdate{app: a, st: st, x: x}
+		f := findUpdate{st: st, x: x}
 		err = errors.Join(f.change(ctx, s.Name, func(b *find.IndexChange) error {
 			return b.Keep((&findSite{list: list}).dated())
 		}), x.Close())

@@ -247,7 +247,6 @@ func indexOnce(ctx context.Context, a *env.App, st *store.State) (err error) {
 	}
 	defer env.Close(&err, x)
 	f := findUpdate{
-		app:  a,
 		st:   st,
 		x:    x,
 		said: a.Progress,

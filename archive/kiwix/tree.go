@@ -128,12 +128,3 @@ func (fileInfo) Mode() fs.FileMode  { return 0o444 }
 func (fileInfo) ModTime() time.Time { return time.Time{} }
 func (fileInfo) IsDir() bool        { return false }
 func (fileInfo) Sys() any           { return nil }
-
-// Unpack checks a ZIM file that Pack wrote and copies the PHM in it to sink; see phm.Unpack.
-func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
-	t, err := Open(r, size, l)
-	if err != nil {
-		return nil, err
-	}
-	return phm.Copy(t, sink)
-}

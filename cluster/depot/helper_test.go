@@ -168,7 +168,7 @@ func tree(t testing.TB, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := report.Verify(context.Background(), s, true, func(p store.Problem) {
+	if _, err := report.Verify(context.Background(), s, func(p store.Problem) {
 		t.Errorf("%s: verify: %s", dir, p)
 	}); err != nil {
 		t.Fatal(err)

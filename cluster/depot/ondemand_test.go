@@ -164,11 +164,11 @@ func verified(t testing.TB, dir string, d *depot.Depot) int {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	stats, err := s.Verify(t.Context(), true, func(p store.Problem) { t.Errorf("%s: %s", dir, p) })
+	stats, err := s.Verify(t.Context(), func(p store.Problem) { t.Errorf("%s: %s", dir, p) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = report.Verify(t.Context(), s, true, func(p store.Problem) { t.Errorf("%s: %s", dir, p) })
+	_, err = report.Verify(t.Context(), s, func(p store.Problem) { t.Errorf("%s: %s", dir, p) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -277,7 +277,6 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	b := &answered{
 		ctx:  r.Context(),
-		nc:   c.nc,
 		node: c.node,
 		came: make(chan *nats.Msg, 2), // each waits for its acknowledgement; one more says that no node answers
 	}
@@ -322,7 +321,6 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 // answered is the body of an answer.
 type answered struct {
 	ctx  context.Context // of the request
-	nc   *nats.Conn
 	node string
 	sub  *nats.Subscription
 	came chan *nats.Msg

@@ -44,6 +44,25 @@ Made from the help of the program by ` + "`MIRRORD_UPDATE=1 go test ./cmd/mirror
 			}
 		}
 	}
+	b.WriteString(`
+## States
+
+What ` + "`mirrord status`" + ` says of a job:
+
+| state | means | what to do |
+| --- | --- | --- |
+| ok | up to date, also with resources accepted as missing | |
+| new | it never ran | wait, or ` + "`mirrord run-now`" + ` |
+| missing | published, but some resources are newly missing | ` + "`mirrord accept`" + ` when that is right |
+| partial | something is left to request | the next run continues |
+| stale | a part was not checked for longer than ` + "`notify.stale_after`" + ` | see why its runs fail |
+| suspicious | held for review: it would lose much | ` + "`mirrord diff --held`" + `, then ` + "`mirrord accept`" + ` |
+| failed | the last run ended in an error | the message says what; ` + "`mirrord run-now`" + ` |
+| invalid | its job file is refused | ` + "`mirrord check`" + ` |
+| damaged, broken | files or its database are damaged; it cannot be read | ` + "`mirrord repair`" + ` |
+
+Next to it stands what it does now: running, waiting (for its turn, a host, its window, space on the disk), paused.
+`)
 	return b.String()
 }
 

@@ -202,8 +202,8 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitOK, "^docs: (complete|no change found)", "run-now", "docs")
 	// a plan may want all that there is
 	d.do(cli.ExitOK,
-		"^docs: (no change found; 2[0-9] of 26 asked(.*\n)*.*; mirrord run-now docs --full asks for all|"+
-			"complete, nothing changed since version 1 .*\n  asked 26:)",
+		"^docs: (no change found; 2[0-9] of 26 requested(.*\n)*.*; mirrord run-now docs --full requests all|"+
+			"complete, nothing changed since version 1 .*\n  requested 26:)",
 		"run-now", "docs.toml", "--set", "title=Other")
 	d.do(cli.ExitOK, "^docs: complete, nothing changed since version 1", "run-now", "docs", "--full")
 	d.do(cli.ExitOK, `"verdict": "complete"`, "run-now", "docs", "--json")
@@ -211,7 +211,7 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitOK, "^docs: ok\n(.*\n)*docs: (no change found|complete, nothing changed)", "status", "docs")
 	d.do(cli.ExitOK, "complete +1 ", "status", "docs", "--runs", "5")
 	d.do(cli.ExitOK, `"asked": [0-9]+,\n +"known": 26,`, "status", "docs", "--runs", "1", "--json")
-	d.do(cli.ExitOK, "^docs: no change found; [23] of 26 asked", "run-now", "docs", "/docs/manual/")
+	d.do(cli.ExitOK, "^docs: no change found; [23] of 26 requested", "run-now", "docs", "/docs/manual/")
 	d.do(cli.ExitUsage, "job docs: /about/ is not mirrored: ", "run-now", "docs", "/about/")
 	d.do(cli.ExitUsage, "choose one of the two", "run-now", "docs", "/docs/manual/", "--full")
 	d.do(cli.ExitUsage, "no such job", "run-now", "nosuch")

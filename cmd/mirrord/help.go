@@ -9,20 +9,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/docs"
 	"mirrord/internal/version"
 )
 
-// helpCommand is the help of cobra, but an unknown command is an error of usage.
+// helpCommand is the help of cobra, with the pages of the guide; an unknown command is an error of usage.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "help [command]",
-		Short:             "Help about any command",
-		Long:              "Explain a command, or list the commands.",
+		Use:               "help [COMMAND|TOPIC]",
+		Short:             "Help about any command, or a page of the guide",
+		Long:              "Explain a command, or show a page of the guide:\n\n" + topics(),
 		ValidArgsFunction: completeCommand,
 		// no command has begun
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
+			topic, unknown := docs.Plain(strings.Join(args, " "))
+			isCommand := err == nil && about != c.Root()
+			if len(args) > 0 && unknown == nil && !isCommand {
+				_, err = fmt.Fprintln(c.OutOrStdout(), cli.Wrap(topic))
+				return err
+			}
 			if err != nil {
 				return err
 			}
@@ -31,9 +38,22 @@ func helpCommand() *cobra.Command {
 			}
 			about.InitDefaultHelpFlag()
 			about.InitDefaultVersionFlag()
-			return about.Help()
+			if err := about.Help(); err != nil || unknown != nil || len(args) == 0 {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "\n%s\n", cli.Wrap(topic))
+			return err
 		},
 	}
+}
+
+// topics lists the pages of the guide.
+func topics() string {
+	var b strings.Builder
+	for _, page := range docs.Contents() {
+		fmt.Fprintf(&b, "  %-16s  %s\n", page, docs.Title(page))
+	}
+	return strings.TrimRight(cli.Wrap(b.String()), "\n")
 }
 
 // completeCommand lists the commands below those of args.
@@ -47,6 +67,11 @@ func completeCommand(
 	for _, below := range above.Commands() {
 		if below.IsAvailableCommand() && strings.HasPrefix(below.Name(), begun) {
 			names = append(names, cobra.CompletionWithDesc(below.Name(), below.Short))
+		}
+	}
+	for _, page := range docs.Contents() {
+		if above == c.Root() && strings.HasPrefix(page, begun) {
+			names = append(names, cobra.CompletionWithDesc(page, docs.Title(page)))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
@@ -76,11 +101,13 @@ func versionCommand(a *cli.CLI) *cobra.Command {
 	})
 }
 
-// refuseUnknown makes a command that has only commands below it show no help for one that it does not have.
+// refuseUnknown makes a command that has only commands below it show no help for one that it does not have,
+// and breaks the lines of what it shows.
 func refuseUnknown(root *cobra.Command) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if unknownBelow(c) == nil {
+			c.Long = cli.Wrap(c.Long)
 			help(c, args)
 		}
 	})

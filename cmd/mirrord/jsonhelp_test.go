@@ -69,6 +69,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"forgetaddress.go forgetAddresses": {"forget --address", care.Forgotten{}},
 		"gc.go GCCommand":                  {"gc", care.Collected{}},
 		"explain.go explainFile":           {"explain", archives.FileExplanation{}},
+		"explain.go sinceWhen":             {"explain", look.Wording{}},
 		"import.go printImported":          {"import", archives.Imported{}},
 		"init.go InitCommand":              {"init", jobs.NewJobFile{}},
 		"joblife.go RemoveCommand":         {"remove", life.Removal{}},

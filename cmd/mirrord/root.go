@@ -3,6 +3,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"mirrord/app/ops"
@@ -24,8 +26,16 @@ A job is a file NAME.toml in the jobs directory (/etc/mirrord/jobs.d, else ./job
 directory: $STATE_DIRECTORY, else /var/lib/mirrord for root and beside /etc/mirrord/jobs.d, else mirrord in the user's
 state directory.
 
-Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or invalid job file; 3 partial: run again to continue;
-4 suspicious: see mirrord accept; 5 locked by another process; 6 published, with resources newly missing: see mirrord status JOB.`,
+Exit codes:
+  0  complete, or nothing to do
+  1  error
+  2  wrong usage, unknown job or invalid job file
+  3  partial: run again to continue
+  4  held for review: see mirrord accept
+  5  locked by another process
+  6  published, with resources newly missing: see mirrord status JOB
+
+Which command do I need? mirrord help which-command`,
 		Version:       version.Text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -38,6 +48,11 @@ Exit codes: 0 complete, or nothing to do; 1 error; 2 wrong usage, unknown job or
 			return nil
 		},
 	}
+	root.SetUsageTemplate(strings.NewReplacer(
+		"Flags.FlagUsages ", "Flags.FlagUsagesWrapped 80 ",
+		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
+		`{{.CommandPath}} COMMAND --help explains one; mirrord help has the guide.`,
+	).Replace(root.UsageTemplate()))
 	root.SetVersionTemplate("mirrord {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	f := root.PersistentFlags()

@@ -19,8 +19,8 @@ import (
 	"mirrord/testing/browsertest"
 )
 
-// TestBrowser takes the pictures of README of the console at the end of a demonstration, in a real browser.
-// They stay in the directory that MIRRORD_SHOTS names.
+// TestBrowser takes the pictures of the guide of the console at the end of a demonstration, in a real
+// browser: on a desktop, in the dark, and on a phone. They stay in the directory that MIRRORD_SHOTS names.
 func TestBrowser(t *testing.T) {
 	dir := os.Getenv("MIRRORD_SHOTS")
 	if dir == "" {
@@ -31,41 +31,51 @@ func TestBrowser(t *testing.T) {
 	ctx := browsertest.New(t)
 	base, _, _ := strings.Cut(s.console, "/login")
 	job := base + "/jobs/" + daemon.DemoName
-	for _, shot := range []struct {
-		name, url, want string
-		wide            int64
-		scheme          string
-	}{
-		{"console-list.png", s.console, "Kestrel Point Observatory", 1280, "light"},
-		{"console-job.png", job, "Last runs", 1280, "light"},
-		{"console-changes.png", job + "/changes", "Change history", 1280, "light"},
-		{"console-phone.png", job, "Last runs", 390, "dark"},
+	if _, err := visitPage(ctx, s.console); err != nil { // it logs in
+		t.Fatal(err)
+	}
+	for _, page := range []struct{ name, url, want string }{
+		{"job", job, "Last runs"},
+		{"changes", job + "/changes", "Change history"},
+		{"compare", job + "/beside?from=5&to=6&path=about/visit.html", "2 words removed"},
+		{"new", base + "/new", "New mirror"},
+		{"order", base + "/order", "Request a mirror"},
 	} {
-		look := func(ctx context.Context, tab *chromedp.Target) (v chromedp.Void, err error) {
-			_, err = cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shot.scheme}},
-			})
-			return v, err
-		}
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(shot.wide, 800)); err != nil {
-			t.Fatal(err)
-		}
-		if err := chromedp.Do(ctx, look); err != nil {
-			t.Fatal(err)
-		}
-		text, err := visitPage(ctx, shot.url)
-		if err != nil {
-			t.Fatalf("%s: %v", shot.url, err)
-		}
-		if !strings.Contains(text, shot.want) {
-			t.Errorf("%s does not say %q:\n%s", shot.url, shot.want, text)
-		}
-		png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, shot.name), png, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
+		for _, kind := range []struct {
+			suffix, scheme string
+			wide           int64
+		}{{"", "light", 1280}, {"-dark", "dark", 1280}, {"-phone", "light", 390}} {
+			look := func(ctx context.Context, tab *chromedp.Target) (v chromedp.Void, err error) {
+				_, err = cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: kind.scheme}},
+				})
+				return v, err
+			}
+			if err := chromedp.Do(ctx, chromedp.EmulateViewport(kind.wide, 900)); err != nil {
+				t.Fatal(err)
+			}
+			if err := chromedp.Do(ctx, look); err != nil {
+				t.Fatal(err)
+			}
+			text, err := visitPage(ctx, page.url)
+			if err != nil {
+				t.Fatalf("%s: %v", page.url, err)
+			}
+			if !strings.Contains(text, page.want) {
+				t.Errorf("%s does not say %q:\n%s", page.url, page.want, text)
+			}
+			wider, err := chromedp.Run(ctx, chromedp.Evaluate[bool](
+				`document.documentElement.scrollWidth > innerWidth`))
+			if err != nil || wider {
+				t.Errorf("%s%s: wider than the screen: %v", page.name, kind.suffix, err)
+			}
+			png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "console-"+page.name+kind.suffix+".png"), png, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ type adaptive struct {
 
 	quiet silence
 	alone alone
+	haste haste
 	names names
 	kin   kin
 	lists waiting
@@ -96,6 +97,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	a.group()
 	a.ranks = ranking{m: m, groups: a.gs}
 	a.alone = newAlone(m)
+	a.haste = newHaste(m, a.alone)
 	a.quiet.find(a)
 	a.names = newNames(m)
 	a.late()
@@ -353,6 +355,8 @@ func (a *adaptive) Tell(o Outcome) {
 	if !missed {
 		a.chain.evidence(g.dir, math.Log(max(like, 1e-9)), hit)
 	}
+	x := a.parts(u, g)
+	a.names.check(a.name[u], 1-(1-x.with)*(1-x.alone), hit)
 	for _, v := range a.names.tell(a.Model, u, hit, a.state) {
 		a.promote(v)
 	}

@@ -21,9 +21,9 @@ const (
 	weight = 0.2
 	// Part of a directory's rate that is supposed of runs in which it was not seen to change.
 	unseen = 0.1
-	// Changes by itself in a usual interval of a unit of which nothing at all is known, and the least of any. It
-	// keeps the silent from starving.
-	floor = 0.00003
+	// Changes by itself in a usual interval of a unit of which nothing at all is known, and the least of any,
+	// which keeps the silent from starving.
+	floor, leastRate = 0.00003, 0.000005
 	// The same of a unit of which a listing tells. In directories of 8 files or more in which nothing had
 	// changed for 20 weeks, 11 to 32 of a million files changed in a week on the recorded sites, when less than
 	// 20 pages of the whole site did.
@@ -233,10 +233,10 @@ func givenOf(a *adaptive, u ID, g *group) given {
 		quiet: a.quiet.now,
 		late:  steps > 0,
 		quota: a.quota(u, g),
-		alone: a.alone.chance(a, u, g, steps),
+		alone: aloneChance(a, u, g, steps),
 	}
 	if is.now = is.alone; is.late && a.Own > 0 {
-		is.now = a.alone.chance(a, u, g, 0)
+		is.now = aloneChance(a, u, g, 0)
 	}
 	if is.late {
 		known := 0.0

@@ -158,7 +158,7 @@ func (q *silence) learn(a *adaptive) {
 			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves(u), u))) / size
 			usual[c] += float64(mathbits.OnesCount64(looks)) * (a.chain.nodes[g.dir].before * a.quota(u, g)) / size
 			n, l := m.alone(u, m.calm(g.dir)&q.runs)
-			edits, expected = edits+n, expected+l*a.alone.rate(a, u, g)
+			edits, expected = edits+n, expected+l*a.alone.rate(m, u)
 		}
 	}
 	runs := float64(max(1, mathbits.OnesCount64(q.runs)))

@@ -11,6 +11,10 @@ import "slices"
 // one hit, some 17 misses end it.
 const namesakes = 0.3
 
+// A run in which others of their names mostly are as they were expects less of the rest. This is what counts
+// as much as so many of them that were expected to have changed.
+const trustShrink = 10
+
 // A hit looks at so many units of its name at most: a site has as many index.html as directories.
 const maxNamesakes = 1 << 12
 
@@ -19,6 +23,8 @@ type names struct {
 	first []uint32 // by hash: where its units begin in units, and one more
 	units []ID
 	seen  map[uint32]tally
+
+	hoped, came float64 // of looks for which the name is the reason: changes expected, and found
 }
 
 // tally is what was told of the units of a name.
@@ -98,12 +104,27 @@ func (n *names) tell(m *Model, u ID, hit bool, state []handling) (out []ID) {
 
 // raise is the chance p after what was told of a name.
 func (n *names) raise(p float64, name uint32) float64 {
-	if name == 0 {
-		return p
+	trust := min(1, (n.came+trustShrink)/(n.hoped+trustShrink))
+	return 1 - (1-p)*(1-trust*n.expect(name))
+}
+
+// expect is the chance by its name alone.
+func (n *names) expect(name uint32) float64 {
+	t := n.seen[name]
+	if name == 0 || t.hits == 0 {
+		return 0
 	}
-	if t := n.seen[name]; t.hits > 0 {
-		x := float64(t.hits) / float64(t.outcomes+1)
-		p = 1 - (1-p)*(1-namesakes*x*x)
+	x := float64(t.hits) / float64(t.outcomes+1)
+	return namesakes * x * x
+}
+
+// check takes the outcome of a unit of which p was expected without its name. It comes before tell.
+func (n *names) check(name uint32, p float64, hit bool) {
+	more := n.expect(name)
+	if more <= 2*p {
+		return
 	}
-	return p
+	if n.hoped += more; hit {
+		n.came++
+	}
 }

@@ -147,6 +147,14 @@ func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
 	return varied, true
 }
 
+// sameMoment reports whether two segments are the same but for how they name a moment.
+func (c *cutter) sameMoment(o *cutter, at *Times) bool {
+	if c.seg.kind == script || (c.seg.kind == tag && !bytes.Contains(c.current(), []byte("title="))) {
+		return false
+	}
+	return sameInstant(c.current(), o.current(), at)
+}
+
 // age is how long ago a unit says that something was.
 func (c *cutter) age(u *unit) age {
 	from := u.from + blanks(c.doc[u.from:u.to])

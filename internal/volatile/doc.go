@@ -151,7 +151,7 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 	}
 	a := cutter{document: document{doc: revealed(old)}}
 	b := cutter{document: document{doc: revealed(now)}}
-	differ := 0
+	differ, classed := 0, false
 	for {
 		more := a.next()
 		if b.next() != more || a.seg.kind != b.seg.kind {
@@ -160,10 +160,16 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 		if !more {
 			break
 		}
-		if bytes.Equal(a.current(), b.current()) {
+		if !classed && bytes.Equal(a.current(), b.current()) {
 			continue
 		}
-		varied, ok := a.like(&b, &at)
+		varied, ok := 0, a.sameMoment(&b, &at)
+		if !ok && !classed {
+			varied, ok = a.like(&b, &at)
+		}
+		if classed = !ok && !classed && a.seg.kind == tag && sameButClass(a.current(), b.current()); classed {
+			continue // the class of an age, if one follows
+		}
 		if !ok {
 			return BodyDifference{}, false
 		}

@@ -42,6 +42,8 @@ type At struct {
 	Short int  `json:"short,omitempty"` // bytes of the shortest token and the longest one that were seen
 	Long  int  `json:"long,omitempty"`
 	Other bool `json:"other,omitempty"` // some of them were not hexadecimal
+
+	before, after string // see Between
 }
 
 // atOf is what two values that take the same place say of it; the zero value: nothing.
@@ -50,7 +52,12 @@ func atOf(a, b []byte) At {
 	case isNumber(a) && isNumber(b):
 		return At{Kind: Number}
 	case isToken(a) && isToken(b):
-		return At{Token, min(len(a), len(b)), max(len(a), len(b)), !isHex(a) || !isHex(b)}
+		return At{
+			Kind:  Token,
+			Short: min(len(a), len(b)),
+			Long:  max(len(a), len(b)),
+			Other: !isHex(a) || !isHex(b),
+		}
 	}
 	return At{}
 }
@@ -63,7 +70,8 @@ func (a At) And(b At) At {
 		}
 		return b
 	}
-	return At{Token, min(a.Short, b.Short), max(a.Long, b.Long), a.Other || b.Other}
+	a.Short, a.Long, a.Other = min(a.Short, b.Short), max(a.Long, b.Long), a.Other || b.Other
+	return a
 }
 
 // fits reports whether a value may stand at the position.
@@ -123,9 +131,9 @@ func (k Positions) Masked(doc []byte) Masked {
 	if len(k) == 0 || len(doc) > MaxBody {
 		return Masked{Body: doc}
 	}
-	doc = revealed(doc)
+	doc, cut := k.between(revealed(doc))
 	d := read(doc)
-	m := masking{Masked: Masked{Body: make([]byte, 0, len(doc))}}
+	m := masking{Masked: Masked{Body: make([]byte, 0, len(doc)), Hits: cut}}
 	region := 0
 	for i := range d.units {
 		u := &d.units[i]

@@ -53,6 +53,7 @@ func (s *stages) skipKnown() error {
 		s.listings()
 	}
 	s.skipPlan.Evidence.AddFresh()
+	s.skipPlan.Evidence.AddTold()
 	if s.skipPlan.Plan == nil { // else the plan decides on requests, see refill
 		skip, key := s.skipPlan.Evidence.Unchanged(), s.skipPlan.Plan.Key
 		for _, id := range s.skipPlan.Validators.PickAudits(s.Table, skip, key) {

@@ -36,7 +36,7 @@ func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
 // answers counts what the site itself answered in a run.
 func answers(s *result.Summary) int64 {
 	n := s.Fetched + s.Unchanged + s.Redirected + s.Gone - s.Reused
-	n -= s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"] + s.Spared["space"]
+	n -= s.ByEvidence() + s.Spared["space"]
 	for _, by := range s.Alternates {
 		n -= by
 	}

@@ -4,6 +4,7 @@ package parse
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,13 +12,14 @@ import (
 	"mirrord/internal/volatile"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/listing"
 	"mirrord/store/record"
 )
 
 // MayBeVolatile reports whether a new body of a document is compared with the stored one: the dates of
-// listings and sitemaps are what they say.
+// sitemaps are what they say.
 func MayBeVolatile(old *record.Resource, body []byte) bool {
-	if old.Listing || relocate.Format(old.Format) == relocate.Sitemap {
+	if relocate.Format(old.Format) == relocate.Sitemap {
 		return false
 	}
 	return old.Body == record.PackBody && old.Size <= volatile.MaxBody && len(body) <= volatile.MaxBody
@@ -26,11 +28,15 @@ func MayBeVolatile(old *record.Resource, body []byte) bool {
 // Compare compares a document with the stored one. only is true when it differs in nothing but what may
 // change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
 // now has what was learned for the next time. What stands at known positions does not count, unless namesNew
-// says that it names a page that is new.
+// says that it names a page that is new. The dates of a page that tells of others, and the entries of a
+// listing, are what it says: they count.
 func Compare(
-	now, old *record.Resource, body, stored []byte, known volatile.Positions,
+	now, old *record.Resource, body, stored []byte, known volatile.Positions, tells bool,
 	namesNew func(doc site.URL, refs [][]byte) bool,
 ) (only, kept bool) {
+	if old.Listing && !sameEntries(old.URL, stored, body) {
+		return false, false
+	}
 	was, is, same := known.Same(stored, body)
 	switch {
 	case len(is.Hits)+len(was.Hits) == 0 || namesNew(now.URL, is.Named):
@@ -45,7 +51,7 @@ func Compare(
 		New: time.Unix(now.Fetched, 0),
 	})
 	switch {
-	case !ok:
+	case !ok, len(d.Templates) > 0 && (tells || old.Listing):
 		return false, false
 	case len(d.Templates) == 0:
 		old.Reason = "says the same in another way: " + volatile.Examples(d.Examples)
@@ -58,6 +64,13 @@ func Compare(
 	now.Volatile = old.Volatile.Changed(d)
 	now.Reason = "differs only in what may change by itself: " + volatile.Examples(d.Examples)
 	return true, false
+}
+
+// sameEntries reports whether two bodies of a directory listing have the same entries.
+func sameEntries(u site.URL, old, now []byte) bool {
+	was, ok := listing.Parse(old, u)
+	is, also := listing.Parse(now, u)
+	return ok && also && slices.Equal(was.Entries, is.Entries)
 }
 
 // SaysNoFollow reports whether a meta of a page forbids to follow its links.

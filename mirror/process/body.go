@@ -162,7 +162,7 @@ func (r *reading) sameKind(now, old *record.Resource, body []byte) bool {
 }
 
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
-// is replaced. The dates of a page that are known to tell of others are no such thing.
+// is replaced.
 func (r *reading) onlyVolatile(
 	now, old *record.Resource, h *fetch.Head, body []byte,
 ) (only, kept bool) {
@@ -174,7 +174,7 @@ func (r *reading) onlyVolatile(
 	if isGzip(body) && isMade(h) {
 		r.SkipPlan.Noise.Changed(old, unpacked(body), r.Now(), true)
 	}
-	if !parse.MayBeVolatile(old, body) || r.SkipPlan.Plan.Trusts(old.ID) {
+	if !parse.MayBeVolatile(old, body) {
 		return false, false
 	}
 	p := <-r.procs
@@ -183,7 +183,8 @@ func (r *reading) onlyVolatile(
 	if err != nil {
 		return false, false
 	}
-	only, kept = parse.Compare(now, old, body, fr.Body, known, namesNew(r.Rules, r.Table))
+	tells := r.SkipPlan.Plan.Trusts(old.ID)
+	only, kept = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
 	if !only || (kept && old.Volatile.Due()) {
 		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
 	} else if kept {

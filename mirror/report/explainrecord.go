@@ -61,6 +61,12 @@ func (e *explainer) noise(u site.URL, body []byte) {
 	for i := range hits {
 		said[hits[i].Position]++
 	}
+	for _, n := range e.skipPlan.First.Noise() {
+		if at, _ := volatile.Between(n.Before, n.After); said[at] > 0 {
+			e.say("noise: its profile says that %s#%s says nothing: a change of this alone does not count",
+				n.Before, n.After)
+		}
+	}
 	for _, f := range e.skipPlan.Noise.All() {
 		if n := said[f.Position]; n > 0 {
 			e.say("noise: each answer differs at %s (a %v, %d here): a change of this alone does not count; "+

@@ -45,7 +45,7 @@ func Sample(
 		found:    found,
 	}
 	var err error
-	x.st.Stats, err = s.Sample(ctx, true, o.Sampling, func(p store.Problem) {
+	x.st.Stats, err = s.Sample(ctx, o.Sampling, func(p store.Problem) {
 		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
 			x.damaged = append(x.damaged, p.Subject)
 		}

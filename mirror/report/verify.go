@@ -18,7 +18,6 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
-	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
@@ -33,12 +32,11 @@ type VerifyStats struct {
 
 // Verify checks a whole site: all that the store keeps of it (store.Site.Verify), the published tree
 // against its file table, that every link of its documents is as the rules of PHM want it, that relocating
-// a published document again changes nothing, and that records and file table agree. deep also compares the
-// digest of every stored body. Problems go to found, which may be nil; an error says that the check could
-// not be made. Of a view that has become stale a body or file may be reported that has only been removed
-// since. The next run requests damaged bodies again, and makes wrong files of the published tree again from
-// the stored bodies.
-func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Problem)) (VerifyStats, error) {
+// a published document again changes nothing, and that records and file table agree. Problems go to found,
+// which may be nil; an error says that the check could not be made. Of a view that has become stale a body or
+// file may be reported that has only been removed since. The next run requests damaged bodies again, and
+// makes wrong files of the published tree again from the stored bodies.
+func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (VerifyStats, error) {
 	var st VerifyStats
 	var err error
 	var damaged []string
@@ -53,7 +51,7 @@ func Verify(ctx context.Context, s *store.Site, deep bool, found func(store.Prob
 		defer tree.Wait()
 		defer cancel()
 	}
-	st.Stats, err = s.Verify(ctx, deep, func(p store.Problem) {
+	st.Stats, err = s.Verify(ctx, func(p store.Problem) {
 		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
 			damaged = append(damaged, p.Subject)
 		}
@@ -248,7 +246,7 @@ func verifyTree(ctx context.Context, fsys fs.FS, fixpoint bool) (*phm.Report, er
 	}
 	o := verifyOptions(urls, fixpoint)
 	o.Crew = AllCores()
-	rep, err := phm.Verify(ctxFS{ctx, fsys}, o)
+	rep, err := phm.Verify(regular.Until(ctx, fsys), o)
 	if cerr := ctx.Err(); cerr != nil {
 		return nil, cerr
 	}
@@ -294,52 +292,3 @@ func urlPaths(fsys fs.FS) (map[string]string, error) {
 	}
 	return m, nil
 }
-
-// ctxFS is a file system that opens nothing once ctx has ended, so that a long check stops. What the disk
-// does not give back of a file is a store.UnreadableError.
-type ctxFS struct {
-	ctx context.Context
-	fs.FS
-}
-
-func (c ctxFS) Open(name string) (fs.File, error) {
-	if err := c.ctx.Err(); err != nil {
-		return nil, err
-	}
-	f, err := c.FS.Open(name)
-	if err != nil {
-		return nil, disk.Unreadable(err)
-	}
-	return lossFile{f}, nil
-}
-
-// ReadDir lists a folder as the file system does, which may leave something out.
-func (c ctxFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := c.ctx.Err(); err != nil {
-		return nil, err
-	}
-	entries, err := fs.ReadDir(c.FS, name)
-	return entries, disk.Unreadable(err)
-}
-
-// lossFile is an open file of a ctxFS.
-type lossFile struct{ fs.File }
-
-// Read implements io.Reader.
-func (f lossFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	if (err != nil) && !errors.Is(err, io.EOF) {
-		err = disk.Unreadable(err)
-	}
-	return n, err
-}
-
-// ReadDir implements fs.ReadDirFile, which a file is not.
-func (f lossFile) ReadDir(n int) ([]fs.DirEntry, error) {
-	if dir, ok := f.File.(fs.ReadDirFile); ok {
-		return dir.ReadDir(n)
-	}
-	return nil, errors.ErrUnsupported
-}
-
-func (c ctxFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }

@@ -116,6 +116,14 @@ type Followed struct {
 // Sparing reports whether a run that ended well did not look at all that it knew.
 func (s *Summary) Sparing() bool { return (s.Verdict == Complete) && (s.Asked < s.Known) }
 
+// ByEvidence is how many requests were not made because a source showed that nothing had changed.
+func (s *Summary) ByEvidence() (n int64) {
+	for _, by := range [...]string{"listing", "sitemap", "expiry", "edits"} {
+		n += s.Spared[by]
+	}
+	return n
+}
+
 // Acceptable reports whether accept has something to do: to publish what was held back, to make gaps
 // known, or to let go what was kept.
 func (s *Summary) Acceptable() bool {

@@ -37,7 +37,7 @@ func TestSummaryText(t *testing.T) {
 			Changed:    4,
 			Removed:    1,
 		}, `docs: complete, version 3 published (1m23s)
-  asked 120: 7 fetched, 110 unchanged, 2 redirected, 1 gone; 12.3 MB received
+  requested 120: 7 fetched, 110 unchanged, 2 redirected, 1 gone; 12.3 MB received
   mirror: 118 files, 1.0 GB; 2 added, 4 changed, 1 removed
 `},
 		{"sparing", Summary{
@@ -52,10 +52,10 @@ func TestSummaryText(t *testing.T) {
 			Spared:    map[string]int64{"sitemap": 498},
 			Files:     118,
 			Size:      999,
-		}, `docs: no change found; 59 of 557 asked (1.23s)
-  listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full asks for all
-  asked 60: 0 fetched, 557 unchanged, 0 redirected, 0 gone; 0 B received
-  spared 498 requests: 0 by directory listings, 498 by sitemaps
+		}, `docs: no change found; 59 of 557 requested (1.23s)
+  listings, sitemaps, lifetimes or lists of changes show the other 498 as before; mirrord run-now docs --full requests all
+  requested 60: 0 fetched, 557 unchanged, 0 redirected, 0 gone; 0 B received
+  skipped 498 requests: 498 by sitemaps
   mirror: 118 files, 999 B
 `},
 		{"all from a replica", Summary{
@@ -69,8 +69,8 @@ func TestSummaryText(t *testing.T) {
 			Alternates: map[string]int64{"http://replica.example/": 42},
 			Files:      41,
 			Size:       999,
-		}, `docs: no change found; 0 of 42 asked (1.23s)
-  asked 88: 0 fetched, 42 unchanged, 0 redirected, 0 gone; 0 B received
+		}, `docs: no change found; 0 of 42 requested (1.23s)
+  requested 88: 0 fetched, 42 unchanged, 0 redirected, 0 gone; 0 B received
   42 answers are of http://replica.example/, because the origin gave none
   mirror: 41 files, 999 B
 `},
@@ -90,10 +90,10 @@ func TestSummaryText(t *testing.T) {
 			LatestLook: start.Add(-3 * time.Minute),
 			Files:      118,
 			Size:       999,
-		}, `docs: no change found; 59 of 557 asked (1.23s)
-  the other 498 were last looked at 3 min ago (policy adaptive); mirrord run-now docs --full asks for all
-  asked 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
-  skipped 498 by policy adaptive: 498 not worth a request
+		}, `docs: no change found; 59 of 557 requested (1.23s)
+  the other 498 were last checked 3 min ago (policy adaptive); mirrord run-now docs --full requests all
+  requested 60: 0 fetched, 59 unchanged, 0 redirected, 0 gone; 0 B received
+  skipped 498 by policy adaptive: 498 unlikely to have changed
   mirror: 118 files, 999 B
 `},
 		{"sparing, with changes", Summary{
@@ -112,10 +112,10 @@ func TestSummaryText(t *testing.T) {
 			Size:      999,
 			Changed:   1,
 		}, `docs: complete, version 4 published (1.23s)
-  listings, sitemaps or lifetimes show the other 498 as before; mirrord run-now docs --full asks for all
-  asked 60: 1 fetched, 556 unchanged, 0 redirected, 0 gone; 0 B received
+  listings, sitemaps, lifetimes or lists of changes show the other 498 as before; mirrord run-now docs --full requests all
+  requested 60: 1 fetched, 556 unchanged, 0 redirected, 0 gone; 0 B received
   59 of 557 known URLs were requested
-  spared 498 requests: 498 by directory listings, 0 by sitemaps
+  skipped 498 requests: 498 by directory listings
   mirror: 118 files, 999 B; 0 added, 1 changed, 0 removed
 `},
 		{"nothing changed", Summary{
@@ -130,7 +130,7 @@ func TestSummaryText(t *testing.T) {
 
 			VersionTime: start.Add(-50 * time.Hour),
 		}, `docs: complete, nothing changed since version 3 (1.23s)
-  asked 5: 0 fetched, 5 unchanged, 0 redirected, 0 gone; 0 B received
+  requested 5: 0 fetched, 5 unchanged, 0 redirected, 0 gone; 0 B received
   mirror: 118 files, 999 B; last changed 2 days ago (` +
 			start.Add(-50*time.Hour).UTC().Format("2006-01-02 15:04 MST") + `)
 `},
@@ -158,8 +158,8 @@ func TestSummaryText(t *testing.T) {
 			},
 		}, `docs: partial, nothing published yet (0s)
   why: interrupted; run again to continue
-  asked 9: 3 fetched, 0 unchanged, 0 redirected, 0 gone, 5 failed, 1 refused; 1.0 kB received
-  not asked: 4 disallowed by robots rules, 70 left for the next run
+  requested 9: 3 fetched, 0 unchanged, 0 redirected, 0 gone, 5 failed, 1 refused; 1.0 kB received
+  not requested: 4 disallowed by robots rules, 70 left for the next run
   note: limits.max_files = 10 is reached
   note: URLs that look like traps were not requested (12, such as http://h/x: too deep)
   failed: http://h/0: status 500
@@ -182,8 +182,8 @@ func TestSummaryText(t *testing.T) {
 		}, `docs: suspicious, version 3 stays published (0s)
   why: a
   why: b
-  asked 0: 0 fetched, 0 unchanged, 0 redirected, 0 gone; 0 B received
-  not asked: 1 left for the next run
+  requested 0: 0 fetched, 0 unchanged, 0 redirected, 0 gone; 0 B received
+  not requested: 1 left for the next run
   mirror: 1 file, 1 B
 `},
 	} {

@@ -80,7 +80,7 @@ func (t *text) head() {
 	case s.Published:
 		t.p("%s: %s, version %d published", s.Job, verdict, s.Version)
 	case s.Sparing() && (s.Version > 0):
-		t.p("%s: %s; %d of %d asked", s.Job, found, s.Asked, s.Known)
+		t.p("%s: %s; %d of %d requested", s.Job, found, s.Asked, s.Known)
 	case s.Verdict.Finished() && (s.Version > 0):
 		t.p("%s: %s, nothing changed since version %d", s.Job, verdict, s.Version)
 	case s.Version > 0:
@@ -116,11 +116,11 @@ func (t *text) others() {
 	}
 	remedy := "\n"
 	if t.full != "" {
-		remedy = "; " + t.full + " asks for all\n"
+		remedy = "; " + t.full + " requests all\n"
 	}
 	if s.Skipped == 0 || s.OldestLook.IsZero() {
-		if n := s.Spared["listing"] + s.Spared["sitemap"] + s.Spared["expiry"]; n > 0 {
-			t.p("  listings, sitemaps or lifetimes show the other %d as before%s", n, remedy)
+		if n := s.ByEvidence(); n > 0 {
+			t.p("  listings, sitemaps, lifetimes or lists of changes show the other %d as before%s", n, remedy)
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func (t *text) others() {
 	if s.Skipped < s.Known-s.Asked {
 		who = "of the others,"
 	}
-	t.p("  %s %d were last looked at %s (policy %s)%s", who, s.Skipped, when, s.Policy, remedy)
+	t.p("  %s %d were last checked %s (policy %s)%s", who, s.Skipped, when, s.Policy, remedy)
 }
 
 // ago writes a time that has passed, in its largest unit. The least is a second.
@@ -153,7 +153,7 @@ func ago(d time.Duration) string {
 // requests says what the site answered.
 func (t *text) requests() {
 	s := t.s
-	t.p("  asked %d: %d fetched, %d unchanged, %d redirected, %d gone",
+	t.p("  requested %d: %d fetched, %d unchanged, %d redirected, %d gone",
 		s.Requests, s.Fetched, s.Unchanged, s.Redirected, s.Gone)
 	for _, x := range []part{
 		{s.FirstGone, ", %d gone at first sight"},
@@ -174,19 +174,20 @@ func (t *text) requests() {
 // skipped says which requests were not made because of evidence or the plan.
 func (t *text) skipped() {
 	s := t.s
-	listing, sitemap, expiry := s.Spared["listing"], s.Spared["sitemap"], s.Spared["expiry"]
-	if listing+sitemap+expiry > 0 {
-		all := listing + sitemap + expiry
-		t.p("  spared %s: %d by directory listings, %d by sitemaps", count.Of(all, "request"), listing, sitemap)
-		if expiry > 0 {
-			t.p(", %d by their lifetimes", expiry)
-		}
+	if all := s.ByEvidence(); all > 0 {
+		t.p("  skipped %s: ", count.Of(all, "request"))
+		t.join(
+			part{s.Spared["listing"], "%d by directory listings"},
+			part{s.Spared["sitemap"], "%d by sitemaps"},
+			part{s.Spared["expiry"], "%d by their lifetimes"},
+			part{s.Spared["edits"], "%d by lists of changes"},
+		)
 		t.p("\n")
 	}
 	if s.Skipped > 0 {
 		t.p("  skipped %d by policy %s: ", s.Skipped, s.Policy)
 		t.join(
-			part{s.Spared[policy.Cheap.String()], "%d not worth a request"},
+			part{s.Spared[policy.Cheap.String()], "%d unlikely to have changed"},
 			part{s.Spared[policy.Rule.String()], "%d in directories that rules skip"},
 			part{s.Spared[policy.Budget.String()], "%d beyond limits.max_requests"},
 			part{s.Spared[policy.Unnamed.String()], "%d because the run was for other URLs"},
@@ -237,7 +238,7 @@ func (t *text) sources() {
 
 func (t *text) notRequested() {
 	if t.s.Disallowed+t.s.Left > 0 {
-		t.p("  not asked: ")
+		t.p("  not requested: ")
 		t.join(
 			part{t.s.Disallowed, "%d disallowed by robots rules"},
 			part{t.s.Left, "%d left for the next run"},

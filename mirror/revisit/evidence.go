@@ -103,7 +103,7 @@ func (e *Evidence) For(rec *record.Resource, aside bool) [urls.SpokenKinds]uint6
 	}
 	was, now := rec.Evidence[urls.BySitemap], say[urls.BySitemap]
 	if rec.Outcome == site.Fetched && was != 0 && now != 0 {
-		e.trust[urls.BySitemap].found(was != now)
+		e.trust[urls.BySitemap].found(was != now, recallMemory)
 		e.learned = true
 	}
 	e.mu.Unlock()
@@ -119,6 +119,48 @@ func (e *Evidence) For(rec *record.Resource, aside bool) [urls.SpokenKinds]uint6
 func (e *Evidence) AddFresh() {
 	if e.Believes(urls.ByExpiry) {
 		e.unchanged[urls.ByExpiry] = e.Table.NotQueued(e.Sources.fresh)
+	}
+}
+
+// told returns the pages that need not be requested when the lists show no edit.
+func (e *Evidence) told(x *edits, t urls.Settled) (ids []uint32) {
+	if !e.Job.Sitemaps || len(x.lists) == 0 || e.trust[urls.ByEdits].Changes < leastEdits ||
+		!e.Believes(urls.ByEdits) {
+		return nil
+	}
+	r := t.Reader()
+	for id := range uint32(len(x.looked)) {
+		if x.upToDate(id) && x.origins[r.URL(id).Origin()] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// AddTold lets lists of changes that show no edit count as evidence. No worker may run.
+func (e *Evidence) AddTold() {
+	if x := &e.Sources.edits; x.showsNone(e.Table) {
+		e.unchanged[urls.ByEdits] = e.Table.NotQueued(e.told(x, e.Table.Settled()))
+	}
+}
+
+// learnEdits learns from this run whether the lists show what changes. No worker may run.
+func (e *Evidence) learnEdits() {
+	x, t := &e.Sources.edits, e.Table
+	asked, shown := false, false
+	for _, id := range x.lists {
+		s := t.State(id).Seen()
+		asked, shown = asked || s&urls.Asked != 0, shown || s&urls.Changed != 0
+	}
+	if !asked {
+		return
+	}
+	for id := range uint32(len(x.looked)) {
+		if x.upToDate(id) && t.State(id).Seen()&urls.Changed != 0 {
+			e.trust[urls.ByEdits].found(shown, editsMemory)
+			e.learned = true
+			return
+		}
 	}
 }
 
@@ -138,7 +180,7 @@ const (
 // doubts returns what share of the changes a kind of evidence hides, when there is a plan that weighs what it
 // does not show; 0 when it is to be believed, or not at all.
 func (e *Evidence) doubts(k urls.EvidenceKind) float64 {
-	if k != urls.BySitemap || !e.Believes(k) || !e.Plan.Weighs() {
+	if (k != urls.BySitemap && k != urls.ByEdits) || !e.Believes(k) || !e.Plan.Weighs() {
 		return 0
 	}
 	return e.trust[k].hides()
@@ -147,6 +189,7 @@ func (e *Evidence) doubts(k urls.EvidenceKind) float64 {
 // TrustToKeep is to be stored as TrustFact at the end of the run; nil when nothing was learned. No worker may
 // run.
 func (e *Evidence) TrustToKeep() ([]byte, error) {
+	e.learnEdits()
 	if !e.learned {
 		return nil, nil
 	}
@@ -230,6 +273,7 @@ func reasonOf(k urls.EvidenceKind) string {
 		"skipped: its directory listing shows the same time and size",
 		"skipped: the sitemap shows the same lastmod",
 		"skipped: its lifetime has not ended",
+		"skipped: the list of changes shows none",
 	}[k]
 }
 

@@ -126,6 +126,7 @@ func (f *forecaster) sources() {
 		f.shown[urls.BySitemap] = slices.Collect(f.ForeseeOptions.Sources.mapped.All())
 	}
 	f.shown[urls.ByExpiry] = slices.Clone(f.ForeseeOptions.Sources.fresh)
+	f.shown[urls.ByEdits] = f.Evidence.told(&f.ForeseeOptions.Sources.edits, f.Table)
 	f.settle()
 }
 

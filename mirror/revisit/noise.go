@@ -14,6 +14,7 @@ import (
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
+	"mirrord/site/profile"
 	"mirrord/store/record"
 )
 
@@ -109,7 +110,8 @@ func (f *PositionFact) IsSure() bool {
 // but for Read.
 type Noise struct {
 	run   int
-	ripe  atomic.Bool // some page waits
+	given volatile.Positions // by the profiles of the programs
+	ripe  atomic.Bool        // some page waits
 	known atomic.Pointer[knownNoise]
 
 	mu        sync.Mutex
@@ -136,6 +138,7 @@ type knownNoise struct {
 func NewNoise(run int) *Noise {
 	return &Noise{
 		run:       run,
+		given:     volatile.Positions{},
 		shapes:    map[uint64]*shapeFact{},
 		positions: map[volatile.Position]*PositionFact{},
 		redirects: map[string]string{},
@@ -169,10 +172,19 @@ func (p *Noise) Read(fact []byte) error {
 	return nil
 }
 
+// give takes what profiles name as noise.
+func (p *Noise) give(named []profile.Between) {
+	for _, n := range named {
+		at, what := volatile.Between(n.Before, n.After)
+		p.given[at] = what
+	}
+	p.publish()
+}
+
 // publish makes the learned positions known. A position that is the same on most pages is known for those on
 // which it differed, words of a text only when they did so twice.
 func (p *Noise) publish() {
-	known := &knownNoise{site: volatile.Positions{}, pages: map[string]volatile.Positions{}}
+	known := &knownNoise{site: maps.Clone(p.given), pages: map[string]volatile.Positions{}}
 	for at, f := range p.positions {
 		if f.IsSure() {
 			known.site[at], known.clock = f.At, known.clock || f.Clock
@@ -371,11 +383,14 @@ func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
 	return learned
 }
 
-// same counts the positions that are known and did not differ in two answers. The caller holds mu.
+// same counts the positions that are known and did not differ in two answers. A clock shows the same within a
+// second. The caller holds mu.
 func (p *Noise) same(q *Twice, found []volatile.Variation) {
 	all := volatile.Positions{}
 	for at, f := range p.positions {
-		all[at] = f.At
+		if !f.Clock {
+			all[at] = f.At
+		}
 	}
 	for _, d := range found {
 		delete(all, d.Position)

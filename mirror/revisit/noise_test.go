@@ -200,3 +200,35 @@ func TestRedirectsThatVary(t *testing.T) {
 		t.Errorf("not remembered: %s, %v", fact, err)
 	}
 }
+
+// Two answers within one second show the same clock, which says nothing against it.
+func TestClockWithinASecond(t *testing.T) {
+	p := NewNoise(1)
+	pixel := func(at int) []byte { return boxed(fmt.Sprintf("<img class=px src='/px?t=%d'>", at), tokenA) }
+	twice(t, p, "a", pixel(1763624096), pixel(1763624099))
+	if n := len(p.Known(addressOf(t, "z"))); n != 1 {
+		t.Fatalf("%d positions", n)
+	}
+	fact, err := p.Fact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run := 2; run < 8; run++ {
+		p = NewNoise(run)
+		if err := p.Read(fact); err != nil {
+			t.Fatal(err)
+		}
+		page := pixel(1763624096 + run)
+		u := addressOf(t, "b")
+		p.Changed(&record.Resource{URL: u, Recent: 0xff}, page, noon, true)
+		if q, ok := p.Question("", 0, noon.Add(secondsApart)); ok {
+			p.Answered(q, page, noon)
+		}
+		if n := len(p.Known(u)); n != 1 {
+			t.Fatalf("run %d: the clock is forgotten", run)
+		}
+		if fact, err = p.Fact(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

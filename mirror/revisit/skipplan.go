@@ -45,7 +45,7 @@ type SkipPlan struct {
 // NewSkipPlan returns the plan of a run of which nothing is loaded.
 func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 	sources := new(Sources)
-	return &SkipPlan{
+	a := &SkipPlan{
 		Sources:         sources,
 		Validators:      NewValidators(o.Run),
 		Noise:           NewNoise(o.Run),
@@ -60,11 +60,14 @@ func NewSkipPlan(o SkipPlanOptions) *SkipPlan {
 			Now:     o.Now,
 		},
 	}
+	a.Noise.give(o.First.Noise())
+	return a
 }
 
 // Load takes a record.
 func (a *SkipPlan) Load(rec *record.Resource) {
 	a.Sources.Load(rec, a.Job.Evidence, a.Run, a.Started)
+	a.Sources.edits.load(rec, a.First)
 	a.Validators.Load(rec)
 	a.Dead.Load(rec, a.Run)
 	if a.Job.Adaptive.PriceMB > 0 {

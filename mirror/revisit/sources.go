@@ -28,6 +28,7 @@ type Sources struct {
 	pages  []uint32   // known listings and sitemaps
 	feeds  []uint32   // at most mostFeeds
 	fresh  []uint32   // URLs whose lifetime is not over
+	edits  edits
 }
 
 // Load takes a record. run is the number of the run, started its beginning.
@@ -53,12 +54,12 @@ func (s *Sources) Load(rec *record.Resource, ev job.Evidence, run int, started t
 }
 
 // Any reports whether there are any.
-func (s *Sources) Any() bool { return len(s.pages)+len(s.feeds)+len(s.fresh) > 0 }
+func (s *Sources) Any() bool { return len(s.pages)+len(s.feeds)+len(s.fresh)+len(s.edits.lists) > 0 }
 
 // First returns the sources that a run requests before all else: those that no rule of the plan skips, and on
 // which it does not decide. seeds are the entry points. No worker may run.
 func (s *Sources) First(p *Planner, seeds []site.URL) (ids []uint32) {
-	for _, id := range slices.Concat(s.pages, s.feeds) {
+	for _, id := range slices.Concat(s.pages, s.feeds, s.edits.lists) {
 		if !p.Skips(id) && !p.DecidesOn(id, seeds) {
 			ids = append(ids, id)
 		}

@@ -18,17 +18,18 @@ type trust struct {
 	Wrong int `json:"wrong"` // how often it hid a change
 	Until int `json:"until"` // not believed before this run
 
-	// Of the changes that were found of what a sitemap names: how many there were, and how many it hid.
+	// Of the changes that were found of what a sitemap names, or of the runs that found some beside a list of
+	// changes: how many there were, and how many it hid.
 	Changes int `json:"changes,omitzero"`
 	Hidden  int `json:"hidden,omitzero"`
 }
 
-// recallMemory is from how many changes on half of what was learned of a source is forgotten.
+// recallMemory is from how many changes on half of what was learned of a sitemap is forgotten.
 const recallMemory = 64
 
-// found takes a change, and whether the source showed it.
-func (t *trust) found(shown bool) {
-	if t.Changes >= recallMemory {
+// found takes a change, and whether the source showed it. From so many on half of them are forgotten.
+func (t *trust) found(shown bool, memory int) {
+	if t.Changes >= memory {
 		t.Changes, t.Hidden = t.Changes/2, t.Hidden/2
 	}
 	if t.Changes++; !shown {
@@ -65,7 +66,7 @@ func (t *trusts) read(fact []byte) error {
 func (t *trusts) distrust(k urls.EvidenceKind, run int) (note string) {
 	t[k].Wrong++
 	t[k].Until = run + 2<<min(t[k].Wrong, 8)
-	source := [...]string{"listing", "sitemap", "lifetime"}[k]
+	source := [...]string{"listing", "sitemap", "lifetime", "list of changes"}[k]
 	return fmt.Sprintf(caughtNote, source, t[k].Until)
 }
 

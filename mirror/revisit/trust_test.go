@@ -72,13 +72,13 @@ func TestRecallOfASitemap(t *testing.T) {
 // A sitemap that has become truthful is believed again.
 func TestRecallIsForgotten(t *testing.T) {
 	var x trust
-	x.found(false)
+	x.found(false, recallMemory)
 	if x.hides() < 0.5 {
 		t.Errorf("after one change that it hid: %.2f", x.hides())
 	}
 	n := 0
 	for x.hides() > 0 && n < 1000 {
-		x.found(true)
+		x.found(true, recallMemory)
 		n++
 	}
 	if n < 20 || n > 200 {

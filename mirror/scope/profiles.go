@@ -69,10 +69,9 @@ func (p *Profiles) Off() { p.known, p.named, p.looked = nil, nil, mostLooked }
 
 // recall takes what earlier runs learned of a site.
 func (r *URLRules) recall(facts KeptFacts) error {
-	if err := r.Profiles.recall(facts); err != nil {
-		return err
-	}
-	return r.First.add(r.Profiles.edits(), 1)
+	err := r.Profiles.recall(facts)
+	r.First.programs = r.Profiles.Known()
+	return err
 }
 
 func (p *Profiles) recall(facts KeptFacts) error {
@@ -143,14 +142,6 @@ func (p *Profiles) See(page []byte, cookies []string, entry bool) {
 	if p.times[x.Name]++; entry || p.looked == 1 || p.times[x.Name] >= told {
 		p.known = append(slices.Clone(p.known), x)
 	}
-}
-
-// edits are the patterns of pages that show what was edited.
-func (p *Profiles) edits() (out []string) {
-	for _, x := range p.Known() {
-		out = append(out, x.Edits()...)
-	}
-	return out
 }
 
 // Leaves says why the profile of a program leaves a URL to the origin; "" for one that it does not leave.

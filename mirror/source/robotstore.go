@@ -3,7 +3,6 @@
 package source
 
 import (
-	"context"
 	"time"
 
 	"mirrord/fetch"
@@ -60,20 +59,6 @@ func (r robotsStore) SaveRobots(rec fetch.RobotsRecord) error {
 		Body:    rec.Body,
 		ETag:    rec.ETag,
 	})
-}
-
-// hostClaims are HostFacts of several machines, of which one at a time asks an origin.
-type hostClaims interface {
-	// ClaimHost is fetch.RobotsClaimer.
-	ClaimHost(ctx context.Context, origin string) (done func())
-}
-
-// ClaimRobots implements fetch.RobotsClaimer.
-func (r robotsStore) ClaimRobots(ctx context.Context, origin string) (done func()) {
-	if c, ok := r.s.(hostClaims); ok {
-		return c.ClaimHost(ctx, origin)
-	}
-	return func() {}
 }
 
 var (

@@ -20,11 +20,12 @@ const (
 	ByListing EvidenceKind = iota
 	BySitemap
 	ByExpiry
+	ByEdits // the list of changes of a program
 	EvidenceKinds
 	SpokenKinds = ByExpiry // of which another source says something: record.Resource.Evidence
 )
 
-func (k EvidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry"}[k] }
+func (k EvidenceKind) String() string { return [...]string{"listing", "sitemap", "expiry", "edits"}[k] }
 
 // guessCounts count addresses in scripts.
 type guessCounts struct{ Guesses, GuessGone, GuessFound atomic.Int64 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"mirrord/replica/hash"
@@ -51,17 +50,6 @@ const (
 
 func (l Level) String() string {
 	return [...]string{"no information", "DNS failure", "server failure", "mismatch", "1", "2", "3", "4", "5"}[l]
-}
-
-// Key is how files of expected values write a level.
-func (l Level) Key() string {
-	switch l {
-	case NoInformation:
-		return "noinfo"
-	case DNSFailure, ServerFailure, Mismatch:
-		return strings.ToLower(strings.ReplaceAll(l.String(), " ", "-"))
-	}
-	return "L" + l.String()
 }
 
 // Mirrors says whether the level is one of 1 to 5.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -28,10 +27,9 @@ type ListCount struct {
 }
 
 // ReadURLs reads addresses from a list: one a line (empty lines and those that begin with # are none), a CDX
-// or CDXJ index, the log of a proxy (Squid's native form, or the combined one), or a WARC file whose records
-// name their targets; each may be packed by gzip or zstd. It calls add with each address, which is valid
-// during the call, and bad with the number and the start of each line that holds none; both may end the
-// reading with an error.
+// or CDXJ index, or the log of a proxy (Squid's native form, or the combined one); each may be packed by gzip
+// or zstd. It calls add with each address, which is valid during the call, and bad with the number and the
+// start of each line that holds none; both may end the reading with an error.
 func ReadURLs(
 	r io.Reader, add func(url []byte) error, bad func(line int, text string, err error) error,
 ) (ListCount, error) {
@@ -43,15 +41,7 @@ func ReadURLs(
 		defer c.Close()
 	}
 	l := lister{in: bufio.NewReaderSize(in, maxURL), add: add, bad: bad}
-	head, err := l.in.Peek(5)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return l.count, fmt.Errorf("reading the list: %w", err)
-	}
-	if string(head) == "WARC/" {
-		err = l.warc()
-	} else {
-		err = l.lines()
-	}
+	err = l.lines()
 	return l.count, err
 }
 
@@ -219,89 +209,4 @@ func stringOf(b []byte) []byte {
 func isHTTP(b []byte) bool {
 	return len(b) >= 8 &&
 		(bytes.EqualFold(b[:7], []byte("http://")) || bytes.EqualFold(b[:8], []byte("https://")))
-}
-
-// warc reads the targets of the responses, resources and revisits of a WARC file (ISO 28500).
-func (l *lister) warc() error {
-	for {
-		line, err := l.line()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil && !errors.Is(err, errLong):
-			return err
-		case len(line) == 0:
-			continue
-		case !bytes.HasPrefix(line, []byte("WARC/")):
-			l.count.Lines++
-			if err := l.refuse(line, errRecord); err != nil {
-				return err
-			}
-			continue
-		}
-		l.count.Lines++
-		if err := l.record(); err != nil {
-			return err
-		}
-	}
-}
-
-// errRecord says that there should be a WARC record.
-var errRecord = errors.New("no WARC record begins here")
-
-// errCut says that the file ends within a WARC record.
-var errCut = errors.New("the WARC file ends within this record")
-
-func (l *lister) record() error {
-	var url []byte
-	var kind string
-	size, long := int64(0), false
-	for {
-		line, err := l.line()
-		switch {
-		case errors.Is(err, io.EOF): // the last line may have been cut
-			return l.refuse(nil, errCut)
-		case err != nil && !errors.Is(err, errLong):
-			return err
-		}
-		if err == nil && len(line) == 0 {
-			break
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimSpace(value)
-		switch string(bytes.ToLower(name)) {
-		case "warc-target-uri":
-			url, long = bytes.Clone(bytes.Trim(value, "<>")), err != nil
-		case "warc-type":
-			kind = string(value)
-		case "content-length":
-			n, err := strconv.ParseInt(string(value), 10, 64)
-			if err != nil || n < 0 {
-				return l.refuse(line, fmt.Errorf("length of a record: %w", strconv.ErrSyntax))
-			}
-			size = n
-		}
-	}
-	if kind == "response" || kind == "resource" || kind == "revisit" {
-		err := errLong
-		if !long {
-			if !isHTTP(url) {
-				url = nil
-			}
-			err = l.take(url)
-		}
-		if errors.Is(err, ErrNotURL) || long {
-			err = l.refuse(url, err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	switch _, err := io.CopyN(io.Discard, l.in, size); {
-	case errors.Is(err, io.EOF):
-		return l.refuse(url, errCut)
-	case err != nil:
-		return fmt.Errorf("reading the list: %w", err)
-	}
-	return nil
 }

@@ -33,12 +33,6 @@ func zst(s string) string {
 	return string(w.EncodeAll([]byte(s), nil))
 }
 
-const warcSample = "WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 7\r\n\r\nhello\r\n\r\n\r\n" +
-	"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a.test/x>\r\nContent-Length: " +
-	"20\r\n\r\nWARC/1.0 no record \n\r\n\r\n" +
-	"WARC/1.0\r\nWARC-Type: request\r\nWARC-Target-URI: http://a.test/x\r\nContent-Length: 0\r\n\r\n\r\n\r\n" +
-	"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: dns:a.test\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
-
 func TestReadURLs(t *testing.T) {
 	plain := "http://a.test/1\n\n# a comment\r\nhttps://b.test/2\r\ngarbage\nhttp:///x\nhttp://c.test/a b\n" +
 		strings.Repeat("y", 2*maxURL) + "\nhttp://d.test"
@@ -58,27 +52,11 @@ func TestReadURLs(t *testing.T) {
 				"y z\n", []string{"http://a.test/x"}, []string{"3 x y z"}},
 		{"CDXJ", `test,a)/ 20200101000000 {"mime": "x", "url": "http:\/\/a.test\/y"}` + "\n",
 			[]string{"http://a.test/y"}, nil},
-		{"WARC", warcSample, []string{"http://a.test/x"}, []string{"4 "}},
-		{"WARC cut", warcSample[:strings.Index(warcSample, "no record")], []string{"http://a.test/x"},
-			[]string{"2 http://a.test/x"}},
-		{"WARC of a length beyond its end",
-			"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/y\r\nContent-Length: " +
-				"9000000000000000000\r\n\r\nx", []string{"http://a.test/y"}, []string{"1 http://a.test/y"}},
-		{"WARC cut in its head",
-			warcSample + "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 20\r\nWARC-Target-URI: http://a.test/lon",
-			[]string{"http://a.test/x"}, []string{"4 ", "5 "}},
-		{"WARC of a long target", "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" +
-			strings.Repeat("y", maxURL) + "\r\nContent-Length: 0\r\n\r\n", nil,
-			[]string{"1 http://a.test/" + strings.Repeat("y", 200-len("WARC-Target-URI: http://a.test/"))}},
 		{"CDXJ with escapes", `test,a)/ 20200101000000 {"url": "http://a.test/?x=1\u0026y=\u00e9"}` + "\n" +
 			`test,a)/ 20200101000000 {"url": "http://a.test/\q"}`, []string{"http://a.test/?x=1&y=é"},
 			[]string{`2 test,a)/ 20200101000000 {"url": "http://a.test/\q"}`}},
 		{"the shortest", "http://a\nhttps://\nhttp://\n", []string{"http://a"},
 			[]string{"2 https://", "3 http://"}},
-		{"WARC of no length",
-			"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: many\r\n\r\nx\r\nWARC/1.0\r\nWARC-Type: " +
-				"response\r\nWARC-Target-URI: http://a.test/z\r\nContent-Length: 0\r\n\r\n", []string{"http://a.test/z"},
-			[]string{"1 Content-Length: many", "2 x"}},
 		{"CDX cut", "test,a)/x 20200101000000 http://a.test/x text/html 200\ntest,a)/y 2020010",
 			[]string{"http://a.test/x"}, []string{"2 test,a)/y 2020010"}},
 		{"CDXJ cut", `test,a)/ 20200101000000 {"mime": "x", "url": "http://a.te`, nil,
@@ -167,10 +145,10 @@ func TestReadURLsErrors(t *testing.T) {
 
 func FuzzReadURLs(f *testing.F) {
 	for _, s := range []string{
-		"", "http://a.test/1\n", warcSample, gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}",
+		"", "http://a.test/1\n", gz("x\n"), zst("x\n"), "a 2020 {\"url\": \"http://x/\"}",
 		"http://a.test/1\nhttp://a.test/2?x\nhttp://a.test?y=/\nhttp://A.:80/\nhttp://u@[::1]:8/%zz#\n", "\x1f\x8b",
 		"\x28\xb5\x2f\xfd",
-		`a 2020 {"url": "http://x/\u0026\""}`, "WARC/1.0\nWARC-Type: resource\nWARC-Target-URI: http://x/",
+		`a 2020 {"url": "http://x/\u0026\""}`,
 	} {
 		f.Add(s)
 	}

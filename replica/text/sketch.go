@@ -3,6 +3,7 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 
 	"mirrord/replica/hash"
@@ -36,6 +37,17 @@ const Bins = 128
 // Sketch stands for the shingles of a page: one byte of the least hash of each of 128 bins. Of unrelated
 // pages one byte in 256 is equal.
 type Sketch [Bins]byte
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (s Sketch) MarshalBinary() ([]byte, error) { return s[:], nil }
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (s *Sketch) UnmarshalBinary(b []byte) error {
+	if copy(s[:], b); len(b) != Bins {
+		return fmt.Errorf("a sketch of %d bytes", len(b))
+	}
+	return nil
+}
 
 // Resemblance estimates the resemblance of two pages from their sketches; the standard error is at most
 // 0.045.

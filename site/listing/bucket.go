@@ -15,10 +15,9 @@ import (
 // A Bucket is what one page of the listing of a bucket said, as S3, Google Cloud Storage, MinIO and their
 // like write it (ListObjects and ListObjectsV2).
 type Bucket struct {
-	Files    []site.URL // of its keys; those that end in a slash stand for folders, and are left out
-	Folders  []site.URL // the listings of its common prefixes
-	Next     site.URL   // the next page; zero for the last one, or one without an address
-	Complete bool       // the page was whole
+	Files   []site.URL // of its keys; those that end in a slash stand for folders, and are left out
+	Folders []site.URL // the listings of its common prefixes
+	Next    site.URL   // the next page; zero for the last one, or one without an address
 }
 
 // bucketXML is a page of the listing of a bucket.
@@ -49,7 +48,7 @@ func ParseBucket(raw []byte, u site.URL) (*Bucket, bool) {
 	if err != nil && len(x.Contents)+len(x.CommonPrefixes) == 0 {
 		return nil, false
 	}
-	b := &Bucket{Complete: err == nil}
+	b := new(Bucket)
 	in := bucketAt{u: u, encoded: x.EncodingType == "url"}
 	for i := range x.Contents {
 		key, ok := in.name(x.Contents[i].Key)

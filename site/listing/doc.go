@@ -40,9 +40,8 @@
 // than the resource's answer must not be kept with it: a change between the two would never be seen. Agrees
 // alone does not tell when the answer has no Last-Modified.)
 //
-// Complete says that the page was whole and not filtered by its query. Even so a server hides names (dot
-// files, IndexIgnore), so a name that never was in the listing may exist; one that was there and is no longer
-// is gone or hidden.
+// A page may be cut short or filtered by its query, and a server hides names (dot files, IndexIgnore): a name
+// that never was in the listing may exist; one that was there and is no longer is gone or hidden.
 //
 // # Formats
 //

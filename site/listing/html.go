@@ -344,5 +344,5 @@ func (p *parser) endRegion(closed bool) {
 		p.failed = true
 		return
 	}
-	p.done, p.Complete = true, closed
+	p.done = true
 }

@@ -27,14 +27,13 @@ const (
 	Other      = "other" // a table in the manner of these, by something else
 )
 
-// MaxEntries bounds a listing. What a page lists beyond is left out, and the listing is not complete.
+// MaxEntries bounds a listing. What a page lists beyond is left out.
 const MaxEntries = 1 << 20
 
 // A Listing is what one index page said.
 type Listing struct {
-	Server   string
-	Entries  []Entry // sorted by Name, each name once
-	Complete bool    // the page was whole, unfiltered, and all of it was understood
+	Server  string
+	Entries []Entry // sorted by Name, each name once; of a page that was cut short, those that it has whole
 }
 
 // Precision is how exactly a time is known.
@@ -197,9 +196,6 @@ func Parse(raw []byte, u site.URL) (*Listing, bool) {
 	if l == nil || !l.finish() {
 		return nil, false
 	}
-	if !unfiltered(u) {
-		l.Complete = false
-	}
 	return l, true
 }
 
@@ -208,21 +204,6 @@ func (l *Listing) finish() bool {
 	slices.SortFunc(l.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for i := 1; i < len(l.Entries); i++ {
 		if l.Entries[i].Name == l.Entries[i-1].Name {
-			return false
-		}
-	}
-	return true
-}
-
-// unfiltered reports whether u's query does nothing but sort. Apache filters by P=, caddy by limit= and
-// offset=.
-func unfiltered(u site.URL) bool {
-	query, _ := u.Query()
-	for part := range site.Params(query) {
-		key, _, _ := strings.Cut(part, "=")
-		switch key {
-		case "", "C", "O", "F", "V", "N", "M", "S", "D", "sort", "order":
-		default:
 			return false
 		}
 	}

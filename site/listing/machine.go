@@ -38,14 +38,14 @@ type record struct {
 // array is a listing only in nginx's bytes.
 func parseJSON(text []byte, u site.URL) *Listing {
 	if string(text) == "[\r\n]" {
-		return &Listing{Server: Nginx, Complete: true}
+		return &Listing{Server: Nginx}
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if _, err := d.Token(); err != nil {
 		return nil
 	}
-	l := &Listing{Complete: true}
+	l := new(Listing)
 	n := 0
 	for ; d.More(); n++ {
 		var r record
@@ -53,8 +53,7 @@ func parseJSON(text []byte, u site.URL) *Listing {
 			if n == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil
 			}
-			l.Complete = false // cut short
-			return l
+			return l // cut short
 		}
 		server, e, ok := r.entry(u)
 		if server == "" || (n > 0 && server != l.Server) {
@@ -62,7 +61,6 @@ func parseJSON(text []byte, u site.URL) *Listing {
 		}
 		l.Server = server
 		if !ok || len(l.Entries) == MaxEntries {
-			l.Complete = false
 			continue
 		}
 		l.Entries = append(l.Entries, e)
@@ -70,9 +68,7 @@ func parseJSON(text []byte, u site.URL) *Listing {
 	if n == 0 {
 		return nil
 	}
-	if _, err := d.Token(); err != nil {
-		l.Complete = false
-	} else if len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
+	if _, err := d.Token(); err == nil && len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
 		return nil
 	}
 	return l
@@ -152,7 +148,6 @@ func parseXML(text []byte, u site.URL) *Listing {
 	for {
 		s = strings.TrimLeft(s, "\r\n")
 		if rest, ok := strings.CutPrefix(s, "</list>"); ok {
-			l.Complete = true
 			if trim(rest) != "" {
 				return nil
 			}

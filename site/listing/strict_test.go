@@ -195,8 +195,8 @@ func TestVariants(t *testing.T) {
 			if !ok {
 				t.Fatal("not recognized")
 			}
-			if l.Server != c.server || !l.Complete || len(l.Entries) == 0 {
-				t.Errorf("%s, complete %v, %d entries", l.Server, l.Complete, len(l.Entries))
+			if l.Server != c.server || len(l.Entries) == 0 {
+				t.Errorf("%s, %d entries", l.Server, len(l.Entries))
 			}
 			for _, e := range l.Entries {
 				if !e.Dir && l.Server != Python && (e.Precision == TimeUnknown || e.Size < 0) {
@@ -215,7 +215,7 @@ func TestApacheHeader(t *testing.T) {
 		"apache-stylesheet.html": "/css/dl/",
 	} {
 		l, ok := Parse(sample(t, file), mustURL(t, "http://h.example"+path))
-		if !ok || l.Server != Apache || !l.Complete {
+		if !ok || l.Server != Apache {
 			t.Fatalf("%s: %+v, %v", file, l, ok)
 		}
 		var got []string
@@ -231,27 +231,7 @@ func TestApacheHeader(t *testing.T) {
 	}
 }
 
-func TestFiltered(t *testing.T) {
-	page := []byte(apacheHead + apacheParent + apacheRow + apacheTail)
-	for query, complete := range map[string]bool{
-		"":                     true,
-		"?C=S;O=D":             true,
-		"?C=S&O=D":             true,
-		"?sort=name&order=asc": true,
-		"?P=*.txt":             false,
-		"?C=S;O=D;P=a*":        false,
-		"?limit=10":            false,
-		"?offset=10":           false,
-		"?x":                   false,
-	} {
-		l, ok := Parse(page, mustURL(t, "http://h.example/pub/"+query))
-		if !ok || l.Complete != complete {
-			t.Errorf("%q: %v, %v", query, l, ok)
-		}
-	}
-}
-
-// A page that ends too early is no complete listing, and what it does list is right.
+// What a page lists that ends too early is right.
 func TestCutOff(t *testing.T) {
 	for _, c := range pages() {
 		page, u := sample(t, c.file), mustURL(t, "http://h.example"+c.path)
@@ -260,9 +240,6 @@ func TestCutOff(t *testing.T) {
 			l, ok := Parse(page[:n], u)
 			if !ok {
 				continue
-			}
-			if l.Complete && len(l.Entries) != len(whole.Entries) {
-				t.Fatalf("%s cut at %d: complete with %d entries", c.file, n, len(l.Entries))
 			}
 			for _, e := range l.Entries {
 				w, ok := whole.Find(e.Name)
@@ -322,7 +299,7 @@ func TestLarge(t *testing.T) {
 	for name, n := range map[string]int{"html": 200_000, "table": 20_000, "json": 20_000, "xml": 20_000} {
 		page := largePage(name, n)
 		l, ok := Parse([]byte(page), mustURL(t, "http://h.example/pub/"))
-		if !ok || len(l.Entries) != n || !l.Complete {
+		if !ok || len(l.Entries) != n {
 			t.Fatalf("%s: %v", name, ok)
 		}
 		if e, ok := l.Find("file-012345.tar.gz"); !ok || e.Precision == TimeUnknown || e.Size != 12345 {

@@ -40,10 +40,10 @@ type Profile struct {
 	Digest string // of its file, 16 hexadecimal digits
 	Signs  Signs
 	About  string // the programs that it is for
+	Noise  []Between
 
 	wanted, left, edits []pattern
 	same                []string
-	globs               []string // of edits
 }
 
 // Signs are those of the pages of a program; one is enough.
@@ -52,6 +52,12 @@ type Signs struct {
 	Cookie    []string // what the name of a cookie begins with
 	Markup    []string // in a tag or a comment of a page that names no generator
 }
+
+// Between is what stands between two texts of a page.
+type Between struct{ Before, After string }
+
+// leastBefore is how many bytes the first of these texts has at least.
+const leastBefore = 3
 
 // file is a profile as it is written.
 type file struct {
@@ -63,6 +69,7 @@ type file struct {
 	Left      []string `toml:"left"`
 	Same      []string `toml:"same"`
 	Edits     []string `toml:"edits"`
+	Noise     []string `toml:"noise"`
 }
 
 // pattern is a glob of URLs, or a parameter of the query: ?name, or ?name=value, in which * stands for any
@@ -93,7 +100,6 @@ func Parse(name string, text []byte) (*Profile, error) {
 		About:  f.About,
 		Signs:  Signs{f.Generator, f.Cookie, f.Markup},
 		same:   f.Same,
-		globs:  f.Edits,
 	}
 	var errs []error
 	for _, l := range []struct {
@@ -108,6 +114,14 @@ func Parse(name string, text []byte) (*Profile, error) {
 			}
 			*l.to = append(*l.to, x)
 		}
+	}
+	for _, line := range f.Noise {
+		before, after, _ := strings.Cut(line, "#")
+		if len(before) < leastBefore || after == "" || strings.Contains(after, "#") {
+			const what = "profile %s: noise: %q: want a text of %d bytes, #, and a text"
+			errs = append(errs, fmt.Errorf(what, name, line, leastBefore))
+		}
+		p.Noise = append(p.Noise, Between{before, after})
 	}
 	if name == Auto || name == None {
 		errs = append(errs, fmt.Errorf("profile %s: the name has a meaning of its own", name))
@@ -161,7 +175,7 @@ func first(ps []pattern, u site.URL) string {
 }
 
 // Wants reports whether the profile wants a URL.
-func (p *Profile) Wants(u site.URL) bool { return first(p.edits, u) != "" || first(p.wanted, u) != "" }
+func (p *Profile) Wants(u site.URL) bool { return p.IsEdits(u) || first(p.wanted, u) != "" }
 
 // Leaves returns the line by which the profile leaves a URL to the origin, "" for one that it does not leave.
 // The wanted wins, but a path that is wanted is not so with each parameter.
@@ -183,8 +197,11 @@ func (p *pattern) hasQuery() bool { return p.glob == nil || strings.Contains(p.t
 // Fold returns a URL without the parameters that do not matter, and whether it had any.
 func (p *Profile) Fold(u site.URL) (site.URL, bool) { return site.StripParams(u, p.same) }
 
-// Edits are the patterns of the pages that show what was edited.
-func (p *Profile) Edits() []string { return p.globs }
+// HasEdits reports whether the program has lists of changes.
+func (p *Profile) HasEdits() bool { return len(p.edits) > 0 }
+
+// IsEdits reports whether a URL is a list of changes, which shows what was edited.
+func (p *Profile) IsEdits(u site.URL) bool { return first(p.edits, u) != "" }
 
 // Catalog is the profiles that are known, by name. It is immutable and safe for concurrent use.
 type Catalog struct{ all []*Profile }

@@ -89,6 +89,7 @@ func TestWith(t *testing.T) {
 		"glob.toml":      {Data: []byte(`left = ['a/b', '?']`)},
 		"none.toml":      {Data: []byte(`about = 'x'`)},
 		"text.toml":      {Data: []byte(`about = `)},
+		"noise.toml":     {Data: []byte(`noise = ["made in #-->", "a#b", "no place"]`)},
 		"notes.txt":      {Data: []byte(`left`)},
 	})
 	var said strings.Builder
@@ -97,13 +98,14 @@ func TestWith(t *testing.T) {
 	}
 	for _, want := range []string{
 		"profile typo: lefts is not known here", "profile glob: left: bad pattern", `"?": a parameter has a name`,
+		`profile noise: noise: "a#b": want a text`, `"no place": want`,
 		"profile none: the name", "profile text: ",
 	} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, &said)
 		}
 	}
-	if len(set.All()) != len(Known().All())+1 || len(errs) != 4 {
+	if len(set.All()) != len(Known().All())+1 || len(errs) != 5 {
 		t.Errorf("%d profiles, %d errors", len(set.All()), len(errs))
 	}
 	if p := set.Tell([]byte(`<meta name=generator content="MediaWiki 1.43">`), nil); p != nil {

@@ -235,13 +235,19 @@ func TestJournal(t *testing.T) {
 	closeDB(t, d)
 	d = openSite(t, dir)
 	want("opened again", 0, 1, 2)
+	if err := d.LogBatch(log.Batch, batch(3), 4); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	want("log begun again", 0, 1, 2)
+	want("log begun again", 0, 1, 2, 3)
+	closeDB(t, d)
+	d = openSite(t, dir) // no older than its log, which ended with a batch
+	want("log begun again, opened again", 0, 1, 2, 3)
 	_, entries := d.Journal.List()
 	d.Journal.Drop(entries[1].Tx)
-	want("folded", 2)
+	want("folded", 2, 3)
 	d.Journal.Drop(d.Journal.Last())
 	want("all folded")
 	closeDB(t, d)

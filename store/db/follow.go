@@ -214,8 +214,18 @@ func endLog(d *DB) (err error) {
 const redoChunk = 4 << 20
 
 // Checkpoint begins the log again with all that the database holds.
-func (d *DB) Checkpoint() error {
+func (d *DB) Checkpoint() error { return d.alone(func() error { return checkpoint(d) }) }
+
+// checkpoint is called while no other transaction writes.
+func checkpoint(d *DB) error {
 	l := d.redo
+	last, _, err := Last(d)
+	if (err == nil) && (last < l.Last()) { // there are batches; no database may seem older than its checkpoint
+		err = d.transact(func(t *Tx) error { t.number = l.Last(); return nil }, true)
+	}
+	if err != nil {
+		return err
+	}
 	return d.View(func(t *Tx) error {
 		var batches []log.Entry
 		err := l.Begin(func(next *log.Next) (last []byte, err error) {
@@ -242,10 +252,10 @@ func (d *DB) BeginLog() error {
 	if d.Segment() != nil {
 		return nil
 	}
-	err := d.Checkpoint()
+	err := checkpoint(d)
 	if disk.IsFull(err) && d.Journal.Last() == 0 {
 		if err = d.redo.Remove(); err == nil {
-			err = d.Checkpoint()
+			err = checkpoint(d)
 		}
 	}
 	if disk.IsFull(err) {

@@ -4,8 +4,6 @@ package badserver
 
 import (
 	"context"
-	"encoding/binary"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -16,7 +14,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// DNS is a name server on loopback, by UDP and TCP. A name that it was not told of does not exist.
+// DNS is a name server on loopback. A name that it was not told of does not exist.
 type DNS struct {
 	addr string
 
@@ -27,36 +25,20 @@ type DNS struct {
 
 // DNSAnswer is how a server answers for a name.
 type DNSAnswer struct {
-	Addrs  string // with spaces between; none: the name exists without any
-	TTL    uint32 // of the addresses
-	Alias  string // a canonical name that stands before them, with AliasTTL
-	Absent uint32 // lifetime of a negative answer, in the SOA record; 0: no such record is sent
-	None   bool   // the name does not exist
-	// what goes wrong
-	Fails    bool          // SERVFAIL
-	Silent   bool          // no answer
-	No6      bool          // SERVFAIL for IPv6 alone
-	Cut      bool          // by UDP only the bit "truncated"
-	Forged   bool          // a packet with another ID and a lifetime of 0 comes first
-	Delay    time.Duration // before the answer
-	AliasTTL uint32
+	Addrs string        // with spaces between; none: the name exists without any
+	Delay time.Duration // before the answer
 }
 
 // StartDNS runs a name server until the test ends.
 func StartDNS(t testing.TB) *DNS {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	udp, err := net.ListenPacket("udp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &DNS{addr: l.Addr().String(), zone: map[string]DNSAnswer{}, asked: map[string]int{}}
+	d := &DNS{addr: udp.LocalAddr().String(), zone: map[string]DNSAnswer{}, asked: map[string]int{}}
 	var wg sync.WaitGroup
 	t.Cleanup(func() {
-		l.Close()
 		udp.Close()
 		wg.Wait()
 	})
@@ -68,30 +50,7 @@ func StartDNS(t testing.TB) *DNS {
 				return
 			}
 			msg := append([]byte(nil), b[:n]...)
-			wg.Go(func() { d.answer(msg, true, func(b []byte) { udp.WriteTo(b, from) }) })
-		}
-	})
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer conn.Close()
-				conn.SetDeadline(time.Now().Add(10 * time.Second))
-				var size [2]byte
-				if _, err := io.ReadFull(conn, size[:]); err != nil {
-					return
-				}
-				msg := make([]byte, binary.BigEndian.Uint16(size[:]))
-				if _, err := io.ReadFull(conn, msg); err != nil {
-					return
-				}
-				d.answer(msg, false, func(b []byte) {
-					conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...))
-				})
-			})
+			wg.Go(func() { d.answer(msg, func(b []byte) { udp.WriteTo(b, from) }) })
 		}
 	})
 	return d
@@ -109,14 +68,14 @@ func (d *DNS) Name(name string, a DNSAnswer) {
 	d.zone[name] = a
 }
 
-// Asked returns how often the server was asked for a name's IPv4 addresses, by UDP or TCP.
+// Asked returns how often the server was asked for a name's IPv4 addresses.
 func (d *DNS) Asked(name string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.asked[name]
 }
 
-func (d *DNS) answer(msg []byte, packet bool, send func([]byte)) {
+func (d *DNS) answer(msg []byte, send func([]byte)) {
 	var p dnsmessage.Parser
 	head, err := p.Start(msg)
 	if err != nil {
@@ -133,80 +92,32 @@ func (d *DNS) answer(msg []byte, packet bool, send func([]byte)) {
 		d.asked[name]++
 	}
 	d.mu.Unlock()
-	if !ok {
-		a = DNSAnswer{None: true}
-	}
 	time.Sleep(a.Delay) // in a bubble, or as long as the test says
-	if a.Silent {
-		return
-	}
-	if a.Forged && packet {
-		send(a.message(head.ID+1, q, true, 0))
-	}
-	send(a.message(head.ID, q, packet, a.TTL))
-}
-
-// message is an answer in the form in which it is sent.
-func (a DNSAnswer) message(id uint16, q dnsmessage.Question, packet bool, ttl uint32) []byte {
 	m := dnsmessage.Message{
 		Header: dnsmessage.Header{
-			ID:                 id,
+			ID:                 head.ID,
 			Response:           true,
 			RecursionDesired:   true,
 			RecursionAvailable: true,
 		},
 		Questions: []dnsmessage.Question{q},
 	}
-	pack := func() []byte {
-		b, err := m.Pack()
-		if err != nil {
-			panic(err)
-		}
-		return b
-	}
-	switch {
-	case a.Fails, a.No6 && q.Type == dnsmessage.TypeAAAA:
-		m.RCode = dnsmessage.RCodeServerFailure
-		return pack()
-	case a.Cut && packet:
-		m.Truncated = true
-		return pack()
-	case a.None:
+	if !ok {
 		m.RCode = dnsmessage.RCodeNameError
 	}
-	name := q.Name
-	record := func(kind dnsmessage.Type, ttl uint32, body dnsmessage.ResourceBody) dnsmessage.Resource {
-		h := dnsmessage.ResourceHeader{
-			Name:  name,
-			Type:  kind,
-			Class: dnsmessage.ClassINET,
-			TTL:   ttl,
-		}
-		return dnsmessage.Resource{Header: h, Body: body}
-	}
-	if a.Alias != "" {
-		to := dnsmessage.MustNewName(a.Alias + ".")
-		alias := record(dnsmessage.TypeCNAME, a.AliasTTL, &dnsmessage.CNAMEResource{CNAME: to})
-		m.Answers = append(m.Answers, alias)
-		name = to
-	}
-	found := false
+	h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET}
 	for s := range strings.FieldsSeq(a.Addrs) {
 		switch ip := netip.MustParseAddr(s); {
 		case ip.Is4() && q.Type == dnsmessage.TypeA:
-			m.Answers = append(m.Answers, record(q.Type, ttl, &dnsmessage.AResource{A: ip.As4()}))
-			found = true
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: ip.As4()}})
 		case ip.Is6() && q.Type == dnsmessage.TypeAAAA:
-			m.Answers = append(m.Answers, record(q.Type, ttl, &dnsmessage.AAAAResource{AAAA: ip.As16()}))
-			found = true
+			body := &dnsmessage.AAAAResource{AAAA: ip.As16()}
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: body})
 		}
 	}
-	if !found && a.Absent > 0 {
-		m.Authorities = append(m.Authorities, record(dnsmessage.TypeSOA, 3600, &dnsmessage.SOAResource{
-			NS:     name,
-			MBox:   name,
-			MinTTL: a.Absent,
-		}))
+	b, err := m.Pack()
+	if err != nil {
+		panic(err)
 	}
-	return pack()
+	send(b)
 }

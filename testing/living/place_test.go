@@ -22,6 +22,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"mirrord/testing/oracle"
 	"mirrord/testing/poll"
@@ -32,6 +33,9 @@ type place struct {
 	t   *testing.T
 	dir string
 	url string // of the server, without a slash at its end
+
+	clock []string      // environment of the programs when their clock moves,
+	ahead time.Duration // to so long after now
 
 	mu    sync.Mutex
 	inner http.Handler
@@ -118,7 +122,27 @@ func (p *place) command(in string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(p.t.Context(), args[0], args[1:]...)
 	c.Dir = filepath.Join(p.dir, in)
 	c.Env = append(os.Environ(), "HOME="+p.dir, "LC_ALL=C.UTF-8", "TZ=UTC", "USER=ada", "GIT_CONFIG_NOSYSTEM=1")
+	c.Env = append(c.Env, p.clock...)
 	return c
+}
+
+// moves makes the clock of the programs one that later moves.
+func (p *place) moves() {
+	p.t.Helper()
+	libs, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if err != nil || len(libs) == 0 {
+		p.t.Fatal("libfaketime is not installed: apt-get install libfaketime")
+	}
+	p.later(0)
+	p.clock = []string{"LD_PRELOAD=" + libs[0], "FAKETIME_TIMESTAMP_FILE=" + filepath.Join(p.dir, "clock"),
+		"FAKETIME_NO_CACHE=1", "NO_FAKE_STAT=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
+}
+
+// later moves the clock of the programs to so long after now.
+func (p *place) later(d time.Duration) {
+	p.t.Helper()
+	p.ahead = d
+	p.write("clock", fmt.Sprintf("%+d\n", int64(d.Seconds())))
 }
 
 // run runs a command to its end.
@@ -220,6 +244,7 @@ func (p *place) php(site, router string) {
 
 // cgi answers with a CGI program, with the files of a folder beside it.
 func (p *place) cgi(bin, files string, env ...string) {
+	env = append(env, p.clock...)
 	env = append(env, "HOME="+p.dir,
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	mux := http.NewServeMux()

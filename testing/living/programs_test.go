@@ -43,7 +43,7 @@ func programs() []program {
 	return []program{
 		{
 			name:    "dokuwiki",
-			quiet:   0.5,
+			quiet:   0.25,
 			short:   true,
 			start:   "/doku.php?id=start",
 			items:   30,
@@ -61,7 +61,7 @@ func programs() []program {
 		},
 		{
 			name:    "fossil",
-			quiet:   0.8,
+			quiet:   0.3,
 			start:   "/",
 			items:   12,
 			content: re(`^/wiki\?name=(Note\d+)(?:&p)?$`),
@@ -103,7 +103,7 @@ func programs() []program {
 		},
 		{
 			name:    "gitweb",
-			quiet:   1.3, // it grows by a commit a week
+			quiet:   0.3, // it grows by a commit a week
 			start:   "/?p=r.git",
 			job:     `obey_nofollow = "profile"`,
 			items:   12,
@@ -125,7 +125,7 @@ func programs() []program {
 		},
 		{
 			name:    "cgit",
-			quiet:   0.95,
+			quiet:   0.25,
 			short:   true,
 			start:   "/r.git/",
 			job:     `obey_nofollow = "profile"`,
@@ -164,7 +164,7 @@ func programs() []program {
 		},
 		{
 			name:    "shaarli",
-			quiet:   0.7,
+			quiet:   0.25,
 			start:   "/",
 			items:   30,
 			content: re(`^/shaare/([\w-]+)$`),

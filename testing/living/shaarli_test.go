@@ -100,7 +100,7 @@ func (p *place) shaare(method, path string, data map[string]any) []byte {
 		p.t.Fatal("Shaarli has no secret")
 	}
 	token := ""
-	for _, part := range []string{`{"typ":"JWT","alg":"HS512"}`, fmt.Sprintf(`{"iat":%d}`, time.Now().Unix())} {
+	for _, part := range []string{`{"typ":"JWT","alg":"HS512"}`, fmt.Sprintf(`{"iat":%d}`, time.Now().Add(p.ahead).Unix())} {
 		token += base64.RawURLEncoding.EncodeToString([]byte(part)) + "."
 	}
 	token = strings.TrimSuffix(token, ".")

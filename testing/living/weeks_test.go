@@ -27,16 +27,18 @@ func TestWeeks(t *testing.T) {
 	for _, x := range programs() {
 		t.Run(x.name, func(t *testing.T) {
 			p := newPlace(t)
+			p.moves()
 			x.begin(p)
 			p.take()
 			m := mirrortest.New(t, nil, "url = \""+p.url+x.start+"\"\nschedule = \"@weekly\"\npolicy = \"adaptive\"\n"+
 				x.job+"\n[polite]\nallow_private = true\n[adaptive]\nlearn_for = \"\"\n")
 			m.Rests = true
-			now := time.Now()
-			m.Now = func() time.Time { return now }
+			later := time.Duration(0)
+			m.Now = func() time.Time { return time.Now().Add(later) }
 			week := func() (requests int) {
 				m.Run()
-				now = now.Add(7 * 24 * time.Hour)
+				later += 7 * 24 * time.Hour
+				p.later(later)
 				return len(p.take())
 			}
 			all, found, row := week(), 0, []int{}

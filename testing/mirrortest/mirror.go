@@ -191,7 +191,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	}
 	change(&o)
 	sum, runErr := mirror.Run(ctx, o)
-	if _, err := report.Verify(context.Background(), s, true, func(p store.Problem) {
+	if _, err := report.Verify(context.Background(), s, func(p store.Problem) {
 		if !m.Damaged {
 			m.t.Errorf("verify: %s", p)
 		}

@@ -51,7 +51,8 @@ func ExportCommand(a *cli.CLI) *cobra.Command {
 	})
 	cmd.Long = strings.Replace(cmd.Long, "FORMS", env.Joined(archive.Docs(), "or"), 1)
 	cli.Complete(cmd, "version", a.CompleteVersionFlag)
-	cmd.Flag("format").Usage = env.Joined(archive.Names(), "or") + " (default: by the name of FILE, else phm)"
+	cmd.Flag("format").Usage = "`FORMAT`: " + env.Joined(archive.Names(), "or") +
+		" (default: by the name of FILE, else phm)"
 	return cmd
 }
 

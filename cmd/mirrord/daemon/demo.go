@@ -177,16 +177,16 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 			unchanged++
 		}
 	}
-	d.say("  asked     %s, %d answered \"not modified\", %s sent by the site",
+	d.say("  requested %s, %d answered \"not modified\", %s sent by the site",
 		count.Of(asked, "request"), unchanged,
 		cli.BytesText(int64(bytes)))
 	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {
 		learned := ""
 		if sum.Skipped > 0 {
-			learned = fmt.Sprintf(", and %s not worth one by what the weeks before have taught",
+			learned = fmt.Sprintf(", and %s unlikely to have changed",
 				count.Of(sum.Skipped, "was", "were"))
 		}
-		d.say("  spared    %s: the sitemap covers %d%s", count.Of(evidence+sum.Skipped, "request"),
+		d.say("  skipped   %s: the sitemap covers %d%s", count.Of(evidence+sum.Skipped, "request"),
 			evidence, learned)
 	}
 	switch {

@@ -18,9 +18,11 @@ import (
 
 func ExplainCommand(a *cli.CLI) *cobra.Command {
 	var r look.ExplainRequest
+	var says string
 	return a.Command("explain", cli.Flags{
 		"head": &r.Head,
 		"plan": &r.Plan,
+		"says": &says,
 	}, func(cmd *cobra.Command, args []string) error {
 		isFile, name := env.AreFiles(a.App(), args[:1]), args[0]
 		job, isJobFile := strings.CutSuffix(filepath.Base(name), scheduler.Suffix)
@@ -36,6 +38,9 @@ func ExplainCommand(a *cli.CLI) *cobra.Command {
 			return explainFile(cmd.Context(), a, args[0], args[1], r.Head)
 		case strings.Contains(name, "/"):
 			return env.Usagef("explain: there is no file %s, and no job has such a name", args[0])
+		}
+		if says != "" {
+			return sinceWhen(cmd.Context(), a, look.KeptPageRequest{Job: args[0], Path: args[1]}, says)
 		}
 		r.URL = args[1]
 		x, err := look.Explain(cmd.Context(), a.App(), args[0], r)
@@ -60,4 +65,15 @@ func explainFile(ctx context.Context, a *cli.CLI, name, url string, head bool) e
 		return a.PrintJSON(x)
 	}
 	return x.WriteText(a.Stdout)
+}
+
+func sinceWhen(ctx context.Context, a *cli.CLI, r look.KeptPageRequest, says string) error {
+	s, err := look.SinceWhen(ctx, a.App(), r, says)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(s)
+	}
+	return s.WriteText(a.Stdout)
 }

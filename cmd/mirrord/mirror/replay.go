@@ -42,7 +42,7 @@ func ReplayCommand(a *cli.CLI) *cobra.Command {
 		names, _ := a.CompleteJob(cmd, nil, part)
 		return names, cobra.ShellCompDirectiveDefault
 	}
-	c.Flag("policy").Usage = env.Joined(known.All().Names(), "or") + "; nothing, never"
+	c.Flag("policy").Usage = "the `POLICY`: " + env.Joined(known.All().Names(), "or") + "; nothing, never"
 	return c
 }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build browser
+
+package console
+
+import (
+	"testing"
+	"time"
+
+	"mirrord/app/daemon"
+	"mirrord/scheduler/status"
+)
+
+// glance is a daemon whose mirrors are in many states.
+func glance(now time.Time) func(d *fakeDaemon) {
+	return func(d *fakeDaemon) {
+		d.titles = map[string]daemon.MirrorTitle{}
+		for i, x := range []struct {
+			name, title, host string
+			health            status.Health
+			activity          status.Activity
+			hours             int
+			why               string
+		}{
+			{"samba", "Samba documentation", "www.samba.org", status.Suspicious, status.Idle, 30,
+				"1 204 of 1 902 files would be removed"},
+			{"handbook", "FreeBSD Handbook", "docs.freebsd.org", status.Failed, status.Idle, 75,
+				"no address of docs.freebsd.org is known"},
+			{"kestrel", "Kestrel Point Observatory", "kestrel.example", status.OK, status.Idle, 2, ""},
+			{"kernel", "Kernel newbies", "kernelnewbies.org", status.OK, status.Running, 26, ""},
+			{"wiki", "Town wiki", "wiki.town.example", status.Gaps, status.Idle, 5, "2 pictures are missing"},
+			{"museum", "Museum of maps", "maps.example", status.Stale, status.Idle, 400, ""},
+			{"press", "Press archive", "press.example", status.OK, status.Paused, 70, ""},
+			{"recipes", "", "recipes.example", status.New, status.Idle, 0, ""},
+		} {
+			j := testJobs(1)[0]
+			checked, next := now.Add(-time.Duration(x.hours)*time.Hour), now.Add(time.Duration(3+i)*time.Hour)
+			j.Name, j.Health, j.Activity, j.Next, j.Timezone = x.name, x.health, x.activity, &next, "UTC"
+			j.Files, j.Bytes, j.Verified, j.Published = 90+i*i*431, 3e6*int64(1+(i*5)%7)+4e5, &checked, &checked
+			if x.why != "" {
+				j.Reasons = []string{x.why}
+			}
+			if x.activity == status.Running {
+				j.Progress = &status.Progress{
+					Phase:   status.Retrieving,
+					Done:    412,
+					Queued:  253,
+					Elapsed: 90 * time.Second,
+				}
+			}
+			if x.health == status.New {
+				j.Version, j.Verified, j.Published = 0, nil, nil
+			} else {
+				j.Last = &status.Run{Verdict: status.VerdictComplete, Ended: checked}
+				if x.health == status.Gaps {
+					j.Last.Verdict, j.Last.Gaps = status.VerdictGaps, 2
+				}
+				d.titles[x.name] = daemon.MirrorTitle{Title: x.title, Primary: "https://" + x.host, Entry: "index.html"}
+			}
+			d.jobs = append(d.jobs, j)
+		}
+		for i := range 24 {
+			r := status.Run{Verdict: status.VerdictComplete, Changed: i * 13 % 17, Published: true}
+			if i%11 == 4 {
+				r.Verdict = status.VerdictGaps
+			}
+			d.runs = append(d.runs, r)
+		}
+	}
+}
+
+// The list of mirrors in many states, for the guide: as it is on a desktop, in the dark, and on a phone.
+func TestListInBrowser(t *testing.T) {
+	c := newChromium(t, func(o *Options) { o.Mirrors = "https://mirrors.example" })
+	c.with(glance(c.now))
+	for _, kind := range []struct {
+		suffix, scheme string
+		width          int64
+	}{{"", "light", 1280}, {"-dark", "dark", 1280}, {"-phone", "light", 390}} {
+		c.look(kind.scheme, kind.width)
+		c.goTo("/")
+		c.wait("Review changes")
+		if got := c.ask(`String(document.documentElement.scrollWidth > innerWidth)`); got != "false" {
+			t.Errorf("%s: wider than the screen", kind.suffix)
+		}
+		c.shotOfScreen("console-list" + kind.suffix + ".png")
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volatile
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// As time passes a program names one moment in other words.
+func TestOneMomentInOtherWords(t *testing.T) {
+	const days = 24 * time.Hour
+	for _, c := range []struct {
+		old, now string
+		later    time.Duration
+		want     bool
+	}{
+		{"<td>13 days</td>", "<td>2026-11-15</td>", 7 * days, true},
+		{"<td>13 days</td>", "<td>2026-11-05</td>", 7 * days, false},
+		{"<i>13 days ago</i>", "<i>Nov 15, 2026</i>", 7 * days, true},
+		{`<td title="2026-11-15"><i>13 days ago</i>`, `<td title="2 weeks ago"><i>2026-11-15</i>`, 2 * days, true},
+		{`<span class='age-mins' title='x'>0 min.</span>`, `<span class='age-days' title='x'>7 days</span>`, 7 * days, true},
+		{`<span class='age-days' title='x'>7 days</span>`, `<span title='x'>2026-11-21</span>`, 7 * days, true},
+		{`<span class='age-days' title='x'>7 days</span>`, `<span title='y'>2026-11-21</span>`, 7 * days, false},
+		{`<b class='open'>7 days ago</b>`, `<b class='shut'>7 days ago</b>`, 0, false},
+		{`<b class='open'>`, `<b class='shut'>`, 0, false},
+		{"<p>by Bob » Today, 10:15", "<p>by Bob » Yesterday, 10:15", days, true},
+		{"<p>by Bob » Yesterday, 10:15", "<p>by Bob » Fri Nov 27, 2026 10:15", days, true},
+		{"<p>Today at 9:05 pm", "<p>28 Nov 2026, 21:05", 3 * days, true},
+		{"<p>Heute, 10:15 Uhr", "<p>Gestern, 10:15 Uhr", days, true},
+		{"<p>Сегодня, 10:15", "<p>Вчера, 10:15", days, true},
+		{"<p>Today, 10:15", "<p>Yesterday, 10:16", days, false},
+		{"<p>Today, 10:15", "<p>Today, 11:30", time.Hour, false},
+		{"<p>by Bob » Today, 10:15", "<p>by Ann » Yesterday, 10:15", days, false},
+		{"<p>Today, 10:15", "<p>Yesterday, 10:15", 5 * days, false},
+		{"<p>Today we sail", "<p>Yesterday we sail", days, false},
+		{`<a href="today">x`, `<a href="yesterday">x`, days, false},
+		{"<td>2026-11-15</td>", "<td>2026-11-16</td>", days, false},
+		{"<p>in 3 days", "<p>in 2026-11-25", days, false},
+	} {
+		at := Times{Old: noon, New: noon.Add(c.later)}
+		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), at)
+		if same := ok && len(d.Templates) == 0; same != c.want {
+			t.Errorf("%q and %v later %q: %v, %+v", c.old, c.later, c.now, ok, d)
+		}
+	}
+}
+
+// What a profile names is masked, as often as it occurs, and nothing else.
+func TestBetweenTwoTexts(t *testing.T) {
+	at, what := Between("NewPP limit report", "-->")
+	k := Positions{at: what}
+	fill := func(text, report string) []byte {
+		report = "<!-- NewPP limit report" + report + "-->"
+		return []byte(page(text, report+" foot "+report))
+	}
+	was := fill("text", "\nCached time: 20261128\n100.00% 0.1 1 -total")
+	a, _, same := k.Same(was, fill("text", "\nCached time: 20261129\n 60.00% 0.2 1 Template:Foot"))
+	if !same || len(a.Hits) != 2 || a.Hits[0].Where != "NewPP limit report#-->" {
+		t.Errorf("%v, %+v", same, a.Hits)
+	}
+	for _, now := range [][]byte{
+		fill("other", "\nCached time: 20261129"),
+		[]byte(page("text", "<!-- NewPP limit report")),
+		bytes.Replace(was, []byte(" foot "), []byte(" fees "), 1),
+	} {
+		if _, _, same := k.Same(was, now); same {
+			t.Errorf("hidden: %s", now)
+		}
+	}
+}

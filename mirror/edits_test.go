@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mirrord/testing/mirrortest"
+)
+
+// browsed is a code browser of 60 files, with a list of changes.
+type browsed struct {
+	w       *mirrortest.Web
+	at      [60]int // by file: the commit of its last change
+	commits []string
+}
+
+const ofCgit = `<meta name='generator' content='cgit v1.2.3'>`
+
+func (b *browsed) set() {
+	var links strings.Builder
+	for i, at := range b.at {
+		name := fmt.Sprintf("/r.git/tree/f%d.txt", i)
+		fmt.Fprintf(&links, "<a href=%s>f%d</a> ", name, i)
+		b.w.Set(home+name, mirrortest.HTML(name, fmt.Sprintf("%s<p>File %d of %s", ofCgit, i,
+			strings.Repeat("commit ", at))))
+	}
+	b.w.Set(home+"/", mirrortest.HTML("r", ofCgit+"<a href=/r.git/log/>log</a> "+links.String()))
+	b.w.Set(home+"/r.git/log/", mirrortest.HTML("log", ofCgit+"<p>"+strings.Join(b.commits, "<p>")))
+}
+
+// commit changes a file; only a commit that is logged is on the list of changes.
+func (b *browsed) commit(file int, logged bool) {
+	b.at[file]++
+	if logged {
+		b.commits = append(b.commits, fmt.Sprintf("Change %d of file %d", len(b.commits), file))
+	}
+	b.set()
+}
+
+// While the list of changes of a program shows none, its pages are not requested but for a few; a list that
+// hid a change is believed less.
+func TestListOfChanges(t *testing.T) {
+	b := &browsed{w: mirrortest.Start(t)}
+	b.set()
+	m := mirrortest.New(t, b.w, "schedule = \"@weekly\"\npolicy = \"adaptive\"\n"+job()+
+		"[adaptive]\nlearn_for = \"\"\n")
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	m.Now = func() time.Time { return now }
+	week := func() (int, int64) {
+		t.Helper()
+		b.w.Requests()
+		s := m.Run()
+		now = now.Add(7 * 24 * time.Hour)
+		return len(b.w.Requests()), s.Spared["edits"]
+	}
+	week()
+	for n := range 8 {
+		b.commit(7*n%60, true)
+		week()
+	}
+	if n, spared := week(); n > 10 || spared < 40 {
+		t.Errorf("a week without a change makes %d requests; %d are spared by the list of changes", n, spared)
+	}
+	b.commit(3, true)
+	week()
+	found := func() bool { return strings.Contains(m.Tree()["r.git/tree/f3.txt.html"], "commit commit") }
+	b.commit(3, true)
+	if week(); !found() {
+		t.Errorf("the list shows a change of a file that was not found: %v", m.Paths())
+	}
+	for range 3 {
+		for i := range b.at {
+			b.commit(i, false)
+		}
+		week()
+	}
+	if n, spared := week(); spared > 0 || n < 10 {
+		t.Errorf("a list that hid three changes of all files spares %d requests, %d are made", spared, n)
+	}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"mirrord/mirror/scope"
+	"mirrord/mirror/urls"
+	"mirrord/relocate"
+	"mirrord/site"
+	"mirrord/store/record"
+)
+
+// The list of changes of a program, such as the recent changes of a wiki or the feed of a repository, shows
+// every edit. While it is as it was, no page of the program was edited since. That a list of a site does so
+// is learned: it is believed when it changed in every run that found changed pages.
+
+const (
+	leastEdits  = 3 // such runs before the list is believed
+	editsMemory = 8 // runs from which on half of what was learned is forgotten
+)
+
+// edits are the lists of changes of a site, and the pages that they may tell of.
+type edits struct {
+	lists   []uint32
+	origins map[string]bool
+	since   int64    // when the last change of a list was found, Unix seconds
+	looked  []uint32 // by URL: when a page was last looked at, Unix seconds; 0 for all else
+}
+
+// load takes a record.
+func (x *edits) load(rec *record.Resource, first scope.Priorities) {
+	if !first.HasEdits() || !rec.InSet || rec.Body != record.PackBody || rec.Outcome == site.Failed {
+		return
+	}
+	if first.IsEdits(rec.URL) {
+		if x.origins == nil {
+			x.origins = map[string]bool{}
+		}
+		x.lists = append(x.lists, rec.ID)
+		x.origins[rec.URL.Origin()] = true
+		x.since = max(x.since, rec.Fetched)
+	} else if rec.Format == uint8(relocate.HTML) && !rec.Listing {
+		x.looked = append(x.looked, make([]uint32, max(0, int(rec.ID)+1-len(x.looked)))...)
+		x.looked[rec.ID] = uint32(rec.Checked)
+	}
+}
+
+// upToDate reports whether a page was looked at since the lists changed: else it may show an old edit.
+func (x *edits) upToDate(id uint32) bool {
+	return int(id) < len(x.looked) && x.looked[id] > 0 && int64(x.looked[id]) >= x.since
+}
+
+// showsNone reports whether all lists were requested in this run, and show no edit.
+func (x *edits) showsNone(t *urls.Table) bool {
+	for _, id := range x.lists {
+		if s := t.State(id); !s.Answered() || s.Outcome() != site.Unchanged || s.Seen()&urls.Asked == 0 {
+			return false
+		}
+	}
+	return len(x.lists) > 0
+}
