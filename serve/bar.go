@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -176,19 +177,42 @@ func (v barred) says(u, here site.URL, w *words) (*bar, error) {
 		b.Find = v.bar + findPath
 	}
 	for i, is := range all {
-		switch {
-		case is.Number < v.Number:
-			b.Earlier.Address = v.at(u, is.Time)
-			b.Earlier.What = say(w.Earlier, "date", w.Day(is.Time))
-		case is.Number > v.Number && b.Later.Address == "":
-			b.Later.Address = v.at(u, is.Time)
-			if i == len(all)-1 && here.Origin() == v.Primary {
-				b.Later.Address = v.below(here.RequestURI())
-			}
-			b.Later.What = say(w.Later, "date", w.Day(is.Time))
+		at := v.at(u, is.Time)
+		if i == len(all)-1 && here.Origin() == v.Primary {
+			at = v.below(here.RequestURI())
 		}
+		switch day := w.Day(is.Time); {
+		case is.Number < v.Number:
+			b.Earlier.Address, b.Earlier.What = at, say(w.Earlier, "date", day)
+		case is.Number > v.Number && b.Later.Address == "":
+			b.Later.Address, b.Later.What = at, say(w.Later, "date", day)
+		}
+		b.mark(is, at, len(all)-i <= calendarDays)
 	}
+	slices.Reverse(b.Calendar)
 	return b, nil
+}
+
+// calendarDays is how many of the newest versions are in the calendar; of those before, it has the first of
+// each month.
+const calendarDays = 366
+
+// mark puts a version into the calendar.
+func (b *bar) mark(is Version, at string, always bool) {
+	t, n := is.Time.UTC(), len(b.Calendar)
+	name := say(b.W.Month, "month", b.W.Months[t.Month()-1], "year", t.Year())
+	if n == 0 || b.Calendar[n-1].Name != name {
+		b.Calendar = append(b.Calendar, barMonth{Name: name})
+	} else if !always && is.Number != b.Number {
+		return
+	}
+	month := &b.Calendar[len(b.Calendar)-1]
+	month.Days = append(month.Days, barDay{
+		Day:     t.Day(),
+		Address: at,
+		What:    say(b.W.Version, "n", is.Number, "date", b.W.Day(t)),
+		Here:    is.Number == b.Number,
+	})
 }
 
 // at is the address of the Memento of u at a time, below its bar.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // barAddresses are of all kinds.
@@ -186,6 +187,15 @@ func TestBarPage(t *testing.T) {
 			t.Errorf("the page has no %s:\n%s", want, page)
 		}
 	}
+	for _, want := range []string{
+		`<dt>Sep 2026</dt><dd><a href="https://mirrors.test:8443/~one/" title="Version 3: 1 Sep 2026" ` +
+			`aria-label="Version 3: 1 Sep 2026" aria-current="page">1</a>`,
+		`<dt>Mar 2026</dt><dd><a href="https://mirrors.test:8443/~one/.well-known/mirrord/memento/20260301040000/`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the calendar has no %s:\n%s", want, page)
+		}
+	}
 	policy := res.Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "frame-src https://*.mirrors.test:8443") ||
 		!strings.Contains(policy, "frame-ancestors 'none'") {
@@ -258,5 +268,32 @@ func TestFramed(t *testing.T) {
 		if got := bodyOf(t, res); got != alone.body {
 			t.Errorf("got %q", got)
 		}
+	}
+}
+
+// The calendar has the newest versions, and of those before the first of each month and the one that is shown.
+func TestBarCalendar(t *testing.T) {
+	l, err := readLanguages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bar{W: l.all[0], Number: 45}
+	first := time.Date(2025, 1, 1, 4, 0, 0, 0, time.UTC)
+	for n := 1; n <= 90; n++ {
+		b.mark(Version{n, first.AddDate(0, 0, n-1)}, "/"+itoa(int64(n)), n > 70)
+	}
+	var got []string
+	for _, m := range b.Calendar {
+		got = append(got, m.Name)
+		for _, d := range m.Days {
+			got = append(got, itoa(int64(d.Day))+d.Address)
+			if d.Here != (d.Address == "/45") {
+				t.Errorf("%v", d)
+			}
+		}
+	}
+	want := "Jan 2025,1/1,Feb 2025,1/32,14/45,Mar 2025,1/60,12/71,13/72"
+	if s := strings.Join(got, ","); !strings.HasPrefix(s, want) || len(got) != 3+4+20 {
+		t.Errorf("%s", s)
 	}
 }

@@ -26,10 +26,14 @@ type words struct {
 	AsOf           string `toml:"as_of"`
 	Date           string
 	Months         []string
+	Month          string
 	Earlier, Later string
 	First, Last    string
-	Live, Search   string
-	Hide, Alone    string
+
+	Calendar, Version string
+
+	Live, Search string
+	Hide, Alone  string
 }
 
 // languages are the words of all languages, English first, with what chooses one.
