@@ -271,7 +271,7 @@ func TestFramed(t *testing.T) {
 	}
 }
 
-// The calendar has the newest versions, and of those before the first of each month and the one that is shown.
+// The calendar has the newest versions, and before those the first of each month and the one that is shown.
 func TestBarCalendar(t *testing.T) {
 	l, err := readLanguages()
 	if err != nil {
