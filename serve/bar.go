@@ -268,6 +268,30 @@ func (v barred) send(r Resource, head []byte, at string) error {
 	return nil
 }
 
+// missing says, to a navigation below a bar, that a URL is not mirrored.
+func (v barred) missing(u site.URL, n notFound) error {
+	if v.bar != "" && isNavigation(v.r) {
+		v.w.Header().Add("Vary", "Sec-Fetch-Dest")
+		if v.framed == "" {
+			v.w.Header().Set("Cache-Control", "no-store")
+			redirect(v.w, http.StatusFound, v.below(v.r.URL.EscapedPath()+query(v.r.URL)))
+			return nil
+		}
+		v.w.Header().Add("Vary", "Accept-Language")
+		b, err := v.says(u, u, v.words(nil))
+		if err != nil {
+			return err
+		}
+		b.Calendar, b.Earlier.Address = nil, "" // most versions lack it too
+		if last := len(n.Had) - 1; last >= 0 {
+			b.Earlier.Address, b.Earlier.What = n.Had[last].At, say(b.W.Earlier, "date", b.W.Day(n.Had[last].Time))
+		}
+		n.Bar = b
+	}
+	v.notFound(v.w, v.r, n)
+	return nil
+}
+
 // forFrame returns a page as it is framed.
 func (v *view) forFrame(r Resource) (Resource, error) {
 	if !v.marked || !isFramed(v.r) || !strings.Contains(r.MIME, "html") {

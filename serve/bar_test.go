@@ -271,6 +271,34 @@ func TestFramed(t *testing.T) {
 	}
 }
 
+// A page that is not mirrored has its bar, with the last version that had it.
+func TestBarMissing(t *testing.T) {
+	s := testServer(t, func(o *Options) { o.Sites, o.RedirectMissing = barSites(), false })
+	for at, want := range map[string]string{
+		"/nosuch": `Copy of <b>one.test</b>`,
+		"/gone.html": `<a class="b" href="http://mirrors.test/~one/.well-known/mirrord/memento/20260301040000/` +
+			`https://one.test/gone.html"`,
+		"/nosuch?q=1": `<a href="https://one.test/nosuch?q=1" rel="noreferrer">Live page`,
+	} {
+		end, res := navigate(t, s, byHost+at)
+		page := bodyOf(t, res)
+		if end != "http://mirrors.test/~one"+at || res.StatusCode != 404 || !strings.Contains(page, want) {
+			t.Errorf("%s: %d at %s, without %s:\n%s", at, res.StatusCode, end, want, page)
+		}
+		if res = ask(t, s, "GET", byHost+at); res.StatusCode != 404 || strings.Contains(bodyOf(t, res), "Copy of") {
+			t.Errorf("%s, no navigation: %d", at, res.StatusCode)
+		}
+	}
+	end, res := navigate(t, s, byHost+"/@none/x")
+	if end != byHost+"/@none/x" || res.StatusCode != 404 {
+		t.Errorf("no file could have it: %d at %s", res.StatusCode, end)
+	}
+	for _, at := range barAddresses {
+		navigate(t, s, byHost+at)
+		navigate(t, s, "http://mirrors.test/~one"+at)
+	}
+}
+
 // The calendar has the newest versions, and before those the first of each month and the one that is shown.
 func TestBarCalendar(t *testing.T) {
 	l, err := readLanguages()

@@ -46,14 +46,18 @@ const barStyle = `.bar { display: flex; flex-wrap: wrap; gap: 4px 18px; align-it
 @media (max-width: 600px) { .bar details { position: static } .bar dl { inset-inline: 0; top: auto; width: auto; max-height: 60vh } .bar { padding: 6px 10px; gap: 6px 12px } .bar .of { display: none } }
 `
 
-const barText = `<header class="bar"><span class="of">{{strong .W.Copy "site" .Of}}</span><span>{{strong .W.AsOf "date" (.W.When .Time) "n" .Number "m" .Newest}}</span>
-<nav aria-label="{{.W.About}}">{{template "step" .Earlier}}{{template "step" .Later}}{{if gt .Newest 1}}<details><summary class="b">{{.W.Calendar}}</summary><dl>
+const barText = `<header class="bar" lang="{{.W.Lang}}"><span class="of">{{strong .W.Copy "site" .Of}}</span><span>{{strong .W.AsOf "date" (.W.When .Time) "n" .Number "m" .Newest}}</span>
+<nav aria-label="{{.W.About}}">{{template "step" .Earlier}}{{template "step" .Later}}{{if and .Calendar (gt .Newest 1)}}<details><summary class="b">{{.W.Calendar}}</summary><dl>
 {{range .Calendar}}<div><dt>{{.Name}}</dt><dd>{{range .Days}}<a href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}"{{if .Here}} aria-current="page"{{end}}>{{.Day}}</a>
 {{end}}</dd></div>{{end}}</dl></details>{{end}}</nav>
 {{with .Live}}<a href="{{.}}" rel="noreferrer">{{$.W.Live}} ↗</a>
 {{end}}{{with .Find}}<form action="{{.}}" role="search"><input type="hidden" name="site" value="{{$.Name}}"><input type="search" name="q" maxlength="1000" required placeholder="{{$.W.Search}}" aria-label="{{$.W.Search}}"></form>
 {{end}}{{with .Alone}}<a class="b" href="{{.}}" title="{{$.W.Alone}}" referrerpolicy="origin">{{$.W.Hide}}</a>
 {{end}}</header>`
+
+// barAbove is a bar over one of our own pages.
+const barAbove = `{{with .Bar}}<style>body:has(.bar) { max-width: none; margin: 0; padding: 0 } .bar + main { max-width: 66rem; margin: auto; padding: 0 1rem }
+` + barStyle + `</style>{{template "bar" .}}{{end}}`
 
 const barStep = `{{if .Address}}<a class="b" href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}">{{.Sign}}</a>{{else}}<span class="b off" role="img" title="{{.What}}" aria-label="{{.What}}">{{.Sign}}</span>{{end}}`
 

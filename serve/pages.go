@@ -21,6 +21,7 @@ func parsePages() (*template.Template, error) {
 		"framed":  barPage,
 		"bar":     barText,
 		"step":    barStep,
+		"above":   barAbove,
 		"search":  searchForm,
 		"index":   indexPage,
 		"find":    findPage,
@@ -63,7 +64,7 @@ body:has(.status) { max-width: 96rem }
 </style></head>
 `
 
-const missingPage = `{{template "head" "Not mirrored"}}<body><main>
+const missingPage = `{{template "head" "Not mirrored"}}<body>{{template "above" .}}<main>
 <h1>Not mirrored</h1>
 <p>{{.What}}</p>
 {{with .Had}}<p>Earlier versions had it:</p>
@@ -81,6 +82,7 @@ type notFound struct {
 	Origin string // where the original is; may be empty
 	Start  string // where the mirror begins; may be empty
 	Had    []hadVersion
+	Bar    *bar // nil for none
 }
 
 // hadVersion is a version of a mirror that has a URL, in the state that it has from then on.
@@ -91,7 +93,11 @@ type hadVersion struct {
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request, n notFound) {
 	w.Header().Set("Cache-Control", "no-store")
-	s.page(w, r, http.StatusNotFound, "missing", n)
+	policy := pagePolicy
+	if n.Bar != nil {
+		policy = formPolicy
+	}
+	s.sendPage(w, r, http.StatusNotFound, "missing", n, policy)
 }
 
 // page sends one of our own pages, without a form.

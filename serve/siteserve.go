@@ -280,6 +280,8 @@ func (v *view) missing(u site.URL, foreign bool) error {
 	case v.Nowhere:
 	case foreign:
 		n.Origin = v.Primary + "/"
+		v.notFound(v.w, v.r, n)
+		return nil
 	default:
 		n.Origin = u.String()
 		all, _, err := history(v.r.Context(), v.site, u)
@@ -293,8 +295,7 @@ func (v *view) missing(u site.URL, foreign bool) error {
 			n.What = "This page is not in the mirror any longer."
 		}
 	}
-	v.notFound(v.w, v.r, n)
-	return nil
+	return barred{v}.missing(u, n)
 }
 
 // linkOriginal says where a resource comes from and where its versions are (RFC 7089 §2.2).
