@@ -61,7 +61,7 @@ func TestExportCutShort(t *testing.T) {
 			Format: form.Name,
 		})
 		cancel()
-		if err == nil || out.do != nil || out.Len() > files*size/2 {
+		if err == nil || out.do != nil || out.Len() > files*size*3/4 { // what was being packed is written
 			t.Errorf("%s: %d bytes, %v", form.Name, out.Len(), err)
 		}
 		if whole(form, out.Bytes()) {
