@@ -106,7 +106,10 @@ func numericAt(s []byte) (r1, r2 rune, n int) {
 	}
 	switch {
 	case 0x80 <= x && x <= 0x9f:
-		x = charmap.Windows1252.DecodeByte(byte(x)) // HTML standard, section 13.2.5.80
+		// HTML standard, section 13.2.5.80; what the encoding has no character for stays
+		if r := charmap.Windows1252.DecodeByte(byte(x)); r != utf8.RuneError {
+			x = r
+		}
 	case x == 0, x > utf8.MaxRune, 0xd800 <= x && x <= 0xdfff:
 		x = utf8.RuneError
 	}

@@ -180,7 +180,7 @@ var tokenSeeds = []string{
 	`<a b="c"d>`, `<a / >`, `<a b / c>`, `<a b/=c>`, `<script><!-->x</script>`, `<script><!--->x</script>`,
 	`<script><!--x--y-->z</script>`,
 	`<script><!--<script>x</script >y</script>`, `<script><!--<scripty></script>`,
-	"<a b=&#x80;&#13;&#10;&AMP&AMP;&LT>",
+	"<a b=&#x80;&#13;&#10;&AMP&AMP;&LT>", `<a b=&#x81;&#x8d;&#143;&#x90;&#x9d;&#x9f;>`,
 }
 
 func TestHTMLTokens(t *testing.T) {
