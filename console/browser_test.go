@@ -7,7 +7,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -81,18 +80,11 @@ func (c *chromium) goTo(path string) {
 	c.open(c.base + path)
 }
 
-// open shows an address. A page that a form or a script just began to load ends the first attempt.
+// open shows an address.
 func (c *chromium) open(url string) {
 	c.Helper()
-	for {
-		err := chromedp.Do(c.ctx, chromedp.Navigate(url))
-		if err == nil {
-			return
-		}
-		var refused *chromedp.LoadError
-		if !errors.As(err, &refused) || refused.ErrorText != "net::ERR_ABORTED" {
-			c.Fatalf("%s: %v", url, err)
-		}
+	if err := browsertest.Load(c.ctx, url); err != nil {
+		c.Fatalf("%s: %v", url, err)
 	}
 }
 

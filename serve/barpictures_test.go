@@ -80,9 +80,13 @@ func TestBarPicturesBrowser(t *testing.T) {
 				})
 				return v, err
 			}
-			err := chromedp.Do(ctx, chromedp.EmulateViewport(kind.wide, 500), look,
-				chromedp.Navigate("http://kestrel.localhost:"+at.Port()+page.path),
-				chromedp.Evaluate[chromedp.Void](page.script))
+			err := chromedp.Do(ctx, chromedp.EmulateViewport(kind.wide, 500), look)
+			if err == nil {
+				err = browsertest.Load(ctx, "http://kestrel.localhost:"+at.Port()+page.path)
+			}
+			if err == nil {
+				err = chromedp.Do(ctx, chromedp.Evaluate[chromedp.Void](page.script))
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

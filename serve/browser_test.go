@@ -90,7 +90,7 @@ func TestBrowser(t *testing.T) {
 	ctx := browsertest.New(t)
 	run := func(address string, targets ...string) map[string]string {
 		t.Helper()
-		if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
+		if err := browsertest.Load(ctx, address); err != nil {
 			t.Fatalf("%s: %v", address, err)
 		}
 		list, err := json.Marshal(targets)

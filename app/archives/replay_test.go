@@ -301,7 +301,7 @@ func browse(t *testing.T, ctx context.Context, around, page string) seenReplay {
 // evaluate runs a script in a page.
 func evaluate(t *testing.T, ctx context.Context, page, script string) seenReplay {
 	t.Helper()
-	if err := chromedp.Do(ctx, chromedp.Navigate(page)); err != nil {
+	if err := browsertest.Load(ctx, page); err != nil {
 		t.Fatal(err)
 	}
 	got, err := chromedp.Run(ctx, chromedp.Evaluate[seenReplay](script, chromedp.EvalAwaitPromise))

@@ -148,7 +148,7 @@ func TestSpaceBrowser(t *testing.T) {
 		mu.Lock()
 		asked = nil
 		mu.Unlock()
-		if err := chromedp.Do(ctx, chromedp.Navigate(base+"index.html")); err != nil {
+		if err := browsertest.Load(ctx, base+"index.html"); err != nil {
 			t.Fatal(err)
 		}
 		click := chromedp.Click(chromedp.CSS(`a[href="@@guide/index.html"]`))

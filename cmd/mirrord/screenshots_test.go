@@ -82,7 +82,7 @@ func TestBrowser(t *testing.T) {
 
 // visitPage loads a page and returns its text.
 func visitPage(ctx context.Context, url string) (string, error) {
-	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
+	if err := browsertest.Load(ctx, url); err != nil {
 		return "", err
 	}
 	return chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))

@@ -5,6 +5,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -29,5 +30,24 @@ func New(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
+	// A browser ends with the context of its first step, so that must not be one with a shorter life.
+	if err := chromedp.Do(ctx, chromedp.Sleep(0)); err != nil {
+		t.Fatal(err)
+	}
 	return ctx
+}
+
+// Load shows an address. Of a page with frames the browser at times does not say that it has loaded, and what
+// a form or a script just began to load ends an attempt: then it is asked again.
+func Load(ctx context.Context, address string) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, time.Minute)
+		err := chromedp.Do(once, chromedp.Navigate(address))
+		cancel()
+		var refused *chromedp.LoadError
+		aborted := errors.As(err, &refused) && refused.ErrorText == "net::ERR_ABORTED"
+		if ctx.Err() != nil || (!aborted && !errors.Is(err, context.DeadlineExceeded)) {
+			return err
+		}
+	}
 }
