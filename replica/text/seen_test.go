@@ -94,7 +94,7 @@ func TestSeenAlikeByChance(t *testing.T) {
 	s.pages[part(x)] = 0 // a guess that is wrong
 	on = append(on, some[0])
 	if k, ok := ask(t, s, &on, x); ok {
-		t.Errorf("a page is taken for page %d of another gist", k.Page)
+		t.Errorf("a page is like page %d of another gist", k.Page)
 	}
 	for _, x := range some {
 		ask(t, s, &on, x)
