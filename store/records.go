@@ -164,15 +164,9 @@ func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	return out, err
 }
 
-// SettleLooks writes what runs have looked at into the records, some of them in each run, once more than a
-// few runs are kept as looks. It is called at the end of a run. A crash in between is harmless.
-func (s *Records) SettleLooks() error {
-	n, err := s.Known()
-	if err != nil {
-		return err
-	}
-	return s.looks.settle(s.foldItems, max(int(n)/lookedPart, s.foldItems), maxLooked)
-}
+// SettleLooks writes what runs have looked at into the records, once more than a few runs are kept as looks.
+// It is called at the end of a run. A crash in between is harmless.
+func (s *Records) SettleLooks() error { return s.settle(maxLooked) }
 
 // bucketOf is a bucket of records, and how many bytes of its keys come before that of the URL.
 type bucketOf struct {

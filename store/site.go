@@ -36,7 +36,6 @@ var (
 	kHeads = []byte("heads")
 	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
 	kRebuilt = []byte("rebuilt")
-	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
 	kFolding = []byte("folding") // how far an older program had folded a chunk
 	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
 	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed

@@ -275,7 +275,7 @@ func packScript(script []byte) ([]byte, error) {
 // goes into that one's history. The next publish then has the old content.
 func (s *SiteVersions) Restore(version, next int) error {
 	// no look is left: those of later runs are of the bodies that are replaced
-	if err := s.records.looks.settleAll(s.records.foldItems); err != nil {
+	if err := s.records.settle(0); err != nil {
 		return err
 	}
 	return s.update("restore records", func(tx *db.Tx) error {
