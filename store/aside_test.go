@@ -70,7 +70,7 @@ func TestLargeFrames(t *testing.T) {
 			if err != nil || !bytes.Equal(f.Body, bodies[id]) || string(f.Links) != "links" {
 				t.Errorf("one-off %v, frame %d: %v, %d bytes, links %q", oneOff, id, err, len(f.Body), f.Links)
 			}
-			if _, err := f.check(done[id].ID, done[id].Digest); err != nil {
+			if err := f.check(done[id].ID, done[id].Digest); err != nil {
 				t.Errorf("one-off %v, frame %d: %v", oneOff, id, err)
 			}
 			if cap(r.out) > maxKept {

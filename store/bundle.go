@@ -167,10 +167,7 @@ func (p *packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 	}
 	u := p.unpacked.take(at)
 	if u == nil {
-		raw, err := p.raw(r, at)
-		if err == nil {
-			err = checkFrame(raw)
-		}
+		raw, err := p.frame(r, at)
 		var x bundleIndex
 		if err == nil {
 			x, err = parseBundle(raw)

@@ -47,7 +47,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 // A frame that is longer than its header says is damaged.
 func TestFrameWithMoreBehindIt(t *testing.T) {
 	raw := encodeFrame(t, (&Frames{}).NewFrameWriter(), FrameMeta{}, nil, []byte("body"))
-	if _, err := NewFrameReader().payload(append(raw, 0)); !errors.Is(err, disk.ErrDamaged) {
+	if _, err := decodeFrame(NewFrameReader(), append(raw, 0)); !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 }

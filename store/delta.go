@@ -154,7 +154,7 @@ func (p *packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, erro
 	if at.Doc > 0 && depth <= 0 {
 		return p.document(r, at)
 	}
-	raw, err := p.raw(r, at)
+	raw, err := p.frame(r, at)
 	if err != nil {
 		return nil, err
 	}
@@ -163,9 +163,6 @@ func (p *packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, erro
 	}
 	if !isDelta(raw) && depth <= 0 {
 		return r.payload(raw)
-	}
-	if err := checkFrame(raw); err != nil { // before its header is believed
-		return nil, err
 	}
 	d, ok := parseDelta(raw)
 	if !ok || d.depth == 0 || (depth != anyDepth && int(d.depth) != depth) {

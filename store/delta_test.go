@@ -32,7 +32,7 @@ func prose(rng *rand.Rand, n int) []string {
 
 func frameOf(t testing.TB, s *Site, at record.Place) []byte {
 	t.Helper()
-	raw, err := s.packs.whole(nil, at)
+	raw, err := s.packs.frame(NewFrameReader(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestDeltaRoundTripInBulk(t *testing.T) {
 			if err != nil || !bytes.Equal(f.Body, body) || string(f.Links) != "links" {
 				rt.Fatalf("body %d: %v", i, err)
 			}
-			if _, err := f.check(0, sha256.Sum256(body)); err != nil {
+			if err := f.check(0, sha256.Sum256(body)); err != nil {
 				rt.Fatalf("body %d: %v", i, err)
 			}
 			if len(same) >= 5000 && i == 1 && at.Len > 1000 {

@@ -3,12 +3,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"slices"
 
 	"mirrord/store/db"
 	"mirrord/store/disk"
@@ -55,33 +53,30 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[record.Place]record.Pla
 // copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
 // went. Deltas wait until their bases have moved; here they are only looked at.
 func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[record.Place]record.Place) error {
-	var raw []byte
 	// before anything is copied: the copies of a pack that has to stay would pile up with every call
-	for places := range u.frames() {
-		err := ctx.Err()
-		if err == nil {
-			raw, err = s.packs.whole(raw, places[0])
-		}
-		if err != nil {
-			return err
-		}
+	err := s.readFrames(ctx, u, func([]byte, []record.Place) error { return nil })
+	if err != nil {
+		return err
 	}
-	for places := range u.frames() {
-		at := places[0]
-		err := ctx.Err()
-		if err == nil {
-			raw, err = s.packs.whole(raw, at)
-		}
-		if err == nil && at.Doc > 0 {
+	return s.readFrames(ctx, u, func(raw []byte, places []record.Place) (err error) {
+		switch at := places[0]; {
+		case at.Doc > 0:
 			err = s.copyBundle(raw, places, to)
+		case !isDelta(raw):
+			to[at], err = s.packs.append(raw)
+		}
+		return err
+	})
+}
+
+// readFrames calls f with the frames in use of a pack, and the places of the documents in use.
+func (s *compactor) readFrames(ctx context.Context, u *packUse, f func([]byte, []record.Place) error) error {
+	for places := range u.frames() {
+		raw, err := s.packs.frame(s.frames, places[0])
+		if err == nil {
+			err = cmp.Or(ctx.Err(), f(raw, places))
 		}
 		if err != nil {
-			return err
-		}
-		if at.Doc > 0 || isDelta(raw) {
-			continue
-		}
-		if to[at], err = s.packs.append(raw); err != nil {
 			return err
 		}
 	}
@@ -94,19 +89,12 @@ func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[record.Pl
 func (s *compactor) copyDeltas(
 	ctx context.Context, deltas []*usedDelta, from map[uint32]bool, to map[record.Place]record.Place,
 ) (outside int64, err error) {
-	var raw []byte
 	for _, d := range deltas {
 		leaves := from[d.at.Pack]
 		if !leaves && !d.full && !d.overAny(from) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return outside, err
-		}
-		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, disk.ErrDamaged) && !leaves {
-			continue // it stays: it cannot be read, with or without its base
-		}
-		if err != nil {
 			return outside, err
 		}
 		base := d.under[len(d.under)-1]
@@ -116,7 +104,14 @@ func (s *compactor) copyDeltas(
 		if d.full {
 			base = record.Place{}
 		}
-		if raw, err = s.again(raw, d.at, base); err != nil {
+		raw, err := s.again(d.at, base)
+		if err == nil && raw == nil {
+			if !leaves {
+				continue // it stays: it cannot be read, with or without its base
+			}
+			raw, err = s.packs.frame(s.frames, d.at)
+		}
+		if err != nil {
 			return outside, err
 		}
 		at, err := s.packs.append(raw)
@@ -132,12 +127,12 @@ func (s *compactor) copyDeltas(
 	return outside, nil
 }
 
-// again returns the frame of the document of a delta, of which raw is the frame, as a delta over the full
-// frame at base where that pays, else in full. One that cannot be read stays as it is.
-func (s *compactor) again(raw []byte, at, base record.Place) ([]byte, error) {
+// again returns a frame for the document of a delta: a delta over the full frame at base where that pays,
+// else in full. It is nil for a document that cannot be read.
+func (s *compactor) again(at, base record.Place) ([]byte, error) {
 	payload, err := s.packs.payload(s.frames, at)
 	if errors.Is(err, disk.ErrDamaged) {
-		return raw, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -147,43 +142,6 @@ func (s *compactor) again(raw []byte, at, base record.Place) ([]byte, error) {
 		return raw, nil
 	}
 	return s.writer.pack(), nil
-}
-
-// whole reads the frame at a place as it is, into raw when that is large enough, and checks it.
-func (p *packs) whole(raw []byte, at record.Place) ([]byte, error) {
-	f, err := p.file(at.Pack)
-	if err != nil {
-		return raw, disk.ReadErr("read pack", err)
-	}
-	st, err := f.Stat()
-	if err != nil {
-		return raw, disk.Err("read pack", err)
-	}
-	if at.Off < 0 || at.Len < frameHeader || at.Off > st.Size()-int64(at.Len) {
-		return raw, fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, disk.ErrDamaged)
-	}
-	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
-		return raw, err
-	}
-	raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
-	if _, err := f.ReadAt(raw, at.Off); err != nil {
-		return raw, disk.ReadErr("read pack", err)
-	}
-	if err := checkFrame(raw); err != nil {
-		return raw, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
-	}
-	return raw, nil
-}
-
-// checkFrame reports whether a frame is whole, without unpacking it.
-func checkFrame(raw []byte) error {
-	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
-		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, n)
-	}
-	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-		return fmt.Errorf("checksum of frame: %w", disk.ErrDamaged)
-	}
-	return nil
 }
 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.

@@ -126,8 +126,8 @@ func (l *bodyLook) has(d *record.RawDone) bool {
 	case r.Outcome != site.Fetched:
 		return true
 	case r.Body == record.PackBody:
-		raw, err := l.packs.raw(l.frames, r.At)
-		return err == nil && checkFrame(raw) == nil
+		_, err := l.packs.frame(l.frames, r.At)
+		return err == nil
 	case r.Body == record.BlobBody:
 		return l.bodies.IsThere(r.Digest, r.Size)
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -263,24 +262,17 @@ func (r *FrameReader) buffer(n int) []byte {
 	return b
 }
 
-// payload unpacks what a full frame holds. It is valid until the next call, or as long as raw.
+// payload unpacks what a full frame, which is whole, holds. It is valid until the next call, or as long as raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	unpack := r.unpackZstd
-	switch magic := string(raw[:min(len(raw), 4)]); {
-	case len(raw) < frameHeader:
-		unpack = nil
-	case magic == quickMagic:
+	switch string(raw[:4]) {
+	case frameMagic:
+	case quickMagic:
 		unpack = r.unpackS2
-	case magic == plainMagic:
-		unpack = func(payload []byte) ([]byte, error) { return payload, nil }
-	case magic != frameMagic:
-		unpack = nil
-	}
-	if unpack == nil {
+	case plainMagic:
+		return raw[frameHeader:], nil
+	default:
 		return nil, fmt.Errorf("no frame here: %w", disk.ErrDamaged)
-	}
-	if err := checkFrame(raw); err != nil {
-		return nil, err
 	}
 	out, err := unpack(raw[frameHeader:])
 	if err != nil {
@@ -374,30 +366,30 @@ func (f *Frame) ID() (uint32, error) {
 	return uint32(id), nil
 }
 
-// check holds the head against a record, and returns the digest that the body must have: a record that forgot
-// it, so that the body would be requested again, goes by the head.
-func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
+// check holds the head and the body against a record. One that forgot the digest, so that the body would be
+// requested again, goes by the head.
+func (f *Frame) check(id uint32, digest [32]byte) error {
 	is, err := f.ID()
 	if err != nil {
-		return digest, err
+		return err
 	}
 	if is != id {
-		return digest, fmt.Errorf("%w: the frame is that of another URL, number %d", disk.ErrDamaged, is)
+		return fmt.Errorf("%w: the frame is that of another URL, number %d", disk.ErrDamaged, is)
 	}
 	var m olderMeta
-	older := json.Unmarshal(f.Meta, &m) == nil
-	switch begin := f.Meta[max(len(f.Meta)-metaDigest, 0):]; {
-	case older && digest == [32]byte{}:
-		_, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
-		return want, err
-	case older && m.Digest == record.HexOf(digest), !older && bytes.Equal(begin, digest[:metaDigest]):
-		return digest, nil
-	case !older && digest == [32]byte{}:
-		for _, want = range [][32]byte{sha256.Sum256(f.Body), record.QuickDigest(f.Body)} {
-			if bytes.Equal(begin, want[:metaDigest]) {
-				return want, nil
-			}
+	begin := f.Meta[max(len(f.Meta)-metaDigest, 0):]
+	named := func(d [32]byte) bool { return bytes.Equal(begin, d[:metaDigest]) }
+	if json.Unmarshal(f.Meta, &m) == nil {
+		named = func(d [32]byte) bool { return m.Digest == record.HexOf(d) }
+	}
+	wants := [][32]byte{digest}
+	if digest == ([32]byte{}) {
+		wants = [][32]byte{sha256.Sum256(f.Body), record.QuickDigest(f.Body)}
+	}
+	for _, want := range wants {
+		if named(want) && record.IsDigestOf(want, f.Body) {
+			return nil
 		}
 	}
-	return digest, fmt.Errorf("%w: the frame has another body than digest %x", disk.ErrDamaged, digest)
+	return fmt.Errorf("%w: the frame has another body than digest %x", disk.ErrDamaged, digest)
 }

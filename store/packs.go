@@ -3,8 +3,10 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -224,8 +226,8 @@ func (p *packs) read(r *FrameReader, at record.Place) (fr Frame, err error) {
 	return fr, nil
 }
 
-// raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
-func (p *packs) raw(r *FrameReader, at record.Place) ([]byte, error) {
+// frame reads the frame at a place, and checks that it is whole. It is valid until r is used again.
+func (p *packs) frame(r *FrameReader, at record.Place) ([]byte, error) {
 	f, err := p.open(at)
 	if err != nil {
 		return nil, err
@@ -245,7 +247,18 @@ func (p *packs) raw(r *FrameReader, at record.Place) ([]byte, error) {
 		}
 		return nil, disk.ReadErr("read pack", err)
 	}
-	return raw, nil
+	return raw, checkFrame(raw)
+}
+
+// checkFrame reports whether a frame is whole, without unpacking it.
+func checkFrame(raw []byte) error {
+	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
+		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, n)
+	}
+	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+		return fmt.Errorf("checksum of frame: %w", disk.ErrDamaged)
+	}
+	return nil
 }
 
 // open returns the pack that a place is in, of which a depot may have had that part.

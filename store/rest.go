@@ -36,7 +36,7 @@ const (
 )
 
 func isRest(raw []byte) bool {
-	return len(raw) >= frameHeader && (string(raw[:4]) == restMagic || string(raw[:4]) == olderRests)
+	return string(raw[:4]) == restMagic || string(raw[:4]) == olderRests
 }
 
 // rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
@@ -66,9 +66,6 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a
 // part is in memory. It is valid until r is used again.
 func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
-	if err := checkFrame(raw); err != nil {
-		return nil, err
-	}
 	packed, err := r.unpackS2(raw[frameHeader:])
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %w", disk.ErrDamaged, err)

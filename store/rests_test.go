@@ -94,7 +94,7 @@ func (h *oneOffSite) check() (came int) {
 		if string(f.Body) != h.body[rec.ID] || string(f.Links) != "links" {
 			h.t.Errorf("%s: %q, links %q", rec.URL, f.Body, f.Links)
 		}
-		if _, err := f.check(rec.ID, rec.Digest); err != nil {
+		if err := f.check(rec.ID, rec.Digest); err != nil {
 			h.t.Errorf("%s: %v", rec.URL, err)
 		}
 	}

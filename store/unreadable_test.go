@@ -61,7 +61,7 @@ func TestUnreadablePack(t *testing.T) {
 	for what, read := range map[string]func() error{
 		"read":   func() error { _, err := s.Frames.ReadFrame(NewFrameReader(), recs[0].At); return err },
 		"header": func() error { _, err := s.packs.header(recs[0].At); return err },
-		"move":   func() error { _, err := s.packs.whole(nil, recs[0].At); return err },
+		"move":   func() error { _, err := s.packs.frame(NewFrameReader(), recs[0].At); return err },
 	} {
 		err := read()
 		isDisk := err != nil && strings.Contains(err.Error(), "smartctl")

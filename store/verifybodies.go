@@ -72,21 +72,15 @@ func (v *verifier) document(d *stored) {
 		v.st.Away++
 		return
 	}
-	if err != nil {
-		v.problem(BadFrame, d.url, "%v", err)
-		return
+	if err == nil {
+		v.st.Bytes += int64(len(f.Body))
+		err = f.check(d.id, d.digest)
 	}
-	want, err := f.check(d.id, d.digest)
 	switch {
 	case err != nil:
 		v.problem(BadFrame, d.url, "%v", err)
 	case int64(len(f.Body)) != d.size:
 		v.problem(BadFrame, d.url, "the frame has a body of %d bytes, the record says %d", len(f.Body), d.size)
-	default:
-		v.st.Bytes += d.size
-		if got := record.DigestLike(want, f.Body); got != want {
-			v.problem(BadFrame, d.url, "the digest of its body is %x, not %x", got, want)
-		}
 	}
 }
 
