@@ -10,6 +10,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/record"
 )
@@ -17,7 +18,7 @@ import (
 // looks are the looks of a site. Reading is safe for concurrent use.
 type looks struct {
 	*home
-	heads   *headFiles
+	heads   *bodies.HeadFiles
 	written record.Bits // numbers of the records in the journal; nil: not known yet
 	mu      sync.Mutex  // of what follows
 	known   bool
@@ -227,7 +228,7 @@ func (l *looks) isLook(stored *db.Bucket, d *record.Done, list []record.Look) (b
 	if l.volatile || d.Answer == nil || d.SaysNothingNew() { // what lives for one run keeps no heads
 		return true, nil
 	}
-	return l.heads.knows(&was, d.Answer), nil
+	return l.heads.Knows(&was, d.Answer), nil
 }
 
 // maxLooked is how many runs may be kept as looks before their records are written.

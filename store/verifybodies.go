@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -62,11 +63,11 @@ func (v *verifier) documents() {
 // document checks a stored document.
 func (v *verifier) document(d *stored) {
 	v.st.Frames++
-	if v.s.packs.isAway(d.at) {
+	if v.s.away.has(v.s.packs, d.at) {
 		v.st.Away++
 		return
 	}
-	v.spend(min(int64(d.at.Len), d.size+frameHeader)) // of a frame of many, which is mostly read already
+	v.spend(min(int64(d.at.Len), d.size+bodies.HeaderSize)) // of a frame of many, which is mostly read already
 	f, err := v.s.Frames.ReadFrame(v.frames, d.at)
 	if errors.Is(err, blobs.ErrAway) { // what it is over
 		v.st.Away++
@@ -74,7 +75,7 @@ func (v *verifier) document(d *stored) {
 	}
 	if err == nil {
 		v.st.Bytes += int64(len(f.Body))
-		err = f.check(d.id, d.digest)
+		err = f.Check(d.id, d.digest)
 	}
 	switch {
 	case err != nil:
@@ -103,7 +104,7 @@ func (v *verifier) blob(r *record.Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
-	if v.s.packs.away.hasOnly(r.Digest, v.s.kept) {
+	if v.s.away.hasOnly(r.Digest, v.s.kept) {
 		v.st.Away++
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -252,8 +253,11 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 	return unpackScript(packed)
 }
 
+// maxScript is how many bytes of an edit script are believed.
+const maxScript = 1<<31 - 1
+
 func unpackScript(packed []byte) ([]byte, error) {
-	dec := newDecoder(maxFrame)
+	dec := bodies.NewDecoder(maxScript)
 	defer dec.Close()
 	out, err := dec.DecodeAll(packed, nil)
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"bufio"
@@ -34,12 +34,12 @@ import (
 //
 // The links name other URLs by their numbers in site.db.
 const (
-	frameMagic  = "mPk1"
-	quickMagic  = "mPq1"
-	plainMagic  = "mPr1"
-	frameHeader = 12
-	maxPack     = 256 << 20 // bytes after which a new pack is begun
-	maxFrame    = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
+	frameMagic = "mPk1"
+	quickMagic = "mPq1"
+	plainMagic = "mPr1"
+	HeaderSize = 12        // bytes of a header
+	maxPack    = 256 << 20 // bytes after which a new pack is begun
+	maxFrame   = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -69,7 +69,7 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	return &FrameWriter{encoder: &s.encoder, quick: s.quick, plain: s.plain}
+	return &FrameWriter{encoder: &s.encoder, quick: s.Quick, plain: s.Plain}
 }
 
 // frameEncoder encodes frames, one at a time: those of writers are large and few, or small deltas. The zero
@@ -132,14 +132,6 @@ func (e *frameEncoder) ready() *zstdfast.Encoder {
 	return e.enc
 }
 
-// encode returns a frame. It is valid until the next call.
-func (w *FrameWriter) encode(meta, links, body []byte) ([]byte, error) {
-	if err := w.fill(meta, links, body); err != nil {
-		return nil, err
-	}
-	return w.pack(), nil
-}
-
 // errLarge says that a document is larger than what would be read again.
 var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", maxFrame)
 
@@ -151,7 +143,7 @@ func (w *FrameWriter) head(m FrameMeta) []byte {
 
 // fill puts a payload into buf, behind the space for a header.
 func (w *FrameWriter) fill(meta, links, body []byte) error {
-	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
+	n := HeaderSize + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
 	if n > maxFrame {
 		return errLarge
 	}
@@ -171,9 +163,9 @@ func (w *FrameWriter) pack() []byte {
 		seal(w.buf)
 		return w.buf
 	case w.quick:
-		return w.packS2(quickMagic, w.buf[frameHeader:])
+		return w.packS2(quickMagic, w.buf[HeaderSize:])
 	}
-	w.out = w.encoder.full(w.out[:0], w.buf[frameHeader:])
+	w.out = w.encoder.full(w.out[:0], w.buf[HeaderSize:])
 	return w.out
 }
 
@@ -184,13 +176,13 @@ func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
 }
 
 // roomForS2 is how many bytes appendS2 needs at most.
-func roomForS2(payload []byte) int { return frameHeader + s2.MaxEncodedLen(len(payload)) }
+func roomForS2(payload []byte) int { return HeaderSize + s2.MaxEncodedLen(len(payload)) }
 
 // appendS2 makes a frame of a payload, in S2, in the empty slice b, which has the capacity for it.
 func appendS2(b []byte, magic string, payload []byte) []byte {
-	b = b[:frameHeader]
+	b = b[:HeaderSize]
 	copy(b, magic)
-	b = b[:frameHeader+len(s2.Encode(b[frameHeader:cap(b)], payload))]
+	b = b[:HeaderSize+len(s2.Encode(b[HeaderSize:cap(b)], payload))]
 	seal(b)
 	return b
 }
@@ -207,8 +199,8 @@ func (w *FrameWriter) letGo() {
 
 // seal writes length and checksum of the payload into the header of a frame.
 func seal(raw []byte) {
-	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader))
-	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[frameHeader:], castagnoli))
+	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-HeaderSize))
+	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[HeaderSize:], castagnoli))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
@@ -217,22 +209,24 @@ type FrameReader struct {
 	// ReadFrame returns is valid until Release.
 	Aside bool
 
+	// Moved says where full frames are that are not where the deltas over them say. It may be nil.
+	Moved map[record.Place]record.Place
+
 	aside []func() // give those of the last frame back
 	dec   *zstd.Decoder
 	raw   []byte
 	out   []byte
 
-	over  *zstd.Decoder                 // of deltas; nil until there is one
-	other []byte                        // beside out, where bases and deltas alternate
-	moved map[record.Place]record.Place // where full frames are that are not where the deltas over them say
-	file  *bufio.Reader                 // of published files; nil until there is one
+	over  *zstd.Decoder // of deltas; nil until there is one
+	other []byte        // beside out, where bases and deltas alternate
+	file  *bufio.Reader // of published files; nil until there is one
 }
 
 // NewFrameReader returns a decoder.
-func NewFrameReader() *FrameReader { return &FrameReader{dec: newDecoder(maxFrame)} }
+func NewFrameReader() *FrameReader { return &FrameReader{dec: NewDecoder(maxFrame)} }
 
-// newDecoder returns a decoder of what has so many bytes at most.
-func newDecoder(most uint64) *zstd.Decoder {
+// NewDecoder returns a decoder of what has so many bytes at most.
+func NewDecoder(most uint64) *zstd.Decoder {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(most))
 	if err != nil {
@@ -262,7 +256,8 @@ func (r *FrameReader) buffer(n int) []byte {
 	return b
 }
 
-// payload unpacks what a full frame, which is whole, holds. It is valid until the next call, or as long as raw.
+// payload unpacks what a full frame, which is whole, holds. It is valid until the next call, or as long as
+// raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	unpack := r.unpackZstd
 	switch string(raw[:4]) {
@@ -270,11 +265,11 @@ func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	case quickMagic:
 		unpack = r.unpackS2
 	case plainMagic:
-		return raw[frameHeader:], nil
+		return raw[HeaderSize:], nil
 	default:
 		return nil, fmt.Errorf("no frame here: %w", disk.ErrDamaged)
 	}
-	out, err := unpack(raw[frameHeader:])
+	out, err := unpack(raw[HeaderSize:])
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
@@ -366,9 +361,9 @@ func (f *Frame) ID() (uint32, error) {
 	return uint32(id), nil
 }
 
-// check holds the head and the body against a record. One that forgot the digest, so that the body would be
+// Check holds the head and the body against a record. One that forgot the digest, so that the body would be
 // requested again, goes by the head.
-func (f *Frame) check(id uint32, digest [32]byte) error {
+func (f *Frame) Check(id uint32, digest [32]byte) error {
 	is, err := f.ID()
 	if err != nil {
 		return err
