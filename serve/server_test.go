@@ -290,9 +290,9 @@ func TestOptions(t *testing.T) {
 	if doc, err = goquery.NewDocumentFromReader(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	had := doc.Find("li a")
+	had := doc.Find("dd a")
 	to, _ := had.Attr("href")
-	if res.StatusCode != 404 || had.Length() != 1 || had.Text() != "as of 2026-03-01 04:00 UTC" ||
+	if res.StatusCode != 404 || had.Length() != 1 || had.AttrOr("title", "") != "Version 1: 1 Mar 2026" ||
 		!strings.HasSuffix(to, "/memento/20260301040000/https://one.test/gone.html") {
 		t.Errorf("what the mirror had: %d, %q", res.StatusCode, doc.Find("main").Text())
 	}

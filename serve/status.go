@@ -14,7 +14,7 @@ import (
 )
 
 // statusPage shows all jobs at one look. It has no script, and nothing on it changes anything.
-const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
+const statusPage = `{{template "head" (head "en" "mirrord")}}<body><main class="status">
 <h1>mirrord</h1>
 <p>{{n (len .All.Jobs) "job"}}, {{n .All.Daemon.Running "run"}} under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
 {{if .All.Daemon.Ending}}<strong>The daemon is ending.</strong>{{end}}
