@@ -357,6 +357,20 @@ func TestRobots(t *testing.T) {
 			}
 		}
 	}
+	own := testSites()
+	last := own["one"].versions[2]
+	last.files = append(last.files, fakeFile{
+		url:  "https://one.test/robots.txt",
+		path: "robots.txt",
+		mime: "text/plain",
+		body: "of the site",
+	})
+	with := testServer(t, func(o *Options) { o.Sites = own })
+	for _, at := range []string{byHost, byPath} {
+		if got := bodyOf(t, ask(t, with, "GET", at+"/robots.txt")); got != "of the site" {
+			t.Errorf("%s hides the robots.txt of the site: %s", at, got)
+		}
+	}
 	res := ask(t, s, "GET", byHost+wellKnown+"memento/20260301040000/https://one.test/gone.html")
 	if got := res.Header.Get("X-Robots-Tag"); got != "noindex" ||
 		!strings.Contains(res.Header.Get("Link"), `<https://one.test/gone.html>; rel="canonical"`) {
