@@ -32,8 +32,8 @@ func deadEndSite(w *mirrortest.Web, pages int, dead map[string]int, more string)
 	w.Set(home+"/favicon.ico", mirrortest.Page{Body: "icon"})
 }
 
-// A link to nothing is requested again after 1, 2, 4 and 8 runs, also of those that request everything, when a
-// page that changed names it, and when it is what a run is for.
+// A link to nothing is requested again after 1, 2, 4 and 8 runs, also of those that request everything, when
+// a page that changed names it, and by a run for it.
 func TestDeadEndsRest(t *testing.T) {
 	dead := map[string]int{"/a": 404, "/b": 410, "/c": 424, "/d": 403, "/e": 501}
 	w := mirrortest.Start(t)

@@ -90,7 +90,8 @@ func (l living) shuffled(n int, item func(i int) string) string {
 func (k Positions) reorders(doc, edited []byte, at span) bool {
 	for _, b := range blocksOf(doc) {
 		if k[b.path].Kind == Order && b.from <= at.from && at.to <= b.to && len(doc) == len(edited) {
-			return bytes.Equal(inOrder(doc[b.from:b.to]), inOrder(edited[b.from:b.to]))
+			how := k[b.path].Short
+			return bytes.Equal(inOrder(doc[b.from:b.to], how), inOrder(edited[b.from:b.to], how))
 		}
 	}
 	return false

@@ -14,8 +14,8 @@ import (
 // one moment show the same lines or items in another order. The element that holds them is a position. What
 // they say counts there, their order does not.
 
-// block is an element with its content. One with an id or a class is named by these, as an element is; another
-// one by its name, its place among those of its kind, and the element around it.
+// block is an element with its content. One with an id or a class is named by these, as an element is;
+// another one by its name, its place among those of its kind, and the element around it.
 type block struct {
 	path     Position
 	name     string
@@ -54,7 +54,12 @@ func blocksOf(doc []byte) (out []block) {
 			i += rawLen(doc[i:], first)
 			continue
 		}
-		b := block{name: strings.ToLower(string(first)), tag: seg, from: i, to: len(doc)}
+		b := block{
+			name: strings.ToLower(string(first)),
+			tag:  seg,
+			from: i,
+			to:   len(doc),
+		}
 		if strings.Contains(impliedEnds, " "+b.name+" ") {
 			in = closed(out, in, b.name, at, impliedEnds)
 		}
@@ -93,7 +98,7 @@ func closed(all []block, in int, name string, at int, only string) int {
 	return in
 }
 
-// unmarked returns a tag with # for what is masked in it.
+// unmarked returns a tag with # for each masked value.
 func unmarked(seg []byte) []byte {
 	for i := bytes.IndexByte(seg, mark); i >= 0 && i+1 < len(seg); i = bytes.IndexByte(seg, mark) {
 		seg = slices.Concat(seg[:i], []byte{'#'}, seg[i+2:])
@@ -101,17 +106,17 @@ func unmarked(seg []byte) []byte {
 	return seg
 }
 
-// itemsOf returns the lines and elements directly in the content of an element, without what separates them.
-func itemsOf(content []byte) []span {
-	items := cutAt(content, func(name []byte) bool { return !isInline(name) })
-	if len(items) < 2 {
-		items = cutAt(content, func([]byte) bool { return true })
-	}
-	return items
-}
+// How fine the content of an element is cut into items: at blank lines and before elements that are no part
+// of a line, at each line, and before each element.
+const (
+	paragraphs = iota
+	lines
+	elements
+	finest = elements
+)
 
-// cutAt cuts the content of an element at the ends of its lines, and before the elements that begins accepts.
-func cutAt(content []byte, begins func(name []byte) bool) (items []span) {
+// itemsOf returns the items directly in the content of an element, without what separates them.
+func itemsOf(content []byte, how int) (items []span) {
 	start := 0
 	end := func(at int) {
 		text := bytes.Trim(content[start:at], separators)
@@ -125,7 +130,7 @@ func cutAt(content []byte, begins func(name []byte) bool) (items []span) {
 	for i, next := 0, 0; i < len(content); {
 		n, k := cut(content[i:])
 		if k == tag && n > 2 && content[i+1] != '/' {
-			if name, _, _ := nextAttr(content[i+1 : i+n]); begins(name) {
+			if name, _, _ := nextAttr(content[i+1 : i+n]); how == elements || !isInline(name) {
 				end(i)
 			}
 		}
@@ -138,7 +143,9 @@ func cutAt(content []byte, begins func(name []byte) bool) (items []span) {
 			continue
 		}
 		if k == text && content[i-1] == '\n' {
-			end(i)
+			if line := bytes.LastIndexByte(content[:i-1], '\n') + 1; how >= lines || blank(content[line:i]) {
+				end(i)
+			}
 		}
 	}
 	end(len(content))
@@ -149,7 +156,8 @@ func cutAt(content []byte, begins func(name []byte) bool) (items []span) {
 func isInline(name []byte) bool {
 	switch string(bytes.ToLower(name)) {
 	case "a", "abbr", "b", "bdi", "br", "button", "cite", "code", "em", "font", "i", "img", "input", "kbd",
-		"label", "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr":
+		"label", "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var",
+		"wbr":
 		return true
 	}
 	return false
@@ -157,10 +165,10 @@ func isInline(name []byte) bool {
 
 // inOrder returns the content of an element with its items, and what separates them, in the order of their
 // bytes.
-func inOrder(content []byte) []byte {
+func inOrder(content []byte, how int) []byte {
 	var texts, between [][]byte
 	at := 0
-	for _, x := range itemsOf(content) {
+	for _, x := range itemsOf(content, how) {
 		texts, between = append(texts, content[x.from:x.to]), append(between, content[at:x.from])
 		at = x.to
 	}
@@ -183,15 +191,15 @@ func (m *masking) order(k Positions) {
 	}
 	for _, b := range slices.Backward(blocksOf(m.Body)) {
 		if known(k[b.path]) {
-			copy(m.Body[b.from:b.to], inOrder(m.Body[b.from:b.to]))
+			copy(m.Body[b.from:b.to], inOrder(m.Body[b.from:b.to], k[b.path].Short))
 			m.Hits = append(m.Hits, Sighting{Position: b.path, Where: Short(b.tag), kind: Order})
 		}
 	}
 }
 
 // reordered returns the innermost elements of two answers around two places that hold the same items in
-// another order; nil for none.
-func (p *pair) reordered(i, j int) (in, to *block) {
+// another order, and how these are cut: as coarse as can be. It returns nil for none.
+func (p *pair) reordered(i, j int) (in, to *block, how int) {
 	if p.blocks == nil {
 		p.blocks, p.twins, p.tried = blocksOf(p.a.doc), blocksOf(p.b.doc), map[*block]bool{}
 	}
@@ -201,12 +209,14 @@ func (p *pair) reordered(i, j int) (in, to *block) {
 				continue
 			}
 			p.tried[x] = true
-			if bytes.Equal(inOrder(p.a.doc[x.from:x.to]), inOrder(p.b.doc[y.from:y.to])) {
-				return x, y
+			for how := range finest + 1 {
+				if bytes.Equal(inOrder(p.a.doc[x.from:x.to], how), inOrder(p.b.doc[y.from:y.to], how)) {
+					return x, y, how
+				}
 			}
 		}
 	}
-	return nil, nil
+	return nil, nil, 0
 }
 
 // enclosing returns the blocks around a place, the innermost first.

@@ -39,8 +39,9 @@ type Position uint64
 
 // At is what may stand at a position.
 type At struct {
-	Kind  Kind `json:"kind"`
-	Short int  `json:"short,omitempty"` // bytes of the shortest token and the longest one that were seen
+	Kind Kind `json:"kind"`
+	// bytes of the shortest token and the longest one that were seen; of an order, how fine it is
+	Short int  `json:"short,omitempty"`
 	Long  int  `json:"long,omitempty"`
 	Other bool `json:"other,omitempty"` // some of them were not hexadecimal
 
@@ -65,6 +66,9 @@ func atOf(a, b []byte) At {
 
 // And is what may stand at a position of which two things are known.
 func (a At) And(b At) At {
+	if a.Kind == Order && b.Kind == Order {
+		return At{Kind: Order, Short: max(a.Short, b.Short)}
+	}
 	if a.Kind != Token || b.Kind != Token {
 		if a.Kind >= b.Kind {
 			return a
@@ -280,8 +284,8 @@ func (p *pair) walk() bool {
 			i, j = i+1, j+1
 			continue
 		}
-		if x, y := p.reordered(s.from, t.from); x != nil && len(p.found) < mostFound {
-			p.content(Order, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
+		if x, y, how := p.reordered(s.from, t.from); x != nil && len(p.found) < mostFound {
+			p.content(At{Kind: Order, Short: how}, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
 			i, j = p.a.segAt(x.to), p.b.segAt(y.to)
 			continue
 		}
@@ -293,17 +297,17 @@ func (p *pair) walk() bool {
 		if x == nil || len(p.found) >= mostFound || (x.to <= s.from && y.to <= t.from) {
 			return false
 		}
-		p.content(Region, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
+		p.content(At{Kind: Region}, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
 		i, j = p.a.segAt(x.to), p.b.segAt(y.to)
 	}
 	return i == len(p.a.segs) && j == len(p.b.segs)
 }
 
 // content notes that the content of an element differs, or its order, in place of what differs in it.
-func (p *pair) content(k Kind, at Position, tag []byte, old, now span) {
+func (p *pair) content(is At, at Position, tag []byte, old, now span) {
 	p.drop(old.from)
 	p.note(at, old.from, &Variation{
-		At:    At{Kind: k},
+		At:    is,
 		Prose: true,
 		Seen:  1,
 		Where: Short(tag),
