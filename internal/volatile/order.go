@@ -22,12 +22,13 @@ type block struct {
 	tag      []byte // its start tag
 	from, to int    // its content
 	around   int    // the block around it, or -1
+	depth    int    // blocks around it
 	near     Position
 }
 
 const (
 	mostBlocks  = 1 << 14 // that are looked at in a document
-	mostTried   = 64      // blocks of two answers that are compared for their order
+	mostTried   = 16      // blocks of two answers that are compared for their order
 	separators  = " \t\r\n,;|"
 	impliedEnds = " li p dt dd tr td th option tbody thead "
 )
@@ -64,7 +65,10 @@ func blocksOf(doc []byte) (out []block) {
 			in = closed(out, in, b.name, at, impliedEnds)
 		}
 		if b.around = in; in >= 0 {
-			b.near = out[in].near
+			b.near, b.depth = out[in].near, out[in].depth+1
+		}
+		if b.depth == mostDepth {
+			continue
 		}
 		if ids := idsOf(unmarked(seg), allClasses); len(ids) > 0 && wholeName(seg) == nil {
 			b.near = hashOf(b.near, ids...)
@@ -205,7 +209,8 @@ func (p *pair) reordered(i, j int) (in, to *block, how int) {
 	}
 	for x := range enclosing(p.blocks, i) {
 		for y := range enclosing(p.twins, j) {
-			if x.path != y.path || p.tried[x] || len(p.tried) == mostTried {
+			same := x.path == y.path && x.to-x.from == y.to-y.from
+			if !same || p.tried[x] || len(p.tried) == mostTried {
 				continue
 			}
 			p.tried[x] = true
