@@ -38,6 +38,7 @@ type Problem struct {
 	Kind   ProblemKind `json:"kind"`
 	Path   string      `json:"path,omitempty"`
 	Detail string      `json:"detail"`
+	Err    error       `json:"-"` // of an Unreadable one
 }
 
 func (p Problem) String() string {
@@ -156,8 +157,10 @@ func newVerifier(fsys fs.FS, o VerifyOptions) *verifier {
 }
 
 func (v *verifier) problem(kind ProblemKind, path, format string, args ...any) {
-	v.add(Problem{kind, path, fmt.Sprintf(format, args...)})
+	v.add(Problem{Kind: kind, Path: path, Detail: fmt.Sprintf(format, args...)})
 }
+
+func unreadable(path string, err error) Problem { return Problem{Unreadable, path, err.Error(), err} }
 
 func (v *verifier) add(p Problem) {
 	if len(v.report.Problems) >= v.MaxProblems {
@@ -187,7 +190,7 @@ func (v *verifier) lines(good func(*File)) {
 		case errors.As(err, &line):
 			v.problem(BadTable, "", "%v", err)
 		default:
-			v.problem(Unreadable, FilesName, "%v", err)
+			v.add(unreadable(FilesName, err))
 		}
 	}
 }
@@ -216,7 +219,7 @@ func (v *verifier) table() {
 	}
 	if m.TableSum != "" {
 		if got, err := sumOf(v.fsys, FilesName); err != nil {
-			v.problem(Unreadable, FilesName, "%v", err)
+			v.add(unreadable(FilesName, err))
 		} else if got != m.TableSum {
 			v.problem(BadDigest, FilesName, "its SHA-256 is %s, %s states %s", got, MetaName, abbreviate(m.TableSum))
 		}
@@ -267,7 +270,7 @@ type checked struct {
 }
 
 func (c *checked) problem(kind ProblemKind, f *File, format string, args ...any) {
-	c.problems = append(c.problems, Problem{kind, f.Path, fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, Problem{Kind: kind, Path: f.Path, Detail: fmt.Sprintf(format, args...)})
 }
 
 // fileReader is the memory of a worker.
@@ -289,13 +292,13 @@ func (v *verifier) file(f *File, m *fileReader) (c checked) {
 		c.problem(NotRegular, f, "%v", err)
 		return c
 	case err != nil:
-		c.problem(Unreadable, f, "%v", err)
+		c.problems = append(c.problems, unreadable(f.Path, err))
 		return c
 	}
 	defer r.Close()
 	info, err := r.Stat()
 	if err != nil {
-		c.problem(Unreadable, f, "%v", err)
+		c.problems = append(c.problems, unreadable(f.Path, err))
 		return c
 	}
 	if info.Size() != f.Size {
@@ -315,7 +318,7 @@ func (v *verifier) file(f *File, m *fileReader) (c checked) {
 	}
 	n, err := io.CopyBuffer(w, onlyReader{io.LimitReader(r, f.Size+1)}, m.buf[:])
 	if err != nil {
-		c.problem(Unreadable, f, "%v", err)
+		c.problems = append(c.problems, unreadable(f.Path, err))
 		return c
 	}
 	if n != f.Size {
@@ -357,7 +360,7 @@ func (v *verifier) extra() {
 	err := fs.WalkDir(v.fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			v.problem(Unreadable, strings.ToValidUTF8(path, "�"), "%v", err)
+			v.add(unreadable(strings.ToValidUTF8(path, "�"), err))
 		case d.IsDir():
 		case other(path):
 			v.problem(Unlisted, strings.ToValidUTF8(path, "�"), "%s does not name it", FilesName)
@@ -367,7 +370,7 @@ func (v *verifier) extra() {
 		return nil
 	})
 	if err != nil {
-		v.problem(Unreadable, ".", "%v", err)
+		v.add(unreadable(".", err))
 	}
 }
 

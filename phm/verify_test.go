@@ -143,7 +143,7 @@ func TestVerifyBrokenLink(t *testing.T) {
 	bodies["docs/a.html"] += `<a href="nowhere.html">`
 	r, err := Verify(makePHM(t, "index.html", bodies), VerifyOptions{Links: toyLinks, Linked: toyLinked})
 	if err != nil || len(r.Problems) != 1 ||
-		r.Problems[0] != (Problem{BrokenLink, "docs/a.html", "nowhere.html leads nowhere"}) {
+		r.Problems[0] != (Problem{Kind: BrokenLink, Path: "docs/a.html", Detail: "nowhere.html leads nowhere"}) {
 		t.Errorf("%v, %+v", err, r.Problems)
 	}
 }

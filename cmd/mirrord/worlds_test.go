@@ -118,6 +118,9 @@ func stopProcess(t *testing.T, p *os.Process) {
 		return slices.ContainsFunc(threads, func(name string) bool {
 			stat, err := os.ReadFile(name)
 			_, state, _ := strings.Cut(string(stat), ") ")
+			if strings.HasPrefix(state, "Z ") {
+				t.Fatalf("process %d has ended", p.Pid)
+			}
 			return err == nil && !strings.HasPrefix(state, "T ")
 		})
 	}

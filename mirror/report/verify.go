@@ -18,6 +18,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
@@ -83,11 +84,14 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 		if cerr := ctx.Err(); cerr != nil {
 			return st, cerr
 		}
-		problem(store.BadTree, phm.MetaName, "%v", treeErr)
+		problem(store.BadTree, phm.MetaName, "%v", disk.Unreadable(treeErr))
 		return st, nil
 	}
 	var wrong []string
 	for _, p := range rep.Problems {
+		if p.Err != nil {
+			p.Detail = disk.Unreadable(p.Err).Error()
+		}
 		problem(store.BadTree, p.Path, "%s: %s", p.Kind, p.Detail)
 		switch p.Kind {
 		case phm.Missing, phm.Unlisted, phm.NotRegular, phm.BadSize, phm.BadDigest, phm.Unreadable:
