@@ -11,6 +11,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
+	"mirrord/job"
 	"mirrord/scheduler/control"
 )
 
@@ -25,9 +26,9 @@ type editData struct {
 
 // badLine is a line of the text with its problem.
 type badLine struct {
-	N       int
-	Text    string
-	Message string
+	jobs.JobFileError
+	Text string
+	Help string // the place in the page about keys
 }
 
 // editPage shows a job file in an editor.
@@ -106,12 +107,9 @@ func (v *visit) saved(err error) error {
 func badLines(text string, all []jobs.JobFileError) (out []badLine) {
 	lines := strings.Split(text, "\n")
 	for _, e := range all {
-		b := badLine{N: e.Line, Message: e.Message}
-		if e.Key != "" {
-			b.Message = e.Key + ": " + b.Message
-		}
-		if e.Hint != "" {
-			b.Message += "; " + e.Hint
+		b := badLine{JobFileError: e, Help: "keys"}
+		if slices.ContainsFunc(job.Keys(), func(k job.Key) bool { return k.Name == e.Key }) {
+			b.Help = e.Key
 		}
 		if e.Line > 0 && e.Line <= len(lines) {
 			b.Text = strings.TrimRight(lines[e.Line-1], "\r")

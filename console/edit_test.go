@@ -67,13 +67,14 @@ func TestEdit(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		of + "max_dept = 3\n":                                     "line 2: ",
-		first + "[hooks]\nafter = \"/bin/sh\"\n":                  "hooks.after: names a command",
-		of + "[notify]\ncommand = \"id\"\n":                       "notify.command: names a command",
+		first + "[hooks]\nafter = \"/bin/sh\"\n":                  `<a href="/help/jobs#hooks.after">hooks.after</a>: names a command`,
+		of + "[notify]\ncommand = \"id\"\n":                       `<a href="/help/jobs#notify.command">notify.command</a>: names a command`,
 		of + "[auth]\nuser = \"x\"\npassword_file = \"/etc/x\"\n": "names a command, file",
 		"": "line",
 	} {
 		for _, do := range []string{"check", "save"} {
-			b.want(http.StatusUnprocessableEntity, want, at, send(do, text))
+			page := b.want(http.StatusUnprocessableEntity, want, at, send(do, text))
+			helpLinks(t, at, page)
 			on(first)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"mirrord/app/access"
 	"mirrord/app/daemon"
 	"mirrord/app/orders"
+	"mirrord/docs"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/testing/orderstest"
@@ -268,8 +270,22 @@ func TestEveryPage(t *testing.T) {
 			if n := doc.Find("a[href^='javascript:']:not([href^='" + ours + "'])").Length(); n > 0 {
 				t.Errorf("%s: a link is a script", at)
 			}
+			helpLinks(t, at, page)
 		}
 	}
+}
+
+// helpLinks holds each link of a page to the guide to a page, and a place in it, that exist.
+func helpLinks(t *testing.T, at, page string) (n int) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`href="/help/([^"#]*)(?:#([^"]*))?"`).FindAllStringSubmatch(page, -1) {
+		_, body, err := docs.HTML(m[1], "/help/")
+		if err != nil || (m[2] != "" && !strings.Contains(body, `id="`+m[2]+`"`)) {
+			t.Errorf("%s: no place for %s: %v", at, m[0], err)
+		}
+		n++
+	}
+	return n
 }
 
 // pageStatus is how an address of pageAddresses answers to an operator.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"mirrord/app/look"
 	"mirrord/evolution"
@@ -17,8 +18,9 @@ import (
 const (
 	heatSteps  = 104 // runs
 	heatRows   = 400
-	heatLabel  = 260 // width of the names
+	heatLetter = 7 // width of a letter of a name
 	heatCell   = 8
+	heatWide   = 28  // largest width of a cell: eight runs fit on a phone
 	heatHeight = 20  // of a row
 	heatInner  = 15  // of its cells
 	heatHead   = 24  // of the dates
@@ -209,8 +211,12 @@ func (d *heatData) drawMap() {
 	if len(d.Times) == 0 {
 		return
 	}
-	cell := max(heatCell, min(6*heatCell, heatAll/len(d.Times)))
-	d.Width = heatLabel + max(cell*len(d.Times), heatDate) + heatCell
+	cell := max(heatCell, min(heatWide, heatAll/len(d.Times)))
+	left := 0 // width of the names
+	for _, r := range d.Rows {
+		left = max(left, heatLetter*min(utf8.RuneCountInString(r.Name), heatName)+heatCell)
+	}
+	d.Width = left + max(cell*len(d.Times), heatDate) + heatCell
 	d.Height = heatHead + heatHeight*len(d.Rows) + heatCell
 	shades := make([]strings.Builder, evolution.Degrees+evolution.MostDegrees+1)
 	var audits strings.Builder
@@ -222,12 +228,12 @@ func (d *heatData) drawMap() {
 				to++
 			}
 			w, h := cell*(to-from), heatInner
-			fmt.Fprintf(&shades[r.Shades[from]], "M%d %dh%dv%dh-%dz", heatLabel+cell*from, y, w, h, w)
+			fmt.Fprintf(&shades[r.Shades[from]], "M%d %dh%dv%dh-%dz", left+cell*from, y, w, h, w)
 			from = to
 		}
 		for j, n := range r.Audits {
 			if n > 0 {
-				fmt.Fprintf(&audits, "M%d %d%s", heatLabel+cell*j+cell/2, y+heatInner/2-heatMark, auditMark)
+				fmt.Fprintf(&audits, "M%d %d%s", left+cell*j+cell/2, y+heatInner/2-heatMark, auditMark)
 			}
 		}
 		d.Texts = append(d.Texts, heatText{
@@ -245,12 +251,12 @@ func (d *heatData) drawMap() {
 	d.Audits = audits.String()
 	var grid strings.Builder
 	for j := range len(d.Times) + 1 {
-		fmt.Fprintf(&grid, "M%d %dv%d", heatLabel+cell*j-1, heatHead, heatHeight*len(d.Rows))
+		fmt.Fprintf(&grid, "M%d %dv%d", left+cell*j-1, heatHead, heatHeight*len(d.Rows))
 	}
 	d.Grid = grid.String()
 	last := -heatDate
 	for i, at := range d.Times {
-		if x := heatLabel + cell*i; x-last >= heatDate && x+heatDate <= d.Width+heatCell {
+		if x := left + cell*i; x-last >= heatDate && x+heatDate <= d.Width+heatCell {
 			day := time.Unix(at, 0).UTC().Format(time.DateOnly)
 			d.Texts = append(d.Texts, heatText{X: x, Y: heatHead - 8, Text: day})
 			last = x

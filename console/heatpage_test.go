@@ -173,7 +173,7 @@ func TestHeatMarksAudits(t *testing.T) {
 	if n := strings.Count(mark, "M"); n != 4 { // two runs, of the directory and of the root
 		t.Errorf("%d marks: %s", n, mark)
 	}
-	if x := fmt.Sprintf("M%d ", heatLabel+6*heatCell/2); strings.Count(mark, x) != 2 {
+	if x := fmt.Sprintf("M%d ", heatLetter*len("part0/")+heatCell+heatWide/2); strings.Count(mark, x) != 2 {
 		t.Errorf("the first column is at %s: %s", x, mark)
 	}
 	if doc.Find("ul.legend + p path.audit").Length() != 1 {

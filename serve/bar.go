@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -101,7 +100,7 @@ func (v barred) answer(f found, a addresses) (done bool, err error) {
 	path := v.r.URL.EscapedPath()[len(v.prefix):] + query(v.r.URL)
 	var head []byte
 	if isPageType(f.r.MIME) {
-		if head, err = v.head(f.r); err != nil {
+		if head, err = readPage(v.Table, f.r, barHead); err != nil {
 			return false, err
 		}
 	}
@@ -135,16 +134,6 @@ func (v barred) answer(f found, a addresses) (done bool, err error) {
 
 // barHead is how many bytes of a page tell its title, its language, and whether it consists of frames.
 const barHead = 16 << 10
-
-// head reads the beginning of a page.
-func (v *view) head(r Resource) ([]byte, error) {
-	f, err := v.Table.Open(r)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, barHead))
-}
 
 // framesRule finds a page of frames. It has no bar: its scripts take the window for their own.
 var framesRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)<frameset[\s>]`) })
@@ -274,19 +263,4 @@ func (v barred) send(r Resource, head []byte, at string) error {
 		Title, Frame string
 	}{w, b, title + " · " + w.Day(v.Time), marked(at)}, "script-src 'self'", "frame-src "+scheme+"://*."+host)
 	return nil
-}
-
-// forFrame returns a page as it is framed.
-func (v *view) forFrame(r Resource) (Resource, error) {
-	if !v.marked || !isFramed(v.r) || !strings.Contains(r.MIME, "html") {
-		return r, nil
-	}
-	head, err := v.head(r)
-	if err != nil {
-		return r, err
-	}
-	snap := *v.Snapshot
-	snap.Table, r = withTags(snap.Table, r, head)
-	v.Snapshot = &snap
-	return r, nil
 }

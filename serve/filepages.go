@@ -23,13 +23,18 @@ func (p *FilePage) Read(interval int, most int64) (r Resource, body []byte, ok b
 	if r, ok, err = t.Find(p.URL); err != nil || !ok || r.Path == "" || !isPageType(r.MIME) {
 		return r, nil, false, err
 	}
+	body, err = readPage(t, r, most)
+	return r, body, err == nil, err
+}
+
+// readPage reads so many bytes of a file at most.
+func readPage(t Table, r Resource, most int64) ([]byte, error) {
 	f, err := t.Open(r)
 	if err != nil {
-		return r, nil, false, err
+		return nil, err
 	}
-	body, err = io.ReadAll(io.LimitReader(f, most))
-	f.Close() // it was only read
-	return r, body, err == nil, err
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 func isPageType(mime string) bool { return strings.Contains(mime, "html") || mime == "text/plain" }

@@ -4,9 +4,6 @@ package serve
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -77,41 +74,32 @@ func isFramed(r *http.Request) bool {
 // largestFramed is the size in bytes of the largest page that gets frameTags: it is in memory then.
 const largestFramed = 4 << 20
 
-// framedTable is a table with one page that has tags at its beginning.
-type framedTable struct {
-	Table
-	page Resource // without them
-	tags string
-}
-
-// withTags puts frameTags into a page that begins with head, and into its table.
-func withTags(t Table, r Resource, head []byte) (Table, Resource) {
-	utf16 := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) ||
+// tagsOf returns the tags for a page of HTML: none for one in UTF-16, and one of XML without a head.
+func tagsOf(r Resource, page []byte) string {
+	utf16 := bytes.HasPrefix(page, []byte("\xff\xfe")) || bytes.HasPrefix(page, []byte("\xfe\xff")) ||
 		strings.HasPrefix(strings.ToLower(r.Charset), "utf-16")
-	xml := strings.Contains(r.MIME, "+xml")
-	if utf16 || r.Size > largestFramed || (xml && !bytes.Contains(frontRule().Find(head), []byte("<head"))) {
-		return t, r
+	switch xml := strings.Contains(r.MIME, "+xml"); {
+	case utf16, xml && !bytes.Contains(frontRule().Find(page), []byte("<head")):
+		return ""
+	case xml:
+		return frameTag
 	}
-	f := framedTable{t, r, frameTags}
-	if xml {
-		f.tags = frameTag
-	}
-	r.Digest = sha256.Sum256(append(r.Digest[:], f.tags...))
-	r.Size += int64(len(f.tags))
-	return f, r
+	return frameTags
 }
 
-// Open opens the page with its tags.
-func (t framedTable) Open(r Resource) (io.ReadSeekCloser, error) {
-	f, err := t.Table.Open(t.page)
+// forFrame returns a page as it is framed.
+func forFrame(v *view, r Resource) (Resource, error) {
+	if !v.marked || !isFramed(v.r) || !strings.Contains(r.MIME, "html") || r.Size > largestFramed {
+		return r, nil
+	}
+	page, err := readPage(v.Table, r, largestFramed)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
+	if tags := tagsOf(r, page); tags != "" {
+		r = instead(v, r, slices.Insert(page, len(frontRule().Find(page)), []byte(tags)...))
 	}
-	return memory{bytes.NewReader(slices.Insert(b, len(frontRule().Find(b)), []byte(t.tags)...))}, nil
+	return r, nil
 }
 
 // frontRule finds what comes before the first element of a page's head, if anything does.

@@ -198,7 +198,7 @@ func (v *view) answer(u site.URL, f found, a addresses) error {
 	if done, err := (barred{v}).answer(f, a); done || err != nil {
 		return err
 	}
-	r, err := v.forFrame(f.r)
+	r, err := forFrame(v, f.r)
 	if err != nil {
 		return err
 	}

@@ -49,12 +49,7 @@ func inItsTime(v *view, t time.Time, r Resource) (Resource, error) {
 	if len(all) == 0 || err != nil { // a space that is damaged hides no Memento
 		return r, nil
 	}
-	in, err := v.Table.Open(r)
-	if err != nil {
-		return r, err
-	}
-	defer in.Close()
-	raw, err := io.ReadAll(io.LimitReader(in, largestPast))
+	raw, err := readPage(v.Table, r, largestPast)
 	if err != nil {
 		return r, err
 	}
@@ -69,14 +64,19 @@ func inItsTime(v *view, t time.Time, r Resource) (Resource, error) {
 	if !changed || err != nil || p.err != nil {
 		return r, p.err // one that cannot be read is shown as it is
 	}
-	r.Digest, r.Size = sha256.Sum256(out), int64(len(out))
-	snap := *v.Snapshot
-	snap.Table = pastPage{snap.Table, r.Digest, out}
-	v.Snapshot = &snap
-	return r, nil
+	return instead(v, r, out), nil
 }
 
-// pastPage is a table of which one page is shown with other links.
+// instead shows other bytes for a page, and puts it into the snapshot.
+func instead(v *view, r Resource, data []byte) Resource {
+	r.Digest, r.Size = sha256.Sum256(data), int64(len(data))
+	snap := *v.Snapshot
+	snap.Table = pastPage{snap.Table, r.Digest, data}
+	v.Snapshot = &snap
+	return r
+}
+
+// pastPage is a table of which one page is shown otherwise.
 type pastPage struct {
 	Table
 	digest [sha256.Size]byte

@@ -43,7 +43,9 @@ func (f *JobFiles) load(again func() bool) (control.Reloaded, error) {
 		}
 	}
 	if err != nil {
-		f.scheduler.Problem(err.Error())
+		if !errors.Is(err, os.ErrNotExist) || len(old) > 0 { // a new mirror makes the directory
+			f.scheduler.Problem(err.Error())
+		}
 		return control.Reloaded{}, err
 	}
 	if broken := errors.Join(f.dir.Broken()...); broken != nil {

@@ -89,6 +89,9 @@ func TestReadme(t *testing.T) {
 			words := strings.Fields(strings.TrimPrefix(command, "sudo "))
 			switch strings.TrimPrefix(words[0], "./") {
 			case "mirrord":
+				if words[1] == "open" { // it needs the daemon that systemd has started: .ci/bare types it
+					continue
+				}
 				ran++
 				typed(t, oneServer{srv}, under, words[1:])
 			case "cp":

@@ -65,7 +65,8 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("%s does not say %q:\n%s", page.url, page.want, text)
 			}
 			wider, err := chromedp.Run(ctx, chromedp.Evaluate[bool](
-				`document.documentElement.scrollWidth > innerWidth`))
+				`document.documentElement.scrollWidth > innerWidth ||
+					[...document.querySelectorAll("svg.heat")].some(e => e.parentNode.scrollWidth > e.parentNode.clientWidth)`))
 			if err != nil || wider {
 				t.Errorf("%s%s: wider than the screen: %v", page.name, kind.suffix, err)
 			}
