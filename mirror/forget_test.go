@@ -22,6 +22,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
@@ -83,7 +84,7 @@ func wantNothingOf(t *testing.T, m *mirrortest.Mirror, gone func(url string) boo
 		}); err != nil {
 			t.Error(err)
 		}
-		eachFrame(t, s, func(f *store.Frame) {
+		eachFrame(t, s, func(f *bodies.Frame) {
 			if id, err := f.ID(); err != nil || gone(urls[id]) || bytes.Contains(f.Body, []byte(text)) {
 				t.Errorf("a frame of %s (%v)", urls[id], err)
 			}
@@ -142,13 +143,13 @@ func wantWhole(t *testing.T, p *render.PastFS, gone func(url string) bool) {
 }
 
 // eachFrame calls f for every frame of the packs of a site, in use or not.
-func eachFrame(t *testing.T, s *store.Site, f func(*store.Frame)) {
+func eachFrame(t *testing.T, s *store.Site, f func(*bodies.Frame)) {
 	t.Helper()
 	packs, err := filepath.Glob(filepath.Join(s.Dir(), "packs", "*.pack"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := store.NewFrameReader()
+	r := bodies.NewFrameReader()
 	for _, name := range packs {
 		var num uint32
 		if _, err := fmt.Sscanf(filepath.Base(name), "%d.pack", &num); err != nil {

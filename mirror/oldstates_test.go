@@ -23,6 +23,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -200,7 +201,7 @@ func (x *stateText) record(s *store.Site, r *record.Resource) string {
 		fmt.Fprintf(&text, ", answer %v %q", r.Answer.Normalised, r.Answer)
 	}
 	if r.Body == record.PackBody {
-		f, err := s.Frames.ReadFrame(store.NewFrameReader(), r.At)
+		f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), r.At)
 		x.ok(err)
 		fmt.Fprintf(&text, ", body %x, with links %x", sha256.Sum256(f.Body), sha256.Sum256(f.Links))
 	}

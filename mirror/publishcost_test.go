@@ -21,6 +21,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -82,7 +83,7 @@ func (b *bigSite) change(page, version int) {
 	if err != nil || !ok {
 		b.tb.Fatal(ok, err)
 	}
-	fr, err := b.s.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+	fr, err := b.s.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func (b *bigSite) change(page, version int) {
 	at := bytes.Index(body, []byte("</title>")) - 1
 	body[at] = 'a' + byte(version%26)
 	rec.Digest, rec.Changed, rec.Outcome = sha256.Sum256(body), version, site.Fetched
-	if rec.At, err = b.s.Frames.GatherFrame(b.s.Frames.NewFrameWriter(), store.FrameMetaOf(&rec), fr.Links,
+	if rec.At, err = b.s.Frames.GatherFrame(b.s.Frames.NewFrameWriter(), bodies.FrameMetaOf(&rec), fr.Links,
 		body); err != nil {
 		b.tb.Fatal(err)
 	}

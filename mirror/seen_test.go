@@ -17,6 +17,7 @@ import (
 	"mirrord/replica/text"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/pages"
 	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
@@ -318,7 +319,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 		t.Errorf("%d were asked again", s.Fetched)
 	}
 	m.Site(func(s *store.Site) {
-		frames := store.NewFrameReader() // those of the version before are lost
+		frames := bodies.NewFrameReader() // those of the version before are lost
 		err := s.Records.Resources(func(r *record.Resource) error {
 			if !r.InSet || r.Body != record.PackBody {
 				return nil

@@ -12,6 +12,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/testing/mirrortest"
 )
 
@@ -108,7 +109,7 @@ func TestDetachedVersion(t *testing.T) {
 	for n := range want {
 		p, err := render.OpenPast(render.MaterialOf(st, s), n)
 		if err == nil {
-			var docs *store.Documents
+			var docs *bodies.Packs
 			if docs, err = st.Documents("test"); err == nil {
 				p.Detach(docs)
 			}

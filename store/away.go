@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -198,8 +199,8 @@ func (a *awaySite) failed(what string, err error) error {
 		a.Sequence, err)
 }
 
-// lists reports whether parts of a pack may be holes.
-func (a *awaySite) lists(num uint32) bool { return a != nil && a.packs[num] != nil }
+// Lists reports whether parts of a pack may be holes. a may be nil.
+func (a *awaySite) Lists(num uint32) bool { return a != nil && a.packs[num] != nil }
 
 // missing lists the parts of a range that are not known to be here.
 func (p *awayPack) missing(from, to int64) (nums []int) {
@@ -226,28 +227,42 @@ func (p *awayPack) look(f *os.File, nums []int) (missing []int) {
 	return missing
 }
 
-// bring makes a range of a pack be here.
-func (p *packs) bring(num uint32, from, to int64) error {
-	if !p.away.lists(num) {
+// Bring makes a range of a pack be here.
+func (a *awaySite) Bring(packs *os.Root, num uint32, from, to int64) error {
+	if !a.Lists(num) {
 		return nil
 	}
-	pack := p.away.packs[num]
+	pack := a.packs[num]
 	nums := pack.missing(from, to)
 	if len(nums) == 0 {
 		return nil
 	}
-	p.away.mu.Lock()
-	defer p.away.mu.Unlock()
-	name := packName(num)
-	f, err := p.root.OpenFile(name, os.O_RDWR, 0)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	name := bodies.PackName(num)
+	f, err := packs.OpenFile(name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // local parts can be read
-		f, err = p.root.Open(name)
+		f, err = packs.Open(name)
 	}
 	if err != nil {
 		return disk.ReadErr("read pack", err)
 	}
-	err = p.away.fill(f, pack, pack.look(f, nums))
+	err = a.fill(f, pack, pack.look(f, nums))
 	return errors.Join(err, disk.Err("write pack", f.Close()))
+}
+
+// has reports whether a part of a frame has not come, by an open pack.
+func (a *awaySite) has(packs *bodies.Packs, at record.Place) bool {
+	if !a.Lists(at.Pack) {
+		return false
+	}
+	pack := a.packs[at.Pack]
+	nums := pack.missing(at.Off, at.Off+int64(at.Len))
+	if len(nums) == 0 {
+		return false
+	}
+	f, err := packs.File(at.Pack)
+	return err == nil && len(pack.look(f, nums)) > 0 // the reader gets the error
 }
 
 // fill writes parts that have not come into their pack.
@@ -289,24 +304,6 @@ func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []by
 		return a.failed(what, err)
 	}
 	return nil
-}
-
-// isAway reports whether a part of a frame has not come.
-func (p *packs) isAway(at record.Place) bool {
-	if !p.away.lists(at.Pack) {
-		return false
-	}
-	pack := p.away.packs[at.Pack]
-	nums := pack.missing(at.Off, at.Off+int64(at.Len))
-	if len(nums) == 0 {
-		return false
-	}
-	f, err := p.root.Open(packName(at.Pack))
-	if err != nil {
-		return false // the reader gets the error
-	}
-	defer f.Close()
-	return len(pack.look(f, nums)) > 0
 }
 
 // body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"mirrord/store/bodies"
 	"os"
 	"testing"
 )
@@ -15,14 +16,14 @@ func TestBeginBesideAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := openPacks(root, &awaySite{packs: map[uint32]*awayPack{2: {}, 3: {}}})
-		if err := p.begin(2, size); err != nil {
+		p := bodies.Open(root, &awaySite{packs: map[uint32]*awayPack{2: {}, 3: {}}})
+		if err := p.Begin(2, size); err != nil {
 			t.Fatal(err)
 		}
-		if num, size := p.where(); num != 4 || size != 0 {
+		if num, size := p.Where(); num != 4 || size != 0 {
 			t.Errorf("pack %d from %d on", num, size)
 		}
-		if err := p.close(); err != nil {
+		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -63,15 +64,15 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 // PackNumber is the number of the pack that is a file of a site's folder; 0 for another file.
 func PackNumber(file string) uint32 {
 	name, _ := strings.CutPrefix(file, "packs/")
-	return packNumber(name)
+	return disk.NumberOf(name, bodies.PackName)
 }
 
 // LeftAway reports whether a check-out left a part of a file in the depot, with those bytes: they count,
 // regardless of the local file.
 func (t *Travelling) LeftAway(file string, from, size int64, digest SHA256) bool {
-	a := t.packs.away
+	a := t.away
 	num := PackNumber(file)
-	if num == 0 || !a.lists(num) {
+	if num == 0 || !a.Lists(num) {
 		return false
 	}
 	parts := a.packs[num].parts
@@ -82,7 +83,7 @@ func (t *Travelling) LeftAway(file string, from, size int64, digest SHA256) bool
 // Bring makes a range of a file be here.
 func (t *Travelling) Bring(file string, from, to int64) error {
 	if num := PackNumber(file); num > 0 {
-		return t.packs.bring(num, from, to)
+		return t.packs.Bring(num, from, to)
 	}
 	return nil
 }
@@ -125,16 +126,16 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	if view.packs.away == nil {
+	if view.away == nil {
 		return 0, nil
 	}
-	for i := range view.packs.away.Packs {
-		p := &view.packs.away.Packs[i]
+	for i := range view.away.Packs {
+		p := &view.away.Packs[i]
 		if err := ctx.Err(); err != nil {
 			return bytes, err
 		}
-		pack := view.packs.away.packs[p.Number]
-		f, err := view.packs.file(p.Number)
+		pack := view.away.packs[p.Number]
+		f, err := view.packs.File(p.Number)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a collection has removed it
 		}
@@ -144,13 +145,13 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 		for _, i := range pack.look(f, pack.missing(0, math.MaxInt64)) {
 			bytes += pack.parts[i].Size
 		}
-		if err := view.packs.bring(p.Number, 0, math.MaxInt64); err != nil {
+		if err := view.packs.Bring(p.Number, 0, math.MaxInt64); err != nil {
 			return bytes, err
 		}
 	}
 	var small []AwayPart
 	err = UsedBodies(ctx, view, func(d [32]byte) error {
-		body := view.packs.away.bodies[d]
+		body := view.away.bodies[d]
 		if body == nil || s.Bodies.Here(d) {
 			return nil
 		}
@@ -161,7 +162,7 @@ func bringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 		return s.Bodies.Bring(d, fs.ErrNotExist)
 	})
 	if err == nil {
-		err = bringSmall(s.Bodies, view.packs.away, small)
+		err = bringSmall(s.Bodies, view.away, small)
 	}
 	if err != nil {
 		return bytes, err

@@ -3,8 +3,7 @@
 package store
 
 import (
-	"bytes"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"os"
@@ -15,7 +14,7 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store/disk"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -51,7 +50,7 @@ func placesOf(t testing.TB, s *Site, n int) (places []record.Place) {
 
 func wantPages(t testing.TB, s *Site, places []record.Place) {
 	t.Helper()
-	r := NewFrameReader()
+	r := bodies.NewFrameReader()
 	for id, at := range places {
 		f, err := s.Frames.ReadFrame(r, at)
 		if err != nil || string(f.Body) != page(id) || string(f.Links) != "links" {
@@ -75,7 +74,7 @@ func TestBatchIsOneFrame(t *testing.T) {
 	if alone := document(t, s, 0, page(0)); int(places[0].Len) > n*int(alone.At.Len)/3 {
 		t.Errorf("%d bytes, a page alone takes %d", places[0].Len, alone.At.Len)
 	}
-	single, large := gathered(t, s, n, page(n)), gathered(t, s, n+1, string(random(maxBundled+1, 1)))
+	single, large := gathered(t, s, n, page(n)), gathered(t, s, n+1, string(random(600<<10, 1)))
 	commit(t, s, n, newURLs(n, n+2), single, large)
 	foldAll(t, s, 1)
 	all := placesOf(t, s, n+2)
@@ -119,7 +118,7 @@ func TestGatherWhileCommitting(t *testing.T) {
 	}
 	commit(t, s, known, nil, batch...)
 	foldAll(t, s, 1)
-	r := NewFrameReader()
+	r := bodies.NewFrameReader()
 	for id, at := range placesOf(t, s, workers*each) {
 		if f, err := s.Frames.ReadFrame(r, at); err != nil || string(f.Body) != body(id) {
 			t.Errorf("page %d at %v: %v", id, at, err)
@@ -144,31 +143,6 @@ func TestGatheredAndNotCommitted(t *testing.T) {
 	wantPages(t, s, places)
 }
 
-// On a full disk the commit fails, and nothing waits forever.
-func TestGatherOnAFullDisk(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
-	good := s.packs.w
-	broken, err := os.Open(good.Name()) // cannot be written
-	if err != nil {
-		broken, err = os.Open(filepath.Join(s.Dir(), "packs", packName(1)))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broken.Close()
-	s.packs.w = broken
-	var done []*record.Done
-	for id := range 200 { // more than may wait
-		done = append(done, gathered(t, s, id, string(random(10_000, byte(id)))))
-	}
-	for range 2 {
-		if err := s.Records.Commit(0, newURLs(0, 200), done); err == nil {
-			t.Error("a batch is committed without its documents")
-		}
-	}
-	s.packs.w = good
-}
-
 // A page that changes is a delta over its document in a frame of many. When the others of that frame go, the
 // rest moves, and the delta with it; when the delta goes, so does its base.
 func TestDeltaOverOneOfMany(t *testing.T) {
@@ -188,9 +162,8 @@ func TestDeltaOverOneOfMany(t *testing.T) {
 	if k := deltasOf(t, s); k != 1 {
 		t.Fatalf("%d deltas", k)
 	}
-	head, err := s.packs.header(placesOf(t, s, n)[7])
-	if err != nil || head.depth != 1 {
-		t.Fatalf("%+v, %v", head, err)
+	if under, err := s.packs.Under(placesOf(t, s, n)[7]); err != nil || len(under) != 1 {
+		t.Fatalf("%+v, %v", under, err)
 	}
 	var gone []*record.Done
 	for id := range n {
@@ -226,36 +199,36 @@ func TestDeltaOverOneOfMany(t *testing.T) {
 
 func wantBody(t testing.TB, s *Site, at record.Place, want string) {
 	t.Helper()
-	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || string(f.Body) != want {
+	if f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), at); err != nil || string(f.Body) != want {
 		t.Errorf("at %v: %v, %.40q", at, err, f.Body)
 	}
 }
 
-// textsOf unpacks all full frames.
+// textsOf unpacks all frames.
 func textsOf(t testing.TB, s *Site) (out []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(s.Dir(), "packs", "*.pack"))
+	packs, _, err := s.packs.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewFrameReader()
-	for _, name := range names {
-		raw, err := os.ReadFile(name)
+	r := bodies.NewFrameReader()
+	for _, p := range packs {
+		raw, err := os.ReadFile(filepath.Join(s.Dir(), "packs", bodies.PackName(p.Num)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for len(raw) > frameHeader {
-			n := frameHeader + int(uint32(raw[4])|uint32(raw[5])<<8|uint32(raw[6])<<16|uint32(raw[7])<<24)
-			if x, err := parseBundle(raw[:n]); err == nil {
-				b, err := r.unbundle(raw[:n], &x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out = append(out, string(b))
-			} else if b, err := r.payload(raw[:n]); err == nil {
-				out = append(out, string(b))
+		for at := (record.Place{Pack: p.Num}); at.Off < p.Size; at.Off += int64(at.Len) {
+			at.Len, at.Doc = bodies.HeaderSize+binary.LittleEndian.Uint32(raw[at.Off+4:]), 0
+			if string(raw[at.Off:][:4]) == "mPb1" {
+				at.Doc = 1
 			}
-			raw = raw[n:]
+			for text, err := s.packs.Payload(r, at); err == nil; text, err = s.packs.Payload(r, at) {
+				out = append(out, string(text))
+				if at.Doc == 0 {
+					break
+				}
+				at.Doc++
+			}
 		}
 	}
 	return out
@@ -270,8 +243,8 @@ func TestPurgeOneOfMany(t *testing.T) {
 	like := documentRecord(n, page(3)+" as well", nil)
 	w := s.Frames.NewFrameWriter()
 	var err error
-	if like.At, err = s.Frames.AppendFrameOver(w, FrameMetaOf(&like.Resource), nil, []byte(page(3)+" as well"),
-		record.Place{}, places[3]); err != nil {
+	if like.At, err = s.Frames.AppendFrameOver(w, bodies.FrameMetaOf(&like.Resource), nil,
+		[]byte(page(3)+" as well"), record.Place{}, places[3]); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, s, n, newURLs(n, n+1), like)
@@ -334,62 +307,4 @@ func TestHealOneOfMany(t *testing.T) {
 	now := placesOf(t, s, n+1)
 	wantPages(t, s, now[:n-1])
 	wantBody(t, s, now[n], page(2)+" changed")
-}
-
-// Damaged bundles are ErrDamaged, regardless of their content, and cost no memory.
-func FuzzBundle(f *testing.F) {
-	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
-	raw := frameOf(f, s, bundled(f, s, 5)[0])
-	f.Add(bytes.Clone(raw[frameHeader:]), uint32(1))
-	f.Add([]byte{0, 0, 0, 0}, uint32(1))
-	f.Add([]byte{2, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 1}, uint32(2))
-	r := NewFrameReader()
-	f.Fuzz(func(t *testing.T, b []byte, doc uint32) {
-		raw := append([]byte(bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"), b...)
-		seal(raw)
-		at, err := s.packs.append(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at.Doc = max(doc, 1)
-		fr, err := s.Frames.ReadFrame(r, at)
-		if err != nil && !errors.Is(err, disk.ErrDamaged) {
-			t.Fatal(err)
-		}
-		if len(fr.Body) > maxBundle {
-			t.Fatalf("%d bytes", len(fr.Body))
-		}
-		s.packs.unpacked.drop(0)
-	})
-}
-
-// What a reader has stays as it is although others are read meanwhile, and few are kept.
-func TestUnpackedBundlesAreShared(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
-	const n = 2 * maxUnpacked
-	var all []record.Place
-	for i := range n {
-		a, b := gathered(t, s, 2*i, page(2*i)), gathered(t, s, 2*i+1, page(2*i+1))
-		commit(t, s, uint32(2*i), newURLs(2*i, 2*i+2), a, b)
-	}
-	foldAll(t, s, 1)
-	all = placesOf(t, s, 2*n)
-	first, second := NewFrameReader(), NewFrameReader()
-	held, err := s.Frames.ReadFrame(first, all[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		for id, at := range all {
-			if f, err := s.Frames.ReadFrame(second, at); err != nil || string(f.Body) != page(id) {
-				t.Errorf("page %d: %v", id, err)
-			}
-		}
-	}
-	if string(held.Body) != page(0) {
-		t.Error("what a reader has was written over")
-	}
-	if k := len(s.packs.unpacked.list); k != maxUnpacked {
-		t.Errorf("%d are kept", k)
-	}
 }

@@ -4,119 +4,18 @@ package store
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
-
-// prose makes n lines that do not repeat each other.
-func prose(rng *rand.Rand, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf("<p>%x and %x</p>\n", rng.Uint64(), rng.Uint64())
-	}
-	return out
-}
-
-func frameOf(t testing.TB, s *Site, at record.Place) []byte {
-	t.Helper()
-	raw, err := s.packs.whole(nil, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
-func appendOver(t testing.TB, s *Site, w *FrameWriter, body []byte, old record.Place) record.Place {
-	t.Helper()
-	at, err := s.Frames.AppendFrameOver(w, FrameMeta{Digest: sha256.Sum256(body)}, []byte("links"), body, old,
-		record.Place{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return written(t, s, at)
-}
-
-func TestDeltaRoundTripInBulk(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
-	rapid.Check(t, func(rt *rapid.T) {
-		chunk := rapid.SliceOfN(rapid.Byte(), 0, 300)
-		a, b, c := chunk.Draw(rt, "a"), chunk.Draw(rt, "b"), chunk.Draw(rt, "c")
-		same := random(rapid.SampledFrom([]int{0, 100, 5000, 200_000}).Draw(rt, "same"), 7)
-		bodies := [][]byte{bytes.Join([][]byte{a, same, b}, nil), bytes.Join([][]byte{b, same, c}, nil),
-			bytes.Join([][]byte{c, same, same, a}, nil), a}
-		var old record.Place
-		for i, body := range bodies {
-			at := appendOver(t, s, w, body, old)
-			f, err := s.Frames.ReadFrame(r, at)
-			if err != nil || !bytes.Equal(f.Body, body) || string(f.Links) != "links" {
-				rt.Fatalf("body %d: %v", i, err)
-			}
-			if _, err := f.check(0, sha256.Sum256(body)); err != nil {
-				rt.Fatalf("body %d: %v", i, err)
-			}
-			if len(same) >= 5000 && i == 1 && at.Len > 1000 {
-				rt.Fatalf("body %d takes %d bytes", i, at.Len)
-			}
-			old = at
-		}
-	})
-}
-
-func TestDeltaFallsBackToAFullFrameInBulk(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
-	w := s.Frames.NewFrameWriter()
-	body := random(20_000, 1)
-	old := appendOver(t, s, w, body, record.Place{})
-	if raw := frameOf(t, s, appendOver(t, s, w, body, old)); !isDelta(raw) {
-		t.Fatalf("the same again is %q", raw[:4])
-	}
-	big := random(maxDelta, 2)
-	bigAt := appendOver(t, s, w, big, record.Place{})
-	odd := old
-	odd.Off++
-	for _, c := range []struct {
-		name string
-		body []byte
-		old  record.Place
-	}{
-		{"nothing in common", random(20_000, 3), old},
-		{"no old one", body, record.Place{}},
-		{"the old one's pack is missing", body, record.Place{Pack: 99, Len: 100}},
-		{"the old one lies beyond the end", body, record.Place{Pack: old.Pack, Off: 1 << 40, Len: 100}},
-		{"the old one is no frame", body, odd},
-		{"the old one is too short", body, record.Place{Pack: old.Pack, Len: 1}},
-		{"too large", big, old},
-		{"the old one is too large", body, bigAt},
-	} {
-		at := appendOver(t, s, w, c.body, c.old)
-		if raw := frameOf(t, s, at); isDelta(raw) {
-			t.Errorf("%s: it is a delta", c.name)
-		}
-		if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, c.body) {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	large := random(8<<20, 4)
-	at := appendOver(t, s, w, large, appendOver(t, s, w, large, record.Place{}))
-	if f, err := s.Frames.ReadFrame(NewFrameReader(), at); err != nil || !bytes.Equal(f.Body, large) ||
-		at.Len > 4<<20 {
-		t.Errorf("8 MiB as a delta: %d bytes, %v", at.Len, err)
-	}
-}
 
 // Any damage of a delta or its base is ErrDamaged, and never another document.
 func TestDamagedDeltas(t *testing.T) {
@@ -126,36 +25,36 @@ func TestDamagedDeltas(t *testing.T) {
 	other := document(t, s, 2, string(random(3000, 1)))
 	commit(t, s, 0, newURLs(0, 3), base, changed, other)
 	foldAll(t, s, 1)
-	name := filepath.Join(s.Dir(), "packs", packName(base.At.Pack))
+	name := filepath.Join(s.Dir(), "packs", bodies.PackName(base.At.Pack))
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	head := good[changed.At.Off:]
-	d, ok := parseDelta(head)
-	if !ok || d.base != base.At {
+	d, ok := bodies.ParseDelta(head)
+	if !ok || d.Base != base.At {
 		t.Fatalf("%+v, %v", d, ok)
 	}
-	header := func(f func(d *delta)) func(b []byte) {
+	header := func(f func(d *bodies.DeltaHeader)) func(b []byte) {
 		return func(b []byte) {
 			d := d
 			f(&d)
-			d.put(b[changed.At.Off:][:changed.At.Len])
+			d.Put(b[changed.At.Off:][:changed.At.Len])
 		}
 	}
 	cases := map[string]func(b []byte){
 		"a bit of the base":        func(b []byte) { b[base.At.Off+100] ^= 1 },
 		"the base's magic":         func(b []byte) { copy(b[base.At.Off:], "mPxx") },
-		"a delta over itself":      header(func(d *delta) { d.base = changed.At }),
-		"a depth that is not so":   header(func(d *delta) { d.depth++ }),
-		"no depth":                 header(func(d *delta) { d.depth = 0 }),
-		"another frame":            header(func(d *delta) { d.base = other.At }),
-		"a base in a missing pack": header(func(d *delta) { d.base.Pack = 77 }),
-		"a base before the start":  header(func(d *delta) { d.base.Off = -5 }),
-		"a base beyond the end":    header(func(d *delta) { d.base.Off = 1 << 50 }),
-		"a base of no length":      header(func(d *delta) { d.base.Len = 0 }),
-		"a huge base":              header(func(d *delta) { d.base.Len = 1 << 31 }),
-		"the sum of the base":      header(func(d *delta) { d.sum++ }),
+		"a delta over itself":      header(func(d *bodies.DeltaHeader) { d.Base = changed.At }),
+		"a depth that is not so":   header(func(d *bodies.DeltaHeader) { d.Depth++ }),
+		"no depth":                 header(func(d *bodies.DeltaHeader) { d.Depth = 0 }),
+		"another frame":            header(func(d *bodies.DeltaHeader) { d.Base = other.At }),
+		"a base in a missing pack": header(func(d *bodies.DeltaHeader) { d.Base.Pack = 77 }),
+		"a base before the start":  header(func(d *bodies.DeltaHeader) { d.Base.Off = -5 }),
+		"a base beyond the end":    header(func(d *bodies.DeltaHeader) { d.Base.Off = 1 << 50 }),
+		"a base of no length":      header(func(d *bodies.DeltaHeader) { d.Base.Len = 0 }),
+		"a huge base":              header(func(d *bodies.DeltaHeader) { d.Base.Len = 1 << 31 }),
+		"the sum of the base":      header(func(d *bodies.DeltaHeader) { d.Sum++ }),
 		"the length":               func(b []byte) { binary.LittleEndian.PutUint32(b[changed.At.Off+4:], 5) },
 	}
 	for i := range int64(changed.At.Len) {
@@ -167,8 +66,8 @@ func TestDamagedDeltas(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.packs.forget()
-		if _, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); !errors.Is(err, disk.ErrDamaged) {
+		s.packs.Forget()
+		if _, err := s.Frames.ReadFrame(bodies.NewFrameReader(), changed.At); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -185,14 +84,14 @@ func TestDamagedDeltas(t *testing.T) {
 	if err := os.WriteFile(name, good, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.forget()
+	s.packs.Forget()
 }
 
 // A base that no record refers to stays as long as its delta, moves with its pack, and goes with its
 // delta.
 func TestCompactMovesBases(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.packs.max = 256 << 10
+	s.packs.Max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, record.Place{})
 	var filler []*record.Done
@@ -210,14 +109,14 @@ func TestCompactMovesBases(t *testing.T) {
 	if did.Packs == 0 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
 		t.Errorf("it did %+v and said %+v before", did, would)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir(), "packs", packName(base.At.Pack))); err == nil {
+	if _, err := os.Stat(filepath.Join(s.Dir(), "packs", bodies.PackName(base.At.Pack))); err == nil {
 		t.Error("the pack of the base is still there")
 	}
 	rec, _, err := s.Records.Get(testURL(0))
 	if err != nil || rec.At == changed.At {
 		t.Fatalf("%+v, %v", rec, err)
 	}
-	f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
+	f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 	if err != nil || string(f.Body) != "changed"+body {
 		t.Fatal(err)
 	}
@@ -243,10 +142,10 @@ func TestPacksMoveOneByOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.packs.finish(); err != nil {
+		if err := s.packs.Finish(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.update("begin pack", s.packs.note); err != nil {
+		if err := s.update("begin pack", notePacks(s.packs)); err != nil {
 			t.Fatal(err)
 		}
 		h.rng.Shuffle(len(uses), func(i, j int) { uses[i], uses[j] = uses[j], uses[i] })
@@ -265,7 +164,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range deltas {
-			if f, err := s.Frames.ReadFrame(NewFrameReader(), d.at); err != nil || len(f.Body) == 0 {
+			if f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), d.at); err != nil || len(f.Body) == 0 {
 				t.Errorf("seed %d: delta at %v: %v", seed, d.at, err)
 			}
 		}
@@ -279,7 +178,7 @@ func TestPacksMoveOneByOne(t *testing.T) {
 // An unreadable delta stays where it is when its base moves; the others over the same base move with it.
 func TestCompactBesideADamagedDelta(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
-	s.packs.max = 256 << 10
+	s.packs.Max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, record.Place{})
 	for id := 2; id < 6; id++ {
@@ -289,7 +188,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 	bad, good := documentOver(t, s, 0, "bad"+body, base.At), documentOver(t, s, 1, "good"+body, base.At)
 	commit(t, s, 0, newURLs(0, 3), bad, good, keep)
 	foldAll(t, s, 1)
-	name := filepath.Join(s.Dir(), "packs", packName(bad.At.Pack))
+	name := filepath.Join(s.Dir(), "packs", bodies.PackName(bad.At.Pack))
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +197,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.forget()
+	s.packs.Forget()
 	if c := compact(t, s, false); c.Packs == 0 || len(c.Damaged) > 0 {
 		t.Errorf("%+v", c)
 	}
@@ -307,7 +206,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
+		f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 		if (want == "" && !errors.Is(err, disk.ErrDamaged)) || (want != "" && (err != nil ||
 			string(f.Body) != want)) {
 			t.Errorf("document %d: %v", id, err)
@@ -318,7 +217,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 // The base of a document of an unfinished run stays where it is, because the journal is not rewritten.
 func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.packs.max = 256 << 10
+	s.packs.Max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, record.Place{})
 	for id := 1; id < 6; id++ {
@@ -327,96 +226,8 @@ func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 	changed := documentOver(t, s, 0, "changed"+body, base.At)
 	commit(t, s, 0, newURLs(0, 1), changed)
 	compact(t, s, false)
-	if f, err := s.Frames.ReadFrame(NewFrameReader(), changed.At); err != nil ||
+	if f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), changed.At); err != nil ||
 		string(f.Body) != "changed"+body {
 		t.Fatal(err)
-	}
-}
-
-func FuzzDelta(f *testing.F) {
-	w := (&Frames{}).NewFrameWriter()
-	dict := random(3000, 1)
-	for _, body := range [][]byte{nil, dict, append([]byte("head"), dict...)} {
-		head, err := w.encode(nil, []byte("links"), body)
-		if err != nil {
-			f.Fatal(err)
-		}
-		raw := append(make([]byte, new(delta).start()), head[frameHeader:]...)
-		copy(raw, deltaMagic)
-		f.Add(raw, dict, uint32(1), int64(0), uint32(len(dict)))
-	}
-	_, s := openTest(f, f.TempDir(), Options{Volatile: true})
-	old := appendOver(f, s, w, dict, record.Place{})
-	f.Add(frameOf(f, s, appendOver(f, s, w, append([]byte("head"), dict...), old)), dict, old.Pack,
-		old.Off, old.Len)
-	f.Add([]byte(deltaMagic), []byte{}, uint32(0), int64(-1), uint32(0))
-	r := NewFrameReader()
-	f.Fuzz(func(t *testing.T, raw, dict []byte, pack uint32, off int64, n uint32) {
-		if d, ok := parseDelta(raw); ok { // get past the checksum
-			d.base.Pack, d.base.Off, d.base.Len = pack, off, n
-			d.put(raw)
-			if got, ok := parseDelta(raw); !ok || got != d ||
-				crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-				t.Fatalf("%+v, want %+v", got, d)
-			}
-			if out, err := r.decodeOver(raw[d.start():], dict, nil); err == nil && len(out) > maxDelta {
-				t.Fatalf("a payload of %d bytes", len(out))
-			} else if err != nil && !errors.Is(err, disk.ErrDamaged) {
-				t.Fatal(err)
-			}
-		}
-		if len(raw) < frameHeader {
-			return
-		}
-		at, err := s.packs.append(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Frames.ReadFrame(r, at); err != nil && !errors.Is(err, disk.ErrDamaged) {
-			t.Fatal(err)
-		}
-		if at.Off > 64<<20 {
-			if err := s.packs.finish(); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.packs.remove(at.Pack); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
-// What a changed page of 43 KB costs to store and to read: in full, and as a delta.
-func BenchmarkDelta(b *testing.B) {
-	_, s := openTest(b, b.TempDir(), Options{Volatile: true})
-	w, r := (&Frames{}).NewFrameWriter(), NewFrameReader()
-	lines := prose(rand.New(rand.NewPCG(1, 1)), 1000)
-	body := []byte(strings.Join(lines, ""))
-	lines[500] = "<p>new\n"
-	now := []byte(strings.Join(lines, ""))
-	old := appendOver(b, s, w, body, record.Place{})
-	for _, c := range []struct {
-		name string
-		now  []byte
-		old  record.Place
-	}{{"full", now, record.Place{}}, {"delta", now, old}} {
-		at := appendOver(b, s, w, c.now, c.old)
-		b.Run("write-"+c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(c.now)))
-			for b.Loop() {
-				at = appendOver(b, s, w, c.now, c.old)
-			}
-			b.ReportMetric(float64(at.Len), "bytes")
-		})
-		b.Run("read-"+c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(c.now)))
-			for b.Loop() {
-				if _, err := s.Frames.ReadFrame(r, at); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -55,15 +55,15 @@
 //
 //	magic 4 bytes "mP", kind, version; length 4 bytes; checksum 4 bytes; payload of that length
 //
-//	 1  document       mPk1 in zstd, mPq1 in S2, mPr1 as it is: head, links, body       pack.go
-//	                   head: bytes; uvarint number of the URL, 8 bytes of the digest    pack.go
+//	 1  document       mPk1 in zstd, mPq1 in S2, mPr1 as it is: head, links, body       bodies
+//	                   head: bytes; uvarint number of the URL, 8 bytes of the digest    bodies
 //	                   links: bytes; spans, kinds and targets                           mirror/render/links.go
 //	 2  bundle         mPb1: 4 bytes count, uvarint length of each document, all
-//	                   documents in zstd. Place.Doc is the number of one, from 1        bundle.go
+//	                   documents in zstd. Place.Doc is the number of one, from 1        bodies
 //	                   in files of heads, a document is 4 bytes checksum of the URL,
-//	                   a byte, strings status line, names and values                    heads.go
+//	                   a byte, strings status line, names and values                    bodies
 //	 3  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
-//	                   document in zstd with that as dictionary                         delta.go
+//	                   document in zstd with that as dictionary                         bodies
 //	 4  rest           mPo2: path, digest, head, links, replacements: with the
 //	                   published file it is the document of a one-off mirror            rest.go
 //
@@ -106,8 +106,8 @@
 //
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //
-// Older versions wrote these, which are read and not written: deltas over deltas (delta.go), heads as JSON in
-// frames (pack.go), rests mPo1 (rest.go), heads as differences "mHd" (headsolder.go,
+// Older versions wrote these, which are read and not written: deltas over deltas, heads as JSON in
+// frames, rests mPo1, heads as differences "mHd" (all in bodies, and
 // fetch/heads/older.go), batches as values of the database (takeJournal in journal.go), and databases of
 // formats 7 to 10, which the first opening for writing converts (db/convert.go). Older and newer
 // databases are refused.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -16,8 +17,8 @@ import (
 type Elsewhere struct {
 	state  *State
 	places map[[32]byte][]elsewhere
-	docs   map[string]*Documents
-	frames *FrameReader
+	docs   map[string]*bodies.Packs
+	frames *bodies.FrameReader
 }
 
 // elsewhere is where another site has a body.
@@ -38,8 +39,8 @@ func LookElsewhere(
 	e := &Elsewhere{
 		state:  s,
 		places: map[[32]byte][]elsewhere{},
-		docs:   map[string]*Documents{},
-		frames: NewFrameReader(),
+		docs:   map[string]*bodies.Packs{},
+		frames: bodies.NewFrameReader(),
 	}
 	names, err := s.Sites()
 	if err != nil {

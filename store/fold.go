@@ -138,7 +138,7 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 		}
 		item(u, r.Append(nil), nil, false)
 	}
-	answers, _ := c.site.zip.read(b.Heads, len(b.Done)) // heads that are damaged are lost, and no more
+	answers, _ := c.site.zip.Read(b.Heads, len(b.Done)) // heads that are damaged are lost, and no more
 	var r record.Resource
 	for n := range b.Done {
 		d := &b.Done[n]
@@ -258,7 +258,7 @@ func (c *foldChunk) records(tx *db.Tx) (err error) {
 	s := c.site
 	f := recordWriter{foldChunk: c, res: tx.Bucket(bResources), hist: tx.Bucket(bHistory)}
 	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.volatile {
-		err = s.heads.begin(tx)
+		err = s.beginHeads(tx)
 	}
 	if err == nil {
 		err = f.flush()
@@ -266,7 +266,7 @@ func (c *foldChunk) records(tx *db.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.heads.flush(tx)
+	return s.flushHeads(tx)
 }
 
 // end keeps the looks of the batches, and says that these are folded.
@@ -278,6 +278,6 @@ func (c *foldChunk) end(tx *db.Tx) error {
 		addLooks(tx.Bucket(bLooks), c.looks),
 		m.Put(db.KeyFolded, seqKey(c.last)),
 		m.Put(db.KeyKnown, binary.BigEndian.AppendUint32(nil, c.known)),
-		c.site.packs.note(tx),
+		notePacks(c.site.packs)(tx),
 	)
 }

@@ -82,7 +82,7 @@ func (f *recordWriter) put(r *folded) error {
 		}
 	}
 	if keeps {
-		f.site.heads.place(&r.Resource, old, r.answer)
+		f.site.heads.Place(&r.Resource, old, r.answer)
 	}
 	f.buf = r.Append(f.buf[:0])
 	return f.res.Put(r.key, f.buf)

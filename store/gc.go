@@ -6,9 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"slices"
 
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -32,15 +32,6 @@ type Compaction struct {
 	Moved   int64    `json:"moved"`             // bytes that are copied
 	Damaged []string `json:"damaged,omitempty"` // packs left as they are because a document cannot be read
 	Heads   int64    `json:"heads,omitempty"`   // bytes of heads of answers that are freed
-}
-
-// packUse is how much of a pack is in use.
-type packUse struct {
-	num    uint32
-	size   int64
-	places []record.Place // in use, by offset
-	live   int64          // bytes of them
-	pinned bool           // an unfinished run refers to it: its journal is not rewritten
 }
 
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
@@ -106,7 +97,7 @@ func (s *Site) WipeFree() error {
 func (s *Site) compactor() *compactor {
 	return &compactor{
 		Site:   s,
-		frames: NewFrameReader(),
+		frames: bodies.NewFrameReader(),
 		writer: s.Frames.NewFrameWriter(),
 	}
 }
@@ -114,8 +105,8 @@ func (s *Site) compactor() *compactor {
 // compactor is one Compact at work.
 type compactor struct {
 	*Site
-	frames *FrameReader
-	writer *FrameWriter
+	frames *bodies.FrameReader
+	writer *bodies.FrameWriter
 
 	erase *eraser // nil: packs with few holes stay
 }
@@ -129,24 +120,24 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	if err != nil {
 		return c, err
 	}
-	may := func(u *packUse) bool { return u.worth(u.live, last) }
-	if s.packs.away != nil && s.erase == nil && !slices.ContainsFunc(uses, may) {
+	may := func(u *bodies.PackUse) bool { return worth(u, last) }
+	if s.away != nil && s.erase == nil && !slices.ContainsFunc(uses, may) {
 		return c, nil
 	}
 	deltas, err := s.withBases(ctx, uses, held)
 	if err != nil {
 		return c, err
 	}
-	var drop, move []*packUse
+	var drop, move []*bodies.PackUse
 	for _, u := range uses {
-		holes := u.size - u.live
+		holes := u.Size - u.Live
 		switch {
 		case s.erase != nil:
-			if !u.pinned && holes > 0 && u.num <= last { // also one of which nothing is in use: see eraser
+			if !u.Pinned && holes > 0 && u.Num <= last { // also one of which nothing is in use: see eraser
 				move = append(move, u)
 			}
-		case !u.worth(u.live, last):
-		case len(u.places) == 0:
+		case !worth(u, last):
+		case len(u.Places) == 0:
 			drop = append(drop, u)
 		default:
 			move = append(move, u)
@@ -155,9 +146,9 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 	moves := map[uint32]bool{}
 	for _, u := range slices.Concat(drop, move) {
 		c.Packs++
-		c.Freed += u.size - u.live
-		c.Moved += u.live
-		moves[u.num] = true
+		c.Freed += u.Size - u.Live
+		c.Moved += u.Live
+		moves[u.Num] = true
 	}
 	for _, d := range deltas {
 		if !moves[d.at.Pack] && d.overAny(moves) {
@@ -169,11 +160,11 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 		return c, nil
 	}
 	c = Compaction{}
-	if slices.ContainsFunc(slices.Concat(drop, move), func(u *packUse) bool { return u.num == last }) {
-		if err := s.packs.finish(); err != nil {
+	if slices.ContainsFunc(slices.Concat(drop, move), func(u *bodies.PackUse) bool { return u.Num == last }) {
+		if err := s.packs.Finish(); err != nil {
 			return c, err
 		}
-		if err := s.update("begin pack", s.packs.note); err != nil { // before the old last one goes
+		if err := s.update("begin pack", notePacks(s.packs)); err != nil { // before the old last one goes
 			return c, err
 		}
 		s.at("pack ended")
@@ -192,19 +183,19 @@ func (s *compactor) compactPacks(ctx context.Context, dry bool) (c Compaction, e
 // lastPack is the number of the pack that is being written.
 func (s *compactor) lastPack() (num uint32, err error) {
 	num, _, err = s.packsEnd()
-	here, _ := s.packs.where() // of a site that is open for writing
+	here, _ := s.packs.Where() // of a site that is open for writing
 	return max(num, here), err
 }
 
 // worth reports whether a pack is to be emptied of which so many bytes are in use. One behind the last one
 // was left by a crash, and is used again from its start.
-func (u *packUse) worth(live int64, last uint32) bool {
-	few := float64(live) < liveShare*float64(u.size) || u.size == 0
-	return few && !u.pinned && (u.num < last || (u.num == last && u.size-live >= minHoles))
+func worth(u *bodies.PackUse, last uint32) bool {
+	few := float64(u.Live) < liveShare*float64(u.Size) || u.Size == 0
+	return few && !u.Pinned && (u.Num < last || (u.Num == last && u.Size-u.Live >= minHoles))
 }
 
 // packUses lists all pack files by number, and the deltas in use.
-func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, error) {
+func (s *compactor) packUses(ctx context.Context) ([]*bodies.PackUse, []*usedDelta, error) {
 	uses, held, err := s.byRecords(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -216,8 +207,10 @@ func (s *compactor) packUses(ctx context.Context) ([]*packUse, []*usedDelta, err
 // byRecords lists all pack files by number, with the frames that records refer to: which of them are deltas,
 // and what they are over, is known only after they were fetched and read. A bundle counts as in use when one
 // of its documents is. held are the places of the unfinished run.
-func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[record.Place]bool, err error) {
-	uses, byNum, err := s.packs.list()
+func (s *compactor) byRecords(
+	ctx context.Context,
+) (uses []*bodies.PackUse, held map[record.Place]bool, err error) {
+	uses, byNum, err := s.packs.List()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -227,39 +220,24 @@ func (s *compactor) byRecords(ctx context.Context) (uses []*packUse, held map[re
 		if r.Body != record.PackBody || u == nil { // a missing one is what verify finds
 			return nil
 		}
-		u.places = append(u.places, r.At)
+		u.Places = append(u.Places, r.At)
 		if pinned {
-			u.pinned, held[r.At] = true, true
+			u.Pinned, held[r.At] = true, true
 		}
 		return nil
 	})
 	for _, u := range uses {
-		u.sort()
-		for places := range u.frames() {
-			u.live += int64(places[0].Len)
+		u.Sort()
+		for places := range u.Frames() {
+			u.Live += int64(places[0].Len)
 		}
 	}
 	return uses, held, err
 }
 
-// list lists the files by number, and by that of each.
-func (p *packs) list() (uses []*packUse, byNum map[uint32]*packUse, err error) {
-	nums, err := disk.NumbersIn(p.root, ".", p.name)
-	byNum = map[uint32]*packUse{}
-	for _, n := range nums {
-		fi, err := p.root.Lstat(p.name(n))
-		if err != nil {
-			return nil, nil, disk.Err("list packs", err)
-		}
-		byNum[n] = &packUse{num: n, size: fi.Size()}
-		uses = append(uses, byNum[n])
-	}
-	return uses, byNum, err
-}
-
 // withBases adds the bases of deltas in use, and counts the used bytes of bundles. It returns the deltas.
 func (s *compactor) withBases(
-	ctx context.Context, uses []*packUse, held map[record.Place]bool,
+	ctx context.Context, uses []*bodies.PackUse, held map[record.Place]bool,
 ) ([]*usedDelta, error) {
 	deltas, err := s.deltasInUse(ctx, uses)
 	if err != nil {
@@ -267,36 +245,20 @@ func (s *compactor) withBases(
 	}
 	for _, d := range deltas {
 		for _, at := range d.under {
-			i, ok := slices.BinarySearchFunc(uses, at.Pack, func(u *packUse,
+			i, ok := slices.BinarySearchFunc(uses, at.Pack, func(u *bodies.PackUse,
 				n uint32) int {
-				return cmp.Compare(u.num, n)
+				return cmp.Compare(u.Num, n)
 			})
 			if !ok {
 				continue
 			}
-			uses[i].pinned = uses[i].pinned || held[d.at]
+			uses[i].Pinned = uses[i].Pinned || held[d.at]
 			if !d.full {
-				uses[i].places = append(uses[i].places, at)
+				uses[i].Places = append(uses[i].Places, at)
 			}
 		}
 	}
-	return deltas, s.packs.measure(uses)
-}
-
-// measure finds out how many bytes are in use.
-func (p *packs) measure(uses []*packUse) error {
-	for _, u := range uses {
-		u.sort()
-		u.live = 0
-		for places := range u.frames() {
-			n, err := p.liveBytes(places)
-			if err != nil && !errors.Is(err, disk.ErrDamaged) {
-				return err
-			}
-			u.live += n
-		}
-	}
-	return nil
+	return deltas, bodies.Measure(s.packs, uses)
 }
 
 // usedDelta is a delta that a record refers to.
@@ -312,17 +274,14 @@ func (d *usedDelta) overAny(packs map[uint32]bool) bool {
 }
 
 // deltasInUse finds the deltas among the places in use. Unreadable ones are left out; verify reports them.
-func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*usedDelta, err error) {
+func (s *compactor) deltasInUse(ctx context.Context, uses []*bodies.PackUse) (out []*usedDelta, err error) {
 	for _, u := range uses {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for _, at := range u.places {
-			if at.Len < frameHeader {
-				continue
-			}
+		for _, at := range u.Places {
 			d := &usedDelta{at: at}
-			if d.under, err = s.packs.under(at); err != nil && !errors.Is(err, disk.ErrDamaged) {
+			if d.under, err = s.packs.Under(at); err != nil && !errors.Is(err, disk.ErrDamaged) {
 				return nil, err
 			}
 			for _, base := range d.under {
@@ -341,41 +300,17 @@ func (s *compactor) deltasInUse(ctx context.Context, uses []*packUse) (out []*us
 	return out, nil
 }
 
-// sort puts the places in order, each once.
-func (u *packUse) sort() {
-	slices.SortFunc(u.places, func(a, b record.Place) int {
-		return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len), cmp.Compare(a.Doc, b.Doc))
-	})
-	u.places = slices.Compact(u.places)
-}
-
-// frames yields the places of each frame in use; those of a bundle are the documents in use.
-func (u *packUse) frames() iter.Seq[[]record.Place] {
-	return func(yield func([]record.Place) bool) {
-		for rest := u.places; len(rest) > 0; {
-			n := 1
-			for rest[0].Doc > 0 && n < len(rest) && rest[n].Off == rest[0].Off && rest[n].Len == rest[0].Len {
-				n++
-			}
-			if !yield(rest[:n]) {
-				return
-			}
-			rest = rest[n:]
-		}
-	}
-}
-
 // dropPacks removes packs that nothing refers to.
-func (s *compactor) dropPacks(packs []*packUse, c *Compaction) error {
+func (s *compactor) dropPacks(packs []*bodies.PackUse, c *Compaction) error {
 	for _, u := range packs {
 		if err := s.owned(); err != nil {
 			return err
 		}
-		if err := s.packs.remove(u.num); err != nil {
+		if err := s.packs.Remove(u.Num); err != nil {
 			return err
 		}
 		c.Packs++
-		c.Freed += u.size - u.live
+		c.Freed += u.Size - u.Live
 		s.at("pack removed")
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -46,7 +47,7 @@ func newPastOf(t testing.TB, s *Site, rng *rand.Rand, versions int, many bool) *
 		now:  map[string]string{},
 		many: many,
 	}
-	s.packs.max = 256 << 10
+	s.packs.Max = 256 << 10
 	for range versions {
 		h.version()
 	}
@@ -168,7 +169,7 @@ func bodyOf(s *Site, r *record.Resource) (string, error) {
 		b, err := os.ReadFile(blobFile(s, r.Digest))
 		return string(b), err
 	}
-	f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)
+	f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), r.At)
 	return string(f.Body), err
 }
 
@@ -290,7 +291,7 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 					collect(t, dir)
 					st, s = openTest(t, dir, Options{Volatile: true})
 					h.s = s
-					s.packs.max = 256 << 10
+					s.packs.Max = 256 << 10
 					for _, r := range pending {
 						if _, err := bodyOf(s, &r); r.InSet && err != nil {
 							t.Errorf("the unfinished run lost %s: %v", r.URL, err)
@@ -370,7 +371,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 		steps[k.step] = true
 		t.Run(k.step, func(t *testing.T) {
 			_, s := openTest(t, k.dir, Options{Volatile: true})
-			s.packs.max = 256 << 10
+			s.packs.Max = 256 << 10
 			h := &pastSite{
 				t:    t,
 				rng:  rand.New(rand.NewPCG(4, 4)),
@@ -416,12 +417,12 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	}
 	var damaged record.Place
 	for _, u := range uses {
-		if len(u.places) > 0 && float64(u.live) < liveShare*float64(u.size) {
-			damaged = u.places[0]
+		if len(u.Places) > 0 && float64(u.Live) < liveShare*float64(u.Size) {
+			damaged = u.Places[0]
 			break
 		}
 	}
-	name := filepath.Join(s.Dir(), "packs", packName(damaged.Pack))
+	name := filepath.Join(s.Dir(), "packs", bodies.PackName(damaged.Pack))
 	raw, err := os.ReadFile(name)
 	if err != nil || damaged.Pack == 0 {
 		t.Fatal(damaged, err)
@@ -430,10 +431,10 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.forget()
+	s.packs.Forget()
 	c := compact(t, s, false)
-	if !slices.Equal(c.Damaged, []string{packName(damaged.Pack)}) || c.Packs == 0 {
-		t.Errorf("%+v, want %s left as it is and others emptied", c, packName(damaged.Pack))
+	if !slices.Equal(c.Damaged, []string{bodies.PackName(damaged.Pack)}) || c.Packs == 0 {
+		t.Errorf("%+v, want %s left as it is and others emptied", c, bodies.PackName(damaged.Pack))
 	}
 	if _, err := os.Stat(name); err != nil {
 		t.Error(err)
@@ -442,7 +443,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.forget()
+	s.packs.Forget()
 	h.check(s)
 }
 

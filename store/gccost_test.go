@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -36,7 +37,7 @@ func BenchmarkCompact(b *testing.B) {
 			Digest: sha256.Sum256(body),
 			Body:   record.PackBody,
 		}
-		if r.At, err = s.Frames.AppendFrame(w, FrameMetaOf(&r), nil, body); err != nil {
+		if r.At, err = s.Frames.AppendFrame(w, bodies.FrameMetaOf(&r), nil, body); err != nil {
 			b.Fatal(err)
 		}
 		done[i] = &record.Done{Resource: r}

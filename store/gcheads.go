@@ -4,8 +4,10 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/record"
 )
@@ -26,7 +28,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	}
 	was, holes := int64(0), int64(0)
 	for _, u := range uses {
-		was, holes = was+u.size, holes+u.size-u.live
+		was, holes = was+u.Size, holes+u.Size-u.Live
 	}
 	few := float64(holes) <= (1-liveShare)*float64(was) || holes < minHeadHoles
 	if s.erase != nil {
@@ -38,9 +40,12 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	if dry {
 		return holes, nil
 	}
-	last := uses[len(uses)-1].num
+	last := uses[len(uses)-1].Num
 	err = s.update("begin heads", func(tx *db.Tx) error {
-		last, err = s.heads.skip(tx, last)
+		if err := errors.Join(s.Records.beginHeads(tx), s.Records.flushHeads(tx)); err != nil {
+			return err
+		}
+		last, err = s.heads.Skip(last)
 		return err
 	})
 	if err != nil {
@@ -49,26 +54,26 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 	move := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
 		return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
 	}
-	if err := s.Records.rewrite("move heads", recordBuckets(), move, s.heads.flush); err != nil {
+	if err := s.Records.rewrite("move heads", recordBuckets(), move, s.Records.flushHeads); err != nil {
 		return 0, err
 	}
 	for _, u := range uses {
 		if err := s.owned(); err != nil {
 			return 0, err
 		}
-		if err := s.heads.remove(u.num); err != nil {
+		if err := s.heads.Remove(u.Num); err != nil {
 			return 0, err
 		}
 		s.at("heads removed")
 	}
-	_, size := s.heads.packs.where()
+	_, size := s.heads.Packs.Where()
 	return was - size, nil
 }
 
 // headUses finds out what of each file is in use. again says that something that is cannot be read, or that
 // an older version wrote it.
-func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, err error) {
-	uses, byNum, err := s.heads.packs.list()
+func (s *compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again bool, err error) {
+	uses, byNum, err := s.heads.Packs.List()
 	if err != nil {
 		return nil, false, err
 	}
@@ -78,9 +83,9 @@ func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, 
 				continue
 			}
 			_, err := s.Records.ReadHead(r.URL, at)
-			p, ok := s.heads.bundled(at)
+			p, ok := s.heads.Bundled(at)
 			if u := byNum[p.Pack]; err == nil && ok && u != nil {
-				u.places = append(u.places, p)
+				u.Places = append(u.Places, p)
 			} else {
 				again = true
 			}
@@ -90,7 +95,7 @@ func (s *compactor) headUses(ctx context.Context) (uses []*packUse, again bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	return uses, again, s.heads.packs.measure(uses)
+	return uses, again, bodies.Measure(s.heads.Packs, uses)
 }
 
 // moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether
@@ -122,5 +127,5 @@ func (s *compactor) moveHead(u site.URL, at, base record.HeadPlace) record.HeadP
 			return base
 		}
 	}
-	return s.heads.add(u.String(), h)
+	return s.heads.Add(u.String(), h)
 }

@@ -3,13 +3,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"slices"
 
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -17,11 +16,13 @@ import (
 
 // movePack empties a pack and removes it. deltas are all that are in use; it notes there where they and
 // their bases went.
-func (s *compactor) movePack(ctx context.Context, u *packUse, deltas []*usedDelta, c *Compaction) error {
-	to, from := map[record.Place]record.Place{}, map[uint32]bool{u.num: true}
+func (s *compactor) movePack(
+	ctx context.Context, u *bodies.PackUse, deltas []*usedDelta, c *Compaction,
+) error {
+	to, from := map[record.Place]record.Place{}, map[uint32]bool{u.Num: true}
 	err := s.copyFrames(ctx, u, to)
 	if errors.Is(err, disk.ErrDamaged) {
-		c.Damaged = append(c.Damaged, packName(u.num))
+		c.Damaged = append(c.Damaged, bodies.PackName(u.Num))
 		return nil
 	}
 	outside := int64(0)
@@ -36,9 +37,9 @@ func (s *compactor) movePack(ctx context.Context, u *packUse, deltas []*usedDelt
 		return err
 	}
 	s.at("records moved")
-	c.Moved += u.live + outside
+	c.Moved += u.Live + outside
 	c.Freed -= outside
-	return s.dropPacks([]*packUse{u}, c)
+	return s.dropPacks([]*bodies.PackUse{u}, c)
 }
 
 // pointTo makes the records refer to where documents went. All of those in packs of from went somewhere.
@@ -52,36 +53,21 @@ func (s *compactor) pointTo(from map[uint32]bool, to map[record.Place]record.Pla
 	})
 }
 
-// copyFrames appends the full frames in use of a pack to the last one, byte for byte, and notes where each
-// went. Deltas wait until their bases have moved; here they are only looked at.
-func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[record.Place]record.Place) error {
-	var raw []byte
+// copyFrames appends the full frames in use of a pack to the last one, and notes where each went. Deltas wait
+// until their bases have moved; here they are only looked at.
+func (s *compactor) copyFrames(
+	ctx context.Context, u *bodies.PackUse, to map[record.Place]record.Place,
+) error {
 	// before anything is copied: the copies of a pack that has to stay would pile up with every call
-	for places := range u.frames() {
-		err := ctx.Err()
-		if err == nil {
-			raw, err = s.packs.whole(raw, places[0])
-		}
-		if err != nil {
+	for places := range u.Frames() {
+		_, err := s.packs.Frame(s.frames, places[0])
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 	}
-	for places := range u.frames() {
-		at := places[0]
-		err := ctx.Err()
-		if err == nil {
-			raw, err = s.packs.whole(raw, at)
-		}
-		if err == nil && at.Doc > 0 {
-			err = s.copyBundle(raw, places, to)
-		}
+	for places := range u.Frames() {
+		err := cmp.Or(ctx.Err(), s.writer.Copy(s.packs, s.frames, places, to))
 		if err != nil {
-			return err
-		}
-		if at.Doc > 0 || isDelta(raw) {
-			continue
-		}
-		if to[at], err = s.packs.append(raw); err != nil {
 			return err
 		}
 	}
@@ -94,19 +80,12 @@ func (s *compactor) copyFrames(ctx context.Context, u *packUse, to map[record.Pl
 func (s *compactor) copyDeltas(
 	ctx context.Context, deltas []*usedDelta, from map[uint32]bool, to map[record.Place]record.Place,
 ) (outside int64, err error) {
-	var raw []byte
 	for _, d := range deltas {
 		leaves := from[d.at.Pack]
 		if !leaves && !d.full && !d.overAny(from) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return outside, err
-		}
-		if raw, err = s.packs.whole(raw, d.at); errors.Is(err, disk.ErrDamaged) && !leaves {
-			continue // it stays: it cannot be read, with or without its base
-		}
-		if err != nil {
 			return outside, err
 		}
 		base := d.under[len(d.under)-1]
@@ -116,10 +95,17 @@ func (s *compactor) copyDeltas(
 		if d.full {
 			base = record.Place{}
 		}
-		if raw, err = s.again(raw, d.at, base); err != nil {
+		raw, err := s.writer.Again(s.packs, s.frames, d.at, base)
+		if err == nil && raw == nil {
+			if !leaves {
+				continue // it stays: it cannot be read, with or without its base
+			}
+			raw, err = s.packs.Frame(s.frames, d.at)
+		}
+		if err != nil {
 			return outside, err
 		}
-		at, err := s.packs.append(raw)
+		at, err := s.packs.Append(raw)
 		if err != nil {
 			return outside, err
 		}
@@ -130,60 +116,6 @@ func (s *compactor) copyDeltas(
 		d.at, d.full, d.under = at, false, []record.Place{base}
 	}
 	return outside, nil
-}
-
-// again returns the frame of the document of a delta, of which raw is the frame, as a delta over the full
-// frame at base where that pays, else in full. One that cannot be read stays as it is.
-func (s *compactor) again(raw []byte, at, base record.Place) ([]byte, error) {
-	payload, err := s.packs.payload(s.frames, at)
-	if errors.Is(err, disk.ErrDamaged) {
-		return raw, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.writer.buf = append(append(s.writer.buf[:0], make([]byte, frameHeader)...), payload...)
-	if raw := s.writer.over(s.packs, base, smallDelta); raw != nil {
-		return raw, nil
-	}
-	return s.writer.pack(), nil
-}
-
-// whole reads the frame at a place as it is, into raw when that is large enough, and checks it.
-func (p *packs) whole(raw []byte, at record.Place) ([]byte, error) {
-	f, err := p.file(at.Pack)
-	if err != nil {
-		return raw, disk.ReadErr("read pack", err)
-	}
-	st, err := f.Stat()
-	if err != nil {
-		return raw, disk.Err("read pack", err)
-	}
-	if at.Off < 0 || at.Len < frameHeader || at.Off > st.Size()-int64(at.Len) {
-		return raw, fmt.Errorf("pack %s at %d: %w: no frame here", packName(at.Pack), at.Off, disk.ErrDamaged)
-	}
-	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
-		return raw, err
-	}
-	raw = slices.Grow(raw[:0], int(at.Len))[:at.Len]
-	if _, err := f.ReadAt(raw, at.Off); err != nil {
-		return raw, disk.ReadErr("read pack", err)
-	}
-	if err := checkFrame(raw); err != nil {
-		return raw, fmt.Errorf("pack %s at %d: %w", packName(at.Pack), at.Off, err)
-	}
-	return raw, nil
-}
-
-// checkFrame reports whether a frame is whole, without unpacking it.
-func checkFrame(raw []byte) error {
-	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-frameHeader) {
-		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, n)
-	}
-	if crc32.Checksum(raw[frameHeader:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
-		return fmt.Errorf("checksum of frame: %w", disk.ErrDamaged)
-	}
-	return nil
 }
 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
@@ -263,7 +195,7 @@ func (s *compactor) erases(at record.Place) (bool, error) {
 	if is, known := e.known[at]; known {
 		return is, nil
 	}
-	fr, err := s.packs.read(s.frames, at)
+	fr, err := s.packs.ReadFrame(s.frames, at)
 	if errors.Is(err, disk.ErrDamaged) {
 		return false, nil
 	}
@@ -273,67 +205,4 @@ func (s *compactor) erases(at record.Place) (bool, error) {
 	id, err := fr.ID()
 	e.known[at] = err == nil && e.gone[id]
 	return e.known[at], nil
-}
-
-// liveBytes is how many bytes of its frame the documents in use take, of which all places are given: all of
-// it only when all documents are in use.
-func (p *packs) liveBytes(places []record.Place) (int64, error) {
-	length := int64(places[0].Len)
-	if places[0].Doc == 0 {
-		return length, nil
-	}
-	x, err := p.bundleAt(places[0])
-	if err != nil || len(places) >= len(x.ends) {
-		return length, err
-	}
-	used := int64(0)
-	for _, at := range places {
-		if from, to, ok := x.bounds(at.Doc); ok {
-			used += int64(to - from)
-		}
-	}
-	return min(length*used/int64(max(x.size(), 1)), length-1), nil
-}
-
-// copyBundle appends the documents in use of a bundle, of which raw is the frame, to the last pack, and notes
-// where each document went: the frame byte for byte when that is all of it.
-func (s *compactor) copyBundle(raw []byte, places []record.Place, to map[record.Place]record.Place) error {
-	x, err := parseBundle(raw)
-	if err != nil {
-		return err
-	}
-	if len(places) == len(x.ends) {
-		frame, err := s.packs.append(raw)
-		if err != nil {
-			return err
-		}
-		for _, at := range places {
-			to[at] = placeOf(frame, at.Doc, len(x.ends))
-		}
-		return nil
-	}
-	out, err := s.frames.unbundle(raw, &x)
-	if err != nil {
-		return err
-	}
-	var left []byte
-	var ends []uint32
-	for _, at := range places {
-		from, end, ok := x.bounds(at.Doc)
-		if !ok {
-			return fmt.Errorf("pack %s at %d: %w: document %d of a frame of %d", packName(at.Pack), at.Off,
-				disk.ErrDamaged,
-				at.Doc, len(x.ends))
-		}
-		left = append(left, out[from:end]...)
-		ends = append(ends, uint32(len(left)))
-	}
-	frame, err := s.packs.append(s.writer.encoder.frame(nil, left, ends))
-	if err != nil {
-		return err
-	}
-	for i, at := range places {
-		to[at] = placeOf(frame, uint32(i+1), len(places))
-	}
-	return nil
 }

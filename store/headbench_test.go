@@ -30,7 +30,7 @@ func BenchmarkHeads(b *testing.B) {
 		for id := range recs {
 			empty[id] = answered(id, 1, nil).Resource
 		}
-		if err := s.db.View(s.heads.begin); err != nil {
+		if err := s.db.View(s.Records.beginHeads); err != nil {
 			b.Fatal(err)
 		}
 		run := func(name string, coded [][]byte, outcome site.Outcome) {
@@ -44,7 +44,7 @@ func BenchmarkHeads(b *testing.B) {
 					if outcome == site.Fetched {
 						old = nil
 					}
-					s.heads.place(&r, old, coded[id])
+					s.heads.Place(&r, old, coded[id])
 					recs[id] = r
 				}
 			})
@@ -52,7 +52,7 @@ func BenchmarkHeads(b *testing.B) {
 		run("first", coded[0], site.Fetched)
 		for id := range recs {
 			recs[id] = empty[id]
-			s.heads.place(&recs[id], nil, coded[0][id])
+			s.heads.Place(&recs[id], nil, coded[0][id])
 		}
 		run("nothing changed", coded[1], site.Unchanged)
 	}

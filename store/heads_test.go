@@ -13,6 +13,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -124,12 +125,12 @@ func answered(id, run int, h *heads.Head) *record.Done {
 // headBytes is what the heads of all URLs cost: the files, and what records are longer by.
 func headBytes(t testing.TB, s *Site) (n int64) {
 	t.Helper()
-	nums, err := disk.NumbersIn(s.root, ".", headsFile)
+	nums, err := disk.NumbersIn(s.root, ".", bodies.HeadsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, num := range nums {
-		fi, err := s.root.Stat(headsFile(num))
+		fi, err := s.root.Stat(bodies.HeadsFile(num))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +275,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
-		_, before := s.heads.packs.where()
+		_, before := s.heads.Packs.Where()
 		commit(t, s, 1, nil, &record.Done{Resource: r})
 		err = s.batches(func(_ uint64, b *record.LogBatch) error {
 			if (len(b.Heads) > 0) != journaled {
@@ -289,7 +290,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		if h, _ := headsOf(t, s, 0); h == nil || h.String() != want {
 			t.Errorf("%s: the head is %v", name, h)
 		}
-		if _, now := s.heads.packs.where(); (now > before) != (want != last) {
+		if _, now := s.heads.Packs.Where(); (now > before) != (want != last) {
 			t.Errorf("%s: the heads grew: %v", name, now > before)
 		}
 		last = want
@@ -399,7 +400,7 @@ func killKeepsHeads(t *testing.T, pages, parts int) {
 	}
 	for n, dir := range copies {
 		if n%3 > 0 { // heads that were not committed are there, or something else
-			name := filepath.Join(dir, "sites/x", headsFile(1))
+			name := filepath.Join(dir, "sites/x", bodies.HeadsFile(1))
 			more := random(100, byte(n))
 			if whole, err := os.ReadFile(name); err == nil && n%3 == 1 {
 				more = whole
@@ -451,7 +452,7 @@ func TestVolatileSiteKeepsNoHeads(t *testing.T) {
 	d.Answer = headOf(t, plainHead)
 	commit(t, s, 0, newURLs(0, 1), d)
 	foldAll(t, s, 1)
-	nums, err := disk.NumbersIn(s.root, ".", headsFile)
+	nums, err := disk.NumbersIn(s.root, ".", bodies.HeadsFile)
 	if h, _ := headsOf(t, s, 0); h != nil || len(nums) > 0 || err != nil {
 		t.Errorf("%v, files %v, %v", h, nums, err)
 	}

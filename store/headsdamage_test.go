@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -34,7 +34,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 	foldAll(t, s, 1)
 	s.Close()
 	st.Close()
-	name := filepath.Join(dir, "sites/x", headsFile(1))
+	name := filepath.Join(dir, "sites/x", bodies.HeadsFile(1))
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 		}); err != nil || said != lost {
 			t.Fatalf("%s: %d are lost, Verify says %d, %v", what, lost, said, err)
 		}
-		if n++; n%20 == 0 || len(bytes) < frameHeader { // a run, on a copy
+		if n++; n%20 == 0 || len(bytes) < bodies.HeaderSize { // a run, on a copy
 			s.Close()
 			st.Close()
 			goOnWithDamagedHeads(t, what, copyState(t, dir))
@@ -118,41 +118,4 @@ func goOnWithDamagedHeads(t *testing.T, what, dir string) {
 	if h, _ := headsOf(t, s, 0); h == nil || h.String() != plainHead {
 		t.Errorf("%s: the new head is %v after gc", what, h)
 	}
-}
-
-// FuzzHeadsFile reads heads from a file that holds anything.
-func FuzzHeadsFile(f *testing.F) {
-	root, err := os.OpenRoot(f.TempDir())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { root.Close() })
-	made, err := openHeadFiles(root)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { made.close() })
-	made.enc = new(frameEncoder)
-	if err := made.packs.begin(1, 0); err != nil {
-		f.Fatal(err)
-	}
-	url, rng := testURL(1).String(), rand.New(rand.NewPCG(5, 6))
-	for n := range 2 {
-		made.add(url, headOf(f, headKinds[0].text(rng, n, time.Unix(1700000000, 0))))
-	}
-	f.Add(made.enc.bundle(nil, made.raw, made.ends), uint16(1))
-	f.Add([]byte(olderMagic+"\x00\x00\x00\x00\x05\x00\x00\x00\x00\x01\x02\x03"), uint16(8))
-	f.Fuzz(func(t *testing.T, b []byte, off uint16) {
-		if err := os.WriteFile(filepath.Join(root.Name(), headsFile(1)), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		clear(made.older)
-		made.packs.unpacked.drop(0)
-		at := record.HeadPlace{File: 1, Off: int64(off)}
-		h, err := made.read(url, at)
-		if (err != nil && !errors.Is(err, disk.ErrDamaged)) || (err == nil && h.Size() > 2*heads.MaxSize) {
-			t.Fatal(err)
-		}
-		made.bundled(at)
-	})
 }

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/site"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -91,15 +91,15 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 			return h, err
 		}
 	}
-	s.packs.unpacked.drop(0)
+	s.packs.Reread()
 	w := &healer{
 		Site:     s,
 		copies:   copies,
-		reader:   NewFrameReader(),
+		reader:   bodies.NewFrameReader(),
 		moved:    map[record.Place]record.Place{},
 		repaired: map[string]bool{},
 	}
-	w.reader.moved = w.moved
+	w.reader.Moved = w.moved
 	urls = slices.Compact(slices.Sorted(slices.Values(urls)))
 	var of []*bodiesOf
 	for _, raw := range urls {
@@ -157,9 +157,9 @@ func (w *healer) round(of []*bodiesOf) error {
 type healer struct {
 	*Site
 	copies   BodyCopies
-	reader   *FrameReader
-	writer   *FrameWriter // nil until there is one
-	deltas   bool         // they are repaired too
+	reader   *bodies.FrameReader
+	writer   *bodies.FrameWriter // nil until there is one
+	deltas   bool                // they are repaired too
 	moved    map[record.Place]record.Place
 	repaired map[string]bool // by URL
 }
@@ -243,17 +243,13 @@ func (w *healer) good(r *record.Resource) bool {
 	return true
 }
 
-// frame reads the document of a record. One that does not match the record is ErrDamaged.
-func (w *healer) frame(r *record.Resource) (Frame, error) {
-	f, err := w.packs.read(w.reader, r.At)
-	if err != nil {
-		return f, err
+// frame reads the document of a record.
+func (w *healer) frame(r *record.Resource) (bodies.Frame, error) {
+	f, err := w.packs.ReadFrame(w.reader, r.At)
+	if err == nil {
+		err = f.Check(r.ID, r.Digest)
 	}
-	want, err := f.check(r.ID, r.Digest)
-	if err != nil || !record.IsDigestOf(want, f.Body) {
-		return f, fmt.Errorf("%w: another document lies there", disk.ErrDamaged)
-	}
-	return f, nil
+	return f, err
 }
 
 // heal replaces what it can of the damaged bodies of a URL, and reports whether that was something.
@@ -290,8 +286,8 @@ func (w *healer) overOther(d *datedBody) bool {
 	if d.Body != record.PackBody {
 		return false
 	}
-	h, err := w.packs.header(d.At)
-	return err == nil && h.depth > 0
+	under, _ := w.packs.Under(d.At)
+	return len(under) > 0
 }
 
 // document replaces the damaged frame of a record.
@@ -303,11 +299,11 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 		w.writer = w.Frames.NewFrameWriter()
 	}
 	for c := range w.candidates(b, &d.Resource) {
-		raw, err := w.writer.encode(w.metaOf(&d.Resource, c.Body), c.Links, c.Body)
-		if err != nil {
-			return false, err
+		m := bodies.FrameMetaOf(&d.Resource)
+		if m.Digest == ([32]byte{}) { // its record forgot it
+			m.Digest = sha256.Sum256(c.Body)
 		}
-		to, err := w.packs.append(raw)
+		to, err := w.Frames.AppendFrame(w.writer, m, c.Links, c.Body)
 		if err != nil {
 			return false, err
 		}
@@ -315,15 +311,6 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 		return true, nil
 	}
 	return false, nil
-}
-
-// metaOf is the head of the frame of a document, also where its record forgot the digest.
-func (w *healer) metaOf(r *record.Resource, body []byte) []byte {
-	m := FrameMetaOf(r)
-	if m.Digest == [32]byte{} {
-		m.Digest = sha256.Sum256(body)
-	}
-	return w.writer.head(m)
 }
 
 // candidates are the good copies of a body.
@@ -436,16 +423,16 @@ func (w *healer) repoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.frames.moved = w.moved
+	c.frames.Moved = w.moved
 	to := maps.Clone(w.moved)
 	for _, d := range deltas {
 		i := slices.IndexFunc(d.under, func(at record.Place) bool { return w.moved[at].Len > 0 })
 		if _, repaired := w.moved[d.at]; repaired || i < 0 {
 			continue
 		}
-		raw, err := c.again(nil, d.at, w.moved[d.under[i]])
+		raw, err := c.writer.Again(c.packs, c.frames, d.at, w.moved[d.under[i]])
 		if err == nil && raw != nil {
-			to[d.at], err = c.packs.append(raw)
+			to[d.at], err = c.packs.Append(raw)
 		}
 		if err != nil {
 			return err

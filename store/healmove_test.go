@@ -10,13 +10,14 @@ import (
 	"slices"
 	"testing"
 
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
 // damageAt flips a bit of a frame.
 func damageAt(t *testing.T, s *Site, at record.Place, off int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", packName(at.Pack)), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", bodies.PackName(at.Pack)), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func damageAt(t *testing.T, s *Site, at record.Place, off int64) {
 	if _, err := f.WriteAt(b[:], at.Off+off); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.forget()
+	s.packs.Forget()
 }
 
 // A damaged frame over which others are deltas comes again at another place, and the deltas are written again
@@ -48,21 +49,21 @@ func TestHealMovesFrames(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, s := openTest(t, t.TempDir(), Options{})
 			body := string(random(20_000, 1))
-			bodies := []string{body, body + " of the second page", body + " of the third page"}
+			texts := []string{body, body + " of the second page", body + " of the third page"}
 			var done []*record.Done
 			last := record.Place{}
-			for i, b := range bodies {
+			for i, b := range texts {
 				done = append(done, documentOver(t, s, i, b, last))
 				last = done[i].At
 			}
-			commit(t, s, 0, newURLs(0, len(bodies)), done...)
+			commit(t, s, 0, newURLs(0, len(texts)), done...)
 			foldAll(t, s, 1)
 			if n := deltasOf(t, s); n != 2 {
 				t.Fatalf("%d deltas", n)
 			}
 			damageAt(t, s, done[0].At, c.off)
 			var urls []string
-			for i := range bodies {
+			for i := range texts {
 				urls = append(urls, testURL(i).String())
 			}
 			if h, err := Heal(t.Context(), s, urls, nil); err != nil || len(h.URLs) > 0 || len(h.Lost) != 3 {
@@ -78,12 +79,12 @@ func TestHealMovesFrames(t *testing.T) {
 			if want := map[bool]int{true: 2}[c.lost]; err != nil || len(h.Lost) != want || len(h.URLs) != 3-want {
 				t.Fatalf("repaired %v, lost %v, %v", h.URLs, h.Lost, err)
 			}
-			for i, b := range bodies {
+			for i, b := range texts {
 				rec, _, err := s.Records.Get(testURL(i))
 				if err != nil {
 					t.Fatal(err)
 				}
-				f, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
+				f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 				if lost := c.lost && i > 0; lost != (err != nil) || (!lost && string(f.Body) != b) {
 					t.Errorf("page %d: %v", i, err)
 				} else if !lost && rec.At == done[i].At {
@@ -94,7 +95,7 @@ func TestHealMovesFrames(t *testing.T) {
 				t.Errorf("after it: %+v, %v", again, err)
 			}
 			for _, l := range h.Lost { // nothing is left for the check of the helper to find
-				commit(t, s, uint32(len(bodies)), nil, document(t, s, slices.Index(urls, l.URL), "again"))
+				commit(t, s, uint32(len(texts)), nil, document(t, s, slices.Index(urls, l.URL), "again"))
 			}
 			foldAll(t, s, 1)
 		})

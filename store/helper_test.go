@@ -17,11 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/record"
 )
@@ -110,7 +112,7 @@ func document(t testing.TB, s *Site, id int, body string, targets ...uint32) *re
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
-	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), FrameMetaOf(&d.Resource), []byte("links"),
+	d.At, err = s.Frames.AppendFrame(s.Frames.NewFrameWriter(), bodies.FrameMetaOf(&d.Resource), []byte("links"),
 		[]byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +126,8 @@ func gathered(t testing.TB, s *Site, id int, body string, targets ...uint32) *re
 	t.Helper()
 	d := documentRecord(id, body, targets)
 	var err error
-	d.At, err = s.Frames.GatherFrame((&Frames{}).NewFrameWriter(), FrameMetaOf(&d.Resource), []byte("links"),
-		[]byte(body))
+	w := (&bodies.Frames{}).NewFrameWriter()
+	d.At, err = s.Frames.GatherFrame(w, bodies.FrameMetaOf(&d.Resource), []byte("links"), []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +159,8 @@ func documentOver(t testing.TB, s *Site, id int, body string, old record.Place) 
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	var err error
-	head := FrameMetaOf(&d.Resource)
-	if d.At, err = s.Frames.AppendFrameOver((&Frames{}).NewFrameWriter(), head, []byte("links"),
+	head := bodies.FrameMetaOf(&d.Resource)
+	if d.At, err = s.Frames.AppendFrameOver((&bodies.Frames{}).NewFrameWriter(), head, []byte("links"),
 		[]byte(body), old, record.Place{}); err != nil {
 		t.Fatal(err)
 	}
@@ -166,55 +168,52 @@ func documentOver(t testing.TB, s *Site, id int, body string, old record.Place) 
 	return d
 }
 
-// AppendFrame writes a document by itself.
-func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
-	raw, err := w.encode(w.head(m), links, body)
-	if err != nil {
-		return record.Place{}, err
-	}
-	return s.packs.append(raw)
-}
-
 // written returns where a document lies that may have been gathered.
 func written(t testing.TB, s *Site, at record.Place) record.Place {
 	t.Helper()
-	if err := s.Frames.gather.commit([]*record.Done{{Resource: record.Resource{Body: record.PackBody,
+	if err := s.Frames.Commit([]*record.Done{{Resource: record.Resource{Body: record.PackBody,
 		At: at}}}); err != nil {
 		t.Fatal(err)
 	}
-	at, _ = s.Frames.gather.place(at)
-	return at
+	placed, err := s.Frames.Placed(&record.Done{Resource: record.Resource{Body: record.PackBody, At: at}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return placed.At
 }
 
 // deepOver is documentOver as older versions wrote it: over the document at old, also where that is a delta.
 func deepOver(t testing.TB, s *Site, id int, body string, old record.Place) *record.Done {
 	t.Helper()
 	d := documentOver(t, s, id, body, old)
-	under, err := s.packs.under(d.At)
-	below, err2 := s.packs.under(old)
+	under, err := s.packs.Under(d.At)
+	below, err2 := s.packs.Under(old)
 	if err != nil || err2 != nil || len(under) == 0 {
 		t.Fatalf("%v, %v: %d frames under it", err, err2, len(under))
 	}
 	if len(below) == 0 {
 		return d
 	}
-	w := (&Frames{}).NewFrameWriter()
 	payload := func(at record.Place) []byte {
-		p, err := s.packs.payload(NewFrameReader(), at)
+		p, err := s.packs.Payload(bodies.NewFrameReader(), at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	dict := payload(old)
-	h := delta{
-		base:  old,
-		sum:   crc32.Checksum(dict, castagnoli),
-		depth: uint8(len(below) + 1),
+	h := bodies.DeltaHeader{
+		Base:  old,
+		Sum:   crc32.Checksum(dict, crc32.MakeTable(crc32.Castagnoli)),
+		Depth: uint8(len(below) + 1),
 	}
-	raw := w.encoder.over(make([]byte, h.start()), payload(d.At), dict)
-	h.put(raw)
-	if d.At, err = s.packs.append(raw); err != nil {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(0, dict))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := enc.EncodeAll(payload(d.At), make([]byte, h.Start()))
+	h.Put(raw)
+	if d.At, err = s.packs.Append(raw); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -39,10 +39,13 @@ func (s *Records) Note(first uint32, news []record.NewURL, done []*record.Done) 
 	return s.keep(first, news, done, log.Unsynced)
 }
 
+// keptBatch is how many bytes of memory are kept for the next batch.
+const keptBatch = 1 << 20
+
 func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, kind byte) error {
 	buf := s.batch[:0]
 	defer func() {
-		if s.batch = buf; cap(buf) > maxKept {
+		if s.batch = buf; cap(buf) > keptBatch {
 			s.batch = nil
 		}
 	}()
@@ -50,10 +53,10 @@ func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, 
 	if err != nil {
 		return err
 	}
-	if err := s.gather.commit(done); err != nil {
+	if err := s.frames.Commit(done); err != nil {
 		return err
 	}
-	num, size := s.packs.where()
+	num, size := s.packs.Where()
 	buf = record.AppendEnd(buf, num, size)
 	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
 		return err
@@ -77,7 +80,7 @@ func (s *Records) appendBatch(
 	buf = binary.AppendUvarint(buf, uint64(len(done)))
 	var url, rec, targets []byte
 	for _, d := range done {
-		r, err := s.gather.committed(d)
+		r, err := s.frames.Placed(d)
 		if err != nil {
 			return buf, err
 		}
@@ -95,7 +98,7 @@ func (s *Records) appendBatch(
 	}
 	bare := len(buf)
 	if !s.volatile {
-		buf = s.zip.append(buf, done)
+		buf = s.zip.Append(buf, done)
 	}
 	if len(looked) > 0 && len(buf) == bare {
 		buf = append(buf, 0) // no heads

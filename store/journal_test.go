@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
@@ -137,7 +138,7 @@ func TestHistory(t *testing.T) {
 	if h[testURL(0).String()].Digest != zero.Digest {
 		t.Error("the history has not the first record")
 	}
-	f, err := s.Frames.ReadFrame(NewFrameReader(), h[testURL(0).String()].At)
+	f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), h[testURL(0).String()].At)
 	if err != nil || string(f.Body) != "zero" {
 		t.Errorf("the old body: %q, %v", f.Body, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mirrord/store/bodies"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -38,7 +39,7 @@ func TestJournalStays(t *testing.T) {
 		}
 		err = s.Records.Replay(func(uint32, record.NewURL) error { return nil }, func(r *record.Resource, _ []byte,
 			_ bool) error {
-			f, err := s.Frames.ReadFrame(NewFrameReader(), r.At)
+			f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), r.At)
 			if err == nil && string(f.Body) != "in the journal" {
 				t.Errorf("%s: %s: %q", what, r.URL, f.Body)
 			}

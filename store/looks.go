@@ -3,15 +3,14 @@
 package store
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"sync"
 
 	"mirrord/internal/binread"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/record"
 )
@@ -19,7 +18,7 @@ import (
 // looks are the looks of a site. Reading is safe for concurrent use.
 type looks struct {
 	*home
-	heads   *headFiles
+	heads   *bodies.HeadFiles
 	written record.Bits // numbers of the records in the journal; nil: not known yet
 	mu      sync.Mutex  // of what follows
 	known   bool
@@ -229,111 +228,48 @@ func (l *looks) isLook(stored *db.Bucket, d *record.Done, list []record.Look) (b
 	if l.volatile || d.Answer == nil || d.SaysNothingNew() { // what lives for one run keeps no heads
 		return true, nil
 	}
-	return l.heads.knows(&was, d.Answer), nil
+	return l.heads.Knows(&was, d.Answer), nil
 }
 
-// maxLooked is how many runs may be kept as looks before their records are written, and lookedPart the part
-// of the records that one run then writes.
-const (
-	maxLooked  = 24
-	lookedPart = 8
-)
+// maxLooked is how many runs may be kept as looks before their records are written.
+const maxLooked = 24
 
-// settling is how far SettleLooks has come: looks up to a run are in the records in front of a key.
-type settling struct {
-	run  int
-	next []byte
-}
-
-func readSettling(m *db.Bucket) (s settling, ok bool) {
-	v := m.Get(kLooked)
-	if len(v) < 8 {
-		return s, false
-	}
-	return settling{run: int(binary.BigEndian.Uint64(v)), next: slices.Clone(v[8:])}, true
-}
-
-// settleAll writes all looks into the records.
-func (l *looks) settleAll(chunk int) error {
-	for range 2 { // the second time what came in after a cycle had begun
-		if err := l.settle(chunk, math.MaxInt, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle changes so many records, chunk in a transaction, when there are looks of more than some runs.
-func (l *looks) settle(chunk, records, runs int) error {
-	for more := true; more && records > 0; {
-		n := min(records, chunk)
-		records -= n
-		err := l.update("settle looks", func(tx *db.Tx) (err error) {
-			tx.DeferSync()
-			more, err = l.settlePart(tx, n, runs)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		l.db.DropPages()
-		l.at("settled a part")
-	}
-	return nil
-}
-
-// settlePart changes the next records, and reports whether there are others.
-func (l *looks) settlePart(tx *db.Tx, records, runs int) (more bool, err error) {
-	list, err := l.folded(tx)
-	if err != nil {
-		return false, err
-	}
-	m := tx.Meta()
-	at, begun := readSettling(m)
-	if !begun {
-		kept, last := runsOf(list)
-		if kept <= runs {
-			return false, nil
-		}
-		at.run = last
-	}
-	next, err := recordBuckets()[0].rewrite(tx, at.next, records, func(r *record.Resource) (bool, error) {
-		return record.ApplyLooks(list, r), nil
+// settle writes all looks into the records when they are of more than some runs. A record says itself which
+// looks it has: a crash in between is harmless.
+func (s *Records) settle(runs int) error {
+	var list []record.Look
+	err := s.db.View(func(tx *db.Tx) (err error) {
+		list, err = s.looks.folded(tx)
+		return err
 	})
-	if err != nil {
-		return false, err
+	if err != nil || runsOf(list) <= runs {
+		return err
 	}
-	if next != nil {
-		return true, m.Put(kLooked, append(seqKey(uint64(at.run)), next...))
+	apply := func(tx *db.Tx, _ bucketOf, r *record.Resource) (bool, error) {
+		tx.DeferSync()
+		return record.ApplyLooks(list, r), nil
 	}
-	return false, endSettling(tx, at.run)
+	if err := s.rewrite("settle looks", recordBuckets()[:1], apply, nil); err != nil {
+		return err
+	}
+	return s.update("settle looks", func(tx *db.Tx) error {
+		b := tx.Bucket(bLooks)
+		_, err := b.NextSequence()
+		c := b.Cursor()
+		for k, _ := c.First(); k != nil && err == nil; k, _ = c.First() {
+			err = c.Delete()
+		}
+		return err
+	})
 }
 
-// runsOf is how many runs looks are of, and the last of these.
-func runsOf(list []record.Look) (n, last int) {
+// runsOf is how many runs looks are of.
+func runsOf(list []record.Look) (n int) {
+	last := 0
 	for _, l := range list {
 		if l.Run != last {
 			n, last = n+1, l.Run
 		}
 	}
-	return n, last
-}
-
-// endSettling forgets the looks that all records have.
-func endSettling(tx *db.Tx, run int) error {
-	b := tx.Bucket(bLooks)
-	if _, err := b.NextSequence(); err != nil {
-		return err
-	}
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.First() {
-		d := binread.Reader{Rest: v}
-		if l := record.ReadLook(&d); d.Bad || l.Run > run {
-			break
-		}
-		if err := c.Delete(); err != nil {
-			return err
-		}
-	}
-	return tx.Meta().Delete(kLooked)
+	return n
 }

@@ -9,6 +9,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -25,15 +26,15 @@ func counted(s *State, root *os.Root, name string, segment *log.Readable) (resul
 	if len(entries) == 0 {
 		return 0, false, nil
 	}
-	packs, err := packsOf(s, root, name)
+	packs, _, err := packsOf(s, root, name)
 	if err != nil {
 		return 0, false, err
 	}
-	defer func() { err = errors.Join(err, packs.close()) }()
+	defer func() { err = errors.Join(err, packs.Close()) }()
 	look := &bodyLook{
 		packs:  packs,
-		bodies: s.Bodies,
-		frames: NewFrameReader(),
+		blobs:  s.Bodies,
+		frames: bodies.NewFrameReader(),
 	}
 	err = log.Payloads(segment.File, entries, func(e log.Entry, payload []byte) error {
 		if !look.hasAll(payload) {
@@ -49,17 +50,19 @@ func counted(s *State, root *os.Root, name string, segment *log.Readable) (resul
 	return results, false, err
 }
 
-// packsOf opens the packs of a site for reading.
-func packsOf(s *State, root *os.Root, name string) (*packs, error) {
+// packsOf opens the packs of a site for reading. away is what a depot has of it, nil for nothing.
+func packsOf(s *State, root *os.Root, name string) (p *bodies.Packs, away *awaySite, err error) {
 	dir, err := root.OpenRoot("packs")
 	if err != nil {
-		return nil, disk.Err("open packs", err)
+		return nil, nil, disk.Err("open packs", err)
 	}
-	away, err := s.aways.in(root, AwayName, name)
-	if err != nil {
-		return nil, errors.Join(err, dir.Close())
+	if away, err = s.aways.in(root, AwayName, name); err != nil {
+		return nil, nil, errors.Join(err, dir.Close())
 	}
-	return openPacks(dir, away), nil
+	if away == nil {
+		return bodies.Open(dir, nil), nil, nil
+	}
+	return bodies.Open(dir, away), away, nil
 }
 
 // cutLog cuts what does not count off the log of a site whose writer has not closed it, and syncs what does.
@@ -96,9 +99,9 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 
 // bodyLook looks at the bodies of results.
 type bodyLook struct {
-	packs  *packs
-	bodies *blobs.Blobs
-	frames *FrameReader
+	packs  *bodies.Packs
+	blobs  *blobs.Blobs
+	frames *bodies.FrameReader
 }
 
 // hasAll reports whether the bodies of the results of a batch are there, and right.
@@ -126,10 +129,10 @@ func (l *bodyLook) has(d *record.RawDone) bool {
 	case r.Outcome != site.Fetched:
 		return true
 	case r.Body == record.PackBody:
-		raw, err := l.packs.raw(l.frames, r.At)
-		return err == nil && checkFrame(raw) == nil
+		_, err := l.packs.Frame(l.frames, r.At)
+		return err == nil
 	case r.Body == record.BlobBody:
-		return l.bodies.IsThere(r.Digest, r.Size)
+		return l.blobs.IsThere(r.Digest, r.Size)
 	}
 	return true
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -50,7 +51,7 @@ func journalOf(t *testing.T, s *Site) (log []string) {
 		return nil
 	}, func(r *record.Resource, _ []byte, _ bool) error {
 		if r.Body == record.PackBody {
-			if _, err := s.Frames.ReadFrame(NewFrameReader(), r.At); err != nil {
+			if _, err := s.Frames.ReadFrame(bodies.NewFrameReader(), r.At); err != nil {
 				t.Errorf("document %d: %v", r.ID, err)
 			}
 		}
@@ -175,7 +176,7 @@ func TestNotesWithoutBodies(t *testing.T) {
 			return os.WriteFile(names[0], make([]byte, len("picture")), 0o600)
 		}, 1},
 		{"the packs", func(site string) error {
-			pack := filepath.Join(site, "packs", packName(1))
+			pack := filepath.Join(site, "packs", bodies.PackName(1))
 			fi, err := os.Stat(pack)
 			if err != nil {
 				return err

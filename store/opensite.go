@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
@@ -83,18 +84,19 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		kept:  s.Bodies,
 		spool: s.Spool,
 	}
-	st.packs, err = packsOf(s, st.root, name)
+	st.packs, st.away, err = packsOf(s, st.root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
 		err = st.db.Damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.letGo())
 	}
-	if st.heads, err = openHeadFiles(st.root); err != nil {
-		return nil, errors.Join(err, st.packs.close(), st.letGo())
+	st.Frames = &bodies.Frames{Packs: st.packs, Quick: st.volatile && !st.oneOff, Plain: st.oneOff}
+	if st.heads, err = st.Frames.OpenHeads(st.root); err != nil {
+		return nil, errors.Join(err, st.packs.Close(), st.letGo())
 	}
 	if s.opt.PackSize > 0 {
-		st.packs.max = s.opt.PackSize
+		st.packs.Max = s.opt.PackSize
 	}
 	st.makeParts()
 	if !st.readOnly {
@@ -357,7 +359,7 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.syncFolder(); err != nil {
 		return err
 	}
-	if err := s.packs.begin(num, size); err != nil {
+	if err := s.packs.Begin(num, size); err != nil {
 		return err
 	}
 	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
@@ -373,13 +375,13 @@ func (s *Site) start(f *siteFolder) error {
 		}
 	}
 	s.db.Before = func() error {
-		if err := s.packs.sync(); err != nil {
+		if err := s.packs.Sync(); err != nil {
 			return err
 		}
 		return s.kept.Sync()
 	}
 	if s.oneOff {
-		if err := s.packs.separate(true); err != nil {
+		if err := s.packs.Separate(true); err != nil {
 			return err
 		}
 	}
@@ -404,13 +406,14 @@ func (s *home) letGo() error {
 	return (&siteFolder{root: s.root, db: s.db}).close()
 }
 
-// Documents opens the packs of a site for reading. The caller closes them.
-func (s *State) Documents(name string) (*Documents, error) {
+// Documents opens the packs of a site for reading, without its database. A pack that was compacted away
+// meanwhile is ErrDamaged: the records say where its documents are now. The caller closes them.
+func (s *State) Documents(name string) (*bodies.Packs, error) {
 	dir, err := siteRoot(s, name)
-	var p *packs
+	var p *bodies.Packs
 	if err == nil {
 		defer dir.Close()
-		p, err = packsOf(s, dir, name)
+		p, _, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNoSite
@@ -418,7 +421,7 @@ func (s *State) Documents(name string) (*Documents, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packs of %s: %w", name, err)
 	}
-	return &Documents{p}, nil
+	return p, nil
 }
 
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this

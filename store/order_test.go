@@ -83,7 +83,7 @@ func publishForOrder(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.packs.max = 32 << 10 // so that packs are begun in between
+	s.packs.Max = 32 << 10 // so that packs are begun in between
 	old := record.Place{}
 	for version := 1; version <= 2; version++ {
 		for batch := range 3 {
@@ -221,7 +221,7 @@ func (o *order) write(call, file, args string) {
 	if strings.HasSuffix(file, ".pack") || strings.HasPrefix(file, o.state+"/blobs/") {
 		o.bodies++
 	}
-	if strings.HasPrefix(file, o.state+"/sites/x/"+headsName) {
+	if strings.HasPrefix(file, o.state+"/sites/x/"+"heads.") {
 		o.heads++
 	}
 	o.dirty[file] = true
@@ -235,7 +235,7 @@ func (o *order) commit() {
 	for p := range o.dirty {
 		switch {
 		case p == o.state, p == o.state+"/sites", strings.HasPrefix(p, o.state+"/sites/x/packs"),
-			strings.HasPrefix(p, o.state+"/sites/x/"+headsName),
+			strings.HasPrefix(p, o.state+"/sites/x/"+"heads."),
 			strings.HasPrefix(p, o.state+"/blobs") && !strings.HasPrefix(p, o.state+"/blobs/tmp"):
 			o.t.Errorf("commit %d refers to %s, which is not on disk", o.commits, p)
 		case p == o.state+"/sites/x" && o.moves > 0:

@@ -19,6 +19,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
@@ -55,8 +56,8 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err = st.packs.skip(last); err == nil {
-		err = st.update("begin pack", st.packs.note)
+	if err = st.packs.Skip(last); err == nil {
+		err = st.update("begin pack", notePacks(st.packs))
 	}
 	if err == nil {
 		known, err = rebuilder{st}.refill()
@@ -131,14 +132,14 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 	}
 	defer lock.Close()
 	aside, err := asideFolder(root)
-	packs, _ := disk.NumbersIn(root, "packs", packName) // a missing one has no number
+	packs, _ := disk.NumbersIn(root, "packs", bodies.PackName) // a missing one has no number
 	if n := len(packs); n > 0 {
 		last = packs[n-1]
 	}
 	names := []string{"packs", log.Folder, pages.DigestsFile, pages.TextsFile}
-	heads, _ := disk.NumbersIn(root, ".", headsFile)
+	heads, _ := disk.NumbersIn(root, ".", bodies.HeadsFile)
 	for _, n := range heads {
-		names = append(names, headsFile(n))
+		names = append(names, bodies.HeadsFile(n))
 	}
 	for _, f := range append(names, siteDB) {
 		if _, lerr := root.Lstat(f); (err == nil) && !errors.Is(lerr, fs.ErrNotExist) {

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"slices"
 
+	"mirrord/fetch/heads"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/record"
 )
@@ -19,11 +21,11 @@ import (
 // one caller at a time.
 type Records struct {
 	*home
-	packs     *packs
-	gather    *gatherer
-	heads     *headFiles
-	zip       headZip // of Commit and Fold
-	batch     []byte  // memory of the last batch
+	packs     *bodies.Packs
+	frames    *bodies.Frames
+	heads     *bodies.HeadFiles
+	zip       bodies.AnswerZip // of Commit and Fold
+	batch     []byte           // memory of the last batch
 	looks     *looks
 	foldItems int
 	foldParts int
@@ -164,15 +166,9 @@ func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	return out, err
 }
 
-// SettleLooks writes what runs have looked at into the records, some of them in each run, once more than a
-// few runs are kept as looks. It is called at the end of a run. A crash in between is harmless.
-func (s *Records) SettleLooks() error {
-	n, err := s.Known()
-	if err != nil {
-		return err
-	}
-	return s.looks.settle(s.foldItems, max(int(n)/lookedPart, s.foldItems), maxLooked)
-}
+// SettleLooks writes what runs have looked at into the records, once more than a few runs are kept as looks.
+// It is called at the end of a run. A crash in between is harmless.
+func (s *Records) SettleLooks() error { return s.settle(maxLooked) }
 
 // bucketOf is a bucket of records, and how many bytes of its keys come before that of the URL.
 type bucketOf struct {
@@ -258,7 +254,33 @@ func (s *Records) repoint(where func(record.Place) (to record.Place, moved bool,
 		}
 		return moved, err
 	}
-	return s.rewrite("move documents", recordBuckets(), change, s.packs.note)
+	return s.rewrite("move documents", recordBuckets(), change, notePacks(s.packs))
+}
+
+// notePacks writes how far the packs reach into the database: what lies behind is cut off when the site is
+// opened.
+func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
+		num, size := p.Where()
+		return tx.Meta().Put(kPack, record.AppendEnd(nil, num, size))
+	}
+}
+
+// ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
+func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error) {
+	return s.heads.Read(u.String(), at)
+}
+
+// beginHeads makes the heads ready for appending.
+func (s *Records) beginHeads(tx *db.Tx) error { return s.heads.Begin(tx.Meta().Get(kHeads)) }
+
+// flushHeads writes the heads that were added.
+func (s *Records) flushHeads(tx *db.Tx) error {
+	note, err := s.heads.Flush()
+	if err != nil || note == nil {
+		return err
+	}
+	return tx.Meta().Put(kHeads, note)
 }
 
 // Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It

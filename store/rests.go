@@ -12,6 +12,7 @@ import (
 
 	"mirrord/internal/binread"
 	"mirrord/relocate"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -23,7 +24,7 @@ import (
 // each goroutine.
 type Rests struct {
 	*home
-	packs   *packs
+	packs   *bodies.Packs
 	records *Records
 
 	mu    sync.Mutex
@@ -35,13 +36,13 @@ type Rests struct {
 // version is made with what spans say. stays says that this file is already published. Two calls for one
 // document are one too many.
 func (r *Rests) Add(
-	w *FrameWriter, from record.Place, f *Frame, path string, spans []relocate.Span, stays bool,
+	w *bodies.FrameWriter, from record.Place, f *bodies.Frame, path string, spans []relocate.Span, stays bool,
 ) error {
 	came, err := r.begin()
 	if (err != nil) || (stays && !came[from.Pack]) {
 		return err
 	}
-	to, err := r.packs.append(w.rest(path, f, spans))
+	to, err := r.packs.Append(w.Rest(path, f, spans))
 	if err != nil {
 		return err
 	}
@@ -58,9 +59,9 @@ func (r *Rests) begin() (map[uint32]bool, error) {
 	if r.came != nil {
 		return r.came, nil
 	}
-	came, err := r.packs.asTheyCame()
+	came, err := r.packs.AsTheyCame()
 	if err == nil {
-		err = r.packs.separate(false)
+		err = r.packs.Separate(false)
 	}
 	if err == nil {
 		r.came = came
@@ -78,7 +79,7 @@ func (r *Rests) Note(version int) error {
 		if err := tx.Meta().Put(kRests, b); err != nil {
 			return err
 		}
-		return r.packs.note(tx)
+		return notePacks(r.packs)(tx)
 	})
 	r.at("rests noted")
 	return err
@@ -131,11 +132,11 @@ func (r *Rests) Settle() error {
 	if (err != nil) || !ok {
 		return err
 	}
-	came, err := r.packs.asTheyCame()
+	came, err := r.packs.AsTheyCame()
 	if err != nil {
 		return err
 	}
-	if err := r.packs.separate(false); err != nil {
+	if err := r.packs.Separate(false); err != nil {
 		return err
 	}
 	w := &settler{
@@ -143,14 +144,14 @@ func (r *Rests) Settle() error {
 		came:   came,
 		moved:  moved,
 		packed: map[record.Place]record.Place{},
-		frames: NewFrameReader(),
+		frames: bodies.NewFrameReader(),
 	}
 	w.frames.Aside = true // the remainder is large
 	if err := r.records.repoint(w.place); err != nil {
 		return err
 	}
 	for n := range came {
-		if err := r.packs.remove(n); err != nil {
+		if err := r.packs.Remove(n); err != nil {
 			return err
 		}
 		r.at("pack removed")
@@ -164,7 +165,7 @@ type settler struct {
 	came   map[uint32]bool
 	moved  []movedFrame
 	packed map[record.Place]record.Place
-	frames *FrameReader
+	frames *bodies.FrameReader
 }
 
 // place returns where a document lies from now on; moved is false for one that stays.
@@ -180,20 +181,14 @@ func (s *settler) place(at record.Place) (to record.Place, moved bool, err error
 		return at, false, nil
 	}
 	defer s.frames.Release()
-	payload, err := s.packs.payload(s.frames, at)
+	payload, err := s.packs.Payload(s.frames, at)
 	if errors.Is(err, disk.ErrDamaged) {
 		return at, false, nil // the run that wants to read it finds that out
 	}
 	if err != nil {
 		return at, false, err
 	}
-	// Most of them are large. Of the room beside the heap only what the frame takes costs something.
-	room, free, err := disk.Mapped(roomForS2(payload), false)
-	if err != nil {
-		return at, false, fmt.Errorf("pack a document: %w", err)
-	}
-	defer free()
-	if to, err = s.packs.append(appendS2(room[:0], quickMagic, payload)); err == nil {
+	if to, err = bodies.AppendQuick(s.packs, payload); err == nil {
 		s.packed[at] = to
 	}
 	return to, true, err

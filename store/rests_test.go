@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,10 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/s2"
-
-	"mirrord/internal/regular"
 	"mirrord/relocate"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 )
 
@@ -41,7 +38,7 @@ func (h *oneOffSite) come(body string) {
 func (h *oneOffSite) publish(version int, has func(id int) bool) {
 	h.t.Helper()
 	foldAll(h.t, h.s, version)
-	rests, w, r := h.s.Rests(), new(FrameWriter), NewFrameReader()
+	rests, w, r := h.s.Rests(), new(bodies.FrameWriter), bodies.NewFrameReader()
 	h.files = map[string]string{}
 	for _, rec := range resources(h.t, h.s) {
 		f, err := h.s.Frames.ReadFrame(r, rec.At)
@@ -84,7 +81,7 @@ func spliceTest(body, ref string) (made string, spans []relocate.Span) {
 // check reads every document, and says how many packs of documents as they came there are.
 func (h *oneOffSite) check() (came int) {
 	h.t.Helper()
-	r := NewFrameReader()
+	r := bodies.NewFrameReader()
 	for _, rec := range resources(h.t, h.s) {
 		f, err := h.s.Frames.ReadFrame(r, rec.At)
 		if err != nil {
@@ -94,11 +91,11 @@ func (h *oneOffSite) check() (came int) {
 		if string(f.Body) != h.body[rec.ID] || string(f.Links) != "links" {
 			h.t.Errorf("%s: %q, links %q", rec.URL, f.Body, f.Links)
 		}
-		if _, err := f.check(rec.ID, rec.Digest); err != nil {
+		if err := f.Check(rec.ID, rec.Digest); err != nil {
 			h.t.Errorf("%s: %v", rec.URL, err)
 		}
 	}
-	packs, err := h.s.packs.asTheyCame()
+	packs, err := h.s.packs.AsTheyCame()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -209,7 +206,7 @@ func TestRestsOfAnotherFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, rec := range resources(t, s) {
-				_, err := s.Frames.ReadFrame(NewFrameReader(), rec.At)
+				_, err := s.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 				if !errors.Is(err, disk.ErrDamaged) || !strings.Contains(err.Error(), "dir/0.html") {
 					t.Errorf("%v", err)
 				}
@@ -225,40 +222,4 @@ func flipByte(file string) error {
 	}
 	data[0] ^= 1
 	return os.WriteFile(file, data, 0o644)
-}
-
-// A rest that lies does no harm.
-func FuzzRest(f *testing.F) {
-	const body = "an ABSOLUTE link"
-	made, spans := spliceTest(body, "../")
-	frame := Frame{Meta: []byte("meta"), Links: []byte("links"), Body: []byte(body)}
-	f.Add(bytes.Clone(new(FrameWriter).rest("f", &frame, spans)[frameHeader:]))
-	f.Add([]byte{})
-	dir := f.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(made), 0o644); err != nil {
-		f.Fatal(err)
-	}
-	root, err := regular.OpenRoot(dir)
-	if err != nil {
-		f.Fatal(err)
-	}
-	p := &packs{published: func(path string) (*os.File, error) { return root.Open(path) }}
-	f.Fuzz(func(t *testing.T, packed []byte) {
-		if n, err := s2.DecodedLen(packed); (err == nil) && n > 16<<20 {
-			return // a gigabyte for every input would end the fuzzing
-		}
-		raw := append(make([]byte, frameHeader), packed...)
-		copy(raw, restMagic)
-		seal(raw)
-		payload, err := p.rest(NewFrameReader(), raw)
-		if err != nil {
-			if !errors.Is(err, disk.ErrDamaged) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if _, err := split(payload); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

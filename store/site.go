@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/pages"
 )
 
@@ -36,7 +37,6 @@ var (
 	kHeads = []byte("heads")
 	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
 	kRebuilt = []byte("rebuilt")
-	kLooked  = []byte("looked")  // settling: number of a run, then the key of the next record
 	kFolding = []byte("folding") // how far an older program had folded a chunk
 	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
 	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed
@@ -52,7 +52,7 @@ const siteDB = "site.db"
 type Site struct {
 	Name     string
 	Records  *Records
-	Frames   *Frames
+	Frames   *bodies.Frames
 	Versions *SiteVersions
 	Trees    *Trees
 	Notes    *SiteNotes
@@ -60,8 +60,9 @@ type Site struct {
 
 	*home
 	kept  *blobs.Blobs
-	packs *packs
-	heads *headFiles
+	away  *awaySite // what of it a check-out has left in a depot; nil for nothing
+	packs *bodies.Packs
+	heads *bodies.HeadFiles
 	spool *blobs.Spool
 	holds bool // the spool
 }
@@ -71,22 +72,15 @@ func (s *Site) makeParts() {
 	s.Records = &Records{
 		home:      s.home,
 		packs:     s.packs,
+		frames:    s.Frames,
 		heads:     s.heads,
 		foldItems: foldItems,
 		foldParts: foldParts,
 		looks:     &looks{home: s.home, heads: s.heads},
 	}
-	s.Frames = &Frames{
-		packs: s.packs,
-		quick: s.volatile && !s.oneOff,
-		plain: s.oneOff,
-	}
-	s.heads.enc = &s.Frames.encoder
-	s.Frames.gather = &gatherer{packs: s.packs, enc: s.heads.enc}
-	s.Records.gather = s.Frames.gather
 	s.Versions = &SiteVersions{home: s.home, records: s.Records}
 	s.Trees = &Trees{home: s.home, bodies: s.kept}
-	s.packs.published, s.packs.volatile = s.Trees.file, s.volatile
+	s.packs.Published, s.packs.Volatile = s.Trees.file, s.volatile
 	s.Notes = &SiteNotes{s.home}
 	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
 		Root:     s.root,
@@ -105,7 +99,7 @@ func (s *Site) Close() error {
 	if s.pin != nil {
 		s.pin.Close() // read only: nothing can be lost
 	}
-	err := errors.Join(s.packs.close(), s.heads.close())
+	err := errors.Join(s.packs.Close(), s.heads.Close())
 	if !s.readOnly && err == nil {
 		s.noteGlance(false)
 	}
@@ -134,7 +128,7 @@ func (s *Site) Pages() pages.PageFiles {
 
 // Rests returns what makes the rests of a site; nil when it keeps its documents whole.
 func (s *Site) Rests() *Rests {
-	if !s.Frames.plain {
+	if !s.Frames.Plain {
 		return nil
 	}
 	return &Rests{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -39,7 +40,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true
-			if !s.packs.away.hasOnly(r.Digest, s.kept) {
+			if !s.away.hasOnly(r.Digest, s.kept) {
 				z.Bodies += r.Size
 			}
 		}
@@ -52,7 +53,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		return z, err
 	}
 	for _, dir := range []string{".", "packs", blobs.PartsDir, log.Folder} {
-		if err := z.addFiles(s.root, dir, s.packs.away); err != nil {
+		if err := z.addFiles(s.root, dir, s.away); err != nil {
 			return z, disk.Err("list files", err)
 		}
 	}
@@ -90,7 +91,7 @@ func (z *Sizes) addFiles(root *os.Root, dir string, away *awaySite) error {
 		case !fi.Mode().IsRegular():
 		case strings.HasPrefix(e.Name(), siteDB), dir == log.Folder:
 			z.Database += onDisk(fi)
-		case away.lists(packNumber(e.Name())):
+		case away.Lists(disk.NumberOf(e.Name(), bodies.PackName)):
 			z.Documents += onDisk(fi)
 		default:
 			z.Documents += fi.Size()
@@ -109,6 +110,3 @@ func onDisk(fi os.FileInfo) int64 {
 	}
 	return fi.Size()
 }
-
-// Grown is how many bytes of documents were appended since the site was opened.
-func (s *Frames) Grown() int64 { return s.packs.grown.Load() }

@@ -102,12 +102,16 @@ func (s *Trees) renote(tx *db.Tx, keep func(*treeNote) bool) error {
 
 // noted lists the finished trees that are there, the published one included, and a draft that was left. A
 // tree of which nothing is kept, because the database was made again, has left when the published version
-// came.
+// came; current says whether it is live.
 func (s *Trees) noted() ([]treeNote, error) {
 	var kept []treeNote
 	var building string
 	last := Version{}
-	err := s.db.View(func(tx *db.Tx) error {
+	live, err := s.known()
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.View(func(tx *db.Tx) error {
 		kept, building = notesIn(tx), string(tx.Meta().Get(kBuild))
 		last, _ = lastVersion(tx) // verify names its defect
 		return nil
@@ -135,7 +139,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 			continue
 		}
 		n := treeNote{Name: name, Left: last.Time.UnixNano()}
-		if n.Version, _ = versionOf(name); draft {
+		if n.Version, _ = versionOf(name); draft || name == live {
 			n.Left = 0
 		}
 		notes = append(notes, n)
@@ -241,39 +245,11 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 	return nil
 }
 
-// tidy makes the links of the folder versions agree with the trees that are there, and notes trees of which
-// nothing is kept.
+// tidy makes the links of the folder versions agree with the trees that are there.
 func (s *Trees) tidy() error {
-	live, err := s.known()
-	if err != nil {
-		return err
-	}
 	notes, err := s.noted()
 	if err != nil {
 		return err
-	}
-	var kept []treeNote
-	if err := s.db.View(func(tx *db.Tx) error {
-		kept = notesIn(tx)
-		return nil
-	}); err != nil {
-		return err
-	}
-	news := false
-	for i := range notes {
-		name := notes[i].Name
-		if name == nextTree || slices.ContainsFunc(kept, func(n treeNote) bool { return n.Name == name }) {
-			continue
-		}
-		if news = true; name == live {
-			notes[i].Left = 0
-		}
-	}
-	if news {
-		err := s.update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
-		if err != nil {
-			return err
-		}
 	}
 	if _, err := s.root.Lstat(versionsFolder); len(notes) == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -79,10 +80,10 @@ func (s *Site) Sample(ctx context.Context, o Sampling, report func(Problem)) (st
 		ctx:      ctx,
 		sampling: o,
 		report:   report,
-		frames:   NewFrameReader(),
+		frames:   bodies.NewFrameReader(),
 		blobs:    map[[32]byte]bool{},
 	}
-	s.packs.forget()
+	s.packs.Forget()
 	for _, step := range []func() error{
 		v.database, v.log, v.meta, v.records, v.journal, v.linkLists, v.looks, v.history, v.observations,
 		v.versions, v.current,
@@ -138,7 +139,7 @@ type verifier struct {
 	bodiless bool // bodies and their records are not checked
 	report   func(Problem)
 	st       Stats
-	frames   *FrameReader
+	frames   *bodies.FrameReader
 	known    uint32            // numbers given
 	seen     record.Bits       // numbers of records
 	blobs    map[[32]byte]bool // already looked at

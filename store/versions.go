@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -252,8 +253,11 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 	return unpackScript(packed)
 }
 
+// maxScript is how many bytes of an edit script are believed.
+const maxScript = 1<<31 - 1
+
 func unpackScript(packed []byte) ([]byte, error) {
-	dec := newDecoder(maxFrame)
+	dec := bodies.NewDecoder(maxScript)
 	defer dec.Close()
 	out, err := dec.DecodeAll(packed, nil)
 	if err != nil {
@@ -275,7 +279,7 @@ func packScript(script []byte) ([]byte, error) {
 // goes into that one's history. The next publish then has the old content.
 func (s *SiteVersions) Restore(version, next int) error {
 	// no look is left: those of later runs are of the bodies that are replaced
-	if err := s.records.looks.settleAll(s.records.foldItems); err != nil {
+	if err := s.records.settle(0); err != nil {
 		return err
 	}
 	return s.update("restore records", func(tx *db.Tx) error {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mirrord/phm"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -169,7 +170,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if got := currentVersion(t, v); got != 1 {
 		t.Errorf("its tree is of version %d", got)
 	}
-	fr, err := v.Frames.ReadFrame(NewFrameReader(), first.At)
+	fr, err := v.Frames.ReadFrame(bodies.NewFrameReader(), first.At)
 	if err != nil || string(fr.Body) != "body of a page" {
 		t.Errorf("%q, %v", fr.Body, err)
 	}

@@ -25,6 +25,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -70,12 +71,12 @@ func (p *capturePlan) close() error { return p.all.Close() }
 // capturePacker packs captures. It is for one goroutine.
 type capturePacker struct {
 	src    *captureSource
-	frames *store.FrameReader
+	frames *bodies.FrameReader
 	warc   warc.Packer
 }
 
 func (s *captureSource) packer(aside bool) *capturePacker {
-	k := &capturePacker{src: s, frames: store.NewFrameReader()}
+	k := &capturePacker{src: s, frames: bodies.NewFrameReader()}
 	k.frames.Aside = aside
 	return k
 }
@@ -187,12 +188,12 @@ type captureSource struct {
 	texts  bool // what pages say is wanted
 
 	mu   sync.Mutex // guards what follows
-	docs *store.Documents
-	old  []*store.Documents // that docs replaced
+	docs *bodies.Packs
+	old  []*bodies.Packs // that docs replaced
 }
 
 // document reads a document. One whose pack was compacted away meanwhile is looked up again.
-func (s *captureSource) document(r *store.FrameReader, c *planned) ([]byte, error) {
+func (s *captureSource) document(r *bodies.FrameReader, c *planned) ([]byte, error) {
 	s.mu.Lock()
 	docs := s.docs
 	s.mu.Unlock()
@@ -208,7 +209,7 @@ func (s *captureSource) document(r *store.FrameReader, c *planned) ([]byte, erro
 	return nil, err
 }
 
-func readDocument(docs *store.Documents, r *store.FrameReader, c *planned) ([]byte, error) {
+func readDocument(docs *bodies.Packs, r *bodies.FrameReader, c *planned) ([]byte, error) {
 	f, err := docs.ReadFrame(r, c.At)
 	if err != nil {
 		return nil, fmt.Errorf("body of %s: %w", c.URL, err)
@@ -220,7 +221,7 @@ func readDocument(docs *store.Documents, r *store.FrameReader, c *planned) ([]by
 }
 
 // again finds where a body lies now.
-func (s *captureSource) again(c *planned) (docs *store.Documents, at record.Place, ok bool) {
+func (s *captureSource) again(c *planned) (docs *bodies.Packs, at record.Place, ok bool) {
 	err := env.View(s.st, s.name, func(v *store.Site) error {
 		all, err := v.Versions.History(site.Canonical(c.URL))
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"mirrord/serve/find"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -121,7 +122,7 @@ type findSite struct {
 	s      *store.Site
 	list   []store.Version
 	down   *mirror.TakeDowns
-	reader *store.FrameReader
+	reader *bodies.FrameReader
 	links  render.StoredLinks
 	urls   []uint32 // find.LinkHash by the number of the URL
 	wanted []findURL
@@ -139,7 +140,7 @@ func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
 	x := &findSite{
 		st:     f.st,
 		s:      s,
-		reader: store.NewFrameReader(),
+		reader: bodies.NewFrameReader(),
 	}
 	defer x.reader.Release()
 	var err error

@@ -21,6 +21,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -111,7 +112,7 @@ func lastRecord(s *store.Site, u site.URL) (rec record.Resource, version int, er
 // storedBody reads a stored body, and checks it.
 func storedBody(st *store.State, s *store.Site, rec *record.Resource) (data []byte, err error) {
 	if rec.Body == record.PackBody {
-		frame, err := s.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+		frame, err := s.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 		if err != nil {
 			return nil, err
 		}

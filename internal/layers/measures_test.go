@@ -35,6 +35,7 @@ func records() map[string]string {
 		"phm.Meta":              "phm.json, by JSON name",
 		"scheduler/status.Job":  "a job on a status page, by JSON name",
 		"scheduler/status.Run":  "how a run ended, by JSON name",
+		"serve.words":           "the texts of pages, by key of a catalogue",
 		"store/record.Resource": "the record of a URL, by field of its format",
 	}
 }
@@ -54,7 +55,6 @@ func largeTypes() map[string]large {
 		"store.State":                {40, "the entry of the package: one method a use of the state"},
 		"store.Trees":                {40, "the published trees of a site, written and verified in one order"},
 		"store/db.DB":                {39, "one writer keeps pages, free list and transactions consistent"},
-		"store.packs":                {34, "one lock keeps packs, index and compaction consistent"},
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
 // sources returns the mirror of another job, the site itself, and its replicas.
 func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
-	j, p, bodies := r.Job, &r.Provenance, r.bodyPool()
+	j, p, pool := r.Job, &r.Provenance, r.bodyPool()
 	p.Job = j.Reuse.Job
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
 	}
 	with := source.Supplies{
 		Facts:    r.Site.Notes,
-		Bodies:   bodies,
+		Bodies:   pool,
 		NewAsker: r.asker,
 		Covers:   r.Rules.Scope.Covers,
 		Product:  source.AskerOptionsOf(j).Product,
@@ -58,7 +58,7 @@ func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
 		Reuse:    source.NewReuseSource(reuse),
 		Upstream: r.upstream(with),
 		Space:    r.space(with),
-		Origin:   &source.Origin{Fetcher: r.Options.Fetcher, Bodies: bodies, Now: r.Now},
+		Origin:   &source.Origin{Fetcher: r.Options.Fetcher, Bodies: pool, Now: r.Now},
 		Spelled:  spelled,
 		Replicas: source.NewReplicaSource(replicas),
 	}
@@ -123,7 +123,7 @@ func watch(t *frontier.Tail) func(context.Context) (context.Context, source.Watc
 // heldBody reads the stored body of a resource, up to the compared length.
 func (r *Retrieval) heldBody(rec *record.Resource) ([]byte, error) {
 	if rec.Body == record.PackBody {
-		fr, err := r.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+		fr, err := r.Site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
 	f, err := r.Options.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)

@@ -5,7 +5,7 @@ package deadlinks
 import (
 	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -88,7 +88,7 @@ func (n *neighbour) lastHad(rec *record.Resource) (*record.Resource, bool) {
 // page reads what a mirror has stored of a document; ok is false when it is gone.
 func (k *neighbours) page(n *neighbour, rec *record.Resource) (p hosts.PageBody, ok bool) {
 	if k.frames == nil {
-		k.frames = store.NewFrameReader()
+		k.frames = bodies.NewFrameReader()
 	}
 	fr, err := n.Frames.ReadFrame(k.frames, rec.At)
 	if (err != nil) || !record.IsDigestOf(rec.Digest, fr.Body) {

@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 )
 
 // neighbours are the other mirrors of the state.
@@ -17,7 +18,7 @@ type neighbours struct {
 	Search
 	names    map[string][]string // by origin
 	open     map[string]*neighbour
-	frames   *store.FrameReader
+	frames   *bodies.FrameReader
 	compared int // pages that were compared with their copies by text
 
 	// What stays as it is, because some mirrors cannot be read now.

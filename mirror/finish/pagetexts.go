@@ -10,6 +10,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -20,13 +21,13 @@ const mostText = 1 << 20
 // pageTexts reads what pages say, as stored and as published (verdict.Texts).
 type pageTexts struct {
 	site   *store.Site
-	reader *store.FrameReader
+	reader *bodies.FrameReader
 	live   regular.Root // the published tree, once it is open
 	isOpen bool
 }
 
 func newPageTexts(s *store.Site) *pageTexts {
-	return &pageTexts{site: s, reader: store.NewFrameReader()}
+	return &pageTexts{site: s, reader: bodies.NewFrameReader()}
 }
 
 // Now returns the text of a page as it is stored. A page whose stored body is damaged has none.

@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -104,7 +105,7 @@ func setContent(all []verdict.ContentSum, r *record.Resource) {
 // be read, such as in a version that was dropped.
 func alike(s *run.Session) func(id uint32, version int) bool {
 	pasts := map[int]*store.Past{}
-	frames := store.NewFrameReader()
+	frames := bodies.NewFrameReader()
 	t := s.Table.Settled()
 	body := func(r *record.Resource) []byte {
 		if !r.InSet || r.Body != record.PackBody || r.Size > volatile.MaxBody {

@@ -8,7 +8,7 @@ import (
 	"mirrord/mirror/parse"
 	"mirrord/mirror/render"
 	"mirrord/relocate"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -77,7 +77,7 @@ func (e *encodings) stored(id uint32) (name string, final bool) {
 		return "", false
 	}
 	var links render.StoredLinks
-	fr, err := e.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+	fr, err := e.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 	if (err != nil) || links.Decode(fr.Links) != nil {
 		return "", false
 	}

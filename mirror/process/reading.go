@@ -8,7 +8,7 @@ import (
 	"mirrord/mirror/parse"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -34,8 +34,8 @@ func newReading(o Options) *reading {
 type documentReader struct {
 	read  *parse.Reader
 	in    parse.Body // what it reads
-	w     *store.FrameWriter
-	r     *store.FrameReader
+	w     *bodies.FrameWriter
+	r     *bodies.FrameReader
 	links []byte
 }
 
@@ -56,7 +56,7 @@ func newProcessors(o *Options) chan *documentReader {
 		procs <- &documentReader{
 			read: parse.NewReader(how),
 			w:    o.Frames.NewFrameWriter(),
-			r:    store.NewFrameReader(),
+			r:    bodies.NewFrameReader(),
 		}
 	}
 	return procs

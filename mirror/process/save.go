@@ -10,21 +10,21 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/replica/text"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/pages"
 	"mirrord/store/record"
 )
 
-// Frames stores documents and reads them. *store.Frames is one. It is safe for concurrent use, each writer
+// Frames stores documents and reads them. *bodies.Frames is one. It is safe for concurrent use, each writer
 // and reader by one caller at a time.
 type Frames interface {
-	ReadFrame(r *store.FrameReader, at record.Place) (store.Frame, error)
+	ReadFrame(r *bodies.FrameReader, at record.Place) (bodies.Frame, error)
 	OneOff() bool // digests of pages may be quick ones
-	NewFrameWriter() *store.FrameWriter
-	GatherFrame(w *store.FrameWriter, m store.FrameMeta, links, body []byte) (record.Place, error)
+	NewFrameWriter() *bodies.FrameWriter
+	GatherFrame(w *bodies.FrameWriter, m bodies.FrameMeta, links, body []byte) (record.Place, error)
 	AppendFrameOver(
-		w *store.FrameWriter,
-		m store.FrameMeta,
+		w *bodies.FrameWriter,
+		m bodies.FrameMeta,
 		links, body []byte,
 		old, like record.Place,
 	) (record.Place, error)
@@ -55,7 +55,7 @@ type Saver struct {
 	seen contentSeen
 
 	mu   sync.Mutex
-	like *store.FrameWriter // writes the documents that say what others say; nil until there is one
+	like *bodies.FrameWriter // writes the documents that say what others say; nil until there is one
 }
 
 // New returns a Saver.
@@ -78,7 +78,7 @@ type Page struct {
 
 // Document stores a document, and notes in its record where it lies and which page says the same. The tally
 // counts that.
-func (k *Saver) Document(w *store.FrameWriter, p *Page) (urls.Tally, error) {
+func (k *Saver) Document(w *bodies.FrameWriter, p *Page) (urls.Tally, error) {
 	said := k.seen.look(p)
 	at, err := k.append(w, p, said.over)
 	if err != nil {
@@ -101,12 +101,12 @@ func (k *Saver) Blob(p *Page, modified time.Time) (urls.Tally, error) {
 
 // append stores a document: as what differs from the one that it takes the place of, or from one that says
 // the same, at like, where that is little; else in full.
-func (k *Saver) append(w *store.FrameWriter, p *Page, like record.Place) (at record.Place, err error) {
+func (k *Saver) append(w *bodies.FrameWriter, p *Page, like record.Place) (at record.Place, err error) {
 	var old record.Place
 	if p.Old.Body == record.PackBody {
 		old = p.Old.At
 	}
-	m := store.FrameMetaOf(p.Now)
+	m := bodies.FrameMetaOf(p.Now)
 	switch {
 	case like.Len > 0:
 		k.mu.Lock()

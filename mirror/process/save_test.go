@@ -11,7 +11,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/replica/text"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/pages"
 	"mirrord/store/record"
@@ -25,34 +25,34 @@ func (f *frames) add(how string) (record.Place, error) {
 	return record.Place{Pack: 1, Off: int64(len(f.how)), Len: 1}, nil
 }
 
-func (f *frames) ReadFrame(*store.FrameReader, record.Place) (store.Frame, error) {
-	return store.Frame{}, disk.ErrDamaged
+func (f *frames) ReadFrame(*bodies.FrameReader, record.Place) (bodies.Frame, error) {
+	return bodies.Frame{}, disk.ErrDamaged
 }
 
 func (f *frames) OneOff() bool { return false }
 
-func (f *frames) NewFrameWriter() *store.FrameWriter { return nil }
+func (f *frames) NewFrameWriter() *bodies.FrameWriter { return nil }
 
-func (f *frames) GatherFrame(*store.FrameWriter, store.FrameMeta, []byte, []byte) (record.Place, error) {
+func (f *frames) GatherFrame(*bodies.FrameWriter, bodies.FrameMeta, []byte, []byte) (record.Place, error) {
 	return f.add("full")
 }
 
 func (f *frames) AppendFrameOver(
-	*store.FrameWriter, store.FrameMeta, []byte, []byte, record.Place, record.Place,
+	*bodies.FrameWriter, bodies.FrameMeta, []byte, []byte, record.Place, record.Place,
 ) (record.Place, error) {
 	return f.add("over")
 }
 
-type bodies struct{ n int }
+type countedBodies struct{ n int }
 
-func (b *bodies) Put([32]byte, []byte, time.Time) error {
+func (b *countedBodies) Put([32]byte, []byte, time.Time) error {
 	b.n++
 	return nil
 }
 
 // A document goes over the one that it replaces; the record says where it lies.
 func TestKeeper(t *testing.T) {
-	f, b := new(frames), new(bodies)
+	f, b := new(frames), new(countedBodies)
 	k := NewSaver(SaverOptions{Frames: f, Bodies: b, Log: slog.New(slog.DiscardHandler)})
 	defer k.Close()
 	now, old := record.Resource{ID: 3, InSet: true}, record.Resource{ID: 3}
@@ -88,7 +88,7 @@ func TestKeeperWithoutTexts(t *testing.T) {
 	failed := 0
 	k := NewSaver(SaverOptions{
 		Frames: new(frames),
-		Bodies: new(bodies),
+		Bodies: new(countedBodies),
 		Log:    slog.New(slog.DiscardHandler),
 		Texts:  func() (*pages.Texts, error) { return nil, bad },
 		Get:    func(site.URL) (record.Resource, bool, error) { return record.Resource{}, false, nil },

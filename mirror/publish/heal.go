@@ -9,8 +9,8 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -116,7 +116,7 @@ func (b *SiteBodies) damaged(rec *record.Resource) (bool, error) {
 	if rec.Body == record.BlobBody {
 		return b.Blobs.Discard(rec.Digest)
 	}
-	f, err := b.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+	f, err := b.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 	if errors.Is(err, blobs.ErrAway) {
 		return false, err
 	}

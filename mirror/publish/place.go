@@ -11,6 +11,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -21,7 +22,7 @@ type Placer struct {
 	d      *Draft
 	w      *store.TreeWriter
 	splice *render.Splicer
-	rests  *store.FrameWriter
+	rests  *bodies.FrameWriter
 	stored []stored // of the chunk
 	order  []int    // in which they are made
 	urls   []site.URL
@@ -33,7 +34,7 @@ func (d *Draft) Placer() *Placer {
 		d:      d,
 		w:      d.tree.Writer(),
 		splice: d.by.Renderer.Splicer(),
-		rests:  new(store.FrameWriter),
+		rests:  new(bodies.FrameWriter),
 	}
 }
 

@@ -13,18 +13,18 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/mirror/urls"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
 // readPlaces is a source of documents that notes which are read.
 type readPlaces struct {
-	*store.Frames
+	*bodies.Frames
 	read []record.Place
 }
 
-func (r *readPlaces) ReadFrame(fr *store.FrameReader, at record.Place) (store.Frame, error) {
+func (r *readPlaces) ReadFrame(fr *bodies.FrameReader, at record.Place) (bodies.Frame, error) {
 	r.read = append(r.read, at)
 	return r.Frames.ReadFrame(fr, at)
 }

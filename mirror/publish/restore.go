@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -31,7 +32,7 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 		batch = batch[:0]
 		return err
 	}
-	frames := store.NewFrameReader()
+	frames := bodies.NewFrameReader()
 	var links render.StoredLinks
 	var restored []record.Resource
 	err = r.Resources(func(rec *record.Resource) error {

@@ -17,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -116,7 +117,7 @@ func presentRecords(all *store.Records) records {
 // Detach makes the version independent of the site, which may be closed then, by the site's documents; Close
 // closes them. Runs are not disturbed. A body that is collected meanwhile because its version was dropped,
 // or whose pack was compacted, is store.ErrDamaged: open the version again.
-func (p *PastFS) Detach(d *store.Documents) {
+func (p *PastFS) Detach(d *bodies.Packs) {
 	p.render.Frames, p.close = d, d.Close
 	p.from = Material{Bodies: p.from.Bodies}
 }

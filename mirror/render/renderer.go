@@ -17,13 +17,14 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
-// FrameSource reads stored documents; *store.Frames and *store.Documents do.
+// FrameSource reads stored documents; *bodies.Frames and *bodies.Packs do.
 type FrameSource interface {
-	ReadFrame(r *store.FrameReader, at record.Place) (store.Frame, error)
+	ReadFrame(r *bodies.FrameReader, at record.Place) (bodies.Frame, error)
 }
 
 // Names is what links are relocated by; urls.Settled is one.
@@ -58,7 +59,7 @@ type Renderer struct {
 	Counts *urls.Counts
 
 	mu    sync.Mutex // held while a large document is in memory
-	large *store.FrameReader
+	large *bodies.FrameReader
 }
 
 // SmallDocument is the largest frame, in bytes, whose document is rendered in memory. Larger ones are
@@ -80,7 +81,7 @@ const mostEdits = 50_000
 // Splicer renders one file after the other, and keeps its memory from one to the next. One goroutine uses it.
 type Splicer struct {
 	*Renderer
-	frames   *store.FrameReader
+	frames   *bodies.FrameReader
 	links    StoredLinks
 	out      []byte
 	spans    []relocate.Span // of what was replaced in out
@@ -92,7 +93,7 @@ type Splicer struct {
 }
 
 // Splicer returns a new Splicer.
-func (r *Renderer) Splicer() *Splicer { return &Splicer{Renderer: r, frames: store.NewFrameReader()} }
+func (r *Renderer) Splicer() *Splicer { return &Splicer{Renderer: r, frames: bodies.NewFrameReader()} }
 
 // ModTime is the modification time of a published file: what the site said when the body came, else when
 // that was.
@@ -159,10 +160,10 @@ func InMemory(rec *record.Resource) bool {
 }
 
 // takeLarge returns the reader of large documents, of which one at a time is in memory: until free is called.
-func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) {
+func (s *Splicer) takeLarge(huge bool) (frames *bodies.FrameReader, free func()) {
 	s.mu.Lock()
 	if s.large == nil {
-		s.large = store.NewFrameReader()
+		s.large = bodies.NewFrameReader()
 		s.large.Aside = true
 	}
 	return s.large, func() {
@@ -177,7 +178,7 @@ func (s *Splicer) takeLarge(huge bool) (frames *store.FrameReader, free func()) 
 }
 
 // read makes a stored document ready for rendering. identity says whether its path is its URL's.
-func (s *Splicer) read(frames *store.FrameReader, at record.Place, path string, identity bool) (
+func (s *Splicer) read(frames *bodies.FrameReader, at record.Place, path string, identity bool) (
 	*Rendered, error) {
 	fr, err := s.Frames.ReadFrame(frames, at)
 	if err != nil {
@@ -200,7 +201,7 @@ type Rendered struct {
 	s        *Splicer
 	rec      *record.Resource
 	line     *phm.File
-	frame    store.Frame
+	frame    bodies.Frame
 	body     []byte
 	path     string
 	identity bool
@@ -231,7 +232,7 @@ func (d *Rendered) WriteFile(w FileWriter) error {
 
 // Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
 // one nothing is kept.
-func (d *Rendered) Rest(r *store.Rests, w *store.FrameWriter, at record.Place, stays bool) error {
+func (d *Rendered) Rest(r *store.Rests, w *bodies.FrameWriter, at record.Place, stays bool) error {
 	if len(d.body) > LargestRest {
 		return nil
 	}

@@ -16,14 +16,14 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
 // oneFrame gives the same document for every place.
-type oneFrame struct{ frame store.Frame }
+type oneFrame struct{ frame bodies.Frame }
 
-func (o oneFrame) ReadFrame(*store.FrameReader, record.Place) (store.Frame, error) {
+func (o oneFrame) ReadFrame(*bodies.FrameReader, record.Place) (bodies.Frame, error) {
 	return o.frame, nil
 }
 
@@ -73,7 +73,7 @@ func renderer(t *testing.T, body string) (*Renderer, *record.Resource) {
 		t.Fatal(err)
 	}
 	links := AppendLinks(nil, &doc, func(i int) (uint32, bool) { return table.Find(doc.Links[i].URL) })
-	return &Renderer{Table: table, Frames: oneFrame{store.Frame{Links: links, Body: []byte(body)}}}, rec
+	return &Renderer{Table: table, Frames: oneFrame{bodies.Frame{Links: links, Body: []byte(body)}}}, rec
 }
 
 // render makes the file of the page and returns its line.

@@ -16,7 +16,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -29,7 +29,7 @@ type Without struct {
 	leads   map[uint32]bool       // numbers of URLs that are gone, and of those that ever redirected there
 	literal map[string]bool       // the same by URL: links out of scope have no number
 	touched map[record.Place]bool // documents that were read: whether they link to one of these
-	reader  *store.FrameReader
+	reader  *bodies.FrameReader
 	links   StoredLinks
 }
 
@@ -44,7 +44,7 @@ func NewWithout(
 		leads:   map[uint32]bool{},
 		literal: map[string]bool{},
 		touched: map[record.Place]bool{},
-		reader:  store.NewFrameReader(),
+		reader:  bodies.NewFrameReader(),
 	}
 	from := map[uint32][]uint32{} // numbers that redirect to one, in some version
 	list := map[uint32]string{}

@@ -13,6 +13,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -22,13 +23,13 @@ const unsent = "it once stayed the same when the content changed, or the server 
 // history says what was learned of a resource.
 func (e *explainer) history(rec *record.Resource) {
 	if rec.Body == record.PackBody {
-		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+		if fr, err := e.Site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At); err == nil {
 			e.noise(rec.URL, fr.Body)
 		}
 	}
 	if rec.Volatile.Holds() && rec.Body == record.PackBody {
 		what := "its stored body cannot be read"
-		if fr, err := e.Site.Frames.ReadFrame(store.NewFrameReader(), rec.At); err == nil {
+		if fr, err := e.Site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At); err == nil {
 			what = volatile.Examples(rec.Volatile.Find(fr.Body))
 		}
 		e.say("volatile: a change of this alone does not count: %s; "+

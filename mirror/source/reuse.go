@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -43,8 +44,8 @@ type ReuseSource struct {
 	ReuseSourceOptions
 	mode    reuseMode
 	files   map[string]reusedFile // by what follows From; of mode reuseTakes
-	docs    *store.Documents
-	readers sync.Pool // of *store.FrameReader
+	docs    *bodies.Packs
+	readers sync.Pool // of *bodies.FrameReader
 	taken   atomic.Int64
 }
 
@@ -71,7 +72,7 @@ const (
 func NewReuseSource(o ReuseSourceOptions) *ReuseSource {
 	return &ReuseSource{
 		ReuseSourceOptions: o,
-		readers:            sync.Pool{New: func() any { return store.NewFrameReader() }},
+		readers:            sync.Pool{New: func() any { return bodies.NewFrameReader() }},
 	}
 }
 
@@ -165,7 +166,7 @@ func (x *ReuseSource) read(f *reusedFile, body *BodySink) error {
 		return err
 	}
 	if f.body == record.PackBody {
-		fr := x.readers.Get().(*store.FrameReader)
+		fr := x.readers.Get().(*bodies.FrameReader)
 		defer x.readers.Put(fr)
 		frame, err := x.docs.ReadFrame(fr, f.at)
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"mirrord/phm/space"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -260,7 +261,7 @@ func (x *SpaceSource) stored(n *neighbour, rec *record.Resource) (io.ReadCloser,
 	if rec.Body == record.BlobBody {
 		return x.Mirrors.Bodies.Open(rec.Digest, 0, -1)
 	}
-	frame, err := n.site.Frames.ReadFrame(store.NewFrameReader(), rec.At)
+	frame, err := n.site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 	return io.NopCloser(bytes.NewReader(frame.Body)), err
 }
 

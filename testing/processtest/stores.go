@@ -9,8 +9,8 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 	"mirrord/testing/storetest"
@@ -27,22 +27,22 @@ func (*Records) ReadHead(site.URL, record.HeadPlace) (*heads.Head, error) {
 // Frames has documents in memory. It is safe for concurrent use; the zero value is empty.
 type Frames struct {
 	mu     sync.Mutex
-	frames []store.Frame
+	frames []bodies.Frame
 }
 
 func (f *Frames) add(links, body []byte) (record.Place, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.frames = append(f.frames, store.Frame{Links: bytes.Clone(links), Body: bytes.Clone(body)})
+	f.frames = append(f.frames, bodies.Frame{Links: bytes.Clone(links), Body: bytes.Clone(body)})
 	return record.Place{Pack: 1, Off: int64(len(f.frames)), Len: 1}, nil
 }
 
 // ReadFrame returns a document; store.ErrDamaged without one at the place.
-func (f *Frames) ReadFrame(_ *store.FrameReader, at record.Place) (store.Frame, error) {
+func (f *Frames) ReadFrame(_ *bodies.FrameReader, at record.Place) (bodies.Frame, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if at.Off < 1 || at.Off > int64(len(f.frames)) {
-		return store.Frame{}, disk.ErrDamaged
+		return bodies.Frame{}, disk.ErrDamaged
 	}
 	return f.frames[at.Off-1], nil
 }
@@ -51,18 +51,18 @@ func (f *Frames) ReadFrame(_ *store.FrameReader, at record.Place) (store.Frame, 
 func (*Frames) OneOff() bool { return false }
 
 // NewFrameWriter returns a writer that nothing uses.
-func (*Frames) NewFrameWriter() *store.FrameWriter { return new(store.FrameWriter) }
+func (*Frames) NewFrameWriter() *bodies.FrameWriter { return new(bodies.FrameWriter) }
 
 // GatherFrame stores a document.
 func (f *Frames) GatherFrame(
-	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte,
+	_ *bodies.FrameWriter, _ bodies.FrameMeta, links, body []byte,
 ) (record.Place, error) {
 	return f.add(links, body)
 }
 
 // AppendFrameOver stores a document in full.
 func (f *Frames) AppendFrameOver(
-	_ *store.FrameWriter, _ store.FrameMeta, links, body []byte, _, _ record.Place,
+	_ *bodies.FrameWriter, _ bodies.FrameMeta, links, body []byte, _, _ record.Place,
 ) (record.Place, error) {
 	return f.add(links, body)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"encoding/binary"
@@ -32,12 +32,12 @@ const (
 )
 
 // isOlder reports whether an older version wrote a file. The caller holds mu.
-func (f *headFiles) isOlder(n uint32) (bool, error) {
+func (f *HeadFiles) isOlder(n uint32) (bool, error) {
 	is, known := f.older[n]
 	if known {
 		return is, nil
 	}
-	magic, err := f.packs.magic(n)
+	magic, err := f.Packs.magic(n)
 	is = magic == olderMagic
 	if magic != "" {
 		f.older[n] = is
@@ -45,8 +45,8 @@ func (f *headFiles) isOlder(n uint32) (bool, error) {
 	return is, err
 }
 
-func (f *headFiles) readOlder(url string, at record.HeadPlace) (*heads.Head, error) {
-	file, err := f.packs.file(at.File)
+func (f *HeadFiles) readOlder(url string, at record.HeadPlace) (*heads.Head, error) {
+	file, err := f.Packs.File(at.File)
 	if err != nil {
 		return nil, disk.ReadErr("read heads", err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"encoding/binary"
@@ -12,12 +12,9 @@ import (
 	"os"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
 	"mirrord/site"
-	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -44,10 +41,11 @@ const (
 	maxHeadsFile = 1 << 56         // bytes of a file: it is not followed by another one when it is full
 )
 
-// headFiles are the files of heads of one site. Reads may run beside the one writer.
-type headFiles struct {
+// HeadFiles are the files of heads of one site. Reads may run beside the one writer.
+type HeadFiles struct {
+	Packs *Packs
+
 	mu    sync.Mutex
-	packs *packs
 	older map[uint32]bool // files of older versions, of those that were looked at
 	r     *FrameReader    // nil before the first is read
 
@@ -58,25 +56,23 @@ type headFiles struct {
 	err  error // of the first bundle since that was not written
 }
 
-func openHeadFiles(root *os.Root) (*headFiles, error) {
-	own, err := root.OpenRoot(".")
+// OpenHeads opens the files of heads in the folder of a site. They are encoded as the frames are.
+func (s *Frames) OpenHeads(site *os.Root) (*HeadFiles, error) {
+	own, err := site.OpenRoot(".")
 	if err != nil {
 		return nil, disk.Err("open heads", err)
 	}
-	p := openPacks(own, nil)
-	p.name, p.max = headsFile, maxHeadsFile
+	p := Open(own, nil)
+	p.name, p.Max = HeadsFile, maxHeadsFile
 	p.unpacked.most = headsCached
-	return &headFiles{packs: p, older: map[uint32]bool{}}, nil
+	return &HeadFiles{Packs: p, older: map[uint32]bool{}, enc: &s.encoder}, nil
 }
 
-func headsFile(n uint32) string { return fmt.Sprintf("%s%d", headsName, n) }
+// HeadsFile is the name of the file of heads with a number.
+func HeadsFile(n uint32) string { return fmt.Sprintf("%s%d", headsName, n) }
 
-// ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
-func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error) {
-	return s.heads.read(u.String(), at)
-}
-
-func (f *headFiles) read(url string, at record.HeadPlace) (h *heads.Head, err error) {
+// Read reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
+func (f *HeadFiles) Read(url string, at record.HeadPlace) (h *heads.Head, err error) {
 	if at.IsZero() {
 		return nil, fmt.Errorf("head of %s: %w: missing", url, disk.ErrDamaged)
 	}
@@ -91,12 +87,12 @@ func (f *headFiles) read(url string, at record.HeadPlace) (h *heads.Head, err er
 		h, err = f.readBundled(url, at)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("head of %s in %s at %d: %w", url, headsFile(at.File), at.Off, err)
+		return nil, fmt.Errorf("head of %s in %s at %d: %w", url, HeadsFile(at.File), at.Off, err)
 	}
 	return h, nil
 }
 
-func (f *headFiles) readBundled(url string, at record.HeadPlace) (*heads.Head, error) {
+func (f *HeadFiles) readBundled(url string, at record.HeadPlace) (*heads.Head, error) {
 	b, err := f.stored(at)
 	if err != nil {
 		return nil, err
@@ -113,9 +109,9 @@ func (f *headFiles) readBundled(url string, at record.HeadPlace) (*heads.Head, e
 
 // stored returns what lies at a place, also when its bundle was not written yet. It is valid until the next
 // call.
-func (f *headFiles) stored(at record.HeadPlace) ([]byte, error) {
+func (f *HeadFiles) stored(at record.HeadPlace) ([]byte, error) {
 	doc := int(at.Off % headsAtOnce)
-	if num, size := f.packs.where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
+	if num, size := f.Packs.Where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
 		from := uint32(0)
 		if doc > 0 {
 			from = f.ends[doc-1]
@@ -129,19 +125,19 @@ func (f *headFiles) stored(at record.HeadPlace) ([]byte, error) {
 	if f.r == nil {
 		f.r = NewFrameReader()
 	}
-	return f.packs.document(f.r, p)
+	return f.Packs.document(f.r, p)
 }
 
 // bundle returns the place of a head in its bundle, whose length is believed.
-func (f *headFiles) bundle(at record.HeadPlace) (record.Place, error) {
-	var header [frameHeader]byte
+func (f *HeadFiles) bundle(at record.HeadPlace) (record.Place, error) {
+	var header [HeaderSize]byte
 	p := record.Place{
 		Pack: at.File,
 		Off:  at.Off / headsAtOnce,
-		Len:  frameHeader,
+		Len:  HeaderSize,
 		Doc:  uint32(at.Off%headsAtOnce) + 1,
 	}
-	file, err := f.packs.open(p)
+	file, err := f.Packs.open(p)
 	if err != nil {
 		return p, err
 	}
@@ -151,38 +147,38 @@ func (f *headFiles) bundle(at record.HeadPlace) (record.Place, error) {
 		return p, disk.ReadErr("read heads", err)
 	}
 	p.Len += binary.LittleEndian.Uint32(header[4:])
-	if p.Len < frameHeader || p.Len > maxHeads {
+	if p.Len < HeaderSize || p.Len > maxHeads {
 		return p, fmt.Errorf("%w: %d bytes of heads", disk.ErrDamaged, p.Len)
 	}
 	return p, nil
 }
 
-// begin makes the last file ready for appending. One that is damaged, or of an older version, is left to be
-// read, and a new one begun.
-func (f *headFiles) begin(tx *db.Tx) error {
+// Begin makes the last file, of which Flush made the note, ready for appending. One that is damaged, or of an
+// older version, is left to be read, and a new one begun.
+func (f *HeadFiles) Begin(note []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.packs.w != nil {
+	if f.Packs.w != nil {
 		return nil
 	}
-	d := binread.Reader{Rest: tx.Meta().Get(kHeads)}
+	d := binread.Reader{Rest: note}
 	num, size := uint32(d.Uvarint()), int64(d.Uvarint())
 	if size > 0 {
-		if magic, err := f.packs.magic(num); err != nil || magic != bundleMagic {
+		if magic, err := f.Packs.magic(num); err != nil || magic != bundleMagic {
 			num, size = num+1, 0
 		}
 	}
-	return f.packs.begin(num, size)
+	return f.Packs.Begin(num, size)
 }
 
-// add appends a head of a URL and returns its place. What fails is an error of flush.
-func (f *headFiles) add(url string, h *heads.Head) record.HeadPlace {
+// Add appends a head of a URL and returns its place. What fails is an error of Flush.
+func (f *HeadFiles) Add(url string, h *heads.Head) record.HeadPlace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ends) == headsAtOnce || len(f.raw) > headsBytes {
 		f.write()
 	}
-	num, size := f.packs.where()
+	num, size := f.Packs.Where()
 	f.raw = binary.LittleEndian.AppendUint32(f.raw, crc32.Checksum([]byte(url), castagnoli))
 	f.raw = h.Append(f.raw)
 	f.ends = append(f.ends, uint32(len(f.raw)))
@@ -190,9 +186,9 @@ func (f *headFiles) add(url string, h *heads.Head) record.HeadPlace {
 }
 
 // write appends the bundle to come. Its heads have their places already.
-func (f *headFiles) write() {
-	num, size := f.packs.where()
-	at, err := f.packs.append(f.enc.bundle(nil, f.raw, f.ends))
+func (f *HeadFiles) write() {
+	num, size := f.Packs.Where()
+	at, err := f.Packs.Append(f.enc.bundle(nil, f.raw, f.ends))
 	if err == nil && (at.Pack != num || at.Off != size) {
 		err = disk.Err("write heads", errors.New("the end of the file cannot be read"))
 	}
@@ -202,28 +198,28 @@ func (f *headFiles) write() {
 	f.raw, f.ends = f.raw[:0], f.ends[:0]
 }
 
-// flush writes what was added, and what site.db is to know of it.
-func (f *headFiles) flush(tx *db.Tx) error {
+// Flush writes what was added, and returns what the database is to note of it: a number and a size; nil when
+// that is as it was.
+func (f *HeadFiles) Flush() (note []byte, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ends) > 0 {
 		f.write()
 	}
-	err := f.err
+	err = f.err
 	if f.err = nil; err != nil || !f.grew {
-		return err
+		return nil, err
 	}
-	if err := f.packs.sync(); err != nil {
-		return err
+	if err := f.Packs.Sync(); err != nil {
+		return nil, err
 	}
 	f.grew = false
-	num, size := f.packs.where()
-	v := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(num)), uint64(size))
-	return tx.Meta().Put(kHeads, v)
+	num, size := f.Packs.Where()
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(num)), uint64(size)), nil
 }
 
-// bundled returns the place of a head that was read in its bundle; false says that an older version wrote it.
-func (f *headFiles) bundled(at record.HeadPlace) (record.Place, bool) {
+// Bundled returns the place of a head that was read in its bundle; false says that an older version wrote it.
+func (f *HeadFiles) Bundled(at record.HeadPlace) (record.Place, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.older[at.File] {
@@ -233,109 +229,34 @@ func (f *headFiles) bundled(at record.HeadPlace) (record.Place, bool) {
 	return p, err == nil
 }
 
-// skip begins a file behind the one with a number, and returns the number of the file before it.
-func (f *headFiles) skip(tx *db.Tx, last uint32) (before uint32, err error) {
-	if err := f.begin(tx); err != nil {
-		return 0, err
+// Skip begins a file behind the one with a number, and returns the number of the file before it.
+func (f *HeadFiles) Skip(last uint32) (before uint32, err error) {
+	for err == nil && before < last {
+		before, _ = f.Packs.Where()
+		err = f.Packs.Finish()
 	}
-	if err := f.flush(tx); err != nil {
-		return 0, err
-	}
-	for {
-		if before, _ = f.packs.where(); before >= last {
-			return before, f.packs.finish()
-		}
-		if err := f.packs.finish(); err != nil {
-			return 0, err
-		}
-	}
+	return before, err
 }
 
-func (f *headFiles) remove(n uint32) error {
+// Remove removes a file.
+func (f *HeadFiles) Remove(n uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.older, n)
-	return f.packs.remove(n)
+	return f.Packs.Remove(n)
 }
 
-func (f *headFiles) close() error {
+// Close lets go of the files.
+func (f *HeadFiles) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.packs.close()
+	return f.Packs.Close()
 }
 
-// The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
-// document done, uvarint length and the head (heads.Head.Append); the length is 0 for an answer without one,
-// and for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
-
-// headZip packs and unpacks the heads of batches. It is made when the first one comes.
-type headZip struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-	buf []byte
-}
-
-// appendHeads writes the heads of a batch behind it.
-func (z *headZip) append(b []byte, done []*record.Done) []byte {
-	z.buf = z.buf[:0]
-	some := false
-	var coded []byte
-	for _, d := range done {
-		coded = coded[:0]
-		if d.Answer != nil && d.Answer.Size() <= heads.MaxSize && !d.SaysNothingNew() {
-			coded, some = d.Answer.Append(coded), true
-		}
-		z.buf = binary.AppendUvarint(z.buf, uint64(len(coded)))
-		z.buf = append(z.buf, coded...)
-	}
-	if !some || len(z.buf) > maxAnswers {
-		return b
-	}
-	if z.enc == nil {
-		var err error
-		z.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithLowerEncoderMem(true),
-			zstd.WithWindowSize(64<<10), zstd.WithEncoderCRC(false))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-	}
-	frame := z.enc.EncodeAll(z.buf, nil)
-	if cap(z.buf) > maxKept {
-		z.buf = nil
-	}
-	b = binary.AppendUvarint(b, uint64(len(frame)))
-	return append(b, frame...)
-}
-
-// read returns the coded heads of a batch, one for each document done; nil when there are none. Damaged
-// ones are lost.
-func (z *headZip) read(frame []byte, done int) ([][]byte, error) {
-	if len(frame) == 0 {
-		return nil, nil
-	}
-	if z.dec == nil {
-		z.dec = newDecoder(maxAnswers)
-	}
-	buf, err := z.dec.DecodeAll(frame, nil)
-	if err != nil {
-		return nil, fmt.Errorf("heads of a batch: %w: %w", disk.ErrDamaged, err)
-	}
-	d := binread.Reader{Rest: buf}
-	out := make([][]byte, done)
-	for i := range out {
-		out[i] = d.Bytes()
-	}
-	if d.Bad || len(d.Rest) > 0 {
-		return nil, fmt.Errorf("heads of a batch: %w", disk.ErrDamaged)
-	}
-	return out, nil
-}
-
-// place decides which heads a record refers to after an answer, and appends new ones. old is the record
+// Place decides which heads a record refers to after an answer, and appends new ones. old is the record
 // before, nil for none. The places that r has are not looked at: a record that waited in the journal may be
 // older than what was moved since.
-func (f *headFiles) place(r, old *record.Resource, answer []byte) {
+func (f *HeadFiles) Place(r, old *record.Resource, answer []byte) {
 	var was record.Resource
 	if old != nil {
 		was = *old
@@ -355,7 +276,7 @@ func (f *headFiles) place(r, old *record.Resource, answer []byte) {
 	case site.Fetched:
 		r.LastHead = record.HeadPlace{}
 		if h != nil {
-			r.Head, r.HeadSum = f.add(url, h), 0
+			r.Head, r.HeadSum = f.Add(url, h), 0
 		}
 	case site.Unchanged:
 		r.LastHead = record.HeadPlace{}
@@ -377,14 +298,14 @@ func (f *headFiles) place(r, old *record.Resource, answer []byte) {
 
 // again returns the place of a head when the URL had one at a place before: that, as long as the answer says
 // nothing new.
-func (f *headFiles) again(url string, h *heads.Head, was record.HeadPlace) record.HeadPlace {
-	prev, err := f.read(url, was)
+func (f *HeadFiles) again(url string, h *heads.Head, was record.HeadPlace) record.HeadPlace {
+	prev, err := f.Read(url, was)
 	notModified := h.Code() == http.StatusNotModified
 	switch {
 	case err != nil && notModified: // it has too few fields of the response with the body
 		return record.HeadPlace{}
 	case err != nil: // missing, or lost
-		return f.add(url, h)
+		return f.Add(url, h)
 	case notModified:
 		now, changed := prev.Freshened(h)
 		if !changed {
@@ -394,17 +315,17 @@ func (f *headFiles) again(url string, h *heads.Head, was record.HeadPlace) recor
 	case prev.Same(h):
 		return was
 	}
-	return f.add(url, h)
+	return f.Add(url, h)
 }
 
-// knows reports whether place would keep the head of a record after an answer that found the body as it was.
+// Knows reports whether Place would keep the head of a record after an answer that found the body as it was.
 // The record may have no sum of such an answer: learning one is no reason to write each record of a site
 // again.
-func (f *headFiles) knows(r *record.Resource, h *heads.Head) bool {
+func (f *HeadFiles) Knows(r *record.Resource, h *heads.Head) bool {
 	if r.Head.IsZero() && h.Code() == http.StatusNotModified {
 		return true
 	}
-	prev, err := f.read(r.URL.String(), r.Head)
+	prev, err := f.Read(r.URL.String(), r.Head)
 	switch {
 	case err != nil:
 		return false

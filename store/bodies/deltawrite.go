@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func (s *Frames) AppendFrameOver(
 	if err := w.fill(w.head(m), links, body); err != nil {
 		return record.Place{}, err
 	}
-	if s.plain { // a delta over a rest would be lost with it
+	if s.Plain { // a delta over a rest would be lost with it
 		return s.keep(w)
 	}
 	raw := s.over(w, old, smallDelta)
@@ -35,14 +35,14 @@ func (s *Frames) AppendFrameOver(
 	if raw == nil {
 		return s.keep(w)
 	}
-	return s.packs.append(raw)
+	return s.Packs.Append(raw)
 }
 
 // over is the document that w was filled with as a delta; nil when it does not pay, also because the document
 // that it would be over is not written yet: mostly both get into one bundle, where it takes as little.
 func (s *Frames) over(w *FrameWriter, at record.Place, small int) []byte {
-	if at, written := s.gather.place(at); written && at.Len > 0 {
-		return w.over(s.packs, at, small)
+	if at, written := s.place(at); written && at.Len > 0 {
+		return w.over(s.Packs, at, small)
 	}
 	return nil
 }
@@ -50,15 +50,15 @@ func (s *Frames) over(w *FrameWriter, at record.Place, small int) []byte {
 // over returns the document that w was filled with as a delta over the full frame of the one at a place, nil
 // when it does not pay. It is valid until the next call. Documents of small bytes together are encoded by
 // what all writers share; of others, those that are like another one are not encoded.
-func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
-	payload := w.buf[frameHeader:]
+func (w *FrameWriter) over(p *Packs, at record.Place, small int) []byte {
+	payload := w.buf[HeaderSize:]
 	if len(payload) > maxDelta || (small == likeDelta && len(payload) > likeDelta*5/8) {
 		return nil
 	}
 	if w.base == nil {
 		w.base = NewFrameReader()
 	}
-	bases, err := p.under(at)
+	bases, err := p.Under(at)
 	if err != nil {
 		return nil
 	}
@@ -72,12 +72,12 @@ func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
 	if err != nil || len(dict) == 0 || len(dict) > maxDelta {
 		return nil
 	}
-	d := delta{
-		base:  at,
-		sum:   crc32.Checksum(dict, castagnoli),
-		depth: 1,
+	d := DeltaHeader{
+		Base:  at,
+		Sum:   crc32.Checksum(dict, castagnoli),
+		Depth: 1,
 	}
-	b := append(w.delta[:0], make([]byte, d.start())...)
+	b := append(w.delta[:0], make([]byte, d.Start())...)
 	switch size := len(payload) + len(dict); {
 	case size <= small:
 		b = w.encoder.over(b, payload, dict)
@@ -101,12 +101,12 @@ func (w *FrameWriter) over(p *packs, at record.Place, small int) []byte {
 	if err != nil || int64(len(b)) > full*int64(len(payload))/int64(len(dict))*3/5 {
 		return nil
 	}
-	back, err := w.base.decodeOver(b[d.start():], dict, w.base.other[:0])
+	back, err := w.base.decodeOver(b[d.Start():], dict, w.base.other[:0])
 	if err != nil || !bytes.Equal(back, payload) { // all that is ever read depends on it
 		return nil
 	}
 	w.base.other = w.base.kept(back)
-	d.put(b)
+	d.Put(b)
 	return b
 }
 

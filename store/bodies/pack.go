@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -35,12 +34,12 @@ import (
 //
 // The links name other URLs by their numbers in site.db.
 const (
-	frameMagic  = "mPk1"
-	quickMagic  = "mPq1"
-	plainMagic  = "mPr1"
-	frameHeader = 12
-	maxPack     = 256 << 20 // bytes after which a new pack is begun
-	maxFrame    = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
+	frameMagic = "mPk1"
+	quickMagic = "mPq1"
+	plainMagic = "mPr1"
+	HeaderSize = 12        // bytes of a header
+	maxPack    = 256 << 20 // bytes after which a new pack is begun
+	maxFrame   = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -70,7 +69,7 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	return &FrameWriter{encoder: &s.encoder, quick: s.quick, plain: s.plain}
+	return &FrameWriter{encoder: &s.encoder, quick: s.Quick, plain: s.Plain}
 }
 
 // frameEncoder encodes frames, one at a time: those of writers are large and few, or small deltas. The zero
@@ -133,14 +132,6 @@ func (e *frameEncoder) ready() *zstdfast.Encoder {
 	return e.enc
 }
 
-// encode returns a frame. It is valid until the next call.
-func (w *FrameWriter) encode(meta, links, body []byte) ([]byte, error) {
-	if err := w.fill(meta, links, body); err != nil {
-		return nil, err
-	}
-	return w.pack(), nil
-}
-
 // errLarge says that a document is larger than what would be read again.
 var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", maxFrame)
 
@@ -152,7 +143,7 @@ func (w *FrameWriter) head(m FrameMeta) []byte {
 
 // fill puts a payload into buf, behind the space for a header.
 func (w *FrameWriter) fill(meta, links, body []byte) error {
-	n := frameHeader + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
+	n := HeaderSize + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
 	if n > maxFrame {
 		return errLarge
 	}
@@ -172,9 +163,9 @@ func (w *FrameWriter) pack() []byte {
 		seal(w.buf)
 		return w.buf
 	case w.quick:
-		return w.packS2(quickMagic, w.buf[frameHeader:])
+		return w.packS2(quickMagic, w.buf[HeaderSize:])
 	}
-	w.out = w.encoder.full(w.out[:0], w.buf[frameHeader:])
+	w.out = w.encoder.full(w.out[:0], w.buf[HeaderSize:])
 	return w.out
 }
 
@@ -185,13 +176,13 @@ func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
 }
 
 // roomForS2 is how many bytes appendS2 needs at most.
-func roomForS2(payload []byte) int { return frameHeader + s2.MaxEncodedLen(len(payload)) }
+func roomForS2(payload []byte) int { return HeaderSize + s2.MaxEncodedLen(len(payload)) }
 
 // appendS2 makes a frame of a payload, in S2, in the empty slice b, which has the capacity for it.
 func appendS2(b []byte, magic string, payload []byte) []byte {
-	b = b[:frameHeader]
+	b = b[:HeaderSize]
 	copy(b, magic)
-	b = b[:frameHeader+len(s2.Encode(b[frameHeader:cap(b)], payload))]
+	b = b[:HeaderSize+len(s2.Encode(b[HeaderSize:cap(b)], payload))]
 	seal(b)
 	return b
 }
@@ -208,8 +199,8 @@ func (w *FrameWriter) letGo() {
 
 // seal writes length and checksum of the payload into the header of a frame.
 func seal(raw []byte) {
-	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-frameHeader))
-	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[frameHeader:], castagnoli))
+	binary.LittleEndian.PutUint32(raw[4:], uint32(len(raw)-HeaderSize))
+	binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[HeaderSize:], castagnoli))
 }
 
 // FrameReader decodes frames. It is not safe for concurrent use; keep one for each worker.
@@ -218,22 +209,24 @@ type FrameReader struct {
 	// ReadFrame returns is valid until Release.
 	Aside bool
 
+	// Moved says where full frames are that are not where the deltas over them say. It may be nil.
+	Moved map[record.Place]record.Place
+
 	aside []func() // give those of the last frame back
 	dec   *zstd.Decoder
 	raw   []byte
 	out   []byte
 
-	over  *zstd.Decoder                 // of deltas; nil until there is one
-	other []byte                        // beside out, where bases and deltas alternate
-	moved map[record.Place]record.Place // where full frames are that are not where the deltas over them say
-	file  *bufio.Reader                 // of published files; nil until there is one
+	over  *zstd.Decoder // of deltas; nil until there is one
+	other []byte        // beside out, where bases and deltas alternate
+	file  *bufio.Reader // of published files; nil until there is one
 }
 
 // NewFrameReader returns a decoder.
-func NewFrameReader() *FrameReader { return &FrameReader{dec: newDecoder(maxFrame)} }
+func NewFrameReader() *FrameReader { return &FrameReader{dec: NewDecoder(maxFrame)} }
 
-// newDecoder returns a decoder of what has so many bytes at most.
-func newDecoder(most uint64) *zstd.Decoder {
+// NewDecoder returns a decoder of what has so many bytes at most.
+func NewDecoder(most uint64) *zstd.Decoder {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(most))
 	if err != nil {
@@ -263,26 +256,20 @@ func (r *FrameReader) buffer(n int) []byte {
 	return b
 }
 
-// payload unpacks what a full frame holds. It is valid until the next call, or as long as raw.
+// payload unpacks what a full frame, which is whole, holds. It is valid until the next call, or as long as
+// raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
 	unpack := r.unpackZstd
-	switch magic := string(raw[:min(len(raw), 4)]); {
-	case len(raw) < frameHeader:
-		unpack = nil
-	case magic == quickMagic:
+	switch string(raw[:4]) {
+	case frameMagic:
+	case quickMagic:
 		unpack = r.unpackS2
-	case magic == plainMagic:
-		unpack = func(payload []byte) ([]byte, error) { return payload, nil }
-	case magic != frameMagic:
-		unpack = nil
-	}
-	if unpack == nil {
+	case plainMagic:
+		return raw[HeaderSize:], nil
+	default:
 		return nil, fmt.Errorf("no frame here: %w", disk.ErrDamaged)
 	}
-	if err := checkFrame(raw); err != nil {
-		return nil, err
-	}
-	out, err := unpack(raw[frameHeader:])
+	out, err := unpack(raw[HeaderSize:])
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
@@ -374,30 +361,30 @@ func (f *Frame) ID() (uint32, error) {
 	return uint32(id), nil
 }
 
-// check holds the head against a record, and returns the digest that the body must have: a record that forgot
-// it, so that the body would be requested again, goes by the head.
-func (f *Frame) check(id uint32, digest [32]byte) (want [32]byte, err error) {
+// Check holds the head and the body against a record. One that forgot the digest, so that the body would be
+// requested again, goes by the head.
+func (f *Frame) Check(id uint32, digest [32]byte) error {
 	is, err := f.ID()
 	if err != nil {
-		return digest, err
+		return err
 	}
 	if is != id {
-		return digest, fmt.Errorf("%w: the frame is that of another URL, number %d", disk.ErrDamaged, is)
+		return fmt.Errorf("%w: the frame is that of another URL, number %d", disk.ErrDamaged, is)
 	}
 	var m olderMeta
-	older := json.Unmarshal(f.Meta, &m) == nil
-	switch begin := f.Meta[max(len(f.Meta)-metaDigest, 0):]; {
-	case older && digest == [32]byte{}:
-		_, err = hex.Decode(want[:], []byte(m.Digest[:min(len(m.Digest), 2*len(want))]))
-		return want, err
-	case older && m.Digest == record.HexOf(digest), !older && bytes.Equal(begin, digest[:metaDigest]):
-		return digest, nil
-	case !older && digest == [32]byte{}:
-		for _, want = range [][32]byte{sha256.Sum256(f.Body), record.QuickDigest(f.Body)} {
-			if bytes.Equal(begin, want[:metaDigest]) {
-				return want, nil
-			}
+	begin := f.Meta[max(len(f.Meta)-metaDigest, 0):]
+	named := func(d [32]byte) bool { return bytes.Equal(begin, d[:metaDigest]) }
+	if json.Unmarshal(f.Meta, &m) == nil {
+		named = func(d [32]byte) bool { return m.Digest == record.HexOf(d) }
+	}
+	wants := [][32]byte{digest}
+	if digest == ([32]byte{}) {
+		wants = [][32]byte{sha256.Sum256(f.Body), record.QuickDigest(f.Body)}
+	}
+	for _, want := range wants {
+		if named(want) && record.IsDigestOf(want, f.Body) {
+			return nil
 		}
 	}
-	return digest, fmt.Errorf("%w: the frame has another body than digest %x", disk.ErrDamaged, digest)
+	return fmt.Errorf("%w: the frame has another body than digest %x", disk.ErrDamaged, digest)
 }

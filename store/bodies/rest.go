@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"bufio"
@@ -36,16 +36,16 @@ const (
 )
 
 func isRest(raw []byte) bool {
-	return len(raw) >= frameHeader && (string(raw[:4]) == restMagic || string(raw[:4]) == olderRests)
+	return string(raw[:4]) == restMagic || string(raw[:4]) == olderRests
 }
 
-// rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
+// Rest returns the frame of the rest of a document whose published file lies at a path. It is valid until the
 // next call.
-func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte {
+func (w *FrameWriter) Rest(path string, f *Frame, spans []relocate.Span) []byte {
 	w.letGo()
 	digest := record.QuickDigest(f.Body)
-	n := frameHeader + len(path) + len(digest) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
-	b := slices.Grow(w.buf[:0], n)[:frameHeader]
+	n := HeaderSize + len(path) + len(digest) + len(f.Meta) + len(f.Links) + 4*binary.MaxVarintLen64
+	b := slices.Grow(w.buf[:0], n)[:HeaderSize]
 	b = append(binread.AppendString(b, path), digest[:]...)
 	for _, x := range [][]byte{f.Meta, f.Links} {
 		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
@@ -60,16 +60,13 @@ func (w *FrameWriter) rest(path string, f *Frame, spans []relocate.Span) []byte 
 		end = s.To
 	}
 	w.buf = b
-	return w.packS2(restMagic, w.buf[frameHeader:])
+	return w.packS2(restMagic, w.buf[HeaderSize:])
 }
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a
 // part is in memory. It is valid until r is used again.
-func (p *packs) rest(r *FrameReader, raw []byte) ([]byte, error) {
-	if err := checkFrame(raw); err != nil {
-		return nil, err
-	}
-	packed, err := r.unpackS2(raw[frameHeader:])
+func (r *FrameReader) rest(p *Packs, raw []byte) ([]byte, error) {
+	packed, err := r.unpackS2(raw[HeaderSize:])
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %w", disk.ErrDamaged, err)
 	}
@@ -157,11 +154,11 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 const fileBuffer = 32 << 10
 
 // publishedFile opens the file to which a rest belongs.
-func (p *packs) publishedFile(path string) (f *os.File, size int64, err error) {
-	if p.published == nil {
-		return nil, 0, ErrNoVersion
+func (p *Packs) publishedFile(path string) (f *os.File, size int64, err error) {
+	if p.Published == nil {
+		return nil, 0, errors.New("nothing is published")
 	}
-	if f, err = p.published(path); err != nil {
+	if f, err = p.Published(path); err != nil {
 		return nil, 0, err
 	}
 	fi, err := f.Stat()
@@ -188,8 +185,8 @@ func roomFor(b *[]byte, n int) []byte {
 }
 
 // magic returns the first bytes of a pack, "" of an empty one.
-func (p *packs) magic(n uint32) (string, error) {
-	f, err := p.file(n)
+func (p *Packs) magic(n uint32) (string, error) {
+	f, err := p.File(n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%w: it is missing", disk.ErrDamaged)
 	}
@@ -203,14 +200,14 @@ func (p *packs) magic(n uint32) (string, error) {
 	return string(b[:]), disk.ReadErr("read "+p.name(n), err)
 }
 
-// asTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
-func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
-	all, err := disk.NumbersIn(p.root, ".", packName)
+// AsTheyCame lists the packs of documents as they came, which are the ones that rests take the place of.
+func (p *Packs) AsTheyCame() (nums map[uint32]bool, err error) {
+	all, err := disk.NumbersIn(p.root, ".", PackName)
 	if err != nil {
 		return nil, err
 	}
 	nums = map[uint32]bool{}
-	last, _ := p.where()
+	last, _ := p.Where()
 	for _, n := range all {
 		if n > last { // left by a crash, and used again from its start
 			continue
@@ -226,10 +223,10 @@ func (p *packs) asTheyCame() (nums map[uint32]bool, err error) {
 	return nums, nil
 }
 
-// separate begins a pack where the last one has frames of another kind than documents as they came, or than
+// Separate begins a pack where the last one has frames of another kind than documents as they came, or than
 // rests when plain is false.
-func (p *packs) separate(plain bool) error {
-	num, size := p.where()
+func (p *Packs) Separate(plain bool) error {
+	num, size := p.Where()
 	if size == 0 {
 		return nil
 	}
@@ -237,5 +234,16 @@ func (p *packs) separate(plain bool) error {
 	if err != nil || (kind == plainMagic) == plain {
 		return err
 	}
-	return p.finish()
+	return p.Finish()
+}
+
+// AppendQuick appends the frame of a payload that Payload returned, in S2, without a buffer in the heap: of
+// the memory only what the frame takes costs something.
+func AppendQuick(p *Packs, payload []byte) (record.Place, error) {
+	room, free, err := disk.Mapped(roomForS2(payload), false)
+	if err != nil {
+		return record.Place{}, fmt.Errorf("pack a document: %w", err)
+	}
+	defer free()
+	return p.Append(appendS2(room[:0], quickMagic, payload))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"encoding/binary"
@@ -67,10 +67,10 @@ func (x *bundleIndex) bounds(doc uint32) (from, to uint32, ok bool) {
 
 // parseBundle reads the index of a bundle, of which raw is the frame or a beginning that is long enough.
 func parseBundle(raw []byte) (x bundleIndex, err error) {
-	if len(raw) < frameHeader+bundleHeader || string(raw[:4]) != bundleMagic {
+	if len(raw) < HeaderSize+bundleHeader || string(raw[:4]) != bundleMagic {
 		return x, fmt.Errorf("no frame of many documents here: %w", disk.ErrDamaged)
 	}
-	n, b := binary.LittleEndian.Uint32(raw[frameHeader:]), raw[frameHeader+bundleHeader:]
+	n, b := binary.LittleEndian.Uint32(raw[HeaderSize:]), raw[HeaderSize+bundleHeader:]
 	if int64(n) > int64(len(b)) {
 		return x, fmt.Errorf("%w: a frame of %d documents", disk.ErrDamaged, n)
 	}
@@ -161,16 +161,13 @@ func (r *FrameReader) unbundle(raw []byte, x *bundleIndex) ([]byte, error) {
 }
 
 // document unpacks one of the documents of a bundle. It must not be changed.
-func (p *packs) document(r *FrameReader, at record.Place) ([]byte, error) {
+func (p *Packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 	if _, err := p.open(at); err != nil {
 		return nil, err
 	}
 	u := p.unpacked.take(at)
 	if u == nil {
-		raw, err := p.raw(r, at)
-		if err == nil {
-			err = checkFrame(raw)
-		}
+		raw, err := p.Frame(r, at)
 		var x bundleIndex
 		if err == nil {
 			x, err = parseBundle(raw)
@@ -193,7 +190,7 @@ func (p *packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 }
 
 // bundleAt reads the index of the bundle at a place, and believes it.
-func (p *packs) bundleAt(at record.Place) (x bundleIndex, err error) {
+func (p *Packs) bundleAt(at record.Place) (x bundleIndex, err error) {
 	f, err := p.open(at)
 	if err != nil {
 		return x, err

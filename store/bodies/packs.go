@@ -1,33 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
 
-	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
-// packs is the set of pack files of one site. Reads may run beside the one writer.
-type packs struct {
+// DepotParts is what of the packs a check-out has left in a depot. Safe for concurrent use.
+type DepotParts interface {
+	// Lists reports whether parts of a pack may be holes.
+	Lists(pack uint32) bool
+	// Bring makes a range of a pack, whose folder is given, be here.
+	Bring(packs *os.Root, pack uint32, from, to int64) error
+}
+
+// Packs is the set of pack files of one site. Reads may run beside the one writer.
+type Packs struct {
 	root *os.Root // of the packs folder
 	name func(n uint32) string
 
 	unpacked unpackedBundles
 
-	away     *awaySite // what of them a check-out has left in a depot; nil for nothing
-	volatile bool      // nothing is synced
-
-	// opens the published file to which a rest belongs; nil for none
-	published func(path string) (*os.File, error)
+	away     DepotParts // nil for nothing
+	Volatile bool       // nothing is synced
+	Max      int64      // bytes after which a new pack is begun
+	// Published opens the published file to which a rest belongs; nil for none
+	Published func(path string) (*os.File, error)
 
 	mu    sync.Mutex
 	files map[uint32]*os.File // open for reading
@@ -37,7 +46,6 @@ type packs struct {
 	w    *os.File     // the last pack, open for appending
 	num  uint32       // its number
 	size int64        // its length; what lies before it may still be on its way
-	max  int64        // bytes after which a new pack is begun
 
 	grown atomic.Int64 // bytes that were appended
 
@@ -47,31 +55,30 @@ type packs struct {
 	failed atomic.Pointer[error]
 }
 
-func packName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
+// PackName is the name of the pack with a number.
+func PackName(n uint32) string { return fmt.Sprintf("%06d.pack", n) }
 
-// packNumber is the number of the pack with a name, 0 for other names.
-func packNumber(name string) (n uint32) { return disk.NumberOf(name, packName) }
-
-func openPacks(root *os.Root, away *awaySite) *packs {
-	return &packs{
+// Open opens the packs in a folder, which Close closes. away may be nil.
+func Open(root *os.Root, away DepotParts) *Packs {
+	return &Packs{
 		root:     root,
-		name:     packName,
+		name:     PackName,
 		away:     away,
 		files:    map[uint32]*os.File{},
-		max:      maxPack,
+		Max:      maxPack,
 		unpacked: unpackedBundles{most: maxUnpacked},
 	}
 }
 
-// begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One
+// Begin makes the last pack ready for appending, cut to size bytes: what lies behind was never committed. One
 // that is shorter is left with a hole. Mostly nothing refers to it, because frames were on their way when the
 // batch before them was committed; but when the disk has lost frames, no other ones may take their places.
-func (p *packs) begin(num uint32, size int64) error {
+func (p *Packs) Begin(num uint32, size int64) error {
 	if num == 0 {
 		num = 1
 	}
-	if p.away.lists(num) { // what comes of it takes its own places
-		return p.begin(num+1, 0)
+	if p.away != nil && p.away.Lists(num) { // what comes of it takes its own places
+		return p.Begin(num+1, 0)
 	}
 	f, err := p.root.OpenFile(p.name(num), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -84,7 +91,7 @@ func (p *packs) begin(num uint32, size int64) error {
 	if err != nil {
 		f.Close()
 		if disk.IsLoss(err) && size > 0 { // its last sector: new frames go elsewhere
-			return p.begin(num+1, 0)
+			return p.Begin(num+1, 0)
 		}
 		return disk.Err("open pack", err)
 	}
@@ -95,15 +102,15 @@ func (p *packs) begin(num uint32, size int64) error {
 	return nil
 }
 
-// append writes a frame, and returns where it lies. Several may be written at a time. Where the
+// Append writes a frame, and returns where it lies. Several may be written at a time. Where the
 // disk does not take it, because the sector that it would share with the frame before cannot be read, the
 // next pack gets it.
-func (p *packs) append(raw []byte) (record.Place, error) {
+func (p *Packs) Append(raw []byte) (record.Place, error) {
 	size := int64(len(raw))
 	for {
 		p.wmu.RLock()
 		p.end.Lock()
-		full := p.size > 0 && p.size+size > p.max
+		full := p.size > 0 && p.size+size > p.Max
 		at := record.Place{Pack: p.num, Off: p.size, Len: uint32(size)}
 		if !full {
 			p.size += size
@@ -132,19 +139,19 @@ func (p *packs) append(raw []byte) (record.Place, error) {
 }
 
 // roll begins the next pack. Callers hold wmu.
-func (p *packs) roll() error {
+func (p *Packs) roll() error {
 	if err := p.syncLast(); err != nil {
 		return err
 	}
 	full := p.w
-	if err := p.begin(p.num+1, 0); err != nil {
+	if err := p.Begin(p.num+1, 0); err != nil {
 		return err
 	}
 	return disk.Err("close pack", full.Close())
 }
 
-// sync makes all frames that were written survive loss of power.
-func (p *packs) sync() error {
+// Sync makes all frames that were written survive loss of power.
+func (p *Packs) Sync() error {
 	p.wmu.RLock()
 	defer p.wmu.RUnlock()
 	if p.w == nil {
@@ -153,8 +160,8 @@ func (p *packs) sync() error {
 	return p.syncLast()
 }
 
-func (p *packs) syncLast() error {
-	if p.volatile {
+func (p *Packs) syncLast() error {
+	if p.Volatile {
 		return nil
 	}
 	if err := p.failed.Load(); err != nil {
@@ -175,8 +182,8 @@ func (p *packs) syncLast() error {
 	return err
 }
 
-// where returns how far the packs reach.
-func (p *packs) where() (num uint32, size int64) {
+// Where returns how far the packs reach.
+func (p *Packs) Where() (num uint32, size int64) {
 	p.wmu.RLock()
 	defer p.wmu.RUnlock()
 	p.end.Lock()
@@ -184,7 +191,16 @@ func (p *packs) where() (num uint32, size int64) {
 	return p.num, p.size
 }
 
-func (p *packs) file(n uint32) (*os.File, error) {
+// Bring makes a range of a pack be here, of which a depot may have parts.
+func (p *Packs) Bring(num uint32, from, to int64) error {
+	if p.away == nil {
+		return nil
+	}
+	return p.away.Bring(p.root, num, from, to)
+}
+
+// File opens a pack for reading. It stays open until Forget.
+func (p *Packs) File(n uint32) (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.files[n]; f != nil {
@@ -201,8 +217,11 @@ func (p *packs) file(n uint32) (*os.File, error) {
 	return f, nil
 }
 
-// forget closes the packs that are open for reading; there must be no reader.
-func (p *packs) forget() {
+// Reread has frames be read from the disk again.
+func (p *Packs) Reread() { p.unpacked.drop(0) }
+
+// Forget closes the packs that are open for reading; there must be no reader.
+func (p *Packs) Forget() {
 	p.unpacked.drop(0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,9 +231,9 @@ func (p *packs) forget() {
 	clear(p.files)
 }
 
-// read decodes the frame at a place, and those that it is over.
-func (p *packs) read(r *FrameReader, at record.Place) (fr Frame, err error) {
-	payload, err := p.payload(r, at)
+// ReadFrame decodes the frame at a place, and those that it is over.
+func (p *Packs) ReadFrame(r *FrameReader, at record.Place) (fr Frame, err error) {
+	payload, err := p.Payload(r, at)
 	if err == nil {
 		fr, err = split(payload)
 	}
@@ -224,8 +243,8 @@ func (p *packs) read(r *FrameReader, at record.Place) (fr Frame, err error) {
 	return fr, nil
 }
 
-// raw reads the frame at a place, at least as long as a header. It is valid until r is used again.
-func (p *packs) raw(r *FrameReader, at record.Place) ([]byte, error) {
+// Frame reads the frame at a place, and checks that it is whole. It is valid until r is used again.
+func (p *Packs) Frame(r *FrameReader, at record.Place) ([]byte, error) {
 	f, err := p.open(at)
 	if err != nil {
 		return nil, err
@@ -245,12 +264,23 @@ func (p *packs) raw(r *FrameReader, at record.Place) ([]byte, error) {
 		}
 		return nil, disk.ReadErr("read pack", err)
 	}
-	return raw, nil
+	return raw, checkFrame(raw)
+}
+
+// checkFrame reports whether a frame is whole, without unpacking it.
+func checkFrame(raw []byte) error {
+	if n := binary.LittleEndian.Uint32(raw[4:]); int64(n) != int64(len(raw)-HeaderSize) {
+		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, n)
+	}
+	if crc32.Checksum(raw[HeaderSize:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+		return fmt.Errorf("checksum of frame: %w", disk.ErrDamaged)
+	}
+	return nil
 }
 
 // open returns the pack that a place is in, of which a depot may have had that part.
-func (p *packs) open(at record.Place) (*os.File, error) {
-	f, err := p.file(at.Pack)
+func (p *Packs) open(at record.Place) (*os.File, error) {
+	f, err := p.File(at.Pack)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("pack %s: %w: it is missing", p.name(at.Pack), disk.ErrDamaged)
 	}
@@ -260,7 +290,7 @@ func (p *packs) open(at record.Place) (*os.File, error) {
 	if err := believable(at, f); err != nil {
 		return nil, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
 	}
-	if err := p.bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
+	if err := p.Bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -268,7 +298,7 @@ func (p *packs) open(at record.Place) (*os.File, error) {
 
 // believable refuses a place that no frame can have, before memory is allocated for it.
 func believable(at record.Place, f *os.File) error {
-	if at.Off < 0 || at.Len < frameHeader {
+	if at.Off < 0 || at.Len < HeaderSize {
 		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
 	}
 	if at.Len <= maxKept {
@@ -284,8 +314,9 @@ func believable(at record.Place, f *os.File) error {
 	return nil
 }
 
-func (p *packs) close() error {
-	p.forget()
+// Close lets go of the packs and their folder.
+func (p *Packs) Close() error {
+	p.Forget()
 	var err error
 	if p.w != nil {
 		err = p.w.Close()
@@ -294,20 +325,15 @@ func (p *packs) close() error {
 	return errors.Join(err, p.root.Close())
 }
 
-// finish ends the pack that is being written and begins the next one.
-func (p *packs) finish() error {
+// Finish ends the pack that is being written and begins the next one.
+func (p *Packs) Finish() error {
 	p.wmu.Lock()
 	defer p.wmu.Unlock()
 	return p.roll()
 }
 
-// note writes how far the packs reach into the database: what lies behind is cut off when the site is opened.
-func (p *packs) note(tx *db.Tx) error {
-	num, size := p.where()
-	return tx.Meta().Put(kPack, record.AppendEnd(nil, num, size))
-}
-
-func (p *packs) remove(n uint32) error {
+// Remove removes a pack.
+func (p *Packs) Remove(n uint32) error {
 	p.unpacked.drop(n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -321,9 +347,9 @@ func (p *packs) remove(n uint32) error {
 	return nil
 }
 
-// skip begins after the pack with a number, so that a reader with an older pack of that number open does
+// Skip begins after the pack with a number, so that a reader with an older pack of that number open does
 // not read it as the new one.
-func (p *packs) skip(last uint32) error {
+func (p *Packs) Skip(last uint32) error {
 	p.wmu.Lock()
 	defer p.wmu.Unlock()
 	if p.num > last {
@@ -331,5 +357,5 @@ func (p *packs) skip(last uint32) error {
 	}
 	old := p.num
 	p.num = last
-	return errors.Join(p.roll(), p.remove(old))
+	return errors.Join(p.roll(), p.Remove(old))
 }

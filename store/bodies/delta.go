@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package bodies
 
 import (
 	"bytes"
@@ -36,66 +36,66 @@ const (
 	deltaHeader    = 21 // bytes between the checksum and the payload
 	manyDeltaMagic = "mPd3"
 	manyHeader     = deltaHeader + 4
-	deltaPeek      = frameHeader + manyHeader // bytes that hold the header of any delta
+	deltaPeek      = HeaderSize + manyHeader // bytes that hold the header of any delta
 
 	// bytes of the largest payload that is, or is the base of, a delta: a body of 8 MiB with its head
 	maxDelta  = 8<<20 + 64<<10
 	maxWindow = 32 << 20 // bytes that the decoder of a delta may have to look back
 )
 
-// delta is the header of a delta frame.
-type delta struct {
-	base  record.Place
-	sum   uint32
-	depth uint8
+// DeltaHeader is the header of a delta frame.
+type DeltaHeader struct {
+	Base  record.Place
+	Sum   uint32
+	Depth uint8 // 1; more: the base is a delta, as older versions wrote them
 }
 
-// parseDelta reads the header of a delta; ok is false for any other frame and for too few bytes.
-func parseDelta(raw []byte) (d delta, ok bool) {
+// ParseDelta reads the header of a delta; ok is false for any other frame and for too few bytes.
+func ParseDelta(raw []byte) (d DeltaHeader, ok bool) {
 	if len(raw) < 4 || !isDelta(raw) {
 		return d, false
 	}
 	magic := string(raw[:4])
 	if magic == manyDeltaMagic {
-		d.base.Doc = 1
+		d.Base.Doc = 1
 	}
-	if len(raw) < d.start() {
+	if len(raw) < d.Start() {
 		return d, false
 	}
-	le, b := binary.LittleEndian, raw[frameHeader:]
-	d.base.Pack, d.base.Off, d.base.Len = le.Uint32(b), int64(le.Uint64(b[4:])), le.Uint32(b[12:])
-	if b = b[16:]; d.base.Doc > 0 {
-		d.base.Doc, b = le.Uint32(b), b[4:]
+	le, b := binary.LittleEndian, raw[HeaderSize:]
+	d.Base.Pack, d.Base.Off, d.Base.Len = le.Uint32(b), int64(le.Uint64(b[4:])), le.Uint32(b[12:])
+	if b = b[16:]; d.Base.Doc > 0 {
+		d.Base.Doc, b = le.Uint32(b), b[4:]
 	}
-	d.sum = le.Uint32(b)
-	d.depth = b[4]
-	return d, magic != manyDeltaMagic || d.base.Doc > 0
+	d.Sum = le.Uint32(b)
+	d.Depth = b[4]
+	return d, magic != manyDeltaMagic || d.Base.Doc > 0
 }
 
-// start is where the payload of the delta begins.
-func (d *delta) start() int {
-	if d.base.Doc > 0 {
-		return frameHeader + manyHeader
+// Start is where the payload of the delta begins.
+func (d *DeltaHeader) Start() int {
+	if d.Base.Doc > 0 {
+		return HeaderSize + manyHeader
 	}
-	return frameHeader + deltaHeader
+	return HeaderSize + deltaHeader
 }
 
-// put writes the header of the delta into the space for it in a frame, and seals the frame.
-func (d *delta) put(raw []byte) {
-	le, b := binary.LittleEndian, raw[frameHeader:]
+// Put writes the header of the delta into the space for it in a frame, and seals the frame.
+func (d *DeltaHeader) Put(raw []byte) {
+	le, b := binary.LittleEndian, raw[HeaderSize:]
 	copy(raw, deltaMagic)
-	if d.base.Doc > 0 {
+	if d.Base.Doc > 0 {
 		copy(raw, manyDeltaMagic)
 	}
-	le.PutUint32(b, d.base.Pack)
-	le.PutUint64(b[4:], uint64(d.base.Off))
-	le.PutUint32(b[12:], d.base.Len)
-	if b = b[16:]; d.base.Doc > 0 {
-		le.PutUint32(b, d.base.Doc)
+	le.PutUint32(b, d.Base.Pack)
+	le.PutUint64(b[4:], uint64(d.Base.Off))
+	le.PutUint32(b[12:], d.Base.Len)
+	if b = b[16:]; d.Base.Doc > 0 {
+		le.PutUint32(b, d.Base.Doc)
 		b = b[4:]
 	}
-	le.PutUint32(b, d.sum)
-	b[4] = d.depth
+	le.PutUint32(b, d.Sum)
+	b[4] = d.Depth
 	seal(raw)
 }
 
@@ -105,23 +105,23 @@ func isDelta(raw []byte) bool {
 	return magic == deltaMagic || magic == manyDeltaMagic
 }
 
-// under lists what the frame at a place is over, the full frame last; it is empty for a full one. It looks at
+// Under lists what the frame at a place is over, the full frame last; it is empty for a full one. It looks at
 // headers alone and believes them.
-func (p *packs) under(at record.Place) (bases []record.Place, err error) {
+func (p *Packs) Under(at record.Place) (bases []record.Place, err error) {
 	d, err := p.header(at)
-	for err == nil && d.depth > 0 {
-		bases = append(bases, d.base)
-		above := d.depth
-		if d, err = p.header(d.base); err == nil && d.depth != above-1 {
-			err = fmt.Errorf("base in %s: %w: its depth is %d, below one of %d", packName(at.Pack),
-				disk.ErrDamaged, d.depth, above)
+	for err == nil && d.Depth > 0 {
+		bases = append(bases, d.Base)
+		above := d.Depth
+		if d, err = p.header(d.Base); err == nil && d.Depth != above-1 {
+			err = fmt.Errorf("base in %s: %w: its depth is %d, below one of %d", PackName(at.Pack),
+				disk.ErrDamaged, d.Depth, above)
 		}
 	}
 	return bases, err
 }
 
 // header reads the header of the frame at a place; it is zero for other frames.
-func (p *packs) header(at record.Place) (d delta, err error) {
+func (p *Packs) header(at record.Place) (d DeltaHeader, err error) {
 	f, err := p.open(at)
 	if err != nil || at.Doc > 0 {
 		return d, err
@@ -133,16 +133,16 @@ func (p *packs) header(at record.Place) (d delta, err error) {
 	}
 	if n >= 4 && isDelta(head[:]) {
 		var ok bool
-		if d, ok = parseDelta(head[:n]); !ok || d.depth == 0 {
+		if d, ok = ParseDelta(head[:n]); !ok || d.Depth == 0 {
 			return d,
-				fmt.Errorf("pack %s at %d: %w: a delta of %d bytes", packName(at.Pack), at.Off, disk.ErrDamaged, at.Len)
+				fmt.Errorf("pack %s at %d: %w: a delta of %d bytes", PackName(at.Pack), at.Off, disk.ErrDamaged, at.Len)
 		}
 	}
 	return d, nil
 }
 
-// payload unpacks what the frame at a place holds. It is valid until r is used again.
-func (p *packs) payload(r *FrameReader, at record.Place) ([]byte, error) {
+// Payload unpacks what the frame at a place holds. It is valid until r is used again.
+func (p *Packs) Payload(r *FrameReader, at record.Place) ([]byte, error) {
 	return p.unpack(r, at, anyDepth)
 }
 
@@ -150,31 +150,28 @@ func (p *packs) payload(r *FrameReader, at record.Place) ([]byte, error) {
 const anyDepth = -1
 
 // unpack is payload for a frame that must have a depth. Only one of any depth may be a rest.
-func (p *packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, error) {
+func (p *Packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, error) {
 	if at.Doc > 0 && depth <= 0 {
 		return p.document(r, at)
 	}
-	raw, err := p.raw(r, at)
+	raw, err := p.Frame(r, at)
 	if err != nil {
 		return nil, err
 	}
 	if isRest(raw) && depth == anyDepth {
-		return p.rest(r, raw)
+		return r.rest(p, raw)
 	}
 	if !isDelta(raw) && depth <= 0 {
 		return r.payload(raw)
 	}
-	if err := checkFrame(raw); err != nil { // before its header is believed
-		return nil, err
+	d, ok := ParseDelta(raw)
+	if !ok || d.Depth == 0 || (depth != anyDepth && int(d.Depth) != depth) {
+		return nil, fmt.Errorf("%w: a delta of depth %d", disk.ErrDamaged, d.Depth)
 	}
-	d, ok := parseDelta(raw)
-	if !ok || d.depth == 0 || (depth != anyDepth && int(d.depth) != depth) {
-		return nil, fmt.Errorf("%w: a delta of depth %d", disk.ErrDamaged, d.depth)
-	}
-	packed := bytes.Clone(raw[d.start():]) // the base is read into the same buffer
+	packed := bytes.Clone(raw[d.Start():]) // the base is read into the same buffer
 	base, err := p.base(r, &d)
 	if err != nil {
-		return nil, fmt.Errorf("base in %s at %d: %w", packName(d.base.Pack), d.base.Off, err)
+		return nil, fmt.Errorf("base in %s at %d: %w", PackName(d.Base.Pack), d.Base.Off, err)
 	}
 	out, err := r.decodeOver(packed, base, r.other[:0])
 	if err == nil {
@@ -184,20 +181,20 @@ func (p *packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, erro
 }
 
 // base unpacks the base of a delta.
-func (p *packs) base(r *FrameReader, d *delta) ([]byte, error) {
-	at := d.base
-	if to, ok := r.moved[at]; ok {
+func (p *Packs) base(r *FrameReader, d *DeltaHeader) ([]byte, error) {
+	at := d.Base
+	if to, ok := r.Moved[at]; ok {
 		at = to
 	}
 	if at.Len > 2*maxDelta {
 		return nil, fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
 	}
-	depth := int(d.depth) - 1
-	if at != d.base {
+	depth := int(d.Depth) - 1
+	if at != d.Base {
 		depth = 0
 	}
 	out, err := p.unpack(r, at, depth)
-	if err == nil && (len(out) > maxDelta || crc32.Checksum(out, castagnoli) != d.sum) {
+	if err == nil && (len(out) > maxDelta || crc32.Checksum(out, castagnoli) != d.Sum) {
 		err = fmt.Errorf("%w: it is another frame", disk.ErrDamaged)
 	}
 	return out, err
