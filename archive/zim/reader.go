@@ -158,8 +158,8 @@ func (z *Reader) checkDirent(d *dirent, i int, at int64) error {
 }
 
 func (z *Reader) unsorted(i int, before, d *dirent) error {
-	return damaged(int64(z.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i, d.namespace, d.path,
-		before.namespace, before.path)
+	return damaged(int64(z.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i,
+		d.namespace, d.path, before.namespace, before.path)
 }
 
 func less(a, b *dirent) bool {

@@ -178,7 +178,8 @@ func TestRoundTrip(t *testing.T) {
 	if e, ok, err := z.Follow(found(t, z, Content, "docs/")); err != nil || !ok || e.Path != "docs/page 7.html" {
 		t.Errorf("the redirect is to %s: %v, %v", e.Path, ok, err)
 	}
-	if body, err := content(z, found(t, z, Metadata, counterName)); err != nil || string(body) != "image/png=21;text/html=24" {
+	body, err := content(z, found(t, z, Metadata, counterName))
+	if err != nil || string(body) != "image/png=21;text/html=24" {
 		t.Errorf("counter %q, %v", body, err)
 	}
 	if z.UUID != [16]byte{1, 2, 3} || z.Minor != 1 {
