@@ -49,7 +49,7 @@ type kept struct {
 type keptWeek struct {
 	requests int64 // that the server saw
 	// files: what changed since the version before, how much of that is new, what the mirror has otherwise
-	changes, entered, stale int
+	changes, found, entered, stale int
 }
 
 // late is for how many hours a change was missing, in the mean over some weeks, as replay counts it.
@@ -157,7 +157,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			}
 		}
 		out.steps++
-		out.weeks = append(out.weeks, keptWeek{s.count() - made, len(changed), entered, stale})
+		out.weeks = append(out.weeks, keptWeek{s.count() - made, len(changed), found, entered, stale})
 		out.skipped += sum.Skipped
 		out.stale += float64(stale) / float64(all)
 		if n := len(changed); n > 0 {

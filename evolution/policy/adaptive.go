@@ -106,28 +106,25 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	return a
 }
 
-// late finds what was not observed for long, or never. What one run observed does not come due in one run:
-// units come due over the last third of MaxSkip or MaxAge.
+// late finds the units that were not observed for long, or never, and those that are requested early.
 func (a *adaptive) late() {
+	var soon comingDue
 	for i := range a.gs {
 		g := &a.gs[i]
 		withheld := a.withheld(g)
 		for _, u := range a.order[g.next:g.to] {
-			late, soon := a.overdue(u)
-			if withheld {
-				soon = false
-				u = a.lists.teller(g.dir) // would tell of it
-			}
-			switch {
-			case late:
-				a.due = append(a.due, u)
-			case soon:
-				a.early = append(a.early, u)
-			default:
+			if b := boundsOf(a.Model, u, &a.Options); a.last(u) > 0 && b.left() > 0 {
+				if !withheld {
+					soon.add(a.Model, u, b)
+				}
 				continue
 			}
+			if withheld {
+				u = a.lists.teller(g.dir) // would tell of it
+			}
+			a.due = append(a.due, u)
 			if a.kind(u) == Listing {
-				a.lists.add(u, late)
+				a.lists.due = append(a.lists.due, u)
 			}
 			if withheld {
 				break
@@ -136,24 +133,18 @@ func (a *adaptive) late() {
 	}
 	slices.SortFunc(a.due, longest(a.Model))
 	slices.SortFunc(a.lists.due, longest(a.Model))
-	slices.SortStableFunc(a.early, a.ByKey)
+	a.early = soon.spread(len(a.due))
+	for _, u := range a.early {
+		if a.kind(u) == Listing {
+			a.lists.early = append(a.lists.early, u)
+		}
+	}
 }
 
 // longest orders units by when they were last observed, the oldest first: with a budget that is too small for
 // all that are due each has its turn.
 func longest(m *Model) func(u, v ID) int {
 	return func(u, v ID) int { return cmp.Or(cmp.Compare(m.last(u), m.last(v)), m.ByKey(u, v)) }
-}
-
-// overdue says whether a unit was not observed for too long, or soon will be. Never is too long.
-func (a *adaptive) overdue(u ID) (late, soon bool) {
-	last := a.last(u)
-	if last == 0 {
-		return true, false
-	}
-	runs, time := boundsOf(a.Model, u, &a.Options)
-	spread := spreadOf(a.Model, u)
-	return runs.reached(0) || time.reached(0), runs.reached(spread) || time.reached(spread)
 }
 
 func (a *adaptive) Next(most int) []Ask         { return a.take(most, false) }

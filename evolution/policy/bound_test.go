@@ -68,3 +68,61 @@ func TestMaxAge(t *testing.T) {
 		}
 	}
 }
+
+// What a run that requested everything has observed comes due in shares under each policy, and all of it
+// in time.
+func TestDueUnitsAreShared(t *testing.T) {
+	const day, units, most = 86_400, 700, 14
+	for _, o := range []Options{
+		{Policy: Adaptive, Price: 1, MaxSkip: most},
+		{Policy: Near, MaxSkip: most},
+		{Policy: Adaptive, Price: 1, MaxAge: most * day},
+		{Policy: Near, MaxAge: most * day},
+	} {
+		m := NewModel()
+		d, err := m.AddDir(Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range units {
+			if _, err := m.Add(d, Page, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.Skips = []Skip{{Dir: d}}
+		last := make([]int, units)
+		all := []Span{{0, units - 1}}
+		m.Learn(&Run{Time: day, Asked: all})
+		m.Learn(&Run{Time: 2 * day, Asked: all})
+		for run := 1; run < 4*most; run++ {
+			o.Now = int64(2+run) * day
+			p, err := Standard().Plan(m, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, shared := Run{Time: o.Now}, 0
+			for asks := p.Next(units); len(asks) > 0; asks = p.Next(units) {
+				for _, a := range asks {
+					age := run - last[a.Unit]
+					if a.Why.Why == Skipped {
+						shared++
+					}
+					if age > most+1 || (a.Why.Why == Skipped && age < most-most/3) {
+						t.Fatalf("%s, run %d: unit %d, not observed for %d runs", o.Policy, run, a.Unit, age)
+					}
+					last[a.Unit] = run
+					r.Asked = append(r.Asked, Span{uint32(a.Unit), uint32(a.Unit)})
+				}
+			}
+			if shared > units/(most/3) {
+				t.Errorf("%s: %d of %d units in run %d", o.Policy, shared, units, run)
+			}
+			m.Learn(&r)
+		}
+		for u, at := range last {
+			if 4*most-1-at > most+1 {
+				t.Errorf("%s: unit %d was last observed in run %d", o.Policy, u, at)
+			}
+		}
+	}
+}

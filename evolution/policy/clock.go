@@ -17,6 +17,8 @@ type clock struct {
 	at   []float64 // by run, from 1: usual intervals since the first
 	gaps []float64 // seconds between the last runs
 	last int64     // Unix seconds; 0: unknown
+	// usual interval, the median of gaps, in seconds; 0: unknown
+	usual float64
 
 	// The discount of what was last observed in a run, as of the run that is being learned.
 	memo  []float32
@@ -28,15 +30,12 @@ const minGap, maxGap = 0.1, 1000
 
 func newClock() clock { return clock{at: []float64{0}} }
 
-// gap is what a run at a time is away from the last one. The usual interval is the median of the last ones.
+// gap is what a run at a time is away from the last one.
 func (c *clock) gap(t int64) float64 {
 	if t == 0 || c.last == 0 || len(c.gaps) == 0 {
 		return 1
 	}
-	s := slices.Clone(c.gaps)
-	slices.Sort(s)
-	usual := max(s[len(s)/2], 1)
-	return min(maxGap, max(minGap, float64(t-c.last)/usual))
+	return min(maxGap, max(minGap, float64(t-c.last)/c.usual))
 }
 
 // step begins a run.
@@ -53,6 +52,8 @@ func (c *clock) step(t int64) {
 		if c.gaps = append(c.gaps, float64(t-c.last)); len(c.gaps) > 15 {
 			c.gaps = c.gaps[1:]
 		}
+		s := slices.Sorted(slices.Values(c.gaps))
+		c.usual = max(s[len(s)/2], 1)
 	}
 	c.last = t
 }

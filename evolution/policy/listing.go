@@ -71,14 +71,6 @@ func (w *waiting) changed(m *Model, u ID) bool {
 	return c.size > 1 && c.hits&(c.hits-1) == 0
 }
 
-func (w *waiting) add(u ID, late bool) {
-	if late {
-		w.due = append(w.due, u)
-	} else {
-		w.early = append(w.early, u)
-	}
-}
-
 // find finds the listing of each directory: of several the first.
 func (w *waiting) find(m *Model) {
 	of := make([]uint32, m.Dirs())
@@ -151,7 +143,7 @@ func (a *adaptive) release(u ID) {
 			a.ranks.push(i)
 		}
 		for _, v := range a.order[g.next:g.to] {
-			if late, _ := a.overdue(v); late {
+			if a.last(v) == 0 || boundsOf(a.Model, v, &a.Options).left() == 0 {
 				a.due = append(a.due, v)
 			}
 		}

@@ -40,7 +40,7 @@ func newNear(m *Model, o Options) *near {
 			n.skip[d] = up
 		}
 	}
-	audits := n.audits()
+	audits, soon := n.audits(), n.soon()
 	n.queue = byAge(m, o, func(u ID) bool {
 		s := n.skip[m.dir[u]]
 		switch {
@@ -50,7 +50,7 @@ func newNear(m *Model, o Options) *near {
 			n.why[u] = New
 		case o.Expired, o.Every > 0 && (m.runs+int(m.dir[u]))%o.Every == 0:
 			n.why[u] = Expired
-		case o.MaxSkip > 0 && m.runs-int(m.last(u)) >= o.MaxSkip, o.MaxAge > 0 && m.age(u, o.Now) >= o.MaxAge:
+		case soon[u]:
 			n.why[u] = Skipped
 		case audits[u]:
 			n.why[u] = Audit
@@ -60,6 +60,25 @@ func newNear(m *Model, o Options) *near {
 		return true
 	})
 	return n
+}
+
+// soon are the units below skips that are due, or requested early.
+func (n *near) soon() map[ID]bool {
+	out := map[ID]bool{}
+	var soon comingDue
+	for u := range ID(n.Units()) {
+		switch b := boundsOf(n.Model, u, &n.Options); {
+		case n.skip[n.dir[u]] == 0 || !n.In(u) || n.last(u) == 0:
+		case b.left() == 0:
+			out[u] = true
+		default:
+			soon.add(n.Model, u, b)
+		}
+	}
+	for _, u := range soon.spread(len(out)) {
+		out[u] = true
+	}
+	return out
 }
 
 // audits are the units of each skip that were longest not observed.
