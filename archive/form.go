@@ -76,7 +76,7 @@ type Form struct {
 	Verify func(r io.ReaderAt, size int64, crew inorder.Crew) (*phm.Report, error)
 
 	// Browse opens a file of the form that has entries at paths, and no file table. Nil: it has something else.
-	Browse func(r io.ReaderAt, size int64) (*zim.Browser, error)
+	Browse func(r io.ReaderAt, size int64) (*zim.Reader, error)
 
 	// Convert writes the answers in a file of the form as records. Nil: they are records, or the form has none.
 	Convert func(r io.Reader, o Converting) (projects.Taken, error)

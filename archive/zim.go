@@ -41,7 +41,7 @@ func (forms) Zim() Form {
 			if size == 0 {
 				return nil
 			}
-			_, err := zim.Open(r, size, zim.Limits{})
+			_, err := zim.Open(r, size)
 			return err
 		},
 	}
@@ -54,9 +54,9 @@ func (forms) ForeignZim() Form {
 		Doc:    "a ZIM file of another program",
 		Claims: begins("ZIM\x04"),
 		Holds:  kiwix.Foreign,
-		Browse: zim.Browse,
+		Browse: zim.Open,
 		Verify: func(r io.ReaderAt, size int64, _ inorder.Crew) (*phm.Report, error) {
-			b, err := zim.Browse(r, size)
+			b, err := zim.Open(r, size)
 			if err != nil {
 				return nil, err
 			}

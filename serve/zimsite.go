@@ -23,7 +23,7 @@ import (
 // at an origin that exists nowhere. It is safe for concurrent use.
 type zimSite struct {
 	mu   sync.Mutex // guards zim
-	zim  *zim.Browser
+	zim  *zim.Reader
 	old  bool
 	uuid [16]byte
 	io.Closer
@@ -32,11 +32,11 @@ type zimSite struct {
 
 // AddZIM serves a ZIM file of another program under a name. c is closed with the Files, or at once with an
 // error.
-func (s *Files) AddZIM(name string, z *zim.Browser, size int64, c io.Closer) error {
+func (s *Files) AddZIM(name string, z *zim.Reader, size int64, c io.Closer) error {
 	x := &zimSite{
 		zim:    z,
 		old:    z.Old(),
-		uuid:   z.UUID(),
+		uuid:   z.UUID,
 		Closer: c,
 	}
 	main, ok, err := z.MainPage()

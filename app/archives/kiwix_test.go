@@ -66,7 +66,7 @@ func zimOf(t *testing.T, site http.HandlerFunc, version int) (file string, z *zi
 	}
 	data, err := os.ReadFile(file)
 	if err == nil {
-		z, err = zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})
+		z, err = zim.Open(bytes.NewReader(data), int64(len(data)))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +79,15 @@ func TestZimRedirects(t *testing.T) {
 	for _, version := range []int{0, 1} {
 		_, z := zimOf(t, redirecting, version)
 		got := map[string]string{}
-		for i := range z.Len() {
-			if e, target := z.Entry(i); e.Namespace == zim.Content && target >= 0 {
-				to, _ := z.Entry(target)
-				got[e.Path] = to.Path
+		if err := z.Each(func(e zim.Located) error {
+			if e.Namespace != zim.Content || e.Target < 0 {
+				return nil
 			}
+			to, err := z.At(e.Target)
+			got[e.Path] = to.Path
+			return err
+		}); err != nil {
+			t.Fatal(err)
 		}
 		if want := map[string]string{"old.html": "new.html", "older.html": "new.html"}; !maps.Equal(got, want) {
 			t.Errorf("redirects of version %d: %v, want %v", version, got, want)
@@ -158,10 +162,13 @@ func TestKiwix(t *testing.T) {
 		return ""
 	}
 	at := map[string]string{} // pages by what they show
-	for i := range z.Len() {
-		if e, _ := z.Entry(i); e.Namespace == zim.Content {
+	if err := z.Each(func(e zim.Located) error {
+		if e.Namespace == zim.Content {
 			at[get("/site/A/"+(&url.URL{Path: e.Path}).EscapedPath())] = e.Path
 		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	if len(at) < 13 {
 		t.Errorf("the file has the pages %v", at)

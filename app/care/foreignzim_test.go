@@ -83,7 +83,7 @@ func foreignZIM(t *testing.T, name string, old bool) (file string) {
 		t.Fatal(err)
 	}
 	order := binary.LittleEndian
-	z, err := zim.Browse(bytes.NewReader(data), int64(len(data)))
+	z, err := zim.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}

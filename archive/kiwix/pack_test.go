@@ -107,7 +107,7 @@ func testPacked(t *testing.T, tree fstest.MapFS, data []byte) {
 			t.Errorf("%s: %d bytes, not %d: %v", name, len(body), len(f.Data), err)
 		}
 	}
-	z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})
+	z, err := zim.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func testPacked(t *testing.T, tree fstest.MapFS, data []byte) {
 		"LICENSE":         "free\n",
 		"docs/empty.html": "\n",
 	} {
-		i, _ := z.Find(zim.Content, name)
-		b, err := z.Blob(i)
+		e, _, _ := z.Find(zim.Content, name)
+		b, err := z.Blob(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,13 +127,14 @@ func testPacked(t *testing.T, tree fstest.MapFS, data []byte) {
 			t.Errorf("%s is shown as %q, %v", name, &body, err)
 		}
 	}
-	if i, _ := z.Find(zim.Content, "docs/a b.html"); true {
-		if e, _ := z.Entry(i); e.Title != "Ä & B" {
-			t.Errorf("title %q", e.Title)
-		}
+	if e, _, err := z.Find(zim.Content, "docs/a b.html"); err != nil || e.Title != "Ä & B" {
+		t.Errorf("title %q: %v", e.Title, err)
 	}
-	i, _ := z.Find(zim.Metadata, "Illustration_48x48@1")
-	b, err := z.Blob(i)
+	e, _, err := z.Find(zim.Metadata, "Illustration_48x48@1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := z.Blob(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,16 +227,20 @@ func TestRedirects(t *testing.T) {
 		{"old.html", "index.html"}, {"a/b/ü.html", "index.html"},
 	}})
 	data := read(t, name)
-	z, err := zim.Open(bytes.NewReader(data), int64(len(data)), zim.Limits{})
+	z, err := zim.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for i := range z.Len() {
-		if e, target := z.Entry(i); e.Namespace == zim.Content && target >= 0 {
-			to, _ := z.Entry(target)
-			got[e.Path] = to.Path
+	if err := z.Each(func(e zim.Located) error {
+		if e.Namespace != zim.Content || e.Target < 0 {
+			return nil
 		}
+		to, err := z.At(e.Target)
+		got[e.Path] = to.Path
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 	want := map[string]string{"old.html": "docs/a b.html", "a/b/ü.html": "index.html"}
 	if !maps.Equal(got, want) {

@@ -4,6 +4,7 @@ package kiwix
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,31 +17,63 @@ import (
 )
 
 // ZimTree is the PHM that a ZIM file was made of. It is not safe for concurrent use.
-type ZimTree struct{ zim *zim.Reader }
+type ZimTree struct {
+	zim   *zim.Reader
+	names []string
+	at    map[string]int // entries by namespace and path
+}
+
+// mostEntries is how many entries a file has at most, unless limits say so.
+const mostEntries = 4 << 20
 
 // Open opens a ZIM file that Pack wrote.
 func Open(r io.ReaderAt, size int64, l phm.Limits) (*ZimTree, error) {
-	z, err := zim.Open(r, size, zim.Limits{Entries: l.Entries})
+	t, err := open(r, size, cmp.Or(l.Entries, mostEntries))
+	if err == nil {
+		err = phm.CheckTotals(t, size, l)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
-	}
-	t := &ZimTree{z}
-	if z.Minor < 1 {
-		return nil, fmt.Errorf("open archive: %w: the ZIM file has the namespaces of before 2021 (version %d.%d): "+
-			"another program wrote it", phm.ErrNotPHM, z.Major, z.Minor)
-	}
-	if _, ok := z.Find(zim.Index, kept+phm.MetaName); !ok {
-		return nil, fmt.Errorf("open archive: %w: the ZIM file was not written by mirrord export", phm.ErrNotPHM)
-	}
-	if err := phm.CheckTotals(t, size, l); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	return t, nil
 }
 
+func open(r io.ReaderAt, size int64, most int) (*ZimTree, error) {
+	z, err := zim.Open(r, size)
+	switch {
+	case err != nil:
+		return nil, err
+	case z.Len() > most:
+		return nil, fmt.Errorf("%w: it has %d entries, over %d", zim.ErrUnread, z.Len(), most)
+	}
+	t := &ZimTree{zim: z, names: []string{phm.MetaName, phm.FilesName}, at: map[string]int{}}
+	if err := z.Each(func(f zim.Located) error {
+		t.at[string(f.Namespace)+f.Path] = f.Index
+		if f.Namespace == zim.Content && f.Target < 0 {
+			t.names = append(t.names, f.Path)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if z.Old() {
+		return nil, fmt.Errorf("%w: the ZIM file has the namespaces of before 2021 (version %d.%d): another "+
+			"program wrote it", phm.ErrNotPHM, z.Major, z.Minor)
+	}
+	if _, ok := t.find(zim.Index, kept+phm.MetaName); !ok {
+		return nil, fmt.Errorf("%w: the ZIM file was not written by mirrord export", phm.ErrNotPHM)
+	}
+	return t, nil
+}
+
+func (t *ZimTree) find(namespace byte, path string) (i int, ok bool) {
+	i, ok = t.at[string(namespace)+path]
+	return i, ok
+}
+
 // Foreign reports whether a file is a ZIM file that another program wrote.
 func Foreign(r io.ReaderAt, size int64) bool {
-	b, err := zim.Browse(r, size)
+	b, err := zim.Open(r, size)
 	if err != nil {
 		return false
 	}
@@ -49,33 +82,29 @@ func Foreign(r io.ReaderAt, size int64) bool {
 }
 
 // Names returns the names of all files.
-func (t *ZimTree) Names() (names []string) {
-	names = append(names, phm.MetaName, phm.FilesName)
-	for i := range t.zim.Len() {
-		if e, target := t.zim.Entry(i); e.Namespace == zim.Content && target < 0 {
-			names = append(names, e.Path)
-		}
-	}
-	return names
-}
+func (t *ZimTree) Names() []string { return t.names }
 
 // CheckSum checks what the file says of itself as a whole.
 func (t *ZimTree) CheckSum() error { return t.zim.CheckSum() }
 
 // Open opens a file as it is in the PHM.
 func (t *ZimTree) Open(name string) (fs.File, error) {
-	i, ok := t.zim.Find(zim.Index, kept+name)
+	i, ok := t.find(zim.Index, kept+name)
 	if !ok && name != phm.MetaName && name != phm.FilesName {
-		i, ok = t.zim.Find(zim.Content, name)
+		i, ok = t.find(zim.Content, name)
 	}
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	if _, target := t.zim.Entry(i); target >= 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("a redirect, not a file")}
+	f, err := t.zim.At(i)
+	if err == nil && f.Target >= 0 {
+		err = errors.New("a redirect, not a file")
 	}
-	b, err := t.zim.Blob(i)
-	if u, changed := t.zim.Find(zim.Index, undone+name); changed && err == nil {
+	var b *zim.Blob
+	if err == nil {
+		b, err = t.zim.Blob(f)
+	}
+	if u, changed := t.find(zim.Index, undone+name); changed && err == nil {
 		b, err = t.restored(b, u)
 	}
 	if err != nil {
@@ -90,7 +119,11 @@ func (t *ZimTree) restored(shown *zim.Blob, undo int) (*zim.Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := t.zim.Blob(undo)
+	f, err := t.zim.At(undo)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.zim.Blob(f)
 	if err != nil {
 		return nil, err
 	}

@@ -45,11 +45,8 @@ type cluster struct {
 
 // Blob returns the content of an entry that is no redirect. A Blob of a large compressed cluster is read from
 // the cluster's beginning.
-func (z *Reader) Blob(i int) (*Blob, error) {
-	return z.content(&z.dirents[i])
-}
-
-func (z *Reader) content(d *dirent) (*Blob, error) {
+func (z *Reader) Blob(f Located) (*Blob, error) {
+	d := &f.d
 	if d.mime > maxTypes {
 		return nil, fmt.Errorf("%c/%s: %w: the entry has no content", d.namespace, d.path, ErrUnread)
 	}

@@ -3,23 +3,14 @@
 package zim
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
-	"math"
 )
 
-// Browser finds entries of a ZIM file where they lie: it holds the MIME types and two clusters, however many
-// entries there are. It is not safe for concurrent use.
-type Browser struct {
-	z  *Reader
-	in *bufio.Reader
-}
-
-// Located is an entry that a Browser found.
+// Located is an entry that a Reader found.
 type Located struct {
 	Entry
 	Index  int
@@ -27,61 +18,41 @@ type Located struct {
 	d      dirent
 }
 
-// Browse opens a ZIM file of version 5 or 6 that any program wrote. Its positions are checked where they are
-// used.
-func Browse(r io.ReaderAt, size int64) (*Browser, error) {
-	return browse(r, size, Limits{Entries: math.MaxUint32})
-}
-
-func browse(r io.ReaderAt, size int64, l Limits) (*Browser, error) {
-	z, err := begin(r, size)
-	if err != nil {
-		return nil, err
-	}
-	if err := z.checkHeader(l); err != nil {
-		return nil, err
-	}
-	return &Browser{z, bufio.NewReaderSize(nil, 512)}, z.readTypes()
-}
-
 // Len is the number of entries.
-func (b *Browser) Len() int { return int(b.z.Entries) }
+func (z *Reader) Len() int { return int(z.Entries) }
 
 // Old reports whether the namespaces are those of before 2021: A for pages, I for pictures and so on. Links
 // name them.
-func (b *Browser) Old() bool { return b.z.Major < 6 || b.z.Minor < 1 }
-
-// UUID is that of the file.
-func (b *Browser) UUID() [16]byte { return b.z.UUID }
+func (z *Reader) Old() bool { return z.Major < 6 || z.Minor < 1 }
 
 // At returns an entry by its index.
-func (b *Browser) At(i int) (f Located, err error) {
-	p, err := b.z.pointer(b.z.PathPtrs, i)
+func (z *Reader) At(i int) (f Located, err error) {
+	p, err := z.pointer(z.PathPtrs, i)
 	if err != nil {
 		return f, err
 	}
 	at := int64(p)
-	if p < headerSize || p >= b.z.Sum {
-		return f, damaged(int64(b.z.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
+	if p < headerSize || p >= z.Sum {
+		return f, damaged(int64(z.PathPtrs)+8*int64(i), "entry %d is said to be at byte %d", i, p)
 	}
-	b.in.Reset(io.NewSectionReader(b.z.r, at, int64(b.z.Sum)-at))
-	d, err := readDirent(b.in)
+	z.in.Reset(io.NewSectionReader(z.r, at, int64(z.Sum)-at))
+	d, err := readDirent(z.in)
 	if err != nil {
 		return f, damaged(at, "entry %d: %v", i, err)
 	}
-	if err := b.z.checkDirent(&d, i, at); err != nil {
+	if err := z.checkDirent(&d, i, at); err != nil {
 		return f, err
 	}
-	e, target := b.z.entryOf(&d)
+	e, target := z.entryOf(&d)
 	return Located{e, i, target, d}, nil
 }
 
 // Find returns an entry by its namespace and path.
-func (b *Browser) Find(namespace byte, path string) (f Located, ok bool, err error) {
-	from, to := 0, b.Len()
+func (z *Reader) Find(namespace byte, path string) (f Located, ok bool, err error) {
+	from, to := 0, z.Len()
 	for from < to {
 		i := from + (to-from)/2
-		if f, err = b.At(i); err != nil {
+		if f, err = z.At(i); err != nil {
 			return f, false, err
 		}
 		switch c := cmp.Or(cmp.Compare(f.Namespace, namespace), cmp.Compare(f.Path, path)); {
@@ -97,12 +68,12 @@ func (b *Browser) Find(namespace byte, path string) (f Located, ok bool, err err
 }
 
 // Follow follows redirects. ok is false when they do not end.
-func (b *Browser) Follow(f Located) (to Located, ok bool, err error) {
+func (z *Reader) Follow(f Located) (to Located, ok bool, err error) {
 	for range 32 {
 		if f.Target < 0 {
 			return f, true, nil
 		}
-		if f, err = b.At(f.Target); err != nil {
+		if f, err = z.At(f.Target); err != nil {
 			return f, false, err
 		}
 	}
@@ -110,27 +81,24 @@ func (b *Browser) Follow(f Located) (to Located, ok bool, err error) {
 }
 
 // MainPage returns the main page, redirects followed.
-func (b *Browser) MainPage() (f Located, ok bool, err error) {
-	if b.z.MainPage >= b.z.Entries {
+func (z *Reader) MainPage() (f Located, ok bool, err error) {
+	if z.header.MainPage >= z.Entries {
 		return f, false, nil
 	}
-	if f, err = b.At(int(b.z.MainPage)); err != nil {
+	if f, err = z.At(int(z.header.MainPage)); err != nil {
 		return f, false, err
 	}
-	return b.Follow(f)
+	return z.Follow(f)
 }
 
-// Blob returns the content of an entry that is no redirect.
-func (b *Browser) Blob(f Located) (*Blob, error) { return b.z.content(&f.d) }
-
 // Meta returns a short text of the metadata; "" for none.
-func (b *Browser) Meta(name string) string {
+func (z *Reader) Meta(name string) string {
 	const most = 4 << 10
-	f, ok, err := b.Find(Metadata, name)
+	f, ok, err := z.Find(Metadata, name)
 	if err != nil || !ok || f.Target >= 0 {
 		return ""
 	}
-	body, err := b.Blob(f)
+	body, err := z.Blob(f)
 	if err != nil {
 		return ""
 	}
@@ -153,14 +121,14 @@ const mostClusters = 16 << 20
 
 // Survey reads all of a file: each entry and the order of them, the blobs of each cluster, and the MD5. wrong
 // gets the errors.
-func (b *Browser) Survey(wrong func(error)) (s Totals) {
-	if b.z.Clusters > mostClusters {
-		wrong(damaged(28, "%d clusters", b.z.Clusters))
+func (z *Reader) Survey(wrong func(error)) (s Totals) {
+	if z.Clusters > mostClusters {
+		wrong(damaged(28, "%d clusters", z.Clusters))
 		return s
 	}
-	blobs := make([]uint32, b.z.Clusters)
-	for i := range b.z.Clusters {
-		c, err := b.z.whole(i)
+	blobs := make([]uint32, z.Clusters)
+	for i := range z.Clusters {
+		c, err := z.whole(i)
 		if err != nil {
 			wrong(err)
 		}
@@ -173,25 +141,25 @@ func (b *Browser) Survey(wrong func(error)) (s Totals) {
 		s.Bytes += int64(c.end() - c.offsets[0])
 	}
 	var before Located
-	for i := range b.Len() {
-		f, err := b.At(i)
+	for i := range z.Len() {
+		f, err := z.At(i)
 		if err != nil {
 			wrong(err)
 			continue
 		}
 		if i > 0 && !less(&before.d, &f.d) {
-			wrong(unsorted(int64(b.z.PathPtrs)+8*int64(i), i, &before.d, &f.d))
+			wrong(z.unsorted(i, &before.d, &f.d))
 		}
 		if before = f; f.Target >= 0 || f.d.mime > maxTypes {
 			continue
 		}
 		s.Entries++
 		if n := blobs[f.d.cluster]; n > 0 && f.d.blob >= n {
-			wrong(damaged(int64(b.z.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is blob %d of %d of its cluster", i,
+			wrong(damaged(int64(z.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is blob %d of %d of its cluster", i,
 				f.Namespace, f.Path, f.d.blob, n))
 		}
 	}
-	if err := b.z.CheckSum(); err != nil {
+	if err := z.CheckSum(); err != nil {
 		wrong(err)
 	}
 	return s

@@ -98,12 +98,11 @@ func TestLarge(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		z, err := Open(f, f.size, Limits{})
+		z, err := Open(f, f.size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i, _ := z.Find(Content, "film.mp4")
-		b, err := z.Blob(i)
+		b, err := z.Blob(found(t, z, Content, "film.mp4"))
 		if err != nil || b.Size != size {
 			t.Fatalf("plain %v: %+v, %v", plain, b, err)
 		}
@@ -116,8 +115,7 @@ func TestLarge(t *testing.T) {
 			t.Errorf("plain %v: %q after %d bytes, %v", plain, tail, n, err)
 		}
 		b.Close()
-		i, _ = z.Find(Content, "zz")
-		if body, err := content(z, i); err != nil || string(body) != "after it" {
+		if body, err := content(z, found(t, z, Content, "zz")); err != nil || string(body) != "after it" {
 			t.Errorf("plain %v: %q, %v", plain, body, err)
 		}
 		if err := z.CheckSum(); err != nil {
@@ -130,17 +128,14 @@ func TestLarge(t *testing.T) {
 func TestWideOffsets(t *testing.T) {
 	data := sample(t, Options{})
 	z := open(t, data)
-	i, ok := z.Find(Content, "large.png")
-	if !ok {
-		t.Fatal("no stream in the sample")
-	}
-	body, err := content(z, i)
+	f := found(t, z, Content, "large.png")
+	body, err := content(z, f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := sha256.Sum256(body)
 	// the cluster of a stream has two offsets: the blob loses eight bytes, each offset gets twice as long
-	at, _, err := z.bounds(z.dirents[i].cluster)
+	at, _, err := z.bounds(f.d.cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +146,7 @@ func TestWideOffsets(t *testing.T) {
 	}
 	copy(data[at:], wide)
 	z = open(t, data)
-	got, err := content(z, i)
+	got, err := content(z, f)
 	if err != nil || len(got) != len(body)-8 {
 		t.Fatalf("%d bytes of %d, %v", len(got), len(body), err)
 	}

@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 )
 
 var (
@@ -23,20 +21,16 @@ var (
 	ErrUnread = errors.New("cannot read ZIM file")
 )
 
-// Limits bound what a Reader holds in memory. The zero value has the defaults.
-type Limits struct {
-	Entries int // default 4 Mi; each costs about 40 bytes and its names
-}
-
-// Reader reads a ZIM file. It is not safe for concurrent use.
+// Reader finds entries of a ZIM file where they lie: it holds the MIME types and two clusters, however many
+// entries there are. It is not safe for concurrent use.
 type Reader struct {
 	header // has where the pointers are, which are read where they are needed
 
-	r       io.ReaderAt
-	size    int64
-	types   []string
-	dirents []dirent    // by namespace and path
-	cache   [2]*cluster // those that were used last
+	r     io.ReaderAt
+	size  int64
+	in    *bufio.Reader
+	types []string
+	cache [2]*cluster // those that were used last
 }
 
 // dirent is the directory entry of a ZIM file.
@@ -51,33 +45,41 @@ func damaged(at int64, format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrDamaged, at, fmt.Sprintf(format, args...))
 }
 
-// Open reads header, types and dirents of a ZIM file, and checks each position in them. Blobs and the MD5 are
-// not read.
-func Open(r io.ReaderAt, size int64, l Limits) (*Reader, error) {
-	if l.Entries <= 0 {
-		l.Entries = 4 << 20
-	}
-	b, err := browse(r, size, l)
+// Open opens a ZIM file of version 5 or 6 that any program wrote. Its positions are checked where they are
+// used.
+func Open(r io.ReaderAt, size int64) (*Reader, error) {
+	z, err := begin(r, size)
 	if err != nil {
 		return nil, err
 	}
-	z := b.z
-	for i := range b.Len() {
-		f, err := b.At(i)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 && !less(&z.dirents[i-1], &f.d) {
-			return nil, unsorted(int64(z.PathPtrs)+8*int64(i), i, &z.dirents[i-1], &f.d)
-		}
-		z.dirents = append(z.dirents, f.d)
+	if err := z.checkHeader(); err != nil {
+		return nil, err
 	}
-	return z, nil
+	return z, z.readTypes()
+}
+
+// Each calls f for all entries, and checks their order.
+func (z *Reader) Each(f func(Located) error) error {
+	var before Located
+	for i := range z.Len() {
+		e, err := z.At(i)
+		if err == nil && i > 0 && !less(&before.d, &e.d) {
+			err = z.unsorted(i, &before.d, &e.d)
+		}
+		if err == nil {
+			err = f(e)
+		}
+		if err != nil {
+			return err
+		}
+		before = e
+	}
+	return nil
 }
 
 // begin reads the header.
 func begin(r io.ReaderAt, size int64) (*Reader, error) {
-	z := &Reader{r: r, size: size}
+	z := &Reader{r: r, size: size, in: bufio.NewReaderSize(nil, 512)}
 	var head [headerSize]byte
 	if n, err := r.ReadAt(head[:min(size, headerSize)], 0); err != nil && (err != io.EOF || n < headerSize) {
 		return nil, fmt.Errorf("%w: %w", ErrNotZIM, err)
@@ -95,15 +97,12 @@ func begin(r io.ReaderAt, size int64) (*Reader, error) {
 }
 
 // checkHeader checks the positions of a header.
-func (z *Reader) checkHeader(l Limits) error {
+func (z *Reader) checkHeader() error {
 	end := uint64(z.size)
 	if end < headerSize+sumSize || z.Sum != end-sumSize {
 		return damaged(72, "its MD5 should be at byte %d, and the file has %d bytes; it was "+
 			"cut short, or is the first part of a split file: cat FILE.zim?? >FILE.zim joins the parts",
 			z.Sum, z.size)
-	}
-	if uint64(z.Entries) > uint64(l.Entries) {
-		return fmt.Errorf("%w: it has %d entries, over %d", ErrUnread, z.Entries, l.Entries)
 	}
 	for _, p := range []struct {
 		name    string
@@ -158,9 +157,9 @@ func (z *Reader) checkDirent(d *dirent, i int, at int64) error {
 	return nil
 }
 
-func unsorted(at int64, i int, before, d *dirent) error {
-	return damaged(at, "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i, d.namespace, d.path,
-		before.namespace, before.path)
+func (z *Reader) unsorted(i int, before, d *dirent) error {
+	return damaged(int64(z.PathPtrs)+8*int64(i), "entry %d, %c/%.200q, is not sorted behind %c/%.200q", i,
+		d.namespace, d.path, before.namespace, before.path)
 }
 
 func less(a, b *dirent) bool {
@@ -204,14 +203,6 @@ func readDirent(in *bufio.Reader) (d dirent, err error) {
 	return d, nil
 }
 
-// Len is the number of entries.
-func (z *Reader) Len() int { return len(z.dirents) }
-
-// Entry returns an entry by its index. target is -1, or the index of the entry that it redirects to.
-func (z *Reader) Entry(i int) (e Entry, target int) {
-	return z.entryOf(&z.dirents[i])
-}
-
 func (z *Reader) entryOf(d *dirent) (e Entry, target int) {
 	e = Entry{Namespace: d.namespace, Path: d.path, Title: d.title}
 	switch {
@@ -221,14 +212,6 @@ func (z *Reader) entryOf(d *dirent) (e Entry, target int) {
 		e.Type = z.types[d.mime]
 	}
 	return e, -1
-}
-
-// Find returns the index of an entry.
-func (z *Reader) Find(namespace byte, path string) (int, bool) {
-	want := dirent{namespace: namespace, path: path}
-	return slices.BinarySearchFunc(z.dirents, &want, func(d dirent, want *dirent) int {
-		return cmp.Or(cmp.Compare(d.namespace, want.namespace), strings.Compare(d.path, want.path))
-	})
 }
 
 // CheckSum reads the whole file and compares its MD5.

@@ -128,15 +128,25 @@ func entries() (all []sampleEntry) {
 
 func open(t testing.TB, data []byte) *Reader {
 	t.Helper()
-	z, err := Open(bytes.NewReader(data), int64(len(data)), Limits{})
+	z, err := Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return z
 }
 
-func content(z *Reader, i int) ([]byte, error) {
-	b, err := z.Blob(i)
+// found is the entry at a path, which is there.
+func found(t testing.TB, z *Reader, namespace byte, path string) Located {
+	t.Helper()
+	f, ok, err := z.Find(namespace, path)
+	if err != nil || !ok {
+		t.Fatalf("%c/%s: %v, %v", namespace, path, ok, err)
+	}
+	return f
+}
+
+func content(z *Reader, f Located) ([]byte, error) {
+	b, err := z.Blob(f)
 	if err != nil {
 		return nil, err
 	}
@@ -154,37 +164,22 @@ func TestRoundTrip(t *testing.T) {
 		t.Error(err)
 	}
 	for _, e := range entries() {
-		i, ok := z.Find(Content, e.Path)
-		if !ok {
-			t.Errorf("%s is missing", e.Path)
-			continue
+		got := found(t, z, Content, e.Path)
+		if want := e.Title; got.Target >= 0 || got.Type != e.Type || (want != "" && got.Title != want) {
+			t.Errorf("%s: %+v", e.Path, got)
 		}
-		got, target := z.Entry(i)
-		if want := e.Title; target >= 0 || got.Type != e.Type || (want != "" && got.Title != want) {
-			t.Errorf("%s: %+v, redirects to %d", e.Path, got, target)
-		}
-		if body, err := content(z, i); err != nil || !bytes.Equal(body, e.body) {
+		if body, err := content(z, got); err != nil || !bytes.Equal(body, e.body) {
 			t.Errorf("%s: %d bytes, not %d: %v", e.Path, len(body), len(e.body), err)
 		}
 	}
-	b, err := Browse(z.r, z.size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if main, ok, err := b.MainPage(); !ok || err != nil || main.Path != "index.html" {
+	if main, ok, err := z.MainPage(); !ok || err != nil || main.Path != "index.html" {
 		t.Errorf("main page %q: %v", main.Path, err)
 	}
-	i, ok := z.Find(Content, "docs/")
-	if !ok {
-		t.Fatal("no redirect")
+	if e, ok, err := z.Follow(found(t, z, Content, "docs/")); err != nil || !ok || e.Path != "docs/page 7.html" {
+		t.Errorf("the redirect is to %s: %v, %v", e.Path, ok, err)
 	}
-	if _, to := z.Entry(i); to < 0 {
-		t.Error("the redirect leads nowhere")
-	} else if e, _ := z.Entry(to); e.Path != "docs/page 7.html" {
-		t.Errorf("the redirect is to %s", e.Path)
-	}
-	i, _ = z.Find(Metadata, counterName)
-	if body, err := content(z, i); err != nil || string(body) != "image/png=21;text/html=24" {
+	body, err := content(z, found(t, z, Metadata, counterName))
+	if err != nil || string(body) != "image/png=21;text/html=24" {
 		t.Errorf("counter %q, %v", body, err)
 	}
 	if z.UUID != [16]byte{1, 2, 3} || z.Minor != 1 {
@@ -196,16 +191,15 @@ func TestRoundTrip(t *testing.T) {
 func TestListings(t *testing.T) {
 	z := open(t, sample(t, Options{}))
 	titles := func(list string) (out []string) {
-		i, ok := z.Find(Index, list)
-		if !ok {
-			t.Fatalf("no %s", list)
-		}
-		body, err := content(z, i)
+		body, err := content(z, found(t, z, Index, list))
 		if err != nil || len(body)%4 != 0 {
 			t.Fatalf("%s: %d bytes, %v", list, len(body), err)
 		}
 		for k := 0; k < len(body); k += 4 {
-			e, _ := z.Entry(int(body[k]) | int(body[k+1])<<8)
+			e, err := z.At(int(body[k]) | int(body[k+1])<<8)
+			if err != nil {
+				t.Fatal(err)
+			}
 			out = append(out, string(e.Namespace)+e.Title)
 		}
 		if !slices.IsSorted(out) {
@@ -300,7 +294,7 @@ func TestDamaged(t *testing.T) {
 		"cut":              {whole[:len(whole)-100], "cut short"},
 		"only a header":    {whole[:80], "cut short"},
 		"version 4":        {edit(4, 4, 0), "version 4.1"},
-		"entries":          {edit(24, 0xff, 0xff, 0xff, 0x7f), "entries, over"},
+		"entries":          {edit(24, 0xff, 0xff, 0xff, 0x7f), "at byte 32: path pointers"},
 		"more entries":     {edit(24, 0, 0, 1, 0), "at byte 32: path pointers"},
 		"clusters":         {edit(28, 0, 0, 1, 0), "at byte 48: cluster pointers"},
 		"path pointers":    {edit(32, 0xff, 0xff, 0xff, 0xff), "at byte 32"},
@@ -308,7 +302,7 @@ func TestDamaged(t *testing.T) {
 		"MIME list":        {edit(56, 0xff, 0xff, 0xff, 0xff, 0xff), "at byte 56"},
 		"a bit of a blob":  {edit(5000, whole[5000]^1), ""},
 	} {
-		z, err := Open(bytes.NewReader(c.data), int64(len(c.data)), Limits{})
+		z, err := Open(bytes.NewReader(c.data), int64(len(c.data)))
 		if err == nil && c.want == "" {
 			if err = z.CheckSum(); !errors.Is(err, ErrDamaged) {
 				t.Errorf("%s: %v", name, err)
@@ -333,18 +327,16 @@ func FuzzOpen(f *testing.F) {
 			data = slices.Clone(data)
 			data[at] ^= x
 		}
-		z, err := Open(bytes.NewReader(data), int64(len(data)), Limits{Entries: 1000})
+		z, err := Open(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return
 		}
-		for i := range z.Len() {
-			if _, target := z.Entry(i); target >= 0 {
-				continue
+		_ = z.Each(func(f Located) error {
+			if f.Target < 0 {
+				_, _ = content(z, f)
 			}
-			if _, err := content(z, i); err == nil {
-				continue
-			}
-		}
+			return nil
+		})
 		_ = z.CheckSum()
 	})
 }
@@ -412,22 +404,14 @@ func TestTake(t *testing.T) {
 		t.Error(err)
 	}
 	for path, want := range bodies {
-		i, ok := z.Find(Content, path)
-		if !ok {
-			t.Fatalf("%s is missing", path)
-		}
-		if body, err := content(z, i); err != nil || !bytes.Equal(body, want) {
+		if body, err := content(z, found(t, z, Content, path)); err != nil || !bytes.Equal(body, want) {
 			t.Errorf("%s: %d bytes, not %d: %v", path, len(body), len(want), err)
 		}
 	}
-	b, err := Browse(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if main, _, err := b.MainPage(); err != nil || main.Index != 21 {
+	if main, _, err := z.MainPage(); err != nil || main.Index != 21 {
 		t.Errorf("the main page is entry %d: %v", main.Index, err)
 	}
-	b.Survey(func(err error) { t.Error(err) })
+	z.Survey(func(err error) { t.Error(err) })
 }
 
 // The error of an entry of a cluster is returned when the cluster is added.

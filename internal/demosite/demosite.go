@@ -11,6 +11,7 @@
 package demosite
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -113,73 +114,69 @@ func (h *Handler) Paths(version int) []string {
 	return out
 }
 
-// Changed returns the sorted paths whose bytes are new in a version against the one before, and those that
-// are gone.
-func (h *Handler) Changed(version int) (changed, gone []string) {
-	now := h.versions[version-1]
-	for path, f := range now {
-		if f.status == 0 && f.changed == version {
-			changed = append(changed, path)
-		}
-	}
-	if version > 1 {
-		for path, f := range h.versions[version-2] {
-			if after := now[path]; f.status == 0 && (after == nil || after.status != 0) {
-				gone = append(gone, path)
-			}
-		}
-	}
-	slices.Sort(changed)
-	slices.Sort(gone)
-	return changed, gone
-}
-
 // ServeHTTP answers with ETag, Last-Modified and conditional requests (RFC 9110 13).
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	version := h.version
 	h.mu.Unlock()
 	cond := r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != ""
-	status, n := h.serve(w, r, version)
+	sent := &counted{ResponseWriter: w}
+	h.serve(sent, r, version)
 	h.mu.Lock()
 	h.log = append(h.log, Request{
 		Method:      r.Method,
 		Path:        r.URL.RequestURI(),
-		Status:      status,
+		Status:      sent.status,
 		Conditional: cond,
-		Bytes:       n,
+		Bytes:       sent.n,
 	})
 	h.mu.Unlock()
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) (status, n int) {
+// counted notes what was answered, as far as the client took it.
+type counted struct {
+	http.ResponseWriter
+	status, n int
+}
+
+func (c *counted) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.n += n
+	return n, err
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return reply(w, r, http.StatusMethodNotAllowed, "text/plain; charset=utf-8", []byte("only GET and HEAD\n"))
+		reply(w, r, http.StatusMethodNotAllowed, "text/plain; charset=utf-8", []byte("only GET and HEAD\n"))
+		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/cgi-bin/") || r.URL.Path == "/sky/" {
-		return reply(w, r, http.StatusOK, "text/html; charset=utf-8", program(r.URL.Path, r.URL.RawQuery))
+		reply(w, r, http.StatusOK, "text/html; charset=utf-8", program(r.URL.Path, r.URL.RawQuery))
+		return
 	}
 	f := h.versions[version-1][r.URL.Path]
 	if f == nil {
-		return reply(w, r, http.StatusNotFound, "text/html; charset=utf-8", []byte(notFound))
+		reply(w, r, http.StatusNotFound, "text/html; charset=utf-8", []byte(notFound))
+		return
 	}
 	hd := w.Header()
 	if f.location != "" {
 		hd.Set("Location", f.location)
-		return reply(w, r, f.status, "text/html; charset=utf-8",
+		reply(w, r, f.status, "text/html; charset=utf-8",
 			[]byte("<!DOCTYPE html><title>Moved</title><p><a href=\""+f.location+"\">Moved here</a>.\n"))
+		return
 	}
-	modified := Published(f.changed)
 	hd.Set("ETag", f.etag)
-	hd.Set("Last-Modified", modified.Format(http.TimeFormat))
+	hd.Set("Content-Type", f.mime)
 	hd.Set("Cache-Control", "max-age=0")
 	if r.URL.Path == "/card/" {
 		hd.Set("Link", "<link-header.css>; rel=preload; as=style")
-	}
-	if fresh(r, f.etag, modified) {
-		w.WriteHeader(http.StatusNotModified)
-		return http.StatusNotModified, 0
 	}
 	body := f.body
 	if strings.Contains(string(body), origin) {
@@ -189,30 +186,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, version int) (st
 		}
 		body = []byte(strings.ReplaceAll(string(body), origin, scheme+r.Host))
 	}
-	return reply(w, r, http.StatusOK, f.mime, body)
+	http.ServeContent(w, r, "", Published(f.changed), bytes.NewReader(body))
 }
 
-func reply(w http.ResponseWriter, r *http.Request, status int, mime string, body []byte) (int, int) {
+func reply(w http.ResponseWriter, r *http.Request, status int, mime string, body []byte) {
 	w.Header().Set("Content-Type", mime)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if r.Method == http.MethodHead {
-		return status, 0
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client may go away; the log shows how far it came
 	}
-	n, _ := w.Write(body) // the client may go away; the log shows how far it came
-	return status, n
-}
-
-// fresh reports whether the client's copy is the present one; If-None-Match wins (RFC 9110 13.2.2).
-func fresh(r *http.Request, etag string, modified time.Time) bool {
-	if tags := r.Header.Values("If-None-Match"); len(tags) > 0 {
-		for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
-			if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == etag || tag == "*" {
-				return true
-			}
-		}
-		return false
-	}
-	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
-	return err == nil && !modified.After(since)
 }

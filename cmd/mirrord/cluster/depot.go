@@ -154,10 +154,7 @@ func clusterDepotCommand(a *cli.CLI) *cobra.Command {
 			return err
 		}
 		if a.JSON {
-			if jerr := a.PrintJSON(d); jerr != nil {
-				return jerr
-			}
-			return err
+			return cmp.Or(a.PrintJSON(d), err)
 		}
 		printDepot(a, d)
 		return err
