@@ -131,18 +131,12 @@ func (s *Records) Replay(
 ) error {
 	var r record.Resource
 	return s.batches(func(_ uint64, b *record.LogBatch) error {
-		for i, n := range b.News {
-			if newURL == nil {
-				break
-			}
-			if err := newURL(b.First+uint32(i), n); err != nil {
+		for i := 0; newURL != nil && i < len(b.News); i++ {
+			if err := newURL(b.First+uint32(i), b.News[i]); err != nil {
 				return err
 			}
 		}
-		for i := range b.Done {
-			if done == nil {
-				break
-			}
+		for i := 0; done != nil && i < len(b.Done); i++ {
 			d := &b.Done[i]
 			u, err := record.BatchURL(d.URL)
 			if err == nil {
