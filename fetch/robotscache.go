@@ -48,22 +48,13 @@ func (o RobotsOptions) withDefaults() RobotsOptions {
 	return o
 }
 
-// RobotsRecord is one origin's robots.txt as it was last obtained, or that there was none.
-type RobotsRecord struct {
-	Origin  string
-	Status  int       // 200, or the 3xx or 4xx that means that there are no rules
-	Body    []byte    // at most robots.ReadBytes
-	Fetched time.Time // when it was last confirmed
-	ETag    string
-
-	took time.Duration // until the header of the answer, when it was requested
-}
-
-// A RobotsStore keeps records between processes. Calls for one origin do not overlap. Its errors are
-// logged, and the cache continues without it.
+// A RobotsStore keeps robots.txt of origins between processes. Its methods may be called from several
+// goroutines; calls for one origin do not overlap. Its errors are logged, and the cache continues without it.
 type RobotsStore interface {
-	LoadRobots(origin string) (r RobotsRecord, found bool, err error)
-	SaveRobots(r RobotsRecord) error
+	// LoadHost returns the copy of an origin; ok is false without one.
+	LoadHost(origin string) (f robots.FileCopy, ok bool, err error)
+	// SaveHost replaces it.
+	SaveHost(origin string, f robots.FileCopy) error
 }
 
 // Robots is what binds us on one origin at a time. It is immutable.
@@ -168,18 +159,20 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 	if fresh {
 		return r.rules(u, known), nil
 	}
-	got, wait, err := r.ask(ctx, u, known)
+	got, took, wait, err := r.ask(ctx, u, known)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("robots of %s: %w", origin, context.Cause(ctx))
 	}
 	now := r.c.Now()
 	if err == nil && (got.Status < 500 && got.Status != http.StatusTooManyRequests) {
 		if r.Store != nil {
-			if err := r.Store.SaveRobots(got); err != nil {
+			if err := r.Store.SaveHost(origin, got); err != nil {
 				log.Warn("robots not saved", "host", origin, "err", err)
 			}
 		}
-		return r.rules(u, got), nil
+		s := r.rules(u, got)
+		s.Took = took
+		return s, nil
 	}
 	expires := now.Add(min(max(robotsFail, wait), r.TTL))
 	if have && now.Sub(known.Fetched) < robotsStale {
@@ -203,16 +196,15 @@ func (r *RobotsCache) refresh(ctx context.Context, u site.URL) (*Robots, error) 
 }
 
 // load looks into the store.
-func (r *RobotsCache) load(origin string) (known RobotsRecord, have, fresh bool) {
+func (r *RobotsCache) load(origin string) (known robots.FileCopy, have, fresh bool) {
 	if r.Store == nil {
 		return known, false, false
 	}
-	known, have, err := r.Store.LoadRobots(origin)
+	known, have, err := r.Store.LoadHost(origin)
 	if err != nil {
 		r.c.Log.Warn("robots not loaded", "host", origin, "err", err)
 		return known, false, false
 	}
-	known.took = 0 // of an earlier answer
 	now := r.c.Now()
 	fresh = have && !known.Fetched.After(now) && now.Sub(known.Fetched) < r.TTL
 	if fresh && now.Sub(known.Fetched) >= robotsClosed {
@@ -229,7 +221,7 @@ func (r *RobotsCache) life(f *robots.File) time.Duration {
 	return r.TTL
 }
 
-func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
+func (r *RobotsCache) rules(u site.URL, rec robots.FileCopy) *Robots {
 	f := robots.FromStatus(rec.Status, rec.Body)
 	return &Robots{
 		Rules:   f.Agent(r.Agent),
@@ -238,15 +230,13 @@ func (r *RobotsCache) rules(u site.URL, rec RobotsRecord) *Robots {
 		Status:  rec.Status,
 		Fetched: rec.Fetched,
 		Expires: rec.Fetched.Add(r.life(f)),
-		Took:    rec.took,
 	}
 }
 
 // ask fetches robots.txt of u's origin, following redirects. wait is a Retry-After.
 func (r *RobotsCache) ask(
-	ctx context.Context, u site.URL, known RobotsRecord,
-) (rec RobotsRecord, wait time.Duration, err error) {
-	rec.Origin = u.Origin()
+	ctx context.Context, u site.URL, known robots.FileCopy,
+) (rec robots.FileCopy, took, wait time.Duration, err error) {
 	tries := 0
 	at := site.Canonical(u.Origin() + "/robots.txt")
 	for hop := 0; ; hop++ {
@@ -266,33 +256,33 @@ func (r *RobotsCache) ask(
 		res, err := r.c.Do(ctx, req, &body)
 		switch {
 		case err != nil && hop > 0:
-			return rec, 0, fmt.Errorf("it leads to %s: %w", at, err)
+			return rec, took, 0, fmt.Errorf("it leads to %s: %w", at, err)
 		case err != nil:
-			return rec, 0, err
+			return rec, took, 0, err
 		}
-		rec.Status, rec.Fetched, rec.ETag, rec.took = res.Status, r.c.Now(), res.ETag, res.ToHeader
+		rec.Status, rec.Fetched, rec.ETag, took = res.Status, r.c.Now(), res.ETag, res.ToHeader
 		switch {
 		case res.Status == http.StatusNotModified && known.Status == http.StatusOK:
 			rec.Status, rec.ETag = known.Status, known.ETag
 			rec.Body, err = plainRobots(known.Body)
-			return rec, 0, err
+			return rec, took, 0, err
 		case res.Kept:
 			rec.Status = http.StatusOK
 			rec.Body, err = plainRobots(body.Bytes())
-			return rec, 0, err
+			return rec, took, 0, err
 		case TransientStatus(res.Status) && res.HasRetryAfter && res.RetryAfter <= robotsPatience && tries < 2:
 			if err := r.c.Sleep(ctx, max(res.RetryAfter, r.Delay)); err != nil {
-				return rec, 0, err
+				return rec, took, 0, err
 			}
 			tries++
 			hop--
 			continue
 		case res.Location.IsZero() || hop == robotsRedirects:
-			return rec, res.RetryAfter, nil
+			return rec, took, res.RetryAfter, nil
 		}
 		at = res.Location
 		if err := r.c.Sleep(ctx, r.Delay); err != nil {
-			return rec, 0, err
+			return rec, took, 0, err
 		}
 	}
 }

@@ -65,15 +65,15 @@ func (s *robotsSite) set(status int, body string, fields ...string) {
 	s.status, s.body, s.fields = status, body, fields
 }
 
-type robotsStore map[string]RobotsRecord
+type robotsStore map[string]robots.FileCopy
 
-func (s robotsStore) LoadRobots(origin string) (RobotsRecord, bool, error) {
+func (s robotsStore) LoadHost(origin string) (robots.FileCopy, bool, error) {
 	r, ok := s[origin]
 	return r, ok, nil
 }
 
-func (s robotsStore) SaveRobots(r RobotsRecord) error {
-	s[r.Origin] = r
+func (s robotsStore) SaveHost(origin string, r robots.FileCopy) error {
+	s[origin] = r
 	return nil
 }
 
@@ -311,10 +311,10 @@ func TestRobotsStrictWithoutStale(t *testing.T) {
 
 type failingStore struct{}
 
-func (failingStore) LoadRobots(string) (RobotsRecord, bool, error) {
-	return RobotsRecord{}, false, io.ErrUnexpectedEOF
+func (failingStore) LoadHost(string) (robots.FileCopy, bool, error) {
+	return robots.FileCopy{}, false, io.ErrUnexpectedEOF
 }
-func (failingStore) SaveRobots(RobotsRecord) error { return io.ErrShortWrite }
+func (failingStore) SaveHost(string, robots.FileCopy) error { return io.ErrShortWrite }
 
 func TestRobotsStoreFails(t *testing.T) {
 	s := newRobotsSite(t)

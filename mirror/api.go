@@ -71,9 +71,6 @@ func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCa
 	return source.NewRobots(j, c, s)
 }
 
-// NewRobotsStore returns the store of robots.txt that robots caches share.
-func NewRobotsStore(s source.HostFacts) fetch.RobotsStore { return source.NewRobotsStore(s) }
-
 // PairOf makes a record of a verdict on two base URLs.
 func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
 	return source.PairOf(v, base1, base2, tested)

@@ -117,7 +117,7 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 		State:    st,
 		Site:     s,
 		Fetcher:  client,
-		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
+		Robots:   mirror.NewRobots(j, client, st),
 		Hosts:    new(fetch.Hosts),
 	})
 }

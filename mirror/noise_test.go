@@ -214,3 +214,43 @@ func TestPixelOfAChangedPage(t *testing.T) {
 		t.Errorf("published without an edit: %+v", s)
 	}
 }
+
+// A program that has no order for its newest messages shows them in another one in each answer: no change,
+// from the second run on. A message that changed is one, and so is the order of another list.
+func TestOrderDrawnByLot(t *testing.T) {
+	w := mirrortest.Start(t)
+	var links strings.Builder
+	for i := range 6 {
+		fmt.Fprintf(&links, "<a href=list%d.html>list</a> ", i)
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	answers, texts, ranks := 0, []string{"lamp", "oil", "wick", "flame"}, "<li>one<li>two"
+	for i := range 6 {
+		w.Set(fmt.Sprintf("%s/list%d.html", home, i), mirrortest.Page{
+			Handle: func(rw http.ResponseWriter, _ *http.Request) {
+				answers++
+				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+				fmt.Fprintf(rw, "<!DOCTYPE html><title>List</title><ol>%s</ol><pre>\n", ranks)
+				for k := range texts {
+					fmt.Fprintf(rw, "%d: %s\n", i, texts[(k+answers)%len(texts)])
+				}
+				fmt.Fprint(rw, "</pre>")
+			},
+		})
+	}
+	m := mirrortest.New(t, w, job("[polite]", "connections = 1"))
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for run := 2; run < 5; run++ {
+		answers++
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+	}
+	texts[2] = "smoke"
+	if s := m.Run(); s.Changed != 6 {
+		t.Errorf("%d lists changed of 6 that have another message", s.Changed)
+	}
+	ranks = "<li>two<li>one"
+	if s := m.Run(); s.Changed != 6 {
+		t.Errorf("%d lists changed of 6 that have another order where it is one", s.Changed)
+	}
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
 	"mirrord/testing/badserver"
@@ -34,23 +35,23 @@ limits.retries = 3
 // robotsOnDisk keeps robots rules over the runs of a test, as the state of a daemon does.
 type robotsOnDisk struct {
 	mu sync.Mutex
-	of map[string]fetch.RobotsRecord
+	of map[string]robots.FileCopy
 }
 
-func (r *robotsOnDisk) LoadRobots(origin string) (fetch.RobotsRecord, bool, error) {
+func (r *robotsOnDisk) LoadHost(origin string) (robots.FileCopy, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec, ok := r.of[origin]
 	return rec, ok, nil
 }
 
-func (r *robotsOnDisk) SaveRobots(rec fetch.RobotsRecord) error {
+func (r *robotsOnDisk) SaveHost(origin string, rec robots.FileCopy) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
-		r.of = map[string]fetch.RobotsRecord{}
+		r.of = map[string]robots.FileCopy{}
 	}
-	r.of[rec.Origin] = rec
+	r.of[origin] = rec
 	return nil
 }
 

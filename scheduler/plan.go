@@ -163,7 +163,7 @@ func (e *entry) sane(now time.Time) (corrected bool) {
 }
 
 // plan sets due and why.
-func (e *entry) plan(now time.Time) {
+func (e *entry) plan() {
 	e.due, e.why = time.Time{}, ""
 	want := func(at time.Time, why string) {
 		if !at.IsZero() && (e.due.IsZero() || at.Before(e.due)) {

@@ -187,7 +187,7 @@ func (s *state) job(name string) (status.Job, error) {
 // fresh updates the plan of a job before it is read.
 func (s *state) fresh(e *entry, now time.Time) {
 	if e.run == nil && s.ready {
-		e.plan(now)
+		e.plan()
 	}
 }
 

@@ -316,9 +316,9 @@ func (s *state) look() (runs []launch, wait time.Duration) {
 			}
 			continue
 		}
-		if e.plan(now); e.why == whyFirst && !s.Empty(e.name) { // a version was made meanwhile
+		if e.plan(); e.why == whyFirst && !s.Empty(e.name) { // a version was made meanwhile
 			e.empty = false
-			e.plan(now)
+			e.plan()
 		}
 		e.activity, e.held = "", time.Time{}
 		switch {

@@ -84,8 +84,13 @@ func (s *Server) serveBar(w http.ResponseWriter, r *http.Request, path string) {
 // barred is a request for something that may be below a bar.
 type barred struct{ *view }
 
-// below returns the address of something of the mirror below its bar.
-func (v barred) below(path string) string { return v.bar + barPath + v.name + path }
+// below returns the address of something of the mirror, below its bar if there is one.
+func (v barred) below(path string) string {
+	if v.bar == "" {
+		return v.view.at(path)
+	}
+	return v.bar + barPath + v.name + path
+}
 
 // answer answers a navigation to a file: below barPath with the page that frames it, and otherwise, if it is
 // a page, with a redirect to that. All other answers are left to the caller.
@@ -153,8 +158,9 @@ func (v *view) isolate() {
 	}
 }
 
-// says returns the bar over a URL, which has the address here in the current version.
-func (v barred) says(u, here site.URL, w *words) (*bar, error) {
+// says returns the bar over a URL, which has the address here in the current version, with links to the
+// versions that have it.
+func (v barred) says(u, here site.URL, w *words, has func(number int) bool) (*bar, error) {
 	all, err := v.site.Versions()
 	if err != nil {
 		return nil, err
@@ -173,19 +179,22 @@ func (v barred) says(u, here site.URL, w *words) (*bar, error) {
 		b.Live = u.String()
 		_, b.Of, _ = strings.Cut(v.Primary, "://")
 	}
-	if v.searched() != nil {
+	if v.searched(v.r) != nil {
 		b.Find = v.bar + findPath
 	}
 	for i, is := range all {
+		if !has(is.Number) {
+			continue
+		}
 		at := v.at(u, is.Time)
 		if i == len(all)-1 && here.Origin() == v.Primary {
 			at = v.below(here.RequestURI())
 		}
 		switch day := w.Day(is.Time); {
 		case is.Number < v.Number:
-			b.Earlier.Address, b.Earlier.What = at, say(w.Earlier, "date", day)
+			b.Earlier = barLink{b.Earlier.Sign, at, say(w.Earlier, "date", day), day}
 		case is.Number > v.Number && b.Later.Address == "":
-			b.Later.Address, b.Later.What = at, say(w.Later, "date", day)
+			b.Later = barLink{b.Later.Sign, at, say(w.Later, "date", day), day}
 		}
 		b.mark(is, at, len(all)-i <= calendarDays)
 	}
@@ -240,7 +249,7 @@ func (v barred) send(r Resource, head []byte, at string) error {
 	if err != nil {
 		return err
 	}
-	b, err := v.says(r.URL, here, w)
+	b, err := v.says(r.URL, here, w, func(int) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -255,7 +264,7 @@ func (v barred) send(r Resource, head []byte, at string) error {
 	h := v.w.Header()
 	clear(h)
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Sec-Fetch-Dest, Accept-Language")
+	h.Set("Vary", "Sec-Fetch-Dest")
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("Link", link(r.URL.String(), `rel="canonical"`))
 	scheme, host, _ := strings.Cut(v.bar, "://")
@@ -263,32 +272,7 @@ func (v barred) send(r Resource, head []byte, at string) error {
 		W            *words
 		Bar          *bar
 		Title, Frame string
-	}{w, b, title + " · " + w.Day(v.Time), marked(at)},
-		formPolicy+"; script-src 'self'; frame-src "+scheme+"://*."+host)
-	return nil
-}
-
-// missing says, to a navigation below a bar, that a URL is not mirrored.
-func (v barred) missing(u site.URL, n notFound) error {
-	if v.bar != "" && isNavigation(v.r) {
-		v.w.Header().Add("Vary", "Sec-Fetch-Dest")
-		if v.framed == "" {
-			v.w.Header().Set("Cache-Control", "no-store")
-			redirect(v.w, http.StatusFound, v.below(v.r.URL.EscapedPath()+query(v.r.URL)))
-			return nil
-		}
-		v.w.Header().Add("Vary", "Accept-Language")
-		b, err := v.says(u, u, v.words(nil))
-		if err != nil {
-			return err
-		}
-		b.Calendar, b.Earlier.Address = nil, "" // most versions lack it too
-		if last := len(n.Had) - 1; last >= 0 {
-			b.Earlier.Address, b.Earlier.What = n.Had[last].At, say(b.W.Earlier, "date", b.W.Day(n.Had[last].Time))
-		}
-		n.Bar = b
-	}
-	v.notFound(v.w, v.r, n)
+	}{w, b, title + " · " + w.Day(v.Time), marked(at)}, "script-src 'self'", "frame-src "+scheme+"://*."+host)
 	return nil
 }
 

@@ -299,6 +299,57 @@ func TestBarMissing(t *testing.T) {
 	}
 }
 
+// A version that lacks a page says since when and why, in the reader's language, with and without a bar.
+func TestBarMissingInVersion(t *testing.T) {
+	s := testServer(t, func(o *Options) { o.Sites = barSites() })
+	off := testServer(t, func(o *Options) { o.Sites, o.NoBar = barSites(), true })
+	const past = "/.well-known/mirrord/memento/20260601040000/https://one.test"
+	const first = "/.well-known/mirrord/memento/20260301040000/https://one.test"
+	get := func(h http.Handler, at, language string) string {
+		t.Helper()
+		res := ask(t, h, "GET", at, "Sec-Fetch-Dest", "document", "Accept-Language", language)
+		if res.StatusCode != 404 || !strings.Contains(strings.Join(res.Header["Vary"], ","), "Accept-Language") {
+			t.Errorf("%s: %d %v", at, res.StatusCode, res.Header)
+		}
+		return bodyOf(t, res)
+	}
+	for _, tc := range []struct {
+		h                  http.Handler
+		at, language, want string
+	}{
+		{s, "http://mirrors.test/~one" + past + "/gone.html", "de",
+			`<p>Seit 1. Juni 2026 ist sie nicht mehr in dieser Kopie. Die Website antwortete mit 404.</p>`},
+		{s, "http://mirrors.test/~one" + past + "/gone.html", "en", `<a class="b first" href=` +
+			`"http://mirrors.test/~one` + first + `/gone.html">Open it as of 1 Mar 2026</a>`},
+		{s, "http://mirrors.test/~one" + past + "/gone.html", "en", `version <b>2</b> of <b>3</b>`},
+		{s, "http://mirrors.test/~one" + past + "/new.html", "en", `This copy has it since 1 Sep 2026.`},
+		{s, "http://mirrors.test/~one" + past + "/new.html", "fr",
+			`<a class="b first" href="http://mirrors.test/~one/new.html">Ouvrir la version du 1 sept. 2026</a>`},
+		{s, "http://mirrors.test/~one" + past + "/nosuch", "hu", `<html lang="hu">`},
+		{s, "http://mirrors.test/~one" + past + "/nosuch", "en", `No version of this copy has it.</p>`},
+		{off, byHost + past + "/gone.html", "en", `href="` + byHost + first + `/gone.html">Open it as of`},
+		{s, byPath + past + "/gone.html", "en", `href="` + byPath + first + `/gone.html">Open it as of`},
+		{s, "http://mirrors.test/nosuch/", "ja", "そのようなコピーはここにありません。"},
+	} {
+		if page := get(tc.h, tc.at, tc.language); !strings.Contains(page, tc.want) {
+			t.Errorf("%s in %s: no %s:\n%s", tc.at, tc.language, tc.want, page)
+		}
+	}
+}
+
+// Nothing unknown is said: neither of a mirror without a history nor of addresses of other sites.
+func TestMissingUnknown(t *testing.T) {
+	sites := barSites()
+	sites["one"].forgets = true
+	s := testServer(t, func(o *Options) { o.Sites, o.RedirectMissing = sites, false })
+	for _, at := range []string{"/gone.html", "/@none/x"} {
+		page := bodyOf(t, ask(t, s, "GET", byHost+at))
+		if !strings.Contains(page, "This page is not in the copy") || strings.Contains(page, "No version") {
+			t.Errorf("%s:\n%s", at, page)
+		}
+	}
+}
+
 // The calendar has the newest versions, and before those the first of each month and the one that is shown.
 func TestBarCalendar(t *testing.T) {
 	l, err := readLanguages()

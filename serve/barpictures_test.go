@@ -7,7 +7,6 @@ package serve
 import (
 	"context"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"mirrord/testing/browsertest"
@@ -31,7 +31,7 @@ library.</p></body></html>`
 // pictureSites is a mirror with twelve versions, the last of which lacks a page.
 func pictureSites() fakeSites {
 	const origin = "https://kestrel.example/"
-	s := &fakeSite{primary: origin[:len(origin)-1]}
+	s := &fakeSite{primary: origin[:len(origin)-1], title: "Kestrel Observatory"}
 	for n := 1; n <= 12; n++ {
 		v := &fakeVersion{Version: Version{n, time.Date(2026, 8, 30+7*n, 4, 0, 0, 0, time.UTC)}, site: s}
 		v.files = []fakeFile{{url: origin + "visit.html", path: "visit.html", mime: "text/html", body: observatory}}
@@ -48,27 +48,31 @@ func pictureSites() fakeSites {
 	return fakeSites{"kestrel": s}
 }
 
-// TestBarPicturesBrowser takes the pictures of docs/serve.md, in the directory that MIRRORD_SHOTS names, of a
-// desktop, in the dark and of a phone, where nothing is wider than the screen.
-func TestBarPicturesBrowser(t *testing.T) {
-	dir := os.Getenv("MIRRORD_SHOTS")
-	if dir == "" {
-		dir = t.TempDir()
-	}
+// readerPage is a page for readers, with what it says.
+type readerPage struct{ name, at, language, script, want string }
+
+// eachReaderPage shows pages for readers in a browser, on a desktop, in the dark and on a phone, none of them
+// wider than the screen, and calls do with the name of each.
+func eachReaderPage(t *testing.T, do func(ctx context.Context, name string)) {
 	s, err := New(Options{Sites: pictureSites(), Texts: testTexts()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	at, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := strings.TrimPrefix(srv.URL, "http://127.0.0.1")
+	base, mirror := "http://localhost"+port, "http://kestrel.localhost"+port
+	const calendar = `document.querySelector("details").open = true`
 	ctx := browsertest.New(t)
-	for _, page := range []struct{ name, path, script, want string }{
-		{"bar", "/visit.html", `document.querySelector("details").open = true`, "version 12 of 12"},
-		{"missing", "/old.html", ``, "Earlier versions"},
+	for _, page := range []readerPage{
+		{"bar", mirror + "/visit.html", "en", calendar, "version 12 of 12"},
+		{"bar-ja", mirror + "/visit.html", "ja", calendar, "2026年11月22日"},
+		{"missing", mirror + "/old.html", "en", "", "on 22 Nov 2026. The site answered 404."},
+		{"missing-hu", mirror + "/nosuch", "hu", "", "Ez az oldal nincs a másolatban"},
+		{"list", base + "/", "en", "", "Kestrel Observatory"},
+		{"list-de", base + "/", "de", "", "Kopien"},
+		{"find", base + findPath + "?q=hours", "en", "", "0 results"},
+		{"no-mirror", base + "/nosuch/", "en", "", "no such mirror"},
 	} {
 		for _, kind := range []struct {
 			suffix, scheme string
@@ -78,11 +82,16 @@ func TestBarPicturesBrowser(t *testing.T) {
 				_, err = cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: kind.scheme}},
 				})
+				if err == nil {
+					_, err = cdp.Call(ctx, tab, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{
+						Headers: network.Headers{"Accept-Language": page.language},
+					})
+				}
 				return v, err
 			}
 			err := chromedp.Do(ctx, chromedp.EmulateViewport(kind.wide, 500), look)
 			if err == nil {
-				err = browsertest.Load(ctx, "http://kestrel.localhost:"+at.Port()+page.path)
+				err = browsertest.Load(ctx, page.at)
 			}
 			if err == nil {
 				err = chromedp.Do(ctx, chromedp.Evaluate[chromedp.Void](page.script))
@@ -90,18 +99,52 @@ func TestBarPicturesBrowser(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := chromedp.Run(ctx, chromedp.Evaluate[string](
-				`document.documentElement.scrollWidth > innerWidth ? "wider than the screen" : document.body.innerText`))
+			text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`
+				document.documentElement.scrollWidth > innerWidth ? "wider than the screen" : document.body.innerText`))
 			if err != nil || !strings.Contains(text, page.want) {
 				t.Errorf("%s%s: %v\n%s", page.name, kind.suffix, err, text)
 			}
-			png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, "serve-"+page.name+kind.suffix+".png"), png, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			do(ctx, page.name+kind.suffix)
 		}
 	}
+}
+
+// TestBarPicturesBrowser takes the pictures of docs/serve.md, in the directory that MIRRORD_SHOTS names.
+func TestBarPicturesBrowser(t *testing.T) {
+	dir := os.Getenv("MIRRORD_SHOTS")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	eachReaderPage(t, func(ctx context.Context, name string) {
+		png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "serve-"+name+".png"), png, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestOracleAxe lets axe-core look at the pages for readers.
+func TestOracleAxe(t *testing.T) {
+	dir := os.Getenv("MIRRORD_ORACLES")
+	if dir == "" {
+		t.Skip("MIRRORD_ORACLES is not set: run .ci/run oracles")
+	}
+	axe, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachReaderPage(t, func(ctx context.Context, name string) {
+		err := chromedp.Do(ctx, chromedp.Evaluate[chromedp.Void](string(axe)+"; 0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[string](`axe.run({exclude: "iframe"}).then(r => r.violations.map(
+			v => v.id + ": " + v.nodes.map(n => n.html).slice(0, 3).join(" ")).join("\n"))`, chromedp.EvalAwaitPromise))
+		if err != nil || found != "" {
+			t.Errorf("%s: %v\n%s", name, err, found)
+		}
+	})
 }

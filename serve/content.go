@@ -40,10 +40,19 @@ type Site interface {
 	Snapshot(ctx context.Context, number int) (*Snapshot, error)
 }
 
-// Historian is a Site that can know without opening every version in which of them the state of a URL
-// changed: oldest first, the first one that has the URL included. ok is false when it does not know.
+// Historian is a Site that can know the states of a URL without opening every version: oldest first, from the
+// first version on that has the URL. Of one that no version has there may be one state, which says why. ok is
+// false when it does not know.
 type Historian interface {
-	History(ctx context.Context, u site.URL) (all []Version, ok bool, err error)
+	History(ctx context.Context, u site.URL) (all []State, ok bool, err error)
+}
+
+// State is what a URL is from one version on.
+type State struct {
+	Version
+	Missing bool         // the version lacks the URL
+	Outcome site.Outcome // if it is missing: what became of the last request; Pending when that is not known
+	Status  int          // the site's answer to that request, 0 for none
 }
 
 // Version is a published version of a mirror.

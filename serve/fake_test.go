@@ -4,6 +4,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -34,6 +35,7 @@ func (f fakeSites) Site(name string) (Site, error) {
 // fakeSite is one mirror; the last version is the current one.
 type fakeSite struct {
 	primary  string
+	title    string // default: one in angle brackets
 	entry    string
 	versions []*fakeVersion
 	forgets  bool
@@ -73,7 +75,7 @@ func (s *fakeSite) Snapshot(_ context.Context, n int) (*Snapshot, error) {
 				Version: v.Version,
 				Primary: s.primary,
 				Entry:   s.entry,
-				Title:   "Title of <" + s.primary + ">",
+				Title:   cmp.Or(s.title, "Title of <"+s.primary+">"),
 				Authors: []string{"Ada <a@e.org>", "Ben"},
 
 				Abstract: "All about it",
@@ -85,11 +87,16 @@ func (s *fakeSite) Snapshot(_ context.Context, n int) (*Snapshot, error) {
 	return nil, ErrNoVersion
 }
 
-func (s *fakeSite) History(ctx context.Context, u site.URL) ([]Version, bool, error) {
+func (s *fakeSite) History(ctx context.Context, u site.URL) ([]State, bool, error) {
 	if s.forgets {
 		return nil, false, nil
 	}
 	all, err := slowHistory(ctx, s, u)
+	for i := range all {
+		if all[i].Missing {
+			all[i].Outcome, all[i].Status = site.Gone, http.StatusNotFound
+		}
+	}
 	return all, err == nil, err
 }
 

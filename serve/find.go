@@ -34,23 +34,23 @@ type TextLookup struct {
 const findPath = wellKnown + "find"
 
 // searchForm is the box on the list of mirrors and on the page of results.
-const searchForm = `<form action="` + findPath + `" role="search"><p><label for="q">Words</label> <input type="search" id="q" name="q" value="{{.Words}}" maxlength="1000" required>
-<label for="site">Mirror</label> <input type="text" id="site" name="site" value="{{.Site}}" maxlength="100" size="12" placeholder="all"> <button>Find</button></p></form>
+const searchForm = `<form action="` + findPath + `" role="search"><p><label>{{.W.Words}} <input type="search" name="q" value="{{.Words}}" maxlength="1000" required></label>
+<label>{{.W.Mirror}} <input type="text" id="site" name="site" value="{{.Site}}" maxlength="100" size="12" placeholder="{{.W.All}}"></label> <button>{{.W.Find}}</button></p></form>
 `
 
-const findPage = `{{template "head" "Find"}}<body><main>
-<p><a href="/">Mirrors</a></p>
-<h1>Find</h1>
+const findPage = `{{template "head" (head .W.Lang .W.Find)}}<body><main>
+<p><a href="/">{{.W.Mirrors}}</a></p>
+<h1>{{.W.Find}}</h1>
 {{template "search" .}}{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}{{if .Asked}}<p>{{if .Found.More}}At least {{end}}{{.Found.Lines}} results in {{.Found.Matches}} pages.</p>
-{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}">{{.Name}}</a></h2>
+{{end}}{{if .Asked}}<p>{{if .Found.More}}{{.W.AtLeast}} {{end}}{{say .W.Results "n" .Found.Lines "m" .Found.Matches}}</p>
+{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
 <p><small>{{.URL}} · {{.Job}}</small></p>
-<p>{{range .Excerpt}}{{if .Hit}}<mark>{{.Text}}</mark>{{else}}{{.Text}}{{end}}{{end}}</p>
-{{with .Versions}}<p>{{.}}</p>
-{{end}}{{if .Same}}<p><small>{{.Same}} other pages say the same.</small></p>
-{{end}}{{with .Collection}}<p>Collection <a href="{{$.Within .At}}">{{.At}}</a>: {{.Matches}} pages match. Replica{{if gt (len .Replicas) 1}}s{{end}}: {{range $i, $r := .Replicas}}{{if $i}}, {{end}}<a href="{{$.Within $r.At}}">{{$r.At}}</a>{{end}}.</p>
+<p dir="auto">{{range .Excerpt}}{{if .Hit}}<mark>{{.Text}}</mark>{{else}}{{.Text}}{{end}}{{end}}</p>
+{{with $.When .}}<p>{{.}}</p>
+{{end}}{{if .Same}}<p><small>{{say $.W.Same "n" .Same}}</small></p>
+{{end}}{{with .Collection}}<p><a href="{{$.Within .At}}">{{.At}}</a>: {{say $.W.Collection "n" .Matches}} {{range $i, $r := .Replicas}}{{if $i}}, {{end}}<a href="{{$.Within $r.At}}">{{$r.At}}</a>{{end}}.</p>
 {{end}}</section>
-{{end}}{{if or .Before .After}}<nav aria-label="Pages"><p>{{with .Before}}<a rel="prev" href="{{.}}">Previous</a>{{end}} {{with .After}}<a rel="next" href="{{.}}">Next</a>{{end}}</p></nav>
+{{end}}{{if or .Before .After}}<nav><p>{{with .Before}}<a rel="prev" href="{{.}}">{{$.W.Before}}</a>{{end}} {{with .After}}<a rel="next" href="{{.}}">{{$.W.After}}</a>{{end}}</p></nav>
 {{end}}</main></body></html>
 `
 
@@ -64,6 +64,7 @@ const (
 
 // finding is what the page shows.
 type finding struct {
+	W       *words
 	Words   string
 	Site    string
 	Under   string
@@ -80,6 +81,17 @@ type findingRow struct {
 	*find.FoundPage
 	Name string
 	Link string
+}
+
+// When says which versions have a page, unless all do.
+func (f *finding) When(row findingRow) string {
+	switch p := row.FoundPage; {
+	case p.Gone && p.Until != nil:
+		return say(f.W.Left, "date", f.W.Day(*p.Until))
+	case !p.Gone && p.First > 1 && p.Since != nil:
+		return say(f.W.Added, "date", f.W.Day(*p.Since))
+	}
+	return ""
 }
 
 // Within is where the pages of one copy of a collection are found.
@@ -102,12 +114,13 @@ func (f *finding) page(under string, n int) string {
 // rights, and not on the hosts of mirrors.
 func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 	if s.Texts == nil {
-		s.notFound(w, r, notFound{What: "Texts cannot be searched here."})
+		s.notFound(w, r, s.wordsFor(r).NoSearch)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	q := r.URL.Query()
 	f := &finding{
+		W:     s.wordsFor(r),
 		Words: strings.TrimSpace(q.Get("q")),
 		Site:  strings.TrimSpace(q.Get("site")),
 		Under: q.Get("under"),
@@ -122,7 +135,7 @@ func (s *Server) serveFind(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "5")
 	}
 	f.Words = f.Words[:min(len(f.Words), mostFindWords)]
-	s.sendPage(w, r, code, "find", f, formPolicy)
+	s.sendPage(w, r, code, "find", f)
 }
 
 // look asks the index, and returns the status of the answer.
@@ -130,7 +143,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 	only := s.Only
 	if f.Site != "" {
 		if _, err := s.open(f.Site); err != nil {
-			f.Problem = "There is no such mirror here."
+			f.Problem = f.W.NoMirror
 			return http.StatusNotFound
 		}
 		only = []string{f.Site}
@@ -139,7 +152,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 	case s.finds <- struct{}{}:
 		defer func() { <-s.finds }()
 	default:
-		f.Problem = "Too many people search at the moment."
+		f.Problem = f.W.Busy
 		return http.StatusServiceUnavailable
 	}
 	found, err := s.Texts.Find(r.Context(), TextQuery{
@@ -154,11 +167,11 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 		f.Problem = err.Error()
 		return http.StatusUnprocessableEntity
 	case errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged):
-		f.Problem = "There is no index of texts at the moment. mirrord find makes it."
+		f.Problem = f.W.NoIndex
 		return http.StatusServiceUnavailable
 	case err != nil:
 		s.log.Error("search failed", "err", err)
-		f.Problem = "The texts cannot be searched at the moment."
+		f.Problem = f.W.Broken
 		return http.StatusServiceUnavailable
 	}
 	f.Asked, f.Found = true, found
@@ -197,11 +210,11 @@ func (s *Server) siteAddress(r *http.Request, name string) string {
 }
 
 // searched reports whether the list of mirrors has a box to search them.
-func (s *Server) searched() *finding {
+func (s *Server) searched(r *http.Request) *finding {
 	if s.Texts == nil || !s.Texts.Made() {
 		return nil
 	}
-	f := &finding{}
+	f := &finding{W: s.wordsFor(r)}
 	if len(s.Only) == 1 {
 		f.Site = s.Only[0]
 	}

@@ -147,10 +147,8 @@ func TestFindPage(t *testing.T) {
 	}
 	s = testServer(t, nil)
 	for address, want := range map[string]int{"http://mirrors.test/": 200, at + "?q=a": 404} {
-		resp := ask(t, s, "GET", address)
-		if csp := resp.Header.Get("Content-Security-Policy"); resp.StatusCode != want ||
-			!strings.Contains(csp, "form-action 'none'") {
-			t.Errorf("without an index, %s: %d, %s", address, resp.StatusCode, csp)
+		if resp := ask(t, s, "GET", address); resp.StatusCode != want {
+			t.Errorf("without an index, %s: %d", address, resp.StatusCode)
 		}
 	}
 }

@@ -4,16 +4,16 @@ package serve
 
 import "net/http"
 
-const indexPage = `{{template "head" "Mirrors"}}<body><main>
-<h1>Mirrors</h1>
-{{with .Search}}{{template "search" .}}{{end}}{{if .Sites}}<div class="wide" tabindex="0" role="region" aria-label="Table of mirrors"><table>
-<thead><tr><th>Mirror</th><th>Origin</th><th>Version</th><th>As of (UTC)</th><th class="n">Files</th><th class="n">Size</th></tr></thead>
+const indexPage = `{{template "head" (head .W.Lang .W.Mirrors)}}<body><main>
+<h1>{{.W.Mirrors}}</h1>
+{{with .Search}}{{template "search" .}}{{end}}{{if .Sites}}<div class="wide" tabindex="0" role="region" aria-label="{{.W.Mirrors}}"><table>
+<thead><tr><th>{{.W.Mirror}}</th><th class="more">{{.W.Origin}}</th><th class="more n">{{.W.Number}}</th><th>{{.W.Retrieved}}</th><th class="more n">{{.W.Files}}</th><th class="n">{{.W.Size}}</th></tr></thead>
 <tbody>
-{{range .Sites}}<tr><td><a href="{{.Address}}">{{if .Title}}{{.Title}}{{else}}{{.Name}}{{end}}</a>{{if .Title}} <small>{{.Name}}</small>{{end}}{{with .Form}} <small>{{.}}</small>{{end}}{{with .About}}<br><small>{{.}}</small>{{end}}</td>
-<td><a href="{{.Origin}}/" rel="noreferrer">{{.Origin}}</a></td><td>{{.Version}}</td><td><time datetime="{{iso .Retrieved}}">{{day .Retrieved}}</time></td>
-<td class="n">{{.Files}}</td><td class="n">{{size .Bytes}}</td></tr>
+{{range .Sites}}<tr><td><a href="{{.Address}}"><bdi>{{if .Title}}{{.Title}}{{else}}{{.Name}}{{end}}</bdi></a>{{if .Title}} <small>{{.Name}}</small>{{end}}{{with .Form}} <small>{{.}}</small>{{end}}{{with .About}}<br><small><bdi>{{.}}</bdi></small>{{end}}</td>
+<td class="more">{{with .Origin}}<a href="{{.}}/" rel="noreferrer">{{.}}</a>{{end}}</td><td class="more n">{{.Version}}</td><td class="day">{{$.W.When .Retrieved}}</td>
+<td class="more n">{{.Files}}</td><td class="n">{{size .Bytes}}</td></tr>
 {{end}}</tbody></table></div>
-{{else}}<p>Nothing is mirrored yet.</p>
+{{else}}<p>{{.W.None}}</p>
 {{end}}</main></body></html>
 `
 
@@ -25,14 +25,11 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	search, policy := s.searched(), pagePolicy
-	if search != nil {
-		policy = formPolicy
-	}
 	s.sendPage(w, r, http.StatusOK, "index", struct {
+		W      *words
 		Sites  []listed
 		Search *finding
-	}{all, search}, policy)
+	}{s.wordsFor(r), all, s.searched(r)})
 }
 
 // sitesPath has the same as JSON.

@@ -13,12 +13,9 @@ const (
 		"allow-downloads allow-modals"
 	// A mirror by host is embedded by itself alone.
 	hostPolicy = "frame-ancestors 'self'"
-	// Our own pages have no scripts and load nothing but their picture.
-	ownPolicy = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; " +
-		"frame-ancestors 'none'; "
-	// Those without a search box have no forms.
-	pagePolicy = ownPolicy + "form-action 'none'"
-	formPolicy = ownPolicy + "form-action 'self'"
+	// Our own pages have no scripts, load nothing but their picture, and their only form is the search.
+	pagePolicy = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; " +
+		"frame-ancestors 'none'; form-action 'self'"
 )
 
 // isolate sets the headers of everything that comes from a mirror.

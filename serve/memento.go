@@ -5,7 +5,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,16 +37,12 @@ func (v *view) memento(rest string) error {
 			if done, err := v.gate(u, true); done || err != nil {
 				return err
 			}
-			v.notFound(v.w, v.r, notFound{
-				Name:   v.name,
-				What:   "No version of this mirror has that address.",
-				Origin: u.String(),
-			})
+			v.never(v.w, v.r, u)
 		}
 	case "timemap":
 		form, arg, _ := strings.Cut(arg, "/")
 		if form != "link" && form != "json" {
-			v.notFound(v.w, v.r, notFound{Name: v.name, What: "A time map is had as link or as json."})
+			http.Error(v.w, "a time map is had as link or as json", http.StatusNotFound)
 			return nil
 		}
 		if u, ok := v.original(arg); ok {
@@ -68,7 +63,7 @@ func (v *view) memento(rest string) error {
 	case "frame.js":
 		serveScript(frameScript)(v.Server, v.w, v.r)
 	default:
-		v.notFound(v.w, v.r, notFound{Name: v.name, What: "There is nothing here."})
+		v.notFound(v.w, v.r, v.wordsFor(v.r).Nothing)
 	}
 	return nil
 }
@@ -188,12 +183,27 @@ func (v *view) mementoLink(u site.URL, m Version, rel []string) string {
 		`datetime="`+m.Time.UTC().Format(http.TimeFormat)+`"`)
 }
 
-// history returns the versions in which the state of u changed, oldest first, if the site knows.
-func history(ctx context.Context, s Site, u site.URL) (all []Version, known bool, err error) {
+// states returns the states of u, if the site knows them.
+func states(ctx context.Context, s Site, u site.URL) (all []State, known bool, err error) {
 	if h, ok := s.(Historian); ok {
 		return h.History(ctx, u)
 	}
 	return nil, false, nil
+}
+
+// history returns the versions from which on u is another resource, oldest first, if the site knows.
+func history(ctx context.Context, s Site, u site.URL) (all []Version, known bool, err error) {
+	changes, known, err := states(ctx, s, u)
+	return mementosOf(changes), known, err
+}
+
+func mementosOf(all []State) (out []Version) {
+	for _, x := range all {
+		if !x.Missing {
+			out = append(out, x.Version)
+		}
+	}
+	return out
 }
 
 // nearest returns the version in effect at a time (zero: the last), or where u is not in it the nearest that
@@ -235,21 +245,24 @@ func lookUp(ctx context.Context, s Site, number int, u site.URL) (Resource, bool
 }
 
 // slowHistory looks into every version.
-func slowHistory(ctx context.Context, s Site, u site.URL) ([]Version, error) {
+func slowHistory(ctx context.Context, s Site, u site.URL) (out []State, err error) {
 	all, err := s.Versions()
 	if err != nil {
 		return nil, err
 	}
-	var out []Version
 	var last Resource
 	for _, x := range all {
 		r, ok, err := lookUp(ctx, s, x.Number, u)
 		if err != nil {
 			return nil, err
 		}
-		if ok && (len(out) == 0 || r.Digest != last.Digest || r.RedirectTo != last.RedirectTo ||
+		if !ok && len(out) > 0 && !out[len(out)-1].Missing {
+			out = append(out, State{Version: x, Missing: true})
+			last = Resource{}
+		}
+		if ok && (last.URL.IsZero() || r.Digest != last.Digest || r.RedirectTo != last.RedirectTo ||
 			r.RedirectPart != last.RedirectPart || r.MIME != last.MIME) {
-			out = append(out, x)
+			out = append(out, State{Version: x})
 			last = r
 		}
 	}
@@ -275,10 +288,7 @@ func (v *view) version(u site.URL, t time.Time) error {
 		return err
 	}
 	if !f.ok {
-		v.notFound(v.w, v.r, notFound{Name: v.name, Origin: u.String(),
-			What: fmt.Sprintf("The version of %s has no such page.",
-				all[n].Time.UTC().Format("2 January 2006 15:04 MST"))})
-		return nil
+		return v.missing(u)
 	}
 	h := v.w.Header()
 	if n < len(all)-1 { // the version of a past time stays what it is
@@ -326,7 +336,7 @@ func (s *Server) serveAnyMemento(w http.ResponseWriter, r *http.Request) {
 	}
 	u, err := originalURL(arg + query(r.URL))
 	if (kind != "timegate" && kind != "timemap") || err != nil {
-		s.notFound(w, r, notFound{What: "There is nothing here."})
+		s.notFound(w, r, s.wordsFor(r).Nothing)
 		return
 	}
 	names, err := s.names()
@@ -351,5 +361,5 @@ func (s *Server) serveAnyMemento(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.notFound(w, r, notFound{What: "No mirror here has that address.", Origin: u.String()})
+	s.notFound(w, r, s.wordsFor(r).Nothing)
 }

@@ -165,7 +165,7 @@ func TestMementoDetails(t *testing.T) {
 			[]string{"Accept-Datetime", day3.Format(http.TimeFormat)}, 302, "20260301040000"},
 		{"in the version that has it", wk + "memento/20260301040000/https://one.test/gone.html", nil, 200, "gone"},
 		{"in a version that has it not", wk + "memento/20260701000000/https://one.test/gone.html", nil, 404,
-			"1 June 2026"},
+			"It left this copy on 1 Jun 2026."},
 		{"never there", wk + "timegate/https://one.test/never", nil, 404, "https://one.test/never"},
 		{"never there, TimeMap", wk + "timemap/link/https://one.test/never", nil, 404, ""},
 		{"a site that is not ours", wk + "timegate/https://evil.test/", nil, 404, ""},

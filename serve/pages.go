@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mirrord/site"
 )
 
 // parsePages parses the templates of our own pages.
@@ -21,6 +23,7 @@ func parsePages() (*template.Template, error) {
 		"framed":  barPage,
 		"bar":     barText,
 		"step":    barStep,
+		"days":    barDays,
 		"above":   barAbove,
 		"search":  searchForm,
 		"index":   indexPage,
@@ -35,7 +38,9 @@ func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Templat
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": sizeText,
 
+		"say":    say,
 		"strong": strong,
+		"head":   func(lang, title string) headOf { return headOf{lang, title} },
 	}).Funcs(funcs)
 	for name, text := range texts {
 		if _, err := t.New(name).Parse(text); err != nil {
@@ -45,68 +50,178 @@ func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Templat
 	return t, nil
 }
 
+// headOf is what the head of a page is made of.
+type headOf struct{ Lang, Title string }
+
 const headPage = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.}}</title>
+<html lang="{{.Lang}}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
 <link rel="icon" href="/.well-known/mirrord/icon.svg" type="image/svg+xml">
 <style>
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f7f8fa; --panel: #fff; --line: #e3e6ea; --link: #0b5cad; --good: #176f33; --warn: #855700; --bad: #b42318 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --paper: #0f1317; --panel: #171c22; --line: #2a313a; --link: #6fb1f5; --good: #5fce80; --warn: #e8b450; --bad: #ff8d80 } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 1.5rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper) }
-h1 { font-size: 1.6rem; letter-spacing: -.015em } a { color: var(--link) } small { color: var(--soft) } td > a { font-weight: 600 }
-input, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid #7f8893; border-radius: 6px; padding: .35rem .7rem } :focus-visible { outline: 3px solid var(--link) }
+h1 { font-size: 1.6rem; letter-spacing: -.015em } a { color: var(--link) } small { color: var(--soft) } td:first-child > a { font-weight: 600 } label { white-space: nowrap }
+input, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid #7f8893; border-radius: 6px; padding: .35rem .7rem; margin: .2rem 0 } :focus-visible { outline: 3px solid var(--link) }
 .wide { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { text-align: start; padding: .5rem .9rem; border-bottom: 1px solid var(--line); vertical-align: top } tr:last-child td { border-bottom: 0 } th { font-size: .84rem; color: var(--soft); white-space: nowrap }
 section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
-td.n, th.n { text-align: end }
+td.n, th.n { text-align: end } td.n, td.day { white-space: nowrap }
+main.one { max-width: 42rem; margin: 2rem auto } main.one h1 { margin-bottom: 0 } code { color: var(--soft); overflow-wrap: anywhere }
+.panel { padding: .3rem 1.1rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } .panel h2 { font-size: 1rem; margin: 1.2rem 0 .3rem }
+.panel .b { display: inline-block; margin: .2rem .3rem .2rem 0; padding: .4rem .8rem; border: 1px solid #7f8893; border-radius: 6px; color: inherit; text-decoration: none } .panel .first { background: var(--link); border-color: var(--link); color: var(--panel) }
+.panel dl { margin: 0 } .panel dl div { display: flex } .panel dt { flex: none; width: 6.5em; padding: 3px 0; color: var(--soft) } .panel dd { margin: 0 } .panel dd a { display: inline-block; min-width: 1.5em; padding: 3px 5px; text-align: center }
+@media (max-width: 600px) { .more { display: none } }
 body:has(.status) { max-width: 96rem }
 .status td, .status th { font-size: .9rem } .status :is(th, time, td.n, .s, td:first-child) { white-space: nowrap } .bad { font-weight: bold }
 .s::before { content: "\25CF\00A0"; color: var(--soft) } .ok::before { color: var(--good) } .failed::before, .damaged::before, .suspicious::before { color: var(--bad) } .stale::before, .gaps::before, .partial::before, .invalid::before { color: var(--warn) }
 </style></head>
 `
 
-const missingPage = `{{template "head" "Not mirrored"}}<body>{{template "above" .}}<main>
-<h1>Not mirrored</h1>
-<p>{{.What}}</p>
-{{with .Had}}<p>Earlier versions had it:</p>
-<ul>{{range .}}<li><a href="{{.At}}">as of <time datetime="{{iso .Time}}">{{day .Time}}</time> UTC</a></li>
-{{end}}</ul>
-{{end}}{{if .Origin}}<p>The original is at <a href="{{.Origin}}" rel="noreferrer">{{.Origin}}</a>.</p>
-{{end}}{{if .Start}}<p>The mirror of {{.Name}} begins <a href="{{.Start}}">here</a>.</p>
+const missingPage = `{{template "head" (head .W.Lang .Title)}}<body>{{if .Framed}}{{template "above" .Bar}}{{end}}<main class="one">
+<h1>{{.Title}}</h1>
+{{with .Path}}<p><code>{{.}}</code></p>
+{{end}}{{if or .What .Origin .Start}}<div class="panel">{{with .What}}<p>{{.}}</p>
+{{end}}<p>{{with .Open.Address}}<a class="b first" href="{{.}}">{{say $.W.Open "date" $.Open.Day}}</a>
+{{end}}{{with .Origin}}<a class="b" href="{{.}}" rel="noreferrer">{{$.W.Live}} ↗</a>
+{{end}}{{with .Start}}<a class="b" href="{{.}}">{{$.W.Start}}</a>
+{{end}}</p>{{with .Had}}<h2>{{$.W.Had}}</h2>
+{{template "days" .}}{{end}}</div>
 {{end}}</main></body></html>
 `
 
 // notFound is what the page for a missing address says.
 type notFound struct {
-	Name   string // of the mirror; may be empty
-	What   string // a sentence
-	Origin string // where the original is; may be empty
-	Start  string // where the mirror begins; may be empty
-	Had    []hadVersion
-	Bar    *bar // nil for none
+	W           *words
+	Title, Path string
+	What        string     // sentences; may be empty
+	Open        barLink    // a version that has it; may be empty
+	Origin      string     // where the original is; may be empty
+	Start       string     // where the mirror begins; may be empty
+	Had         []barMonth // the versions that have it
+	Bar         *bar
+	Framed      bool // the bar is shown
 }
 
-// hadVersion is a version of a mirror that has a URL, in the state that it has from then on.
-type hadVersion struct {
-	Time time.Time
-	At   string // its address
+// notFound says one sentence.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request, what string) {
+	s.sendMissing(w, r, notFound{W: s.wordsFor(r), Title: what})
 }
 
-func (s *Server) notFound(w http.ResponseWriter, r *http.Request, n notFound) {
+func (s *Server) sendMissing(w http.ResponseWriter, r *http.Request, n notFound) {
 	w.Header().Set("Cache-Control", "no-store")
-	policy := pagePolicy
-	if n.Bar != nil {
-		policy = formPolicy
+	s.sendPage(w, r, http.StatusNotFound, "missing", n)
+}
+
+// never says that no version has a URL.
+func (s *Server) never(w http.ResponseWriter, r *http.Request, u site.URL) {
+	texts := s.wordsFor(r)
+	s.sendMissing(w, r, notFound{
+		W:      texts,
+		Title:  texts.Missing,
+		Path:   u.String(),
+		What:   texts.Never,
+		Origin: u.String(),
+	})
+}
+
+// isForeign reports whether an address is a place that a file of another origin would have: its URL is not
+// known.
+func isForeign(u site.URL) bool { return strings.HasPrefix(u.Path(), "/@") }
+
+// missing says that the version lacks a URL, since when and why, and has links to the versions that have it;
+// below a bar when a browser navigates.
+func (v *view) missing(u site.URL) error {
+	w := v.wordsFor(v.r)
+	n := notFound{
+		W:     w,
+		Title: w.Missing,
+		Start: v.prefix + "/",
 	}
-	s.sendPage(w, r, http.StatusNotFound, "missing", n, policy)
+	if isForeign(u) && !v.Nowhere {
+		n.Origin = v.Primary + "/"
+		v.sendMissing(v.w, v.r, n)
+		return nil
+	}
+	by := *v
+	if !isNavigation(v.r) {
+		by.bar = ""
+	}
+	if by.bar != "" {
+		v.w.Header().Add("Vary", "Sec-Fetch-Dest")
+	}
+	if by.bar != "" && v.framed == "" {
+		v.w.Header().Set("Cache-Control", "no-store")
+		redirect(v.w, http.StatusFound, barred{v}.below(v.r.URL.EscapedPath()+query(v.r.URL)))
+		return nil
+	}
+	all, known, err := states(v.r.Context(), v.site, u)
+	if err != nil {
+		return err
+	}
+	b, err := barred{&by}.says(u, u, w, func(number int) bool {
+		is := stateIn(all, number)
+		return is != nil && !is.Missing
+	})
+	if err != nil {
+		return err
+	}
+	n.Path, n.Origin, n.Open = u.RequestURI(), b.Live, b.Earlier
+	if n.Open.Address == "" {
+		n.Open = b.Later
+	}
+	if known {
+		n.What = b.why(all)
+	}
+	n.Had, b.Calendar = b.Calendar, nil
+	n.Bar, n.Framed = b, by.bar != ""
+	v.sendMissing(v.w, v.r, n)
+	return nil
 }
 
-// page sends one of our own pages, without a form.
-func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
-	s.sendPage(w, r, status, name, data, pagePolicy)
+// stateIn returns the state in a version, nil before the first.
+func stateIn(all []State, number int) (is *State) {
+	for i := range all {
+		if all[i].Number <= number {
+			is = &all[i]
+		}
+	}
+	return is
 }
 
+// why says since when a version lacks a URL, and why.
+func (b *bar) why(all []State) string {
+	is := stateIn(all, b.Number)
+	text := b.W.Never
+	switch {
+	case b.Earlier.Address != "":
+		text = say(b.W.Left, "date", b.W.Day(is.Time))
+	case b.Later.Address != "":
+		return say(b.W.Added, "date", b.Later.Day)
+	}
+	if is == nil {
+		return text
+	}
+	switch is.Outcome {
+	case site.Gone, site.Failed:
+		if is.Status > 0 {
+			text += " " + say(b.W.Said, "status", is.Status)
+		}
+	case site.Disallowed:
+		text += " " + b.W.Robots
+	case site.OutOfScope, site.Trapped, site.Program:
+		text += " " + b.W.LeftOut
+	}
+	return text
+}
+
+// wordsFor returns the words for a reader of a page of ours.
+func (s *Server) wordsFor(r *http.Request) *words {
+	return s.languages.choose(r.Header.Get("Accept-Language"), "")
+}
+
+// sendPage sends one of our own pages, in the language of the reader; more are added to its policy.
 func (s *Server) sendPage(
-	w http.ResponseWriter, r *http.Request, status int, name string, data any, policy string,
+	w http.ResponseWriter, r *http.Request, status int, name string, data any, more ...string,
 ) {
 	var b bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&b, name, data); err != nil {
@@ -114,8 +229,10 @@ func (s *Server) sendPage(
 		http.Error(w, "this page cannot be shown", http.StatusInternalServerError)
 		return
 	}
-	isolatePage(w.Header())
-	w.Header().Set("Content-Security-Policy", policy)
+	h := w.Header()
+	isolatePage(h)
+	h.Set("Content-Security-Policy", strings.Join(append([]string{pagePolicy}, more...), "; "))
+	h.Add("Vary", "Accept-Language")
 	sendText(w, r, status, "text/html; charset=utf-8", b.Bytes())
 }
 

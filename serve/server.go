@@ -169,9 +169,9 @@ func (s *Server) scheme(r *http.Request) string {
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, name string, err error) {
 	switch {
 	case errors.Is(err, ErrNoSite):
-		s.notFound(w, r, notFound{What: "There is no such mirror here."})
+		s.notFound(w, r, s.wordsFor(r).NoMirror)
 	case errors.Is(err, ErrNoVersion):
-		s.notFound(w, r, notFound{Name: name, What: "This mirror has no such version."})
+		s.notFound(w, r, s.wordsFor(r).NoVersion)
 	case r.Context().Err() != nil: // the client has disconnected
 	default:
 		s.log.Error("request failed", "job", name, "path", r.URL.EscapedPath(), "err", err)

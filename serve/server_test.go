@@ -290,9 +290,9 @@ func TestOptions(t *testing.T) {
 	if doc, err = goquery.NewDocumentFromReader(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	had := doc.Find("li a")
+	had := doc.Find("dd a")
 	to, _ := had.Attr("href")
-	if res.StatusCode != 404 || had.Length() != 1 || had.Text() != "as of 2026-03-01 04:00 UTC" ||
+	if res.StatusCode != 404 || had.Length() != 1 || had.AttrOr("title", "") != "Version 1: 1 Mar 2026" ||
 		!strings.HasSuffix(to, "/memento/20260301040000/https://one.test/gone.html") {
 		t.Errorf("what the mirror had: %d, %q", res.StatusCode, doc.Find("main").Text())
 	}
@@ -355,6 +355,20 @@ func TestRobots(t *testing.T) {
 			if got, _ := rules.Allowed(path); res.StatusCode != 200 || got != allowed {
 				t.Errorf("%s: %d, %s allowed: %v\n%s", at, res.StatusCode, path, got, text)
 			}
+		}
+	}
+	own := testSites()
+	last := own["one"].versions[2]
+	last.files = append(last.files, fakeFile{
+		url:  "https://one.test/robots.txt",
+		path: "robots.txt",
+		mime: "text/plain",
+		body: "of the site",
+	})
+	with := testServer(t, func(o *Options) { o.Sites = own })
+	for _, at := range []string{byHost, byPath} {
+		if got := bodyOf(t, ask(t, with, "GET", at+"/robots.txt")); got != "of the site" {
+			t.Errorf("%s hides the robots.txt of the site: %s", at, got)
 		}
 	}
 	res := ask(t, s, "GET", byHost+wellKnown+"memento/20260301040000/https://one.test/gone.html")

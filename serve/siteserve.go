@@ -78,7 +78,7 @@ func (v *view) serve() error {
 	}
 	u, _, err := site.Parse(snap.Primary + path + query(v.r.URL))
 	if err != nil {
-		v.notFound(v.w, v.r, notFound{Name: v.name, What: "This is no address that the site could have."})
+		v.notFound(v.w, v.r, v.wordsFor(v.r).Nothing)
 		return nil
 	}
 	if v.r.Method == http.MethodPost {
@@ -263,39 +263,12 @@ func (v *view) elsewhere(u site.URL) error {
 		http.Error(v.w, "this is a mirror: it can only be read", http.StatusMethodNotAllowed)
 		return nil
 	}
-	foreign := strings.HasPrefix(u.Path(), "/@") // a place that no file has: its URL is not known
-	if !v.RedirectMissing || foreign || v.Nowhere {
-		return v.missing(u, foreign)
+	if !v.RedirectMissing || isForeign(u) || v.Nowhere {
+		return v.missing(u)
 	}
 	v.w.Header().Set("Cache-Control", "no-cache")
 	redirect(v.w, http.StatusFound, u.String())
 	return nil
-}
-
-// missing says that a URL is not mirrored, where it is, and when the mirror had it. foreign is for an address
-// whose URL is not known.
-func (v *view) missing(u site.URL, foreign bool) error {
-	n := notFound{Name: v.name, What: "This page is not part of the mirror.", Start: v.prefix + "/"}
-	switch {
-	case v.Nowhere:
-	case foreign:
-		n.Origin = v.Primary + "/"
-		v.notFound(v.w, v.r, n)
-		return nil
-	default:
-		n.Origin = u.String()
-		all, _, err := history(v.r.Context(), v.site, u)
-		if err != nil {
-			return err
-		}
-		for _, had := range all {
-			n.Had = append(n.Had, hadVersion{had.Time, v.uriM(u, had.Time)})
-		}
-		if len(n.Had) > 0 {
-			n.What = "This page is not in the mirror any longer."
-		}
-	}
-	return barred{v}.missing(u, n)
 }
 
 // linkOriginal says where a resource comes from and where its versions are (RFC 7089 §2.2).

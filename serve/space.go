@@ -174,8 +174,8 @@ func (v *view) kept(in, mirror, path string) (done bool, err error) {
 	defer f.Close()
 	if f.Struck {
 		v.w.Header().Set("Cache-Control", "no-store")
-		what := "The mirror " + mirror + " was removed, with the file that was here."
-		v.page(v.w, v.r, http.StatusGone, "missing", notFound{What: what})
+		w := v.wordsFor(v.r)
+		v.sendPage(v.w, v.r, http.StatusGone, "missing", notFound{W: w, What: say(w.Removed, "name", mirror)})
 		return true, nil
 	}
 	v.ofNoVersion(f, f.Type)

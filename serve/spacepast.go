@@ -42,7 +42,7 @@ func inItsTime(v *view, t time.Time, r Resource) (Resource, error) {
 		Size: r.Size,
 	}
 	st, ok := v.site.(neighbourly)
-	if !ok || r.Path == "" || r.Size > largestPast || !space.MayReaddress(f) {
+	if !ok || r.Path == "" || r.Size > largestPast || !space.MayLink(f) {
 		return r, nil
 	}
 	all, err := st.Neighbours()

@@ -14,9 +14,9 @@ import (
 )
 
 // statusPage shows all jobs at one look. It has no script, and nothing on it changes anything.
-const statusPage = `{{template "head" "mirrord"}}<body><main class="status">
+const statusPage = `{{template "head" (head "en" "mirrord")}}<body><main class="status">
 <h1>mirrord</h1>
-<p>{{n (len .All.Jobs) "job"}}, {{n .All.Daemon.Running "run"}} under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{.What}}{{end}}; {{size .All.Daemon.Free}} free.
+<p>{{n (len .All.Jobs) "job"}}, {{n .All.Daemon.Running "run"}} under way ({{len .All.Daemon.Turns}} of at most {{.All.Daemon.MaxRuns}} work){{range .Counts}}, {{.N}} {{shown .What}}{{end}}; {{size .All.Daemon.Free}} free.
 {{if .All.Daemon.Ending}}<strong>The daemon is ending.</strong>{{end}}
 <small>As of <time datetime="{{iso .Now}}">{{day .Now}}</time> UTC; version {{.All.Daemon.Version}}, since <time datetime="{{iso .All.Daemon.Started}}">{{day .All.Daemon.Started}}</time>.</small></p>
 {{if .All.Daemon.Turns}}<p><small>Working: {{range $i, $t := .All.Daemon.Turns}}{{if $i}}, {{end}}{{.Job}}{{if .Short}} (for a moment){{end}}{{end}}.{{if .All.Daemon.Parked}} Without a turn: {{n .All.Daemon.Parked "run"}}, of {{.All.Daemon.MaxParked}}.{{end}}
@@ -85,14 +85,14 @@ func (s *statusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // tally is how many jobs are in a state that needs attention.
 type tally struct {
 	N    int
-	What status.Health
+	What string
 }
 
 func (s *statusServer) page(w http.ResponseWriter, r *http.Request) {
 	all := s.all()
 	var counts []tally
 	for _, h := range status.Healths()[1:] {
-		c := tally{What: h}
+		c := tally{What: string(h)}
 		for i := range all.Jobs {
 			if all.Jobs[i].Health == h {
 				c.N++

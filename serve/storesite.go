@@ -134,17 +134,16 @@ func (st *storeSite) Versions() ([]Version, error) {
 }
 
 // History tells what there is to tell without opening old versions.
-func (st *storeSite) History(ctx context.Context, u site.URL) (all []Version, ok bool, err error) {
+func (st *storeSite) History(ctx context.Context, u site.URL) (all []State, ok bool, err error) {
 	t, err := st.current()
 	if err != nil {
 		return nil, false, err
 	}
 	defer t.release()
 	if len(t.facts.Load().kept) == 0 {
-		if _, ok, err := t.Find(u); err != nil || !ok {
-			return nil, err == nil, err
+		if _, ok, err := t.Find(u); err != nil || ok {
+			return []State{{Version: t.version()}}, err == nil, err
 		}
-		return []Version{t.version()}, true, nil
 	}
 	if h, ok := st.s.kept.(KeptHistorian); ok {
 		all, err = h.History(ctx, st.name, u)

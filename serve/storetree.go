@@ -192,11 +192,10 @@ type Kept interface {
 	Open(ctx context.Context, name string, number int) (KeptTree, error)
 }
 
-// KeptHistorian is a Kept that knows without opening every version which of them, the current one included,
-// changed the state of a URL: oldest first, the first one that has the URL included. Without it a TimeMap
-// costs a look into every version, and Mementos do not link to their neighbours.
+// KeptHistorian is a Kept that knows the states of a URL as a Historian does, in the current version too.
+// Without it a TimeMap costs a look into every version, and Mementos do not link to their neighbours.
 type KeptHistorian interface {
-	History(ctx context.Context, name string, u site.URL) ([]Version, error)
+	History(ctx context.Context, name string, u site.URL) ([]State, error)
 }
 
 // KeptTree is the tree of a version.

@@ -15,17 +15,15 @@ import (
 func (v *view) timeMap(u site.URL, form string) error {
 	all, known, err := history(v.r.Context(), v.site, u)
 	if err == nil && !known {
-		all, err = slowHistory(v.r.Context(), v.site, u)
+		var changes []State
+		changes, err = slowHistory(v.r.Context(), v.site, u)
+		all = mementosOf(changes)
 	}
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		v.notFound(v.w, v.r, notFound{
-			Name:   v.name,
-			What:   "No version of this mirror has that address.",
-			Origin: u.String(),
-		})
+		v.never(v.w, v.r, u)
 		return nil
 	}
 	h := v.w.Header()

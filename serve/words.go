@@ -23,7 +23,7 @@ type words struct {
 	Lang string `toml:"-"` // name of the file, a language tag
 
 	About, Copy    string
-	AsOf           string `toml:"as_of"`
+	AsOf           string
 	Date           string
 	Months         []string
 	Month          string
@@ -34,6 +34,20 @@ type words struct {
 
 	Live, Search string
 	Hide, Alone  string
+
+	// the page that says that another one is missing, and why
+	Missing, Never, Left, Added, Said string
+	Robots, LeftOut                   string
+	Open, Had, Start                  string
+
+	// the list of mirrors
+	Mirrors, Mirror, Origin, Number, Retrieved, Files, Size, None string
+
+	// the search
+	Words, All, Find, Results, AtLeast, Same, Collection, Before, After string
+
+	// what cannot be
+	NoMirror, NoVersion, Nothing, Removed, NoSearch, NoIndex, Busy, Broken string
 }
 
 // languages are the words of all languages, English first, with what chooses one.

@@ -16,6 +16,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/fetch/robots"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 )
@@ -145,7 +146,7 @@ func TestConvertState(t *testing.T) {
 		if err := st.AddRun(RunRecord{Site: "x", Verdict: fmt.Sprint("verdict ", n)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.SaveHost(fmt.Sprint("https://h", n), HostFact{Body: []byte("robots")}); err != nil {
+		if err := st.SaveHost(fmt.Sprint("https://h", n), robots.FileCopy{Body: []byte("robots")}); err != nil {
 			t.Fatal(err)
 		}
 		runs, err := st.Runs("x", 9)

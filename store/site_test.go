@@ -16,6 +16,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"mirrord/fetch/robots"
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
@@ -329,7 +330,7 @@ func TestHosts(t *testing.T) {
 	if _, ok, err := st.LoadHost("http://a"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
-	want := HostFact{
+	want := robots.FileCopy{
 		Fetched: at(5).UTC(),
 		Status:  200,
 		Body:    []byte("User-agent: *\xff"),

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"mirrord/fetch/robots"
 	"mirrord/store/blobs"
 	"mirrord/store/db"
 	"mirrord/store/disk"
@@ -285,21 +286,13 @@ func (s *State) Runs(name string, n int) (out []RunRecord, err error) {
 	return out, err
 }
 
-// HostFact is what outlives a run about one host: its robots.txt as it came.
-type HostFact struct {
-	Fetched time.Time `json:"fetched"`
-	Status  int       `json:"status"`
-	Body    []byte    `json:"body,omitempty"`
-	ETag    string    `json:"etag,omitempty"`
-}
-
 // LoadHost returns the record of an origin; ok is false when it is missing or cannot be read.
-func (s *State) LoadHost(origin string) (f HostFact, ok bool, err error) {
-	return factOf[HostFact](s, bHosts, origin)
+func (s *State) LoadHost(origin string) (f robots.FileCopy, ok bool, err error) {
+	return factOf[robots.FileCopy](s, bHosts, origin)
 }
 
 // SaveHost stores the record of an origin.
-func (s *State) SaveHost(origin string, f HostFact) error {
+func (s *State) SaveHost(origin string, f robots.FileCopy) error {
 	return saveFact(SharedOf(s), string(bHosts), origin, &f)
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mirrord/fetch/robots"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 )
@@ -37,7 +38,7 @@ func TestCheckShared(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, h := range []string{"https://h", "https://i"} {
-				if err := st.SaveHost(h, HostFact{Body: []byte("robots")}); err != nil {
+				if err := st.SaveHost(h, robots.FileCopy{Body: []byte("robots")}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -23,7 +23,7 @@ const stateDB = "mirror.db"
 // Buckets of mirror.db.
 var (
 	bRuns  = []byte("runs")  // site -> number -> RunRecord as JSON
-	bHosts = []byte("hosts") // origin -> HostFact as JSON
+	bHosts = []byte("hosts") // origin -> robots.FileCopy as JSON
 	bJobs  = []byte("jobs")  // name -> what the scheduler keeps
 	bPairs = []byte("pairs") // both base URLs -> PairRecord as JSON
 )

@@ -116,7 +116,7 @@ func (k *capturePacker) pack(c *planned) (_ *archive.PackedCapture, done func() 
 	if isPage(c.MIME) {
 		out.Title = text.Title(body, c.Charset)
 		if k.src.texts {
-			_, out.Text = text.Page(body, c.Charset)
+			_, out.Text = text.Page(body, c.Charset, true)
 		}
 	}
 	packed, err := archive.PackCapture(&k.warc, out, bytes.NewReader(body))

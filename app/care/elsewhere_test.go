@@ -64,7 +64,7 @@ func TestHealedFromAnotherMirror(t *testing.T) {
 	if err != nil || len(v.Damaged) == 0 {
 		t.Fatalf("verify: %v, %v", v, err)
 	}
-	m, err := Mend(t.Context(), a, "x")
+	m, err := Mend(t.Context(), a, "x", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,8 +151,8 @@ func TestForeignZIM(t *testing.T) {
 			{in + "a.png", "bytes=3-5", "345", 206},
 			{in + "Large", "bytes=-16", "sixteen letters", 206},
 			{in + "Large", "bytes=32-38", "sixteen", 206},
-			{in + "none", "", "not part of the mirror", 404},
-			{"/X/listing/titleOrdered/v0", "", "not part", 404},
+			{in + "none", "", "not in the copy", 404},
+			{"/X/listing/titleOrdered/v0", "", "not in the copy", 404},
 			{"/..%2f..%2fetc%2fpasswd", "", "", 404},
 		} {
 			w := ask(srv, "http://wiki.localhost"+x.path, x.ranges)

@@ -34,17 +34,8 @@ type Repaired struct {
 
 // Mend checks the mirror of a job and repairs, without a request, what can be made again from what else is
 // stored: the database from its log, stored bodies from copies of them, the published tree from the stored
-// bodies.
-func Mend(ctx context.Context, a *env.App, name string) (*Repaired, error) {
-	return repairMirror(ctx, a, name, false)
-}
-
-// DropLost is Mend that then takes lost files out of the versions that have them.
-func DropLost(ctx context.Context, a *env.App, name string) (*Repaired, error) {
-	return repairMirror(ctx, a, name, true)
-}
-
-func repairMirror(ctx context.Context, a *env.App, name string, drop bool) (out *Repaired, err error) {
+// bodies. With drop it then takes lost files out of the versions that have them.
+func Mend(ctx context.Context, a *env.App, name string, drop bool) (out *Repaired, err error) {
 	if !job.ValidName(name) {
 		return nil, env.NotAName(name)
 	}

@@ -234,7 +234,7 @@ func TestPipesInTrees(t *testing.T) {
 	dir := filepath.Join(apptest.StateOf(t, a), "sites/site")
 	repairs := map[string]func() error{
 		"repair": func() error {
-			_, err := Mend(t.Context(), a, "site")
+			_, err := Mend(t.Context(), a, "site", false)
 			return err
 		},
 		"run": func() error {
@@ -298,7 +298,7 @@ func TestPipesInSpace(t *testing.T) {
 			t.Error(err)
 		}
 		err = within(t, "a repair of "+name, func() error {
-			_, err := Mend(t.Context(), w.App, "b")
+			_, err := Mend(t.Context(), w.App, "b", false)
 			return err
 		})
 		if err != nil {

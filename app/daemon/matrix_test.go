@@ -442,7 +442,7 @@ func (m *diskMatrix) one(t *testing.T, h harmed, how diskHarm, action diskAction
 	a := m.app(t, state)
 	m.harm(t, state, h, how)
 	action.do(t, m, a, h)
-	_, err := care.Mend(t.Context(), a, "x")
+	_, err := care.Mend(t.Context(), a, "x", false)
 	if err != nil {
 		t.Errorf("verify --repair: %v", err)
 	}

@@ -60,7 +60,7 @@ func RemoveFromDepot(
 		return nil, err
 	}
 	for _, name := range names {
-		if err := depot.Remove(ctx, d, name); err != nil {
+		if err := depot.Remove(ctx, d, name, nil); err != nil {
 			return nil, fmt.Errorf("remove %s: %w", name, err)
 		}
 	}

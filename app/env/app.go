@@ -30,7 +30,7 @@ type App struct {
 	Owner     store.Owner   // decides over sites beside the lock of the state; may be nil
 	// fetches the data that check-outs have left in depots; nil without an environment, then nothing is fetched
 	Away   func(*App) store.Bringer
-	Robots KeptRobots        // robots.txt that several machines share; may be nil
+	Robots fetch.RobotsStore // robots.txt that several machines share; may be nil
 	Now    func() time.Time  // the clock of states and runs; nil is time.Now
 	Warn   func(line string) // receives a line for each item that is left out; nil discards it
 	Note   func(line string) // receives progress, each line replacing the one before; nil discards it
@@ -80,15 +80,6 @@ const (
 	TidyEvery    = 24 * time.Hour
 	CollectRetry = time.Hour
 )
-
-// KeptRobots keeps robots.txt of origins. Its methods may be called from several goroutines. *store.State is
-// one.
-type KeptRobots interface {
-	// LoadHost returns the stored facts of an origin; ok is false without any.
-	LoadHost(origin string) (f store.HostFact, ok bool, err error)
-	// SaveHost stores the facts of an origin; they replace the previous ones.
-	SaveHost(origin string, f store.HostFact) error
-}
 
 // Politeness is that of a run to which its caller gives none.
 func (a *App) Politeness() *fetch.Hosts {

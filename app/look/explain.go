@@ -14,7 +14,6 @@ import (
 	"mirrord/app/spaces"
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
@@ -99,7 +98,7 @@ func explain(
 	}
 	var robots fetch.RobotsStore
 	if st != nil {
-		robots = mirror.NewRobotsStore(st)
+		robots = st
 	}
 	x, err := v.Explain(ctx, robots, r.URL)
 	if (err == nil) && r.Head {

@@ -86,7 +86,9 @@ func PageOf(ctx context.Context, a *env.App, r KeptPageRequest) (k *KeptPage, er
 	defer kept.Close()
 	states, err := kept.History(ctx, r.Job, u)
 	for _, s := range states {
-		k.States = append(k.States, s.Number)
+		if !s.Missing {
+			k.States = append(k.States, s.Number)
+		}
 	}
 	return k, err
 }

@@ -113,8 +113,8 @@ func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.K
 	return p, nil
 }
 
-// History returns the versions in which the state of a URL changed.
-func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []serve.Version, err error) {
+// History returns the states of a URL.
+func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []serve.State, err error) {
 	var all []store.DatedRecord
 	err = k.views.read(k.State, name, func(s *store.Site) error {
 		all, err = s.Versions.History(u)
@@ -125,16 +125,25 @@ func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out 
 	}
 	var last *record.Resource
 	for i := range all {
-		r := &all[i].Record
-		if !all[i].Known || !r.InSet || r.Body == record.NoBody {
-			continue
+		r, is := &all[i].Record, WebVersion(&all[i].Version)
+		switch had := all[i].Known && r.InSet; {
+		case had && r.Body == record.NoBody:
+		case had && (last == nil || r.Digest != last.Digest || r.MIME != last.MIME):
+			out, last = append(out, serve.State{Version: is}), r
+		case !had && (last != nil || (len(out) == 0 && i == len(all)-1)):
+			out, last = append(out, missingState(is, r)), nil
 		}
-		if last == nil || r.Digest != last.Digest || r.MIME != last.MIME {
-			out = append(out, WebVersion(&all[i].Version))
-		}
-		last = r
 	}
 	return out, nil
+}
+
+func missingState(in serve.Version, r *record.Resource) serve.State {
+	return serve.State{
+		Version: in,
+		Missing: true,
+		Outcome: r.Outcome,
+		Status:  r.Status,
+	}
 }
 
 // Close lets go of what was kept for the next call.

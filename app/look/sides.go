@@ -177,11 +177,7 @@ func saysSo(st *store.State, name string, number int, of *phm.File, want string)
 	if err != nil || large {
 		return false, err
 	}
-	says := text.ExtractPlain(body.Data)
-	if isHTML(body.Type) {
-		says = text.Extract(body.Data)
-	}
-	return strings.Contains(plainText(says), want), nil
+	return strings.Contains(plainText(text.ExtractAs(body.Data, isHTML(body.Type))), want), nil
 }
 
 // plainText is a text without what does not count.

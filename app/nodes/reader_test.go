@@ -117,7 +117,7 @@ func TestReader(t *testing.T) {
 	shows("x", "second")
 	d, err := depots.ReadDepot(t.Context(), here, at, false)
 	if err == nil {
-		err = depot.Remove(t.Context(), d, "x")
+		err = depot.Remove(t.Context(), d, "x", nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 		if err != nil {
 			return mirror.ReplicaSide{}, fmt.Errorf("job %s: %w", j.Name, err)
 		}
-		s = &jobSide{c, mirror.NewRobots(j, c, mirror.NewRobotsStore(runs.HostFacts(v.App, v.st)))}
+		s = &jobSide{c, mirror.NewRobots(j, c, runs.HostFacts(v.App, v.st))}
 		v.sides[j] = s
 	}
 	return mirror.ReplicaSide{

@@ -350,7 +350,7 @@ func TestVerifyBesideGet(t *testing.T) {
 	of := filepath.Join(runs.WorkOf(out), "sites", sites[0].Name())
 	before := apptest.EntriesOf(t, of)
 	_, verr := care.Verify(t.Context(), a, sites[0].Name(), true)
-	_, merr := care.Mend(t.Context(), a, sites[0].Name())
+	_, merr := care.Mend(t.Context(), a, sites[0].Name(), false)
 	for _, err := range []error{verr, merr} {
 		if err == nil || !strings.Contains(err.Error(), "mirrord verify "+out) {
 			t.Errorf("%v", err)

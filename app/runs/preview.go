@@ -100,7 +100,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 	defer cancel()
 	looks := &lookCounter{
 		fetcher: client,
-		robots:  mirror.NewRobots(j, client, mirror.NewRobotsStore(st)),
+		robots:  mirror.NewRobots(j, client, st),
 		most:    previewRequests,
 		enough:  cancel,
 		origins: map[string]bool{},

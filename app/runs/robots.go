@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"mirrord/app/env"
+	"mirrord/fetch"
+	"mirrord/fetch/robots"
 	"mirrord/store"
 )
 
 // HostFacts is where a run looks for robots.txt before it asks a host.
-func HostFacts(a *env.App, st *store.State) env.KeptRobots {
+func HostFacts(a *env.App, st *store.State) fetch.RobotsStore {
 	if a.Robots == nil {
 		return st
 	}
@@ -26,8 +28,8 @@ func HostFacts(a *env.App, st *store.State) env.KeptRobots {
 // sharedRobots are robots.txt of this machine and of all: what one has fetched the others do not ask for.
 // Without the others, as long as they cannot be reached, each asks for itself.
 type sharedRobots struct {
-	own env.KeptRobots
-	all env.KeptRobots
+	own fetch.RobotsStore
+	all fetch.RobotsStore
 	now func() time.Time
 	log *slog.Logger
 }
@@ -36,8 +38,8 @@ type sharedRobots struct {
 // elsewhere.
 const robotsFresh = 24 * time.Hour
 
-// LoadHost implements KeptRobots.
-func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
+// LoadHost implements fetch.RobotsStore.
+func (r sharedRobots) LoadHost(origin string) (robots.FileCopy, bool, error) {
 	f, ok, err := r.own.LoadHost(origin)
 	if err == nil && ok && r.now().Sub(f.Fetched) < robotsFresh {
 		return f, true, nil
@@ -52,8 +54,8 @@ func (r sharedRobots) LoadHost(origin string) (store.HostFact, bool, error) {
 	return g, true, r.own.SaveHost(origin, g)
 }
 
-// SaveHost implements KeptRobots.
-func (r sharedRobots) SaveHost(origin string, f store.HostFact) error {
+// SaveHost implements fetch.RobotsStore.
+func (r sharedRobots) SaveHost(origin string, f robots.FileCopy) error {
 	if err := r.all.SaveHost(origin, f); err != nil {
 		r.log.Debug("robots.txt is not known to other machines", "host", origin, "err", err)
 	}

@@ -5,26 +5,25 @@ package runs
 import (
 	"errors"
 	"log/slog"
+	"mirrord/fetch/robots"
 	"testing"
 	"time"
-
-	"mirrord/store"
 )
 
 // factsOf are robots.txt in memory, or nothing but an error.
 type factsOf struct {
-	known map[string]store.HostFact
+	known map[string]robots.FileCopy
 	err   error
 	loads int
 }
 
-func (f *factsOf) LoadHost(origin string) (store.HostFact, bool, error) {
+func (f *factsOf) LoadHost(origin string) (robots.FileCopy, bool, error) {
 	f.loads++
 	fact, ok := f.known[origin]
 	return fact, ok, f.err
 }
 
-func (f *factsOf) SaveHost(origin string, fact store.HostFact) error {
+func (f *factsOf) SaveHost(origin string, fact robots.FileCopy) error {
 	if f.err == nil {
 		f.known[origin] = fact
 	}
@@ -35,9 +34,9 @@ func (f *factsOf) SaveHost(origin string, fact store.HostFact) error {
 // with its own copy.
 func TestSharedRobots(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	all := &factsOf{known: map[string]store.HostFact{}}
+	all := &factsOf{known: map[string]robots.FileCopy{}}
 	machine := func() (sharedRobots, *factsOf) {
-		own := &factsOf{known: map[string]store.HostFact{}}
+		own := &factsOf{known: map[string]robots.FileCopy{}}
 		return sharedRobots{own, all, func() time.Time { return now }, slog.New(slog.DiscardHandler)}, own
 	}
 	a, ownA := machine()
@@ -46,7 +45,7 @@ func TestSharedRobots(t *testing.T) {
 	if _, ok, err := b.LoadHost(origin); ok || err != nil {
 		t.Errorf("known: %t, %v", ok, err)
 	}
-	if err := a.SaveHost(origin, store.HostFact{Fetched: now, Status: 200, ETag: "first"}); err != nil {
+	if err := a.SaveHost(origin, robots.FileCopy{Fetched: now, Status: 200, ETag: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	if f, ok, err := b.LoadHost(origin); !ok || err != nil || f.ETag != "first" || !f.Fetched.Equal(now) {
@@ -61,7 +60,7 @@ func TestSharedRobots(t *testing.T) {
 	if f, ok, err := b.LoadHost(origin); !ok || err != nil || f.ETag != "first" {
 		t.Errorf("without the others: %+v, %t, %v", f, ok, err)
 	}
-	if err := b.SaveHost(origin, store.HostFact{Fetched: now, ETag: "second"}); err != nil {
+	if err := b.SaveHost(origin, robots.FileCopy{Fetched: now, ETag: "second"}); err != nil {
 		t.Errorf("without the others: %v", err)
 	}
 	all.err = nil

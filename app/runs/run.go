@@ -56,7 +56,7 @@ func RunSite(
 		State:    st,
 		Site:     s,
 		Fetcher:  client,
-		Robots:   mirror.NewRobots(j, client, mirror.NewRobotsStore(HostFacts(a, st))),
+		Robots:   mirror.NewRobots(j, client, HostFacts(a, st)),
 		Hosts:    o.Hosts,
 		Log:      a.Log,
 		Progress: o.Progress,

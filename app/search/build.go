@@ -306,11 +306,8 @@ func (x *findSite) read(r *record.Resource, now bool) (t find.PageText, ok bool,
 		return t, false, err
 	}
 	t.Path = r.Path
-	if saysHTML(r) || (r.Body == record.NoBody && !strings.HasSuffix(r.Path, ".txt")) {
-		t.Title, t.Said = text.Page(body, r.Charset)
-	} else {
-		t.Said = text.Plain(body, r.Charset)
-	}
+	isHTML := saysHTML(r) || (r.Body == record.NoBody && !strings.HasSuffix(r.Path, ".txt"))
+	t.Title, t.Said = text.Page(body, r.Charset, isHTML)
 	return t, t.Said != "" || t.Title != "", nil
 }
 

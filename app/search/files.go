@@ -123,10 +123,6 @@ func pageText(p *serve.FilePage, interval int) (t find.PageText, ok bool, err er
 		return t, false, nil
 	}
 	t.Path = r.Path
-	if strings.Contains(r.MIME, "html") {
-		t.Title, t.Said = text.Page(body, r.Charset)
-	} else {
-		t.Said = text.Plain(body, r.Charset)
-	}
+	t.Title, t.Said = text.Page(body, r.Charset, strings.Contains(r.MIME, "html"))
 	return t, t.Said != "" || t.Title != "", nil
 }

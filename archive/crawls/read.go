@@ -364,12 +364,12 @@ func (r *reading) add(rec *warc.Record, c capture) {
 }
 
 // take takes in a capture of a URL. ref is for revisits.
-func (r *reading) take(url string, c capture, m recordMarks, ref reference) (taken bool) {
+func (r *reading) take(url string, c capture, m recordMarks, ref reference) {
 	u, _, err := site.Parse(url)
 	partial := (c.status == statusPartialContent) || (c.kind != revisit && c.status < 200)
 	if err != nil || partial || len(u.String()) > maxURL {
 		r.Counted.Other++
-		return false
+		return
 	}
 	c.url = r.names.add(u)
 	if c.kind == revisit {
@@ -379,7 +379,6 @@ func (r *reading) take(url string, c capture, m recordMarks, ref reference) (tak
 	}
 	r.captures, r.marks = append(r.captures, c), append(r.marks, m)
 	r.Counted.Answers++
-	return true
 }
 
 // maxURL is how long a URL may be, as in package store.

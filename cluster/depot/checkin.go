@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -99,7 +100,7 @@ func (d *Depot) Checkin(
 	u.known = notes[d.Cluster]
 	u.note = func(n *note) error {
 		notes[d.Cluster] = n
-		return writeNotes(plain, site, notes)
+		return writeNotesIn(filepath.Join(plain.Dir, "sites", site), notes)
 	}
 	return d.checkin(ctx, u, in.Again)
 }

@@ -116,10 +116,6 @@ func readNotesIn[N any](file string) (map[string]*N, error) {
 	return notes, err
 }
 
-func writeNotes(st *store.State, site string, notes map[string]*note) error {
-	return writeNotesIn(filepath.Join(st.Dir, "sites", site), notes)
-}
-
 func writeNotesIn[N any](dir string, notes map[string]*N) error {
 	return writeJSON(filepath.Join(dir, store.DepotNotes), notes)
 }

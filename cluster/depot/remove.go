@@ -59,13 +59,9 @@ func HasMet(d *Depot, state string) bool {
 }
 
 // Remove takes a site out of the depot. Collections remove what it had there, and it can be checked in again
-// as a new one. A site that the depot does not have is ErrUnknown.
-func Remove(ctx context.Context, d *Depot, site string) error {
-	return removeIf(ctx, d, site, nil)
-}
-
-// removeIf is Remove for a site whose pointer still is what may be removed; nil: any.
-func removeIf(ctx context.Context, d *Depot, site string, may func(*Pointer) error) error {
+// as a new one. A site that the depot does not have is ErrUnknown. may refuses pointers; nil: none, damaged
+// ones neither.
+func Remove(ctx context.Context, d *Depot, site string, may func(*Pointer) error) error {
 	if err := d.writable(); err != nil {
 		return err
 	}

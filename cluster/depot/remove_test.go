@@ -51,9 +51,9 @@ func TestRemove(t *testing.T) {
 			mustCheckout(t, s, other)
 			mustCheckout(t, s, third)
 			d := openDepot(t, s)
-			check(t, "remove another", depot.Remove(t.Context(), d, "no-such"), depot.ErrUnknown)
-			check(t, "remove", depot.Remove(t.Context(), d, "test"), nil)
-			check(t, "remove again", depot.Remove(t.Context(), d, "test"), depot.ErrRemoved)
+			check(t, "remove another", depot.Remove(t.Context(), d, "no-such", nil), depot.ErrUnknown)
+			check(t, "remove", depot.Remove(t.Context(), d, "test", nil), nil)
+			check(t, "remove again", depot.Remove(t.Context(), d, "test", nil), depot.ErrRemoved)
 			if sites, err := d.Sites(t.Context()); err != nil || len(sites) > 0 {
 				t.Errorf("sites: %v, %v", sites, err)
 			}
@@ -112,7 +112,7 @@ func TestRemoveDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, "remove", depot.Remove(t.Context(), openDepot(t, s), "test"), nil)
+	check(t, "remove", depot.Remove(t.Context(), openDepot(t, s), "test", nil), nil)
 	if in, err := checkin(t, s, m.Dir, depot.In{Again: true}); err != nil || in.Sequence != 4 {
 		t.Errorf("in: %+v, %v", in, err)
 	}

@@ -352,7 +352,7 @@ func (d *Depot) FinishRemoval(ctx context.Context, st *store.State, site string)
 	if here, err := readNotes(st, site); err != nil || here[d.Cluster] != nil {
 		return false, err // it was interrupted: the same command continues
 	}
-	err = removeIf(ctx, d, site, func(p *Pointer) error {
+	err = Remove(ctx, d, site, func(p *Pointer) error {
 		if n := r.Known.at(p); n == nil || n.Checkin != p.Checkin {
 			return ErrDiverged
 		}

@@ -6,11 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mirrord/fetch/robots"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"mirrord/store"
 )
 
 // robotsBucket has robots.txt by origin, each for as long as it may be used.
@@ -43,15 +42,15 @@ func OpenRobots(ctx context.Context, e *Engine) (*Robots, error) {
 }
 
 // LoadHost returns the record of an origin; ok is false without one.
-func (r *Robots) LoadHost(origin string) (f store.HostFact, ok bool, err error) {
+func (r *Robots) LoadHost(origin string) (f robots.FileCopy, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
-	f, _, err = get[store.HostFact](ctx, r.kv, escape(origin))
+	f, _, err = get[robots.FileCopy](ctx, r.kv, escape(origin))
 	return f, !f.Fetched.IsZero(), err
 }
 
 // SaveHost replaces the record of an origin.
-func (r *Robots) SaveHost(origin string, f store.HostFact) error {
+func (r *Robots) SaveHost(origin string, f robots.FileCopy) error {
 	ctx, cancel := context.WithTimeout(context.Background(), robotsWithin)
 	defer cancel()
 	value, err := json.Marshal(f)

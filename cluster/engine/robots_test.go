@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mirrord/cluster/engine"
-	"mirrord/store"
+	"mirrord/fetch/robots"
 )
 
 // What one node has fetched another one has from the keepers.
@@ -27,7 +27,7 @@ func TestRobotsAreShared(t *testing.T) {
 		t.Fatalf("before the first fetch: %t, %v", ok, err)
 	}
 	for _, status := range []int{503, 200} {
-		f := store.HostFact{
+		f := robots.FileCopy{
 			Fetched: time.Now().UTC().Round(0),
 			Status:  status,
 			Body:    []byte("User-agent: *\nDisallow: /private\n"),

@@ -21,7 +21,7 @@ import (
 
 	"mirrord/cluster/engine"
 	"mirrord/fetch"
-	"mirrord/store"
+	"mirrord/fetch/robots"
 	"mirrord/testing/poll"
 )
 
@@ -301,7 +301,7 @@ func TestRobots(t *testing.T) {
 	if _, ok, err := b.LoadHost(origin); ok || err != nil {
 		t.Errorf("%t, %v", ok, err)
 	}
-	want := store.HostFact{Fetched: time.Now().UTC().Truncate(0), Status: 200, ETag: "x"}
+	want := robots.FileCopy{Fetched: time.Now().UTC().Truncate(0), Status: 200, ETag: "x"}
 	want.Body = bytes.Repeat([]byte("Disallow: /a\n"), 500<<10/13) // as large as it may be
 	if err := a.SaveHost(origin, want); err != nil {
 		t.Fatal(err)

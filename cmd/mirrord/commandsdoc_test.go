@@ -56,7 +56,7 @@ What ` + "`mirrord status`" + ` says of a job:
 | missing | published, but some resources are newly missing | ` + "`mirrord accept`" + ` when that is right |
 | partial | something is left to request | the next run continues |
 | stale | a part was not checked for longer than ` + "`notify.stale_after`" + ` | see why its runs fail |
-| suspicious | held for review: it would lose much | ` + "`mirrord diff --held`" + `, then ` + "`mirrord accept`" + ` |
+| held for review | it would lose much | ` + "`mirrord diff --held`" + `, then ` + "`mirrord accept`" + ` |
 | failed | the last run ended in an error | the message says what; ` + "`mirrord run-now`" + ` |
 | invalid | its job file is refused | ` + "`mirrord check`" + ` |
 | damaged, broken | files or its database are damaged; it cannot be read | ` + "`mirrord repair`" + ` |

@@ -273,7 +273,7 @@ func TestDaemon(t *testing.T) {
 	site.SetVersion(6)
 	d.do(cli.ExitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--full",
 		"--set", "limits.max_delete=0.1%")
-	d.do(cli.ExitOK, "^docs: suspicious\n  why: .*max_delete.*\n  fix: .*mirrord accept docs",
+	d.do(cli.ExitOK, "^docs: held for review\n  why: .*max_delete.*\n  fix: .*mirrord accept docs",
 		"status", "docs")
 	d.do(cli.ExitOK, "version 2 published", "accept", "docs")
 

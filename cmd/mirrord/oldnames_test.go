@@ -57,6 +57,7 @@ func TestOldNamesAreNoted(t *testing.T) {
 	}{
 		{[]string{"health"}, "mirrord health is an old name and works; the command is mirrord daemon health"},
 		{[]string{"daemon", "health"}, ""},
+		{[]string{"rules", "x", "--together"}, "--together is an old flag and works; write --correlated"},
 		{[]string{"find", "x", "--each"}, "--each is an old flag and works; --limit and --json give all results"},
 		{[]string{"find", "x"}, ""},
 		{[]string{"verify", "--repair", "x"}, "--repair is an old flag and works; write mirrord repair"},

@@ -22,6 +22,14 @@ import (
 	"time"
 )
 
+// FileCopy is one origin's robots.txt as it was last obtained, or that there was none.
+type FileCopy struct {
+	Fetched time.Time `json:"fetched"`        // when it was last confirmed
+	Status  int       `json:"status"`         // 200, or the 3xx or 4xx that means that there are no rules
+	Body    []byte    `json:"body,omitempty"` // at most ReadBytes
+	ETag    string    `json:"etag,omitempty"`
+}
+
 // MaxBytes is how much of a robots.txt counts (2.5: at least 500 KiB must be parsed). A fetcher need not read
 // more.
 const MaxBytes = 500 << 10

@@ -35,6 +35,7 @@ func records() map[string]string {
 		"phm.Meta":              "phm.json, by JSON name",
 		"scheduler/status.Job":  "a job on a status page, by JSON name",
 		"scheduler/status.Run":  "how a run ended, by JSON name",
+		"serve.words":           "the texts of pages, by key of a catalogue",
 		"store/record.Resource": "the record of a URL, by field of its format",
 	}
 }

@@ -43,7 +43,7 @@ func ageAt(b []byte, i int) (a age, from, end int) {
 	if blank(b[:i]) && blank(b[at:]) && (told || a.unit < mostAlone) {
 		return a, 0, len(b)
 	}
-	if told && w != "now" && w != "current" {
+	if told && w != "current" && (w != "now" || blank(b[at:])) {
 		return a, i, at
 	}
 	return age{}, 0, 0
@@ -164,7 +164,8 @@ func blanks(b []byte) (n int) {
 	return n
 }
 
-// justNow are ways to say that something was less than a minute ago. The last two are so only alone.
+// justNow are ways to say that something was less than a minute ago. The last two are so only alone,
+// "now" also at the end of a text, as in "updated now".
 var justNow = []string{
 	"just now", "right now", "moments ago", "a moment ago", "a few seconds ago", "a few seconds", "gerade eben",
 	"à l'instant", "ahora mismo", "刚刚", "now", "current",

@@ -29,17 +29,19 @@ const (
 	Number Kind = iota + 1 // digits, also as a date, a time, or a decimal
 	Token                  // letters and digits without a meaning
 	Region                 // the content of an element
+	Order                  // of the lines or items in an element
 )
 
-func (k Kind) String() string { return [...]string{"", "number", "token", "region"}[k] }
+func (k Kind) String() string { return [...]string{"", "number", "token", "region", "order"}[k] }
 
 // Position is the name of a position: a hash.
 type Position uint64
 
 // At is what may stand at a position.
 type At struct {
-	Kind  Kind `json:"kind"`
-	Short int  `json:"short,omitempty"` // bytes of the shortest token and the longest one that were seen
+	Kind Kind `json:"kind"`
+	// bytes of the shortest token and the longest one that were seen; of an order, how fine it is
+	Short int  `json:"short,omitempty"`
 	Long  int  `json:"long,omitempty"`
 	Other bool `json:"other,omitempty"` // some of them were not hexadecimal
 
@@ -64,6 +66,9 @@ func atOf(a, b []byte) At {
 
 // And is what may stand at a position of which two things are known.
 func (a At) And(b At) At {
+	if a.Kind == Order && b.Kind == Order {
+		return At{Kind: Order, Short: max(a.Short, b.Short)}
+	}
 	if a.Kind != Token || b.Kind != Token {
 		if a.Kind >= b.Kind {
 			return a
@@ -158,7 +163,9 @@ func (k Positions) Masked(doc []byte) Masked {
 	for ; region < len(d.elements); region++ {
 		m.region(k, d, &d.elements[region])
 	}
-	m.Body = m.everywhere(append(m.Body, doc[m.copied:]...))
+	m.Body = append(m.Body, doc[m.copied:]...)
+	m.order(k)
+	m.Body = m.everywhere(m.Body)
 	return m.Masked
 }
 
@@ -257,6 +264,9 @@ type pair struct {
 	notes []noted               // in the order of the first answer
 	once  map[Position]*element // of a, see single
 	twin  map[Position]*element // of b
+
+	blocks, twins []block // of a and b, see reordered
+	tried         map[*block]bool
 }
 
 // noted is where something was found.
@@ -270,7 +280,16 @@ func (p *pair) walk() bool {
 	i, j := 0, 0
 	for i < len(p.a.segs) && j < len(p.b.segs) {
 		s, t := &p.a.segs[i], &p.b.segs[j]
-		if bytes.Equal(p.a.doc[s.from:s.to], p.b.doc[t.from:t.to]) || p.segment(s, t) {
+		if bytes.Equal(p.a.doc[s.from:s.to], p.b.doc[t.from:t.to]) {
+			i, j = i+1, j+1
+			continue
+		}
+		if x, y, how := p.reordered(s.from, t.from); x != nil && len(p.found) < mostFound {
+			p.content(At{Kind: Order, Short: how}, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
+			i, j = p.a.segAt(x.to), p.b.segAt(y.to)
+			continue
+		}
+		if p.segment(s, t) {
 			i, j = i+1, j+1
 			continue
 		}
@@ -278,18 +297,23 @@ func (p *pair) walk() bool {
 		if x == nil || len(p.found) >= mostFound || (x.to <= s.from && y.to <= t.from) {
 			return false
 		}
-		p.drop(x.from)
-		p.note(x.path, x.from, &Variation{
-			At:    At{Kind: Region},
-			Prose: true,
-			Seen:  1,
-			Where: Short(x.tag),
-			Old:   Short(p.a.doc[x.from:x.to]),
-			New:   Short(p.b.doc[y.from:y.to]),
-		})
+		p.content(At{Kind: Region}, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
 		i, j = p.a.segAt(x.to), p.b.segAt(y.to)
 	}
 	return i == len(p.a.segs) && j == len(p.b.segs)
+}
+
+// content notes that the content of an element differs, or its order, in place of what differs in it.
+func (p *pair) content(is At, at Position, tag []byte, old, now span) {
+	p.drop(old.from)
+	p.note(at, old.from, &Variation{
+		At:    is,
+		Prose: true,
+		Seen:  1,
+		Where: Short(tag),
+		Old:   Short(p.a.doc[old.from:old.to]),
+		New:   Short(p.b.doc[now.from:now.to]),
+	})
 }
 
 // mostFound is at how many positions two answers differ.

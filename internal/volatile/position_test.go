@@ -291,3 +291,68 @@ func FuzzPositions(f *testing.F) {
 		}
 	})
 }
+
+// swapped returns a page in which two texts change places.
+func swapped(page []byte, a, b string) []byte {
+	page = bytes.Replace(page, []byte(a), []byte{mark}, 1)
+	page = bytes.Replace(page, []byte(b), []byte(a), 1)
+	return bytes.Replace(page, []byte{mark}, []byte(b), 1)
+}
+
+// Lines and items that two answers of one moment show in another order are the same in any order, where they
+// did so, and only there. Every other edit of them is a change.
+func TestOrderDrawnByLot(t *testing.T) {
+	for name, c := range map[string]struct {
+		form  string
+		items []string
+	}{
+		"lines": {"<pre>\n%s</pre>", []string{
+			"May 3 <a href=1>lamp</a>\n", "May 4 <a href=2>oil</a>\n", "May 4 <b>x</b> 3\n",
+		}},
+		"paragraphs": {"<pre>\n%s</pre>", []string{
+			"<a\nhref=1>lamp</a>\n May 3\n\n", "<a\nhref=2>oil</a>\n 4\n\n", "wick\n3\n\n",
+		}},
+		"list": {"<ul class=l>%s</ul>", []string{
+			"<li>lamp 1</li>", "<li>oil <b>2</b></li>", "<li>wick</li>\n",
+		}},
+		"open": {"<ul>\n%s</ul>", []string{"<li><p>lamp\n", "<li><p>oil <i>2</i>\n", "<li>wick<p>5\n"}},
+		"rows": {"<table><tbody>%s</tbody></table>", []string{"<tr><td>lamp<td>1\n", "<tr><td>oil<td>2",
+			"<tr><td>wick<td>3</td></tr>\n"}},
+		"inline": {"<p class=tags>%s</p>", []string{
+			"<a href=/a>a</a>, ", "<a href=/b>b</a>, ", "<a href=/c>c</a>",
+		}},
+		"parts": {"<div id=all>%s</div>", []string{"<div class=x><h2>A</h2>\n<p>a</div>\n",
+			"<div class=x><h2>B</h2>\n<p>b</div>\n", "<div class=x>c</div>"}},
+	} {
+		fill := func(title string, order ...int) []byte {
+			text := ""
+			for _, i := range order {
+				text += c.items[i]
+			}
+			list := strings.ReplaceAll(c.form, "%s", text)
+			return pageOf(title, "", list+"<hr>"+strings.ReplaceAll(c.form, "%s", c.items[0]+c.items[1]))
+		}
+		k := learned(t, fill("One", 0, 1, 2), fill("One", 1, 0, 2))
+		if len(k) != 1 {
+			t.Errorf("%s: %v", name, k)
+		}
+		was := fill("Two", 0, 1, 2)
+		for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+			if a, b, same := k.Same(was, fill("Two", order...)); !same {
+				t.Errorf("%s: not masked on another page:\n%s\n%s", name, a.Body, b.Body)
+			}
+		}
+		for what, other := range map[string][]byte{
+			"gone":    fill("Two", 0, 1),
+			"twice":   fill("Two", 0, 1, 2, 2),
+			"letter":  bytes.Replace(was, []byte("a"), []byte("u"), 1),
+			"place":   bytes.Replace(was, []byte("<hr>"), []byte("<hr>x"), 1),
+			"parts":   swapped(was, "lamp", "oil"),
+			"content": swapped(was, "1", "2"),
+		} {
+			if _, _, same := k.Same(was, other); same && !bytes.Equal(was, other) {
+				t.Errorf("%s: %s is masked", name, what)
+			}
+		}
+	}
+}

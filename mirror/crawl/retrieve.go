@@ -122,11 +122,11 @@ func (r *loaded) prepare() error {
 	return r.shapes.LearnEntries(r.Table.Settled(), r.Rules.Seeds, r.Site.Records.Get)
 }
 
-// chooseDeadEnds decides which dead ends the run does not request: none when it has a plan, or when it is to
-// request everything.
+// chooseDeadEnds decides which dead ends the run does not request: none when it has a plan, or is for a few
+// URLs.
 func (r *loaded) chooseDeadEnds() error {
 	why, err := r.Site.Notes.Fact(revisit.FullFact)
-	all := r.Rescan || r.Job.All || r.Options.DeadEnds || r.Options.Imports || len(r.Job.Only) > 0
+	all := r.Rescan || r.Options.DeadEnds || r.Options.Imports || len(r.Job.Only) > 0
 	if (err != nil) || all || (len(why) > 0) || (r.Live == nil) || (r.skipPlan.Plan != nil) {
 		return err
 	}

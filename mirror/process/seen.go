@@ -76,7 +76,8 @@ func (s *contentSeen) find(page *pages.TextEntry, now *record.Resource, said *pa
 	}
 	s.latest.Put(page.ID, n+1)
 	// one that is stored in full, because the other is still on its way, is found from now on
-	return s.index.Add(n, page.Said, said.over.Len > 0)
+	s.index.Add(n, page.Said, said.over.Len > 0)
+	return nil
 }
 
 // isKept reports whether it is kept what a body says. The caller holds mu.
@@ -153,12 +154,10 @@ func (s *contentSeen) prepare() (err error) {
 			s.latest.Put(p.ID, n+1)
 		}
 	}
-	s.index = text.NewSeenPages(text.SeenOptions{Said: s.said, Pages: s.pages()})
+	s.index = text.NewSeenPages(s.said)
 	for n, p := range s.kept.All() {
 		if s.latest.Of(p.ID) == n+1 {
-			if err := s.index.Add(n, p.Said, true); err != nil {
-				return err
-			}
+			s.index.Add(n, p.Said, true)
 		}
 	}
 	return nil

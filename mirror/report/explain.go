@@ -202,7 +202,7 @@ func (e *explainer) robots(rb fetch.RobotsStore) {
 	if rb == nil {
 		return
 	}
-	rec, ok, err := rb.LoadRobots(e.u.Origin())
+	rec, ok, err := rb.LoadHost(e.u.Origin())
 	switch {
 	case err != nil:
 		e.say("robots.txt: %v", err)

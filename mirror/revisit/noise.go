@@ -103,7 +103,8 @@ func (f *PositionFact) IsSure() bool {
 	case f.Prose:
 		pages = surePages
 	}
-	return f.Pages >= pages && (2*f.Differed >= f.Seen || f.Counted) // a timing may be the same for a while
+	often := 2*f.Differed >= f.Seen || f.Counted || f.Kind == volatile.Order // these may be the same for a while
+	return f.Pages >= pages && often
 }
 
 // Noise knows at which positions of the pages of a site each answer is another one. Safe for concurrent use,
@@ -182,7 +183,7 @@ func (p *Noise) give(named []profile.Between) {
 }
 
 // publish makes the learned positions known. A position that is the same on most pages is known for those on
-// which it differed, words of a text only when they did so twice.
+// which it differed, words of a text only when they did so twice, or in their order.
 func (p *Noise) publish() {
 	known := &knownNoise{site: maps.Clone(p.given), pages: map[string]volatile.Positions{}}
 	for at, f := range p.positions {
@@ -192,7 +193,8 @@ func (p *Noise) publish() {
 	}
 	for at, f := range p.positions {
 		for i, u := range f.On {
-			if f.IsSure() || f.Wide || (f.Prose && !slices.Contains(f.On[:i], u)) {
+			once := f.Prose && f.Kind != volatile.Order && !slices.Contains(f.On[:i], u)
+			if f.IsSure() || f.Wide || once {
 				continue
 			}
 			if known.pages[u] == nil {

@@ -52,5 +52,5 @@ func (p *Noise) worth(q *Twice) float64 {
 	if s := p.shapes[q.shape]; s != nil {
 		came = max(s.came, 1)
 	}
-	return float64(came) / float64(1+q.urgent)
+	return float64(came) / float64((1+q.urgent)*(1+q.urgent))
 }

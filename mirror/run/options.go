@@ -37,7 +37,7 @@ type Options struct {
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Space    string                // of the job, from whose mirrors is taken what they have; "": none is
 	Turn     frontier.SharedTurn   // of the run, which has it, among others; nil: it has no turns
-	DeadEnds bool                  // all dead ends are requested that the mirror never had, as by Job.All
+	DeadEnds bool                  // all dead ends are requested that the mirror never had
 	Imports  bool                  // answers are old: the run is in no log, and the next one requests all
 	Also     iter.Seq[site.URL]    // requested after all that the entry points link to, and reached as these are
 	Restores int                   // the older version that comes back, whose gaps are not reported; 0 for none

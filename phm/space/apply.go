@@ -141,7 +141,7 @@ func (c *change) placeFiles(ctx context.Context) error {
 	}{{c.added, false}, {c.added, true}, {c.other, false}, {c.other, true}} {
 		for i := range turn.files {
 			f := &turn.files[i]
-			if mayLink(f) != turn.pages {
+			if MayLink(f) != turn.pages {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -159,7 +159,7 @@ func (c *change) placeFiles(ctx context.Context) error {
 func (c *change) placeFile(f *phm.File) error {
 	from := c.sourceOf(f)
 	delete(c.is.Stale, f.Path)
-	if mayLink(f) {
+	if MayLink(f) {
 		delete(c.dirty[c.is.Name], c.seed.of(f.URL))
 		return c.placePage(c.is, f, from)
 	}

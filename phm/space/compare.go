@@ -179,7 +179,7 @@ func (c *change) come(f *phm.File, there bool) error {
 	} else {
 		c.added = append(c.added, *f)
 	}
-	if !mayLink(f) {
+	if !MayLink(f) {
 		fi, err := c.root.Lstat(c.sourceOf(f))
 		if err == nil && (!fi.Mode().IsRegular() || fi.Size() != f.Size) {
 			err = fmt.Errorf("%s: it is not what was published", f.Path)

@@ -56,8 +56,8 @@ type pages struct {
 	out, ref []byte
 }
 
-// mayLink reports whether a published file may have links that can be changed, as far as its line tells.
-func mayLink(f *phm.File) bool {
+// MayLink reports whether a published file may have links that can be changed, as far as its line tells.
+func MayLink(f *phm.File) bool {
 	u, _, _ := site.Parse(f.URL) // a URL that cannot be parsed tells nothing
 	return f.Size <= maxPage && relocate.MaySplice(f.Type, u, f.Path)
 }

@@ -54,10 +54,6 @@ func Around(all []Neighbour, u string) (around []Neighbour) {
 	return around
 }
 
-// MayReaddress reports whether a published file may have links that Readdress changes, as far as its line
-// tells.
-func MayReaddress(f *phm.File) bool { return mayLink(f) }
-
 // Readdress returns a published page in which links to other sites lead to the address that a function gives
 // for them, "" where they stay; changed is false when all do.
 func Readdress(

@@ -53,13 +53,7 @@ func newBody(body []byte, isText, isHTML bool, k int, path *string) PageBody {
 	}
 	b := PageBody{sum: sha256.Sum256(body), text: isText && text.IsText(body), k: k}
 	if b.text {
-		said := ""
-		if isHTML {
-			said = text.Extract(body)
-		} else {
-			said = text.ExtractPlain(body)
-		}
-		tokens := text.Tokens(said)
+		tokens := text.Tokens(text.ExtractAs(body, isHTML))
 		b.list = text.ShingleList(tokens, k)
 		b.shingles = hash.NewSet(slices.Clone(b.list))
 		if path != nil {

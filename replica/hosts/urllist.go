@@ -174,36 +174,11 @@ func urlOf(line []byte) []byte {
 		url, _, _ := bytes.Cut(rest, []byte(" "))
 		return url
 	}
-	if len(rest) > 0 && rest[0] == '{' {
-		if at := bytes.Index(rest, []byte(`"url"`)); at >= 0 {
-			rest = bytes.TrimLeft(rest[at+len(`"url"`):], " :")
-			return stringOf(rest)
-		}
-	}
-	return nil
-}
-
-// stringOf is the JSON string that b begins with; nil when it begins with none.
-func stringOf(b []byte) []byte {
-	if len(b) == 0 || b[0] != '"' {
+	var entry struct{ URL string }
+	if json.Unmarshal(rest, &entry) != nil || entry.URL == "" {
 		return nil
 	}
-	for end := 1; end < len(b); end++ {
-		switch b[end] {
-		case '\\':
-			end++
-		case '"':
-			if bytes.IndexByte(b[:end], '\\') < 0 {
-				return b[1:end]
-			}
-			var s string
-			if json.Unmarshal(b[:end+1], &s) != nil {
-				return nil
-			}
-			return []byte(s)
-		}
-	}
-	return nil
+	return []byte(entry.URL)
 }
 
 func isHTTP(b []byte) bool {

@@ -17,7 +17,7 @@ import (
 func checkDigest(t *testing.T, s *Sketcher, name string, body []byte) {
 	t.Helper()
 	for _, html := range []bool{true, false} {
-		text, d := ExtractPlain(body), ContentDigest{}
+		text, d := ExtractAs(body, false), ContentDigest{}
 		if html {
 			text, d = Extract(body), s.HTML(body)
 		} else {

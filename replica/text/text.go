@@ -24,17 +24,20 @@ import (
 // Extract returns what a page says: decoded and de-tagged, blocks parted by line ends, white space within a
 // block one blank. Comments, scripts and styles are dropped; character references are decoded last. In a pre
 // element every line is a block.
-func Extract(body []byte) string {
-	w := &blockWriter{}
-	new(markup).feed(w, decode(body, ""), true)
+func Extract(body []byte) string { return ExtractAs(body, true) }
+
+// ExtractAs is Extract for a body that may not be HTML: then every line is a block.
+func ExtractAs(body []byte, isHTML bool) string {
+	w := &blockWriter{lines: !isHTML}
+	new(markup).feed(w, decode(body, ""), isHTML)
 	return w.out.String()
 }
 
-// Page is Extract for a page whose answer named an encoding, "" for none, with its title apart from the rest:
-// the text of the first title element that has any.
-func Page(body []byte, label string) (title, said string) {
-	w := &titledWriter{}
-	new(markup).feed(w, decode(body, label), true)
+// Page is ExtractAs for a body whose answer named an encoding, "" for none, with the title of a page apart
+// from the rest: the text of the first title element that has any.
+func Page(body []byte, label string, isHTML bool) (title, said string) {
+	w := &titledWriter{rest: blockWriter{lines: !isHTML}}
+	new(markup).feed(w, decode(body, label), isHTML)
 	if w.open { // the title does not end
 		return "", w.rest.out.String() + w.title.out.String()
 	}
@@ -47,7 +50,7 @@ const TitleWithin = 64 << 10
 // Title returns the title of a page as Page does, without zero bytes, if it ends within the first TitleWithin
 // bytes.
 func Title(body []byte, label string) string {
-	title, _ := Page(body[:min(len(body), TitleWithin)], label)
+	title, _ := Page(body[:min(len(body), TitleWithin)], label, true)
 	return strings.ReplaceAll(title, "\x00", "")
 }
 
@@ -57,7 +60,7 @@ type titledWriter struct {
 	open        bool // what comes is the title
 }
 
-func (w *titledWriter) reset() { *w = titledWriter{} }
+func (w *titledWriter) reset() { *w = titledWriter{rest: blockWriter{lines: w.rest.lines}} }
 
 func (w *titledWriter) now() *blockWriter {
 	if w.open {
@@ -86,16 +89,6 @@ func isTag(tag []byte, name string) bool {
 	}
 	c := tag[len(name)]
 	return c == '>' || c == ' ' || c == '/' || ('\t' <= c && c <= '\r')
-}
-
-// ExtractPlain is Extract for a body that is not HTML: every line is a block.
-func ExtractPlain(body []byte) string { return Plain(body, "") }
-
-// Plain is ExtractPlain for a body whose answer named an encoding.
-func Plain(body []byte, label string) string {
-	w := &blockWriter{lines: true}
-	new(markup).feed(w, decode(body, label), false)
-	return w.out.String()
 }
 
 // blockWriter collects text block by block.

@@ -93,8 +93,11 @@ const (
 
 // Shown returns the word that people read for a health or a verdict.
 func Shown(word string) string {
-	if word == VerdictGaps {
+	switch word {
+	case VerdictGaps:
 		return "missing"
+	case VerdictSuspicious:
+		return "held for review"
 	}
 	return word
 }

@@ -139,7 +139,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 			what = fmt.Sprintf("did not end well, %d times in a row", j.Failures)
 		}
 	case TellSuspicious:
-		what = "is suspicious and held for review"
+		what = "is held for review"
 	case TellGaps:
 		what = "has newly missing resources; the rest is published"
 	case TellStale:

@@ -27,6 +27,7 @@ func TestTell(t *testing.T) {
 		{`<p>we moved from Shaarli and hglogo.png, with its css/shaarli.min.css, to &lt;!--beginarticle-->`, "", ""},
 		{`<p>on css/shaarli.min.css<link rel=stylesheet href="/tpl/css/shaarli.min.css?v=1">`, "", "shaarli"},
 		{`<!--beginarticle--><pre>Hello`, "", "pipermail"},
+		{"<pre><a\nid=mirror\nhref=\"_/text/mirror/\">mirror</a>", "", "public-inbox"},
 		{``, "", ""},
 	} {
 		var cookies []string
@@ -67,6 +68,13 @@ func TestLeaves(t *testing.T) {
 		{"hyperkitty", "http://h.example/list/l@h.example/thread/ABC/reply", "**/reply"},
 		{"hyperkitty", "http://h.example/list/l@h.example/2026/11/?page=2", ""},
 		{"hyperkitty", "http://h.example/list/l@h.example/2026/11/28/", "**/list/*/*/*/*/"},
+		{"klaus", "http://h.example/r/blob/main/a.txt", ""},
+		{"klaus", "http://h.example/r/blob/0123456789abcdef0123456789abcdef01234567/a.txt",
+			"**/blob/????????????????????????????????????????/**"},
+		{"klaus", "http://h.example/r/commit/0123456789abcdef0123456789abcdef01234567/", ""},
+		{"gitit", "http://h.example/Ships?printable", "?printable"},
+		{"public-inbox", "http://h.example/list/a@h.example/", ""},
+		{"public-inbox", "http://h.example/list/a@h.example/t.mbox.gz", "**/t.mbox.gz"},
 		{"hgweb", "http://h.example/file/tip/doc/a.txt", ""},
 		{"hgweb", "http://h.example/file/0123456789ab/doc/a.txt", "**/file/**"},
 	} {

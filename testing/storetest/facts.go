@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/fetch/robots"
 	"mirrord/store"
 )
 
@@ -37,8 +38,8 @@ type pairFacts interface {
 }
 
 type hostFacts interface {
-	LoadHost(origin string) (store.HostFact, bool, error)
-	SaveHost(origin string, f store.HostFact) error
+	LoadHost(origin string) (robots.FileCopy, bool, error)
+	SaveHost(origin string, f robots.FileCopy) error
 }
 
 type jobFacts interface {
@@ -161,7 +162,7 @@ func factsHosts(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	}
 	body := []byte("User-agent: *\n")
 	for i, status := range []int{404, 200} {
-		h := store.HostFact{
+		h := robots.FileCopy{
 			Fetched: time.Unix(int64(i), 0).UTC(),
 			Status:  status,
 			Body:    body,
@@ -174,7 +175,7 @@ func factsHosts(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	clear(body) // it is the caller's
 	for _, f := range []SharedFacts{f, again(t)} {
 		got, ok, err := f.LoadHost(origin)
-		want := store.HostFact{
+		want := robots.FileCopy{
 			Fetched: time.Unix(1, 0).UTC(),
 			Status:  200,
 			Body:    []byte("User-agent: *\n"),

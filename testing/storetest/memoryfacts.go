@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"mirrord/fetch/robots"
 	"mirrord/store"
 )
 
@@ -18,7 +19,7 @@ type Facts struct {
 	mu    sync.Mutex
 	runs  map[string][]store.RunRecord
 	pairs map[[2]string]store.PairRecord
-	hosts map[string]store.HostFact
+	hosts map[string]robots.FileCopy
 	jobs  map[string][]byte
 }
 
@@ -99,7 +100,7 @@ func (f *Facts) Pairs() ([]store.PairRecord, error) {
 }
 
 // LoadHost returns the record of an origin.
-func (f *Facts) LoadHost(origin string) (h store.HostFact, ok bool, err error) {
+func (f *Facts) LoadHost(origin string) (h robots.FileCopy, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h, ok = f.hosts[origin]
@@ -108,11 +109,11 @@ func (f *Facts) LoadHost(origin string) (h store.HostFact, ok bool, err error) {
 }
 
 // SaveHost stores the record of an origin.
-func (f *Facts) SaveHost(origin string, h store.HostFact) error {
+func (f *Facts) SaveHost(origin string, h robots.FileCopy) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.hosts == nil {
-		f.hosts = map[string]store.HostFact{}
+		f.hosts = map[string]robots.FileCopy{}
 	}
 	h.Body = slices.Clone(h.Body)
 	f.hosts[origin] = h

@@ -134,14 +134,15 @@ func interval(low, high *float64) string {
 }
 
 func RulesCommand(a *cli.CLI) *cobra.Command {
-	format, together := "text", false
+	format, correlated := "text", false
 	return a.Command("rules", cli.Flags{
-		"format":   &format,
-		"together": &together,
+		"format":     &format,
+		"correlated": &correlated,
+		"together":   &correlated,
 	}, func(_ *cobra.Command, args []string) error {
-		if together {
+		if correlated {
 			if format != "text" && format != "json" {
-				return env.Usagef("--format %s: lists have no place for what --together finds", format)
+				return env.Usagef("--format %s: lists have no place for what --correlated finds", format)
 			}
 			return rulesTogether(a, args[0], format)
 		}

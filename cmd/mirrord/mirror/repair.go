@@ -28,17 +28,8 @@ func RepairCommand(a *cli.CLI) *cobra.Command {
 		case dropLost:
 			return runDropLost(cmd.Context(), a, args[0], yes)
 		}
-		return runMend(cmd.Context(), a, args[0])
+		return runMend(cmd.Context(), a, args[0], false)
 	})
-}
-
-// runMend repairs what it can of a mirror without a request.
-func runMend(ctx context.Context, a *cli.CLI, name string) error {
-	out, err := care.Mend(ctx, a.App(), name)
-	if err != nil {
-		return err
-	}
-	return printMended(a, out)
 }
 
 // runDropLost takes lost bodies out of the versions of a mirror, after a question.
@@ -57,14 +48,15 @@ func runDropLost(ctx context.Context, a *cli.CLI, name string, yes bool) error {
 			}
 		}
 	}
-	out, err := care.DropLost(ctx, a.App(), name)
+	return runMend(ctx, a, name, true)
+}
+
+// runMend repairs what it can of a mirror without a request.
+func runMend(ctx context.Context, a *cli.CLI, name string, drop bool) error {
+	out, err := care.Mend(ctx, a.App(), name, drop)
 	if err != nil {
 		return err
 	}
-	return printMended(a, out)
-}
-
-func printMended(a *cli.CLI, out *care.Repaired) error {
 	switch {
 	case a.JSON:
 		if err := a.PrintJSON(out); err != nil {

@@ -34,7 +34,7 @@ func VerifyCommand(a *cli.CLI) *cobra.Command {
 			return runRebuild(cmd.Context(), a, args[0])
 		}
 		if repair {
-			return runMend(cmd.Context(), a, args[0])
+			return runMend(cmd.Context(), a, args[0], false)
 		}
 		if dropLost {
 			return runDropLost(cmd.Context(), a, args[0], yes)
