@@ -3,9 +3,10 @@
 package store
 
 import (
-	"mirrord/store/bodies"
 	"os"
 	"testing"
+
+	"mirrord/store/bodies"
 )
 
 // No frame is appended to a pack of which parts lie in a depot: they would take its place. Nor is the number

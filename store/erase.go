@@ -65,11 +65,7 @@ func (e *Erasure) apply(tx *db.Tx) error {
 		}
 	}
 	for n, script := range e.Scripts {
-		packed, err := packScript(script)
-		if err != nil {
-			return err
-		}
-		if err := tx.Bucket(bScripts).Put(seqKey(uint64(n)), packed); err != nil {
+		if err := tx.Bucket(bScripts).Put(seqKey(uint64(n)), packScript(script)); err != nil {
 			return err
 		}
 	}

@@ -44,24 +44,18 @@ type Folding struct {
 // Fold moves the journal into the buckets. A crash in between is harmless.
 func (s *Records) Fold(o Folding) error {
 	for {
-		done, err := s.foldNext(o)
-		if err != nil {
+		c := foldChunk{Folding: o, site: s}
+		if err := c.read(); err != nil {
 			return err
 		}
-		if done {
+		if c.last == 0 {
 			s.looks.written = nil
 			return nil
 		}
+		if err := c.fold(); err != nil {
+			return err
+		}
 	}
-}
-
-// foldNext folds a chunk; done means that there was none.
-func (s *Records) foldNext(o Folding) (done bool, err error) {
-	c := foldChunk{Folding: o, site: s}
-	if err := c.read(); err != nil || c.last == 0 {
-		return err == nil, err
-	}
-	return false, c.fold()
 }
 
 // foldChunk is some batches that are folded together.
@@ -138,7 +132,7 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 		}
 		item(u, r.Append(nil), nil, false)
 	}
-	answers, _ := c.site.zip.Read(b.Heads, len(b.Done)) // heads that are damaged are lost, and no more
+	answers := c.site.frames.ReadAnswers(b.Heads, len(b.Done))
 	var r record.Resource
 	for n := range b.Done {
 		d := &b.Done[n]

@@ -168,11 +168,9 @@ func (s *Records) bodied(ctx context.Context, f func(r *record.Resource, pinned 
 	if err != nil {
 		return err
 	}
-	return s.Replay(func(uint32, record.NewURL) error {
-		return ctx.Err()
-	}, func(r *record.Resource, _ []byte, _ bool) error {
-		if r.Body == record.NoBody {
-			return nil
+	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error {
+		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
+			return err
 		}
 		return f(r, true)
 	})

@@ -98,7 +98,7 @@ func (s *Records) appendBatch(
 	}
 	bare := len(buf)
 	if !s.volatile {
-		buf = s.zip.Append(buf, done)
+		buf = s.frames.AppendAnswers(buf, done)
 	}
 	if len(looked) > 0 && len(buf) == bare {
 		buf = append(buf, 0) // no heads
@@ -124,19 +124,19 @@ func (s *Records) Known() (n uint32, err error) {
 
 // Replay calls newURL and done for the records of the journal, in the order of the commits, but for the
 // looks, which Resources applies. After a crash of Fold some of them are among the stored records too.
-// Records and targets are valid during the call only.
+// Records and targets are valid during the call only. Either function may be nil.
 func (s *Records) Replay(
 	newURL func(id uint32, u record.NewURL) error, done func(r *record.Resource, targets []byte,
 		linked bool) error,
 ) error {
 	var r record.Resource
 	return s.batches(func(_ uint64, b *record.LogBatch) error {
-		for i, n := range b.News {
-			if err := newURL(b.First+uint32(i), n); err != nil {
+		for i := 0; newURL != nil && i < len(b.News); i++ {
+			if err := newURL(b.First+uint32(i), b.News[i]); err != nil {
 				return err
 			}
 		}
-		for i := range b.Done {
+		for i := 0; done != nil && i < len(b.Done); i++ {
 			d := &b.Done[i]
 			u, err := record.BatchURL(d.URL)
 			if err == nil {
@@ -156,9 +156,7 @@ func (s *Records) Replay(
 // Results calls done for each result of some numbers that is not folded yet, in the order of the commits.
 // done must not keep r.
 func (s *Records) Results(of func(id uint32) bool, done func(r *record.Resource)) error {
-	return s.Replay(func(uint32, record.NewURL) error {
-		return nil
-	}, func(r *record.Resource, _ []byte, _ bool) error {
+	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error {
 		if of(r.ID) {
 			done(r)
 		}

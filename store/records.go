@@ -24,8 +24,7 @@ type Records struct {
 	packs     *bodies.Packs
 	frames    *bodies.Frames
 	heads     *bodies.HeadFiles
-	zip       bodies.AnswerZip // of Commit and Fold
-	batch     []byte           // memory of the last batch
+	batch     []byte // memory of the last batch
 	looks     *looks
 	foldItems int
 	foldParts int
@@ -122,7 +121,7 @@ func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32,
 			f(id, site.Canonical(n.URL))
 		}
 		return nil
-	}, func(*record.Resource, []byte, bool) error { return nil })
+	}, nil)
 }
 
 // ResourcesUnder is Resources for what lies below a directory; it looks at nothing else.

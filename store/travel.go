@@ -129,19 +129,24 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 
 // add opens a file; one that went meanwhile is left out.
 func (t *Travelling) add(name string) error {
-	f, err := t.root.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	f, err := openTravel(t.root, name)
+	if err == nil {
+		t.Files = append(t.Files, f)
 	}
+	return disk.Err("open "+name, disk.UnlessGone(err))
+}
+
+// openTravel opens a file that goes where a site or the state goes.
+func openTravel(root *os.Root, name string) (TravelFile, error) {
+	f, err := root.Open(name)
 	if err != nil {
-		return disk.Err("open "+name, err)
+		return TravelFile{}, err
 	}
 	fi, err := f.Stat()
 	if err != nil {
-		return errors.Join(disk.Err("look at "+name, err), f.Close())
+		f.Close() // it was not read
 	}
-	t.Files = append(t.Files, TravelFile{Name: name, Info: fi, File: f})
-	return nil
+	return TravelFile{Name: name, Info: fi, File: f}, err
 }
 
 // travelNames lists the files of a site's folder that travel, sorted.
@@ -247,12 +252,9 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		if err != nil || own || !e.Type().IsRegular() {
 			continue
 		}
-		var f *os.File
-		var fi fs.FileInfo
-		if f, err = s.root.Open(e.Name()); err == nil {
-			if fi, err = f.Stat(); err == nil {
-				files = append(files, TravelFile{Name: e.Name(), Info: fi, File: f})
-			}
+		var f TravelFile
+		if f, err = openTravel(s.root, e.Name()); err == nil {
+			files = append(files, f)
 		}
 	}
 	if err == nil {

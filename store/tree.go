@@ -264,13 +264,10 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) e
 	}
 	s.at("tree synced")
 	p := pending{Tree: t.name, Again: again, Version: v}
-	var err error
 	if len(script) > 0 {
-		if p.Script, err = packScript(script); err != nil {
-			return err
-		}
+		p.Script = packScript(script)
 	}
-	err = s.update("publish", func(tx *db.Tx) error {
+	err := s.update("publish", func(tx *db.Tx) error {
 		m := tx.Meta()
 		if err := m.PutJSON(kPublish, p); err != nil {
 			return err

@@ -5,15 +5,14 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
+	"mirrord/internal/zstdfast"
 	"mirrord/site"
-	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -257,7 +256,7 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 const maxScript = 1<<31 - 1
 
 func unpackScript(packed []byte) ([]byte, error) {
-	dec := bodies.NewDecoder(maxScript)
+	dec := zstdfast.NewDecoder(maxScript)
 	defer dec.Close()
 	out, err := dec.DecodeAll(packed, nil)
 	if err != nil {
@@ -266,14 +265,7 @@ func unpackScript(packed []byte) ([]byte, error) {
 	return out, nil
 }
 
-func packScript(script []byte) ([]byte, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	return enc.EncodeAll(script, nil), nil
-}
+func packScript(script []byte) []byte { return zstdfast.New().Append(nil, script) }
 
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces
 // goes into that one's history. The next publish then has the old content.
@@ -394,14 +386,7 @@ func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 	if err != nil {
 		return err
 	}
-	packed, err := packScript(merged)
-	if err != nil {
-		return err
-	}
-	if err := b.Delete(version); err != nil {
-		return err
-	}
-	return b.Put(next, packed)
+	return errors.Join(b.Delete(version), b.Put(next, packScript(merged)))
 }
 
 // mergeSteps makes one script of two that follow one another. A line is an operation and a line of a file

@@ -3,7 +3,6 @@
 package blobs
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -32,10 +31,9 @@ type Blobs struct {
 	dirs    [256]atomic.Bool // two-digit folders known to exist
 
 	mu      sync.Mutex
-	lately  [latelyBlobs][32]byte // where nothing is synced: some that came or were read, by their digests
-	fresh   map[string]struct{}   // names put since the last sync
-	newDirs bool                  // a two-digit folder was made since the last sync
-	failed  error                 // of the first sync that failed: later ones would take lost bodies for kept
+	fresh   map[string]struct{} // names put since the last sync; where nothing is synced, of some that came
+	newDirs bool                // a two-digit folder was made since the last sync
+	failed  error               // of the first sync that failed: later ones would take lost bodies for kept
 
 	// held during a sync, so that a second site does not return before what it relies on is on disk
 	syncing sync.Mutex
@@ -70,20 +68,11 @@ func (b *Blobs) Close() error {
 // styles and scripts of a generator lie in each folder.
 const latelyBlobs = 2048
 
-// late is where lately has a digest, if it has it.
-func (b *Blobs) late(d [32]byte) *[32]byte {
-	return &b.lately[binary.LittleEndian.Uint16(d[:])%latelyBlobs]
-}
-
 // settled notes a blob that a record may refer to now, so that the next sync covers it.
-func (b *Blobs) settled(d [32]byte, name string) {
+func (b *Blobs) settled(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.durable {
-		*b.late(d) = d
-		return
-	}
-	if b.fresh == nil {
+	if b.fresh == nil || (!b.durable && len(b.fresh) == latelyBlobs) {
 		b.fresh = map[string]struct{}{}
 	}
 	b.fresh[name] = struct{}{}
@@ -106,7 +95,6 @@ func (b *Blobs) IsThere(d [32]byte, size int64) bool {
 	}
 	b.mu.Lock()
 	_, known := b.fresh[name]
-	known = known || *b.late(d) == d
 	b.mu.Unlock()
 	if known {
 		return true
@@ -121,7 +109,7 @@ func (b *Blobs) IsThere(d [32]byte, size int64) bool {
 		return false
 	}
 	if st, err := f.Stat(); err != nil || !b.durable || disk.ChangedWithin(st, syncedAfter) {
-		b.settled(d, name)
+		b.settled(name)
 	}
 	return true
 }
@@ -152,7 +140,7 @@ func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 	name := blobName(d)
 	fi, err := b.dir.Root.Lstat(name)
 	if err == nil && b.durable && disk.ChangedWithin(fi, syncedAfter) {
-		b.settled(d, name)
+		b.settled(name)
 	}
 	return fi, err
 }
@@ -212,7 +200,7 @@ func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
 		}
 		if err = disk.Renameat(w.dir, w.name, b.dir, name); err == nil {
 			w.forget()
-			b.settled(d, name)
+			b.settled(name)
 			return nil
 		}
 	}
@@ -237,7 +225,7 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 		err = os.Link(filepath.Join(dir.Name(), path), filepath.Join(b.dir.Root.Name(), name))
 	}
 	if err == nil || (errors.Is(err, fs.ErrExist) && b.IsThere(d, fi.Size())) {
-		b.settled(d, name)
+		b.settled(name)
 		return nil
 	}
 	f, err := dir.Open(path)

@@ -128,32 +128,31 @@ func eachPart(r *os.Root, f func(name string, n *partNote) error) error {
 	if err != nil {
 		return err
 	}
-	is := map[string]bool{}
+	files := map[string]*partNote{}
 	for _, e := range es {
-		is[e.Name()] = e.Type().IsRegular()
+		if !e.IsDir() {
+			files[e.Name()] = nil
+		}
 	}
 	for _, e := range es {
-		name := e.Name()
-		base, note := strings.CutSuffix(name, partJSON)
-		if body, ok := strings.CutSuffix(name, partBody); (ok && is[name] && is[body+partJSON]) || e.IsDir() {
+		base, isBody := strings.CutSuffix(e.Name(), partBody)
+		if _, noted := files[base+partJSON]; !isBody || !noted || !e.Type().IsRegular() {
 			continue
 		}
-		var n *partNote
-		if note && is[base+partBody] {
-			if n, err = readNote(r, name); err != nil {
-				return err
-			}
-			if n != nil && partName(n.URL) != base {
-				n = nil
-			}
+		n, err := readNote(r, base+partJSON)
+		if err != nil {
+			return err
+		}
+		if n != nil && partName(n.URL) == base {
+			files[base+partJSON], files[e.Name()] = n, n
+		}
+	}
+	for name, n := range files {
+		if n != nil && strings.HasSuffix(name, partBody) {
+			continue
 		}
 		if err := f(name, n); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
-		}
-		if note && n == nil && is[base+partBody] {
-			if err := f(base+partBody, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
 		}
 	}
 	return nil

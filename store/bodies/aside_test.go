@@ -4,8 +4,9 @@ package bodies
 
 import (
 	"bytes"
-	"mirrord/store/record"
 	"testing"
+
+	"mirrord/store/record"
 )
 
 // A reader that keeps large frames beside the heap reads the same as any other: plain frames, packed ones,

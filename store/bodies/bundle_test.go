@@ -5,9 +5,10 @@ package bodies
 import (
 	"bytes"
 	"errors"
+	"testing"
+
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"testing"
 )
 
 // On a full disk the commit fails, and nothing waits forever.

@@ -10,10 +10,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
-	"mirrord/store/disk"
-	"mirrord/store/record"
 	"strings"
 	"testing"
+
+	"mirrord/store/disk"
+	"mirrord/store/record"
 
 	"pgregory.net/rapid"
 )

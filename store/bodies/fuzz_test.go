@@ -6,14 +6,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
 	"mirrord/fetch/heads"
 	"mirrord/internal/regular"
 	"mirrord/relocate"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"github.com/klauspost/compress/s2"
 )

@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 
+	"github.com/klauspost/compress/zstd"
+
 	"mirrord/store/record"
 )
 
@@ -19,6 +21,7 @@ type Frames struct {
 	Plain bool // full frames are written as they are, until rests take their places
 
 	encoder frameEncoder
+	answers *zstd.Decoder // nil until there are some
 
 	mu      sync.Mutex
 	raw     []byte   // payloads of the documents of the bundle to come

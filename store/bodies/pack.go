@@ -124,6 +124,13 @@ func (e *frameEncoder) over(b, payload, dict []byte) []byte {
 	return e.ready().AppendOver(b, e.joined, len(dict))
 }
 
+// bare returns a payload in zstd.
+func (e *frameEncoder) bare(payload []byte) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ready().Append(nil, payload)
+}
+
 // ready returns what encodes. The caller holds mu.
 func (e *frameEncoder) ready() *zstdfast.Encoder {
 	if e.enc == nil {
@@ -223,17 +230,7 @@ type FrameReader struct {
 }
 
 // NewFrameReader returns a decoder.
-func NewFrameReader() *FrameReader { return &FrameReader{dec: NewDecoder(maxFrame)} }
-
-// NewDecoder returns a decoder of what has so many bytes at most.
-func NewDecoder(most uint64) *zstd.Decoder {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(most))
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return dec
-}
+func NewFrameReader() *FrameReader { return &FrameReader{dec: zstdfast.NewDecoder(maxFrame)} }
 
 // Release frees the memory outside of the heap. The last frame must no longer be used.
 func (r *FrameReader) Release() {

@@ -9,12 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"mirrord/store/disk"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"mirrord/store/disk"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"slices"
 )
 
 // PackUse is how much of a pack is in use.

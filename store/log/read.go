@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"mirrord/internal/zstdfast"
 	"mirrord/store/disk"
 )
 
@@ -186,14 +187,7 @@ type unpacker struct {
 	raw, out []byte
 }
 
-func newUnpacker() *unpacker {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(mostBytes))
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return &unpacker{dec: dec}
-}
+func newUnpacker() *unpacker { return &unpacker{dec: zstdfast.NewDecoder(mostBytes)} }
 
 func (p *unpacker) payload(segment *os.File, e Entry) (_ []byte, err error) {
 	if p.raw, err = whole(segment, e, p.raw); err != nil {
