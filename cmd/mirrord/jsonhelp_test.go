@@ -96,7 +96,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"status.go printStatus":            {"status", status.Job{}},
 		"status.go printRuns":              {"status", status.Run{}},
 		"verify.go printVerified":          {"verify", care.Verified{}},
-		"repair.go runMend":            {"repair", care.Repaired{}},
+		"repair.go runMend":                {"repair", care.Repaired{}},
 		"repair.go runRebuild":             {"repair --rebuild", care.Rebuilt{}},
 		"token.go tokenAddCommand":         {"console token", jobs.TokenInfo{}},
 		"token.go tokenListCommand":        {"console token", jobs.TokenInfo{}},
