@@ -208,15 +208,15 @@ func FuzzHTMLTokens(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, s []byte) {
-		if !escapedSign.Match(s) {
+		if !EscapedSign.Match(s) {
 			compareTokens(t, s)
 		}
 	})
 }
 
-// escapedSign finds scripts in which a < that begins no tag is behind a <!--. There x/net/html leaves the
+// EscapedSign finds scripts in which a < that begins no tag is behind a <!--. There x/net/html leaves the
 // escaped state, which the standard does not (WHATWG HTML, 13.2.5.23).
-var escapedSign = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
+var EscapedSign = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
 // A < that begins no tag does not end what <!-- began in a script, as browsers have it.
 func TestScriptEscapedSign(t *testing.T) {
