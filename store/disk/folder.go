@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -77,7 +78,16 @@ type openFolder struct {
 	used uint64 // by folders.uses
 }
 
-const fewFolders = 32
+// fewFolders is how many are kept: 32, or fewer where the process may have few descriptors, of which those of
+// a worker on each core take a quarter.
+func fewFolders() int {
+	few := uint64(32)
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		few = min(few, max(uint64(limit.Cur)/8/uint64(runtime.GOMAXPROCS(0)), 1))
+	}
+	return int(few)
+}
 
 // Of returns the folder that holds the file at a mirror path, and the file's name in it. It is made when
 // missing, unless look is set.
@@ -103,7 +113,10 @@ func (c *OpenDirs) Of(p string) (*OpenDir, string, error) {
 	if c.open == nil {
 		c.open = map[string]*openFolder{}
 	}
-	for len(c.open) >= cmp.Or(c.most, fewFolders) {
+	if c.most == 0 {
+		c.most = fewFolders()
+	}
+	for len(c.open) >= c.most {
 		c.drop()
 	}
 	c.open[dir] = &openFolder{f, c.uses}
