@@ -98,6 +98,29 @@ func TestEstimateOfOneOfFourSteps(t *testing.T) {
 
 // Directories that change in the same steps are found, those that do not are not, nor those above one
 // another.
+// A directory that changes in the steps of the whole site goes with another one.
+func TestTogetherOfTheBusiest(t *testing.T) {
+	dirs := dirTable(t, "news", "tags")
+	l := new(Looks)
+	for step := range 21 {
+		l.Step()
+		for f, changed := range []bool{step%2 == 1, step%4 == 1} {
+			what := Same
+			switch {
+			case step == 0:
+				what = Came
+			case changed:
+				what = Other
+			}
+			l.Saw(uint32(f), Dir(f+1), what, -1)
+		}
+	}
+	got := l.Estimate(dirs, 0, false).Together(TogetherOptions{MinFoC: 0.05})
+	if want := (Together{2, 1, Table{20, 5, 10, 5}}); len(got) != 2 || (got[0] != want && got[1] != want) {
+		t.Errorf("%+v, want %+v among two", got, want)
+	}
+}
+
 func TestTogether(t *testing.T) {
 	dirs := dirTable(t, "a", "a/deep", "b", "c", "never", "once")
 	l := new(Looks)

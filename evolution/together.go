@@ -79,7 +79,8 @@ func (c changedIn) table(y changedIn, n int) Table {
 	return t
 }
 
-// often are the directories that changed in some steps, but not in all, and in others than the one above.
+// often are the directories below the root that changed in some steps, but not in all, and in others than the
+// one above.
 func (e *Estimates) often() (all []changedIn) {
 	steps := make([]changedIn, len(e.mean))
 	for i, mean := range e.mean {
@@ -91,7 +92,11 @@ func (e *Estimates) often() (all []changedIn) {
 			}
 		}
 		steps[i] = c
-		isTop := c.dir == Root || !slices.Equal(steps[e.dirs.Parent(c.dir)].steps, c.steps)
+		if c.dir == Root { // it is on every path
+			continue
+		}
+		above := e.dirs.Parent(c.dir)
+		isTop := above == Root || !slices.Equal(steps[above].steps, c.steps)
 		if c.n >= leastTogether && c.n < e.n && isTop {
 			all = append(all, c)
 		}
