@@ -96,48 +96,43 @@ func TestEstimateOfOneOfFourSteps(t *testing.T) {
 	}
 }
 
-// Directories that change in the same steps are found, those that do not are not, nor those above one
-// another.
-// A directory that changes in the steps of the whole site goes with another one.
-func TestTogetherOfTheBusiest(t *testing.T) {
-	dirs := dirTable(t, "news", "tags")
+// changing looks in 21 steps at one file of each directory below the root, which changed or did not.
+func changing(changed func(step int) []bool) *Looks {
 	l := new(Looks)
 	for step := range 21 {
 		l.Step()
-		for f, changed := range []bool{step%2 == 1, step%4 == 1} {
+		for f, is := range changed(step) {
 			what := Same
 			switch {
 			case step == 0:
 				what = Came
-			case changed:
+			case is:
 				what = Other
 			}
 			l.Saw(uint32(f), Dir(f+1), what, -1)
 		}
 	}
+	return l
+}
+
+// A directory that changes in the steps of the whole site goes with another one.
+func TestTogetherOfTheBusiest(t *testing.T) {
+	dirs := dirTable(t, "news", "tags")
+	l := changing(func(step int) []bool { return []bool{step%2 == 1, step%4 == 1} })
 	got := l.Estimate(dirs, 0, false).Together(TogetherOptions{MinFoC: 0.05})
 	if want := (Together{2, 1, Table{20, 5, 10, 5}}); len(got) != 2 || (got[0] != want && got[1] != want) {
 		t.Errorf("%+v, want %+v among two", got, want)
 	}
 }
 
+// Directories that change in the same steps are found, those that do not are not, nor those above one
+// another.
 func TestTogether(t *testing.T) {
 	dirs := dirTable(t, "a", "a/deep", "b", "c", "never", "once")
-	l := new(Looks)
-	for step := range 21 {
-		l.Step()
+	l := changing(func(step int) []bool {
 		a, c := step%4 == 1, step%3 == 2
-		for f, changed := range []bool{a, a, a || step == 10, c, false, step == 5} {
-			what := Same
-			switch {
-			case step == 0:
-				what = Came
-			case changed:
-				what = Other
-			}
-			l.Saw(uint32(f), Dir(f+1), what, -1)
-		}
-	}
+		return []bool{a, a, a || step == 10, c, false, step == 5}
+	})
 	got := l.Estimate(dirs, 0, false).Together(TogetherOptions{MinFoC: 0.05, MinConfidence: 0.5})
 	want := []Together{{1, 3, Table{20, 5, 6, 5}}, {3, 1, Table{20, 6, 5, 5}}}
 	if len(got) != 2 || !((got[0] == want[0] && got[1] == want[1]) || (got[0] == want[1] && got[1] == want[0])) {

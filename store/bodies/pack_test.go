@@ -178,7 +178,7 @@ func TestPackSyncsWhatIsNew(t *testing.T) {
 	}
 }
 
-// A number that begins as an object of JSON does, with a digest that ends as one does, is none.
+// A number that begins as an object of JSON does, with a digest that ends as one does, is no object.
 func TestHeadThatLooksLikeJSON(t *testing.T) {
 	var body []byte
 	for n := range 1 << 16 {
