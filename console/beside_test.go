@@ -77,3 +77,11 @@ func TestSinceWhen(t *testing.T) {
 		t.Errorf("the form of a difference sends %v", got)
 	}
 }
+
+// Where the console shows no mirrors, the page of a mirror says how it is read.
+func TestMirrorThatIsNotShown(t *testing.T) {
+	b := newBrowser(t, func(o *Options) { o.App = mirrored(t) })
+	b.daemon.jobs = []status.Job{{Name: "site", Version: 2}}
+	b.login(Read)
+	b.want(http.StatusOK, "<code>mirrord open site</code>", "/jobs/site", nil)
+}

@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -89,6 +90,38 @@ func TestRunWhileFileIsReplaced(t *testing.T) {
 		}
 		if j, err := d.Scheduler.Job("edited"); err != nil || j.Activity != status.Paused {
 			t.Errorf("%+v, %v: forgotten that it is paused", j, err)
+		}
+	})
+}
+
+// A jobs directory that does not exist is no trouble before there is a job, which makes it, and is one once
+// it had some.
+func TestJobsDirectoryIsMissing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "jobs.d")
+	synctest.Test(t, func(t *testing.T) {
+		sched, err := scheduler.New(scheduler.Options{
+			Store: look.NoRecords{},
+			Log:   slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := &JobFiles{scheduler: sched, dir: scheduler.NewDir(dir)}
+		if _, err := files.load(nil); !errors.Is(err, os.ErrNotExist) || sched.Status().Daemon.Problem != "" {
+			t.Errorf("%v: %q before there is a job", err, sched.Status().Daemon.Problem)
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		apptest.Put(t, dir, "a.toml", "url = \"https://a.example/\"\n")
+		if _, err := files.load(nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir, dir+"~"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.load(nil); err == nil || sched.Status().Daemon.Problem == "" {
+			t.Errorf("%v: a directory that went is no problem", err)
 		}
 	})
 }
