@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"testing"
+	"time"
+
+	"mirrord/app/care"
+	"mirrord/app/look"
+	"mirrord/app/search"
+	"mirrord/cmd/mirrord/cli"
+	"mirrord/mirror"
+)
+
+// saidOf are the values of the texts of commands, by template.
+func saidOf() map[string]any {
+	return map[string]any{
+		"find":   &search.FoundTexts{},
+		"forget": &care.Forgetting{},
+		"forgotten": &struct {
+			Job string
+			*mirror.TakeDowns
+		}{},
+		"gc":      &care.Collected{},
+		"noise":   &look.Difference{},
+		"rebuild": &care.Rebuilt{},
+		"repair":  &care.Repaired{},
+		"verify": &struct {
+			What string
+			*care.Verified
+		}{},
+	}
+}
+
+// Each text of a command can be made of a value that has everything, and of one that has little.
+func TestTextsAreMade(t *testing.T) {
+	files, err := filepath.Glob("cli/texts/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	said := saidOf()
+	defined, used := regexp.MustCompile(`{{define "([^"]*)"`), regexp.MustCompile(`(?:clauses "[^"]*"|template) "([^"]*)"`)
+	parts := map[string]bool{}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range defined.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
+		}
+		for _, m := range used.FindAllStringSubmatch(string(text), -1) {
+			parts[m[1]] = true
+		}
+	}
+	for _, name := range names {
+		v := said[name]
+		if v == nil {
+			if !parts[name] {
+				t.Errorf("no value of the text %q", name)
+			}
+			continue
+		}
+		for _, all := range []bool{false, true} {
+			fill(reflect.ValueOf(v), all, 0)
+			if got, err := new(cli.CLI).Text(name, v); err != nil || (got == "" && all) {
+				t.Errorf("%s, all %v: %q, %v", name, all, got, err)
+			}
+		}
+	}
+}
+
+// fill gives a value something in each field, or else only what pointers lead to.
+func fill(v reflect.Value, all bool, depth int) {
+	if !v.CanSet() && v.Kind() != reflect.Pointer {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() && v.CanSet() && depth < 8 {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		if !v.IsNil() {
+			fill(v.Elem(), all, depth+1)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(1e9, 0)))
+			return
+		}
+		for i := range v.NumField() {
+			fill(v.Field(i), all, depth+1)
+		}
+	case reflect.Slice:
+		if all && depth < 8 {
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(0), all, depth+1)
+			fill(v.Index(1), all, depth+1)
+		}
+	case reflect.String:
+		if all {
+			v.SetString("text")
+		}
+	case reflect.Bool:
+		v.SetBool(all)
+	case reflect.Int, reflect.Int64:
+		if all {
+			v.SetInt(2)
+		}
+	}
+}
