@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/app/archives"
 	"mirrord/app/care"
 	"mirrord/app/look"
 	"mirrord/app/search"
+	"mirrord/app/spaces"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/mirror"
 )
@@ -20,8 +22,23 @@ import (
 // saidOf are the values of the texts of commands, by template.
 func saidOf() map[string]any {
 	return map[string]any{
-		"find":   &search.FoundTexts{},
-		"forget": &care.Forgetting{},
+		"apply": &archives.Updated{},
+		"archived space": &struct {
+			*archives.ExportedSpace
+			What string
+		}{},
+		"export": &archives.Exported{},
+		"import": &struct {
+			*archives.Imported
+			Name, Init string
+		}{},
+		"spaces": &struct {
+			All      []spaces.LookedSpace
+			Verified bool
+		}{},
+		"spaces in short": &[]spaces.LookedSpace{},
+		"find":            &search.FoundTexts{},
+		"forget":          &care.Forgetting{},
 		"forgotten": &struct {
 			Job string
 			*mirror.TakeDowns
@@ -102,6 +119,13 @@ func fill(v reflect.Value, all bool, depth int) {
 			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 			fill(v.Index(0), all, depth+1)
 			fill(v.Index(1), all, depth+1)
+		}
+	case reflect.Map:
+		if all && v.Type().Key().Kind() == reflect.String {
+			of := reflect.New(v.Type().Elem()).Elem()
+			fill(of, all, depth+1)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("key").Convert(v.Type().Key()), of)
 		}
 	case reflect.String:
 		if all {

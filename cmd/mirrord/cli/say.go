@@ -16,6 +16,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/internal/count"
 	"mirrord/mirror"
+	"mirrord/phm/space"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
 )
@@ -61,12 +62,14 @@ func (a *CLI) Text(name string, v any) (string, error) {
 		"span":  count.Span,
 		"join":  func(all []string) string { return strings.Join(all, ", ") },
 		"some":  func(all []string) string { return env.Joined(Some(all), "and") },
+		"first": func(n int, all []space.Count) []space.Count { return all[:min(n, len(all))] },
 		"dir":   func(p string) string { return strings.TrimSuffix(p, "/") + "/" },
 		"minus": func(a, b int) int { return a - b },
 		"plus":  func(a, b int) int { return a + b },
 		"x100":  func(share float64) float64 { return 100 * share },
 
 		"excerpt": excerptText,
+		"folder":  space.MirrorFolder,
 		"lost":    care.SayLost,
 		"plain":   plainText,
 		"rebuild": status.RebuildHint,

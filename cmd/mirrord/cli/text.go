@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,11 +42,7 @@ func SetFlag(cmd *cobra.Command, set *[]string) {
 // PrintSpaces writes a line for each space.
 func PrintSpaces(ctx context.Context, a *CLI) error {
 	all, err := spaces.Spaces(ctx, a.App(), spaces.SpaceRequest{Brief: true})
-	for _, s := range all {
-		a.Printf("space %s: %s, %s with links to other mirrors (mirrord space %s)\n", s.Space,
-			count.Of(len(s.Mirrors), "mirror"), count.Of(s.Pages, "page"), s.Space)
-	}
-	return err
+	return errors.Join(a.Say("spaces in short", all), err)
 }
 
 // answerWithin is how long the daemon may think about a question that needs no work.
