@@ -12,11 +12,22 @@ import (
 
 	"mirrord/app/archives"
 	"mirrord/app/care"
+	"mirrord/app/depots"
+	"mirrord/app/life"
 	"mirrord/app/look"
+	"mirrord/app/nodes"
+	"mirrord/app/replicas"
+	"mirrord/app/runs"
 	"mirrord/app/search"
 	"mirrord/app/spaces"
+	"mirrord/cluster/depot"
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/cmd/mirrord/cluster"
 	"mirrord/mirror"
+	"mirrord/mirror/report"
+	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
+	"mirrord/store"
 )
 
 // saidOf are the values of the texts of commands, by template.
@@ -27,7 +38,22 @@ func saidOf() map[string]any {
 			*archives.ExportedSpace
 			What string
 		}{},
-		"export": &archives.Exported{},
+		"cluster":      &cluster.ClusterState{},
+		"cluster jobs": &nodes.JobsLook{},
+		"depot":        &depots.InDepot{},
+		"depot gc": &struct {
+			*depot.DepotCollection
+			Dry bool
+		}{},
+		"candidates":         &replicas.Candidates{},
+		"pairs":              &cli.TestedPairs{},
+		"registry":           &replicas.Registry{},
+		"replicas":           &replicas.Replicas{},
+		"study":              &replicas.Study{},
+		"pull":               &depots.Pulled{},
+		"push":               &depots.Pushed{},
+		"removed from depot": &depots.RemovedFromDepot{},
+		"export":             &archives.Exported{},
 		"import": &struct {
 			*archives.Imported
 			Name, Init string
@@ -37,8 +63,30 @@ func saidOf() map[string]any {
 			Verified bool
 		}{},
 		"spaces in short": &[]spaces.LookedSpace{},
-		"find":            &search.FoundTexts{},
-		"forget":          &care.Forgetting{},
+		"daemon":          &status.All{},
+		"evolution":       &report.Evolution{},
+		"preview": &struct {
+			*runs.Preview
+			Takes string
+		}{},
+		"reloaded": &control.Reloaded{},
+		"remove":   &life.Removal{},
+		"rename":   &life.Renamed{},
+		"rules":    &report.SiteRules{},
+		"runs": &struct {
+			Job  string
+			Runs []status.Run
+		}{},
+		"status": &struct {
+			*status.Job
+			Whole  bool
+			Now    time.Time
+			Starts string
+		}{},
+		"together": &report.Associations{},
+		"versions": &[]store.Version{},
+		"find":     &search.FoundTexts{},
+		"forget":   &care.Forgetting{},
 		"forgotten": &struct {
 			Job string
 			*mirror.TakeDowns
@@ -60,6 +108,7 @@ func TestTextsAreMade(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	a := &cli.CLI{Environ: cli.Environ{LookupEnv: os.LookupEnv}}
 	said := saidOf()
 	defined, used := regexp.MustCompile(`{{define "([^"]*)"`), regexp.MustCompile(`(?:clauses "[^"]*"|template) "([^"]*)"`)
 	parts := map[string]bool{}
@@ -86,7 +135,7 @@ func TestTextsAreMade(t *testing.T) {
 		}
 		for _, all := range []bool{false, true} {
 			fill(reflect.ValueOf(v), all, 0)
-			if got, err := new(cli.CLI).Text(name, v); err != nil || (got == "" && all) {
+			if got, err := a.Text(name, v); err != nil || (got == "" && all) {
 				t.Errorf("%s, all %v: %q, %v", name, all, got, err)
 			}
 		}

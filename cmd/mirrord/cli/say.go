@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -14,15 +15,17 @@ import (
 
 	"mirrord/app/care"
 	"mirrord/app/env"
+	"mirrord/app/look"
+	"mirrord/app/replicas"
 	"mirrord/internal/count"
+	"mirrord/internal/wording"
 	"mirrord/mirror"
 	"mirrord/phm/space"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
 )
 
-// texts has what commands say of their results: templates, in which {{- at the beginning of a line takes away
-// the end of the line before.
+// texts has what commands say of their results.
 //
 //go:embed texts
 var texts embed.FS
@@ -46,51 +49,40 @@ func (a *CLI) Say(name string, v any) error {
 	return errors.Join(err, w.Flush())
 }
 
-// Text is what a template makes of a value, without empty lines before and after it.
+// Text is what a template makes of a value.
 func (a *CLI) Text(name string, v any) (string, error) {
-	t := template.New("")
-	text := func(name string, v any) (string, error) {
-		var b strings.Builder
-		err := t.ExecuteTemplate(&b, name, v)
-		return strings.Trim(b.String(), "\n"), err
-	}
-	_, err := t.Funcs(template.FuncMap{
-		"n":     counted,
+	return wording.Wording{Files: texts, Glob: "texts/*.txt", Words: template.FuncMap{
 		"bytes": func(n any) string { return mirror.Bytes(reflect.ValueOf(n).Int()) },
 		"at":    timeOf,
 		"age":   func(seconds int64) string { return status.Age(time.Duration(seconds) * time.Second) },
+		"gone":  count.FirstGone,
+		"has":   slices.Contains[[]string],
 		"span":  count.Span,
-		"join":  func(all []string) string { return strings.Join(all, ", ") },
 		"some":  func(all []string) string { return env.Joined(Some(all), "and") },
 		"first": func(n int, all []space.Count) []space.Count { return all[:min(n, len(all))] },
 		"dir":   func(p string) string { return strings.TrimSuffix(p, "/") + "/" },
-		"minus": func(a, b int) int { return a - b },
-		"plus":  func(a, b int) int { return a + b },
+		"less":  func(a, b int) int { return a - b },
+		"two":   func(f float64) string { return fmt.Sprintf("%.2f", f) },
 		"x100":  func(share float64) float64 { return 100 * share },
 
-		"excerpt": excerptText,
-		"folder":  space.MirrorFolder,
-		"lost":    care.SayLost,
-		"plain":   plainText,
-		"rebuild": status.RebuildHint,
-		"shown":   status.Shown,
-		"typed":   a.Typed,
-
-		"args": func(key string, value, of any) map[string]any { return map[string]any{key: value, "Of": of} },
-		"clauses": func(sep, name string, v any) (string, error) { // the lines of a template as one
-			s, err := text(name, v)
-			return strings.ReplaceAll(s, "\n", sep), err
-		},
-	}).ParseFS(texts, "texts/*.txt")
-	if err != nil {
-		return "", err
-	}
-	return text(name, v)
+		"cause":    CauseText,
+		"excerpt":  excerptText,
+		"interval": interval,
+		"note":     look.VersionNote,
+		"progress": func(p status.Progress) string { return ProgressLine(p) },
+		"folder":   space.MirrorFolder,
+		"lost":     care.SayLost,
+		"plain":    plainText,
+		"rebuild":  status.RebuildHint,
+		"shown":    status.Shown,
+		"typed":    a.Typed,
+	}}.Text(name, v)
 }
 
-// counted is count.Of for any kind of integer.
-func counted(n any, one string, many ...string) string {
-	return count.Of(reflect.ValueOf(n).Int(), one, many...)
+// TestedPairs are the value of the text "pairs". Of are the jobs whose alternates were tested only.
+type TestedPairs struct {
+	Pairs []replicas.ReplicaPair
+	Of    []string
 }
 
 // timeOf is TimeText of a time or of a pointer to one.
@@ -125,4 +117,15 @@ func plainText(s string) string {
 		}
 		return r
 	}, s))
+}
+
+// interval writes between which values something lies.
+func interval(low, high *float64) string {
+	switch {
+	case low == nil || high == nil:
+		return "-"
+	case *low == *high:
+		return "known"
+	}
+	return fmt.Sprintf("%.2f to %.2f", *low, *high)
 }
