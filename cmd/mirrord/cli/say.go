@@ -61,7 +61,6 @@ func (a *CLI) Text(name string, v any) (string, error) {
 		"some":  func(all []string) string { return env.Joined(Some(all), "and") },
 		"first": func(n int, all []space.Count) []space.Count { return all[:min(n, len(all))] },
 		"dir":   func(p string) string { return strings.TrimSuffix(p, "/") + "/" },
-		"less":  func(a, b int) int { return a - b },
 		"two":   func(f float64) string { return fmt.Sprintf("%.2f", f) },
 		"x100":  func(share float64) float64 { return 100 * share },
 
