@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wording makes texts for people of values, by templates in files, as package text/template has them.
+// Package wording makes texts for people of values, by templates in files, as package text/template has
+// them.
 //
 // In a file, {{- at the beginning of a line takes away the end of the line before, so that lines which only
 // say what follows leave nothing behind.
@@ -25,8 +26,9 @@ type Wording struct {
 // Text is what a template makes of a value, without empty lines before and after it.
 //
 // Beside the functions of package text/template and Words there are: n, which is count.Of for any kind of
-// integer; plus and less; join, with commas; clauses, which makes a text of another template and has a separator in
-// place of the ends of its lines; and args, which gives such a template a value beside the one that it is of.
+// integer; plus and less; join, with commas; clauses, which makes a text of another template and has a
+// separator in place of the ends of its lines; and args, which gives such a template a value beside the one
+// that it is of.
 func (w Wording) Text(name string, v any) (string, error) {
 	t := template.New("")
 	text := func(name string, v any) (string, error) {
@@ -44,7 +46,7 @@ func (w Wording) Text(name string, v any) (string, error) {
 			}
 			return sum
 		},
-		"less": func(a, b int) int { return a - b },
+		"less": func(a, b any) int64 { return reflect.ValueOf(a).Int() - reflect.ValueOf(b).Int() },
 		"join": func(all []string) string { return strings.Join(all, ", ") },
 		"args": func(key string, value, of any) map[string]any { return map[string]any{key: value, "Of": of} },
 		"clauses": func(sep, name string, v any) (string, error) {
