@@ -16,8 +16,8 @@ import (
 	"mirrord/internal/count"
 )
 
-// Wording is templates with the functions that they use.
-type Wording struct {
+// Templates are templates with the functions that they use.
+type Templates struct {
 	Files fs.FS
 	Glob  string // of the names of the files
 	Words template.FuncMap
@@ -29,7 +29,7 @@ type Wording struct {
 // integer; plus and less; join, with commas; clauses, which makes a text of another template and has a
 // separator in place of the ends of its lines; and args, which gives such a template a value beside the one
 // that it is of.
-func (w Wording) Text(name string, v any) (string, error) {
+func (w Templates) Text(name string, v any) (string, error) {
 	t := template.New("")
 	text := func(name string, v any) (string, error) {
 		var b strings.Builder

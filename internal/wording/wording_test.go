@@ -20,7 +20,7 @@ type basket struct {
 func (b *basket) Name() string { return "basket of " + b.Owner }
 
 func TestText(t *testing.T) {
-	w := Wording{
+	w := Templates{
 		Files: fstest.MapFS{"a.txt": {Data: []byte(`{{define "basket"}}
 {{.Name}}: {{or (clauses "; " "what" .) "empty"}}
 {{- range .Orders}}

@@ -34,7 +34,7 @@ func (s *Summary) WriteTextFor(w io.Writer, full string) error {
 	}
 	failures := slices.DeleteFunc(slices.Clone(s.Failures), named)
 	shown := failures[:min(len(failures), shownFailures)]
-	text, err := wording.Wording{Files: texts, Glob: "summary.txt", Words: template.FuncMap{
+	text, err := wording.Templates{Files: texts, Glob: "summary.txt", Words: template.FuncMap{
 		"ago":   ago,
 		"bytes": Bytes,
 		"gone":  count.FirstGone,

@@ -20,7 +20,7 @@ import (
 var texts embed.FS
 
 func textOf(name string, v any, words template.FuncMap) (string, error) {
-	return wording.Wording{Files: texts, Glob: "texts/" + name + ".txt", Words: words}.Text(name, v)
+	return wording.Templates{Files: texts, Glob: "texts/" + name + ".txt", Words: words}.Text(name, v)
 }
 
 // WriteMetrics writes all as metrics in the text format of Prometheus, version 0.0.4. Jobs are labels; hosts
