@@ -47,7 +47,8 @@ func editPage(v *visit) error {
 	}
 	if dir := v.r.FormValue("never"); dir != "" { // a directory that is never to be skipped
 		d.Text += fmt.Sprintf("\n[[priority]]\nmatch = [%q]\n", "/"+dir+"/**")
-		if d.Checked, err = jobs.CheckEdit(v.App, jobs.JobEdit{Job: v.job, Text: []byte(d.Text), Tag: t.Tag}); err != nil {
+		d.Checked, err = jobs.CheckEdit(v.App, jobs.JobEdit{Job: v.job, Text: []byte(d.Text), Tag: t.Tag})
+		if err != nil {
 			return err
 		}
 		d.Rows, d.Bad = rowsOf(d.Checked.Diff), badLines(d.Text, d.Checked.Errors)

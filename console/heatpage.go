@@ -228,6 +228,7 @@ func heatDates(times []int64) (out []heatDate) {
 // Legend says what the shades mean.
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
-		{"h0", "unchanged"}, {"h4", "up to 10 % changed"}, {"h6", "up to 30 %"}, {"h8", "more"}, {"h2", "not checked"},
+		{"h0", "unchanged"}, {"h4", "up to 10 % changed"}, {"h6", "up to 30 %"}, {"h8", "more"},
+		{"h2", "not checked"},
 	}
 }

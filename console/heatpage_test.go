@@ -170,7 +170,8 @@ func TestHeatShowsRules(t *testing.T) {
 		}
 	})
 	why := doc.Find("#why + p").Text()
-	if !strings.Contains(why, skipped) || !strings.Contains(why, "support 0.37, confidence 0.91: rarely <when>") {
+	if !strings.Contains(why, skipped) ||
+		!strings.Contains(why, "support 0.37, confidence 0.91: rarely <when>") {
 		t.Errorf("the rule is shown as %q", why)
 	}
 }

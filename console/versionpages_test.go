@@ -143,7 +143,8 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusOK, "Nothing differs", at+"/diff?from=2&to=2", nil)
 
 	doc = parse(t, b.want(http.StatusOK, "docs/", at+"/changes", nil))
-	row, cells := doc.Find("#table + div tbody tr").Eq(1).Text(), doc.Find("table.heat tbody tr").Eq(1).Find("path")
+	row := doc.Find("#table + div tbody tr").Eq(1).Text()
+	cells := doc.Find("table.heat tbody tr").Eq(1).Find("path")
 	if !strings.Contains(row, "1 / 1") || cells.Length() == 0 {
 		t.Errorf("the row of docs: %s; %d paths", row, cells.Length())
 	}
