@@ -406,7 +406,7 @@ func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
 	}
 	for c := range w.copies(r) {
 		if sha256.Sum256(c.Body) == r.Digest {
-			return w.keepBody(r, bytes.NewReader(c.Body), time.Unix(r.Fetched, 0))
+			return w.keepBody(r, func() error { return w.kept.Put(r.Digest, c.Body, time.Unix(r.Fetched, 0)) })
 		}
 	}
 	return false, nil
