@@ -29,8 +29,8 @@ import (
 //	crc32c  4 bytes, little endian: of the payload
 //	payload uvarint length, FrameMeta; uvarint length, links; body
 //
-// A one-off mirror writes plain frames, of which rest.go says what takes their place: frames in S2 where it is
-// not a rest.
+// A one-off mirror writes plain frames, of which rest.go says what takes their place: frames in S2 where that
+// is no rest.
 //
 // The links name other URLs by their numbers in site.db.
 const (
