@@ -71,6 +71,8 @@ func rows() map[string]Row {
 		"fetch": 10, "store": 10, "replay": 10, "scheduler/notify": 10, "serve/find": 10, "phm/space": 10,
 
 		// The rooms of store, from what knows a disk only; docs/design.md has them.
+		"store/collect": 7,
+
 		"store/blobs": 6, "store/bodies": 6, "store/db": 6,
 
 		"store/record": 5, "store/pages": 5, "store/log": 5,
