@@ -39,10 +39,15 @@ func (x *edits) load(rec *record.Resource, first scope.Priorities) {
 		x.lists = append(x.lists, rec.ID)
 		x.origins[rec.URL.Origin()] = true
 		x.since = max(x.since, rec.Fetched)
-	} else if rec.Format == uint8(relocate.HTML) && !rec.Listing {
+	} else if IsPage(rec) && !rec.Listing {
 		x.looked = append(x.looked, make([]uint32, max(0, int(rec.ID)+1-len(x.looked)))...)
 		x.looked[rec.ID] = uint32(rec.Checked)
 	}
+}
+
+// IsPage reports whether a resource is a page for readers.
+func IsPage(rec *record.Resource) bool {
+	return rec.Format == uint8(relocate.HTML) || rec.MIME == "application/xhtml+xml"
 }
 
 // upToDate reports whether a page was looked at since the lists changed: else it may show an old edit.
@@ -58,4 +63,27 @@ func (x *edits) showsNone(t *urls.Table) bool {
 		}
 	}
 	return len(x.lists) > 0
+}
+
+// OnlyAged reports whether a feed differs from one before it only in what stands before its entries, and in
+// that its last entries have left it: a list of the changes of a week shows less after it, and no edit.
+func OnlyAged(before, now []byte) bool {
+	rest := entries(before)
+	for _, e := range entries(now) {
+		if len(rest) == 0 || rest[0] != e {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return true
+}
+
+// entries returns hashes of what the entries of a feed say, in their order.
+func entries(feed []byte) (all []uint64) {
+	for start := nextBlock(feed, 0, true); start < len(feed); {
+		end := nextBlock(feed, start, true)
+		hash, _ := saidIn(feed[start:end])
+		all, start = append(all, hash), end
+	}
+	return all
 }
