@@ -3,6 +3,11 @@
 package revisit
 
 import (
+	"bytes"
+	"regexp"
+
+	"github.com/zeebo/xxh3"
+
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
@@ -78,12 +83,16 @@ func OnlyAged(before, now []byte) bool {
 	return true
 }
 
-// entries returns hashes of what the entries of a feed say, in their order.
+// entries returns hashes of the entries of a feed, in their order, without comments and white space.
 func entries(feed []byte) (all []uint64) {
 	for start := nextBlock(feed, 0, true); start < len(feed); {
 		end := nextBlock(feed, start, true)
-		hash, _ := saidIn(feed[start:end])
-		all, start = append(all, hash), end
+		entry := feedComment.ReplaceAll(feed[start:end], nil)
+		all, start = append(all, xxh3.Hash(bytes.Join(bytes.Fields(entry), nil))), end
 	}
 	return all
 }
+
+// feedComment is a comment in the markup of a feed, or in that of a page in it: MediaWiki says there whether a
+// cache had the entry.
+var feedComment = regexp.MustCompile(`(?s)(?:<|&lt;)!--.*?--(?:>|&gt;)`)

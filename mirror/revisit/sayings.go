@@ -89,7 +89,8 @@ func (r *sayings) block(b []byte, start int, mentions []Mention) {
 
 // add takes markup that stands beside links to some URLs.
 func (r *sayings) add(ids []uint32, markup []byte) {
-	hash, says := saidIn(markup)
+	said := text.Extract(markup)
+	hash := xxh3.HashString(said)
 	for _, id := range ids {
 		i, ok := r.at[id]
 		if !ok {
@@ -97,16 +98,10 @@ func (r *sayings) add(ids []uint32, markup []byte) {
 			r.at[id] = i
 			r.out = append(r.out, PageFact{ID: id})
 		}
-		if says {
+		if said != "" {
 			r.out[i].Texts = append(r.out[i].Texts, hash)
 		}
 	}
-}
-
-// saidIn returns a hash of the text of markup; says is false when it has none.
-func saidIn(markup []byte) (hash uint64, says bool) {
-	said := text.Extract(markup)
-	return xxh3.HashString(said), said != ""
 }
 
 // nextBlock is where the next block after a place begins.
