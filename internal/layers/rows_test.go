@@ -71,6 +71,8 @@ func rows() map[string]Row {
 		"fetch": 10, "store": 10, "replay": 10, "scheduler/notify": 10, "serve/find": 10, "phm/space": 10,
 
 		// The rooms of store, from what knows a disk only; docs/design.md has them.
+		"store/collect": 7,
+
 		"store/blobs": 6, "store/bodies": 6, "store/db": 6,
 
 		"store/record": 5, "store/pages": 5, "store/log": 5,
@@ -110,6 +112,7 @@ func rows() map[string]Row {
 		"internal/lines":    0, // lines that are gathered and sorted in little memory
 		"internal/zstdfast": 0, "internal/hashset": 0,
 		"internal/numbered": 0, "internal/texts": 0,
+		"internal/wording": 0, // texts for people, by templates
 
 		"internal/webhook": 0,
 
