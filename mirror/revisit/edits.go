@@ -88,11 +88,12 @@ func entries(feed []byte) (all []uint64) {
 	for start := nextBlock(feed, 0, true); start < len(feed); {
 		end := nextBlock(feed, start, true)
 		entry := feedComment.ReplaceAll(feed[start:end], nil)
-		all, start = append(all, xxh3.Hash(bytes.Join(bytes.Fields(entry), nil))), end
+		all = append(all, xxh3.Hash(bytes.Join(bytes.Fields(entry), nil)))
+		start = end
 	}
 	return all
 }
 
-// feedComment is a comment in the markup of a feed, or in that of a page in it: MediaWiki says there whether a
-// cache had the entry.
+// feedComment is a comment in the markup of a feed, or in that of a page in it: MediaWiki says there whether
+// a cache had the entry.
 var feedComment = regexp.MustCompile(`(?s)(?:<|&lt;)!--.*?--(?:>|&gt;)`)

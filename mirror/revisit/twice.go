@@ -29,7 +29,7 @@ func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
 	return q
 }
 
-// Blames reports whether the page changed, in more than what is noise, although its validators stayed the same.
+// Blames reports whether the page changed, in more than noise, although its validators stayed the same.
 func (q *Twice) Blames(known volatile.Positions) bool {
 	_, _, same := known.Same(q.stored, q.body)
 	return q.stored != nil && !same

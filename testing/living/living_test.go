@@ -50,7 +50,8 @@ func TestLiving(t *testing.T) {
 			continue
 		}
 		t.Run(x.name, func(t *testing.T) {
-			m := &mirrored{program: x, place: newPlace(t), bin: bin, valid: map[string]string{}}
+			m := &mirrored{program: x, place: newPlace(t), bin: bin}
+			m.valid = map[string]string{}
 			m.begin(m.place)
 			m.take()
 			m.job()
@@ -144,7 +145,7 @@ func (m *mirrored) rests(runs int) {
 				m.run, s.Added, s.Changed, s.Removed, m.differ(before, m.tree()))
 		}
 		if m.run > 1 && m.vain > max(leastVain, int(mostVain*float64(len(seen)))) {
-			m.t.Errorf("run %d: %d of %d answers have bodies that a condition would have spared", m.run, m.vain, len(seen))
+			m.t.Errorf("run %d: of %d answers %d have bodies in vain", m.run, len(seen), m.vain)
 		}
 		times := float64(s.Requests) / float64(m.need)
 		if m.run == runs && times > mostTimes {
