@@ -115,7 +115,7 @@ func TestOnlyAged(t *testing.T) {
 	}{
 		{"the last entry left, the head has the time", head + b + a, `<feed><updated>9 May</updated>` + b, true},
 		{"an entry comes from a cache", head + a, head + strings.Replace(a, "May<", "May\n&lt;!-- x --&gt;<", 1), true},
-		{"an entry has another link", head + b, head + strings.Replace(b, "<title>", `<link href="c"/><title>`, 1), false},
+		{"an entry has another link", head + b, head + strings.Replace(b, "<title>", `<link href="c"/>`, 1), false},
 		{"all entries left", head + b + a, head, true},
 		{"entries in another order", head + b + a, head + a + b, false},
 		{"the first entry left: it was deleted", head + b + a, head + a, false},
