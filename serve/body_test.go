@@ -200,7 +200,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// A failure is one of the request, and what is too large stays as it is.
+// A failure is one of the request, and a text that is too large stays as it is.
 func TestCodingFails(t *testing.T) {
 	c := make(codings, 1)
 	open := func(r Resource) (io.ReadSeekCloser, error) {
