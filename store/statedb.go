@@ -50,8 +50,8 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 	}
 }
 
-// stateWait is how long a process waits for another one that holds mirror.db. Each holds it for a moment only,
-// and those that read it share it.
+// stateWait is how long a process waits for another one that holds mirror.db. Each holds it for a moment, and
+// those that read it share it.
 const stateWait = 15 * time.Second
 
 // withDB opens mirror.db for the moment of f. One that is damaged is set aside and made again from what the
