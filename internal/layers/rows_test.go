@@ -94,7 +94,7 @@ func rows() map[string]Row {
 		"site/profile": 1,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "fetch/robots": 1, "site/listing": 1, "fetch/heads": 1,
-		"internal/volatile": 1, "scheduler/status": 1, "cluster/lease": 1, "replica/text": 1, "mirror/result": 1,
+		"internal/volatile": 1, "scheduler/status": 2, "cluster/lease": 1, "replica/text": 1, "mirror/result": 2,
 		"archive/zim": 1, "archive/warc": 1,
 
 		"site": 0, "fetch/reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
@@ -110,8 +110,9 @@ func rows() map[string]Row {
 
 		"internal/inorder":  0, // work on all cores, in order
 		"internal/lines":    0, // lines that are gathered and sorted in little memory
-		"internal/zstdfast": 0, "internal/hashset": 0,
+		"internal/zstdfast": 0,
 		"internal/numbered": 0, "internal/texts": 0,
+		"internal/wording": 1, // texts for people, by templates
 
 		"internal/webhook": 0,
 
