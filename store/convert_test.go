@@ -156,7 +156,7 @@ func TestConvertState(t *testing.T) {
 		if f, ok, err := st.LoadHost("https://h0"); err != nil || !ok || string(f.Body) != "robots" {
 			t.Errorf("%+v, %v, %v", f, ok, err)
 		}
-		err = st.withDB(st.dbOptions(), func(d *db.DB) error { return d.View((*db.Tx).CheckSums) })
+		err = st.withDB(updateWait, func(d *db.DB) error { return d.View((*db.Tx).CheckSums) })
 		if err := errors.Join(err, st.Close()); err != nil {
 			t.Fatal(err)
 		}

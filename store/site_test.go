@@ -309,7 +309,7 @@ func TestRunLog(t *testing.T) {
 		t.Errorf("%v, %v", rs, err)
 	}
 	// The log of a site does not grow for ever.
-	err = st.withDB(st.dbOptions(), func(d *db.DB) error {
+	err = st.withDB(updateWait, func(d *db.DB) error {
 		return d.Update(func(tx *db.Tx) error {
 			return behind(tx).Bucket([]byte("runs")).Bucket([]byte("x")).SetSequence(keptRuns + 5)
 		})

@@ -23,7 +23,7 @@ func TestCheckShared(t *testing.T) {
 			return os.WriteFile(file, make([]byte, 32<<10), 0o600)
 		},
 		"a value that is lost": func(st *State, _ string) error {
-			return st.withDB(st.dbOptions(), func(d *db.DB) error {
+			return st.withDB(updateWait, func(d *db.DB) error {
 				return d.Update(func(tx *db.Tx) error { // behind the door
 					return behind(tx).Bucket(bHosts).Delete([]byte("https://h"))
 				})

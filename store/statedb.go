@@ -50,13 +50,18 @@ func (s *State) keepJobRecords(records map[string][]byte) {
 	}
 }
 
-// stateWait is how long a process waits for another one that holds mirror.db. Each holds it for a moment, and
-// those that read it share it.
-const stateWait = 15 * time.Second
+// How long a process waits for another one that holds mirror.db. Each holds it for a moment only.
+const (
+	updateWait = 15 * time.Second
+	viewWait   = time.Second // then a copy is read
+)
 
-// withDB opens mirror.db for the moment of f. One that is damaged is set aside and made again from what the
-// sites know, and so is one that is missing or empty: a lost log must not stop a run.
-func (s *State) withDB(o db.Options, f func(*db.DB) error) error {
+// withDB opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal.
+// One that is damaged is set aside and made again from what the sites know, and so is one that is missing or
+// empty: a lost log must not stop a run.
+func (s *State) withDB(wait time.Duration, f func(*db.DB) error) error {
+	o := s.dbOptions()
+	o.Wait = wait
 	err := tryDoor(o, f)
 	bad, damaged := errors.AsType[*db.DatabaseError](err)
 	if (damaged && bad.Site == "") || errors.Is(err, errNoStateDB) {
@@ -75,7 +80,7 @@ func (s *State) dbOptions() db.Options {
 	return db.Options{
 		Path:     filepath.Join(s.Dir, stateDB),
 		Mode:     0o600,
-		Wait:     stateWait,
+		Wait:     updateWait,
 		Depth:    2,
 		Volatile: s.opt.Volatile,
 		Known:    &s.checked,
@@ -105,23 +110,38 @@ func (s *State) viewDB(f func(*db.Tx) error) error {
 			return err
 		}
 	}
-	o := s.dbOptions()
-	o.ReadOnly = true
 	view := func(d *db.DB) error { return d.View(f) }
-	err := s.withDB(o, view)
-	if errors.Is(err, db.ErrOldFormat) { // opening it for writing converts it
-		o.ReadOnly = false
-		err = s.withDB(o, view)
+	err := s.withDB(viewWait, view)
+	if errors.Is(err, disk.ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
+		d, err := copyDB(s)
+		if err != nil {
+			return err
+		}
+		return errors.Join(view(d), d.Close())
 	}
-	if mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); mayNot && missing != nil {
+	switch mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); {
+	case mayNot && missing != nil:
 		return nil
+	case mayNot: // a state that is read-only for the caller
+		o := s.dbOptions()
+		o.ReadOnly = true
+		return tryDoor(o, view)
 	}
 	return err
 }
 
+// copyDB opens a copy of mirror.db as it was after its last commit.
+func copyDB(s *State) (*db.DB, error) {
+	d, err := s.dbOptions().OpenCopy(os.TempDir(), s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errNoStateDB
+	}
+	return d, err
+}
+
 // updateDB writes mirror.db.
 func (s *State) updateDB(op string, f func(*db.Tx) error) error {
-	return s.withDB(s.dbOptions(), func(d *db.DB) error { return disk.Err(op, d.Update(f)) })
+	return s.withDB(updateWait, func(d *db.DB) error { return disk.Err(op, d.Update(f)) })
 }
 
 // replaceDB puts a new mirror.db instead of one that is damaged, which keeps a dated name, or of one
@@ -251,20 +271,21 @@ func (s *State) recall(name string) (run, job []byte) {
 // it is missing although sites know what was in it. It changes nothing, and who may not read it finds
 // nothing.
 func CheckShared(s *State) error {
-	o := s.dbOptions()
-	o.ReadOnly = true
-	err := tryDoor(o, func(d *db.DB) error {
-		return d.View(func(t *db.Tx) error {
+	d, err := copyDB(s)
+	if err == nil {
+		err = d.View(func(t *db.Tx) error {
 			if err := t.CheckSums(); err != nil {
 				return d.Damaged(err)
 			}
 			return nil
 		})
-	})
+		err = errors.Join(err, d.Close())
+	}
 	if errors.Is(err, errNoStateDB) {
 		names, lerr := s.Sites()
 		for _, name := range names {
 			if run, job := s.recall(name); (run != nil) || job != nil {
+				o := s.dbOptions()
 				return o.Damaged(err)
 			}
 		}

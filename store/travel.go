@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,10 +232,16 @@ func LastTransaction(s *State, name string) (uint64, error) {
 // OpenShared opens the files of a state that belong to no site: mirror.db as of its last commit, and what
 // lies beside it. Sockets, locks and what was set aside are left out. done lets go of them.
 func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
+	var d *db.DB
 	done = func() error {
 		var errs []error
 		for _, f := range files {
-			errs = append(errs, f.File.Close())
+			if f.Name != stateDB {
+				errs = append(errs, f.File.Close())
+			}
+		}
+		if d != nil {
+			errs = append(errs, d.Close())
 		}
 		return errors.Join(errs...)
 	}
@@ -253,25 +257,16 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 			files = append(files, f)
 		}
 	}
-	var copied *os.File
 	if err == nil {
-		copied, err = disk.Scratch(os.TempDir(), s.Dir)
+		if d, err = copyDB(s); errors.Is(err, errNoStateDB) {
+			return files, done, nil
+		}
 	}
 	if err == nil {
-		o := s.dbOptions()
-		o.ReadOnly = true
-		files = append(files, TravelFile{Name: stateDB, File: copied})
-		err = tryDoor(o, func(d *db.DB) error {
-			_, err := io.Copy(copied, io.NewSectionReader(d.File, 0, math.MaxInt64))
-			return err
-		})
-	}
-	if errors.Is(err, errNoStateDB) {
-		files = files[:len(files)-1]
-		return files, done, copied.Close()
-	}
-	if err == nil {
-		files[len(files)-1].Info, err = copied.Stat()
+		var fi fs.FileInfo
+		if fi, err = d.File.Stat(); err == nil {
+			files = append(files, TravelFile{Name: stateDB, Info: fi, File: d.File})
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(disk.Err("open shared files", err), done())
