@@ -192,6 +192,7 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 	check(r.openCircles(s.stage))
 	check(foldSessions(ctx, r, s.stage))
 	compareLast(ctx, r)
+	check(s.distrustValidators())
 	if !r.stopped() {
 		check(r.held.drop(r))
 	}
