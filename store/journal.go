@@ -8,9 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"mirrord/site"
+	"mirrord/store/blobs"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
+	"mirrord/store/disk"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -242,4 +247,126 @@ func takeJournal(s *home) error {
 		}
 		return tx.Meta().Delete(kFolding)
 	})
+}
+
+// Results that were noted are in the log before their bodies are on the disk: a loss of power may leave them
+// without. Before a transaction is synced, so are the bodies, and only the entries behind the last such one
+// need a look.
+
+// counted cuts the results that have no body off a segment, with what lies behind them, and reports whether
+// there was one. results is how many are left that were not synced.
+func counted(s *State, root *os.Root, name string, segment *log.Readable) (results int, cut bool, err error) {
+	entries := segment.Uncertain()
+	if len(entries) == 0 {
+		return 0, false, nil
+	}
+	packs, _, err := packsOf(s, root, name)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, packs.Close()) }()
+	look := &bodyLook{
+		packs:  packs,
+		blobs:  s.Bodies,
+		frames: bodies.NewFrameReader(),
+	}
+	err = log.Payloads(segment.File, entries, func(e log.Entry, payload []byte) error {
+		if !look.hasAll(payload) {
+			segment.CutAt(e.Off)
+			return errPassed
+		}
+		results++
+		return nil
+	})
+	if err == errPassed {
+		return results, true, nil
+	}
+	return results, false, err
+}
+
+// packsOf opens the packs of a site for reading. away is what a depot has of it, nil for nothing.
+func packsOf(s *State, root *os.Root, name string) (p *bodies.Packs, away *awaySite, err error) {
+	dir, err := root.OpenRoot("packs")
+	if err != nil {
+		return nil, nil, disk.Err("open packs", err)
+	}
+	if away, err = s.aways.in(root, AwayName, name); err != nil {
+		return nil, nil, errors.Join(err, dir.Close())
+	}
+	if away == nil {
+		return bodies.Open(dir, nil), nil, nil
+	}
+	return bodies.Open(dir, away), away, nil
+}
+
+// cutLog cuts what does not count off the log of a site whose writer has not closed it, and syncs what does.
+// It returns the last transaction that is left; 0 when nothing was cut.
+func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
+	if log.IsClean(root) {
+		return 0, nil
+	}
+	segment, err := log.LastOf(root)
+	if errors.Is(err, log.ErrNone) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer segment.Close()
+	whole, err := log.Read(segment)
+	if err != nil {
+		return 0, err
+	}
+	results, cut, err := counted(s, root, name, whole)
+	if (err == nil) && (results > 0) && !s.opt.Volatile {
+		err = errors.Join(s.Bodies.Sync(), disk.Err("sync packs", disk.SyncFS(int(segment.Fd()))))
+	}
+	if (err != nil) || !cut {
+		return 0, err
+	}
+	f, err := root.OpenFile(filepath.Join(log.Folder, filepath.Base(segment.Name())), os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(f.Truncate(whole.End()), f.Close())
+	}
+	return whole.Last(), disk.Err("cut log", err)
+}
+
+// bodyLook looks at the bodies of results.
+type bodyLook struct {
+	packs  *bodies.Packs
+	blobs  *blobs.Blobs
+	frames *bodies.FrameReader
+}
+
+// hasAll reports whether the bodies of the results of a batch are there, and right.
+func (l *bodyLook) hasAll(payload []byte) bool {
+	var b record.LogBatch
+	if len(payload) < record.EndSize || b.Decode(payload[record.EndSize:]) != nil {
+		return false
+	}
+	for i := range b.Done {
+		if !l.has(&b.Done[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether the body of a result is there, and right.
+func (l *bodyLook) has(d *record.RawDone) bool {
+	var r record.Resource
+	u, err := record.StoredURL(string(d.URL))
+	if err != nil || r.Decode(u, d.Record) != nil {
+		return false
+	}
+	switch {
+	case r.Outcome != site.Fetched:
+		return true
+	case r.Body == record.PackBody:
+		_, err := l.packs.Frame(l.frames, r.At)
+		return err == nil
+	case r.Body == record.BlobBody:
+		return l.blobs.IsThere(r.Digest, r.Size)
+	}
+	return true
 }

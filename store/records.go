@@ -282,43 +282,6 @@ func (s *Records) flushHeads(tx *db.Tx) error {
 	return tx.Meta().Put(kHeads, note)
 }
 
-// Origins calls f for each origin of which the mirror holds something, with a URL of it, in key order. It
-// looks at a few records of each.
-func (s *Records) Origins(f func(u site.URL) error) error {
-	var from []byte
-	for {
-		var last []byte // prefix of the keys of one origin
-		tries := 0
-		err := s.eachFrom(bResources, from, func(k, v []byte) error {
-			var r record.Resource
-			if err := r.DecodeKeyed(k, v); err != nil {
-				return err
-			}
-			prefix := k[:bytes.IndexByte(k, '/')+1]
-			if tries++; !bytes.Equal(prefix, last) {
-				last, tries = bytes.Clone(prefix), 1
-			}
-			if r.InSet {
-				if err := f(r.URL); err != nil {
-					return err
-				}
-			}
-			if r.InSet || tries >= originTries {
-				return errPassed
-			}
-			return nil
-		})
-		if err != errPassed {
-			return err
-		}
-		from = last
-		from[len(from)-1]++ // behind every key that begins so
-	}
-}
-
-// originTries is how many records of an origin are looked at for one that the mirror holds.
-const originTries = 200
-
 // AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has
 // observed since it began.
 func (s *Records) AddObservation(o *record.Observation) error {

@@ -4,10 +4,12 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
+	"mirrord/store/disk"
 	"mirrord/store/pages"
 )
 
@@ -144,4 +146,21 @@ const maxName = 64
 // ValidName reports whether name can be a site's folder.
 func ValidName(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/\\\x00") && name[0] != '.'
+}
+
+// Errors of opening.
+var (
+	ErrNoSite    = disk.Said("no such site")
+	ErrNoVersion = errors.New("no version is published")
+	ErrClosed    = errors.New("site is closed")
+)
+
+// ErrTooLong says that a URL is longer than MaxURL.
+var ErrTooLong = errors.New("URL is too long to be stored")
+
+// explain says in front of an error, where there is one, what was being done.
+func explain(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
 }

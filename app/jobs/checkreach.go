@@ -17,6 +17,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Bounds of what check asks the resolver.
@@ -151,9 +152,12 @@ func reachQuestions(
 // originsOf calls f for the origins that a site holds files of, until it returns false.
 func originsOf(st *store.State, name string, f func(site.URL) bool) error {
 	err := env.View(st, name, func(s *store.Site) error {
-		return s.Records.Origins(func(u site.URL) error {
-			if !f(u) {
-				return errEnough
+		last := ""
+		return s.Records.Resources(func(r *record.Resource) error {
+			if o := r.URL.Origin(); r.InSet && o != last {
+				if last = o; !f(r.URL) {
+					return errEnough
+				}
 			}
 			return nil
 		})

@@ -487,6 +487,6 @@ type Facts interface {
 	store.Shared
 	// Get returns one value; nil: no such value.
 	Get(ctx context.Context, kind, key string) ([]byte, error)
-	// Watch calls changed at first and after each change of some kinds, until ctx ends.
+	// Watch calls changed, which must not wait, at first and after each change of some kinds, until ctx ends.
 	Watch(ctx context.Context, changed func(), kinds ...string)
 }

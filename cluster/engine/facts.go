@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -236,39 +235,22 @@ func (f *Facts) follow(
 }
 
 // Watch calls changed once all values of some kinds that are there have come, and after each change, until
-// ctx ends. A call may be for several changes.
+// ctx ends. changed must not wait.
 func (f *Facts) Watch(ctx context.Context, changed func(), kinds ...string) {
-	wake := make(chan struct{}, 1)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wake:
-				changed()
-			}
-		}
-	})
-	for ctx.Err() == nil {
-		f.watch(ctx, wake, kinds)
-		pause(ctx, time.Second)
-	}
-}
-
-func (f *Facts) watch(ctx context.Context, wake chan struct{}, kinds []string) {
-	ctx, cancel := context.WithTimeout(ctx, rewatch)
-	defer cancel()
 	keys := make([]string, len(kinds))
 	for i, kind := range kinds {
 		keys[i] = escape(kind) + ".>"
 	}
-	all := false
-	_ = entries(ctx, f.kv, keys, func(e jetstream.KeyValueEntry) (more bool) {
-		if all = all || e == nil; all {
-			kick(wake)
-		}
-		return true
-	}, jetstream.MetaOnly()) // likewise
+	for ctx.Err() == nil {
+		within, cancel := context.WithTimeout(ctx, rewatch)
+		all := false
+		_ = entries(within, f.kv, keys, func(e jetstream.KeyValueEntry) (more bool) {
+			if all = all || e == nil; all {
+				changed()
+			}
+			return true
+		}, jetstream.MetaOnly()) // an error: it is watched again
+		cancel()
+		pause(ctx, time.Second)
+	}
 }
