@@ -68,7 +68,8 @@ func TestAllow(t *testing.T) {
 
 // The feed of changes of a program may lie beside the scope; a page there may be that of another program.
 func TestAllowFeedBeside(t *testing.T) {
-	const entry = "url = \"https://www.example.org/w/a/\"\nscope = { kind = \"directory\", exclude = [\"**/no/**\"] }\n"
+	const entry = "url = \"https://www.example.org/w/a/\"\nscope = { kind = \"directory\", exclude = " +
+		"[\"**/no/**\"] }\n"
 	for _, c := range []struct {
 		profile, url string
 		ok           bool
