@@ -58,6 +58,7 @@ func saidOf() map[string]any {
 			*archives.Imported
 			Name, Init string
 		}{},
+		"since when": &look.Wording{},
 		"spaces": &struct {
 			All      []spaces.LookedSpace
 			Verified bool

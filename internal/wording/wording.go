@@ -12,8 +12,6 @@ import (
 	"reflect"
 	"strings"
 	"text/template"
-
-	"mirrord/internal/count"
 )
 
 // Templates are templates with the functions that they use.
@@ -25,10 +23,9 @@ type Templates struct {
 
 // Text is what a template makes of a value, without empty lines before and after it.
 //
-// Beside the functions of package text/template and Words there are: n, which is count.Of for any kind of
-// integer; plus and less; join, with commas; clauses, which makes a text of another template and has a
-// separator in place of the ends of its lines; and args, which gives such a template a value beside the one
-// that it is of.
+// Beside the functions of package text/template and Words there are: plus and less; join, with commas;
+// clauses, which makes a text of another template and has a separator in place of the ends of its lines; and
+// args, which gives such a template a value beside the one that it is of.
 func (w Templates) Text(name string, v any) (string, error) {
 	t := template.New("")
 	text := func(name string, v any) (string, error) {
@@ -37,9 +34,6 @@ func (w Templates) Text(name string, v any) (string, error) {
 		return strings.Trim(b.String(), "\n"), err
 	}
 	_, err := t.Funcs(template.FuncMap{
-		"n": func(n any, one string, many ...string) string {
-			return count.Of(reflect.ValueOf(n).Int(), one, many...)
-		},
 		"plus": func(all ...any) (sum int64) {
 			for _, n := range all {
 				sum += reflect.ValueOf(n).Int()
@@ -60,7 +54,7 @@ func (w Templates) Text(name string, v any) (string, error) {
 	return text(name, v)
 }
 
-// addressed returns a pointer to a value that is none, so that all of its methods can be called.
+// addressed returns a pointer to a value, unless it is one, so that all of its methods can be called.
 func addressed(v any) any {
 	if v == nil || reflect.TypeOf(v).Kind() == reflect.Pointer {
 		return v

@@ -3,6 +3,7 @@
 package wording
 
 import (
+	"fmt"
 	"testing"
 	"testing/fstest"
 	"text/template"
@@ -36,8 +37,11 @@ func TestText(t *testing.T) {
 {{- end}}
 {{- end}}
 {{define "order"}}{{join (list .Of.Shop .Of.Kind .By)}}{{end}}`)}},
-		Glob:  "*.txt",
-		Words: template.FuncMap{"list": func(all ...string) []string { return all }},
+		Glob: "*.txt",
+		Words: template.FuncMap{
+			"list": func(all ...string) []string { return all },
+			"n":    func(n any, of string) string { return fmt.Sprint(n, " ", of) },
+		},
 	}
 	for _, x := range []struct {
 		of   any
@@ -47,7 +51,7 @@ func TestText(t *testing.T) {
 		{&basket{Owner: "Eve", Apples: 1}, "basket of Eve: 1 apple"},
 		{
 			basket{"Eve", 2, []order{{"north", "pears"}}},
-			"basket of Eve: 2 apples; 1 order, 3 in all\nnorth, pears, Eve",
+			"basket of Eve: 2 apple; 1 order, 3 in all\nnorth, pears, Eve",
 		},
 	} {
 		if got, err := w.Text("basket", x.of); got != x.want || err != nil {

@@ -38,6 +38,7 @@ func (s *Summary) WriteTextFor(w io.Writer, full string) error {
 		"ago":   ago,
 		"bytes": Bytes,
 		"gone":  count.FirstGone,
+		"n":     count.OfAny,
 		"span":  count.Span,
 	}}.Text("summary", struct {
 		*Summary

@@ -163,9 +163,10 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	}
 	m.Subject = oneLine(fmt.Sprintf("mirrord on %s: %s %s", host, j.Name, what))
 	text, err := textOf("message", struct {
-		Kind Kind
-		Job  *Job
-	}{kind, &j}, template.FuncMap{"line": oneLine, "shown": Shown})
+		Kind    Kind
+		Job     *Job
+		OfFiles bool
+	}{kind, &j, kind == TellDamaged || kind == TellRepaired}, template.FuncMap{"line": oneLine, "shown": Shown})
 	if err != nil { // a fault of ours: the message is sent all the same
 		text = err.Error()
 	}

@@ -52,6 +52,7 @@ func (a *CLI) Say(name string, v any) error {
 // Text is what a template makes of a value.
 func (a *CLI) Text(name string, v any) (string, error) {
 	return wording.Templates{Files: texts, Glob: "texts/*.txt", Words: template.FuncMap{
+		"n":     count.OfAny,
 		"bytes": func(n any) string { return mirror.Bytes(reflect.ValueOf(n).Int()) },
 		"at":    timeOf,
 		"age":   func(seconds int64) string { return status.Age(time.Duration(seconds) * time.Second) },
