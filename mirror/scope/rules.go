@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"mirrord/job"
@@ -135,12 +136,15 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 	return true, ""
 }
 
-// IsListBeside reports whether a URL outside of the scope is a list of changes of the program that makes the
-// site: programs have their feeds beside the directory of their pages.
+// IsListBeside reports whether a URL outside of the scope is a feed of changes of the program that makes the
+// site: programs have their feeds beside the directory of their pages. A page there may be that of another
+// program.
 func (r *URLRules) IsListBeside(u site.URL) bool {
-	return r.onSeedHost(u) && !r.Scope.Excludes(u) &&
+	return feedName.MatchString(u.RequestURI()) && r.onSeedHost(u) && !r.Scope.Excludes(u) &&
 		slices.ContainsFunc(r.Profiles.Known(), func(x *profile.Profile) bool { return x.IsEdits(u) })
 }
+
+var feedName = regexp.MustCompile(`\b(?:feed|atom|rss)`)
 
 // AllowRequisite reports whether a page requisite may come from u although u is out of scope.
 func (r *URLRules) AllowRequisite(u site.URL) bool {

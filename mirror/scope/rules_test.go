@@ -66,6 +66,28 @@ func TestAllow(t *testing.T) {
 	}
 }
 
+// The feed of changes of a program may lie beside the scope; a page there may be that of another program.
+func TestAllowFeedBeside(t *testing.T) {
+	const entry = "url = \"https://www.example.org/w/a/\"\nscope = { kind = \"directory\", exclude = " +
+		"[\"**/no/**\"] }\n"
+	for _, c := range []struct {
+		profile, url string
+		ok           bool
+	}{
+		{"mediawiki", "https://www.example.org/w/api.php?a&action=feedrecentchanges&feedformat=atom", true},
+		{"mediawiki", "https://www.example.org/w/no/api.php?a&action=feedrecentchanges&feedformat=atom", false},
+		{"mediawiki", "https://other.example/w/api.php?a&action=feedrecentchanges&feedformat=atom", false},
+		{"mediawiki", "https://www.example.org/w/api.php?action=query", false},
+		{"none", "https://www.example.org/w/api.php?a&action=feedrecentchanges&feedformat=atom", false},
+		{"phpbb", "https://www.example.org/index.php", false},
+	} {
+		r := compile(t, "profile = \""+c.profile+"\"\n"+entry)
+		if ok, why := r.Allow(parse(t, c.url), Page); ok != c.ok {
+			t.Errorf("profile %s: %s: %v, %s", c.profile, c.url, ok, why)
+		}
+	}
+}
+
 func TestAllowSitemapAndGuess(t *testing.T) {
 	r := compile(t, "url = \"https://www.example.org/docs/\"\nrequisites = \"any\"\n")
 	page := parse(t, "https://www.example.org/docs/")
