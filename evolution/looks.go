@@ -95,6 +95,12 @@ func (l *Looks) Saw(file uint32, d Dir, what Sight, since int) {
 	}
 }
 
+// Join says that a file counts as one with another from the current step on.
+func (l *Looks) Join(file uint32) {
+	f := l.file(file)
+	f.last, f.in = int32(l.steps-1), false
+}
+
 // grid is a number for each directory and step.
 type grid struct {
 	n    int

@@ -185,6 +185,7 @@ func (l *learner) before() (in urls.IDSet, err error) {
 		if n++; n <= l.skip {
 			l.each(o.Entered, func(id uint32) { in.Put(id, true) })
 			l.each(o.Left, func(id uint32) { in.Put(id, false) })
+			l.each(o.Joined, func(id uint32) { in.Put(id, false) })
 		}
 		return nil
 	})
