@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,12 +39,21 @@ func editPage(v *visit) error {
 		return err
 	}
 	v.w.Header().Set("ETag", `"`+t.Tag+`"`)
-	return v.edit(http.StatusOK, editData{
+	d := editData{
 		Job:  v.job,
 		File: t.File,
 		Text: string(t.Text),
 		Tag:  t.Tag,
-	})
+	}
+	if dir := v.r.FormValue("never"); dir != "" { // a directory that is never to be skipped
+		d.Text += fmt.Sprintf("\n[[priority]]\nmatch = [%q]\n", "/"+dir+"/**")
+		d.Checked, err = jobs.CheckEdit(v.App, jobs.JobEdit{Job: v.job, Text: []byte(d.Text), Tag: t.Tag})
+		if err != nil {
+			return err
+		}
+		d.Rows, d.Bad = rowsOf(d.Checked.Diff), badLines(d.Text, d.Checked.Errors)
+	}
+	return v.edit(http.StatusOK, d)
 }
 
 func (v *visit) edit(code int, d editData) error {

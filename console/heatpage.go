@@ -4,75 +4,66 @@ package console
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"mirrord/app/look"
 	"mirrord/evolution"
 )
 
-// Measures of the heat map, in pixels, and how much it shows.
+// How much the heat map shows, and the measures of its cells. A row is stretched to the width of the screen.
 const (
-	heatSteps  = 104 // runs
-	heatRows   = 400
-	heatLetter = 7 // width of a letter of a name
-	heatCell   = 8
-	heatWide   = 28  // largest width of a cell: eight runs fit on a phone
-	heatHeight = 20  // of a row
-	heatInner  = 15  // of its cells
-	heatHead   = 24  // of the dates
-	heatDate   = 90  // least distance of two dates
-	heatName   = 38  // characters of a name
-	heatAll    = 900 // largest width of the cells
+	heatSteps = 104 // runs
+	heatRows  = 400
+	heatName  = 38 // characters of a name
+	heatCell  = 10 // from cell to cell
+	heatInner = 8  // width of a cell
+	heatHigh  = 15
 )
 
-// auditMark draws the mark of a cell with audits, a diamond, from its upper corner. heatMark is half its
-// height.
-const (
-	heatMark  = 3
-	auditMark = "l3 3-3 3-3-3z"
-)
+// heatPath is all that has one class in a row, drawn at once.
+type heatPath struct{ Class, D string }
 
-// heatPath is all that has one shade, drawn at once.
-type heatPath struct {
-	Shade evolution.Shade
-	D     string
+// heatDate is a month above the columns.
+type heatDate struct {
+	At   int // share of the width, in percent
+	Text string
 }
 
-// heatText is a text of the drawing.
-type heatText struct {
-	X, Y     int
-	Text     string
-	To, Full string // where it leads, and what it is in full; ""
-}
-
-// heatRow is a row of the table, the twin of the drawing.
+// heatRow is a directory, in the drawing and in the table.
 type heatRow struct {
 	evolution.HeatRow
 	Name  string // with a slash at its end
-	Steps int
+	Paths []heatPath
 	Last  string
 	Rule  string
 	To    string // where its directories are shown; "" for one that has none
 }
 
+// Short keeps the end of the name, which tells it from others.
+func (r heatRow) Short() string {
+	if name := []rune(r.Name); len(name) > heatName {
+		return "…" + string(name[len(name)-heatName+1:])
+	}
+	return r.Name
+}
+
 // heatData is what the page of the heat map shows.
 type heatData struct {
-	Job, Top, Up  string // Up is where the directory above is shown; ""
-	All           bool
-	Times         []int64
-	Since, Until  time.Time
-	Width, Height int
-	Paths         []heatPath
-	Audits        string // the marks of audits
-	Grid          string // the lines between the cells
-	Texts         []heatText
-	Rows          []heatRow
-	More          int // rows that are left out
-	Runs          heatRuns
+	Job, Top, Up string // Up is where the directory above is shown; ""
+	All          bool
+	Times        []int64
+	Since, Until time.Time
+	Width        int
+	Dates        []heatDate
+	Rows         []heatRow
+	Skipped      []heatRow // of Rows, those that a rule skips
+	More         int       // rows that are left out
+	Runs         heatRuns
 }
 
 // heatRuns is what the runs of the map cost, and what looking less cost.
@@ -111,9 +102,9 @@ func heatCost(v *visit, d *heatData) error {
 	return nil
 }
 
-// Share is how many of the requests were made that looking at everything would have taken, in percent.
+// Share is how many of the requests were saved that looking at everything would have taken, in percent.
 func (c heatRuns) Share() string {
-	return fmt.Sprintf("%.0f %%", 100*float64(c.Made)/float64(max(1, c.Made+c.Saved)))
+	return fmt.Sprintf("%.0f %%", 100*float64(c.Saved)/float64(max(1, c.Made+c.Saved)))
 }
 
 // heatPage shows how the directories of a mirror changed: a drawing, and the same as a table.
@@ -143,7 +134,7 @@ func heatPage(v *visit) error {
 // skips says that a rule skips the directory of a row.
 func (d *heatData) skips(i int, support, confidence float64, why string) {
 	d.Rows[i].Rule = fmt.Sprintf("support %.2f, confidence %.2f: %s", support, confidence, why)
-	d.mark(d.Rows[i].Name)
+	d.Skipped = append(d.Skipped, d.Rows[i])
 }
 
 // heatOf is the page of a map: its table, and the drawing.
@@ -153,6 +144,8 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 		Top:   top,
 		All:   all,
 		Times: m.Times,
+		Width: heatCell * len(m.Times),
+		Dates: heatDates(m.Times),
 	}
 	if n := len(m.Times); n > 0 {
 		d.Since, d.Until = time.Unix(m.Times[0], 0), time.Unix(m.Times[n-1], 0)
@@ -166,7 +159,7 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 		d.More, rows = len(rows)-heatRows, rows[:heatRows]
 	}
 	for _, x := range rows {
-		row := heatRow{HeatRow: x, Name: x.Path + "/", Steps: len(m.Times)}
+		row := heatRow{HeatRow: x, Name: x.Path + "/", Paths: heatPaths(&x)}
 		if x.Last > 0 {
 			row.Last = time.Unix(x.Last, 0).UTC().Format(time.DateOnly)
 		}
@@ -175,22 +168,8 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 		}
 		d.Rows = append(d.Rows, row)
 	}
-	d.drawMap()
 	return d
 }
-
-// mark marks the name of a directory that a rule skips.
-func (d *heatData) mark(name string) {
-	for i := range d.Texts {
-		if t := &d.Texts[i]; t.Full == name {
-			t.Text, t.Full = skipMark+shortName(name, heatName-len([]rune(skipMark))), name+", skipped by rule"
-			return
-		}
-	}
-}
-
-// skipMark marks what a rule skips.
-const skipMark = "\u2298 "
 
 func heatAddress(name, dir string) string {
 	to := jobPath(name, "changes")
@@ -206,79 +185,50 @@ func cutLast(p string) (above, name string) {
 	return p[:max(0, i)], p[i+1:]
 }
 
-// drawMap computes the drawing: a path for each shade, in which neighbouring cells are one rectangle.
-func (d *heatData) drawMap() {
-	if len(d.Times) == 0 {
-		return
-	}
-	cell := max(heatCell, min(heatWide, heatAll/len(d.Times)))
-	left := 0 // width of the names
-	for _, r := range d.Rows {
-		left = max(left, heatLetter*min(utf8.RuneCountInString(r.Name), heatName)+heatCell)
-	}
-	d.Width = left + max(cell*len(d.Times), heatDate) + heatCell
-	d.Height = heatHead + heatHeight*len(d.Rows) + heatCell
-	shades := make([]strings.Builder, evolution.Degrees+evolution.MostDegrees+1)
-	var audits strings.Builder
-	for i, r := range d.Rows {
-		y := heatHead + heatHeight*i
-		for from := 0; from < len(r.Shades); {
-			to := from
-			for to < len(r.Shades) && r.Shades[to] == r.Shades[from] {
-				to++
-			}
-			w, h := cell*(to-from), heatInner
-			fmt.Fprintf(&shades[r.Shades[from]], "M%d %dh%dv%dh-%dz", left+cell*from, y, w, h, w)
-			from = to
+// heatPaths draws the row of a directory: a path for each class.
+func heatPaths(r *evolution.HeatRow) (out []heatPath) {
+	paths := map[string]*strings.Builder{}
+	draw := func(class string, column int, d string) {
+		if paths[class] == nil {
+			paths[class] = new(strings.Builder)
 		}
-		for j, n := range r.Audits {
-			if n > 0 {
-				fmt.Fprintf(&audits, "M%d %d%s", left+cell*j+cell/2, y+heatInner/2-heatMark, auditMark)
-			}
-		}
-		d.Texts = append(d.Texts, heatText{
-			Y:    y + heatInner - 3,
-			Text: shortName(r.Name, heatName),
-			To:   r.To,
-			Full: r.Name,
-		})
+		fmt.Fprintf(paths[class], "M%d %s", heatCell*column+1, d)
 	}
-	for s := range shades {
-		if shades[s].Len() > 0 {
-			d.Paths = append(d.Paths, heatPath{evolution.Shade(s), shades[s].String()})
+	cell := fmt.Sprintf("0h%dv%dh-%dz", heatInner, heatHigh, heatInner)
+	for j, shade := range r.Shades {
+		if shade != evolution.Absent {
+			draw(fmt.Sprintf("h%d", shade), j, cell)
+		}
+		if shade == evolution.Unseen {
+			draw("hatch", j, fmt.Sprintf("%dl%d-%d", heatHigh, heatInner, heatHigh))
+		}
+		if r.Audits[j] > 0 {
+			draw("sampled", j, fmt.Sprintf("%dm%d 0h0", heatHigh/2, heatInner/2))
 		}
 	}
-	d.Audits = audits.String()
-	var grid strings.Builder
-	for j := range len(d.Times) + 1 {
-		fmt.Fprintf(&grid, "M%d %dv%d", left+cell*j-1, heatHead, heatHeight*len(d.Rows))
+	for _, class := range slices.Sorted(maps.Keys(paths)) { // the marks come last
+		out = append(out, heatPath{class, paths[class].String()})
 	}
-	d.Grid = grid.String()
-	last := -heatDate
-	for i, at := range d.Times {
-		if x := left + cell*i; x-last >= heatDate && x+heatDate <= d.Width+heatCell {
-			day := time.Unix(at, 0).UTC().Format(time.DateOnly)
-			d.Texts = append(d.Texts, heatText{X: x, Y: heatHead - 8, Text: day})
-			last = x
-		}
-	}
+	return out
 }
 
-// AuditMark is the mark of audits in the legend.
-func (d *heatData) AuditMark() string { return "M7 4" + auditMark }
+// heatDates are the months above the columns: at most three, that do not overlap on a phone.
+func heatDates(times []int64) (out []heatDate) {
+	apart := (len(times) + 2) / 3
+	for i, next := 0, 0; i < len(times); i++ {
+		month := time.Unix(times[i], 0).UTC().Format("Jan 2006")
+		if i >= next && (i == 0 || month != out[len(out)-1].Text) {
+			out = append(out, heatDate{100 * i / len(times), month})
+			next = i + apart
+		}
+	}
+	return out
+}
 
 // Legend says what the shades mean.
 func (d *heatData) Legend() []heatPath {
 	return []heatPath{
-		{evolution.Unchanged, "unchanged"}, {evolution.Degrees, "up to 10 % changed"},
-		{evolution.Degrees + 2, "up to 30 %"}, {evolution.Degrees + 4, "more"}, {evolution.Unseen, "not checked"},
+		{"h0", "unchanged"}, {"h4", "up to 10 % changed"}, {"h6", "up to 30 %"}, {"h8", "more"},
+		{"h2", "not checked"},
 	}
-}
-
-// shortName keeps the end of a path, which tells it from others.
-func shortName(name string, most int) string {
-	if r := []rune(name); len(r) > most {
-		return "…" + string(r[len(r)-most+1:])
-	}
-	return name
 }

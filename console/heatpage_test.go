@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,12 +89,12 @@ func TestHeatOfALargeSite(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := parse(t, page)
-		rows, paths := doc.Find("tbody tr").Length(), doc.Find("svg.heat > path").Length()
+		rows, paths := doc.Find("table.heat tbody tr").Length(), doc.Find("table.heat tbody path").Length()
 		if want := map[bool]int{false: 31, true: heatRows}[all]; rows != want {
 			t.Errorf("all %v: %d rows, want %d", all, rows, want)
 		}
-		if paths > int(evolution.Degrees)+evolution.MostDegrees+2 || paths < 4 {
-			t.Errorf("all %v: %d paths", all, paths)
+		if most := int(evolution.Degrees) + evolution.MostDegrees + 2; paths > most*rows || paths < rows {
+			t.Errorf("all %v: %d paths of %d rows", all, paths, rows)
 		}
 		if small.Len() > 60_000 {
 			t.Errorf("all %v: %d bytes, compressed %d", all, len(page), small.Len())
@@ -101,28 +102,41 @@ func TestHeatOfALargeSite(t *testing.T) {
 	}
 }
 
-// The dates above the columns do not overlap, and a long name keeps its end.
-func TestHeatDrawing(t *testing.T) {
+// The months above the columns stay apart, and a long name keeps its end.
+func TestHeatDates(t *testing.T) {
 	for _, n := range []int{1, 2, 11, 80, heatSteps} {
-		d := heatData{Job: "site"}
+		var times []int64
 		for i := range n {
-			d.Times = append(d.Times, time.Date(2026, 1, i, 0, 0, 0, 0, time.UTC).Unix())
+			times = append(times, time.Date(2026, 1, 1+9*i, 0, 0, 0, 0, time.UTC).Unix())
 		}
-		d.drawMap()
-		last := -heatDate
-		for _, x := range d.Texts {
-			if x.X-last < heatDate || x.X+heatDate > d.Width+heatDate {
-				t.Errorf("%d columns, width %d: %+v after %d", n, d.Width, x, last)
+		dates := heatDates(times)
+		if len(dates) == 0 || len(dates) > 3 || dates[0] != (heatDate{0, "Jan 2026"}) {
+			t.Errorf("%d columns have the dates %v", n, dates)
+		}
+		for i := 1; i < len(dates); i++ {
+			if dates[i].At-dates[i-1].At < 33 || dates[i].Text == dates[i-1].Text {
+				t.Errorf("%d columns have the dates %v", n, dates)
 			}
-			last = x.X
-		}
-		if len(d.Texts) == 0 {
-			t.Errorf("%d columns have no date", n)
 		}
 	}
-	long := strings.Repeat("a/", 40) + "end/"
-	if got := shortName(long, heatName); !strings.HasSuffix(got, "end/") || len([]rune(got)) != heatName {
+	long := heatRow{Name: strings.Repeat("a/", 40) + "end/"}
+	if got := long.Short(); !strings.HasSuffix(got, "end/") || len([]rune(got)) != heatName {
 		t.Errorf("%q", got)
+	}
+}
+
+// A cell says what it is by its outline and its marks, not by colour alone.
+func TestHeatCells(t *testing.T) {
+	got := heatPaths(&evolution.HeatRow{
+		Shades: []evolution.Shade{evolution.Unchanged, evolution.Absent, evolution.Unseen, evolution.Degrees + 2},
+		Audits: []int{1, 0, 0, 0},
+	})
+	want := []heatPath{
+		{"h0", "M1 0h8v15h-8z"}, {"h2", "M21 0h8v15h-8z"}, {"h6", "M31 0h8v15h-8z"}, {"hatch", "M21 15l8-15"},
+		{"sampled", "M1 7m4 0h0"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -141,25 +155,34 @@ func heatHTML(t *testing.T, d heatData) *goquery.Document {
 	return parse(t, w.Body.String())
 }
 
-// A directory that a rule skips is marked in the drawing, and the table has the rule with its support.
+// A directory that a rule skips is marked in the map, and the rule stands below with its support. Operators
+// get a link that writes the job file's line against it.
 func TestHeatShowsRules(t *testing.T) {
 	h := largeHistory(t, 6, 3)
 	d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{}))
 	skipped := d.Rows[2].Name
 	d.skips(2, 0.37, 0.91, "rarely <when>")
 	doc := heatHTML(t, d)
-	doc.Find("tbody tr").Each(func(_ int, row *goquery.Selection) {
-		want := ""
-		if name := row.Find("td").First().Text(); name == skipped {
-			want = "support 0.37, confidence 0.91: rarely <when>"
-		}
-		if got := row.Find("td").Last().Text(); got != want {
-			t.Errorf("%s: the rule %q, want %q", row.Find("td").First().Text(), got, want)
+	doc.Find("table.heat tbody tr").Each(func(_ int, row *goquery.Selection) {
+		name := row.Find("td").First().Text()
+		if marked := row.Find(".s").Length() == 1; marked != (name == skipped) {
+			t.Errorf("%s: marked %v", name, marked)
 		}
 	})
-	drawn := doc.Find("svg.heat").Text()
-	if !strings.Contains(drawn, skipMark+skipped) || strings.Count(drawn, skipMark) != 1 {
-		t.Errorf("the drawing has the marks %q", drawn)
+	why := doc.Find("#why + p").Text()
+	if !strings.Contains(why, skipped) ||
+		!strings.Contains(why, "support 0.37, confidence 0.91: rarely <when>") {
+		t.Errorf("the rule is shown as %q", why)
+	}
+}
+
+// What is never to be skipped is a line of the job file, that the editor shows before it is saved.
+func TestNeverSkip(t *testing.T) {
+	b, _ := newEditor(t, "url = \"https://a.example/\"\n")
+	doc := parse(t, b.want(http.StatusOK, "What it changes", "/jobs/site/file?never=docs/old", nil))
+	text, save := doc.Find("#text").Text(), doc.Find("button[value=save]").Length()
+	if !strings.HasSuffix(text, "\n[[priority]]\nmatch = [\"/docs/old/**\"]\n") || save != 1 {
+		t.Errorf("%d buttons to save, and the text %q", save, text)
 	}
 }
 
@@ -169,24 +192,21 @@ func TestHeatMarksAudits(t *testing.T) {
 	dir, _ := h.Dirs().Lookup("part2")
 	m := h.HeatMap(evolution.HeatOptions{Audits: [][]evolution.Dir{nil, {dir}, nil, {dir, dir}}})
 	doc := heatHTML(t, heatOf("site", "", false, m))
-	mark, _ := doc.Find("svg.heat > path.audit").Attr("d")
-	if n := strings.Count(mark, "M"); n != 4 { // two runs, of the directory and of the root
-		t.Errorf("%d marks: %s", n, mark)
+	if n := doc.Find("table.heat path.sampled:not(.halo)").Length(); n != 2 { // of the directory and of the root
+		t.Errorf("%d rows have marks", n)
 	}
-	if x := fmt.Sprintf("M%d ", heatLetter*len("part0/")+heatCell+heatWide/2); strings.Count(mark, x) != 2 {
-		t.Errorf("the first column is at %s: %s", x, mark)
-	}
-	if doc.Find("ul.legend + p path.audit").Length() != 1 {
+	if doc.Find("p path.sampled").Length() != 1 {
 		t.Error("no line says what the mark is")
 	}
 	column := -1
-	doc.Find("thead th").Each(func(i int, s *goquery.Selection) {
+	table := doc.Find("#table + div")
+	table.Find("thead th").Each(func(i int, s *goquery.Selection) {
 		if s.Text() == "Sampled runs" {
 			column = i
 		}
 	})
 	got := ""
-	doc.Find("tbody tr").Each(func(_ int, row *goquery.Selection) {
+	table.Find("tbody tr").Each(func(_ int, row *goquery.Selection) {
 		cells := row.Find("td")
 		got += cells.Eq(0).Text() + cells.Eq(column).Text() + " "
 	})
@@ -194,7 +214,7 @@ func TestHeatMarksAudits(t *testing.T) {
 		t.Errorf("the table says %s", got)
 	}
 	doc = heatHTML(t, heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{})))
-	if n := doc.Find("svg.heat > path.audit").Length(); n != 0 {
+	if n := doc.Find("table.heat path.sampled").Length(); n != 0 {
 		t.Errorf("without audits there are %d marks", n)
 	}
 }
@@ -211,21 +231,15 @@ func TestHeatCost(t *testing.T) {
 		{Ended: later.AddDate(-1, 0, 0), Requests: 1000}, // before the first column
 	}
 	b.login(Read)
-	doc := parse(t, b.want(http.StatusOK, "Requests saved, and", "/jobs/site/changes", nil))
-	got := doc.Find("#cost + dl").Text()
+	doc := parse(t, b.want(http.StatusOK, "Requests saved", "/jobs/site/changes", nil))
+	got := doc.Find("div.grid").Text()
 	for _, want := range []string{
-		"30 in 2 runs, 30 %", "10 by listing, 60 by rule", "0 of 1 run with changes", "all was checked",
+		"70 % of the requests", "30 were made in 2 runs", "10 by listing, 60 by rule", "0 of 1 runs with changes",
+		"Oldest check",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
 		}
-	}
-	long := strings.Repeat("a/", 40) + "end/"
-	d := heatData{Texts: []heatText{{Full: "b/", Text: "b/"}, {Full: long, Text: shortName(long, heatName)}}}
-	d.mark(long)
-	if x := d.Texts[1]; !strings.HasPrefix(x.Text, skipMark) || !strings.HasSuffix(x.Text, "end/") ||
-		len([]rune(x.Text)) != heatName || d.Texts[0].Text != "b/" {
-		t.Errorf("%+v", d.Texts)
 	}
 }
 
@@ -234,7 +248,7 @@ func BenchmarkHeat(b *testing.B) {
 	before := cpuTime(b)
 	for b.Loop() {
 		d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{Most: heatSteps}))
-		if len(d.Paths) == 0 {
+		if len(d.Rows[0].Paths) == 0 {
 			b.Fatal("nothing was drawn")
 		}
 	}

@@ -29,7 +29,7 @@ func TestLabels(t *testing.T) {
 		"heat": {
 			{">Fold<", ">Collapse all<"}, {"Unfold", ">Expand all<"}, {"Perhaps late", ">Estimated staleness<"},
 			{"Runs with audits", ">Sampled runs<"}, {"Changed in, of", ">Changes / checks<"},
-			{"but for audits", "skipped by rule (sampled)"}, {">Saved<", ">Requests saved<"},
+			{"but for audits", "Skipped<span class=\"hide\"> by a rule"}, {">Saved<", ">Requests saved<"},
 		},
 		"versions":    {{"bring it back", ">Restore…<"}, {">See<", ">Links<"}},
 		"diff":        {{"waits to be accepted", "Held for review"}, {"Bring version", ">Restore version"}},

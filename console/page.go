@@ -61,6 +61,8 @@ func parsePages() (*template.Template, error) {
 		"path":    jobPath,
 		"add":     func(a, b int) int { return a + b },
 		"n":       counted,
+		"digits":  digits,
+		"run":     func(j *status.Job) string { return runID(*j) },
 		"last":    func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
@@ -75,6 +77,15 @@ func addressAttr(name, to string) template.HTMLAttr {
 // counted is count.Of for any kind of integer.
 func counted(n any, one string, many ...string) string {
 	return count.Of(reflect.ValueOf(n).Int(), one, many...)
+}
+
+// digits is a number in groups of three digits.
+func digits(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
 }
 
 // tabs are the pages of a mirror: address and label of each.

@@ -143,9 +143,10 @@ func TestVersionPages(t *testing.T) {
 	b.want(http.StatusOK, "Nothing differs", at+"/diff?from=2&to=2", nil)
 
 	doc = parse(t, b.want(http.StatusOK, "docs/", at+"/changes", nil))
-	row := doc.Find("tbody tr").Eq(1).Text()
-	if !strings.Contains(row, "1 / 1") || doc.Find("svg.heat > path").Length() == 0 {
-		t.Errorf("the row of docs: %s; %d paths", row, doc.Find("svg.heat > path").Length())
+	row := doc.Find("#table + div tbody tr").Eq(1).Text()
+	cells := doc.Find("table.heat tbody tr").Eq(1).Find("path")
+	if !strings.Contains(row, "1 / 1") || cells.Length() == 0 {
+		t.Errorf("the row of docs: %s; %d paths", row, cells.Length())
 	}
 	b.want(http.StatusOK, "Up</a>", at+"/changes?path=docs&all=1", nil)
 	b.want(http.StatusBadRequest, "never such a directory", at+"/changes?path=nosuch", nil)

@@ -19,7 +19,8 @@ package relocate
 //	9  Storybook, style sheets of modules by Vite, the search of NexT
 //	10 Pagefind, the columns of the search index of rustdoc
 //	11 the codebase of an applet without its class, listings in JSON and XML; no numbers of comments in feeds
-const ScanVersion = 11
+//	12 JSON in data-* attributes, hidden mail addresses
+const ScanVersion = 12
 
 // linkAttributes are the attributes that hold links and nothing else that matters. To add one, add its line,
 // raise ScanVersion, and run go test ./relocate -run TestScanVersion -update.

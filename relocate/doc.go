@@ -16,8 +16,9 @@
 // its rel, img with srcset, picture, source, track, audio, video, embed, object, param, iframe with srcdoc,
 // frame, script, input, form and formaction, ping, body and table backgrounds, cite, longdesc, html manifest,
 // applet), the usual data-src attributes of lazy images when their value looks like a file, other data-*
-// attributes when they hold the address of a file (kind InScript), meta refresh, og:image and its like, SVG
-// and MathML inside HTML, style attributes and elements. The content of noscript and template is scanned.
+// attributes when they hold the address of a file, or JSON with some (kind InScript), meta refresh,
+// og:image and its like, SVG and MathML inside HTML, style attributes and elements. The content of noscript
+// and template is scanned.
 // JSON-LD and other data blocks are text to this package. Scripts: the string literals of inline scripts,
 // import maps and event handlers that are plainly the addresses of files (kind InScript): an http or https
 // URL or a path of plain URL characters whose last segment ends in the extension of something that pages are

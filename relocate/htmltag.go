@@ -210,14 +210,24 @@ func (t *tagLinks) listed(a *attr, l *linkAttribute) {
 	}
 }
 
-// forScript looks at the value of a data-* attribute as at a string of an inline script.
+// forScript looks at the value of a data-* attribute as at a string of an inline script, or at JSON in it as
+// at such a script.
 func (t *tagLinks) forScript(a *attr) {
 	sc, written := t.h.scanner, t.h.val(a)
-	if sc.in.NoScripts || len(written.s) > maxScriptURL || bytes.IndexByte(written.s, '.') < 0 {
+	if sc.in.NoScripts || bytes.IndexByte(written.s, '.') < 0 {
+		return
+	}
+	json := written.s[0] == '[' || written.s[0] == '{'
+	if !json && len(written.s) > maxScriptURL {
 		return
 	}
 	m := sc.mark()
 	v := sc.attrText(written, false)
+	if json {
+		scanScript(sc, sc.plainText(v), t.h.attrCtx(a)|CtxJS, false)
+		sc.release(m)
+		return
+	}
 	name := t.h.v.s[a.k0:]
 	name = name[:bytes.IndexByte(name, '=')]
 	if shape, ok := scriptURL(v.s); ok && dataNames(name, shape, isPage(v.s)) {
@@ -229,7 +239,11 @@ func (t *tagLinks) forScript(a *attr) {
 func (t *tagLinks) href(a *attr) {
 	switch t.tag {
 	case tagA, tagArea, tagMathHref, tagMath:
-		t.url(a, Hyperlink)
+		kind := Hyperlink
+		if bytes.Contains(t.h.val(a).s, []byte("/cdn-cgi/l/email-protection#")) {
+			kind = Action // Cloudflare's script finds it by that, and makes it the mail address in its fragment
+		}
+		t.url(a, kind)
 	case tagLink:
 		if !t.noLink {
 			t.link = t.url(a, t.rel)

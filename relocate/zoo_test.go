@@ -57,8 +57,14 @@ var zoo = []struct {
 		InScript, []string{"/dir/a.jpg", "/b.png", "/c.json", "/dir/d.html"}},
 	{"keys for scripts", HTML,
 		`<li data-path="a.html" data-identifier="/b.html" data-file="c.png" data-url="https://zoo.test/d.html"` +
-			` data-v="1.2.3" data-host="zoo.test" data-t="see a.png" data-o='{"a":"/b.png"}' data- data-e>`,
+			` data-v="1.2.3" data-host="zoo.test" data-t="see a.png" data-o='{"/b.png":1.5}' data-p="[" data- data-e>`,
 		InScript, nil},
+	{"JSON for scripts", HTML,
+		`<div data-images="[&quot;http:\/\/zoo.test\/img\/a.png&quot;,&quot;see b.png&quot;]"` +
+			` data-settings='{"bg":[{"id":4.5,"url":"\/img\/c.png"}]}' data-wide="{'d': './d.webp'}">`,
+		InScript, []string{"/img/a.png", "/img/c.png", "/dir/d.webp"}},
+	{"hidden mail address", HTML, `<a href="/cdn-cgi/l/email-protection#2a43444c45"><a href="/cdn-cgi/l/x#1">`,
+		Action, []string{"/cdn-cgi/l/email-protection"}},
 	{"data-srcset", HTML, `<img data-srcset="l1.jpg 1x, l2.jpg 2x">`, Requisite,
 		[]string{"/dir/l1.jpg", "/dir/l2.jpg"}},
 	{"link stylesheet", HTML, `<link href="s.css" rel="StyleSheet">`, Requisite, []string{"/dir/s.css"}},

@@ -350,6 +350,43 @@ func TestMissingUnknown(t *testing.T) {
 	}
 }
 
+// A page that is missing has links to the nearest directory above it that the version has, and to a search
+// for the words of its address, where texts can be searched.
+func TestMissingNear(t *testing.T) {
+	sites := barSites()
+	last := sites["one"].versions[2]
+	for _, dir := range []string{"plates/", "plates/1887/moon/"} {
+		last.files = append(last.files, fakeFile{
+			url:  "https://one.test/" + dir,
+			path: dir + "index.html",
+			mime: "text/html",
+			body: dir,
+		})
+	}
+	s := testServer(t, func(o *Options) {
+		o.Sites, o.RedirectMissing = sites, false
+		o.Texts = &TextLookup{Made: func() bool { return true }}
+	})
+	for at, want := range map[string][]string{
+		"/plates/1888/Old%20plate-12.html": {`href="/~one/plates/">/plates/</a>`,
+			`/find?site=one&amp;q=plates%201888%20Old%20plate%2012">Search: plates 1888 Old plate 12</a>`},
+		"/plates/1887/moon/b%c3%a9la.html": {`href="/~one/plates/1887/moon/">`,
+			`Search: plates 1887 moon béla</a>`},
+		"/nosuch%ff.html": {"No version of this copy has it."},
+	} {
+		_, res := navigate(t, s, byHost+at)
+		page := bodyOf(t, res)
+		for _, w := range want {
+			if !strings.Contains(page, w) {
+				t.Errorf("%s: no %s:\n%s", at, w, page)
+			}
+		}
+		if near := strings.Contains(page, "/~one/plates/"); near != strings.HasPrefix(at, "/plates/") {
+			t.Errorf("%s: a directory that is not above it, or none:\n%s", at, page)
+		}
+	}
+}
+
 // The calendar has the newest versions, and before those the first of each month and the one that is shown.
 func TestBarCalendar(t *testing.T) {
 	l, err := readLanguages()

@@ -34,11 +34,12 @@ func pictureSites() fakeSites {
 	s := &fakeSite{primary: origin[:len(origin)-1], title: "Kestrel Observatory"}
 	for n := 1; n <= 12; n++ {
 		v := &fakeVersion{Version: Version{n, time.Date(2026, 8, 30+7*n, 4, 0, 0, 0, time.UTC)}, site: s}
-		v.files = []fakeFile{{url: origin + "visit.html", path: "visit.html", mime: "text/html", body: observatory}}
+		v.files = []fakeFile{{url: origin + "visit.html", path: "visit.html", mime: "text/html", body: observatory},
+			{url: origin + "gallery/", path: "gallery/index.html", mime: "text/html", body: "gallery"}}
 		if n < 12 {
 			v.files = append(v.files, fakeFile{
-				url:  origin + "old.html",
-				path: "old.html",
+				url:  origin + "gallery/plates/old-12.html",
+				path: "gallery/plates/old-12.html",
 				mime: "text/html",
 				body: "old",
 			})
@@ -67,7 +68,7 @@ func eachReaderPage(t *testing.T, do func(ctx context.Context, name string)) {
 	for _, page := range []readerPage{
 		{"bar", mirror + "/visit.html", "en", calendar, "version 12 of 12"},
 		{"bar-ja", mirror + "/visit.html", "ja", calendar, "2026年11月22日"},
-		{"missing", mirror + "/old.html", "en", "", "on 22 Nov 2026. The site answered 404."},
+		{"missing", mirror + "/gallery/plates/old-12.html", "en", "", "on 22 Nov 2026. The site answered 404."},
 		{"missing-hu", mirror + "/nosuch", "hu", "", "Ez az oldal nincs a másolatban"},
 		{"list", base + "/", "en", "", "Kestrel Observatory"},
 		{"list-de", base + "/", "de", "", "Kopien"},

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"mirrord/site"
 )
@@ -67,7 +70,7 @@ th, td { text-align: start; padding: .5rem .9rem; border-bottom: 1px solid var(-
 section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
 td.n, th.n { text-align: end } td.n, td.day { white-space: nowrap }
 main.one { max-width: 42rem; margin: 2rem auto } main.one h1 { margin-bottom: 0 } code { color: var(--soft); overflow-wrap: anywhere }
-.panel { padding: .3rem 1.1rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } .panel h2 { font-size: 1rem; margin: 1.2rem 0 .3rem }
+.panel { padding: .3rem 1.1rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } .panel h2 { font-size: 1rem; margin: 1.2rem 0 .3rem } .panel + .panel { margin-top: 1rem } .panel + .panel h2 { margin-top: .5rem }
 .panel .b { display: inline-block; margin: .2rem .3rem .2rem 0; padding: .4rem .8rem; border: 1px solid #7f8893; border-radius: 6px; color: inherit; text-decoration: none } .panel .first { background: var(--link); border-color: var(--link); color: var(--panel) }
 .panel dl { margin: 0 } .panel dl div { display: flex } .panel dt { flex: none; width: 6.5em; padding: 3px 0; color: var(--soft) } .panel dd { margin: 0 } .panel dd a { display: inline-block; min-width: 1.5em; padding: 3px 5px; text-align: center }
 @media (max-width: 600px) { .more { display: none } }
@@ -86,6 +89,8 @@ const missingPage = `{{template "head" (head .W.Lang .Title)}}<body>{{if .Framed
 {{end}}{{with .Start}}<a class="b" href="{{.}}">{{$.W.Start}}</a>
 {{end}}</p>{{with .Had}}<h2>{{$.W.Had}}</h2>
 {{template "days" .}}{{end}}</div>
+{{end}}{{if or .Near .Words}}<div class="panel"><h2>{{.W.Near}}</h2><p>{{with .Near}}<a class="b" href="{{.}}">{{$.Above}}</a>
+{{end}}{{with .Words}}<a class="b" href="{{$.Bar.Find}}?site={{$.Bar.Name}}&amp;q={{.}}">{{$.W.Find}}: {{.}}</a>{{end}}</p></div>
 {{end}}</main></body></html>
 `
 
@@ -98,6 +103,8 @@ type notFound struct {
 	Origin      string     // where the original is; may be empty
 	Start       string     // where the mirror begins; may be empty
 	Had         []barMonth // the versions that have it
+	Near, Above string     // address and path of a directory above it that the version has; may be empty
+	Words       string     // of its path, to search for; may be empty
 	Bar         *bar
 	Framed      bool // the bar is shown
 }
@@ -172,10 +179,43 @@ func (v *view) missing(u site.URL) error {
 	if known {
 		n.What = b.why(all)
 	}
+	if n.Above, err = v.above(u); n.Above != "" {
+		n.Near = v.prefix + n.Above
+	}
+	if err != nil {
+		return err
+	}
+	if b.Find != "" {
+		n.Words = wordsOf(u)
+	}
 	n.Had, b.Calendar = b.Calendar, nil
 	n.Bar, n.Framed = b, by.bar != ""
 	v.sendMissing(v.w, v.r, n)
 	return nil
+}
+
+// above is the path of the nearest directory above a URL, but the top, that the version has; "" for none.
+func (v *view) above(u site.URL) (string, error) {
+	for dir := path.Dir(u.Path()); len(dir) > 1; dir = path.Dir(dir) {
+		at, _, err := u.Resolve(dir + "/")
+		if err != nil {
+			return "", err
+		}
+		if r, ok, err := v.Table.Find(at); err != nil || (ok && r.Path != "") {
+			return at.Path(), err
+		}
+	}
+	return "", nil
+}
+
+// wordsOf are the words of a URL's path, without the ending of a file.
+func wordsOf(u site.URL) string {
+	name, err := url.PathUnescape(strings.TrimSuffix(u.Path(), path.Ext(u.Path())))
+	if err != nil {
+		return ""
+	}
+	apart := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsNumber(c) }
+	return strings.Join(strings.FieldsFunc(name, apart), " ")
 }
 
 // stateIn returns the state in a version, nil before the first.

@@ -38,7 +38,7 @@ type words struct {
 	// the page that says that another one is missing, and why
 	Missing, Never, Left, Added, Said string
 	Robots, LeftOut                   string
-	Open, Had, Start                  string
+	Open, Had, Start, Near            string
 
 	// the list of mirrors
 	Mirrors, Mirror, Origin, Number, Retrieved, Files, Size, None string
