@@ -108,6 +108,24 @@ func degrees(t *testing.T, m *mirrortest.Mirror) map[string]report.DirEvolution 
 	return out
 }
 
+// explains wants a text in what explain says of a URL.
+func explains(t *testing.T, m *mirrortest.Mirror, u, want string) {
+	t.Helper()
+	m.Site(func(s *store.Site) {
+		v, err := report.Open(m.Job, s, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := v.Explain(t.Context(), nil, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(x); !strings.Contains(got, want) {
+			t.Errorf("explain %s: %s", u, got)
+		}
+	})
+}
+
 // servers are those that answer a directory and its index alike.
 var servers = map[string]func(t *testing.T, dir string) string{
 	"net/http": func(t *testing.T, dir string) string {
@@ -220,6 +238,7 @@ func TestPairEnds(t *testing.T) {
 	for range 4 {
 		m.Run()
 	}
+	explains(t, m, home+"/d/index.html", "which is requested for both")
 	w.Set(home+"/d/index.html", mirrortest.HTML("other", words(3)))
 	runs, files := 0, len(m.Tree())
 	for ; runs < 9 && len(m.Tree()) == files; runs++ {
@@ -229,6 +248,7 @@ func TestPairEnds(t *testing.T) {
 	if len(tree) != files+1 || !strings.Contains(fmt.Sprint(tree), words(3)) {
 		t.Fatalf("after %d runs: %v", runs, m.Paths())
 	}
+	explains(t, m, home+"/d/index.html", "something else than "+home+"/d/")
 	if d := degrees(t, m)["/d"]; d.Files != 3 || d.Edits != 1 {
 		t.Errorf("/d: %+v", d)
 	}
