@@ -306,9 +306,9 @@ func (r *reading) gather() {
 	}
 }
 
-// hiddenWeight is as how many found changes the share of the files counts that are not known. What a policy
-// does not look at is what hardly changes, so it is little.
-const hiddenWeight = 0.3
+// hiddenWeight is as how many found changes the share of the files counts that are not known: one, so that it
+// decides only while hardly any change was found.
+const hiddenWeight = 1
 
 // hidden is the chance that a change below a directory shows in none of the files that are known in a step:
 // by the changes that were found, and before there are any by the share of the files that are not known.
