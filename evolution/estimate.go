@@ -34,7 +34,7 @@ const (
 	// At each end of the interval a value is left out when half of its chance and that of all beyond it are at
 	// most this. Intervals of few whole numbers hold more than others do: with 0.12 those of sites that are
 	// rebuilt held 97 %.
-	tail = 0.17
+	tail = 0.18
 	// How far the odds of steps of which nothing shows may be off together, as the standard deviation of a
 	// logarithm: how often changes hide is known from few that were found later, a twelvefold either way on sites
 	// where single pages are edited.
