@@ -176,7 +176,7 @@ func TestHeatShowsRules(t *testing.T) {
 	}
 }
 
-// What is never to be skipped is a line of the job file, that the editor shows before it is saved.
+// A directory never to be skipped is a line of the job file, which the editor shows before it is saved.
 func TestNeverSkip(t *testing.T) {
 	b, _ := newEditor(t, "url = \"https://a.example/\"\n")
 	doc := parse(t, b.want(http.StatusOK, "What it changes", "/jobs/site/file?never=docs/old", nil))

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"path"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +59,7 @@ func parsePages() (*template.Template, error) {
 		"purpose": purpose,
 		"path":    jobPath,
 		"add":     func(a, b int) int { return a + b },
-		"n":       counted,
+		"n":       count.OfAny,
 		"digits":  digits,
 		"run":     func(j *status.Job) string { return runID(*j) },
 		"last":    func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
@@ -72,11 +71,6 @@ func parsePages() (*template.Template, error) {
 // quotes and parentheses in addresses, which makes the URL in one of a Memento another URL.
 func addressAttr(name, to string) template.HTMLAttr {
 	return template.HTMLAttr(name + `="` + html.EscapeString(to) + `"`)
-}
-
-// counted is count.Of for any kind of integer.
-func counted(n any, one string, many ...string) string {
-	return count.Of(reflect.ValueOf(n).Int(), one, many...)
 }
 
 // digits is a number in groups of three digits.

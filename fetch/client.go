@@ -144,9 +144,6 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Ahead lets the name of an origin be looked up before the first request to it. It returns at once.
-func (c *Client) Ahead(origin string) { c.guard.Ahead(origin) }
-
 // Close drops the connections that are idle. Exchanges under way are not touched: end their contexts.
 func (c *Client) Close() { c.tr.CloseIdleConnections() }
 

@@ -106,32 +106,3 @@ func TestNamesThroughGuard(t *testing.T) {
 		t.Errorf("%d questions", n)
 	}
 }
-
-// A client that was given an origin ahead has its name when it connects.
-func TestAheadOfConnection(t *testing.T) {
-	d := badserver.StartDNS(t)
-	d.Name("soon.test", badserver.DNSAnswer{Addrs: "192.0.2.1"})
-	names := namesOf(d)
-	c, err := New(Options{Network: onlyNames{nameCache: names}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.Ahead("http://soon.test:8080")
-	if addrs, err := names.Lookup(t.Context(), "soon.test"); err != nil || len(addrs) != 1 {
-		t.Errorf("%v, %v", addrs, err)
-	}
-	if n := d.Asked("soon.test"); n != 1 {
-		t.Errorf("%d questions", n)
-	}
-	behind, err := New(Options{Proxy: "http://proxy.test:3128", Network: onlyNames{nameCache: names}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	behind.Ahead("http://far.test")
-	names.mu.Lock()
-	defer names.mu.Unlock()
-	if names.names["far.test"] != nil {
-		t.Error("a name that is the proxy's to resolve was looked up")
-	}
-}

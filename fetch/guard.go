@@ -134,17 +134,6 @@ func (g *Guard) Would(ctx context.Context, origin string) error {
 	return err
 }
 
-// Ahead lets the name of an origin be looked up before a connection needs it, if the network can.
-func (g *Guard) Ahead(origin string) {
-	a, ok := g.network.(Aheader)
-	if !ok || g.proxied {
-		return
-	}
-	if u, err := url.Parse(origin); err == nil {
-		a.Ahead(u.Hostname())
-	}
-}
-
 // lookup returns the addresses of a host, in the order in which they are to be tried.
 func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {

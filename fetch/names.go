@@ -26,16 +26,8 @@ const (
 	failurePay = 30 * time.Second        // until a resolver that failed is asked again
 
 	lookupTime = 30 * time.Second // of one question, for all who wait for it
-	mostAhead  = 32               // concurrent lookups without a waiting caller
-	mostLater  = 1 << 12          // that wait for those; more are looked up when they are needed
 	mostNames  = 1 << 14          // remembered
 )
-
-// Aheader is a Network that can look names up before they are needed.
-type Aheader interface {
-	// Ahead lets a name be looked up if it is not known, and returns at once. It is a hint: it may do nothing.
-	Ahead(name string)
-}
 
 // nameCache asks a resolver once for each name and heldFor, also for one that does not exist. It only says
 // what addresses a name has: the [Guard] judges them at each connection, old ones like new ones, and connects
@@ -46,8 +38,6 @@ type nameCache struct {
 
 	mu    sync.Mutex
 	names map[string]*cachedName
-	ahead int      // lookups in progress without a waiting caller
-	later []string // to be looked up when one of those has ended
 }
 
 // cachedName is the cache entry of a name.
@@ -85,9 +75,6 @@ func (c *nameCache) Lookup(ctx context.Context, name string) ([]netip.Addr, erro
 	c.mu.Lock()
 	n, now := c.name(name), time.Now()
 	if n.holds(now) {
-		if n.until.Sub(now) < heldFor/10 { // used to the end: likely to be used again
-			c.askAhead(name, n)
-		}
 		defer c.mu.Unlock()
 		return slices.Clone(n.addrs), n.absent
 	}
@@ -97,7 +84,7 @@ func (c *nameCache) Lookup(ctx context.Context, name string) ([]netip.Addr, erro
 		return old, nil
 	}
 	if n.asking == nil {
-		c.ask(name, n, func() {})
+		c.ask(name, n)
 	}
 	q := n.asking
 	c.mu.Unlock()
@@ -128,18 +115,6 @@ func (c *nameCache) Lookup(ctx context.Context, name string) ([]netip.Addr, erro
 			UnwrapErr:   ctx.Err(),
 			IsTemporary: late,
 		}
-	}
-}
-
-// Ahead is that of Aheader.
-func (c *nameCache) Ahead(name string) {
-	if reach.IsAddress(name) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := c.name(name); !n.holds(time.Now()) {
-		c.askAhead(name, n)
 	}
 }
 
@@ -197,34 +172,9 @@ func (c *nameCache) forgetSome() {
 	}
 }
 
-// askAhead looks a name up unless that is in progress, now or when fewer lookups are ahead. The
+// ask begins a lookup, which outlives the callers that wait for it, for at most lookupTime. The
 // caller holds c.mu.
-func (c *nameCache) askAhead(name string, n *cachedName) {
-	switch {
-	case n.asking != nil, time.Now().Before(n.calm):
-	case c.ahead < mostAhead:
-		c.ahead++
-		c.ask(name, n, c.askLater)
-	case len(c.later) < mostLater:
-		c.later = append(c.later, name)
-	}
-}
-
-// askLater starts the next waiting lookup after one that was ahead. The caller holds c.mu.
-func (c *nameCache) askLater() {
-	c.ahead--
-	for len(c.later) > 0 && c.ahead < mostAhead {
-		name := c.later[0]
-		c.later = c.later[1:]
-		if n := c.name(name); !n.holds(time.Now()) {
-			c.askAhead(name, n)
-		}
-	}
-}
-
-// ask begins a lookup, which outlives the callers that wait for it, for at most lookupTime. ended is called
-// with the lock held. The caller holds c.mu.
-func (c *nameCache) ask(name string, n *cachedName, ended func()) {
+func (c *nameCache) ask(name string, n *cachedName) {
 	q := &question{done: make(chan struct{})}
 	n.asking = q
 	go func() {
@@ -239,7 +189,6 @@ func (c *nameCache) ask(name string, n *cachedName, ended func()) {
 		q.addrs, q.err = addrs, err
 		n.learn(q, time.Now())
 		n.asking = nil
-		ended()
 		close(q.done)
 	}()
 }

@@ -39,10 +39,8 @@ var keysFile []byte
 
 // described is what keys.toml says.
 type described struct {
-	job    Job               // with all defaults
-	Keys   []Key             // the old ones last in each table
-	About  map[string]string // of tables, in Markdown; none when its keys say it all
-	Values [][2]string       // kinds of values with what they look like
+	job  Job   // with all defaults
+	Keys []Key // the old ones last in each table
 }
 
 var reference = sync.OnceValue(func() (d described) {
@@ -68,9 +66,6 @@ var reference = sync.OnceValue(func() (d described) {
 		if err := decode(*k, &d.job, k.Start); err != nil {
 			panic(err)
 		}
-	}
-	for table, about := range d.About {
-		d.About[table] = text.Replace(about)
 	}
 	return d
 })

@@ -82,3 +82,51 @@ func TestListOfChanges(t *testing.T) {
 		t.Errorf("a list that hid three changes of all files spares %d requests, %d are made", spared, n)
 	}
 }
+
+// A wiki has its feed of changes beside the directory of its pages. Entries older than a week leave the feed,
+// which says nothing: no page is requested, and no version is published, because of that.
+func TestFeedBesideThePages(t *testing.T) {
+	w := mirrortest.Start(t)
+	const feed = "/api.php?a&action=feedrecentchanges&feedformat=atom"
+	const of = `<meta name=generator content="MediaWiki 1.39">` +
+		`<link rel=alternate type=application/atom+xml href="` + feed + `">`
+	var text [40]string
+	set := func(changes ...int) {
+		var links, entries strings.Builder
+		for i, s := range text {
+			name := fmt.Sprintf("/wiki/P%d", i)
+			fmt.Fprintf(&links, "<a href=%s>P%d</a> ", name, i)
+			w.Set(home+name, mirrortest.HTML(name, of+fmt.Sprintf("<p>Page %d. %s", i, s)))
+		}
+		for _, n := range changes {
+			fmt.Fprintf(&entries, "<entry><title>P%d</title><summary>%s</summary></entry>", n, text[n])
+		}
+		w.Set(home+"/wiki/", mirrortest.HTML("w", of+links.String()))
+		w.Set(home+feed, mirrortest.Page{
+			Header: map[string]string{"Content-Type": "application/atom+xml"},
+			Body:   `<feed xmlns="http://www.w3.org/2005/Atom"><title>Changes</title>` + entries.String() + `</feed>`,
+		})
+	}
+	set()
+	m := mirrortest.New(t, w, "url = \""+home+"/wiki/\"\nschedule = \"@weekly\"\npolicy = \"adaptive\"\n"+
+		"[adaptive]\nlearn_for = \"\"\n")
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	m.Now = func() time.Time { return now }
+	m.Run()
+	for n := range 8 {
+		text[n] += "Edited. "
+		now = now.Add(7 * 24 * time.Hour)
+		set(n)
+		m.Run()
+	}
+	if tree := m.ByURL(); !strings.Contains(tree[home+"/wiki/P7"], "Edited") || tree[home+feed] == "" {
+		t.Errorf("the mirror has %v", m.Paths())
+	}
+	w.Requests()
+	set() // the entry of the last edit has left
+	now = now.Add(7 * 24 * time.Hour)
+	s := m.Run()
+	if n := len(w.Requests()); n > 10 || s.Spared["edits"] < 25 || s.Published {
+		t.Errorf("a week without an edit makes %d requests; %v are spared; published: %v", n, s.Spared, s.Published)
+	}
+}

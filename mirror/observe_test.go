@@ -236,6 +236,66 @@ func TestValidatorsThatLieAreFoundOut(t *testing.T) {
 	}
 }
 
+// The validators of pages that a program makes are blamed once a second answer explains nothing.
+func TestProgramThatLiesIsFoundOut(t *testing.T) {
+	w := mirrortest.Start(t)
+	text := "first text"
+	var links strings.Builder
+	for i := range 6 {
+		page := lying(&text, "ETag", `"always"`)
+		handle := func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Cache-Control", "no-cache")
+			page.Handle(rw, r)
+		}
+		w.Set(fmt.Sprintf("%s/dir/p%d.html", home, i), mirrortest.Page{Handle: handle})
+		fmt.Fprintf(&links, "<a href=dir/p%d.html>x</a>", i)
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	m.Run()
+	text = "second text"
+	wantText(t, m.Run(), "its directory is requested without them until run 8")
+	m.Run()
+	for name, got := range m.Tree() {
+		if strings.HasPrefix(name, "dir/") && !strings.Contains(got, text) {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
+// What differs between two answers of one moment is no proof against validators: a page is requested twice
+// before they are blamed, also where the site has too many templates for all to be known.
+func TestNoiseIsNoBlame(t *testing.T) {
+	w := mirrortest.Start(t)
+	var drawn atomic.Int64
+	var links strings.Builder
+	for i := range 36 {
+		name := fmt.Sprintf("dir/p%d.html", i)
+		w.Set(home+"/"+name, mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", "text/html")
+			rw.Header().Set("Cache-Control", "no-cache")
+			rw.Header().Set("ETag", `"of the text"`)
+			if r.Header.Get("If-None-Match") != "" {
+				rw.WriteHeader(http.StatusNotModified)
+				return
+			}
+			word := [...]string{"amber lamp", "blue lamp of copper", "a green one", "grey"}[drawn.Add(1)%4]
+			const page = "<html class=t%d><title>T</title><p>Page %d.<p class=quote%d>%s</p>"
+			fmt.Fprintf(rw, page, i%12, i, i%12, word)
+		}})
+		fmt.Fprintf(&links, "<a href=%s>x</a>", name)
+	}
+	w.Set(home+"/", mirrortest.HTML("Hub", links.String()))
+	m := mirrortest.New(t, w, job())
+	for run := range 12 {
+		s := m.Run()
+		if text := mirrortest.Text(s); strings.Contains(text, "no longer sent") {
+			t.Errorf("run %d blames validators for noise:\n%s", run+1, text)
+		}
+	}
+}
+
 func observations(t *testing.T, m *mirrortest.Mirror) (out []record.Observation) {
 	t.Helper()
 	m.Site(func(s *store.Site) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
 )
 
@@ -33,13 +32,18 @@ const copyrightPlaces = "footer, small, address, [class*=copyright], [id*=copyri
 	"[id*=footer], body > p, body > div, font"
 
 // Describe reads title, authors, copyright, abstract and language out of the page of an entry point. The
-// encoding is found as browsers do, from the bytes. It returns what it finds and never fails: a page that is
-// nested too deeply for a tree is read as a row of tags.
-func Describe(page []byte) Description {
-	page = toUTF8(page[:min(len(page), maxPage)])
+// encoding is found as browsers do, from the bytes. It returns what it finds and never fails: of a page that is
+// nested too deeply for a tree only the head is read.
+func Describe(page []byte) Description { return describe(toUTF8(page[:min(len(page), maxPage)])) }
+
+func describe(page []byte) Description {
 	root, err := html.ParseWithOptions(bytes.NewReader(page), html.ParseOptionEnableScripting(false))
 	if err != nil { // more than 512 elements open
-		return describeTags(page)
+		end := bytes.Index(bytes.ToLower(page), []byte("<body"))
+		if end < 0 {
+			return Description{}
+		}
+		return describe(page[:min(end, len(page))])
 	}
 	doc := goquery.NewDocumentFromNode(root)
 	var c clues
@@ -103,43 +107,6 @@ func (c *clues) description() Description {
 		}
 	}
 	return d
-}
-
-// describeTags is Describe without a tree.
-func describeTags(page []byte) Description {
-	var c clues
-	z := html.NewTokenizer(bytes.NewReader(page))
-	z.SetMaxBuf(maxPage)
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return c.description()
-		case html.StartTagToken, html.SelfClosingTagToken:
-			t := z.Token()
-			attr := func(key string) string {
-				for _, a := range t.Attr {
-					if a.Key == key {
-						return a.Val
-					}
-				}
-				return ""
-			}
-			switch t.DataAtom {
-			case atom.Html:
-				c.lang = attr("lang")
-			case atom.Title:
-				if c.title == "" && z.Next() == html.TextToken {
-					c.title = z.Token().Data
-				}
-			case atom.Meta:
-				name := attr("name")
-				if name == "" {
-					name = attr("property")
-				}
-				c.meta(name, attr("content"))
-			}
-		}
-	}
 }
 
 // copyrightLine returns the line of text that claims a copyright, if it is short enough to be one.

@@ -62,7 +62,7 @@ func TestDescribe(t *testing.T) {
 
 // TestDescribeNesting: a page nested too deeply for the parser still has a title.
 func TestDescribeNesting(t *testing.T) {
-	page := `<html lang=de><meta name=description content=D><title>T</title>` +
+	page := `<html lang=de><meta name=description content=D><title>T</title><BODY>` +
 		strings.Repeat("<div>", 100_000) + "x"
 	want := Description{Title: "T", Abstract: "D", Language: "de"}
 	if got := Describe([]byte(page)); !reflect.DeepEqual(got, want) {
@@ -92,6 +92,5 @@ func FuzzDescribe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, page []byte) {
 		checkDescription(t, Describe(page))
-		checkDescription(t, describeTags(page))
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
-	"mirrord/internal/hashset"
 	"mirrord/site"
 )
 
@@ -31,14 +30,14 @@ var ErrTaken = errors.New("path is taken")
 type Namer struct {
 	Layout Layout
 
-	owned   hashset.Hashes // of folded paths; the lowest bit says directory
+	owned   map[uint64]struct{} // hashes of folded paths; the lowest bit says directory
 	buf     []byte
 	lastDir []byte // folded directory of the last claim: its parents are known to be directories
 }
 
 // NewNamer returns a Namer with capacity for n URLs.
 func NewNamer(l Layout, n int) *Namer {
-	return &Namer{Layout: l, owned: hashset.New(n)}
+	return &Namer{Layout: l, owned: make(map[uint64]struct{}, n)}
 }
 
 // Reserve claims a path that a URL owns since an earlier version. It fails with ErrPath or ErrTaken.
@@ -112,6 +111,9 @@ func (n *Namer) claim(path string) bool {
 	if n.has(key, 0) || n.has(key, 1) {
 		return false
 	}
+	if n.owned == nil {
+		n.owned = map[uint64]struct{}{}
+	}
 	slash := strings.LastIndexByte(path, '/')
 	if slash >= 0 {
 		for slash = len(key) - 1; key[slash] != '/'; slash-- {
@@ -124,18 +126,19 @@ func (n *Namer) claim(path string) bool {
 			}
 			for i, c := range key[:slash+1] {
 				if c == '/' {
-					n.owned.Add(keyHash(key[:i], 1))
+					n.owned[keyHash(key[:i], 1)] = struct{}{}
 				}
 			}
 			n.lastDir = append(n.lastDir[:0], key[:slash]...)
 		}
 	}
-	n.owned.Add(keyHash(key, 0))
+	n.owned[keyHash(key, 0)] = struct{}{}
 	return true
 }
 
 func (n *Namer) has(key []byte, kind uint64) bool {
-	return n.owned.Has(keyHash(key, kind))
+	_, ok := n.owned[keyHash(key, kind)]
+	return ok
 }
 
 func keyHash(key []byte, kind uint64) uint64 { return xxh3.Hash(key)&^3 | 2 | kind }

@@ -68,8 +68,7 @@ type scanner struct {
 	urlsBefore int    // bytes in the blocks before
 	attrs      []attr // of the tags being read, innermost last
 
-	imports       importMap
-	outer, nested resolver
+	imports importMap
 
 	foreignAware bool // obey SVG and MathML where they change tokenization; x/net/html's Tokenizer does not
 	baseBytes    int  // of all bases of parts of the document
@@ -368,13 +367,10 @@ func (sc *scanner) countBase(base site.URL) bool {
 // resolveFrom resolves the links from the first-th on that have no URL yet, which are under a base of their
 // own.
 func (sc *scanner) resolveFrom(first int, base site.URL) {
-	if sc.nested.base != base {
-		sc.nested.init(base)
-	}
 	for i := first; i < len(sc.d.Links); i++ {
 		if l := &sc.d.Links[i]; l.URL == nil {
 			l.Plain = false
-			sc.resolve(&sc.nested, l, false)
+			sc.resolve(base, l)
 		}
 	}
 }

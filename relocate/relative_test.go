@@ -106,30 +106,3 @@ func TestPlainStaysInside(t *testing.T) {
 		}
 	}
 }
-
-// TestResolvePlain holds the own resolution of plain references against site's.
-func TestResolvePlain(t *testing.T) {
-	refs := []string{"a", "a.html", "a/b", "../a", "../../a", "../../../../a", "a/../b", "./a", "a/.", "a/..",
-		"..", ".", "../", "a//b", "a/", ".a", "a.", "a./b", "..a", "../.", "..//a", "../..a", "...", ".../a",
-		"~a/-._", "../a/./b"}
-	for _, base := range []string{
-		"http://h.test/", "http://h.test/x", "http://h.test/x/", "https://h.test:8080/x/y/z.html?q=/a/b",
-		"http://h.test//x//y",
-	} {
-		var sc scanner
-		var d Doc
-		sc.d = &d
-		var r resolver
-		r.init(mustURL(t, base))
-		for range 2 { // the second time from the cache
-			for _, ref := range refs {
-				l := Link{Ref: []byte(ref)}
-				sc.resolve(&r, &l, true)
-				want, _, err := r.base.Resolve(ref)
-				if err != nil || string(l.URL) != want.String() {
-					t.Errorf("%q from %s is %s, want %s, %v", ref, base, l.URL, want, err)
-				}
-			}
-		}
-	}
-}

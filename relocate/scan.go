@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"mirrord/internal/charset"
-	"mirrord/site"
 )
 
 // Scan finds the links of a document in one pass and replaces what d held before. raw is not changed and must
@@ -103,7 +102,6 @@ func (sc *scanner) run(raw []byte) {
 	d.Title, d.Lang, d.Icon, d.Anchor, d.Truncated = "", "", false, false, 0
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
 	sc.urlsBefore = 0
-	sc.nested.base = site.URL{} // it refers to memory that is reused
 	sc.baseBytes = 0
 	sc.imports = sc.imports[:0]
 	sc.base, sc.sawEmpty, sc.lateFound = nil, false, false
@@ -143,16 +141,13 @@ func (sc *scanner) finish(raw []byte) {
 	if foreign {
 		base, _, _ = base.Resolve(string(sc.base))
 	}
-	r := &sc.outer
-	r.init(base)
 	for i := range d.Links {
 		l := &d.Links[i]
-		plain := l.Plain
-		if foreign || (plain && r.climbs(l.Ref)) {
+		if foreign || (l.Plain && climbs(base, l.Ref)) {
 			l.Plain = false
 		}
 		if l.URL == nil {
-			sc.resolve(r, l, plain)
+			sc.resolve(base, l)
 		}
 	}
 	d.Edits = slices.DeleteFunc(d.Edits, func(e Edit) bool { return int(e.Link) >= len(d.Links) })

@@ -21,7 +21,7 @@ func (v *view) body(r Resource) error {
 	if compressible(r.MIME) && r.Size >= minCompress {
 		h.Add("Vary", "Accept-Encoding")
 		if v.r.Header.Get("Range") == "" {
-			coding = v.codings.choose(v.r.Header["Accept-Encoding"], r.Size)
+			coding = chooseCoding(v.r.Header["Accept-Encoding"], r.Size)
 		}
 	}
 	if v.bar != "" {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -201,76 +200,40 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// The cache stays within its bound, one of many that ask compresses, and a failure is not kept.
-func TestCodingCache(t *testing.T) {
-	c := newCodings(8000, 1<<20, 1)
-	opened := 0
-	var mu sync.Mutex
+// A failure is one of the request, and a text that is too large stays as it is.
+func TestCodingFails(t *testing.T) {
+	c := make(codings, 1)
 	open := func(r Resource) (io.ReadSeekCloser, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		opened++
 		if r.Path == "bad" {
 			return nil, errors.New("disk")
 		}
 		return nopCloser{bytes.NewReader([]byte(long))}, nil
 	}
-	resource := func(i int) Resource {
-		return Resource{Path: "x", Digest: [32]byte{byte(i), byte(i >> 8)}, Size: int64(len(long))}
+	good := Resource{Path: "x", Size: int64(len(long))}
+	if b, err := c.get(t.Context(), good, "gzip", open); err != nil || len(b) == 0 {
+		t.Errorf("%d bytes, %v", len(b), err)
 	}
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			b, err := c.get(context.Background(), resource(0), "gzip", open)
-			if err != nil || len(b) == 0 {
-				t.Errorf("%d bytes, %v", len(b), err)
-			}
-		})
+	if _, err := c.get(t.Context(), Resource{Path: "bad"}, "gzip", open); err == nil {
+		t.Error("no error for a file that cannot be opened")
 	}
-	wg.Wait()
-	if opened != 1 {
-		t.Errorf("compressed %d times", opened)
-	}
-	for i := range 100 {
-		for j := range 2 {
-			if _, err := c.get(context.Background(), resource(i+j), "gzip", open); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if c.bytes > c.limit || c.order.Len() != len(c.kept) {
-			t.Fatalf("%d bytes kept of %d, %d entries, %d keys", c.bytes, c.limit, c.order.Len(), len(c.kept))
-		}
-	}
-	sum := int64(0)
-	for e := c.order.Front(); e != nil; e = e.Next() {
-		sum += entryCost + int64(len(e.Value.(*codingEntry).body))
-	}
-	if sum != c.bytes || sum == 0 {
-		t.Errorf("%d bytes kept, %d counted", sum, c.bytes)
-	}
-	bad := resource(9999)
-	bad.Path = "bad"
-	for range 2 {
-		opened = 0
-		if _, err := c.get(context.Background(), bad, "gzip", open); err == nil || opened != 1 {
-			t.Errorf("failure: %v, opened %d", err, opened)
-		}
-	}
-	short := resource(5000)
+	short := good
 	short.Size++
-	if _, err := c.get(context.Background(), short, "br", open); !errors.Is(err, ErrMoved) {
+	if _, err := c.get(t.Context(), short, "br", open); !errors.Is(err, ErrMoved) {
 		t.Errorf("a file that is shorter than stated: %v", err)
 	}
-	if got := newCodings(-1, 1<<20, 1).choose([]string{"gzip"}, 5000); got != "" {
-		t.Errorf("switched off: %q", got)
+	c <- struct{}{}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.get(gone, good, "gzip", open); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that has disconnected waits for a slot: %v", err)
 	}
-	if got := c.choose([]string{"gzip"}, 2<<20); got != "" {
+	if got := chooseCoding([]string{"gzip"}, largestCoded+1); got != "" {
 		t.Errorf("too large: %q", got)
 	}
 }
 
 func TestIncompressible(t *testing.T) {
-	c := newCodings(1<<20, 1<<20, 1)
+	c := make(codings, 1)
 	noise := make([]byte, 4096)
 	x := uint32(1)
 	for i := range noise {
@@ -292,9 +255,8 @@ func FuzzAcceptEncoding(f *testing.F) {
 	for _, s := range []string{"gzip, br;q=0.5", "*;q=0", "identity;q=0, *;q=0", ";;q=,=", "zstd;q=1e308"} {
 		f.Add(s)
 	}
-	c := newCodings(1, 1<<20, 1)
 	f.Fuzz(func(t *testing.T, s string) {
-		switch got := c.choose([]string{s}, 5000); got {
+		switch got := chooseCoding([]string{s}, 5000); got {
 		case "":
 		case "gzip", "br", "zstd":
 			if low := strings.ToLower(s); !strings.Contains(low, got) && !strings.Contains(s, "*") {

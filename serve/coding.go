@@ -4,13 +4,11 @@ package serve
 
 import (
 	"bytes"
-	"container/list"
 	"context"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -21,55 +19,15 @@ import (
 // on text is much the same, and zstd costs a fraction of the time.
 var codingNames = [...]string{"zstd", "br", "gzip"}
 
-// The bytes of compressed bodies that are kept, and of the largest body that is compressed: it is in memory
-// at that time.
-const (
-	codedBytes   = 32 << 20
-	largestCoded = 4 << 20
-)
+// largestCoded is the size in bytes of the largest body that is compressed: it is in memory at that time.
+const largestCoded = 4 << 20
 
-// codings compresses bodies and keeps the results, up to a number of bytes. It is safe for concurrent use.
-type codings struct {
-	limit   int64 // bytes kept; negative: nothing is compressed
-	largest int64 // bytes of a body
-	slots   chan struct{}
+// codings compresses bodies: it has a slot for each processor.
+type codings chan struct{}
 
-	mu    sync.Mutex // guards what follows
-	kept  map[codingKey]*list.Element
-	order *list.List // of *codingEntry, last used first
-	bytes int64
-}
-
-type codingKey struct {
-	digest [32]byte
-	coding string
-}
-
-// codingEntry is one body in one coding. body and err are set when done is closed; a nil body says that it
-// did not get smaller.
-type codingEntry struct {
-	key  codingKey
-	done chan struct{}
-	body []byte
-	err  error
-}
-
-// entryCost is what an entry takes beside its body, in bytes.
-const entryCost = 256
-
-func newCodings(limit, largest int64, parallel int) *codings {
-	return &codings{
-		limit:   limit,
-		largest: largest,
-		slots:   make(chan struct{}, max(parallel, 1)), // one slot a processor
-		kept:    map[codingKey]*list.Element{},
-		order:   list.New(),
-	}
-}
-
-// choose returns the coding for a body of that size, "" for none (RFC 9110 §12.5.3).
-func (c *codings) choose(accept []string, size int64) string {
-	if c.limit < 0 || size > c.largest || len(accept) == 0 {
+// chooseCoding returns the coding for a body of that size, "" for none (RFC 9110 §12.5.3).
+func chooseCoding(accept []string, size int64) string {
+	if size > largestCoded || len(accept) == 0 {
 		return ""
 	}
 	quality := map[string]float64{}
@@ -109,61 +67,17 @@ func (c *codings) choose(accept []string, size int64) string {
 	return best
 }
 
-// get returns the body of r in a coding; nil when it would not be smaller. Of many that ask at once, one
-// compresses.
-func (c *codings) get(
+// get returns the body of r in a coding; nil when it would not be smaller.
+func (c codings) get(
 	ctx context.Context, r Resource, coding string, open func(Resource) (io.ReadSeekCloser, error),
 ) ([]byte, error) {
-	key := codingKey{r.Digest, coding}
-	c.mu.Lock()
-	if el, ok := c.kept[key]; ok {
-		c.order.MoveToFront(el)
-		c.mu.Unlock()
-		e := el.Value.(*codingEntry)
-		select {
-		case <-e.done:
-			return e.body, e.err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	select {
+	case c <- struct{}{}:
+		defer func() { <-c }()
+		return pack(r, coding, open)
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	e := &codingEntry{key: key, done: make(chan struct{})}
-	el := c.order.PushFront(e)
-	c.kept[key] = el
-	c.bytes += entryCost
-	c.mu.Unlock()
-
-	c.slots <- struct{}{} // not given up with ctx: others wait for the result
-	e.body, e.err = pack(r, coding, open)
-	<-c.slots
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	close(e.done)
-	if e.err != nil {
-		c.drop(el)
-		return nil, e.err
-	}
-	c.bytes += int64(len(e.body))
-	for c.bytes > c.limit && c.order.Len() > 0 {
-		last := c.order.Back()
-		select {
-		case <-last.Value.(*codingEntry).done:
-			c.drop(last)
-			continue
-		default: // still being made
-		}
-		break
-	}
-	return e.body, nil
-}
-
-// drop forgets an entry that is done; c.mu is held. A failed one has no body.
-func (c *codings) drop(el *list.Element) {
-	e := el.Value.(*codingEntry)
-	delete(c.kept, e.key)
-	c.order.Remove(el)
-	c.bytes -= entryCost + int64(len(e.body))
 }
 
 // pack compresses a file.
@@ -192,14 +106,13 @@ func pack(r Resource, coding string, open func(Resource) (io.ReadSeekCloser, err
 	if int64(out.Len()) >= r.Size-r.Size/20 {
 		return nil, nil
 	}
-	return bytes.Clone(out.Bytes()), nil
+	return out.Bytes(), nil
 }
 
 func newCoder(w io.Writer, coding string) (io.WriteCloser, error) {
 	switch coding {
 	case "zstd":
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
-			zstd.WithWindowSize(1<<20))
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
 	case "br":
 		return brotli.NewWriterLevel(w, 5), nil
 	case "gzip":

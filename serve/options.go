@@ -80,7 +80,7 @@ type Server struct {
 	only    map[string]bool // nil: all
 	forward *forwarder      // nil: redirect
 	gateway *gateway        // may be nil
-	codings *codings
+	codings codings
 	pages   *template.Template
 	updates *places.Seats // of those that are being written
 	finds   chan struct{} // of those that are under way
@@ -132,7 +132,7 @@ func New(o Options) (*Server, error) {
 	if s.gateway, err = newGateway(s, o.Gateway); err != nil {
 		return nil, err
 	}
-	s.codings = newCodings(codedBytes, largestCoded, runtime.GOMAXPROCS(0))
+	s.codings = make(codings, runtime.GOMAXPROCS(0))
 	if s.pages, err = parsePages(); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,52 +125,6 @@ func TestCompactMovesBases(t *testing.T) {
 	verifyTest(t, s)
 	if c := compact(t, s, false); c.Packs != 0 {
 		t.Errorf("again: %+v", c)
-	}
-}
-
-// Packs that are too large for one transaction move one after the other, so that a delta may move twice, or
-// out of a pack that is still to come.
-func TestPacksMoveOneByOne(t *testing.T) {
-	for seed := range uint64(8) {
-		_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-		h := newPastOf(t, s, rand.New(rand.NewPCG(seed, 9)), 8, seed%2 > 0)
-		for n := 1; n < 8; n += 2 {
-			h.drop(n)
-		}
-		uses, deltas, err := s.compactor().packUses(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.packs.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.update("begin pack", notePacks(s.packs)); err != nil {
-			t.Fatal(err)
-		}
-		h.rng.Shuffle(len(uses), func(i, j int) { uses[i], uses[j] = uses[j], uses[i] })
-		var c Compaction
-		for _, u := range uses {
-			if err := s.compactor().movePack(t.Context(), u, deltas, &c); err != nil {
-				t.Fatal(err)
-			}
-			verifyTest(t, s)
-		}
-		if c.Packs != len(uses) || len(c.Damaged) > 0 || len(deltas) == 0 {
-			t.Errorf("seed %d: %+v of %d packs, %d deltas", seed, c, len(uses), len(deltas))
-		}
-		now, _, err := s.compactor().packUses(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range deltas {
-			if f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), d.at); err != nil || len(f.Body) == 0 {
-				t.Errorf("seed %d: delta at %v: %v", seed, d.at, err)
-			}
-		}
-		if len(now) == 0 {
-			t.Error("no packs")
-		}
-		h.check(s)
 	}
 }
 

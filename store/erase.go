@@ -110,10 +110,6 @@ func versionsOf(hist *db.Bucket) (out [][]byte) {
 	return out
 }
 
-// Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
-// keep r. It does not see the journal.
-func (s *SiteVersions) Every(f func(r *record.Resource) error) error { return s.every(f) }
-
 // DropBeside removes all trees but the published one, also those that are held or in their grace, files
 // made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.
 func (s *Trees) DropBeside() error {

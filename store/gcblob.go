@@ -96,7 +96,7 @@ func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f blobs
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64
 	for _, site := range sites {
-		err := site.Records.bodied(ctx, func(r *record.Resource, _ bool) error {
+		err := site.Records.Bodied(ctx, func(r *record.Resource, _ bool) error {
 			if r.Body == record.BlobBody {
 				used = append(used, binary.BigEndian.Uint64(r.Digest[:]))
 			}

@@ -109,7 +109,7 @@ func goOnWithDamagedHeads(t *testing.T, what, dir string) {
 		t.Errorf("%s: the new head is %v", what, h)
 	}
 	headsOf(t, s, 1) // freshened, or none
-	if _, err := s.compactor().compactHeads(t.Context(), false); err != nil {
+	if _, err := s.Compact(t.Context(), false); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	for id := range 6 {

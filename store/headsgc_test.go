@@ -56,11 +56,9 @@ func TestHeadsAreCollected(t *testing.T) {
 		if run == runs-4 {
 			s.step = func(string) { copies = append(copies, copyState(t, dir)) }
 		}
-		would, err := s.compactor().compactHeads(t.Context(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		freed, err := s.compactor().compactHeads(t.Context(), false)
+		would := compact(t, s, true).Heads
+		c, err := s.Compact(t.Context(), false)
+		freed := c.Heads
 		if err != nil || (would > 0) != (freed > 0) {
 			t.Fatalf("%d would be freed, %d were: %v", would, freed, err)
 		}
@@ -107,7 +105,7 @@ func TestHeadsAreCollected(t *testing.T) {
 	for _, dir := range copies[:min(len(copies), sized(6, 100))] {
 		_, s := openHeads(t, dir)
 		check(s)
-		if _, err := s.compactor().compactHeads(t.Context(), false); err != nil {
+		if _, err := s.Compact(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		check(s)

@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -124,8 +123,14 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 				return h, err
 			}
 		}
-		if err := w.repoint(ctx); err != nil {
-			return h, err
+		if len(w.moved) > 0 {
+			c, err := s.compactor(nil)
+			if err == nil {
+				err = c.Follow(ctx, w.moved)
+			}
+			if err != nil {
+				return h, err
+			}
 		}
 	}
 	for _, b := range of {
@@ -406,37 +411,8 @@ func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
 	}
 	for c := range w.copies(r) {
 		if sha256.Sum256(c.Body) == r.Digest {
-			return w.keepBody(r, bytes.NewReader(c.Body), time.Unix(r.Fetched, 0))
+			return w.keepBody(r, func() error { return w.kept.Put(r.Digest, c.Body, time.Unix(r.Fetched, 0)) })
 		}
 	}
 	return false, nil
-}
-
-// repoint makes all records refer to the frames that replace damaged ones, and writes the deltas over these
-// again, when they can be read with the new one.
-func (w *healer) repoint(ctx context.Context) error {
-	if len(w.moved) == 0 {
-		return nil
-	}
-	c := w.compactor()
-	_, deltas, err := c.packUses(ctx)
-	if err != nil {
-		return err
-	}
-	c.frames.Moved = w.moved
-	to := maps.Clone(w.moved)
-	for _, d := range deltas {
-		i := slices.IndexFunc(d.under, func(at record.Place) bool { return w.moved[at].Len > 0 })
-		if _, repaired := w.moved[d.at]; repaired || i < 0 {
-			continue
-		}
-		raw, err := c.writer.Again(c.packs, c.frames, d.at, w.moved[d.under[i]])
-		if err == nil && raw != nil {
-			to[d.at], err = c.packs.Append(raw)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return c.pointTo(nil, to)
 }

@@ -197,8 +197,9 @@ func (s *home) log(op string, kind byte, payload []byte, urls uint32) error {
 	})
 }
 
-// every is SiteVersions.Every.
-func (s *home) every(f func(r *record.Resource) error) error {
+// Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
+// keep r. It does not see the journal.
+func (s *home) Every(f func(r *record.Resource) error) error {
 	record := decoded(f)
 	if err := s.each(bResources, record); err != nil {
 		return err

@@ -91,7 +91,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	if err != nil {
 		return nil, errors.Join(err, st.letGo())
 	}
-	st.Frames = &bodies.Frames{Packs: st.packs, Quick: st.volatile && !st.oneOff, Plain: st.oneOff}
+	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.oneOff}
 	if st.heads, err = st.Frames.OpenHeads(st.root); err != nil {
 		return nil, errors.Join(err, st.packs.Close(), st.letGo())
 	}

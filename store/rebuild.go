@@ -7,12 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
@@ -270,28 +268,16 @@ func (s *Site) takeFile(root regular.Root, name string, r *record.Resource) (boo
 	if right, err := blobs.HasDigest(f, r.Digest); !right || err != nil {
 		return false, nil
 	}
-	if _, err := f.Seek(0, 0); err != nil {
-		return false, disk.Err("read tree", err)
-	}
-	return s.keepBody(r, f, fi.ModTime())
+	return s.keepBody(r, func() error { return s.kept.PutFile(r.Digest, root, name) })
 }
 
-// keepBody makes what from has the body of a record, instead of the damaged one.
-func (s *Site) keepBody(r *record.Resource, from io.WriterTo, modified time.Time) (bool, error) {
-	if missing, err := s.kept.Discard(r.Digest); !missing || err != nil {
-		return err == nil, err
+// keepBody has put store the body of a record, instead of the damaged one.
+func (s *Site) keepBody(r *record.Resource, put func() error) (bool, error) {
+	missing, err := s.kept.Discard(r.Digest)
+	if missing && err == nil {
+		if err = put(); err == nil {
+			err = s.kept.Sync()
+		}
 	}
-	to, err := s.spool.Create()
-	if err != nil {
-		return false, err
-	}
-	if _, err := from.WriteTo(to); err != nil {
-		to.Abort()
-		return false, disk.Err("copy body", err)
-	}
-	got, _, err := to.Commit(modified)
-	if err == nil {
-		err = s.kept.Sync()
-	}
-	return got == r.Digest, err
+	return err == nil, err
 }

@@ -242,8 +242,8 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 	return nil
 }
 
-// repoint makes the records refer to where their documents went.
-func (s *Records) repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
+// Repoint implements collect.Records.
+func (s *Records) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
 	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
 		if r.Body != record.PackBody {
 			return false, nil

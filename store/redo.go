@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"mirrord/internal/regular"
-	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/log"
@@ -51,7 +49,7 @@ func Redo(s *State, name string, why error) (err error) {
 	if err != nil {
 		return err
 	}
-	version := publishedIn(root)
+	version := linkedVersion(root)
 	if err := o.MakeNext(func(d *db.DB) error { return redoTo(d, whole, version) }); err != nil {
 		return err
 	}
@@ -93,18 +91,6 @@ func asideFolder(root *os.Root) (name string, err error) {
 		}
 		name = fmt.Sprintf("%s-%d", damagedFolder, n)
 	}
-}
-
-// publishedIn returns the version that is published of a site in its folder; 0: not known.
-func publishedIn(root *os.Root) (version int) {
-	version = linkedVersion(root)
-	if tree, err := (regular.Root{Root: root}).OpenRoot(currentLink); err == nil {
-		if m, err := phm.OpenMeta(tree.FS()); err == nil {
-			version = max(version, m.Version)
-		}
-		tree.Close()
-	}
-	return version
 }
 
 // redoTo fills a new database from a segment of a log. A log that ends before a version that is published, or

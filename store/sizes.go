@@ -36,7 +36,7 @@ func Measure(s *Site) (z Sizes, err error) {
 	defer explain(&err, "measure site %s", s.Name)
 	z.At = s.now().UTC()
 	seen := map[uint64]bool{} // eight bytes of a digest are enough
-	err = s.Records.bodied(context.Background(), func(r *record.Resource, _ bool) error {
+	err = s.Records.Bodied(context.Background(), func(r *record.Resource, _ bool) error {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true

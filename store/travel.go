@@ -197,7 +197,7 @@ func (t *Travelling) Published() (int, error) {
 // unfinished run refers to, in order of digests.
 func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) error {
 	var used [][32]byte
-	err := s.Records.bodied(ctx, func(r *record.Resource, _ bool) error {
+	err := s.Records.Bodied(ctx, func(r *record.Resource, _ bool) error {
 		if r.Body == record.BlobBody {
 			used = append(used, r.Digest)
 		}

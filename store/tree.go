@@ -115,8 +115,7 @@ type Tree struct {
 	Root regular.Root // of the tree that is built
 	Live regular.Root // of the published tree; the zero value without one
 
-	dir     *os.File // the tree, open since before the first file was made
-	changes disk.Touched
+	dir *os.File // the tree, open since before the first file was made: the kernel reports a loss to it
 }
 
 // Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
@@ -158,7 +157,6 @@ func (t *Tree) open() error {
 	if err := t.s.root.MkdirAll(treesFolder+"/"+t.name, 0o755); err != nil {
 		return disk.Err("make tree", err)
 	}
-	t.changes.Note(".")
 	root, err := t.s.openTree(t.name)
 	if err != nil {
 		return disk.Err("open tree", err)
@@ -221,7 +219,6 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, disk.Err("publish "+path, err)
 	}
-	t.changes.File(path)
 	f, err := t.Root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, disk.Err("publish "+path, err)
@@ -231,7 +228,6 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 
 // Remove deletes the file at a mirror path and the folders above it that are empty then.
 func (t *Tree) Remove(path string) error {
-	t.changes.Gone(path)
 	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return disk.Err("unpublish "+path, err)
 	}

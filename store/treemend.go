@@ -104,27 +104,17 @@ func (t *Tree) Replace(paths, remove []string) error {
 		return err
 	}
 	s.at("noted beside")
-	var changes disk.Touched
 	for _, p := range remove {
-		changes.Gone(p)
 		if err := s.root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
 	for _, p := range paths {
-		changes.Gone(p)
 		if err := t.moveIn(treesFolder+"/"+live+"/", p); err != nil {
 			return disk.Err("replace "+p, err)
 		}
 	}
-	if s.volatile {
-		return nil
-	}
-	tree, err := s.openTree(live)
-	if err == nil {
-		err = errors.Join(changes.Sync(tree, nil), tree.Close())
-	}
-	return disk.Err("sync tree", err)
+	return t.sync()
 }
 
 // moveIn moves one file; anything in its way is removed.

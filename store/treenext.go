@@ -172,7 +172,6 @@ func (t *Tree) take(r TreeRules, live string) error {
 		s.at("tree taken")
 	}
 	for _, p := range next.old.Doubt {
-		t.changes.Gone(p)
 		if err := s.root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}

@@ -61,7 +61,6 @@ func (w *TreeWriter) Write(path string, data []byte, mtime time.Time) error {
 
 // Stream is Write for a file that write makes in pieces.
 func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) error) error {
-	w.t.changes.File(path)
 	name := filepath.Base(path)
 	d, f, err := w.dst.Create(path)
 	if d != nil && errors.Is(err, fs.ErrExist) {
@@ -78,7 +77,6 @@ func (w *TreeWriter) Stream(path string, mtime time.Time, write func(io.Writer) 
 // LinkBlob makes the file at a mirror path another name of a stored body, or a copy of it where there are no
 // links.
 func (w *TreeWriter) LinkBlob(path string, digest [32]byte) error {
-	w.t.changes.File(path)
 	d, name, err := w.dst.Of(path)
 	if err != nil {
 		return disk.Err("publish "+path, err)
@@ -142,7 +140,6 @@ func (w *TreeWriter) LiveHas(ctx context.Context, path, digest string) (bool, er
 
 // LinkLive makes the file at a mirror path another name of the same file of the live tree.
 func (w *TreeWriter) LinkLive(path string) error {
-	w.t.changes.File(path)
 	d, name, err := w.dst.Of(path)
 	if err != nil {
 		return disk.Err("publish "+path, err)
@@ -170,18 +167,11 @@ func (w *TreeWriter) LinkLive(path string) error {
 	return disk.Err("publish "+path, err)
 }
 
-// sync makes the whole tree survive loss of power, with its name and those of the links to trees.
+// sync makes the whole tree survive loss of power, with its name and those of the links to trees, by one call
+// for their file system.
 func (t *Tree) sync() error {
 	if t.s.volatile {
 		return nil
 	}
-	if err := t.changes.Sync(t.Root, t.dir); err != nil {
-		return disk.Err("sync tree", err)
-	}
-	for _, dir := range [...]string{treesFolder, versionsFolder, "."} {
-		if err := t.s.syncIn(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return disk.Err("sync tree", disk.SyncFS(int(t.dir.Fd())))
 }

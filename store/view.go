@@ -82,6 +82,6 @@ func upToDate(s *State, root *os.Root, o db.Options, d *db.DB, err error) (*db.D
 	if nerr != nil {
 		return nil, errors.Join(err, nerr)
 	}
-	version := publishedIn(root)
+	version := linkedVersion(root)
 	return o.InScratch(d, func(next *db.DB) error { return redoTo(next, whole, version) })
 }

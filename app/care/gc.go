@@ -15,6 +15,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/collect"
 	"mirrord/store/disk"
 )
 
@@ -28,12 +29,12 @@ type Collected struct {
 
 // CollectedSite is what was done with one mirror.
 type CollectedSite struct {
-	Name    string            `json:"job"`
-	Dropped []int             `json:"dropped,omitempty"` // versions
-	Packs   *store.Compaction `json:"packs,omitempty"`
-	Parts   *blobs.PartsFreed `json:"parts,omitempty"`
-	Problem string            `json:"problem,omitempty"`
-	Locked  bool              `json:"locked,omitempty"`
+	Name    string              `json:"job"`
+	Dropped []int               `json:"dropped,omitempty"` // versions
+	Packs   *collect.Compaction `json:"packs,omitempty"`
+	Parts   *blobs.PartsFreed   `json:"parts,omitempty"`
+	Problem string              `json:"problem,omitempty"`
+	Locked  bool                `json:"locked,omitempty"`
 }
 
 // Collect drops the versions of mirrors that their jobs do not keep, and frees what nothing refers to; with

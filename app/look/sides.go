@@ -4,8 +4,6 @@ package look
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -182,24 +180,3 @@ func saysSo(st *store.State, name string, number int, of *phm.File, want string)
 
 // plainText is a text without what does not count.
 func plainText(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
-
-// WriteText says it in one line, and which command shows more.
-func (s *Wording) WriteText(w io.Writer) error {
-	line, from, to := "", s.Before, s.Since
-	switch at := s.Time.UTC().Format("2006-01-02 15:04 UTC"); {
-	case s.Since == 0 && s.Until == 0:
-		line = fmt.Sprintf("version %d does not say so, nor does an older one that is kept", s.As)
-	case s.Since == 0:
-		line = fmt.Sprintf("until version %d; version %d does not say so", s.Until, s.Gone)
-		from, to = s.Until, s.Gone
-	case s.Before == 0:
-		line = fmt.Sprintf("since version %d, %s, or longer: no older state is kept", s.Since, at)
-	default:
-		line = fmt.Sprintf("since version %d, %s", s.Since, at)
-	}
-	if from > 0 {
-		line += fmt.Sprintf("\nmirrord diff %s %d %d %s", s.Job, from, to, printable(s.Path))
-	}
-	_, err := fmt.Fprintln(w, line)
-	return err
-}

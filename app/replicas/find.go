@@ -81,6 +81,9 @@ type ReplicaCopy struct {
 	Modified time.Time `json:"modified,omitzero"` // the latest change that a page says
 }
 
+// Partial reports whether the copy lacks much of what the first one has.
+func (c ReplicaCopy) Partial() bool { return 10*c.Shared < 9*c.Pages }
+
 // FindReplicas finds replicas among the pages of directories; without directories among those of all mirrors
 // of the state. It reads every page whose digest is not kept, and changes nothing but kept digests.
 func FindReplicas(ctx context.Context, a *env.App, dirs []string, o ReplicaOptions) (_ *Replicas, err error) {

@@ -42,7 +42,7 @@ type jsonOutput struct {
 	value   any    // of its type; nil: the section describes keys that have no struct
 }
 
-// jsonOutputs are the calls of printJSON and WriteJSON, by file and function, and by flag where
+// jsonOutputs are the calls of Show, PrintJSON and WriteJSON, by file and function, and by flag where
 // one call writes several.
 func jsonOutputs() map[string]jsonOutput {
 	return map[string]jsonOutput{
@@ -55,8 +55,8 @@ func jsonOutputs() map[string]jsonOutput {
 		"client.go runInDaemon":            {"run-now without waiting", nil},
 		"client.go Said":                   {"status", status.Job{}},
 		"health.go ReloadCommand":          {"daemon reload", control.Reloaded{}},
-		"cluster.go printCluster":          {"cluster status", cluster.ClusterState{}},
-		"jobs.go printJobsLook":            {"cluster jobs", nodes.JobsLook{}},
+		"cluster.go clusterStatusCommand":  {"cluster status", cluster.ClusterState{}},
+		"jobs.go jobsCommand":              {"cluster jobs", nodes.JobsLook{}},
 		"demo.go run":                      {"run-now", mirror.Summary{}},
 		"console.go ConsoleCommand":        {"console", control.OpenLink{}},
 		"open.go OpenCommand":              {"console", control.OpenLink{}},
@@ -163,11 +163,12 @@ func jsonCalls(t *testing.T) (calls []string) {
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Name.Name == "PrintJSON" {
+			if !ok || f.Name.Name == "PrintJSON" || f.Name.Name == "Show" {
 				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "PrintJSON" || s.Sel.Name == "WriteJSON") {
+				s, ok := n.(*ast.SelectorExpr)
+				if ok && slices.Contains([]string{"PrintJSON", "WriteJSON", "Show"}, s.Sel.Name) {
 					calls = append(calls, filepath.Base(name)+" "+f.Name.Name)
 				}
 				return true

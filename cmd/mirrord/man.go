@@ -3,17 +3,21 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/docs"
 	"mirrord/internal/version"
-	"mirrord/job"
 )
 
 // manCommand is for packagers: it writes one manual page per command, or that of job files.
@@ -28,7 +32,10 @@ func manCommand(a *cli.CLI) *cobra.Command {
 		switch section {
 		case 1:
 		case 5:
-			page := job.ManPage(version.Number, date.Format(time.DateOnly))
+			page, err := jobPage(date)
+			if err != nil {
+				return err
+			}
 			return os.WriteFile(filepath.Join(args[0], "mirrord-job.5"), page, 0o644)
 		default:
 			return env.Usagef("--section %d: want 1 or 5", section)
@@ -43,4 +50,17 @@ func manCommand(a *cli.CLI) *cobra.Command {
 			Date:    &date,
 		}, args[0])
 	})
+}
+
+// jobPage is the guide's page of job files as a manual page.
+func jobPage(date time.Time) ([]byte, error) {
+	page, err := fs.ReadFile(docs.Pages(), "jobs.md")
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf("%% \"MIRRORD-JOB\" \"5\" %q %q\n"+
+		"# NAME\nmirrord-job - job files of mirrord\n\n# DESCRIPTION\n",
+		date.Format(time.DateOnly), "mirrord "+version.Number)
+	_, text, _ := strings.Cut(string(page), "\n")
+	return md2man.Render([]byte(head + text)), nil
 }

@@ -24,8 +24,8 @@ func TestVerifySummary(t *testing.T) {
 			Report: &phm.Report{Files: x.n, Bytes: 25, Linked: 1},
 			Kept:   &store.Stats{Records: x.n, Frames: x.n},
 		}
-		if got := cli.VerifySummary(r); got != x.want {
-			t.Errorf("%q, want %q", got, x.want)
+		if got, err := new(cli.CLI).Text("whole", r); got != x.want || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, x.want)
 		}
 	}
 }

@@ -41,7 +41,6 @@ type group struct {
 	place    int32  // in the heap; -1: not there
 	kin      uint32 // 0: none
 	worth    float32
-	clump    float32 // what the first change counts as, see clumps
 	kind     Kind
 	class    class
 	listed   bool // the listing of the directory tells of it
@@ -65,13 +64,7 @@ func (g *group) tell(hit bool) {
 
 // expect is the chance of a unit of the group, for which p was expected, after what was told of the group.
 func (g *group) expect(p float64) float64 {
-	return (weight*p + g.counted(g.hits)) / (weight + float64(g.outcomes))
-}
-
-// counted is what so many changes count as.
-func (g *group) counted(hits uint32) float64 {
-	h := float64(hits)
-	return min(h, float64(g.clump)*h*h)
+	return (weight*p + float64(g.hits)) / (weight + float64(g.outcomes))
 }
 
 // group sorts the units into groups.
@@ -132,7 +125,6 @@ func (a *adaptive) group() {
 	for i, u := range a.order {
 		a.pos[u] = uint32(i)
 	}
-	clumps(a)
 	a.kin = newKin(a)
 }
 
@@ -308,7 +300,7 @@ func (a *adaptive) value(i uint32) {
 	p := finds(a, u, g, either(a, u, x))
 	if rest := a.kin.behind(g); rest > 0 && g.hits == 0 && g.pending == 0 && g.kind != Listing {
 		with := a.shown.left(u, x.with)
-		after := (weight*with + g.counted(1)) / (weight + 1 + float64(g.outcomes))
+		after := (weight*with + 1) / (weight + 1 + float64(g.outcomes))
 		p = max(p, (p+with*rest*after)/(1+with*rest))
 	}
 	if g.kind == Listing && a.lists.tells(a.Model, u) {

@@ -18,7 +18,7 @@ const trustShrink = 10
 // A hit looks at so many units of its name at most: a site has as many index.html as directories.
 const maxNamesakes = 1 << 12
 
-// names finds units by name. Those whose name no other unit has are left out.
+// names finds units by name.
 type names struct {
 	first []uint32 // by hash: where its units begin in units, and one more
 	units []ID
@@ -36,28 +36,10 @@ func newNames(m *Model) names {
 		lists *= 2
 	}
 	n := names{first: make([]uint32, lists+1), seen: map[uint32]tally{}}
-	// Which names are there once, and which more than once: there are so many bits that few of the former seem
-	// to be of the latter.
-	once, more := make([]uint64, max(1, lists*4)), make([]uint64, max(1, lists*4))
-	bit := func(name uint32) (at int, mask uint64) {
-		h := name * 2654435761
-		return int(h>>6) & (len(once) - 1), 1 << (h & 63)
-	}
-	named := func(u int) bool { return m.name[u] != 0 && m.flags[u]&present != 0 }
-	for u, name := range m.name {
-		if named(u) {
-			at, mask := bit(name)
-			more[at] |= once[at] & mask
-			once[at] |= mask
-		}
-	}
 	list := func(u int) int { return int(m.name[u]) & (lists - 1) }
-	shared := func(u int) bool {
-		at, mask := bit(m.name[u])
-		return named(u) && more[at]&mask != 0
-	}
+	named := func(u int) bool { return m.name[u] != 0 && m.flags[u]&present != 0 }
 	for u := range m.name {
-		if shared(u) {
+		if named(u) {
 			n.first[list(u)+1]++
 		}
 	}
@@ -67,7 +49,7 @@ func newNames(m *Model) names {
 	n.units = make([]ID, n.first[lists])
 	end := slices.Clone(n.first)
 	for u := range m.name {
-		if shared(u) {
+		if named(u) {
 			l := list(u)
 			n.units[end[l]] = ID(u)
 			end[l]++

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/temoto/robotstxt"
 )
 
@@ -77,7 +80,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("Disallow: /\n#\x00\n:\n::\nUser-agent: *\nUser-agent: mirrord\nDisallow: *$"), "")
 	f.Fuzz(func(t *testing.T, body []byte, url string) {
 		file := Parse(body)
-		body = fromUTF16(body)
+		body, _, _ = transform.Bytes(unicode.BOMOverride(transform.Nop), body)
 		r := file.Agent("mirrord")
 		ok, rule := r.Allowed(url)
 		if (rule.Line == 0 && !ok) || rule.Line < 0 || rule.Line > len(body)+1 ||

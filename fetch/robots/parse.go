@@ -4,13 +4,14 @@ package robots
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
+
+	utf "golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // maxText bounds a rule's text as it is shown.
@@ -48,7 +49,10 @@ func directiveOf(name string) string {
 // the first MaxBytes count, and a line that is cut by them does not.
 func Parse(body []byte) *File {
 	p := parser{file: &File{}, sitemaps: make(map[string]bool)}
-	body = fromUTF16(body)
+	// RFC 9309 has UTF-8 only, but some editors write UTF-16, and the owner means what the file says.
+	if text, _, err := transform.Bytes(utf.BOMOverride(transform.Nop), body); err == nil {
+		body = text
+	}
 	for _, c := range []byte("\xef\xbb\xbf") { // a byte order mark, or the start of one
 		if len(body) > 0 && body[0] == c {
 			body = body[1:]
@@ -78,25 +82,6 @@ func Parse(body []byte) *File {
 	}
 	p.file.cut = cut
 	return p.file
-}
-
-// fromUTF16 returns a file that begins with the byte order mark of UTF-16 in UTF-8. RFC 9309 has UTF-8 only,
-// but some editors write UTF-16, and its owner means what the file says.
-func fromUTF16(body []byte) []byte {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(body, []byte("\xff\xfe")):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(body, []byte("\xfe\xff")):
-		order = binary.BigEndian
-	default:
-		return body
-	}
-	units := make([]uint16, 0, len(body)/2)
-	for i := 2; i+1 < len(body); i += 2 {
-		units = append(units, order.Uint16(body[i:]))
-	}
-	return []byte(string(utf16.Decode(units)))
 }
 
 // A parser is the state between two lines.

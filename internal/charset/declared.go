@@ -2,7 +2,11 @@
 
 package charset
 
-import "bytes"
+import (
+	"bytes"
+
+	"golang.org/x/net/html"
+)
 
 // Window is how far into a document browsers look for its encoding (HTML Standard, section 13.2.3.2).
 const Window = 1024
@@ -110,76 +114,40 @@ func XMLDeclaration(head []byte) (label []byte, start, end int) {
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
 // prescan looks for a meta element that names an encoding (HTML standard, section 13.2.3.2, "prescan a byte
-// stream to determine its encoding").
+// stream to determine its encoding"). As Chromium does, it goes by the tags of a tokenizer, which finds none
+// in scripts and titles.
 func prescan(b []byte) (Charset, bool) {
-	for i := 0; i < len(b); i++ {
-		j := bytes.IndexByte(b[i:], '<')
-		if j < 0 {
-			break
-		}
-		i += j
-		rest := b[i:]
-		switch {
-		case bytes.HasPrefix(rest, []byte("<!--")):
-			end := bytes.Index(rest[2:], []byte("-->"))
-			if end < 0 {
-				return Charset{}, false
-			}
-			i += 2 + end + 2
-		case len(rest) > 5 && equalFold(rest[:5], "<meta") && (space(rest[5]) || rest[5] == '/'):
-			p := prescanner{b: b, i: i + 5}
-			if c, ok := p.meta(); ok {
-				return c, true
-			}
-			i = p.i
-		case len(rest) > 1 && letter(rest[1]), len(rest) > 2 && rest[1] == '/' && letter(rest[2]):
-			p := prescanner{b: b, i: i + 1}
-			for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
-				p.i++
-			}
-			for {
-				if name, _ := p.attribute(); len(name) == 0 {
-					break
+	z := html.NewTokenizer(bytes.NewReader(b))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return Charset{}, false
+		case html.StartTagToken, html.SelfClosingTagToken:
+			if name, _ := z.TagName(); string(name) == "meta" {
+				if c, ok := ofMeta(z); ok {
+					return c, true
 				}
 			}
-			i = p.i
-		case len(rest) > 1 && (rest[1] == '!' || rest[1] == '/' || rest[1] == '?'):
-			end := bytes.IndexByte(rest, '>')
-			if end < 0 {
-				return Charset{}, false
-			}
-			i += end
 		}
 	}
-	return Charset{}, false
 }
 
-type prescanner struct {
-	b []byte
-	i int
-}
-
-func (p *prescanner) meta() (Charset, bool) {
-	var gotPragma, needPragma, seenHTTP, seenContent, seenCharset, found bool
+// ofMeta returns the encoding that a meta element names, whose attributes are next.
+func ofMeta(z *html.Tokenizer) (Charset, bool) {
+	var gotPragma, needPragma, found bool
 	var c Charset
-	for {
-		name, value := p.attribute()
-		if len(name) == 0 {
-			break
-		}
-		switch {
-		case equalFold(name, "http-equiv") && !seenHTTP:
-			seenHTTP = true
+	for more := true; more; {
+		var name, value []byte
+		switch name, value, more = z.TagAttr(); string(name) {
+		case "http-equiv":
 			gotPragma = equalFold(value, "content-type")
-		case equalFold(name, "content") && !seenContent:
-			seenContent = true
+		case "content":
 			if label := MetaContent(value); len(label) > 0 && !found {
 				if cc, ok := InDocument(label); ok {
 					c, found, needPragma = cc, true, true
 				}
 			}
-		case equalFold(name, "charset") && !seenCharset:
-			seenCharset = true
+		case "charset":
 			c, found = InDocument(value)
 			needPragma = false
 		}
@@ -188,48 +156,6 @@ func (p *prescanner) meta() (Charset, bool) {
 		return Charset{}, false
 	}
 	return c, true
-}
-
-// attribute is the standard's "get an attribute", but for the case of letters; no name means the end.
-func (p *prescanner) attribute() (name, value []byte) {
-	b := p.b
-	for p.i < len(b) && (space(b[p.i]) || b[p.i] == '/') {
-		p.i++
-	}
-	if p.i >= len(b) || b[p.i] == '>' {
-		return nil, nil
-	}
-	start := p.i
-	for p.i < len(b) && !(b[p.i] == '=' && p.i > start) && !space(b[p.i]) && b[p.i] != '/' && b[p.i] != '>' {
-		p.i++
-	}
-	name = b[start:p.i]
-	for p.i < len(b) && space(b[p.i]) {
-		p.i++
-	}
-	if p.i >= len(b) || b[p.i] != '=' {
-		return name, nil
-	}
-	for p.i++; p.i < len(b) && space(b[p.i]); p.i++ {
-	}
-	if p.i >= len(b) {
-		return name, nil
-	}
-	if q := b[p.i]; q == '"' || q == '\'' {
-		start = p.i + 1
-		end := bytes.IndexByte(b[start:], q)
-		if end < 0 {
-			p.i = len(b)
-			return nil, nil // the value runs past the window: the standard gives up here
-		}
-		p.i = start + end + 1
-		return name, b[start : start+end]
-	}
-	start = p.i
-	for p.i < len(b) && !space(b[p.i]) && b[p.i] != '>' {
-		p.i++
-	}
-	return name, b[start:p.i]
 }
 
 // MetaContent is the standard's "extracting a character encoding from a meta element".
@@ -276,5 +202,3 @@ func indexFold(b []byte, word string) int {
 func equalFold(b []byte, word string) bool {
 	return len(b) == len(word) && bytes.EqualFold(b, []byte(word))
 }
-
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

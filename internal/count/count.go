@@ -5,6 +5,7 @@ package count
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -24,6 +25,11 @@ func Of[N Number](n N, one string, many ...string) string {
 		return fmt.Sprintf("%d %s", n, many[0])
 	}
 	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// OfAny is Of for any kind of integer, as templates have it.
+func OfAny(n any, one string, many ...string) string {
+	return Of(reflect.ValueOf(n).Int(), one, many...)
 }
 
 // FirstGone says how many URLs of a mirror answered 404 or 410 for the first time; "" for none.

@@ -120,12 +120,10 @@ func wordsOf(name string) []string {
 // else by it.
 func otherMeanings() map[string]string {
 	return map[string]string{
-		"BodyPool":    "buffers that are used again",
-		"NewBodyPool": "the same",
-		"RequestURI":  "RFC 9112 §3.2: what a request line has",
-		"Score":       "the measure of Bharat and Broder for pairs of hosts",
-		"Snapshot":    "what a state was at one moment: of turns of hosts, of a mirror that is served",
-		"URI":         "RFC 7089: a memento is known by its URI",
+		"RequestURI": "RFC 9112 §3.2: what a request line has",
+		"Score":      "the measure of Bharat and Broder for pairs of hosts",
+		"Snapshot":   "what a state was at one moment: of turns of hosts, of a mirror that is served",
+		"URI":        "RFC 7089: a memento is known by its URI",
 	}
 }
 

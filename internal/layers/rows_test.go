@@ -71,6 +71,8 @@ func rows() map[string]Row {
 		"fetch": 10, "store": 10, "replay": 10, "scheduler/notify": 10, "serve/find": 10, "phm/space": 10,
 
 		// The rooms of store, from what knows a disk only; docs/design.md has them.
+		"store/collect": 7,
+
 		"store/blobs": 6, "store/bodies": 6, "store/db": 6,
 
 		"store/record": 5, "store/pages": 5, "store/log": 5,
@@ -92,7 +94,7 @@ func rows() map[string]Row {
 		"site/profile": 1,
 
 		"evolution": 1, "relocate": 1, "phm": 1, "fetch/robots": 1, "site/listing": 1, "fetch/heads": 1,
-		"internal/volatile": 1, "scheduler/status": 1, "cluster/lease": 1, "replica/text": 1, "mirror/result": 1,
+		"internal/volatile": 1, "scheduler/status": 2, "cluster/lease": 1, "replica/text": 1, "mirror/result": 2,
 		"archive/zim": 1, "archive/warc": 1,
 
 		"site": 0, "fetch/reach": 0, "internal/dbpages": 0, "internal/charset": 0, "internal/binread": 0,
@@ -108,8 +110,9 @@ func rows() map[string]Row {
 
 		"internal/inorder":  0, // work on all cores, in order
 		"internal/lines":    0, // lines that are gathered and sorted in little memory
-		"internal/zstdfast": 0, "internal/hashset": 0,
+		"internal/zstdfast": 0,
 		"internal/numbered": 0, "internal/texts": 0,
+		"internal/wording": 1, // texts for people, by templates
 
 		"internal/webhook": 0,
 

@@ -152,7 +152,9 @@ func (c *cutter) sameMoment(o *cutter, at *Times) bool {
 	if c.seg.kind == script || (c.seg.kind == tag && !bytes.Contains(c.current(), []byte("title="))) {
 		return false
 	}
-	return sameInstant(c.current(), o.current(), at)
+	was, is := c.before[1].span, o.before[1].span
+	dated := dateAttr.Match(c.doc[was.from:was.to]) && dateAttr.Match(o.doc[is.from:is.to])
+	return sameInstant(c.current(), o.current(), at, dated)
 }
 
 // age is how long ago a unit says that something was.

@@ -28,16 +28,16 @@ type instant struct {
 const west, east = -12 * time.Hour, 14 * time.Hour
 
 // sameInstant reports whether two texts that came at two times name one moment, in other words, and say the
-// same beside that.
-func sameInstant(old, now []byte, at *Times) bool {
+// same beside that. dated says that tags before them show the date: then "3 months" is no term.
+func sameInstant(old, now []byte, at *Times, dated bool) bool {
 	a, b, before, after := apart(old, now)
 	among := len(before) > 0 && wordByte(before[len(before)-1])
-	x, ok := instantOf(slices.Concat(a, after), at.Old)
-	y, also := instantOf(slices.Concat(b, after), at.New)
+	x, ok := instantOf(slices.Concat(a, after), at.Old, dated)
+	y, also := instantOf(slices.Concat(b, after), at.New, dated)
 	if !ok || !also {
 		among = true
-		x, ok = instantOf(a, at.Old)
-		y, also = instantOf(b, at.New)
+		x, ok = instantOf(a, at.Old, dated)
+		y, also = instantOf(b, at.New, dated)
 	}
 	if x.age.unit > 0 && y.age.unit > 0 && !x.age.sameMoment(y.age, at.New.Sub(at.Old)) {
 		return false
@@ -68,12 +68,16 @@ func apart(a, b []byte) (x, y, before, after []byte) {
 }
 
 // instantOf returns what all of a text names that came at a time.
-func instantOf(text []byte, at time.Time) (x instant, ok bool) {
+func instantOf(text []byte, at time.Time, dated bool) (x instant, ok bool) {
 	text = bytes.Trim(text, " \t\r\n.,·•»|()–—<>\"'/")
 	if len(text) == 0 || len(text) > longestInstant {
 		return x, false
 	}
-	if a, from, end := ageAt(text, 0); end == len(text) && from == 0 {
+	a, from, end := ageAt(text, 0)
+	if dated && end == 0 {
+		a, end, _ = sumAt(text, 0)
+	}
+	if end == len(text) && from == 0 {
 		m := at.UTC().Add(-a.long)
 		x.first, x.last, x.relative, x.age = day(m.Add(west-a.unit)), day(m.Add(east+a.unit)), true, a
 		_, _, end = ageAt(slices.Concat(text, []byte(" |")), 0)
@@ -149,5 +153,8 @@ func sameButClass(a, b []byte) bool {
 	}
 	return bytes.Equal(classAttr.ReplaceAll(a, nil), classAttr.ReplaceAll(b, nil))
 }
+
+// dateAttr is the date in a tag, for readers who want to know more than an age.
+var dateAttr = regexp.MustCompile(`(?i)\s(?:title|datetime)\s*=\s*["']?\d{4}-\d\d-\d\d\b`)
 
 var classAttr = regexp.MustCompile(`(?i)\sclass\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)`)

@@ -49,7 +49,6 @@ func New(s *run.Session) (r *Retrieval, err error) {
 		Table:      r.Table,
 		Down:       r.sayDown,
 		First:      r.Rules.First,
-		Ahead:      source.Ahead(r.Options.Fetcher),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", r.Site.Name, err)

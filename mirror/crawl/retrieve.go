@@ -193,6 +193,7 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 	check(foldSessions(ctx, r, s.stage))
 	auditPairs(r, s.stage)
 	compareLast(ctx, r)
+	check(s.distrustValidators())
 	if !r.stopped() {
 		check(r.held.drop(r))
 	}

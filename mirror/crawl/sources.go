@@ -135,8 +135,8 @@ func (r *Retrieval) heldBody(rec *record.Resource) ([]byte, error) {
 }
 
 // bodies returns what takes in the bodies of the run. A run without a state only reads.
-func (r *Retrieval) bodyPool() *source.BodyPool {
-	o := source.BodyOptions{
+func (r *Retrieval) bodyPool() *source.BodyOptions {
+	o := &source.BodyOptions{
 		Parts:       r.Site.Parts,
 		MaxDocument: int64(r.Job.Limits.MaxDocument),
 		Now:         r.Now,
@@ -146,5 +146,5 @@ func (r *Retrieval) bodyPool() *source.BodyPool {
 	if r.Options.State != nil {
 		o.Blobs = r.Options.State.Spool
 	}
-	return source.NewBodyPool(o)
+	return o
 }

@@ -30,7 +30,7 @@ type Dispatcher struct {
 	maxWait time.Duration
 }
 
-// DispatcherOptions say what a Dispatcher is built for. All fields but Ahead are needed.
+// DispatcherOptions say what a Dispatcher is built for. All fields are needed.
 type DispatcherOptions struct {
 	Job        *job.Job
 	Seeds      []site.URL // the entry points
@@ -40,8 +40,6 @@ type DispatcherOptions struct {
 	Table      *urls.Table
 	First      scope.Priorities
 	Down       func(Left) // see HostErrorsOptions
-	// Ahead hears of each origin when its first URL is queued. It returns at once. May be nil
-	Ahead func(origin string)
 }
 
 // NewDispatcher returns the dispatcher of a run.
@@ -77,7 +75,7 @@ func NewDispatcher(o DispatcherOptions) (*Dispatcher, error) {
 		Tail:    new(Tail),
 		maxWait: o.Job.Polite.MaxWait,
 	}
-	front.long, front.ahead = m.HostErrors.waits, o.Ahead
+	front.long = m.HostErrors.waits
 	for _, u := range o.Seeds {
 		m.HostErrors.AddEntry(u)
 	}

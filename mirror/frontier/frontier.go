@@ -22,15 +22,13 @@ type Frontier struct {
 	turns turns
 	order Ordering
 	long  func(host string, until time.Time) // leaves a host for which the job does not wait; nil: it waits
-	ahead func(origin string)                // hears of each origin when its first URL is queued; may be nil
 
 	mu       sync.Mutex
 	cond     sync.Cond
 	queues   map[string]*backQueue   // by origin
 	hosts    map[string][]*backQueue // by host
 	heap     hostHeap
-	queued   int // without optional ones
-	optional int // that do not hold the run, see AddAt
+	queued   int // without optional ones, which do not hold the run, see AddAt
 	inFlight int
 	flying   map[string]int // URLs in flight, by host
 	idle     int            // workers that wait
@@ -93,9 +91,6 @@ func (f *Frontier) queue(origin string) *backQueue {
 		q = &backQueue{origin: origin, host: fetch.HostOf(origin), index: -1}
 		f.queues[origin] = q
 		f.hosts[q.host] = append(f.hosts[q.host], q)
-		if f.ahead != nil {
-			f.ahead(origin)
-		}
 	}
 	return q
 }
@@ -113,9 +108,7 @@ func (f *Frontier) AddAt(origin string, id uint32, at time.Time, optional bool) 
 	q.front[PrioLast].push(id)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if optional {
-		f.optional++
-	} else {
+	if !optional {
 		f.queued++
 		q.free = f.queue(origin).free
 	}
@@ -295,9 +288,7 @@ func (f *Frontier) take(q *backQueue) uint32 {
 		panic("crawl: a host without URLs was in the heap")
 	}
 	q.n--
-	if q.optional {
-		f.optional--
-	} else {
+	if !q.optional {
 		f.queued--
 	}
 	f.inFlight++
@@ -398,7 +389,7 @@ func (f *Frontier) Stop() {
 func (f *Frontier) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queues, f.hosts, f.heap, f.queued, f.optional, f.order.Credits = nil, nil, nil, 0, 0, nil
+	f.queues, f.hosts, f.heap, f.queued, f.order.Credits = nil, nil, nil, 0, nil
 }
 
 // Run calls work for every URL on n goroutines until nothing is left or ctx ends, and waits for them. turn

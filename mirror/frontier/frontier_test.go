@@ -98,20 +98,6 @@ func TestFrontierPriorities(t *testing.T) {
 	}
 }
 
-// Each origin is announced once, before its first URL can be handed out.
-func TestFrontierAnnouncesOrigins(t *testing.T) {
-	f := NewFrontier(&Pacer{hosts: new(fetch.Hosts)}, Ordering{})
-	var heard []string
-	f.ahead = func(origin string) { heard = append(heard, origin) }
-	f.Add("http://a.test", 1, PrioNew)
-	f.Add("http://b.test", 2, PrioKnown)
-	f.Add("http://a.test", 3, PrioRequisite)
-	f.AddAt("http://c.test:81", 4, time.Now(), false)
-	if want := []string{"http://a.test", "http://b.test", "http://c.test:81"}; !slices.Equal(heard, want) {
-		t.Errorf("%v, want %v", heard, want)
-	}
-}
-
 // Each host is asked at its own pace, and a slow one delays no other host.
 func TestFrontierGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

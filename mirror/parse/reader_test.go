@@ -317,7 +317,7 @@ func TestReadAllocations(t *testing.T) {
 	b := &Body{URL: parse(t, "https://e.org/"), MIME: "text/html", Data: []byte(page.String())}
 	read := func() { rd.Read(b) }
 	read()
-	if n := testing.AllocsPerRun(5, read); n > 20 {
+	if n := testing.AllocsPerRun(5, read); n > 200 { // the tokenizer that looks for a charset in the first KB
 		t.Errorf("%v allocations for 1000 links", n)
 	}
 }

@@ -69,8 +69,11 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 		r.sameBody(rec, now)
 		return r.unchanged(rec, as)
 	}
-	observe(now, rec, only || isUnpacked(r, rec), &as)
-	if a.From == source.FromOrigin && !rec.InSet && !r.Frames.OneOff() && mayHaveNoise(now.MIME, head, body) {
+	made := mayHaveNoise(now.MIME, head, body)
+	if observe(now, rec, only || isUnpacked(r, rec)) && !(made && parse.MayBeVolatile(rec, body)) {
+		blame(now, rec, &as)
+	}
+	if a.From == source.FromOrigin && !rec.InSet && !r.Frames.OneOff() && made {
 		r.SkipPlan.Noise.Came(now.URL, unpacked(body), r.Now(), revisit.IsNew)
 	}
 	p := <-r.procs
@@ -183,10 +186,18 @@ func (r *reading) onlyVolatile(
 	if err != nil {
 		return false, false
 	}
+	isFeed := relocate.Format(old.Format) == relocate.Feed
+	if isFeed && r.Rules.First.IsEdits(old.URL) && revisit.OnlyAged(fr.Body, body) {
+		old.Reason = "says nothing new: its last entries left it at most"
+		return true, true
+	}
 	tells := r.SkipPlan.Plan.Trusts(old.ID)
 	only, kept = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
 	if !only || (kept && old.Volatile.Due()) {
 		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
+		if isMade(h) && r.SkipPlan.Validators.IsSuspect(now, old) {
+			r.SkipPlan.Noise.Suspect(old.URL, fr.Body, body, r.Now())
+		}
 	} else if kept {
 		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), revisit.IsKept)
 	}
@@ -277,7 +288,9 @@ func (r *reading) blobBody(
 		r.sameBody(old, now)
 		return r.unchanged(old, as)
 	}
-	observe(now, old, isUnpacked(r, old), &as)
+	if observe(now, old, isUnpacked(r, old)) {
+		blame(now, old, &as)
+	}
 	if full := r.reserve(now, old, &as); full != nil {
 		return full, nil
 	}

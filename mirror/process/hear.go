@@ -22,7 +22,7 @@ import (
 // A stored document that cannot be read says nothing, which verify reports.
 func (p *documentReader) news(r *reading, now, old *record.Resource, body []byte, x *parse.Extract) []uint32 {
 	format := relocate.Format(old.Format)
-	isPage := format == relocate.HTML || format == relocate.Feed
+	isPage := revisit.IsPage(now) || format == relocate.Feed
 	if r.SkipPlan.Plan == nil || !isPage || format != x.Format || !old.InSet || old.Body != record.PackBody ||
 		old.Digest == now.Digest || now.Source != "" {
 		return nil

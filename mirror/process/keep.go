@@ -163,19 +163,24 @@ func (r *reading) notGiven(rec *record.Resource, reason string, as urls.Account)
 	return urls.FindingOf(rec, as)
 }
 
-// observe notes in the record of a body whether it is another one than before, and judges the validators of
-// the old one. only says that the body differs in nothing but what may change by itself, which now knows
-// then, or in a content coding that is kept.
-func observe(now, old *record.Resource, only bool, as *urls.Account) {
+// observe notes in the record of a body whether it is another one than before, and reports whether it is, by
+// more than only says: that the body differs in nothing but what may change by itself, which now knows then,
+// or in a content coding that is kept.
+func observe(now, old *record.Resource, only bool) (changed bool) {
 	if !old.InSet || old.Body == record.NoBody || old.Digest == [32]byte{} || old.Fetched == 0 {
-		return
+		return false
 	}
-	changed := old.Digest != now.Digest
+	changed = old.Digest != now.Digest
 	now.Observe(changed)
 	if !changed || only {
-		return
+		return false
 	}
 	now.Volatile = old.Volatile.Same()
+	return true
+}
+
+// blame judges the validators of a body by those of another body before it.
+func blame(now, old *record.Resource, as *urls.Account) {
 	if as.Stale = revisit.StaleValidators(now, old); as.Stale {
 		const what = "validators that stayed the same when the content changed are no longer sent"
 		as.Notes = append(as.Notes, what)

@@ -57,9 +57,15 @@ func again(
 
 // TwoAnswers takes the second answer to a page that was requested twice.
 func TwoAnswers(x *Processor, q *revisit.Twice, res *fetch.Result, body []byte) {
-	if (res.Status == http.StatusOK) && x.SkipPlan.Noise.Answered(q, unpacked(body), x.Now()) {
+	if res.Status != http.StatusOK {
+		return
+	}
+	if x.SkipPlan.Noise.Answered(q, unpacked(body), x.Now()) {
 		x.Log.Info("places learned at which answers differ", "url", q.URL.String())
 		x.Notes.Add(learnedPlaces, q.URL)
+	}
+	if id, known := x.Table.Find([]byte(q.URL.String())); known && q.Blames(x.SkipPlan.Noise.Known(q.URL)) {
+		x.SkipPlan.Validators.NoteStale(id, q.URL)
 	}
 }
 

@@ -153,7 +153,11 @@ func (e *explainer) rules() {
 	}
 	inScope, reason := rules.Scope.Admits(e.u)
 	e.say("scope: %s", reason)
-	if !inScope {
+	switch {
+	case inScope:
+	case rules.IsListBeside(e.u):
+		e.say("profile: it is a list of changes of the program, beside the scope")
+	default:
 		if rules.AllowRequisite(e.u) {
 			e.say("requisites = %q: it would be fetched as an image, style sheet, script or font "+
 				"of a page in scope", e.Job.Requisites)

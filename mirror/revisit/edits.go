@@ -3,6 +3,11 @@
 package revisit
 
 import (
+	"bytes"
+	"regexp"
+
+	"github.com/zeebo/xxh3"
+
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
@@ -39,10 +44,15 @@ func (x *edits) load(rec *record.Resource, first scope.Priorities) {
 		x.lists = append(x.lists, rec.ID)
 		x.origins[rec.URL.Origin()] = true
 		x.since = max(x.since, rec.Fetched)
-	} else if rec.Format == uint8(relocate.HTML) && !rec.Listing {
+	} else if IsPage(rec) && !rec.Listing {
 		x.looked = append(x.looked, make([]uint32, max(0, int(rec.ID)+1-len(x.looked)))...)
 		x.looked[rec.ID] = uint32(rec.Checked)
 	}
+}
+
+// IsPage reports whether a resource is a page for readers.
+func IsPage(rec *record.Resource) bool {
+	return rec.Format == uint8(relocate.HTML) || rec.MIME == "application/xhtml+xml"
 }
 
 // upToDate reports whether a page was looked at since the lists changed: else it may show an old edit.
@@ -59,3 +69,31 @@ func (x *edits) showsNone(t *urls.Table) bool {
 	}
 	return len(x.lists) > 0
 }
+
+// OnlyAged reports whether a feed differs from one before it only in what stands before its entries, and in
+// that its last entries have left it: a list of the changes of a week shows less after it, and no edit.
+func OnlyAged(before, now []byte) bool {
+	rest := entries(before)
+	for _, e := range entries(now) {
+		if len(rest) == 0 || rest[0] != e {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return true
+}
+
+// entries returns hashes of the entries of a feed, in their order, without comments and white space.
+func entries(feed []byte) (all []uint64) {
+	for start := nextBlock(feed, 0, true); start < len(feed); {
+		end := nextBlock(feed, start, true)
+		entry := feedComment.ReplaceAll(feed[start:end], nil)
+		all = append(all, xxh3.Hash(bytes.Join(bytes.Fields(entry), nil)))
+		start = end
+	}
+	return all
+}
+
+// feedComment is a comment in the markup of a feed, or in that of a page in it: MediaWiki says there whether
+// a cache had the entry.
+var feedComment = regexp.MustCompile(`(?s)(?:<|&lt;)!--.*?--(?:>|&gt;)`)

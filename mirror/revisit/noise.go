@@ -284,6 +284,17 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
 	}
 }
 
+// Suspect takes a page that changed although its validators stayed the same, with its stored body: what a
+// second answer does not explain is no noise, see Twice.Blames.
+func (p *Noise) Suspect(u site.URL, stored, body []byte, at time.Time) {
+	q := newTwice(u, at, shapeOf(u, body), 0)
+	q.stored = bytes.Clone(stored)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(w *Twice) bool { return w.URL == u })
+	p.wait(q, body)
+}
+
 // wait puts a page among those that are to be requested twice. When they are many the least urgent one goes.
 // The caller holds mu.
 func (p *Noise) wait(q *Twice, body []byte) {

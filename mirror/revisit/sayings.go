@@ -4,6 +4,7 @@ package revisit
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -18,8 +19,8 @@ type Mention struct {
 
 // PageFact is what a document says of a URL that it names.
 type PageFact struct {
-	ID   uint32
-	Text uint64 // a hash of the text beside the links to it
+	ID    uint32
+	Texts []uint64 // hashes of the texts beside the links to it
 }
 
 const (
@@ -86,12 +87,10 @@ func (r *sayings) block(b []byte, start int, mentions []Mention) {
 	}
 }
 
-// add takes markup that stands beside links to some URLs. Nothing said is nothing.
+// add takes markup that stands beside links to some URLs.
 func (r *sayings) add(ids []uint32, markup []byte) {
-	hash := uint64(0)
-	if said := text.Extract(markup); said != "" {
-		hash = xxh3.HashString(said)
-	}
+	said := text.Extract(markup)
+	hash := xxh3.HashString(said)
 	for _, id := range ids {
 		i, ok := r.at[id]
 		if !ok {
@@ -99,7 +98,9 @@ func (r *sayings) add(ids []uint32, markup []byte) {
 			r.at[id] = i
 			r.out = append(r.out, PageFact{ID: id})
 		}
-		r.out[i].Text += hash // in any order
+		if said != "" {
+			r.out[i].Texts = append(r.out[i].Texts, hash)
+		}
 	}
 }
 
@@ -148,8 +149,8 @@ func isBlock(name []byte, feed bool) bool {
 	return false
 }
 
-// News are the URLs of which a document says something else than it said before: that it did not name before,
-// that it says another text of, or that came forward past others.
+// News are the URLs of which a document says something that it did not say before: that it did not name
+// before, of which it says a text that is new, or that came forward past others.
 func News(before, now []PageFact) (ids []uint32) {
 	was := make(map[uint32]int, len(before))
 	for i, s := range before {
@@ -165,7 +166,8 @@ func News(before, now []PageFact) (ids []uint32) {
 	n := 0
 	for _, s := range now {
 		i, ok := was[s.ID]
-		if !ok || before[i].Text != s.Text {
+		isNew := func(text uint64) bool { return !slices.Contains(before[i].Texts, text) }
+		if !ok || slices.ContainsFunc(s.Texts, isNew) {
 			ids = append(ids, s.ID)
 		} else if !stays[n] && cameForward(both, n) {
 			ids = append(ids, s.ID)

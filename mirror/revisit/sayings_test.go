@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -76,6 +77,11 @@ func TestNews(t *testing.T) {
 			want:   []uint32{8},
 		},
 		{
+			name:   "one of two rows about a page that leaves the list",
+			before: `<li>2 May <a href="1">x</a><li>1 May <a href="1">x</a><li>1 May <a href="2">y</a>`,
+			now:    `<li>2 May <a href="1">x</a><li>1 May <a href="2">y</a>`,
+		},
+		{
 			name:   "an entry of a feed",
 			before: `<feed><entry><link href="1"/><updated>1</updated><p>s</p></entry><entry><link href="2"/></entry>`,
 			now:    `<feed><entry><link href="1"/><updated>2</updated><p>s</p></entry><entry><link href="2"/></entry>`,
@@ -95,6 +101,30 @@ func TestNews(t *testing.T) {
 		}
 		if got := News(said(c.now, c.feed), said(c.now, c.feed)); len(got) > 0 {
 			t.Errorf("%s: the same document says %v again", c.name, got)
+		}
+	}
+}
+
+func TestOnlyAged(t *testing.T) {
+	const head = `<feed><updated>1 May</updated>`
+	const a = `<entry><title>a</title><date>1 May</date></entry>`
+	const b = `<entry><title>b</title><date>2 May</date></entry>`
+	for _, c := range []struct {
+		name, before, now string
+		want              bool
+	}{
+		{"the last entry left, the head has the time", head + b + a, `<feed><updated>9 May</updated>` + b, true},
+		{"an entry comes from a cache", head + a, head + strings.Replace(a, "May<", "May\n&lt;!-- x --&gt;<", 1), true},
+		{"an entry has another link", head + b, head + strings.Replace(b, "<title>", `<link href="c"/>`, 1), false},
+		{"all entries left", head + b + a, head, true},
+		{"entries in another order", head + b + a, head + a + b, false},
+		{"the first entry left: it was deleted", head + b + a, head + a, false},
+		{"an entry is new", head + a, head + b + a, false},
+		{"a new entry, and an old one left", head + a, head + b, false},
+		{"an entry has a newer date", head + a, head + strings.Replace(a, "1 May", "3 May", 1), false},
+	} {
+		if got := OnlyAged([]byte(c.before), []byte(c.now)); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

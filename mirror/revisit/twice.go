@@ -20,12 +20,19 @@ type Twice struct {
 	shape  uint64
 	urgent int // 0 first
 	more   int // requests for what changed, if this one explains nothing
+	stored []byte
 }
 
 func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
 	q := &Twice{URL: u, Came: came}
 	q.shape, q.urgent = shape, urgent
 	return q
+}
+
+// Blames reports whether the page changed, in more than noise, although its validators stayed the same.
+func (q *Twice) Blames(known volatile.Positions) bool {
+	_, _, same := known.Same(q.stored, q.body)
+	return q.stored != nil && !same
 }
 
 // ShowsTime reports whether the first answer says when it was made, to the second: then another one may only

@@ -177,6 +177,12 @@ func (v *Validators) NoteStale(id uint32, u site.URL) {
 	}
 }
 
+// IsSuspect reports whether an audit found another body under the validators of the one before.
+func (v *Validators) IsSuspect(now, old *record.Resource) bool {
+	tag, date := sameValidators(now, old)
+	return (tag || date) && v.isAudited(old.ID)
+}
+
 // Distrust adds the directories that audits have found to those that are remembered, and drops those whose
 // time was over long ago. It returns what to store as ValidatorsFact, nil when nothing was found.
 func (v *Validators) Distrust(notes *urls.Notes) ([]byte, error) {
@@ -240,9 +246,7 @@ func (v *Validators) Plan(id, key uint32) {
 // StaleValidators compares the validators of a body with those of another body before it. It reports whether
 // some stayed the same; now then says which ones are no longer sent.
 func StaleValidators(now, old *record.Resource) bool {
-	sameTag := old.ETag != "" && now.ETag == old.ETag
-	byDate := sameTag || now.ETag == ""
-	sameDate := old.LastModified != "" && now.LastModified == old.LastModified && byDate
+	sameTag, sameDate := sameValidators(now, old)
 	if !sameTag && !sameDate {
 		return false
 	}
@@ -253,6 +257,11 @@ func StaleValidators(now, old *record.Resource) bool {
 	}
 	now.Reason = "its " + what + " stayed the same when its content changed: it is no longer sent"
 	return true
+}
+
+func sameValidators(now, old *record.Resource) (tag, date bool) {
+	tag = old.ETag != "" && now.ETag == old.ETag
+	return tag, old.LastModified != "" && now.LastModified == old.LastModified && (tag || now.ETag == "")
 }
 
 // Forgive lets the validators of a resource be sent again when it did not change at any of the times that are

@@ -122,7 +122,7 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 		return false, fmt.Sprintf("scope.aliases: %s stands for it", r.Main(u))
 	}
 	inPlace := r.Scope.Covers(u) || (p == Requisite && r.AllowRequisite(u))
-	if !inPlace {
+	if !inPlace && !(p == Page && r.IsListBeside(u)) {
 		_, reason := r.Scope.Admits(u)
 		if p == Requisite {
 			reason += fmt.Sprintf(", and requisites = %q does not take it in", r.requisites)
@@ -133,6 +133,13 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 		return false, reason
 	}
 	return true, ""
+}
+
+// IsListBeside reports whether a URL outside of the scope is a list of changes of the program that makes the
+// site: programs have their feeds beside the directory of their pages.
+func (r *URLRules) IsListBeside(u site.URL) bool {
+	return r.onSeedHost(u) && !r.Scope.Excludes(u) &&
+		slices.ContainsFunc(r.Profiles.Known(), func(x *profile.Profile) bool { return x.IsEdits(u) })
 }
 
 // AllowRequisite reports whether a page requisite may come from u although u is out of scope.

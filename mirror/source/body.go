@@ -9,8 +9,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math/bits"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,47 +38,15 @@ type BodyOptions struct {
 	Log         *slog.Logger
 }
 
-// BodyPool makes sinks for bodies, and keeps the memory of those that were closed for the next ones. It is
-// safe for concurrent use.
-type BodyPool struct {
-	o     BodyOptions
-	small sync.Pool    // of *[]byte
-	large chan *[]byte // buffers of largeDoc bytes that are free; nil for one that is not made yet
-}
-
-// NewBodyPool returns a maker of sinks.
-func NewBodyPool(o BodyOptions) *BodyPool {
-	b := &BodyPool{o: o}
-	b.large = make(chan *[]byte, mostLarge)
-	for range mostLarge {
-		b.large <- nil
-	}
-	return b
-}
-
-// take returns an empty buffer of so many bytes.
-func (b *BodyPool) take(room int) *[]byte {
-	buf, ok := b.small.Get().(*[]byte)
-	if !ok {
-		buf = new([]byte)
-	}
-	if *buf = (*buf)[:0]; cap(*buf) < room {
-		*buf = make([]byte, 0, room)
-	}
-	return buf
-}
-
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
-func (b *BodyPool) New(u site.URL) *BodySink { return &BodySink{BodyOptions: &b.o, from: b, url: u} }
+func (o *BodyOptions) New(u site.URL) *BodySink { return &BodySink{BodyOptions: o, url: u} }
 
 // BodySink takes one body: into memory as long as it may be a document or is small, else into a file. It is a
 // fetch.Sink, and belongs to one goroutine at a time.
 type BodySink struct {
 	*BodyOptions
-	from    *BodyPool
 	url     site.URL
-	buf     *[]byte
-	isLarge bool // buf is one of BodyPool.large
+	buf     []byte
 	limit   int
 	head    fetch.Head
 	begun   time.Time
@@ -92,17 +59,12 @@ type BodySink struct {
 	received Received // see contentOf
 }
 
-// SmallDocument is up to which size a document is always held in memory, in bytes.
-const SmallDocument = 256 << 10
-
-// Bodies are held in memory up to these sizes, in bytes, before they go to a file. A large document comes
+// Bodies are held in memory up to these sizes, in bytes, before they go to a file. A larger document comes
 // back into memory when it is its turn to be scanned; one at a time, so that many of them on their way cost
-// no memory. A few at a time need no file up to largeDoc, as long as they come fast.
+// no memory.
 const (
 	smallBody = 128 << 10 // of something that is no document
-	smallDoc  = SmallDocument
-	largeDoc  = 1 << 20
-	mostLarge = 3
+	smallDoc  = 1 << 20
 )
 
 // Begin is called when the head of a body that is worth keeping has come.
@@ -112,14 +74,7 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 			return nil, errRefused
 		}
 	}
-	if b.buf == nil {
-		room := leastBuffer
-		if h.Length <= maxPooled {
-			room = bufferFor(h.Length)
-		}
-		b.buf = b.from.take(room)
-	}
-	*b.buf = (*b.buf)[:0]
+	b.buf = b.buf[:0]
 	b.head, b.begun = *h, b.Now()
 	if h.Offset > 0 { // the blob has what comes before
 		return b, nil
@@ -131,65 +86,17 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	b.limit = smallBody
 	if mayBeDocument(h.MIME) {
 		b.limit = int(min(smallDoc, b.MaxDocument))
-		if h.Length > maxPooled {
-			b.enlarge(h.Length)
-		}
 	}
 	if h.Length > int64(b.limit) {
 		b.limit = 0 // it goes to a file from the first byte on
 		return b, nil
 	}
-	if want := bufferFor(h.Length); cap(*b.buf) < want {
-		*b.buf = make([]byte, 0, want)
-	}
+	b.buf = slices.Grow(b.buf, max(leastBuffer, int(h.Length)))
 	return b, nil
-}
-
-// enlarge gets one of the few large buffers, if one is free and would do for so many bytes.
-func (b *BodySink) enlarge(length int64) {
-	most := min(largeDoc, b.MaxDocument)
-	if length > most {
-		return
-	}
-	if !b.isLarge {
-		select {
-		case buf := <-b.from.large:
-			if buf == nil {
-				buf = new([]byte)
-				*buf = make([]byte, 0, largeDoc)
-			}
-			*buf = append((*buf)[:0], *b.buf...)
-			b.release()
-			b.buf, b.isLarge = buf, true
-		default:
-			return
-		}
-	}
-	b.limit = int(most)
-}
-
-// release gives the buffer back.
-func (b *BodySink) release() {
-	switch {
-	case b.isLarge:
-		b.from.large <- b.buf
-	case b.buf != nil && cap(*b.buf) <= maxPooled:
-		b.from.small.Put(b.buf)
-	}
-	b.buf, b.isLarge = nil, false
 }
 
 // leastBuffer is the smallest buffer for a body, in bytes.
 const leastBuffer = 16 << 10
-
-// bufferFor returns the size of a buffer for a body of a length, -1 for one that is not known. Buffers that
-// are kept for the next body have few sizes, so that most fit: else each body would have a new one.
-func bufferFor(length int64) int {
-	if length > maxPooled {
-		return int(length) + 512
-	}
-	return max(leastBuffer, 1<<bits.Len64(uint64(max(length, 1)-1)))
-}
 
 // errRefused ends an exchange whose body is not wanted.
 var errRefused = errors.New("the body is not wanted")
@@ -209,8 +116,8 @@ func (b *BodySink) Write(p []byte) (int, error) {
 	if b.Coming != nil {
 		b.Coming.Add(int64(len(p)))
 	}
-	if b.blob == nil && b.fits(len(p)) {
-		*b.buf = append(*b.buf, p...)
+	if b.blob == nil && len(b.buf)+len(p) <= b.limit {
+		b.buf = append(b.buf, p...)
 		return len(p), nil
 	}
 	if b.blob == nil {
@@ -218,14 +125,12 @@ func (b *BodySink) Write(p []byte) (int, error) {
 			return 0, b.err
 		}
 	}
-	if b.buf != nil {
-		if len(*b.buf) > 0 {
-			if _, b.err = b.blob.Write(*b.buf); b.err != nil {
-				return 0, b.err
-			}
+	if len(b.buf) > 0 {
+		if _, b.err = b.blob.Write(b.buf); b.err != nil {
+			return 0, b.err
 		}
-		b.release()
 	}
+	b.buf = nil
 	var n int
 	if n, b.err = b.blob.Write(p); b.err != nil {
 		return n, b.err
@@ -236,22 +141,12 @@ func (b *BodySink) Write(p []byte) (int, error) {
 	return n, b.err
 }
 
-// fits reports whether so many more bytes of the body are for the memory. What comes slowly is for a file,
-// which outlives the process.
-func (b *BodySink) fits(n int) bool {
-	n += len(*b.buf)
-	if (n > b.limit) && (b.limit == smallDoc) {
-		b.enlarge(int64(n))
-	}
-	return n <= b.limit && (n <= smallDoc || b.Now().Sub(b.begun) < partAge)
-}
-
 // Bytes is the body that is in memory, until Close; empty when it is a file.
 func (b *BodySink) Bytes() []byte {
-	if b.buf == nil || b.blob != nil {
+	if b.blob != nil {
 		return nil
 	}
-	return *b.buf
+	return b.buf
 }
 
 // File is the body that is a file; nil when it is in memory.
@@ -323,16 +218,13 @@ func (b *BodySink) Ended(res *fetch.Result, err error) {
 	b.cut = fetch.TransientStatus(res.Status)
 }
 
-// maxPooled is the largest buffer that is kept for the next body.
-const maxPooled = 128 << 10
-
 // Close lets go of the body, unless Commit has kept it. It may be called more than once.
 func (b *BodySink) Close() {
 	if b.blob != nil {
 		b.drop()
 		b.blob = nil
 	}
-	b.release()
+	b.buf = nil
 }
 
 // drop lets go of a file that was not committed.

@@ -104,13 +104,13 @@ func newUntested(t *testing.T, replace bool) *place {
 	}
 	p.fake.Web = mirrortest.NewWeb()
 	log := slog.New(slog.DiscardHandler)
-	bodies := source.NewBodyPool(source.BodyOptions{
+	bodies := &source.BodyOptions{
 		Blobs:       st.Spool,
 		Parts:       noParts{},
 		MaxDocument: 1 << 20,
 		Now:         time.Now,
 		Log:         log,
-	})
+	}
 	asker := func() *source.Asker {
 		return source.NewAsker(source.AskerOptions{
 			Fetcher: &p.fake,

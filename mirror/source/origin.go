@@ -14,7 +14,7 @@ import (
 // Origin is the site itself. It is safe for concurrent use.
 type Origin struct {
 	Fetcher Fetcher
-	Bodies  *BodyPool
+	Bodies  *BodyOptions
 	Now     func() time.Time
 }
 

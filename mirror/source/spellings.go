@@ -47,13 +47,6 @@ func (s *Spellings) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) 
 	return s.Fetcher.Do(ctx, req, sink)
 }
 
-// Ahead prepares the fetcher for the first request to an origin.
-func (s *Spellings) Ahead(origin string) {
-	if ahead := Ahead(s.Fetcher); ahead != nil {
-		ahead(origin)
-	}
-}
-
 // Of returns the spelling in which a URL is requested.
 func (s *Spellings) Of(u site.URL) site.URL {
 	if s == nil {
@@ -104,12 +97,4 @@ func (s *Spellings) Fact() ([]byte, error) {
 		return nil, nil
 	}
 	return json.Marshal(s.known)
-}
-
-// Ahead returns what prepares a fetcher for the first request to an origin, nil if it needs nothing.
-func Ahead(f Fetcher) func(origin string) {
-	if a, ok := f.(interface{ Ahead(origin string) }); ok {
-		return a.Ahead
-	}
-	return nil
 }

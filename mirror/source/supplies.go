@@ -13,7 +13,7 @@ import (
 // Supplies are what the sources of a run have in common.
 type Supplies struct {
 	Facts    urls.Facts // of the site
-	Bodies   *BodyPool
+	Bodies   *BodyOptions
 	NewAsker func() *Asker
 	Covers   func(site.URL) bool // whether a URL is in the scope of the job
 	Product  string              // our name in robots.txt; "": robots rules are not obeyed

@@ -109,15 +109,15 @@ func (s *Scrub) Lines(now time.Time) (lines []string) {
 
 // told words what a message is about: the files of Found.
 func (s *Scrub) told(one, many string) string {
-	found := s.orNone().Found
+	found := s.OrNone().Found
 	if len(found) == 1 {
 		return one + ": " + found[0].File
 	}
 	return fmt.Sprintf(many, len(found))
 }
 
-// orNone returns s, or an empty one.
-func (s *Scrub) orNone() Scrub {
+// OrNone returns s, or an empty one.
+func (s *Scrub) OrNone() Scrub {
 	if s == nil {
 		return Scrub{}
 	}

@@ -5,6 +5,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -161,59 +162,15 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 		what = "this is a test"
 	}
 	m.Subject = oneLine(fmt.Sprintf("mirrord on %s: %s %s", host, j.Name, what))
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", j.Name, j.Say())
-	if j.Last != nil {
-		fmt.Fprintf(&b, "last run: %s, ended %s\n", Shown(j.Last.Verdict), j.Last.Ended.UTC().Format(time.RFC3339))
-		if j.Last.Error != "" {
-			fmt.Fprintf(&b, "error: %s\n", oneLine(j.Last.Error))
-		}
-		for _, r := range j.Last.Reasons {
-			fmt.Fprintf(&b, "why: %s\n", oneLine(r))
-		}
-		for i, line := range j.Last.Waiting {
-			if i == 0 {
-				line = "accept would publish: " + line
-			}
-			fmt.Fprintln(&b, line)
-		}
-		if j.Last.ReuseFound != "" {
-			fmt.Fprintf(&b, "reuse: %s\n", oneLine(j.Last.ReuseFound))
-		}
-		if gaps := j.Last.GapsText(); gaps != "" {
-			fmt.Fprintf(&b, "missing: %s; mirrord status %s lists them\n", gaps, j.Name)
-		}
+	text, err := textOf("message", struct {
+		Kind    Kind
+		Job     *Job
+		OfFiles bool
+	}{kind, &j, kind == TellDamaged || kind == TellRepaired}, template.FuncMap{"line": oneLine, "shown": Shown})
+	if err != nil { // a fault of ours: the message is sent all the same
+		text = err.Error()
 	}
-	if j.Complete != nil {
-		fmt.Fprintf(&b, "last complete run: %s\n", j.Complete.UTC().Format(time.RFC3339))
-	} else if kind != TellTest {
-		b.WriteString("no run has been complete yet\n")
-	}
-	if j.Version > 0 {
-		fmt.Fprintf(&b, "published: version %d\n", j.Version)
-	}
-	if kind == TellRoom {
-		b.WriteString("so do all jobs that find too little space: this is reported once for all of them\n")
-	}
-	if kind == TellDamaged || kind == TellRepaired {
-		for _, d := range j.Scrub.orNone().Found {
-			fmt.Fprintf(&b, "%s\n", oneLine(d.Say()))
-		}
-	}
-	for _, p := range j.Problems {
-		fmt.Fprintf(&b, "problem: %s\n", oneLine(p))
-	}
-	if j.NextText != "" {
-		fmt.Fprintf(&b, "next run: %s", j.NextText)
-		if j.Why != "" {
-			fmt.Fprintf(&b, " (%s)", j.Why)
-		}
-		b.WriteString("\n")
-	}
-	if j.Fix != "" {
-		fmt.Fprintf(&b, "fix: %s\n", j.Fix)
-	}
-	m.Text = b.String()
+	m.Text = text + "\n"
 	return m
 }
 

@@ -14,12 +14,20 @@ import (
 func TestFramesBesideTheHeap(t *testing.T) {
 	for _, quick := range []bool{true, false} {
 		s := opened(t)
-		s.Quick = quick
 		large := bytes.Repeat(random(64<<10, 1), 40)
 		small := random(1000, 2)
 		changed := bytes.Clone(large)
 		copy(changed[1<<20:], "changed")
 		d := []*record.Done{document(t, s, 0, string(large)), document(t, s, 1, string(small))}
+		for i := 0; quick && i < len(d); i++ {
+			payload, err := s.Packs.Payload(NewFrameReader(), d[i].At)
+			if err == nil {
+				d[i].At, err = AppendQuick(s.Packs, payload)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		over := documentRecord(2, string(changed))
 		over.At = appendOver(t, s, s.NewFrameWriter(), changed, d[0].At)
 		d = append(d, over)

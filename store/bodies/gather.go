@@ -17,7 +17,6 @@ import (
 // Gathered documents that are not committed do not count. Safe for concurrent use.
 type Frames struct {
 	Packs *Packs
-	Quick bool // full frames are written in S2, which takes less time and more room
 	Plain bool // full frames are written as they are, until rests take their places
 
 	encoder frameEncoder
@@ -106,7 +105,7 @@ func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (r
 
 // keep gathers the document that w was filled with. A large one, and one of a one-off mirror, is appended.
 func (s *Frames) keep(w *FrameWriter) (record.Place, error) {
-	if payload := w.buf[HeaderSize:]; !s.Quick && !s.Plain && len(payload) <= maxBundled {
+	if payload := w.buf[HeaderSize:]; !s.Plain && len(payload) <= maxBundled {
 		return s.gather(payload), nil
 	}
 	defer w.letGo()

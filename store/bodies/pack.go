@@ -29,8 +29,8 @@ import (
 //	crc32c  4 bytes, little endian: of the payload
 //	payload uvarint length, FrameMeta; uvarint length, links; body
 //
-// A state without syncs writes S2, because zstd takes a quarter of the time of a run. A one-off mirror writes
-// plain frames, of which rest.go says what takes their place.
+// A one-off mirror writes plain frames, of which rest.go says what takes their place: frames in S2 where that
+// is no rest.
 //
 // The links name other URLs by their numbers in site.db.
 const (
@@ -54,7 +54,6 @@ type Frame struct {
 // FrameWriter encodes frames. It is not safe for concurrent use; keep one for each worker.
 type FrameWriter struct {
 	encoder *frameEncoder // of the site
-	quick   bool          // full frames are in S2
 	plain   bool          // full frames are plain
 	meta    []byte
 	buf     []byte
@@ -69,7 +68,7 @@ const maxKept = 1 << 20
 
 // NewFrameWriter returns an encoder for frames of this site.
 func (s *Frames) NewFrameWriter() *FrameWriter {
-	return &FrameWriter{encoder: &s.encoder, quick: s.Quick, plain: s.Plain}
+	return &FrameWriter{encoder: &s.encoder, plain: s.Plain}
 }
 
 // frameEncoder encodes frames, one at a time: those of writers are large and few, or small deltas. The zero
@@ -164,13 +163,10 @@ func (w *FrameWriter) fill(meta, links, body []byte) error {
 
 // pack returns the full frame of the payload that is in buf.
 func (w *FrameWriter) pack() []byte {
-	switch {
-	case w.plain:
+	if w.plain {
 		copy(w.buf, plainMagic)
 		seal(w.buf)
 		return w.buf
-	case w.quick:
-		return w.packS2(quickMagic, w.buf[HeaderSize:])
 	}
 	w.out = w.encoder.full(w.out[:0], w.buf[HeaderSize:])
 	return w.out

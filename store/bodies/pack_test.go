@@ -41,9 +41,12 @@ func encodePlain(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) 
 }
 
 // encodeQuick makes a frame as one-off mirrors write them.
-func encodeQuick(t testing.TB, _ *FrameWriter, m FrameMeta, links, body []byte) []byte {
+func encodeQuick(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	return encodeFrame(t, (&Frames{Quick: true}).NewFrameWriter(), m, links, body)
+	if err := w.fill(w.head(m), links, body); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Clone(w.packS2(quickMagic, w.buf[HeaderSize:]))
 }
 
 func decodeFrame(r *FrameReader, raw []byte) (Frame, error) {

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/replicas"
+	"mirrord/cmd/mirrord/cli"
 	"mirrord/job"
 	"mirrord/testing/lab/drawings"
 	"mirrord/testing/lab/linked"
@@ -53,10 +54,17 @@ docs/engineering/replicas.md describes the figures, docs/json.md the JSON.`,
 			if l.json {
 				return l.printJSON(found)
 			}
+			a := &cli.CLI{Environ: cli.Environ{Stdout: l.stdout}}
 			switch found := found.(type) {
 			case []replicas.ReplicaPair:
-				replicas.WritePairs(l.stdout, found, args)
-			case interface{ WriteText(io.Writer) }:
+				return a.Say("pairs", cli.TestedPairs{Pairs: found, Of: args})
+			case *replicas.Study:
+				return a.Say("study", found)
+			case *replicas.Candidates:
+				return a.Say("candidates", found)
+			case *replicas.Replicas:
+				return a.Say("replicas", found)
+			case *linked.LinkedReplicas:
 				found.WriteText(l.stdout)
 			}
 			return nil

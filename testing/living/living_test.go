@@ -26,6 +26,8 @@ const (
 	restsFrom = 3    // the first run that publishes nothing without an edit
 	mostTimes = 1.3  // requests of an unedited run beside content, lists and requisites
 	mostJunk  = 0.10 // of the pages of a first run
+	mostVain  = 0.05 // bodies of an unedited run that the server need not have sent, or
+	leastVain = 3    // where that is more: a run checks whether validators are honest, and looks for noise
 )
 
 // binary builds the program.
@@ -49,6 +51,7 @@ func TestLiving(t *testing.T) {
 		}
 		t.Run(x.name, func(t *testing.T) {
 			m := &mirrored{program: x, place: newPlace(t), bin: bin}
+			m.valid = map[string]string{}
 			m.begin(m.place)
 			m.take()
 			m.job()
@@ -69,8 +72,10 @@ type mirrored struct {
 	bin string
 	run int // the last one
 
-	need int   // content, lists and requisites of the first run
-	row  []any // of the table
+	need  int               // content, lists and requisites of the first run
+	valid map[string]string // validators of the last answers, by address
+	vain  int               // bodies of the last run that its server need not have sent
+	row   []any             // of the table
 }
 
 // summary has the fields of the JSON of run-now that the tests read.
@@ -109,8 +114,18 @@ func (m *mirrored) once(more ...string) (s summary, seen []answer) {
 	if err := json.Unmarshal(out, &s); err != nil {
 		m.t.Fatalf("run %d: %v in %s", m.run, err, out)
 	}
-	m.row = append(m.row, fmt.Sprintf("%d/%d", s.Requests, s.Changed+s.Added+s.Removed))
-	return s, m.take()
+	seen, vain := m.take(), 0
+	for _, a := range seen {
+		if a.status == http.StatusOK && !a.asked && a.valid != "" && a.valid == m.valid[a.uri] {
+			vain++
+		}
+		if a.status == http.StatusOK {
+			m.valid[a.uri] = a.valid
+		}
+	}
+	m.vain = vain
+	m.row = append(m.row, fmt.Sprintf("%d/%d/%d", s.Requests, s.Changed+s.Added+s.Removed, vain))
+	return s, seen
 }
 
 // rests makes runs without an edit.
@@ -128,6 +143,9 @@ func (m *mirrored) rests(runs int) {
 		if s.Published && m.run >= restsFrom {
 			m.t.Errorf("run %d without an edit publishes a version: %d added, %d changed, %d removed\n%s",
 				m.run, s.Added, s.Changed, s.Removed, m.differ(before, m.tree()))
+		}
+		if m.run > 1 && m.vain > max(leastVain, int(mostVain*float64(len(seen)))) {
+			m.t.Errorf("run %d: of %d answers %d have bodies in vain", m.run, len(seen), m.vain)
 		}
 		times := float64(s.Requests) / float64(m.need)
 		if m.run == runs && times > mostTimes {
@@ -207,7 +225,7 @@ func (m *mirrored) finds(n int) {
 		m.t.Errorf("the run after that with the edit publishes a version: %d changed\n%s", s.Changed,
 			m.differ(after, m.tree()))
 	}
-	m.t.Log(append([]any{m.name, "requests/changed:"}, m.row...)...)
+	m.t.Log(append([]any{m.name, "requests/changed/bodies in vain:"}, m.row...)...)
 }
 
 // tree is the published tree, by name.

@@ -48,6 +48,8 @@ type answer struct {
 	status int
 	mime   string
 	body   []byte // as a reader sees it; nil when it says unchanged
+	valid  string // its validators
+	asked  bool   // whether the request had some
 }
 
 func newPlace(t *testing.T) *place {
@@ -84,7 +86,14 @@ func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	mime, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
-	p.seen = append(p.seen, answer{uri, res.StatusCode, mime, body})
+	p.seen = append(p.seen, answer{
+		uri:    uri,
+		status: res.StatusCode,
+		mime:   mime,
+		body:   body,
+		valid:  res.Header.Get("ETag") + res.Header.Get("Last-Modified"),
+		asked:  r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "",
+	})
 }
 
 // unpacked returns the text of a packed answer, or an answer that is not packed.

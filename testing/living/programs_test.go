@@ -22,10 +22,6 @@ type program struct {
 	junk    *regexp.Regexp // what a reader of a copy does not miss
 	shows   *regexp.Regexp // files that show an edit without its words
 
-	// quiet is the most requests of a week without an edit under the default policy, after weeks with edits,
-	// beside those of a first run. It only falls; 0.25 is wanted.
-	quiet float64
-
 	alone bool // it answers one request at a time: several at once get "Internal Server Error" in half a page
 	begin func(p *place)
 	edit  func(p *place, n int) // writes marker(n)
@@ -43,7 +39,6 @@ func programs() []program {
 	return []program{
 		{
 			name:    "dokuwiki",
-			quiet:   0.25,
 			short:   true,
 			start:   "/doku.php?id=start",
 			items:   30,
@@ -61,7 +56,6 @@ func programs() []program {
 		},
 		{
 			name:    "fossil",
-			quiet:   0.3,
 			start:   "/",
 			items:   12,
 			content: re(`^/wiki\?name=(Note\d+)(?:&p)?$`),
@@ -79,7 +73,6 @@ func programs() []program {
 		},
 		{
 			name:    "hgweb",
-			quiet:   0.25,
 			start:   "/",
 			alone:   true,
 			job:     `obey_nofollow = "profile"`,
@@ -103,7 +96,6 @@ func programs() []program {
 		},
 		{
 			name:    "gitweb",
-			quiet:   0.3, // it grows by a commit a week
 			start:   "/?p=r.git",
 			job:     `obey_nofollow = "profile"`,
 			items:   12,
@@ -125,7 +117,6 @@ func programs() []program {
 		},
 		{
 			name:    "cgit",
-			quiet:   0.25,
 			short:   true,
 			start:   "/r.git/",
 			job:     `obey_nofollow = "profile"`,
@@ -147,7 +138,6 @@ func programs() []program {
 		},
 		{
 			name:    "mediawiki",
-			quiet:   0.8,
 			start:   "/wiki/Main_Page",
 			items:   30,
 			content: re(`^/wiki/Article_(\d+)$`),
@@ -164,7 +154,6 @@ func programs() []program {
 		},
 		{
 			name:    "shaarli",
-			quiet:   0.25,
 			start:   "/",
 			items:   30,
 			content: re(`^/shaare/([\w-]+)$`),

@@ -208,12 +208,12 @@ func (b *Bench) stores(o *process.Options) process.Stores {
 
 // chain returns the origin as the only source.
 func (b *Bench) chain(o *process.Options) *source.Chain {
-	bodies := source.NewBodyPool(source.BodyOptions{
+	bodies := &source.BodyOptions{
 		Parts:       noParts{},
 		MaxDocument: int64(o.Job.Limits.MaxDocument),
 		Now:         o.Now,
 		Log:         o.Log,
-	})
+	}
 	return &source.Chain{
 		Robots:   b.Site,
 		Reuse:    source.NewReuseSource(source.ReuseSourceOptions{Provenance: &o.Provenance}),

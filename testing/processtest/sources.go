@@ -21,7 +21,7 @@ type OtherSources struct {
 	Well  bool                           // some replica is
 
 	origin *source.Chain
-	bodies *source.BodyPool
+	bodies *source.BodyOptions
 }
 
 // OtherReply is the answer of a fake source.

@@ -28,9 +28,5 @@ func applyDelta(ctx context.Context, a *cli.CLI, r archives.ApplyRequest) error 
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(x)
-	}
-	a.Printf("%s: version %d is now version %d: %s\n", x.Path, x.Base, x.Version, cli.BytesText(x.Bytes))
-	return nil
+	return a.Show("apply", x)
 }

@@ -4,7 +4,6 @@ package archives
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	"mirrord/app/env"
 	"mirrord/archive"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
 )
 
 func ExportCommand(a *cli.CLI) *cobra.Command {
@@ -64,44 +62,5 @@ func export(ctx context.Context, a *cli.CLI, r archives.ExportRequest) error {
 	if err != nil || x == nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(x)
-	}
-	if d := x.Delta; d != nil {
-		a.Printf("%s: what version %d has since version %d written to %s: %s in %s, %d removed\n", x.Job,
-			x.Version, d.Base, x.Path, count.Of(d.Carried, "file"), cli.BytesText(x.Packed), d.Removed)
-		return nil
-	}
-	packed := ""
-	if x.Packed > 0 {
-		packed = fmt.Sprintf(", %s packed", cli.BytesText(x.Packed))
-	}
-	if x.Versions > 0 {
-		a.Printf("%s: %s written to %s: %s of %s, %s%s\n", x.Job, versionsText(x), x.Path,
-			count.Of(x.Files, "answer"), count.Of(x.Files+x.Revisits, "record"),
-			cli.BytesText(x.Bytes), packed)
-		if x.Made > 0 {
-			a.Printf("  %s not that of the answer, which was not stored\n",
-				count.Of(x.Made, "record has a head that is", "records have a head that is"))
-		}
-		return nil
-	}
-	a.Printf("%s: version %d written to %s: %s, %s%s\n", x.Job, x.Version, x.Path,
-		count.Of(x.Files, "file"), cli.BytesText(x.Bytes), packed)
-	if len(x.Masked) > 0 {
-		a.Printf("  left out (%s): %s, %s; links to them lead to the site\n", strings.Join(x.Masked, ", "),
-			count.Of(x.MaskedFiles, "file"), cli.BytesText(x.MaskedBytes))
-	}
-	if len(x.Lacks) > 0 {
-		a.Printf("  it lacks what was lost on the disk: %s\n", env.Joined(cli.Some(x.Lacks), "and"))
-	}
-	return nil
-}
-
-// versionsText says of which versions a web archive is.
-func versionsText(x *archives.Exported) string {
-	if x.Versions == 1 {
-		return fmt.Sprintf("version %d", x.Version)
-	}
-	return fmt.Sprintf("%d versions up to %d", x.Versions, x.Version)
+	return a.Show("export", x)
 }

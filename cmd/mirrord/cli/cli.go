@@ -39,8 +39,8 @@ func (a *CLI) ConfirmAccept(name string, keep, yes, daemon bool) error {
 		if err := c.WriteHeld(a.Stderr); err != nil {
 			return err
 		}
-	case errors.Is(err, look.ErrNoneHeld) || a.noSuchJob(name):
-		return a.confirmRemoval(name, keep || yes)
+	case errors.Is(err, look.ErrNoneHeld) || noSuchJob(a, name):
+		return confirmRemoval(a, name, keep || yes)
 	case !daemon && !a.Asks:
 		return nil // accept itself reports the error
 	default:
@@ -58,7 +58,7 @@ func (a *CLI) ConfirmAccept(name string, keep, yes, daemon bool) error {
 
 // confirmRemoval says how much accept would remove of what accept --keep kept, and asks. After a run with new
 // gaps it removes nothing.
-func (a *CLI) confirmRemoval(name string, sure bool) error {
+func confirmRemoval(a *CLI, name string, sure bool) error {
 	j, err := look.JobStatus(a.App(), name, a.App().Clock())
 	if sure || !a.Asks || err != nil || j.Last == nil || j.Last.Kept == 0 {
 		return nil // accept itself reports an error
@@ -72,7 +72,7 @@ func (a *CLI) confirmRemoval(name string, sure bool) error {
 }
 
 // noSuchJob reports whether no job file has that name.
-func (a *CLI) noSuchJob(name string) bool {
+func noSuchJob(a *CLI, name string) bool {
 	_, err := a.App().FindJob(name)
 	return err != nil
 }
@@ -158,7 +158,7 @@ func (a *CLI) ConfirmDeletion() error {
 // AppWithNote is app with a line of progress on the terminal; done takes the line away.
 func (a *CLI) AppWithNote() (x *env.App, done func()) {
 	x = a.App()
-	x.Note, done = a.noteLine()
+	x.Note, done = noteLine(a)
 	warn := x.Warn
 	x.Warn = func(line string) {
 		done()
@@ -168,7 +168,7 @@ func (a *CLI) AppWithNote() (x *env.App, done func()) {
 }
 
 // noteLine returns what shows one line of progress on a terminal, and what takes it away.
-func (a *CLI) noteLine() (note func(string), done func()) {
+func noteLine(a *CLI) (note func(string), done func()) {
 	if !a.Screen.Drawn {
 		return func(string) {}, func() {}
 	}

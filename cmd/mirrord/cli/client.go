@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app/env"
-	"mirrord/internal/count"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -91,7 +90,7 @@ func Said(a *CLI, j status.Job, what string, err error) error {
 }
 
 // PrintReloaded prints what changed, and the files that are refused as before.
-func PrintReloaded(a *CLI, re control.Reloaded) {
+func PrintReloaded(a *CLI, re control.Reloaded) error {
 	changes := slices.Clone(re.Changes)
 	for _, r := range re.Refused {
 		said := func(ch control.Change) bool { return ch.Job == r.Job && ch.Kind == r.Kind }
@@ -99,11 +98,6 @@ func PrintReloaded(a *CLI, re control.Reloaded) {
 			changes = append(changes, r)
 		}
 	}
-	for _, ch := range changes {
-		a.Printf("%s: %s\n", ch.Job, ch.Kind)
-		for _, p := range ch.Problems {
-			a.Printf("  %s\n", p)
-		}
-	}
-	a.Printf("%s in force\n", count.Of(re.Jobs, "job is", "jobs are"))
+	re.Changes = changes
+	return a.Say("reloaded", re)
 }

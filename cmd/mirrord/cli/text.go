@@ -4,13 +4,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/app/spaces"
 	"mirrord/internal/count"
@@ -42,11 +42,7 @@ func SetFlag(cmd *cobra.Command, set *[]string) {
 // PrintSpaces writes a line for each space.
 func PrintSpaces(ctx context.Context, a *CLI) error {
 	all, err := spaces.Spaces(ctx, a.App(), spaces.SpaceRequest{Brief: true})
-	for _, s := range all {
-		a.Printf("space %s: %s, %s with links to other mirrors (mirrord space %s)\n", s.Space,
-			count.Of(len(s.Mirrors), "mirror"), count.Of(s.Pages, "page"), s.Space)
-	}
-	return err
+	return errors.Join(a.Say("spaces in short", all), err)
 }
 
 // answerWithin is how long the daemon may think about a question that needs no work.
@@ -78,35 +74,6 @@ func LateGoal(s string) (time.Duration, error) {
 		return 0, env.Usagef("--late %s: want a time above 0", s)
 	}
 	return late, nil
-}
-
-func VerifySummary(r *care.Verified) string {
-	s := fmt.Sprintf("%s, %s; links of %d read; ", count.Of(r.Files, "file"), mirror.Bytes(r.Bytes),
-		r.Linked)
-	if r.Meta == nil && r.Kept == nil && r.Linked == 0 { // a web archive
-		s = fmt.Sprintf("%s, %s; ", count.Of(r.Files, "record"), mirror.Bytes(r.Bytes))
-	}
-	if d := r.Delta; d != nil {
-		s = fmt.Sprintf(
-			"what version %d has since version %d: %s, of which it holds %d, %s; mirrord import --delta checks "+
-				"whether it fits; ", d.Version, d.Base.Version, count.Of(d.Lines, "new or changed file"), r.Files,
-			mirror.Bytes(r.Bytes))
-	}
-	if x := r.Sample; x != nil {
-		s = fmt.Sprintf("a sample of %g%% (--seed %d): %s read: %s; ", 100*x.Share, x.Seed,
-			mirror.Bytes(x.Read), count.Of(r.Files, "published file"))
-	}
-	if r.Kept != nil {
-		s += fmt.Sprintf("%s, %s read; ", count.Of(r.Kept.Records, "record"),
-			count.Of(r.Kept.Frames+r.Kept.Blobs-r.Kept.Away, "stored body", "stored bodies"))
-	}
-	if r.Running {
-		s += "a run is in progress, and what it committed since was not checked; "
-	}
-	if n := r.Count(); n > 0 {
-		return s + count.Of(n, "problem")
-	}
-	return s + "all is well"
 }
 
 // Some is the beginning of a long list, and how much more there is.

@@ -130,46 +130,9 @@ func clusterStatusCommand(a *cli.CLI) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printCluster(a, s)
+			return a.Show("cluster", s)
 		})
 	})
-}
-
-func printCluster(a *cli.CLI, s *ClusterState) error {
-	if a.JSON {
-		return a.PrintJSON(s)
-	}
-	for _, k := range s.Keepers {
-		how := "follows"
-		switch {
-		case k.Leader:
-			how = "leads"
-		case k.Away:
-			how = "is away or behind"
-		}
-		a.Printf("keeper %s %s\n", k.Name, how)
-	}
-	for _, n := range s.Nodes {
-		what := []string{count.Of(n.Hosts, "host")}
-		if n.Homes > 0 {
-			what = append(what, fmt.Sprintf("home of %d", n.Homes))
-		}
-		if n.Drained {
-			what = append(what, "drained")
-		}
-		if n.Differs {
-			what = append(what, "other job files than most nodes")
-		}
-		if n.Away {
-			what = append(what, "away: its sites wait")
-		} else {
-			what = append(what, count.Of(n.Slots, "run")+" at a time", "since "+n.Since.Format(time.RFC3339),
-				n.Version)
-		}
-		a.Printf("node %s: %s\n", n.Name, strings.Join(what, ", "))
-	}
-	s.printJobFiles(a)
-	return nil
 }
 
 func clusterDrainCommand(a *cli.CLI) *cobra.Command {

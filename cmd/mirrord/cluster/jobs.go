@@ -6,20 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/app/env"
 	"mirrord/app/nodes"
-	"mirrord/app/shares"
 	"mirrord/cluster/engine"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
 )
 
 // jobsCommand makes a command about the job files of this machine and the cluster. ways is what to do when
@@ -50,7 +45,7 @@ func jobsCommand(
 			if err != nil {
 				return err
 			}
-			return printJobsLook(a, l)
+			return a.Show("cluster jobs", l)
 		})
 	})
 }
@@ -70,61 +65,10 @@ func clusterJobsCommand(a *cli.CLI) *cobra.Command {
 	return look
 }
 
-func printJobsLook(a *cli.CLI, l *nodes.JobsLook) error {
-	if a.JSON {
-		return a.PrintJSON(l)
-	}
-	if len(l.Changed) > 0 {
-		a.Printf("changed: %s\n", strings.Join(l.Changed, ", "))
-	}
-	a.Printf("%s\n", jobsText(&l.NodeJobs))
-	if s := l.Cluster; s != nil {
-		a.Printf("the cluster has %s, of node %s, %s\n", count.Of(len(s.Files), "job file"), s.Node,
-			s.At.Format(time.RFC3339))
-	}
-	return nil
-}
-
-// jobsText says how job files stand to those of the cluster.
-func jobsText(n *nodes.NodeJobs) string {
-	names := strings.Join(n.Jobs, ", ")
-	switch n.State {
-	case shares.JobsAlone:
-		return "the cluster has no job files; mirrord cluster jobs push hands those of a machine in"
-	case shares.JobsSame:
-		return "the job files are those of the cluster"
-	case shares.JobsBehind:
-		if n.Error != "" {
-			return "the job files of the cluster cannot be taken: " + n.Error
-		}
-		return "the job files are older than those of the cluster; a node takes them, or mirrord cluster jobs take"
-	case shares.JobsEdited:
-		return fmt.Sprintf("edited here: %s; mirrord cluster jobs push makes that the cluster's, take --discard "+
-			"gives it up", names)
-	case shares.JobsConflict:
-		return fmt.Sprintf("edited here: %s, and on another machine; nothing is replaced: mirrord cluster jobs "+
-			"push --again makes that the cluster's, take --discard gives it up", names)
-	}
-	return "the job files cannot be compared: " + n.Error
-}
-
 // ClusterState is what cluster status shows.
 type ClusterState struct {
 	*engine.Status
 	JobFiles *nodes.ClusterJobFiles `json:"job_files,omitempty"` // missing: no node ever handed in any
-}
-
-// printJobFiles says whose job files the cluster has, and which nodes have others.
-func (s *ClusterState) printJobFiles(a *cli.CLI) {
-	f := s.JobFiles
-	if f == nil || f.Node == "" {
-		return
-	}
-	a.Printf("%s, of node %s, %s\n", count.Of(f.Files, "job file"), f.Node, f.At.Format(time.RFC3339))
-	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
-		n := f.Nodes[name]
-		a.Printf("node %s: %s\n", name, jobsText(&n))
-	}
 }
 
 // lookAtCluster reads it.

@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,8 +217,9 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	if err != nil {
 		return err
 	}
-	d.say("\nIs it whole? %s.", cli.VerifySummary(&care.Verified{Report: report}))
-	if err := report.Err(); err != nil {
+	whole, err := d.Text("whole", &care.Verified{Report: report})
+	d.say("\nIs it whole? %s.", whole)
+	if err := cmp.Or(report.Err(), err); err != nil {
 		return err
 	}
 	file := filepath.Join(d.dir, DemoName+"."+archive.PHM)

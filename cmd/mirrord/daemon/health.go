@@ -53,7 +53,7 @@ func ReloadCommand(a *cli.CLI) *cobra.Command {
 		if a.JSON {
 			err = a.PrintJSON(re)
 		} else {
-			cli.PrintReloaded(a, re)
+			err = cli.PrintReloaded(a, re)
 		}
 		// a daemon of an older version names the changes only
 		refused := func(ch control.Change) bool { return ch.Kind == string(scheduler.Refused) }

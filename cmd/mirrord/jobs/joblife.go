@@ -7,7 +7,6 @@ import (
 
 	"mirrord/app/life"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
 )
 
 func RemoveCommand(a *cli.CLI) *cobra.Command {
@@ -28,38 +27,8 @@ func RemoveCommand(a *cli.CLI) *cobra.Command {
 		if err := life.Remove(cmd.Context(), a.App(), r); err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.PrintJSON(r)
-		}
-		a.Printf("%s: removed\n", r.Job)
-		if r.Mirror != "" {
-			a.Printf("  to free the space of bodies that no other mirror has: mirrord gc\n")
-		}
-		if r.Depots {
-			sayInDepots(a, r.Job)
-		}
-		if r.Shared {
-			sayShared(a)
-		}
-		if r.Kept > 0 {
-			a.Printf("  %s in its space, because damaged pages link to it: mirrord "+
-				"space says which; the next run of their job repairs them, and the rest goes\n"+
-				"  to remove it now: mirrord remove %s --now\n", count.Of(r.Kept, "file stays", "files stay"), r.Job)
-		}
-		return nil
+		return a.Show("remove", r)
 	})
-}
-
-// sayInDepots says what becomes of a mirror in depots.
-func sayInDepots(a *cli.CLI, name string) {
-	a.Printf("  a depot has it: a daemon that is a node removes it from that of its cluster; from any other: "+
-		"mirrord cluster depot --depot ADDRESS --remove %s, then mirrord cluster gc\n", name)
-}
-
-// sayShared says how the other nodes of a cluster learn that a job file was changed here.
-func sayShared(a *cli.CLI) {
-	a.Printf("  the other nodes of its cluster have the job file as it was: mirrord cluster jobs push changes " +
-		"it there; a node with --jobs-source does so by itself\n")
 }
 
 func RenameCommand(a *cli.CLI) *cobra.Command {
@@ -68,22 +37,6 @@ func RenameCommand(a *cli.CLI) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.PrintJSON(r)
-		}
-		a.Printf("%s is now %s\n", r.Was, r.Job)
-		if r.File != "" {
-			a.Printf("  job file: %s\n", r.File)
-		}
-		if r.Mirror != "" {
-			a.Printf("  mirror: %s\n", r.Mirror)
-		}
-		if r.Depots {
-			sayInDepots(a, r.Was)
-		}
-		if r.Shared {
-			sayShared(a)
-		}
-		return nil
+		return a.Show("rename", r)
 	})
 }

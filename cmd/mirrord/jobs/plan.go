@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"mirrord/app/look"
 	"mirrord/app/runs"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
 	"mirrord/near"
 )
 
@@ -97,40 +95,7 @@ func evolution(a *cli.CLI, name string, f evolutionFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(e)
-	}
-	if e.Runs == 0 {
-		a.Printf("%s: changes are counted from one run to the next, and there was one run at most\n", e.Job)
-		return nil
-	}
-	a.Printf("%s: changes in %s since %s\n", e.Job, count.Of(e.Runs, "run"), cli.TimeText(&e.First))
-	w := a.Tabs()
-	fmt.Fprintln(w, "DIRECTORY\tFILES\tFOC\t90 %\tSEEN\tMEAN DOC\tMOST\tEDITS\tLAST CHANGE")
-	for _, d := range e.Dirs {
-		last := "never"
-		if !d.LastChange.IsZero() {
-			last = cli.TimeText(&d.LastChange)
-		}
-		foc := "-"
-		if d.Known > 0 || d.FoCLow != nil {
-			foc = fmt.Sprintf("%.2f", d.FoC)
-		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d of %d\t%.3f\t%.3f\t%d\t%s\n", strings.TrimSuffix(d.Path, "/")+"/",
-			d.Files, foc, interval(d.FoCLow, d.FoCHigh), d.Seen, e.Runs, d.MeanDoC, d.MaxDoC, d.Edits, last)
-	}
-	return w.Flush()
-}
-
-// interval writes between which values something lies.
-func interval(low, high *float64) string {
-	switch {
-	case low == nil || high == nil:
-		return "-"
-	case *low == *high:
-		return "known"
-	}
-	return fmt.Sprintf("%.2f to %.2f", *low, *high)
+	return a.Show("evolution", e)
 }
 
 func RulesCommand(a *cli.CLI) *cobra.Command {
@@ -171,30 +136,7 @@ func rules(a *cli.CLI, name, format string) error {
 		}
 		return nil
 	}
-	a.Printf("%s: %s from %s\n", r.Job, count.Of(len(r.Rules), "rule"), count.Of(r.Runs, "run"))
-	if r.Truncated {
-		a.Printf("there was too much to look at: some rules may be missing\n")
-	}
-	if len(r.Rules) == 0 {
-		return nil
-	}
-	w := a.Tabs()
-	fmt.Fprintln(w, "SKIP\tCONFIDENCE\tSUPPORT\tCORRELATION\tWHY")
-	for _, x := range r.Rules {
-		skip := strings.TrimSuffix(x.Directory, "/") + "/"
-		if !x.Skipped {
-			skip = "(" + skip + ")" // with one above it
-		}
-		support, phi := fmt.Sprintf("%.2f", x.Support), "none"
-		if x.Correlation != nil {
-			phi = fmt.Sprintf("%.2f", *x.Correlation)
-		}
-		if e := x.Estimate; e != nil {
-			support, phi = e.SupportText(), e.CorrelationText()
-		}
-		fmt.Fprintf(w, "%s\t%.2f\t%s\t%s\t%s\n", skip, x.Confidence, support, phi, x.Why)
-	}
-	return w.Flush()
+	return a.Say("rules", r)
 }
 
 func rulesTogether(a *cli.CLI, name, format string) error {
@@ -205,17 +147,5 @@ func rulesTogether(a *cli.CLI, name, format string) error {
 	if a.JSON || format == "json" {
 		return a.PrintJSON(r)
 	}
-	a.Printf("%s: %s with others, in %s\n", r.Job,
-		count.Of(len(r.Rules), "directory that changes", "directories that change"), count.Of(r.Runs, "run"))
-	if len(r.Rules) == 0 {
-		return nil
-	}
-	w := a.Tabs()
-	fmt.Fprintln(w, "DIRECTORY\tCHANGES WITH\tIN RUNS\tCONFIDENCE\tSUPPORT\tCORRELATION")
-	for _, x := range r.Rules {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.2f\t%s\t%s\n", strings.TrimSuffix(x.Directory, "/")+"/",
-			strings.TrimSuffix(x.With, "/")+"/", x.Both, x.Confidence, x.Estimate.SupportText(),
-			x.Estimate.CorrelationText())
-	}
-	return w.Flush()
+	return a.Say("together", r)
 }

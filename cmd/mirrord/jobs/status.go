@@ -18,7 +18,6 @@ import (
 	"mirrord/app/look"
 	"mirrord/app/spaces"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
@@ -153,88 +152,18 @@ func printStatuses(a *cli.CLI, all status.All) error {
 	}); err != nil {
 		return err
 	}
-	for _, line := range all.Daemon.Holders() {
-		a.Printf("%s\n", line)
-	}
-	for _, m := range all.Nodes {
-		switch {
-		case m.Away == "":
-		case m.AsOf == nil:
-			a.Printf("node %s: %s\n", m.Name, m.Away)
-		default:
-			a.Printf("node %s: %s; its %s shown as of %s\n", m.Name, m.Away,
-				count.Of(m.Jobs, "job is", "jobs are"), cli.TimeText(m.AsOf))
-		}
-	}
-	return nil
+	return a.Say("daemon", all)
 }
 
 func printStatus(a *cli.CLI, s status.Job) error {
-	if a.JSON {
-		return a.PrintJSON(s)
-	}
-	a.Printf("%s: %s\n", s.Name, s.Say())
-	if s.Node != "" {
-		a.Printf("  node %s has it\n", s.Node)
-	}
-	for _, r := range s.Reasons {
-		a.Printf("  why: %s\n", r)
-	}
-	for _, p := range s.Problems {
-		if !slices.Contains(s.Reasons, p) {
-			a.Printf("  %s\n", p)
-		}
-	}
-	if s.Fix != "" {
-		a.Printf("  fix: %s\n", a.Typed(s.Fix))
-	}
-	for _, w := range s.Warnings {
-		a.Printf("  warning: %s\n", w)
-	}
-	if s.Version > 0 {
-		a.Printf("  version %d", s.Version)
-		if s.Published != nil {
-			a.Printf(", published %s", cli.TimeText(s.Published))
-		}
-		a.Printf(": %s, %s\n", count.Of(s.Files, "file"), cli.BytesText(s.Bytes))
-	}
-	if wasVerified(&s) {
-		a.Printf("  all of it was verified within the last %s\n",
-			status.Age(time.Duration(s.Staleness)*time.Second))
-	}
-	if d := s.Disk; d != nil {
-		a.Printf("  disk usage at %s: %s (bodies %s, documents %s, trees %s, database %s)\n", cli.TimeText(&d.At),
-			cli.BytesText(d.Total), cli.BytesText(d.Bodies), cli.BytesText(d.Documents), cli.BytesText(
-				d.Trees), cli.BytesText(d.Database))
-	}
-	for _, line := range s.Scrub.Lines(time.Now()) {
-		a.Printf("  %s\n", line)
-	}
-	for _, line := range s.Hooks {
-		a.Printf("  %s\n", line)
-	}
-	for _, line := range s.Forgotten {
-		a.Printf("  not requested: %s\n", line)
-	}
-	if s.Started != nil {
-		a.Printf("  running since %s", cli.TimeText(s.Started))
-		if p := s.Progress; p != nil {
-			a.Printf(": %s", cli.ProgressLine(*p))
-		}
-		a.Printf("\n")
-	}
-	if s.Next != nil {
-		a.Printf("  next run %s (%s)\n", nextText(&s), s.Why)
-	}
-	if s.LastRun == nil {
-		return nil
-	}
-	a.Printf("  last run ended %s\n", cli.TimeText(s.LastRun))
-	if s.Last != nil && s.Last.Cause != status.ByItself {
-		a.Printf("  %s\n", cli.CauseText(s.Last.Cause))
-	}
-	if len(s.Summary) == 0 {
-		return nil
+	err := a.Show("status", s, struct {
+		*status.Job
+		Whole  bool
+		Now    time.Time
+		Starts string
+	}{&s, wasVerified(&s), time.Now(), nextText(&s)})
+	if err != nil || a.JSON || s.LastRun == nil || len(s.Summary) == 0 {
+		return err
 	}
 	var sum mirror.Summary
 	if err := json.Unmarshal(s.Summary, &sum); err != nil {
@@ -269,33 +198,10 @@ func printRuns(ctx context.Context, a *cli.CLI, c *control.Client, name string, 
 			return err
 		}
 	}
-	if a.JSON {
-		return a.PrintJSON(runs)
-	}
-	if len(runs) == 0 {
-		a.Printf("%s has not run yet\n", name)
-		return nil
-	}
-	w := a.Tabs()
-	fmt.Fprintln(w, "STARTED\tDURATION\tRESULT\tVERSION\tREQUESTS\tRECEIVED\tWHY")
-	for _, r := range runs {
-		version := "-"
-		if r.Published {
-			version = fmt.Sprint(r.Version)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", cli.TimeText(&r.Started),
-			count.Span(r.Ended.Sub(r.Started)), status.Shown(r.Verdict), version, r.Requests,
-			cli.BytesText(r.Received), strings.Join(whyOf(&r), "; "))
-	}
-	return w.Flush()
-}
-
-// whyOf is what the list of runs says of one beside its numbers.
-func whyOf(r *status.Run) []string {
-	if first := r.FirstGoneText(); first != "" {
-		return append([]string{first}, r.Reasons...)
-	}
-	return r.Reasons
+	return a.Show("runs", runs, struct {
+		Job  string
+		Runs []status.Run
+	}{name, runs})
 }
 
 // nextText is when a job runs next. A daemon of an older version gives no text for it.

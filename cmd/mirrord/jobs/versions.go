@@ -3,7 +3,6 @@
 package jobs
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,15 +24,5 @@ func printVersions(a *cli.CLI, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(vs)
-	}
-	w := a.Tabs()
-	fmt.Fprintln(w, "VERSION\tPUBLISHED\tFILES\tSIZE\tADDED\tCHANGED\tREMOVED\t")
-	for i, v := range vs {
-		note := look.VersionNote(v, i == len(vs)-1)
-		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%s\n", v.Number, cli.TimeText(&v.Time), v.Files,
-			cli.BytesText(v.Bytes), v.Added, v.Changed, v.Removed, note)
-	}
-	return w.Flush()
+	return a.Show("versions", vs)
 }

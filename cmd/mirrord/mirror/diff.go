@@ -110,8 +110,7 @@ func runDiff(a *cli.CLI, args []string, f diffFlags) error {
 	if err := printDifference(a, c, f); err != nil || !f.all {
 		return err
 	}
-	printNoise(a, c)
-	return nil
+	return a.Say("noise", c)
 }
 
 func printDifference(a *cli.CLI, c *look.Difference, f diffFlags) error {
@@ -126,22 +125,6 @@ func printDifference(a *cli.CLI, c *look.Difference, f diffFlags) error {
 		return nil
 	}
 	return printTree(a, c, c.Tree)
-}
-
-// printNoise shows where answers differ without a change, with a pair of values of each position.
-func printNoise(a *cli.CLI, c *look.Difference) {
-	if len(c.Noise) == 0 {
-		a.Printf("no place is known at which two answers at one moment differ\n")
-		return
-	}
-	a.Printf("not counted, because two answers at one moment differ there:\n")
-	for _, n := range c.Noise {
-		a.Printf("  %s: %s, such as %q and %q in %s, run %d", n.Where, n.Kind, n.Old, n.New, n.URL, n.Run)
-		if n.Unsure {
-			a.Printf("; counted until other pages differ there too")
-		}
-		a.Printf("\n")
-	}
 }
 
 // dateArg reads a date: a day or a month begins at midnight of this machine's time zone.

@@ -72,8 +72,5 @@ func sinceWhen(ctx context.Context, a *cli.CLI, r look.KeptPageRequest, says str
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(s)
-	}
-	return s.WriteText(a.Stdout)
+	return a.Show("since when", s)
 }

@@ -4,15 +4,12 @@ package mirror
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
 	"mirrord/mirror"
 )
 
@@ -47,19 +44,7 @@ func ForgetCommand(a *cli.CLI) *cobra.Command {
 		if err := care.Forget(cmd.Context(), a.App(), f); err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.PrintJSON(f)
-		}
-		a.Printf("%s: %s forgotten, in %s; not requested again\n", f.Job, count.Of(len(f.URLs), "URL"),
-			count.Of(f.Versions, "version"))
-		for _, line := range f.Elsewhere {
-			a.Printf("  also elsewhere: %s\n", line)
-		}
-		a.Printf("  exports and copies made before are not known to mirrord and still have it\n")
-		for _, line := range f.Left {
-			a.Printf("  left to do: %s\n", line)
-		}
-		return nil
+		return a.Show("forget", f)
 	})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if address {
@@ -75,29 +60,10 @@ func printForgotten(a *cli.CLI, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(down)
-	}
-	if len(down.List) == 0 {
-		a.Printf("%s: nothing was forgotten\n", name)
-		return nil
-	}
-	w := a.Tabs()
-	fmt.Fprintln(w, "FORGOTTEN\tURLS\tVERSIONS\tWHAT\tREASON")
-	for _, d := range down.List {
-		at := d.At.Local().Format(time.DateOnly)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", at, d.URLs, d.Versions, d.What, d.Reason)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	switch down.Left {
-	case mirror.EraseLeft:
-		a.Printf("not finished: the next run continues, and so does mirrord gc %s\n", name)
-	case mirror.SharedLeft:
-		a.Printf("bodies that mirrors share are left; they are deleted when no run is in progress: mirrord gc\n")
-	}
-	return nil
+	return a.Show("forgotten", down, struct {
+		Job string
+		*mirror.TakeDowns
+	}{name, down})
 }
 
 func allowAgain(ctx context.Context, a *cli.CLI, name, what string) error {

@@ -5,14 +5,12 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/store"
 )
 
 func RepairCommand(a *cli.CLI) *cobra.Command {
@@ -57,62 +55,13 @@ func runMend(ctx context.Context, a *cli.CLI, name string, drop bool) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.JSON:
-		if err := a.PrintJSON(out); err != nil {
-			return err
-		}
-	default:
-		sayMended(a, out)
+	if err := a.Show("repair", out); err != nil {
+		return err
 	}
 	if out.After.Count() > 0 {
 		return &env.Error{}
 	}
 	return nil
-}
-
-// sayMended reports repairs and losses, and what to do about these.
-func sayMended(a *cli.CLI, out *care.Repaired) {
-	name := out.Job
-	if out.Database {
-		a.Printf("%s: its database was made again from its log, and nothing is lost\n", name)
-	}
-	if out.Shared {
-		a.Printf("mirror.db was made again from the sites\n")
-	}
-	if n := len(out.Files); n > 0 {
-		a.Printf("%s: published files were made again: %s\n", name, env.Joined(cli.Some(out.Files), "and"))
-	}
-	if n := len(out.Bodies); n > 0 {
-		a.Printf("%s: damaged bodies were replaced by copies: %s\n", name, env.Joined(cli.Some(out.Bodies), "and"))
-	}
-	for _, space := range out.Spaces {
-		a.Printf("%s: its files in space %s were made again\n", name, space)
-	}
-	if out.Tree != "" {
-		a.Printf("%s: the published tree cannot be made again (%s): mirrord run-now %s makes it again\n", name,
-			out.Tree, name)
-	}
-	what := "lost"
-	if out.Dropped {
-		what = "dropped"
-	}
-	for i := range out.Lost {
-		a.Printf("%s: %s\n", what, care.SayLost(&out.Lost[i]))
-	}
-	for _, p := range out.After.KeptProblems {
-		a.Printf("%s\n", p)
-	}
-	a.Printf("%s: %s\n", name, cli.VerifySummary(out.After))
-	present := slices.ContainsFunc(out.Lost, func(l store.LostBody) bool { return l.Present })
-	switch {
-	case len(out.Lost) == 0 || out.Dropped:
-	case present:
-		a.Printf("mirrord run-now %s requests what the site has; mirrord repair --drop-lost %s drops the rest\n",
-			name, name)
-	default:
-		a.Printf("no copy is known; mirrord repair --drop-lost %s drops it\n", name)
-	}
 }
 
 // runRebuild says whether a database had to be made again.
@@ -121,19 +70,5 @@ func runRebuild(ctx context.Context, a *cli.CLI, name string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.JSON:
-		return a.PrintJSON(out)
-	case out.Whole:
-		a.Printf("%s: its database was made again from its log, and nothing is lost; the damaged one is in the "+
-			"site's folder \"damaged\"\n", name)
-	case out.Rebuilt:
-		a.Printf(
-			"%s: %d URLs are known again from the published version; what was there is in the site's folder "+
-				"\"damaged\"\n", name, out.Known)
-		a.Printf("mirrord run-now %s fetches the rest\n", name)
-	default:
-		a.Printf("%s: its database can be read; nothing was changed\n", name)
-	}
-	return nil
+	return a.Show("rebuild", out)
 }

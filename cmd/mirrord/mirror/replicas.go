@@ -4,7 +4,6 @@ package mirror
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -66,11 +65,13 @@ func ReplicasCommand(a *cli.CLI) *cobra.Command {
 func replicaFind(ctx context.Context, a *cli.CLI, args []string, o replicaFlags) (err error) {
 	x, done := a.AppWithNote()
 	defer done()
-	var found interface{ WriteText(io.Writer) }
+	var found any
+	text := "replicas"
 	switch {
 	case o.urls && len(args) == 0:
 		return env.Usagef("--urls needs at least one list, - for standard input")
 	case o.urls && o.verify:
+		text = "study"
 		found, err = replicas.StudyHosts(ctx, x, replicas.StudyRequest{
 			ReplicaOptions: o.ReplicaOptions,
 			Lists:          args,
@@ -78,6 +79,7 @@ func replicaFind(ctx context.Context, a *cli.CLI, args []string, o replicaFlags)
 			Set:            o.set,
 		})
 	case o.urls:
+		text = "candidates"
 		found, err = replicas.CandidateHosts(ctx, x, args, a.Stdin, o.ReplicaOptions)
 	default:
 		if len(args) == 0 {
@@ -89,9 +91,5 @@ func replicaFind(ctx context.Context, a *cli.CLI, args []string, o replicaFlags)
 		return err
 	}
 	done()
-	if a.JSON {
-		return a.PrintJSON(found)
-	}
-	found.WriteText(a.Stdout)
-	return nil
+	return a.Show(text, found)
 }

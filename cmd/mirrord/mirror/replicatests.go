@@ -5,7 +5,6 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"mirrord/app/replicas"
 	"mirrord/cmd/mirrord/cli"
@@ -20,11 +19,7 @@ func replicaVerify(ctx context.Context, a *cli.CLI, names []string, o replicaFla
 		return err
 	}
 	done()
-	if a.JSON {
-		return a.PrintJSON(pairs)
-	}
-	replicas.WritePairs(a.Stdout, pairs, names)
-	return nil
+	return a.Show("pairs", pairs, cli.TestedPairs{Pairs: pairs, Of: names})
 }
 
 // replicaRegistry prints the registry.
@@ -44,26 +39,5 @@ func replicaRegistry(ctx context.Context, a *cli.CLI) error {
 			fmt.Fprintf(a.Stderr, "mirrord: node %s: %s; its mirrors %s\n", n.Node, n.Away, n.Known())
 		}
 	}
-	if len(reg.Mirrors) == 0 {
-		a.Printf("no mirror is published yet\n")
-	}
-	for _, m := range reg.Mirrors {
-		where := m.Tree
-		if m.Node != "" {
-			where = m.Node + ":" + m.Tree
-		}
-		a.Printf("%s\n  mirror %s, version %d of %s: %s\n", strings.Join(m.Prefixes, " "), m.Job, m.Version,
-			cli.TimeText(&m.Retrieved), where)
-		for _, e := range m.Equivalents {
-			use := "in part"
-			if e.Interchangeable {
-				use = "interchangeable"
-			}
-			if e.Job != "" {
-				use += ", mirrored by " + e.Job
-			}
-			a.Printf("  %s at %s: level %s, %s, tested %s\n", e.Of, e.At, e.Level, use, cli.TimeText(&e.Tested))
-		}
-	}
-	return nil
+	return a.Say("registry", reg)
 }

@@ -5,16 +5,12 @@ package mirror
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/internal/count"
-	"mirrord/scheduler/status"
-	"mirrord/store"
 )
 
 func VerifyCommand(a *cli.CLI) *cobra.Command {
@@ -77,47 +73,12 @@ func verifySample(ctx context.Context, a *cli.CLI, name, share string, seed uint
 }
 
 func printVerified(a *cli.CLI, what string, report *care.Verified) error {
-	if a.JSON {
-		if err := a.PrintJSON(report); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range report.Problems {
-			a.Printf("%s\n", p)
-		}
-		for _, p := range report.KeptProblems {
-			a.Printf("%s\n", p)
-		}
-		if report.More > 0 {
-			a.Printf("%s not shown\n", count.Of(report.More, "more problem is", "more problems are"))
-		}
-		for i := range report.Damaged {
-			a.Printf("damaged: %s\n", care.SayLost(&report.Damaged[i]))
-		}
-		a.Printf("%s: %s\n", what, cli.VerifySummary(report))
-		if slices.ContainsFunc(report.KeptProblems, func(p store.Problem) bool {
-			return p.Kind == store.BadDatabase
-		}) {
-			a.Printf("%s: the database is damaged; %s\n", what, status.RebuildHint(what))
-		} else if report.CanBeMade() || len(report.Damaged) > 0 {
-			a.Printf("mirrord repair %s repairs what it can without a request; mirrord run-now %s "+
-				"requests the rest\n", what, what)
-		}
-	}
-	for _, n := range report.Notes {
-		if !a.JSON {
-			a.Printf("%s: note: %s\n", what, n)
-		}
-	}
-	if report.Count() > 0 {
+	err := a.Show("verify", report, struct {
+		What string
+		*care.Verified
+	}{what, report})
+	if err == nil && report.Count() > 0 {
 		return &env.Error{}
 	}
-	if k := report.Kept; (k != nil) && k.TornLog != "" && !a.JSON {
-		a.Printf("%s: note: %s\n", what, k.TornLog)
-	}
-	if k := report.Kept; (k != nil) && k.Away > 0 && !a.JSON {
-		a.Printf("%s: note: not read, because only the depot has it: %s; "+
-			"mirrord cluster pull %s fetches all\n", what, count.Of(k.Away, "stored body", "stored bodies"), what)
-	}
-	return nil
+	return err
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package collect
 
 import (
 	"context"
-	"errors"
 
 	"mirrord/site"
 	"mirrord/store/bodies"
-	"mirrord/store/db"
 	"mirrord/store/record"
 )
 
@@ -19,9 +17,9 @@ import (
 
 const minHeadHoles = 16 << 10 // bytes of holes for which heads are moved
 
-// compactHeads gives the space of heads that nothing refers to back. With dry it only says what that would
-// be.
-func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, err error) {
+// CompactHeads gives the space of heads that nothing refers to back, and returns how many bytes that is. With
+// dry it only says so.
+func (s *Compactor) CompactHeads(ctx context.Context, dry bool) (freed int64, err error) {
 	uses, again, err := s.headUses(ctx)
 	if err != nil || len(uses) == 0 {
 		return 0, err
@@ -31,7 +29,7 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 		was, holes = was+u.Size, holes+u.Size-u.Live
 	}
 	few := float64(holes) <= (1-liveShare)*float64(was) || holes < minHeadHoles
-	if s.erase != nil {
+	if s.Gone != nil {
 		few = holes <= 0
 	}
 	if !again && few {
@@ -41,49 +39,42 @@ func (s *compactor) compactHeads(ctx context.Context, dry bool) (freed int64, er
 		return holes, nil
 	}
 	last := uses[len(uses)-1].Num
-	err = s.update("begin heads", func(tx *db.Tx) error {
-		if err := errors.Join(s.Records.beginHeads(tx), s.Records.flushHeads(tx)); err != nil {
-			return err
-		}
-		last, err = s.heads.Skip(last)
-		return err
+	if last, err = s.HeadRecords.BeginHeads(last); err != nil {
+		return 0, err
+	}
+	err = s.HeadRecords.MoveHeads(func(r *record.Resource, now record.HeadPlace) (bool, error) {
+		return s.moveHeads(r, now, last), ctx.Err()
 	})
 	if err != nil {
 		return 0, err
 	}
-	move := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
-		return s.moveHeads(tx, r, b.prefix > 0, last), ctx.Err()
-	}
-	if err := s.Records.rewrite("move heads", recordBuckets(), move, s.Records.flushHeads); err != nil {
-		return 0, err
-	}
 	for _, u := range uses {
-		if err := s.owned(); err != nil {
+		if err := s.Owned(); err != nil {
 			return 0, err
 		}
-		if err := s.heads.Remove(u.Num); err != nil {
+		if err := s.Heads.Remove(u.Num); err != nil {
 			return 0, err
 		}
-		s.at("heads removed")
+		s.Step("heads removed")
 	}
-	_, size := s.heads.Packs.Where()
+	_, size := s.Heads.Packs.Where()
 	return was - size, nil
 }
 
 // headUses finds out what of each file is in use. again says that something that is cannot be read, or that
 // an older version wrote it.
-func (s *compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again bool, err error) {
-	uses, byNum, err := s.heads.Packs.List()
+func (s *Compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again bool, err error) {
+	uses, byNum, err := s.Heads.Packs.List()
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.every(func(r *record.Resource) error {
+	err = s.HeadRecords.Every(func(r *record.Resource) error {
 		for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {
 			if at.IsZero() {
 				continue
 			}
-			_, err := s.Records.ReadHead(r.URL, at)
-			p, ok := s.heads.Bundled(at)
+			_, err := s.Heads.Read(r.URL.String(), at)
+			p, ok := s.Heads.Bundled(at)
 			if u := byNum[p.Pack]; err == nil && ok && u != nil {
 				u.Places = append(u.Places, p)
 			} else {
@@ -95,37 +86,30 @@ func (s *compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again
 	if err != nil {
 		return nil, false, err
 	}
-	return uses, again, bodies.Measure(s.heads.Packs, uses)
+	return uses, again, bodies.Measure(s.Heads.Packs, uses)
 }
 
 // moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether
 // there are such. A head that cannot be read is lost.
-func (s *compactor) moveHeads(tx *db.Tx, r *record.Resource, past bool, last uint32) (moved bool) {
-	var base record.HeadPlace
-	if past { // what the URL has now was moved before
-		var now record.Resource
-		if v := tx.Bucket(bResources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) == nil {
-			base = now.Head
-		}
-	}
+func (s *Compactor) moveHeads(r *record.Resource, now record.HeadPlace, last uint32) (moved bool) {
 	for _, at := range [...]*record.HeadPlace{&r.Head, &r.LastHead} {
 		if !at.IsZero() && at.File <= last {
-			*at, moved = s.moveHead(r.URL, *at, base), true
+			*at, moved = s.moveHead(r.URL, *at, now), true
 		}
 	}
 	return moved
 }
 
 // moveHead appends a head again, unless it is the one at base.
-func (s *compactor) moveHead(u site.URL, at, base record.HeadPlace) record.HeadPlace {
-	h, err := s.Records.ReadHead(u, at)
+func (s *Compactor) moveHead(u site.URL, at, base record.HeadPlace) record.HeadPlace {
+	h, err := s.Heads.Read(u.String(), at)
 	if err != nil {
 		return record.HeadPlace{}
 	}
 	if !base.IsZero() { // two versions of a page mostly have one head
-		if same, err := s.Records.ReadHead(u, base); err == nil && same.Equal(h) {
+		if same, err := s.Heads.Read(u.String(), base); err == nil && same.Equal(h) {
 			return base
 		}
 	}
-	return s.heads.Add(u.String(), h)
+	return s.Heads.Add(u.String(), h)
 }
