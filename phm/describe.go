@@ -32,8 +32,8 @@ const copyrightPlaces = "footer, small, address, [class*=copyright], [id*=copyri
 	"[id*=footer], body > p, body > div, font"
 
 // Describe reads title, authors, copyright, abstract and language out of the page of an entry point. The
-// encoding is found as browsers do, from the bytes. It returns what it finds and never fails: of a page that is
-// nested too deeply for a tree only the head is read.
+// encoding is found as browsers do, from the bytes. It returns what it finds and never fails: of a page that
+// is nested too deeply for a tree only the head is read.
 func Describe(page []byte) Description { return describe(toUTF8(page[:min(len(page), maxPage)])) }
 
 func describe(page []byte) Description {

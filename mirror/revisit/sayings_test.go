@@ -114,7 +114,8 @@ func TestOnlyAged(t *testing.T) {
 		want              bool
 	}{
 		{"the last entry left, the head has the time", head + b + a, `<feed><updated>9 May</updated>` + b, true},
-		{"an entry comes from a cache", head + a, head + strings.Replace(a, "May<", "May\n&lt;!-- x --&gt;<", 1), true},
+		{"an entry comes from a cache", head + a,
+			head + strings.Replace(a, "May<", "May\n&lt;!-- x --&gt;<", 1), true},
 		{"an entry has another link", head + b, head + strings.Replace(b, "<title>", `<link href="c"/>`, 1), false},
 		{"all entries left", head + b + a, head, true},
 		{"entries in another order", head + b + a, head + a + b, false},
