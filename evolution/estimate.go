@@ -36,8 +36,8 @@ const (
 	// rebuilt held 97 %.
 	tail = 0.18
 	// How far the odds of steps of which nothing shows may be off together, as the standard deviation of a
-	// logarithm: how often changes hide comes from few that were found later, and may be twelve times as much, or
-	// as little, on sites where single pages are edited.
+	// logarithm: how often changes hide comes from few that were found later, and may be twelve times as much,
+	// or as little, on sites where single pages are edited.
 	spread = 2.5
 )
 
