@@ -17,10 +17,10 @@ type row struct {
 	inserted, deleted, updated uint32
 }
 
-// gap is a directory in which, from a step on, another number of files is not looked at.
+// gap is a directory in which, from a step on, so many files are not looked at, or so many fewer are counted.
 type gap struct {
-	dir    Dir
-	missed uint32
+	dir   Dir
+	files uint32
 }
 
 // counts is what a site has, directory by directory, after some step. It grows with the table of directories.
@@ -75,8 +75,30 @@ func (c *counts) check(dirs *Dirs, rows []row) error {
 	return nil
 }
 
+// join takes files that count as one with others from now on.
+func (c *counts) join(dirs *Dirs, j gap) {
+	c.files[j.dir] -= j.files
+	for d := j.dir; ; d = dirs.Parent(d) {
+		if d == Root {
+			c.nf[d] -= j.files
+			return
+		}
+		if c.nf[d] -= j.files; c.nf[d] > 0 {
+			continue
+		}
+		for up := d; ; up = dirs.Parent(up) {
+			if c.nd[up]--; up == Root {
+				break
+			}
+		}
+	}
+}
+
 // apply takes a step that fits. The rows are ascending.
-func (c *counts) apply(dirs *Dirs, rows []row, gaps []gap) {
+func (c *counts) apply(dirs *Dirs, rows []row, gaps, joins []gap) {
+	for _, j := range joins {
+		c.join(dirs, j)
+	}
 	if c.touched, c.change = c.touched[:0], c.change[:0]; cap(c.touched) > 4096 &&
 		len(rows) < cap(c.touched)/16 {
 		c.touched, c.change = nil, nil // what the base needed, later steps do not
@@ -143,11 +165,11 @@ func (c *counts) apply(dirs *Dirs, rows []row, gaps []gap) {
 	for _, d := range c.touched {
 		c.stamp[d] = 0
 	}
-	c.miss(dirs, gaps)
+	c.miss(dirs, gaps, joins)
 }
 
 // miss takes in the files not looked at from this step on, and what came and went among it.
-func (c *counts) miss(dirs *Dirs, gaps []gap) {
+func (c *counts) miss(dirs *Dirs, gaps, joins []gap) {
 	if c.missed == nil {
 		if len(gaps) == 0 {
 			return
@@ -159,9 +181,12 @@ func (c *counts) miss(dirs *Dirs, gaps []gap) {
 	for _, d := range around {
 		c.stamp[d] = 1
 	}
-	for _, g := range gaps {
-		by := g.missed - c.missed[g.dir]
-		c.missed[g.dir] = g.missed
+	for i, g := range slices.Concat(gaps, joins) {
+		by := uint32(0)
+		if i < len(gaps) {
+			by = g.files - c.missed[g.dir]
+			c.missed[g.dir] = g.files
+		}
 		for d := g.dir; ; d = dirs.Parent(d) {
 			c.lost[d] += by
 			if c.stamp[d] == 0 {

@@ -157,10 +157,6 @@ func (e *Estimates) histories(d Dir) filter {
 	return m.forward(e.rate[d])
 }
 
-// spread is how far the odds of steps of which nothing shows may be off together, as the standard deviation
-// of a logarithm: how often changes hide is known from few that were found later.
-const spread = 1.5
-
 // draw draws a history of both, and counts.
 func (p *chancesOfPair) draw(rng *dice) Table {
 	c := Table{N: len(p.x)}

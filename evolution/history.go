@@ -36,6 +36,7 @@ type entry struct {
 	known int
 	rows  []row
 	gaps  []gap
+	joins []gap
 }
 
 // Dirs is the table of the directories that were ever there. It grows with the history and must not be read
@@ -68,6 +69,7 @@ type Recorder struct {
 type said struct {
 	dir                                Dir
 	inserted, deleted, updated, missed uint32
+	joined                             uint32
 }
 
 // Record begins an entry, at a time in Unix seconds: the base when the history is empty, else a step. Nothing
@@ -126,6 +128,9 @@ func (r *Recorder) Insert(d Dir, n int) { r.add(&r.say(d).inserted, n) }
 // Delete says that n files directly in d went.
 func (r *Recorder) Delete(d Dir, n int) { r.add(&r.say(d).deleted, n) }
 
+// Join says that n files directly in d are counted as one with others from this step on. It is no change.
+func (r *Recorder) Join(d Dir, n int) { r.add(&r.say(d).joined, n) }
+
 // Update says that n files directly in d have other contents.
 func (r *Recorder) Update(d Dir, n int) { r.add(&r.say(d).updated, n) }
 
@@ -167,7 +172,11 @@ func (r *Recorder) Commit() error {
 	}
 	h.now.grow(h.dirs.Len())
 	var rows []row
+	var joins []gap
 	for _, s := range r.says {
+		if s.joined != 0 {
+			joins = append(joins, gap{s.dir, s.joined})
+		}
 		if s.inserted|s.deleted|s.updated != 0 {
 			rows = append(rows, row{s.dir, s.inserted, s.deleted, s.updated})
 		}
@@ -179,12 +188,13 @@ func (r *Recorder) Commit() error {
 	if err != nil {
 		return err
 	}
-	h.now.apply(&h.dirs, rows, gaps)
+	h.now.apply(&h.dirs, rows, gaps, joins)
 	h.steps = append(h.steps, entry{
 		time:  r.time,
 		known: h.dirs.Len(),
 		rows:  slices.Clip(rows),
 		gaps:  slices.Clip(gaps),
+		joins: joins,
 	})
 	return nil
 }
@@ -220,7 +230,7 @@ func (r *Recorder) gaps() (gaps []gap, err error) {
 	for _, s := range r.says {
 		unsaid(s.dir)
 		next = s.dir + 1
-		if left := now.files[s.dir] + s.inserted - s.deleted; s.missed > left {
+		if left := now.files[s.dir] + s.inserted - s.deleted - s.joined; s.missed > left {
 			return nil, fmt.Errorf("record step: directory %q: %w: %d files not looked at of %d", r.h.dirs.Path(s.dir),
 				ErrScript, s.missed, left)
 		}

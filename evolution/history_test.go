@@ -323,3 +323,47 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// Files that count as one with others are no change, and later changes are counted without them.
+func TestJoin(t *testing.T) {
+	h := new(History)
+	step := func(time int64, say func(r *Recorder, d Dir)) {
+		r := h.Record(time)
+		say(r, r.Dir("d"))
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(1, func(r *Recorder, d Dir) {
+		r.Insert(d, 3)
+		r.Insert(r.Dir("e"), 1)
+	})
+	step(2, func(r *Recorder, d Dir) {
+		r.Miss(d, 2)
+	})
+	step(3, func(r *Recorder, d Dir) {
+		r.Join(d, 1)
+		r.Join(r.Dir("e"), 1)
+		r.Miss(d, 2)
+	})
+	step(4, func(r *Recorder, d Dir) { r.Update(d, 1) })
+	var got []string
+	for s := range h.Steps() {
+		text := fmt.Sprintf("%d of %d files", s.Unobserved(Root), s.Files(Root))
+		for d, c := range s.Changes() {
+			text += fmt.Sprintf(", %q %.3f", h.Dirs().Path(d), c.DoC(false))
+		}
+		got = append(got, text)
+	}
+	want := []string{"2 of 4 files", "2 of 2 files", `0 of 2 files, "" 0.250, "d" 0.333`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	d, err := h.DeltaTree(DeltaOptions{From: 1, To: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := d.FoC(Root); f.K != 0 || f.N != 0 { // all that is left was not looked at
+		t.Errorf("%d of %d steps", f.K, f.N)
+	}
+}

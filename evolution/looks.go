@@ -95,6 +95,12 @@ func (l *Looks) Saw(file uint32, d Dir, what Sight, since int) {
 	}
 }
 
+// Join says that a file counts as one with another from the current step on.
+func (l *Looks) Join(file uint32) {
+	f := l.file(file)
+	f.last, f.in = int32(l.steps-1), false
+}
+
 // grid is a number for each directory and step.
 type grid struct {
 	n    int
@@ -300,9 +306,9 @@ func (r *reading) gather() {
 	}
 }
 
-// hiddenWeight is as how many found changes the share of the files counts that are not known. What a policy
-// does not look at is what hardly changes, so it is little.
-const hiddenWeight = 0.3
+// hiddenWeight is as how many found changes the share of the files counts that are not known: one, so that it
+// decides only while hardly any change was found.
+const hiddenWeight = 1
 
 // hidden is the chance that a change below a directory shows in none of the files that are known in a step:
 // by the changes that were found, and before there are any by the share of the files that are not known.

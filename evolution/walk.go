@@ -83,7 +83,7 @@ func (h *History) Steps() iter.Seq[Step] {
 func (h *History) step(c *counts, n int) Step {
 	e := h.steps[n]
 	c.grow(e.known)
-	c.apply(&h.dirs, e.rows, e.gaps)
+	c.apply(&h.dirs, e.rows, e.gaps, e.joins)
 	return Step{
 		Number: n,
 		Time:   e.time,

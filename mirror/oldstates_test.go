@@ -160,7 +160,7 @@ func (x *stateText) site(name string, s *store.Site) {
 		return err
 	}))
 	x.ok(s.Records.Observations(func(o *record.Observation) error {
-		x.line("observed %+v", *o)
+		x.line("observed %s", strings.Replace(fmt.Sprintf("%+v", *o), " Joined:[]", "", 1))
 		return nil
 	}))
 	x.ok(s.Records.Replay(func(id uint32, n record.NewURL) error {

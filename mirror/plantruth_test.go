@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/evolution/policy"
+	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
@@ -34,6 +36,56 @@ func planOf(t *testing.T, m *mirrortest.Mirror) (p *report.PlanReport) {
 		}
 	})
 	return p
+}
+
+// plannedNow returns how many requests are planned for a sync of the long tests.
+func plannedNow(tb testing.TB, j *jobfile.Job, s *store.Site, at time.Time, sync int) int {
+	if !long() || sync < 3 {
+		return 0
+	}
+	v, err := report.Load(j, s, at)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := v.Plan()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p.Asked
+}
+
+// In the weeks in which real sites do not change, runs request what was planned.
+func TestPlanOfQuietWeeks(t *testing.T) {
+	t.Parallel()
+	if !long() {
+		t.Skip("the recorded sites take MIRRORD_LONG=1")
+	}
+	weeks, near := 0, 0
+	for _, name := range []string{"nist", "rust-blog", "jekyll"} {
+		h, ok := recorded(t, name)
+		if !ok {
+			t.Skip("there are no recorded histories beside the checkout: ../shared/data/site-histories")
+		}
+		k := keep(t, newHistoryServer(h), policy.Adaptive, 70, func(j *jobfile.Job) {
+			j.FullRuns, j.Adaptive.LearnFor, j.Schedule = 3, "", "0 3 * * 1"
+		})
+		for i, w := range k.weeks {
+			if w.changes > 0 || w.planned == 0 {
+				continue
+			}
+			off := math.Abs(float64(w.planned)-float64(w.requests)) / float64(w.planned)
+			if weeks++; off <= 0.05 {
+				near++
+			}
+			if off > 0.5 {
+				t.Errorf("%s, week %d: %d planned, %d made", name, i+1, w.planned, w.requests)
+			}
+		}
+	}
+	t.Logf("%d of %d weeks within 5%%", near, weeks)
+	if weeks < 30 || 100*near < 95*weeks {
+		t.Error("that is too few")
+	}
 }
 
 // weekly gives a mirror a clock and returns what moves it by a week.

@@ -50,6 +50,7 @@ type keptWeek struct {
 	requests int64 // that the server saw
 	// files: what changed since the version before, how much of that is new, what the mirror has otherwise
 	changes, found, entered, stale int
+	planned                        int // requests, were nothing to change; 0: not known
 }
 
 // late is for how many hours a change was missing, in the mean over some weeks, as replay counts it.
@@ -107,6 +108,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			changed = s.advance()
 			week = week.Add(7 * 24 * time.Hour)
 		}
+		planned := plannedNow(tb, j, db, week, i)
 		sum, err := mirror.Run(tb.Context(), mirror.Options{
 			Confirm: -1,
 			Job:     j,
@@ -157,7 +159,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			}
 		}
 		out.steps++
-		out.weeks = append(out.weeks, keptWeek{s.count() - made, len(changed), found, entered, stale})
+		out.weeks = append(out.weeks, keptWeek{s.count() - made, len(changed), found, entered, stale, planned})
 		out.skipped += sum.Skipped
 		out.stale += float64(stale) / float64(all)
 		if n := len(changed); n > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"mirrord/evolution"
@@ -100,9 +101,13 @@ func TestEstimates(t *testing.T) {
 		sites, most = []string{"rust-blog", "boost", "php", "flink", "dplyr"}, 0.95
 	}
 	if os.Getenv("REPLAY_ALL") != "" {
-		sites, trains, alphas, most = sharedSites(), []int{3, 20}, []float64{0, 0.01}, 0.95
+		sites, trains, alphas, most = nil, []int{3, 20}, []float64{0, 0.01}, 0.95
+		for _, of := range siteKinds() {
+			sites = append(sites, of...)
+		}
 	}
 	var all held
+	kinds := map[string]*held{}
 	for _, site := range sites {
 		h := sharedHistory(t, site)
 		if h == nil {
@@ -115,10 +120,27 @@ func TestEstimates(t *testing.T) {
 				x := estimated(t, h, o, alpha)
 				t.Logf("%-10s after %2d full syncs, degree %v: %s", site, train, alpha, x)
 				all.add(x)
+				for kind, of := range siteKinds() {
+					if slices.Contains(of, site) {
+						if kinds[kind] == nil {
+							kinds[kind] = &held{}
+						}
+						kinds[kind].add(x)
+					}
+				}
 			}
 		}
 	}
 	t.Logf("all: %s", all)
+	for kind, x := range kinds {
+		t.Logf("%s: %s", kind, x)
+		for _, p := range []pairHeld{{x.open, x.within}, x.support, x.correlation} {
+			share := float64(p.within) / float64(max(1, p.open))
+			if len(trains) > 1 && (share < 0.85 || share > 0.95) {
+				t.Errorf("of sites that are %s the intervals hold %.3f of %d truths", kind, share, p.open)
+			}
+		}
+	}
 	if share := float64(all.within) / float64(all.open); share < 0.85 || share > most || all.open < 20 {
 		t.Errorf("the intervals hold %.3f of %d truths", share, all.open)
 	}
@@ -135,6 +157,18 @@ func TestEstimates(t *testing.T) {
 	if all.error > all.naive/3 {
 		t.Errorf("the mean error is %.5f, that of counting known steps %.5f", all.error/float64(all.dirs),
 			all.naive/float64(all.dirs))
+	}
+}
+
+// siteKinds are recorded sites by how they are made: pages that are edited one by one, all of the site made
+// again at most changes, and what has both.
+func siteKinds() map[string][]string {
+	return map[string][]string{
+		"hand-kept": {"curl", "openprinting", "php", "boost", "bitcoincore", "daattali", "nist"},
+		"rebuilt":   {"sass", "jekyll", "dplyr", "druid", "orc", "guacamole", "struts"},
+		"mixed": {
+			"rust-blog", "flink", "accumulo", "beam", "kafka", "mesos", "math-comp", "openlayers",
+		},
 	}
 }
 

@@ -310,7 +310,7 @@ func (s *Records) Observations(f func(o *record.Observation) error) error {
 func (v *verifier) observations() error {
 	return v.s.Records.Observations(func(o *record.Observation) error {
 		subject := fmt.Sprintf("observations of run %d", o.Run)
-		for _, s := range [...]record.IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left, o.Audited} {
+		for _, s := range [...]record.IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left, o.Audited, o.Joined} {
 			if n := len(s); n > 0 && s[n-1].Last >= v.known {
 				v.problem(BadDatabase, subject, "URL number %d of %d", s[n-1].Last, v.known)
 				return v.ctx.Err() // sets that are wrong may have four billion numbers

@@ -15,6 +15,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/internal/regular"
 	"mirrord/job"
+	"mirrord/mirror/report"
 	"mirrord/relocate"
 	"mirrord/replay"
 	"mirrord/scheduler"
@@ -26,7 +27,7 @@ import (
 func History(ctx context.Context, a *env.App, arg string) (*replay.History, error) {
 	name := strings.TrimSuffix(arg, scheduler.Suffix)
 	if job.ValidName(name) && !env.IsFile(a, arg) {
-		return OwnHistory(a, name)
+		return OwnHistory(a, name, nil)
 	}
 	file, err := regular.Open(arg)
 	if err != nil {
@@ -76,8 +77,8 @@ func Replays(
 
 // OwnHistory makes a history of what a job's runs have observed: one version for each complete run, quiet
 // ones too. What a run did not observe is taken as unchanged until one did; a partial run counts with the
-// next complete one.
-func OwnHistory(a *env.App, name string) (h *replay.History, err error) {
+// next complete one. With a job, runs that are one look at its site are one version.
+func OwnHistory(a *env.App, name string, looks *job.Job) (h *replay.History, err error) {
 	if !job.ValidName(name) {
 		return nil, env.Usagef("%q is no file and cannot name a job", name)
 	}
@@ -87,25 +88,30 @@ func OwnHistory(a *env.App, name string) (h *replay.History, err error) {
 	}
 	defer env.Close(&err, st)
 	err = env.View(st, name, func(s *store.Site) error {
-		h, err = ownHistory(a, name, s)
+		h, err = ownHistory(a, name, s, looks)
 		return err
 	})
 	return h, err
 }
 
 // ownHistory makes a history of what a view has.
-func ownHistory(a *env.App, name string, s *store.Site) (*replay.History, error) {
+func ownHistory(a *env.App, name string, s *store.Site, looks *job.Job) (*replay.History, error) {
 	o := newObserved()
 	if err := s.Records.Resources(o.resource); err != nil {
 		return nil, err
 	}
 	// What was there before anything was observed: its first mention is not that it entered, or nothing ever was
 	// said of it.
+	var times []int64
 	if err := s.Records.Observations(func(x *record.Observation) error {
 		o.mentions(x)
+		times = append(times, x.Time)
 		return nil
 	}); err != nil {
 		return nil, err
+	}
+	if looks != nil {
+		o.gap = report.LookGap(looks, times)
 	}
 	o.begin()
 	if err := s.Records.Observations(o.run); err != nil {
@@ -131,6 +137,7 @@ type observed struct {
 	taken    map[string]bool // names
 	last     int64           // Unix seconds of the last version
 	versions int
+	gap      int64 // seconds between versions, at least
 
 	pending map[uint32]byte   // since the last version
 	named   map[string]uint32 // by name: the URL that was the first to name it
@@ -252,7 +259,7 @@ func (o *observed) run(x *record.Observation) error {
 	for id := range x.Left.All() {
 		o.pending[id] = 'D'
 	}
-	if !x.Complete {
+	if !x.Complete || (o.versions > 0 && x.Time >= o.last && x.Time-o.last < o.gap) {
 		return nil
 	}
 	var records []replay.Record
@@ -288,7 +295,7 @@ func (o *observed) run(x *record.Observation) error {
 
 // observedBy counts the files of the site that a run requested or skipped by evidence.
 func (o *observed) observedBy(x *record.Observation) (n int) {
-	for _, set := range []record.IDs{x.Asked, x.Spared} {
+	for _, set := range []record.IDs{x.Asked, x.Spared, x.Joined} {
 		for id := range set.All() {
 			if o.files[id].in {
 				n++

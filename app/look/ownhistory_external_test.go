@@ -42,7 +42,7 @@ func TestOwnHistoryCost(t *testing.T) {
 	t.Cleanup(srv.Close)
 	s.URL = srv.URL
 	s.Mirror(t, 4)
-	h, err := look.OwnHistory(s.App, "site")
+	h, err := look.OwnHistory(s.App, "site", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,6 +63,34 @@ func versionsText(h *replay.History) (out []string) {
 	return out
 }
 
+// Runs that are one look are one version, with what all of them found.
+func TestRunsOfOneLook(t *testing.T) {
+	o := newObserved()
+	o.gap = 100
+	if err := o.resource(&record.Resource{ID: 0, Path: "index.html", InSet: true}); err != nil {
+		t.Fatal(err)
+	}
+	runs := []record.Observation{
+		{Run: 1, Time: 1000, Complete: true, Asked: ids(0), Entered: ids(0)},
+		{Run: 2, Time: 1010, Complete: true, Asked: ids(0), Changed: ids(0)},
+		{Run: 3, Time: 1099, Complete: true, Asked: ids(0)},
+		{Run: 4, Time: 1100, Complete: true, Asked: ids(0)},
+	}
+	for i := range runs {
+		o.mentions(&runs[i])
+	}
+	o.begin()
+	for i := range runs {
+		if err := o.run(&runs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := versionsText(o.b.History())
+	if want := []string{"40 1: +index.html", "20 1: ~index.html"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestOwnHistory(t *testing.T) {
 	records := []record.Resource{
 		{ID: 0, Path: "index.html", InSet: true, Size: 10},

@@ -30,14 +30,19 @@ type PriceReport struct {
 // leastSteps is how many runs of a job must be left after those for learning.
 const leastSteps = 4
 
-// priced is the history of a job, and how it is replayed.
-func priced(a *env.App, name string) (*job.Job, *replay.History, replay.Options, error) {
+// priced is the history of a job, and how it is replayed. looks says that runs that are one look at its site
+// are one version: how late a change is found counts by time, and runs by hand follow one another in seconds.
+func priced(a *env.App, name string, looks bool) (*job.Job, *replay.History, replay.Options, error) {
 	o := replay.Options{}
 	j, err := a.FindJob(name)
 	if err != nil {
 		return nil, nil, o, err
 	}
-	h, err := look.OwnHistory(a, name)
+	of := j
+	if !looks {
+		of = nil
+	}
+	h, err := look.OwnHistory(a, name, of)
 	if err != nil {
 		return nil, nil, o, err
 	}
@@ -45,15 +50,15 @@ func priced(a *env.App, name string) (*job.Job, *replay.History, replay.Options,
 	o.MaxAge, o.PriceMB = j.MaxSkipTime(), j.Adaptive.PriceMB
 	o.MaxRequests, o.Late = int(j.Limits.MaxRequests), j.Adaptive.Late
 	if n := len(h.Versions); n < o.Train+leastSteps {
-		return nil, nil, o, fmt.Errorf("%s: %s so far, and prices need %d: mirrord run-now %s",
-			name, count.Of(n, "complete run"), o.Train+leastSteps, name)
+		return nil, nil, o, fmt.Errorf("%s: %s so far, runs within a tenth of the usual interval counted as one; "+
+			"prices need %d: mirrord run-now %s", name, count.Of(n, "complete run"), o.Train+leastSteps, name)
 	}
 	return j, h, o, nil
 }
 
 // Prices replays the history of a job at the usual prices, and its own.
 func Prices(ctx context.Context, a *env.App, name string) (*PriceReport, error) {
-	j, h, o, err := priced(a, name)
+	j, h, o, err := priced(a, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +117,14 @@ type TuneReport struct {
 
 // Tune proposes a price for a job by its own history. It changes nothing.
 func Tune(ctx context.Context, a *env.App, name string, g replay.Goal) (*TuneReport, error) {
-	j, h, o, err := priced(a, name)
+	j, h, o, err := priced(a, name, g.Late > 0)
 	if err != nil {
 		return nil, err
+	}
+	first, last := h.Versions[o.Train].Time, h.Versions[len(h.Versions)-1].Time
+	if last.Sub(first) < g.Late {
+		return nil, fmt.Errorf("%s: the runs after the first %d span %s, which does not show how late changes "+
+			"are found: want %s or more", name, o.Train, count.Span(last.Sub(first)), count.Span(g.Late))
 	}
 	a.Progress(name + ": trying prices")
 	t, err := replay.Tune(h, o, g, ctx.Err)

@@ -77,7 +77,7 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 	if err = r.commits.Close(); err != nil {
 		return err, err
 	}
-	err = errors.Join(r.keepChains(), keepSessions(r.planned),
+	err = errors.Join(r.keepChains(), keepSessions(r.planned), keepPairs(r),
 		urls.KeepFact(r.Site.Notes, revisit.NoiseFact, r.skipPlan.Noise.Fact), keepProfiles(r.Session))
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
@@ -191,6 +191,7 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 	check(err)
 	check(r.openCircles(s.stage))
 	check(foldSessions(ctx, r, s.stage))
+	auditPairs(r, s.stage)
 	compareLast(ctx, r)
 	check(s.distrustValidators())
 	if !r.stopped() {

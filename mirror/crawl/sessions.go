@@ -4,19 +4,26 @@ package crawl
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
+
+	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
 	"mirrord/internal/volatile"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
+	"mirrord/mirror/render"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/run"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
+	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
@@ -184,3 +191,184 @@ func anotherSecond(ctx context.Context, r *crawling, q *revisit.Twice) bool {
 
 // aSecond is a little more than one, in which clocks show another time.
 const aSecond = 1100 * time.Millisecond
+
+// Of a pair (urls.Pairs) one URL is requested, and counts as a file of its directory. The other one stays in
+// the mirror as it is. It is requested in one of auditTurns runs, and when it has a file of its own and the
+// first one changed. When it says something else then, the two are no pair for good.
+const auditTurns = 8
+
+// mostOthers is how many URLs with a query are compared with the one without: the parameter of a site that
+// has that many pages says which one it is.
+const mostOthers = 64
+
+// recallPairs reads the pairs of earlier runs, when the table is loaded. A job that wants none gets two pages
+// of each.
+func recallPairs(r *Retrieval) (p urls.Pairs, err error) {
+	if p, _, err = urls.ReadFact[urls.Pairs](r.Site.Notes, urls.PairsFact); err != nil {
+		return nil, err
+	}
+	t := r.Table.Settled()
+	switch {
+	case r.Job.Scope.LearnSessions && p == nil:
+		p = urls.Pairs{}
+	case r.Job.Scope.LearnSessions:
+		p.Mark(t)
+	default:
+		for u, x := range p {
+			if id, ok := t.Find([]byte(u)); ok && x.Holds() {
+				t.Part(id)
+			}
+		}
+		p = nil
+	}
+	return p, nil
+}
+
+// auditPairs requests, when nothing else is left to request, the other pages of pairs whose turn it is.
+func auditPairs(r *crawling, stage func()) {
+	t := r.Table.Settled()
+	for _, u := range slices.Sorted(maps.Keys(r.pairs)) {
+		id, ok := t.Find([]byte(u))
+		if !ok || !t.State(id).Joined() || r.stopped() {
+			continue
+		}
+		main, _ := t.Find([]byte(r.pairs[u].Main))
+		s, m := t.State(id), t.State(main)
+		turn := (xxh3.HashString(u)+uint64(r.Run.Number))%auditTurns == 0
+		if turn || !m.InSet() || (s.HasPath() && m.Seen()&urls.Changed != 0) {
+			r.dispatcher.HostAdmission.Known(id, frontier.PrioKnown)
+			r.dispatcher.HostAdmission.Known(main, frontier.PrioKnown)
+		}
+	}
+	stage()
+}
+
+// couple is two URLs that may be one page.
+type couple struct {
+	id, main uint32
+	index    bool // of a directory
+}
+
+// couples returns the URLs that may be one page and that the run looked at.
+func couples(t urls.Settled) (out []couple) {
+	looked := func(s urls.State) bool {
+		had := s.Outcome() == site.Fetched || s.Outcome() == site.Unchanged
+		return s.InSet() && had && s.Seen()&urls.Asked != 0
+	}
+	others := map[uint32]int{}
+	for id, s := range t.All() {
+		if !s.Given() || !looked(s) {
+			continue
+		}
+		form, index := urls.PairOf(t.URL(id))
+		main, ok := t.Find([]byte(form.String()))
+		if !ok || (main == id) || !looked(t.State(main)) || (others[main] > mostOthers) {
+			continue
+		}
+		if !index {
+			others[main]++
+		}
+		c, m := couple{id, main, index}, t.State(main)
+		if s.Referrer() == 0 || (s.HasPath() && !m.HasPath() && m.Known()) { // an entry point, or it has the file
+			c.id, c.main, s = main, id, m
+		}
+		if s.Referrer() > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// keepPairs compares what the mirror has of URLs that may be one page, and stores what that teaches. The
+// records of the run are written.
+func keepPairs(r *crawling) error {
+	t := r.Table.Settled()
+	if (r.pairs != nil) && !r.Options.Imports {
+		if err := learnPairs(r, t); err != nil {
+			return err
+		}
+	}
+	for u, x := range r.pairs {
+		id, ok := t.Find([]byte(u))
+		main, is := t.Find([]byte(x.Main))
+		if x.Holds() && !(ok && is && t.State(id).InSet() && t.State(main).InSet()) {
+			delete(r.pairs, u)
+			if ok {
+				t.Part(id)
+			}
+		}
+	}
+	return urls.WriteFact(r.Site.Notes, urls.PairsFact, r.pairs)
+}
+
+// learnPairs compares the couples.
+func learnPairs(r *crawling, t urls.Settled) error {
+	all := couples(t)
+	if len(all) == 0 {
+		return nil
+	}
+	recs := map[uint32]record.Resource{}
+	for _, c := range all {
+		for _, id := range [...]uint32{c.id, c.main} {
+			rec, _, err := r.Site.Records.Get(t.URL(id))
+			if err != nil {
+				return err
+			}
+			recs[id] = rec
+		}
+	}
+	wanted := func(id uint32) bool {
+		_, ok := recs[id]
+		return ok
+	}
+	err := r.Site.Records.Results(wanted, func(rec *record.Resource) { recs[rec.ID] = *rec })
+	for _, c := range all {
+		a, b := recs[c.id], recs[c.main]
+		same, canonical := oneBody(r, &a, &b)
+		more := 0
+		if c.index || canonical {
+			more = 1
+		}
+		switch were, are := r.pairs.Take(r.Run.Number, a.URL, b.URL, same, more); {
+		case are && !were:
+			r.Table.See(c.id, urls.Joined)
+		case were && !are:
+			t.Part(c.id)
+		}
+	}
+	return err
+}
+
+// oneBody reports whether what the mirror has of two URLs is the same, and whether the first one says that
+// the second is its canonical address. What cannot be read is not the same; verify reports it.
+func oneBody(r *crawling, a, main *record.Resource) (same, canonical bool) {
+	if (a.MIME != main.MIME) || (a.Charset != main.Charset) || (a.Body != record.PackBody) {
+		return false, false
+	}
+	// noise takes no tenth of a page
+	if (a.Digest != main.Digest) && (10*min(a.Size, main.Size) < 9*max(a.Size, main.Size)) {
+		return false, false
+	}
+	fr, err := r.Site.Frames.ReadFrame(bodies.NewFrameReader(), a.At)
+	if err != nil {
+		return false, false
+	}
+	if a.Digest != main.Digest {
+		body, err := r.heldBody(main)
+		if err != nil {
+			return false, false
+		}
+		if _, _, same = r.skipPlan.Noise.Known(main.URL).Same(body, fr.Body); !same {
+			return false, false
+		}
+	}
+	var links render.StoredLinks
+	if links.Decode(fr.Links) != nil {
+		return true, false
+	}
+	for i := range links.Links {
+		names := (links.Links[i].Kind == relocate.Reference) && (links.Targets[i].Literal == nil)
+		canonical = canonical || (names && links.Targets[i].ID == main.ID)
+	}
+	return true, canonical
+}

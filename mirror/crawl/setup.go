@@ -37,6 +37,7 @@ type planned struct {
 	*loaded
 	chains    *frontier.Chains
 	sessions  *frontier.SessionIDs
+	pairs     urls.Pairs
 	admission *frontier.Admission
 }
 
@@ -62,6 +63,9 @@ func (l *loaded) plan() (p *planned, err error) {
 		return nil, err
 	}
 	if p.sessions, err = newSessions(l.Retrieval); err != nil {
+		return nil, err
+	}
+	if p.pairs, err = recallPairs(l.Retrieval); err != nil {
 		return nil, err
 	}
 	p.admission = p.newAdmission()

@@ -141,7 +141,7 @@ func (a *Admission) Stored(targets []byte) {
 			}
 		}
 		switch {
-		case s.Queued(), !s.Given(), first && s.Governed():
+		case s.Queued(), !s.Given(), s.Joined(), first && s.Governed():
 			return m
 		case a.refuses(u, s), a.Leaves(id, s):
 			return m

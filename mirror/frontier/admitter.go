@@ -96,7 +96,7 @@ func (d *admitting) queue(c *scope.Candidate, id uint32, s urls.State, u site.UR
 			}
 		}
 	}
-	if s.Queued() {
+	if s.Queued() || s.Joined() {
 		return urls.Mark{Seen: seenAs(c), Requisite: needed}
 	}
 	q, m := d.enters(c, id, s, u, d.hasPlan && !needed), urls.Mark{Seen: seenAs(c)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/evolution"
+	"mirrord/job"
 	"mirrord/mirror/revisit"
 	"mirrord/near"
 )
@@ -190,6 +191,9 @@ func (v *View) shownHistory() (*revisit.DirHistory, error) {
 	k := v.knownSite()
 	return k.History(k.ShownDirs(nil))
 }
+
+// LookGap is the least number of seconds between two runs of a job that are two looks at the site.
+func LookGap(j *job.Job, times []int64) int64 { return revisit.LookGap(j.UsualInterval(), times) }
 
 // ErrTooLarge says that a site has too many directories, or runs, for an estimate.
 var ErrTooLarge = errors.New("too many directories and runs for an estimate")

@@ -20,6 +20,17 @@ func (e *explainer) session() error {
 		return err
 	}
 	e.alike(learned)
+	pairs, _, err := urls.ReadFact[urls.Pairs](e.Site.Notes, urls.PairsFact)
+	if err != nil {
+		return err
+	}
+	switch p := pairs[e.u.String()]; {
+	case p.Holds():
+		e.say("same page: in each run that compared them it said what %s says, which is requested for both "+
+			"(scope.learn_sessions)", p.Main)
+	case (p != nil) && p.Differs:
+		e.say("same page: no longer: it said something else than %s", p.Main)
+	}
 	for _, t := range site.Tokens(e.u) {
 		l := learned[t.Kind]
 		if l == nil {

@@ -137,6 +137,13 @@ func (v *View) load() error {
 		Bad:   v.Site.BadValue,
 		Visit: v.visit,
 	})
+	if err != nil {
+		return err
+	}
+	pairs, _, err := urls.ReadFact[urls.Pairs](v.Site.Notes, urls.PairsFact)
+	if v.Job.Scope.LearnSessions {
+		pairs.Mark(v.table)
+	}
 	maps.Copy(v.kept, v.table.Leads(v.rules.Seeds))
 	v.primary = render.Primary(v.Site.Trees, v.live, v.table, v.rules.Seeds)
 	return err

@@ -36,7 +36,7 @@ func (k KnownSite) Looks(h *DirHistory) (*evolution.Looks, error) {
 
 // observes reports whether an observation is a step of a history of directories.
 func observes(o *record.Observation) bool {
-	return !o.Doubtful && len(o.Asked)+len(o.Spared)+len(o.Entered)+len(o.Left) > 0
+	return !o.Doubtful && len(o.Asked)+len(o.Spared)+len(o.Entered)+len(o.Left)+len(o.Joined) > 0
 }
 
 // look takes what one run saw.
@@ -49,7 +49,7 @@ func (h *DirHistory) look(l *evolution.Looks, k KnownSite, m *members, o *record
 	base := l.Len() == 0
 	if base {
 		for id, in := range m.in {
-			if in && !o.Left.Has(uint32(id)) {
+			if in && !o.Left.Has(uint32(id)) && !o.Joined.Has(uint32(id)) {
 				saw(uint32(id), evolution.Came, -1)
 			}
 		}
@@ -73,6 +73,11 @@ func (h *DirHistory) look(l *evolution.Looks, k KnownSite, m *members, o *record
 	m.known(o.Left, func(id uint32) {
 		if m.set(id, false) && !base {
 			saw(id, evolution.Went, -1)
+		}
+	})
+	m.known(o.Joined, func(id uint32) {
+		if m.set(id, false) && !base {
+			l.Join(id)
 		}
 	})
 	m.known(o.Changed, func(id uint32) {

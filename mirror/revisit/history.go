@@ -89,6 +89,7 @@ func (k KnownSite) firstMembers(dirs *DirTable) (*members, error) {
 		if !o.Doubtful {
 			note(o.Entered, entered)
 			note(o.Left, left)
+			note(o.Joined, left)
 		}
 		return nil
 	})
@@ -140,7 +141,7 @@ func (h *DirHistory) step(m *members, o *record.Observation, time int64) error {
 	base := h.Len() == 0 && len(h.Runs) == 0
 	if base { // what was there before the first run is part of the base too
 		for id, in := range m.in {
-			if in && !o.Left.Has(uint32(id)) {
+			if in && !o.Left.Has(uint32(id)) && !o.Joined.Has(uint32(id)) {
 				rec.Insert(dir(uint32(id)), 1)
 			}
 		}
@@ -153,6 +154,11 @@ func (h *DirHistory) step(m *members, o *record.Observation, time int64) error {
 	m.known(o.Left, func(id uint32) {
 		if m.set(id, false) && !base {
 			rec.Delete(dir(id), 1)
+		}
+	})
+	m.known(o.Joined, func(id uint32) {
+		if m.set(id, false) && !base {
+			rec.Join(dir(id), 1)
 		}
 	})
 	if !base {

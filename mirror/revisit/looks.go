@@ -23,9 +23,9 @@ const apart = 10
 // lately is of how many intervals between runs the usual one is taken.
 const lately = 15
 
-// lookGap returns the least number of seconds between two looks, from the times of all runs, oldest first.
+// LookGap returns the least number of seconds between two looks, from the times of all runs, oldest first.
 // interval is that of the schedule; 0 for a job without one.
-func lookGap(interval time.Duration, times []int64) int64 {
+func LookGap(interval time.Duration, times []int64) int64 {
 	if interval > 0 {
 		return int64((interval / apart).Seconds())
 	}
@@ -53,7 +53,7 @@ func usualGap(times []int64) int64 {
 	return 0
 }
 
-// sameLook reports whether a run at now belongs to the look that began at began; gap is that of lookGap.
+// sameLook reports whether a run at now belongs to the look that began at began; gap is that of LookGap.
 func sameLook(began, now, gap int64) bool { return (now >= began) && (now-began < gap) }
 
 // looks joins runs to looks.
@@ -150,7 +150,7 @@ func minus(a, b record.IDs) (out record.IDs) {
 
 // Learned is what the complete runs of a site amount to.
 type Learned struct {
-	Looks int64         // complete runs that are not doubtful, see lookGap
+	Looks int64         // complete runs that are not doubtful, see LookGap
 	Span  time.Duration // from the first of them to the last
 
 	first, last int64 // Unix seconds; last is where the last look began

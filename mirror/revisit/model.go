@@ -94,7 +94,7 @@ type ModelOptions struct {
 	// directories are as they are, for rules; else one that holds only its index may count as a page of the one
 	// above
 	Exact    bool
-	Looks    bool          // runs that lie close together are one look, see lookGap
+	Looks    bool          // runs that lie close together are one look, see LookGap
 	Interval time.Duration // of the schedule; 0 for a job without one
 	Told     toldTimes     // of earlier runs
 }
@@ -175,7 +175,7 @@ func (l *learner) before() (in urls.IDSet, err error) {
 		return nil
 	})
 	if l.Looks {
-		l.looks.gap = lookGap(l.Interval, times)
+		l.looks.gap = LookGap(l.Interval, times)
 	}
 	if l.skip = len(times) - learnedRuns; err != nil || l.skip <= 0 {
 		return in, err
@@ -185,6 +185,7 @@ func (l *learner) before() (in urls.IDSet, err error) {
 		if n++; n <= l.skip {
 			l.each(o.Entered, func(id uint32) { in.Put(id, true) })
 			l.each(o.Left, func(id uint32) { in.Put(id, false) })
+			l.each(o.Joined, func(id uint32) { in.Put(id, false) })
 		}
 		return nil
 	})

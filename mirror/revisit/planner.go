@@ -168,6 +168,8 @@ func (p *Planner) HandedOut() map[string]int64 {
 // resultOf is the result that a plan takes of a URL of which seen was found out in this run.
 func resultOf(seen urls.Seen) policy.Result {
 	switch {
+	case seen&urls.Joined != 0:
+		return policy.Unchanged
 	case seen&urls.Left != 0:
 		return policy.Gone
 	case seen&(urls.Changed|urls.Entered) != 0:

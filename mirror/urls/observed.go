@@ -15,6 +15,7 @@ func (t Settled) Observed(o *record.Observation) (some bool) {
 		{Changed, &o.Changed},
 		{Entered, &o.Entered},
 		{Left, &o.Left},
+		{Joined, &o.Joined},
 		{Audited | Asked, &o.Audited},
 	}
 	for id, is := range t.All() {

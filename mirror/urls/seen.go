@@ -9,8 +9,8 @@ import (
 	"mirrord/store/record"
 )
 
-// Seen is what a run has found out about a URL, as a set. A URL of which none of the first five is known was
-// not observed, which is not the same as unchanged.
+// Seen is what a run has found out about a URL, as a set. A URL with none of the observed
+// ones was not observed, which is not the same as unchanged.
 type Seen uint16
 
 const (
@@ -23,10 +23,11 @@ const (
 	Guess                    // a string in a script names it; no observation either
 	Skipped                  // the plan spared it; nor is this one
 	Audited                  // requested to check what said that it need not be; nor is this one
+	Joined                   // one page with another URL, which is requested for both
 )
 
 // Observed are those that are observations.
-const Observed = Asked | Spared | Changed | Entered | Left
+const Observed = Asked | Spared | Changed | Entered | Left | Joined
 
 // SeenOf returns what a record of this run says. was says whether the URL was in the mirror before.
 func SeenOf(rec *record.Resource, was bool) (s Seen) {
@@ -43,6 +44,8 @@ func SeenOf(rec *record.Resource, was bool) (s Seen) {
 		}
 	}
 	switch {
+	case was && !rec.InSet && IsFolded(rec):
+		s |= Joined
 	case was && !rec.InSet:
 		s |= Left
 	case !was && rec.InSet:
@@ -52,6 +55,9 @@ func SeenOf(rec *record.Resource, was bool) (s Seen) {
 	}
 	return s
 }
+
+// IsFolded reports whether another URL stands for that of a record, which redirects without a request.
+func IsFolded(rec *record.Resource) bool { return rec.Outcome == site.Redirected && rec.Status == 0 }
 
 // RateOf estimates how often a resource changes, from 0 to 255 times in 255 looks: (changes + 1/2) / (looks +
 // 1) of its last 16, so that resources with few looks come before those that never changed in many.

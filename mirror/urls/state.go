@@ -59,8 +59,12 @@ func (s State) Rate() uint8 { return s.rate }
 // Seen is what this run has found out about it.
 func (s State) Seen() Seen { return s.seen }
 
-// Governed reports whether a policy decides when it is asked again: it is in the mirror, or redirects.
-func (s State) Governed() bool { return s.flags&fInSet != 0 || s.target() > 0 }
+// Governed reports whether a policy decides when it is asked again: it is in the mirror, or redirects, and is
+// a page of its own.
+func (s State) Governed() bool { return (s.flags&fInSet != 0 || s.target() > 0) && !s.Joined() }
+
+// Joined reports whether it is one page with another URL, which is requested for both.
+func (s State) Joined() bool { return s.seen&Joined != 0 }
 
 // Guessed reports whether nothing but strings in scripts is known to name it in this run.
 func (s State) Guessed() bool { return s.seen&(Guess|Named) == Guess && s.flags&fInSet == 0 }

@@ -55,7 +55,7 @@ func notFolded(c *Case, ids []uint32) (rest []uint32, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if (rec.Outcome == site.Redirected) && (rec.Status == 0) {
+			if urls.IsFolded(&rec) {
 				continue
 			}
 		}

@@ -40,7 +40,7 @@ func unreached(c *Case) (r Ruling, _ error) {
 	var loose []uint32
 	live := 0
 	for id, s := range c.Table.All() {
-		if s.Governed() && !reached.Has(id) {
+		if (s.Governed() || s.Joined()) && !reached.Has(id) {
 			loose = append(loose, id)
 		}
 		if isPublished(s) {

@@ -26,6 +26,7 @@ type Observation struct {
 	Entered IDs // not in the mirror before
 	Left    IDs // no longer in the mirror
 	Audited IDs // of Asked: to check evidence or a rule that said they need not be
+	Joined  IDs // one with another URL from now on, and no longer counted: no change
 }
 
 const observationVersion = 1
@@ -50,8 +51,11 @@ func (o *Observation) Append(b []byte) []byte {
 	for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
 		b = s.append(b)
 	}
-	if len(o.Audited) > 0 { // the first releases did not write it
+	if len(o.Audited)+len(o.Joined) > 0 { // the first releases did not write it
 		b = o.Audited.append(b)
+	}
+	if len(o.Joined) > 0 {
+		b = o.Joined.append(b)
 	}
 	return b
 }
@@ -70,6 +74,9 @@ func (o *Observation) Decode(run int, b []byte) error {
 	}
 	if len(d.Rest) > 0 {
 		o.Audited = readIDs(&d)
+	}
+	if len(d.Rest) > 0 {
+		o.Joined = readIDs(&d)
 	}
 	if d.Bad {
 		return fmt.Errorf("observations of run %d: %w: short value", run, ErrValue)
