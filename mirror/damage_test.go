@@ -158,7 +158,8 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := mirrortest.Start(t)
 			hub(w, 8)
-			const link = `<p>three <a href="target.html">x</a> <a href="` + home + `/page02.html">two</a>`
+			link := `<p>three <a href="target.html">x</a> <a href="` + home + `/page02.html">two</a>` +
+				strings.Repeat("<p>A frame of its own, not a bundle with other pages.", 11_000)
 			w.Set(home+"/page03.html", mirrortest.HTML("Three", link))
 			w.Set(home+"/target.html", mirrortest.Status(404))
 			m := mirrortest.New(t, w, job("limits.retries = 0"))
