@@ -3,7 +3,6 @@
 package site
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -101,26 +100,37 @@ func slowHost(host string) (string, error) {
 	if host == "" || len(host) > maxHost {
 		return "", ErrHost
 	}
+	if hasMixedLabel(host) {
+		return "", fmt.Errorf("%w: a label in its xn-- form has other letters than those of ASCII", ErrHost)
+	}
 	w, err := whatwg.Parse("http://" + host + "/")
-	if err == nil && hasMixedLabel(host) {
-		err = errors.New("a label in its xn-- form has other letters than those of ASCII")
+	h := ""
+	if err == nil {
+		h = w.Hostname()
 	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrHost, err)
+	if strings.Trim(h, "0123456789.") != "" {
+		return h, nil
 	}
-	h := w.Hostname()
-	if h == "" {
-		return "", ErrHost
-	}
-	// The library reads numbers as strconv does, signs included; for a browser "+127.1" is no address. With a
-	// name behind it the library maps the characters of the host and reads no numbers.
-	if strings.Trim(h, "0123456789.") == "" {
-		if w, err := whatwg.Parse("http://" + host + ".name/"); err != nil ||
-			strings.ContainsAny(w.Hostname(), "+-") {
-			return "", errSign
+	// Refused, or an address. The library reads numbers as strconv does, signs included; for a browser "+127.1"
+	// is no address, and "127.+1" a name. With a name behind it the library maps the characters of the host and
+	// reads no numbers.
+	if named, err := whatwg.Parse("http://" + host + ".name/"); err == nil {
+		name := strings.TrimSuffix(named.Hostname(), ".name")
+		last := name[strings.LastIndexByte(name, '.')+1:]
+		if strings.HasPrefix(last, "+") || strings.HasPrefix(last, "-") {
+			return name, nil
+		}
+		if h != "" && !strings.ContainsAny(name, "+-") {
+			return h, nil
 		}
 	}
-	return h, nil
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrHost, err)
+	case h == "":
+		return "", ErrHost
+	}
+	return "", errSign
 }
 
 // hasMixedLabel reports whether a label of a host has the xn-- form and, after mapping, letters beyond ASCII
