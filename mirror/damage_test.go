@@ -20,31 +20,23 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
+// ownFrame is a text so long that its page has a frame of its own, and no bundle with other pages: harm to it
+// reaches no other.
+func ownFrame() string {
+	return strings.Repeat("<p>A frame of its own, not a bundle with other pages.", 11_000)
+}
+
 // A stored body that the disk lost is noticed when it is needed, and the page is asked for again instead of
 // never being published.
 func TestDamagedPackHeals(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 8)
-	w.Set(home+"/page03.html", mirrortest.HTML("Three", `<p>the one that is lost: <a href="target.html">x</a>`))
+	lost := `<p>the one that is lost: <a href="target.html">x</a>` + ownFrame()
+	w.Set(home+"/page03.html", mirrortest.HTML("Three", lost))
 	w.Set(home+"/target.html", mirrortest.Status(404))
 	m := mirrortest.New(t, w, job())
 	wantVerdict(t, m.Run(), mirror.Complete, true)
-	packs, err := filepath.Glob(filepath.Join(m.Dir, "sites/test/packs/*.pack"))
-	if err != nil || len(packs) != 1 {
-		t.Fatal(packs, err)
-	}
-	b, err := os.ReadFile(packs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := bytes.Index(b, []byte("the one that is lost"))
-	if at < 0 {
-		t.Fatal("the body is not in the pack as it is")
-	}
-	b[at] ^= 0x20
-	if err := os.WriteFile(packs[0], b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	harmPack(t, m, home+"/page03.html", 1, false)
 	m.Damaged = true
 	// so that page03 must be relocated again
 	w.Set(home+"/target.html", mirrortest.HTML("Target", "now it is there"))
@@ -159,7 +151,7 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 			w := mirrortest.Start(t)
 			hub(w, 8)
 			link := `<p>three <a href="target.html">x</a> <a href="` + home + `/page02.html">two</a>` +
-				strings.Repeat("<p>A frame of its own, not a bundle with other pages.", 11_000)
+				ownFrame()
 			w.Set(home+"/page03.html", mirrortest.HTML("Three", link))
 			w.Set(home+"/target.html", mirrortest.Status(404))
 			m := mirrortest.New(t, w, job("limits.retries = 0"))
@@ -204,7 +196,7 @@ func TestLostBodyOfAPageThatIsGone(t *testing.T) {
 func TestLostBodiesThatTheSiteFailsToGive(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 8)
-	three := mirrortest.HTML("Three", `<p>three <img src="/img/logo.png">`)
+	three := mirrortest.HTML("Three", `<p>three <img src="/img/logo.png">`+ownFrame())
 	logo := mirrortest.Page{Body: "the picture of the logo"}
 	w.Set(home+"/page03.html", three)
 	w.Set(home+"/page05.html", mirrortest.HTML("Five", `<img src="/img/logo.png">`))
