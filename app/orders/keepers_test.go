@@ -205,6 +205,8 @@ func TestArchivesNotThere(t *testing.T) {
 	}
 	var tries atomic.Int64
 	nodes.Break(func(ref string) bool { return ref == y.Ref() && tries.Add(1) <= 5 })
+	begun := depot.failed.Load() + 2 // a try that began before has the archive open
+	poll.Until(t, "the depot is tried again", func() bool { return depot.failed.Load() >= begun })
 	depot.left.Store(0)
 	poll.Until(t, "the others do not get to the depot", func() bool { return get(t, a, y.OrderID).Depot != "" })
 	if got := inDepot(t, folder); len(got) != 1 || tries.Load() < 6 {

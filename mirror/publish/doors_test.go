@@ -68,7 +68,7 @@ func (e *edition) put(id int, name, body string, version int) {
 	}
 	w := e.site.Frames.NewFrameWriter()
 	var err error
-	if rec.At, err = e.site.Frames.GatherFrame(w, bodies.FrameMetaOf(&rec), links, []byte(body)); err != nil {
+	if rec.At, err = e.site.Frames.AppendFrame(w, bodies.FrameMetaOf(&rec), links, []byte(body)); err != nil {
 		e.t.Fatal(err)
 	}
 	if id == len(e.recs) {
