@@ -14,6 +14,7 @@ import (
 	"mirrord/app/jobs"
 	"mirrord/job"
 	"mirrord/scheduler/control"
+	"mirrord/site"
 )
 
 // editData is what the editor shows.
@@ -46,7 +47,7 @@ func editPage(v *visit) error {
 		Tag:  t.Tag,
 	}
 	if dir := v.r.FormValue("never"); dir != "" { // a directory that is never to be skipped
-		d.Text += fmt.Sprintf("\n[[priority]]\nmatch = [%q]\n", "/"+dir+"/**")
+		d.Text += fmt.Sprintf("\n[[priority]]\nmatch = [%q]\n", "/"+site.QuoteGlob(dir)+"/**")
 		d.Checked, err = jobs.CheckEdit(v.App, jobs.JobEdit{Job: v.job, Text: []byte(d.Text), Tag: t.Tag})
 		if err != nil {
 			return err

@@ -46,6 +46,37 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
+// What waits for an operator is settled from the list, and each mirror is run from its row.
+func TestListButtons(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(2)
+	ended := b.now.Add(-time.Hour)
+	held := &b.daemon.jobs[0]
+	held.Health, held.Version = status.Suspicious, 3
+	held.Last = &status.Run{Verdict: status.VerdictSuspicious, Ended: ended}
+	b.login(Operate)
+	doc := parse(t, b.want(http.StatusOK, "Keep old pages", "/", nil))
+	form := doc.Find(`.need button[name=keep]`).Closest("form")
+	at, _ := form.Attr("action")
+	run, _ := form.Find("input[name=run]").Attr("value")
+	b.want(http.StatusSeeOther, "/jobs/"+held.Name, at, url.Values{"run": {run}, "keep": {"1"}})
+	at, _ = doc.Find(`table button`).Last().Attr("formaction")
+	b.want(http.StatusSeeOther, at[:len(at)-len("/run")], at, url.Values{})
+	want := []string{
+		"run " + held.Name + " accept=true full=false now=false keep",
+		"run " + b.daemon.jobs[1].Name + " accept=false full=false now=false",
+	}
+	if !slices.Equal(b.daemon.did, want) {
+		t.Errorf("done was %q, want %q", b.daemon.did, want)
+	}
+	reader := newBrowser(t, nil)
+	reader.daemon.jobs = b.daemon.jobs
+	reader.login(Read)
+	if page := reader.want(http.StatusOK, "Mirrors", "/", nil); strings.Contains(page, "formaction") {
+		t.Error("a reader has buttons to run mirrors")
+	}
+}
+
 // The list is narrowed to a state, searched by address too, and sorted by each column in both directions.
 func TestListSorts(t *testing.T) {
 	b := newBrowser(t, nil)

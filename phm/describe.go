@@ -4,6 +4,7 @@ package phm
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,14 +37,16 @@ const copyrightPlaces = "footer, small, address, [class*=copyright], [id*=copyri
 // is nested too deeply for a tree only the head is read.
 func Describe(page []byte) Description { return describe(toUTF8(page[:min(len(page), maxPage)])) }
 
+// contentTag is a tag with which the head of a page ends.
+var contentTag = regexp.MustCompile(`(?i)<(?:/head|body|div|span|font|table|ul|ol|dl|p|b|i|center)\b`)
+
 func describe(page []byte) Description {
 	root, err := html.ParseWithOptions(bytes.NewReader(page), html.ParseOptionEnableScripting(false))
 	if err != nil { // more than 512 elements open
-		end := bytes.Index(bytes.ToLower(page), []byte("<body"))
-		if end < 0 {
-			return Description{}
+		if end := contentTag.FindIndex(page); end != nil {
+			return describe(page[:end[0]])
 		}
-		return describe(page[:min(end, len(page))])
+		return Description{}
 	}
 	doc := goquery.NewDocumentFromNode(root)
 	var c clues

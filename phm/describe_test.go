@@ -62,11 +62,16 @@ func TestDescribe(t *testing.T) {
 
 // TestDescribeNesting: a page nested too deeply for the parser still has a title.
 func TestDescribeNesting(t *testing.T) {
-	page := `<html lang=de><meta name=description content=D><title>T</title><BODY>` +
-		strings.Repeat("<div>", 100_000) + "x"
-	want := Description{Title: "T", Abstract: "D", Language: "de"}
-	if got := Describe([]byte(page)); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
+	want := Description{Title: "T Ⱥ", Abstract: "D", Language: "de"}
+	for _, body := range []string{"<BODY>", "</head>", ""} {
+		page := `<html lang=de><meta charset=utf-8><meta name=description content=D><title>T Ⱥ</title>` + body +
+			strings.Repeat("<div>", 100_000) + "x"
+		if got := Describe([]byte(page)); !reflect.DeepEqual(got, want) {
+			t.Errorf("with %q: got %+v, want %+v", body, got, want)
+		}
+	}
+	if got := Describe([]byte(strings.Repeat("<x-y>", 100_000))); !reflect.DeepEqual(got, Description{}) {
+		t.Errorf("got %+v of nothing", got)
 	}
 }
 

@@ -52,6 +52,12 @@ const (
 	targetURL
 )
 
+// QuoteGlob returns a pattern of a path that matches it alone. A question mark stays one: it matches any
+// character.
+func QuoteGlob(path string) string { return globSigns.Replace(path) }
+
+var globSigns = strings.NewReplacer(`\`, `\\`, "*", `\*`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`)
+
 // CompileGlob returns the compiled pattern.
 func CompileGlob(pattern string) (*Glob, error) {
 	bad := func(why string) (*Glob, error) {

@@ -9,6 +9,22 @@ import (
 	"testing"
 )
 
+// A path that is quoted is matched by itself, and by what lies below it.
+func TestQuoteGlob(t *testing.T) {
+	for _, path := range []string{"docs", "a[1]", "b*c", "{f}"} {
+		g, err := CompileGlob("/" + QuoteGlob(path) + "/**")
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		for at, want := range map[string]bool{"/" + path + "/x.html": true, "/bxc/x.html": false, "/a1/x.html": false} {
+			if u, _, err := Parse("http://h.example" + at); err != nil || g.Match(u) != want {
+				t.Errorf("%s, %s: want %v; %v", path, at, want, err)
+			}
+		}
+	}
+}
+
 func TestGlob(t *testing.T) {
 	for _, c := range []struct {
 		glob, url string

@@ -76,7 +76,7 @@ func (s *Site) WipeFree() error {
 func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
 	last, _, err := s.packsEnd()
 	here, _ := s.packs.Where() // of a site that is open for writing
-	return collect.New(collect.Of{
+	return collect.New(collect.Holdings{
 		Packs:       s.packs,
 		Last:        max(last, here),
 		Away:        s.away != nil,

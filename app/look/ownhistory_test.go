@@ -21,10 +21,11 @@ func ids(n ...uint32) (s record.IDs) {
 
 // observedHistory is what ownHistory makes of records and observations.
 func observedHistory(
-	t *testing.T, records []record.Resource, runs []record.Observation,
+	t *testing.T, gap int64, records []record.Resource, runs []record.Observation,
 ) (*replay.History, *observed) {
 	t.Helper()
 	o := newObserved()
+	o.gap = gap
 	for i := range records {
 		if err := o.resource(&records[i]); err != nil {
 			t.Fatal(err)
@@ -65,27 +66,14 @@ func versionsText(h *replay.History) (out []string) {
 
 // Runs that are one look are one version, with what all of them found.
 func TestRunsOfOneLook(t *testing.T) {
-	o := newObserved()
-	o.gap = 100
-	if err := o.resource(&record.Resource{ID: 0, Path: "index.html", InSet: true}); err != nil {
-		t.Fatal(err)
-	}
-	runs := []record.Observation{
+	records := []record.Resource{{ID: 0, Path: "index.html", InSet: true}}
+	h, _ := observedHistory(t, 100, records, []record.Observation{
 		{Run: 1, Time: 1000, Complete: true, Asked: ids(0), Entered: ids(0)},
 		{Run: 2, Time: 1010, Complete: true, Asked: ids(0), Changed: ids(0)},
 		{Run: 3, Time: 1099, Complete: true, Asked: ids(0)},
 		{Run: 4, Time: 1100, Complete: true, Asked: ids(0)},
-	}
-	for i := range runs {
-		o.mentions(&runs[i])
-	}
-	o.begin()
-	for i := range runs {
-		if err := o.run(&runs[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := versionsText(o.b.History())
+	})
+	got := versionsText(h)
 	if want := []string{"40 1: +index.html", "20 1: ~index.html"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -110,7 +98,7 @@ func TestOwnHistory(t *testing.T) {
 		{Run: 5, Time: 45, Complete: true, Asked: ids(1, 5, 9), Entered: ids(1, 9), Left: ids(5)},
 		{Run: 6, Time: 59, Complete: true, Asked: ids(2), Entered: ids(2), Changed: ids(0)},
 	}
-	h, o := observedHistory(t, records, runs)
+	h, o := observedHistory(t, 0, records, runs)
 	want := []string{
 		"20 5: +@3 +a/gone.html +a/x.html~ +b +index.html",
 		"30 5: ~index.html",

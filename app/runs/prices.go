@@ -38,9 +38,9 @@ func priced(a *env.App, name string, looks bool) (*job.Job, *replay.History, rep
 	if err != nil {
 		return nil, nil, o, err
 	}
-	of := j
+	of, counted := j, ", runs within a tenth of the usual interval counted as one"
 	if !looks {
-		of = nil
+		of, counted = nil, ""
 	}
 	h, err := look.OwnHistory(a, name, of)
 	if err != nil {
@@ -50,8 +50,8 @@ func priced(a *env.App, name string, looks bool) (*job.Job, *replay.History, rep
 	o.MaxAge, o.PriceMB = j.MaxSkipTime(), j.Adaptive.PriceMB
 	o.MaxRequests, o.Late = int(j.Limits.MaxRequests), j.Adaptive.Late
 	if n := len(h.Versions); n < o.Train+leastSteps {
-		return nil, nil, o, fmt.Errorf("%s: %s so far, runs within a tenth of the usual interval counted as one; "+
-			"prices need %d: mirrord run-now %s", name, count.Of(n, "complete run"), o.Train+leastSteps, name)
+		return nil, nil, o, fmt.Errorf("%s: %s so far%s; prices need %d: mirrord run-now %s",
+			name, count.Of(n, "complete run"), counted, o.Train+leastSteps, name)
 	}
 	return j, h, o, nil
 }

@@ -90,6 +90,24 @@ func TestMostlyUTF8(t *testing.T) {
 	}
 }
 
+// Of two attributes with one name the first counts, and charset before content.
+func TestMetaAttributes(t *testing.T) {
+	for body, want := range map[string]string{
+		`<meta charset=koi8-r charset=big5>`:                                              "koi8-r",
+		`<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=big5">`:              "big5",
+		`<meta content="text/html; charset=big5" charset=koi8-r>`:                         "koi8-r",
+		`<meta content="text/html; charset=big5"><meta charset=gbk>`:                      "gbk",
+		`<meta http-equiv=refresh http-equiv=content-type content="1; charset=big5">`:     "windows-1252",
+		`<meta charset=nosuch content="text/html; charset=big5" http-equiv=content-type>`: "windows-1252",
+		`<title><meta charset=big5></title>`:                                              "windows-1252",
+		`<meta charset=` + strings.Repeat(" ", Window) + `big5>`:                          "windows-1252",
+	} {
+		if c, _ := Browser([]byte(body), HTML, ""); c.String() != want {
+			t.Errorf("%.80s: %s, want %s", body, c, want)
+		}
+	}
+}
+
 // For any body, both rules end, agree on marks, and give an encoding that decodes.
 func FuzzRules(f *testing.F) {
 	for _, body := range []string{

@@ -4,6 +4,7 @@ package charset
 
 import (
 	"bytes"
+	"slices"
 
 	"golang.org/x/net/html"
 )
@@ -123,8 +124,8 @@ func prescan(b []byte) (Charset, bool) {
 		case html.ErrorToken:
 			return Charset{}, false
 		case html.StartTagToken, html.SelfClosingTagToken:
-			if name, _ := z.TagName(); string(name) == "meta" {
-				if c, ok := ofMeta(z); ok {
+			if t := z.Token(); t.Data == "meta" {
+				if c, ok := ofMeta(t.Attr); ok {
 					return c, true
 				}
 			}
@@ -132,30 +133,26 @@ func prescan(b []byte) (Charset, bool) {
 	}
 }
 
-// ofMeta returns the encoding that a meta element names, whose attributes are next.
-func ofMeta(z *html.Tokenizer) (Charset, bool) {
-	var gotPragma, needPragma, found bool
-	var c Charset
-	for more := true; more; {
-		var name, value []byte
-		switch name, value, more = z.TagAttr(); string(name) {
-		case "http-equiv":
-			gotPragma = equalFold(value, "content-type")
-		case "content":
-			if label := MetaContent(value); len(label) > 0 && !found {
-				if cc, ok := InDocument(label); ok {
-					c, found, needPragma = cc, true, true
-				}
-			}
-		case "charset":
-			c, found = InDocument(value)
-			needPragma = false
+// ofMeta returns the encoding that a meta element names: in its charset, or, with a pragma, in its content. Of
+// attributes with one name the first counts.
+func ofMeta(attrs []html.Attribute) (Charset, bool) {
+	attr := func(key string) (value []byte, there bool) {
+		i := slices.IndexFunc(attrs, func(a html.Attribute) bool { return a.Key == key })
+		if i < 0 {
+			return nil, false
 		}
+		return []byte(attrs[i].Val), true
 	}
-	if !found || (needPragma && !gotPragma) {
-		return Charset{}, false
+	label, ok := attr("charset")
+	if !ok {
+		pragma, _ := attr("http-equiv")
+		content, _ := attr("content")
+		if !equalFold(pragma, "content-type") {
+			return Charset{}, false
+		}
+		label = MetaContent(content)
 	}
-	return c, true
+	return InDocument(label)
 }
 
 // MetaContent is the standard's "extracting a character encoding from a meta element".

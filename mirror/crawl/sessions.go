@@ -243,6 +243,9 @@ func auditPairs(r *crawling, stage func()) {
 	stage()
 }
 
+// mostCouples bounds how many couples that are no pair yet a run compares.
+const mostCouples = 1 << 14
+
 // couple is two URLs that may be one page.
 type couple struct {
 	id, main uint32
@@ -272,7 +275,7 @@ func couples(t urls.Settled) (out []couple) {
 		if s.Referrer() == 0 || (s.HasPath() && !m.HasPath() && m.Known()) { // an entry point, or it has the file
 			c.id, c.main, s = main, id, m
 		}
-		if s.Referrer() > 0 {
+		if s.Referrer() > 0 && (len(out) < mostCouples || s.Joined()) {
 			out = append(out, c)
 		}
 	}
@@ -322,14 +325,15 @@ func learnPairs(r *crawling, t urls.Settled) error {
 		return ok
 	}
 	err := r.Site.Records.Results(wanted, func(rec *record.Resource) { recs[rec.ID] = *rec })
+	frames := bodies.NewFrameReader()
 	for _, c := range all {
 		a, b := recs[c.id], recs[c.main]
-		same, canonical := oneBody(r, &a, &b)
+		same, canonical := oneBody(r, frames, &a, &b)
 		more := 0
 		if c.index || canonical {
 			more = 1
 		}
-		switch were, are := r.pairs.Take(r.Run.Number, a.URL, b.URL, same, more); {
+		switch were, are := r.pairs.Vote(r.Run.Number, a.URL, b.URL, same, more); {
 		case are && !were:
 			r.Table.See(c.id, urls.Joined)
 		case were && !are:
@@ -341,7 +345,7 @@ func learnPairs(r *crawling, t urls.Settled) error {
 
 // oneBody reports whether what the mirror has of two URLs is the same, and whether the first one says that
 // the second is its canonical address. What cannot be read is not the same; verify reports it.
-func oneBody(r *crawling, a, main *record.Resource) (same, canonical bool) {
+func oneBody(r *crawling, frames *bodies.FrameReader, a, main *record.Resource) (same, canonical bool) {
 	if (a.MIME != main.MIME) || (a.Charset != main.Charset) || (a.Body != record.PackBody) {
 		return false, false
 	}
@@ -349,7 +353,7 @@ func oneBody(r *crawling, a, main *record.Resource) (same, canonical bool) {
 	if (a.Digest != main.Digest) && (10*min(a.Size, main.Size) < 9*max(a.Size, main.Size)) {
 		return false, false
 	}
-	fr, err := r.Site.Frames.ReadFrame(bodies.NewFrameReader(), a.At)
+	fr, err := r.Site.Frames.ReadFrame(frames, a.At)
 	if err != nil {
 		return false, false
 	}

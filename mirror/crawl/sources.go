@@ -17,7 +17,7 @@ import (
 
 // sources returns the mirror of another job, the site itself, and its replicas.
 func (r *Retrieval) sources(spelled *source.Spellings) source.Chain {
-	j, p, pool := r.Job, &r.Provenance, r.bodyPool()
+	j, p, pool := r.Job, &r.Provenance, r.bodyOptions()
 	p.Job = j.Reuse.Job
 	if p.From, p.At = j.ReusePrefixes(); p.From == "" {
 		p.Job = ""
@@ -134,8 +134,8 @@ func (r *Retrieval) heldBody(rec *record.Resource) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// bodies returns what takes in the bodies of the run. A run without a state only reads.
-func (r *Retrieval) bodyPool() *source.BodyOptions {
+// bodyOptions say how the bodies of the run are taken in. A run without a state only reads.
+func (r *Retrieval) bodyOptions() *source.BodyOptions {
 	o := &source.BodyOptions{
 		Parts:       r.Site.Parts,
 		MaxDocument: int64(r.Job.Limits.MaxDocument),

@@ -9,8 +9,8 @@ import (
 	"mirrord/store/record"
 )
 
-// Seen is what a run has found out about a URL, as a set. A URL with none of the observed
-// ones was not observed, which is not the same as unchanged.
+// Seen is what a run has found out about a URL, as a set. A URL with none of Observed was not observed, which
+// is not the same as unchanged.
 type Seen uint16
 
 const (

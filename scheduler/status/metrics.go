@@ -4,11 +4,11 @@ package status
 
 import (
 	"embed"
-	"html/template"
 	"io"
 	"reflect"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
 	"mirrord/internal/wording"

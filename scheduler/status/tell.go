@@ -5,9 +5,9 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 )
 

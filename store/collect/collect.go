@@ -61,8 +61,8 @@ type HeadRecords interface {
 	MoveHeads(move func(r *record.Resource, now record.HeadPlace) (moved bool, err error)) error
 }
 
-// Of is the site whose space is given back.
-type Of struct {
+// Holdings are what a site has on its disk, and what refers to it.
+type Holdings struct {
 	Packs       *bodies.Packs
 	Last        uint32 // number of the pack that is being written
 	Away        bool   // a depot has parts of the packs: what need not be read is not
@@ -79,14 +79,14 @@ type Of struct {
 
 // Compactor is one collection at work. One goroutine uses it, and no run is under way.
 type Compactor struct {
-	Of
+	Holdings
 	frames *bodies.FrameReader
 	erased map[record.Place]bool // frames that were looked at: whether they are of a URL of Gone
 }
 
 // New returns a Compactor.
-func New(of Of) *Compactor {
-	return &Compactor{Of: of, frames: bodies.NewFrameReader(), erased: map[record.Place]bool{}}
+func New(of Holdings) *Compactor {
+	return &Compactor{Holdings: of, frames: bodies.NewFrameReader(), erased: map[record.Place]bool{}}
 }
 
 // CompactPacks gives the space of documents that nothing refers to back. With dry it only says what it would

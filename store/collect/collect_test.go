@@ -127,9 +127,9 @@ func (m *memory) opened(t *testing.T, dir string) {
 }
 
 // of is what a Compactor is made of.
-func (m *memory) of() Of {
+func (m *memory) of() Holdings {
 	last, _ := m.packs.Where()
-	return Of{
+	return Holdings{
 		Packs:       m.packs,
 		Last:        last,
 		Writer:      (&bodies.Frames{}).NewFrameWriter(),
