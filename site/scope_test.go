@@ -17,7 +17,9 @@ func TestQuoteGlob(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		for at, want := range map[string]bool{"/" + path + "/x.html": true, "/bxc/x.html": false, "/a1/x.html": false} {
+		for at, want := range map[string]bool{
+			"/" + path + "/x.html": true, "/bxc/x.html": false, "/a1/x.html": false,
+		} {
 			if u, _, err := Parse("http://h.example" + at); err != nil || g.Match(u) != want {
 				t.Errorf("%s, %s: want %v; %v", path, at, want, err)
 			}

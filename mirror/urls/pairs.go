@@ -53,8 +53,8 @@ func (t Settled) Part(id uint32) {
 	}
 }
 
-// Vote counts a comparison of two URLs in a run, which found them the same or not. more is as how many further
-// runs their names count. It reports whether they were one page before, and whether they are now.
+// Vote counts a comparison of two URLs in a run, which found them the same or not. more is as how many
+// further runs their names count. It reports whether they were one page before, and whether they are now.
 func (p Pairs) Vote(run int, u, main site.URL, same bool, more int) (were, are bool) {
 	x := p[u.String()]
 	were = x.Holds()
