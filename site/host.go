@@ -3,7 +3,10 @@
 package site
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -93,44 +96,81 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	return dst, true
 }
 
-var errSign = fmt.Errorf("%w: number with a sign", ErrHost)
-
-// slowHost returns what the library makes of a host.
+// slowHost returns a host as a browser writes it: the library makes a name of it, and a name that ends in a
+// number is an IPv4 address (URL standard, "host parser"). The library's own numbers have signs, which a
+// browser's have not, so it is given a name behind the host and reads none.
 func slowHost(host string) (string, error) {
-	if host == "" || len(host) > maxHost {
+	switch {
+	case host == "" || len(host) > maxHost:
 		return "", ErrHost
-	}
-	if hasMixedLabel(host) {
+	case hasMixedLabel(host):
 		return "", fmt.Errorf("%w: a label in its xn-- form has other letters than those of ASCII", ErrHost)
 	}
-	w, err := whatwg.Parse("http://" + host + "/")
-	h := ""
-	if err == nil {
-		h = w.Hostname()
-	}
-	if strings.Trim(h, "0123456789.") != "" {
-		return h, nil
-	}
-	// Refused, or an address. The library reads numbers as strconv does, signs included; for a browser "+127.1"
-	// is no address, and "127.+1" a name. With a name behind it the library maps the characters of the host and
-	// reads no numbers.
-	if named, err := whatwg.Parse("http://" + host + ".name/"); err == nil {
-		name := strings.TrimSuffix(named.Hostname(), ".name")
-		last := name[strings.LastIndexByte(name, '.')+1:]
-		if strings.HasPrefix(last, "+") || strings.HasPrefix(last, "-") {
-			return name, nil
+	behind := ".name"
+	if inside, ok := strings.CutPrefix(host, "["); ok {
+		if strings.IndexAny(inside, "[]") != len(inside)-1 { // the library takes brackets away, however many
+			return "", fmt.Errorf("%w: brackets", ErrHost)
 		}
-		if h != "" && !strings.ContainsAny(name, "+-") {
-			return h, nil
-		}
+		behind = ""
 	}
-	switch {
-	case err != nil:
+	w, err := whatwg.Parse("http://" + host + behind + "/")
+	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrHost, err)
-	case h == "":
+	}
+	name := strings.TrimSuffix(w.Hostname(), behind)
+	if name == "" {
 		return "", ErrHost
 	}
-	return "", errSign
+	labels := strings.Split(name, ".")
+	if n := len(labels); n > 1 && labels[n-1] == "" {
+		labels = labels[:n-1]
+	}
+	if _, number := ipv4Number(labels[len(labels)-1]); !number {
+		return name, nil
+	}
+	return ipv4(labels)
+}
+
+// ipv4 returns the address that one to four numbers write, the last of which fills the bytes that are left
+// (URL standard, "IPv4 parser").
+func ipv4(parts []string) (string, error) {
+	var address uint64
+	for i, part := range parts {
+		bound := uint64(1) << 8
+		if i == len(parts)-1 && i < 4 {
+			bound = 1 << (8 * (4 - i))
+		}
+		n, ok := ipv4Number(part)
+		if !ok || n >= bound || i > 3 {
+			return "", fmt.Errorf("%w: ends in a number and is no IPv4 address", ErrHost)
+		}
+		if i == len(parts)-1 {
+			address = address<<(8*(4-i)) | n
+		} else {
+			address = address<<8 | n
+		}
+	}
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(address)))).String(), nil
+}
+
+// ipv4Number reads a decimal, octal or hexadecimal number (URL standard, "IPv4 number parser"). One beyond 64
+// bits, and digits that are no octal number, make the host end in a number all the same, and fit no address.
+func ipv4Number(s string) (n uint64, ok bool) {
+	digits, base := s, 10
+	switch {
+	case s == "0x":
+		return 0, true
+	case strings.HasPrefix(s, "0x"):
+		digits, base = s[2:], 16
+	case len(s) > 1 && s[0] == '0':
+		base = 8
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	if err == nil {
+		return n, true
+	}
+	wide := errors.Is(err, strconv.ErrRange) || (s != "" && strings.Trim(s, "0123456789") == "")
+	return math.MaxUint64, wide
 }
 
 // hasMixedLabel reports whether a label of a host has the xn-- form and, after mapping, letters beyond ASCII
