@@ -3,7 +3,6 @@
 package site
 
 import (
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -20,8 +19,7 @@ type (
 )
 
 // TestOracleResolve holds Resolve against whatwg-url, the reference implementation of the URL standard, on
-// references made of pieces that are special in one or another part of a URL: always the same ones, others
-// each time with MIRRORD_LONG.
+// references made of pieces that are special in one or another part of a URL.
 func TestOracleResolve(t *testing.T) {
 	bases := []string{"", testBase, "http://h/", "http://[::1]:8080/a//b/?",
 		"https://xn--bcher-kva.example/a/..b/c?d/e"}
@@ -31,13 +29,8 @@ func TestOracleResolve(t *testing.T) {
 		"%00", " ", "\t", "\n", "é", "ü.de", "日本", "ß", "\u00ad", "\u3002", "xn--a", "xn--mnchen-3ya",
 		"'", "\"", "<", ">", "`", "{", "}", "|", "^", "~", "_", "-", "!", "$", "&", ";", ",", "=", "+", "(", ")",
 		"*", "\x01", "\x7f", "\ufffd", "😀", "file.html"}
-	seed, n := uint64(1), 20_000
-	if os.Getenv("MIRRORD_LONG") != "" {
-		seed, n = rand.Uint64(), 400_000
-	}
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	questions := make([]oracleQuestion, n)
+	rng := oracle.Rand(t)
+	questions := make([]oracleQuestion, 20_000)
 	for i := range questions {
 		var ref strings.Builder
 		for range rng.IntN(8) {
@@ -48,10 +41,12 @@ func TestOracleResolve(t *testing.T) {
 	askOracle(t, questions)
 }
 
-// TestOracleHosts asks of every host of up to four pieces (five with MIRRORD_LONG) of which numbers, names and
-// addresses are made.
+// TestOracleHosts asks of every host of up to four pieces, five with MIRRORD_LONG, of which numbers, names
+// and addresses are made.
 func TestOracleHosts(t *testing.T) {
-	pieces := []string{"0", "1", "8", "300", "x", "F", "+", "-", ".", "%2e", "%2b", "_", "é", "\uff11", "[", "::1", "]"}
+	pieces := []string{
+		"0", "1", "8", "300", "x", "F", "+", "-", ".", "%2e", "%2b", "_", "é", "\uff11", "[", "::1", "]",
+	}
 	length := 4
 	if os.Getenv("MIRRORD_LONG") != "" {
 		length = 5
@@ -77,7 +72,9 @@ func TestOracleHosts(t *testing.T) {
 func askOracle(t *testing.T, questions []oracleQuestion) {
 	t.Helper()
 	// The library refuses names that mix letters beyond ASCII with signs of ASCII, which no registry hands out.
-	known := func(err error) bool { return err != nil && strings.Contains(err.Error(), "disallowed rune U+00") }
+	known := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "disallowed rune U+00")
+	}
 	bad := 0
 	for i, want := range oracle.Ask[oracleQuestion, oracleAnswer](t, "url", questions) {
 		q := questions[i]

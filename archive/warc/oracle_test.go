@@ -20,9 +20,7 @@ import (
 // TestOracleIndex holds the index of files against that of warcio: of ours with bodies of all sizes, and of
 // records as other programs write them.
 func TestOracleIndex(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := oracle.Rand(t)
 	files := map[string][]byte{"ours.warc.gz": oursForIndex(t, rng)}
 	var parts []string
 	for i := range 50 {

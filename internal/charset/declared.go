@@ -133,8 +133,8 @@ func prescan(b []byte) (Charset, bool) {
 	}
 }
 
-// ofMeta returns the encoding that a meta element names: in its charset, or, with a pragma, in its content. Of
-// attributes with one name the first counts.
+// ofMeta returns the encoding that a meta element names: in its charset, or, with a pragma, in its content.
+// Of attributes with one name the first counts.
 func ofMeta(attrs []html.Attribute) (Charset, bool) {
 	attr := func(key string) (value []byte, there bool) {
 		i := slices.IndexFunc(attrs, func(a html.Attribute) bool { return a.Key == key })

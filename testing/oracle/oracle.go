@@ -8,11 +8,24 @@ package oracle
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
+
+// Rand draws the questions of a test: always the same, so that what passed passes again, and with
+// MIRRORD_LONG each time others, with the seed in the test's log.
+func Rand(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(1)
+	if os.Getenv("MIRRORD_LONG") != "" {
+		seed = rand.Uint64()
+	}
+	t.Log("seed", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
 
 // Ask sends each question to the oracle of that name and returns its answers, in order. Without oracles the
 // test is skipped.
