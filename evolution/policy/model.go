@@ -109,6 +109,7 @@ const (
 	present  flags = 4
 	linksNew flags = 8  // it named unknown URLs
 	vouched  flags = 16 // see Vouch
+	inBulk   flags = 32 // it came as one of many
 )
 
 // NewModel returns a model that knows the root and nothing else.
