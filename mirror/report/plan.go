@@ -105,7 +105,7 @@ func (v *View) planner() (p *revisit.Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	v.newRules = scanned != scope.Fingerprint(v.Job)
+	v.newRules = scanned != scope.Fingerprint(v.Job) || v.rules.Profiles.Changed()
 	v.skipPlan.Plan = nil // the one before is used up
 	why, err = v.skipPlan.MakePlan(revisit.PlanTerms{
 		Published: v.live != nil,
