@@ -209,7 +209,7 @@ func previewMirror(v *visit, m newMirror, want jobs.InitRequest) error {
 	return nil
 }
 
-// formProblem is the first of what is wrong with the job that a form describes; "" for nothing.
+// formProblem is the first problem of the job that a form describes; "" without one.
 func formProblem(bad []jobs.JobFileError, err error) string {
 	switch {
 	case len(bad) > 0 && bad[0].Hint != "":

@@ -84,8 +84,8 @@ func TestPreviewNewMirror(t *testing.T) {
 	b.login(Read)
 	form.Set("url", "http://b.example/docs/")
 	b.want(http.StatusForbidden, "", "/new", form)
-	b.srv.Close() // waits for what is under way
+	b.srv.Close() // waits for previews
 	if asked != before {
-		t.Errorf("%d requests for what is refused", asked-before)
+		t.Errorf("%d requests of refused previews", asked-before)
 	}
 }
