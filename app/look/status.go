@@ -199,11 +199,12 @@ func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 }
 
 // JudgeTree looks at whether the mirror can be read: its database, when the last run could not, and the
-// published tree.
+// published tree; and at what the mirror takes on the disk.
 func JudgeTree(
 	s *status.Job, st *store.State, now time.Time, look func(name string) store.TreeProblem,
 ) {
 	noteRebuild(s, st, now)
+	s.Disk = jobs.DiskOf(st, s.Name)
 	if s.Version == 0 {
 		return
 	}
