@@ -182,7 +182,7 @@ func TestNoEditIsMasked(t *testing.T) {
 	l := living{r}
 	k := Positions{}
 	for seed := range uint64(4) {
-		found, ok := Apart(l.answer(seed), l.answer(seed))
+		found, ok := Apart(l.answer(seed), l.answer(seed), nil)
 		if !ok {
 			t.Fatal("two answers differ in more than positions")
 		}
