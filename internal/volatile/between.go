@@ -84,22 +84,31 @@ const (
 	mostAnchors = 64 // segments that are tried
 )
 
-// gap finds the texts around a difference at two segments, and returns the segments behind it.
+// gap finds the texts around a difference at two segments, and returns the segments behind it: the nearest ones
+// in both answers, because a text may be in either by chance.
 func (p *pair) gap(i, j int) (x, y int, ok bool) {
-	before, after := i-1, i
-	for i-before < mostAnchors && before >= 0 && !p.anchors(before) {
-		before--
+	from, to := p.a.segs[i].from, p.b.segs[j].from
+	before, after, least := -1, -1, 0
+	for k := max(i-mostAnchors, 0); k < min(i+mostAnchors, len(p.a.segs)); k++ {
+		at, s := p.anchor(k), p.a.segs[k]
+		switch {
+		case at < 0:
+		case k < i:
+			if at < to {
+				before = k
+			}
+		case at >= to:
+			if n := s.from - from + at - to; after < 0 || n < least {
+				after, least = k, n
+			}
+		}
 	}
-	for after-i < mostAnchors && after < len(p.a.segs) && !p.anchors(after) {
-		after++
-	}
-	if before < 0 || after == len(p.a.segs) || !p.anchors(before) || !p.anchors(after) {
+	if before < 0 || after < 0 {
 		return 0, 0, false
 	}
 	first, last := p.a.segs[before], p.a.segs[after]
 	at := At{Kind: Gap, Before: string(p.a.doc[first.from:first.to]), After: string(p.a.doc[last.from:last.to])}
-	old := span{first.to, last.from}
-	now := span{bytes.Index(p.b.doc, []byte(at.Before)) + len(at.Before), bytes.Index(p.b.doc, []byte(at.After))}
+	old, now := span{first.to, last.from}, span{p.anchor(before) + len(at.Before), p.anchor(after)}
 	for _, s := range [...]span{old, now} {
 		if n := s.to - s.from; n < 0 || n > mostBetween || 2*n > min(len(p.a.doc), len(p.b.doc)) {
 			return 0, 0, false
@@ -110,12 +119,13 @@ func (p *pair) gap(i, j int) (x, y int, ok bool) {
 	return after, p.b.segAt(now.to), true
 }
 
-// anchors reports whether a segment of the first answer occurs once in each body.
-func (p *pair) anchors(i int) bool {
+// anchor returns where a segment of the first answer is in the second one, when it is once in each body; else -1.
+func (p *pair) anchor(i int) int {
 	s := p.a.segs[i]
 	text := p.a.doc[s.from:s.to]
-	if len(bytes.TrimSpace(text)) < leastAnchor || len(text) > mostAnchor {
-		return false
+	if len(bytes.TrimSpace(text)) < leastAnchor || len(text) > mostAnchor || !once(p.a.doc, text) ||
+		!once(p.b.doc, text) || (p.stored != nil && !once(p.stored, text)) {
+		return -1
 	}
-	return once(p.a.doc, text) && once(p.b.doc, text) && (p.stored == nil || once(p.stored, text))
+	return bytes.Index(p.b.doc, text)
 }
