@@ -84,8 +84,8 @@ const (
 	mostAnchors = 64 // segments that are tried
 )
 
-// gap finds the texts around a difference at two segments, and returns the segments behind it: the nearest ones
-// in both answers, because a text may be in either by chance.
+// gap finds the texts around a difference at two segments, and returns the segments behind it: the nearest
+// ones in both answers, because a text may be in either by chance.
 func (p *pair) gap(i, j int) (x, y int, ok bool) {
 	from, to := p.a.segs[i].from, p.b.segs[j].from
 	before, after, least := -1, -1, 0
@@ -107,7 +107,8 @@ func (p *pair) gap(i, j int) (x, y int, ok bool) {
 		return 0, 0, false
 	}
 	first, last := p.a.segs[before], p.a.segs[after]
-	at := At{Kind: Gap, Before: string(p.a.doc[first.from:first.to]), After: string(p.a.doc[last.from:last.to])}
+	at := At{Kind: Gap}
+	at.Before, at.After = string(p.a.doc[first.from:first.to]), string(p.a.doc[last.from:last.to])
 	old, now := span{first.to, last.from}, span{p.anchor(before) + len(at.Before), p.anchor(after)}
 	for _, s := range [...]span{old, now} {
 		if n := s.to - s.from; n < 0 || n > mostBetween || 2*n > min(len(p.a.doc), len(p.b.doc)) {
@@ -119,7 +120,8 @@ func (p *pair) gap(i, j int) (x, y int, ok bool) {
 	return after, p.b.segAt(now.to), true
 }
 
-// anchor returns where a segment of the first answer is in the second one, when it is once in each body; else -1.
+// anchor returns where a segment of the first answer is in the second one, when each body has it once; else
+// -1.
 func (p *pair) anchor(i int) int {
 	s := p.a.segs[i]
 	text := p.a.doc[s.from:s.to]

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// living is a site whose pages have noise in all places, in answers of one moment too, and when it is bare also
-// where no element has a name.
+// living is a site whose pages have noise in all places, in answers of one moment too, and when it is bare
+// also where no element has a name.
 type living struct {
 	r    *rand.Rand
 	bare bool
