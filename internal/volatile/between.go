@@ -48,7 +48,7 @@ func (k Positions) between(doc []byte) (m Masked) {
 			m.Hits = append(m.Hits, Sighting{
 				Position: p,
 				Value:    value,
-				Where:    at.Before + "#" + at.After,
+				Where:    Short([]byte(at.Before)) + "#" + Short([]byte(at.After)),
 				kind:     at.Kind,
 			})
 			m.Body = slices.Concat(m.Body[:from], []byte{mark, byte(at.Kind)}, m.Body[from+to:])
@@ -81,12 +81,16 @@ func once(doc, text []byte) bool {
 const (
 	leastAnchor = 4 // bytes
 	mostAnchor  = 200
-	mostAnchors = 64 // segments that are tried
+	mostAnchors = 64 // segments that are tried before and behind a difference
+	mostGaps    = 8  // in a page
 )
 
 // gap finds the texts around a difference at two segments, and returns the segments behind it: the nearest
 // ones in both answers, because a text may be in either by chance.
 func (p *pair) gap(i, j int) (x, y int, ok bool) {
+	if p.gaps++; p.gaps > mostGaps {
+		return 0, 0, false
+	}
 	from, to := p.a.segs[i].from, p.b.segs[j].from
 	before, after, least := -1, -1, 0
 	for k := max(i-mostAnchors, 0); k < min(i+mostAnchors, len(p.a.segs)); k++ {

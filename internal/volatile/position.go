@@ -277,6 +277,7 @@ type pair struct {
 
 	blocks, twins []block // of a and b, see reordered
 	tried         map[*block]bool
+	gaps          int
 }
 
 // noted is where something was found.

@@ -63,7 +63,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
-		if isPage(now.MIME) && head.ETag != rec.ETag && rec.ETag != "" {
+		if isPage(now.MIME) && a.From == source.FromOrigin && head.ETag != rec.ETag && rec.ETag != "" {
 			r.SkipPlan.Noise.Came(answerOf(now.URL, head, body, r.Now()), revisit.IsKept)
 		}
 	case same && now.Source == "" && rec.Source == "":
