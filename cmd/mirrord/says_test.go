@@ -53,6 +53,7 @@ func saidOf() map[string]any {
 		"pull":               &depots.Pulled{},
 		"push":               &depots.Pushed{},
 		"removed from depot": &depots.RemovedFromDepot{},
+		"explained file":     &archives.FileExplanation{},
 		"export":             &archives.Exported{},
 		"import": &struct {
 			*archives.Imported
@@ -66,6 +67,11 @@ func saidOf() map[string]any {
 		"spaces in short": &[]spaces.LookedSpace{},
 		"daemon":          &status.All{},
 		"evolution":       &report.Evolution{},
+		"prices":          &runs.PriceReport{},
+		"tuned": &struct {
+			*runs.TuneReport
+			Flag string
+		}{},
 		"preview": &struct {
 			*runs.Preview
 			Takes string
