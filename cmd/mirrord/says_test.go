@@ -13,6 +13,7 @@ import (
 	"mirrord/app/archives"
 	"mirrord/app/care"
 	"mirrord/app/depots"
+	"mirrord/app/jobs"
 	"mirrord/app/life"
 	"mirrord/app/look"
 	"mirrord/app/nodes"
@@ -67,6 +68,9 @@ func saidOf() map[string]any {
 		"spaces in short": &[]spaces.LookedSpace{},
 		"daemon":          &status.All{},
 		"evolution":       &report.Evolution{},
+		"password":        &jobs.UserInfo{},
+		"secret":          &jobs.TokenInfo{},
+		"users":           &[]jobs.UserInfo{},
 		"prices":          &runs.PriceReport{},
 		"tuned": &struct {
 			*runs.TuneReport

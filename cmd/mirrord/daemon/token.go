@@ -36,11 +36,7 @@ func tokenAddCommand(a *cli.CLI) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.PrintJSON(t)
-		}
-		a.Printf("%s\n", t.Secret)
-		return nil
+		return a.Show("secret", t)
 	})
 }
 
