@@ -31,6 +31,13 @@ import (
 	"mirrord/store"
 )
 
+// checkedText is the value of the text "checked".
+type checkedText struct {
+	*jobs.Checked
+	Effective bool
+	Dir       string
+}
+
 // saidOf are the values of the texts of commands, by template.
 func saidOf() map[string]any {
 	return map[string]any{
@@ -90,14 +97,21 @@ func saidOf() map[string]any {
 		}{},
 		"status": &struct {
 			*status.Job
-			Whole  bool
-			Now    time.Time
-			Starts string
+			Now time.Time
 		}{},
-		"together": &report.Associations{},
-		"versions": &[]store.Version{},
-		"find":     &search.FoundTexts{},
-		"forget":   &care.Forgetting{},
+		"statuses": &struct {
+			status.All
+			Dir string
+		}{},
+		"addresses": &[]care.Forgotten{},
+		"checked":   &checkedText{},
+		"init":      &jobs.NewJobFile{},
+		"told":      &[]control.Told{},
+		"tokens":    &[]jobs.TokenInfo{},
+		"together":  &report.Associations{},
+		"versions":  &[]store.Version{},
+		"find":      &search.FoundTexts{},
+		"forget":    &care.Forgetting{},
 		"forgotten": &struct {
 			Job string
 			*mirror.TakeDowns
@@ -146,6 +160,9 @@ func TestTextsAreMade(t *testing.T) {
 		}
 		for _, all := range []bool{false, true} {
 			fill(reflect.ValueOf(v), all, 0)
+			if c, is := v.(*checkedText); is && all {
+				c.Files[0].NotRead = false // nothing is said of the other
+			}
 			if got, err := a.Text(name, v); err != nil || (got == "" && all) {
 				t.Errorf("%s, all %v: %q, %v", name, all, got, err)
 			}

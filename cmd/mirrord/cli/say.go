@@ -51,6 +51,16 @@ func (a *CLI) Say(name string, v any) error {
 	return errors.Join(err, w.Flush())
 }
 
+// SayTable is Say of a text that is a table; spare is that of Table.Write.
+func (a *CLI) SayTable(name string, v any, spare ...string) error {
+	s, err := a.Text(name, v)
+	var t Table
+	for row := range strings.SplitSeq(s, "\n") {
+		t = append(t, strings.Split(row, "\t"))
+	}
+	return errors.Join(err, t.Write(a, spare))
+}
+
 // Text is what a template makes of a value.
 func (a *CLI) Text(name string, v any) (string, error) {
 	return wording.Templates{Files: texts, Glob: "texts/*.txt", Words: template.FuncMap{
@@ -70,6 +80,7 @@ func (a *CLI) Text(name string, v any) (string, error) {
 		"cause":    CauseText,
 		"decimal":  decimalText,
 		"excerpt":  excerptText,
+		"hint":     a.StartHint,
 		"hours":    hoursText,
 		"interval": interval,
 		"note":     look.VersionNote,

@@ -37,7 +37,8 @@ func stdinPassword(a *cli.CLI, wanted bool) (string, error) {
 	return line, nil
 }
 
-// withPassword changes a user with a password, of standard input when it is wanted, and shows one that was made.
+// withPassword changes a user with a password, of standard input when it is wanted, and shows one that was
+// made.
 func withPassword(a *cli.CLI, stdin bool, change func(password string) (*jobs.UserInfo, error)) error {
 	password, err := stdinPassword(a, stdin)
 	if err != nil {
