@@ -51,8 +51,8 @@ func (a *CLI) Say(name string, v any) error {
 	return errors.Join(err, w.Flush())
 }
 
-// SayTable is Say of a text that is a table; spare is that of Table.Write.
-func (a *CLI) SayTable(name string, v any, spare ...string) error {
+// SayTable is Say for a text that is a table; spare is that of Table.Write.
+func SayTable(a *CLI, name string, v any, spare ...string) error {
 	s, err := a.Text(name, v)
 	var t Table
 	for row := range strings.SplitSeq(s, "\n") {

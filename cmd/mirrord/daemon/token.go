@@ -47,7 +47,7 @@ func tokenListCommand(a *cli.CLI) *cobra.Command {
 		if a.JSON {
 			return a.PrintJSON(append([]jobs.TokenInfo{}, all...))
 		}
-		return a.SayTable("tokens", all, "CREATED")
+		return cli.SayTable(a, "tokens", all, "CREATED")
 	})
 }
 

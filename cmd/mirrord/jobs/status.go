@@ -120,7 +120,7 @@ func printStatuses(a *cli.CLI, all status.All) error {
 		}
 		return a.PrintJSON(list)
 	}
-	err := a.SayTable("statuses", struct {
+	err := cli.SayTable(a, "statuses", struct {
 		status.All
 		Dir string
 	}{all, a.JobsDir()}, "SCHEDULE", "FILES", "SIZE", "VERSION", "LAST CHECKED", "LAST RUN")
