@@ -31,6 +31,7 @@ type Glance struct {
 	Publishing bool      `json:"publishing,omitzero"` // see Site.Publishing
 	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // see SiteNotes.Rebuilt
 	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
+	Unfinished int64     `json:"unfinished,omitzero"` // when the unfinished run began, in Unix seconds
 	Busy       bool      `json:"-"`                   // a process has the site open for writing
 }
 
@@ -123,6 +124,13 @@ func (s *home) look() (g *Glance, err error) {
 			g.Rebuilt = time.Unix(int64(at), 0)
 		}
 		g.Hooks = append(g.Hooks, m.Get([]byte("fact/"+HooksFact))...)
+		r, err := runIn(m)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			g.Unfinished = r.Started
+		}
 		if p != nil {
 			g.Version = p.Version
 		} else if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil {

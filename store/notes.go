@@ -34,18 +34,24 @@ type Run struct {
 }
 
 // Run returns the unfinished run, nil without one.
-func (s *SiteNotes) Run() (*Run, error) {
-	var r *Run
-	err := s.db.View(func(tx *db.Tx) error {
-		if v := tx.Meta().Get(kRun); v != nil {
-			r = new(Run)
-			if err := json.Unmarshal(v, r); err != nil {
-				return fmt.Errorf("unfinished run: %w: %v", record.ErrValue, err)
-			}
-		}
-		return nil
+func (s *SiteNotes) Run() (r *Run, err error) {
+	err = s.db.View(func(tx *db.Tx) error {
+		r, err = runIn(tx.Meta())
+		return err
 	})
 	return r, err
+}
+
+func runIn(m *db.Bucket) (*Run, error) {
+	v := m.Get(kRun)
+	if v == nil {
+		return nil, nil
+	}
+	r := new(Run)
+	if err := json.Unmarshal(v, r); err != nil {
+		return nil, fmt.Errorf("unfinished run: %w: %v", record.ErrValue, err)
+	}
+	return r, nil
 }
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
