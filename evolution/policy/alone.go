@@ -151,7 +151,7 @@ func (m *Model) course(u ID, yield func(s state, runs uint64)) (now state) {
 // came is the run in which a unit came, unless it was there from the beginning: bit i is Model.runs-i.
 func (m *Model) came(u ID) uint64 {
 	run := int(m.last(u)) - mathbits.Len64(m.exposure(u).looks) // at the latest
-	if back := m.runs - run; run > 1 && back < 64 {
+	if back := m.runs - run; m.flags[u]&later != 0 && back < 64 {
 		return 1 << back
 	}
 	return 0

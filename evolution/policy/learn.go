@@ -237,7 +237,7 @@ func (l *lesson) come(s []Span, first bool) {
 		by[l.dir[u]]++
 	}
 	for u := range l.spans(s) {
-		if l.flags[u] &^= inBulk; by[l.dir[u]] >= bulkLeast {
+		if l.flags[u] = l.flags[u]&^inBulk | later; by[l.dir[u]] >= bulkLeast {
 			l.flags[u] |= inBulk
 		}
 	}
