@@ -141,8 +141,8 @@ type CheckedOutShared struct {
 }
 
 // CheckoutShared fetches the shared files and those of the folders. A file that was changed here since the
-// last check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former. Nothing
-// is removed.
+// last check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former.
+// Nothing is removed.
 func (d *Depot) CheckoutShared(
 	ctx context.Context, dir string, beside Folders, discard bool,
 ) (_ *CheckedOutShared, err error) {
