@@ -268,7 +268,7 @@ func TestClusterJobsUnread(t *testing.T) {
 	same(b, "old.toml x.toml y.toml")
 }
 
-// The profiles of programs travel with the job files: a new one, one in the place of an embedded one, and one
+// The profiles of programs travel with the job files: a new one, one that replaces an embedded one, and one
 // that is broken, which each node leaves out. What an older node hands in says nothing of profiles.
 func TestClusterProfiles(t *testing.T) {
 	shared, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})

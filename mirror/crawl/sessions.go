@@ -190,7 +190,7 @@ func compareLast(ctx context.Context, r *crawling) {
 // anotherSecond waits until the second answer of a page that shows the time shows another one. It returns
 // false when the run ends.
 func anotherSecond(ctx context.Context, r *crawling, q *revisit.Twice) bool {
-	left := aSecond - r.Now().Sub(q.Came)
+	left := aSecond - r.Now().Sub(q.At)
 	if left <= 0 || !q.ShowsTime() {
 		return true
 	}
