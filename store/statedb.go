@@ -306,3 +306,26 @@ func MendShared(s *State) (made bool, err error) {
 	}
 	return true, s.replaceDB(err)
 }
+
+// RecallSite adds to mirror.db what the folder of a site keeps for it and mirror.db lacks: a mirror that came
+// from another machine has its last run, and stays paused.
+func RecallSite(s *State, name string) error {
+	run, job := s.recall(name)
+	if (run == nil) && (job == nil) {
+		return nil
+	}
+	return s.updateDB("write the records of "+name, func(tx *db.Tx) error {
+		runs, err := tx.CreateBucketIfNotExists(bRuns)
+		if err == nil && run != nil && runs.Bucket([]byte(name)) == nil {
+			err = addRun(tx, name, run)
+		}
+		if err != nil || job == nil {
+			return err
+		}
+		jobs, err := tx.CreateBucketIfNotExists(bJobs)
+		if err != nil || jobs.Get([]byte(name)) != nil {
+			return err
+		}
+		return jobs.Put([]byte(name), job)
+	})
+}
