@@ -96,15 +96,16 @@ const (
 	chartHigh = 130
 	chartLeft = 58 // for the numbers of the axis
 	chartFoot = 16 // for the dates
+	dwarfs    = 4  // a bar that is so many times the next one, as that of a first run, is cut
 )
 
 // chart draws bars over the runs that they are of, oldest first. label says what they show; text writes a
-// number of the axis.
+// number of the axis. A single bar that dwarfs the others is cut, with its number beside it.
 func chart(
 	label string, runs []status.Run, text func(int64) string, barOf func(*status.Run) bar,
 ) template.HTML {
 	bars := make([]bar, 0, len(runs))
-	var top, low int64
+	var top, next, low int64 // the highest bar, the one after it, the lowest
 	for i := len(runs) - 1; i >= 0; i-- {
 		b := barOf(&runs[i])
 		bars = append(bars, b)
@@ -112,13 +113,14 @@ func chart(
 		for _, p := range b.parts {
 			up, down = up+max(0, p.n), down+min(0, p.n)
 		}
-		top, low = max(top, up), min(low, down)
+		top, next, low = max(top, up), max(next, min(top, up)), min(low, down)
 	}
-	if top == low {
-		top = 1
+	marked, cut := max(top, 1), top+1 // the number of the axis; from which height on a bar is cut
+	if top = marked; next > 0 && top >= dwarfs*next {
+		marked, cut, top = next, top, next+max(1, next/4)
 	}
 	scale := float64(chartHigh-chartFoot-10) / float64(top-low)
-	y := func(n int64) float64 { return 10 + float64(top-n)*scale }
+	y := func(n int64) float64 { return 10 + float64(top-min(n, top))*scale }
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWide, chartHigh,
 		html.EscapeString(label))
@@ -140,10 +142,19 @@ func chart(
 			fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, p.class, x,
 				min(a, z), step-2, max(a, z)-min(a, z))
 		}
+		if up >= cut {
+			fmt.Fprintf(&b, `<path class="cut" d="M%.1f 20l%.1f -6"/>`, x-1, step)
+			at, anchor := x+step+2, "start"
+			if 2*i > len(bars) {
+				at, anchor = x-4, "end"
+			}
+			fmt.Fprintf(&b, `<text x="%.1f" y="10" text-anchor="%s">%s</text>`, at, anchor,
+				html.EscapeString(text(up)))
+		}
 		b.WriteString("</g>")
 	}
-	fmt.Fprintf(&b, `<path class="zero" d="M%d %.1fH%d"/><text x="%d" y="14" text-anchor="end">%s</text>`,
-		chartLeft, y(0), chartWide, chartLeft-6, html.EscapeString(text(top)))
+	fmt.Fprintf(&b, `<path class="zero" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
+		chartLeft, y(0), chartWide, chartLeft-6, y(marked)+4, html.EscapeString(text(marked)))
 	if low < 0 {
 		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`, chartLeft-6, y(low), text(low))
 	}

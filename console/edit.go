@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -135,19 +136,30 @@ type newMirror struct {
 	URL, Name, Every string
 	Problem          string
 	Schedules        [][2]string
-	Dir              string // of the job files
+	Dir              string   // of the job files
+	Preview          *preview // of this address; nil: none was begun
+}
+
+// Here is the address of the form with what was typed.
+func (m newMirror) Here() string {
+	q := url.Values{"url": {m.URL}, "name": {m.Name}, "every": {m.Every}}
+	return "/new?" + q.Encode()
 }
 
 // newPage is the form of a new mirror, filled in with an address.
 func newPage(v *visit) error {
-	return newForm(v, http.StatusOK, newMirror{URL: v.r.FormValue("url"), Every: "@weekly"})
+	m := newMirror{URL: v.r.FormValue("url"), Name: v.r.FormValue("name"), Every: "@weekly"}
+	if v.r.Form.Has("every") {
+		m.Every = v.r.FormValue("every")
+	}
+	return newForm(v, http.StatusOK, m)
 }
 
 func newForm(v *visit, code int, m newMirror) error {
 	if v.App == nil {
 		return errNoPage
 	}
-	m.Dir = jobs.NewJobDir(v.App)
+	m.Dir, m.Preview = jobs.NewJobDir(v.App), v.previews.at(v.who.Name, m.URL)
 	m.Schedules = slices.Concat(schedules()[1:], [][2]string{{"", "only when I run it"}})
 	return v.draw(code, "new.html", "New mirror", m)
 }
@@ -166,17 +178,11 @@ func makeMirror(v *visit) error {
 		m.URL = "https://" + m.URL
 	}
 	want := jobs.InitRequest{URL: m.URL, Job: m.Name, Schedule: m.Every}
-	made, bad, err := jobs.CreateJob(v.App, want, nil)
-	switch {
-	case len(bad) > 0:
-		m.Problem = cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message
-		if bad[0].Hint != "" {
-			m.Problem += "; " + bad[0].Hint
-		}
-	case err != nil:
-		m.Problem = env.Remedied(err)
+	if v.r.PostFormValue("do") == "preview" {
+		return previewMirror(v, m, want)
 	}
-	if m.Problem != "" {
+	made, bad, err := jobs.CreateJob(v.App, want, nil)
+	if m.Problem = formProblem(bad, err); m.Problem != "" {
 		v.audit(v.r, v.who, act{what: v.op.Act(), about: m.URL}, errors.New(m.Problem))
 		return newForm(v, http.StatusUnprocessableEntity, m)
 	}
@@ -188,4 +194,30 @@ func makeMirror(v *visit) error {
 		_, _, err = v.Daemon.Run(v.job, control.RunRequest{})
 	}
 	return v.done(act{about: m.URL}, err, jobPath(v.job, ""))
+}
+
+// previewMirror begins a preview of the mirror that a form describes, and returns to the form.
+func previewMirror(v *visit, m newMirror, want jobs.InitRequest) error {
+	j, bad, err := jobs.PlannedJob(v.App, want)
+	if m.Problem = formProblem(bad, err); m.Problem != "" {
+		return newForm(v, http.StatusUnprocessableEntity, m)
+	}
+	v.previews.begin(v.live.end, v.App, v.who.Name, j)
+	v.audit(v.r, v.who, act{what: "preview a mirror", about: m.URL}, nil)
+	m.URL = j.Seeds()[0].String()
+	http.Redirect(v.w, v.r, m.Here()+"#preview", http.StatusSeeOther)
+	return nil
+}
+
+// formProblem is the first problem of the job that a form describes; "" without one.
+func formProblem(bad []jobs.JobFileError, err error) string {
+	switch {
+	case len(bad) > 0 && bad[0].Hint != "":
+		return cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message + "; " + bad[0].Hint
+	case len(bad) > 0:
+		return cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message
+	case err != nil:
+		return env.Remedied(err)
+	}
+	return ""
 }

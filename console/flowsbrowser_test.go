@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/app/access"
 	"mirrord/app/orders"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/testing/mirrortest"
 	"mirrord/testing/orderstest"
 )
 
@@ -138,4 +140,42 @@ func TestLiveLogoutInBrowser(t *testing.T) {
 	c.srv.logins.endUser("ann")
 	c.wait("mirrord console")
 	c.until(`document.querySelectorAll("main").length === 1`)
+}
+
+// A mirror is previewed, and saved, in a browser with and without scripts, by the keyboard; a page that is
+// open shows the estimate by itself. The pictures are those of the guide.
+func TestNewInBrowser(t *testing.T) {
+	a := mirrored(t)
+	a.Network = mirrortest.OneServer{At: orderSite(t)}
+	c := newChromium(t, func(o *Options) { o.App = a })
+	for i, on := range []bool{true, false} {
+		c.scripts(on)
+		c.goTo("/new")
+		c.fill("url", fmt.Sprintf("http://site%d.example/docs/", i))
+		c.fill("name", fmt.Sprintf("docs%d", i))
+		c.press("Preview")
+		c.until(`location.search.includes("every=")`)
+		for !on && c.ask(`String(document.body.innerText.includes("these are all"))`) != "true" {
+			time.Sleep(300 * time.Millisecond) // a page without scripts does not renew itself
+			c.goTo(c.ask(`location.pathname + location.search`))
+		}
+		c.wait("4: these are all")
+		if on {
+			for _, kind := range []struct {
+				suffix, scheme string
+				width          int64
+			}{{"", "light", 1280}, {"-dark", "dark", 1280}, {"-phone", "light", 390}} {
+				c.look(kind.scheme, kind.width)
+				if got := c.ask(`String(document.documentElement.scrollWidth > innerWidth)`); got != "false" {
+					t.Errorf("%s: wider than the screen", kind.suffix)
+				}
+				c.shotOfScreen("console-new" + kind.suffix + ".png")
+			}
+		}
+		c.press("Save and run")
+		c.until(`location.pathname.startsWith("/jobs/docs")`)
+		if _, err := os.Stat(filepath.Join(a.Jobs, fmt.Sprintf("docs%d.toml", i))); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -30,7 +30,8 @@ type listed struct {
 	At    string // where it is served; ""
 	Page  bool   // it has one: that of a file whose name cannot name a job has none
 	Strip template.HTML
-	Meter template.HTML // its size, beside the largest of the page
+	Meter template.HTML // its size; the largest size or disk usage of the page fills a bar
+	Space template.HTML // its disk usage
 }
 
 // stateCount is a state that the list can be narrowed to, with how many jobs are in it.
@@ -61,7 +62,7 @@ type column struct {
 type mirrors struct {
 	Daemon      status.Daemon
 	All         int   // jobs
-	Bytes       int64 // of all published versions
+	Bytes, Disk int64 // of all published versions; of all that is stored
 	States      []stateCount
 	Concerns    []concern
 	Rows        []listed
@@ -98,12 +99,21 @@ func sorts() map[string]func(x, y *status.Job) int {
 		"checked": func(x, y *status.Job) int { return when(x.Verified).Compare(when(y.Verified)) },
 		"files":   func(x, y *status.Job) int { return cmp.Compare(y.Files, x.Files) },
 		"size":    func(x, y *status.Job) int { return cmp.Compare(y.Bytes, x.Bytes) },
+		"disk":    func(x, y *status.Job) int { return cmp.Compare(diskOf(y), diskOf(x)) },
 		"next": func(x, y *status.Job) int {
 			xn, xt := next(x)
 			yn, yt := next(y)
 			return cmp.Or(cmp.Compare(xn, yn), xt.Compare(yt))
 		},
 	}
+}
+
+// diskOf is what a mirror takes on the disk, as far as that is known.
+func diskOf(j *status.Job) int64 {
+	if j.Disk == nil {
+		return 0
+	}
+	return j.Disk.Total
 }
 
 // sortJobs orders jobs by a column; "-" before it turns the order round. Jobs that are equal stay by name.
@@ -135,6 +145,7 @@ func listPage(v *visit) error {
 	}
 	for i := range all.Jobs {
 		m.Bytes += all.Jobs[i].Bytes
+		m.Disk += diskOf(&all.Jobs[i])
 	}
 	m.States = statesOf(all.Jobs)
 	sortJobs(all.Jobs, "state")
@@ -151,14 +162,15 @@ func listPage(v *visit) error {
 	m.Page = min(max(page, 1), m.Pages)
 	m.From, m.Until = (m.Page-1)*perPage, min(m.Page*perPage, m.Found)
 	m.Rows = v.listed(jobs[m.From:m.Until])
-	var most int64 = 1
+	var most int64 = 1 // of both, so that the bars of a mirror can be compared
 	for i := range m.Rows {
-		most = max(most, m.Rows[i].Bytes)
+		most = max(most, m.Rows[i].Bytes, diskOf(m.Rows[i].Job))
 	}
 	strips := v.fresh.strips(jobs[m.From:m.Until])
 	for i := range m.Rows {
 		r := &m.Rows[i]
 		r.Strip, r.Meter = strips[r.Name], meter(int(100*r.Bytes/most))
+		r.Space = meter(int(100 * diskOf(r.Job) / most))
 	}
 	m.Columns = m.columns()
 	return v.draw(http.StatusOK, "list.html", "Mirrors", m)
@@ -213,6 +225,7 @@ func (m mirrors) columns() []column {
 		{Key: "checked", Word: "Last checked"},
 		{Key: "files", Word: "Files", Number: true},
 		{Key: "size", Word: "Size", Number: true},
+		{Key: "disk", Word: "Disk usage", Number: true},
 		{Key: "next", Word: "Next run"},
 	}
 	for i := range out {

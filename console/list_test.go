@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,10 +85,17 @@ func TestListSorts(t *testing.T) {
 	soon, late := b.now.Add(time.Hour), b.now.Add(48*time.Hour)
 	old, fresh := b.now.Add(-72*time.Hour), b.now.Add(-time.Minute)
 	for i, j := range []status.Job{
-		{Health: status.OK, Files: 5, Bytes: 100, Next: &late, Verified: &fresh},
+		{Health: status.OK, Files: 5, Bytes: 100, Next: &late, Verified: &fresh, Disk: &status.Disk{Total: 300}},
 		{Health: status.Stale, Files: 7, Bytes: 50, Next: &soon, Verified: &old},
 		{Health: status.Suspicious, Files: 1, Bytes: 900},
-		{Health: status.OK, Activity: status.Paused, Files: 6, Bytes: 10, Verified: &fresh},
+		{
+			Health:   status.OK,
+			Activity: status.Paused,
+			Files:    6,
+			Bytes:    10,
+			Verified: &fresh,
+			Disk:     &status.Disk{Total: 1800},
+		},
 	} {
 		j.Name, j.Version = b.daemon.jobs[i].Name, 1
 		b.daemon.jobs[i] = j
@@ -107,6 +115,7 @@ func TestListSorts(t *testing.T) {
 		"/?by=files":                   "1302",
 		"/?by=-files":                  "2031",
 		"/?by=size":                    "2013",
+		"/?by=disk":                    "3012",
 		"/?by=next":                    "1023",
 		"/?by=checked":                 "2103",
 		"/?by=nosuch":                  "2130",
@@ -123,6 +132,16 @@ func TestListSorts(t *testing.T) {
 	doc := parse(t, b.want(http.StatusOK, "", "/?by=size&state=ok", nil))
 	if to, _ := doc.Find("th[aria-sort=ascending] a").Attr("href"); to != "/?by=-size&state=ok" {
 		t.Errorf("the column links to %q", to)
+	}
+	doc = parse(t, b.want(http.StatusOK, "2.1 kB on disk", "/?by=name", nil))
+	var bars []string
+	doc.Find("td .meter rect:last-child").Each(func(_ int, bar *goquery.Selection) {
+		share, _ := bar.Attr("width")
+		bars = append(bars, bar.Closest("td").AttrOr("data-label", "")+" "+share)
+	})
+	want := []string{"Size 5", "Disk usage 16", "Size 2", "Size 50", "Size 0", "Disk usage 100"}
+	if !slices.Equal(bars, want) {
+		t.Errorf("bars are %q, want %q", bars, want)
 	}
 	if got := doc.Find("td time").First(); got.Text() != "just now" && got.Text() != "1 min ago" {
 		t.Errorf("last checked %q", got.Text())
@@ -208,6 +227,42 @@ func TestChart(t *testing.T) {
 	})
 	if strings.Contains(charts.Text(), "NaN") || strings.Contains(charts.Text(), "Inf") {
 		t.Error(charts.Text())
+	}
+}
+
+// A first run that dwarfs the others is cut and has its number, so that the others can be compared; the axis
+// has the number of the highest of those.
+func TestChartCutsFirstRun(t *testing.T) {
+	plain := func(n int64) string { return strconv.FormatInt(n, 10) }
+	draw := func(added ...int64) *goquery.Selection {
+		runs := make([]status.Run, len(added))
+		i := len(added)
+		return parse(t, string(chart("x", runs, plain, func(*status.Run) bar {
+			i--
+			return bar{"", []part{{"good", added[i]}}}
+		}))).Find("svg")
+	}
+	high := func(svg *goquery.Selection, i int) float64 {
+		v, _ := strconv.ParseFloat(svg.Find("rect").Eq(i).AttrOr("height", ""), 64)
+		return v
+	}
+	svg := draw(4, 8, 9000)
+	if cut := svg.Find("g").First().Find("path.cut"); cut.Length() != 1 || svg.Find("path.cut").Length() != 1 {
+		t.Errorf("the first run is not cut: %s", svg.Text())
+	}
+	if got := svg.Find("g text").Text(); got != "9000" {
+		t.Errorf("its number is %q", got)
+	}
+	if got := svg.Find("svg > text").First().Text(); got != "8" {
+		t.Errorf("the axis has %q", got)
+	}
+	if first, second := high(svg, 0), high(svg, 1); first <= second || second < 2*first/3 {
+		t.Errorf("the first run is %v high, the second %v", first, second)
+	}
+	for _, added := range [][]int64{{4, 8, 30}, {0, 0, 9000}, {7000, 5, 9000}} {
+		if draw(added...).Find("path.cut").Length() > 0 {
+			t.Errorf("%v: a bar is cut", added)
+		}
 	}
 }
 

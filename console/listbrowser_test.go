@@ -38,6 +38,7 @@ func glance(now time.Time) func(d *fakeDaemon) {
 			checked, next := now.Add(-time.Duration(x.hours)*time.Hour), now.Add(time.Duration(3+i)*time.Hour)
 			j.Name, j.Health, j.Activity, j.Next, j.Timezone = x.name, x.health, x.activity, &next, "UTC"
 			j.Files, j.Bytes, j.Verified, j.Published = 90+i*i*431, 3e6*int64(1+(i*5)%7)+4e5, &checked, &checked
+			j.Disk = &status.Disk{Total: j.Bytes*int64(4+i%3)/2 + 2e5}
 			if x.why != "" {
 				j.Reasons = []string{x.why}
 			}
@@ -50,7 +51,7 @@ func glance(now time.Time) func(d *fakeDaemon) {
 				}
 			}
 			if x.health == status.New {
-				j.Version, j.Verified, j.Published = 0, nil, nil
+				j.Version, j.Verified, j.Published, j.Disk = 0, nil, nil, nil
 			} else {
 				j.Last = &status.Run{Verdict: status.VerdictComplete, Ended: checked}
 				if x.health == status.Gaps {

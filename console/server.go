@@ -86,7 +86,9 @@ type Server struct {
 	asking  *access.Limit // other nodes for sessions that are unknown here, by address
 	titles  *look.PageTitles
 	exports *places.Seats
-	handler http.Handler // all of it
+	// of new mirrors
+	previews previews
+	handler  http.Handler // all of it
 }
 
 // New makes a console. It opens no listener.
@@ -158,8 +160,11 @@ func (s *Server) SaveJob(e jobs.JobEdit) error {
 	return jobs.SaveEdit(s.App, e)
 }
 
-// Close ends the live parts of pages, which would hold their connections.
-func (s *Server) Close() { s.live.stop() }
+// Close ends the live parts of pages, which would hold their connections, and previews.
+func (s *Server) Close() {
+	s.live.stop()
+	s.previews.work.Wait()
+}
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 

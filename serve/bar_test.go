@@ -318,7 +318,7 @@ func TestBarMissingInVersion(t *testing.T) {
 		at, language, want string
 	}{
 		{s, "http://mirrors.test/~one" + past + "/gone.html", "de",
-			`<p>Seit 1. Juni 2026 ist sie nicht mehr in dieser Kopie. Die Website antwortete mit 404.</p>`},
+			`<p>Seit dem 1. Juni 2026 ist sie nicht mehr in dieser Kopie. Die Website antwortete mit 404.</p>`},
 		{s, "http://mirrors.test/~one" + past + "/gone.html", "en", `<a class="b first" href=` +
 			`"http://mirrors.test/~one` + first + `/gone.html">Open it as of 1 Mar 2026</a>`},
 		{s, "http://mirrors.test/~one" + past + "/gone.html", "en", `version <b>2</b> of <b>3</b>`},
@@ -329,7 +329,7 @@ func TestBarMissingInVersion(t *testing.T) {
 		{s, "http://mirrors.test/~one" + past + "/nosuch", "en", `No version of this copy has it.</p>`},
 		{off, byHost + past + "/gone.html", "en", `href="` + byHost + first + `/gone.html">Open it as of`},
 		{s, byPath + past + "/gone.html", "en", `href="` + byPath + first + `/gone.html">Open it as of`},
-		{s, "http://mirrors.test/nosuch/", "ja", "そのようなコピーはここにありません。"},
+		{s, "http://mirrors.test/nosuch/", "ja", "そのコピーはここにありません。"},
 	} {
 		if page := get(tc.h, tc.at, tc.language); !strings.Contains(page, tc.want) {
 			t.Errorf("%s in %s: no %s:\n%s", tc.at, tc.language, tc.want, page)

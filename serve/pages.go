@@ -69,7 +69,7 @@ input, button { font: inherit; color: inherit; background: var(--panel); border:
 th, td { text-align: start; padding: .5rem .9rem; border-bottom: 1px solid var(--line); vertical-align: top } tr:last-child td { border-bottom: 0 } th { font-size: .84rem; color: var(--soft); white-space: nowrap }
 section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
 td.n, th.n { text-align: end } td.n, td.day { white-space: nowrap }
-main.one { max-width: 42rem; margin: 2rem auto } main.one h1 { margin-bottom: 0 } code { color: var(--soft); overflow-wrap: anywhere }
+main.one { max-width: 42rem; margin: 2rem auto } main.one h1 { margin-bottom: 0; text-wrap: balance; word-break: auto-phrase } code { color: var(--soft); overflow-wrap: anywhere }
 .panel { padding: .3rem 1.1rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } .panel h2 { font-size: 1rem; margin: 1.2rem 0 .3rem } .panel + .panel { margin-top: 1rem } .panel + .panel h2 { margin-top: .5rem }
 .panel .b { display: inline-block; margin: .2rem .3rem .2rem 0; padding: .4rem .8rem; border: 1px solid #7f8893; border-radius: 6px; color: inherit; text-decoration: none } .panel .first { background: var(--link); border-color: var(--link); color: var(--panel) }
 .panel dl { margin: 0 } .panel dl div { display: flex } .panel dt { flex: none; width: 6.5em; padding: 3px 0; color: var(--soft) } .panel dd { margin: 0 } .panel dd a { display: inline-block; min-width: 1.5em; padding: 3px 5px; text-align: center }

@@ -19,7 +19,7 @@ import (
 	"mirrord/testing/apptest"
 )
 
-// status says what a mirror takes, and check announces nothing of a mirror of the present format.
+// status and lists say what a mirror takes, and check announces nothing of a mirror of the present format.
 func TestDiskOfAMirror(t *testing.T) {
 	srv := httptest.NewServer(apptest.InManyCharsets(t))
 	defer srv.Close()
@@ -34,6 +34,21 @@ func TestDiskOfAMirror(t *testing.T) {
 	s, err := look.JobStatus(a, "many", time.Now())
 	if err != nil || s.Disk == nil || s.Disk.Total <= s.Disk.Database || s.Disk.Documents == 0 {
 		t.Errorf("disk %+v, %v", s.Disk, err)
+	}
+	st, err := store.OpenState(state, store.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	d, err := NewDaemon(a, st, DaemonOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if all := d.Glance().Jobs; len(all) != 1 || all[0].Disk == nil || all[0].Disk.Total != s.Disk.Total {
+		t.Errorf("the list of the daemon: %+v", all)
 	}
 }
 

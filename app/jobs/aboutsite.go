@@ -21,7 +21,6 @@ func AboutSite(j *status.Job, st *store.State) {
 			j.Hooks = hookLines(g.Hooks)
 		}
 	}
-	j.Disk = DiskOf(st, j.Name)
 }
 
 // WithoutForgotten takes what was forgotten since the last run out of the numbers that it reported.

@@ -15,19 +15,9 @@ import (
 // back, and overwrites nothing.
 func CreateJob(a *env.App, r InitRequest, text []byte) (*NewJobFile, []JobFileError, error) {
 	out, made, err := newJobFrom(a, r, text)
-	if _, inFile := errors.AsType[job.Errors](err); inFile {
-		return nil, checkErrors(err), nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	j, err := job.Parse(out.Job, out.File, made)
-	if err != nil {
-		return nil, checkErrors(err), nil
-	}
-	bad := machineErrors(job.Default(), j, "make it on the machine: mirrord init, or "+out.File)
-	if len(bad) > 0 {
-		return nil, bad, nil
+	j, bad, err := allowedJob(out, made, err)
+	if len(bad) > 0 || err != nil {
+		return nil, bad, err
 	}
 	out.First = newFirstRuns(a).of(out.Job, j)
 	err = MayWriteJob(a, out, made)
@@ -38,6 +28,26 @@ func CreateJob(a *env.App, r InitRequest, text []byte) (*NewJobFile, []JobFileEr
 		return nil, nil, err
 	}
 	return out, nil, WriteNewJob(out, made)
+}
+
+// PlannedJob is the job that CreateJob would write, for a preview. Nothing is written.
+func PlannedJob(a *env.App, r InitRequest) (*job.Job, []JobFileError, error) {
+	return allowedJob(newJobText(a, r))
+}
+
+// allowedJob is the job of a new file, or why a user without an account on the machine may not make it. err
+// is that of the file.
+func allowedJob(f *NewJobFile, text []byte, err error) (j *job.Job, _ []JobFileError, _ error) {
+	if err == nil {
+		j, err = job.Parse(f.Job, f.File, text)
+	}
+	if _, inFile := errors.AsType[job.Errors](err); inFile {
+		return nil, checkErrors(err), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return j, machineErrors(job.Default(), j, "make it on the machine: mirrord init, or "+f.File), nil
 }
 
 func newJobFrom(a *env.App, r InitRequest, text []byte) (*NewJobFile, []byte, error) {

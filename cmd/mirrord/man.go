@@ -62,5 +62,42 @@ func jobPage(date time.Time) ([]byte, error) {
 		"# NAME\nmirrord-job - job files of mirrord\n\n# DESCRIPTION\n",
 		date.Format(time.DateOnly), "mirrord "+version.Number)
 	_, text, _ := strings.Cut(string(page), "\n")
-	return md2man.Render([]byte(head + text)), nil
+	return []byte(wrapTables(string(md2man.Render([]byte(head + text))))), nil
+}
+
+// mostCell is how many bytes a cell of a table may have that is on one line.
+const mostCell = 26
+
+// wrapTables lets the cells of tables break into lines, and their last columns fill the line: md2man lets
+// only cells break that are plain words.
+func wrapTables(page string) string {
+	var out strings.Builder
+	table, block := false, false // what a line is in: a table, a cell that breaks already
+	for line := range strings.Lines(page) {
+		if table {
+			line = strings.ReplaceAll(line, `\\|`, "|") // as Markdown wants it in tables
+		}
+		text := strings.TrimSuffix(line, "\n")
+		switch {
+		case text == ".TS": // cells are too narrow to be stretched
+			table, line = true, ".ad l\n.nh\n"+line
+		case text == ".TE":
+			table, line = false, line+".ad\n.hy\n"
+		case strings.HasPrefix(text, "T}"):
+			block = false
+		case table && strings.HasSuffix(text, "l ."):
+			line = strings.TrimSuffix(text, "l .") + "lx .\n"
+		case table && !block && !strings.HasPrefix(text, "l "):
+			cells := strings.Split(text, "\t")
+			for i, cell := range cells {
+				if len(cell) > mostCell {
+					cells[i] = "T{\n" + cell + "\nT}"
+				}
+			}
+			line = strings.Join(cells, "\t") + "\n"
+		}
+		block = block || (table && strings.HasSuffix(text, "T{"))
+		out.WriteString(line)
+	}
+	return out.String()
 }

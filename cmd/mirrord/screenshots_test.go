@@ -38,7 +38,6 @@ func TestBrowser(t *testing.T) {
 		{"job", job, "Last runs"},
 		{"changes", job + "/changes", "Change history"},
 		{"compare", job + "/beside?from=5&to=6&path=about/visit.html", "2 words removed"},
-		{"new", base + "/new", "New mirror"},
 		{"order", base + "/order", "Request a mirror"},
 	} {
 		for _, kind := range []struct {

@@ -273,8 +273,7 @@ type Job struct {
 	Forgotten []string `json:"forgotten,omitempty"`
 	// hooks that failed when they ran last, and why; only where one job is requested
 	Hooks []string `json:"hooks,omitempty"`
-	// what the mirror takes on the disk; only where one job is requested
-	Disk *Disk `json:"disk,omitempty"`
+	Disk  *Disk    `json:"disk,omitempty"` // what the mirror takes on the disk
 
 	// what the daemon's reading of the stored bytes has found; nil: nothing was read yet
 	Scrub *Scrub `json:"scrub,omitempty"`

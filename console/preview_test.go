@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mirrord/testing/mirrortest"
+	"mirrord/testing/poll"
+)
+
+// previewSite serves a site to jobs of an editor's console, under any public name.
+func previewSite(t testing.TB, o *Options, h http.Handler) {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	o.App.Network = mirrortest.OneServer{At: srv.Listener.Addr().String()}
+}
+
+// A new mirror is estimated before it is saved, in a console without orders too. Nothing is written for it,
+// and what may not be mirrored is not contacted.
+func TestPreviewNewMirror(t *testing.T) {
+	b, file := newEditor(t, "url = \"https://a.example/\"\n")
+	asked := 0
+	previewSite(t, &b.srv.Options, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		switch r.URL.Path {
+		case "/docs/":
+			w.Header().Set("Content-Type", "text/html")
+			w.Write([]byte(`<a href="a.html">a</a>`))
+		case "/docs/a.html":
+			w.Header().Set("Content-Type", "text/html")
+			w.Write([]byte("<p>A page."))
+		case "/moved":
+			http.Redirect(w, r, "http://other.example/", http.StatusMovedPermanently)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	form := url.Values{"url": {"http://b.example/docs/"}, "name": {"docs"}, "every": {""}, "do": {"preview"}}
+	preview := func() string {
+		t.Helper()
+		w := b.do("/new", form)
+		to, _, _ := strings.Cut(w.Header().Get("Location"), "#")
+		if w.Code != http.StatusSeeOther {
+			t.Fatalf("%d\n%s", w.Code, w.Body)
+		}
+		var doc string
+		poll.Until(t, "the end of the preview", func() bool {
+			doc = b.want(http.StatusOK, "", to, nil)
+			return !strings.Contains(doc, `hx-trigger="every 2s"`)
+		})
+		return doc
+	}
+	page := preview()
+	doc := parse(t, page)
+	got := strings.Join(strings.Fields(doc.Find("#preview").Text()), " ")
+	if !strings.Contains(got, "2 files") || !strings.Contains(got, "2: these are all") {
+		t.Errorf("the preview says %s", got)
+	}
+	if name := doc.Find("#name").AttrOr("value", ""); name != "docs" {
+		t.Errorf("the name is %q", name)
+	}
+	if every := doc.Find("#every [selected]").AttrOr("value", "?"); every != "" {
+		t.Errorf("it is updated %q", every)
+	}
+	form.Set("url", "http://b.example/moved")
+	doc = parse(t, preview())
+	if to := doc.Find("#preview .todo a").AttrOr("href", ""); to != "/new?url=http%3a%2f%2fother.example%2f" {
+		t.Errorf("the redirect is offered as %q:\n%s", to, doc.Find("#preview").Text())
+	}
+	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v: a preview wrote job files", left, err)
+	}
+	before := asked
+	form.Set("url", "http://127.0.0.1/")
+	b.want(http.StatusUnprocessableEntity, "make it on the machine: mirrord init", "/new", form)
+	b.login(Read)
+	form.Set("url", "http://b.example/docs/")
+	b.want(http.StatusForbidden, "", "/new", form)
+	b.srv.Close() // waits for previews
+	if asked != before {
+		t.Errorf("%d requests of refused previews", asked-before)
+	}
+}
