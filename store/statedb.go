@@ -245,12 +245,11 @@ func RecallSite(s *State, name string) error {
 	return s.updateDB("write "+stateDB, func(tx *db.Tx) error { return s.recallInto(tx, name, new(int)) })
 }
 
-// recallInto is RecallSite in a transaction; it counts the runs that it adds.
-func (s *State) recallInto(tx *db.Tx, name string, runs *int) error {
+func (s *State) recallInto(tx *db.Tx, name string, added *int) error {
 	jobs, err := tx.CreateBucketIfNotExists(bJobs)
 	run, job := s.recall(name)
 	if all := tx.Bucket(bRuns); err == nil && run != nil && (all == nil || all.Bucket([]byte(name)) == nil) {
-		*runs++
+		*added++
 		err = addRun(tx, name, run)
 	}
 	if err == nil && job != nil && jobs.Get([]byte(name)) == nil {
