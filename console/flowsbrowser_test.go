@@ -142,8 +142,8 @@ func TestLiveLogoutInBrowser(t *testing.T) {
 	c.until(`document.querySelectorAll("main").length === 1`)
 }
 
-// A mirror is previewed, and saved, in a browser with and without scripts, by the keyboard; a page that is open
-// shows the estimate by itself. The pictures are those of the guide.
+// A mirror is previewed, and saved, in a browser with and without scripts, by the keyboard; a page that is
+// open shows the estimate by itself. The pictures are those of the guide.
 func TestNewInBrowser(t *testing.T) {
 	a := mirrored(t)
 	a.Network = mirrortest.OneServer{At: orderSite(t)}
@@ -156,7 +156,7 @@ func TestNewInBrowser(t *testing.T) {
 		c.press("Preview")
 		c.until(`location.search.includes("every=")`)
 		for !on && c.ask(`String(document.body.innerText.includes("these are all"))`) != "true" {
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond)                   // of a user who reloads
 			c.goTo(c.ask(`location.pathname + location.search`)) // a page without scripts does not renew itself
 		}
 		c.wait("4: these are all")

@@ -50,7 +50,7 @@ func isNavigation(r *http.Request) bool {
 
 // hasOtherName reports whether a browser asks at an address of this machine, where mirrors have no names and
 // no bars: as localhost they have.
-func (s *Server) hasOtherName(r *http.Request) bool {
+func hasOtherName(s *Server, r *http.Request) bool {
 	ip := net.ParseIP(normalHost(r.Host))
 	return !s.NoBar && s.base == localhost && isNavigation(r) && ip.IsLoopback()
 }

@@ -100,7 +100,7 @@ func (s *Server) isBase(host string) bool {
 // serveBase answers on the base host: the list of mirrors, and the mirrors by path.
 func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
-	if path == "/" && s.hasOtherName(r) {
+	if path == "/" && hasOtherName(s, r) {
 		w.Header().Set("Cache-Control", "no-store")
 		redirect(w, http.StatusFound, s.barOrigin(r, localhost)+path)
 		return
