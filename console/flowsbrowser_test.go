@@ -156,8 +156,8 @@ func TestNewInBrowser(t *testing.T) {
 		c.press("Preview")
 		c.until(`location.search.includes("every=")`)
 		for !on && c.ask(`String(document.body.innerText.includes("these are all"))`) != "true" {
-			time.Sleep(300 * time.Millisecond)                   // of a user who reloads
-			c.goTo(c.ask(`location.pathname + location.search`)) // a page without scripts does not renew itself
+			time.Sleep(300 * time.Millisecond) // a page without scripts does not renew itself
+			c.goTo(c.ask(`location.pathname + location.search`))
 		}
 		c.wait("4: these are all")
 		if on {

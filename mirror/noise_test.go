@@ -254,3 +254,51 @@ func TestOrderDrawnByLot(t *testing.T) {
 	}
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }
+
+// Pages without classes into which each answer draws items differ in what no element names. They change by
+// what the rest says alone. The items are stored again after a week, beside a change elsewhere.
+func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
+	w := mirrortest.Start(t)
+	hub(w, 8)
+	answers, texts, items := 0, make([]string, 8), "item"
+	for i := range texts {
+		texts[i] = fmt.Sprintf("Article %d is about something.", i)
+		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
+			Handle: func(rw http.ResponseWriter, _ *http.Request) {
+				answers++
+				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+				fmt.Fprintf(rw, "<!DOCTYPE html><title>%d</title><h1>Lots</h1><p>%s %s<p>See also", i, texts[i],
+					strings.Repeat("and so on ", 40))
+				for k := range 1 + answers*7%5 {
+					word := strings.Map(func(r rune) rune { return r - '0' + 'k' }, fmt.Sprint(answers*10+k))
+					fmt.Fprintf(rw, "<p>%s %s", items, word)
+				}
+				fmt.Fprint(rw, "<p>End of the page")
+			},
+		})
+	}
+	now := time.Now()
+	m := mirrortest.New(t, w, job("[polite]", "connections = 1"))
+	m.Now = func() time.Time { return now }
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	for range 6 {
+		now = now.Add(24 * time.Hour)
+		wantVerdict(t, m.Run(), mirror.Complete, false)
+	}
+	if got := explain(t, m, home+"/page01.html"); !strings.Contains(got, "(a part, 1 here)") {
+		t.Errorf("explain does not say why:\n%s", got)
+	}
+	texts[2], items = "Article 2 is about something else.", "thing"
+	if s := m.Run(); s.Changed != 1 || !strings.Contains(m.Tree()["page02.html"], texts[2]) {
+		t.Errorf("%d changed: the change of a text is hidden", s.Changed)
+	}
+	now = now.Add(8 * 24 * time.Hour)
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+	texts[0] = "Article 0 is about something else."
+	s := m.Run()
+	if wantVerdict(t, s, mirror.Complete, true); !strings.Contains(m.Tree()["page07.html"], "<p>thing ") {
+		t.Errorf("an old part stays:\n%s", m.Tree()["page07.html"])
+	}
+	wantText(t, s, "parts of pages that each answer draws came anew")
+	wantVerdict(t, m.Run(), mirror.Complete, false)
+}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"mirrord/mirror"
 	"mirrord/site/profile"
 	"mirrord/testing/mirrortest"
 )
@@ -93,13 +94,62 @@ func TestProfileOfOldMirror(t *testing.T) {
 	if paths := m.ByURL(); paths[home+"/wiki/Quay_6"] == "" {
 		t.Errorf("a new article is not there: %v", paths)
 	}
+	for range 2 { // each report of a run says what the name would do
+		note := notesWith(m.Run(), `profile = "mediawiki" in the job file would take out`)
+		if note.Count != 12 || !strings.Contains(note.Examples[0], "action=") {
+			t.Errorf("12 forms would leave: %+v", note)
+		}
+	}
 	m.Set("profile", "mediawiki")
-	if s := m.Run(); !s.Published || forms(m) != 0 {
-		t.Errorf("named: %d forms, published %v, %v", forms(m), s.Published, s.Reasons)
+	s := m.Run()
+	if !s.Published || forms(m) != 0 || notesWith(s, "would take out").Count > 0 {
+		t.Errorf("named: %d forms, published %v, %v, %v", forms(m), s.Published, s.Reasons, s.Notes)
 	}
 	m.Set("profile", "none")
 	if m.Run(); forms(m) != 14 {
 		t.Errorf("without a profile: %d forms", forms(m))
+	}
+}
+
+// notesWith returns the note of a report that has a text.
+func notesWith(s *mirror.Summary, text string) (found mirror.Note) {
+	for _, n := range s.Notes {
+		if strings.Contains(n.What, text) {
+			found = n
+		}
+	}
+	return found
+}
+
+// A profile that was changed, or removed, counts from the next run on: what the mirror has it keeps, and what
+// is left no longer it gets, although no page changed that names it.
+func TestProfileChanged(t *testing.T) {
+	w := mirrortest.Start(t)
+	setWiki(w, 6, ofMediaWiki)
+	m := mirrortest.New(t, w, job())
+	use := func(text string) {
+		t.Helper()
+		var errs []error
+		files := fstest.MapFS{"mediawiki.toml": {Data: []byte("generator = ['MediaWiki']\n" + text)}}
+		if m.Job.Profiles, errs = profile.Known().With(files); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+	for _, c := range []struct {
+		text        string
+		forms, kept int
+	}{
+		{"left = ['?action=edit', '?action=history']", 0, 0},
+		{"left = ['?action=edit']", 6, 0},
+		{"left = ['?action']", 6, 6},
+		{"left = []", 12, 0},
+	} {
+		use(c.text)
+		s := m.Run()
+		kept := notesWith(s, "would take out").Count
+		if forms(m) != c.forms || kept != c.kept || s.Verdict != mirror.Complete {
+			t.Errorf("%s: %d forms, %d would leave; %s", c.text, forms(m), kept, mirrortest.Text(s))
+		}
 	}
 }
 

@@ -3,12 +3,16 @@
 package replay
 
 import (
+	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"text/template"
 
 	"mirrord/evolution/policy"
 	"mirrord/internal/count"
+	"mirrord/internal/wording"
 	"mirrord/near"
 )
 
@@ -43,44 +47,28 @@ func (s *PolicySettings) TakeRules(o *near.Options) {
 	s.Alpha, s.Beta, s.Gamma, s.MinConf, s.Zero = &o.MinDoC, &o.MinFoC, &o.MinCoC, &o.MinConfidence, &o.Zero
 }
 
+//go:embed report.txt
+var texts embed.FS
+
 // WriteText writes the report for people, with a table of the steps of each site when it is wanted.
 func (r *PolicyReport) WriteText(to io.Writer, steps bool) error {
+	text, err := wording.Templates{Files: texts, Glob: "report.txt", Words: template.FuncMap{
+		"n":       count.OfAny,
+		"percent": PercentText,
+		"share":   ShareText,
+	}}.Text("report", struct {
+		*PolicyReport
+		Detailed bool
+	}{r, steps})
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
-	if steps {
-		for _, site := range r.Sites {
-			if err := site.writeSteps(w); err != nil {
-				return err
-			}
-			fmt.Fprintln(to)
-		}
-	}
-	fmt.Fprintln(w, "SITE\tSTEPS\tASKED\tOF FULL\tBYTES\tQUIET\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tPOOLED\tSTALE\t")
-	row := func(name, steps string, t *Total) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t\n", name, steps, t.Requests,
-			PercentText(&t.Req), PercentText(&t.Moved), PercentText(t.Quiet),
-			ShareText(&t.BR), ShareText(t.OP), ShareText(t.OR), t.Changes, t.Found, ShareText(t.CR),
-			ShareText(t.CRMicro), PercentText(&t.Stale))
-	}
-	for _, site := range r.Sites {
-		row(site.Site, fmt.Sprint(len(site.Steps)), &site.Total)
-	}
-	if len(r.Sites) > 1 {
-		row("mean", "", &r.Mean)
-	}
-	return w.Flush()
+	fmt.Fprintln(w, text)
+	return errors.Join(err, w.Flush())
 }
 
-// writeSteps writes a table of all steps.
-func (r *Result) writeSteps(w *tabwriter.Writer) error {
-	fmt.Fprintf(w, "%s: %s after %s\n", r.Site, r.Policy, count.Of(r.Train, "full sync"))
-	fmt.Fprintln(w, "VERSION\tDATE\tFILES\tASKED\tOF FULL\tBR\tOP\tOR\tCHANGES\tFOUND\tCR\tSTALE\t")
-	for _, s := range r.Steps {
-		ofFull := float64(s.Requests) / float64(max(1, s.Full))
-		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t\n", s.Version,
-			s.Time.Format("2006-01-02"), s.Files, s.Requests, PercentText(&ofFull), ShareText(&s.BR), ShareText(s.OP),
-			ShareText(s.OR), s.Changes, s.Found, ShareText(s.CR), PercentText(&s.Stale))
-	}
-	return w.Flush()
+// OfFull is the share of what a full sync would have requested.
+func (s *VersionStep) OfFull() *float64 {
+	share := float64(s.Requests) / float64(max(1, s.Full))
+	return &share
 }
 
 // ShareText writes a share to three places, - when it is undefined.

@@ -81,11 +81,7 @@ func (e *Entry) keep(old *Entry) {
 
 // collide refuses jobs whose targets another job has.
 func (c Config) collide(last Config) {
-	names := c.names()
-	// A job whose target is as it was in last comes before all others.
-	slices.SortStableFunc(names, func(a, b string) int {
-		return rank(c[a], last[a]) - rank(c[b], last[b])
-	})
+	names := c.steadyFirst(last, func(e, old *Entry) bool { return slices.Equal(e.targets, old.targets) })
 	taken := map[string]string{} // target to job
 	for _, name := range names {
 		e := c[name]
@@ -102,12 +98,18 @@ func (c Config) collide(last Config) {
 	}
 }
 
-func rank(e, old *Entry) int {
-	if e.Job != nil && old != nil && old.Job != nil &&
-		(e.Job == old.Job || slices.Equal(e.targets, old.targets)) {
-		return 0
+// steadyFirst are the names of the jobs, those first that are as they were in last.
+func (c Config) steadyFirst(last Config, same func(e, old *Entry) bool) []string {
+	changed := func(name string) int {
+		e, old := c[name], last[name]
+		if e.Job != nil && old != nil && old.Job != nil && (e.Job == old.Job || same(e, old)) {
+			return 0
+		}
+		return 1
 	}
-	return 1
+	names := c.names()
+	slices.SortStableFunc(names, func(a, b string) int { return changed(a) - changed(b) })
+	return names
 }
 
 func clash(e *Entry, taken map[string]string) string {

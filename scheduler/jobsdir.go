@@ -57,8 +57,8 @@ type Dir struct {
 // job of the first directory comes before one of its name there.
 func NewDir(paths ...string) *Dir { return &Dir{paths: paths, now: time.Now, last: map[string]File{}} }
 
-// Paths returns the paths of the directories.
-func (d *Dir) Paths() []string { return d.paths }
+// Watched returns the directories of which a change counts: those of job files, and that of the profiles.
+func (d *Dir) Watched() []string { return append(slices.Clone(d.paths), ProfilesDir(d.paths[0])) }
 
 // Broken returns the profiles that the last Read could not read.
 func (d *Dir) Broken() []error { return d.broken }

@@ -15,11 +15,8 @@ import (
 // them, or that takes files from theirs. A chain is no cycle. A job that is refused itself, and has a file,
 // is not looked into: its mirror may be there.
 func (c Config) reuse(last Config) {
-	names := c.names()
 	// Of a cycle the job that is as it was in last stays.
-	slices.SortStableFunc(names, func(a, b string) int {
-		return asBefore(c[a], last[a]) - asBefore(c[b], last[b])
-	})
+	names := c.steadyFirst(last, func(e, old *Entry) bool { return bytes.Equal(e.Text, old.Text) })
 	next := map[string]string{} // job to the one that it reuses, of those that were looked at
 	for _, name := range names {
 		e := c[name]
@@ -37,13 +34,6 @@ func (c Config) reuse(last Config) {
 			next[name] = e.Job.ReusedJob()
 		}
 	}
-}
-
-func asBefore(e, old *Entry) int {
-	if e.Job != nil && old != nil && old.Job != nil && (e.Job == old.Job || bytes.Equal(e.Text, old.Text)) {
-		return 0
-	}
-	return 1
 }
 
 // refusesReuse returns the problem of what a job reuses.

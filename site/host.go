@@ -109,7 +109,7 @@ func slowHost(host string) (string, error) {
 	behind := ".name"
 	if inside, ok := strings.CutPrefix(host, "["); ok {
 		if strings.IndexAny(inside, "[]") != len(inside)-1 { // the library takes brackets away, however many
-			return "", fmt.Errorf("%w: brackets", ErrHost)
+			return "", fmt.Errorf("%w: an IPv6 address stands between [ and ]", ErrHost)
 		}
 		behind = ""
 	}

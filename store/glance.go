@@ -31,6 +31,7 @@ type Glance struct {
 	Publishing bool      `json:"publishing,omitzero"` // see Site.Publishing
 	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // see SiteNotes.Rebuilt
 	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
+	Unfinished Run       `json:"unfinished,omitzero"` // see SiteNotes.Run
 	Busy       bool      `json:"-"`                   // a process has the site open for writing
 }
 
@@ -123,6 +124,7 @@ func (s *home) look() (g *Glance, err error) {
 			g.Rebuilt = time.Unix(int64(at), 0)
 		}
 		g.Hooks = append(g.Hooks, m.Get([]byte("fact/"+HooksFact))...)
+		_ = json.Unmarshal(m.Get(kRun), &g.Unfinished) // an error is for the next run to tell
 		if p != nil {
 			g.Version = p.Version
 		} else if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil {

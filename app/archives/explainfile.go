@@ -21,7 +21,6 @@ import (
 	"mirrord/archive"
 	"mirrord/archive/crawls"
 	"mirrord/archive/zim"
-	"mirrord/internal/count"
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
@@ -198,46 +197,3 @@ func (x *FileExplanation) fromEntries(form archive.Form, r io.ReaderAt, size int
 
 // TimeForm is how times are written for people.
 const TimeForm = "2006-01-02 15:04:05 MST"
-
-// WriteText writes the explanation for people.
-func (x *FileExplanation) WriteText(w io.Writer) error {
-	var b strings.Builder
-	line := func(name string, value any) { fmt.Fprintf(&b, "%-12s %v\n", name, value) }
-	line("url", x.URL)
-	switch e := x.Entry; {
-	case e != nil:
-		in := fmt.Sprintf("%s (%s)", x.File, x.Form)
-		if x.Version > 0 {
-			in += fmt.Sprintf(", version %d of %s", x.Version, x.Retrieved.UTC().Format(TimeForm))
-		}
-		if x.Since > 0 {
-			in += fmt.Sprintf(", new or changed since version %d", x.Since)
-		}
-		line("in", in)
-		line("path", e.Path)
-		line("type", e.Type)
-		line("size", e.Size)
-		line("sha256", e.SHA256)
-		if !e.Modified.IsZero() {
-			line("modified", e.Modified.UTC().Format(TimeForm))
-		}
-	case len(x.Answers) > 0:
-		line("in", fmt.Sprintf("%s (%s), %s", x.File, x.Form, count.Of(x.Crawls, "crawl")))
-	case x.Since > 0:
-		line("in", fmt.Sprintf("nothing: %s has what version %d has since version %d; this is as it was, or not "+
-			"in the mirror", x.File, x.Version, x.Since))
-	default:
-		line("in", fmt.Sprintf("nothing: %s (%s) has no such URL", x.File, x.Form))
-	}
-	for _, l := range x.Answers {
-		what := fmt.Sprintf("status %d", l.Status)
-		if l.Revisit {
-			what = "the same as before"
-		}
-		line("answer", fmt.Sprintf("%s crawl %d, %s, %s at offset %d", l.At.UTC().Format(TimeForm), l.Crawl, what,
-			l.File, l.Offset))
-	}
-	b.WriteString(strings.ReplaceAll(x.Head, "\r\n", "\n"))
-	_, err := io.WriteString(w, b.String())
-	return err
-}

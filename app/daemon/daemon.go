@@ -163,7 +163,7 @@ func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan str
 			syncSpacesOf(ctx, d)
 		}
 	})
-	scheduler.Watch(ctx, d.Files.dir.Paths(), scheduler.WatchOptions{
+	scheduler.Watch(ctx, d.Files.dir.Watched(), scheduler.WatchOptions{
 		Poll: poll,
 		Log:  d.Log,
 	}, again, func() {

@@ -197,7 +197,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 		out.Sites = append(out.Sites, s)
 	}
 	if len(r.Jobs) == 0 {
-		if out.Shared, err = d.CheckinShared(ctx, st, a.Jobs, r.Again); err != nil {
+		if out.Shared, err = d.CheckinShared(ctx, st, foldersOf(a), r.Again); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -263,7 +263,7 @@ func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		out.Shared, err = d.CheckoutShared(ctx, dir, a.Jobs, r.Discard)
+		out.Shared, err = d.CheckoutShared(ctx, dir, foldersOf(a), r.Discard)
 		if err != nil && !errors.Is(err, depot.ErrUnknown) {
 			return nil, err
 		}
@@ -389,4 +389,9 @@ func CollectDepot(
 		return nil, &env.Error{Kind: env.Locked, Err: fmt.Errorf("%s: %w", address, err)}
 	}
 	return c, err
+}
+
+// foldersOf are the folders of job files and profiles.
+func foldersOf(a *env.App) depot.Folders {
+	return depot.Folders{Jobs: a.Jobs, Profiles: scheduler.ProfilesDir(a.Jobs)}
 }

@@ -55,24 +55,28 @@ func ReadJobText(a *env.App, name string) (*JobText, error) {
 	if !job.ValidName(name) {
 		return nil, env.NotAName(name)
 	}
-	path := a.JobFile(name)
-	if to := scheduler.LinkedTo(path); to != "" {
-		return nil, env.Usagef("%s is a symbolic link to %s: change it there", path, to)
-	}
-	text, err := scheduler.ReadText(path)
+	t, err := ReadTextAt(a.JobFile(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = a.FindJob(name) // says which there are
 	}
 	if err != nil {
 		return nil, err
 	}
+	t.Job = name
+	return t, nil
+}
+
+// ReadTextAt is ReadJobText for any file beside the jobs.
+func ReadTextAt(path string) (*JobText, error) {
+	if to := scheduler.LinkedTo(path); to != "" {
+		return nil, env.Usagef("%s is a symbolic link to %s: change it there", path, to)
+	}
+	text, err := scheduler.ReadText(path)
+	if err != nil {
+		return nil, err
+	}
 	sum := sha256.Sum256(text)
-	return &JobText{
-		Job:  name,
-		File: path,
-		Text: text,
-		Tag:  hex.EncodeToString(sum[:]),
-	}, nil
+	return &JobText{File: path, Text: text, Tag: hex.EncodeToString(sum[:])}, nil
 }
 
 // CheckEdit says what a new text for a job file would do. Nothing is written.

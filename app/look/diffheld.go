@@ -135,7 +135,7 @@ func HeldChanges(s *store.Site, name string, sum *mirror.Summary) ([]string, err
 		return nil, err
 	}
 	c.Unknown = sum.Failed + sum.Left
-	return c.heldLines(), nil
+	return c.heldLines()
 }
 
 // heldBack reports whether what a run found waits to be accepted: it was suspicious, or less than half of

@@ -3,10 +3,10 @@
 package look_test
 
 import (
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,9 +24,11 @@ func TestOwnHistoryCost(t *testing.T) {
 	var requests atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := s.Version.Load()
-		w.Header().Set("ETag", `"`+rand.Text()+`"`) // a file, which is not requested twice
-		switch p := r.URL.Path; {
+		p := r.URL.Path
+		w.Header().Set("ETag", strconv.Quote(p)) // a file, which is not requested twice
+		switch {
 		case p == "/":
+			w.Header().Set("ETag", fmt.Sprintf(`"%d"`, v))
 			fmt.Fprintf(w, "<title>%d</title>", v)
 			for i := range 4 + v {
 				fmt.Fprintf(w, "<a href=/a/b/c%d/page.html>p</a>", i)

@@ -140,8 +140,27 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 		s.Version, s.Published, s.Files, s.Bytes = v.Number, &v.Time, v.Files, v.Bytes
 		s.Judge(now)
 	}
+	if !g.Busy {
+		noteCutOff(s, g.Unfinished.Started)
+	}
 	JudgeTree(s, st, now, WholeTree(st))
 	return nil
+}
+
+// noteCutOff says that a run, which began at some Unix time, has no end: its process was killed, or the
+// machine went down.
+func noteCutOff(s *status.Job, began int64) {
+	if began == 0 || s.Activity == status.Running || (s.Last != nil && s.Last.Ended.Unix() >= began) {
+		return
+	}
+	s.Problems = append(s.Problems, "the run of "+status.TimeText(time.Unix(began, 0).UTC())+
+		" was cut off; the next one continues it")
+	if s.Last != nil && status.Partial.Worse(s.Health) {
+		s.Health = status.Partial
+	}
+	if s.Fix == "" {
+		s.Fix = "mirrord run-now " + s.Name
+	}
 }
 
 // unreadableSite marks a job whose site cannot be read. The status of other jobs is not affected.

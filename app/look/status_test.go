@@ -3,9 +3,11 @@
 package look_test
 
 import (
+	"errors"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,48 @@ func TestStatusWhileWritten(t *testing.T) {
 	running := one()
 	if running.Activity != status.Running || running.Version != 1 || running.Files != idle.Files {
 		t.Errorf("%+v\nbefore: %+v", running, idle)
+	}
+}
+
+// A run whose process was killed has no report; the status says so until the next one.
+func TestStatusAfterKill(t *testing.T) {
+	a, _, srv, _ := apptest.MirrorGrowing(t, 1)
+	srv.Close()
+	one := func() status.Job {
+		t.Helper()
+		list, err := look.Statuses(a, a.Clock())
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		return list[0]
+	}
+	before := one()
+	began := before.Last.Ended.Add(time.Hour)
+	change := func(run *store.Run) {
+		t.Helper()
+		st, _, err := a.OpenState()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		s, err := st.OpenSite("site")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Notes.SetRun(run), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(&store.Run{Number: 2, Started: began.Unix()})
+	after := one()
+	cut := "the run of " + status.TimeText(began.UTC()) + " was cut off; the next one continues it"
+	marked := after.Health == status.Partial && after.Fix == "mirrord run-now site"
+	if !marked || !slices.Contains(after.Problems, cut) {
+		t.Errorf("%+v", after)
+	}
+	change(&store.Run{Number: 2, Started: before.Last.Ended.Unix() - 1}) // that report is there
+	if again := one(); len(again.Problems) > 0 || again.Health != before.Health {
+		t.Errorf("%+v", again)
 	}
 }
 

@@ -39,7 +39,46 @@ type SharedJobs struct {
 	Node    string        `json:"node"` // whose files they were
 	At      time.Time     `json:"at"`
 	Files   shares.JobSet `json:"files"`
-	Private []string      `json:"private,omitempty"` // of Files: those that not everybody on that machine may read
+	Private []string      `json:"private,omitempty"` // those that not everybody on that machine may read
+
+	Profiles shares.JobSet `json:"profiles"` // of programs; nil: of a node that does not hand them in
+}
+
+// ofProfiles begins the name of a profile among those of jobs.
+const ofProfiles = "profiles.d/"
+
+// all returns files and profiles. When the cluster says nothing of profiles, those stay that it had.
+func (s *SharedJobs) all(base shares.JobSet) shares.JobSet {
+	out := shares.JobSet{}
+	maps.Copy(out, s.Files)
+	for name, tag := range s.Profiles {
+		out[ofProfiles+name] = tag
+	}
+	if s.Profiles == nil {
+		_, profiles := split(base)
+		for name, tag := range profiles {
+			out[ofProfiles+name] = tag
+		}
+	}
+	return out
+}
+
+// same reports whether two have the same files and profiles.
+func (s *SharedJobs) same(o *SharedJobs) bool {
+	return maps.Equal(s.Files, o.Files) && maps.Equal(s.Profiles, o.Profiles)
+}
+
+// split returns the files of jobs, and the profiles by their own names.
+func split(all shares.JobSet) (files, profiles shares.JobSet) {
+	files, profiles = shares.JobSet{}, shares.JobSet{}
+	for name, tag := range all {
+		if p, is := strings.CutPrefix(name, ofProfiles); is {
+			profiles[p] = tag
+		} else {
+			files[name] = tag
+		}
+	}
+	return files, profiles
 }
 
 // NodeJobs is how the job files of a node differ from those of the cluster.
@@ -68,6 +107,12 @@ type JobsLook struct {
 	base  shares.JobSet
 }
 
+// hasJobs reports whether there is a job file here.
+func (l *JobsLook) hasJobs() bool {
+	files, _ := split(l.local)
+	return len(files) > 0
+}
+
 // errFacts says that what the nodes share is not known: the keepers do not answer.
 var errFacts = errors.New("what the nodes of the cluster share cannot be read")
 
@@ -79,12 +124,15 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 		return nil, err
 	}
 	var unread []string // a directory, or what anybody may write: the status of the jobs says so
-	for _, path := range names {
+	for _, path := range append(names, c.profiles()...) {
 		name := strings.TrimSuffix(filepath.Base(path), scheduler.Suffix)
 		if !job.ValidName(name) {
 			continue
 		}
-		t, err := jobs.ReadJobText(c.App, name)
+		if filepath.Dir(path) == scheduler.ProfilesDir(c.App.Jobs) {
+			name = ofProfiles + name
+		}
+		t, err := jobs.ReadTextAt(path)
 		if err != nil {
 			unread = append(unread, name)
 			continue
@@ -100,8 +148,8 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 		if err := json.Unmarshal(head, l.Cluster); err != nil {
 			return nil, fmt.Errorf("the job files of the cluster: %w", err)
 		}
-		for name := range l.Cluster.Files { // which become names of files
-			if !job.ValidName(name) {
+		for name := range l.Cluster.all(nil) { // which become names of files
+			if !job.ValidName(strings.TrimPrefix(name, ofProfiles)) {
 				return nil, fmt.Errorf("the job files of the cluster: %q cannot name a job", name)
 			}
 		}
@@ -124,9 +172,7 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 	}
 	var has shares.JobSet
 	if l.Cluster != nil {
-		if has = l.Cluster.Files; has == nil {
-			has = shares.JobSet{}
-		}
+		has = l.Cluster.all(l.base)
 	}
 	if l.State, l.Jobs = shares.CompareJobs(l.local, l.base, has); l.State == shares.JobsSame &&
 		!maps.Equal(l.base, l.local) {
@@ -135,6 +181,30 @@ func (c *ClusterJobs) Look(ctx context.Context) (*JobsLook, error) {
 		err = nil
 	}
 	return l, err
+}
+
+// profiles returns the files of the profiles beside the job files.
+func (c *ClusterJobs) profiles() (paths []string) {
+	dir := scheduler.ProfilesDir(c.App.Jobs)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // there are none here, which the daemon finds, too
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == scheduler.Suffix {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// file is where a job file or a profile that is not here is to be.
+func (c *ClusterJobs) file(name string) string {
+	dir := c.App.Jobs
+	if p, is := strings.CutPrefix(name, ofProfiles); is {
+		dir, name = scheduler.ProfilesDir(dir), p
+	}
+	return filepath.Join(dir, name+scheduler.Suffix)
 }
 
 // note writes down which files were last the same.
@@ -169,7 +239,7 @@ func (c *ClusterJobs) Push(ctx context.Context, again bool) (*JobsLook, error) {
 	switch {
 	case l.State == shares.JobsSame:
 		return l, nil
-	case len(l.local) == 0 && !again:
+	case !l.hasJobs() && !again:
 		return nil, fmt.Errorf("%w: there is no job file in %s; all nodes would remove theirs", ErrJobsDiffer,
 			c.App.Jobs)
 	case l.State == shares.JobsBehind:
@@ -179,7 +249,7 @@ func (c *ClusterJobs) Push(ctx context.Context, again bool) (*JobsLook, error) {
 		return nil, fmt.Errorf("%w: edited here: %s; the cluster has other files since, of node %s",
 			ErrJobsDiffer, strings.Join(l.Jobs, ", "), l.Cluster.Node)
 	case l.State == shares.JobsConflict:
-		others := slices.DeleteFunc(changedJobs(l.local, l.Cluster.Files), func(name string) bool {
+		others := slices.DeleteFunc(changedJobs(l.local, l.Cluster.all(l.base)), func(name string) bool {
 			return slices.Contains(l.Jobs, name)
 		})
 		if err := c.bring(ctx, l, others); err != nil {
@@ -193,11 +263,8 @@ func (c *ClusterJobs) Push(ctx context.Context, again bool) (*JobsLook, error) {
 			return l, nil
 		}
 	}
-	now := &SharedJobs{
-		Node:  c.Node,
-		At:    c.App.Clock().UTC().Truncate(time.Second),
-		Files: l.local,
-	}
+	now := &SharedJobs{Node: c.Node, At: c.App.Clock().UTC().Truncate(time.Second)}
+	now.Files, now.Profiles = split(l.local)
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		t := l.files[name]
 		err := c.Facts.Change(kindJobTexts, t.Tag, func([]byte) ([]byte, error) { return t.Text, nil })
@@ -211,7 +278,7 @@ func (c *ClusterJobs) Push(ctx context.Context, again bool) (*JobsLook, error) {
 	err = c.Facts.Change(kindJobs, jobsHead, func(was []byte) ([]byte, error) {
 		var old SharedJobs
 		err := json.Unmarshal(was, &old)
-		if was != nil && (err != nil || l.Cluster == nil || !maps.Equal(old.Files, l.Cluster.Files)) {
+		if was != nil && (err != nil || l.Cluster == nil || !old.same(l.Cluster)) {
 			return nil, fmt.Errorf("%w: another machine has just changed those of the cluster", ErrJobsDiffer)
 		}
 		return json.Marshal(now)
@@ -220,8 +287,9 @@ func (c *ClusterJobs) Push(ctx context.Context, again bool) (*JobsLook, error) {
 		return nil, err
 	}
 	if l.Cluster != nil {
-		l.Changed = changedJobs(l.local, l.Cluster.Files)
-		if err := c.forget(l.Cluster.Files, l.local); err != nil {
+		old := l.Cluster.all(l.base)
+		l.Changed = changedJobs(l.local, old)
+		if err := c.forget(old, l.local); err != nil {
 			return nil, err
 		}
 	} else {
@@ -280,22 +348,20 @@ func (c *ClusterJobs) Take(ctx context.Context, discard bool) (*JobsLook, error)
 	case l.State != shares.JobsBehind && !discard:
 		return nil, fmt.Errorf("%w: edited here: %s", ErrJobsDiffer, strings.Join(l.Jobs, ", "))
 	}
-	if err := os.MkdirAll(c.App.Jobs, 0o755); err != nil {
-		return nil, err
-	}
-	changed := changedJobs(l.local, l.Cluster.Files)
+	all := l.Cluster.all(l.base)
+	changed := changedJobs(l.local, all)
 	if err := c.bring(ctx, l, changed); err != nil {
 		return nil, err
 	}
 	l.Changed, l.NodeJobs = changed, NodeJobs{State: shares.JobsSame}
-	return l, c.note(l.Cluster.Files)
+	return l, c.note(all)
 }
 
 // bring replaces files here by those of the cluster. Edited files are kept beside.
 func (c *ClusterJobs) bring(ctx context.Context, l *JobsLook, names []string) error {
-	texts := map[string][]byte{}
+	texts, all := map[string][]byte{}, l.Cluster.all(l.base)
 	for _, name := range names { // all of them first
-		tag := l.Cluster.Files[name]
+		tag := all[name]
 		if tag == "" {
 			continue
 		}
@@ -346,7 +412,10 @@ func (c *ClusterJobs) replace(name string, l *JobsLook, text []byte) error {
 	was := l.files[name]
 	switch {
 	case was == nil:
-		path := filepath.Join(c.App.Jobs, name+scheduler.Suffix)
+		path := c.file(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
 		mode := fs.FileMode(0o644)
 		if slices.Contains(l.Cluster.Private, name) {
 			mode = 0o640

@@ -4,6 +4,7 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"testing/synctest"
 
 	"mirrord/app/shares"
+	"mirrord/scheduler"
+	"mirrord/site"
 	"mirrord/store"
 	"mirrord/testing/apptest"
 )
@@ -263,4 +266,98 @@ func TestClusterJobsUnread(t *testing.T) {
 	apptest.Put(t, a.App.Jobs, "y.toml", "url = \"https://y.example/\"\n")
 	same(a, "x.toml y.toml")
 	same(b, "old.toml x.toml y.toml")
+}
+
+// The profiles of programs travel with the job files: a new one, one that replaces an embedded one, and one
+// that is broken, which each node leaves out. What an older node hands in says nothing of profiles.
+func TestClusterProfiles(t *testing.T) {
+	shared, err := store.OpenState(t.TempDir(), store.Options{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	facts := localFacts{store.SharedOf(shared)}
+	node := func(name string) *ClusterJobs {
+		x := apptest.TestApp(t.TempDir())
+		x.Jobs = filepath.Join(t.TempDir(), "jobs.d")
+		x.Log = slog.New(slog.DiscardHandler)
+		return &ClusterJobs{
+			App:    x,
+			Facts:  facts,
+			Node:   name,
+			Source: name == "a",
+		}
+	}
+	a, b := node("a"), node("b")
+	settle := func(n *ClusterJobs, want shares.JobsState, jobs ...string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			now, _ := n.settle(t.Context())
+			if now == nil || now.State != want || !reflect.DeepEqual(now.Jobs, jobs) || now.Error != "" {
+				t.Fatalf("%s: %+v, want %s %q", n.Node, now, want, jobs)
+			}
+		})
+	}
+	has := func(n *ClusterJobs, left string, broken int) {
+		t.Helper()
+		set, errs := scheduler.Profiles(n.App.Jobs)
+		if len(errs) != broken {
+			t.Errorf("%s: left out: %v", n.Node, errs)
+		}
+		j, err := n.App.FindJob("x")
+		if err != nil || j.ProfileDigest() == "" {
+			t.Errorf("%s: the job of the profile: %v, %v", n.Node, j, err)
+		}
+		page := site.Canonical("http://x.example/a?" + left)
+		if got := set.Find("mediawiki").Leaves(page); got != "?"+left {
+			t.Errorf("%s: mediawiki leaves %s by %q", n.Node, page, got)
+		}
+	}
+	profiles := scheduler.ProfilesDir(a.App.Jobs)
+	if err := errors.Join(os.MkdirAll(a.App.Jobs, 0o755), os.MkdirAll(profiles, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	apptest.Put(t, a.App.Jobs, "x.toml", "url = \"https://x.example/\"\nprofile = \"ourwiki\"\n")
+	apptest.Put(t, profiles, "ourwiki.toml", "left = ['?old']\n")
+	apptest.Put(t, profiles, "mediawiki.toml", "left = ['?our']\n")
+	apptest.Put(t, profiles, "typo.toml", "lefts = ['?old']\n")
+	settle(a, shares.JobsSame)
+	settle(b, shares.JobsSame)
+	has(b, "our", 1)
+
+	apptest.Put(t, profiles, "mediawiki.toml", "left = ['?new']\n")
+	if err := os.Remove(filepath.Join(profiles, "typo.toml")); err != nil {
+		t.Fatal(err)
+	}
+	settle(a, shares.JobsSame)
+	settle(b, shares.JobsSame)
+	has(b, "new", 0)
+
+	apptest.Put(t, scheduler.ProfilesDir(b.App.Jobs), "mediawiki.toml", "left = ['?mine']\n")
+	settle(b, shares.JobsEdited, "profiles.d/mediawiki")
+	if _, err := b.Push(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	settle(a, shares.JobsSame)
+	has(a, "mine", 0)
+
+	err = facts.Change(kindJobs, jobsHead, func(was []byte) ([]byte, error) {
+		var head map[string]any
+		err := json.Unmarshal(was, &head)
+		delete(head, "profiles")
+		now, merr := json.Marshal(head)
+		return now, errors.Join(err, merr)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(b, shares.JobsSame)
+	has(b, "mine", 0)
+	apptest.Put(t, profiles, "more.toml", "left = ['?more']\n")
+	settle(a, shares.JobsSame)
+	settle(b, shares.JobsSame)
+	has(b, "mine", 0)
+	if set, _ := scheduler.Profiles(b.App.Jobs); set.Find("more") == nil {
+		t.Error("a source of this version does not hand in its profiles after an older one")
+	}
 }

@@ -80,7 +80,7 @@ func (c *ClusterJobs) settle(ctx context.Context) (now *NodeJobs, changed bool) 
 		}
 		c.App.Log.Info("job files of the cluster were taken", "node", took.Cluster.Node, "jobs", took.Changed)
 		return &took.NodeJobs, true
-	case c.Source && len(l.local) > 0 && (l.State == shares.JobsEdited || l.State == shares.JobsAlone):
+	case c.Source && l.hasJobs() && (l.State == shares.JobsEdited || l.State == shares.JobsAlone):
 		if timed.Wait(ctx, settleFor) != nil {
 			return nil, false
 		}

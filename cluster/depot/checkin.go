@@ -19,7 +19,6 @@ import (
 
 // In says how a site is checked in.
 type In struct {
-	Token uint64 // of the lease; 0: the token in the site's database
 	// Again takes nothing in the depot for granted: everything is put, regardless of the objects that are
 	// there. For a store that was emptied, and for a site that has changed on two machines.
 	Again bool
@@ -72,7 +71,7 @@ func (d *Depot) Checkin(
 	defer t.Close()
 	u := &unit{
 		name:  site,
-		token: max(in.Token, t.Token),
+		token: t.Token,
 		tx:    t.Tx,
 		files: t.Files,
 		local: plain.Bodies,
@@ -80,9 +79,6 @@ func (d *Depot) Checkin(
 		bodies: func(ctx context.Context, f func([32]byte) error) error {
 			return store.UsedBodies(ctx, t.Site, f)
 		},
-	}
-	if in.Token > 0 {
-		u.token = in.Token
 	}
 	if u.version, err = t.Published(); err != nil {
 		return nil, err

@@ -18,7 +18,6 @@ import (
 
 // Out says how a site is checked out.
 type Out struct {
-	Token uint64 // of the lease; 0: none
 	// Discard gives up what has changed here since the site was last checked in or out.
 	Discard bool
 	// Removed removes a site here that was removed from the depot.
@@ -76,9 +75,6 @@ func (d *Depot) Checkout(
 	}
 	if err != nil {
 		return nil, err
-	}
-	if o.Token > 0 && p.Token > o.Token {
-		return nil, fmt.Errorf("%w: token %d, and this one has %d", ErrOldToken, p.Token, o.Token)
 	}
 	out = &CheckedOut{
 		Site:     site,

@@ -30,6 +30,8 @@ const (
 	sharedState = "state/"
 	sharedJobs  = "jobs/"
 	jobSuffix   = ".toml"
+
+	sharedProfiles = "profiles/"
 )
 
 // sharedDB is replaced by nothing: it is fetched only where it is missing.
@@ -41,10 +43,12 @@ type sharedNote struct {
 	Digests map[string]SHA256 `json:"digests"`
 }
 
-// CheckinShared puts the files of a state that belong to no site, and the job files of a folder, into the
-// depot. jobs may be "".
+// Folders are those of the files beside a state. They may be missing.
+type Folders struct{ Jobs, Profiles string }
+
+// CheckinShared puts the files of a state that belong to no site, and those of the folders, into the depot.
 func (d *Depot) CheckinShared(
-	ctx context.Context, st *store.State, jobs string, again bool,
+	ctx context.Context, st *store.State, beside Folders, again bool,
 ) (_ *CheckedIn, err error) {
 	defer func() { err = wrapped("check in jobs and shared files", err) }()
 	files, done, err := store.OpenShared(st)
@@ -57,12 +61,12 @@ func (d *Depot) CheckinShared(
 		f.Name = sharedState + f.Name
 		u.files = append(u.files, f)
 	}
-	names, err := jobFiles(jobs)
+	paths, err := beside.files()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		f, err := regular.Open(filepath.Join(jobs, name))
+	for name, path := range paths {
+		f, err := regular.Open(path)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +75,7 @@ func (d *Depot) CheckinShared(
 		if err != nil {
 			return nil, err
 		}
-		u.files = append(u.files, store.TravelFile{Name: sharedJobs + name, Info: fi, File: f})
+		u.files = append(u.files, store.TravelFile{Name: name, Info: fi, File: f})
 	}
 	slices.SortFunc(u.files, func(a, b store.TravelFile) int { return strings.Compare(a.Name, b.Name) })
 	known, err := readSharedNotes(st.Dir)
@@ -108,21 +112,21 @@ func digestsOf(files []store.TravelFile) (map[string]SHA256, error) {
 	return out, nil
 }
 
-// jobFiles lists the job files of a folder, which may be missing.
-func jobFiles(dir string) (names []string, err error) {
-	if dir == "" {
-		return nil, nil
-	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), jobSuffix) && e.Name()[0] != '.' {
-			names = append(names, e.Name())
+// files returns the paths of the files, by their names in the manifest.
+func (f Folders) files() (map[string]string, error) {
+	paths := map[string]string{}
+	for in, dir := range map[string]string{sharedJobs: f.Jobs, sharedProfiles: f.Profiles} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), jobSuffix) && e.Name()[0] != '.' {
+				paths[in+e.Name()] = filepath.Join(dir, e.Name())
+			}
 		}
 	}
-	return names, err
+	return paths, nil
 }
 
 func readSharedNotes(dir string) (map[string]*sharedNote, error) {
@@ -136,11 +140,11 @@ type CheckedOutShared struct {
 	Kept     []string `json:"kept"`  // that differ in the depot, and were changed here: they stay
 }
 
-// CheckoutShared fetches the shared files and the job files. A file that was changed here since the last
-// check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former. Nothing is
-// removed.
+// CheckoutShared fetches the shared files and those of the folders. A file that was changed here since the
+// last check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former.
+// Nothing is removed.
 func (d *Depot) CheckoutShared(
-	ctx context.Context, dir, jobs string, discard bool,
+	ctx context.Context, dir string, beside Folders, discard bool,
 ) (_ *CheckedOutShared, err error) {
 	defer func() { err = wrapped("check out jobs and shared files", err) }()
 	p, _, err := d.pointer(ctx, SharedName)
@@ -163,7 +167,7 @@ func (d *Depot) CheckoutShared(
 	out := &CheckedOutShared{Sequence: p.Sequence, Files: []string{}, Kept: []string{}}
 	for i := range m.Files {
 		f := &m.Files[i]
-		to, err := sharedPlace(f.Name, dir, jobs)
+		to, err := sharedPlace(f.Name, dir, beside)
 		if err != nil {
 			return nil, err
 		}
@@ -184,13 +188,17 @@ func (d *Depot) CheckoutShared(
 }
 
 // sharedPlace is where a file of the manifest goes.
-func sharedPlace(name, dir, jobs string) (string, error) {
+func sharedPlace(name, dir string, beside Folders) (string, error) {
 	base := path.Base(name)
+	toml := strings.HasSuffix(base, jobSuffix)
 	switch {
-	case name == sharedState+base && base[0] != '.':
+	case base[0] == '.':
+	case name == sharedState+base:
 		return filepath.Join(dir, base), nil
-	case name == sharedJobs+base && base[0] != '.' && strings.HasSuffix(base, jobSuffix):
-		return filepath.Join(jobs, base), nil
+	case name == sharedJobs+base && toml:
+		return filepath.Join(beside.Jobs, base), nil
+	case name == sharedProfiles+base && toml:
+		return filepath.Join(beside.Profiles, base), nil
 	}
 	return "", fmt.Errorf("%w: %q is no file that sites share", ErrDamaged, name)
 }

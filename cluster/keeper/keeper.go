@@ -5,6 +5,7 @@
 package keeper
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,9 +13,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+	"text/template"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -37,18 +38,6 @@ type Options struct {
 type Certificates struct {
 	Cert, Key string
 	CA        string // that signed the certificates of all keepers; "": one that the system trusts
-}
-
-// block is what the server's configuration says of it.
-func (t Certificates) block() string {
-	if t.Cert == "" {
-		return ""
-	}
-	ca := ""
-	if t.CA != "" {
-		ca = fmt.Sprintf("ca_file: %q, ", t.CA)
-	}
-	return fmt.Sprintf("tls { cert_file: %q, key_file: %q, %stimeout: 5 }\n", t.Cert, t.Key, ca)
 }
 
 // Server is a keeper that runs. It is safe for concurrent use.
@@ -91,7 +80,11 @@ func start(o Options) (*server.Server, error) {
 	}
 	var opts server.Options
 	// accounts and clusters that are built in Go lose stream leaders after a restart, nats-server issue 6890
-	if err := opts.ProcessConfigString(config(o)); err != nil {
+	text, err := config(o)
+	if err == nil {
+		err = opts.ProcessConfigString(text)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start keeper: %w", err)
 	}
 	opts.NoSigs, opts.DontListen = true, o.Listen == ""
@@ -152,40 +145,35 @@ func (k *Server) revive() error {
 	return nil
 }
 
+//go:embed nats.conf
+var configuration string
+
 // config is the server's configuration file.
-func config(o Options) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "server_name: %q\n", o.Name)
-	if o.Listen != "" {
-		fmt.Fprintf(&b, "listen: %q\n%s", o.Listen, o.TLS.block())
-	}
-	const stream = "jetstream { store_dir: %q, max_memory_store: 64MB, max_file_store: 16GB, " +
-		"sync_interval: always }\n"
+func config(o Options) (string, error) {
 	// what a server by itself keeps does not become the part of one among several, but at times a bit of it
 	kind := "one"
 	if o.Routes != "" {
 		kind = "several"
 	}
-	fmt.Fprintf(&b, stream, filepath.Join(o.Dir, kind))
-	if o.Secret != "" {
-		fmt.Fprintf(&b, "authorization { token: %q }\n", o.Secret)
-	}
-	if o.Routes == "" {
-		return b.String()
-	}
-	fmt.Fprintf(&b, "cluster {\n name: mirrord\n listen: %q\n%s", o.Routes, o.TLS.block())
 	var who *url.Userinfo
 	if o.Secret != "" {
-		fmt.Fprintf(&b, " authorization { user: keeper, password: %q }\n", o.Secret)
 		who = url.UserPassword("keeper", o.Secret)
 	}
-	routes := make([]string, 0, len(o.Peers))
+	var others []string
 	for _, p := range o.Peers {
-		at := url.URL{Scheme: "nats-route", User: who, Host: p}
-		routes = append(routes, strconv.Quote(at.String()))
+		others = append(others, (&url.URL{Scheme: "nats-route", User: who, Host: p}).String())
 	}
-	fmt.Fprintf(&b, " routes: [%s]\n}\n", strings.Join(routes, ", "))
-	return b.String()
+	t, err := template.New("").Parse(configuration)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = t.Execute(&b, struct {
+		Options
+		Store  string
+		Others []string
+	}{o, filepath.Join(o.Dir, kind), others})
+	return b.String(), err
 }
 
 // InProcessConn implements nats.InProcessConnProvider: this process reaches its keeper so.

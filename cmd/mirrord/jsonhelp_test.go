@@ -46,8 +46,8 @@ type jsonOutput struct {
 // one call writes several.
 func jsonOutputs() map[string]jsonOutput {
 	return map[string]jsonOutput{
-		"depot.go clusterPushCommand":      {"cluster push", depots.Pushed{}},
-		"depot.go clusterPullCommand":      {"cluster pull", depots.Pulled{}},
+		"depot.go copyCommand":             {"cluster push", depots.Pushed{}},
+		"depot.go copyCommand --pull":      {"cluster pull", depots.Pulled{}},
 		"depot.go clusterDepotCommand":     {"cluster depot", depots.InDepot{}},
 		"depot.go removeFromDepot":         {"cluster depot", depots.RemovedFromDepot{}},
 		"depot.go collectDepot":            {"cluster gc", depot.DepotCollection{}},
@@ -100,9 +100,8 @@ func jsonOutputs() map[string]jsonOutput {
 		"repair.go runRebuild":             {"repair --rebuild", care.Rebuilt{}},
 		"token.go tokenAddCommand":         {"console token", jobs.TokenInfo{}},
 		"token.go tokenListCommand":        {"console token", jobs.TokenInfo{}},
-		"user.go userAddCommand":           {"console user", jobs.UserInfo{}},
+		"user.go withPassword":             {"console user", jobs.UserInfo{}},
 		"user.go userListCommand":          {"console user", jobs.UserInfo{}},
-		"user.go userPasswordCommand":      {"console user", jobs.UserInfo{}},
 		"the daemon":                       {"/status.json", status.Daemon{}},
 		"versions.go printVersions":        {"status --versions", store.Version{}},
 	}

@@ -13,6 +13,7 @@ import (
 	"mirrord/app/archives"
 	"mirrord/app/care"
 	"mirrord/app/depots"
+	"mirrord/app/jobs"
 	"mirrord/app/life"
 	"mirrord/app/look"
 	"mirrord/app/nodes"
@@ -29,6 +30,13 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
+
+// checkedText is the value of the text "checked".
+type checkedText struct {
+	*jobs.Checked
+	Effective bool
+	Dir       string
+}
 
 // saidOf are the values of the texts of commands, by template.
 func saidOf() map[string]any {
@@ -53,6 +61,7 @@ func saidOf() map[string]any {
 		"pull":               &depots.Pulled{},
 		"push":               &depots.Pushed{},
 		"removed from depot": &depots.RemovedFromDepot{},
+		"explained file":     &archives.FileExplanation{},
 		"export":             &archives.Exported{},
 		"import": &struct {
 			*archives.Imported
@@ -66,6 +75,14 @@ func saidOf() map[string]any {
 		"spaces in short": &[]spaces.LookedSpace{},
 		"daemon":          &status.All{},
 		"evolution":       &report.Evolution{},
+		"password":        &jobs.UserInfo{},
+		"secret":          &jobs.TokenInfo{},
+		"users":           &[]jobs.UserInfo{},
+		"prices":          &runs.PriceReport{},
+		"tuned": &struct {
+			*runs.TuneReport
+			Flag string
+		}{},
 		"preview": &struct {
 			*runs.Preview
 			Takes string
@@ -80,14 +97,21 @@ func saidOf() map[string]any {
 		}{},
 		"status": &struct {
 			*status.Job
-			Whole  bool
-			Now    time.Time
-			Starts string
+			Now time.Time
 		}{},
-		"together": &report.Associations{},
-		"versions": &[]store.Version{},
-		"find":     &search.FoundTexts{},
-		"forget":   &care.Forgetting{},
+		"statuses": &struct {
+			status.All
+			Dir string
+		}{},
+		"addresses": &[]care.Forgotten{},
+		"checked":   &checkedText{},
+		"init":      &jobs.NewJobFile{},
+		"told":      &[]control.Told{},
+		"tokens":    &[]jobs.TokenInfo{},
+		"together":  &report.Associations{},
+		"versions":  &[]store.Version{},
+		"find":      &search.FoundTexts{},
+		"forget":    &care.Forgetting{},
 		"forgotten": &struct {
 			Job string
 			*mirror.TakeDowns
@@ -136,6 +160,9 @@ func TestTextsAreMade(t *testing.T) {
 		}
 		for _, all := range []bool{false, true} {
 			fill(reflect.ValueOf(v), all, 0)
+			if c, is := v.(*checkedText); is && all {
+				c.Files[0].NotRead = false // nothing is said of the other
+			}
 			if got, err := a.Text(name, v); err != nil || (got == "" && all) {
 				t.Errorf("%s, all %v: %q, %v", name, all, got, err)
 			}

@@ -4,7 +4,6 @@ package charset
 
 import (
 	"bytes"
-	"slices"
 
 	"golang.org/x/net/html"
 )
@@ -124,33 +123,33 @@ func prescan(b []byte) (Charset, bool) {
 		case html.ErrorToken:
 			return Charset{}, false
 		case html.StartTagToken, html.SelfClosingTagToken:
-			if t := z.Token(); t.Data == "meta" {
-				if c, ok := ofMeta(t.Attr); ok {
-					return c, true
+			name, more := z.TagName()
+			if string(name) != "meta" {
+				continue
+			}
+			attrs := map[string][]byte{}
+			for more {
+				var key, value []byte
+				key, value, more = z.TagAttr()
+				if _, ok := attrs[string(key)]; !ok { // of attributes with one name the first counts
+					attrs[string(key)] = value
 				}
+			}
+			if c, ok := ofMeta(attrs); ok {
+				return c, true
 			}
 		}
 	}
 }
 
 // ofMeta returns the encoding that a meta element names: in its charset, or, with a pragma, in its content.
-// Of attributes with one name the first counts.
-func ofMeta(attrs []html.Attribute) (Charset, bool) {
-	attr := func(key string) (value []byte, there bool) {
-		i := slices.IndexFunc(attrs, func(a html.Attribute) bool { return a.Key == key })
-		if i < 0 {
-			return nil, false
-		}
-		return []byte(attrs[i].Val), true
-	}
-	label, ok := attr("charset")
+func ofMeta(attrs map[string][]byte) (Charset, bool) {
+	label, ok := attrs["charset"]
 	if !ok {
-		pragma, _ := attr("http-equiv")
-		content, _ := attr("content")
-		if !equalFold(pragma, "content-type") {
+		if !equalFold(attrs["http-equiv"], "content-type") {
 			return Charset{}, false
 		}
-		label = MetaContent(content)
+		label = MetaContent(attrs["content"])
 	}
 	return InDocument(label)
 }

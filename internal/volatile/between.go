@@ -14,35 +14,124 @@ const mostBetween = 64 << 10
 // Between returns the position of what stands between two texts, which a profile names. It is for what says
 // nothing although two answers of one moment have it in common, because the program keeps it for a day.
 func Between(before, after string) (Position, At) {
-	return hashOf(0, []byte(before), []byte(after)), At{Kind: Region, before: before, after: after}
+	return hashOf(0, []byte(before), []byte(after)), At{Kind: Region, Before: before, After: after}
 }
 
-// between masks what stands between two texts.
-func (k Positions) between(doc []byte) (out []byte, hits []Sighting) {
-	out = doc
+// between masks what stands between two texts, and, where that is a gap, notes the references in it.
+func (k Positions) between(doc []byte) (m Masked) {
+	m.Body = doc
 	for _, p := range slices.Sorted(maps.Keys(k)) {
 		at := k[p]
-		if at.before == "" {
+		if at.Before == "" {
 			continue
 		}
 		for i := 0; ; {
-			from := bytes.Index(out[i:], []byte(at.before))
+			from := bytes.Index(m.Body[i:], []byte(at.Before))
 			if from < 0 {
 				break
 			}
-			from += i + len(at.before)
-			to := bytes.Index(out[from:min(len(out), from+mostBetween)], []byte(at.after))
+			from += i + len(at.Before)
+			to := bytes.Index(m.Body[from:min(len(m.Body), from+mostBetween)], []byte(at.After))
 			if i = from; to < 0 {
 				continue
 			}
-			hits = append(hits, Sighting{
+			value := m.Body[from : from+to]
+			if at.Kind == Gap {
+				if !once(m.Body, []byte(at.Before)) || !once(m.Body, []byte(at.After)) || 2*to > len(m.Body) {
+					break
+				}
+				d := read(value)
+				for _, l := range d.leads {
+					m.Named = append(m.Named, value[l.from:l.to])
+				}
+			}
+			m.Hits = append(m.Hits, Sighting{
 				Position: p,
-				Value:    out[from : from+to],
-				Where:    at.before + "#" + at.after,
-				kind:     Region,
+				Value:    value,
+				Where:    Short([]byte(at.Before)) + "#" + Short([]byte(at.After)),
+				kind:     at.Kind,
 			})
-			out = slices.Concat(out[:from], []byte{mark, byte(Region)}, out[from+to:])
+			m.Body = slices.Concat(m.Body[:from], []byte{mark, byte(at.Kind)}, m.Body[from+to:])
 		}
 	}
-	return out, hits
+	return m
+}
+
+// HasGap reports whether a document has a known gap.
+func (k Positions) HasGap(doc []byte) bool {
+	for _, hit := range k.between(doc).Hits {
+		if hit.kind == Gap {
+			return true
+		}
+	}
+	return false
+}
+
+// once reports whether a document has a text exactly once.
+func once(doc, text []byte) bool {
+	i := bytes.Index(doc, text)
+	return i >= 0 && bytes.LastIndex(doc, text) == i
+}
+
+// Some of what two answers of one moment differ in has no element of its own to be named by: items drawn by
+// lot into a page without classes, or too many of them. The page has a gap there, between two texts that both
+// answers and the stored copy have once each. What is outside of it they have in common.
+
+// Anchors of a gap.
+const (
+	leastAnchor = 4 // bytes
+	mostAnchor  = 200
+	mostAnchors = 64 // segments that are tried before and behind a difference
+	mostGaps    = 8  // in a page
+)
+
+// gap finds the texts around a difference at two segments, and returns the segments behind it: the nearest
+// ones in both answers, because a text may be in either by chance.
+func (p *pair) gap(i, j int) (x, y int, ok bool) {
+	if p.gaps++; p.gaps > mostGaps {
+		return 0, 0, false
+	}
+	from, to := p.a.segs[i].from, p.b.segs[j].from
+	before, after, least := -1, -1, 0
+	for k := max(i-mostAnchors, 0); k < min(i+mostAnchors, len(p.a.segs)); k++ {
+		at, s := p.anchor(k), p.a.segs[k]
+		switch {
+		case at < 0:
+		case k < i:
+			if at < to {
+				before = k
+			}
+		case at >= to:
+			if n := s.from - from + at - to; after < 0 || n < least {
+				after, least = k, n
+			}
+		}
+	}
+	if before < 0 || after < 0 {
+		return 0, 0, false
+	}
+	first, last := p.a.segs[before], p.a.segs[after]
+	at := At{Kind: Gap}
+	at.Before, at.After = string(p.a.doc[first.from:first.to]), string(p.a.doc[last.from:last.to])
+	old, now := span{first.to, last.from}, span{p.anchor(before) + len(at.Before), p.anchor(after)}
+	for _, s := range [...]span{old, now} {
+		if n := s.to - s.from; n < 0 || n > mostBetween || 2*n > min(len(p.a.doc), len(p.b.doc)) {
+			return 0, 0, false
+		}
+	}
+	name := []byte(Short([]byte(at.Before)) + " # " + Short([]byte(at.After)))
+	p.content(at, hashOf(0, []byte(at.Before), []byte(at.After)), name, old, now)
+	return after, p.b.segAt(now.to), true
+}
+
+// anchor returns where a segment of the first answer is in the second one, when each body has it once; else
+// -1.
+func (p *pair) anchor(i int) int {
+	s := p.a.segs[i]
+	text := p.a.doc[s.from:s.to]
+	if len(bytes.TrimSpace(text)) < leastAnchor || len(text) > mostAnchor || !once(p.a.doc, text) ||
+		!once(p.b.doc, text) || (p.stored != nil && !once(p.stored, text)) {
+		return -1
+	}
+	return bytes.Index(p.b.doc, text)
 }

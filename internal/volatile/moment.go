@@ -67,3 +67,23 @@ func says(text, form string, at time.Time) bool {
 	}
 	return false
 }
+
+// WithoutClock returns an address without the steps and parameters of it that are Unix time, and whether it
+// had any.
+func WithoutClock(address string) (without string, had bool) {
+	const between = "/?&;="
+	for from := 0; from < len(address); {
+		to := len(address)
+		if n := strings.IndexAny(address[from:], between); n >= 0 {
+			to = from + n
+		}
+		if part := address[from:to]; unixTime([]byte(part)) {
+			had = true
+		} else {
+			without += part
+		}
+		without += address[to:min(to+1, len(address))]
+		from = to + 1
+	}
+	return without, had
+}

@@ -30,9 +30,12 @@ const (
 	Token                  // letters and digits without a meaning
 	Region                 // the content of an element
 	Order                  // of the lines or items in an element
+	Gap                    // what stands between two texts
 )
 
-func (k Kind) String() string { return [...]string{"", "number", "token", "region", "order"}[k] }
+func (k Kind) String() string {
+	return [...]string{"", "number", "token", "region", "order", "part"}[k]
+}
 
 // Position is the name of a position: a hash.
 type Position uint64
@@ -45,7 +48,8 @@ type At struct {
 	Long  int  `json:"long,omitempty"`
 	Other bool `json:"other,omitempty"` // some of them were not hexadecimal
 
-	before, after string // see Between
+	Before string `json:"before,omitempty"` // what stands before and behind it, see Between
+	After  string `json:"after,omitempty"`
 }
 
 // atOf is what two values that take the same place say of it; the zero value: nothing.
@@ -136,9 +140,9 @@ func (k Positions) Masked(doc []byte) Masked {
 	if len(k) == 0 || len(doc) > MaxBody {
 		return Masked{Body: doc}
 	}
-	doc, cut := k.between(revealed(doc))
-	d := read(doc)
-	m := masking{Masked: Masked{Body: make([]byte, 0, len(doc)), Hits: cut}}
+	m := masking{Masked: k.between(revealed(doc))}
+	d := read(m.Body)
+	doc, m.Body = m.Body, make([]byte, 0, len(m.Body))
 	region := 0
 	for i := range d.units {
 		u := &d.units[i]
@@ -236,13 +240,18 @@ type Variation struct {
 }
 
 // Apart returns the positions at which two answers differ that came within seconds. ok is false when they
-// differ elsewhere, too.
-func Apart(a, b []byte) (out []Variation, ok bool) {
+// differ elsewhere, too. stored is what the mirror has of the page, nil for nothing.
+func Apart(a, b, stored []byte) (out []Variation, ok bool) {
 	if len(a) > MaxBody || len(b) > MaxBody {
 		return nil, false
 	}
 	x, y := read(revealed(a)), read(revealed(b))
-	p := pair{a: x, b: y, found: map[Position]*Variation{}}
+	p := pair{
+		a:      x,
+		b:      y,
+		stored: stored,
+		found:  map[Position]*Variation{},
+	}
 	ok = p.walk()
 	for i := range x.units {
 		for _, at := range [...]Position{x.units[i].narrow, x.units[i].wide} {
@@ -259,14 +268,16 @@ func Apart(a, b []byte) (out []Variation, ok bool) {
 
 // pair is two answers that are compared.
 type pair struct {
-	a, b  *document
-	found map[Position]*Variation
-	notes []noted               // in the order of the first answer
-	once  map[Position]*element // of a, see single
-	twin  map[Position]*element // of b
+	a, b   *document
+	stored []byte
+	found  map[Position]*Variation
+	notes  []noted               // in the order of the first answer
+	once   map[Position]*element // of a, see single
+	twin   map[Position]*element // of b
 
 	blocks, twins []block // of a and b, see reordered
 	tried         map[*block]bool
+	gaps          int
 }
 
 // noted is where something was found.
@@ -293,9 +304,16 @@ func (p *pair) walk() bool {
 			i, j = i+1, j+1
 			continue
 		}
-		x, y := p.around(s.from, t.from)
-		if x == nil || len(p.found) >= mostFound || (x.to <= s.from && y.to <= t.from) {
+		if len(p.found) >= mostFound {
 			return false
+		}
+		x, y := p.around(s.from, t.from)
+		if x == nil || (x.to <= s.from && y.to <= t.from) {
+			var ok bool
+			if i, j, ok = p.gap(i, j); !ok {
+				return false
+			}
+			continue
 		}
 		p.content(At{Kind: Region}, x.path, x.tag, span{x.from, x.to}, span{y.from, y.to})
 		i, j = p.a.segAt(x.to), p.b.segAt(y.to)
@@ -430,26 +448,6 @@ func hashOf(of Position, parts ...[]byte) Position {
 		h.Write([]byte{variable})
 	}
 	return Position(max(h.Sum64(), 1))
-}
-
-// WithoutClock returns an address without the steps and parameters of it that are Unix time, and whether it
-// had any.
-func WithoutClock(address string) (without string, had bool) {
-	const between = "/?&;="
-	for from := 0; from < len(address); {
-		to := len(address)
-		if n := strings.IndexAny(address[from:], between); n >= 0 {
-			to = from + n
-		}
-		if part := address[from:to]; unixTime([]byte(part)) {
-			had = true
-		} else {
-			without += part
-		}
-		without += address[to:min(to+1, len(address))]
-		from = to + 1
-	}
-	return without, had
 }
 
 // Beginning names the template of a document by the first elements of its body with an id or a class.

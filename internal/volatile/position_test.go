@@ -31,7 +31,7 @@ func links(n ...int) (s string) {
 // learned takes all that two answers differ in as known.
 func learned(t *testing.T, a, b []byte) Positions {
 	t.Helper()
-	found, ok := Apart(a, b)
+	found, ok := Apart(a, b, nil)
 	if !ok {
 		t.Fatalf("%s and %s differ elsewhere: %+v", a, b, found)
 	}
@@ -96,7 +96,7 @@ func TestTokensAreMaskedInAllPlaces(t *testing.T) {
 		return fmt.Appendf(nil, form, token, text)
 	}
 	const one, two = "2856710735823326466", "6571188812564132752"
-	found, _ := Apart(mail(one, "a"), mail(two, "a"))
+	found, _ := Apart(mail(one, "a"), mail(two, "a"), nil)
 	k := Positions{}
 	for _, d := range found {
 		if strings.Contains(d.Where, "boundary") {
@@ -217,7 +217,6 @@ func TestWithoutClock(t *testing.T) {
 func TestNoPosition(t *testing.T) {
 	at := func(s string) []byte { return drawn("One", s, "box", links(1)) }
 	for name, c := range map[string][2][]byte{
-		"outside of all":     {at("x"), bytes.Replace(at("x"), []byte("<title>One"), []byte("<title>Two"), 1)},
 		"most of the page":   {at(strings.Repeat("one ", 900)), at(strings.Repeat("two ", 900))},
 		"no end tag":         {[]byte("<p>text text text<p class=q>a"), []byte("<p>text text text<p class=q>b")},
 		"in a script":        {at("<script>a</script>"), []byte("<script><div id=a>x</div></script>")},
@@ -225,12 +224,51 @@ func TestNoPosition(t *testing.T) {
 		"cut short":          {at("x"), at("x")[:300]},
 		"one that is larger": {make([]byte, MaxBody+1), []byte("x")},
 	} {
-		if got, ok := Apart(c[0], c[1]); ok {
+		if got, ok := Apart(c[0], c[1], nil); ok {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got, ok := Apart(at("x"), at("x")); !ok || len(got) > 0 {
+	if got, ok := Apart(at("x"), at("x"), nil); !ok || len(got) > 0 {
 		t.Errorf("the same: %+v", got)
+	}
+}
+
+// What no element names stands between two texts that the answers and the stored page have once each. An edit
+// elsewhere is seen, one of a page that has these texts twice is, and so is a text that is no longer there.
+func TestGaps(t *testing.T) {
+	page := func(head, drawn, foot string) []byte {
+		return []byte("<h1>Harbour</h1><p>" + head + "<h2>Read more</h2>" + drawn + "<p>End of page " + foot +
+			strings.Repeat("<p>and so on", 40))
+	}
+	known := Positions{}
+	for _, stored := range [][]byte{nil, page("old", "<a href=/7>seven</a>", "b")} {
+		found, ok := Apart(page("a", "<a href=/1>one</a><br>two<br>", "b"), page("a", "<b>three</b>", "b"), stored)
+		if !ok || len(found) != 1 || found[0].At.Kind != Gap || found[0].Where != "</h2> # End of page b" {
+			t.Fatalf("%v %+v", ok, found)
+		}
+		for _, d := range found {
+			known[d.Position] = d.At
+		}
+	}
+	for name, c := range map[string]struct {
+		was, now []byte
+		want     bool
+	}{
+		"other items":    {page("a", "x", "b"), page("a", "<i>y</i><a href=/9>z</a>", "b"), true},
+		"none":           {page("a", "x", "b"), page("a", "", "b"), true},
+		"before":         {page("a", "x", "b"), page("c", "x", "b"), false},
+		"behind":         {page("a", "x", "b"), page("a", "y", "c"), false},
+		"twice":          {page("a", "x<h2>Read</h2>", "b"), page("a", "y<h2>Read</h2>", "b"), false},
+		"no such text":   {page("a", "x", "b"), bytes.Replace(page("a", "x", "b"), []byte("</h2>"), nil, 1), false},
+		"most of a page": {page("a", "x", "b"), page("a", strings.Repeat("word ", 400), "b"), false},
+	} {
+		_, b, same := known.Same(c.was, c.now)
+		if same != c.want {
+			t.Errorf("%s: the same %v, want %v:\n%s", name, same, c.want, b.Body)
+		}
+	}
+	if m := known.Masked(page("a", "<a href=/9>z</a>", "b")); len(m.Named) != 1 || string(m.Named[0]) != "/9" {
+		t.Errorf("references in it: %q", m.Named)
 	}
 }
 
@@ -254,7 +292,7 @@ func TestPositionsOfHostileDocuments(t *testing.T) {
 	} {
 		doc := []byte(strings.Repeat(part, MaxBody/4/len(part)))
 		other := append(bytes.Clone(doc[:len(doc)-9]), "other"...)
-		Apart(doc, other)
+		Apart(doc, other, nil)
 		if _, _, same := (Positions{1: {Kind: Region}, 2: {Kind: Number}}).Same(doc, other); same {
 			t.Errorf("%s: something was left out", name)
 		}
@@ -266,7 +304,7 @@ func FuzzPositions(f *testing.F) {
 	f.Add(pageOf("One", "<script>a={b:1}</script>", ""), pageOf("One", "<script>a={b:2}</script>", ""))
 	f.Add([]byte(`{"a":"9c59c3c75325c48e","b":1}`), []byte(`{"a":"15c1bd8c8d006686","b":2}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		found, ok := Apart(a, b)
+		found, ok := Apart(a, b, nil)
 		if !ok {
 			return
 		}

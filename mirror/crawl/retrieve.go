@@ -78,7 +78,7 @@ func (r *crawling) crawl(ctx context.Context, stop func(error)) (lost, err error
 		return err, err
 	}
 	err = errors.Join(r.keepChains(), keepSessions(r.planned), keepPairs(r),
-		urls.KeepFact(r.Site.Notes, revisit.NoiseFact, r.skipPlan.Noise.Fact), keepProfiles(r.Session))
+		urls.KeepFact(r.Site.Notes, revisit.NoiseFact, r.skipPlan.Noise.Fact), keepProfiles(r.Retrieval))
 	if err == nil && !r.stopped() {
 		r.probeSections(ctx)
 	}

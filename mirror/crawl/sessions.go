@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,12 +18,12 @@ import (
 	"mirrord/mirror/process"
 	"mirrord/mirror/render"
 	"mirrord/mirror/revisit"
-	"mirrord/mirror/run"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/profile"
 	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
@@ -62,15 +63,29 @@ func keepSessions(r *planned) error {
 	return urls.WriteFact(r.Site.Notes, urls.SessionsFact, learned)
 }
 
-// keepProfiles stores which programs make the site, for the next run. Without any, what an earlier run found
-// stays.
-func keepProfiles(s *run.Session) error {
-	v := s.Rules.Profiles.Value()
-	if v == nil {
+// keepProfiles stores which programs make the site, for the next run, and notes what the mirror has that
+// their profiles would leave. Without any, what an earlier run found stays.
+func keepProfiles(r *Retrieval) error {
+	is := r.Rules.Profiles.Programs(r.Rescan, func(x *profile.Profile) (had int) {
+		what := fmt.Sprintf(couldLeave, x.Name)
+		for id, s := range r.Table.Settled().All() {
+			if !s.InSet() {
+				continue
+			}
+			if u := r.Table.URL(id); r.Rules.LeavesBy(x, u, frontier.PurposeOf(s)) != "" {
+				r.Notes.Add(what, u)
+				had++
+			}
+		}
+		return had
+	})
+	if is == nil && !r.Rules.Profiles.Changed() {
 		return nil
 	}
-	return urls.KeepFact(s.Site.Notes, scope.ProfilesFact, func() ([]byte, error) { return v, nil })
+	return urls.WriteFact(r.Site.Notes, scope.ProfilesFact, is)
 }
+
+const couldLeave = "profile = %[1]q in the job file would take out of the mirror what profile %[1]s leaves"
 
 // folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry
 // points and sitemaps, which no document named, stand for themselves.
@@ -175,7 +190,7 @@ func compareLast(ctx context.Context, r *crawling) {
 // anotherSecond waits until the second answer of a page that shows the time shows another one. It returns
 // false when the run ends.
 func anotherSecond(ctx context.Context, r *crawling, q *revisit.Twice) bool {
-	left := aSecond - r.Now().Sub(q.Came)
+	left := aSecond - r.Now().Sub(q.At)
 	if left <= 0 || !q.ShowsTime() {
 		return true
 	}

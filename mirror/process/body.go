@@ -56,10 +56,16 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 	// A resource that was not in the mirror, because it was gone or a redirect, has lost its list of links:
 	// it is scanned again.
 	same := r.sameKind(now, rec, body)
+	if now.ETag != "" && r.SkipPlan.Noise.HasNewTags(now.URL, body) {
+		now.ETag = ""
+	}
 	only, kept := false, false
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
+		if isPage(now.MIME) && a.From == source.FromOrigin && head.ETag != rec.ETag && rec.ETag != "" {
+			r.SkipPlan.Noise.Came(answerOf(now.URL, head, body, r.Now()), revisit.IsKept)
+		}
 	case same && now.Source == "" && rec.Source == "":
 		if only, kept = r.onlyVolatile(now, rec, head, body); kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
@@ -74,7 +80,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 		blame(now, rec, &as)
 	}
 	if a.From == source.FromOrigin && !rec.InSet && !r.Frames.OneOff() && made {
-		r.SkipPlan.Noise.Came(now.URL, unpacked(body), r.Now(), revisit.IsNew)
+		r.SkipPlan.Noise.Came(answerOf(now.URL, head, body, r.Now()), revisit.IsNew)
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
@@ -175,7 +181,7 @@ func (r *reading) onlyVolatile(
 		return true, true
 	}
 	if isGzip(body) && isMade(h) {
-		r.SkipPlan.Noise.Changed(old, unpacked(body), r.Now(), true)
+		changed(r.SkipPlan.Noise, now, old, h, answerOf(old.URL, h, body, r.Now()), false)
 	}
 	if !parse.MayBeVolatile(old, body) {
 		return false, false
@@ -193,15 +199,31 @@ func (r *reading) onlyVolatile(
 	}
 	tells := r.SkipPlan.Plan.Trusts(old.ID)
 	only, kept = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
-	if !only || (kept && old.Volatile.Due()) {
-		r.SkipPlan.Noise.Changed(old, body, r.Now(), isMade(h))
+	came := answerOf(old.URL, h, body, r.Now())
+	came.Was = fr.Body
+	if !kept || old.Volatile.Due() {
+		changed(r.SkipPlan.Noise, now, old, h, came, only)
 		if isMade(h) && r.SkipPlan.Validators.IsSuspect(now, old) {
-			r.SkipPlan.Noise.Suspect(old.URL, fr.Body, body, r.Now())
+			r.SkipPlan.Noise.Suspect(came)
 		}
-	} else if kept {
-		r.SkipPlan.Noise.Came(old.URL, body, r.Now(), revisit.IsKept)
+	} else {
+		r.SkipPlan.Noise.Came(came, revisit.IsKept)
+	}
+	if kept && restIsDue(r, now, old) && known.HasGap(body) {
+		r.Notes.Add("parts of pages that each answer draws came anew, beside what changed", now.URL)
+		now.Reason = "differs only in what each answer draws, which is stored again beside what changed in this run"
+		return true, false
 	}
 	return only, kept
+}
+
+// restAge is how old the stored answer of a page is at least when it is replaced by one that differs in a gap
+// only: an edit may be hidden there.
+const restAge = 7 * 24 * 60 * 60 // seconds
+
+// restIsDue reports whether that is due, and makes no version by itself.
+func restIsDue(r *reading, now, old *record.Resource) bool {
+	return now.Fetched-old.Fetched >= restAge && r.Counts.Fetched.Load() > 0
 }
 
 // isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/internal/volatile"
+	"mirrord/mirror/revisit"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
@@ -42,11 +43,40 @@ func modifiedNow(h *fetch.Head) bool {
 
 // mayHaveNoise reports whether a body may be a page, a feed, or a packed file that a program made.
 func mayHaveNoise(mime string, h *fetch.Head, body []byte) bool {
+	return (isPage(mime) || isGzip(body)) && isMade(h)
+}
+
+// isPage reports whether a type is one of pages and feeds.
+func isPage(mime string) bool {
 	switch mime {
 	case "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml":
-		return isMade(h)
+		return true
 	}
-	return isGzip(body) && isMade(h)
+	return false
+}
+
+// changed has a page that changed requested twice when a program may have made it. So may be one that differs
+// only in what may change by itself, with a hash for its ETag, or with an ETag that changed although its time
+// did not.
+func changed(p *revisit.Noise, now, old *record.Resource, h *fetch.Head, came revisit.PageAnswer, only bool) {
+	hash := h.ETag != "" && h.ETag != old.ETag && (h.LastModified == "" || now.LastModified == old.LastModified)
+	switch {
+	case isMade(h):
+		p.Came(came, revisit.IsOther)
+	case only && isPage(now.MIME) && hash:
+		p.Came(came, revisit.IsNew)
+	}
+	p.Changed(old, came)
+}
+
+// answerOf is an answer as it is compared with another one of the same moment.
+func answerOf(u site.URL, h *fetch.Head, body []byte, at time.Time) revisit.PageAnswer {
+	return revisit.PageAnswer{
+		URL:  u,
+		Body: unpacked(body),
+		Tag:  h.ETag,
+		At:   at,
+	}
 }
 
 // samePacked reports whether a packed body that a program made has what the stored one has, but for noise.

@@ -60,7 +60,7 @@ func TwoAnswers(x *Processor, q *revisit.Twice, res *fetch.Result, body []byte) 
 	if res.Status != http.StatusOK {
 		return
 	}
-	if x.SkipPlan.Noise.Answered(q, unpacked(body), x.Now()) {
+	if x.SkipPlan.Noise.Answered(q, answerOf(q.URL, &res.Head, body, x.Now())) {
 		x.Log.Info("places learned at which answers differ", "url", q.URL.String())
 		x.Notes.Add(learnedPlaces, q.URL)
 	}

@@ -25,6 +25,9 @@ func (e *explainer) history(rec *record.Resource) {
 	if rec.Body == record.PackBody {
 		if fr, err := e.Site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At); err == nil {
 			e.noise(rec.URL, fr.Body)
+			if e.skipPlan.Noise.HasNewTags(rec.URL, fr.Body) {
+				e.say("validators: its ETag is not sent, because each answer of its template has another one")
+			}
 		}
 	}
 	if rec.Volatile.Holds() && rec.Body == record.PackBody {

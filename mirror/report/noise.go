@@ -11,7 +11,7 @@ import (
 // answers at one moment.
 type MaskedPosition struct {
 	Where string `json:"where"`
-	Kind  string `json:"kind"` // number, token, region or order
+	Kind  string `json:"kind"` // number, token, region, order or part
 	Old   string `json:"old"`
 	New   string `json:"new"`
 	URL   string `json:"url"`   // the page that had them

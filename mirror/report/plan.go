@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/evolution/policy"
+	"mirrord/job"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
@@ -105,7 +106,7 @@ func (v *View) planner() (p *revisit.Planner, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	v.newRules = scanned != scope.Fingerprint(v.Job)
+	v.newRules = scanned != scope.Fingerprint(v.Job) || v.rules.Profiles.Changed()
 	v.skipPlan.Plan = nil // the one before is used up
 	why, err = v.skipPlan.MakePlan(revisit.PlanTerms{
 		Published: v.live != nil,
@@ -268,6 +269,28 @@ func (c *planCount) finish() {
 		c.rep.Dirs = append(c.rep.Dirs, s.PlanDir)
 	}
 	slices.SortFunc(c.rep.Dirs, func(a, b PlanDir) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// notPlanned says what plans leave out that runs of a job do. guesses says that its scripts name addresses.
+func notPlanned(j *job.Job, guesses bool) (out []string) {
+	if len(j.Alternates) > 0 && j.AlternatesUse == job.AlternatesSpread {
+		out = append(out, "which of them alternates answer (alternates_use), and their verification")
+	} else if len(j.Alternates) > 0 {
+		out = append(out, "requests of replicas (alternates)")
+	}
+	switch {
+	case j.FindsReuse():
+		out = append(out, "requests that another mirror saves (reuse)")
+	case j.Reuse.Job != "":
+		out = append(out, "requests that the mirror of "+j.Reuse.Job+" saves (reuse.job)")
+	}
+	if j.Space != "" && j.FetchOnce > 0 {
+		out = append(out, "requests that other mirrors of the space save (fetch_once)")
+	}
+	if guesses && j.Scripts {
+		out = append(out, "addresses that are guessed from scripts (scripts)")
+	}
+	return out
 }
 
 // planUpTo is the default of View.PlanUpTo.

@@ -34,6 +34,7 @@ const (
 	mostWaiting   = 16               // pages that wait for their second request
 	mostShapes    = 1024             // templates that are remembered
 	mostNoise     = 256              // positions that are remembered
+	mostGaps      = 64               // of these, texts around what differs
 	noiseRuns     = 64               // runs after which a position is forgotten that was not seen to differ
 	shapeRuns     = 16               // runs after which two pages of a template are requested twice again
 	mostRedirects = 256              // that are remembered
@@ -41,6 +42,7 @@ const (
 	changedLast   = 3                // looks in a row at which a page changed that is then requested twice
 	surePages     = 2                // pages on which words or a region differed until that is believed
 	sureWide      = 3                // the same of a number whose neighbours vary
+	sureGap       = 2                // URLs at which what stands between two texts differed, three times in all
 	secondsApart  = 2 * time.Second  // between two answers, at least, while the run has other things to request
 	atOneMoment   = 60 * time.Second // and at most
 )
@@ -62,49 +64,10 @@ type shapeFact struct {
 	Shape  uint64 `json:"shape"`
 	Asked  int    `json:"asked"`
 	Unsure bool   `json:"unsure,omitempty"` // the last one had differences that are not yet believed
+	Tags   bool   `json:"tags,omitempty"`   // its two answers said the same under different ETags
 	Run    int    `json:"run"`              // the last one that did so
 
 	came int // pages of this run that are of it, and not known to be as they were
-}
-
-// PositionFact says what was learned about a position. One pair of values, with its page and run, is for a
-// person.
-type PositionFact struct {
-	Position volatile.Position `json:"position"`
-	volatile.At
-	Prose    bool   `json:"prose,omitempty"`
-	Wide     bool   `json:"wide,omitempty"`
-	Clock    bool   `json:"clock,omitempty"`
-	Hidden   bool   `json:"hidden,omitempty"`
-	Counted  bool   `json:"counted,omitempty"`
-	Pages    int    `json:"pages"` // whose two answers differed there
-	Seen     int    `json:"seen"`  // times that it occurred on pages that were requested twice
-	Differed int    `json:"differed"`
-	Run      int    `json:"run"` // when it was last seen to differ
-	Where    string `json:"where"`
-	Old      string `json:"old"`
-	New      string `json:"new"`
-	URL      string `json:"url"`
-
-	On []string `json:"on,omitempty"` // URLs of the pages, the last few, one for each time
-}
-
-// mostOn is how many pages are remembered that differed at a position.
-const mostOn = 4
-
-// IsSure reports whether a difference at the position alone is no change.
-func (f *PositionFact) IsSure() bool {
-	pages := 1
-	switch {
-	case f.Hidden: // no reader sees it, and it may be the same for a while
-		return true
-	case f.Wide:
-		pages = sureWide
-	case f.Prose:
-		pages = surePages
-	}
-	often := 2*f.Differed >= f.Seen || f.Counted || f.Kind == volatile.Order // these may be the same for a while
-	return f.Pages >= pages && often
 }
 
 // Noise knows at which positions of the pages of a site each answer is another one. Safe for concurrent use,
@@ -133,6 +96,7 @@ type knownNoise struct {
 	site  volatile.Positions
 	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
 	clock bool                          // some address is another one in each answer, because it holds the time
+	tags  map[uint64]bool               // templates whose ETags are new in each answer
 }
 
 // NewNoise returns the noise of a site of which nothing was learned.
@@ -185,7 +149,16 @@ func (p *Noise) give(named []profile.Between) {
 // publish makes the learned positions known. A position that is the same on most pages is known for those on
 // which it differed, words of a text only when they did so twice, or in their order.
 func (p *Noise) publish() {
-	known := &knownNoise{site: maps.Clone(p.given), pages: map[string]volatile.Positions{}}
+	known := &knownNoise{
+		site:  maps.Clone(p.given),
+		pages: map[string]volatile.Positions{},
+		tags:  map[uint64]bool{},
+	}
+	for _, s := range p.shapes {
+		if s.Tags {
+			known.tags[s.Shape] = true
+		}
+	}
 	for at, f := range p.positions {
 		if f.IsSure() {
 			known.site[at], known.clock = f.At, known.clock || f.Clock
@@ -193,7 +166,7 @@ func (p *Noise) publish() {
 	}
 	for at, f := range p.positions {
 		for i, u := range f.On {
-			once := f.Prose && f.Kind != volatile.Order && !slices.Contains(f.On[:i], u)
+			once := f.Prose && f.Kind != volatile.Order && !hasTwice(f.On[:i+1], u)
 			if f.IsSure() || f.Wide || once {
 				continue
 			}
@@ -216,6 +189,12 @@ func (p *Noise) Known(u site.URL) volatile.Positions {
 		return own
 	}
 	return known.site
+}
+
+// HasNewTags reports whether the pages of a template are known to have another ETag in each answer.
+func (p *Noise) HasNewTags(u site.URL, body []byte) bool {
+	known := p.known.Load()
+	return known != nil && len(known.tags) > 0 && known.tags[shapeOf(u, body)]
 }
 
 // All returns what was learned about all positions, for a person.
@@ -243,11 +222,11 @@ const (
 )
 
 // Came says that a page came that a program may have made.
-func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
-	if len(body) > volatile.MaxBody {
+func (p *Noise) Came(a PageAnswer, how How) {
+	if len(a.Body) > volatile.MaxBody {
 		return
 	}
-	shape := shapeOf(u, body)
+	shape := shapeOf(a.URL, a.Body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.shapes[shape]
@@ -272,32 +251,32 @@ func (p *Noise) Came(u site.URL, body []byte, at time.Time, how How) {
 		}
 	}
 	if waits < firstTwice || ((s.Unsure || how == IsOther) && waits < allTwice) {
-		if !volatile.HasPlaces(body) { // a second answer teaches nothing
+		if a.Tag == "" && !volatile.HasPlaces(a.Body) { // a second answer teaches nothing
 			s.Asked++
 			return
 		}
-		q := newTwice(u, at, shape, waits)
+		q := newTwice(a, shape, waits)
 		if how == IsOther {
 			q.more = moreTwice
 		}
-		p.wait(q, body)
+		p.wait(q)
 	}
 }
 
 // Suspect takes a page that changed although its validators stayed the same, with its stored body: what a
 // second answer does not explain is no noise, see Twice.Blames.
-func (p *Noise) Suspect(u site.URL, stored, body []byte, at time.Time) {
-	q := newTwice(u, at, shapeOf(u, body), 0)
-	q.stored = bytes.Clone(stored)
+func (p *Noise) Suspect(a PageAnswer) {
+	q := newTwice(a, shapeOf(a.URL, a.Body), 0)
+	q.suspect = true
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(w *Twice) bool { return w.URL == u })
-	p.wait(q, body)
+	p.waiting = slices.DeleteFunc(p.waiting, func(w *Twice) bool { return w.URL == a.URL })
+	p.wait(q)
 }
 
 // wait puts a page among those that are to be requested twice. When they are many the least urgent one goes.
 // The caller holds mu.
-func (p *Noise) wait(q *Twice, body []byte) {
+func (p *Noise) wait(q *Twice) {
 	if len(p.waiting) >= mostWaiting {
 		i, last := 0, p.waiting[0]
 		for k, w := range p.waiting {
@@ -310,22 +289,16 @@ func (p *Noise) wait(q *Twice, body []byte) {
 		}
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 	}
-	q.body = bytes.Clone(body)
+	q.Body, q.Was = bytes.Clone(q.Body), bytes.Clone(q.Was)
 	p.waiting = append(p.waiting, q)
 	p.ripe.Store(true)
 }
 
 // Changed says that a page of the mirror came with another body, in more than is known to vary. rec is its
-// record before; made, that a program may have made the answer.
-func (p *Noise) Changed(rec *record.Resource, body []byte, at time.Time, made bool) {
+// record before.
+func (p *Noise) Changed(rec *record.Resource, a PageAnswer) {
 	const always = 1<<(changedLast-1) - 1
-	if len(body) > volatile.MaxBody {
-		return
-	}
-	if made {
-		p.Came(rec.URL, body, at, IsOther)
-	}
-	if rec.Recent&always != always {
+	if len(a.Body) > volatile.MaxBody || rec.Recent&always != always {
 		return
 	}
 	p.mu.Lock()
@@ -336,7 +309,7 @@ func (p *Noise) Changed(rec *record.Resource, body []byte, at time.Time, made bo
 		return
 	}
 	p.again++
-	p.wait(newTwice(rec.URL, at, shapeOf(rec.URL, body), 0), body)
+	p.wait(newTwice(a, shapeOf(a.URL, a.Body), 0))
 }
 
 // Question returns a page of an origin that is to be requested once more, now; of any origin, and without
@@ -347,10 +320,10 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(q *Twice) bool { return now.Sub(q.Came) > atOneMoment })
+	p.waiting = slices.DeleteFunc(p.waiting, func(q *Twice) bool { return now.Sub(q.At) > atOneMoment })
 	best := -1
 	for i, q := range p.waiting {
-		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.Came) >= secondsApart)
+		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.At) >= secondsApart)
 		if may && (best < 0 || p.worth(q) > p.worth(p.waiting[best])) {
 			best = i
 		}
@@ -368,15 +341,16 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 	return q, ok
 }
 
-// Answered takes the body of the second answer, and returns whether positions are known now that were not.
-// When that leaves a doubt, and no other page of the template waits, a third answer is to follow.
-func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
-	found, ok := volatile.Apart(q.body, again)
+// Answered takes the second answer, and returns whether positions are known now that were not. When that
+// leaves a doubt, and no other page of the template waits, a third answer is to follow.
+func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
+	found, ok := volatile.Apart(q.Body, again.Body, q.Was)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.shapes[q.shape]; s != nil {
 		s.Run = p.run
 		s.Asked++
+		s.Tags = (s.Tags || ok) && q.Tag != "" && again.Tag != "" && q.Tag != again.Tag
 	}
 	p.same(q, found)
 	for i := range found {
@@ -387,9 +361,10 @@ func (p *Noise) Answered(q *Twice, again []byte, at time.Time) (learned bool) {
 		other := slices.ContainsFunc(p.waiting, func(w *Twice) bool { return w.shape == q.shape })
 		doubt := (s.Unsure && !other && len(found) > 0) || (!learned && q.more > 0)
 		if doubt && s.Asked < allTwice {
-			next := newTwice(q.URL, at, q.shape, s.Asked)
+			again.Was = q.Was
+			next := newTwice(again, q.shape, s.Asked)
 			next.more = q.more - 1
-			p.wait(next, again)
+			p.wait(next)
 		}
 	}
 	p.publish()
@@ -408,7 +383,7 @@ func (p *Noise) same(q *Twice, found []volatile.Variation) {
 	for _, d := range found {
 		delete(all, d.Position)
 	}
-	for _, hit := range all.Masked(q.body).Hits {
+	for _, hit := range all.Masked(q.Body).Hits {
 		p.positions[hit.Position].Seen++
 	}
 }
@@ -424,7 +399,7 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	p.saw = true
 	f := p.positions[d.Position]
 	if f == nil {
-		if len(p.positions) == mostNoise {
+		if len(p.positions) == mostNoise || (d.At.Kind == volatile.Gap && p.gaps() == mostGaps) {
 			return false
 		}
 		f = &PositionFact{Position: d.Position, At: d.At}
@@ -435,9 +410,21 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	f.At = f.At.And(d.At)
 	f.Pages, f.Seen, f.Differed, f.Run = f.Pages+1, f.Seen+d.Seen, f.Differed+d.Differed, p.run
 	f.Where, f.Old, f.New, f.URL = d.Where, d.Old, d.New, q.URL.String()
-	f.On = append(f.On, f.URL)
-	f.On = f.On[max(len(f.On)-mostOn, 0):]
+	if !hasTwice(f.On, f.URL) {
+		f.On = append(f.On, f.URL)
+		f.On = f.On[max(len(f.On)-mostOn, 0):]
+	}
 	return f.IsSure() && !was
+}
+
+// gaps is how many positions are between two texts. The caller holds mu.
+func (p *Noise) gaps() (n int) {
+	for _, f := range p.positions {
+		if f.Kind == volatile.Gap {
+			n++
+		}
+	}
+	return n
 }
 
 // Varies takes where a redirect leads that led elsewhere in the last run, in a first answer or in the second

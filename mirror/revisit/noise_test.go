@@ -31,7 +31,7 @@ func addressOf(t *testing.T, name string) site.URL {
 func twice(t *testing.T, p *Noise, name string, one, two []byte) bool {
 	t.Helper()
 	u := addressOf(t, name)
-	p.Came(u, one, noon, IsNew)
+	p.Came(PageAnswer{URL: u, Body: one, At: noon}, IsNew)
 	if _, ok := p.Question("http://other.test", 0, noon.Add(secondsApart)); ok {
 		t.Fatal("a question for another origin")
 	}
@@ -40,7 +40,7 @@ func twice(t *testing.T, p *Noise, name string, one, two []byte) bool {
 	}
 	q, ok := p.Question(u.Origin(), 0, noon.Add(secondsApart))
 	if ok {
-		p.Answered(q, two, noon)
+		p.Answered(q, PageAnswer{URL: u, Body: two, At: noon})
 	}
 	return ok
 }
@@ -109,7 +109,7 @@ func TestKeptPagesAreLookedAtAgain(t *testing.T) {
 	p := NewNoise(3)
 	for i := range 5 {
 		body := []byte(fmt.Sprintf("<div id=%s>x</div>", strings.Repeat("x", i+1)))
-		p.Came(addressOf(t, fmt.Sprintf("%d.html", i)), body, noon, IsKept)
+		p.Came(PageAnswer{URL: addressOf(t, fmt.Sprintf("%d.html", i)), Body: body, At: noon}, IsKept)
 	}
 	if len(p.waiting) != firstTwice {
 		t.Errorf("%d pages wait", len(p.waiting))
@@ -131,13 +131,14 @@ func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.shapes[shapeOf(rec.URL, boxed("a", tokenA))] = &shapeFact{Asked: firstTwice, Run: run}
-		p.Changed(&record.Resource{URL: rec.URL, Recent: 1}, boxed("a", tokenA), noon, false)
+		same := PageAnswer{URL: rec.URL, Body: boxed("a", tokenA), At: noon}
+		p.Changed(&record.Resource{URL: rec.URL, Recent: 1}, same)
 		if p.ripe.Load() {
 			t.Fatal("a page that changed twice only is requested twice")
 		}
-		p.Changed(rec, boxed("a", tokenA), noon, false)
+		p.Changed(rec, same)
 		if q, ok := p.Question("", 0, noon); ok {
-			p.Answered(q, boxed("a", tokenA), noon)
+			p.Answered(q, same)
 			runs = append(runs, run)
 		}
 		var err error
@@ -157,7 +158,7 @@ func TestTimingsAreMostlyTheSame(t *testing.T) {
 		return boxed("</div>"+before+"0.00"+n+" of it<div>", tokenA)
 	}
 	for before, want := range map[string]bool{"generated in ": true, "it costs ": false} {
-		found, ok := volatile.Apart(page("3", before), page("4", before))
+		found, ok := volatile.Apart(page("3", before), page("4", before), nil)
 		if !ok || len(found) != 1 {
 			t.Fatalf("%+v", found)
 		}
@@ -218,17 +219,71 @@ func TestClockWithinASecond(t *testing.T) {
 		if err := p.Read(fact); err != nil {
 			t.Fatal(err)
 		}
-		page := pixel(1763624096 + run)
 		u := addressOf(t, "b")
-		p.Changed(&record.Resource{URL: u, Recent: 0xff}, page, noon, true)
+		page := PageAnswer{URL: u, Body: pixel(1763624096 + run), At: noon}
+		p.Came(page, IsOther)
+		p.Changed(&record.Resource{URL: u, Recent: 0xff}, page)
 		if q, ok := p.Question("", 0, noon.Add(secondsApart)); ok {
-			p.Answered(q, page, noon)
+			p.Answered(q, page)
 		}
 		if n := len(p.Known(u)); n != 1 {
 			t.Fatalf("run %d: the clock is forgotten", run)
 		}
 		if fact, err = p.Fact(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// ETags of a template are new in each answer when two answers of one moment that say the same have different
+// ones. Two with the same one end that.
+func TestETagsOfATemplate(t *testing.T) {
+	u := addressOf(t, "1.html")
+	a, b, other := boxed("a", tokenA), boxed("a", tokenB), append(boxed("a", tokenA), "more"...)
+	for name, c := range map[string]struct {
+		two      []byte
+		one, tag string
+		was      bool
+		want     bool
+	}{
+		"a hash of the answer":          {b, `"1"`, `"2"`, false, true},
+		"another one for the same":      {a, `W/"1"`, `W/"2"`, false, true},
+		"the same":                      {b, `"1"`, `"1"`, false, false},
+		"none":                          {b, "", "", false, false},
+		"one of two":                    {b, `"1"`, "", false, false},
+		"another text":                  {other, `"1"`, `"2"`, false, false},
+		"no longer new":                 {b, `"1"`, `"1"`, true, false},
+		"no longer sent":                {b, "", "", true, false},
+		"new, and the text another one": {other, `"1"`, `"2"`, true, true},
+	} {
+		p := NewNoise(3)
+		p.Came(PageAnswer{
+			URL:  u,
+			Body: a,
+			Tag:  c.one,
+			At:   noon,
+		}, IsNew)
+		p.shapes[shapeOf(u, a)].Tags = c.was
+		q, ok := p.Question("", 0, noon)
+		if !ok {
+			t.Fatalf("%s: not requested twice", name)
+		}
+		p.Answered(q, PageAnswer{
+			URL:  u,
+			Body: c.two,
+			Tag:  c.tag,
+			At:   noon,
+		})
+		fact, err := p.Fact()
+		later := NewNoise(4)
+		if err != nil || later.Read(fact) != nil {
+			t.Fatal(err)
+		}
+		if got, next := p.HasNewTags(u, b), later.HasNewTags(u, b); got != c.want || next != c.want {
+			t.Errorf("%s: %v, in the next run %v; want %v", name, got, next, c.want)
+		}
+		if later.HasNewTags(addressOf(t, "1.html?page=1"), b) {
+			t.Errorf("%s: of another template, too", name)
 		}
 	}
 }

@@ -12,32 +12,37 @@ import (
 	"mirrord/site"
 )
 
-// Twice is a page that is to be requested once more.
-type Twice struct {
-	URL    site.URL
-	Came   time.Time // its first answer
-	body   []byte
-	shape  uint64
-	urgent int // 0 first
-	more   int // requests for what changed, if this one explains nothing
-	stored []byte
+// PageAnswer is one answer for a page.
+type PageAnswer struct {
+	URL  site.URL
+	Body []byte
+	Was  []byte // what the mirror has of the page, nil for nothing
+	Tag  string // its ETag
+	At   time.Time
 }
 
-func newTwice(u site.URL, came time.Time, shape uint64, urgent int) *Twice {
-	q := &Twice{URL: u, Came: came}
-	q.shape, q.urgent = shape, urgent
-	return q
+// Twice is a page that is to be requested once more, with its first answer.
+type Twice struct {
+	PageAnswer
+	shape   uint64
+	urgent  int  // 0 first
+	more    int  // requests for what changed, if this one explains nothing
+	suspect bool // its validators are blamed if this one explains nothing
+}
+
+func newTwice(a PageAnswer, shape uint64, urgent int) *Twice {
+	return &Twice{PageAnswer: a, shape: shape, urgent: urgent}
 }
 
 // Blames reports whether the page changed, in more than noise, although its validators stayed the same.
 func (q *Twice) Blames(known volatile.Positions) bool {
-	_, _, same := known.Same(q.stored, q.body)
-	return q.stored != nil && !same
+	_, _, same := known.Same(q.Was, q.Body)
+	return q.suspect && !same
 }
 
 // ShowsTime reports whether the first answer says when it was made, to the second: then another one may only
 // differ after that.
-func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.body, q.Came) }
+func (q *Twice) ShowsTime() bool { return volatile.ShowsTime(q.Body, q.At) }
 
 // shapeOf names the template of a page: by its beginning, and by the parameters of its URL.
 func shapeOf(u site.URL, body []byte) uint64 {

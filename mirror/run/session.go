@@ -120,17 +120,16 @@ func (s *Session) Begin() error {
 	if err != nil {
 		return err
 	}
-	if stored != s.Fingerprint && stored != scope.MixedRules {
-		now := s.Fingerprint
-		if stored != "" {
-			now = scope.MixedRules
-		}
+	now := s.Fingerprint
+	if stored != "" && (stored != now || s.Rules.Profiles.Changed()) {
+		now = scope.MixedRules
+	}
+	if now != stored {
 		if err := s.Site.Notes.SetFingerprint(now); err != nil {
 			return err
 		}
-		stored = now
 	}
-	s.Rescan = stored == scope.MixedRules
+	s.Rescan = now == scope.MixedRules
 	if unfinished != nil && unfinished.Fingerprint == s.Fingerprint {
 		s.Run, s.Resumed = unfinished, true
 		age := s.Started.Sub(time.Unix(s.Run.Started, 0))

@@ -20,7 +20,8 @@ const ProfilesFact = "profiles"
 // ProgramOf is a program that makes pages of a site.
 type ProgramOf struct {
 	Name   string `json:"name"`
-	Digest string `json:"digest"` // of its profile when it was used last
+	Digest string `json:"digest"`        // of its profile when it was used last
+	Had    int    `json:"had,omitempty"` // files of the mirror that it would leave to the origin
 }
 
 const (
@@ -34,6 +35,8 @@ const (
 type Profiles struct {
 	set   *profile.Catalog
 	named *profile.Profile // by the job; nil: all that pages show, or no profile at all
+
+	was []ProgramOf // of the run before
 
 	mu     sync.RWMutex
 	known  []*profile.Profile
@@ -79,11 +82,10 @@ func (p *Profiles) recall(facts KeptFacts) error {
 	if (err != nil) || (len(v) == 0) || (p.looked == mostLooked) {
 		return err
 	}
-	var was []ProgramOf
-	if json.Unmarshal(v, &was) != nil {
-		return nil // it is learned again
+	if json.Unmarshal(v, &p.was) != nil {
+		p.was = nil // it is learned again
 	}
-	for _, w := range was {
+	for _, w := range p.was {
 		if x := p.set.Find(w.Name); x != nil { // else its file is gone
 			p.known = append(p.known, x)
 		}
@@ -91,20 +93,27 @@ func (p *Profiles) recall(facts KeptFacts) error {
 	return nil
 }
 
-// Value is the fact for the next run; nil when no program is known.
-func (p *Profiles) Value() []byte {
-	var is []ProgramOf
+// Changed reports whether the profile of a program is another one than in the run before, or gone: pages that
+// did not change may name what the mirror wants now.
+func (p *Profiles) Changed() bool {
+	return slices.ContainsFunc(p.was, func(w ProgramOf) bool {
+		x := p.set.Find(w.Name)
+		return x == nil || x.Digest != w.Digest
+	})
+}
+
+// Programs is the fact for the next run. With profile = "auto" the mirror may have files that the profiles
+// leave, from runs before them: had counts them, where their number may be another one than before.
+func (p *Profiles) Programs(anew bool, had func(*profile.Profile) int) (is []ProgramOf) {
 	for _, x := range p.Known() {
-		is = append(is, ProgramOf{x.Name, x.Digest})
+		now := ProgramOf{Name: x.Name, Digest: x.Digest}
+		knew := slices.Contains(p.was, now) // with nothing that it would leave
+		if (p.named == nil) && (anew || !knew) {
+			now.Had = had(x)
+		}
+		is = append(is, now)
 	}
-	if len(is) == 0 {
-		return nil
-	}
-	v, err := json.Marshal(is)
-	if err != nil {
-		panic(err) // plain data
-	}
-	return v
+	return is
 }
 
 // Known returns the profiles that are used.
@@ -147,16 +156,23 @@ func (p *Profiles) See(page []byte, cookies []string, entry bool) {
 // Leaves says why the profile of a program leaves a URL to the origin; "" for one that it does not leave.
 // scope.include wins, and so do entry points.
 func (r *URLRules) Leaves(u site.URL, p Purpose) (reason string) {
-	known := r.Profiles.Known()
-	if (p != Page) || (len(known) == 0) || slices.Contains(r.Seeds, u) {
-		return ""
-	}
-	for _, x := range known {
-		if line := x.Leaves(u); line != "" && !r.Scope.Includes(u) {
+	for _, x := range r.Profiles.Known() {
+		if line := r.LeavesBy(x, u, p); line != "" {
 			return fmt.Sprintf("profile %s leaves %q to the origin", x.Name, line)
 		}
 	}
 	return ""
+}
+
+// LeavesBy returns the line by which one profile leaves a URL to the origin.
+func (r *URLRules) LeavesBy(x *profile.Profile, u site.URL, p Purpose) (line string) {
+	if (p != Page) || slices.Contains(r.Seeds, u) {
+		return ""
+	}
+	if line = x.Leaves(u); line != "" && r.Scope.Includes(u) {
+		return ""
+	}
+	return line
 }
 
 // Wants reports whether the profile of a program wants a URL, which may be followed although a page says

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"mirrord/internal/wording"
 	"mirrord/mirror"
 	"mirrord/phm/space"
+	"mirrord/replay"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
 )
@@ -49,6 +51,16 @@ func (a *CLI) Say(name string, v any) error {
 	return errors.Join(err, w.Flush())
 }
 
+// SayTable is Say for a text that is a table; spare is that of Table.Write.
+func SayTable(a *CLI, name string, v any, spare ...string) error {
+	s, err := a.Text(name, v)
+	var t Table
+	for row := range strings.SplitSeq(s, "\n") {
+		t = append(t, strings.Split(row, "\t"))
+	}
+	return errors.Join(err, t.Write(a, spare))
+}
+
 // Text is what a template makes of a value.
 func (a *CLI) Text(name string, v any) (string, error) {
 	return wording.Templates{Files: texts, Glob: "texts/*.txt", Words: template.FuncMap{
@@ -66,13 +78,19 @@ func (a *CLI) Text(name string, v any) (string, error) {
 		"x100":  func(share float64) float64 { return 100 * share },
 
 		"cause":    CauseText,
+		"decimal":  decimalText,
 		"excerpt":  excerptText,
+		"hint":     a.StartHint,
+		"hours":    hoursText,
 		"interval": interval,
 		"note":     look.VersionNote,
 		"progress": func(p status.Progress) string { return ProgressLine(p) },
 		"folder":   space.MirrorFolder,
+		"lf":       func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") },
 		"lost":     care.SayLost,
+		"percent":  replay.PercentText,
 		"plain":    plainText,
+		"price":    priceText,
 		"rebuild":  status.RebuildHint,
 		"shown":    status.Shown,
 		"typed":    a.Typed,
@@ -129,3 +147,25 @@ func interval(low, high *float64) string {
 	}
 	return fmt.Sprintf("%.2f to %.2f", *low, *high)
 }
+
+// hoursText is a number of hours for people.
+func hoursText(hours *float64) string {
+	switch {
+	case hours == nil:
+		return "-"
+	case *hours < 1:
+		return fmt.Sprintf("%.0f min", *hours*60)
+	case *hours < 72:
+		return fmt.Sprintf("%.0f h", *hours)
+	}
+	return fmt.Sprintf("%.0f days", *hours/24)
+}
+
+// priceText is a price with two digits that count.
+func priceText(price float64) string {
+	short, _ := strconv.ParseFloat(fmt.Sprintf("%.2g", price), 64)
+	return decimalText(short)
+}
+
+// decimalText is a number without an exponent.
+func decimalText(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -122,45 +122,52 @@ func Unheard(ctx context.Context, err error) error {
 		"try again in half a minute", err)
 }
 
+// command makes a command that asks the keepers.
+func (f *clusterFlags) command(
+	a *cli.CLI, name string, flags cli.Flags,
+	do func(ctx context.Context, e *engine.Engine, args []string) error,
+) *cobra.Command {
+	return a.Command(name, f.with(flags), func(cmd *cobra.Command, args []string) error {
+		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
+			return do(ctx, e, args)
+		})
+	})
+}
+
 func clusterStatusCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
-	return a.Command("cluster-status", f.with(nil), func(cmd *cobra.Command, _ []string) error {
-		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-			s, err := lookAtCluster(ctx, e)
-			if err != nil {
-				return err
-			}
-			return a.Show("cluster", s)
-		})
+	return f.command(a, "cluster-status", nil, func(ctx context.Context, e *engine.Engine, _ []string) error {
+		s, err := lookAtCluster(ctx, e)
+		if err != nil {
+			return err
+		}
+		return a.Show("cluster", s)
 	})
 }
 
 func clusterDrainCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
 	var off bool
-	return a.Command("drain", f.with(cli.Flags{"off": &off}), func(cmd *cobra.Command, args []string) error {
-		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-			if err := e.Drain(ctx, args[0], off); err != nil || off {
-				return err
-			}
-			return warnOfStranger(ctx, a, e, args[0])
-		})
+	flags := cli.Flags{"off": &off}
+	return f.command(a, "drain", flags, func(ctx context.Context, e *engine.Engine, args []string) error {
+		if err := e.Drain(ctx, args[0], off); err != nil || off {
+			return err
+		}
+		return warnOfStranger(ctx, a, e, args[0])
 	})
 }
 
 func clusterRemoveCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
-	return a.Command("cluster-remove", f.with(nil), func(cmd *cobra.Command, args []string) error {
-		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-			n, err := e.Remove(ctx, args[0])
-			if err == nil {
-				err = forgetNode(ctx, e, args[0])
-			}
-			if err == nil {
-				a.Printf("%s is forgotten; it was the home of %s\n", args[0], count.Of(n, "host"))
-			}
-			return err
-		})
+	return f.command(a, "cluster-remove", nil, func(ctx context.Context, e *engine.Engine, args []string) error {
+		n, err := e.Remove(ctx, args[0])
+		if err == nil {
+			err = forgetNode(ctx, e, args[0])
+		}
+		if err == nil {
+			a.Printf("%s is forgotten; it was the home of %s\n", args[0], count.Of(n, "host"))
+		}
+		return err
 	})
 }
 
@@ -168,19 +175,16 @@ func clusterRemoveCommand(a *cli.CLI) *cobra.Command {
 const copiedWithin = 2 * time.Minute
 
 func clusterKeepersCommand(a *cli.CLI) *cobra.Command {
-	var f clusterFlags
-	cmd := a.Command("keepers", f.with(nil), func(cmd *cobra.Command, args []string) error {
-		f.patience = copiedWithin
-		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-			n, err := strconv.Atoi(args[0])
-			if err == nil {
-				err = engine.SetKeepers(ctx, e, n)
-			}
-			if err == nil {
-				a.Printf("%s everything\n", count.Of(n, "keeper has", "keepers have"))
-			}
-			return err
-		})
+	f := clusterFlags{patience: copiedWithin}
+	cmd := f.command(a, "keepers", nil, func(ctx context.Context, e *engine.Engine, args []string) error {
+		n, err := strconv.Atoi(args[0])
+		if err == nil {
+			err = engine.SetKeepers(ctx, e, n)
+		}
+		if err == nil {
+			a.Printf("%s everything\n", count.Of(n, "keeper has", "keepers have"))
+		}
+		return err
 	})
 	cmd.Args = cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)
 	cmd.ValidArgs = []string{"3", "5"}
@@ -190,24 +194,23 @@ func clusterKeepersCommand(a *cli.CLI) *cobra.Command {
 func clusterAdoptCommand(a *cli.CLI) *cobra.Command {
 	var f clusterFlags
 	var address string
-	return a.Command("adopt", f.with(cli.Flags{"depot": &address}), func(cmd *cobra.Command, _ []string) error {
-		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-			d, err := depots.OpenDepot(ctx, a.App(), depotAddress(a, address), false)
-			if err != nil {
-				return err
-			}
-			id, err := engine.Identify(ctx, e)
-			if err == nil {
-				err = d.UseFor(ctx, id, true)
-			}
-			if err == nil {
-				err = engine.SetMode(ctx, e, modeOf(d))
-			}
-			if err == nil {
-				a.Printf("%s is this cluster's\n", d.Store)
-			}
+	flags := cli.Flags{"depot": &address}
+	return f.command(a, "adopt", flags, func(ctx context.Context, e *engine.Engine, _ []string) error {
+		d, err := depots.OpenDepot(ctx, a.App(), depotAddress(a, address), false)
+		if err != nil {
 			return err
-		})
+		}
+		id, err := engine.Identify(ctx, e)
+		if err == nil {
+			err = d.UseFor(ctx, id, true)
+		}
+		if err == nil {
+			err = engine.SetMode(ctx, e, modeOf(d))
+		}
+		if err == nil {
+			a.Printf("%s is this cluster's\n", d.Store)
+		}
+		return err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mirrord/app/depots"
+	"mirrord/app/env"
 	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
 	"mirrord/cmd/mirrord/cli"
@@ -18,41 +19,35 @@ import (
 
 // depotAddress is what the flag says, else the environment.
 func depotAddress(a *cli.CLI, flag string) string {
-	env, _ := a.LookupEnv(depots.DepotEnv)
-	return cmp.Or(flag, env)
+	environ, _ := a.LookupEnv(depots.DepotEnv)
+	return cmp.Or(flag, environ)
 }
 
 func clusterPushCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
-	return a.Command("push", cli.Flags{
-		"depot": &r.Depot,
-		"again": &r.Again,
-	}, func(cmd *cobra.Command, args []string) error {
-		r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
-		env, done := a.AppWithNote()
-		p, err := depots.Push(cmd.Context(), env, r)
-		done()
-		if p == nil {
-			return err
-		}
-		return cmp.Or(a.Show("push", p), err)
-	})
+	return copyCommand(a, "push", &r, cli.Flags{"again": &r.Again}, depots.Push)
 }
 
 func clusterPullCommand(a *cli.CLI) *cobra.Command {
 	var r depots.DepotRequest
-	return a.Command("pull", cli.Flags{
-		"depot":   &r.Depot,
-		"discard": &r.Discard,
-	}, func(cmd *cobra.Command, args []string) error {
+	return copyCommand(a, "pull", &r, cli.Flags{"discard": &r.Discard}, depots.Pull)
+}
+
+// copyCommand copies mirrors to a depot or from one.
+func copyCommand[T any](
+	a *cli.CLI, name string, r *depots.DepotRequest, flags cli.Flags,
+	do func(context.Context, *env.App, depots.DepotRequest) (*T, error),
+) *cobra.Command {
+	flags["depot"] = &r.Depot
+	return a.Command(name, flags, func(cmd *cobra.Command, args []string) error {
 		r.Jobs, r.Depot, r.Keepers = args, depotAddress(a, r.Depot), keepersOf(a)
-		env, done := a.AppWithNote()
-		p, err := depots.Pull(cmd.Context(), env, r)
+		environ, done := a.AppWithNote()
+		p, err := do(cmd.Context(), environ, *r)
 		done()
 		if p == nil {
 			return err
 		}
-		return cmp.Or(a.Show("pull", p), err)
+		return cmp.Or(a.Show(name, p), err)
 	})
 }
 
@@ -69,8 +64,8 @@ func clusterDepotCommand(a *cli.CLI) *cobra.Command {
 			r := depots.DepotRequest{Depot: depotAddress(a, address), Jobs: args, Keepers: keepersOf(a)}
 			return removeFromDepot(cmd.Context(), a, r, yes)
 		}
-		env, done := a.AppWithNote()
-		d, err := depots.LookAtDepot(cmd.Context(), env, depotAddress(a, address), check)
+		environ, done := a.AppWithNote()
+		d, err := depots.LookAtDepot(cmd.Context(), environ, depotAddress(a, address), check)
 		done()
 		if d == nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -25,28 +26,26 @@ func jobsCommand(
 ) *cobra.Command {
 	var f clusterFlags
 	var node string
-	all := f.with(flags)
-	all["node"] = &node
-	return a.Command(command, all, func(cmd *cobra.Command, _ []string) error {
-		return f.withCluster(cmd.Context(), a, func(ctx context.Context, e *engine.Engine) error {
-			facts, err := e.Facts(ctx)
-			if err != nil {
-				return err
+	all := cli.Flags{"node": &node}
+	maps.Copy(all, flags)
+	return f.command(a, command, all, func(ctx context.Context, e *engine.Engine, _ []string) error {
+		facts, err := e.Facts(ctx)
+		if err != nil {
+			return err
+		}
+		if node == "" {
+			if node, err = os.Hostname(); err != nil {
+				return env.Usagef("--node: %w", err)
 			}
-			if node == "" {
-				if node, err = os.Hostname(); err != nil {
-					return env.Usagef("--node: %w", err)
-				}
-			}
-			l, err := do(ctx, &nodes.ClusterJobs{App: a.App(), Facts: facts, Node: node})
-			if errors.Is(err, nodes.ErrJobsDiffer) && ways != "" {
-				err = fmt.Errorf("%w; %s", err, ways)
-			}
-			if err != nil {
-				return err
-			}
-			return a.Show("cluster jobs", l)
-		})
+		}
+		l, err := do(ctx, &nodes.ClusterJobs{App: a.App(), Facts: facts, Node: node})
+		if errors.Is(err, nodes.ErrJobsDiffer) && ways != "" {
+			err = fmt.Errorf("%w; %s", err, ways)
+		}
+		if err != nil {
+			return err
+		}
+		return a.Show("cluster jobs", l)
 	})
 }
 

@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,24 +49,9 @@ func reportTold(a *cli.CLI, name string, told []control.Told) error {
 	if len(told) == 0 {
 		return fmt.Errorf("job %s notifies no one: add one of %s", name, strings.Join(notify.Keys(), ", "))
 	}
-	failed := false
-	for _, t := range told {
-		failed = failed || t.Error != ""
-		switch {
-		case a.JSON:
-		case t.Error != "":
-			a.Printf("%s: %s\n", t.To, t.Error)
-		default:
-			a.Printf("%s: ok\n", t.To)
-		}
+	err := a.Show("told", told)
+	if err == nil && slices.ContainsFunc(told, func(t control.Told) bool { return t.Error != "" }) {
+		err = &env.Error{}
 	}
-	if a.JSON {
-		if err := a.PrintJSON(told); err != nil {
-			return err
-		}
-	}
-	if failed {
-		return &env.Error{}
-	}
-	return nil
+	return err
 }

@@ -3,8 +3,6 @@
 package daemon
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"mirrord/app/env"
@@ -36,11 +34,7 @@ func tokenAddCommand(a *cli.CLI) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.PrintJSON(t)
-		}
-		a.Printf("%s\n", t.Secret)
-		return nil
+		return a.Show("secret", t)
 	})
 }
 
@@ -53,22 +47,7 @@ func tokenListCommand(a *cli.CLI) *cobra.Command {
 		if a.JSON {
 			return a.PrintJSON(append([]jobs.TokenInfo{}, all...))
 		}
-		if len(all) == 0 {
-			a.Printf("no tokens; mirrord console token add NAME makes one\n")
-			return nil
-		}
-		rows := cli.Table{{"NAME", "MAY", "CREATED", "EXPIRES"}}
-		for _, t := range all {
-			may, until := t.Role, "never"
-			if t.Hook != "" {
-				may = "sign calls for " + t.Hook
-			}
-			if !t.Expires.IsZero() {
-				until = t.Expires.Format(time.DateOnly)
-			}
-			rows = append(rows, []string{t.Name, may, t.Created.Format(time.DateOnly), until})
-		}
-		return rows.Write(a, []string{"CREATED"})
+		return cli.SayTable(a, "tokens", all, "CREATED")
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,11 +37,18 @@ func stdinPassword(a *cli.CLI, wanted bool) (string, error) {
 	return line, nil
 }
 
-func printPassword(a *cli.CLI, u *jobs.UserInfo) {
-	if u.Password == "" {
-		return
+// withPassword changes a user with a password, of standard input when it is wanted, and shows one that was
+// made.
+func withPassword(a *cli.CLI, stdin bool, change func(password string) (*jobs.UserInfo, error)) error {
+	password, err := stdinPassword(a, stdin)
+	if err != nil {
+		return err
 	}
-	a.Printf("%s\n", u.Password)
+	u, err := change(password)
+	if err != nil {
+		return err
+	}
+	return a.Show("password", u)
 }
 
 func userAddCommand(a *cli.CLI) *cobra.Command {
@@ -51,19 +57,9 @@ func userAddCommand(a *cli.CLI) *cobra.Command {
 		"role":  &role,
 		"stdin": &stdin,
 	}, func(_ *cobra.Command, args []string) error {
-		password, err := stdinPassword(a, stdin)
-		if err != nil {
-			return err
-		}
-		u, err := jobs.AddUser(a.App(), args[0], role, password)
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return a.PrintJSON(u)
-		}
-		printPassword(a, u)
-		return nil
+		return withPassword(a, stdin, func(password string) (*jobs.UserInfo, error) {
+			return jobs.AddUser(a.App(), args[0], role, password)
+		})
 	})
 }
 
@@ -73,22 +69,7 @@ func userListCommand(a *cli.CLI) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.PrintJSON(append([]jobs.UserInfo{}, all...))
-		}
-		if len(all) == 0 {
-			a.Printf("no users; mirrord console user add NAME makes one\n")
-			return nil
-		}
-		rows := cli.Table{{"NAME", "ROLE", "PASSWORD"}}
-		for _, u := range all {
-			set := "of " + u.Changed.Format(time.DateOnly)
-			if u.First {
-				set += ", to be replaced by the user"
-			}
-			rows = append(rows, []string{u.Name, u.Role, set})
-		}
-		return rows.Write(a, nil)
+		return a.Show("users", append([]jobs.UserInfo{}, all...))
 	})
 }
 
@@ -107,19 +88,9 @@ func userPasswordCommand(a *cli.CLI) *cobra.Command {
 	return a.Command("password", cli.Flags{
 		"stdin": &stdin,
 	}, func(_ *cobra.Command, args []string) error {
-		password, err := stdinPassword(a, stdin)
-		if err != nil {
-			return err
-		}
-		u, err := jobs.SetPassword(a.App(), args[0], password)
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return a.PrintJSON(u)
-		}
-		printPassword(a, u)
-		return nil
+		return withPassword(a, stdin, func(password string) (*jobs.UserInfo, error) {
+			return jobs.SetPassword(a.App(), args[0], password)
+		})
 	})
 }
 

@@ -34,26 +34,17 @@ func check(ctx context.Context, a *cli.CLI, args []string, effective, resolve bo
 		if !r.OK {
 			failed++
 		}
-		if a.JSON {
-			continue
-		}
-		runs := ""
-		if r.First != "" {
-			runs = ", " + r.First
-		}
-		switch {
-		case r.Err != nil:
-			a.Printf("%s\n", r.Text())
-		case effective && !r.NotRead:
-			a.Printf("# %s\n%s\n", r.File, r.Parsed.Effective())
-		case !r.NotRead:
-			a.Printf("%s: ok%s\n", r.File, runs)
-		}
-		for _, w := range r.Warnings {
-			if !effective {
-				a.Printf("%s: warning: %s\n", r.File, w)
-			}
-		}
+	}
+	if a.JSON {
+		err = a.PrintJSON(checked.Files)
+	} else {
+		var text string
+		text, err = a.Text("checked", struct {
+			*jobs.Checked
+			Effective bool
+			Dir       string
+		}{checked, effective, a.JobsDir()})
+		a.Printf("%s\n", text)
 	}
 	if len(checked.Unresolved) > 0 {
 		fmt.Fprintf(a.Stderr, "mirrord: not resolved, so whether these are private is unknown: %s\n",
@@ -63,17 +54,10 @@ func check(ctx context.Context, a *cli.CLI, args []string, effective, resolve bo
 		fmt.Fprintf(a.Stderr, "mirrord: files were looked at with your rights; the daemon's are those of user %s: "+
 			"sudo mirrord check\n", checked.NotAs)
 	}
-	if a.JSON {
-		if err := a.PrintJSON(checked.Files); err != nil {
-			return err
-		}
-	} else if len(checked.Files) == 0 {
-		a.Printf("no job files in %s\n", a.JobsDir())
+	if err == nil && failed > 0 {
+		err = &env.Error{}
 	}
-	if failed > 0 {
-		return &env.Error{}
-	}
-	return nil
+	return err
 }
 
 // firstOf lists the first n of some words, and how many more there are.

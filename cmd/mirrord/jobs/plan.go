@@ -4,8 +4,10 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +53,10 @@ func prices(ctx context.Context, a *cli.CLI, name string) error {
 	if a.JSON {
 		return a.PrintJSON(r)
 	}
-	return printPrices(a, r)
+	s, err := a.Text("prices", r)
+	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, s)
+	return errors.Join(err, w.Flush())
 }
 
 // evolutionFlags are the flags of evolution.

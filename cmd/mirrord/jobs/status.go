@@ -120,36 +120,11 @@ func printStatuses(a *cli.CLI, all status.All) error {
 		}
 		return a.PrintJSON(list)
 	}
-	if len(list) == 0 {
-		a.Printf("no jobs in %s; mirrord init URL writes one\n", a.JobsDir())
-		return nil
-	}
-	t := cli.Table{
-		{"JOB", "STATE", "VERSION", "FILES", "SIZE", "LAST CHECKED", "LAST RUN", "NEXT RUN", "SCHEDULE"},
-	}
-	if len(all.Nodes) > 0 {
-		t[0] = append(t[0], "NODE")
-	}
-	for _, s := range list {
-		version, files, size, verified := "-", "-", "-", "-"
-		if s.Version > 0 {
-			version, files, size = fmt.Sprint(s.Version), fmt.Sprint(s.Files), cli.BytesText(s.Bytes)
-		}
-		if wasVerified(&s) {
-			verified = status.Age(time.Duration(s.Staleness)*time.Second) + " ago"
-		}
-		row := []string{
-			s.Name, s.Say(), version, files, size, verified,
-			cli.TimeText(s.LastRun), nextText(&s), orDash(s.Schedule),
-		}
-		if len(all.Nodes) > 0 {
-			row = append(row, orDash(s.Node))
-		}
-		t = append(t, row)
-	}
-	if err := t.Write(a, []string{
-		"SCHEDULE", "FILES", "SIZE", "VERSION", "LAST CHECKED", "LAST RUN",
-	}); err != nil {
+	err := cli.SayTable(a, "statuses", struct {
+		status.All
+		Dir string
+	}{all, a.JobsDir()}, "SCHEDULE", "FILES", "SIZE", "VERSION", "LAST CHECKED", "LAST RUN")
+	if err != nil || len(list) == 0 {
 		return err
 	}
 	return a.Say("daemon", all)
@@ -158,10 +133,8 @@ func printStatuses(a *cli.CLI, all status.All) error {
 func printStatus(a *cli.CLI, s status.Job) error {
 	err := a.Show("status", s, struct {
 		*status.Job
-		Whole  bool
-		Now    time.Time
-		Starts string
-	}{&s, wasVerified(&s), time.Now(), nextText(&s)})
+		Now time.Time
+	}{&s, time.Now()})
 	if err != nil || a.JSON || s.LastRun == nil || len(s.Summary) == 0 {
 		return err
 	}
@@ -202,24 +175,4 @@ func printRuns(ctx context.Context, a *cli.CLI, c *control.Client, name string, 
 		Job  string
 		Runs []status.Run
 	}{name, runs})
-}
-
-// nextText is when a job runs next. A daemon of an older version gives no text for it.
-func nextText(s *status.Job) string {
-	if s.NextText == "" {
-		return cli.TimeText(s.Next)
-	}
-	return s.NextText
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// wasVerified reports whether it can be said how old the mirror is at most: not of one that is damaged.
-func wasVerified(s *status.Job) bool {
-	return (s.Verified != nil) && s.Health != look.Broken && s.Health != status.Damaged
 }

@@ -114,17 +114,10 @@ func runDiff(a *cli.CLI, args []string, f diffFlags) error {
 }
 
 func printDifference(a *cli.CLI, c *look.Difference, f diffFlags) error {
-	switch {
-	case c.What != "":
+	if c.What != "" {
 		return printPage(a, c, f)
-	case c.Tree == nil:
-		a.Printf("%s: there is one version\n", c.Job)
-		return nil
-	case (f.since != "") && (c.A == c.B):
-		a.Printf("%s: nothing was published since %s: version %d was there already\n", c.Job, f.since, c.A)
-		return nil
 	}
-	return printTree(a, c, c.Tree)
+	return c.WriteText(a.Stdout, f.since)
 }
 
 // dateArg reads a date: a day or a month begins at midnight of this machine's time zone.
@@ -153,21 +146,4 @@ func printPage(a *cli.CLI, c *look.Difference, f diffFlags) error {
 		return nil
 	}
 	return c.Diff.WriteText(a.Stdout, titles)
-}
-
-func printTree(a *cli.CLI, c *look.Difference, tree *diff.Dir) error {
-	in := ""
-	if c.Path != "" {
-		in = " in " + c.Path + "/"
-	}
-	if c.Held {
-		return c.WriteHeld(a.Stdout)
-	}
-	if tree.Total() == 0 {
-		a.Printf("%s: versions %d and %d do not differ%s\n", c.Job, c.A, c.B, in)
-		return nil
-	}
-	a.Printf("%s: from version %d to %d%s: %d added, %d changed, %d removed; %s\n", c.Job, c.A, c.B, in,
-		tree.Added, tree.Changed, tree.Removed, look.Growth(tree.Bytes))
-	return c.WriteTable(a.Stdout)
 }

@@ -64,7 +64,9 @@ func explainFile(ctx context.Context, a *cli.CLI, name, url string, head bool) e
 	if a.JSON {
 		return a.PrintJSON(x)
 	}
-	return x.WriteText(a.Stdout)
+	text, err := a.Text("explained file", x)
+	a.Printf("%s\n", text)
+	return err
 }
 
 func sinceWhen(ctx context.Context, a *cli.CLI, r look.KeptPageRequest, says string) error {

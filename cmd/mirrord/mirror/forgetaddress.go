@@ -3,7 +3,9 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,28 +24,13 @@ func ForgetAddressCommand(a *cli.CLI) *cobra.Command {
 // forgetAddresses lets host names be private that were public.
 func forgetAddresses(a *cli.CLI, args []string) error {
 	results, err := care.ForgetAddresses(a.App(), args)
-	unknown := false
-	for _, x := range results {
-		unknown = unknown || !x.Forgotten
-		switch {
-		case a.JSON:
-		case x.Forgotten:
-			a.Printf("%s: forgotten; it may be private where a job allows it\n", x.Name)
-		default:
-			a.Printf("%s: not remembered as public; nothing to do\n", x.Name)
-		}
+	if err == nil || !a.JSON {
+		err = cmp.Or(err, a.Show("addresses", results))
 	}
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		if err := a.PrintJSON(results); err != nil {
-			return err
-		}
-	}
-	if unknown {
-		return &env.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
+	unknown := func(r care.Forgotten) bool { return !r.Forgotten }
+	if err == nil && slices.ContainsFunc(results, unknown) {
+		err = &env.Error{Err: errors.New("forget-address: a name is not remembered; names are host names " +
 			"without port, as in public-names")}
 	}
-	return nil
+	return err
 }
