@@ -55,7 +55,7 @@ func TestAcceptKeep(t *testing.T) {
 	d.do(cli.ExitError, "nothing is held for review", "accept", "demo", "--yes")
 }
 
-// What the site lost, and what is reached through that alone, stays: both are in the version that accept
+// What the site lost, and pages reached through that alone, stay: both are in the version that accept
 // --keep publishes, and in those of later runs. Where the lost pages are few enough for each rule alone, and
 // too many together, the run has let those without links go already.
 func TestAcceptKeepsChain(t *testing.T) {
