@@ -18,8 +18,9 @@ import (
 
 // Keep carries out Options.Keep before anything is loaded: what the published version has, and the run that
 // is accepted took out because the site no longer has it, or nothing links to it, comes back into the records
-// as it was; and what would leave because nothing links to it, stays. Both are missing from now on, until the site has them again
-// or accept lets them go. A kill in between keeps some of it: the next accept begins again.
+// as it was; and what would leave because nothing links to it, stays. All are missing from now on, until the
+// site has them again or accept lets them go. A kill in between keeps some of it: the next accept begins
+// again.
 func Keep(ctx context.Context, s *run.Session) error {
 	if !s.Options.Keep || (s.Live == nil) {
 		return nil
