@@ -80,7 +80,8 @@ func TestPreviewNewMirror(t *testing.T) {
 	}
 	before := asked
 	form.Set("url", "http://127.0.0.1/")
-	b.want(http.StatusUnprocessableEntity, "make it on the machine: mirrord init", "/new", form)
+	const why = "url: a private address, which only users of the machine may mirror; make it on the machine"
+	b.want(http.StatusUnprocessableEntity, why, "/new", form)
 	b.login(Read)
 	form.Set("url", "http://b.example/docs/")
 	b.want(http.StatusForbidden, "", "/new", form)

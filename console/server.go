@@ -128,7 +128,7 @@ func New(o Options) (*Server, error) {
 	if err := s.static(); err != nil {
 		return nil, err
 	}
-	s.handler = serve.OwnHosts(o.Hosts, "--console-host", http.HandlerFunc(s.serve))
+	s.handler = serve.OwnHosts(o.Hosts, "console.hosts", http.HandlerFunc(s.serve))
 	return s, nil
 }
 

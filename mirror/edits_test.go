@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/mirror"
 	"mirrord/testing/mirrortest"
 )
 
@@ -128,5 +129,86 @@ func TestFeedBesideThePages(t *testing.T) {
 	s := m.Run()
 	if n := len(w.Requests()); n > 10 || s.Spared["edits"] < 25 || s.Published {
 		t.Errorf("a week without an edit makes %d requests; %v are spared; published: %v", n, s.Spared, s.Published)
+	}
+}
+
+// A wiki says in JSON what was edited, beside the directory of its pages. While that names no newer edit, no
+// page is requested; what it names is requested first, and what it does not name is audited.
+func TestListInJSON(t *testing.T) {
+	w := mirrortest.Start(t)
+	const api = "/w/api.php?action=query&list=recentchanges&rcprop=title|timestamp|ids&rclimit=100&format=json"
+	const of = `<meta name=generator content="MediaWiki 1.39">` +
+		`<link rel=EditURI type="application/rsd+xml" href="/w/api.php?action=rsd">`
+	var text [40]string
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	var changes []string
+	calls := 0
+	set := func(edited ...int) {
+		for _, n := range edited {
+			text[n] += "Edited. "
+			changes = append([]string{fmt.Sprintf(`{"type":"edit","title":"Page %d","timestamp":%q}`, n,
+				now.Add(-time.Hour).Format(time.RFC3339))}, changes...)
+		}
+		var links strings.Builder
+		for i, s := range text {
+			name := fmt.Sprintf("/wiki/Page_%d", i)
+			fmt.Fprintf(&links, "<a href=%s>P%d</a> ", name, i)
+			w.Set(home+name, mirrortest.HTML(name, of+fmt.Sprintf("<p>Page %d. %s", i, s)))
+		}
+		w.Set(home+"/wiki/", mirrortest.HTML("w", of+links.String()))
+		calls++ // each answer is another one
+		w.Set(home+api, mirrortest.Page{
+			Header: map[string]string{"Content-Type": "application/json"},
+			Body: fmt.Sprintf(`{"continue":{"rccontinue":"%d"},"query":{"recentchanges":[%s]}}`, calls,
+				strings.Join(changes, ",")),
+		})
+	}
+	set()
+	m := mirrortest.New(t, w, "url = \""+home+"/wiki/\"\nschedule = \"@weekly\"\npolicy = \"adaptive\"\n"+
+		"[adaptive]\nlearn_for = \"\"\n")
+	m.Now = func() time.Time { return now }
+	m.Run()
+	for n := range 8 {
+		now = now.Add(7 * 24 * time.Hour)
+		set(n)
+		if m.Run(); !strings.Contains(m.Tree()[fmt.Sprintf("wiki/Page_%d.html", n)], "Edited") {
+			t.Errorf("week %d: the edit was not found: %v", n, m.Paths())
+		}
+	}
+	for _, of := range []string{"a week without an edit", "a week in which old edits leave the list"} {
+		w.Requests()
+		set()
+		now = now.Add(7 * 24 * time.Hour)
+		s := m.Run()
+		if n := len(w.Requests()); n > 10 || s.Spared["edits"] < 25 || s.Published {
+			t.Errorf("%s makes %d requests; %v are spared; published: %v", of, n, s.Spared, s.Published)
+		}
+		changes = changes[:len(changes)-3]
+	}
+}
+
+// Without an API, or where robots.txt forbids it, a wiki is mirrored as if it had none.
+func TestListInJSONMissing(t *testing.T) {
+	for _, status := range []int{404, 500, 200, 0} {
+		w := mirrortest.Start(t)
+		const of = `<meta name=generator content="MediaWiki 1.39"><link rel=EditURI href="/w/api.php?action=rsd">`
+		w.Set(home+"/", mirrortest.HTML("w", of+"<a href=/wiki/A>A</a>"))
+		w.Set(home+"/wiki/A", mirrortest.HTML("A", of+"text"))
+		const api = "/w/api.php?action=query&list=recentchanges&rcprop=title|timestamp|ids&rclimit=100&format=json"
+		w.Set(home+api, mirrortest.Page{Status: status, Body: "<html><p>Log in"})
+		if status == 0 {
+			w.Set(home+"/robots.txt", mirrortest.Page{Body: "User-agent: *\nDisallow: /w/\n"})
+		}
+		m := mirrortest.New(t, w, job())
+		for run := range 3 {
+			s := m.Run()
+			asked := w.Asked()[home+api]
+			if s.Verdict != mirror.Complete || len(m.ByURL()) > 3 || m.ByURL()[home+"/wiki/A"] == "" {
+				t.Errorf("API answers %d, run %d: %s, %v", status, run+1, mirrortest.Text(s), m.Paths())
+			}
+			if (run == 0 && (asked > 0) != (status > 0)) || asked > 12 {
+				t.Errorf("API answers %d, run %d: it was requested %d times", status, run+1, asked)
+			}
+		}
 	}
 }

@@ -244,3 +244,44 @@ func TestProfileOfUser(t *testing.T) {
 		t.Errorf("the parameter: %s", got)
 	}
 }
+
+// The tables of miniserve, in an order with each link, are one request for each directory.
+func TestOrdersOfMiniserve(t *testing.T) {
+	w := mirrortest.Start(t)
+	list := func(dir string, names ...string) {
+		for _, query := range []string{"", "?sort=name&order=asc", "?sort=date&order=asc"} {
+			var rows strings.Builder
+			for _, name := range names {
+				mark, carry := "file", query
+				if strings.HasSuffix(name, "/") {
+					mark = "directory"
+				} else {
+					carry = ""
+				}
+				fmt.Fprintf(&rows, `<tr><td><p><a class="%s" href="%s%s%s">%s</a></p></td><td></td></tr>`, mark, dir,
+					name, carry, name)
+			}
+			w.Set(home+dir+query, mirrortest.HTML("Index of "+dir, `<table><thead><th class="name"><span>`+
+				`<a href="?sort=name&amp;order=asc">Name</a></span></th><th class="date"><a `+
+				`href="?sort=date&amp;order=asc">Last modification</a></th></thead><tbody>`+rows.String()+
+				`</tbody></table><div class="footer"><div class="version">`+
+				`<a href="https://github.com/svenstaro/miniserve">miniserve</a>/0.29.0</div></div>`))
+		}
+	}
+	list("/", "a/", "b/")
+	list("/a/", "x.html")
+	list("/b/", "y.html")
+	for _, page := range []string{"/a/x.html", "/b/y.html"} {
+		w.Set(home+page, mirrortest.HTML(page, "text of "+page))
+	}
+	m := mirrortest.New(t, w, job())
+	m.Run()
+	if n := len(m.ByURL()); n != 5 {
+		t.Errorf("%d files: %v", n, m.Paths())
+	}
+	for u, n := range w.Asked() {
+		if strings.Contains(u, "?") || n > 1 {
+			t.Errorf("%s is requested %d times", u, n)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -45,6 +46,13 @@ func (s *Server) barOrigin(r *http.Request, base string) string {
 // isNavigation reports whether a browser asks for what a window is to show.
 func isNavigation(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+// hasOtherName reports whether a browser asks at an address of this machine, where mirrors have no names and
+// no bars: as localhost they have.
+func hasOtherName(s *Server, r *http.Request) bool {
+	ip := net.ParseIP(normalHost(r.Host))
+	return !s.NoBar && s.base == localhost && isNavigation(r) && ip.IsLoopback()
 }
 
 // serveBar answers for addresses below barPath. All but navigations to pages are redirected to the mirror.

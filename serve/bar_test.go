@@ -169,6 +169,38 @@ func TestBarNever(t *testing.T) {
 	}
 }
 
+// A browser that opens the list at an address of this machine gets it at localhost, below which mirrors have
+// names and bars; programs get it where they ask, and so does everyone when there is no bar or another base.
+func TestBarOfLoopback(t *testing.T) {
+	local := testServer(t, func(o *Options) { o.Base = "" })
+	off := testServer(t, func(o *Options) { o.Base, o.NoBar = "", true })
+	for at, want := range map[string]string{
+		"http://127.0.0.1:8080/": "http://localhost:8080/",
+		"http://[::1]:81/":       "http://localhost:81/",
+		"http://192.0.2.7:81/":   "",
+		"http://localhost:81/":   "",
+	} {
+		res := ask(t, local, "GET", at, "Sec-Fetch-Dest", "document")
+		if got := res.Header.Get("Location"); got != want {
+			t.Errorf("%s: to %q, want %q", at, got, want)
+		}
+		for name, res := range map[string]*http.Response{
+			"a program":    ask(t, local, "GET", at),
+			"HEAD":         ask(t, local, "HEAD", at, "Sec-Fetch-Dest", "document"),
+			"no bar":       ask(t, off, "GET", at, "Sec-Fetch-Dest", "document"),
+			"another base": ask(t, testServer(t, nil), "GET", at, "Sec-Fetch-Dest", "document"),
+		} {
+			if res.StatusCode != 200 {
+				t.Errorf("%s, %s: %d", at, name, res.StatusCode)
+			}
+		}
+	}
+	page := bodyOf(t, ask(t, local, "GET", "http://localhost:81/", "Sec-Fetch-Dest", "document"))
+	if !strings.Contains(page, `href="http://one.localhost:81/`) {
+		t.Errorf("the list has no names:\n%s", page)
+	}
+}
+
 func TestBarPage(t *testing.T) {
 	s := testServer(t, func(o *Options) {
 		o.Sites, o.HTTPS = barSites(), true

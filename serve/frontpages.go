@@ -43,7 +43,7 @@ func NewFronts(o FrontOptions) http.Handler {
 	})
 	mux.HandleFunc("GET "+MirrorzPath, func(w http.ResponseWriter, r *http.Request) {
 		if o.Site == nil {
-			http.Error(w, "mirrord daemon --mirrorz FILE names the site that this is about", http.StatusNotFound)
+			http.Error(w, "the key mirrorz of daemon.toml names the file about this site", http.StatusNotFound)
 			return
 		}
 		// MirrorZ reads it from its own origin, and the operator who lists the site wants it to be read

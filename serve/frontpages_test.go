@@ -166,7 +166,7 @@ func TestMirrorz(t *testing.T) {
 		t.Errorf("%s\nwant %s", states, want)
 	}
 	if w := getFront(t, FrontOptions{All: frontJobs}, MirrorzPath, &raw); w.Code != 404 ||
-		!strings.Contains(w.Body.String(), "--mirrorz") {
+		!strings.Contains(w.Body.String(), "key mirrorz") {
 		t.Errorf("without a site: %d %s", w.Code, w.Body)
 	}
 	for text, want := range map[string]string{

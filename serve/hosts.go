@@ -31,12 +31,12 @@ func newOwnHosts(names []string) ownHosts {
 func (o ownHosts) has(host string) bool { return o[host] || net.ParseIP(host) != nil }
 
 // OwnHosts returns a handler that passes requests for these names, for localhost and for literal addresses,
-// and answers 421 to all others; flag is the one that adds a name.
-func OwnHosts(names []string, flag string, h http.Handler) http.Handler {
+// and answers 421 to all others; key is the one of daemon.toml that adds a name.
+func OwnHosts(names []string, key string, h http.Handler) http.Handler {
 	own := newOwnHosts(names)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !own.has(normalHost(r.Host)) {
-			http.Error(w, "this server does not answer for that host name; the flag "+flag+" adds one",
+			http.Error(w, "this server does not answer for that host name; "+key+" in daemon.toml adds one",
 				http.StatusMisdirectedRequest)
 			return
 		}

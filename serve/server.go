@@ -100,6 +100,11 @@ func (s *Server) isBase(host string) bool {
 // serveBase answers on the base host: the list of mirrors, and the mirrors by path.
 func (s *Server) serveBase(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
+	if path == "/" && hasOtherName(s, r) {
+		w.Header().Set("Cache-Control", "no-store")
+		redirect(w, http.StatusFound, s.barOrigin(r, localhost)+path)
+		return
+	}
 	if s.serveOwn(w, r, path) {
 		return
 	}

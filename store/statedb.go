@@ -182,18 +182,15 @@ func (s *State) replaceDB(why error) error {
 	if err != nil {
 		return disk.Err("set "+stateDB+" aside", err)
 	}
-	if aside == "" {
-		if sites > 0 {
-			s.opt.Log.Warn(
-				"mirror.db was missing or empty; it was made again from the sites: older entries of the run log and "+
-					"tests of replicas are lost", "sites", sites, "state", s.Dir)
-		}
-		return nil
+	const lost = "older entries of the run log and tests of replicas are lost"
+	switch {
+	case aside != "":
+		s.opt.Log.Warn("mirror.db was damaged; it was set aside and made again from the sites: "+lost,
+			"err", why, "aside", filepath.Join(s.Dir, aside), "sites", sites)
+	case sites > 0:
+		s.opt.Log.Warn("mirror.db was missing or empty; it was made again from the sites: "+lost,
+			"sites", sites, "state", s.Dir)
 	}
-	s.opt.Log.Warn(
-		"mirror.db was damaged; it was set aside and made again from the sites: older entries of the run log "+
-			"and tests of replicas are lost",
-		"err", why, "aside", filepath.Join(s.Dir, aside), "sites", sites)
 	return nil
 }
 
@@ -232,20 +229,8 @@ func (s *State) makeDB(o db.Options) (sites int, err error) {
 		return 0, err
 	}
 	fill := func(tx *db.Tx) error {
-		jobs, err := tx.CreateBucketIfNotExists(bJobs)
-		if err != nil {
-			return err
-		}
 		for _, name := range names {
-			run, job := s.recall(name)
-			if run != nil {
-				err = addRun(tx, name, run)
-				sites++
-			}
-			if err == nil && job != nil {
-				err = jobs.Put([]byte(name), job)
-			}
-			if err != nil {
+			if err := s.recallInto(tx, name, &sites); err != nil {
 				return err
 			}
 		}
@@ -255,14 +240,31 @@ func (s *State) makeDB(o db.Options) (sites int, err error) {
 	return sites, disk.Err("make "+stateDB, err)
 }
 
+// RecallSite adds to mirror.db what it lacks of a mirror that came from another machine: last run, pause.
+func RecallSite(s *State, name string) error {
+	return s.updateDB("write "+stateDB, func(tx *db.Tx) error { return s.recallInto(tx, name, new(int)) })
+}
+
+func (s *State) recallInto(tx *db.Tx, name string, added *int) error {
+	jobs, err := tx.CreateBucketIfNotExists(bJobs)
+	run, job := s.recall(name)
+	if all := tx.Bucket(bRuns); err == nil && run != nil && (all == nil || all.Bucket([]byte(name)) == nil) {
+		*added++
+		err = addRun(tx, name, run)
+	}
+	if err == nil && job != nil && jobs.Get([]byte(name)) == nil {
+		err = jobs.Put([]byte(name), job)
+	}
+	return err
+}
+
 // recall returns what a site keeps for mirror.db, nil for what cannot be read.
 func (s *State) recall(name string) (run, job []byte) {
 	read := func(file string) []byte {
-		v, err := readBeside(s, name, file)
-		if err != nil || !json.Valid(v) {
-			return nil
+		if v, err := readBeside(s, name, file); err == nil && json.Valid(v) {
+			return v
 		}
-		return v
+		return nil
 	}
 	return read(lastRunName), read(jobRecordName)
 }

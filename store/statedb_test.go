@@ -201,6 +201,53 @@ func TestStateDBMissing(t *testing.T) {
 	}
 }
 
+// A site whose folder came from another machine has its last run and the record of its job, once it is
+// recalled; what mirror.db has already stays.
+func TestRecallSite(t *testing.T) {
+	dir := t.TempDir()
+	st, s := openTest(t, dir, Options{Volatile: true})
+	if err := s.Notes.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"x": []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, stateDB)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	spare := filepath.Join(dir, "sites/x")
+	if err := os.Rename(spare, dir+"/came"); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SaveJobRecords(map[string][]byte{"y": []byte("5")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir+"/came", spare); err != nil {
+		t.Fatal(err)
+	}
+	if rs, err := st.Runs("x", 5); err != nil || len(rs) != 0 {
+		t.Fatalf("before: %v, %v", rs, err)
+	}
+	for _, record := range []string{"1", "7"} {
+		if err := RecallSite(st, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if rs, err := st.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 {
+			t.Errorf("%v, %v", rs, err)
+		}
+		if jobs, err := st.JobRecords(); err != nil || string(jobs["x"]) != record || string(jobs["y"]) != "5" {
+			t.Errorf("%q, %v", jobs, err)
+		}
+		if err := st.SaveJobRecords(map[string][]byte{"x": []byte("7")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(spare, jobRecordName), []byte("8"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // One that root makes again belongs to the owner of the state, who is to write it.
 func TestStateDBKeepsTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {

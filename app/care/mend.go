@@ -65,6 +65,9 @@ func Mend(ctx context.Context, a *env.App, name string, drop bool) (out *Repaire
 	if out.Shared, err = store.MendShared(st); err != nil {
 		return nil, err
 	}
+	if err = store.RecallSite(st, name); err != nil {
+		return nil, err
+	}
 	if out.Spaces, err = mendInSpaces(ctx, a, st, name); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func TestMostOfAllMirrors(t *testing.T) {
 	}
 	s := status.Job{Name: "one", Health: status.Partial, Last: &run}
 	s.Judge(time.Now())
-	if !strings.Contains(s.Fix, "--max-state") {
+	if !strings.Contains(s.Fix, "max_state in daemon.toml") {
 		t.Errorf("what to do: %q", s.Fix)
 	}
 }

@@ -47,7 +47,13 @@ func allowedJob(f *NewJobFile, text []byte, err error) (j *job.Job, _ []JobFileE
 	if err != nil {
 		return nil, nil, err
 	}
-	return j, machineErrors(job.Default(), j, "make it on the machine: mirrord init, or "+f.File), nil
+	bad := machineErrors(job.Default(), j, "make it on the machine: mirrord init, or "+f.File)
+	for i := range bad {
+		if bad[i].Key == "url" && !j.Auth.Given() {
+			bad[i].Message = "a private address, which only users of the machine may mirror"
+		}
+	}
+	return j, bad, nil
 }
 
 func newJobFrom(a *env.App, r InitRequest, text []byte) (*NewJobFile, []byte, error) {

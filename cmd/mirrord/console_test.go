@@ -99,7 +99,7 @@ func TestConsoleFlags(t *testing.T) {
 		{"--console-operator", "ann"},
 	} {
 		if code, _, errs := runArgs(t, nil, append([]string{"daemon", "--state", t.TempDir()}, args...)...); code !=
-			cli.ExitUsage || !strings.Contains(errs, "--console") {
+			cli.ExitUsage || !strings.Contains(errs, "mirrord: console.") {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}
@@ -108,7 +108,7 @@ func TestConsoleFlags(t *testing.T) {
 	site := dir + "/site.json"
 	for file, want := range map[string]string{site: "ends with a slash", site + "x": "no such file"} {
 		code, _, errs := runArgs(t, nil, "daemon", "--state", t.TempDir(), "--mirrorz", file)
-		if code != cli.ExitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "--mirrorz") {
+		if code != cli.ExitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "mirrord: mirrorz: ") {
 			t.Errorf("%s: %d %s", file, code, errs)
 		}
 	}

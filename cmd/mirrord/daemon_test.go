@@ -317,7 +317,7 @@ func TestDaemon(t *testing.T) {
 		"/v1/reload":    "404",
 
 		"/static/tunasync.json": `"upstream": "` + srv.URL,
-		"/mirrorz.json":         "404mirrord daemon --mirrorz FILE",
+		"/mirrorz.json":         "404the key mirrorz of daemon.toml",
 	} {
 		resp, err := http.Get(base + path)
 		if err != nil {

@@ -65,9 +65,11 @@ func TestBrowser(t *testing.T) {
 			}
 			wider, err := chromedp.Run(ctx, chromedp.Evaluate[bool](
 				`document.documentElement.scrollWidth > innerWidth ||
-					[...document.querySelectorAll("svg.heat")].some(e => e.parentNode.scrollWidth > e.parentNode.clientWidth)`))
+					[...document.querySelectorAll("svg.heat")].some(e => e.parentNode.scrollWidth > e.parentNode.clientWidth) ||
+					innerWidth > 800 && new Set([...document.querySelectorAll(".sides > .panel")].map(
+						e => e.getBoundingClientRect().top)).size > 1`))
 			if err != nil || wider {
-				t.Errorf("%s%s: wider than the screen: %v", page.name, kind.suffix, err)
+				t.Errorf("%s%s: wider than the screen, or its sides are not level: %v", page.name, kind.suffix, err)
 			}
 			png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 			if err == nil {

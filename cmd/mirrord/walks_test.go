@@ -452,7 +452,7 @@ func walkShare(t *testing.T, cause string) {
 	jobs, state := w.d.jobs, w.d.state
 	w.d = startDaemonOn(t, names{}, jobs, state, "--listen", "127.0.0.1:0", "--max-state", "1kB")
 	w.run(cli.ExitPartial)
-	w.shown("raise --max-state of the daemon", "mirrord remove JOB")
+	w.shown("raise max_state in daemon.toml", "mirrord remove JOB")
 	w.d.stop(cli.ExitOK)
 	w.d = startDaemonOn(t, names{}, jobs, state, "--max-state", "1GB")
 	w.gone()

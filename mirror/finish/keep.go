@@ -17,9 +17,10 @@ import (
 )
 
 // Keep carries out Options.Keep before anything is loaded: what the published version has, and the run that
-// is accepted took out because the site no longer has it, comes back into the records as it was; and what
-// would leave because nothing links to it, stays. Both are missing from now on, until the site has them again
-// or accept lets them go. A kill in between keeps some of it: the next accept begins again.
+// is accepted took out because the site no longer has it, or nothing links to it, comes back into the records
+// as it was; and what would leave because nothing links to it, stays. All are missing from now on, until the
+// site has them again or accept lets them go. A kill in between keeps some of it: the next accept begins
+// again.
 func Keep(ctx context.Context, s *run.Session) error {
 	if !s.Options.Keep || (s.Live == nil) {
 		return nil
@@ -36,12 +37,15 @@ func Keep(ctx context.Context, s *run.Session) error {
 	var back []*record.Done
 	err = past.Changes(func(was, now *record.Resource) error {
 		lost := (now.Outcome == site.Gone) || (now.Outcome == site.Redirected)
-		if !was.InSet || now.InSet || !lost {
+		loose := (now.Outcome == site.Fetched) || (now.Outcome == site.Unchanged) // few: the run let them go
+		if !was.InSet || now.InSet || !(lost || loose) {
 			return nil
 		}
 		rec := *was
-		rec.Outcome, rec.Status, rec.Reason = site.Failed, now.Status, urls.KeptReason(now.Status)
-		rec.Failures, rec.Gone = urls.LastingFailures, 0
+		if lost {
+			rec.Outcome, rec.Status, rec.Reason = site.Failed, now.Status, urls.KeptReason(now.Status)
+			rec.Failures, rec.Gone = urls.LastingFailures, 0
+		}
 		rec.Checked, rec.Run, rec.Changed, rec.Moved = now.Checked, now.Run, s.Version, s.Version
 		kept = append(kept, rec.ID)
 		back = append(back, &record.Done{Resource: rec, Linked: true})

@@ -45,13 +45,16 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []scope.Candidate) Admit
 			return d.decide(i, &cs[i], id, s, u)
 		},
 		Unknown: func(i int) {
-			if ids[i] = -1; cs[i].Follow {
-				unknown = append(unknown, i)
-			}
+			ids[i] = -1
+			unknown = append(unknown, i)
 		},
 	})
 	for _, i := range unknown {
 		if a.refused.has(&cs[i]) {
+			continue
+		}
+		a.Lists(site.Canonical(string(cs[i].URL)))
+		if !cs[i].Follow {
 			continue
 		}
 		id, rec := d.admitNew(&cs[i])
@@ -117,19 +120,17 @@ func (d *admitting) enters(
 	c *scope.Candidate, id uint32, s urls.State, u site.URL, hasPlan bool,
 ) (q Queued) {
 	icon := c.Guess && scope.IsFavicon(u)
-	hasTurn := hasPlan && s.Known() && s.Governed() && c.Purpose != scope.Sitemap
+	hasTurn := hasPlan && s.Known() && s.Governed()
 	rests := icon && d.Rests(id, s)
 	trapped := !s.InSet() && d.Chains.Refuses(u, d.doc.ID)
 	if hasTurn || rests || trapped {
 		return q
 	}
-	if hasPlan && d.doc.Before[id] && c.Purpose != scope.Sitemap && d.Leaves(id, s) {
+	if hasPlan && d.doc.Before[id] && d.Leaves(id, s) {
 		return q
 	}
 	q = Queued{ID: id, Origin: u.Origin(), Prio: PrioNew}
 	switch {
-	case c.Purpose == scope.Sitemap:
-		q.Prio = PrioSeed
 	case icon:
 		q.Prio = PrioGuess
 	case c.Guess:

@@ -28,6 +28,16 @@ func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 	return int64(n), false
 }
 
+// Lists lets the lists of changes that a URL shows enter the frontier, but for those that are dead ends.
+func (a *Admission) Lists(u site.URL) {
+	for _, l := range a.Rules.ListsBeside(u) {
+		id, known := a.Table.Find([]byte(l.String()))
+		if !known || !a.Leaves(id, a.Table.State(id)) {
+			_, _ = a.Sitemap(l) // without it nothing is skipped
+		}
+	}
+}
+
 // Sitemaps lets the sitemaps that the robots.txt of an origin names enter the frontier. full reports that
 // they are more than a run reads.
 func (a *Admission) Sitemaps(origin site.URL, maps []string) (full bool) {

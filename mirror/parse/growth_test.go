@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/mirror/scope"
+	"mirrord/site"
 	"mirrord/testing/growth"
 )
 
@@ -25,7 +27,7 @@ func TestSitemapGrowth(t *testing.T) {
 				fmt.Fprintf(&b, each, i)
 			}
 			text := []byte(b.String() + "</urlset>")
-			return func() { ReadSitemap(text) }
+			return func() { ReadSitemap(&scope.URLRules{}, site.URL{}, text) }
 		}
 		growth.Check(t, what, read(10_000), read(20_000))
 	}

@@ -131,7 +131,8 @@ func (rd *Reader) Read(b *Body) *Extract {
 // isOther reports whether an alleged sitemap is a page or feed of the mirror: some sites have a page
 // of links there, a feed, or an error page with status 200.
 func (rd *Reader) isOther(b *Body, format relocate.Format) bool {
-	return ((format == relocate.HTML) || (format == relocate.Feed)) && rd.Rules.Scope.Covers(b.URL)
+	return ((format == relocate.HTML) || (format == relocate.Feed)) && rd.Rules.Scope.Covers(b.URL) &&
+		rd.Rules.ListAt(b.URL) == nil
 }
 
 // document reads a document whose links are relocated.

@@ -281,7 +281,7 @@ func TestReadSitemap(t *testing.T) {
 			[]byte("<urlset>" + strings.Repeat("<url><loc>/a</loc></url>", urls.MaxLocations+1) + "</urlset>"),
 			urls.MaxLocations, 0},
 	} {
-		list, _, notes := ReadSitemap(c.body)
+		list, _, notes := ReadSitemap(&scope.URLRules{}, site.URL{}, c.body)
 		if len(list.Entries) != c.entries || len(notes) != c.note {
 			t.Errorf("%s: %d entries, notes %q", c.name, len(list.Entries), notes)
 		}

@@ -17,9 +17,9 @@ import (
 // sitemap reads what a sitemap names.
 func (rd *Reader) sitemap(b *Body) {
 	x := &rd.x
-	list, cut, notes := ReadSitemap(b.Data)
+	list, cut, notes := ReadSitemap(rd.Rules, b.URL, b.Data)
 	x.Sitemap, x.Cut, x.Notes = &list, x.Cut|cut, append(x.Notes, notes...)
-	if list.Index {
+	if list.Index || rd.Rules.ListAt(b.URL) != nil { // of a change it is not known which address is right
 		return
 	}
 	for u := range Locations(b.URL, list) {
@@ -38,9 +38,20 @@ func Locations(base site.URL, list relocate.SitemapList) func(yield func(site.UR
 	}
 }
 
-// ReadSitemap reads the body of a sitemap, packed or not. What can be read of a damaged or too large one is
-// used; cut and notes report that.
-func ReadSitemap(body []byte) (list relocate.SitemapList, cut result.Cut, notes []string) {
+// ReadSitemap reads the body of a sitemap, packed or not, or of a list of changes in JSON. Of a damaged or
+// too large one it takes what it can; cut and notes report that.
+func ReadSitemap(
+	rules *scope.URLRules, u site.URL, body []byte,
+) (list relocate.SitemapList, cut result.Cut, notes []string) {
+	if l := rules.ListAt(u); l != nil {
+		items, _ := l.Read(body)
+		for _, x := range items {
+			for _, page := range x.Pages {
+				list.Entries = append(list.Entries, relocate.SitemapEntry{Loc: page, LastMod: x.Time})
+			}
+		}
+		return list, cut, notes
+	}
 	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
 		var note string
 		if body, cut, note = gunzip(body); note != "" {

@@ -23,6 +23,7 @@ import (
 	"mirrord/phm"
 	"mirrord/relocate"
 	"mirrord/site"
+	"mirrord/site/profile"
 	"mirrord/store/record"
 )
 
@@ -175,6 +176,15 @@ func (r *reading) sameKind(now, old *record.Resource, body []byte) bool {
 func (r *reading) onlyVolatile(
 	now, old *record.Resource, h *fetch.Head, body []byte,
 ) (only, kept bool) {
+	if l := r.Rules.ListAt(old.URL); l != nil && urls.IsSitemap(old) {
+		before, err := storedBody(r, old)
+		was, ok := l.Read(before)
+		if is, reads := l.Read(body); (err == nil) && ok && reads && profile.ShowsNone(was, is) {
+			old.Reason = "shows no change"
+			return true, true
+		}
+		return false, false
+	}
 	known := r.SkipPlan.Noise.Known(old.URL)
 	if samePacked(r.Bodies, known, old, h, body) {
 		old.Reason = "differs only in when it was packed, or where each answer differs"

@@ -163,7 +163,8 @@ func (r *reading) document(
 	var err error
 	switch {
 	case x.Sitemap != nil:
-		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && r.Rules.Scope.Covers(now.URL)
+		now.Format, now.InSet = uint8(relocate.Sitemap), now.InSet && (r.Rules.Scope.Covers(now.URL) ||
+			r.Rules.IsListBeside(now.URL))
 		targets, err = r.sitemap(now, x, &as)
 	case len(x.Candidates) > 0: // of a script, or a listing in JSON
 		r.HostAdmission.Add(r.admit(now.ID, now.Depth, x, &as)...)
@@ -202,6 +203,7 @@ func (r *reading) linkedDocument(
 		r.Admission.Recall(old)
 	}
 	keepClocks(r, old, x.Candidates)
+	r.Admission.Lists(now.URL)
 	add := r.admit(now.ID, now.Depth, x, &as)
 	r.learn(now, old, x, add, body)
 	r.Admission.Vouch(now, admitted(x.IDs))
@@ -307,7 +309,7 @@ func (r *reading) sitemap(
 	}
 	add := r.admit(now.ID, 0, x, as)
 	// Before anybody asks for what it names.
-	if err := r.SkipPlan.Evidence.HearSitemap(*x.Sitemap, now.URL); err != nil {
+	if err := hearSitemap(r, *x.Sitemap, now.URL); err != nil {
 		return nil, err
 	}
 	r.HostAdmission.Add(add...)

@@ -79,18 +79,21 @@ func (r *reading) hearStoredSitemap(rec *record.Resource) error {
 	if err != nil || list.Index {
 		return err
 	}
-	return r.SkipPlan.Evidence.HearSitemap(list, rec.URL)
+	return hearSitemap(r, list, rec.URL)
+}
+
+// hearSitemap takes a sitemap, or a list of changes, as evidence.
+func hearSitemap(r *reading, list relocate.SitemapList, u site.URL) error {
+	if r.Rules.ListAt(u) != nil {
+		return r.SkipPlan.Evidence.HearChanges(list, u)
+	}
+	return r.SkipPlan.Evidence.HearSitemap(list, u)
 }
 
 // storedSitemap reads a stored sitemap, which is empty when its body cannot be read: verify reports that.
 // What an index of sitemaps names is known as sitemaps from now on.
 func (r *reading) storedSitemap(rec *record.Resource) (list relocate.SitemapList, err error) {
-	f, err := r.Bodies.Open(rec.Digest, 0, urls.MaxSitemap)
-	if err != nil {
-		return list, nil
-	}
-	defer f.Close()
-	body, err := io.ReadAll(f)
+	body, err := storedBody(r, rec)
 	if errors.Is(disk.Unreadable(err), disk.ErrDamaged) {
 		return list, nil
 	}
@@ -106,9 +109,19 @@ func (r *reading) storedSitemap(rec *record.Resource) (list relocate.SitemapList
 	return list, nil
 }
 
+// storedBody reads the stored body of a sitemap; nothing when it cannot be opened.
+func storedBody(r *reading, rec *record.Resource) ([]byte, error) {
+	f, err := r.Bodies.Open(rec.Digest, 0, urls.MaxSitemap)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
 // readSitemap reads a stored sitemap again.
 func (r *reading) readSitemap(u site.URL, body []byte) relocate.SitemapList {
-	list, _, notes := parse.ReadSitemap(body)
+	list, _, notes := parse.ReadSitemap(r.Rules, u, body)
 	for _, what := range notes {
 		r.Notes.Add(what, u)
 	}

@@ -34,7 +34,8 @@ type edits struct {
 
 // load takes a record.
 func (x *edits) load(rec *record.Resource, first scope.Priorities) {
-	if !first.HasEdits() || !rec.InSet || rec.Body != record.PackBody || rec.Outcome == site.Failed {
+	read := rec.Body == record.PackBody || urls.IsSitemap(rec)
+	if !first.HasEdits() || !rec.InSet || !read || rec.Outcome == site.Failed {
 		return
 	}
 	if first.IsEdits(rec.URL) {

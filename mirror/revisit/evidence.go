@@ -455,3 +455,33 @@ func (e *Evidence) HearSitemap(list relocate.SitemapList, base site.URL) error {
 	}
 	return nil
 }
+
+// HearChanges takes a list of changes: what it names was edited when it says, so that what was looked at
+// before may have changed.
+func (e *Evidence) HearChanges(list relocate.SitemapList, base site.URL) error {
+	if e.Plan == nil || !e.first {
+		return nil
+	}
+	for _, x := range list.Entries {
+		at, ok := x.Time()
+		u, _, err := base.Resolve(x.Loc)
+		if err != nil || !ok {
+			continue
+		}
+		id, ok := e.Table.Find([]byte(u.String()))
+		if !ok {
+			continue
+		}
+		if is := e.Table.State(id); !is.InSet() || is.Queued() {
+			continue
+		}
+		rec, ok, err := e.Records.Get(u)
+		if err != nil {
+			return fmt.Errorf("list of changes %s: %w", base, err)
+		}
+		if ok && rec.Checked < at.Unix() {
+			e.Plan.Hint(id, urls.ByEdits)
+		}
+	}
+	return nil
+}

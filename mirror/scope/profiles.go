@@ -190,3 +190,22 @@ func (r *URLRules) Fold(u site.URL) (site.URL, bool) {
 	}
 	return u, false
 }
+
+// ListAt returns the list of changes in JSON of which a URL may be the address, nil for none.
+func (r *URLRules) ListAt(u site.URL) *profile.ChangeList {
+	for _, x := range r.Profiles.Known() {
+		if l := x.ListAt(u); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// ListsBeside returns the addresses of lists of changes that a URL shows, which a page names, or which is an
+// entry point.
+func (r *URLRules) ListsBeside(u site.URL) (lists []site.URL) {
+	for _, x := range r.Profiles.Known() {
+		lists = append(lists, x.ListsBeside(u, slices.Contains(r.Seeds, u))...)
+	}
+	return lists
+}

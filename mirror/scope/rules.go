@@ -26,7 +26,6 @@ type Purpose uint8
 const (
 	Page      Purpose = iota
 	Requisite         // may come from outside of the scope, as the job says
-	Sitemap           // named by robots.txt
 )
 
 // FaviconPath is the path of the icon that browsers request at the origin of a page without being told.
@@ -108,9 +107,6 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 	if d := r.down.Of(u); d != nil {
 		return false, d.Sentence()
 	}
-	if p == Sitemap {
-		return true, ""
-	}
 	if is, reason := r.Programs.Is(u); is {
 		return false, reason
 	}
@@ -140,8 +136,13 @@ func (r *URLRules) Allow(u site.URL, p Purpose) (ok bool, reason string) {
 // site: programs have their feeds beside the directory of their pages. A page there may be that of another
 // program.
 func (r *URLRules) IsListBeside(u site.URL) bool {
-	return feedName.MatchString(u.RequestURI()) && r.onSeedHost(u) && !r.Scope.Excludes(u) &&
-		slices.ContainsFunc(r.Profiles.Known(), func(x *profile.Profile) bool { return x.IsEdits(u) })
+	for _, x := range r.Profiles.Known() {
+		is := x.ListAt(u) != nil || (x.IsEdits(u) && feedName.MatchString(u.RequestURI()))
+		if is && r.onSeedHost(u) && !r.Scope.Excludes(u) {
+			return true
+		}
+	}
+	return false
 }
 
 var feedName = regexp.MustCompile(`\b(?:feed|atom|rss)`)

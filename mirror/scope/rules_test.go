@@ -56,7 +56,6 @@ func TestAllow(t *testing.T) {
 		{"any", "https://cdn.example.net/b.png", Requisite, true, ""},
 		{"any", "https://cdn.example.net/old/b.png", Requisite, false, ""},
 		{"any", "https://cdn.example.net/b.html", Page, false, ""},
-		{"scope", "https://elsewhere.example/map.xml", Sitemap, true, ""},
 	} {
 		r := compile(t, entry+"requisites = \""+c.requisites+"\"\n")
 		ok, reason := r.Allow(parse(t, c.url), c.purpose)

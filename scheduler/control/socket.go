@@ -30,7 +30,7 @@ func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: it is there and is no socket", path)
 	case err == nil && lives(path):
 		return nil,
-			fmt.Errorf("listen on %s: another program answers there; give this daemon a --socket of its own", path)
+			fmt.Errorf("listen on %s: another program answers there; name another socket in daemon.toml", path)
 	case err == nil:
 		err = os.Remove(path)
 	case errors.Is(err, fs.ErrNotExist):

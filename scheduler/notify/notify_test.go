@@ -91,7 +91,7 @@ func TestCommand(t *testing.T) {
 	env, body, _ := strings.Cut(string(b), "{")
 	for _, want := range []string{
 		"MIRRORD_JOB=samba\n", "MIRRORD_KIND=test\n", "MIRRORD_STATE=partial\n",
-		"MIRRORD_SUBJECT=mirrord on mirror.example: samba this is a test\n",
+		"MIRRORD_SUBJECT=mirrord on mirror.example: samba sends a test message\n",
 	} {
 		if !strings.Contains(env, want) {
 			t.Errorf("no %q in %s", want, env)

@@ -74,7 +74,7 @@ const (
 	OutOfHours Cause = "window"    // the window closed
 	DiskFull   Cause = "noroom"    // less than limits.min_free is left
 	Postponed  Cause = "postponed" // hooks.before asked for a later time; it is tried again
-	StateFull  Cause = "statefull" // the mirror takes as much as limits.max_state or --max-state allows
+	StateFull  Cause = "statefull" // the mirror takes as much as one of the two max_state allows
 	GaveWay    Cause = "gaveway"   // it only waited, and others could not start for lack of memory
 	Busy       Cause = "locked"    // another process works on the site
 	// the database of the mirror cannot be used: Run.Error has the problem and what to do

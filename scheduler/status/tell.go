@@ -159,7 +159,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	case TellRepaired:
 		what = j.Scrub.told("was damaged and is good again", "had %d damaged files, which are good again")
 	case TellTest:
-		what = "this is a test"
+		what = "sends a test message"
 	}
 	m.Subject = oneLine(fmt.Sprintf("mirrord on %s: %s %s", host, j.Name, what))
 	text, err := textOf("message", struct {

@@ -44,6 +44,7 @@ type Profile struct {
 
 	wanted, left, edits []pattern
 	same                []string
+	lists               []*ChangeList
 }
 
 // Signs are those of the pages of a program; one is enough.
@@ -70,6 +71,8 @@ type file struct {
 	Same      []string `toml:"same"`
 	Edits     []string `toml:"edits"`
 	Noise     []string `toml:"noise"`
+
+	Lists []changeListText `toml:"list"`
 }
 
 // pattern is a glob of URLs, or a parameter of the query: ?name, or ?name=value, in which * stands for any
@@ -122,6 +125,13 @@ func Parse(name string, text []byte) (*Profile, error) {
 			errs = append(errs, fmt.Errorf(what, name, line, leastBefore))
 		}
 		p.Noise = append(p.Noise, Between{before, after})
+	}
+	for _, text := range f.Lists {
+		l, err := text.compile()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("profile %s: list: %w", name, err))
+		}
+		p.lists = append(p.lists, l)
 	}
 	if name == Auto || name == None {
 		errs = append(errs, fmt.Errorf("profile %s: the name has a meaning of its own", name))
@@ -181,7 +191,7 @@ func (p *Profile) Wants(u site.URL) bool { return p.IsEdits(u) || first(p.wanted
 // The wanted wins, but a path that is wanted is not so with each parameter.
 func (p *Profile) Leaves(u site.URL) string {
 	line := first(p.left, u)
-	if line == "" {
+	if line == "" || p.ListAt(u) != nil {
 		return ""
 	}
 	wins := func(w pattern) bool { return (w.hasQuery() || line[0] != '?') && w.match(u) }
@@ -198,10 +208,31 @@ func (p *pattern) hasQuery() bool { return p.glob == nil || strings.Contains(p.t
 func (p *Profile) Fold(u site.URL) (site.URL, bool) { return site.StripParams(u, p.same) }
 
 // HasEdits reports whether the program has lists of changes.
-func (p *Profile) HasEdits() bool { return len(p.edits) > 0 }
+func (p *Profile) HasEdits() bool { return len(p.edits)+len(p.lists) > 0 }
 
 // IsEdits reports whether a URL is a list of changes, which shows what was edited.
-func (p *Profile) IsEdits(u site.URL) bool { return first(p.edits, u) != "" }
+func (p *Profile) IsEdits(u site.URL) bool { return first(p.edits, u) != "" || p.ListAt(u) != nil }
+
+// ListAt returns the list in JSON of which a URL may be the address, nil for none.
+func (p *Profile) ListAt(u site.URL) *ChangeList {
+	for _, l := range p.lists {
+		if l.is(u) {
+			return l
+		}
+	}
+	return nil
+}
+
+// ListsBeside returns the addresses of lists in JSON that a URL shows: one that a page names, or an entry
+// point.
+func (p *Profile) ListsBeside(u site.URL, entry bool) (lists []site.URL) {
+	for _, l := range p.lists {
+		if at, ok := l.at(u, entry); ok {
+			lists = append(lists, at)
+		}
+	}
+	return lists
+}
 
 // Catalog is the profiles that are known, by name. It is immutable and safe for concurrent use.
 type Catalog struct{ all []*Profile }

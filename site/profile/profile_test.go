@@ -129,6 +129,83 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// A list of changes in JSON is described, not programmed: where it is, and which fields name page and time.
+func TestLists(t *testing.T) {
+	at := func(entry bool, uri string) string {
+		var all []string
+		for _, p := range Known().All() {
+			for _, l := range p.ListsBeside(site.Canonical("http://h.example"+uri), entry) {
+				if p.ListAt(l) == nil || !p.IsEdits(l) || p.Leaves(l) != "" {
+					t.Errorf("%s does not know its list %s", p.Name, l)
+				}
+				all = append(all, p.Name+" "+l.RequestURI())
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	got, want := at(false, "/w/api.php?action=rsd"), "mediawiki /w/api.php?action=query&list=recentchanges"
+	if !strings.HasPrefix(got, want) || strings.Contains(got, ", ") {
+		t.Errorf("beside an address: %s, want %s", got, want)
+	}
+	got, want = at(true, "/forum/"), "discourse /forum/latest.json, "
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("at an entry point: %s, want %s", got, want)
+	}
+	for _, c := range []struct{ program, body, want string }{
+		{"mediawiki", `{"query":{"recentchanges":[{"title":"Talk:A & B (c)","timestamp":"2026-11-28T12:00:00Z"},
+			{"timestamp":"2026"},{"title":"C","timestamp":"2026-11-27"},{"title":"C","timestamp":"2026-11-28"}]}}`,
+			"/wiki/Talk:A_%26_B_(c) 2026-11-28T12:00:00Z, /wiki/C 2026-11-28"},
+		{"discourse", `{"topic_list":{"topics":[{"slug":"tides","id":1234567,"bumped_at":"2026-11-28T12:00:00.5Z"}]}}`,
+			"t/tides/1234567 2026-11-28T12:00:00.5Z"},
+		{"gitlab", `[{"path_with_namespace":"sea/tide-1","last_activity_at":1795867200}]`,
+			"sea/tide-1 2026-11-28T12:00:00Z"},
+		{"redmine", `{"issues":[]}`, ""},
+		{"redmine", `{"errors":["no"]}`, "no list"},
+		{"redmine", `<html>`, "no list"},
+	} {
+		items, ok := Known().Find(c.program).lists[0].Read([]byte(c.body))
+		var all []string
+		for _, i := range items {
+			all = append(all, i.Pages[0]+" "+i.Time)
+		}
+		got := strings.Join(all, ", ")
+		if !ok {
+			got = "no list"
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.program, got, c.want)
+		}
+	}
+	page := func(names ...string) (items []Item) {
+		for _, n := range names {
+			items = append(items, Item{Pages: []string{n}, Time: "2026"})
+		}
+		return items
+	}
+	for _, c := range []struct {
+		was, is []Item
+		want    bool
+	}{
+		{page("a", "b"), page("a", "b"), true},
+		{page("a", "b"), page("a"), true},
+		{page("a", "b"), nil, true},
+		{page("a", "b"), page("b"), false},
+		{page("a"), page("a", "b"), false},
+	} {
+		if got := ShowsNone(c.was, c.is); got != c.want {
+			t.Errorf("%v after %v shows none: %v", c.is, c.was, got)
+		}
+	}
+	for _, text := range []string{
+		"", "ask = 'x'", "ask = 'x'\npages = ['{p}']", "ask = 'https://a.example/x'\npages = ['{p}']\ntime = 't'",
+		"ask = 'x'\npages = ['{p}']\ntime = 't'\nbeside = 'a/b'", "ask = 'x'\npages = ['{p}']\ntime = 't'\nx = 1",
+	} {
+		if _, err := Parse("ours", []byte("[[list]]\n"+text)); err == nil {
+			t.Errorf("%q is no list", text)
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "write the list of profiles in docs")
 
 // The list of programs in docs is that of the profiles, and each has a sign.

@@ -64,37 +64,37 @@ func (f *consoleFlags) flags() cli.Flags {
 	}
 }
 
-// trusted is the proxy that the flags name.
+// trusted is the proxy that the keys name.
 func (f *consoleFlags) trusted() (p console.Proxy, err error) {
 	if f.proxy != "" {
 		if p, err = console.ParseProxy(f.proxy); err != nil {
-			return p, env.Usagef("--console-proxy: %w", err)
+			return p, env.Usagef("console.proxy: %w", err)
 		}
 	}
 	if p.Roles, err = console.ParseRoles(f.operators); err != nil {
-		return p, env.Usagef("--console-operator: %w", err)
+		return p, env.Usagef("console.operators: %w", err)
 	}
 	if len(p.Roles) > 0 && len(p.From) == 0 {
-		return p, env.Usagef("--console-operator names users of a proxy: give --console-proxy too")
+		return p, env.Usagef("console.operators names users of a proxy: set console.proxy too")
 	}
 	u, err := url.Parse(f.mirrors)
 	if f.mirrors != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
-		return p, env.Usagef("--console-mirrors: %q is not an http or https address; give one like "+
+		return p, env.Usagef("console.mirrors: %q is not an http or https address; give one like "+
 			"http://127.0.0.1:8080", f.mirrors)
 	}
 	if f.tls != "" {
 		if _, err := newCertFiles(f.tls, nil); err != nil {
-			return p, env.Usagef("--console-tls: %w", err)
+			return p, env.Usagef("console.tls: %w", err)
 		}
 	}
 	if f.oidc != "" {
 		if _, err := access.ReadOIDC(f.oidc); err != nil {
-			return p, env.Usagef("--console-oidc: %w", err)
+			return p, env.Usagef("console.oidc: %w", err)
 		}
 	}
 	if f.listen != "" && f.listen != consoleOff {
 		if err := console.CheckAddress(f.listen, p, f.tls != ""); err != nil {
-			return p, env.Usagef("--console: %w; the flags are --console-proxy and --console-tls", err)
+			return p, env.Usagef("console.listen: %w; the keys are console.proxy and console.tls", err)
 		}
 	}
 	return p, nil
@@ -149,7 +149,7 @@ func (d *consoleDoor) open() error {
 	case d.closed:
 		return control.WithCode(errors.New("the daemon is ending"), control.ErrConflict)
 	case d.flags.listen == consoleOff:
-		return control.WithCode(errors.New("the console of this daemon is off: start it without --console off"),
+		return control.WithCode(errors.New("the console of this daemon is off, by console.listen or --console"),
 			control.ErrConflict)
 	}
 	proxy, err := d.flags.trusted()

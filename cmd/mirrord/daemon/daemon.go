@@ -92,18 +92,18 @@ func (f *daemonFlags) statusHosts() []string {
 	return names
 }
 
-// mirrorzSite reads what --mirrorz names; nil without it.
+// mirrorzSite reads what the key mirrorz names; nil without it.
 func (f *daemonFlags) mirrorzSite() (*serve.MirrorzSite, error) {
 	if f.mirrorz == "" {
 		return nil, nil
 	}
 	text, err := regular.ReadSmall(f.mirrorz)
 	if err != nil {
-		return nil, env.Usagef("--mirrorz: %w", err)
+		return nil, env.Usagef("mirrorz: %w", err)
 	}
 	site, err := serve.ParseMirrorzSite(text)
 	if err != nil {
-		return nil, env.Usagef("--mirrorz: %s: %w", f.mirrorz, err)
+		return nil, env.Usagef("mirrorz: %s: %w", f.mirrorz, err)
 	}
 	return site, nil
 }
@@ -166,13 +166,13 @@ func commandOf(a *cli.CLI, f *daemonFlags) *cobra.Command {
 func runDaemon(ctx context.Context, a *cli.CLI, f daemonFlags, flags *pflag.FlagSet) (err error) {
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if err != nil || mode > 0o777 {
-		return env.Usagef("--socket-mode %s is no file mode such as 0660", f.mode)
+		return env.Usagef("socket_mode %s is no file mode such as 0660", f.mode)
 	}
 	if f.maxRuns < 1 {
-		return env.Usagef("--max-runs %d: at least 1", f.maxRuns)
+		return env.Usagef("max_runs %d: at least 1", f.maxRuns)
 	}
 	if f.maxParked < 0 {
-		return env.Usagef("--max-parked %d: at least 0", f.maxParked)
+		return env.Usagef("max_parked %d: at least 0", f.maxParked)
 	}
 	if _, err := f.console.trusted(); err != nil {
 		return err
@@ -447,7 +447,7 @@ func daemonServers(
 		var h http.Handler = mux
 		// a socket in the file system has no name that could lead elsewhere
 		if strings.HasPrefix(l.Addr().Network(), "tcp") {
-			h = serve.OwnHosts(f.statusHosts(), "--listen-host", mux)
+			h = serve.OwnHosts(f.statusHosts(), "listen_hosts", mux)
 		}
 		attach(l, cli.Hasty(h))
 		// who asks and does not read gives his connection back; on the socket answers may last as long as a run

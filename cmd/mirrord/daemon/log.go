@@ -43,7 +43,7 @@ func DaemonLog(
 		o.ReplaceAttr = withoutTime
 		return slog.New(cli.NewRepeats(slog.NewTextHandler(journal{w}, o))), nil
 	}
-	return nil, env.Usagef("--log %s: there are text, json and journal", form)
+	return nil, env.Usagef("log %s: there are text, json and journal", form)
 }
 
 // toJournal reports whether w is the stream that the journal reads: $JOURNAL_STREAM names its device and
