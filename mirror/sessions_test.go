@@ -68,6 +68,7 @@ func TestSessionIDsAreLearned(t *testing.T) {
 					t.Errorf("%d requests:\n%s", s.Requests, mirrortest.Text(s))
 				}
 			}
+			explains(t, m, home+c.link("/p1", strings.Repeat("a1b2", 8)), "stands for it")
 		})
 	}
 }

@@ -38,19 +38,8 @@ func newSessions(r *Retrieval) (*frontier.SessionIDs, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := func(u site.URL) bool {
-		_, ok := r.Table.Find([]byte(u.String()))
-		return ok
-	}
-	s := frontier.NewSessionIDs(learned, r.Run.Number, known)
-	if !r.Options.Imports { // an archive ends, and a user wanted to keep all of it
-		s.LearnAlike(func(u site.URL) bool {
-			id, ok := r.Table.Find([]byte(u.String()))
-			return ok && r.Table.InSet(id)
-		})
-	}
-	s.RecallSessions(r.Table.Settled())
-	return s, nil
+	// an archive ends, and a user wanted to keep all of it
+	return frontier.NewSessionIDs(learned, r.Run.Number, r.Table, !r.Options.Imports), nil
 }
 
 // keepSessions stores which session ids and which spellings there are, for the next run.
@@ -59,8 +48,7 @@ func keepSessions(r *planned) error {
 	if (r.sessions == nil) || (err != nil) {
 		return err
 	}
-	learned := r.sessions.Learned(frontier.InSetOf(r.Table.Settled()))
-	return urls.WriteFact(r.Site.Notes, urls.SessionsFact, learned)
+	return urls.WriteFact(r.Site.Notes, urls.SessionsFact, r.sessions.Learned())
 }
 
 // keepProfiles stores which programs make the site, for the next run, and notes what the mirror has that
@@ -119,13 +107,10 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 			r.process.Second(q, res, body)
 		}
 	}
-	r.sessions.RecallSessions(t)
-	(&alikeAudit{
-		table:    t,
-		run:      r.Run.Number,
-		sessions: r.sessions,
-		request:  func(u site.URL) (*frontier.Second, bool) { return secondOf(ctx, r, u) },
-	}).audit()
+	r.sessions.Recall()
+	auditAlike(t, r.Run.Number, r.sessions, func(u site.URL) (*frontier.Second, bool) {
+		return secondOf(ctx, r, u)
+	})
 	for id, s := range t.All() {
 		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
 			continue

@@ -8,7 +8,6 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"mirrord/mirror/urls"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/site"
@@ -45,35 +44,15 @@ func (a *Admission) withoutSession(u []byte) []byte {
 	return []byte(main.String())
 }
 
-// Some reports whether there are session ids, or parts of URLs that do not matter.
-func (s *SessionIDs) Some() bool {
-	return (s != nil) && s.some.Load()
-}
-
-// RecallSessions takes the URLs that are known.
-func (s *SessionIDs) RecallSessions(t urls.Settled) {
-	if !s.Some() {
-		return
+// digestWithout names what a page says and links to, without the tokens of a kind in its URL and links, and
+// without words with digits.
+func digestWithout(u site.URL, kind string, body []byte, links []relocate.Link) uint64 {
+	named := []site.URL{u}
+	for i := range links {
+		named = append(named, site.Canonical(string(links[i].URL)))
 	}
-	in := InSetOf(t)
-	for id, x := range t.All() {
-		if x.Given() {
-			s.Recall(t.URL(id), x.InSet(), in)
-		}
-	}
-}
-
-// InSetOf returns what reports whether a URL is in the mirror.
-func InSetOf(t urls.Settled) func(site.URL) bool {
-	return func(u site.URL) bool {
-		id, ok := t.Find([]byte(u.String()))
-		return ok && t.State(id).InSet()
-	}
-}
-
-// digestWithout names what a page says and links to, without some tokens, and without words with digits.
-func digestWithout(body []byte, links []relocate.Link, tokens []string) uint64 {
 	var pairs []string
+	tokens, _ := tokensOf(named, kind)
 	for _, t := range tokens {
 		pairs = append(pairs, t, site.TokenMark)
 	}
@@ -110,18 +89,6 @@ func tokensOf(urls []site.URL, kind string) (tokens []string, forms map[string]b
 	return tokens, forms
 }
 
-func sameForms(a, b map[string]bool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for form := range a {
-		if !b[form] {
-			return false
-		}
-	}
-	return true
-}
-
 // SecondRequest is a document that is to be requested once more.
 type SecondRequest struct {
 	URL  site.URL
@@ -135,13 +102,4 @@ type Second struct {
 	URLs  []site.URL // that it names
 	Body  []byte
 	Links []relocate.Link
-}
-
-func (k *tokens) answersOf(u site.URL) (out []*answer) {
-	for _, a := range k.docs {
-		if a.url == u {
-			out = append(out, a)
-		}
-	}
-	return out
 }

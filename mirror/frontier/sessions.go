@@ -3,6 +3,7 @@
 package frontier
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,311 +16,194 @@ import (
 	"mirrord/site"
 )
 
-// A site may put a new session id into the links of each answer: each page is then found again under as many
-// URLs as there are answers, each of which has links to as many again. Digests, numbers of messages and names
-// of documents look the same, so a kind of tokens (see site.RandomPart) is treated as session ids only when
+// A program gives one text under many addresses: with parameters for what a reader does not see, in letters
+// of either case, of each state of a file that did not change, with a session id that is new in each answer.
+// A part of URLs (see urls.PartsOf) does not matter when eight pairs of pages that differ only in it say the
+// same, each pair something else, and no pair does not. What differs in nothing else is one URL then, without
+// a request. Such a part is learned for a place: the origin, a directory, a program, or the URLs with another
+// parameter of one value. In the run that learns it, URLs are requested all the same as the 1st, 4th, 16th
+// that would not be; each run compares a few pairs. One that differs ends it for good.
 //
-//   - four answers or more had links with tokens that were never seen before;
+// A token that one document alone names may be new in each answer. Digests, numbers of messages and names of
+// documents look the same, so a kind of tokens (see site.RandomPart) is treated as session ids only when
+//
 //   - pages whose URLs differ only in that token say the same and have the same links, but for the tokens and
-//     words with digits: three pairs of four tokens at least, and no pair that does not;
-//   - one of these documents, requested once more, has the same links with other tokens, none of which was
-//     ever seen.
+//     words with digits: under tokens of three answers what another token said, and no pair that does not;
+//   - the first document that named such tokens, requested once more, has the same links with other tokens,
+//     none of which was ever seen.
 //
-// The last says that the token is of the answer, and nothing of the site's. From then on URLs that differ in
-// nothing else are one URL: the one without the parameter, when three of these say the same as with it, else
-// the first one of the mirror.
+// The last says that the token is of the answer, and nothing of the site's. The URL without the parameter
+// stands for the others when three of these say the same as with it, else the first one of the mirror does.
 
 const (
-	sessionAnswers = 4    // that had links with new tokens
-	sessionPairs   = 3    // pages that say what the same URL with another token said
-	sessionTries   = 2    // requests for the last proof that may fail
-	bareURLs       = 3    // that must say without the token what they say with it
-	mostBrought    = 64   // tokens of one answer
-	mostKinds      = 128  // of tokens that are watched
-	mostForms      = 4096 // URLs and tokens of a kind that is watched
+	alikePairs     = 8       // that must say the same
+	sessionAnswers = 3       // under whose tokens pages must say what they said under another token
+	sessionTries   = 2       // requests for the last proof that may fail
+	bareURLs       = 3       // that must say without the token what they say with it
+	mostKinds      = 128     // of parameters of an origin
+	mostForms      = 4096    // of the links of an answer
+	mostAlike      = 4096    // places that are watched, and kinds of tokens
+	mostMembers    = 16384   // pages that are remembered
+	mostNamed      = 1 << 17 // forms of URLs that are named
 )
 
-// SessionIDs learns session ids. It is safe for concurrent use; nil learns none.
+// SessionIDs learns session ids, and other parts of URLs that do not matter. It is safe for concurrent use;
+// nil learns none.
 type SessionIDs struct {
-	some  atomic.Bool // something is learned
-	ripe  atomic.Bool // a kind may want its last proof
-	known func(u site.URL) bool
-	run   int
+	some   atomic.Bool // something is learned
+	table  *urls.Table
+	run    int
+	learns bool
 
 	mu      sync.Mutex
-	learned map[string]*urls.SessionID // by kind, or by place
+	learned map[string]*urls.SessionID // by place
 	first   map[uint64]site.URL        // of these: by the hash of their form
-	watched map[string]*tokens         // by kind
-	turn    int
-	refuted map[string]bool // kinds of which URLs without the token say something else
+
+	named   map[uint64]uint64     // by part and form: the hash of a URL, or several
+	tokens  map[uint64]uint64     // by random value: the document that named it, plus one, or several
+	answers map[string]*answer    // by kind of tokens
+	kinds   map[string][]string   // of parameters, by origin: a URL without one may be the form of others
+	read    map[uint64]*alikeRead // by part and form
+	tallies map[string]*tally     // by place
+	pages   []site.URL            // that were read and have such parts
+
+	ripe    []SecondRequest // for the last proof of kinds of tokens
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
-	alike   *alike
+	refuted map[string]bool // kinds of which URLs without the token say something else
+
+	folded  map[string]int    // by place: URLs for which another one stood in this run
+	samples map[site.URL]bool // URLs that are requested all the same
+	settled bool              // the samples were requested
 }
 
-// tokens describes a kind that may be one of session ids.
-type tokens struct {
-	no     bool // they are no session ids
-	used   int
-	length int
-	of     map[string]uint32 // the document that first had a token
-	docs   map[uint32]*answer
-	forms  map[string]*said
-	pairs  int
-	same   map[string]bool // tokens of these pairs
-	tries  int
-	asking bool
-}
-
-// answer is a document whose links had new tokens.
+// answer is the first document that named tokens of a kind.
 type answer struct {
-	id     uint32
-	url    site.URL
-	tokens []string
-	forms  map[string]bool // of its links with these
+	id    uint32
+	url   site.URL
+	forms map[string]bool // of its links with these
+	seen  int             // tokens of the kind, of all documents
+	tries int             // to request it once more
+	ripe  bool
 }
 
-// said is what a page said under the first token that it was read with.
-type said struct {
-	first  site.URL
-	digest uint64
-	token  string
-}
-
-// NewSessionIDs returns a SessionIDs. learned is what Learned returned in the run before; known reports
-// whether a URL has a number.
-func NewSessionIDs(learned map[string]*urls.SessionID, run int, known func(site.URL) bool) *SessionIDs {
+// NewSessionIDs returns a SessionIDs of a table that is loaded. learned is what Learned returned in the run
+// before. Without learns only session ids that are learned count.
+func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Table, learns bool) *SessionIDs {
 	s := &SessionIDs{
-		known:   known,
+		table:   table,
 		run:     run,
+		learns:  learns,
 		learned: learned,
 		first:   map[uint64]site.URL{},
-		watched: map[string]*tokens{},
+		named:   map[uint64]uint64{},
+		tokens:  map[uint64]uint64{},
+		answers: map[string]*answer{},
+		kinds:   map[string][]string{},
+		read:    map[uint64]*alikeRead{},
+		tallies: map[string]*tally{},
 		refuted: map[string]bool{},
+		folded:  map[string]int{},
+		samples: map[site.URL]bool{},
 	}
 	if s.learned == nil {
 		s.learned = map[string]*urls.SessionID{}
 	}
 	s.some.Store(len(learned) > 0)
+	s.Recall()
 	return s
 }
 
-// Recall takes a URL that is known. The first one that is in the mirror stands for all others, else the
-// first.
-func (s *SessionIDs) Recall(u site.URL, inSet bool, isInSet func(site.URL) bool) {
+// Recall takes the URLs that are known, while the table is settled. The first one that is in the mirror
+// stands for all others, else the first.
+func (s *SessionIDs) Recall() {
 	if !s.Some() {
 		return
 	}
-	tokens := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var forms []string
-	for _, t := range tokens {
-		if s.learned[t.Kind] != nil {
-			forms = append(forms, t.Form)
+	t := s.table.Settled()
+	for id, x := range t.All() {
+		if !x.Given() {
+			continue
 		}
-	}
-	if s.alike != nil {
-		if form, places := s.formOf(u); len(places) > 0 {
-			forms = append(forms, form)
+		u := t.URL(id)
+		form, places := s.formOf(u)
+		if len(places) == 0 {
+			continue
 		}
-	}
-	for _, f := range forms {
-		form := xxh3.HashString(f)
-		if first, ok := s.first[form]; !ok || (inSet && !isInSet(first)) {
-			s.first[form] = u
+		h := xxh3.HashString(form)
+		if first, ok := s.first[h]; !ok || (x.InSet() && !s.has(first)) {
+			s.first[h] = u
 		}
 	}
 }
 
-// withoutToken returns the URL that stands for u, which differs from it only in a session id, or u. The
-// caller holds mu.
-func (s *SessionIDs) withoutToken(u site.URL, tokens []site.RandomPart) site.URL {
-	for _, t := range tokens {
-		l := s.learned[t.Kind]
-		if l == nil {
-			continue
-		}
-		if l.Bare {
-			return urls.WithoutToken(u, t.Kind)
-		}
-		form := xxh3.HashString(t.Form)
-		if first, ok := s.first[form]; ok {
-			return first
-		}
-		s.first[form] = u
-	}
-	return u
+// has reports whether the mirror has a URL.
+func (s *SessionIDs) has(u site.URL) bool {
+	id, ok := s.table.Find([]byte(u.String()))
+	return ok && s.table.InSet(id)
 }
+
+// known reports whether a URL has a number.
+func (s *SessionIDs) known(u site.URL) bool {
+	_, ok := s.table.Find([]byte(u.String()))
+	return ok
+}
+
+// Some reports whether there are session ids, or parts of URLs that do not matter.
+func (s *SessionIDs) Some() bool { return (s != nil) && s.some.Load() }
 
 // Answer takes the URLs that a document names and that were never seen before. It is called before the pages
 // of these URLs come.
 func (s *SessionIDs) Answer(id uint32, doc site.URL, fresh []site.URL) {
-	if s == nil {
+	if (s == nil) || !s.learns {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range fresh {
-		if s.alike != nil {
-			s.alike.name(u, id, s.known)
-		}
-		for _, t := range site.Tokens(u) {
-			s.answer(id, doc, u, t)
-		}
+		s.name(id, doc, u)
 	}
 }
 
-// answer takes one token of a URL that a document names. The caller holds mu.
-func (s *SessionIDs) answer(id uint32, doc, u site.URL, t site.RandomPart) {
-	s.turn++
-	k := s.kind(t.Kind)
-	if (k == nil) || k.no {
+// Read takes a page of the mirror. plain is its body without noise; nil when body is only its beginning.
+// links are those of the answer.
+func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []relocate.Link) {
+	if (s == nil) || !s.learns {
 		return
 	}
-	k.used = s.turn
-	if k.length == 0 {
-		k.length = len(t.Value)
-	}
-	if (k.length != len(t.Value)) || (len(k.of) >= mostForms) {
-		k.drop()
+	s.mu.Lock()
+	parts := s.partsRead(u)
+	s.mu.Unlock()
+	if len(parts) == 0 {
 		return
 	}
-	a := k.docs[id]
-	switch by, old := k.of[t.Value]; {
-	case old && (by != id):
-		return // it is no longer new
-	case !old:
-		if a == nil {
-			a = &answer{id: id, url: doc, forms: map[string]bool{}}
-			k.docs[id] = a
-		}
-		k.of[t.Value] = id
-		if a.tokens = append(a.tokens, t.Value); len(a.tokens) > mostBrought {
-			k.drop()
-			return
-		}
-	}
-	if len(a.forms) < mostForms {
-		a.forms[t.Form] = true
-	}
-	if f := k.forms[t.Form]; (f == nil) && (len(k.forms) < mostForms) {
-		k.forms[t.Form] = &said{first: u}
-	}
-}
-
-// kind returns the record of a kind of tokens, nil when there are too many, or when it is learned.
-func (s *SessionIDs) kind(name string) *tokens {
-	k := s.watched[name]
-	if (k != nil) || (s.learned[name] != nil) {
-		return k
-	}
-	if len(s.watched) >= mostKinds {
-		oldest := ""
-		for n, k := range s.watched {
-			if !k.asking && ((oldest == "") || (k.used < s.watched[oldest].used)) {
-				oldest = n
-			}
-		}
-		if oldest == "" {
-			return nil
-		}
-		delete(s.watched, oldest)
-	}
-	k = &tokens{
-		of:    map[string]uint32{},
-		docs:  map[uint32]*answer{},
-		forms: map[string]*said{},
-		same:  map[string]bool{},
-	}
-	s.watched[name] = k
-	return k
-}
-
-// drop notes that a kind has no session ids.
-func (k *tokens) drop() { *k = tokens{no: true, used: k.used} }
-
-// Read takes a page of the mirror. text and links are those of the answer.
-func (s *SessionIDs) Read(id uint32, u site.URL, body []byte, links []relocate.Link) {
-	if s == nil {
-		return
-	}
-	for _, t := range site.Tokens(u) {
-		if without := s.mayProve(id, t); without != nil {
-			s.compare(t, digestWithout(body, links, without))
-		}
-	}
-}
-
-// mayProve returns the tokens that do not count in a page; nil: it proves nothing.
-func (s *SessionIDs) mayProve(id uint32, t site.RandomPart) (without []string) {
+	said := textsOf(u, body, plain, links, parts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.watched[t.Kind]
-	if (k == nil) || k.no || (len(k.docs) < 2) {
-		return nil
+	if len(s.pages) < mostMembers {
+		s.pages = append(s.pages, u)
 	}
-	without = []string{t.Value}
-	if a := k.docs[id]; a != nil {
-		without = append(without, a.tokens...)
-	}
-	return without
-}
-
-// compare takes what a page said under a token.
-func (s *SessionIDs) compare(t site.RandomPart, digest uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.watched[t.Kind]
-	if (k == nil) || k.no {
-		return
-	}
-	f := k.forms[t.Form]
-	switch {
-	case f == nil:
-	case f.token == "":
-		f.token, f.digest = t.Value, digest
-	case f.token == t.Value:
-	case f.digest != digest:
-		k.drop()
-	default:
-		k.pairs++
-		k.same[t.Value], k.same[f.token] = true, true
-		ripe := (len(k.docs) >= sessionAnswers) && (k.pairs >= sessionPairs) && (len(k.same) > sessionPairs)
-		if ripe && (k.tries < sessionTries) {
-			s.ripe.Store(true)
-		}
+	for i := range parts {
+		s.compare(u, &parts[i], said[i])
 	}
 }
 
 // Question returns a document of an origin that is to be requested once more, and whose links Answered then
 // wants.
 func (s *SessionIDs) Question(origin string) (q SecondRequest, ok bool) {
-	if (s == nil) || !s.ripe.Load() {
+	if s == nil {
 		return q, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := false
-	for name, k := range s.watched {
-		if k.no || k.asking || (k.tries >= sessionTries) || (len(k.same) <= sessionPairs) {
-			continue
-		}
-		var doc *answer
-		for _, a := range k.docs {
-			if (a.url.Origin() == origin) && ((doc == nil) || (a.id < doc.id)) {
-				doc = a
-			}
-		}
-		if (doc == nil) || ok {
-			left = true
-			continue
-		}
-		k.asking, ok = true, true
-		k.tries++
-		q = SecondRequest{URL: doc.url, Kind: name}
+	i := slices.IndexFunc(s.ripe, func(q SecondRequest) bool { return q.URL.Origin() == origin })
+	if i < 0 {
+		return q, false
 	}
-	s.ripe.Store(left)
-	return q, ok
+	q = s.ripe[i]
+	s.ripe = slices.Delete(s.ripe, i, i+1)
+	return q, true
 }
 
 // Bare returns URLs without a session id that is learned, one for each, which are to be requested.
@@ -343,59 +227,54 @@ func (s *SessionIDs) Answered(q SecondRequest, again *Second) (learned bool) {
 		s.answeredBare(q, again)
 		return false
 	}
-	k := s.watched[q.Kind]
-	if (k == nil) || k.no {
-		return false
-	}
-	k.asking = false
+	a, t := s.answers[q.Kind], s.tallies[q.Kind]
 	if again.URLs == nil {
-		s.ripe.Store(k.tries < sessionTries)
+		if a.tries++; a.tries < sessionTries {
+			s.ripe = append(s.ripe, q)
+		}
 		return false
 	}
 	tokens, forms := tokensOf(again.URLs, q.Kind)
-	isNew := len(tokens) > 0
+	isNew := (len(tokens) > 0) && maps.Equal(forms, a.forms)
 	for _, t := range tokens {
-		_, old := k.of[t]
-		isNew = isNew && !old && (len(t) == k.length)
+		_, old := s.tokens[xxh3.HashString(t)]
+		isNew = isNew && !old
 	}
 	for _, u := range again.URLs {
 		has := func(t string) bool { return strings.Contains(u.String(), t) }
 		isNew = isNew && !(slices.ContainsFunc(tokens, has) && s.known(u))
 	}
-	same := func(a *answer) bool { return sameForms(a.forms, forms) }
-	if !isNew || !slices.ContainsFunc(k.answersOf(q.URL), same) {
-		k.drop()
+	if t.no = t.no || !isNew; t.no {
 		return false
 	}
-	bare := 0
-	s.learned[q.Kind] = &urls.SessionID{
-		Tokens: len(k.of) + len(tokens),
-		Pairs:  k.pairs,
+	s.learn(q.Kind, &urls.SessionID{
+		Tokens: a.seen + len(tokens),
+		Pairs:  len(t.texts),
 		Twice:  q.URL.String(),
 		Run:    s.run,
-	}
-	for form, f := range k.forms {
-		if h := xxh3.HashString(form); s.first[h].IsZero() {
-			s.first[h] = f.first
-		}
-		if u := urls.WithoutToken(f.first, q.Kind); (f.token != "") && !u.IsZero() && (bare < bareURLs) {
-			bare++
-			s.bare = append(s.bare, SecondRequest{URL: u, Kind: q.Kind, said: f.digest})
-		}
-	}
-	delete(s.watched, q.Kind)
-	s.some.Store(true)
+	})
+	s.askBare(q.Kind)
 	return true
+}
+
+// askBare asks for some of the pages that were read, without their session id. The caller holds mu.
+func (s *SessionIDs) askBare(kind string) {
+	n := 0
+	for _, u := range s.pages {
+		for _, t := range site.Tokens(u) {
+			r, bare := s.read[keyOf(t.Kind, t.Form)], urls.WithoutToken(u, kind)
+			if (t.Kind == kind) && (r != nil) && (r.of == u) && !bare.IsZero() && (n < bareURLs) {
+				n++
+				s.bare = append(s.bare, SecondRequest{URL: bare, Kind: kind, said: r.said.all})
+			}
+		}
+	}
 }
 
 // answeredBare takes what a page said whose URL has no session id.
 func (s *SessionIDs) answeredBare(q SecondRequest, again *Second) {
 	l := s.learned[q.Kind]
-	if l == nil {
-		return
-	}
-	tokens, _ := tokensOf(again.URLs, q.Kind)
-	same := (again.URLs != nil) && (digestWithout(again.Body, again.Links, tokens) == q.said)
+	same := (again.URLs != nil) && (digestWithout(q.URL, q.Kind, again.Body, again.Links) == q.said)
 	s.refuted[q.Kind] = s.refuted[q.Kind] || !same
 	l.Bare = !s.refuted[q.Kind]
 }
@@ -406,48 +285,42 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 	if !s.Some() {
 		return u, ""
 	}
-	tokens := site.Tokens(u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if main = s.withoutToken(u, tokens); main != u {
+	for _, t := range site.Tokens(u) {
+		if l := s.learned[t.Kind]; (l != nil) && l.Bare {
+			return urls.WithoutToken(u, t.Kind), SameSession
+		}
+	}
+	form, places := s.formOf(u)
+	h := xxh3.HashString(form)
+	main = s.first[h]
+	if bare := site.Canonical(form); s.learns && s.has(bare) {
+		main = bare
+	}
+	switch {
+	case (main == u) || (main.IsZero() && len(places) == 0):
+		return u, ""
+	case main.IsZero():
+		s.first[h] = u
+		return u, ""
+	case slices.ContainsFunc(places, func(p string) bool { return !s.learned[p].Alike }):
 		return main, SameSession
 	}
-	if s.alike == nil {
-		return u, ""
+	for _, place := range places {
+		if s.learned[place].Run == s.run && s.isSample(place, u) {
+			return u, ""
+		}
 	}
-	if main = s.withoutParts(u); main != u {
-		return main, SameParts
-	}
-	return u, ""
-}
-
-// ReadAlike takes a page of the mirror. plain is its body without noise.
-func (s *SessionIDs) ReadAlike(u site.URL, plain func() []byte, links []relocate.Link) {
-	if (s == nil) || (s.alike == nil) {
-		return
-	}
-	k := s.alike
-	s.mu.Lock()
-	parts := k.partsRead(u)
-	s.mu.Unlock()
-	if len(parts) == 0 {
-		return
-	}
-	said, ok := textsOf(plain(), links, parts)
-	if !ok {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readParts(u, parts, said)
+	return main, SameParts
 }
 
 // Settle ends the requests of samples, when nothing else is left to request.
 func (s *SessionIDs) Settle() {
-	if (s != nil) && (s.alike != nil) {
+	if s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.alike.settled = true
+		s.settled = true
 	}
 }
 
@@ -461,30 +334,28 @@ func (s *SessionIDs) Differ(u site.URL) {
 	}
 }
 
-// Learned returns what NewSessionIDs needs in the next run: the kinds of which most URLs are in the mirror. A
-// site that no longer takes the tokens of an earlier run gets new ones.
-func (s *SessionIDs) Learned(inSet func(site.URL) bool) map[string]*urls.SessionID {
+// Learned returns what NewSessionIDs needs in the next run: parts, and the kinds of session ids of which most
+// URLs are in the mirror. A site that no longer takes the tokens of an earlier run gets new ones.
+func (s *SessionIDs) Learned() map[string]*urls.SessionID {
 	if !s.Some() {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	there, all := map[string]int{}, map[string]int{}
-	for form, u := range s.first {
-		for _, t := range site.Tokens(u) {
-			if form != xxh3.HashString(t.Form) { // it is first of another form
-				continue
-			}
-			if all[t.Kind]++; inSet(u) {
-				there[t.Kind]++
-			}
+	more := map[string]int{} // of its URLs are in the mirror than are not
+	for _, u := range s.first {
+		n := -1
+		if s.has(u) {
+			n = 1
+		}
+		_, places := s.formOf(u)
+		for _, p := range places {
+			more[p] += n
 		}
 	}
-	out := map[string]*urls.SessionID{}
-	for kind, l := range s.learned {
-		if l.Alike || l.Bare || (2*there[kind] >= all[kind]) {
-			out[kind] = l
-		}
-	}
+	out := maps.Clone(s.learned)
+	maps.DeleteFunc(out, func(place string, l *urls.SessionID) bool {
+		return !l.Alike && !l.Bare && (more[place] < 0)
+	})
 	return out
 }

@@ -247,11 +247,11 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 		}
 	}
 	said := body[:min(len(body), mostChainText)]
-	r.Admission.Sessions.Read(now.ID, now.URL, said, x.Doc.Links)
+	var plain func() []byte
 	if len(said) == len(body) {
-		plain := func() []byte { return r.SkipPlan.Noise.Known(now.URL).Masked(body).Body }
-		r.Admission.Sessions.ReadAlike(now.URL, plain, x.Doc.Links)
+		plain = func() []byte { return r.SkipPlan.Noise.Known(now.URL).Masked(body).Body }
 	}
+	r.Admission.Sessions.Read(now.URL, said, plain, x.Doc.Links)
 	if old.InSet {
 		r.Admission.Chains.Reread(p)
 	} else {

@@ -10,7 +10,8 @@ import (
 )
 
 // IdlePart is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in
-// its path, a segment that looks random (site.Tokens), or the case of its letters.
+// its path, a segment that looks random, or the case of its letters. What looks random (site.Tokens) is also
+// a token, which may be a session id.
 type IdlePart struct {
 	Kind   string   // where: the origin, and the part
 	Places []string // for which it may be learned that the part does not matter, the widest first
@@ -59,13 +60,14 @@ func PartsOf(u site.URL) (out []IdlePart) {
 		}
 	}
 	for _, t := range site.Tokens(u) {
-		if dir, ok := strings.CutSuffix(t.Kind, site.TokenMark); ok {
-			out = append(out, IdlePart{
-				Kind:   origin + " " + dir[len(origin):] + site.TokenMark,
-				Places: []string{origin + " " + dir[len(origin):] + site.TokenMark},
-				Form:   t.Form,
-				Value:  t.Value,
-			})
+		out = append(out, IdlePart{
+			Kind:   t.Kind,
+			Places: []string{t.Kind},
+			Form:   t.Form,
+			Value:  t.Value,
+		})
+		if strings.HasSuffix(t.Kind, site.TokenMark) {
+			add(" "+t.Kind[len(origin):], t.Form, t.Value)
 		}
 	}
 	lower, value := strings.ToLower(path), ""
@@ -78,6 +80,9 @@ func PartsOf(u site.URL) (out []IdlePart) {
 
 // IsParam reports whether a part is a parameter of the query.
 func (p *IdlePart) IsParam() bool { return strings.Contains(p.Kind, " ?") }
+
+// IsToken reports whether a part is a token, whose Kind is that of site.RandomPart.
+func (p *IdlePart) IsToken() bool { return !strings.Contains(p.Kind, " ") }
 
 // PlacesOf returns the Places of a kind of part, for a URL without it.
 func PlacesOf(kind string, u site.URL) []string {
