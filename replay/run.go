@@ -47,7 +47,7 @@ type Options struct {
 	// and 4 at least.
 	Batch int
 
-	// Baseline makes, for a history, what acts in the place of a policy. Policy is only its name then.
+	// Baseline makes, for a history, the Actor used instead of a policy. Policy is only its name then.
 	Baseline func(h *History) Actor
 
 	Order uint32 // draws another order of units that nothing else distinguishes; for measuring

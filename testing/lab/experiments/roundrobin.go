@@ -14,7 +14,7 @@ import (
 // until the budget is used.
 const RoundRobin policy.Name = "roundrobin"
 
-// InTurn makes what acts as RoundRobin does. The budget is a share of what is known of the site.
+// InTurn makes what acts as RoundRobin does. The budget is a share of the known pages and directories.
 func InTurn(budget float64) func(*replay.History) replay.Actor {
 	return func(h *replay.History) replay.Actor {
 		last := make([]int, h.Dirs()) // by directory: the version at which it was requested

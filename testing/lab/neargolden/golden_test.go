@@ -165,7 +165,12 @@ func TestTableLeavesOutUnknownSteps(t *testing.T) {
 	}
 	a, _ := h.Dirs().Lookup("a")
 	b, _ := h.Dirs().Lookup("b")
-	want := evolution.Table{N: 3, X: 2, Y: 1, XY: 1} // steps 1, 3 and 5
+	want := evolution.Table{ // steps 1, 3 and 5
+		N:  3,
+		X:  2,
+		Y:  1,
+		XY: 1,
+	}
 	if got := reference.TableOf(tree, []evolution.Dir{a}, b); got != want {
 		t.Errorf("a and b: %+v, want %+v", got, want)
 	}
