@@ -4,7 +4,6 @@ package archive
 
 import (
 	"bytes"
-	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -40,14 +39,8 @@ type Capture struct {
 
 // About is what an archive of captures says of itself.
 type About struct {
-	Title    string
-	Text     string
-	Software string
-	Created  time.Time
-	Fields   []warc.HeaderField // further ones of its warcinfo record
-	MainURL  string
-	MainDate time.Time
-	Sign     crypto.Signer // signs the file, in forms with Lists; nil: it is not signed
+	wacz.Details
+	Fields []warc.HeaderField // further ones of its warcinfo record
 
 	// Scratch makes a store for the lines that are gathered for the end of the file.
 	Scratch func() (lines.Scratch, error)
@@ -162,15 +155,7 @@ func (forms) WACZ() Form {
 		Doc:   "one with an index (wacz)",
 		Lists: true,
 		Captures: func(w io.Writer, a About) (CaptureWriter, error) {
-			b, err := wacz.NewWriter(w, wacz.Details{
-				Title:       a.Title,
-				Description: a.Text,
-				Software:    a.Software,
-				Created:     a.Created,
-				MainURL:     a.MainURL,
-				MainDate:    a.MainDate,
-				Sign:        a.Sign,
-			}, a.Scratch)
+			b, err := wacz.NewWriter(w, a.Details, a.Scratch)
 			if err != nil {
 				return nil, err
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/internal/inorder"
 	"mirrord/internal/lines"
@@ -33,12 +34,14 @@ func captured(t *testing.T, f Form) []byte {
 	var out bytes.Buffer
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	w, err := f.Captures(&out, About{
-		Title:    "Some site",
-		Software: "test",
-		Created:  at,
-		MainURL:  "http://a.test/",
-		MainDate: at,
-		Scratch:  inHeap,
+		Details: wacz.Details{
+			Title:    "Some site",
+			Software: "test",
+			Created:  at,
+			MainURL:  "http://a.test/",
+			MainDate: at,
+		},
+		Scratch: inHeap,
 	})
 	if err != nil {
 		t.Fatal(err)

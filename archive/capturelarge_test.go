@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/archive/wacz"
 	"mirrord/archive/warc"
 	"mirrord/internal/lines"
 )
@@ -32,7 +33,7 @@ func TestLargeArchivesInBulk(t *testing.T) {
 	for _, name := range []string{"warc", "wacz"} {
 		form, _ := Find(name)
 		out := &countingWriter{}
-		w, err := form.Captures(out, About{Software: "test", Scratch: scratchFile(t)})
+		w, err := form.Captures(out, About{Details: wacz.Details{Software: "test"}, Scratch: scratchFile(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,14 +143,13 @@ type orderRow struct {
 	orders.Ordered
 	Place   orders.QueuePlace
 	Own     bool
-	Too     string // why it is more than the order allows
 	Streams bool   // it changes by itself
 	On      string // the other node on which its archives lie
 	Silent  bool   // that one is not part of the cluster now
 }
 
-func (v *visit) orderRow(o orders.Ordered) orderRow {
-	r := orderRow{Ordered: o, Own: o.By == v.who.Name}
+func (v *visit) orderRow(o orders.Ordered) *orderRow {
+	r := &orderRow{Ordered: o, Own: o.By == v.who.Name}
 	if o.State == orders.Waits {
 		r.Place = v.Orders.Place(o.OrderID)
 	}
@@ -163,12 +162,6 @@ func (v *visit) orderRow(o orders.Ordered) orderRow {
 
 // Minutes is about how long an order waits.
 func (r orderRow) Minutes() string { return count.Span(r.Place.Wait.Round(time.Minute)) }
-
-// Takes is how long all that the preview estimates takes at least.
-func (r orderRow) Takes() time.Duration { return r.Ordered.Takes() }
-
-// Words says where it stands.
-func (r orderRow) Words() string { return r.State.Words() }
 
 // Class is that of its verdict or state, for colours.
 func (r orderRow) Class() string {
@@ -186,12 +179,12 @@ func (r orderRow) Class() string {
 // ordersPage lists the orders of a user; operators see all.
 func ordersPage(v *visit) error {
 	page := orders.Newest(v.Orders, v.user(), 0, perPage)
-	var rows []orderRow
+	var rows []*orderRow
 	for _, o := range page.Orders {
 		rows = append(rows, v.orderRow(o.Ordered))
 	}
 	return v.draw(http.StatusOK, "orders.html", "Orders", struct {
-		Rows []orderRow
+		Rows []*orderRow
 		More int
 		Left orders.Limits
 	}{rows, page.More, v.Orders.Left(v.who.Name)})

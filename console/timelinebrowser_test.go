@@ -37,7 +37,7 @@ func mirrorsOf(t *testing.T, a *env.App) (string, *atomic.Int32) {
 	sites := serve.NewStore(st, kept, nil)
 	t.Cleanup(func() { sites.Close() })
 	texts := &serve.TextLookup{
-		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
+		Find: func(ctx context.Context, q find.TextSearch) (*find.SearchResults, error) {
 			found, err := new(fakeTexts).Find(ctx, search.FindRequest{Words: q.Words})
 			if err != nil {
 				return nil, err

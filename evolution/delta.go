@@ -141,36 +141,17 @@ func (t *DeltaTree) Words(d Dir) (changed, unknown []uint64) {
 	return t.changed[from:to], unknown
 }
 
-// FoC is the frequency of change of a set of directories: of the steps in which all of them are known,
-// those in which all changed significantly.
-func (t *DeltaTree) FoC(set ...Dir) Frequency {
-	c := t.Table(set, nil)
-	return Frequency{c.X, c.N}
-}
-
-// Table counts, over the steps in which all members of X and of Y are known, those in which all members
-// of X, all of Y, and all of both changed significantly. No directory changes always.
-func (t *DeltaTree) Table(x, y []Dir) (c Table) {
-	for w := range t.stride {
-		all := ^uint64(0)
-		if left := t.n - w*64; left < 64 {
-			all = 1<<max(0, left) - 1
+// FoC is the frequency of change of a directory: of the steps in which it is known, those in which it changed
+// significantly.
+func (t *DeltaTree) FoC(d Dir) Frequency {
+	changed, unknown := t.Words(d)
+	f := Frequency{N: t.n}
+	for w, v := range changed {
+		if unknown != nil {
+			v &^= unknown[w]
+			f.N -= bits.OnesCount64(unknown[w])
 		}
-		in := func(set []Dir) uint64 {
-			v := ^uint64(0)
-			for _, d := range set {
-				v &= t.changed[int(d)*t.stride+w]
-				if t.unknown != nil {
-					all &^= t.unknown[int(d)*t.stride+w]
-				}
-			}
-			return v
-		}
-		vx, vy := in(x), in(y)
-		c.N += bits.OnesCount64(all)
-		c.X += bits.OnesCount64(vx & all)
-		c.Y += bits.OnesCount64(vy & all)
-		c.XY += bits.OnesCount64(vx & vy & all)
+		f.K += bits.OnesCount64(v)
 	}
-	return c
+	return f
 }

@@ -177,19 +177,6 @@ func TestUnobservedIsNotUnchanged(t *testing.T) {
 			t.Errorf("alpha %v, %q: FoC is %v, want %s", c.alpha, c.dir, foc, c.want)
 		}
 	}
-	tree, err := h.DeltaTree(DeltaOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Both are known in steps 1 and 5 only.
-	if got := tree.Table([]Dir{lookup("a")}, []Dir{lookup("b")}); got != (Table{
-		N:  2,
-		X:  1,
-		Y:  0,
-		XY: 0,
-	}) {
-		t.Errorf("a and b: %+v", got)
-	}
 }
 
 // Directories whose names are hashes and that are others in every version: each comes and goes with DoC 1,

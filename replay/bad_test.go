@@ -106,7 +106,7 @@ func TestHostileSites(t *testing.T) {
 			{Policy: policy.Full}, {Policy: policy.Adaptive}, {Policy: policy.Adaptive, Price: -1},
 			{Policy: policy.Adaptive, Price: -1, Budget: 0.2},
 			{Policy: policy.Near, Near: near.Strict()}, {Policy: policy.Near, Near: near.Third(), Expire: 3},
-			{Policy: Never}, {Policy: RoundRobin, Budget: 0.3},
+			{Policy: Never},
 		} {
 			o.Train = 5
 			r, err := Run(h, o)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mirrord/evolution"
+	"mirrord/testing/lab/reference"
 )
 
 // observer is what the runs of a replay see of files.
@@ -282,7 +283,7 @@ func (x *held) pairs(h *History, o *observer, e *evolution.Estimates, full *evol
 		before[up] = Dir(d)
 		for _, other := range others {
 			if seen, at, ok := number(other); ok {
-				x.pair(e.Pair([]evolution.Dir{seen}, y), truths.Table([]evolution.Dir{at}, []evolution.Dir{yAt}),
+				x.pair(e.Pair([]evolution.Dir{seen}, y), reference.TableOf(truths, []evolution.Dir{at}, yAt),
 					!taken[other])
 				taken[other] = true
 			}

@@ -59,7 +59,6 @@ func TestLinkedSite(t *testing.T) {
 		"best first":     {Price: -1},
 		"best, in tens":  {Price: -1, Batch: 10},
 		"near":           {Policy: policy.Near},
-		"all in turn":    {Policy: RoundRobin, Budget: 1},
 		"what was noisy": {Policy: Never},
 	} {
 		o.Train = 3

@@ -3,7 +3,6 @@
 package replay
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -37,22 +36,5 @@ func BenchmarkMineRecorded(b *testing.B) {
 			b.ReportMetric(float64(len(slices.Collect(rules.All()))), "rules")
 			b.ReportMetric(float64(e.Dirs().Len()), "dirs")
 		})
-	}
-}
-
-// Asking in turn takes time in proportion to the directories, though nearly all of a site is directories:
-// names that are hashes.
-func BenchmarkInTurn(b *testing.B) {
-	h := made(b, 3, func(v int) map[string]string {
-		m := map[string]string{}
-		for i := range 20_000 {
-			m[fmt.Sprintf("%08x/index.html", uint32(i)*2654435761)] = fmt.Sprint(i%10 == v)
-		}
-		return m
-	})
-	for b.Loop() {
-		if _, err := Run(h, Options{Policy: RoundRobin, Train: 1, Budget: 1}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

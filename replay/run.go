@@ -16,7 +16,7 @@ import (
 
 // Options say how a history is replayed. The zero value replays the default policy after 20 full syncs.
 type Options struct {
-	Policy policy.Name // default adaptive; Nothing, Never and RoundRobin are baselines
+	Policy policy.Name // default adaptive; Nothing and Never are baselines
 
 	Policies policy.PolicyRegistry // where the policy is found; default known.All()
 
@@ -47,6 +47,9 @@ type Options struct {
 	// and 4 at least.
 	Batch int
 
+	// Baseline makes, for a history, the Actor used instead of a policy. Policy is only its name then.
+	Baseline func(h *History) Actor
+
 	Order uint32 // draws another order of units that nothing else distinguishes; for measuring
 
 	// After is called after each measured step, before the next one.
@@ -57,8 +60,7 @@ type Options struct {
 const (
 	Nothing policy.Name = "nothing" // asks for nothing
 	// asks in every directory but those of which nothing directly in them changed in training
-	Never      policy.Name = "never"
-	RoundRobin policy.Name = "roundrobin" // requests what it has longest not requested, up to the budget
+	Never policy.Name = "never"
 )
 
 // DefaultTrain is how many full syncs a replay begins with.
@@ -103,27 +105,29 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// actor is what acts in a world: one call for each measured step, after the site has moved on.
-type actor interface {
-	act(w *World) error
-}
+// Actor acts in a world: one call for each measured step, after the site has moved on.
+type Actor func(w *World) error
 
-func newActor(h *History, w *World, o Options) (actor, error) {
+func newActor(h *History, o Options) (Actor, error) {
 	p, known := o.Policies.Find(o.Policy)
 	switch {
+	case o.Baseline != nil:
+		return o.Baseline(h), nil
 	case o.Policy == Nothing:
-		return nothing{}, nil
+		return func(*World) error { return nil }, nil
 	case o.Policy == Never:
-		return newNever(h, o.Train), nil
-	case o.Policy == RoundRobin:
-		return newRoundRobin(w, o), nil
+		return newNever(h, o.Train).act, nil
 	case !known:
 		return nil, fmt.Errorf("replay: unknown policy %q: want one of %s", o.Policy,
 			strings.Join(o.Policies.Names(), ", "))
 	case p.Everything:
-		return fullSync{}, nil
+		return func(w *World) error { w.FullSync(); return nil }, nil
 	}
-	return newDriver(h, o, p)
+	d, err := newDriver(h, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return d.act, nil
 }
 
 // Run replays a history under a policy: the first o.Train versions are synced in full, each later one is a
@@ -138,13 +142,13 @@ func Run(h *History, o Options) (*Result, error) {
 			len(h.Versions), o.Train)
 	}
 	w := NewWorld(h, o.Train)
-	a, err := newActor(h, w, o)
+	act, err := newActor(h, o)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Site: h.Site, Policy: o.Policy, Train: o.Train}
 	for w.Step() {
-		if err := a.act(w); err != nil {
+		if err := act(w); err != nil {
 			return nil, fmt.Errorf("replay: version %d: %w", w.Now(), err)
 		}
 		r.add(w)

@@ -64,12 +64,6 @@ func TestRunBaselines(t *testing.T) {
 	if last := r.Steps[len(r.Steps)-1]; r.Total.Found != r.Total.Changes-6 || last.Stale != 5.0/13 {
 		t.Errorf("never: %+v, last %+v", r.Total, last)
 	}
-	if r, err = Run(h, Options{Policy: RoundRobin, Train: 1, Budget: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if *r.Total.CR != 1 || r.Total.Stale != 0 {
-		t.Errorf("round robin over everything: %+v", r.Total)
-	}
 }
 
 // The limit of a job is for what the mirror already has: new pages are requested on top, and takes nothing
@@ -139,7 +133,7 @@ func TestRunRefuses(t *testing.T) {
 }
 
 func TestRunDeterministic(t *testing.T) {
-	for _, name := range []policy.Name{policy.Full, policy.Adaptive, policy.Near, Never, RoundRobin} {
+	for _, name := range []policy.Name{policy.Full, policy.Adaptive, policy.Near, Never} {
 		var first *Result
 		for range 3 {
 			r, err := Run(smallHistory(t), Options{

@@ -199,7 +199,9 @@ func TestBarBrowser(t *testing.T) {
 // testTexts is an index without a page.
 func testTexts() *TextLookup {
 	return &TextLookup{
-		Find: func(context.Context, TextQuery) (*find.SearchResults, error) { return new(find.SearchResults), nil },
+		Find: func(context.Context, find.TextSearch) (*find.SearchResults, error) {
+			return new(find.SearchResults), nil
+		},
 		Made: func() bool { return true },
 	}
 }

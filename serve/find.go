@@ -14,19 +14,10 @@ import (
 	"mirrord/serve/find"
 )
 
-// TextQuery is what a reader looks for in the texts of mirrors.
-type TextQuery struct {
-	Words string
-	Only  []string // mirrors; nil: all
-	Under string   // only in this copy of a collection
-	Skip  int
-	Limit int
-}
-
 // TextLookup looks for texts of mirrors. Both are called from several goroutines.
 type TextLookup struct {
 	// Find looks for pages. Its errors are those of find.Index.Search and find.OpenToRead.
-	Find func(context.Context, TextQuery) (*find.SearchResults, error)
+	Find func(context.Context, find.TextSearch) (*find.SearchResults, error)
 	// Made reports whether there is an index, or one is being made.
 	Made func() bool
 }
@@ -155,7 +146,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 		f.Problem = f.W.Busy
 		return http.StatusServiceUnavailable
 	}
-	found, err := s.Texts.Find(r.Context(), TextQuery{
+	found, err := s.Texts.Find(r.Context(), find.TextSearch{
 		Words: f.Words,
 		Only:  only,
 		Under: f.Under,

@@ -5,8 +5,8 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +20,9 @@ import (
 func TestFindPage(t *testing.T) {
 	const evil = `<img src=x onerror=alert(1)>`
 	until := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	var asked TextQuery
+	var asked find.TextSearch
 	var fails error
-	texts := func(_ context.Context, q TextQuery) (*find.SearchResults, error) {
+	texts := func(_ context.Context, q find.TextSearch) (*find.SearchResults, error) {
 		asked = q
 		return &find.SearchResults{Lines: 25, Matches: 40, Results: []find.FoundPage{
 			{
@@ -74,8 +74,14 @@ func TestFindPage(t *testing.T) {
 		t.Errorf("the list has a form to %q", to)
 	}
 	doc := get(at+"?q=one+two&page=2&site=one&under=x", 200)
-	if got := fmt.Sprintf("%+v", asked); got != "{Words:one two Only:[one] Under:x Skip:10 Limit:10}" {
-		t.Errorf("asked for %s", got)
+	if q := (find.TextSearch{
+		Words: "one two",
+		Only:  []string{"one"},
+		Under: "x",
+		Skip:  10,
+		Limit: 10,
+	}); !reflect.DeepEqual(asked, q) {
+		t.Errorf("asked for %+v", asked)
 	}
 	var links []string
 	doc.Find("section a, nav a").Each(func(_ int, a *goquery.Selection) {
@@ -100,7 +106,7 @@ func TestFindPage(t *testing.T) {
 	if asked.Only != nil {
 		t.Errorf("only %v is searched", asked.Only)
 	}
-	asked = TextQuery{}
+	asked = find.TextSearch{}
 	get(at, 200)
 	get(at+"?q=++", 200)
 	get(at+"?q=a&site=..%2fx", 404)

@@ -78,7 +78,7 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 // Body returns a body; nil when no site has a good one.
 func (e *Elsewhere) Body(digest [32]byte) []byte {
 	right := func(b []byte) bool { return record.IsDigestOf(digest, b) }
-	if f, err := e.state.Bodies.Open(digest, 0, -1); err == nil {
+	if f, err := e.state.Bodies.Open(digest, -1); err == nil {
 		b, err := io.ReadAll(f)
 		if f.Close(); err == nil && right(b) {
 			return b

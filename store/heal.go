@@ -237,7 +237,7 @@ func (w *healer) good(r *record.Resource) bool {
 		_, err := w.frame(r)
 		return err == nil || errors.Is(err, blobs.ErrAway)
 	case record.BlobBody:
-		f, err := w.kept.Open(r.Digest, 0, -1)
+		f, err := w.kept.Open(r.Digest, -1)
 		if err != nil {
 			return errors.Is(err, blobs.ErrAway)
 		}

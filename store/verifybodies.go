@@ -110,7 +110,7 @@ func (v *verifier) blob(r *record.Resource) {
 	}
 	v.st.Bytes += fi.Size
 	right := false
-	f, err := v.s.kept.Open(r.Digest, 0, -1)
+	f, err := v.s.kept.Open(r.Digest, -1)
 	if err == nil {
 		right, err = blobs.HasDigest(pacedReader{f, v}, r.Digest)
 		f.Close()

@@ -353,7 +353,7 @@ func errNoOriginals(name string, v store.Version) error {
 
 // aboutVersion is what an archive says of itself, from the phm.json of a version.
 func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[string]bool) {
-	a = archive.About{Title: s.Name, Software: "mirrord", Created: time.Unix(versionDate(&v), 0)}
+	a.Title, a.Software, a.Created = s.Name, "mirrord", time.Unix(versionDate(&v), 0)
 	seeds = map[string]bool{}
 	m, err := phm.ReadMeta(strings.NewReader(string(v.Meta)))
 	if err != nil {
@@ -362,7 +362,7 @@ func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[st
 	if m.Title != "" {
 		a.Title = m.Title
 	}
-	a.Text = m.Abstract
+	a.Description = m.Abstract
 	for i, o := range m.Origins {
 		seeds[o] = true
 		a.Fields = append(a.Fields, warc.HeaderField{Name: warc.FieldEntry, Value: o})

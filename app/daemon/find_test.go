@@ -20,7 +20,6 @@ import (
 	"mirrord/app/life"
 	"mirrord/app/replicas"
 	"mirrord/app/search"
-	"mirrord/serve"
 	"mirrord/serve/find"
 	"mirrord/testing/apptest"
 	"mirrord/testing/poll"
@@ -172,7 +171,7 @@ func served(t *testing.T, a *env.App) {
 	defer st.Close()
 	lookup := search.TextsOf(st)
 	for only, want := range map[string]int{"": 1, "x": 1, "y": 0} {
-		q := serve.TextQuery{Words: "harvest", Limit: 5}
+		q := find.TextSearch{Words: "harvest", Limit: 5}
 		if only != "" {
 			q.Only = []string{only}
 		}

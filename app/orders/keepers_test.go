@@ -281,16 +281,9 @@ func TestKeeperBehind(t *testing.T) {
 	facts := nodes.Facts()
 	write := func(k orders.OrderID, state orders.State, held string) []byte {
 		t.Helper()
-		x := orders.Ordered{
-			OrderID: k,
-			Rev:     5,
-			By:      "ann",
-			At:      time.Now(),
-			State:   state,
-			Held:    held,
-			Expires: time.Now().Add(time.Hour),
-			Claim:   orders.Claim{Node: "b", Session: "s1", Token: 2},
-		}
+		x := orders.Ordered{Rev: 5, Held: held, Claim: orders.Claim{Node: "b", Session: "s1", Token: 2}}
+		x.OrderID, x.By, x.State = k, "ann", state
+		x.At, x.Expires = time.Now(), time.Now().Add(time.Hour)
 		v, err := json.Marshal(x)
 		if err == nil {
 			err = facts.Change("orders", k.Ref(), func([]byte) ([]byte, error) { return v, nil })
@@ -341,7 +334,8 @@ func TestNamesOfArchives(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(st.Dir, "orders", "secret"), []byte("it is"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x := orders.Ordered{By: "opal", State: orders.Done, Expires: time.Now().Add(time.Hour)}
+	var x orders.Ordered
+	x.By, x.State, x.Expires = "opal", orders.Done, time.Now().Add(time.Hour)
 	x.Result.Archives = []orders.ArchiveFile{{Form: "phm", Name: name, Bytes: 5}}
 	v, err := json.Marshal(x)
 	if err == nil {

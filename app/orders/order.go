@@ -107,26 +107,36 @@ type Keeping struct {
 	Why   string    `json:"why,omitempty"`   // when it is not
 }
 
-// Ordered is a user's request, and its outcome.
-type Ordered struct {
+// OrderStatus is what users and programs read of an order.
+type OrderStatus struct {
 	OrderID
-	Rev    uint64        `json:"rev,omitempty"` // grows with each change
-	By     string        `json:"by"`
-	Free   bool          `json:"free,omitempty"` // of an operator: no quota
-	At     time.Time     `json:"at"`
-	Base   string        `json:"base,omitempty"` // where the console was reached, for links in mail
-	Want   Wish          `json:"want"`
-	State  State         `json:"state"`
-	Why    string        `json:"why,omitempty"`    // of a state that the user does not want
-	Leads  string        `json:"leads,omitempty"`  // where the address leads, when that is elsewhere
-	Look   *runs.Preview `json:"look,omitempty"`   // what a few requests said
-	Judged string        `json:"judged,omitempty"` // the operator who approved or refused it
+	By    string    `json:"by"`
+	State State     `json:"state"`
+	Why   string    `json:"why,omitempty"` // reason of a state that is not wanted
+	At    time.Time `json:"at"`
 
 	Placed  time.Time `json:"placed,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Expires time.Time `json:"expires,omitzero"`
-	Tries   int       `json:"tries,omitempty"` // runs that ended early
+	Expires time.Time `json:"expires,omitzero"` // when its archives are deleted
+
+	Result Result  `json:"result,omitzero"`
+	Mailed string  `json:"mailed,omitempty"` // result of sending mail
+	Keep   Keeping `json:"keep,omitzero"`    // of a mirror that is to be kept fresh
+}
+
+// Ordered is a user's request, and its outcome.
+type Ordered struct {
+	OrderStatus
+	Rev    uint64        `json:"rev,omitempty"`  // grows with each change
+	Free   bool          `json:"free,omitempty"` // of an operator: no quota
+	Base   string        `json:"base,omitempty"` // where the console was reached, for links in mail
+	Want   Wish          `json:"want"`
+	Leads  string        `json:"leads,omitempty"`  // where the address leads, when that is elsewhere
+	Look   *runs.Preview `json:"look,omitempty"`   // what a few requests said
+	Judged string        `json:"judged,omitempty"` // the operator who approved or refused it
+
+	Tries int `json:"tries,omitempty"` // runs that ended early
 
 	// the order whose run is this one's too; 0: none
 	Same     uint64 `json:"same,omitempty"`
@@ -136,10 +146,6 @@ type Ordered struct {
 	Stop  bool   `json:"stop,omitempty"`  // the node that works on it is to cancel it
 	Held  string `json:"held,omitempty"`  // the node on whose disk the archives are
 	Depot string `json:"depot,omitempty"` // their folder in the depot, when they are there, too
-
-	Result Result  `json:"result,omitzero"`
-	Mailed string  `json:"mailed,omitempty"` // how mail went
-	Keep   Keeping `json:"keep,omitzero"`
 
 	Progress *status.Progress `json:"-"` // of the run under way
 }

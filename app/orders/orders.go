@@ -193,15 +193,8 @@ func (s *Orders) Draft(who User, w Wish) (Ordered, error) {
 		if err != nil {
 			return Ordered{}, err
 		}
-		x := Ordered{
-			OrderID: k,
-			By:      who.Name,
-			Free:    who.Operator,
-			At:      now,
-			Base:    who.Base,
-			Want:    w,
-			State:   Looking,
-		}
+		x := Ordered{Free: who.Operator, Base: who.Base, Want: w}
+		x.OrderID, x.By, x.At, x.State = k, who.Name, now, Looking
 		made, err := s.create(&x)
 		if err != nil || made {
 			return x, err

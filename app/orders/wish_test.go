@@ -122,18 +122,14 @@ func TestQuotaMeasures(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	l := DefaultLimits()
 	had := func(change func(*Ordered)) queue {
-		x := &Ordered{
-			OrderID: OrderID{Number: 1},
-			By:      "ann",
-			At:      now.Add(-time.Hour),
-			Placed:  now.Add(-time.Hour),
-			State:   Done,
-			Want:    Wish{Files: 100, Size: 1e6},
-		}
+		x := &Ordered{Want: Wish{Files: 100, Size: 1e6}}
+		x.OrderID, x.By, x.State = OrderID{Number: 1}, "ann", Done
+		x.At, x.Placed = now.Add(-time.Hour), now.Add(-time.Hour)
 		change(x)
 		return queue{x.OrderID: x}
 	}
-	next := &Ordered{OrderID: OrderID{Number: 2}, By: "ann", Want: Wish{Files: 100, Size: 1e6}}
+	next := &Ordered{Want: Wish{Files: 100, Size: 1e6}}
+	next.OrderID, next.By = OrderID{Number: 2}, "ann"
 	all := func(x *Ordered) {
 		x.Result = Result{Files: 2000, Received: 500e6, Requests: 10_000}
 		x.Result.Archives = []ArchiveFile{{Bytes: 2e9}}

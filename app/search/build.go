@@ -324,7 +324,7 @@ func (x *findSite) body(r *record.Resource, now bool, t *find.PageText) ([]byte,
 		}
 		return fr.Body[:min(len(fr.Body), maxFindPage)], nil
 	case record.BlobBody:
-		f, err := x.st.Bodies.Open(r.Digest, 0, maxFindPage)
+		f, err := x.st.Bodies.Open(r.Digest, maxFindPage)
 		if err != nil {
 			return nil, err
 		}

@@ -43,19 +43,8 @@ func TextsOfFiles(
 	}
 	return &serve.TextLookup{
 		Made: func() bool { return true },
-		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
-			x, err := find.OpenToRead(dir)
-			if err != nil {
-				return nil, err
-			}
-			defer x.Close()
-			return x.Search(ctx, find.TextSearch{
-				Words: q.Words,
-				Only:  q.Only,
-				Under: q.Under,
-				Skip:  q.Skip,
-				Limit: q.Limit,
-			})
+		Find: func(ctx context.Context, q find.TextSearch) (*find.SearchResults, error) {
+			return searchIn(ctx, dir, q)
 		},
 	}, done, nil
 }

@@ -262,18 +262,20 @@ func indexOnce(ctx context.Context, a *env.App, st *store.State) (err error) {
 func TextsOf(st *store.State) *serve.TextLookup {
 	return &serve.TextLookup{
 		Made: func() bool { return find.Wanted(st.Dir) },
-		Find: func(ctx context.Context, q serve.TextQuery) (*find.SearchResults, error) {
-			out, err := SearchTexts(ctx, st, FindRequest{
-				Words: q.Words,
-				Only:  q.Only,
-				Under: q.Under,
-				Skip:  q.Skip,
-				Limit: q.Limit,
-			})
-			if err != nil {
-				return nil, err
+		Find: func(ctx context.Context, q find.TextSearch) (*find.SearchResults, error) {
+			if q.Under == "" {
+				q.Families = findFamilies(st)
 			}
-			return &out.SearchResults, nil
+			return searchIn(ctx, st.Dir, q)
 		},
 	}
+}
+
+func searchIn(ctx context.Context, dir string, q find.TextSearch) (*find.SearchResults, error) {
+	x, err := find.OpenToRead(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	return x.Search(ctx, q)
 }

@@ -118,7 +118,7 @@ func storedBody(st *store.State, s *store.Site, rec *record.Resource) (data []by
 		}
 		data = frame.Body
 	} else {
-		in, err := st.Bodies.Open(rec.Digest, 0, -1)
+		in, err := st.Bodies.Open(rec.Digest, -1)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"mirrord/app/access"
 	"mirrord/app/ops"
@@ -17,11 +16,7 @@ import (
 
 // order is one as it is sent.
 type order struct {
-	orders.OrderID
-	By      string          `json:"by"`
-	State   orders.State    `json:"state"`
-	Why     string          `json:"why,omitempty"` // reason of a state that is not wanted
-	At      time.Time       `json:"at"`
+	orders.OrderStatus
 	Want    orders.WishForm `json:"want"`
 	Preview *runs.Preview   `json:"preview,omitempty"`
 	Ahead   *int            `json:"ahead,omitempty"`   // of one that waits
@@ -29,15 +24,6 @@ type order struct {
 	LiesOn  string          `json:"lies_on,omitempty"` // the other node of a cluster from which its archives come
 
 	Progress *status.Progress `json:"progress,omitempty"` // of the run under way
-
-	Placed  time.Time `json:"placed,omitzero"`
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Expires time.Time `json:"expires,omitzero"` // when its archives are deleted
-
-	Result orders.Result  `json:"result,omitzero"`
-	Mailed string         `json:"mailed,omitempty"` // result of sending mail
-	Keep   orders.Keeping `json:"keep,omitzero"`    // of a mirror that is to be kept fresh
 }
 
 func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.Orders.Place(o.OrderID)) }
@@ -45,23 +31,10 @@ func (c *call) shown(o orders.Ordered) order { return c.shownAt(o, c.Orders.Plac
 // shownAt is an order as it is sent, with its place in the queue.
 func (c *call) shownAt(o orders.Ordered, p orders.QueuePlace) order {
 	out := order{
-		OrderID: o.OrderID,
-		By:      o.By,
-		State:   o.State,
-		Why:     o.Why,
-		At:      o.At,
-		Want:    orders.FormOf(o.Want),
-		Preview: o.Look,
-
-		Progress: o.Progress,
-
-		Placed:  o.Placed,
-		Started: o.Started,
-		Ended:   o.Ended,
-		Expires: o.Expires,
-		Result:  o.Result,
-		Mailed:  o.Mailed,
-		Keep:    o.Keep,
+		OrderStatus: o.OrderStatus,
+		Want:        orders.FormOf(o.Want),
+		Preview:     o.Look,
+		Progress:    o.Progress,
 	}
 	out.LiesOn, _ = c.Orders.LiesOn(&o)
 	if o.State == orders.Waits {

@@ -28,7 +28,6 @@ const (
 // records lists structs of more than mostFields that only carry data, with what they are.
 func records() map[string]string {
 	return map[string]string{
-		"app/orders.Ordered":    "the stored record of an order, by JSON name",
 		"fetch.Options":         "the settings of a client",
 		"job.Job":               "what a job file says, by key",
 		"mirror/result.Summary": "the report of a run, by JSON name",

@@ -126,7 +126,7 @@ func (r *Retrieval) heldBody(rec *record.Resource) ([]byte, error) {
 		fr, err := r.Site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 		return fr.Body, err
 	}
-	f, err := r.Options.State.Bodies.Open(rec.Digest, 0, hosts.MaxCompared)
+	f, err := r.Options.State.Bodies.Open(rec.Digest, hosts.MaxCompared)
 	if err != nil {
 		return nil, err
 	}

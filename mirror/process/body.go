@@ -246,7 +246,7 @@ func isUnpacked(r *reading, rec *record.Resource) bool {
 	if err != nil {
 		return false
 	}
-	f, err := r.Bodies.Open(rec.Digest, 0, 8)
+	f, err := r.Bodies.Open(rec.Digest, 8)
 	if err != nil {
 		return false // verify reports it
 	}

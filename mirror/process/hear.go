@@ -111,7 +111,7 @@ func (r *reading) storedSitemap(rec *record.Resource) (list relocate.SitemapList
 
 // storedBody reads the stored body of a sitemap; nothing when it cannot be opened.
 func storedBody(r *reading, rec *record.Resource) ([]byte, error) {
-	f, err := r.Bodies.Open(rec.Digest, 0, urls.MaxSitemap)
+	f, err := r.Bodies.Open(rec.Digest, urls.MaxSitemap)
 	if err != nil {
 		return nil, nil
 	}

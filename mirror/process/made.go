@@ -87,7 +87,7 @@ func samePacked(
 	if old.Body != record.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
 		return false
 	}
-	f, err := bodies.Open(old.Digest, 0, volatile.MaxBody)
+	f, err := bodies.Open(old.Digest, volatile.MaxBody)
 	if err != nil {
 		return false // verify reports it
 	}

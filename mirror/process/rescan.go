@@ -105,7 +105,7 @@ func (r *reading) storedScript(rec *record.Resource) ([]byte, bool) {
 	if rec.Size > int64(r.Job.Limits.MaxDocument) {
 		return nil, false
 	}
-	f, err := r.Bodies.Open(rec.Digest, 0, rec.Size)
+	f, err := r.Bodies.Open(rec.Digest, rec.Size)
 	if err != nil {
 		return nil, false // verify reports it
 	}

@@ -34,7 +34,7 @@ type ReuseSourceOptions struct {
 	Provenance *urls.Provenance                                   // says which job's mirror is reused for what
 	Mirrors    *store.State                                       // of other jobs; nil: nothing is taken
 	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first
-	OpenBody   func(digest [32]byte, from, n int64) (io.ReadCloser, error)
+	OpenBody   func(digest [32]byte, n int64) (io.ReadCloser, error)
 	Run        func() int // number of the run, by which the sample of a verification is drawn
 	Nofollow   bool       // whether nofollow is obeyed
 }
@@ -175,7 +175,7 @@ func (x *ReuseSource) read(f *reusedFile, body *BodySink) error {
 		_, err = w.Write(frame.Body)
 		return errors.Join(err, sameDigest(body, f))
 	}
-	in, err := x.OpenBody(f.digest, 0, -1)
+	in, err := x.OpenBody(f.digest, -1)
 	if err != nil {
 		return err
 	}

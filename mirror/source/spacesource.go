@@ -259,7 +259,7 @@ func (x *SpaceSource) replay(
 // stored opens a body of another mirror.
 func (x *SpaceSource) stored(n *neighbour, rec *record.Resource) (io.ReadCloser, error) {
 	if rec.Body == record.BlobBody {
-		return x.Mirrors.Bodies.Open(rec.Digest, 0, -1)
+		return x.Mirrors.Bodies.Open(rec.Digest, -1)
 	}
 	frame, err := n.site.Frames.ReadFrame(bodies.NewFrameReader(), rec.At)
 	return io.NopCloser(bytes.NewReader(frame.Body)), err

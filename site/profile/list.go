@@ -17,45 +17,29 @@ import (
 
 // ChangeList is a list of changes in JSON: what an API of a program says was edited last, and when.
 type ChangeList struct {
+	Beside string   `toml:"beside"` // a glob of what it is relative to; "": the entry points
+	Ask    string   `toml:"ask"`    // its address, relative to these
+	Items  string   `toml:"items"`  // the way to the array of changes
+	Pages  []string `toml:"pages"`  // addresses of the page that an item is about, with {fields}
+	Time   string   `toml:"time"`   // the way to its time
+	Space  string   `toml:"space"`  // stands for a space in a field
+
 	beside *site.Glob // nil: it is at the entry points
-	ask    string     // its address, relative to these
-	end    string     // what it ends with
-	items  []string   // the way to the array of changes
-	pages  []string   // addresses of the page that an item is about, with {fields}
-	time   []string   // the way to its time
-	space  string     // stands for a space in a field
+	end    string     // what its address ends with
 }
 
-// changeListText is a ChangeList as it is written.
-type changeListText struct {
-	Beside string   `toml:"beside"`
-	Ask    string   `toml:"ask"`
-	Items  string   `toml:"items"`
-	Pages  []string `toml:"pages"`
-	Time   string   `toml:"time"`
-	Space  string   `toml:"space"`
-}
-
-func (t *changeListText) compile() (l *ChangeList, err error) {
-	u, _, err := anySite.Resolve(t.Ask)
+func (l *ChangeList) compile() error {
+	u, _, err := anySite.Resolve(l.Ask)
 	if err != nil || u.Origin() != anySite.Origin() || u == anySite {
-		return nil, errors.New("ask: want an address relative to the one beside")
+		return errors.New("ask: want an address relative to the one beside")
 	}
-	l = &ChangeList{
-		ask:   t.Ask,
-		end:   u.RequestURI(),
-		items: way(t.Items),
-		pages: t.Pages,
-		time:  way(t.Time),
-		space: t.Space,
+	if l.end = u.RequestURI(); len(l.Pages) == 0 || len(way(l.Time)) == 0 {
+		return errors.New("want pages and time")
 	}
-	if len(t.Pages) == 0 || len(l.time) == 0 {
-		return nil, errors.New("want pages and time")
+	if l.Beside != "" {
+		l.beside, err = site.CompileGlob(l.Beside)
 	}
-	if t.Beside != "" {
-		l.beside, err = site.CompileGlob(t.Beside)
-	}
-	return l, err
+	return err
 }
 
 var anySite = site.Canonical("http://a.example/")
@@ -70,7 +54,7 @@ func (l *ChangeList) at(u site.URL, entry bool) (list site.URL, ok bool) {
 	if (l.beside == nil) != entry || (!entry && !l.beside.Match(u)) {
 		return u, false
 	}
-	list, _, err := u.Resolve(l.ask)
+	list, _, err := u.Resolve(l.Ask)
 	return list, err == nil
 }
 
@@ -89,11 +73,11 @@ func (l *ChangeList) Read(body []byte) (items []Item, ok bool) {
 	if json.Unmarshal(body, &all) != nil {
 		return nil, false
 	}
-	list, ok := field(all, l.items).([]any)
-	seen := map[string]int{}
+	list, ok := field(all, way(l.Items)).([]any)
+	seen, at := map[string]int{}, way(l.Time)
 	for _, x := range list {
-		i := Item{Time: timeOf(field(x, l.time))}
-		for _, template := range l.pages {
+		i := Item{Time: timeOf(field(x, at))}
+		for _, template := range l.Pages {
 			if page := l.fill(template, x); page != "" {
 				i.Pages = append(i.Pages, page)
 			}
@@ -161,8 +145,8 @@ func (l *ChangeList) fill(template string, item any) string {
 		if strings.HasPrefix(template, name) {
 			return text
 		}
-		if l.space != "" {
-			text = strings.ReplaceAll(text, " ", l.space)
+		if l.Space != "" {
+			text = strings.ReplaceAll(text, " ", l.Space)
 		}
 		return plain.Replace(url.QueryEscape(text))
 	})

@@ -72,7 +72,7 @@ type file struct {
 	Edits     []string `toml:"edits"`
 	Noise     []string `toml:"noise"`
 
-	Lists []changeListText `toml:"list"`
+	Lists []*ChangeList `toml:"list"`
 }
 
 // pattern is a glob of URLs, or a parameter of the query: ?name, or ?name=value, in which * stands for any
@@ -126,12 +126,11 @@ func Parse(name string, text []byte) (*Profile, error) {
 		}
 		p.Noise = append(p.Noise, Between{before, after})
 	}
-	for _, text := range f.Lists {
-		l, err := text.compile()
-		if err != nil {
+	p.lists = f.Lists
+	for _, l := range p.lists {
+		if err := l.compile(); err != nil {
 			errs = append(errs, fmt.Errorf("profile %s: list: %w", name, err))
 		}
-		p.lists = append(p.lists, l)
 	}
 	if name == Auto || name == None {
 		errs = append(errs, fmt.Errorf("profile %s: the name has a meaning of its own", name))

@@ -245,16 +245,10 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 }
 
 // Open implements Bodies.
-func (b *Blobs) Open(d [32]byte, from, n int64) (io.ReadCloser, error) {
+func (b *Blobs) Open(d [32]byte, n int64) (io.ReadCloser, error) {
 	f, err := b.AsFile(d)
 	if err != nil {
 		return nil, err
-	}
-	if from > 0 {
-		if _, err := f.Seek(from, io.SeekStart); err != nil {
-			f.Close()
-			return nil, err
-		}
 	}
 	if n < 0 {
 		n = math.MaxInt64

@@ -25,9 +25,9 @@ type Bodies interface {
 	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there
 	// already, as long as this one, is left as it is. The bytes are not kept or changed after the call.
 	Put(digest [32]byte, body []byte, modified time.Time) error
-	// Open returns n bytes of a body from an offset on, fewer when it ends before; n < 0 is all that follows.
-	// fs.ErrNotExist when the body is missing. The caller closes it.
-	Open(digest [32]byte, from, n int64) (io.ReadCloser, error)
+	// Open returns the first n bytes of a body, fewer when it ends before; n < 0 is all of it. fs.ErrNotExist
+	// when the body is missing. The caller closes it.
+	Open(digest [32]byte, n int64) (io.ReadCloser, error)
 	// Delete removes a body. Readers that have it open may read on. A body that is missing is not an error.
 	Delete(digest [32]byte) error
 }
@@ -58,7 +58,7 @@ func (b *Blobs) OpenFile(digest [32]byte) (fs.File, error) {
 // whether it is missing now. Trees that it is linked into keep it; Relink follows. A body that is right is
 // left.
 func (b *Blobs) Discard(digest [32]byte) (missing bool, err error) {
-	f, err := b.Open(digest, 0, -1)
+	f, err := b.Open(digest, -1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}

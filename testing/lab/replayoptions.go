@@ -8,6 +8,7 @@ import (
 	"mirrord/evolution/policy/known"
 	"mirrord/job"
 	"mirrord/replay"
+	"mirrord/testing/lab/experiments"
 )
 
 // options turns the flags into what a replay takes; set says which of them were given.
@@ -26,11 +27,11 @@ func (f *replayFlags) options(set func(string) bool) (o replay.Options, s replay
 	of, registered := all.Find(o.Policy)
 	switch {
 	case o.Policy == replay.Nothing, o.Policy == replay.Never:
-	case o.Policy == replay.RoundRobin:
+	case o.Policy == experiments.RoundRobin:
 		if !isShare(f.budget) {
 			err = env.Usagef("--budget %v: asking in turn needs a share above 0 and at most 1", f.budget)
 		}
-		o.Budget, s.Budget = f.budget, f.budget
+		o.Baseline, s.Budget = experiments.InTurn(f.budget), f.budget
 	case !registered:
 		err = env.Usagef("--policy %q: want %s", f.policy, env.Joined(all.Names(), "or"))
 	case of.Rules:
@@ -56,9 +57,9 @@ func (f *replayFlags) options(set func(string) bool) (o replay.Options, s replay
 			}
 		}
 	}
-	if set("budget") && !of.Weighs && o.Policy != replay.RoundRobin {
+	if set("budget") && !of.Weighs && o.Policy != experiments.RoundRobin {
 		return o, s, env.Usagef("--budget is for --policy %s and %s", env.Joined(all.That(weighs), "or"),
-			replay.RoundRobin)
+			experiments.RoundRobin)
 	}
 	return o, s, nil
 }

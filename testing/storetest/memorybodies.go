@@ -59,17 +59,15 @@ func (b *Bodies) Put(digest [32]byte, data []byte, modified time.Time) error {
 }
 
 // Open implements blobs.Bodies.
-func (b *Bodies) Open(digest [32]byte, from, n int64) (io.ReadCloser, error) {
+func (b *Bodies) Open(digest [32]byte, n int64) (io.ReadCloser, error) {
 	x, err := b.get(digest)
 	if err != nil {
 		return nil, err
 	}
-	size := int64(len(x.bytes))
-	from = min(from, size)
-	if n < 0 || n > size-from {
-		n = size - from
+	if size := int64(len(x.bytes)); n < 0 || n > size {
+		n = size
 	}
-	return io.NopCloser(bytes.NewReader(x.bytes[from : from+n])), nil
+	return io.NopCloser(bytes.NewReader(x.bytes[:n])), nil
 }
 
 // Delete implements blobs.Bodies.

@@ -58,7 +58,7 @@ func (f *replayFlags) options(cmd *cobra.Command) (o replay.Options, s replay.Po
 	of, registered := all.Find(o.Policy)
 	switch {
 	case o.Policy == replay.Nothing, o.Policy == replay.Never:
-	case o.Policy == replay.RoundRobin:
+	case o.Policy == "roundrobin":
 		return o, s, env.Usagef("--policy %s: %w", o.Policy, cli.Moved("replay"))
 	case !registered:
 		return o, s, env.Usagef("--policy %q: want %s", f.policy, env.Joined(all.Names(), "or"))

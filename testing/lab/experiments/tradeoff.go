@@ -63,9 +63,9 @@ func TradeOff(hs []*replay.History, o replay.Options, done func(setting string) 
 	}
 	var out []Curve
 
-	robin := Curve{Policy: replay.RoundRobin}
+	robin := Curve{Policy: RoundRobin}
 	for _, budget := range []float64{0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} {
-		turns := replay.Options{Policy: replay.RoundRobin, Train: o.Train, Budget: budget}
+		turns := replay.Options{Policy: RoundRobin, Train: o.Train, Baseline: InTurn(budget)}
 		if err := run(&robin, Point{}, turns); err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ const (
 func crPanel(curves []Curve) panel {
 	least := 0.8
 	for _, c := range curves {
-		if c.Policy == replay.RoundRobin {
+		if c.Policy == RoundRobin {
 			continue
 		}
 		for _, p := range c.Points {
@@ -269,7 +269,7 @@ func (s *svg) curve(p *panel, c *Curve) {
 			pen = "L"
 		}
 		switch {
-		case c.Policy == replay.RoundRobin:
+		case c.Policy == RoundRobin:
 		case c.Policy == policy.Near && pt.Ring:
 			box(&rings, x-3.5, y-3.5, 7, 7)
 		case c.Policy == policy.Near:

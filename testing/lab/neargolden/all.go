@@ -8,6 +8,7 @@ import (
 
 	"mirrord/evolution"
 	"mirrord/near"
+	"mirrord/testing/lab/reference"
 )
 
 // deepest is how deep a directory may lie: the chains above it are 2 to that.
@@ -36,7 +37,7 @@ func mineAll(h *evolution.History, t *evolution.DeltaTree, o near.Options) (rule
 					x = append(x, d)
 				}
 			}
-			if c := t.Table(x, []evolution.Dir{y}); isRule(c, o) {
+			if c := reference.TableOf(t, x, y); isRule(c, o) {
 				rules = append(rules, near.Rule{
 					Antecedent: x,
 					Consequent: y,

@@ -19,6 +19,7 @@ import (
 	"mirrord/evolution"
 	"mirrord/near"
 	"mirrord/testing/lab/experiments"
+	"mirrord/testing/lab/reference"
 	"mirrord/testing/lab/versions"
 )
 
@@ -258,7 +259,7 @@ func (k *checker) counts(t *evolution.DeltaTree) {
 	}
 	for dir, want := range k.c.FoC {
 		if set := find(dir); set != nil {
-			k.same("FoC of "+quote(dir), t.FoC(set...).K, want)
+			k.same("FoC of "+quote(dir), reference.TableOf(t, set).X, want)
 		}
 	}
 	for _, w := range k.c.CoC {
@@ -266,7 +267,7 @@ func (k *checker) counts(t *evolution.DeltaTree) {
 		if x == nil || y == nil {
 			continue
 		}
-		got := t.Table(x, y)
+		got := reference.TableOf(t, x, y...)
 		what := fmt.Sprintf("of %q and %q", w.X, w.Y)
 		k.same("counts "+what, [3]int{got.X, got.Y, got.XY}, [3]int{w.N1, w.N2, w.N11})
 		phi, defined := got.CoC()

@@ -4,6 +4,8 @@ package neargolden
 
 import (
 	"errors"
+	"mirrord/evolution"
+	"mirrord/testing/lab/reference"
 	"os"
 	"strings"
 	"testing"
@@ -137,5 +139,42 @@ func TestGoldenOfOneVersion(t *testing.T) {
 		if err != nil || strings.Join(again.Problems, "\n") != all {
 			t.Fatalf("%v, %q the next time, %q before", err, again.Problems, all)
 		}
+	}
+}
+
+// A step in which one of the two was not looked at does not count for the pair.
+func TestTableLeavesOutUnknownSteps(t *testing.T) {
+	var h evolution.History
+	for time, step := range []func(r *evolution.Recorder, a, b evolution.Dir){
+		func(r *evolution.Recorder, a, b evolution.Dir) { r.Insert(a, 4); r.Insert(b, 4) },
+		func(r *evolution.Recorder, a, b evolution.Dir) { r.Update(a, 1) },
+		func(r *evolution.Recorder, a, b evolution.Dir) { r.Update(a, 1); r.Miss(b, 4) },
+		func(r *evolution.Recorder, a, b evolution.Dir) { r.Update(a, 1); r.Update(b, 1) },
+		func(r *evolution.Recorder, a, b evolution.Dir) { r.Miss(a, 1); r.Update(b, 1) },
+		func(r *evolution.Recorder, a, b evolution.Dir) {},
+	} {
+		r := h.Record(int64(time))
+		step(r, r.Dir("a"), r.Dir("b"))
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := h.DeltaTree(evolution.DeltaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := h.Dirs().Lookup("a")
+	b, _ := h.Dirs().Lookup("b")
+	want := evolution.Table{ // steps 1, 3 and 5
+		N:  3,
+		X:  2,
+		Y:  1,
+		XY: 1,
+	}
+	if got := reference.TableOf(tree, []evolution.Dir{a}, b); got != want {
+		t.Errorf("a and b: %+v, want %+v", got, want)
+	}
+	if f := tree.FoC(a); f != (evolution.Frequency{K: 3, N: 4}) {
+		t.Errorf("FoC of a: %+v", f)
 	}
 }

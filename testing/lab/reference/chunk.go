@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference has what papers on replicas define and the program does otherwise: chunks of lines,
-// sketches as they are defined, and candidate pairs. The rooms of replica are held against them.
+// Package reference has what papers define and the program does otherwise: chunks of lines, sketches as they
+// are defined, candidate pairs, and the counts of two sets of directories. The rooms of
+// replica, evolution and replay are held against them.
 package reference
 
 import (
