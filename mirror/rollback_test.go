@@ -120,7 +120,6 @@ func TestARollbackOfALoss(t *testing.T) {
 	}
 	r.w.Set(rolledOrigin+"/", mirrortest.HTML("site", all))
 	r.run("first", 1, false)
-	r.w.Clear()
 	r.w.Set(rolledOrigin+"/", mirrortest.HTML("site", "nothing is left"))
 	r.run("second", 2, false)
 	r.back(1)
