@@ -31,8 +31,7 @@ type adaptive struct {
 	ranks ranking
 
 	quiet silence
-	alone alone
-	haste haste
+	alone *alone
 	names names
 	kin   kin
 	lists waiting
@@ -40,6 +39,7 @@ type adaptive struct {
 	overdues
 	weighing
 
+	size  float64    // part of the price that the size of the site leaves
 	state []handling // by unit
 	asked int
 	found int // changes and new URLs
@@ -82,6 +82,10 @@ const insight = 1.2
 // much more; the second where hubs cover the site.
 const silentPrice, coveredPrice = 1.2, 1.7
 
+// A request is a smaller part of a full sync the larger the site. Beyond so many units the price falls with
+// the fourth root of their number: a site 16 times as large has half of it.
+const fewUnits, sizePower = 1000, 0.25
+
 // In the first so many runs a look also teaches how often a page changes, so the price begins at a half.
 const youngRuns = 20
 
@@ -95,9 +99,9 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	a.factors = newFactors(m, &a.Options)
 	a.lists.find(a.Model)
 	a.group()
+	a.size = min(1, math.Pow(fewUnits/float64(max(1, len(a.order))), sizePower))
 	a.ranks = ranking{m: m, groups: a.gs}
 	a.alone = newAlone(m)
-	a.haste = newHaste(m, a.alone)
 	a.quiet.find(a)
 	a.names = newNames(m)
 	a.late()
@@ -268,7 +272,7 @@ func (a *adaptive) price() float64 {
 	if a.Own > 0 {
 		least = max(least, scarcity(a.Own, a.Budget-a.asked))
 	}
-	p := least / taught(a.Model)
+	p := least / taught(a.Model) * a.size
 	if a.goal == 0 {
 		p *= 1 + float64(a.found)/plenty
 	}

@@ -4,30 +4,87 @@ package policy
 
 import (
 	mathbits "math/bits"
+	"math/rand/v2"
 	"testing"
 )
 
-// Every run has exactly one age, that of the last event before it.
-func TestRunsByAge(t *testing.T) {
-	events := uint64(1<<3 | 1<<20 | 1<<40)
-	by, all := splitByAge(events), uint64(0)
-	for age, runs := range by {
-		if all&runs != 0 {
-			t.Errorf("age %d: runs %b have another age too", age, all&runs)
+// Every run of a unit is in exactly one state, which follows from the events before it, read one by one.
+func TestCourseOfUnits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 11))
+	const pages, weeks = 60, 50
+	f := &fake{t: t, m: site(t, pages)}
+	f.learn(&Run{Entered: []Span{{0, pages/2 - 1}}})
+	for w := range weeks {
+		r := Run{Asked: []Span{{0, pages/2 - 1}}}
+		if w > 0 {
+			r.Asked = append(r.Asked, Span{pages / 2, pages - 1})
+		} else {
+			r.Entered = []Span{{pages / 2, pages/2 + 2}}
 		}
-		all |= runs
-		for ; runs != 0; runs &= runs - 1 {
-			bit, ago := mathbits.TrailingZeros64(runs), 0
-			if before := events >> (bit + 1); before != 0 {
-				ago = mathbits.TrailingZeros64(before) + 1
+		share := 100
+		if rng.IntN(8) == 0 {
+			share = 4 // a tide
+		}
+		for u := range uint32(pages) {
+			if rng.IntN(share) == 0 && (w > 0 || u < pages/2) {
+				r.Changed = append(r.Changed, Span{u, u})
 			}
-			if ageOf(ago) != age {
-				t.Errorf("run %d, %d after an event: age %d, want %d", bit, ago, age, ageOf(ago))
+		}
+		f.learn(&r)
+	}
+	for u := range ID(pages) {
+		var all uint64
+		moves, calm, came := f.m.at(f.m.moves(u), u), f.m.calm(f.m.dir[u]), f.m.came(u)
+		now := f.m.course(u, func(s state, runs uint64) {
+			if all&runs != 0 {
+				t.Errorf("unit %d: runs %b are in another state too", u, all&runs)
 			}
+			for all |= runs; runs != 0; runs &= runs - 1 {
+				bit := mathbits.TrailingZeros64(runs)
+				if want := slowState(moves>>(bit+1), calm>>(bit+1), came>>(bit+1)); s != want {
+					t.Errorf("unit %d, run %d: state %d, want %d", u, bit, s, want)
+				}
+			}
+		})
+		if all != ^uint64(0) {
+			t.Errorf("unit %d: runs %b are in no state", u, ^all)
+		}
+		if want := slowState(moves, calm, came); now != want {
+			t.Errorf("unit %d: state %d now, want %d", u, now, want)
 		}
 	}
-	if all != ^uint64(0) {
-		t.Errorf("runs %b have no age", ^all)
+}
+
+// slowState is the state after some runs, bit 0 the last.
+func slowState(moves, calm, came uint64) state {
+	course, last := settled, -1
+	for bit := 63; bit >= 0; bit-- {
+		switch is := func(set uint64) bool { return set>>bit&1 != 0 }; {
+		case is(moves & calm):
+			course, last = min(max(course+1, once), often), bit
+		case is(came):
+			course, last = fresh, bit
+		case is(moves) && (course == settled || course == swept):
+			course, last = swept, bit
+		}
+	}
+	if last < 0 {
+		return settled
+	}
+	return stateOf(course, ageOf(last+1))
+}
+
+// A page that came as one of many, as in a new release, is expected to change less than one that came alone.
+func TestOneOfMany(t *testing.T) {
+	const old, many = 100, 40
+	f := &fake{t: t, m: site(t, old+many+1)}
+	f.learn(&Run{Entered: []Span{{0, old - 1}}})
+	f.learn(&Run{Asked: []Span{{0, old - 1}}, Entered: []Span{{old, old + many - 1}}})
+	f.learn(&Run{Asked: []Span{{0, old + many - 1}}, Entered: []Span{{old + many, old + many}}})
+	a := newAdaptive(f.m, Options{Policy: Adaptive, Price: DefaultPrice})
+	chance := func(u ID) float64 { return aloneChance(a, u, &a.gs[a.groupOf(u)], 0) }
+	if few, many := chance(old+many), chance(old); few < 20*many {
+		t.Errorf("a page that came alone changes by itself with chance %.5f, one of many with %.5f", few, many)
 	}
 }
 
@@ -45,19 +102,16 @@ func TestCorrectedAfterItCame(t *testing.T) {
 		f.learn(&r)
 	}
 	a := newAdaptive(f.m, Options{Policy: Adaptive, Price: DefaultPrice})
-	if h := a.haste[Page]; h[0] < 2 || h[ages-1] >= 1 {
-		t.Errorf("a page changes %.2f times as often one run after it came, %.2f after 17 or more", h[0], h[ages-1])
-	}
 	chance := func(u ID) float64 { return aloneChance(a, u, &a.gs[a.groupOf(u)], 0) }
 	if now, then := chance(old+weeks-1), chance(0); now < 10*then {
 		t.Errorf("the page of this week changes by itself with chance %.4f, one of the beginning with %.4f", now,
 			then)
 	}
-	if s := f.m.since(old + weeks - 1); s != 1 {
-		t.Errorf("the page of this week came %d runs ago", s)
+	if s := f.m.came(old + weeks - 1); s != 1 {
+		t.Errorf("the page of this week came in runs %b", s)
 	}
-	if s := f.m.since(0); s != 0 {
-		t.Errorf("a page of the beginning has an event %d runs ago", s)
+	if s := f.m.came(0); s != 0 {
+		t.Errorf("a page of the beginning came in runs %b", s)
 	}
 }
 

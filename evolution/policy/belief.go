@@ -28,6 +28,8 @@ const (
 	// Units-and-runs after which the record of the units of a kind in a directory counts as much as
 	// usualShare.
 	shareShrink = 20
+	// Changes as which it counts that all kinds of units change alike.
+	kindShrink = 3
 	// No chance is nearer to 1, after any time without a look: a certainty cannot be refuted by evidence,
 	// and would give 0/0.
 	surest = 1 - 1e-6
@@ -38,8 +40,8 @@ const (
 type share struct{ changes, looks float64 }
 
 // mean is the share, shrunk to the usual share for so many entries.
-func (s share) mean(entries int) float64 {
-	return (s.changes + shareShrink*usual(entries)) / (s.looks + shareShrink)
+func (s share) mean(entries int, times float64) float64 {
+	return (s.changes + shareShrink*usual(entries)*times) / (s.looks + shareShrink)
 }
 
 // usual is the chance that one of so many entries changes when any does.
@@ -71,6 +73,7 @@ type chain struct {
 	rates   [][kinds]share // by directory: how much of it changes when it does
 	nodes   []node         // by directory
 	listing float64        // how often a listing changes when its directory does
+	kinds   [kinds]float64 // how many times as often as usual units of a kind change when their directories do
 }
 
 // newChain returns the chances of the model before any result.
@@ -135,7 +138,26 @@ func (c *chain) believe() {
 		}
 	}
 	c.listing = usualListing(c.rates)
+	c.byKind()
 	c.settle()
+}
+
+// byKind learns how many times as often as pages and assets together each of the two changes with its
+// directory: assets hardly ever change with pages, and a directory by itself has too few of them to learn it.
+func (c *chain) byKind() {
+	var by [kinds]share
+	var all share
+	for d := range c.rates {
+		w := usual(int(c.nodes[d].entries))
+		for k, s := range c.rates[d][:Listing] {
+			by[k].changes, by[k].looks = by[k].changes+s.changes, by[k].looks+s.looks*w
+			all.changes, all.looks = all.changes+s.changes, all.looks+s.looks*w
+		}
+	}
+	usually := (all.changes + kindShrink) / (all.looks + kindShrink)
+	for k, s := range by {
+		c.kinds[k] = min(1, (s.changes+kindShrink)/(s.looks+kindShrink)/usually)
+	}
 }
 
 // usualListing is how often the listings of the site changed when their directories did. That of a directory
@@ -155,7 +177,7 @@ func (g *group) usual(a *adaptive) float64 {
 	if g.kind == Listing {
 		return (s.changes + shareShrink*a.chain.listing) / (s.looks + shareShrink)
 	}
-	return s.mean(int(a.chain.nodes[g.dir].entries))
+	return s.mean(int(a.chain.nodes[g.dir].entries), a.chain.kinds[g.kind])
 }
 
 // settle computes how active every directory is.

@@ -157,8 +157,9 @@ func (q *silence) learn(a *adaptive) {
 			}
 			changed[c] += float64(mathbits.OnesCount64(looks&m.at(m.moves(u), u))) / size
 			usual[c] += float64(mathbits.OnesCount64(looks)) * (a.chain.nodes[g.dir].before * a.quota(u, g)) / size
-			n, l := m.alone(u, m.calm(g.dir)&q.runs)
-			edits, expected = edits+n, expected+l*a.alone.rate(m, u)
+			m.tell(u, q.runs, func(s state, n, l, before float64) {
+				edits, expected = edits+n, expected+l*a.alone.in(m, u, s, before+l/2)
+			})
 		}
 	}
 	runs := float64(max(1, mathbits.OnesCount64(q.runs)))

@@ -228,8 +228,18 @@ func (l *lesson) come(s []Span, first bool) {
 			l.dirs[l.listedBy(u)].count++
 		}
 	}
-	if !first {
-		l.found(s)
+	if first {
+		return
+	}
+	l.found(s)
+	by := map[Dir]int{}
+	for u := range l.spans(s) {
+		by[l.dir[u]]++
+	}
+	for u := range l.spans(s) {
+		if l.flags[u] = l.flags[u]&^inBulk | later; by[l.dir[u]] >= bulkLeast {
+			l.flags[u] |= inBulk
+		}
 	}
 }
 

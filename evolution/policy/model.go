@@ -109,6 +109,8 @@ const (
 	present  flags = 4
 	linksNew flags = 8  // it named unknown URLs
 	vouched  flags = 16 // see Vouch
+	later    flags = 32 // it came after the first run,
+	inBulk   flags = 64 // as one of many
 )
 
 // NewModel returns a model that knows the root and nothing else.

@@ -34,7 +34,11 @@ const (
 )
 
 func (k Kind) String() string {
-	return [...]string{"", "number", "token", "region", "order", "part"}[k]
+	names := [...]string{"", "number", "token", "region", "order", "part"}
+	if int(k) >= len(names) {
+		return "of a later mirrord"
+	}
+	return names[k]
 }
 
 // Position is the name of a position: a hash.
