@@ -73,7 +73,8 @@ func back(t *testing.T, m *mirrortest.Mirror, number int) (sum *mirror.Summary) 
 func (r *rolled) run(what string, version int, held bool) *mirror.Summary {
 	r.t.Helper()
 	sum := r.m.Run()
-	if sum.Verdict != mirror.Complete || sum.Version != version || (sum.Held != nil) != held {
+	if sum.Verdict != mirror.Complete || sum.Version != version || (sum.Held != nil) != held ||
+		sum.FirstGone != 0 {
 		r.t.Fatalf("%s: version %d, held %v; want version %d, held %v\n%s", what, sum.Version, sum.Held, version,
 			held, mirrortest.Text(sum))
 	}
@@ -107,4 +108,23 @@ func TestARollbackHolds(t *testing.T) {
 		t.Fatalf("%+v", sum)
 	}
 	r.run("after it", 4, false)
+}
+
+// A loss above max_delete that was accepted and rolled back is held for review again, not by the rollback.
+func TestARollbackOfALoss(t *testing.T) {
+	r := newRolled(t)
+	all := ""
+	for i := range 30 {
+		all += fmt.Sprintf(`<a href="/%d.html">page %d</a> `, i, i)
+		r.w.Set(fmt.Sprintf("%s/%d.html", rolledOrigin, i), mirrortest.HTML("page", fmt.Sprint("this is page ", i)))
+	}
+	r.w.Set(rolledOrigin+"/", mirrortest.HTML("site", all))
+	r.run("first", 1, false)
+	r.w.Set(rolledOrigin+"/", mirrortest.HTML("site", "nothing is left"))
+	r.run("second", 2, false)
+	r.back(1)
+	r.m.Job.Limits.MaxDelete = 0.5
+	if sum := r.m.Run(); sum.Verdict != mirror.Suspicious || sum.Version != 3 || sum.Held != nil {
+		t.Fatalf("%+v", sum)
+	}
 }

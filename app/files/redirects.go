@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
 
 	"mirrord/app/env"
 	"mirrord/archive"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -20,7 +20,7 @@ func IsRedirect(rec *record.Resource) bool { return !rec.InSet && rec.Target > 0
 
 // Numbered returns the place of a version among all.
 func Numbered(s *store.Site, vs []store.Version, number int) (int, error) {
-	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
+	i := render.VersionAt(vs, number)
 	if i < 0 {
 		return 0, env.NoVersion(s.Name, number)
 	}

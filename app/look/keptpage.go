@@ -55,8 +55,7 @@ func PageOf(ctx context.Context, a *env.App, r KeptPageRequest) (k *KeptPage, er
 	case number == 0:
 		number = versionAt(k.Versions, r.At)
 	}
-	meant := func(v store.Version) bool { return v.Number == number }
-	if k.Index = slices.IndexFunc(k.Versions, meant); k.Index < 0 {
+	if k.Index = render.VersionAt(k.Versions, number); k.Index < 0 {
 		return nil, env.NoVersion(r.Job, number)
 	}
 	k.Stamp = WebVersion(k.Version()).Time

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mirrord/app/env"
+	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/phm/diff"
 	"mirrord/replica/text"
@@ -120,10 +121,8 @@ func SinceWhen(ctx context.Context, a *env.App, r KeptPageRequest, words string)
 	if err := s.find(ctx, st, k, want); err != nil {
 		return nil, err
 	}
-	for _, v := range k.Versions {
-		if v.Number == s.Since {
-			s.Time = v.Time
-		}
+	if i := render.VersionAt(k.Versions, s.Since); i >= 0 {
+		s.Time = k.Versions[i].Time
 	}
 	return s, nil
 }

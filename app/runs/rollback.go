@@ -5,7 +5,6 @@ package runs
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
@@ -54,17 +53,15 @@ func Rollback(ctx context.Context, a *env.App, name string, number int) (*mirror
 // sayLacks says which pages a version lacks because they were lost.
 func sayLacks(a *env.App, s *store.Site, number int) error {
 	vs, err := s.Versions.List()
-	for i := range vs {
-		if vs[i].Number != number {
-			continue
-		}
-		if m := render.MetaOf(&vs[i]); m != nil {
-			for _, u := range render.Lacks(m) {
-				a.Warning(fmt.Sprintf("version %d of %s lacks %s, which was lost on the disk", number, s.Name, u))
-			}
+	if err != nil {
+		return err
+	}
+	if m := render.MetaOf(&vs[render.VersionAt(vs, number)]); m != nil {
+		for _, u := range render.Lacks(m) {
+			a.Warning(fmt.Sprintf("version %d of %s lacks %s, which was lost on the disk", number, s.Name, u))
 		}
 	}
-	return err
+	return nil
 }
 
 // versionBefore checks that a version to roll back to is there and not the current one; 0 is the one before
@@ -81,7 +78,7 @@ func versionBefore(s *store.Site, number int) (int, error) {
 		return vs[len(vs)-2].Number, nil
 	case len(vs) > 0 && number == vs[len(vs)-1].Number:
 		return 0, fmt.Errorf("roll back %s: version %d is the current one", s.Name, number)
-	case !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }):
+	case render.VersionAt(vs, number) < 0:
 		return 0, env.NoVersion(s.Name, number)
 	}
 	return number, nil

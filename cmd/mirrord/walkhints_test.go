@@ -165,3 +165,17 @@ func walkRolledBack(t *testing.T, _ string) {
 	w.do(cli.ExitOK, "accept", w.name)
 	w.well()
 }
+
+// A run by hand of a job whose file is refused says that it is not by that file.
+func TestRunOfARefusedFile(t *testing.T) {
+	w := newWalk(t, "")
+	w.job(w.site.URL + "/")
+	const old = "walked: its file is refused, so the run is by the last good one; why: mirrord check\n"
+	if said := w.run(cli.ExitOK); strings.Contains(said, old) {
+		t.Error(said)
+	}
+	w.job(w.site.URL+"/", "nonsense = 1")
+	if said := w.run(cli.ExitOK); strings.Count(said, old) != 1 {
+		t.Error(said)
+	}
+}

@@ -306,8 +306,7 @@ func (r *crawling) ask(
 // conclude carries out what one turn of a URL came to.
 func (r *crawling) conclude(id uint32, u site.URL, f process.Found) {
 	if (f.Finding != nil) && r.Traits.Spent(id, urls.AfterGone) { // this was the second look
-		r.Notes.Withdraw(urls.FirstGone, u)
-		r.Counts.ForgetFirstGone()
+		r.Counts.ForgetFirstGone(&r.Notes, u)
 	}
 	r.Traits.Spend(id, f.Spent|f.Turn.Why)
 	if f.Finding != nil {

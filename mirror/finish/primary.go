@@ -48,10 +48,8 @@ func restoredOr(c *Closing, live *store.Version) (*store.Version, error) {
 		return live, nil
 	}
 	vs, err := c.Site.Versions.List()
-	for i := range vs {
-		if vs[i].Number == c.Options.Restores {
-			return &vs[i], err
-		}
+	if i := render.VersionAt(vs, c.Options.Restores); i >= 0 {
+		return &vs[i], err
 	}
 	return live, err
 }

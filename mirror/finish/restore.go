@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"mirrord/mirror/deadlinks"
 	"mirrord/mirror/publish"
@@ -30,7 +29,7 @@ func Restore(
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(vs, func(v store.Version) bool { return v.Number == number }) {
+	if render.VersionAt(vs, number) < 0 {
 		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, store.ErrNoVersion)
 	}
 	// Before Restore: what the records say is needed for it.

@@ -54,6 +54,8 @@ func (c *Closing) Summary(j *verdict.Judgement) *result.Summary {
 	if c.published != nil {
 		v, sum.Published, sum.RepairedLinks = c.published, true, c.repairedLinks
 		sum.RolledBackTo = v.Restores
+		list, err := rollbacksOf(c.Session)
+		sum.Undone = (v.Restores > 0) && (err == nil) && (verdict.HoldsAt(list, v) == nil)
 	}
 	if v != nil {
 		addVersion(sum, v)

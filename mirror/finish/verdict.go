@@ -302,8 +302,7 @@ func (c *Closing) carryOut(rulings []verdict.Ruling) error {
 			c.Counts.Hold(urls.Leave(rec, c.Version))
 			firstGone := (rec.Gone == 1) && (rec.Run == c.Run.Number) && (rec.Outcome == site.Failed)
 			if firstGone { // it is not waited for
-				c.Notes.Withdraw(urls.FirstGone, rec.URL)
-				c.Counts.ForgetFirstGone()
+				c.Counts.ForgetFirstGone(&c.Notes, rec.URL)
 			}
 			rec.Reason = why
 			t.Leave(rec.ID)

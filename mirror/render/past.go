@@ -59,6 +59,11 @@ func bodyOf(rec *record.Resource) pastBody {
 
 var _ fs.FS = (*PastFS)(nil)
 
+// VersionAt is the place of a version in a list, -1 when it is not there.
+func VersionAt(vs []store.Version, number int) int {
+	return slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
+}
+
 // OpenPast opens a kept version. The site must stay open as long as it is used, or until Detach.
 func OpenPast(m Material, number int) (*PastFS, error) { return openPast(m, number, nil) }
 
@@ -69,7 +74,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
+	i := VersionAt(vs, number)
 	if i < 0 {
 		return nil, fmt.Errorf("version %d of %s: %w", number, m.Name, store.ErrNoVersion)
 	}

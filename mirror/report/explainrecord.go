@@ -123,12 +123,13 @@ func (v *View) base() (string, error) {
 func (e *explainer) record(rec *record.Resource) error {
 	v, x := e.View, e.x
 	x.Last = rec.Outcome.String()
-	if rec.Status > 0 {
-		x.Last += fmt.Sprintf(", status %d", rec.Status)
+	status, reason := fmt.Sprintf(", status %d", rec.Status), ": "+rec.Reason
+	if strings.HasPrefix(reason[2:], status[2:]) {
+		reason = ", " + rec.Reason
+	} else if rec.Status > 0 {
+		x.Last += status
 	}
-	if rec.Reason != "" && rec.Reason != fmt.Sprintf("status %d", rec.Status) {
-		x.Last += ": " + rec.Reason
-	}
+	x.Last += strings.TrimSuffix(reason, ": ")
 	if rec.Checked > 0 {
 		x.Checked = time.Unix(rec.Checked, 0).UTC().Format(time.RFC3339)
 	}

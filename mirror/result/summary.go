@@ -21,8 +21,9 @@ type Summary struct {
 	HeldSince int64     `json:"held_since,omitempty"` // Unix seconds; only a look was made, see run.Held
 	Published bool      `json:"published"`            // a new version
 	// the older version that a rollback published again; 0 for all other runs
-	RolledBackTo int `json:"rolled_back_to,omitempty"`
-	Version      int `json:"version"` // the published one, 0 without one
+	RolledBackTo int  `json:"rolled_back_to,omitempty"`
+	Undone       bool `json:"undone,omitempty"` // the rollback took an earlier one back: none holds now
+	Version      int  `json:"version"`          // the published one, 0 without one
 	// when that was published: the mirror has not changed since
 	VersionTime time.Time `json:"version_time,omitzero"`
 	Path        string    `json:"path,omitempty"`

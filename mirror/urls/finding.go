@@ -166,12 +166,6 @@ func (s *Counts) CountAside() {
 	s.Other.Add(1)
 }
 
-// ForgetFirstGone takes back that something answered 404 or 410 for the first time: the run found out more.
-func (s *Counts) ForgetFirstGone() {
-	s.TakeBack(AsFirstGone)
-	s.Other.Add(1)
-}
-
 // Account adds a finding to the counts.
 func (s *Counts) Account(a *Account) {
 	s.Count(a.Tally)

@@ -52,18 +52,29 @@ func addExample(k *result.Note, example string) {
 // FirstGone is the note about what answers 404 or 410 for the first time.
 const FirstGone = "answers 404 or 410 of what the mirror has: it stays until a second look"
 
-// Withdraw takes a URL out of what Add counted under what, because the run found out more about it.
-func (n *Notes) Withdraw(what string, u site.URL) {
+// withdraw takes a URL out of what Add counted under what, because the run found out more about it. It is
+// false when nothing was counted.
+func (n *Notes) withdraw(what string, u site.URL) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	k := n.kinds[what]
 	if k == nil {
-		return
+		return false
 	}
 	k.Count--
 	k.Examples = slices.DeleteFunc(k.Examples, func(example string) bool { return example == u.String() })
 	if k.Count <= 0 {
 		delete(n.kinds, what)
+	}
+	return true
+}
+
+// ForgetFirstGone takes back, if it was counted, that a URL answered 404 or 410 for the first time: the run
+// found out more.
+func (s *Counts) ForgetFirstGone(n *Notes, u site.URL) {
+	if n.withdraw(FirstGone, u) {
+		s.FirstGone.Add(-1)
+		s.Other.Add(1)
 	}
 }
 

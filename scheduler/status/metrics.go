@@ -26,9 +26,9 @@ func textOf(name string, v any, words template.FuncMap) (string, error) {
 // WriteMetrics writes all as metrics in the text format of Prometheus, version 0.0.4. Jobs are labels; hosts
 // and URLs never are, so that the number of series is bounded by that of the jobs.
 func WriteMetrics(w io.Writer, all All) error {
-	m := metrics{All: all, States: map[Health]int{}, Refused: all.Daemon.Problem != ""}
+	m := metrics{All: all, States: map[string]int{}, Refused: all.Daemon.Problem != ""}
 	for i := range all.Jobs {
-		m.States[all.Jobs[i].Health]++
+		m.States[string(all.Jobs[i].Health)]++
 		m.Refused = m.Refused || all.Jobs[i].Refused
 	}
 	family := ""
@@ -55,7 +55,7 @@ func WriteMetrics(w io.Writer, all All) error {
 // metrics is what the text of them is made of.
 type metrics struct {
 	All
-	States  map[Health]int
+	States  map[string]int
 	Refused bool // a file, or all of them
 }
 

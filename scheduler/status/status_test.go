@@ -424,7 +424,8 @@ func TestMetrics(t *testing.T) {
 		Ready:   true,
 		Free:    1e12,
 		Runs:    Counts{Complete: 5},
-	}, Jobs: []Job{bad, good, {Name: "new"}, {Name: "not\xffutf8"}}}); err != nil {
+	}, Jobs: []Job{bad, good, {Name: "new"}, {Name: "not\xffutf8"},
+		{Name: "x", Health: "broken"}}}); err != nil {
 		t.Fatal(err)
 	}
 	family, families, samples := "", map[string]bool{}, map[string]bool{}
@@ -454,6 +455,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`mirrord_job_last_run_requests{job="a\"b\\c\nd"} 12`, `mirrord_job_ok{job="good"} 1`,
 		`mirrord_job_ok{job="new"} 0`, `mirrord_jobs{state="partial"} 1`,
+		`mirrord_jobs{state="broken"} 1`,
 		`mirrord_job_staleness_seconds{job="good"} 7200`,
 		`mirrord_job_last_run_spared_requests{job="a\"b\\c\nd",by="listing"} 7`,
 		`mirrord_job_gaps{job="a\"b\\c\nd",known="false"} 2`, `mirrord_job_gaps{job="good",known="true"} 0`,

@@ -72,6 +72,7 @@ func (a *CLI) Text(name string, v any) (string, error) {
 		"has":   slices.Contains[[]string],
 		"span":  count.Span,
 		"some":  func(all []string) string { return env.Joined(Some(all), "and") },
+		"cli":   func() *CLI { return a },
 		"first": func(n int, all []space.Count) []space.Count { return all[:min(n, len(all))] },
 		"dir":   func(p string) string { return strings.TrimSuffix(p, "/") + "/" },
 		"two":   func(f float64) string { return fmt.Sprintf("%.2f", f) },

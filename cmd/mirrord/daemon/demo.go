@@ -178,7 +178,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 			unchanged++
 		}
 	}
-	d.say("  requested %s, %d answered \"not modified\", %s sent by the site",
+	d.say("  made      %s, %d answered \"not modified\", %s sent by the site",
 		count.Of(asked, "request"), unchanged,
 		cli.BytesText(int64(bytes)))
 	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {

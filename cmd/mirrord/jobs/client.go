@@ -32,6 +32,12 @@ func runInDaemon(
 	var last *status.Job
 	attached := false
 	run, err := c.Run(ctx, name, r, func(e control.Event) {
+		if e.Attached != nil { // once, and the daemon has just read the job's file
+			if j, err := c.Job(ctx, name); err == nil && j.Refused {
+				const old = "%s: its file is refused, so the run is by the last good one; why: mirrord check\n"
+				fmt.Fprintf(a.Stderr, old, name)
+			}
+		}
 		if e.Job != nil {
 			last = e.Job
 		}
