@@ -6,17 +6,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"mime"
-	"mime/quotedprintable"
 	"net"
-	"net/smtp"
 	"net/url"
+	"strconv"
 	"strings"
-	"time"
+
+	"github.com/wneessen/go-mail"
 
 	"mirrord/job"
 	"mirrord/scheduler/status"
@@ -44,7 +41,8 @@ func (n *Notifier) send(ctx context.Context, to string, m status.Message) error 
 // Mail is how mail leaves the machine.
 type Mail struct {
 	Program string // a sendmail: gets addresses as arguments and the message on standard input
-	Server  string // else host:port of a mail server
+	Host    string // else a mail server
+	Port    int
 	// speak TLS from the start; otherwise it is used when the server, unless it is this machine, offers it
 	TLS      bool
 	User     string
@@ -67,19 +65,18 @@ func ParseMail(s string) (Mail, error) {
 		return Mail{},
 			errors.New("mail: the password does not belong on the command line: set MIRRORD_SMTP_PASSWORD")
 	}
-	m := Mail{TLS: u.Scheme == "smtps", User: u.User.Username()}
-	port := u.Port()
+	m := Mail{Host: u.Hostname(), TLS: u.Scheme == "smtps", User: u.User.Username()}
 	switch {
-	case port != "":
+	case u.Port() != "":
+		m.Port, err = strconv.Atoi(u.Port())
 	case m.TLS:
-		port = "465"
+		m.Port = 465
 	case m.User != "":
-		port = "587"
+		m.Port = 587
 	default:
-		port = "25"
+		m.Port = 25
 	}
-	m.Server = net.JoinHostPort(u.Hostname(), port)
-	return m, nil
+	return m, err
 }
 
 func (m Mail) from(host string) string {
@@ -89,47 +86,43 @@ func (m Mail) from(host string) string {
 	return "mirrord@" + host
 }
 
-// compose writes a message (RFC 5322). Nothing in it can add a header: the subject is one line, and the text
-// is encoded.
-func (m Mail) compose(host, to string, msg status.Message) ([]byte, error) {
-	id := make([]byte, 12)
-	rand.Read(id) // never fails
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "From: mirrord <%s>\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n",
-		m.from(host), to, mime.QEncoding.Encode("utf-8", msg.Subject), msg.Time.Format(time.RFC1123Z),
-		hex.EncodeToString(id), host)
-	b.WriteString("Auto-Submitted: auto-generated\r\nX-Mirrord-Event: " + string(msg.Kind) + "\r\n")
+// compose makes a message (RFC 5322). Nothing in it can add a header: the library encodes them, and the text.
+func (m Mail) compose(host, to string, msg status.Message) (*mail.Msg, error) {
+	out := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	out.SetMessageIDWithValue(rand.Text() + "@" + host)
+	out.Subject(msg.Subject)
+	out.SetDateWithValue(msg.Time)
+	out.SetGenHeader("Auto-Submitted", "auto-generated")
+	out.SetGenHeader("X-Mirrord-Event", string(msg.Kind))
 	if msg.Job.Name != "" { // an order has none
-		b.WriteString("X-Mirrord-Job: " + msg.Job.Name + "\r\n")
+		out.SetGenHeader("X-Mirrord-Job", msg.Job.Name)
 	}
-	b.WriteString(
-		"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: " +
-			"quoted-printable\r\n\r\n")
-	q := quotedprintable.NewWriter(&b)
-	if _, err := q.Write([]byte(strings.ReplaceAll(msg.Text, "\n", "\r\n"))); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), q.Close()
+	out.SetBodyString(mail.TypeTextPlain, msg.Text)
+	return out, errors.Join(out.FromFormat("mirrord", m.from(host)), out.To(to))
 }
 
 func (m Mail) send(ctx context.Context, o Options, to string, msg status.Message) error {
-	data, err := m.compose(o.Host, to, msg)
+	out, err := m.compose(o.Host, to, msg)
 	switch {
 	case err != nil:
 		return err
 	case m.Program != "":
-		return m.pipe(ctx, o, to, data)
-	case m.Server != "":
-		return m.smtp(ctx, o, to, data)
+		return m.pipe(ctx, o, to, out)
+	case m.Host != "":
+		return m.smtp(ctx, o, out)
 	}
 	return errors.New(
 		"mail cannot leave this machine: there is no /usr/sbin/sendmail, and daemon.toml has no mail.via")
 }
 
-func (m Mail) pipe(ctx context.Context, o Options, to string, data []byte) error {
+func (m Mail) pipe(ctx context.Context, o Options, to string, out *mail.Msg) error {
+	var data bytes.Buffer
+	if _, err := out.WriteTo(&data); err != nil {
+		return err
+	}
 	child := Child{
 		Args:      []string{m.Program, "-i", "-f", m.from(o.Host), "--", to},
-		In:        bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")),
+		In:        bytes.ReplaceAll(data.Bytes(), []byte("\r\n"), []byte("\n")),
 		LookupEnv: o.LookupEnv,
 	}
 	if text, err := child.Run(ctx); err != nil {
@@ -138,59 +131,33 @@ func (m Mail) pipe(ctx context.Context, o Options, to string, data []byte) error
 	return nil
 }
 
-func (m Mail) smtp(ctx context.Context, o Options, to string, data []byte) (err error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", m.Server)
-	if err != nil {
-		return err
+func (m Mail) smtp(ctx context.Context, o Options, out *mail.Msg) error {
+	with := []mail.Option{
+		mail.WithPort(m.Port),
+		mail.WithHELO(o.Host),
+		mail.WithTLSPolicy(mail.TLSOpportunistic),
+		mail.WithoutNoop(),
+		mail.WithoutRset(),
+		mail.WithTimeout(o.Timeout),
 	}
-	defer conn.Close()
-	raw := conn
-	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	host, _, err := net.SplitHostPort(m.Server)
-	if err != nil {
-		return err
+	ip := net.ParseIP(m.Host)
+	if m.Host == "localhost" || (ip != nil && ip.IsLoopback()) {
+		with = append(with, mail.WithTLSPolicy(mail.NoTLS))
 	}
 	if m.TLS {
-		conn = tls.Client(conn, &tls.Config{ServerName: host})
+		with = append(with, mail.WithSSL())
 	}
-	c, err := smtp.NewClient(conn, host)
+	if m.User != "" { // the library refuses to send it in the clear
+		with = append(with, mail.WithSMTPAuth(mail.SMTPAuthPlain), mail.WithUsername(m.User),
+			mail.WithPassword(m.Password))
+	}
+	c, err := mail.NewClient(m.Host, with...)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	if err := c.Hello(o.Host); err != nil {
+	if err := c.DialWithContext(ctx); err != nil {
 		return err
 	}
-	ip := net.ParseIP(host)
-	here := host == "localhost" || (ip != nil && ip.IsLoopback())
-	if ok, _ := c.Extension("STARTTLS"); ok && !m.TLS && !here {
-		if err := c.StartTLS(&tls.Config{ServerName: host}); err != nil {
-			return err
-		}
-	}
-	if m.User != "" {
-		if err := c.Auth(smtp.PlainAuth("", m.User, m.Password, host)); err != nil { // refuses to go in the clear
-			return err
-		}
-	}
-	if err := c.Mail(m.from(o.Host)); err != nil {
-		return err
-	}
-	if err := c.Rcpt(to); err != nil {
-		return err
-	}
-	w, err := c.Data()
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	c.Quit() // the message is theirs now
-	return nil
+	defer c.Close() // its error is none of the message, which is theirs by then
+	return c.Send(out)
 }

@@ -264,7 +264,7 @@ func TestSendmail(t *testing.T) {
 	m, text := readMail(t, string(raw))
 	subject, _ := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
 	if subject != "mirrord on mirror.example: samba did not end well, 2 times in a row" ||
-		m.Header.Get("Bcc") != "" || m.Header.Get("To") != "ops@example.org" {
+		m.Header.Get("Bcc") != "" || m.Header.Get("To") != "<ops@example.org>" {
 		t.Errorf("%v", m.Header)
 	}
 	if !strings.Contains(text, "why: ü  Bcc: all@example.org") ||
@@ -362,16 +362,18 @@ func TestSMTP(t *testing.T) {
 
 func TestParseMail(t *testing.T) {
 	for in, want := range map[string]Mail{
-		"/usr/sbin/sendmail": {Program: "/usr/sbin/sendmail"}, "smtp://localhost": {Server: "localhost:25"},
-		"smtp://m.example:2525/": {Server: "m.example:2525"},
+		"/usr/sbin/sendmail": {Program: "/usr/sbin/sendmail"}, "smtp://localhost": {Host: "localhost", Port: 25},
+		"smtp://m.example:2525/": {Host: "m.example", Port: 2525},
 		"smtp://me@m.example": {
-			Server: "m.example:587",
-			User:   "me",
+			Host: "m.example",
+			Port: 587,
+			User: "me",
 		}, "smtps://me%40x@m.example": {
-			Server: "m.example:465",
-			TLS:    true,
-			User:   "me@x",
-		}, "smtp://[::1]": {Server: "[::1]:25"},
+			Host: "m.example",
+			Port: 465,
+			TLS:  true,
+			User: "me@x",
+		}, "smtp://[::1]": {Host: "::1", Port: 25},
 	} {
 		if got, err := ParseMail(in); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", in, got, err)
