@@ -180,12 +180,12 @@ func (s *state) job(name string) (status.Job, error) {
 		return status.Job{}, err
 	}
 	now := s.Now()
-	s.fresh(e, now)
+	s.fresh(e)
 	return e.status(now), nil
 }
 
 // fresh updates the plan of a job before it is read.
-func (s *state) fresh(e *entry, now time.Time) {
+func (s *state) fresh(e *entry) {
 	if e.run == nil && s.ready {
 		e.plan()
 	}
@@ -217,7 +217,7 @@ func (s *state) status() status.All {
 		Runs:      s.counts,
 	}}
 	for _, e := range s.jobs {
-		s.fresh(e, now)
+		s.fresh(e)
 		all.Jobs = append(all.Jobs, e.status(now))
 	}
 	slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })

@@ -232,7 +232,7 @@ func (s *state) consider(e *entry, now time.Time) {
 	if !s.Teller.HasReceiver(j) {
 		return
 	}
-	s.fresh(e, now) // a message says when the next run is
+	s.fresh(e) // a message says when the next run is
 	st := e.status(now)
 	kind := e.Told.Tell(&st, now)
 	if kind == "" {

@@ -59,41 +59,24 @@ func appendPort(dst []byte, scheme scheme, port string) ([]byte, error) {
 // single inner hyphens, whose last label starts with a letter, or an IPv4 address as it is written today. It
 // reports false for all others.
 func appendPlainHost(dst []byte, s string) ([]byte, bool) {
-	if len(s) == 0 || len(s) > 253 {
+	if len(s) > 253 {
 		return dst, false
 	}
-	start := len(dst)
-	prev, label := byte('.'), 0 // label is where the current one starts
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '_':
-		case 'A' <= c && c <= 'Z':
-			c |= 0x20
-		case c == '.':
-			if prev == '.' || prev == '-' || i-label > 63 {
-				return dst[:start], false
-			}
-			label = i + 1
-		case c == '-':
-			if prev == '.' || prev == '-' {
-				return dst[:start], false
-			}
-		default:
-			return dst[:start], false
+	last := ""
+	for label := range strings.SplitSeq(s, ".") {
+		plain := strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+		hyphen := strings.Contains(label, "--") || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
+		if label == "" || len(label) > 63 || !plain || hyphen {
+			return dst, false
 		}
-		dst = append(dst, c)
-		prev = c
+		last = label
 	}
-	if prev == '.' || prev == '-' || len(s)-label > 63 {
-		return dst[:start], false
-	}
-	if dst[min(start+label, len(dst)-1)] < 'a' {
+	if last[0] < 'A' {
 		if _, err := netip.ParseAddr(s); err != nil { // of four numbers: it has no colon
-			return dst[:start], false
+			return dst, false
 		}
 	}
-	return dst, true
+	return append(dst, strings.ToLower(s)...), true
 }
 
 // slowHost returns a host as a browser writes it: the library makes a name of it, and a name that ends in a

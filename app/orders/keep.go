@@ -45,7 +45,7 @@ func (s *Orders) KeepFresh(k OrderID, operator bool, schedule, window string) er
 		return nil
 	})
 	if err == nil && operator {
-		_, err = s.makeJob(k)
+		err = s.makeJob(k)
 	}
 	return err
 }
@@ -58,14 +58,14 @@ const mostNames = 100
 
 // makeJob writes the job file of an order, and puts it in force. The order says that this is being done, so
 // that no other process does it.
-func (s *Orders) makeJob(k OrderID) (string, error) {
+func (s *Orders) makeJob(k OrderID) error {
 	x, err := s.Get(k)
 	if err != nil {
-		return "", err
+		return err
 	}
 	j, err := x.Want.job()
 	if err != nil {
-		return "", err
+		return err
 	}
 	j.Limits.MinFree = job.Default().Limits.MinFree
 	j.Limits.MaxTime = job.Default().Limits.MaxTime
@@ -94,5 +94,5 @@ func (s *Orders) makeJob(k OrderID) (string, error) {
 		x.Keep = keep
 		return nil
 	})
-	return keep.Job, errors.Join(err, kerr)
+	return errors.Join(err, kerr)
 }

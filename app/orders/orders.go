@@ -383,7 +383,7 @@ func (s *Orders) Judge(k OrderID, operator string, yes bool, why string) error {
 		return nil
 	})
 	if err == nil && keep {
-		_, err = s.makeJob(k)
+		err = s.makeJob(k)
 	}
 	return err
 }
