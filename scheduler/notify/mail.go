@@ -158,6 +158,6 @@ func (m Mail) smtp(ctx context.Context, o Options, out *mail.Msg) error {
 	if err := c.DialWithContext(ctx); err != nil {
 		return err
 	}
-	defer c.Close() // its error is none of the message, which is theirs by then
+	defer c.Close() // an error does not matter: the message is theirs by then
 	return c.Send(out)
 }
