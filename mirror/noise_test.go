@@ -191,11 +191,13 @@ func TestRedirectsThatLeadElsewhere(t *testing.T) {
 func TestPixelOfAChangedPage(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 6)
-	now, text := int64(1_795_835_000), "low water"
+	var clock atomic.Int64
+	clock.Store(1_795_835_000)
+	text := "low water"
 	for i := range 6 {
 		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
 			Handle: func(rw http.ResponseWriter, _ *http.Request) {
-				now++
+				now := clock.Add(1)
 				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 				fmt.Fprintf(rw, "<!DOCTYPE html><title>%d</title><p id=t>%s %s<img src='/run.gif?id=%d&amp;%d' alt=''>",
 					i, strings.Repeat("and so on ", 20), text, i, now)
