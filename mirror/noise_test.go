@@ -301,6 +301,6 @@ func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 	if wantVerdict(t, s, mirror.Complete, true); !strings.Contains(m.Tree()["page07.html"], "<p>thing ") {
 		t.Errorf("an old part stays:\n%s", m.Tree()["page07.html"])
 	}
-	wantText(t, s, "parts of pages that each answer draws came anew")
+	wantText(t, s, "parts of pages that each answer draws were stored again")
 	wantVerdict(t, m.Run(), mirror.Complete, false)
 }

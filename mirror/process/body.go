@@ -220,7 +220,7 @@ func (r *reading) onlyVolatile(
 		r.SkipPlan.Noise.Came(came, revisit.IsKept)
 	}
 	if kept && restIsDue(r, now, old) && known.HasGap(body) {
-		r.Notes.Add("parts of pages that each answer draws came anew, beside what changed", now.URL)
+		r.Notes.Add("parts of pages that each answer draws were stored again, beside what changed", now.URL)
 		now.Reason = "differs only in what each answer draws, which is stored again beside what changed in this run"
 		return true, false
 	}

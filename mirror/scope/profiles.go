@@ -104,11 +104,11 @@ func (p *Profiles) Changed() bool {
 
 // Programs is the fact for the next run. With profile = "auto" the mirror may have files that the profiles
 // leave, from runs before them: had counts them, where their number may be another one than before.
-func (p *Profiles) Programs(anew bool, had func(*profile.Profile) int) (is []ProgramOf) {
+func (p *Profiles) Programs(rescan bool, had func(*profile.Profile) int) (is []ProgramOf) {
 	for _, x := range p.Known() {
 		now := ProgramOf{Name: x.Name, Digest: x.Digest}
 		knew := slices.Contains(p.was, now) // with nothing that it would leave
-		if (p.named == nil) && (anew || !knew) {
+		if (p.named == nil) && (rescan || !knew) {
 			now.Had = had(x)
 		}
 		is = append(is, now)
