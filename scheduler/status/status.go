@@ -138,7 +138,8 @@ type Run struct {
 
 	// the version that a rollback restored, and that is published while the site stays as it was rejected
 	RolledBackTo int  `json:"rolled_back_to,omitempty"`
-	Held         bool `json:"held,omitempty"` // the run found the site so; accept publishes it
+	Undone       bool `json:"undone,omitempty"` // the rollback took an earlier one back
+	Held         bool `json:"held,omitempty"`   // the run found the site so; accept publishes it
 
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
 
