@@ -33,7 +33,7 @@ type TextIndex interface {
 // perFind is how many results a page has.
 const perFind = 10
 
-// findView is what the page Find shows.
+// findView is what the page Search shows.
 type findView struct {
 	Ask     search.FindRequest
 	Wanted  bool
@@ -69,17 +69,17 @@ func findPage(v *visit) error {
 	f.Page = min(max(page, 1), 100)
 	f.Ask.Skip = (f.Page - 1) * perFind
 	if !f.Wanted || !asked {
-		return v.draw(http.StatusOK, "find.html", "Find", f)
+		return v.draw(http.StatusOK, "find.html", "Search", f)
 	}
 	found, err := v.Texts.Find(v.r.Context(), f.Ask)
 	switch {
 	case isUsage(err):
 		f.Problem = err.Error()
 		f.Ask.Words = cutText(f.Ask.Words)
-		return v.draw(http.StatusUnprocessableEntity, "find.html", "Find", f)
+		return v.draw(http.StatusUnprocessableEntity, "find.html", "Search", f)
 	case errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged):
-		f.Problem = "The index is being made. Come back in some minutes."
-		return v.draw(http.StatusServiceUnavailable, "find.html", "Find", f)
+		f.Problem = "Nothing is searched yet: the index is being made. Come back in some minutes."
+		return v.draw(http.StatusServiceUnavailable, "find.html", "Search", f)
 	case err != nil:
 		return err
 	}
@@ -93,7 +93,7 @@ func findPage(v *visit) error {
 	for i := range found.Results {
 		f.Rows = append(f.Rows, foundRowOf(v, &found.Results[i], titles))
 	}
-	return v.draw(http.StatusOK, "find.html", "Find", f)
+	return v.draw(http.StatusOK, "find.html", "Search", f)
 }
 
 // cutText is the beginning of a query, to show it.

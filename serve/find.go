@@ -33,8 +33,9 @@ const findPage = `{{template "head" (head .W.Lang .W.Find)}}<body><main>
 <p><a href="/">{{.W.Mirrors}}</a></p>
 <h1>{{.W.Find}}</h1>
 {{template "search" .}}{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}{{if .Asked}}<p>{{if .Found.More}}{{.W.AtLeast}} {{end}}{{say .W.Results "n" .Found.Lines "m" .Found.Matches}}</p>
-{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
+{{end}}{{if .Asked}}{{if or .Rows (not .Behind)}}<p>{{if .Found.More}}{{.W.AtLeast}} {{end}}{{say .W.Results "n" .Found.Lines "m" .Found.Matches}}</p>
+{{end}}{{with .Behind}}<p role="status">{{$.W.NotYet}} {{.}}</p>
+{{end}}{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
 <p><small>{{.URL}} · {{.Job}}</small></p>
 <p dir="auto">{{range .Excerpt}}{{if .Hit}}<mark>{{.Text}}</mark>{{else}}{{.Text}}{{end}}{{end}}</p>
 {{with $.When .}}<p>{{.}}</p>
@@ -62,6 +63,7 @@ type finding struct {
 	Problem string
 	Asked   bool
 	Found   *find.SearchResults
+	Behind  string // mirrors that are not searched yet, ten at most
 	Rows    []findingRow
 	Before  string // the page before; "" without one
 	After   string
@@ -165,7 +167,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 		f.Problem = f.W.Broken
 		return http.StatusServiceUnavailable
 	}
-	f.Asked, f.Found = true, found
+	f.Asked, f.Found, f.Behind = true, found, strings.Join(found.Behind[:min(len(found.Behind), 10)], ", ")
 	for i := range found.Results {
 		f.Rows = append(f.Rows, s.findingRow(r, &found.Results[i]))
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"mirrord/app/care"
@@ -31,6 +32,8 @@ type KeptIndex struct {
 	app *env.App
 	st  *store.State
 	due chan struct{} // something may be new; one is enough, because all that is new is looked at
+	// what the update under way does, a string; "": there is none
+	doing atomic.Value
 	// gather asks the other nodes of a cluster what the pages of their mirrors say; nil: there are none
 	Gather func(context.Context) error
 	// turn reports whether this node of a cluster makes the comparison that is due; nil: there are no others
@@ -61,7 +64,10 @@ func (k *KeptIndex) Keep(ctx context.Context, begin bool) {
 	var tried time.Time
 	for ran := false; ; {
 		next := findEvery
-		if err := search.IndexTexts(ctx, k.app, k.st, ran && begin); err != nil && ctx.Err() == nil {
+		noted := *k.app
+		noted.Note = func(line string) { k.doing.Store(line) }
+		err := search.IndexTexts(ctx, &noted, k.st, ran && begin)
+		if k.doing.Store(""); err != nil && ctx.Err() == nil {
 			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
 			next = findRetry
 		}
@@ -87,6 +93,9 @@ func (k *KeptIndex) Find(ctx context.Context, r search.FindRequest) (*search.Fou
 	out, err := search.SearchTexts(ctx, k.st, r)
 	if errors.Is(err, find.ErrDamaged) {
 		k.wake()
+	}
+	if out != nil {
+		out.Progress, _ = k.doing.Load().(string)
 	}
 	return out, search.FindError(err)
 }
