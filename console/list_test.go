@@ -309,6 +309,11 @@ func TestChosen(t *testing.T) {
 	b.want(http.StatusNotFound, "nosuch: ", "/chosen", url.Values{"do": {"run"}, "job": {"nosuch"}})
 	both.Set("do", "export")
 	b.want(http.StatusOK, "/jobs/job0001/export?format=zim", "/chosen", both)
+	b.daemon.jobs[2].Version = 0
+	without := parse(t, b.want(http.StatusOK, "no version yet", "/chosen", both))
+	if n := without.Find("a[download]").Length(); n != 4 {
+		t.Errorf("%d downloads of two mirrors, one without a version", n)
+	}
 
 	one := url.Values{"do": {"remove"}, "job": {"site", "job0000"}}
 	doc := parse(t, b.want(http.StatusOK, "site.toml", "/chosen", one))

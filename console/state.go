@@ -96,8 +96,9 @@ func runShare(p *status.Progress) (int, bool) {
 
 // noteOf is what the state of a job says beyond its kind and what the job does; "" for nothing.
 func noteOf(j *status.Job) string {
-	parts := strings.Split(j.Say(), ", ")
+	parts := strings.Split(strings.TrimPrefix(j.Say(), status.Shown(string(j.Health))), ", ")
+	parts[0] = strings.TrimLeft(parts[0], ": ")
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool {
-		return p == status.Shown(string(j.Health)) || p == string(j.Activity)
+		return p == "" || p == string(j.Activity)
 	}), ", ")
 }
