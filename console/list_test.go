@@ -380,3 +380,14 @@ func TestNewMirror(t *testing.T) {
 	b.login(Order)
 	b.want(http.StatusForbidden, "", "/new", nil)
 }
+
+// Each state that is a problem has its place in the guide.
+func TestStatesHaveHelp(t *testing.T) {
+	for _, k := range kinds() {
+		if k.Help != "" {
+			helpLinks(t, k.Key, `<a href="/help/`+k.Help+`">`)
+		} else if k.Class == "bad" || k.Class == "warn" {
+			t.Errorf("%s has no help", k.Key)
+		}
+	}
+}

@@ -14,27 +14,28 @@ import (
 // kind is a state of a mirror as the console names it: a word, and the class that gives it shape and colour.
 type kind struct {
 	Key, Word, Class string
-	Needs            bool // an operator has to decide
+	Needs            bool   // an operator has to decide
+	Help             string // place in the guide; "": it is no problem
 }
 
 // kinds lists the states, those that need an operator first.
 func kinds() []kind {
 	return []kind{
-		{"damaged", "Damaged", "bad", true},
-		{"invalid", "Job file invalid", "bad", true},
-		{"full", "Disk full", "bad", true},
-		{"failing", "Failing", "bad", true},
-		{"held", "Held for review", "warn", true},
-		{"stale", "Stale", "warn", false},
-		{"down", "Waiting for host", "warn", false},
-		{"incomplete", "Incomplete", "warn", false},
-		{"missing", "Missing", "warn", false},
-		{"running", "Running", "busy", false},
-		{"queued", "Queued", "busy", false},
-		{"hours", "Outside its hours", "idle", false},
-		{"paused", "Paused", "idle", false},
-		{"never", "Never ran", "idle", false},
-		{"ok", "Up to date", "good", false},
+		{"damaged", "Damaged", "bad", true, "damage"},
+		{"invalid", "Job file invalid", "bad", true, "troubleshooting#it-does-not-run-or-not-often-enough"},
+		{"full", "Disk full", "bad", true, "running#disk"},
+		{"failing", "Failing", "bad", true, "troubleshooting"},
+		{"held", "Held for review", "warn", true, "troubleshooting#a-run-is-held-for-review"},
+		{"stale", "Stale", "warn", false, "troubleshooting#it-does-not-run-or-not-often-enough"},
+		{"down", "Waiting for host", "warn", false, "troubleshooting#a-run-is-partial"},
+		{"incomplete", "Incomplete", "warn", false, "troubleshooting#a-run-is-partial"},
+		{"missing", "Missing", "warn", false, "troubleshooting#a-page-or-file-is-missing"},
+		{"running", "Running", "busy", false, ""},
+		{"queued", "Queued", "busy", false, "running#turns"},
+		{"hours", "Outside its hours", "idle", false, ""},
+		{"paused", "Paused", "idle", false, ""},
+		{"never", "Never ran", "idle", false, ""},
+		{"ok", "Up to date", "good", false, ""},
 	}
 }
 
