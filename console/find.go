@@ -157,5 +157,5 @@ func replicasPage(v *visit) error {
 		}
 		r.More = max(0, len(known.Families)-len(known.Clusters))
 	}
-	return v.draw(http.StatusOK, "replicas.html", "Replicas", r)
+	return v.draw(http.StatusOK, "replicas.html", "Duplicates", r)
 }

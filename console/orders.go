@@ -183,7 +183,7 @@ func ordersPage(v *visit) error {
 	for _, o := range page.Orders {
 		rows = append(rows, v.orderRow(o.Ordered))
 	}
-	return v.draw(http.StatusOK, "orders.html", "Orders", struct {
+	return v.draw(http.StatusOK, "orders.html", "Mirror requests", struct {
 		Rows []*orderRow
 		More int
 		Left orders.Limits
@@ -196,7 +196,7 @@ func anOrder(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "oneorder.html", "Order "+o.Ref(), v.orderRow(o))
+	return v.draw(http.StatusOK, "oneorder.html", "Request "+o.Ref(), v.orderRow(o))
 }
 
 // liveOrder streams where an order stands, until its page is another one.
