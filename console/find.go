@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -47,7 +48,6 @@ type findView struct {
 // foundRow is a result.
 type foundRow struct {
 	*find.FoundPage
-	Name   string // title, or the URL
 	Link   string
 	Mirror string // its title, or the job
 }
@@ -102,15 +102,8 @@ func cutText(s string) string { return s[:min(len(s), 200)] }
 func foundRowOf(v *visit, p *find.FoundPage, titles map[string]daemon.MirrorTitle) foundRow {
 	r := foundRow{
 		FoundPage: p,
-		Name:      p.Title,
 		Link:      jobPath(p.Job, "explain") + "?url=" + url.QueryEscape(p.URL),
-		Mirror:    titles[p.Job].Title,
-	}
-	if strings.TrimSpace(r.Name) == "" {
-		r.Name = p.URL
-	}
-	if r.Mirror == "" {
-		r.Mirror = p.Job
+		Mirror:    cmp.Or(titles[p.Job].Title, p.Job),
 	}
 	if v.Mirrors != "" && !p.Gone {
 		r.Link = v.Mirrors + "/" + p.Job + "/" + escapePath(p.Path)

@@ -54,18 +54,6 @@ func purpose(form string) string {
 	return cmp.Or(what[form], form)
 }
 
-// Scopes are the choices of the scope.
-func (d orderData) Scopes() [][2]string {
-	return [][2]string{{"directory", "all below this address"}, {"host", "the whole host"},
-		{"domain", "all hosts of the domain"}}
-}
-
-// Firsts are the choices of which pages come first.
-func (d orderData) Firsts() [][2]string {
-	return [][2]string{{"linked", "pages that many others link to"}, {"breadth", "pages few links away"},
-		{"depth", "pages many links away"}, {"path", "directory after directory"}}
-}
-
 // Megabytes is the size that is chosen.
 func (d orderData) Megabytes() int64 { return int64(d.Want.Size) / 1e6 }
 

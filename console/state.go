@@ -14,28 +14,30 @@ import (
 // kind is a state of a mirror as the console names it: a word, and the class that gives it shape and colour.
 type kind struct {
 	Key, Word, Class string
-	Needs            bool   // an operator has to decide
 	Help             string // place in the guide; "": it is no problem
 }
+
+// Needs reports whether an operator has to decide.
+func (k kind) Needs() bool { return k.Class == "bad" || k.Key == "held" }
 
 // kinds lists the states, those that need an operator first.
 func kinds() []kind {
 	return []kind{
-		{"damaged", "Damaged", "bad", true, "damage"},
-		{"invalid", "Job file invalid", "bad", true, "troubleshooting#it-does-not-run-or-not-often-enough"},
-		{"full", "Disk full", "bad", true, "running#disk"},
-		{"failing", "Failing", "bad", true, "troubleshooting"},
-		{"held", "Held for review", "warn", true, "troubleshooting#a-run-is-held-for-review"},
-		{"stale", "Stale", "warn", false, "troubleshooting#it-does-not-run-or-not-often-enough"},
-		{"down", "Waiting for host", "warn", false, "troubleshooting#a-run-is-partial"},
-		{"incomplete", "Incomplete", "warn", false, "troubleshooting#a-run-is-partial"},
-		{"missing", "Missing", "warn", false, "troubleshooting#a-page-or-file-is-missing"},
-		{"running", "Running", "busy", false, ""},
-		{"queued", "Queued", "busy", false, "running#turns"},
-		{"hours", "Outside its hours", "idle", false, ""},
-		{"paused", "Paused", "idle", false, ""},
-		{"never", "Never ran", "idle", false, ""},
-		{"ok", "Up to date", "good", false, ""},
+		{"damaged", "Damaged", "bad", "damage"},
+		{"invalid", "Job file invalid", "bad", "troubleshooting#it-does-not-run-or-not-often-enough"},
+		{"full", "Disk full", "bad", "running#disk"},
+		{"failing", "Failing", "bad", "troubleshooting"},
+		{"held", "Held for review", "warn", "troubleshooting#a-run-is-held-for-review"},
+		{"stale", "Stale", "warn", "troubleshooting#it-does-not-run-or-not-often-enough"},
+		{"down", "Waiting for host", "warn", "troubleshooting#a-run-is-partial"},
+		{"incomplete", "Incomplete", "warn", "troubleshooting#a-run-is-partial"},
+		{"missing", "Missing", "warn", "troubleshooting#a-page-or-file-is-missing"},
+		{"running", "Running", "busy", ""},
+		{"queued", "Queued", "busy", "running#turns"},
+		{"hours", "Outside its hours", "idle", ""},
+		{"paused", "Paused", "idle", ""},
+		{"never", "Never ran", "idle", ""},
+		{"ok", "Up to date", "good", ""},
 	}
 }
 
@@ -69,7 +71,7 @@ func kindOf(j *status.Job) kind {
 		return all[i]
 	}
 	k := of(key)
-	if does != "" && !k.Needs && k.Key != "down" {
+	if does != "" && !k.Needs() && k.Key != "down" {
 		k = of(does)
 	}
 	switch p := j.Progress; {

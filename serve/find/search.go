@@ -77,6 +77,9 @@ type FoundPage struct {
 	place place
 }
 
+// Name is its title, or its URL.
+func (p *FoundPage) Name() string { return cmp.Or(strings.TrimSpace(p.Title), p.URL) }
+
 // Versions says in which versions a page had the words; "" when it has them since the first version that the
 // index knows.
 func (p *FoundPage) Versions() string {
