@@ -98,7 +98,7 @@ func TestFlowsInBrowser(t *testing.T) {
 
 		c.goTo("/find")
 		c.fill("q", "winbind")
-		c.press("Find")
+		c.press("Search")
 		c.wait("25 results")
 
 		c.press("Log out")
