@@ -87,7 +87,7 @@ func (s *SessionIDs) name(id uint32, doc, u site.URL) {
 			if len(s.named) >= mostNamed {
 				clear(s.named)
 			}
-			if s.named[form] = h; s.known(site.Canonical(p.Form)) {
+			if s.named[form] = h; s.table.Knows(site.Canonical(p.Form)) {
 				s.named[form] = several
 			}
 			kinds := s.kinds[origin]

@@ -145,12 +145,6 @@ func (s *SessionIDs) has(u site.URL) bool {
 	return ok && s.table.InSet(id)
 }
 
-// known reports whether a URL has a number.
-func (s *SessionIDs) known(u site.URL) bool {
-	_, ok := s.table.Find([]byte(u.String()))
-	return ok
-}
-
 // Some reports whether there are session ids, or parts of URLs that do not matter.
 func (s *SessionIDs) Some() bool { return (s != nil) && s.some.Load() }
 
@@ -243,7 +237,7 @@ func (s *SessionIDs) Answered(q SecondRequest, again *Second) (learned bool) {
 	}
 	for _, u := range again.URLs {
 		has := func(t string) bool { return strings.Contains(u.String(), t) }
-		isNew = isNew && !(slices.ContainsFunc(tokens, has) && s.known(u))
+		isNew = isNew && !(slices.ContainsFunc(tokens, has) && s.table.Knows(u))
 	}
 	if t.no = t.no || !isNew; t.no {
 		return false
@@ -316,8 +310,7 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 	return main, SameParts
 }
 
-// Audited returns the URL that stands for another one because of what earlier runs learned of its parts; ok is
-// false without one.
+// Audited returns the URL that stands for another one by what earlier runs learned; ok is false without one.
 func (s *SessionIDs) Audited(u site.URL) (main site.URL, ok bool) {
 	main, why := s.Main(u)
 	s.mu.Lock()
