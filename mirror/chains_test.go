@@ -205,8 +205,8 @@ func TestArchivesAreNoChainsInBulk(t *testing.T) {
 	}
 }
 
-// A code browser lists its commits from each of them, in as many lines as a parameter says that is handed on to
-// every link, as is twice that and half of it, without end. The mirror ends, and has each commit and file.
+// A code browser lists its commits from each of them, in as many lines as a parameter says that is handed on
+// to every link, and twice that and half of it, without end. The mirror ends, and has each commit and file.
 func TestListsOfGrowingLengthInBulk(t *testing.T) {
 	w, asked := mirrortest.Start(t), atomic.Int64{}
 	w.Set(home+"/robots.txt", mirrortest.Status(404))

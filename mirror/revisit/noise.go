@@ -57,6 +57,9 @@ type noiseFact struct {
 	Shapes    []shapeFact    `json:"shapes,omitempty"`
 	Positions []PositionFact `json:"positions,omitempty"`
 	Redirects []string       `json:"redirects,omitempty"` // that lead elsewhere in each answer
+
+	Drawn []uint64             `json:"drawn,omitempty"` // texts of parts, see Edited
+	Parts map[string]*partFact `json:"parts,omitempty"` // by URL: what may be an edit
 }
 
 // shapeFact is a template of which pages were requested twice.
@@ -89,6 +92,8 @@ type Noise struct {
 	saw       bool
 	waiting   []*Twice
 	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
+	drawn     []uint64
+	parts     map[string]*partFact
 }
 
 // knownNoise are the positions that are believed.
@@ -107,6 +112,7 @@ func NewNoise(run int) *Noise {
 		shapes:    map[uint64]*shapeFact{},
 		positions: map[volatile.Position]*PositionFact{},
 		redirects: map[string]string{},
+		parts:     map[string]*partFact{},
 	}
 }
 
@@ -119,7 +125,8 @@ func (p *Noise) Read(fact []byte) error {
 	if err := json.Unmarshal(fact, &f); err != nil {
 		return err
 	}
-	p.idle, p.tried = f.Idle, f.Tried
+	p.idle, p.tried, p.drawn = f.Idle, f.Tried, f.Drawn
+	maps.Copy(p.parts, f.Parts)
 	for i := range f.Shapes {
 		if s := &f.Shapes[i]; s.Run+shapeRuns > p.run {
 			p.shapes[s.Shape] = s
@@ -353,6 +360,7 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 		s.Tags = (s.Tags || ok) && q.Tag != "" && again.Tag != "" && q.Tag != again.Tag
 	}
 	p.same(q, found)
+	p.compareParts(q, again.Body)
 	for i := range found {
 		learned = p.differs(q, &found[i]) || learned
 	}
@@ -417,6 +425,14 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	return f.IsSure() && !was
 }
 
+// Edited takes a page of which an answer differs from the stored one in its parts alone, and reports whether
+// these were edited. Where that may be, and the page is due, it is requested again.
+func (p *Noise) Edited(a PageAnswer, due bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.edited(a, due)
+}
+
 // gaps is how many positions are between two texts. The caller holds mu.
 func (p *Noise) gaps() (n int) {
 	for _, f := range p.positions {
@@ -450,7 +466,12 @@ func (p *Noise) Varies(u, to, had site.URL, second bool) bool {
 func (p *Noise) Fact() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := noiseFact{Idle: p.idle, Tried: p.tried}
+	f := noiseFact{
+		Idle:  p.idle,
+		Tried: p.tried,
+		Drawn: p.drawn,
+		Parts: p.parts,
+	}
 	if p.again > 0 && f.Tried != p.run {
 		f.Tried = p.run
 		if f.Idle++; p.saw {
@@ -470,7 +491,7 @@ func (p *Noise) Fact() ([]byte, error) {
 			f.Redirects = append(f.Redirects, u)
 		}
 	}
-	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects) == 0 {
+	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects)+len(f.Parts)+len(f.Drawn) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(f)
