@@ -297,14 +297,16 @@ func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 	}
 	now = now.Add(8 * 24 * time.Hour)
 	wantVerdict(t, m.Run(), mirror.Complete, false)
-	texts[0] = "Article 0 is about something else."
+	for i := range 4 { // one of them is looked at before some other page
+		texts[i] = fmt.Sprintf("Article %d is about something else again.", i)
+	}
 	s := m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
 	again := 0
 	for _, body := range m.Tree() {
 		again += min(strings.Count(body, "<p>thing "), 1)
 	}
-	if again <= 2 { // those whose text changed
+	if again <= 4 { // those whose text changed
 		t.Error("old parts stay")
 	}
 	wantText(t, s, "parts of pages that each answer draws were stored again")
@@ -349,7 +351,7 @@ func TestEditInWhatIsDrawn(t *testing.T) {
 			for range 20 {
 				wantVerdict(t, week(), mirror.Complete, false)
 			}
-			for _, edit = range []string{"<p>Closed on Mondays.", "<p>Closed on Tuesdays."} {
+			for _, edit = range []string{"<p>Closed on Mondays.", "<p>On Tuesdays.", "<p>Closed on Mondays."} {
 				runs := 1
 				for s := week(); !s.Published && runs < 12; s = week() {
 					runs++

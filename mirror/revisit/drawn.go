@@ -2,10 +2,7 @@
 
 package revisit
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // The items drawn into a part of a page (volatile.Gap) differ between answers, and an edit there does not: a
 // text that the stored page lacks and all answers since then have is one, unless it was seen to be drawn. How
@@ -14,9 +11,8 @@ import (
 const (
 	byChance  = 1e-4 // texts expected that all of these answers were drawn by chance
 	mayBeEdit = .5   // fewer of these, and the page is requested more than once in a run
-	mostEdits = 64   // pages that may have one
-	mostDrawn = 1024 // texts that are remembered, of all pages, and
-	mostNew   = 32   // of a page
+	mostEdits = 256  // pages that may have one
+	mostDrawn = 1024 // texts that are remembered
 )
 
 // partFact is what a page has in its parts that the stored one lacks.
@@ -38,11 +34,12 @@ func (p *Noise) edited(a PageAnswer, due bool) bool {
 	}
 	p.narrow(f, was, is)
 	delete(p.parts, u)
-	if len(f.New) == 0 || f.Chance < byChance {
-		return len(f.New) > 0
-	}
-	if len(p.parts) >= mostEdits {
-		maps.DeleteFunc(p.parts, func(_ string, x *partFact) bool { return x.Chance > mayBeEdit })
+	switch {
+	case len(f.New) == 0:
+		return false
+	case f.Chance < byChance: // it may have taken texts out, which an edit may restore
+		p.drawn = slices.DeleteFunc(p.drawn, func(t uint64) bool { return slices.Contains(was, t) })
+		return true
 	}
 	if len(p.parts) < mostEdits {
 		p.parts[u] = f
@@ -74,7 +71,7 @@ func (p *Noise) narrow(f *partFact, was, is []uint64) {
 		switch {
 		case !slices.Contains(is, t):
 			p.draw(t)
-		case !slices.Contains(was, t) && !slices.Contains(p.drawn, t) && len(both) < mostNew:
+		case !slices.Contains(was, t) && !slices.Contains(p.drawn, t):
 			both = append(both, t)
 		}
 	}
@@ -89,16 +86,10 @@ func (p *Noise) draw(t uint64) {
 	}
 }
 
-// compareParts takes two answers of one moment: what one of them has alone is drawn. The caller holds mu.
+// compareParts takes another answer of a page that was requested again. The caller holds mu.
 func (p *Noise) compareParts(q *Twice, again []byte) {
-	known := p.Known(q.URL)
-	a, b := known.Parts(q.Body), known.Parts(again)
-	for _, t := range slices.Concat(a, b) {
-		if !slices.Contains(a, t) || !slices.Contains(b, t) {
-			p.draw(t)
-		}
-	}
 	if f := p.parts[q.URL.String()]; f != nil && q.Was != nil {
-		p.narrow(f, known.Parts(q.Was), b)
+		known := p.Known(q.URL)
+		p.narrow(f, known.Parts(q.Was), known.Parts(again))
 	}
 }

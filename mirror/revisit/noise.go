@@ -359,7 +359,7 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 		s.Asked++
 		s.Tags = (s.Tags || ok) && q.Tag != "" && again.Tag != "" && q.Tag != again.Tag
 	}
-	p.same(q, found)
+	p.same(q, again.Body, found)
 	p.compareParts(q, again.Body)
 	for i := range found {
 		learned = p.differs(q, &found[i]) || learned
@@ -381,7 +381,7 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 
 // same counts the positions that are known and did not differ in two answers. A clock shows the same within a
 // second. The caller holds mu.
-func (p *Noise) same(q *Twice, found []volatile.Variation) {
+func (p *Noise) same(q *Twice, again []byte, found []volatile.Variation) {
 	all := volatile.Positions{}
 	for at, f := range p.positions {
 		if !f.Clock {
@@ -392,7 +392,9 @@ func (p *Noise) same(q *Twice, found []volatile.Variation) {
 		delete(all, d.Position)
 	}
 	for _, hit := range all.Masked(q.Body).Hits {
-		p.positions[hit.Position].Seen++
+		if f := p.positions[hit.Position]; f.Kind != volatile.Gap || bytes.Contains(again, hit.Value) {
+			f.Seen++ // else they differ between nearer texts, which both have by chance
+		}
 	}
 }
 
