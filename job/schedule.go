@@ -175,7 +175,7 @@ func cronCause(err error) string {
 func fieldsHint(s string, f []string) string {
 	word := strings.ToLower(s)
 	names := []string{"hourly", "daily", "midnight", "weekly", "monthly", "yearly", "annually"}
-	if n := nearest(word, append(names, "continuous")); n == "continuous" {
+	if n := Nearest(word, append(names, "continuous")); n == "continuous" {
 		return `did you mean "continuous"?`
 	} else if n != "" {
 		return fmt.Sprintf("did you mean %q?", "@"+n)
@@ -196,7 +196,7 @@ func fieldsHint(s string, f []string) string {
 func scheduleHint(s string) string {
 	names := []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually",
 		"continuous"}
-	if n := nearest(s, names); n != "" && n != s {
+	if n := Nearest(s, names); n != "" && n != s {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
 	f := strings.Fields(s)
