@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,14 +149,7 @@ func targets(j *job.Job) []target {
 	return out
 }
 
-func (c Config) names() []string {
-	names := make([]string, 0, len(c))
-	for n := range c {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
+func (c Config) names() []string { return slices.Sorted(maps.Keys(c)) }
 
 // ChangeKind is what a reload does to one job.
 type ChangeKind string
