@@ -126,8 +126,8 @@ func TreeWait(j *Job) time.Duration {
 	return s.Shortest() / 10 // of a problem the scheduler reports
 }
 
-// Shortest is the shortest time between two runs of the schedule, at most resumeAtMost; 0 for jobs that run by
-// hand and for "continuous".
+// Shortest is the shortest time between two runs of the schedule, at most resumeAtMost; 0 for jobs that run
+// by hand and for "continuous".
 func (s Schedule) Shortest() time.Duration {
 	if s.Every > 0 || s.Cron == nil {
 		return s.Every

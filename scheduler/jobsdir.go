@@ -208,8 +208,8 @@ func refusal(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// textOf reads a file, after a look at what lies there: opening a pipe would wait for its other end. It does not
-// follow a link that has taken the place of what it saw, and does not wait for a pipe.
+// textOf reads a file, after a look at what lies there: opening a pipe would wait for its other end. It does
+// not follow a link that has taken the place of what it saw, and does not wait for a pipe.
 func textOf(path string) ([]byte, error) {
 	fi, err := os.Lstat(path)
 	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
@@ -247,8 +247,8 @@ func acceptable(path string, fi fs.FileInfo) error {
 	case !m.IsRegular():
 		return errors.New("is no ordinary file")
 	case othersWrite(path, fi):
-		return fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; chmod o-w it",
-			m.Perm())
+		return fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; "+
+			"chmod o-w it", m.Perm())
 	case fi.Size() > job.MaxFile:
 		return fmt.Errorf("has %d bytes; a job file has at most %d", fi.Size(), job.MaxFile)
 	}

@@ -62,17 +62,11 @@ func follow(
 	var watch sync.WaitGroup
 	watch.Go(func() { facts.Watch(ctx, func() { changed.Store(true) }, kind) })
 	defer watch.Wait()
-	said := ""
 	for {
-		text := ""
-		if err := settle(changed.Swap(false)); err != nil {
+		if err := settle(changed.Swap(false)); err != nil && ctx.Err() == nil {
 			changed.Store(true)
-			if text = err.Error(); text != said && ctx.Err() == nil {
-				log.Warn("what is known of replicas is not exchanged with the cluster; tried again", "kind", kind, "err",
-					err)
-			}
+			log.Warn("facts about replicas are not exchanged with the cluster; tried again", "kind", kind, "err", err)
 		}
-		said = text
 		if timed.Wait(ctx, pairsEvery) != nil {
 			return
 		}
