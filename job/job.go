@@ -336,8 +336,7 @@ func (j *Job) Location(local *time.Location) (*time.Location, error) {
 // ValidName reports whether s can name a job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit,
 // without "..". Such a name is also a file name on every system.
 func ValidName(s string) bool {
-	_, err := site.ParseJobName(s)
-	return err == nil
+	return site.CheckJobName(s) == nil
 }
 
 // NameFor makes a job name from a URL: its host, with what a name cannot hold replaced by '-'.
