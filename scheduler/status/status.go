@@ -288,6 +288,13 @@ type Job struct {
 // TimeText writes a time for people, with the zone that it is in.
 func TimeText(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
+// Change is what a reload did to one job.
+type Change struct {
+	Kind     string   `json:"change"` // added, changed, removed, refused, mended, retried
+	Job      string   `json:"job"`
+	Problems []string `json:"problems,omitempty"`
+}
+
 // Disk is what a mirror takes in the state directory, in bytes.
 type Disk struct {
 	At        time.Time `json:"at"`        // when it was measured: at the end of the last run that changed it
