@@ -66,7 +66,7 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 	if err != nil {
 		return err
 	}
-	err = site.Versions.Every(func(r *record.Resource) error {
+	err = site.Records.Every(func(r *record.Resource) error {
 		if have := e.places[r.Digest]; r.Body != record.NoBody && want[r.Digest] && len(have) < mostElsewhere {
 			e.places[r.Digest] = append(have, elsewhere{site: name, at: r.At, path: r.Path})
 		}

@@ -5,26 +5,40 @@ package store
 import (
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // Acquire implements Owner: a state owns the sites of one machine.
 func (s *State) Acquire(site string) (Lease, error) {
-	l, err := s.acquire(site, writing)
+	f, err := s.acquire(site, writing)
 	if err != nil {
 		return nil, fmt.Errorf("acquire site %s: %w", site, err)
 	}
-	return l, nil
+	return &leaseOf{siteFolder: f}, nil
+}
+
+// leaseOf is the lease of a site that is open for nothing else.
+type leaseOf struct {
+	*siteFolder
+	once sync.Once
+	err  error
 }
 
 // Token implements Lease.
-func (l *siteLock) Token() uint64 { return l.token }
+func (l *leaseOf) Token() uint64 { return l.lease.token }
 
 // Lost implements Lease.
-func (l *siteLock) Lost() <-chan struct{} {
-	if l.above != nil {
-		return l.above.Lost()
+func (l *leaseOf) Lost() <-chan struct{} {
+	if l.lease.above != nil {
+		return l.lease.above.Lost()
 	}
-	return l.lost
+	return l.lease.lost
+}
+
+// Release implements Lease.
+func (l *leaseOf) Release() error {
+	l.once.Do(func() { l.err = l.release() })
+	return l.err
 }
 
 // OnStep calls f between two changes of the disk.
@@ -39,7 +53,7 @@ func SeenGlance(s *State, name string) (g *Glance, last int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	g, err = v.look()
+	g, err = look(v.home)
 	vs, verr := v.Versions.List()
 	if len(vs) > 0 {
 		last = vs[len(vs)-1].Number

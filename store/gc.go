@@ -74,7 +74,7 @@ func (s *Site) WipeFree() error {
 }
 
 func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
-	last, _, err := s.packsEnd()
+	last, _, err := s.Records.packsEnd()
 	here, _ := s.packs.Where() // of a site that is open for writing
 	return collect.New(collect.Holdings{
 		Packs:       s.packs,
@@ -149,7 +149,7 @@ func forgetBody(r *record.Resource) (changed bool) {
 }
 
 // idle reports whether no run is unfinished.
-func (s *home) idle() (idle bool, err error) {
+func (s *Records) idle() (idle bool, err error) {
 	err = s.db.View(func(tx *db.Tx) error {
 		idle = s.db.Journal.Last() == 0 && tx.Meta().Get(kRun) == nil
 		return nil

@@ -28,8 +28,8 @@ const HooksFact = "hooks"
 // Glance is what lists show of the database of a site.
 type Glance struct {
 	Version    Version   `json:"version"`             // the last one, without its Meta; Number 0: no version
-	Publishing bool      `json:"publishing,omitzero"` // see Site.Publishing
-	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // see SiteNotes.Rebuilt
+	Publishing bool      `json:"publishing,omitzero"` // a publish was decided and is not carried out yet
+	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // when Rebuild made the database
 	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
 	Unfinished Run       `json:"unfinished,omitzero"` // see SiteNotes.Run
 	Busy       bool      `json:"-"`                   // a process has the site open for writing
@@ -62,7 +62,7 @@ func GlanceAt(s *State, name string) (*Glance, error) {
 		return nil, err
 	}
 	busy := v.Busy()
-	g, err := v.look()
+	g, err := look(v.home)
 	if err = errors.Join(err, v.Close()); err == nil && g == nil {
 		err = errRebuilding
 	}
@@ -108,7 +108,7 @@ func (g *glanceFile) fits(f *os.File) bool {
 }
 
 // look reads what lists show from the database. It is nil while a rebuild has not finished.
-func (s *home) look() (g *Glance, err error) {
+func look(s *home) (g *Glance, err error) {
 	err = s.db.View(func(tx *db.Tx) error {
 		p, err := pendingIn(tx)
 		if err != nil {
@@ -138,9 +138,24 @@ func (s *home) look() (g *Glance, err error) {
 	return g, err
 }
 
+// noteGlance keeps the file up to date: after each commit that may have changed what it has, and when the
+// site is closed. One that cannot be written is removed: a reader opens a view then.
+func (s *Site) noteGlance(open bool) {
+	if s.volatile || s.owned() != nil {
+		return
+	}
+	s.glancing.Lock()
+	defer s.glancing.Unlock()
+	err := s.writeGlance(open)
+	if err != nil {
+		s.glanced = ""
+		_ = disk.RemoveIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
+	}
+}
+
 // writeGlance writes the file, unless it is as it was.
-func (s *home) writeGlance(open bool) error {
-	g, err := s.look()
+func (s *Site) writeGlance(open bool) error {
+	g, err := look(s.home)
 	if err != nil || g == nil {
 		return errors.Join(err, fs.ErrNotExist)
 	}

@@ -19,7 +19,7 @@ type HeldSite struct {
 	state        *State
 	name         string
 	writer, file *os.File // that are locked; nil once it is closed, the second without a database too
-	above        Lease    // nil without Options.Owner
+	lease        *siteLease
 }
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
@@ -97,17 +97,14 @@ func (h *HeldSite) Rename(to string) error {
 }
 
 // Close lets others open the site again. Closing twice is harmless.
-func (h *HeldSite) Close() (err error) {
+func (h *HeldSite) Close() error {
 	for _, f := range []*os.File{h.file, h.writer} {
 		if f != nil {
 			f.Close() // nothing was written to it
 		}
 	}
-	if h.above != nil {
-		err = h.above.Release()
-	}
-	h.file, h.writer, h.above = nil, nil, nil
-	return err
+	h.file, h.writer = nil, nil
+	return h.lease.Release()
 }
 
 // CopyRecords copies the records of a job, its run log and the scheduler's record, to another name, and

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,13 +27,11 @@ type home struct {
 	readOnly bool
 	now      func() time.Time
 	root     *os.Root  // of dir
-	pin      *HeldTree // the published tree of a view: the link may have been moved since
 	db       *db.DB
-	lease    *siteLock // nil when the site is open for reading
+	lease    *siteLease // nil when the site is open for reading
 	broken   atomic.Pointer[error]
 
-	glancing sync.Mutex   // holds glanced, and the file
-	glanced  string       // what glanceName has
+	shown  func() // called after a transaction that changed what lists show; nil: nothing is
 	step     func(string) // called between two changes of the disk; tests stop the world there
 }
 
@@ -56,8 +53,8 @@ func (s *home) update(op string, f func(*db.Tx) error) error {
 			return err
 		}))
 	})
-	if shown && err == nil {
-		s.noteGlance(true)
+	if shown && err == nil && s.shown != nil {
+		s.shown()
 	}
 	return err
 }
@@ -78,21 +75,6 @@ func (s *home) guarded(op string, change func() error) error {
 		s.broken.CompareAndSwap(nil, &err)
 	}
 	return err
-}
-
-// noteGlance keeps the file up to date: after each commit that may have changed what it has, and when the
-// site is closed. One that cannot be written is removed: a reader opens a view then.
-func (s *home) noteGlance(open bool) {
-	if s.volatile || s.owned() != nil {
-		return
-	}
-	s.glancing.Lock()
-	defer s.glancing.Unlock()
-	err := s.writeGlance(open)
-	if err != nil {
-		s.glanced = ""
-		_ = disk.RemoveIn(s.root, glanceName) // on a disk that cannot be written at all nothing else was committed
-	}
 }
 
 // Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
@@ -197,19 +179,13 @@ func (s *home) log(op string, kind byte, payload []byte, urls uint32) error {
 	})
 }
 
-// Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
-// keep r. It does not see the journal.
-func (s *home) Every(f func(r *record.Resource) error) error {
-	record := decoded(f)
-	if err := s.each(bResources, record); err != nil {
-		return err
+// release closes the database, which gives its lock back, and ends the lease.
+func (s *home) release() error {
+	err := errors.Join(s.db.Close(), s.root.Close())
+	if s.lease != nil {
+		err = errors.Join(err, s.lease.Release())
 	}
-	return s.each(bHistory, func(k, v []byte) error {
-		if len(v) == 0 {
-			return nil
-		}
-		return record(k[min(8, len(k)):], v)
-	})
+	return err
 }
 
 // keep replaces a file of the site's folder. A loss of power must not empty one that is synced.

@@ -197,7 +197,7 @@ func openJournal(s *State, root *os.Root, d *db.DB) (ok bool, err error) {
 }
 
 // packsEnd returns the number of the last pack, and how far it counts.
-func (s *home) packsEnd() (num uint32, size int64, err error) {
+func (s *Records) packsEnd() (num uint32, size int64, err error) {
 	v, err := s.meta(kPack)
 	num, size = record.ReadEnd(v)
 	if last, end := s.db.Journal.End(); last > num || (last == num && end > size) {

@@ -4,7 +4,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,15 +152,6 @@ func (s *SiteNotes) KeepRun(r RunRecord) error {
 		return fmt.Errorf("run of %s: %w", s.name, err)
 	}
 	return s.keep(lastRunName, v, false)
-}
-
-// Rebuilt returns when Rebuild made the database, the zero time when it did not.
-func (s *SiteNotes) Rebuilt() (at time.Time, err error) {
-	v, err := s.meta(kRebuilt)
-	if len(v) == 8 {
-		at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
-	}
-	return at, err
 }
 
 // Files of a site's folder that name what Verify found damaged, a quoted line each but for URLs, which need

@@ -58,42 +58,31 @@ func (m openMode) readOnly() bool { return m == reading || m == viewing }
 
 func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	defer explain(&err, "open site %s", name)
-	var lease *siteLock
-	var folder siteFolder
+	open := s.acquire
 	if mode.readOnly() {
-		folder, err = s.openFolder(name, mode)
-	} else if lease, err = s.acquire(name, mode); err == nil {
-		folder = lease.siteFolder
+		open = s.openFolder
 	}
+	folder, err := open(name, mode)
 	if err != nil {
 		return nil, err
 	}
 	st := &Site{
-		Name: name,
-		home: &home{
-			name:     name,
-			dir:      folder.dir,
-			volatile: s.opt.Volatile,
-			oneOff:   s.opt.OneOff,
-			readOnly: mode.readOnly(),
-			now:      s.opt.Now,
-			lease:    lease,
-			root:     folder.root,
-			db:       folder.db,
-		},
+		Name:  name,
+		home:  folder.home,
 		kept:  s.Bodies,
 		spool: s.Spool,
 	}
+	st.shown = func() { st.noteGlance(true) }
 	st.packs, st.away, err = packsOf(s, st.root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
 		err = st.db.Damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
-		return nil, errors.Join(err, st.letGo())
+		return nil, errors.Join(err, st.release())
 	}
 	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.oneOff}
 	if st.heads, err = st.Frames.OpenHeads(st.root); err != nil {
-		return nil, errors.Join(err, st.packs.Close(), st.letGo())
+		return nil, errors.Join(err, st.packs.Close(), st.release())
 	}
 	if s.opt.PackSize > 0 {
 		st.packs.Max = s.opt.PackSize
@@ -106,7 +95,7 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		}
 		st.holds = true
 	}
-	if err := st.start(&folder); err != nil {
+	if err := st.start(folder); err != nil {
 		st.Close()
 		return nil, err
 	}
@@ -115,78 +104,133 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 
 // siteFolder is the folder of a site with its database, which is locked.
 type siteFolder struct {
-	dir       string // path
-	root      *os.Root
-	db        *db.DB
+	*home
 	mode      openMode
 	published bool // some version is
 	logged    bool // there is a log
 }
 
-// close closes the database, which gives its lock back.
-func (f *siteFolder) close() error { return errors.Join(f.db.Close(), f.root.Close()) }
+// acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
+// exist. One that cannot be used is a *DatabaseError.
+func (s *State) acquire(name string, mode openMode) (*siteFolder, error) {
+	lease, err := acquire(s.opt.Owner, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.openFolder(name, mode)
+	if err != nil {
+		return nil, errors.Join(err, lease.Release())
+	}
+	f.lease = lease
+	if err := f.catchUp(s); err != nil {
+		return nil, errors.Join(err, f.release())
+	}
+	return f, nil
+}
+
+// catchUp makes a database that is whole follow its log, and the present format.
+func (f *siteFolder) catchUp(s *State) error {
+	if err := f.db.View(f.checkWhole); err != nil { // before anything is changed
+		return err
+	}
+	last, known, err := db.Last(f.db)
+	if err != nil {
+		return err
+	}
+	if end, err := cutLog(s, f.root, f.name); err != nil {
+		return err
+	} else if (end > 0) && known && (last > end) {
+		return f.db.Damaged(db.ErrNoBodies)
+	}
+	if err := f.db.Follow(f.root); err != nil {
+		return err
+	}
+	return disk.Err("open "+siteDB, f.db.Update(func(tx *db.Tx) error {
+		if err := f.renew(tx); err != nil {
+			return err
+		}
+		return f.lease.Take(tx)
+	}))
+}
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
-func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
+func (s *State) openFolder(name string, mode openMode) (*siteFolder, error) {
 	readOnly := mode.readOnly()
 	if err := checkName(name); err != nil {
-		return f, err
+		return nil, err
 	}
 	dir := "sites/" + name
 	if err := leadsOut(s, dir); err != nil {
-		return f, err
+		return nil, err
 	}
 	if !readOnly {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
 			if err := s.root.MkdirAll(d, 0o755); err != nil {
-				return f, disk.Err("make folder", err)
+				return nil, disk.Err("make folder", err)
 			}
 		}
 	}
 	root, err := siteRoot(s, name)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
+	f := &siteFolder{mode: mode, logged: log.Has(root)}
+	f.home = &home{
+		name:     name,
+		dir:      filepath.Join(s.Dir, "sites", name),
+		volatile: s.opt.Volatile,
+		oneOff:   s.opt.OneOff,
+		readOnly: readOnly,
+		now:      s.opt.Now,
+		root:     root,
+	}
 	_, cerr := root.Lstat(currentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
-	f.logged = log.Has(root)
+	if f.db, err = s.openDB(f); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+// openDB opens the database of a site.
+func (s *State) openDB(f *siteFolder) (d *db.DB, err error) {
+	mode, root := f.mode, f.root
 	o := db.Options{
 		Path:     filepath.Join(f.dir, siteDB),
-		Site:     name,
+		Site:     f.name,
 		Mode:     0o640,
 		Wait:     s.opt.Wait,
 		Depth:    1,
-		ReadOnly: readOnly,
+		ReadOnly: f.readOnly,
 		Volatile: s.opt.Volatile,
 		Fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
 		Shared:   true,
 	}
-	o.Busy = readOnly && db.IsWritten(root)
+	o.Busy = f.readOnly && db.IsWritten(root)
 	if mode == reading && o.Busy {
-		return f, errors.Join(disk.ErrLocked, root.Close())
+		return nil, disk.ErrLocked
 	}
 	if mode == viewing {
 		o.Wait = db.ViewFor
 	}
-	if readOnly {
+	if f.readOnly {
 		o.Known = &s.checked
 	} else {
 		o.Mmap = mmapBytes
 	}
 	for ok := false; !ok && (err == nil); {
-		f.db, err = db.Open(o)
+		d, err = db.Open(o)
 		if mode == viewing && f.logged {
-			f.db, err = upToDate(s, root, o, f.db, err)
+			d, err = upToDate(s, root, o, d, err)
 		}
-		if ok = !readOnly; !ok && (err == nil) {
-			if ok, err = openJournal(s, root, f.db); !ok || (err != nil) {
-				err = errors.Join(err, f.db.Close())
+		if ok = !f.readOnly; !ok && (err == nil) {
+			if ok, err = openJournal(s, root, d); !ok || (err != nil) {
+				err = errors.Join(err, d.Close())
 			}
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		_, gone := s.root.Lstat(dir) // removed a moment ago
+		_, gone := s.root.Lstat("sites/" + f.name) // removed a moment ago
 		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.Damaged(db.ErrNoDatabase)
 		}
@@ -194,11 +238,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	if mode == viewing && errors.Is(err, disk.ErrLocked) {
 		err = db.Busy(errors.New("its database is in use: try again"))
 	}
-	if err != nil {
-		root.Close()
-		return siteFolder{}, err
-	}
-	return f, nil
+	return d, err
 }
 
 // leadsOut is an error when the folder of a site is a symbolic link that leads out of the state.
@@ -349,7 +389,7 @@ func (s *Site) start(f *siteFolder) error {
 	if s.readOnly {
 		return s.db.View(f.check)
 	}
-	num, size, err := s.packsEnd()
+	num, size, err := s.Records.packsEnd()
 	if err != nil {
 		return err
 	}
@@ -398,14 +438,6 @@ func (s *Site) start(f *siteFolder) error {
 	return nil
 }
 
-// letGo gives the site's folder and database back, with its lease.
-func (s *home) letGo() error {
-	if s.lease != nil {
-		return s.lease.Release()
-	}
-	return (&siteFolder{root: s.root, db: s.db}).close()
-}
-
 // Documents opens the packs of a site for reading, without its database. A pack that was compacted away
 // meanwhile is ErrDamaged: the records say where its documents are now. The caller closes them.
 func (s *State) Documents(name string) (*bodies.Packs, error) {
@@ -449,4 +481,19 @@ func (s *State) ViewSite(name string) (*Site, error) {
 			return nil, err
 		}
 	}
+}
+// LastToken returns the token of the last lease of a site, 0 when it has none or cannot be read.
+func (s *State) LastToken(site string) (token uint64) {
+	v, err := s.ViewSite(site)
+	if err != nil {
+		return 0
+	}
+	defer v.Close()
+	if err := v.db.View(func(tx *db.Tx) error {
+		token = tokenIn(tx.Meta())
+		return nil
+	}); err != nil {
+		return 0
+	}
+	return token
 }

@@ -169,8 +169,8 @@ func TestRebuildInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if at, err := s.Notes.Rebuilt(); err != nil || at.IsZero() {
-			t.Errorf("%s: %v, %v", what, at, err)
+		if g, err := look(s.home); err != nil || g.Rebuilt.IsZero() {
+			t.Errorf("%s: %v, %v", what, g, err)
 		}
 		closeSite(t, s)
 	}

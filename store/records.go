@@ -103,6 +103,21 @@ func decoded(f func(r *record.Resource) error) func(k, v []byte) error {
 	}
 }
 
+// Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
+// keep r. It does not see the journal.
+func (s *Records) Every(f func(r *record.Resource) error) error {
+	record := decoded(f)
+	if err := s.each(bResources, record); err != nil {
+		return err
+	}
+	return s.each(bHistory, func(k, v []byte) error {
+		if len(v) == 0 {
+			return nil
+		}
+		return record(k[min(8, len(k)):], v)
+	})
+}
+
 // Numbers goes through the numbers of all URLs, that of the journal last, and calls f for those that are
 // wanted, for who looks for a few numbers and has no table. referrer is Resource.Referrer. A URL may come
 // twice.

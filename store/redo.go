@@ -129,7 +129,7 @@ func (s *Site) pinTree() (whole bool, err error) {
 		return false, err
 	}
 	p := s.Trees.hold()
-	s.pin = p
+	s.Trees.pin = p
 	nothing := (len(vs) == 0) && p.name == ""
 	switch {
 	case nothing, p.err != nil:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
@@ -67,6 +68,9 @@ type Site struct {
 	heads *bodies.HeadFiles
 	spool *blobs.Spool
 	holds bool // the spool
+
+	glancing sync.Mutex // holds glanced, and the file
+	glanced  string     // what glanceName has
 }
 
 // makeParts makes the parts of a site whose folder and files are open.
@@ -98,14 +102,14 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.Close()
-	if s.pin != nil {
-		s.pin.Close() // read only: nothing can be lost
+	if pin := s.Trees.pin; pin != nil {
+		pin.Close() // read only: nothing can be lost
 	}
 	err := errors.Join(s.packs.Close(), s.heads.Close())
 	if !s.readOnly && err == nil {
 		s.noteGlance(false)
 	}
-	err = errors.Join(err, s.letGo())
+	err = errors.Join(err, s.release())
 	s.db = nil
 	if s.holds {
 		s.spool.Unhold()

@@ -96,8 +96,8 @@ func TestLockedWaits(t *testing.T) {
 // be lost.
 func TestOlderToken(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
-		t.Errorf("token %d: %v", s.lease.Token(), err)
+	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.token != 1 {
+		t.Errorf("token %d: %v", s.lease.token, err)
 	}
 	if err := s.db.Update(func(tx *db.Tx) error {
 		return tx.Bucket(db.Meta).Put(kToken, seqKey(2))
@@ -110,7 +110,7 @@ func TestOlderToken(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	<-s.lease.Lost()
+	<-s.lease.lost
 }
 
 func TestNewerFormat(t *testing.T) {

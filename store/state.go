@@ -215,7 +215,7 @@ func (s *State) RemoveSite(name string) error {
 // lockSite takes the lease of a site and the locks of its writer.
 func (s *State) lockSite(name string) (_ *HeldSite, err error) {
 	h := &HeldSite{state: s, name: name}
-	if h.above, err = s.leaseAbove(name); err != nil {
+	if h.lease, err = acquire(s.opt.Owner, name); err != nil {
 		return nil, err
 	}
 	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)

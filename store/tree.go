@@ -28,6 +28,7 @@ const currentLink = "current"
 type Trees struct {
 	*home
 	bodies *blobs.Blobs
+	pin    *HeldTree // the published tree of a view: the link may have been moved since
 }
 
 // live returns the name of the tree to which current leads, "" when nothing is published.
@@ -35,7 +36,7 @@ func (s *Trees) live() (string, error) {
 	if s.pin != nil {
 		return s.pin.name, s.pin.err
 	}
-	if p, err := s.decided(); (p != nil) || (err != nil) {
+	if p, err := decided(s.home); (p != nil) || (err != nil) {
 		if err != nil {
 			return "", err
 		}
@@ -102,7 +103,7 @@ func (s *Trees) file(path string) (*os.File, error) {
 }
 
 // openTree opens the tree of a name. There may be other things than files.
-func (s *home) openTree(name string) (regular.Root, error) {
+func (s *Trees) openTree(name string) (regular.Root, error) {
 	return regular.Root{Root: s.root}.OpenRoot(treesFolder + "/" + name)
 }
 
@@ -411,7 +412,7 @@ func pendingIn(tx *db.Tx) (*pending, error) {
 
 // decided is pendingIn for those who read a site: nil for a site that is open for writing, which has carried
 // it out.
-func (s *home) decided() (p *pending, err error) {
+func decided(s *home) (p *pending, err error) {
 	if !s.readOnly {
 		return nil, nil
 	}
@@ -420,13 +421,6 @@ func (s *home) decided() (p *pending, err error) {
 		return err
 	})
 	return p, err
-}
-
-// Publishing reports whether a publish was decided that has not been carried out: a process does it now, or
-// the next one that opens the site for writing will.
-func (s *home) Publishing() bool {
-	p, err := s.decided()
-	return (err == nil) && (p != nil)
 }
 
 // with returns versions, oldest first, with the one that was decided. p may be nil.

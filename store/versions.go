@@ -67,7 +67,7 @@ type SiteVersions struct {
 // not be changed.
 func (s *SiteVersions) List() ([]Version, error) {
 	var out []Version
-	decided, err := s.decided()
+	decided, err := decided(s.home)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	decided, err := s.decided()
+	decided, err := decided(s.home)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
 	key := seqKey(uint64(version))
-	decided, err := s.decided()
+	decided, err := decided(s.home)
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,6 @@ func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []st
 	}
 	r.gone = func(url string) bool { return gone[url] }
 	is := func(u site.URL) bool { return gone[u.String()] }
-	r.without, err = render.NewWithout(m, is, s.Versions.Every)
+	r.without, err = render.NewWithout(m, is, s.Records.Every)
 	return err
 }

@@ -41,7 +41,7 @@ func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 	}
 	found, shared := map[site.URL]bool{}, map[string]bool{}
 	each := func(look func(rec *record.Resource, gone bool)) error {
-		return s.Versions.Every(func(rec *record.Resource) error {
+		return s.Records.Every(func(rec *record.Resource) error {
 			look(rec, down.Has(rec.URL))
 			return nil
 		})
@@ -81,7 +81,7 @@ func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 // twins returns the URLs that share files with those of a take-down and are none of it.
 func twins(s *store.Site, down *scope.TakeDowns) (out []scope.TakeDown, err error) {
 	seen := map[string]bool{}
-	err = s.Versions.Every(func(rec *record.Resource) error {
+	err = s.Records.Every(func(rec *record.Resource) error {
 		if !rec.InSet || rec.Path != "" {
 			return nil
 		}

@@ -187,7 +187,7 @@ func (e *eraser) goneRaw(url string) bool {
 // It is one step on the disk, or none when it was done before.
 func (e *eraser) erase(ctx context.Context) error {
 	erasure := &store.Erasure{Scripts: map[int][]byte{}}
-	err := e.s.Versions.Every(func(rec *record.Resource) error {
+	err := e.s.Records.Every(func(rec *record.Resource) error {
 		if d := e.down.Of(rec.URL); d != nil && !isStub(rec) {
 			erasure.Reason = d.Sentence()
 			erasure.URLs = append(erasure.URLs, rec.URL)
@@ -213,7 +213,7 @@ func (e *eraser) erase(ctx context.Context) error {
 	if err := e.ready(ctx, live); err != nil {
 		return err
 	}
-	without, err := render.NewWithout(render.MaterialOf(e.st, e.s), e.down.Has, e.s.Versions.Every)
+	without, err := render.NewWithout(render.MaterialOf(e.st, e.s), e.down.Has, e.s.Records.Every)
 	if err != nil {
 		return err
 	}
