@@ -230,7 +230,7 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 		case errors.Is(err, blobs.ErrAway):
 			b, err = []byte("in the depot"), nil
 		case s.Frames.OneOff() && errors.Is(err, disk.ErrDamaged): // get takes it from the published tree
-			b, err = os.ReadFile(filepath.Join(s.Dir(), "current", f.Path))
+			b, err = os.ReadFile(filepath.Join(s.Dir, "current", f.Path))
 		}
 		x.ok(err)
 		x.line("file %s %x", f.Path, sha256.Sum256(b))

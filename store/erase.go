@@ -13,6 +13,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -34,7 +35,7 @@ func (t *Tree) PublishErased(v Version, e *Erasure) error {
 
 // Erase changes the database of a site whose published tree has no file of the URLs.
 func (s *SiteVersions) Erase(e *Erasure) error {
-	return s.update("erase records", func(tx *db.Tx) error { return e.apply(tx) })
+	return s.Update("erase records", func(tx *db.Tx) error { return e.apply(tx) })
 }
 
 func (e *Erasure) apply(tx *db.Tx) error {
@@ -45,7 +46,7 @@ func (e *Erasure) apply(tx *db.Tx) error {
 			return err
 		}
 	}
-	hist := tx.Bucket(bHistory)
+	hist := tx.Bucket(home.History)
 	for _, version := range versionsOf(hist) {
 		for _, k := range keys {
 			if err := hist.Delete(append(slices.Clone(version), k...)); err != nil {
@@ -60,12 +61,12 @@ func (e *Erasure) apply(tx *db.Tx) error {
 	}
 	for i := range e.Versions {
 		v := &e.Versions[i]
-		if err := tx.Bucket(bVersions).PutJSON(seqKey(uint64(v.Number)), v); err != nil {
+		if err := tx.Bucket(home.Versions).PutJSON(db.NumberKey(uint64(v.Number)), v); err != nil {
 			return err
 		}
 	}
 	for n, script := range e.Scripts {
-		if err := tx.Bucket(bScripts).Put(seqKey(uint64(n)), packScript(script)); err != nil {
+		if err := tx.Bucket(home.Scripts).Put(db.NumberKey(uint64(n)), packScript(script)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +75,7 @@ func (e *Erasure) apply(tx *db.Tx) error {
 
 // stub makes the record of a URL one that knows its number and who named it, and nothing of what it was.
 func (e *Erasure) stub(tx *db.Tx, u site.URL, key []byte) error {
-	b := tx.Bucket(bResources)
+	b := tx.Bucket(home.Resources)
 	v := b.Get(key)
 	if v == nil {
 		return nil
@@ -96,7 +97,7 @@ func (e *Erasure) stub(tx *db.Tx, u site.URL, key []byte) error {
 	if err := b.Put(key, stub.Append(nil)); err != nil {
 		return err
 	}
-	return tx.Bucket(bLinks).Delete(binary.BigEndian.AppendUint32(nil, r.ID))
+	return tx.Bucket(home.Links).Delete(binary.BigEndian.AppendUint32(nil, r.ID))
 }
 
 // versionsOf lists the versions, as keys begin with them, that the history has records of.
@@ -104,8 +105,8 @@ func versionsOf(hist *db.Bucket) (out [][]byte) {
 	c := hist.Cursor()
 	for k, _ := c.First(); len(k) >= 8; {
 		n := binary.BigEndian.Uint64(k)
-		out = append(out, seqKey(n))
-		k, _ = c.Seek(seqKey(n + 1))
+		out = append(out, db.NumberKey(n))
+		k, _ = c.Seek(db.NumberKey(n + 1))
 	}
 	return out
 }
@@ -123,7 +124,7 @@ func (s *Trees) DropBeside() error {
 	if err := s.clean(); err != nil {
 		return err
 	}
-	trees, err := fs.ReadDir(s.root.FS(), treesFolder)
+	trees, err := fs.ReadDir(s.Root.FS(), treesFolder)
 	if err != nil {
 		return disk.Err("list trees", err)
 	}
@@ -137,7 +138,7 @@ func (s *Trees) DropBeside() error {
 				err = s.discard(name)
 			}
 		default:
-			err = s.root.RemoveAll(treesFolder + "/" + name)
+			err = s.Root.RemoveAll(treesFolder + "/" + name)
 		}
 		if err != nil {
 			return disk.Err("drop tree", err)
@@ -146,7 +147,7 @@ func (s *Trees) DropBeside() error {
 	if err := errors.Join(s.syncIn(treesFolder), s.tidy()); err != nil {
 		return err
 	}
-	aside, err := fs.Glob(s.root.FS(), damagedFolder+"*")
+	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
 	if err != nil {
 		return err
 	}
@@ -154,12 +155,12 @@ func (s *Trees) DropBeside() error {
 		if name == damagedName || name == wrongName {
 			continue // notes
 		}
-		if err := s.root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.Root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return disk.Err("drop tree", err)
 		}
 	}
-	s.at("tree beside dropped")
-	return s.syncFolder()
+	s.At("tree beside dropped")
+	return s.SyncFolder()
 }
 
 // Described gives a version that is kept without its phm.json the one of the published tree.

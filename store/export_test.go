@@ -6,43 +6,45 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"mirrord/store/home"
 )
 
 // Acquire implements Owner: a state owns the sites of one machine.
-func (s *State) Acquire(site string) (Lease, error) {
+func (s *State) Acquire(site string) (home.Lease, error) {
 	f, err := s.acquire(site, writing)
 	if err != nil {
 		return nil, fmt.Errorf("acquire site %s: %w", site, err)
 	}
-	return &leaseOf{siteFolder: f}, nil
+	return &leaseOf{opening: f}, nil
 }
 
 // leaseOf is the lease of a site that is open for nothing else.
 type leaseOf struct {
-	*siteFolder
+	*opening
 	once sync.Once
 	err  error
 }
 
 // Token implements Lease.
-func (l *leaseOf) Token() uint64 { return l.lease.token }
+func (l *leaseOf) Token() uint64 { return l.Lease.Token }
 
 // Lost implements Lease.
 func (l *leaseOf) Lost() <-chan struct{} {
-	if l.lease.above != nil {
-		return l.lease.above.Lost()
+	if l.Lease.Above != nil {
+		return l.Lease.Above.Lost()
 	}
-	return l.lease.lost
+	return l.Lease.Ended
 }
 
 // Release implements Lease.
 func (l *leaseOf) Release() error {
-	l.once.Do(func() { l.err = l.release() })
+	l.once.Do(func() { l.err = l.Release() })
 	return l.err
 }
 
 // OnStep calls f between two changes of the disk.
-func OnStep(s *Site, f func(step string)) { s.step = f }
+func OnStep(s *Site, f func(step string)) { s.Step = f }
 
 // KeptGlance is what the file of a site has for lists, nil when it cannot be relied on.
 func KeptGlance(s *State, name string) *Glance { return readGlance(s, name) }
@@ -53,7 +55,7 @@ func SeenGlance(s *State, name string) (g *Glance, last int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	g, err = look(v.home)
+	g, err = look(v.Folder)
 	vs, verr := v.Versions.List()
 	if len(vs) > 0 {
 		last = vs[len(vs)-1].Number

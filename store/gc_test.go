@@ -251,7 +251,7 @@ func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
 	for n := 1; n < 9; n++ {
 		h.drop(n)
 	}
-	packs := filepath.Join(s.Dir(), "packs")
+	packs := filepath.Join(s.Dir, "packs")
 	before := sizeOf(t, packs)
 	would := compact(t, s, true)
 	if sizeOf(t, packs) != before {
@@ -380,10 +380,10 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 	type kill struct{ step, dir string }
 	var kills []kill
 	s.Records.foldItems = 20
-	s.step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
+	s.Step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	compact(t, s, false)
-	s.step = nil
-	want := sizeOf(t, filepath.Join(s.Dir(), "packs"))
+	s.Step = nil
+	want := sizeOf(t, filepath.Join(s.Dir, "packs"))
 	steps := map[string]bool{}
 	for _, k := range kills {
 		steps[k.step] = true
@@ -406,7 +406,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 			if k.step == "some records changed" { // a base of which only some deltas were moved is there twice
 				limit = want + want/4
 			}
-			if got := sizeOf(t, filepath.Join(s.Dir(), "packs")); got > limit {
+			if got := sizeOf(t, filepath.Join(s.Dir, "packs")); got > limit {
 				t.Errorf("the packs have %d bytes after another compaction, want at most %d", got, limit)
 			}
 			h.version()
@@ -438,7 +438,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 			}
 		}
 	}
-	name := filepath.Join(s.Dir(), "packs", bodies.PackName(damaged.Pack))
+	name := filepath.Join(s.Dir, "packs", bodies.PackName(damaged.Pack))
 	raw, err := os.ReadFile(name)
 	if err != nil || damaged.Pack == 0 {
 		t.Fatal(damaged, err)
@@ -470,10 +470,10 @@ func TestCompactEndsWithItsContext(t *testing.T) {
 		h.drop(n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.step = func(string) { cancel() }
+	s.Step = func(string) { cancel() }
 	if _, err := s.Compact(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	s.step = nil
+	s.Step = nil
 	h.check(s)
 }

@@ -11,6 +11,7 @@ import (
 
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // HeldSite is a site that cannot be opened for writing elsewhere until it is closed. Its database, which some
@@ -19,7 +20,7 @@ type HeldSite struct {
 	state        *State
 	name         string
 	writer, file *os.File // that are locked; nil once it is closed, the second without a database too
-	lease        *siteLease
+	lease        *home.SiteLease
 }
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist

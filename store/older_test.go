@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/log"
 )
 
@@ -21,7 +22,7 @@ func siteWithCopy(t *testing.T) (dir, file string, older []byte) {
 	dir = t.TempDir()
 	for version := 1; version <= 3; version++ {
 		st, s := openTest(t, dir, Options{})
-		file = filepath.Join(s.Dir(), siteDB)
+		file = filepath.Join(s.Dir, home.SiteDB)
 		commit(t, s, uint32(version-1), newURLs(version-1, version), document(t, s, version-1, "body"))
 		foldAll(t, s, version)
 		publishNow(t, s, version)
@@ -107,7 +108,7 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 			after := filesOf(t, site)
 			for _, files := range []map[string]string{before, after} { // the database may have caught up with the log
 				maps.DeleteFunc(files, func(name, _ string) bool {
-					return name == siteDB || strings.HasPrefix(name, log.Folder)
+					return name == home.SiteDB || strings.HasPrefix(name, log.Folder)
 				})
 			}
 			if !maps.Equal(after, before) {

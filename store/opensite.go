@@ -15,6 +15,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -67,28 +68,27 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 		return nil, err
 	}
 	st := &Site{
-		Name:  name,
-		home:  folder.home,
-		kept:  s.Bodies,
-		spool: s.Spool,
+		Folder: folder.Folder,
+		kept:   s.Bodies,
+		spool:  s.Spool,
 	}
-	st.shown = func() { st.noteGlance(true) }
-	st.packs, st.away, err = packsOf(s, st.root, name)
+	st.Shown = func() { st.glancer.note(st.Folder, true) }
+	st.packs, st.away, err = packsOf(s, st.Root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
-		err = st.db.Damaged(errors.New("the folder packs beside it is missing"))
+		err = st.DB.Damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
-		return nil, errors.Join(err, st.release())
+		return nil, errors.Join(err, st.Release())
 	}
-	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.oneOff}
-	if st.heads, err = st.Frames.OpenHeads(st.root); err != nil {
-		return nil, errors.Join(err, st.packs.Close(), st.release())
+	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.OneOff}
+	if st.heads, err = st.Frames.OpenHeads(st.Root); err != nil {
+		return nil, errors.Join(err, st.packs.Close(), st.Release())
 	}
 	if s.opt.PackSize > 0 {
 		st.packs.Max = s.opt.PackSize
 	}
 	st.makeParts()
-	if !st.readOnly {
+	if !st.ReadOnly {
 		if err := st.spool.Hold(); err != nil {
 			st.Close()
 			return nil, err
@@ -102,9 +102,9 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	return st, nil
 }
 
-// siteFolder is the folder of a site with its database, which is locked.
-type siteFolder struct {
-	*home
+// opening is the folder of a site with its database, which is locked.
+type opening struct {
+	*home.Folder
 	mode      openMode
 	published bool // some version is
 	logged    bool // there is a log
@@ -112,8 +112,8 @@ type siteFolder struct {
 
 // acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
 // exist. One that cannot be used is a *DatabaseError.
-func (s *State) acquire(name string, mode openMode) (*siteFolder, error) {
-	lease, err := acquire(s.opt.Owner, name)
+func (s *State) acquire(name string, mode openMode) (*opening, error) {
+	lease, err := home.Acquire(s.opt.Owner, name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,41 +121,40 @@ func (s *State) acquire(name string, mode openMode) (*siteFolder, error) {
 	if err != nil {
 		return nil, errors.Join(err, lease.Release())
 	}
-	f.lease = lease
-	if err := f.catchUp(s); err != nil {
-		return nil, errors.Join(err, f.release())
+	f.Lease = lease
+	if err = f.catchUp(s); err != nil {
+		return nil, errors.Join(err, f.Release())
 	}
 	return f, nil
 }
 
 // catchUp makes a database that is whole follow its log, and the present format.
-func (f *siteFolder) catchUp(s *State) error {
-	if err := f.db.View(f.checkWhole); err != nil { // before anything is changed
+func (f *opening) catchUp(s *State) error {
+	if err := f.DB.View(f.checkWhole); err != nil { // before anything is changed
 		return err
 	}
-	last, known, err := db.Last(f.db)
+	last, known, err := db.Last(f.DB)
 	if err != nil {
 		return err
 	}
-	if end, err := cutLog(s, f.root, f.name); err != nil {
+	if end, err := cutLog(s, f.Root, f.Name); err != nil {
 		return err
 	} else if (end > 0) && known && (last > end) {
-		return f.db.Damaged(db.ErrNoBodies)
+		return f.DB.Damaged(db.ErrNoBodies)
 	}
-	if err := f.db.Follow(f.root); err != nil {
+	if err := f.DB.Follow(f.Root); err != nil {
 		return err
 	}
-	return disk.Err("open "+siteDB, f.db.Update(func(tx *db.Tx) error {
+	return disk.Err("open "+home.SiteDB, f.DB.Update(func(tx *db.Tx) error {
 		if err := f.renew(tx); err != nil {
 			return err
 		}
-		return f.lease.Take(tx)
+		return f.Lease.Take(tx)
 	}))
 }
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
-func (s *State) openFolder(name string, mode openMode) (*siteFolder, error) {
-	readOnly := mode.readOnly()
+func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func (s *State) openFolder(name string, mode openMode) (*siteFolder, error) {
 	if err := leadsOut(s, dir); err != nil {
 		return nil, err
 	}
-	if !readOnly {
+	if !mode.readOnly() {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
 			if err := s.root.MkdirAll(d, 0o755); err != nil {
 				return nil, disk.Err("make folder", err)
@@ -174,46 +173,46 @@ func (s *State) openFolder(name string, mode openMode) (*siteFolder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &siteFolder{mode: mode, logged: log.Has(root)}
-	f.home = &home{
-		name:     name,
-		dir:      filepath.Join(s.Dir, "sites", name),
-		volatile: s.opt.Volatile,
-		oneOff:   s.opt.OneOff,
-		readOnly: readOnly,
-		now:      s.opt.Now,
-		root:     root,
+	f := &opening{mode: mode, logged: log.Has(root)}
+	f.Folder = &home.Folder{
+		Name:     name,
+		Dir:      filepath.Join(s.Dir, "sites", name),
+		Volatile: s.opt.Volatile,
+		OneOff:   s.opt.OneOff,
+		ReadOnly: mode.readOnly(),
+		Now:      s.opt.Now,
+		Root:     root,
 	}
 	_, cerr := root.Lstat(currentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
-	if f.db, err = s.openDB(f); err != nil {
+	if f.DB, err = s.openDB(f); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return f, nil
 }
 
 // openDB opens the database of a site.
-func (s *State) openDB(f *siteFolder) (d *db.DB, err error) {
-	mode, root := f.mode, f.root
+func (s *State) openDB(f *opening) (d *db.DB, err error) {
+	mode, root := f.mode, f.Root
 	o := db.Options{
-		Path:     filepath.Join(f.dir, siteDB),
-		Site:     f.name,
+		Path:     filepath.Join(f.Dir, home.SiteDB),
+		Site:     f.Name,
 		Mode:     0o640,
 		Wait:     s.opt.Wait,
 		Depth:    1,
-		ReadOnly: f.readOnly,
+		ReadOnly: f.ReadOnly,
 		Volatile: s.opt.Volatile,
 		Fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
 		Shared:   true,
 	}
-	o.Busy = f.readOnly && db.IsWritten(root)
+	o.Busy = f.ReadOnly && db.IsWritten(root)
 	if mode == reading && o.Busy {
 		return nil, disk.ErrLocked
 	}
 	if mode == viewing {
 		o.Wait = db.ViewFor
 	}
-	if f.readOnly {
+	if f.ReadOnly {
 		o.Known = &s.checked
 	} else {
 		o.Mmap = mmapBytes
@@ -223,14 +222,14 @@ func (s *State) openDB(f *siteFolder) (d *db.DB, err error) {
 		if mode == viewing && f.logged {
 			d, err = upToDate(s, root, o, d, err)
 		}
-		if ok = !f.readOnly; !ok && (err == nil) {
+		if ok = !f.ReadOnly; !ok && (err == nil) {
 			if ok, err = openJournal(s, root, d); !ok || (err != nil) {
 				err = errors.Join(err, d.Close())
 			}
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		_, gone := s.root.Lstat("sites/" + f.name) // removed a moment ago
+		_, gone := s.root.Lstat("sites/" + f.Name) // removed a moment ago
 		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.Damaged(db.ErrNoDatabase)
 		}
@@ -261,12 +260,13 @@ const loggedFormat = 10
 var errRebuilding = db.Busy(errors.New("its database is being rebuilt: try again when that is done"))
 
 func allBuckets() [][]byte {
-	return [][]byte{db.Meta, bResources, bLinks, bHistory, bVersions, bScripts, bObserved, bLooks}
+	return [][]byte{db.Meta, home.Resources, home.Links, home.History, home.Versions, home.Scripts,
+		home.Observed, home.Looks}
 }
 
 // checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
 // up with its log.
-func (f *siteFolder) checkWhole(tx *db.Tx) error {
+func (f *opening) checkWhole(tx *db.Tx) error {
 	if tx.IsFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
 		return nil
 	}
@@ -274,45 +274,45 @@ func (f *siteFolder) checkWhole(tx *db.Tx) error {
 		return err
 	}
 	if err := tx.CheckSums(); err != nil {
-		return f.db.Damaged(err)
+		return f.DB.Damaged(err)
 	}
 	return nil
 }
 
 // checkFormat reports the defect of a site's database before anything else of it is read.
-func (f *siteFolder) checkFormat(tx *db.Tx) error {
+func (f *opening) checkFormat(tx *db.Tx) error {
 	m := tx.Meta()
 	if m == nil && tx.IsFresh() {
 		if f.published || f.logged {
-			return f.db.Damaged(db.ErrNoDatabase)
+			return f.DB.Damaged(db.ErrNoDatabase)
 		}
 		return ErrNoSite
 	}
-	for _, name := range [][]byte{db.Meta, bResources, bLinks, bHistory, bVersions} {
+	for _, name := range [][]byte{db.Meta, home.Resources, home.Links, home.History, home.Versions} {
 		if tx.Bucket(name) == nil {
-			return f.db.Damaged(fmt.Errorf("its bucket %q is missing", name))
+			return f.DB.Damaged(fmt.Errorf("its bucket %q is missing", name))
 		}
 	}
 	format, ok := m.Number(db.KeyFormat)
 	if !ok {
-		return f.db.Damaged(errors.New("it has no format version"))
+		return f.DB.Damaged(errors.New("it has no format version"))
 	} else if format > db.FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			record.ErrNewerFormat, db.FormatVersion)
 	} else if _, ok := tx.Logged(); !ok && format >= loggedFormat && !tx.Writable() {
-		return f.db.Damaged(errors.New("it does not say which transaction was the last"))
+		return f.DB.Damaged(errors.New("it does not say which transaction was the last"))
 	}
-	if at, ok := m.Number(kRebuilt); ok && at == 0 && f.mode != rebuilding {
-		if f.db.Busy {
+	if at, ok := m.Number(home.KeyRebuilt); ok && at == 0 && f.mode != rebuilding {
+		if f.DB.Busy {
 			return errRebuilding
 		}
-		return f.db.Damaged(errors.New("its rebuild did not finish"))
+		return f.DB.Damaged(errors.New("its rebuild did not finish"))
 	}
 	return nil
 }
 
 // check is checkFormat and checkLatest.
-func (f *siteFolder) check(tx *db.Tx) error {
+func (f *opening) check(tx *db.Tx) error {
 	if err := f.checkFormat(tx); err != nil || f.mode == rebuilding {
 		return err
 	}
@@ -321,22 +321,22 @@ func (f *siteFolder) check(tx *db.Tx) error {
 
 // checkLatest reports a database that does not know the published version. Each version is written into the
 // database before the link moves to its tree.
-func (f *siteFolder) checkLatest(tx *db.Tx) error {
-	published := linkedVersion(f.root)
+func (f *opening) checkLatest(tx *db.Tx) error {
+	published := linkedVersion(f.Root)
 	if published == 0 {
 		return nil
 	}
 	last, _ := lastKnown(tx)                 // who carries a publish out reports one that cannot be read
-	if (published <= last) || f.db.Stale() { // a version has come since the copy was made
+	if (published <= last) || f.DB.Stale() { // a version has come since the copy was made
 		return nil
 	}
-	return f.db.Damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", db.ErrOlder,
+	return f.DB.Damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", db.ErrOlder,
 		published, last))
 }
 
 // lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
 func lastKnown(tx *db.Tx) (last int, err error) {
-	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
+	if k, _ := tx.Bucket(home.Versions).Cursor().Last(); len(k) == 8 {
 		last = int(binary.BigEndian.Uint64(k))
 	}
 	p, err := pendingIn(tx)
@@ -358,7 +358,7 @@ func linkedVersion(site *os.Root) int {
 }
 
 // renew makes a new database one of the present format.
-func (f *siteFolder) renew(tx *db.Tx) error {
+func (f *opening) renew(tx *db.Tx) error {
 	if tx.IsFresh() && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {
 			if _, err := tx.CreateBucket(b); err != nil {
@@ -369,7 +369,7 @@ func (f *siteFolder) renew(tx *db.Tx) error {
 			return err
 		}
 		if f.mode == rebuilding {
-			if err := tx.Meta().Put(kRebuilt, seqKey(0)); err != nil {
+			if err := tx.Meta().Put(home.KeyRebuilt, db.NumberKey(0)); err != nil {
 				return err
 			}
 		}
@@ -385,18 +385,18 @@ func (f *siteFolder) renew(tx *db.Tx) error {
 }
 
 // start finishes what a crash left half done.
-func (s *Site) start(f *siteFolder) error {
-	if s.readOnly {
-		return s.db.View(f.check)
+func (s *Site) start(f *opening) error {
+	if s.ReadOnly {
+		return s.DB.View(f.check)
 	}
-	num, size, err := s.Records.packsEnd()
+	num, size, err := packsEnd(s.Folder)
 	if err != nil {
 		return err
 	}
-	if err := s.db.BeginLog(); err != nil {
+	if err := s.DB.BeginLog(); err != nil {
 		return err
 	}
-	if err := s.syncFolder(); err != nil {
+	if err := s.SyncFolder(); err != nil {
 		return err
 	}
 	if err := s.packs.Begin(num, size); err != nil {
@@ -404,23 +404,23 @@ func (s *Site) start(f *siteFolder) error {
 	}
 	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
 	// that was killed
-	older, err := fs.Glob(s.root.FS(), siteDB+".format-*")
+	older, err := fs.Glob(s.Root.FS(), home.SiteDB+".format-*")
 	if err != nil {
 		return err
 	}
 	for _, name := range append(older, ".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed",
-		filepath.Base(s.db.CopyName())) {
-		if err := s.root.RemoveAll(name); err != nil {
+		filepath.Base(s.DB.CopyName())) {
+		if err := s.Root.RemoveAll(name); err != nil {
 			return disk.Err("remove "+name, err)
 		}
 	}
-	s.db.Before = func() error {
+	s.DB.Before = func() error {
 		if err := s.packs.Sync(); err != nil {
 			return err
 		}
 		return s.kept.Sync()
 	}
-	if s.oneOff {
+	if s.OneOff {
 		if err := s.packs.Separate(true); err != nil {
 			return err
 		}
@@ -431,10 +431,10 @@ func (s *Site) start(f *siteFolder) error {
 	if err := s.Trees.tidy(); err != nil {
 		return err
 	}
-	if err := takeJournal(s.home); err != nil {
+	if err := takeJournal(s.Folder); err != nil {
 		return err
 	}
-	s.noteGlance(true)
+	s.glancer.note(s.Folder, true)
 	return nil
 }
 
@@ -482,6 +482,7 @@ func (s *State) ViewSite(name string) (*Site, error) {
 		}
 	}
 }
+
 // LastToken returns the token of the last lease of a site, 0 when it has none or cannot be read.
 func (s *State) LastToken(site string) (token uint64) {
 	v, err := s.ViewSite(site)
@@ -489,11 +490,9 @@ func (s *State) LastToken(site string) (token uint64) {
 		return 0
 	}
 	defer v.Close()
-	if err := v.db.View(func(tx *db.Tx) error {
-		token = tokenIn(tx.Meta())
+	_ = v.DB.View(func(tx *db.Tx) error { // 0 when it cannot be read
+		token = home.TokenIn(tx.Meta())
 		return nil
-	}); err != nil {
-		return 0
-	}
+	})
 	return token
 }

@@ -20,6 +20,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/pages"
 	"mirrord/store/record"
@@ -55,7 +56,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 		return 0, err
 	}
 	if err = st.packs.Skip(last); err == nil {
-		err = st.update("begin pack", notePacks(st.packs))
+		err = st.Update("begin pack", notePacks(st.packs))
 	}
 	if err == nil {
 		known, err = rebuilder{st}.refill()
@@ -76,26 +77,26 @@ func (s rebuilder) finish() error {
 	if err != nil {
 		return err
 	}
-	return s.update("finish rebuild", func(tx *db.Tx) error {
+	return s.Update("finish rebuild", func(tx *db.Tx) error {
 		m := tx.Meta()
 		for name, v := range facts {
 			if err := m.Put([]byte("fact/"+name), v); err != nil {
 				return err
 			}
 		}
-		if err := m.Put(kBuild, []byte(nextTree)); err != nil {
+		if err := m.Put(home.KeyBuild, []byte(nextTree)); err != nil {
 			return err
 		}
-		return m.Put(kRebuilt, seqKey(uint64(s.now().Unix())))
+		return m.Put(home.KeyRebuilt, db.NumberKey(uint64(s.Now().Unix())))
 	})
 }
 
 // lastingFacts are the facts that have files of their own.
 func (s rebuilder) lastingFacts() (map[string][]byte, error) {
-	names, err := fs.Glob(s.root.FS(), lastingFact+"*")
+	names, err := fs.Glob(s.Root.FS(), lastingFact+"*")
 	facts := map[string][]byte{}
 	for _, name := range names {
-		v, rerr := s.root.ReadFile(name)
+		v, rerr := s.Root.ReadFile(name)
 		facts[strings.TrimPrefix(name, lastingFact)] = v
 		err = errors.Join(err, rerr)
 	}
@@ -139,7 +140,7 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 	for _, n := range heads {
 		names = append(names, bodies.HeadsFile(n))
 	}
-	for _, f := range append(names, siteDB) {
+	for _, f := range append(names, home.SiteDB) {
 		if _, lerr := root.Lstat(f); (err == nil) && !errors.Is(lerr, fs.ErrNotExist) {
 			err = root.Rename(f, aside+"/"+f)
 		}
@@ -163,14 +164,14 @@ func (s rebuilder) refill() (known int, err error) {
 	}
 	var batch []record.Resource
 	flush := func() error {
-		err := s.update("write records", func(tx *db.Tx) error {
-			b := tx.Bucket(bResources)
+		err := s.Update("write records", func(tx *db.Tx) error {
+			b := tx.Bucket(home.Resources)
 			for i := range batch {
 				if err := b.Put(batch[i].URL.Key(nil), batch[i].Append(nil)); err != nil {
 					return err
 				}
 			}
-			return tx.Meta().Put(db.KeyKnown, seqKey(uint64(known))[4:])
+			return tx.Meta().Put(db.KeyKnown, db.NumberKey(uint64(known))[4:])
 		})
 		batch = batch[:0]
 		return err
@@ -214,9 +215,9 @@ func (s rebuilder) refill() (known int, err error) {
 	if v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall); err != nil {
 		return known, disk.Err("read "+phm.MetaName, err)
 	}
-	return known, s.update("write version", func(tx *db.Tx) error {
-		k := seqKey(uint64(v.Number))
-		return errors.Join(tx.Bucket(bVersions).PutJSON(k, v), tx.Meta().Put(kLive, k))
+	return known, s.Update("write version", func(tx *db.Tx) error {
+		k := db.NumberKey(uint64(v.Number))
+		return errors.Join(tx.Bucket(home.Versions).PutJSON(k, v), tx.Meta().Put(home.KeyLive, k))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // The whole of a rebuild with a real run before and after it is tested in package mirror; here is what it
@@ -125,7 +126,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		"before the database": func() error { return nil },
 		"database begun": func() error {
 			d, err := db.Open(db.Options{
-				Path:  filepath.Join(dir, "sites/x", siteDB),
+				Path:  filepath.Join(dir, "sites/x", home.SiteDB),
 				Site:  "x",
 				Mode:  0o640,
 				Depth: 1,
@@ -169,7 +170,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if g, err := look(s.home); err != nil || g.Rebuilt.IsZero() {
+		if g, err := look(s.Folder); err != nil || g.Rebuilt.IsZero() {
 			t.Errorf("%s: %v, %v", what, g, err)
 		}
 		closeSite(t, s)

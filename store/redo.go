@@ -16,6 +16,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 )
 
@@ -43,7 +44,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	o := db.Options{
-		Path:  filepath.Join(s.Dir, "sites", name, siteDB),
+		Path:  filepath.Join(s.Dir, "sites", name, home.SiteDB),
 		Site:  name,
 		Mode:  0o640,
 		Depth: 1,
@@ -57,9 +58,9 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	aside := ""
-	if _, err = root.Lstat(siteDB); err == nil {
+	if _, err = root.Lstat(home.SiteDB); err == nil {
 		if aside, err = asideFolder(root); err == nil {
-			err = root.Rename(siteDB, aside+"/"+siteDB)
+			err = root.Rename(home.SiteDB, aside+"/"+home.SiteDB)
 		}
 	}
 	if (err == nil) || errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +73,7 @@ func Redo(s *State, name string, why error) (err error) {
 			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
 		}
 	}
-	return disk.Err("replace "+siteDB, err)
+	return disk.Err("replace "+home.SiteDB, err)
 }
 
 // noteRedone keeps that a database was made again, for reports to users.
@@ -103,7 +104,7 @@ func redoTo(d *db.DB, s *log.Readable, version int) error {
 		return err
 	}
 	return d.View(func(t *db.Tx) error {
-		if (t.Bucket(bVersions) == nil) || (version == 0) {
+		if (t.Bucket(home.Versions) == nil) || (version == 0) {
 			return nil
 		}
 		last, err := lastKnown(t)
@@ -141,12 +142,6 @@ func (s *Site) pinTree() (whole bool, err error) {
 	same := (err == nil) && bytes.Equal(meta, vs[len(vs)-1].Meta)
 	return same || !s.Stale(), nil
 }
-
-// Busy reports whether the site was being written when a view of it was opened.
-func (s *home) Busy() bool { return s.db.Busy }
-
-// Stale reports whether something was committed since a view was opened.
-func (s *home) Stale() bool { return s.db.Stale() }
 
 // upToDate returns the database that a reader gets of a site: d, or err, when its writer has closed it, or
 // has it open. Else a loss of power may have cost what was not synced: when d is not what the log says, one

@@ -17,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -163,7 +164,7 @@ func TestLogLeadsToThePast(t *testing.T) {
 				}
 				switch db {
 				case "page":
-					raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })
+					raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(home.History) })
 				case "empty":
 					err = os.Truncate(path, 0)
 				default:
@@ -206,7 +207,7 @@ func TestLogCannotServe(t *testing.T) {
 				t.Fatal(err)
 			}
 			data[int(at*float64(len(data)))] ^= 4
-			raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })
+			raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(home.History) })
 			if err := os.WriteFile(segment, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +265,7 @@ func TestLogTakesBack(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	for n := range 6 {
 		fact := []byte(fmt.Sprint("fact ", n))
-		err := s.db.Update(func(tx *db.Tx) error {
+		err := s.DB.Update(func(tx *db.Tx) error {
 			if err := tx.Bucket(db.Meta).Put([]byte("fact/x"), fact); err != nil || n%2 == 0 {
 				return err
 			}

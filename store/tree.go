@@ -18,6 +18,7 @@ import (
 	"mirrord/store/blobs"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -26,7 +27,7 @@ const currentLink = "current"
 // Trees is the published tree of a site, the trees of versions before it, and the one in which the next
 // version is built.
 type Trees struct {
-	*home
+	*home.Folder
 	bodies *blobs.Blobs
 	pin    *HeldTree // the published tree of a view: the link may have been moved since
 }
@@ -36,18 +37,18 @@ func (s *Trees) live() (string, error) {
 	if s.pin != nil {
 		return s.pin.name, s.pin.err
 	}
-	if p, err := decided(s.home); (p != nil) || (err != nil) {
+	if p, err := decided(s.Folder); (p != nil) || (err != nil) {
 		if err != nil {
 			return "", err
 		}
 		return p.Tree, nil
 	}
-	t, err := s.root.Readlink(currentLink)
+	t, err := s.Root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if errors.Is(err, syscall.EINVAL) {
-		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.name, disk.ErrDamaged)
+		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.Name, disk.ErrDamaged)
 	}
 	if err != nil {
 		return "", disk.Err("read current", err)
@@ -55,7 +56,7 @@ func (s *Trees) live() (string, error) {
 	if name, ok := strings.CutPrefix(t, treesFolder+"/"); ok && isTree(name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.name, t,
+	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.Name, t,
 		disk.ErrDamaged)
 }
 
@@ -75,7 +76,7 @@ func (s *Trees) Current() (regular.Root, error) {
 		return regular.Root{}, err
 	}
 	if t == "" {
-		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
+		return regular.Root{}, fmt.Errorf("site %s: %w", s.Name, ErrNoVersion)
 	}
 	var r regular.Root
 	if s.pin != nil && s.pin.Root.Root != nil {
@@ -84,7 +85,7 @@ func (s *Trees) Current() (regular.Root, error) {
 		r, err = s.openTree(t)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.name, disk.ErrDamaged)
+		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.Name, disk.ErrDamaged)
 	}
 	if err != nil {
 		return regular.Root{}, disk.Err("open current", err)
@@ -104,7 +105,7 @@ func (s *Trees) file(path string) (*os.File, error) {
 
 // openTree opens the tree of a name. There may be other things than files.
 func (s *Trees) openTree(name string) (regular.Root, error) {
-	return regular.Root{Root: s.root}.OpenRoot(treesFolder + "/" + name)
+	return regular.Root{Root: s.Root}.OpenRoot(treesFolder + "/" + name)
 }
 
 // Tree is an unpublished tree that is being updated. Its methods are safe for concurrent use as long
@@ -155,7 +156,7 @@ func (s *Trees) build(r TreeRules, which func() (live string, err error)) (*Tree
 }
 
 func (t *Tree) open() error {
-	if err := t.s.root.MkdirAll(treesFolder+"/"+t.name, 0o755); err != nil {
+	if err := t.s.Root.MkdirAll(treesFolder+"/"+t.name, 0o755); err != nil {
 		return disk.Err("make tree", err)
 	}
 	root, err := t.s.openTree(t.name)
@@ -174,7 +175,7 @@ func (t *Tree) open() error {
 func (t *Tree) Empty() error {
 	err := errors.Join(t.dir.Close(), t.Root.Close())
 	if err == nil {
-		err = t.s.root.RemoveAll(treesFolder + "/" + t.name)
+		err = t.s.Root.RemoveAll(treesFolder + "/" + t.name)
 	}
 	if err != nil {
 		return disk.Err("empty tree", err)
@@ -207,11 +208,11 @@ func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	return t.s.update("end tree", func(tx *db.Tx) error {
+	return t.s.Update("end tree", func(tx *db.Tx) error {
 		if err := t.s.renote(tx, func(n *treeNote) bool { return n.Name != nextTree }); err != nil {
 			return err
 		}
-		return tx.Meta().Delete(kBuild)
+		return tx.Meta().Delete(home.KeyBuild)
 	})
 }
 
@@ -259,14 +260,14 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) e
 	if err := t.sync(); err != nil {
 		return err
 	}
-	s.at("tree synced")
+	s.At("tree synced")
 	p := pending{Tree: t.name, Again: again, Version: v}
 	if len(script) > 0 {
 		p.Script = packScript(script)
 	}
-	err := s.update("publish", func(tx *db.Tx) error {
+	err := s.Update("publish", func(tx *db.Tx) error {
 		m := tx.Meta()
-		if err := m.PutJSON(kPublish, p); err != nil {
+		if err := m.PutJSON(home.KeyPublish, p); err != nil {
 			return err
 		}
 		if also != nil {
@@ -274,12 +275,12 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) e
 				return err
 			}
 		}
-		return m.Delete(kBuild)
+		return m.Delete(home.KeyBuild)
 	})
 	if err != nil {
 		return err
 	}
-	s.at("publish decided")
+	s.At("publish decided")
 	return s.finishPublish()
 }
 
@@ -297,18 +298,18 @@ func (t *Tree) rename(version int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.root.Rename(treesFolder+"/"+t.name, treesFolder+"/"+name); err != nil {
+	if err := s.Root.Rename(treesFolder+"/"+t.name, treesFolder+"/"+name); err != nil {
 		return disk.Err("publish", err)
 	}
 	t.name = name
-	s.at("tree named")
+	s.At("tree named")
 	return disk.Err("publish", t.unlock()) // before readers know it
 }
 
 // finishPublish carries out a publish that was decided.
 func (s *Trees) finishPublish() error {
 	var p *pending
-	err := s.db.View(func(tx *db.Tx) (err error) {
+	err := s.DB.View(func(tx *db.Tx) (err error) {
 		p, err = pendingIn(tx)
 		return err
 	})
@@ -323,7 +324,7 @@ func (s *Trees) finishPublish() error {
 	if err != nil {
 		return err
 	}
-	notes = succeeded(notes, p, was, s.now())
+	notes = succeeded(notes, p, was, s.Now())
 	if err := s.linkVersions(notes); err != nil {
 		return err
 	}
@@ -336,13 +337,13 @@ func (s *Trees) finishPublish() error {
 	if err := s.syncIn("."); err != nil {
 		return err
 	}
-	return s.update("publish", func(tx *db.Tx) error {
+	return s.Update("publish", func(tx *db.Tx) error {
 		m := tx.Meta()
-		k := seqKey(uint64(p.Version.Number))
-		err := errors.Join(tx.Bucket(bVersions).PutJSON(k, p.Version), m.Put(kLive, k), putNotes(tx, notes),
-			m.Delete(kPublish))
+		k := db.NumberKey(uint64(p.Version.Number))
+		err := errors.Join(tx.Bucket(home.Versions).PutJSON(k, p.Version), m.Put(home.KeyLive, k),
+			putNotes(tx, notes), m.Delete(home.KeyPublish))
 		if len(p.Script) > 0 {
-			err = errors.Join(err, tx.Bucket(bScripts).Put(k, p.Script))
+			err = errors.Join(err, tx.Bucket(home.Scripts).Put(k, p.Script))
 		}
 		return err
 	})
@@ -350,39 +351,39 @@ func (s *Trees) finishPublish() error {
 
 // disk.SyncIn makes the names in a folder of the site survive loss of power.
 func (s *Trees) syncIn(dir string) error {
-	if s.volatile {
+	if s.Volatile {
 		return nil
 	}
-	return disk.Err("publish", disk.SyncIn(s.root, dir))
+	return disk.Err("publish", disk.SyncIn(s.Root, dir))
 }
 
 // pointTo moves the link to a tree, and replaces what has that name.
 func (s *Trees) pointTo(name string) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	if err := s.replaceLink(currentLink, treesFolder+"/"+name); err != nil {
 		return disk.Err("publish", err)
 	}
-	s.at("link moved")
+	s.At("link moved")
 	return nil
 }
 
 // replaceLink makes a symbolic link in the site's folder, and replaces what has that name.
 func (s *Trees) replaceLink(name, target string) error {
 	const aside = ".current.new"
-	if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.Root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.root.Symlink(target, aside); err != nil {
+	if err := s.Root.Symlink(target, aside); err != nil {
 		return err
 	}
-	s.at("link made")
-	err := s.root.Rename(aside, name)
+	s.At("link made")
+	err := s.Root.Rename(aside, name)
 	// a copy of the state in which links were followed
 	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) {
-		if err = s.root.RemoveAll(name); err == nil {
-			err = s.root.Rename(aside, name)
+		if err = s.Root.RemoveAll(name); err == nil {
+			err = s.Root.Rename(aside, name)
 		}
 	}
 	return err
@@ -399,7 +400,7 @@ type pending struct {
 
 // pendingIn returns the publish that was decided and not carried out, nil without one.
 func pendingIn(tx *db.Tx) (*pending, error) {
-	v := tx.Meta().Get(kPublish)
+	v := tx.Meta().Get(home.KeyPublish)
 	if v == nil {
 		return nil, nil
 	}
@@ -412,11 +413,11 @@ func pendingIn(tx *db.Tx) (*pending, error) {
 
 // decided is pendingIn for those who read a site: nil for a site that is open for writing, which has carried
 // it out.
-func decided(s *home) (p *pending, err error) {
-	if !s.readOnly {
+func decided(s *home.Folder) (p *pending, err error) {
+	if !s.ReadOnly {
 		return nil, nil
 	}
-	err = s.db.View(func(tx *db.Tx) error {
+	err = s.DB.View(func(tx *db.Tx) error {
 		p, err = pendingIn(tx)
 		return err
 	})

@@ -107,20 +107,20 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 			}
 			type point struct{ step, dir string }
 			var points []point
-			s.step = func(step string) { points = append(points, point{step, copyState(t, dir)}) }
+			s.Step = func(step string) { points = append(points, point{step, copyState(t, dir)}) }
 			tree, err := s.Trees.Build(c.rules)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.at("opened")
+			s.At("opened")
 			fillTree(t, tree, c.old+1, map[string]string{"a/b": fmt.Sprint("of ", c.old+1)})
-			s.at("filled")
+			s.At("filled")
 			if err := tree.Publish(Version{Number: c.old + 1, Files: 1, Time: time.Now()}, nil); err != nil {
 				t.Fatal(err)
 			}
 			tree.Close()
-			s.at("published")
-			s.step = nil
+			s.At("published")
+			s.Step = nil
 			decided := false
 			for _, p := range points {
 				decided = decided || p.step == "publish decided"

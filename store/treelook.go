@@ -254,7 +254,7 @@ func (s *Trees) stands(name string, tree *os.File) bool {
 	if err != nil {
 		return false
 	}
-	named, err := s.root.Lstat(treesFolder + "/" + name)
+	named, err := s.Root.Lstat(treesFolder + "/" + name)
 	return err == nil && os.SameFile(opened, named)
 }
 

@@ -62,7 +62,7 @@ func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 			return false, disk.Err("close tree", err)
 		}
 		if ok {
-			return true, errors.Join(s.pointTo(name), s.syncFolder())
+			return true, errors.Join(s.pointTo(name), s.SyncFolder())
 		}
 	}
 	return false, nil
@@ -78,7 +78,7 @@ func (s *Trees) Mend() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
 	}
-	if err := s.root.RemoveAll(treesFolder + "/" + mendFolder); err != nil {
+	if err := s.Root.RemoveAll(treesFolder + "/" + mendFolder); err != nil {
 		return nil, disk.Err("empty folder", err)
 	}
 	t := &Tree{s: s, name: mendFolder}
@@ -90,7 +90,7 @@ func (s *Trees) Mend() (*Tree, error) {
 // tree may be open for building.
 func (t *Tree) Replace(paths, remove []string) error {
 	s := t.s
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	live, err := s.live()
@@ -103,9 +103,9 @@ func (t *Tree) Replace(paths, remove []string) error {
 	if err := s.doubt(live, slices.Concat(paths, remove)); err != nil {
 		return err
 	}
-	s.at("noted beside")
+	s.At("noted beside")
 	for _, p := range remove {
-		if err := s.root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
+		if err := s.Root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
@@ -120,49 +120,49 @@ func (t *Tree) Replace(paths, remove []string) error {
 // moveIn moves one file; anything in its way is removed.
 func (t *Tree) moveIn(tree, p string) error {
 	from := treesFolder + "/" + t.name + "/" + p
-	err := t.s.root.Rename(from, tree+p)
+	err := t.s.Root.Rename(from, tree+p)
 	if err == nil {
-		t.s.at("replaced")
+		t.s.At("replaced")
 		return nil
 	}
 	for i := 0; i < len(p); i++ {
 		if p[i] != '/' {
 			continue
 		}
-		if fi, lerr := t.s.root.Lstat(tree + p[:i]); lerr == nil && !fi.IsDir() {
-			if err := t.s.root.Remove(tree + p[:i]); err != nil {
+		if fi, lerr := t.s.Root.Lstat(tree + p[:i]); lerr == nil && !fi.IsDir() {
+			if err := t.s.Root.Remove(tree + p[:i]); err != nil {
 				return err
 			}
 		}
 	}
 	if i := strings.LastIndexByte(p, '/'); i > 0 {
-		if err := t.s.root.MkdirAll(tree+p[:i], 0o755); err != nil {
+		if err := t.s.Root.MkdirAll(tree+p[:i], 0o755); err != nil {
 			return err
 		}
 	}
-	if fi, lerr := t.s.root.Lstat(tree + p); lerr == nil && fi.IsDir() {
-		if err := t.s.root.RemoveAll(tree + p); err != nil {
+	if fi, lerr := t.s.Root.Lstat(tree + p); lerr == nil && fi.IsDir() {
+		if err := t.s.Root.RemoveAll(tree + p); err != nil {
 			return err
 		}
 	}
-	return t.s.root.Rename(from, tree+p)
+	return t.s.Root.Rename(from, tree+p)
 }
 
 // SetTime gives a file of the published tree its modification time.
 func (s *Trees) SetTime(path string, at time.Time) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	live, err := s.live()
 	if err != nil {
 		return err
 	}
-	return disk.Err("set the time of "+path, s.root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
+	return disk.Err("set the time of "+path, s.Root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
 }
 
 // Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
-	return disk.Err("remove folder", t.s.root.RemoveAll(treesFolder+"/"+t.name))
+	return disk.Err("remove folder", t.s.Root.RemoveAll(treesFolder+"/"+t.name))
 }
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
@@ -170,7 +170,7 @@ func (t *Tree) Discard() error {
 // the other trees no version takes the file over. It reports whether there was something to do. No tree may
 // be open for building.
 func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return false, err
 	}
 	live, err := s.live()

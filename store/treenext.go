@@ -14,6 +14,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // TreeRules say how long the tree of an older version stays as it is, and how many trees there are.
@@ -67,7 +68,7 @@ func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
 			return NextTree{}, disk.Err("lock tree", err)
 		}
 	}
-	next := pickTree(notes, held, r, s.now())
+	next := pickTree(notes, held, r, s.Now())
 	if live != "" {
 		next.Trees++
 	}
@@ -115,7 +116,7 @@ func (n *treeNote) free(grace time.Duration, now time.Time) time.Time {
 
 // lockTree takes a finished tree for changing; nil when a reader holds it. Closing it lets go of the tree.
 func (s *Trees) lockTree(name string) (*os.File, error) {
-	f, err := regular.Root{Root: s.root}.Open(treesFolder + "/" + name)
+	f, err := regular.Root{Root: s.Root}.Open(treesFolder + "/" + name)
 	if err != nil {
 		return nil, disk.Err("lock tree", err)
 	}
@@ -151,9 +152,9 @@ func (t *Tree) take(r TreeRules, live string) error {
 	if err := s.mark(nextTree, next.name); err != nil {
 		return err
 	}
-	s.at("build marked")
+	s.At("build marked")
 	if next.name == "" || (next.old.Stale && next.name == nextTree) {
-		return disk.Err("empty tree", s.root.RemoveAll(treesFolder+"/"+nextTree))
+		return disk.Err("empty tree", s.Root.RemoveAll(treesFolder+"/"+nextTree))
 	}
 	if next.old.Stale {
 		return s.discard(next.name)
@@ -162,17 +163,17 @@ func (t *Tree) take(r TreeRules, live string) error {
 		if err := s.unlinkVersion(next.old); err != nil {
 			return err
 		}
-		err := s.root.RemoveAll(treesFolder + "/" + nextTree)
+		err := s.Root.RemoveAll(treesFolder + "/" + nextTree)
 		if err == nil {
-			err = s.root.Rename(treesFolder+"/"+next.name, treesFolder+"/"+nextTree)
+			err = s.Root.Rename(treesFolder+"/"+next.name, treesFolder+"/"+nextTree)
 		}
 		if err != nil {
 			return disk.Err("take tree", err)
 		}
-		s.at("tree taken")
+		s.At("tree taken")
 	}
 	for _, p := range next.old.Doubt {
-		if err := s.root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
+		if err := s.Root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
@@ -181,12 +182,12 @@ func (t *Tree) take(r TreeRules, live string) error {
 
 // mark notes the trees that are no longer finished: the next build removes them.
 func (s *Trees) mark(names ...string) error {
-	return s.setMeta("begin tree", kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
+	return s.SetMeta("begin tree", home.KeyBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
 }
 
 // marked returns the names of trees that are not finished.
 func (s *Trees) marked() (names []string, err error) {
-	v, err := s.meta(kBuild)
+	v, err := s.Meta(home.KeyBuild)
 	return strings.Fields(string(v)), err
 }
 
@@ -201,17 +202,17 @@ func (s *Trees) clean() error {
 		return err
 	}
 	for _, name := range append(names, goneTree) {
-		_, lerr := s.root.Lstat(treesFolder + "/" + name)
+		_, lerr := s.Root.Lstat(treesFolder + "/" + name)
 		if name == live || errors.Is(lerr, fs.ErrNotExist) {
 			continue
 		}
-		if err := s.owned(); err != nil {
+		if err := s.Owned(); err != nil {
 			return err
 		}
-		if err := s.root.RemoveAll(treesFolder + "/" + name); err != nil {
+		if err := s.Root.RemoveAll(treesFolder + "/" + name); err != nil {
 			return disk.Err("empty tree", err)
 		}
-		s.at("tree emptied")
+		s.At("tree emptied")
 		if err := s.syncIn(treesFolder); err != nil {
 			return err
 		}
@@ -221,18 +222,18 @@ func (s *Trees) clean() error {
 
 // discard removes a tree, of which nothing is there under its name after the first step.
 func (s *Trees) discard(name string) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	err := s.root.RemoveAll(treesFolder + "/" + goneTree)
+	err := s.Root.RemoveAll(treesFolder + "/" + goneTree)
 	if err == nil {
-		err = s.root.Rename(treesFolder+"/"+name, treesFolder+"/"+goneTree)
+		err = s.Root.Rename(treesFolder+"/"+name, treesFolder+"/"+goneTree)
 	}
 	if err != nil {
 		return disk.Err("remove tree", err)
 	}
-	s.at("tree set aside")
-	return disk.Err("remove tree", s.root.RemoveAll(treesFolder+"/"+goneTree))
+	s.At("tree set aside")
+	return disk.Err("remove tree", s.Root.RemoveAll(treesFolder+"/"+goneTree))
 }
 
 // Trim removes trees that are more than r.Most, and those of which nothing can be taken over: after their
@@ -249,7 +250,7 @@ func (s *Trees) Trim(r TreeRules) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	now := s.now()
+	now := s.Now()
 	slices.SortFunc(notes, func(a, b treeNote) int { return cmp.Compare(a.Left, b.Left) })
 	rest := len(notes)
 	for i := range notes {
@@ -289,23 +290,23 @@ func (s *Trees) remove(n *treeNote) error {
 	if err := s.syncIn(treesFolder); err != nil {
 		return err
 	}
-	return s.update("remove tree", func(tx *db.Tx) error {
+	return s.Update("remove tree", func(tx *db.Tx) error {
 		err := s.renote(tx, func(kept *treeNote) bool { return kept.Name != n.Name })
 		if err != nil {
 			return err
 		}
-		return tx.Meta().Delete(kBuild)
+		return tx.Meta().Delete(home.KeyBuild)
 	})
 }
 
 // unlinkVersion removes the link of the folder versions that points to a tree.
 func (s *Trees) unlinkVersion(n *treeNote) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	name := versionsFolder + "/" + treeNumber(n)
-	if to, err := s.root.Readlink(name); err != nil || to != "../"+treesFolder+"/"+n.Name {
+	if to, err := s.Root.Readlink(name); err != nil || to != "../"+treesFolder+"/"+n.Name {
 		return nil
 	}
-	return disk.Err("unlink version", s.root.Remove(name))
+	return disk.Err("unlink version", s.Root.Remove(name))
 }

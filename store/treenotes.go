@@ -15,6 +15,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -66,7 +67,7 @@ func isTree(name string) bool {
 func (s *Trees) freeName(version int) (string, error) {
 	name := treeName(version)
 	for n := 2; ; n++ {
-		_, err := s.root.Lstat(treesFolder + "/" + name)
+		_, err := s.Root.Lstat(treesFolder + "/" + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return name, nil
 		}
@@ -79,14 +80,14 @@ func (s *Trees) freeName(version int) (string, error) {
 
 // notesIn reads the notes of the trees. Notes that cannot be read are none: they can be done without.
 func notesIn(tx *db.Tx) (notes []treeNote) {
-	if v := tx.Meta().Get(kTrees); v != nil && json.Unmarshal(v, &notes) != nil {
+	if v := tx.Meta().Get(home.KeyTrees); v != nil && json.Unmarshal(v, &notes) != nil {
 		return nil
 	}
 	return notes
 }
 
 func putNotes(tx *db.Tx, notes []treeNote) error {
-	return tx.Meta().PutJSON(kTrees, notes)
+	return tx.Meta().PutJSON(home.KeyTrees, notes)
 }
 
 // renote drops the notes that keep does not want. keep may change them.
@@ -111,15 +112,15 @@ func (s *Trees) noted() ([]treeNote, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.View(func(tx *db.Tx) error {
-		kept, building = notesIn(tx), string(tx.Meta().Get(kBuild))
+	err = s.DB.View(func(tx *db.Tx) error {
+		kept, building = notesIn(tx), string(tx.Meta().Get(home.KeyBuild))
 		last, _ = lastVersion(tx) // verify names its defect
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(s.root.FS(), treesFolder)
+	entries, err := fs.ReadDir(s.Root.FS(), treesFolder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -149,7 +150,7 @@ func (s *Trees) noted() ([]treeNote, error) {
 
 // lastVersion is the last version that was published; the zero value without one.
 func lastVersion(tx *db.Tx) (last Version, err error) {
-	if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
+	if _, v := tx.Bucket(home.Versions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
 		return Version{}, record.ErrValue
 	}
 	return last, nil
@@ -187,7 +188,7 @@ func (s *Trees) doubt(live string, paths []string) error {
 			if p == phm.MetaName || p == phm.FilesName { // each tree has its own
 				continue
 			}
-			if _, err := s.root.Lstat(treesFolder + "/" + n.Name + "/" + p); err == nil {
+			if _, err := s.Root.Lstat(treesFolder + "/" + n.Name + "/" + p); err == nil {
 				n.Doubt = append(n.Doubt, p)
 				changed = true
 			}
@@ -200,7 +201,7 @@ func (s *Trees) doubt(live string, paths []string) error {
 	if !changed {
 		return nil
 	}
-	return s.update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
+	return s.Update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
 }
 
 // linkVersions makes the links of the folder versions lead to the trees of the notes, and removes others.
@@ -212,19 +213,19 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 			want[number] = "../" + treesFolder + "/" + n.Name
 		}
 	}
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(s.root.FS(), versionsFolder)
+	entries, err := fs.ReadDir(s.Root.FS(), versionsFolder)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = s.root.MkdirAll(versionsFolder, 0o755)
+		err = s.Root.MkdirAll(versionsFolder, 0o755)
 	}
 	if err != nil {
 		return disk.Err("link versions", err)
 	}
 	for _, e := range entries {
 		name := versionsFolder + "/" + e.Name()
-		to, err := s.root.Readlink(name)
+		to, err := s.Root.Readlink(name)
 		if err == nil && to == want[e.Name()] {
 			delete(want, e.Name())
 			continue
@@ -232,7 +233,7 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 		if want[e.Name()] != "" {
 			continue // replaced by a rename
 		}
-		if err := s.root.RemoveAll(name); err != nil {
+		if err := s.Root.RemoveAll(name); err != nil {
 			return disk.Err("link versions", err)
 		}
 	}
@@ -240,7 +241,7 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 		if err := s.replaceLink(versionsFolder+"/"+number, to); err != nil {
 			return disk.Err("link versions", err)
 		}
-		s.at("version linked")
+		s.At("version linked")
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ func (s *Trees) tidy() error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.root.Lstat(versionsFolder); len(notes) == 0 && errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Root.Lstat(versionsFolder); len(notes) == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return s.linkVersions(notes)

@@ -16,6 +16,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -132,7 +133,7 @@ func (v *verifier) history() error {
 		v.live = vs[len(vs)-1].Number
 	}
 	var r record.Resource
-	return v.s.each(bHistory, func(k, val []byte) error {
+	return v.s.Each(home.History, func(k, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
@@ -166,8 +167,8 @@ func (v *verifier) history() error {
 // versions checks the list of versions and their edit scripts.
 func (v *verifier) versions() error {
 	last := 0
-	return v.s.db.View(func(tx *db.Tx) error {
-		c := tx.Bucket(bVersions).Cursor()
+	return v.s.DB.View(func(tx *db.Tx) error {
+		c := tx.Bucket(home.Versions).Cursor()
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			v.st.Versions++
 			name := fmt.Sprintf("%x", k)
@@ -181,14 +182,14 @@ func (v *verifier) versions() error {
 			}
 			last = x.Number
 		}
-		if k := tx.Meta().Get(kLive); last > 0 &&
+		if k := tx.Meta().Get(home.KeyLive); last > 0 &&
 			(len(k) != 8 || binary.BigEndian.Uint64(k) != uint64(last)) {
 			v.problem(BadVersion, "", "the published version is %x, the last one is %d", k, last)
 		}
-		c = tx.Bucket(bScripts).Cursor()
+		c = tx.Bucket(home.Scripts).Cursor()
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			name := fmt.Sprintf("script %x", k)
-			if len(k) != 8 || tx.Bucket(bVersions).Get(k) == nil {
+			if len(k) != 8 || tx.Bucket(home.Versions).Get(k) == nil {
 				v.problem(BadVersion, name, "there is no such version")
 			}
 			if _, err := unpackScript(val); err != nil {
@@ -207,9 +208,9 @@ func (v *verifier) current() error {
 		return nil
 	}
 	pending := false
-	err = v.s.db.View(func(tx *db.Tx) error {
-		pending = tx.Meta().Get(kPublish) != nil
-		building := strings.Fields(string(tx.Meta().Get(kBuild)))
+	err = v.s.DB.View(func(tx *db.Tx) error {
+		pending = tx.Meta().Get(home.KeyPublish) != nil
+		building := strings.Fields(string(tx.Meta().Get(home.KeyBuild)))
 		if slices.Contains(building, name) && !pending {
 			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")
 		}
@@ -224,7 +225,7 @@ func (v *verifier) current() error {
 	case v.st.Versions == 0 && !pending:
 		v.problem(BadCurrent, currentLink, "it names tree %s, although no version is published", name)
 	default:
-		fi, err := v.s.root.Lstat(treesFolder + "/" + name)
+		fi, err := v.s.Root.Lstat(treesFolder + "/" + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			v.problem(BadCurrent, currentLink, "it names tree %s, which is missing", name)
 		} else if err != nil {

@@ -15,6 +15,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -29,9 +30,9 @@ type overlay map[string][]byte
 // overlayAt gathers what lies over the present in a version.
 func overlayAt(tx *db.Tx, version int) overlay {
 	o := overlay{}
-	c := tx.Bucket(bHistory).Cursor()
+	c := tx.Bucket(home.History).Cursor()
 	// Ascending: the first record kept after the version is the one that was valid in it.
-	for k, v := c.Seek(seqKey(uint64(version) + 1)); k != nil; k, v = c.Next() {
+	for k, v := c.Seek(db.NumberKey(uint64(version) + 1)); k != nil; k, v = c.Next() {
 		if len(k) <= 8 {
 			continue
 		}
@@ -59,7 +60,7 @@ type Version struct {
 
 // SiteVersions is the published versions of a site, and what its records were in them.
 type SiteVersions struct {
-	*home
+	*home.Folder
 	records *Records
 }
 
@@ -67,13 +68,13 @@ type SiteVersions struct {
 // not be changed.
 func (s *SiteVersions) List() ([]Version, error) {
 	var out []Version
-	decided, err := decided(s.home)
+	decided, err := decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
-	err = s.each(bVersions, func(_, v []byte) error {
+	err = s.Each(home.Versions, func(_, v []byte) error {
 		out = append(out, Version{})
-		return decodeVersion(s.name, v, &out[len(out)-1])
+		return decodeVersion(s.Name, v, &out[len(out)-1])
 	})
 	return decided.with(out), err
 }
@@ -102,10 +103,10 @@ func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
 	}
 	out := make([]DatedRecord, len(vs))
 	key := u.Key(nil)
-	err = s.db.View(func(tx *db.Tx) error {
-		now, hist := tx.Bucket(bResources).Get(key), tx.Bucket(bHistory)
+	err = s.DB.View(func(tx *db.Tx) error {
+		now, hist := tx.Bucket(home.Resources).Get(key), tx.Bucket(home.History)
 		before := func(version int) {
-			if v := hist.Get(append(seqKey(uint64(version)), key...)); v != nil {
+			if v := hist.Get(append(db.NumberKey(uint64(version)), key...)); v != nil {
 				now = v
 			}
 		}
@@ -149,14 +150,14 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	decided, err := decided(s.home)
+	decided, err := decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
-	key := seqKey(uint64(version))
-	err = s.db.View(func(tx *db.Tx) error {
-		if tx.Bucket(bVersions).Get(key) == nil && !decided.is(key) {
-			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
+	key := db.NumberKey(uint64(version))
+	err = s.DB.View(func(tx *db.Tx) error {
+		if tx.Bucket(home.Versions).Get(key) == nil && !decided.is(key) {
+			return fmt.Errorf("version %d of %s: %w", version, s.Name, ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
 		return nil
@@ -172,7 +173,7 @@ func (p *Past) Resources(f func(r *record.Resource, here bool) error) error {
 	if err != nil {
 		return err
 	}
-	return p.s.each(bResources, func(k, v []byte) error {
+	return p.s.Each(home.Resources, func(k, v []byte) error {
 		old, changed := p.o[string(k)]
 		if changed && len(old) > 0 {
 			v = old
@@ -234,16 +235,16 @@ func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 // Script returns the edit script of a version against the one before, as Publish got it.
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
-	key := seqKey(uint64(version))
-	decided, err := decided(s.home)
+	key := db.NumberKey(uint64(version))
+	decided, err := decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
 	if decided.is(key) && (len(decided.Script) > 0) {
 		return unpackScript(decided.Script)
 	}
-	err = s.db.View(func(tx *db.Tx) error {
-		packed = slices.Clone(tx.Bucket(bScripts).Get(key))
+	err = s.DB.View(func(tx *db.Tx) error {
+		packed = slices.Clone(tx.Bucket(home.Scripts).Get(key))
 		return nil
 	})
 	if err != nil || packed == nil {
@@ -274,9 +275,9 @@ func (s *SiteVersions) Restore(version, next int) error {
 	if err := s.records.settle(0); err != nil {
 		return err
 	}
-	return s.update("restore records", func(tx *db.Tx) error {
+	return s.Update("restore records", func(tx *db.Tx) error {
 		o := overlayAt(tx, version)
-		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
+		res, hist := tx.Bucket(home.Resources), tx.Bucket(home.History)
 		for _, k := range slices.Sorted(maps.Keys(o)) {
 			cur := res.Get([]byte(k))
 			var now, old record.Resource
@@ -291,7 +292,7 @@ func (s *SiteVersions) Restore(version, next int) error {
 				old = now // it was not known: it stays known, and is not in the mirror
 				old.InSet = false
 			}
-			hk := append(seqKey(uint64(next)), k...)
+			hk := append(db.NumberKey(uint64(next)), k...)
 			if hist.Get(hk) == nil {
 				if err := hist.Put(hk, slices.Clone(cur)); err != nil {
 					return err
@@ -309,13 +310,13 @@ func (s *SiteVersions) Restore(version, next int) error {
 // Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the
 // versions beside it stay as they are.
 func (s *SiteVersions) Drop(version int) error {
-	return s.update(fmt.Sprintf("drop version %d", version), func(tx *db.Tx) error {
-		versions := tx.Bucket(bVersions)
-		k := seqKey(uint64(version))
+	return s.Update(fmt.Sprintf("drop version %d", version), func(tx *db.Tx) error {
+		versions := tx.Bucket(home.Versions)
+		k := db.NumberKey(uint64(version))
 		if versions.Get(k) == nil {
 			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
 		}
-		if bytes.Equal(tx.Meta().Get(kLive), k) {
+		if bytes.Equal(tx.Meta().Get(home.KeyLive), k) {
 			return fmt.Errorf("version %d is the published one", version)
 		}
 		c := versions.Cursor()
@@ -337,7 +338,7 @@ func (s *SiteVersions) Drop(version int) error {
 // mergeHistory moves the records of a version to the next version, which then refers to the one before
 // both. The oldest version has no one before it: the references of the next one to it are removed.
 func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
-	hist := tx.Bucket(bHistory)
+	hist := tx.Bucket(home.History)
 	from := version
 	if oldest {
 		from = next
@@ -363,7 +364,7 @@ func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
 
 // mergeScripts does the same for the edit scripts.
 func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
-	b := tx.Bucket(bScripts)
+	b := tx.Bucket(home.Scripts)
 	if oldest {
 		return b.Delete(next)
 	}

@@ -169,7 +169,7 @@ func (w *getWork) Live() (*store.Version, error) {
 }
 
 // treeDir is the folder of the published tree, relative to that of the site.
-func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w.s.Dir(), "current")) }
+func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w.s.Dir, "current")) }
 
 // hasTree reports whether the published tree is in the folder. Its phm.json comes last, and leaves first.
 func (w *getWork) hasTree(live *store.Version) (bool, error) {
@@ -224,7 +224,7 @@ func (w *getWork) Restore(ctx context.Context, live *store.Version) (bool, error
 	if err != nil {
 		return false, err
 	}
-	dir := filepath.Join(w.s.Dir(), name)
+	dir := filepath.Join(w.s.Dir, name)
 	if err := os.RemoveAll(dir); err != nil {
 		return false, err
 	}
@@ -363,7 +363,7 @@ func (w *getWork) putAway(ctx context.Context) error {
 		_, err = w.s.Compact(ctx, false)
 	}
 	tree, terr := w.treeDir()
-	dir := w.s.Dir()
+	dir := w.s.Dir
 	w.Close()
 	if terr == nil { // a tree that has lost files must not look whole when this is cut short
 		terr = os.Remove(filepath.Join(dir, tree, phm.MetaName))

@@ -36,7 +36,7 @@ type bulk struct{ files, lines int }
 // largePackages lists the packages that are over a measure, with the reason. The numbers only go down.
 func largePackages() map[string]bulk {
 	return map[string]bulk{
-		"store": {39, 9955}, // one circle of 26 declarations, to be cut first
+		"store": {37, 9540}, // one circle of 26 declarations, to be cut first
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *Closing) Summary(j *verdict.Judgement) *result.Summary {
 	}
 	if v != nil {
 		addVersion(sum, v)
-		sum.Path = filepath.Join(c.Site.Dir(), "current")
+		sum.Path = filepath.Join(c.Site.Dir, "current")
 		sum.Entry = c.entry()
 	}
 	return sum

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package home
 
 import (
 	"context"
@@ -33,58 +33,58 @@ type Lease interface {
 	Release() error
 }
 
-// siteLease is the lease of one machine, of a site whose database is locked. Above it may be the lease of an
+// SiteLease is the lease of one machine, of a site whose database is locked. Above it may be the lease of an
 // Owner, which then has the token.
-type siteLease struct {
-	above Lease // nil without an Owner
-	token uint64
+type SiteLease struct {
+	Above Lease // nil without an Owner
+	Token uint64
 
-	lost   chan struct{} // closed by end
+	Ended  chan struct{} // closed by end
 	ending sync.Once
 }
 
-// acquire takes the lease of an owner, which may be nil, for a site whose database is about to be locked.
-func acquire(o Owner, site string) (l *siteLease, err error) {
-	l = &siteLease{lost: make(chan struct{})}
+// Acquire takes the lease of an owner, which may be nil, for a site whose database is about to be locked.
+func Acquire(o Owner, site string) (l *SiteLease, err error) {
+	l = &SiteLease{Ended: make(chan struct{})}
 	if o != nil {
-		l.above, err = o.Acquire(site)
+		l.Above, err = o.Acquire(site)
 	}
 	return l, err
 }
 
 // Take writes the token into the database of the site.
-func (l *siteLease) Take(tx *db.Tx) error {
+func (l *SiteLease) Take(tx *db.Tx) error {
 	m := tx.Meta()
-	stored := tokenIn(m)
-	if l.token = stored + 1; l.above != nil {
-		if l.token = l.above.Token(); l.token < stored {
+	stored := TokenIn(m)
+	if l.Token = stored + 1; l.Above != nil {
+		if l.Token = l.Above.Token(); l.Token < stored {
 			return db.ErrLeaseLost
 		}
 	}
-	return m.Put(kToken, binary.BigEndian.AppendUint64(nil, l.token))
+	return m.Put(KeyToken, binary.BigEndian.AppendUint64(nil, l.Token))
 }
 
-// tokenIn returns the token of the last lease, 0 when there was none.
-func tokenIn(meta *db.Bucket) uint64 {
-	n, _ := meta.Number(kToken)
+// TokenIn returns the token of the last lease, 0 when there was none.
+func TokenIn(meta *db.Bucket) uint64 {
+	n, _ := meta.Number(KeyToken)
 	return n
 }
 
 // Release ends the lease. The database is closed before.
-func (l *siteLease) Release() (err error) {
-	if l.above != nil {
-		err = l.above.Release()
+func (l *SiteLease) Release() (err error) {
+	if l.Above != nil {
+		err = l.Above.Release()
 	}
 	l.end()
 	return err
 }
 
 // end closes the lease's own channel.
-func (l *siteLease) end() { l.ending.Do(func() { close(l.lost) }) }
+func (l *SiteLease) end() { l.ending.Do(func() { close(l.Ended) }) }
 
 // ours is ErrLeaseLost once the lease has ended.
-func (l *siteLease) ours() error {
-	if ended(l.lost) || (l.above != nil && ended(l.above.Lost())) {
+func (l *SiteLease) ours() error {
+	if ended(l.Ended) || (l.Above != nil && ended(l.Above.Lost())) {
 		return db.ErrLeaseLost
 	}
 	return nil
@@ -101,39 +101,39 @@ func ended(lost <-chan struct{}) bool {
 
 // inPlace is ErrLeaseLost when the locked file is the site's database no more: who replaced it may open the
 // other one.
-func (s *home) inPlace() error {
-	fi, err := s.root.Lstat(siteDB)
+func (s *Folder) inPlace() error {
+	fi, err := s.Root.Lstat(SiteDB)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if opened, serr := s.db.File.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
+	if opened, serr := s.DB.File.Stat(); err != nil || (serr == nil && !os.SameFile(fi, opened)) {
 		return db.ErrLeaseLost
 	}
 	return nil
 }
 
-// owned is ErrLeaseLost when this process may no longer change the site. It must be called before changes
+// Owned is ErrLeaseLost when this process may no longer change the site. It must be called before changes
 // outside of the database.
-func (s *home) owned() error {
-	if s.lease == nil {
+func (s *Folder) Owned() error {
+	if s.Lease == nil {
 		return nil // of a site that is open for reading: its database refuses
 	}
-	return s.lease.ours()
+	return s.Lease.ours()
 }
 
 // fenced makes a transaction one that is refused when the lease is lost or another one has been given since.
-func (s *home) fenced(f func(*db.Tx) error) func(*db.Tx) error {
-	if s.lease == nil {
+func (s *Folder) fenced(f func(*db.Tx) error) func(*db.Tx) error {
+	if s.Lease == nil {
 		return f
 	}
 	return func(tx *db.Tx) error {
-		if err := s.lease.ours(); err != nil {
+		if err := s.Lease.ours(); err != nil {
 			return err
 		}
 		if err := s.inPlace(); err != nil {
 			return err
 		}
-		if tokenIn(tx.Meta()) > s.lease.token {
+		if TokenIn(tx.Meta()) > s.Lease.Token {
 			return db.ErrLeaseLost
 		}
 		return f(tx)
@@ -143,15 +143,15 @@ func (s *home) fenced(f func(*db.Tx) error) func(*db.Tx) error {
 // WhileOwned returns a context that ends with the cause ErrLeaseLost when the site's lease is lost. stop must
 // be called; it returns when nothing watches the lease. The lease of one machine is not watched: its loss
 // shows when a change is refused.
-func (s *home) WhileOwned(ctx context.Context) (owned context.Context, stop func()) {
-	if s.lease == nil || s.lease.above == nil {
+func (s *Folder) WhileOwned(ctx context.Context) (owned context.Context, stop func()) {
+	if s.Lease == nil || s.Lease.Above == nil {
 		return ctx, func() {}
 	}
 	owned, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-s.lease.above.Lost():
+		case <-s.Lease.Above.Lost():
 			cancel(db.ErrLeaseLost)
 		case <-owned.Done():
 		}
