@@ -27,18 +27,13 @@ type Erasure struct {
 	Lost     []LostBody     // that are no longer part of the mirror, where they are damaged
 }
 
-// PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
-// before the decision is committed all is as it was, and after it all is done.
-func (t *Tree) PublishErased(v Version, e *Erasure) error {
-	return t.publish(v, nil, true, func(tx *db.Tx) error { return e.apply(tx) })
-}
-
 // Erase changes the database of a site whose published tree has no file of the URLs.
 func (s *SiteVersions) Erase(e *Erasure) error {
-	return s.Update("erase records", func(tx *db.Tx) error { return e.apply(tx) })
+	return s.Update("erase records", e.Apply)
 }
 
-func (e *Erasure) apply(tx *db.Tx) error {
+// Apply changes the database, all of it or, with an error, nothing.
+func (e *Erasure) Apply(tx *db.Tx) error {
 	keys := make([][]byte, len(e.URLs))
 	for i, u := range e.URLs {
 		keys[i] = u.Key(nil)
@@ -111,8 +106,8 @@ func versionsOf(hist *db.Bucket) (out [][]byte) {
 	return out
 }
 
-// DropBeside removes all trees but the published one, also those that are held or in their grace, files
-// made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.
+// DropBeside removes all trees but the published one, also those that are held or in their grace, and files
+// made beside the trees. The next build begins with an empty tree.
 func (s *Trees) DropBeside() error {
 	if err := s.finishPublish(); err != nil {
 		return err
@@ -147,6 +142,12 @@ func (s *Trees) DropBeside() error {
 	if err := errors.Join(s.syncIn(treesFolder), s.tidy()); err != nil {
 		return err
 	}
+	s.At("tree beside dropped")
+	return nil
+}
+
+// DropDamaged removes what Rebuild took out of use.
+func DropDamaged(s *Site) error {
 	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
 	if err != nil {
 		return err
@@ -156,10 +157,9 @@ func (s *Trees) DropBeside() error {
 			continue // notes
 		}
 		if err := s.Root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return disk.Err("drop tree", err)
+			return disk.Err("drop damaged files", err)
 		}
 	}
-	s.At("tree beside dropped")
 	return s.SyncFolder()
 }
 

@@ -388,7 +388,7 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 	if r.Path == "" {
 		return false, nil
 	}
-	trees, err := w.Root.Open("trees")
+	trees, err := w.Root.Open(treesFolder)
 	if err != nil {
 		return false, nil
 	}
@@ -398,7 +398,7 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if ok, err := w.takeFile(regular.Root{Root: w.Root}, "trees/"+name+"/"+r.Path, r); ok || err != nil {
+		if ok, err := w.takeFile(regular.Root{Root: w.Root}, treesFolder+"/"+name+"/"+r.Path, r); ok || err != nil {
 			return ok, err
 		}
 	}

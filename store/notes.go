@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/internal/regular"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
@@ -271,14 +270,4 @@ func RenewLog(s *Site) error {
 		return err
 	}
 	return s.DB.Checkpoint()
-}
-
-// IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
-func (s *Trees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
-	fi, err := tree.Lstat(path)
-	if err != nil {
-		return false
-	}
-	same, err := s.bodies.Is(fi, digest)
-	return same && err == nil
 }

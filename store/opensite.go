@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"mirrord/store/bodies"
@@ -334,29 +332,6 @@ func (f *opening) checkLatest(tx *db.Tx) error {
 		published, last))
 }
 
-// lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
-func lastKnown(tx *db.Tx) (last int, err error) {
-	if k, _ := tx.Bucket(home.Versions).Cursor().Last(); len(k) == 8 {
-		last = int(binary.BigEndian.Uint64(k))
-	}
-	p, err := pendingIn(tx)
-	if p != nil {
-		last = max(last, p.Version.Number)
-	}
-	return last, err
-}
-
-// linkedVersion is the version that the name of the published tree says; 0 when it says none.
-func linkedVersion(site *os.Root) int {
-	to, err := site.Readlink(currentLink)
-	if err != nil {
-		return 0
-	}
-	name, _ := strings.CutPrefix(to, treesFolder+"/")
-	version, _ := versionOf(name)
-	return version
-}
-
 // renew makes a new database one of the present format.
 func (f *opening) renew(tx *db.Tx) error {
 	if tx.IsFresh() && (f.mode == rebuilding || !f.published) {
@@ -425,10 +400,7 @@ func (s *Site) start(f *opening) error {
 			return err
 		}
 	}
-	if err := s.Trees.finishPublish(); err != nil {
-		return err
-	}
-	if err := s.Trees.tidy(); err != nil {
+	if err := s.Trees.Recover(); err != nil {
 		return err
 	}
 	if err := takeJournal(s.Folder); err != nil {
@@ -456,6 +428,13 @@ func (s *State) Documents(name string) (*bodies.Packs, error) {
 	return p, nil
 }
 
+// How long to try for a view of which records and published tree are of one version, and the pause between
+// two attempts. A publish is two commits with a rename and some syncs between them.
+const (
+	pinFor   = 5 * time.Second
+	pinPause = 10 * time.Millisecond
+)
+
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
 // process or another one: it is never ErrLocked. It reads the database as it was then and the tree that was
 // published, and blocks no writer, see beside.go.
@@ -470,8 +449,11 @@ func (s *State) ViewSite(name string) (*Site, error) {
 		if err != nil {
 			return nil, err
 		}
-		whole, err := st.pinTree()
-		if err != nil {
+		whole := false
+		vs, err := st.Versions.List()
+		if err == nil {
+			whole = st.Trees.Pin(vs)
+		} else {
 			return nil, errors.Join(err, st.Close())
 		}
 		if whole || !time.Now().Before(end) {

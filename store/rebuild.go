@@ -84,7 +84,7 @@ func (s rebuilder) finish() error {
 				return err
 			}
 		}
-		if err := m.Put(home.KeyBuild, []byte(nextTree)); err != nil {
+		if err := DistrustNext(m); err != nil {
 			return err
 		}
 		return m.Put(home.KeyRebuilt, db.NumberKey(uint64(s.Now().Unix())))

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"mirrord/internal/regular"
-	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
@@ -113,34 +110,6 @@ func redoTo(d *db.DB, s *log.Readable, version int) error {
 		}
 		return err
 	})
-}
-
-// How long to try for a view of which records and published tree are of one version, and the pause between
-// two attempts. A publish is two commits with a rename and some syncs between them.
-const (
-	pinFor   = 5 * time.Second
-	pinPause = 10 * time.Millisecond
-)
-
-// pinTree opens the published tree of a view, also one that was decided on and has no link yet. whole
-// is false when it is not the tree of the last version that the view knows: another was published meanwhile.
-func (s *Site) pinTree() (whole bool, err error) {
-	vs, err := s.Versions.List()
-	if err != nil {
-		return false, err
-	}
-	p := s.Trees.hold()
-	s.Trees.pin = p
-	nothing := (len(vs) == 0) && p.name == ""
-	switch {
-	case nothing, p.err != nil:
-		return true, nil
-	case len(vs) == 0, p.Root.Root == nil:
-		return !s.Stale(), nil
-	}
-	meta, err := p.ReadFile(phm.MetaName, regular.MaxSmall)
-	same := (err == nil) && bytes.Equal(meta, vs[len(vs)-1].Meta)
-	return same || !s.Stale(), nil
 }
 
 // upToDate returns the database that a reader gets of a site: d, or err, when its writer has closed it, or

@@ -46,8 +46,8 @@ func (s *Site) makeParts() {
 		looks:     &looks{Folder: s.Folder, heads: s.heads},
 	}
 	s.Versions = &SiteVersions{Folder: s.Folder, records: s.Records}
-	s.Trees = &Trees{Folder: s.Folder, bodies: s.kept}
-	s.packs.Published, s.packs.Volatile = s.Trees.file, s.Volatile
+	s.Trees = Of(s.Folder, s.kept)
+	s.packs.Published, s.packs.Volatile = s.Trees.OpenFile, s.Volatile
 	s.Notes = &SiteNotes{s.Folder}
 	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
 		Root:     s.Root,
@@ -63,10 +63,7 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.Close()
-	if pin := s.Trees.pin; pin != nil {
-		pin.Close() // read only: nothing can be lost
-	}
-	err := errors.Join(s.packs.Close(), s.heads.Close())
+	err := errors.Join(s.Trees.Close(), s.packs.Close(), s.heads.Close())
 	if !s.ReadOnly && err == nil {
 		s.glancer.note(s.Folder, false)
 	}
@@ -109,9 +106,8 @@ func ValidName(name string) bool {
 
 // Errors of opening.
 var (
-	ErrNoSite    = disk.Said("no such site")
-	ErrNoVersion = errors.New("no version is published")
-	ErrClosed    = errors.New("site is closed")
+	ErrNoSite = disk.Said("no such site")
+	ErrClosed = errors.New("site is closed")
 )
 
 // ErrTooLong says that a URL is longer than MaxURL.
@@ -123,3 +119,6 @@ func explain(err *error, format string, args ...any) {
 		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
 	}
 }
+
+// ErrNoVersion says that nothing is published.
+var ErrNoVersion = errors.New("no version is published")

@@ -32,6 +32,26 @@ type Trees struct {
 	pin    *HeldTree // the published tree of a view: the link may have been moved since
 }
 
+// Of returns the trees of a site that is open. Bodies that are published as they came are linked from kept.
+// The caller closes it.
+func Of(f *home.Folder, kept *blobs.Blobs) *Trees { return &Trees{Folder: f, bodies: kept} }
+
+// Close lets go of what a view holds.
+func (s *Trees) Close() error {
+	if s.pin == nil {
+		return nil
+	}
+	return s.pin.Close()
+}
+
+// Recover finishes what a crash has left half done.
+func (s *Trees) Recover() error {
+	if err := s.finishPublish(); err != nil {
+		return err
+	}
+	return s.tidy()
+}
+
 // live returns the name of the tree to which current leads, "" when nothing is published.
 func (s *Trees) live() (string, error) {
 	if s.pin != nil {
@@ -93,8 +113,8 @@ func (s *Trees) Current() (regular.Root, error) {
 	return r, nil
 }
 
-// file opens a file of the published tree, which a rest is of.
-func (s *Trees) file(path string) (*os.File, error) {
+// OpenFile opens a file of the published tree.
+func (s *Trees) OpenFile(path string) (*os.File, error) {
 	tree, err := s.Current()
 	if err != nil {
 		return nil, err
@@ -246,12 +266,14 @@ func (t *Tree) Remove(path string) error {
 // uncompressed.
 func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false, nil) }
 
-// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. No later
-// build begins with a tree that is there now.
-func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true, nil) }
+// PublishAgain is Publish for a tree that takes the place of one of the same version. No later build begins
+// with a tree that is there now. also, which may be nil, changes the database in the transaction that
+// decides.
+func (t *Tree) PublishAgain(v Version, also func(*db.Tx) error) error {
+	return t.publish(v, nil, true, also)
+}
 
-// publish decides the publish and carries it out. also, which may be nil, changes the database in the
-// transaction that decides.
+// publish decides the publish and carries it out.
 func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) error) error {
 	s := t.s
 	if err := t.rename(v.Number); err != nil {

@@ -11,11 +11,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // How much of a published tree a look reads, so that it takes milliseconds for a tree of any size.
@@ -31,17 +34,23 @@ type TreeProblem struct {
 	File string // path in the tree; "" when nothing of the tree can be read
 }
 
-// LookAtTree looks at what readers see of a site that has a version, without a lock and without its database:
+// LookAt looks at what readers see of a site of a state that has a version, without a lock and without its
+// database:
 // phm.json and phm.files are there. With files also: phm.files is what phm.json says, and files are there in
 // their sizes, all of them or a sample of many. Bytes of files are for Verify.
-func LookAtTree(s *State, name string, files bool) (p TreeProblem) {
-	current := "sites/" + name + "/" + currentLink
+func LookAt(state, site string, files bool) (p TreeProblem) {
+	root, err := regular.OpenRoot(state)
+	if err != nil {
+		return gone(err)
+	}
+	defer root.Close()
+	current := "sites/" + site + "/" + currentLink
 	for range lookTries {
-		before, _ := s.root.Readlink(current)
-		if p = lookAt(regular.Root{Root: s.root}, current, files); p.Text == "" {
+		before, _ := root.Readlink(current)
+		if p = lookAt(root, current, files); p.Text == "" {
 			break
 		}
-		after, _ := s.root.Readlink(current)
+		after, _ := root.Readlink(current)
 		if before == after {
 			break
 		}
@@ -263,4 +272,63 @@ func (s *Trees) stands(name string, tree *os.File) bool {
 func unlock(f *os.File) error {
 	_ = disk.Funlock(f) // it fails where folders cannot be locked
 	return f.Close()
+}
+
+// Pin makes Current the published tree of now for a view that knows versions, also one that was decided on
+// and has no link yet. whole is false when it is not the tree of the last of them: another was published
+// meanwhile.
+func (s *Trees) Pin(vs []Version) (whole bool) {
+	s.pin = s.hold()
+	nothing := (len(vs) == 0) && s.pin.name == ""
+	switch {
+	case nothing, s.pin.err != nil:
+		return true
+	case len(vs) == 0, s.pin.Root.Root == nil:
+		return !s.Stale()
+	}
+	meta, err := s.pin.ReadFile(phm.MetaName, regular.MaxSmall)
+	return (err == nil && bytes.Equal(meta, vs[len(vs)-1].Meta)) || !s.Stale()
+}
+
+// CheckLink says what is wrong with the link to the published tree, "" when nothing is: it names a finished
+// tree exactly when a version is published.
+func (s *Trees) CheckLink(published bool) (wrong string, err error) {
+	name, err := s.live()
+	if err != nil {
+		return err.Error(), nil
+	}
+	pending, building := false, false
+	err = s.DB.View(func(tx *db.Tx) error {
+		pending = tx.Meta().Get(home.KeyPublish) != nil
+		building = slices.Contains(strings.Fields(string(tx.Meta().Get(home.KeyBuild))), name)
+		return nil
+	})
+	switch {
+	case err != nil, name == "" && (pending || !published):
+		return "", err
+	case name == "":
+		return "it is missing, although a version is published", nil
+	case building && !pending:
+		return "it names a tree that is being changed", nil
+	case !published && !pending:
+		return fmt.Sprintf("it names tree %s, although no version is published", name), nil
+	}
+	fi, err := s.Root.Lstat(treesFolder + "/" + name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("it names tree %s, which is missing", name), nil
+	case err == nil && !fi.IsDir():
+		return fmt.Sprintf("tree %s is no directory", name), nil
+	}
+	return "", err
+}
+
+// IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
+func (s *Trees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
+	fi, err := tree.Lstat(path)
+	if err != nil {
+		return false
+	}
+	same, err := s.bodies.Is(fi, digest)
+	return same && err == nil
 }

@@ -125,7 +125,7 @@ func TestLookAtTree(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := LookAtTree(st, "x", true)
+			got := LookAt(st.Dir, "x", true)
 			if !strings.Contains(got.Text, c.want) || !strings.HasPrefix(got.File, c.file) {
 				t.Errorf("%+v", got)
 			}
@@ -133,7 +133,7 @@ func TestLookAtTree(t *testing.T) {
 				t.Errorf("of a good tree: %+v", got)
 			}
 			whole := c.file == "" && c.want != ""
-			if brief := LookAtTree(st, "x", false); (brief.Text != "") != whole {
+			if brief := LookAt(st.Dir, "x", false); (brief.Text != "") != whole {
 				t.Errorf("without files: %+v", brief)
 			}
 		})

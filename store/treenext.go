@@ -310,3 +310,7 @@ func (s *Trees) unlinkVersion(n *treeNote) error {
 	}
 	return disk.Err("unlink version", s.Root.Remove(name))
 }
+
+// DistrustNext makes the next build begin with an empty tree, for a database that was made again: the lost one
+// knew whether the tree that is there is whole.
+func DistrustNext(m *db.Bucket) error { return m.Put(home.KeyBuild, []byte(nextTree)) }

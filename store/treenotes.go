@@ -3,10 +3,12 @@
 package store
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -260,3 +262,26 @@ func (s *Trees) tidy() error {
 
 // treeNumber is the name of the link that points to a tree.
 func treeNumber(n *treeNote) string { return strconv.Itoa(n.Version) }
+
+// lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
+func lastKnown(tx *db.Tx) (last int, err error) {
+	if k, _ := tx.Bucket(home.Versions).Cursor().Last(); len(k) == 8 {
+		last = int(binary.BigEndian.Uint64(k))
+	}
+	p, err := pendingIn(tx)
+	if p != nil {
+		last = max(last, p.Version.Number)
+	}
+	return last, err
+}
+
+// linkedVersion is the version that the name of the published tree says; 0 when it says none.
+func linkedVersion(site *os.Root) int {
+	to, err := site.Readlink(currentLink)
+	if err != nil {
+		return 0
+	}
+	name, _ := strings.CutPrefix(to, treesFolder+"/")
+	version, _ := versionOf(name)
+	return version
+}

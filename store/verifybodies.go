@@ -202,37 +202,9 @@ func (v *verifier) versions() error {
 
 // current checks that the link names a tree exactly when a version is published.
 func (v *verifier) current() error {
-	name, err := v.s.Trees.live()
-	if err != nil {
-		v.problem(BadCurrent, currentLink, "%v", err)
-		return nil
+	wrong, err := v.s.Trees.CheckLink(v.st.Versions > 0)
+	if wrong != "" {
+		v.problem(BadCurrent, currentLink, "%s", wrong)
 	}
-	pending := false
-	err = v.s.DB.View(func(tx *db.Tx) error {
-		pending = tx.Meta().Get(home.KeyPublish) != nil
-		building := strings.Fields(string(tx.Meta().Get(home.KeyBuild)))
-		if slices.Contains(building, name) && !pending {
-			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case name == "" && v.st.Versions > 0 && !pending:
-		v.problem(BadCurrent, currentLink, "it is missing, although a version is published")
-	case name == "":
-	case v.st.Versions == 0 && !pending:
-		v.problem(BadCurrent, currentLink, "it names tree %s, although no version is published", name)
-	default:
-		fi, err := v.s.Root.Lstat(treesFolder + "/" + name)
-		if errors.Is(err, fs.ErrNotExist) {
-			v.problem(BadCurrent, currentLink, "it names tree %s, which is missing", name)
-		} else if err != nil {
-			return err
-		} else if !fi.IsDir() {
-			v.problem(BadCurrent, currentLink, "tree %s is no directory", name)
-		}
-	}
-	return nil
+	return err
 }

@@ -252,7 +252,7 @@ func (s *Scrubber) readersSee(ctx context.Context, name string, n *look.ScrubNot
 	if j.Version == 0 || j.Activity == status.Running || j.Activity == status.Ending {
 		return false
 	}
-	p := store.LookAtTree(s.State, name, false).Text
+	p := store.LookAt(s.State.Dir, name, false).Text
 	if p == "" || look.Publishing(s.State, name) {
 		return false
 	}

@@ -98,7 +98,7 @@ func (d *Daemon) Glance() status.All {
 			if due[name] {
 				return d.lookAtTree(name)
 			}
-			return store.LookAtTree(d.State, name, false)
+			return store.LookAt(d.State.Dir, name, false)
 		})
 	}
 	return all
@@ -106,7 +106,7 @@ func (d *Daemon) Glance() status.All {
 
 // lookAtTree looks at each file of a published tree.
 func (d *Daemon) lookAtTree(name string) store.TreeProblem {
-	return d.trees.note(name, d.State.Now(), store.LookAtTree(d.State, name, true))
+	return d.trees.note(name, d.State.Now(), store.LookAt(d.State.Dir, name, true))
 }
 
 // DiskRoom is what all mirrors together may take, 0 for no limit, and what they take.

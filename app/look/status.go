@@ -321,5 +321,5 @@ func CauseOf(err error, name string) status.Cause {
 
 // WholeTree is the look at a tree without a daemon.
 func WholeTree(st *store.State) func(name string) store.TreeProblem {
-	return func(name string) store.TreeProblem { return store.LookAtTree(st, name, true) }
+	return func(name string) store.TreeProblem { return store.LookAt(st.Dir, name, true) }
 }

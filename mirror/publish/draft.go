@@ -176,7 +176,7 @@ func (d *Draft) PublishAgain() error {
 			return err
 		}
 	}
-	if err := d.tree.PublishAgain(*live); err != nil {
+	if err := d.tree.PublishAgain(*live, nil); err != nil {
 		return err
 	}
 	return d.noteRests(live.Number) // not before: until then its files are the damaged ones

@@ -289,7 +289,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.PublishAgain(*m.live); err != nil {
+	if err := t.PublishAgain(*m.live, nil); err != nil {
 		return err
 	}
 	m.left.Repaired = append(m.left.Repaired, "all files")

@@ -49,7 +49,7 @@ func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.
 			return err
 		}
 	}
-	return errors.Join(s.Trees.DropBeside(), s.Notes.NoteDamaged(nil))
+	return errors.Join(s.Trees.DropBeside(), store.DropDamaged(s), s.Notes.NoteDamaged(nil))
 }
 
 // lose marks lost bodies of a version as removed from it.

@@ -70,7 +70,7 @@ func Finish(
 	if err := e.erase(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.Trees.DropBeside(); err != nil {
+	if err := errors.Join(s.Trees.DropBeside(), store.DropDamaged(s)); err != nil {
 		return nil, err
 	}
 	c, err := s.Purge(ctx, e.goneRaw)
@@ -283,7 +283,7 @@ func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (
 	if err := describe(tree, &live, rest.Files); err != nil {
 		return err
 	}
-	return tree.PublishErased(live, r.erasure)
+	return tree.PublishAgain(live, r.erasure.Apply)
 }
 
 // dropNotes takes the removed URLs out of the notes of damaged bodies.
