@@ -209,7 +209,7 @@ func (x *stateText) record(s *store.Site, r *record.Resource) string {
 }
 
 // version says what a version has: each file is read, and has the digest that the file table names.
-func (x *stateText) version(s *store.Site, v store.Version) {
+func (x *stateText) version(s *store.Site, v record.Version) {
 	x.line("version %+v", v)
 	was, err := s.Versions.Past(v.Number)
 	x.ok(err)

@@ -102,7 +102,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 		}
 	}
 	for range 2 { // as after a crash the second time
-		left := filepath.Join(s.Dir, "trees", mendFolder, "dir", "a.png")
+		left := filepath.Join(s.Dir, "trees", "mend", "dir", "a.png")
 		err := os.MkdirAll(filepath.Dir(left), 0o755)
 		if err == nil {
 			err = os.WriteFile(left, []byte("left behind"), 0o644)

@@ -17,6 +17,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // faultySite is a site of some pages, with many records and no log; name is its database.
@@ -210,7 +211,7 @@ func TestSiteWithoutDatabase(t *testing.T) {
 			Size:   4,
 			SHA256: sum("page"),
 		}})
-		if err := os.Symlink("trees/000001", filepath.Join(filepath.Dir(name), currentLink)); err != nil {
+		if err := os.Symlink("trees/000001", filepath.Join(filepath.Dir(name), trees.CurrentLink)); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()

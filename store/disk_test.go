@@ -19,6 +19,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // mountTmpfs mounts a file system of so many bytes; ok is false when this process may not.
@@ -194,7 +195,7 @@ func TestDiskFullWhilePublishing(t *testing.T) {
 	}
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"page": "one"})
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

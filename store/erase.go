@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"mirrord/internal/regular"
-	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
@@ -21,10 +19,10 @@ import (
 // without them. Only the number of a URL stays, because the links of documents name it.
 type Erasure struct {
 	URLs     []site.URL
-	Reason   string         // of their outcome, which is site.OutOfScope from then on
-	Versions []Version      // that were made again under their numbers
-	Scripts  map[int][]byte // edit scripts that changed, by the version that they lead back from; uncompressed
-	Lost     []LostBody     // that are no longer part of the mirror, where they are damaged
+	Reason   string           // of their outcome, which is site.OutOfScope from then on
+	Versions []record.Version // that were made again under their numbers
+	Scripts  map[int][]byte   // edit scripts that changed, by the version that they lead back from; uncompressed
+	Lost     []LostBody       // that are no longer part of the mirror, where they are damaged
 }
 
 // Erase changes the database of a site whose published tree has no file of the URLs.
@@ -61,7 +59,7 @@ func (e *Erasure) Apply(tx *db.Tx) error {
 		}
 	}
 	for n, script := range e.Scripts {
-		if err := tx.Bucket(home.Scripts).Put(db.NumberKey(uint64(n)), packScript(script)); err != nil {
+		if err := tx.Bucket(home.Scripts).Put(db.NumberKey(uint64(n)), record.PackScript(script)); err != nil {
 			return err
 		}
 	}
@@ -106,46 +104,6 @@ func versionsOf(hist *db.Bucket) (out [][]byte) {
 	return out
 }
 
-// DropBeside removes all trees but the published one, also those that are held or in their grace, and files
-// made beside the trees. The next build begins with an empty tree.
-func (s *Trees) DropBeside() error {
-	if err := s.finishPublish(); err != nil {
-		return err
-	}
-	live, err := s.live()
-	if err != nil {
-		return err
-	}
-	if err := s.clean(); err != nil {
-		return err
-	}
-	trees, err := fs.ReadDir(s.Root.FS(), treesFolder)
-	if err != nil {
-		return disk.Err("list trees", err)
-	}
-	for _, e := range trees {
-		switch name := e.Name(); {
-		case name == live:
-			continue
-		case isTree(name), name == nextTree:
-			err = s.mark(name)
-			if err == nil {
-				err = s.discard(name)
-			}
-		default:
-			err = s.Root.RemoveAll(treesFolder + "/" + name)
-		}
-		if err != nil {
-			return disk.Err("drop tree", err)
-		}
-	}
-	if err := errors.Join(s.syncIn(treesFolder), s.tidy()); err != nil {
-		return err
-	}
-	s.At("tree beside dropped")
-	return nil
-}
-
 // DropDamaged removes what Rebuild took out of use.
 func DropDamaged(s *Site) error {
 	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
@@ -161,17 +119,4 @@ func DropDamaged(s *Site) error {
 		}
 	}
 	return s.SyncFolder()
-}
-
-// Described gives a version that is kept without its phm.json the one of the published tree.
-func (s *Trees) Described(v *Version) error {
-	if len(v.Meta) > 0 {
-		return nil
-	}
-	tree, err := s.Current()
-	if err != nil {
-		return err
-	}
-	v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall)
-	return errors.Join(disk.Err("read the published tree", err), tree.Close())
 }

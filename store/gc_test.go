@@ -19,6 +19,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/collect"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // pastSite is a site of several versions, with what every version had.
@@ -110,12 +111,12 @@ func (h *pastSite) version() {
 	h.change()
 	h.n++
 	foldAll(h.t, h.s, h.n)
-	tree, err := h.s.Trees.Build(TreeRules{})
+	tree, err := h.s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	defer tree.Close()
-	if err := tree.Publish(Version{Number: h.n, Time: at(int64(1000 * h.n))}, nil); err != nil {
+	if err := tree.Publish(record.Version{Number: h.n, Time: at(int64(1000 * h.n))}, nil); err != nil {
 		h.t.Fatal(err)
 	}
 	h.want[h.n] = maps.Clone(h.now)

@@ -22,6 +22,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // HooksFact is the name of the fact that a Glance has: what the hooks of the job came to.
@@ -29,12 +30,12 @@ const HooksFact = "hooks"
 
 // Glance is what lists show of the database of a site.
 type Glance struct {
-	Version    Version   `json:"version"`             // the last one, without its Meta; Number 0: no version
-	Publishing bool      `json:"publishing,omitzero"` // a publish was decided and is not carried out yet
-	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // when Rebuild made the database
-	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
-	Unfinished Run       `json:"unfinished,omitzero"` // see SiteNotes.Run
-	Busy       bool      `json:"-"`                   // a process has the site open for writing
+	Version    record.Version `json:"version"`             // the last one, without its Meta; Number 0: no version
+	Publishing bool           `json:"publishing,omitzero"` // a publish was decided and is not carried out yet
+	Rebuilt    time.Time      `json:"rebuilt,omitzero"`    // when Rebuild made the database
+	Hooks      []byte         `json:"hooks,omitempty"`     // HooksFact
+	Unfinished Run            `json:"unfinished,omitzero"` // see SiteNotes.Run
+	Busy       bool           `json:"-"`                   // a process has the site open for writing
 }
 
 // glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the
@@ -88,7 +89,7 @@ func readGlance(s *State, name string) *Glance {
 		return nil
 	}
 	_, err = root.Stat("packs")
-	if err != nil || linkedVersion(root) > g.Version.Number {
+	if err != nil || trees.LinkedVersion(root) > g.Version.Number {
 		return nil
 	}
 	f, err := root.Open(home.SiteDB)
@@ -112,7 +113,7 @@ func (g *glanceFile) fits(f *os.File) bool {
 // look reads what lists show from the database. It is nil while a rebuild has not finished.
 func look(s *home.Folder) (g *Glance, err error) {
 	err = s.DB.View(func(tx *db.Tx) error {
-		p, err := pendingIn(tx)
+		p, err := trees.PendingIn(tx)
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func look(s *home.Folder) (g *Glance, err error) {
 		if p != nil {
 			g.Version = p.Version
 		} else if _, v := tx.Bucket(home.Versions).Cursor().Last(); v != nil {
-			return decodeVersion(s.Name, v, &g.Version)
+			return record.DecodeVersion(s.Name, v, &g.Version)
 		}
 		return nil
 	})

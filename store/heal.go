@@ -21,6 +21,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.
@@ -388,17 +389,17 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 	if r.Path == "" {
 		return false, nil
 	}
-	trees, err := w.Root.Open(treesFolder)
+	folder, err := w.Root.Open(trees.Dir)
 	if err != nil {
 		return false, nil
 	}
-	names, err := trees.Readdirnames(-1)
-	if err = errors.Join(err, trees.Close()); err != nil {
+	names, err := folder.Readdirnames(-1)
+	if err = errors.Join(err, folder.Close()); err != nil {
 		return false, disk.Err("list trees", err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if ok, err := w.takeFile(regular.Root{Root: w.Root}, treesFolder+"/"+name+"/"+r.Path, r); ok || err != nil {
+		if ok, err := w.takeFile(regular.Root{Root: w.Root}, trees.Dir+"/"+name+"/"+r.Path, r); ok || err != nil {
 			return ok, err
 		}
 	}

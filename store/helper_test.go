@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -395,4 +396,13 @@ func boltOf(t *testing.T, s *Site) (d *bolt.DB) {
 		t.Fatal(err)
 	}
 	return d
+}
+func inode(t *testing.T, p string) (ino uint64, links uint64) {
+	t.Helper()
+	fi, err := os.Stat(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := fi.Sys().(*syscall.Stat_t)
+	return st.Ino, uint64(st.Nlink)
 }

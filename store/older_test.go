@@ -14,6 +14,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/home"
 	"mirrord/store/log"
+	"mirrord/store/trees"
 )
 
 // siteWithCopy makes a site with three versions, and a copy of its database of the time of the first one.
@@ -114,7 +115,7 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 			if !maps.Equal(after, before) {
 				t.Error("files were changed")
 			}
-			if err := os.Remove(filepath.Join(site, currentLink)); err != nil {
+			if err := os.Remove(filepath.Join(site, trees.CurrentLink)); err != nil {
 				t.Fatal(err)
 			}
 			if run, verify := opened(t, dir); (run != nil) || (verify != nil) {

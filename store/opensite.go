@@ -16,6 +16,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -181,7 +182,7 @@ func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 		Now:      s.opt.Now,
 		Root:     root,
 	}
-	_, cerr := root.Lstat(currentLink)
+	_, cerr := root.Lstat(trees.CurrentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
 	if f.DB, err = s.openDB(f); err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -320,11 +321,11 @@ func (f *opening) check(tx *db.Tx) error {
 // checkLatest reports a database that does not know the published version. Each version is written into the
 // database before the link moves to its tree.
 func (f *opening) checkLatest(tx *db.Tx) error {
-	published := linkedVersion(f.Root)
+	published := trees.LinkedVersion(f.Root)
 	if published == 0 {
 		return nil
 	}
-	last, _ := lastKnown(tx)                 // who carries a publish out reports one that cannot be read
+	last, _ := trees.LastKnown(tx)           // who carries a publish out reports one that cannot be read
 	if (published <= last) || f.DB.Stale() { // a version has come since the copy was made
 		return nil
 	}

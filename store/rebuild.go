@@ -24,6 +24,7 @@ import (
 	"mirrord/store/log"
 	"mirrord/store/pages"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing
@@ -84,7 +85,7 @@ func (s rebuilder) finish() error {
 				return err
 			}
 		}
-		if err := DistrustNext(m); err != nil {
+		if err := trees.DistrustNext(m); err != nil {
 			return err
 		}
 		return m.Put(home.KeyRebuilt, db.NumberKey(uint64(s.Now().Unix())))
@@ -105,7 +106,7 @@ func (s rebuilder) lastingFacts() (map[string][]byte, error) {
 
 // readable reports whether the published tree of a site, if there is one, can be made records of.
 func readable(site *os.Root) error {
-	tree, err := regular.Root{Root: site}.OpenRoot(currentLink)
+	tree, err := regular.Root{Root: site}.OpenRoot(trees.CurrentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -151,7 +152,7 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 // refill makes records of the published tree.
 func (s rebuilder) refill() (known int, err error) {
 	tree, err := s.Trees.Current()
-	if errors.Is(err, ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		return 0, nil
 	}
 	if err != nil {
@@ -206,7 +207,7 @@ func (s rebuilder) refill() (known int, err error) {
 	if err := s.kept.Sync(); err != nil {
 		return known, err
 	}
-	v := Version{
+	v := record.Version{
 		Number: max(meta.Version, 1),
 		Time:   meta.Retrieved,
 		Files:  meta.Files,

@@ -12,6 +12,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
+	"mirrord/store/trees"
 )
 
 // The whole of a rebuild with a real run before and after it is tested in package mirror; here is what it
@@ -182,11 +183,11 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
-	live, err := s.Trees.live()
+	live, err := s.Root.Readlink(trees.CurrentLink)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	}
 	tree.Close()
 	closeSite(t, s)
-	writePHM(t, filepath.Join(dir, "sites/x/trees", live), 1, []phm.File{{
+	writePHM(t, filepath.Join(dir, "sites/x", live), 1, []phm.File{{
 		Path:   "a.txt",
 		URL:    "http://a/a.txt",
 		Type:   "text/plain",
@@ -209,7 +210,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if tree, err = s.Trees.Build(TreeRules{}); err != nil {
+	if tree, err = s.Trees.Build(trees.TreeRules{}); err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()

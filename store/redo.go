@@ -15,6 +15,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/log"
+	"mirrord/store/trees"
 )
 
 // Redo makes the database of a site again from its log, with all that it had; why is its defect.
@@ -50,7 +51,7 @@ func Redo(s *State, name string, why error) (err error) {
 	if err != nil {
 		return err
 	}
-	version := linkedVersion(root)
+	version := trees.LinkedVersion(root)
 	if err := o.MakeNext(func(d *db.DB) error { return redoTo(d, whole, version) }); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func redoTo(d *db.DB, s *log.Readable, version int) error {
 		if (t.Bucket(home.Versions) == nil) || (version == 0) {
 			return nil
 		}
-		last, err := lastKnown(t)
+		last, err := trees.LastKnown(t)
 		if err == nil && last < version {
 			err = fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
 		}
@@ -144,6 +145,6 @@ func upToDate(s *State, root *os.Root, o db.Options, d *db.DB, err error) (*db.D
 	if nerr != nil {
 		return nil, errors.Join(err, nerr)
 	}
-	version := linkedVersion(root)
+	version := trees.LinkedVersion(root)
 	return o.InScratch(d, func(next *db.DB) error { return redoTo(next, whole, version) })
 }

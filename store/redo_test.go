@@ -20,6 +20,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
@@ -171,7 +172,7 @@ func TestLogLeadsToThePast(t *testing.T) {
 					err = os.Remove(path)
 				}
 				// Where the database has no record, the published tree does.
-				meta := filepath.Join(filepath.Dir(path), currentLink, phm.MetaName)
+				meta := filepath.Join(filepath.Dir(path), trees.CurrentLink, phm.MetaName)
 				err = errors.Join(err, os.WriteFile(meta,
 					[]byte(`{"phm": 1, "entry": "index.html", "version": 9}`), 0o644))
 				if err != nil {

@@ -22,6 +22,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // sealedSite makes a site with two versions and some values in every bucket, and returns the path of its
@@ -49,13 +50,14 @@ func sealedSite(t *testing.T) (dir, db string) {
 // publishNow publishes a version of one file.
 func publishNow(t *testing.T, s *Site, version int) {
 	t.Helper()
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
 	fillTree(t, tree, version, map[string]string{"index.html": fmt.Sprint(version)})
-	if err := tree.Publish(Version{Number: version, Time: time.Now(), Files: 1}, []byte("script")); err != nil {
+	v := record.Version{Number: version, Time: time.Now(), Files: 1}
+	if err := tree.Publish(v, []byte("script")); err != nil {
 		t.Fatal(err)
 	}
 }

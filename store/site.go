@@ -12,6 +12,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/pages"
+	"mirrord/store/trees"
 )
 
 // Site is one site, open for one process. What it keeps is reached through its parts. They may be used from
@@ -20,7 +21,7 @@ type Site struct {
 	Records  *Records
 	Frames   *bodies.Frames
 	Versions *SiteVersions
-	Trees    *Trees
+	Trees    *trees.SiteTrees
 	Notes    *SiteNotes
 	Parts    *blobs.Parts
 
@@ -46,7 +47,7 @@ func (s *Site) makeParts() {
 		looks:     &looks{Folder: s.Folder, heads: s.heads},
 	}
 	s.Versions = &SiteVersions{Folder: s.Folder, records: s.Records}
-	s.Trees = Of(s.Folder, s.kept)
+	s.Trees = trees.Of(s.Folder, s.kept)
 	s.packs.Published, s.packs.Volatile = s.Trees.OpenFile, s.Volatile
 	s.Notes = &SiteNotes{s.Folder}
 	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
@@ -119,6 +120,3 @@ func explain(err *error, format string, args ...any) {
 		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
 	}
 }
-
-// ErrNoVersion says that nothing is published.
-var ErrNoVersion = errors.New("no version is published")

@@ -20,6 +20,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
+	"mirrord/store/trees"
 )
 
 // Options say how a state is opened. The zero value is what a daemon wants.
@@ -128,7 +129,7 @@ func (s *State) Sites() ([]string, error) {
 
 // EmptySite reports whether a site has no run and no version. A site of which that cannot be said has some.
 func EmptySite(s *State, name string) bool {
-	for _, file := range []string{lastRunName, currentLink} {
+	for _, file := range []string{lastRunName, trees.CurrentLink} {
 		if _, err := s.root.Lstat("sites/" + name + "/" + file); !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}

@@ -18,6 +18,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // DepotNotes is the file of a site's folder in which its depots are noted. It stays on its machine.
@@ -28,8 +29,8 @@ const DepotNotes = "depots.json"
 // was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, log.Folder, db.LockName, damagedFolder, DepotNotes, AwayName,
-		glanceName:
+	case trees.Dir, trees.VersionsDir, trees.CurrentLink, log.Folder, db.LockName, damagedFolder, DepotNotes,
+		AwayName, glanceName:
 		return false
 	}
 	return name[0] != '.' && !strings.HasPrefix(name, home.SiteDB+".")

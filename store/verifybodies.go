@@ -18,6 +18,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // stored is a document that a record says is stored.
@@ -172,7 +173,7 @@ func (v *verifier) versions() error {
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			v.st.Versions++
 			name := fmt.Sprintf("%x", k)
-			var x Version
+			var x record.Version
 			if err := json.Unmarshal(val, &x); err != nil {
 				v.problem(BadVersion, name, "%v", err)
 				continue
@@ -192,7 +193,7 @@ func (v *verifier) versions() error {
 			if len(k) != 8 || tx.Bucket(home.Versions).Get(k) == nil {
 				v.problem(BadVersion, name, "there is no such version")
 			}
-			if _, err := unpackScript(val); err != nil {
+			if _, err := record.UnpackScript(val); err != nil {
 				v.problem(BadVersion, name, "%v", err)
 			}
 		}
@@ -204,7 +205,7 @@ func (v *verifier) versions() error {
 func (v *verifier) current() error {
 	wrong, err := v.s.Trees.CheckLink(v.st.Versions > 0)
 	if wrong != "" {
-		v.problem(BadCurrent, currentLink, "%s", wrong)
+		v.problem(BadCurrent, trees.CurrentLink, "%s", wrong)
 	}
 	return err
 }

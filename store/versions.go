@@ -4,19 +4,16 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
-	"mirrord/internal/zstdfast"
 	"mirrord/site"
 	"mirrord/store/db"
-	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // The history of a site is kept backwards: with every version lie the records as they were before it, and the
@@ -43,21 +40,6 @@ func overlayAt(tx *db.Tx, version int) overlay {
 	return o
 }
 
-// Version is one published version of a site.
-type Version struct {
-	Number   int       `json:"number"` // from 1
-	Time     time.Time `json:"time"`
-	Files    int       `json:"files"`
-	Bytes    int64     `json:"bytes"`
-	Added    int       `json:"added"`
-	Changed  int       `json:"changed"`
-	Removed  int       `json:"removed"`
-	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
-	// the older version that this one is again, by a rollback; 0 if it is not
-	Restores int    `json:"rolled_back_to,omitempty"`
-	Meta     []byte `json:"meta,omitempty"` // its phm.json
-}
-
 // SiteVersions is the published versions of a site, and what its records were in them.
 type SiteVersions struct {
 	*home.Folder
@@ -66,30 +48,22 @@ type SiteVersions struct {
 
 // List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must
 // not be changed.
-func (s *SiteVersions) List() ([]Version, error) {
-	var out []Version
-	decided, err := decided(s.Folder)
+func (s *SiteVersions) List() ([]record.Version, error) {
+	var out []record.Version
+	decided, err := trees.Decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
 	err = s.Each(home.Versions, func(_, v []byte) error {
-		out = append(out, Version{})
-		return decodeVersion(s.Name, v, &out[len(out)-1])
+		out = append(out, record.Version{})
+		return record.DecodeVersion(s.Name, v, &out[len(out)-1])
 	})
-	return decided.with(out), err
-}
-
-// decodeVersion reads a value of the bucket of versions.
-func decodeVersion(site string, v []byte, x *Version) error {
-	if err := json.Unmarshal(v, x); err != nil {
-		return fmt.Errorf("versions of %s: %w: %v", site, record.ErrValue, err)
-	}
-	return nil
+	return decided.With(out), err
 }
 
 // DatedRecord is the record of a URL in a version.
 type DatedRecord struct {
-	Version Version
+	Version record.Version
 	Record  record.Resource
 	Known   bool // the URL was known then
 }
@@ -150,14 +124,14 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	decided, err := decided(s.Folder)
+	decided, err := trees.Decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
 	key := db.NumberKey(uint64(version))
 	err = s.DB.View(func(tx *db.Tx) error {
-		if tx.Bucket(home.Versions).Get(key) == nil && !decided.is(key) {
-			return fmt.Errorf("version %d of %s: %w", version, s.Name, ErrNoVersion)
+		if tx.Bucket(home.Versions).Get(key) == nil && !decided.Is(key) {
+			return fmt.Errorf("version %d of %s: %w", version, s.Name, record.ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
 		return nil
@@ -236,12 +210,12 @@ func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
 	key := db.NumberKey(uint64(version))
-	decided, err := decided(s.Folder)
+	decided, err := trees.Decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
-	if decided.is(key) && (len(decided.Script) > 0) {
-		return unpackScript(decided.Script)
+	if decided.Is(key) && (len(decided.Script) > 0) {
+		return record.UnpackScript(decided.Script)
 	}
 	err = s.DB.View(func(tx *db.Tx) error {
 		packed = slices.Clone(tx.Bucket(home.Scripts).Get(key))
@@ -250,23 +224,8 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 	if err != nil || packed == nil {
 		return nil, err
 	}
-	return unpackScript(packed)
+	return record.UnpackScript(packed)
 }
-
-// maxScript is how many bytes of an edit script are believed.
-const maxScript = 1<<31 - 1
-
-func unpackScript(packed []byte) ([]byte, error) {
-	dec := zstdfast.NewDecoder(maxScript)
-	defer dec.Close()
-	out, err := dec.DecodeAll(packed, nil)
-	if err != nil {
-		return nil, fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
-	}
-	return out, nil
-}
-
-func packScript(script []byte) []byte { return zstdfast.New().Append(nil, script) }
 
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces
 // goes into that one's history. The next publish then has the old content.
@@ -314,7 +273,7 @@ func (s *SiteVersions) Drop(version int) error {
 		versions := tx.Bucket(home.Versions)
 		k := db.NumberKey(uint64(version))
 		if versions.Get(k) == nil {
-			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
+			return fmt.Errorf("version %d: %w", version, record.ErrNoVersion)
 		}
 		if bytes.Equal(tx.Meta().Get(home.KeyLive), k) {
 			return fmt.Errorf("version %d is the published one", version)
@@ -373,7 +332,7 @@ func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 		if v == nil {
 			return nil, nil
 		}
-		return unpackScript(v)
+		return record.UnpackScript(v)
 	}
 	older, err := read(version)
 	if err != nil {
@@ -383,68 +342,9 @@ func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 	if err != nil {
 		return err
 	}
-	merged, err := mergeSteps(older, newer)
+	merged, err := record.JoinScripts(older, newer)
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.Delete(version), b.Put(next, packScript(merged)))
-}
-
-// mergeSteps makes one script of two that follow one another. A line is an operation and a line of a file
-// table: '-' and '~' with the file as it was before it was dropped or changed, '+' with a file that was
-// added.
-func mergeSteps(older, newer []byte) ([]byte, error) {
-	type step struct {
-		op   byte
-		line []byte
-	}
-	steps := map[string]step{}
-	var order []string
-	read := func(script []byte, f func(path string, s step)) error {
-		for line := range bytes.Lines(script) {
-			var file struct {
-				Path string `json:"path"`
-			}
-			if err := json.Unmarshal(line[1:], &file); err != nil {
-				return fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
-			}
-			f(file.Path, step{line[0], line[1:]})
-		}
-		return nil
-	}
-	if err := read(newer, func(p string, s step) {
-		steps[p] = s
-		order = append(order, p)
-	}); err != nil {
-		return nil, err
-	}
-	err := read(older, func(p string, s step) {
-		after, both := steps[p]
-		switch {
-		case !both:
-			order = append(order, p)
-			steps[p] = s
-		case s.op == '+' && after.op == '-': // came and went
-			delete(steps, p)
-		case s.op == '+':
-			steps[p] = step{'+', after.line}
-		case s.op == '-' && after.op == '+': // went and came back
-			steps[p] = step{'~', s.line}
-		case after.op == '-':
-			steps[p] = step{'-', s.line}
-		default:
-			steps[p] = step{'~', s.line}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []byte
-	slices.Sort(order)
-	for _, p := range slices.Compact(order) {
-		if s, ok := steps[p]; ok {
-			out = append(append(out, s.op), s.line...)
-		}
-	}
-	return out, nil
+	return errors.Join(b.Delete(version), b.Put(next, record.PackScript(merged)))
 }

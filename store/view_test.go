@@ -24,6 +24,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // viewTest opens a view of a state of its own, as another process would.
@@ -106,14 +107,14 @@ func TestViewDuringPublish(t *testing.T) {
 		return map[string]string{phm.MetaName: fmt.Sprintf(`{"version": %d}`, v)}
 	}
 	publish := func(v int) {
-		tree, err := s.Trees.Build(TreeRules{})
+		tree, err := s.Trees.Build(trees.TreeRules{})
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer tree.Close()
 		fillTree(t, tree, v, files(v))
-		if err := tree.Publish(Version{Number: v, Meta: []byte(files(v)[phm.MetaName])}, nil); err != nil {
+		if err := tree.Publish(record.Version{Number: v, Meta: []byte(files(v)[phm.MetaName])}, nil); err != nil {
 			t.Error(err)
 		}
 	}

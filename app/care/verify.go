@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/record"
 )
 
 // maxKeptProblems bounds the report on a ruined site.
@@ -230,7 +231,7 @@ func verifyView(
 	}
 	defer env.Close(&err, s)
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
-		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+		return nil, false, fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 	}
 	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
 	err = check(ctx, s, out, func(p store.Problem) {

@@ -18,8 +18,8 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // loaded is a retrieval whose table is filled.
@@ -189,7 +189,7 @@ func openImported(r *loaded) error {
 		return nil
 	}
 	tree, err := r.Site.Trees.Current()
-	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, record.ErrNoVersion) {
 		return nil // the run makes it again
 	}
 	if err == nil {

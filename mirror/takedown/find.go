@@ -131,7 +131,7 @@ func versionsWith(s *store.Site, urls map[site.URL]bool) (n int, err error) {
 // entryOf returns the URL of the entry page of the published version when it is part of a take-down.
 func entryOf(s *store.Site, down *scope.TakeDowns) (string, error) {
 	tree, err := s.Trees.Current()
-	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
+	if errors.Is(err, record.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return "", nil // nothing is published, or the next run makes it again
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Ownership is an implementation of store.Owner that is tested.
@@ -169,9 +170,9 @@ func ownerLost(t *testing.T, o Ownership) {
 }
 
 // build makes a tree of one file.
-func build(t *testing.T, s *store.Site, body string) *store.Tree {
+func build(t *testing.T, s *store.Site, body string) *trees.Tree {
 	t.Helper()
-	tree, err := s.Trees.Build(store.TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,9 +184,9 @@ func build(t *testing.T, s *store.Site, body string) *store.Tree {
 	return tree
 }
 
-func publish(t *testing.T, tree *store.Tree, number int) error {
+func publish(t *testing.T, tree *trees.Tree, number int) error {
 	t.Helper()
-	err := tree.Publish(store.Version{Number: number, Time: time.Unix(int64(number), 0), Files: 1}, nil)
+	err := tree.Publish(record.Version{Number: number, Time: time.Unix(int64(number), 0), Files: 1}, nil)
 	return errors.Join(err, tree.Close())
 }
 
@@ -216,7 +217,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"end a run", func() error { return s.Notes.SetRun(nil) }},
 		{"fold", func() error { return s.Records.Fold(folding) }},
 		{"publish", func() error { return publish(t, tree, 2) }},
-		{"build", func() error { _, err := s.Trees.Build(store.TreeRules{}); return err }},
+		{"build", func() error { _, err := s.Trees.Build(trees.TreeRules{}); return err }},
 		{"build empty", func() error { _, err := s.Trees.BuildEmpty(); return err }},
 		{"drop", func() error { return s.Versions.Drop(1) }},
 		{"restore", func() error { return s.Versions.Restore(1, 2) }},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ func (l *TreeLooker) Close() { l.dirs.Close() }
 
 // Repoint makes current point to a finished tree that fits, when it points to none. It reports whether there
 // is such a tree.
-func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
+func (s *SiteTrees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 	notes, err := s.noted()
 	if err != nil {
 		return false, err
@@ -74,11 +74,11 @@ const mendFolder = "mend"
 
 // Mend opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close
 // must follow.
-func (s *Trees) Mend() (*Tree, error) {
+func (s *SiteTrees) Mend() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
 	}
-	if err := s.Root.RemoveAll(treesFolder + "/" + mendFolder); err != nil {
+	if err := s.Root.RemoveAll(Dir + "/" + mendFolder); err != nil {
 		return nil, disk.Err("empty folder", err)
 	}
 	t := &Tree{s: s, name: mendFolder}
@@ -105,12 +105,12 @@ func (t *Tree) Replace(paths, remove []string) error {
 	}
 	s.At("noted beside")
 	for _, p := range remove {
-		if err := s.Root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
+		if err := s.Root.RemoveAll(Dir + "/" + live + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
 	for _, p := range paths {
-		if err := t.moveIn(treesFolder+"/"+live+"/", p); err != nil {
+		if err := t.moveIn(Dir+"/"+live+"/", p); err != nil {
 			return disk.Err("replace "+p, err)
 		}
 	}
@@ -119,7 +119,7 @@ func (t *Tree) Replace(paths, remove []string) error {
 
 // moveIn moves one file; anything in its way is removed.
 func (t *Tree) moveIn(tree, p string) error {
-	from := treesFolder + "/" + t.name + "/" + p
+	from := Dir + "/" + t.name + "/" + p
 	err := t.s.Root.Rename(from, tree+p)
 	if err == nil {
 		t.s.At("replaced")
@@ -149,7 +149,7 @@ func (t *Tree) moveIn(tree, p string) error {
 }
 
 // SetTime gives a file of the published tree its modification time.
-func (s *Trees) SetTime(path string, at time.Time) error {
+func (s *SiteTrees) SetTime(path string, at time.Time) error {
 	if err := s.Owned(); err != nil {
 		return err
 	}
@@ -157,19 +157,19 @@ func (s *Trees) SetTime(path string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return disk.Err("set the time of "+path, s.Root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
+	return disk.Err("set the time of "+path, s.Root.Chtimes(Dir+"/"+live+"/"+path, at, at))
 }
 
 // Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
-	return disk.Err("remove folder", t.s.Root.RemoveAll(treesFolder+"/"+t.name))
+	return disk.Err("remove folder", t.s.Root.RemoveAll(Dir+"/"+t.name))
 }
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
 // file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. From
 // the other trees no version takes the file over. It reports whether there was something to do. No tree may
 // be open for building.
-func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
+func (s *SiteTrees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err := s.Owned(); err != nil {
 		return false, err
 	}
@@ -203,4 +203,44 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 		err = t.Replace([]string{path}, nil)
 	}
 	return true, errors.Join(err, t.Close(), t.Discard())
+}
+
+// DropBeside removes all trees but the published one, also those that are held or in their grace, and files
+// made beside the trees. The next build begins with an empty tree.
+func (s *SiteTrees) DropBeside() error {
+	if err := s.finishPublish(); err != nil {
+		return err
+	}
+	live, err := s.live()
+	if err != nil {
+		return err
+	}
+	if err := s.clean(); err != nil {
+		return err
+	}
+	trees, err := fs.ReadDir(s.Root.FS(), Dir)
+	if err != nil {
+		return disk.Err("list trees", err)
+	}
+	for _, e := range trees {
+		switch name := e.Name(); {
+		case name == live:
+			continue
+		case isTree(name), name == nextTree:
+			err = s.mark(name)
+			if err == nil {
+				err = s.discard(name)
+			}
+		default:
+			err = s.Root.RemoveAll(Dir + "/" + name)
+		}
+		if err != nil {
+			return disk.Err("drop tree", err)
+		}
+	}
+	if err := errors.Join(s.syncIn(Dir), s.tidy()); err != nil {
+		return err
+	}
+	s.At("tree beside dropped")
+	return nil
 }

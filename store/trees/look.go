@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
+	"mirrord/store/record"
 )
 
 // How much of a published tree a look reads, so that it takes milliseconds for a tree of any size.
@@ -44,7 +45,7 @@ func LookAt(state, site string, files bool) (p TreeProblem) {
 		return gone(err)
 	}
 	defer root.Close()
-	current := "sites/" + site + "/" + currentLink
+	current := "sites/" + site + "/" + CurrentLink
 	for range lookTries {
 		before, _ := root.Readlink(current)
 		if p = lookAt(root, current, files); p.Text == "" {
@@ -204,7 +205,7 @@ func (t *HeldTree) Close() (err error) {
 }
 
 // Hold opens the published tree and holds it; ErrNoVersion without one. The caller closes it.
-func (s *Trees) Hold() (*HeldTree, error) {
+func (s *SiteTrees) Hold() (*HeldTree, error) {
 	if s.pin == nil {
 		if t := s.hold(); t.Root.Root != nil {
 			return t, nil
@@ -228,7 +229,7 @@ func (s *Trees) Hold() (*HeldTree, error) {
 }
 
 // hold opens the published tree and keeps it from being reused, where folders can be locked.
-func (s *Trees) hold() *HeldTree {
+func (s *SiteTrees) hold() *HeldTree {
 	p := &HeldTree{}
 	for try := 1; ; try++ {
 		if p.name, p.err = s.live(); p.name == "" {
@@ -244,7 +245,7 @@ func (s *Trees) hold() *HeldTree {
 			return p
 		}
 		ok, err := disk.Flock(lock, false, false)
-		if ok && s.stands(p.name, lock) {
+		if ok && stands(s.Root, p.name, lock) {
 			p.Root, p.lock = tree, lock
 			return p
 		}
@@ -258,12 +259,12 @@ func (s *Trees) hold() *HeldTree {
 }
 
 // stands reports whether a tree still has its name.
-func (s *Trees) stands(name string, tree *os.File) bool {
+func stands(site *os.Root, name string, tree *os.File) bool {
 	opened, err := tree.Stat()
 	if err != nil {
 		return false
 	}
-	named, err := s.Root.Lstat(treesFolder + "/" + name)
+	named, err := site.Lstat(Dir + "/" + name)
 	return err == nil && os.SameFile(opened, named)
 }
 
@@ -277,7 +278,7 @@ func unlock(f *os.File) error {
 // Pin makes Current the published tree of now for a view that knows versions, also one that was decided on
 // and has no link yet. whole is false when it is not the tree of the last of them: another was published
 // meanwhile.
-func (s *Trees) Pin(vs []Version) (whole bool) {
+func (s *SiteTrees) Pin(vs []record.Version) (whole bool) {
 	s.pin = s.hold()
 	nothing := (len(vs) == 0) && s.pin.name == ""
 	switch {
@@ -290,9 +291,9 @@ func (s *Trees) Pin(vs []Version) (whole bool) {
 	return (err == nil && bytes.Equal(meta, vs[len(vs)-1].Meta)) || !s.Stale()
 }
 
-// CheckLink says what is wrong with the link to the published tree, "" when nothing is: it names a finished
-// tree exactly when a version is published.
-func (s *Trees) CheckLink(published bool) (wrong string, err error) {
+// CheckLink returns the defect of the link to the published tree, "" for none: it names a finished tree
+// exactly when a version is published.
+func (s *SiteTrees) CheckLink(published bool) (wrong string, err error) {
 	name, err := s.live()
 	if err != nil {
 		return err.Error(), nil
@@ -313,7 +314,7 @@ func (s *Trees) CheckLink(published bool) (wrong string, err error) {
 	case !published && !pending:
 		return fmt.Sprintf("it names tree %s, although no version is published", name), nil
 	}
-	fi, err := s.Root.Lstat(treesFolder + "/" + name)
+	fi, err := s.Root.Lstat(Dir + "/" + name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Sprintf("it names tree %s, which is missing", name), nil
@@ -324,7 +325,7 @@ func (s *Trees) CheckLink(published bool) (wrong string, err error) {
 }
 
 // IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
-func (s *Trees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
+func (s *SiteTrees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
 	fi, err := tree.Lstat(path)
 	if err != nil {
 		return false

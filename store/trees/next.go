@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ type NextTree struct {
 
 // Next returns the tree in which the next version is built: the oldest one whose grace is over, a new one
 // while there are fewer than r.Most, or the one whose grace is over first. One that is held is never used.
-func (s *Trees) Next(r TreeRules) (NextTree, error) {
+func (s *SiteTrees) Next(r TreeRules) (NextTree, error) {
 	live, err := s.known()
 	if err != nil {
 		return NextTree{}, err
@@ -48,7 +48,7 @@ func (s *Trees) Next(r TreeRules) (NextTree, error) {
 	return s.next(r, live)
 }
 
-func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
+func (s *SiteTrees) next(r TreeRules, live string) (NextTree, error) {
 	notes, err := s.noted()
 	if err != nil {
 		return NextTree{}, err
@@ -115,8 +115,8 @@ func (n *treeNote) free(grace time.Duration, now time.Time) time.Time {
 }
 
 // lockTree takes a finished tree for changing; nil when a reader holds it. Closing it lets go of the tree.
-func (s *Trees) lockTree(name string) (*os.File, error) {
-	f, err := regular.Root{Root: s.Root}.Open(treesFolder + "/" + name)
+func (s *SiteTrees) lockTree(name string) (*os.File, error) {
+	f, err := regular.Root{Root: s.Root}.Open(Dir + "/" + name)
 	if err != nil {
 		return nil, disk.Err("lock tree", err)
 	}
@@ -154,7 +154,7 @@ func (t *Tree) take(r TreeRules, live string) error {
 	}
 	s.At("build marked")
 	if next.name == "" || (next.old.Stale && next.name == nextTree) {
-		return disk.Err("empty tree", s.Root.RemoveAll(treesFolder+"/"+nextTree))
+		return disk.Err("empty tree", s.Root.RemoveAll(Dir+"/"+nextTree))
 	}
 	if next.old.Stale {
 		return s.discard(next.name)
@@ -163,9 +163,9 @@ func (t *Tree) take(r TreeRules, live string) error {
 		if err := s.unlinkVersion(next.old); err != nil {
 			return err
 		}
-		err := s.Root.RemoveAll(treesFolder + "/" + nextTree)
+		err := s.Root.RemoveAll(Dir + "/" + nextTree)
 		if err == nil {
-			err = s.Root.Rename(treesFolder+"/"+next.name, treesFolder+"/"+nextTree)
+			err = s.Root.Rename(Dir+"/"+next.name, Dir+"/"+nextTree)
 		}
 		if err != nil {
 			return disk.Err("take tree", err)
@@ -173,7 +173,7 @@ func (t *Tree) take(r TreeRules, live string) error {
 		s.At("tree taken")
 	}
 	for _, p := range next.old.Doubt {
-		if err := s.Root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
+		if err := s.Root.RemoveAll(Dir + "/" + nextTree + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
@@ -181,18 +181,18 @@ func (t *Tree) take(r TreeRules, live string) error {
 }
 
 // mark notes the trees that are no longer finished: the next build removes them.
-func (s *Trees) mark(names ...string) error {
+func (s *SiteTrees) mark(names ...string) error {
 	return s.SetMeta("begin tree", home.KeyBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
 }
 
 // marked returns the names of trees that are not finished.
-func (s *Trees) marked() (names []string, err error) {
+func (s *SiteTrees) marked() (names []string, err error) {
 	v, err := s.Meta(home.KeyBuild)
 	return strings.Fields(string(v)), err
 }
 
 // clean removes the trees that a build or a removal that was cut off has left.
-func (s *Trees) clean() error {
+func (s *SiteTrees) clean() error {
 	names, err := s.marked()
 	if err != nil {
 		return err
@@ -202,18 +202,18 @@ func (s *Trees) clean() error {
 		return err
 	}
 	for _, name := range append(names, goneTree) {
-		_, lerr := s.Root.Lstat(treesFolder + "/" + name)
+		_, lerr := s.Root.Lstat(Dir + "/" + name)
 		if name == live || errors.Is(lerr, fs.ErrNotExist) {
 			continue
 		}
 		if err := s.Owned(); err != nil {
 			return err
 		}
-		if err := s.Root.RemoveAll(treesFolder + "/" + name); err != nil {
+		if err := s.Root.RemoveAll(Dir + "/" + name); err != nil {
 			return disk.Err("empty tree", err)
 		}
 		s.At("tree emptied")
-		if err := s.syncIn(treesFolder); err != nil {
+		if err := s.syncIn(Dir); err != nil {
 			return err
 		}
 	}
@@ -221,24 +221,24 @@ func (s *Trees) clean() error {
 }
 
 // discard removes a tree, of which nothing is there under its name after the first step.
-func (s *Trees) discard(name string) error {
+func (s *SiteTrees) discard(name string) error {
 	if err := s.Owned(); err != nil {
 		return err
 	}
-	err := s.Root.RemoveAll(treesFolder + "/" + goneTree)
+	err := s.Root.RemoveAll(Dir + "/" + goneTree)
 	if err == nil {
-		err = s.Root.Rename(treesFolder+"/"+name, treesFolder+"/"+goneTree)
+		err = s.Root.Rename(Dir+"/"+name, Dir+"/"+goneTree)
 	}
 	if err != nil {
 		return disk.Err("remove tree", err)
 	}
 	s.At("tree set aside")
-	return disk.Err("remove tree", s.Root.RemoveAll(treesFolder+"/"+goneTree))
+	return disk.Err("remove tree", s.Root.RemoveAll(Dir+"/"+goneTree))
 }
 
 // Trim removes trees that are more than r.Most, and those of which nothing can be taken over: after their
 // grace, unless they are held. It returns how many.
-func (s *Trees) Trim(r TreeRules) (n int, err error) {
+func (s *SiteTrees) Trim(r TreeRules) (n int, err error) {
 	if err := s.clean(); err != nil { // remove marks another one
 		return 0, err
 	}
@@ -277,7 +277,7 @@ func (s *Trees) Trim(r TreeRules) (n int, err error) {
 }
 
 // remove removes a tree that is not live, with the link to it.
-func (s *Trees) remove(n *treeNote) error {
+func (s *SiteTrees) remove(n *treeNote) error {
 	if err := s.mark(n.Name); err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (s *Trees) remove(n *treeNote) error {
 	if err := s.discard(n.Name); err != nil {
 		return err
 	}
-	if err := s.syncIn(treesFolder); err != nil {
+	if err := s.syncIn(Dir); err != nil {
 		return err
 	}
 	return s.Update("remove tree", func(tx *db.Tx) error {
@@ -300,17 +300,17 @@ func (s *Trees) remove(n *treeNote) error {
 }
 
 // unlinkVersion removes the link of the folder versions that points to a tree.
-func (s *Trees) unlinkVersion(n *treeNote) error {
+func (s *SiteTrees) unlinkVersion(n *treeNote) error {
 	if err := s.Owned(); err != nil {
 		return err
 	}
-	name := versionsFolder + "/" + treeNumber(n)
-	if to, err := s.Root.Readlink(name); err != nil || to != "../"+treesFolder+"/"+n.Name {
+	name := VersionsDir + "/" + treeNumber(n)
+	if to, err := s.Root.Readlink(name); err != nil || to != "../"+Dir+"/"+n.Name {
 		return nil
 	}
 	return disk.Err("unlink version", s.Root.Remove(name))
 }
 
-// DistrustNext makes the next build begin with an empty tree, for a database that was made again: the lost one
-// knew whether the tree that is there is whole.
+// DistrustNext makes the next build begin with an empty tree, for a database that was made again: the lost
+// one knew whether the tree that is there is whole.
 func DistrustNext(m *db.Bucket) error { return m.Put(home.KeyBuild, []byte(nextTree)) }
