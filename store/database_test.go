@@ -58,7 +58,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 		t.Errorf("%s: a transaction follows: %v", what, err)
 	}
 	s.Close()
-	lock, err := st.lockSite("x")
+	lock, err := HoldSite(st, "x")
 	if err != nil {
 		t.Fatalf("%s: after close: %v", what, err)
 	}

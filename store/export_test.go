@@ -39,7 +39,7 @@ func (l *leaseOf) Lost() <-chan struct{} {
 
 // Release implements Lease.
 func (l *leaseOf) Release() error {
-	l.once.Do(func() { l.err = l.Release() })
+	l.once.Do(func() { l.err = l.opening.Release() })
 	return l.err
 }
 
@@ -60,6 +60,6 @@ func SeenGlance(s *State, name string) (g *Glance, last int, err error) {
 	if len(vs) > 0 {
 		last = vs[len(vs)-1].Number
 	}
-	g.Busy = v.Busy()
+	g.Busy = v.DB.Busy
 	return g, last, errors.Join(err, verr, v.Close())
 }

@@ -64,7 +64,7 @@ func GlanceAt(s *State, name string) (*Glance, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy := v.Busy()
+	busy := v.DB.Busy
 	g, err := look(v.Folder)
 	if err = errors.Join(err, v.Close()); err == nil && g == nil {
 		err = errRebuilding
@@ -130,10 +130,10 @@ func look(s *home.Folder) (g *Glance, err error) {
 		_ = json.Unmarshal(m.Get(home.KeyRun), &g.Unfinished) // an error is for the next run to tell
 		if p != nil {
 			g.Version = p.Version
-		} else if _, v := tx.Bucket(home.Versions).Cursor().Last(); v != nil {
-			return record.DecodeVersion(s.Name, v, &g.Version)
+			return nil
 		}
-		return nil
+		g.Version, err = trees.LastVersion(tx)
+		return err
 	})
 	if g != nil {
 		g.Version.Meta = nil

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,13 +26,31 @@ type HeldSite struct {
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
 // ErrNoSite.
-func HoldSite(s *State, name string) (*HeldSite, error) {
+func HoldSite(s *State, name string) (_ *HeldSite, err error) {
 	root, err := siteRoot(s, name)
 	if err != nil {
 		return nil, err
 	}
 	root.Close() // nothing was done with it
-	return s.lockSite(name)
+	h := &HeldSite{state: s, name: name}
+	if h.lease, err = home.Acquire(s.opt.Owner, name); err != nil {
+		return nil, err
+	}
+	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
+	if err == nil {
+		h.file, err = s.root.OpenFile("sites/"+name+"/"+home.SiteDB, os.O_RDWR, 0)
+	}
+	if errors.Is(err, fs.ErrNotExist) && h.writer != nil {
+		return h, nil
+	}
+	ok := false
+	if err == nil {
+		ok, err = disk.FlockFor(h.file, false, db.LockFor)
+	}
+	if !ok {
+		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), h.Close())
+	}
+	return h, nil
 }
 
 // Movable returns an error when the folder of the site is a mount point, which can be neither renamed nor

@@ -450,14 +450,11 @@ func (s *State) ViewSite(name string) (*Site, error) {
 		if err != nil {
 			return nil, err
 		}
-		whole := false
 		vs, err := st.Versions.List()
-		if err == nil {
-			whole = st.Trees.Pin(vs)
-		} else {
+		if err != nil {
 			return nil, errors.Join(err, st.Close())
 		}
-		if whole || !time.Now().Before(end) {
+		if st.Trees.Pin(vs) || !time.Now().Before(end) {
 			return st, nil
 		}
 		if err := st.Close(); err != nil {

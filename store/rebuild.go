@@ -126,7 +126,7 @@ func readable(site *os.Root) error {
 // setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
 // The packs go first: as long as the database is there, so is what calls for a rebuild.
 func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
-	lock, err := s.lockSite(name)
+	lock, err := HoldSite(s, name)
 	if err != nil {
 		return 0, err
 	}

@@ -28,7 +28,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	defer root.Close()
-	lock, err := s.lockSite(name)
+	lock, err := HoldSite(s, name)
 	if err != nil {
 		return err
 	}

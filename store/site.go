@@ -77,12 +77,9 @@ func (s *Site) Close() error {
 	return err
 }
 
-// BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
-func (s *Site) BadValue(err error) error { return s.DB.Damaged(err) }
-
 // Pages is the folder with what the pages of the site say.
 func (s *Site) Pages() pages.PageFiles {
-	return pages.PageFiles{Root: s.Root, Busy: s.Busy(), Reader: s.ReadOnly}
+	return pages.PageFiles{Root: s.Root, Busy: s.DB.Busy, Reader: s.ReadOnly}
 }
 
 // Rests returns what makes the rests of a site; nil when it keeps its documents whole.

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -211,29 +210,6 @@ func (s *State) RemoveSite(name string) error {
 		return fmt.Errorf("remove site %s: %w", name, err)
 	}
 	return errors.Join(h.Remove(), h.Close())
-}
-
-// lockSite takes the lease of a site and the locks of its writer.
-func (s *State) lockSite(name string) (_ *HeldSite, err error) {
-	h := &HeldSite{state: s, name: name}
-	if h.lease, err = home.Acquire(s.opt.Owner, name); err != nil {
-		return nil, err
-	}
-	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
-	if err == nil {
-		h.file, err = s.root.OpenFile("sites/"+name+"/"+home.SiteDB, os.O_RDWR, 0)
-	}
-	if errors.Is(err, fs.ErrNotExist) && h.writer != nil {
-		return h, nil
-	}
-	ok := false
-	if err == nil {
-		ok, err = disk.FlockFor(h.file, false, db.LockFor)
-	}
-	if !ok {
-		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), h.Close())
-	}
-	return h, nil
 }
 
 // RunRecord is one line of the run log.

@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,7 +57,10 @@ func (s *SiteVersions) List() ([]record.Version, error) {
 	}
 	err = s.Each(home.Versions, func(_, v []byte) error {
 		out = append(out, record.Version{})
-		return record.DecodeVersion(s.Name, v, &out[len(out)-1])
+		if err := json.Unmarshal(v, &out[len(out)-1]); err != nil {
+			return fmt.Errorf("versions of %s: %w: %v", s.Name, record.ErrValue, err)
+		}
+		return nil
 	})
 	return decided.With(out), err
 }

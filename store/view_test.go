@@ -161,7 +161,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Stale() {
+	if v.DB.Stale() {
 		t.Error("it is stale at once")
 	}
 	commit(t, s, 1, newURLs(1, 9))
@@ -176,7 +176,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if err != nil || string(fr.Body) != "body of a page" {
 		t.Errorf("%q, %v", fr.Body, err)
 	}
-	if !v.Stale() {
+	if !v.DB.Stale() {
 		t.Error("it is not stale")
 	}
 	if err := v.Notes.SetFact("x", []byte("y")); err == nil {
@@ -278,13 +278,13 @@ func TestRunBesideView(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 5))
 	closeTest(t, st, s)
 	v, err := viewTest(t, dir)
-	if err != nil || v.Busy() {
+	if err != nil || v.DB.Busy {
 		t.Fatal(v, err)
 	}
 	_, s = openTest(t, dir, Options{})
 	commit(t, s, 5, newURLs(5, 9))
-	if n, err := v.Records.Known(); err != nil || n != 5 || !v.Stale() {
-		t.Errorf("the view knows %d URLs, %v; stale: %v", n, err, v.Stale())
+	if n, err := v.Records.Known(); err != nil || n != 5 || !v.DB.Stale() {
+		t.Errorf("the view knows %d URLs, %v; stale: %v", n, err, v.DB.Stale())
 	}
 }
 

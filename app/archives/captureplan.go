@@ -322,7 +322,7 @@ func (p *capturePlanner) head(c *planned, rec *record.Resource, at record.HeadPl
 	var h *heads.Head
 	if !at.IsZero() {
 		var err error
-		if h, err = p.site.Records.ReadHead(rec.URL, at); err != nil && p.site.Stale() {
+		if h, err = p.site.Records.ReadHead(rec.URL, at); err != nil && p.site.DB.Stale() {
 			return err // it may only have been moved
 		}
 	}

@@ -233,13 +233,13 @@ func verifyView(
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
 		return nil, false, fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 	}
-	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
+	out = &Verified{Report: new(phm.Report), Running: s.DB.Busy}
 	err = check(ctx, s, out, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}
 	})
-	return out, s.Stale(), err
+	return out, s.DB.Stale(), err
 }
 
 // keepCommon drops the problems that another check has not found. A list that was cut is left as it is: the

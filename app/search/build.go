@@ -299,7 +299,7 @@ func bodyMark(r *record.Resource) uint64 {
 // read reads what a page says. One whose body is missing or damaged says nothing: verify reports it.
 func (x *findSite) read(r *record.Resource, now bool) (t find.PageText, ok bool, err error) {
 	body, err := x.body(r, now, &t)
-	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, disk.ErrDamaged) && !x.s.Stale()) {
+	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, disk.ErrDamaged) && !x.s.DB.Stale()) {
 		return t, false, nil
 	}
 	if err != nil || !text.IsText(body) {

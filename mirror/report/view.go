@@ -134,7 +134,7 @@ func (v *View) load() error {
 	_, err := v.table.Fill(urls.Loading{
 		From:  v.Site.Records,
 		Run:   urls.Run{Number: v.run.Number},
-		Bad:   v.Site.BadValue,
+		Bad:   v.Site.DB.Damaged,
 		Visit: v.visit,
 	})
 	if err != nil {

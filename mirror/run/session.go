@@ -20,6 +20,7 @@ import (
 	"mirrord/phm"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
 	"mirrord/store/record"
 )
 
@@ -60,7 +61,7 @@ func New(o Options) (*Session, error) {
 		return nil, err
 	}
 	table := urls.New()
-	table.UseFile(textsInMemory, func() (texts.File, error) { return o.Site.Scratch() })
+	table.UseFile(textsInMemory, func() (texts.File, error) { return disk.Scratch(o.Site.Dir) })
 	s := &Session{
 		Options: o,
 		Terms: Terms{

@@ -82,12 +82,6 @@ func (s *Folder) guarded(op string, change func() error) error {
 	return err
 }
 
-// Scratch makes a file without a name in the site's folder. The caller closes it, and it is gone.
-func (s *Folder) Scratch() (*os.File, error) {
-	f, err := disk.Scratch(s.Dir)
-	return f, disk.Err("make a scratch file", err)
-}
-
 // SyncFolder makes the names in the site's folder, its own name, and those in the state directory survive
 // loss of power.
 func (s *Folder) SyncFolder() error {
@@ -206,9 +200,3 @@ func (s *Folder) Keep(name string, v []byte, synced bool) error {
 // viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory
 // mapped.
 const viewChunk = 4096
-
-// Busy reports whether the site was being written when a view of it was opened.
-func (s *Folder) Busy() bool { return s.DB.Busy }
-
-// Stale reports whether something was committed since a view was opened.
-func (s *Folder) Stale() bool { return s.DB.Stale() }

@@ -84,19 +84,17 @@ func (l *SiteLease) end() { l.ending.Do(func() { close(l.Ended) }) }
 
 // ours is ErrLeaseLost once the lease has ended.
 func (l *SiteLease) ours() error {
-	if ended(l.Ended) || (l.Above != nil && ended(l.Above.Lost())) {
-		return db.ErrLeaseLost
+	var above <-chan struct{} // of no lease: it never ends
+	if l.Above != nil {
+		above = l.Above.Lost()
 	}
-	return nil
-}
-
-func ended(lost <-chan struct{}) bool {
 	select {
-	case <-lost:
-		return true
+	case <-l.Ended:
+	case <-above:
 	default:
-		return false
+		return nil
 	}
+	return db.ErrLeaseLost
 }
 
 // inPlace is ErrLeaseLost when the locked file is the site's database no more: who replaced it may open the

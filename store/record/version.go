@@ -32,14 +32,6 @@ type Version struct {
 	Meta     []byte `json:"meta,omitempty"` // its phm.json
 }
 
-// DecodeVersion reads a value of the bucket of versions.
-func DecodeVersion(site string, v []byte, x *Version) error {
-	if err := json.Unmarshal(v, x); err != nil {
-		return fmt.Errorf("versions of %s: %w: %v", site, ErrValue, err)
-	}
-	return nil
-}
-
 // maxScript is how many bytes of an edit script are believed.
 const maxScript = 1<<31 - 1
 

@@ -285,10 +285,10 @@ func (s *SiteTrees) Pin(vs []record.Version) (whole bool) {
 	case nothing, s.pin.err != nil:
 		return true
 	case len(vs) == 0, s.pin.Root.Root == nil:
-		return !s.Stale()
+		return !s.DB.Stale()
 	}
 	meta, err := s.pin.ReadFile(phm.MetaName, regular.MaxSmall)
-	return (err == nil && bytes.Equal(meta, vs[len(vs)-1].Meta)) || !s.Stale()
+	return (err == nil && bytes.Equal(meta, vs[len(vs)-1].Meta)) || !s.DB.Stale()
 }
 
 // CheckLink returns the defect of the link to the published tree, "" for none: it names a finished tree

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -290,13 +291,7 @@ func (s *SiteTrees) remove(n *treeNote) error {
 	if err := s.syncIn(Dir); err != nil {
 		return err
 	}
-	return s.Update("remove tree", func(tx *db.Tx) error {
-		err := s.renote(tx, func(kept *treeNote) bool { return kept.Name != n.Name })
-		if err != nil {
-			return err
-		}
-		return tx.Meta().Delete(home.KeyBuild)
-	})
+	return s.SetMeta("remove tree", home.KeyBuild, nil) // its note goes with the next publish
 }
 
 // unlinkVersion removes the link of the folder versions that points to a tree.
@@ -304,7 +299,7 @@ func (s *SiteTrees) unlinkVersion(n *treeNote) error {
 	if err := s.Owned(); err != nil {
 		return err
 	}
-	name := VersionsDir + "/" + treeNumber(n)
+	name := VersionsDir + "/" + strconv.Itoa(n.Version)
 	if to, err := s.Root.Readlink(name); err != nil || to != "../"+Dir+"/"+n.Name {
 		return nil
 	}

@@ -92,17 +92,6 @@ func putNotes(tx *db.Tx, notes []treeNote) error {
 	return tx.Meta().PutJSON(home.KeyTrees, notes)
 }
 
-// renote drops the notes that keep does not want. keep may change them.
-func (s *SiteTrees) renote(tx *db.Tx, keep func(*treeNote) bool) error {
-	var notes []treeNote
-	for _, n := range notesIn(tx) {
-		if keep(&n) {
-			notes = append(notes, n)
-		}
-	}
-	return putNotes(tx, notes)
-}
-
 // noted lists the finished trees that are there, the published one included, and a draft that was left. A
 // tree of which nothing is kept, because the database was made again, has left when the published version
 // came; current says whether it is live.
@@ -116,7 +105,7 @@ func (s *SiteTrees) noted() ([]treeNote, error) {
 	}
 	err = s.DB.View(func(tx *db.Tx) error {
 		kept, building = notesIn(tx), string(tx.Meta().Get(home.KeyBuild))
-		last, _ = lastVersion(tx) // verify names its defect
+		last, _ = LastVersion(tx) // verify names its defect
 		return nil
 	})
 	if err != nil {
@@ -150,8 +139,8 @@ func (s *SiteTrees) noted() ([]treeNote, error) {
 	return notes, nil
 }
 
-// lastVersion is the last version that was published; the zero value without one.
-func lastVersion(tx *db.Tx) (last record.Version, err error) {
+// LastVersion is the last version that was published; the zero value without one.
+func LastVersion(tx *db.Tx) (last record.Version, err error) {
 	if _, v := tx.Bucket(home.Versions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
 		return record.Version{}, record.ErrValue
 	}
@@ -210,7 +199,7 @@ func (s *SiteTrees) doubt(live string, paths []string) error {
 func (s *SiteTrees) linkVersions(notes []treeNote) error {
 	want := map[string]string{}
 	for _, n := range notes { // a version that was published again has its last tree
-		number := treeNumber(&n)
+		number := strconv.Itoa(n.Version)
 		if n.Version > 0 && !n.Stale && (want[number] == "" || n.Left == 0) {
 			want[number] = "../" + Dir + "/" + n.Name
 		}
@@ -259,9 +248,6 @@ func (s *SiteTrees) tidy() error {
 	}
 	return s.linkVersions(notes)
 }
-
-// treeNumber is the name of the link that points to a tree.
-func treeNumber(n *treeNote) string { return strconv.Itoa(n.Version) }
 
 // LastKnown is the last version of a database, also when its publish was only decided; 0 for none.
 func LastKnown(tx *db.Tx) (last int, err error) {

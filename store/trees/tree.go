@@ -146,23 +146,26 @@ type Tree struct {
 
 // Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
 // The caller sees to it that the tree's grace is over, or is not waited for. Publish or Close must follow.
-func (s *SiteTrees) Build(r TreeRules) (*Tree, error) { return s.build(r, s.known) }
+func (s *SiteTrees) Build(r TreeRules) (*Tree, error) { return s.build(r, false) }
 
 // BuildEmpty is Build for when no tree can be relied on: the tree is new and empty, and Live is nil.
 func (s *SiteTrees) BuildEmpty() (*Tree, error) {
-	return s.build(TreeRules{New: true}, func() (string, error) { return "", nil })
+	return s.build(TreeRules{New: true}, true)
 }
 
-func (s *SiteTrees) build(r TreeRules, which func() (live string, err error)) (*Tree, error) {
+func (s *SiteTrees) build(r TreeRules, alone bool) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}
 	if err := s.clean(); err != nil {
 		return nil, err
 	}
-	live, err := which()
+	live, err := s.known()
 	if err != nil {
 		return nil, err
+	}
+	if alone {
+		live = ""
 	}
 	t := &Tree{s: s, name: nextTree}
 	if err := t.take(r, live); err != nil {
@@ -233,10 +236,8 @@ func (t *Tree) Unchanged() error {
 		return err
 	}
 	return t.s.Update("end tree", func(tx *db.Tx) error {
-		if err := t.s.renote(tx, func(n *treeNote) bool { return n.Name != nextTree }); err != nil {
-			return err
-		}
-		return tx.Meta().Delete(home.KeyBuild)
+		notes := slices.DeleteFunc(notesIn(tx), func(n treeNote) bool { return n.Name == nextTree })
+		return errors.Join(putNotes(tx, notes), tx.Meta().Delete(home.KeyBuild))
 	})
 }
 
