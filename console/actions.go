@@ -97,7 +97,11 @@ func chosen(v *visit) error {
 	case "export":
 		d := chosenData{}
 		for _, name := range names {
-			d.Rows = append(d.Rows, chosenJob{Job: name})
+			row := chosenJob{Job: name}
+			if j, err := v.Daemon.Job(name); err != nil || j.Version == 0 {
+				row.Problem = "no version yet"
+			}
+			d.Rows = append(d.Rows, row)
 		}
 		return v.draw(http.StatusOK, "chosen.html", "Download", d)
 	case "remove":

@@ -29,7 +29,7 @@ func (a asked) Compare() string {
 	if from == 0 {
 		return ""
 	}
-	return besidePath(a.Job, from, to, a.Path)
+	return pairPath(a.Job, "beside", from, to, a.Path)
 }
 
 // At is the page in a version.
@@ -55,12 +55,7 @@ type side struct {
 
 // Diff is the address of the same comparison line by line.
 func (d besideData) Diff() string {
-	return diffPath(d.Job, d.Sides[0].Version().Number, d.Sides[1].Version().Number, false, d.Path)
-}
-
-func besidePath(name string, from, to int, p string) string {
-	_, query, _ := strings.Cut(diffPath(name, from, to, false, p), "?")
-	return jobPath(name, "beside") + "?" + query
+	return pairPath(d.Job, "diff", d.Sides[0].Version().Number, d.Sides[1].Version().Number, d.Path)
 }
 
 // besidePage shows a file of two versions side by side.
@@ -104,8 +99,7 @@ func besidePage(v *visit) error {
 	}
 	if shown != nil {
 		d.Words, d.Picture = shown.Words, shown.Words == nil
-		_, query, _ := strings.Cut(besidePath(v.job, r.Pair[0], r.Pair[1], d.Path), "?")
-		a.Frame = jobPath(v.job, "side") + "?" + query
+		a.Frame = pairPath(v.job, "side", r.Pair[0], r.Pair[1], d.Path)
 		b.Frame = a.Frame + "&newer=1"
 	}
 	framing(v, "'self'")

@@ -165,7 +165,7 @@ func TestBrowser(t *testing.T) {
 		c.press("Run now")
 		c.wait("The run was requested.")
 		c.press("Pause the job")
-		c.wait("The job is paused")
+		c.wait("Paused: no run")
 		c.with(func(d *fakeDaemon) {
 			if len(d.did) != 2*(i+1) {
 				t.Errorf("with scripts %v: %v", on, d.did)

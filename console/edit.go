@@ -15,6 +15,7 @@ import (
 	"mirrord/app/jobs"
 	"mirrord/job"
 	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 	"mirrord/site"
 )
 
@@ -107,7 +108,7 @@ func (v *visit) saved(err error) error {
 	to := jobPath(v.job, "")
 	if err == nil {
 		re, rerr := v.Daemon.Reload()
-		refused := func(ch control.Change) bool { return ch.Job == v.job }
+		refused := func(ch status.Change) bool { return ch.Job == v.job }
 		if rerr != nil || slices.ContainsFunc(re.Refused, refused) {
 			to += "?said=refused"
 		}

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -33,7 +34,7 @@ type TextIndex interface {
 // perFind is how many results a page has.
 const perFind = 10
 
-// findView is what the page Find shows.
+// findView is what the page Search shows.
 type findView struct {
 	Ask     search.FindRequest
 	Wanted  bool
@@ -47,7 +48,6 @@ type findView struct {
 // foundRow is a result.
 type foundRow struct {
 	*find.FoundPage
-	Name   string // title, or the URL
 	Link   string
 	Mirror string // its title, or the job
 }
@@ -69,17 +69,17 @@ func findPage(v *visit) error {
 	f.Page = min(max(page, 1), 100)
 	f.Ask.Skip = (f.Page - 1) * perFind
 	if !f.Wanted || !asked {
-		return v.draw(http.StatusOK, "find.html", "Find", f)
+		return v.draw(http.StatusOK, "find.html", "Search", f)
 	}
 	found, err := v.Texts.Find(v.r.Context(), f.Ask)
 	switch {
 	case isUsage(err):
 		f.Problem = err.Error()
 		f.Ask.Words = cutText(f.Ask.Words)
-		return v.draw(http.StatusUnprocessableEntity, "find.html", "Find", f)
+		return v.draw(http.StatusUnprocessableEntity, "find.html", "Search", f)
 	case errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged):
-		f.Problem = "The index is being made. Come back in some minutes."
-		return v.draw(http.StatusServiceUnavailable, "find.html", "Find", f)
+		f.Problem = "Nothing is searched yet: the index is being made. Come back in some minutes."
+		return v.draw(http.StatusServiceUnavailable, "find.html", "Search", f)
 	case err != nil:
 		return err
 	}
@@ -93,7 +93,7 @@ func findPage(v *visit) error {
 	for i := range found.Results {
 		f.Rows = append(f.Rows, foundRowOf(v, &found.Results[i], titles))
 	}
-	return v.draw(http.StatusOK, "find.html", "Find", f)
+	return v.draw(http.StatusOK, "find.html", "Search", f)
 }
 
 // cutText is the beginning of a query, to show it.
@@ -102,15 +102,8 @@ func cutText(s string) string { return s[:min(len(s), 200)] }
 func foundRowOf(v *visit, p *find.FoundPage, titles map[string]daemon.MirrorTitle) foundRow {
 	r := foundRow{
 		FoundPage: p,
-		Name:      p.Title,
 		Link:      jobPath(p.Job, "explain") + "?url=" + url.QueryEscape(p.URL),
-		Mirror:    titles[p.Job].Title,
-	}
-	if strings.TrimSpace(r.Name) == "" {
-		r.Name = p.URL
-	}
-	if r.Mirror == "" {
-		r.Mirror = p.Job
+		Mirror:    cmp.Or(titles[p.Job].Title, p.Job),
 	}
 	if v.Mirrors != "" && !p.Gone {
 		r.Link = v.Mirrors + "/" + p.Job + "/" + escapePath(p.Path)
@@ -157,5 +150,5 @@ func replicasPage(v *visit) error {
 		}
 		r.More = max(0, len(known.Families)-len(known.Clusters))
 	}
-	return v.draw(http.StatusOK, "replicas.html", "Replicas", r)
+	return v.draw(http.StatusOK, "replicas.html", "Duplicates", r)
 }

@@ -33,7 +33,11 @@ func (f *fakeTexts) Find(_ context.Context, r search.FindRequest) (*search.Found
 		return nil, &env.Error{Kind: env.Usage, Err: err}
 	}
 	since := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	out := &search.FoundTexts{Index: find.IndexSizes{Pages: 1695, Mirrors: 2}, Behind: []string{"late"}}
+	out := &search.FoundTexts{Index: find.IndexSizes{Pages: 1695, Mirrors: 2}}
+	out.Behind, out.Progress = []string{"late"}, "indexing late: 1000 of 9160 pages"
+	if r.Words == "nothing" {
+		return out, f.err
+	}
 	out.Lines, out.Matches = 25, 40
 	out.Results = []find.FoundPage{{
 		Job:     "samba",
@@ -89,6 +93,11 @@ func TestFindPage(t *testing.T) {
 	}
 	if !strings.Contains(page.Text(), "since version 3 (2026-03-02)") || !strings.Contains(page.Text(), "late") {
 		t.Errorf("versions: %s", page.Find("main").Text())
+	}
+	early := parse(t, b.want(http.StatusOK, "Nothing found so far", "/find?q=nothing", nil)).Find("main").Text()
+	if strings.Contains(early, "0 results") || !strings.Contains(early,
+		"Not searched yet: the latest version of late. Now indexing late: 1000 of 9160 pages.") {
+		t.Errorf("before the index is made: %s", early)
 	}
 	under := page.Find(`section a[href*="under="]`)
 	if under.Length() != 2 {

@@ -98,7 +98,7 @@ func TestFlowsInBrowser(t *testing.T) {
 
 		c.goTo("/find")
 		c.fill("q", "winbind")
-		c.press("Find")
+		c.press("Search")
 		c.wait("25 results")
 
 		c.press("Log out")
@@ -169,6 +169,8 @@ func TestNewInBrowser(t *testing.T) {
 				if got := c.ask(`String(document.documentElement.scrollWidth > innerWidth)`); got != "false" {
 					t.Errorf("%s: wider than the screen", kind.suffix)
 				}
+				c.ask(`(() => { const e = document.querySelector("form.order > p:last-child").lastChild
+					e.data = e.data.replace(/ \S+\.$/, " /var/lib/mirrord/jobs.d."); return e.data })()`)
 				c.shotOfScreen("console-new" + kind.suffix + ".png")
 			}
 		}

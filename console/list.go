@@ -250,7 +250,7 @@ func statesOf(jobs []status.Job) (out []stateCount) {
 	for i := range jobs {
 		k := kindOf(&jobs[i])
 		n[k.Key]++
-		if k.Needs {
+		if k.Needs() {
 			n[needs]++
 		}
 	}
@@ -270,7 +270,7 @@ func within(jobs []status.Job, in string) []status.Job {
 	}
 	return slices.DeleteFunc(slices.Clone(jobs), func(j status.Job) bool {
 		k := kindOf(&j)
-		return k.Key != in && (in != needs || !k.Needs)
+		return k.Key != in && (in != needs || !k.Needs())
 	})
 }
 
@@ -291,7 +291,7 @@ func (v *visit) concerns(jobs []status.Job) (out []concern) {
 		for n < len(jobs) && kindOf(&jobs[n]).Key == k.Key {
 			n++
 		}
-		if !k.Needs {
+		if !k.Needs() {
 			break
 		}
 		named := v.listed(jobs[:min(n, mostNamed)])
@@ -314,13 +314,14 @@ func (v *visit) concerns(jobs []status.Job) (out []concern) {
 
 // readersSee says which version readers see while a mirror waits for an operator.
 func readersSee(j *status.Job, now time.Time) string {
-	switch {
-	case j.Version == 0:
+	if j.Version == 0 {
 		return "Readers see nothing yet."
-	case j.Published == nil:
-		return "Readers see version " + strconv.Itoa(j.Version) + "."
 	}
-	return "Readers see version " + strconv.Itoa(j.Version) + ", published " + ago(now, *j.Published) + "."
+	says := "Readers see version " + strconv.Itoa(j.Version)
+	if j.Published != nil {
+		says += ", published " + ago(now, *j.Published)
+	}
+	return says + "."
 }
 
 // named are the jobs with a text in their names, titles or addresses.

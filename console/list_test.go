@@ -309,6 +309,11 @@ func TestChosen(t *testing.T) {
 	b.want(http.StatusNotFound, "nosuch: ", "/chosen", url.Values{"do": {"run"}, "job": {"nosuch"}})
 	both.Set("do", "export")
 	b.want(http.StatusOK, "/jobs/job0001/export?format=zim", "/chosen", both)
+	b.daemon.jobs[2].Version = 0
+	without := parse(t, b.want(http.StatusOK, "no version yet", "/chosen", both))
+	if n := without.Find("a[download]").Length(); n != 4 {
+		t.Errorf("%d downloads of two mirrors, one without a version", n)
+	}
 
 	one := url.Values{"do": {"remove"}, "job": {"site", "job0000"}}
 	doc := parse(t, b.want(http.StatusOK, "site.toml", "/chosen", one))
@@ -374,4 +379,15 @@ func TestNewMirror(t *testing.T) {
 	}
 	b.login(Order)
 	b.want(http.StatusForbidden, "", "/new", nil)
+}
+
+// Each state that is a problem has its place in the guide.
+func TestStatesHaveHelp(t *testing.T) {
+	for _, k := range kinds() {
+		if k.Help != "" {
+			helpLinks(t, k.Key, `<a href="/help/`+k.Help+`">`)
+		} else if k.Class == "bad" || k.Class == "warn" {
+			t.Errorf("%s has no help", k.Key)
+		}
+	}
 }

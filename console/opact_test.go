@@ -45,7 +45,7 @@ func TestDeletions(t *testing.T) {
 	b.want(http.StatusBadRequest, "", "/jobs/site/rename", url.Values{"to": {"../x"}})
 	b.want(http.StatusSeeOther, "/jobs/other?said=rename", "/jobs/site/rename", url.Values{"to": {"other"}})
 	b.want(http.StatusSeeOther, "/?said=removeJob", "/jobs/other/remove", plan("/jobs/other/remove"))
-	b.want(http.StatusOK, "were deleted", "/?said=removeJob", nil)
+	b.want(http.StatusOK, "Deleted, with", "/?said=removeJob", nil)
 	if _, err := look.Versions(a, "other"); err == nil {
 		t.Error("the mirror is there still")
 	}

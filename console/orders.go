@@ -54,18 +54,6 @@ func purpose(form string) string {
 	return cmp.Or(what[form], form)
 }
 
-// Scopes are the choices of the scope.
-func (d orderData) Scopes() [][2]string {
-	return [][2]string{{"directory", "all below this address"}, {"host", "the whole host"},
-		{"domain", "all hosts of the domain"}}
-}
-
-// Firsts are the choices of which pages come first.
-func (d orderData) Firsts() [][2]string {
-	return [][2]string{{"linked", "pages that many others link to"}, {"breadth", "pages few links away"},
-		{"depth", "pages many links away"}, {"path", "directory after directory"}}
-}
-
 // Megabytes is the size that is chosen.
 func (d orderData) Megabytes() int64 { return int64(d.Want.Size) / 1e6 }
 
@@ -183,7 +171,7 @@ func ordersPage(v *visit) error {
 	for _, o := range page.Orders {
 		rows = append(rows, v.orderRow(o.Ordered))
 	}
-	return v.draw(http.StatusOK, "orders.html", "Orders", struct {
+	return v.draw(http.StatusOK, "orders.html", "Mirror requests", struct {
 		Rows []*orderRow
 		More int
 		Left orders.Limits
@@ -196,7 +184,7 @@ func anOrder(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "oneorder.html", "Order "+o.Ref(), v.orderRow(o))
+	return v.draw(http.StatusOK, "oneorder.html", "Request "+o.Ref(), v.orderRow(o))
 }
 
 // liveOrder streams where an order stands, until its page is another one.

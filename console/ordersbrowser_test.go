@@ -38,7 +38,7 @@ func TestOrderInBrowser(t *testing.T) {
 		c.fill("url", "http://site.example/docs/")
 		c.press("Preview")
 		n := uint64(i + 1)
-		c.wait(fmt.Sprintf("Order %d", n))
+		c.wait(fmt.Sprintf("Request %d", n))
 		if !on {
 			orderstest.Until(t, all, orders.OrderID{Number: n}, orders.Draft)
 			c.goTo(fmt.Sprintf("/orders/%d", n))
@@ -46,7 +46,7 @@ func TestOrderInBrowser(t *testing.T) {
 		c.wait("4: these are all")
 		c.press("Submit")
 		if !on { // the user leaves; the order continues
-			c.until(`document.body.innerText.includes("Order") && !document.body.innerText.includes("not placed yet")`)
+			c.until(`document.body.innerText.includes("Request") && !document.body.innerText.includes("not placed yet")`)
 			c.open("about:blank")
 			orderstest.Until(t, all, orders.OrderID{Number: n}, orders.Done)
 			c.goTo(fmt.Sprintf("/orders/%d", n))

@@ -10,7 +10,7 @@ import (
 	"html"
 	"html/template"
 	"io/fs"
-	"net"
+	"mime"
 	"net/http"
 	"path"
 	"slices"
@@ -27,6 +27,7 @@ import (
 	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/app/spaces"
+	"mirrord/docs"
 	"mirrord/internal/count"
 	"mirrord/mirror"
 	"mirrord/scheduler/control"
@@ -45,8 +46,7 @@ func parsePages() (*template.Template, error) {
 		"soon":  func(now, t time.Time, zone string) template.HTML { return timeTag(t, soon(now, t, zone)) },
 		"when":  when,
 		"exact": exact,
-		"tabs":  tabs,
-		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"guide": docs.Title,
 		"size":  mirror.Bytes,
 		"age":   status.Age,
 		"rate":  rateText,
@@ -81,17 +81,6 @@ func digits(n int) string {
 		s = s[:i] + "\u202f" + s[i:]
 	}
 	return s
-}
-
-// tabs are the pages of a mirror: address and label of each.
-func tabs(name string, operates bool) (out [][2]string) {
-	for _, t := range [][2]string{{"", "Overview"}, {"versions", "Versions"}, {"changes", "Change history"},
-		{"plan", "Next run"}, {"explain", "Why is a page (not) there?"}, {"file", "Job file"}} {
-		if t[0] != "file" || operates {
-			out = append(out, [2]string{jobPath(name, t[0]), t[1]})
-		}
-	}
-	return out
 }
 
 // rateText is the rate at which the bytes of a run come; "" while it cannot be told.
@@ -261,22 +250,11 @@ func (s *Server) static() error {
 		if err != nil {
 			return err
 		}
-		kind := map[string]string{
-			".css": "text/css; charset=utf-8",
-			".js":  "text/javascript; charset=utf-8",
-		}[path.Ext(e.Name())]
+		kind := mime.TypeByExtension(path.Ext(e.Name()))
 		s.mux.HandleFunc("GET /static/"+e.Name(), func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=3600")
 			send(w, r, http.StatusOK, kind, body)
 		})
 	}
 	return nil
-}
-
-// hostOf is an address without its port.
-func hostOf(remote string) string {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		return host
-	}
-	return remote
 }

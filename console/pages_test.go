@@ -198,7 +198,7 @@ func TestActs(t *testing.T) {
 	if got := strings.Join(b.daemon.did, "; "); got != want {
 		t.Errorf("done: %s", got)
 	}
-	b.want(http.StatusOK, "is paused", at+"?said=pause", nil)
+	b.want(http.StatusOK, "Paused: no run", at+"?said=pause", nil)
 	if page := b.want(http.StatusOK, "", at+"?said=%3Cb%3Ehello", nil); strings.Contains(page, "hello") {
 		t.Error("a text of the address is shown")
 	}

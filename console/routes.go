@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -292,7 +293,8 @@ func loginPage(v *visit) error {
 	case key == "":
 		return errLogin
 	}
-	session, who, ok, slow := v.logins.use(key, hostOf(v.r.RemoteAddr))
+	host, _, _ := net.SplitHostPort(v.r.RemoteAddr)
+	session, who, ok, slow := v.logins.use(key, host)
 	switch {
 	case slow:
 		return errTries // not in the log, which would be full of it

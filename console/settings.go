@@ -181,13 +181,9 @@ func helpPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var list [][2]string
-	for _, name := range docs.Contents() {
-		list = append(list, [2]string{name, docs.Title(name)})
-	}
 	return v.draw(http.StatusOK, "help.html", title, struct {
 		Page string
-		List [][2]string
+		List []string
 		Text template.HTML // our own
-	}{page, list, template.HTML(body)})
+	}{page, docs.Contents(), template.HTML(body)})
 }

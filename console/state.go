@@ -14,27 +14,30 @@ import (
 // kind is a state of a mirror as the console names it: a word, and the class that gives it shape and colour.
 type kind struct {
 	Key, Word, Class string
-	Needs            bool // an operator has to decide
+	Help             string // place in the guide; "": it is no problem
 }
+
+// Needs reports whether an operator has to decide.
+func (k kind) Needs() bool { return k.Class == "bad" || k.Key == "held" }
 
 // kinds lists the states, those that need an operator first.
 func kinds() []kind {
 	return []kind{
-		{"damaged", "Damaged", "bad", true},
-		{"invalid", "Job file invalid", "bad", true},
-		{"full", "Disk full", "bad", true},
-		{"failing", "Failing", "bad", true},
-		{"held", "Held for review", "warn", true},
-		{"stale", "Stale", "warn", false},
-		{"down", "Waiting for host", "warn", false},
-		{"incomplete", "Incomplete", "warn", false},
-		{"missing", "Missing", "warn", false},
-		{"running", "Running", "busy", false},
-		{"queued", "Queued", "busy", false},
-		{"hours", "Outside its hours", "idle", false},
-		{"paused", "Paused", "idle", false},
-		{"never", "Never ran", "idle", false},
-		{"ok", "Up to date", "good", false},
+		{"damaged", "Damaged", "bad", "damage"},
+		{"invalid", "Job file invalid", "bad", "troubleshooting#it-does-not-run-or-not-often-enough"},
+		{"full", "Disk full", "bad", "running#disk"},
+		{"failing", "Failing", "bad", "troubleshooting"},
+		{"held", "Held for review", "warn", "troubleshooting#a-run-is-held-for-review"},
+		{"stale", "Stale", "warn", "troubleshooting#it-does-not-run-or-not-often-enough"},
+		{"down", "Waiting for host", "warn", "troubleshooting#a-run-is-partial"},
+		{"incomplete", "Incomplete", "warn", "troubleshooting#a-run-is-partial"},
+		{"missing", "Missing", "warn", "troubleshooting#a-page-or-file-is-missing"},
+		{"running", "Running", "busy", ""},
+		{"queued", "Queued", "busy", "running#turns"},
+		{"hours", "Outside its hours", "idle", ""},
+		{"paused", "Paused", "idle", ""},
+		{"never", "Never ran", "idle", ""},
+		{"ok", "Up to date", "good", ""},
 	}
 }
 
@@ -68,7 +71,7 @@ func kindOf(j *status.Job) kind {
 		return all[i]
 	}
 	k := of(key)
-	if does != "" && !k.Needs && k.Key != "down" {
+	if does != "" && !k.Needs() && k.Key != "down" {
 		k = of(does)
 	}
 	switch p := j.Progress; {
@@ -96,8 +99,9 @@ func runShare(p *status.Progress) (int, bool) {
 
 // noteOf is what the state of a job says beyond its kind and what the job does; "" for nothing.
 func noteOf(j *status.Job) string {
-	parts := strings.Split(j.Say(), ", ")
+	parts := strings.Split(strings.TrimPrefix(j.Say(), status.Shown(string(j.Health))), ", ")
+	parts[0] = strings.TrimLeft(parts[0], ": ")
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool {
-		return p == status.Shown(string(j.Health)) || p == string(j.Activity)
+		return p == "" || p == string(j.Activity)
 	}), ", ")
 }

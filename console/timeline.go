@@ -175,11 +175,8 @@ func stepPage(v *visit) error {
 		return env.Usagef("this version no longer exists; look at the list of versions")
 	}
 	to := viewPath(v.job, vs[n].Number, v.r.FormValue("path"))
-	switch page := v.r.FormValue("page"); {
-	case n > 0 && page == "diff":
-		to = diffPath(v.job, vs[n-1].Number, vs[n].Number, false, v.r.FormValue("path"))
-	case n > 0 && page == "beside":
-		to = besidePath(v.job, vs[n-1].Number, vs[n].Number, v.r.FormValue("path"))
+	if page := v.r.FormValue("page"); n > 0 && (page == "diff" || page == "beside") {
+		to = pairPath(v.job, page, vs[n-1].Number, vs[n].Number, v.r.FormValue("path"))
 	}
 	if v.r.Header.Get("HX-Request") != "" {
 		v.w.Header().Set("HX-Redirect", to)

@@ -72,29 +72,33 @@ type diffData struct {
 }
 
 // Beside is the address of the two pages side by side.
-func (d diffData) Beside() string { return besidePath(d.Job, d.A, d.B, d.Path) }
+func (d diffData) Beside() string { return pairPath(d.Job, "beside", d.A, d.B, d.Path) }
 
 // Asked is the form that asks since when the newer page says something.
 func (d diffData) Asked() asked { return asked{Job: d.Job, Path: d.Path, Version: d.B} }
 
 // In is the address of the same comparison at another path.
-func (d diffData) In(p string) string { return diffPath(d.Job, d.A, d.B, d.Held, p) }
+func (d diffData) In(p string) string {
+	from := d.A
+	if d.Held {
+		from = 0
+	}
+	return pairPath(d.Job, "diff", from, d.B, p)
+}
 
 // Between is the address of another comparison at the same path.
-func (d diffData) Between(from, to int) string { return diffPath(d.Job, from, to, false, d.Path) }
+func (d diffData) Between(from, to int) string { return pairPath(d.Job, "diff", from, to, d.Path) }
 
-func diffPath(name string, from, to int, held bool, p string) string {
-	q := url.Values{}
-	if held {
-		q.Set("held", "1")
-	} else {
-		q.Set("from", strconv.Itoa(from))
-		q.Set("to", strconv.Itoa(to))
+// pairPath is the address of a page about two versions; from 0: about the run that is held for review.
+func pairPath(name, page string, from, to int, p string) string {
+	q := url.Values{"from": {strconv.Itoa(from)}, "to": {strconv.Itoa(to)}}
+	if from == 0 {
+		q = url.Values{"held": {"1"}}
 	}
 	if p != "" && p != "." {
 		q.Set("path", p)
 	}
-	return jobPath(name, "diff") + "?" + q.Encode()
+	return jobPath(name, page) + "?" + q.Encode()
 }
 
 // Rows are the lines of a page's difference.

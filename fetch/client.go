@@ -249,7 +249,7 @@ func (c *Client) Do(ctx context.Context, req Request, sink Sink) (*Result, error
 	if req.URL.IsZero() {
 		return &Result{}, &Error{URL: req.URL, Class: ErrProtocol, Err: errors.New("no URL")}
 	}
-	if err := c.guard.Check(req.URL.Origin()); err != nil {
+	if err := c.guard.Check(req.URL); err != nil {
 		return &Result{}, &Error{URL: req.URL, Class: ErrForbiddenAddress, Err: err}
 	}
 	origin := req.URL.Origin()

@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
 
 	"mirrord/fetch/reach"
+	"mirrord/site"
 )
 
 // Names remembers which host names were ever at public addresses. Names are as [reach.Name] writes them. It
@@ -60,30 +60,15 @@ func newGuard(o Options) *Guard {
 
 // Check judges the origin of a URL that a proxy will connect to, as far as its name tells. Without a proxy it
 // says nothing: Dial does.
-func (g *Guard) Check(origin string) error {
+func (g *Guard) Check(u site.URL) error {
 	if !g.proxied {
 		return nil
 	}
-	e, err := endpointOf(origin)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrForbiddenAddress, err)
-	}
-	return forbidden(g.policy.Decide(reach.Target{Endpoint: e}))
+	return forbidden(g.policy.Decide(reach.Target{Endpoint: endpointOf(u)}))
 }
 
-func endpointOf(origin string) (reach.Endpoint, error) {
-	u, err := url.Parse(origin)
-	if err != nil {
-		return reach.Endpoint{}, err
-	}
-	e := reach.Endpoint{Host: reach.Name(u.Hostname()), Port: 80}
-	if u.Scheme == "https" {
-		e.Port = 443
-	}
-	if p, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
-		e.Port = uint16(p)
-	}
-	return e, nil
+func endpointOf(u site.URL) reach.Endpoint {
+	return reach.Endpoint{Host: reach.Name(u.Hostname()), Port: u.Port()}
 }
 
 func forbidden(err error) error {
@@ -117,16 +102,13 @@ func (g *Guard) Dial(ctx context.Context, _, hostport string) (net.Conn, error) 
 	return race(ctx, good, g.network.Connect)
 }
 
-// Would reports whether a connection for a URL of this origin would be refused now, without making one: nil,
+// Would reports whether a connection for a URL would be refused now, without making one: nil,
 // a refusal as of Dial, or why the name cannot be resolved.
-func (g *Guard) Would(ctx context.Context, origin string) error {
+func (g *Guard) Would(ctx context.Context, u site.URL) error {
 	if g.proxied {
-		return g.Check(origin)
+		return g.Check(u)
 	}
-	e, err := endpointOf(origin)
-	if err != nil {
-		return err
-	}
+	e := endpointOf(u)
 	addrs, err := g.lookup(ctx, e.Host)
 	if err == nil {
 		_, _, err = g.choose(e, addrs)

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"mirrord/fetch/reach"
+	"mirrord/site"
 	"mirrord/testing/badserver"
 )
 
@@ -265,7 +266,11 @@ func TestGuardBehindProxy(t *testing.T) {
 		{allowing(t, "10.0.0.0/8:443"), "https://10.1.1.1", true},
 	} {
 		g := NewGuard(Options{Reach: tt.policy, Proxy: "http://10.0.0.9:3128"})
-		if err := g.Check(tt.origin); tt.good != (err == nil) ||
+		u, _, err := site.Parse(tt.origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Check(u); tt.good != (err == nil) ||
 			(!tt.good && !errors.Is(err, ErrForbiddenAddress)) {
 			t.Errorf("%s with %+v: %v", tt.origin, tt.policy, err)
 		}

@@ -4,13 +4,10 @@ package job
 
 import "strings"
 
-// Nearest returns the name of a job that was probably meant by a name that no job has, or "".
-func Nearest(name string, jobs []string) string { return nearest(name, jobs) }
-
-// nearest returns the candidate that s was probably meant to be, or "". A candidate is near when at most a
+// Nearest returns the candidate that s was probably meant to be, or "". A candidate is near when at most a
 // third of its letters (and at least one) have to change, counted as in the optimal string alignment
 // distance: insert, delete, replace, swap neighbours.
-func nearest(s string, candidates []string) string {
+func Nearest(s string, candidates []string) string {
 	s = strings.ToLower(strings.ReplaceAll(s, "-", "_"))
 	if len(s) > 64 {
 		return ""

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -324,17 +323,7 @@ func (j *Job) Reach(also ...site.URL) reach.Policy {
 }
 
 // EndpointOf returns where a URL is requested.
-func EndpointOf(u site.URL) reach.Endpoint {
-	e := reach.Endpoint{Host: u.Hostname(), Port: 80}
-	if u.Scheme() == "https" {
-		e.Port = 443
-	}
-	if _, port, ok := strings.Cut(strings.TrimPrefix(u.Host(), e.Host), ":"); ok {
-		n, _ := strconv.ParseUint(port, 10, 16) // a URL has no other
-		e.Port = uint16(n)
-	}
-	return e
-}
+func EndpointOf(u site.URL) reach.Endpoint { return reach.Endpoint{Host: u.Hostname(), Port: u.Port()} }
 
 // Location returns the time zone of schedule and window; local is the machine's.
 func (j *Job) Location(local *time.Location) (*time.Location, error) {
@@ -347,8 +336,7 @@ func (j *Job) Location(local *time.Location) (*time.Location, error) {
 // ValidName reports whether s can name a job: 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit,
 // without "..". Such a name is also a file name on every system.
 func ValidName(s string) bool {
-	_, err := site.ParseJobName(s)
-	return err == nil
+	return site.CheckJobName(s) == nil
 }
 
 // NameFor makes a job name from a URL: its host, with what a name cannot hold replaced by '-'.

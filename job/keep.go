@@ -54,7 +54,7 @@ func ParseKeep(s string) (Keep, error) {
 		}
 		dst := k.count(f[0])
 		if dst == nil {
-			if n := nearest(f[0],
+			if n := Nearest(f[0],
 				[]string{"last", "within", "hourly", "daily", "weekly", "monthly", "yearly", "all"}); n != "" {
 				return Keep{}, problemf(fmt.Sprintf("did you mean %q?", n), "%q is not a keep rule", f[0])
 			}

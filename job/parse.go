@@ -348,7 +348,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 		return hint
 	}
 	if _, table := v.(map[string]any); table && prefix == "" {
-		if n := nearest(name, p.tables()); n != "" {
+		if n := Nearest(name, p.tables()); n != "" {
 			return fmt.Sprintf("did you mean [%s]?", n)
 		}
 		return "the keys of the top level stand above the first [table]; tables are " +
@@ -370,7 +370,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 	if prefix == "" {
 		tops = p.tables()
 	}
-	if n := nearest(name, append(here, tops...)); n != "" {
+	if n := Nearest(name, append(here, tops...)); n != "" {
 		if slices.Contains(tops, n) {
 			return fmt.Sprintf("did you mean [%s]?", n)
 		}
@@ -378,7 +378,7 @@ func (p *parser) hint(prefix, name string, v any) string {
 	}
 	for _, k := range p.known() {
 		t, leaf := k.Table()
-		if nearest(name, []string{leaf}) == "" {
+		if Nearest(name, []string{leaf}) == "" {
 			continue
 		}
 		if t == "" {

@@ -72,7 +72,7 @@ func (p *parser) onePriority(path string, t map[string]any) PriorityRule {
 		i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 		if i < 0 {
 			hint := "known here are match and every"
-			if n := nearest(name, []string{"match", "every"}); n != "" {
+			if n := Nearest(name, []string{"match", "every"}); n != "" {
 				hint = fmt.Sprintf("did you mean %q?", n)
 			} else if slices.Contains([]string{"include", "glob", "globs", "path", "url", "pattern"}, name) {
 				hint = `did you mean "match"?`

@@ -120,15 +120,19 @@ func ResumeFor(j *Job) time.Duration {
 // the shortest time between two runs. Jobs without a schedule do not wait.
 func TreeWait(j *Job) time.Duration {
 	s, err := ParseSchedule(j.Schedule)
-	switch {
-	case err != nil: // the scheduler reports the problem
-		return 0
-	case s.Continuous:
+	if err == nil && s.Continuous {
 		return j.MinInterval / 10
-	case s.Cron == nil:
-		return s.Every / 10
 	}
-	return slices.Min(append(s.intervals(), resumeAtMost)) / 10
+	return s.Shortest() / 10 // of a problem the scheduler reports
+}
+
+// Shortest is the shortest time between two runs of the schedule, at most resumeAtMost; 0 for jobs that run
+// by hand and for "continuous".
+func (s Schedule) Shortest() time.Duration {
+	if s.Every > 0 || s.Cron == nil {
+		return s.Every
+	}
+	return slices.Min(append(s.intervals(), resumeAtMost))
 }
 
 // intervals are the times between the next runs of a cron schedule, over more than any week: the days of a
@@ -175,7 +179,7 @@ func cronCause(err error) string {
 func fieldsHint(s string, f []string) string {
 	word := strings.ToLower(s)
 	names := []string{"hourly", "daily", "midnight", "weekly", "monthly", "yearly", "annually"}
-	if n := nearest(word, append(names, "continuous")); n == "continuous" {
+	if n := Nearest(word, append(names, "continuous")); n == "continuous" {
 		return `did you mean "continuous"?`
 	} else if n != "" {
 		return fmt.Sprintf("did you mean %q?", "@"+n)
@@ -196,7 +200,7 @@ func fieldsHint(s string, f []string) string {
 func scheduleHint(s string) string {
 	names := []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually",
 		"continuous"}
-	if n := nearest(s, names); n != "" && n != s {
+	if n := Nearest(s, names); n != "" && n != s {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
 	f := strings.Fields(s)

@@ -82,8 +82,8 @@ func TestNearest(t *testing.T) {
 		{"shedule", "schedule"}, {"scheduel", "schedule"}, {"URL", "url"}, {"urls", "url"}, {"windw", "window"},
 		{"xyz", ""}, {"", ""}, {"scope", ""},
 	} {
-		if got := nearest(tc.in, []string{"schedule", "url", "window", "timezone"}); got != tc.want {
-			t.Errorf("nearest(%q) = %q, want %q", tc.in, got, tc.want)
+		if got := Nearest(tc.in, []string{"schedule", "url", "window", "timezone"}); got != tc.want {
+			t.Errorf("Nearest(%q) = %q, want %q", tc.in, got, tc.want)
 		}
 	}
 }

@@ -309,7 +309,7 @@ func checkProfile(j *Job) error {
 		names = append(names, p.Name)
 	}
 	hint := "known are " + strings.Join(names, ", ")
-	if n := nearest(j.Profile, names); n != "" {
+	if n := Nearest(j.Profile, names); n != "" {
 		hint = fmt.Sprintf("did you mean %q?", n)
 	}
 	return problemf(hint, "profile %q is not known", j.Profile)

@@ -115,7 +115,7 @@ func checkTypes(types []string) error {
 				hint = fmt.Sprintf("did you mean %q?", last)
 			}
 		default:
-			if n := nearest(name, append(phm.TypeNames(), "image/*", "video/*", "audio/*")); n != "" {
+			if n := Nearest(name, append(phm.TypeNames(), "image/*", "video/*", "audio/*")); n != "" {
 				hint = fmt.Sprintf("did you mean %q?", n)
 			}
 		}

@@ -25,7 +25,7 @@ func decode(k Key, j *Job, v any) error {
 		}
 		if len(k.Enum) > 0 && !slices.Contains(k.Enum, s) {
 			hint := "known are " + strings.Join(k.Enum, ", ")
-			if n := nearest(s, k.Enum); n != "" {
+			if n := Nearest(s, k.Enum); n != "" {
 				hint = fmt.Sprintf("did you mean %q?", n)
 			}
 			return problemf(hint, "%s %q is not known", k.Name, s)

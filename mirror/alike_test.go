@@ -211,6 +211,12 @@ func TestPartsThatMatter(t *testing.T) {
 			}
 			return words(page)
 		},
+		"summary": func(page int, view string) string {
+			return words(page) + menu[view] + own(words(page+500), view)
+		},
+		"one frame": func(page int, view string) string {
+			return words(page) + menu[view] + lateMenu(page, view)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := mirrortest.Start(t)
@@ -220,6 +226,52 @@ func TestPartsThatMatter(t *testing.T) {
 				t.Errorf("%d files:\n%s", s.Files, mirrortest.Text(s))
 			}
 		})
+	}
+}
+
+// menu is what only the page without a parameter has, the same on each; own and lateMenu are more than that.
+var menu = map[string]string{"": " menu of the site: search, history, log in"}
+
+func own(more, view string) string {
+	if view == "" {
+		return " " + more
+	}
+	return ""
+}
+
+func lateMenu(page int, view string) string {
+	if page == 5 && view == "" {
+		return " and a notice of its own here"
+	}
+	return ""
+}
+
+// A print version says what its page says but for the menu of the site, and has a style sheet of its own: it
+// is no page beside it. An edit ends that only where the two differ in more.
+func TestPrintVersions(t *testing.T) {
+	edited := ""
+	w := mirrortest.Start(t)
+	asked := idleSite(w, func(page int, view string) string {
+		said := fmt.Sprintf("<h1>Page p%d</h1>%s%s", page, mirrortest.Words(uint32(page*7+1), 30), edited)
+		if view == "" {
+			return said + menu[""] + fmt.Sprintf(" edit p%d<link rel=stylesheet href=/screen.css>", page)
+		}
+		return said + "<link rel=stylesheet href=/print.css>"
+	})
+	m := mirrortest.New(t, w, job())
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	if s.Files > 41+2 || asked.Load() > 41+65 { // with its style sheets
+		t.Errorf("%d files, %d requests:\n%s", s.Files, asked.Load(), mirrortest.Text(s))
+	}
+	files := m.Run().Files // without the style sheet of what was requested to learn that
+	for _, more := range []string{"", "", " An edit of all.", ""} {
+		edited += more
+		before := asked.Load()
+		if s = m.Run(); s.Files != files || s.Published != (more != "") || asked.Load()-before > 60 {
+			t.Errorf("after %q: %d files of %d, %d requests:\n%s", more, s.Files, files, asked.Load()-before,
+				mirrortest.Text(s))
+		}
 	}
 }
 

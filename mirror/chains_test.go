@@ -4,8 +4,12 @@ package mirror_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,5 +202,59 @@ func TestArchivesAreNoChainsInBulk(t *testing.T) {
 				t.Error(text)
 			}
 		})
+	}
+}
+
+// A code browser lists its commits from each of them, in as many lines as a parameter says that is handed on
+// to every link, and twice that and half of it, without end. The mirror ends, and has each commit and file.
+func TestListsOfGrowingLengthInBulk(t *testing.T) {
+	w, asked := mirrortest.Start(t), atomic.Int64{}
+	w.Set(home+"/robots.txt", mirrortest.Status(404))
+	w.Set(home+"/favicon.ico", mirrortest.Status(404))
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		rw.Header().Set("Content-Type", "text/html")
+		view, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		commit, lines, hand := browserCommits-1, 10, ""
+		if len(id) > 2 {
+			commit = numberIn(id, 0)
+		}
+		if n := r.URL.Query().Get("revcount"); n != "" {
+			lines, _ = strconv.Atoi(n)
+			hand = "?revcount=" + n
+		}
+		link := func(view string, n int, hand string) {
+			fmt.Fprintf(rw, "<a href='/%s/%s%s'>%s</a> ", view, commitID(n)[:12], hand, view)
+		}
+		fmt.Fprintf(rw, "<title>%s</title><p>", view)
+		if view == "rev" || view == "file" {
+			fmt.Fprint(rw, mirrortest.Words(uint32(commit*2+len(view)), 60))
+		}
+		for n := commit; n >= 0 && n > commit-lines && view != "file"; n-- {
+			fmt.Fprintf(rw, "<p>%s ", mirrortest.Words(uint32(1000+n), 5))
+			link("rev", n, hand)
+		}
+		for _, view := range []string{"shortlog", "graph", "rev", "file"} {
+			link(view, commit, hand)
+		}
+		if view == "shortlog" || view == "graph" {
+			link(view, commit, fmt.Sprint("?revcount=", min(2*lines, 1<<60)))
+			link(view, commit, fmt.Sprint("?revcount=", max(lines/2, 1)))
+			link(view, max(commit-lines, 0), hand)
+		}
+	}})
+	m := mirrortest.New(t, w, job())
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	all := strings.Join(slices.Collect(maps.Values(m.Tree())), "\n")
+	for n := range browserCommits {
+		for _, view := range []string{"rev", "file"} {
+			if !strings.Contains(all, mirrortest.Words(uint32(n*2+len(view)), 60)) {
+				t.Errorf("the %s of commit %d is missing", view, n)
+			}
+		}
+	}
+	if asked.Load() > 12*4*browserCommits {
+		t.Errorf("%d requests:\n%s", asked.Load(), mirrortest.Text(s))
 	}
 }

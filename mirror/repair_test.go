@@ -275,7 +275,7 @@ func TestRepairOfLinksEnds(t *testing.T) {
 		}, true, ""},
 		"suspicious": {func(w *offsiteWorld, t *testing.T) {
 			w.addRun(t, "manual", "suspicious", mirror.Summary{Requests: 5})
-		}, true, "was suspicious"},
+		}, true, "held for review"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := startOffsite(t)

@@ -41,10 +41,7 @@ func (d *Delta) apply(w io.Writer, old, delta *Archive) error {
 		return err
 	}
 	out := &summed{w: w, digest: sha256.New(), left: d.Target.Bytes}
-	z, err := newZipPacker(out, packLevel, inorder.Crew{})
-	if err != nil {
-		return err
-	}
+	z := newZipPacker(out, inorder.Crew{})
 	if _, err = packTree(target, &rawPacker{z, source}); err == nil {
 		err = z.Close()
 	}
@@ -97,16 +94,16 @@ func (d *Delta) sources(old, delta *Archive) (func(item) (*zip.File, error), err
 		}
 	}
 	return func(it item) (*zip.File, error) {
-		f := delta.files[it.path]
+		f := delta.files[it.Path]
 		switch {
 		case f != nil:
-		case moved[it.path]:
-			f = old.files[from[bodyKey{it.sum, Compressible(it.mime, it.path)}]]
+		case moved[it.Path]:
+			f = old.files[from[bodyOf(it.File)]]
 		default:
-			f = old.files[it.path]
+			f = old.files[it.Path]
 		}
-		if f == nil || f.UncompressedSize64 != uint64(it.size) {
-			return nil, fmt.Errorf("%q: %w: neither archive has it with %d bytes", it.path, ErrDamaged, it.size)
+		if f == nil || f.UncompressedSize64 != uint64(it.Size) {
+			return nil, fmt.Errorf("%q: %w: neither archive has it with %d bytes", it.Path, ErrDamaged, it.Size)
 		}
 		return f, nil
 	}, nil
@@ -119,7 +116,7 @@ type rawPacker struct {
 }
 
 func (p *rawPacker) add(it item) error {
-	if it.path == MetaName || it.path == FilesName {
+	if it.Path == MetaName || it.Path == FilesName {
 		return p.zipPacker.add(it)
 	}
 	f, err := p.source(it)
@@ -146,7 +143,7 @@ func (p *rawPacker) add(it item) error {
 		return err
 	}
 	if _, err := io.CopyBuffer(w, onlyReader{raw}, p.buf); err != nil {
-		return fmt.Errorf("copy %q: %w", it.path, err)
+		return fmt.Errorf("copy %q: %w", it.Path, err)
 	}
 	if h.Flags&zipDescriptor != 0 {
 		h.ReaderVersion = f.ReaderVersion // 45 for the large ones, in the directory only

@@ -220,14 +220,6 @@ func (a *Archive) Stat(name string) (fs.FileInfo, error) {
 // Names returns the names of all files, in the archive's order; the caller must not change them.
 func (a *Archive) Names() []string { return a.order }
 
-func (a *Archive) sizeOf(path string) (int64, bool) {
-	f := a.files[path]
-	if f == nil {
-		return 0, false
-	}
-	return int64(f.UncompressedSize64), true
-}
-
 type archiveFile struct {
 	io.ReadCloser
 	f *zip.File

@@ -178,19 +178,16 @@ func (p *deltaPacker) find() error {
 // wholeSum is the size and digest of the target's archive.
 func (p *deltaPacker) wholeSum() (int64, string, error) {
 	sum := &summed{w: io.Discard, digest: sha256.New(), left: math.MaxInt64}
-	z, err := newZipPacker(sum, packLevel, inorder.Crew{})
-	if err != nil {
-		return 0, "", err
-	}
+	z := newZipPacker(sum, inorder.Crew{})
 	source := func(item) (*zip.File, error) { return nil, nil }
 	if a, ok := p.base.(*Archive); ok {
 		source = func(it item) (*zip.File, error) {
-			if p.ships[it.path] {
+			if p.ships[it.Path] {
 				return nil, nil
 			}
-			at := it.path
-			if p.lines[it.path] {
-				at = p.bodies[bodyKey{it.sum, Compressible(it.mime, it.path)}]
+			at := it.Path
+			if p.lines[it.Path] {
+				at = p.bodies[bodyOf(it.File)]
 			}
 			return a.files[at], sameBody(a, at, it)
 		}
@@ -206,18 +203,16 @@ func (p *deltaPacker) wholeSum() (int64, string, error) {
 
 // sameBody checks that an archive has a file's bytes at a path.
 func sameBody(a *Archive, at string, it item) error {
-	it.fsys, it.path = a, at
-	if err := it.copyTo(io.Discard, make([]byte, 64<<10)); err != nil {
+	f := *it.File
+	f.Path = at
+	if err := (item{a, &f}).copyTo(io.Discard, make([]byte, 64<<10)); err != nil {
 		return fmt.Errorf("%w: %w", ErrBaseDamaged, err)
 	}
 	return nil
 }
 
 func (p *deltaPacker) write(w io.Writer) error {
-	z, err := newZipPacker(w, packLevel, inorder.Crew{})
-	if err != nil {
-		return err
-	}
+	z := newZipPacker(w, inorder.Crew{})
 	meta, err := p.delta.write()
 	if err != nil {
 		return err
@@ -258,7 +253,7 @@ type chosen struct {
 }
 
 func (c chosen) add(it item) error {
-	if !c.paths[it.path] {
+	if !c.paths[it.Path] {
 		return nil
 	}
 	return c.packer.add(it)

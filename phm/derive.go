@@ -196,7 +196,7 @@ func (d *derivation) write(from bool) error {
 		k := &d.kept[i]
 		old := k.File
 		old.Path = k.old
-		it := itemOf(d.fsys, &old)
+		it := item{d.fsys, &old}
 		if d.linked(&old) && k.Size <= maxLinked {
 			raw.Reset()
 			if err := it.copyTo(&raw, buf); err != nil {

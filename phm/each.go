@@ -42,15 +42,11 @@ func Visit(fsys fs.FS, v Visitor) (*Meta, error) {
 
 func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
 	for _, name := range []string{FilesName, MetaName} {
-		info, err := fs.Stat(fsys, name)
+		f, err := ownFile(fsys, m, name)
+		if err == nil {
+			err = v.Own(f)
+		}
 		if err != nil {
-			return err
-		}
-		f := &File{Path: name, Size: info.Size()}
-		if name == FilesName {
-			f.SHA256 = m.TableSum
-		}
-		if err := v.Own(f); err != nil {
 			return err
 		}
 	}
@@ -65,26 +61,15 @@ func (v *Visitor) visit(fsys fs.FS, m *Meta) error {
 	return nil
 }
 
-func itemOf(fsys fs.FS, f *File) item {
-	return item{
-		fsys:     fsys,
-		path:     f.Path,
-		mime:     f.Type,
-		size:     f.Size,
-		sum:      f.SHA256,
-		modified: f.Modified,
-	}
-}
-
 // ReadFile reads a file of a tree and checks it against the table. It uses room when that has one byte more
 // than the file.
 func ReadFile(fsys fs.FS, f *File, room []byte) ([]byte, error) {
-	return itemOf(fsys, f).read(room)
+	return item{fsys, f}.read(room)
 }
 
 // CopyFile copies a file of a tree to w, checks it against the table, and closes w.
 func CopyFile(fsys fs.FS, f *File, w io.WriteCloser) error {
-	return itemOf(fsys, f).copyInto(w, make([]byte, 64<<10))
+	return item{fsys, f}.copyInto(w, make([]byte, 64<<10))
 }
 
 // copyInto copies the file to w, and closes w.
@@ -94,7 +79,7 @@ func (it item) copyInto(w io.WriteCloser, buf []byte) error {
 		return err
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("create %q: %w", it.path, err)
+		return fmt.Errorf("create %q: %w", it.Path, err)
 	}
 	return nil
 }

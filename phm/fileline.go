@@ -3,7 +3,6 @@
 package phm
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -23,20 +22,13 @@ func parseLine(line []byte) (*File, error) {
 // parseJSON reads any spelling.
 func parseJSON(line []byte) (*File, error) {
 	f := new(File)
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if d.Decode(f) == nil && len(bytes.TrimSpace(line[d.InputOffset():])) == 0 {
-		return f, nil
+	err := json.Unmarshal(line, f)
+	if err == nil {
+		f.Extra, err = extraFields(line, fileFields)
 	}
-	*f = File{}
-	if err := json.Unmarshal(line, f); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTable, err)
-	}
-	extra, err := extraFields(line, fileFields)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTable, err)
 	}
-	f.Extra = extra
 	return f, nil
 }
 

@@ -12,16 +12,13 @@ import (
 
 // packed is a PHM in one file, opened.
 type packed interface {
-	fs.FS
-	Names() []string                       // of all files, in the order in which they lie there
-	sizeOf(path string) (n int64, ok bool) // what the file states of one of them
+	fs.StatFS
+	Names() []string // of all files, in the order in which they lie there
 }
 
 // Open opens a PHM that is one file: the archive form, or a tar of the directory form, plain or compressed
 // with zstd or gzip. The result is an *Archive or a *Tar. OpenArchive and OpenTar describe the checks.
-func Open(r io.ReaderAt, size int64, l Limits) (fs.FS, error) { return openPacked(r, size, l) }
-
-func openPacked(r io.ReaderAt, size int64, l Limits) (packed, error) {
+func Open(r io.ReaderAt, size int64, l Limits) (fs.FS, error) {
 	head := make([]byte, 512)
 	n, err := r.ReadAt(head[:min(size, 512)], 0)
 	if err != nil && err != io.EOF {
@@ -104,11 +101,12 @@ func Unpack(tree fs.FS, sink Sink) (*Meta, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unpack: %w", err)
 		}
-		switch n, ok := a.sizeOf(f.Path); {
-		case !ok:
+		switch info, err := a.Stat(f.Path); {
+		case err != nil:
 			return nil, fmt.Errorf("unpack: %q: %w: the archive does not have it", f.Path, ErrDamaged)
-		case n != f.Size:
-			return nil, fmt.Errorf("unpack: %q: %w: it has %d bytes, not %d", f.Path, ErrDamaged, n, f.Size)
+		case info.Size() != f.Size:
+			return nil, fmt.Errorf("unpack: %q: %w: it has %d bytes, not %d", f.Path, ErrDamaged, info.Size(),
+				f.Size)
 		}
 		named++
 	}

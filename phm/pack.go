@@ -31,7 +31,6 @@ const tableLevel = 6
 
 // PackOptions are the choices of Pack and PackTar.
 type PackOptions struct {
-	Level int // of deflate, 1 to 9, for the files of the table; 0 is packLevel
 	// PackTar only: directory that all names get, such as "samba-v12/"; empty puts phm.json at the root
 	Prefix string
 
@@ -43,13 +42,7 @@ type PackOptions struct {
 // that differs ends the packing with ErrDamaged. Files that the table does not name are not packed. fsys
 // should not follow links out of the tree (os.Root.FS).
 func Pack(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
-	if o.Level == 0 {
-		o.Level = packLevel
-	}
-	p, err := newZipPacker(w, o.Level, o.Crew)
-	if err != nil {
-		return nil, fmt.Errorf("pack: level %d: %w", o.Level, err)
-	}
+	p := newZipPacker(w, o.Crew)
 	defer p.stop()
 	m, err := packTree(fsys, p)
 	if err != nil {
@@ -87,12 +80,8 @@ func PackTar(w io.Writer, fsys fs.FS, o PackOptions) (*Meta, error) {
 
 // An item is one file to pack.
 type item struct {
-	fsys     fs.FS
-	path     string
-	mime     string
-	size     int64
-	sum      string // SHA-256 in hex, or "" when nothing is known
-	modified time.Time
+	fsys  fs.FS
+	*File // SHA256 is "" when nothing is known
 }
 
 // packer takes the files of a set in their order.
@@ -114,33 +103,43 @@ func packTree(fsys fs.FS, p packer) (*Meta, error) {
 
 // packOwn packs phm.json and phm.files.
 func packOwn(fsys fs.FS, m *Meta, p packer) error {
-	for _, it := range []item{
-		{path: MetaName, mime: "application/json"}, {path: FilesName, mime: "application/jsonl", sum: m.TableSum},
-	} {
-		info, err := fs.Stat(fsys, it.path)
+	for _, name := range []string{MetaName, FilesName} {
+		f, err := ownFile(fsys, m, name)
 		if err != nil {
 			return err
 		}
-		it.fsys, it.size, it.modified = fsys, info.Size(), clampTime(m.Retrieved)
-		if err := p.add(it); err != nil {
+		f.Modified = clampTime(f.Modified)
+		if err := p.add(item{fsys, f}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// ownFile is phm.json or phm.files as a file of the set.
+func ownFile(fsys fs.FS, m *Meta, name string) (*File, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: name, Size: info.Size(), Modified: m.Retrieved}
+	if name == FilesName {
+		f.SHA256 = m.TableSum
+	}
+	return f, nil
+}
+
 // packFiles packs the files of the table, and checks on the way that phm.json agrees with it.
 func packFiles(fsys fs.FS, m *Meta, p packer) error {
-	modified := clampTime(m.Retrieved)
 	for f, err := range agreeing(fsys, m) {
 		if err != nil {
 			return err
 		}
-		it := itemOf(fsys, f)
-		if it.modified = clampTime(f.Modified); f.Modified.IsZero() {
-			it.modified = modified
+		if f.Modified.IsZero() {
+			f.Modified = m.Retrieved
 		}
-		if err := p.add(it); err != nil {
+		f.Modified = clampTime(f.Modified)
+		if err := p.add(item{fsys, f}); err != nil {
 			return err
 		}
 	}
@@ -161,40 +160,40 @@ func clampTime(t time.Time) time.Time {
 
 // copyTo writes the file to w and checks its size and digest.
 func (it item) copyTo(w io.Writer, buf []byte) error {
-	f, err := OpenRegular(it.fsys, it.path)
+	f, err := OpenRegular(it.fsys, it.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	digest := sha256.New()
-	n, err := io.CopyBuffer(io.MultiWriter(w, digest), onlyReader{io.LimitReader(f, it.size)}, buf)
+	n, err := io.CopyBuffer(io.MultiWriter(w, digest), onlyReader{io.LimitReader(f, it.Size)}, buf)
 	more := 0
-	if err == nil && n == it.size { // an archive's reader checks its sum at the end
+	if err == nil && n == it.Size { // an archive's reader checks its sum at the end
 		var one [1]byte
 		if more, err = io.ReadFull(f, one[:]); err == io.EOF {
 			err = nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("copy %q: %w", it.path, err)
+		return fmt.Errorf("copy %q: %w", it.Path, err)
 	}
 	return it.check(n+int64(more), digest.Sum(nil))
 }
 
 // check compares size and digest of a file that was read.
 func (it item) check(size int64, digest []byte) error {
-	if size != it.size {
-		return fmt.Errorf("copy %q: %w: its size is not %d", it.path, ErrDamaged, it.size)
+	if size != it.Size {
+		return fmt.Errorf("copy %q: %w: its size is not %d", it.Path, ErrDamaged, it.Size)
 	}
-	if sum := hex.EncodeToString(digest); it.sum != "" && sum != it.sum {
-		return fmt.Errorf("copy %q: %w: its SHA-256 is %s, not %s", it.path, ErrDamaged, sum, it.sum)
+	if sum := hex.EncodeToString(digest); it.SHA256 != "" && sum != it.SHA256 {
+		return fmt.Errorf("copy %q: %w: its SHA-256 is %s, not %s", it.Path, ErrDamaged, sum, it.SHA256)
 	}
 	return nil
 }
 
 // read reads the file into a buffer, which it may replace, and checks its size and digest.
 func (it item) read(buf []byte) ([]byte, error) {
-	f, err := OpenRegular(it.fsys, it.path)
+	f, err := OpenRegular(it.fsys, it.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -204,15 +203,15 @@ func (it item) read(buf []byte) ([]byte, error) {
 // readFrom is read of the file when it is open. It closes it.
 func (it item) readFrom(f fs.File, buf []byte) ([]byte, error) {
 	defer f.Close()
-	if int64(cap(buf)) <= it.size { // one more byte would be too many
-		buf = make([]byte, it.size+1+it.size/4)
+	if int64(cap(buf)) <= it.Size { // one more byte would be too many
+		buf = make([]byte, it.Size+1+it.Size/4)
 	}
-	n, err := io.ReadFull(f, buf[:it.size+1])
+	n, err := io.ReadFull(f, buf[:it.Size+1])
 	if err == io.EOF || err == io.ErrUnexpectedEOF { // an archive's reader checks its sum at the end
 		err = nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("copy %q: %w", it.path, err)
+		return nil, fmt.Errorf("copy %q: %w", it.Path, err)
 	}
 	digest := sha256.Sum256(buf[:n])
 	return buf[:n], it.check(int64(n), digest[:])

@@ -61,11 +61,11 @@ func newTarPacker(w io.Writer, prefix string, crew inorder.Crew) *tarPacker {
 
 // add adds a file. One of up to inMemory is read and checked by the worker that makes its frame.
 func (p *tarPacker) add(it item) error {
-	if it.size > inMemory {
+	if it.Size > inMemory {
 		return p.addLarge(it)
 	}
 	// a name that is long takes two blocks more, and those that it fills
-	size := int(it.size) + len(p.prefix) + len(it.path) + 5*tarBlock
+	size := int(it.Size) + len(p.prefix) + len(it.Path) + 5*tarBlock
 	if p.next != nil && p.next.size+size > zstdPart {
 		if err := p.pack(); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (p *tarPacker) addLarge(it item) error {
 		err = it.copyTo(p, p.buf)
 	}
 	if err == nil {
-		_, err = p.Write(padding(it.size))
+		_, err = p.Write(padding(it.Size))
 	}
 	return err
 }
@@ -99,13 +99,13 @@ func (p *tarPacker) head(it item) ([]byte, error) {
 	var b bytes.Buffer
 	err := tar.NewWriter(&b).WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
-		Name:     p.prefix + it.path,
-		Size:     it.size,
+		Name:     p.prefix + it.Path,
+		Size:     it.Size,
 		Mode:     0o644,
-		ModTime:  it.modified,
+		ModTime:  it.Modified,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("add %q: %w", it.path, err)
+		return nil, fmt.Errorf("add %q: %w", it.Path, err)
 	}
 	return b.Bytes(), nil
 }
@@ -158,16 +158,16 @@ func (p *tarPacker) pack() error {
 			if err != nil {
 				return nil, err
 			}
-			file, err := in.open(it.fsys, it.path)
+			file, err := in.open(it.fsys, it.Path)
 			if err != nil {
 				return nil, err
 			}
-			f.raw = slices.Grow(append(f.raw, head...), int(it.size)+1)
+			f.raw = slices.Grow(append(f.raw, head...), int(it.Size)+1)
 			body, err := it.readFrom(file, f.raw[len(f.raw):])
 			if err != nil {
 				return nil, err
 			}
-			f.raw = append(f.raw[:len(f.raw)+len(body)], padding(it.size)...)
+			f.raw = append(f.raw[:len(f.raw)+len(body)], padding(it.Size)...)
 		}
 		f.packed = p.encoders[worker].AppendSummed(f.packed, f.raw)
 		return f, nil

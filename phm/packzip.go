@@ -19,16 +19,14 @@ type zipPacker struct {
 	zip    *zip.Writer
 	files  *inorder.Lane[*zipEntry]
 	makers []zipMaker // by worker
-	level  int        // of deflate, for all but phm.json and phm.files
-	large  int        // the same of the large file that is being written
+	large  int        // level of deflate of the large file that is being written
 	buf    []byte
 }
 
 // zipMaker is what a worker needs.
 type zipMaker struct {
-	deflater *flate.Writer
-	own      *flate.Writer // for phm.json and phm.files; nil until they come
-	raw      []byte
+	deflaters [tableLevel + 1]*flate.Writer // by level
+	raw       []byte
 }
 
 // zipEntry is an entry that is ready to be written.
@@ -42,24 +40,14 @@ const (
 	keepUpTo  = 256 << 10 // bytes of a buffer that is used again
 )
 
-func newZipPacker(w io.Writer, level int, crew inorder.Crew) (*zipPacker, error) {
-	p := &zipPacker{
-		zip:   zip.NewWriter(w),
-		level: level,
-		buf:   make([]byte, 64<<10),
-	}
+func newZipPacker(w io.Writer, crew inorder.Crew) *zipPacker {
+	p := &zipPacker{zip: zip.NewWriter(w), buf: make([]byte, 64<<10)}
 	p.files = inorder.New(crew, packAhead, p.write)
 	p.makers = make([]zipMaker, p.files.Workers())
-	for i := range p.makers {
-		var err error
-		if p.makers[i].deflater, err = flate.NewWriter(io.Discard, level); err != nil {
-			return nil, err
-		}
-	}
 	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return newBoundedDeflate(w, p.large)
 	})
-	return p, nil
+	return p
 }
 
 // flush writes all that is on its way.
@@ -78,7 +66,7 @@ func (p *zipPacker) stop() { p.files.Close() }
 
 // header begins the header of a file.
 func (it item) header() *zip.FileHeader {
-	h := &zip.FileHeader{Name: it.path, Modified: it.modified, UncompressedSize64: uint64(it.size)}
+	h := &zip.FileHeader{Name: it.Path, Modified: it.Modified, UncompressedSize64: uint64(it.Size)}
 	h.SetMode(0o644)
 	return h
 }
@@ -86,15 +74,15 @@ func (it item) header() *zip.FileHeader {
 // add stores what does not shrink and deflates the rest. A stored entry always has its size and checksum in
 // front, since readers of a stream cannot find its end otherwise; a large one is read twice for that.
 func (p *zipPacker) add(it item) error {
-	if it.size <= inMemory {
-		return p.files.Add(it.size, func(worker int) (*zipEntry, error) { return p.make(&p.makers[worker], it) })
+	if it.Size <= inMemory {
+		return p.files.Add(it.Size, func(worker int) (*zipEntry, error) { return p.make(&p.makers[worker], it) })
 	}
 	if err := p.flush(); err != nil {
 		return err
 	}
 	h := it.header()
-	if Compressible(it.mime, it.path) {
-		h.Method, p.large = zip.Deflate, p.levelOf(it)
+	if Compressible(it.Type, it.Path) {
+		h.Method, p.large = zip.Deflate, levelOf(it)
 		w, err := p.zip.CreateHeader(h)
 		if err != nil {
 			return err
@@ -114,11 +102,11 @@ func (p *zipPacker) add(it item) error {
 }
 
 // levelOf is the level at which a file is packed.
-func (p *zipPacker) levelOf(it item) int {
-	if it.path == MetaName || it.path == FilesName {
+func levelOf(it item) int {
+	if it.Path == MetaName || it.Path == FilesName {
 		return tableLevel
 	}
-	return p.level
+	return packLevel
 }
 
 // make reads and compresses a file. It runs in a worker.
@@ -132,16 +120,14 @@ func (p *zipPacker) make(m *zipMaker, it item) (*zipEntry, error) {
 	}
 	e := &zipEntry{header: it.header(), body: new(bytes.Buffer)}
 	e.header.CRC32 = crc32.ChecksumIEEE(raw)
-	if Compressible(it.mime, it.path) && len(raw) > 0 {
-		deflater := m.deflater
-		if level := p.levelOf(it); level != p.level {
-			if m.own == nil {
-				if m.own, err = flate.NewWriter(io.Discard, level); err != nil {
-					return nil, err
-				}
+	if Compressible(it.Type, it.Path) && len(raw) > 0 {
+		level := levelOf(it)
+		if m.deflaters[level] == nil {
+			if m.deflaters[level], err = flate.NewWriter(io.Discard, level); err != nil {
+				return nil, err
 			}
-			deflater = m.own
 		}
+		deflater := m.deflaters[level]
 		deflater.Reset(e.body)
 		if _, err := deflater.Write(raw); err != nil {
 			return nil, err

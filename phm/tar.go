@@ -192,14 +192,6 @@ func tarName(name string) string {
 // Names returns the names of all files, in the order of the tar; the caller must not change them.
 func (t *Tar) Names() []string { return t.order }
 
-func (t *Tar) sizeOf(path string) (int64, bool) {
-	e, ok := t.index[path]
-	if !ok {
-		return 0, false
-	}
-	return e.info.Size(), true
-}
-
 // Stat returns what the tar says of one file.
 func (t *Tar) Stat(name string) (fs.FileInfo, error) {
 	e, ok := t.index[name]

@@ -152,20 +152,16 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
-		if err := copyFile(itemOf(fsys, f), sink, buf); err != nil {
+		if err := copyFile(item{fsys, f}, sink, buf); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range []string{FilesName, MetaName} {
-		info, err := fs.Stat(fsys, name)
+		own, err := ownFile(fsys, m, name)
 		if err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
-		own := &File{Path: name, Size: info.Size(), Modified: m.Retrieved}
-		if name == FilesName {
-			own.SHA256 = m.TableSum
-		}
-		if err := copyFile(itemOf(fsys, own), sink, buf); err != nil {
+		if err := copyFile(item{fsys, own}, sink, buf); err != nil {
 			return nil, err
 		}
 	}
@@ -173,9 +169,9 @@ func Copy(fsys fs.FS, sink Sink) (*Meta, error) {
 }
 
 func copyFile(it item, sink Sink, buf []byte) error {
-	w, err := sink.Create(it.path, it.modified)
+	w, err := sink.Create(it.Path, it.Modified)
 	if err != nil {
-		return fmt.Errorf("create %q: %w", it.path, err)
+		return fmt.Errorf("create %q: %w", it.Path, err)
 	}
 	return it.copyInto(w, buf)
 }

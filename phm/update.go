@@ -163,11 +163,11 @@ func (u *Update) gone(old fs.FS) (paths []string, err error) {
 
 // Has reports whether the update has the bytes of a file of the target.
 func (u *Update) Has(f *File) bool {
-	n, ok := u.files.sizeOf(f.Path)
-	return ok && n == f.Size
+	info, err := u.files.Stat(f.Path)
+	return err == nil && info.Size() == f.Size
 }
 
 // CopyBody writes the bytes of a file that the update has, and checks them against its line.
 func (u *Update) CopyBody(w io.Writer, f *File) error {
-	return itemOf(u.files, f).copyTo(w, make([]byte, 64<<10))
+	return item{u.files, f}.copyTo(w, make([]byte, 64<<10))
 }

@@ -56,7 +56,7 @@ type Report struct {
 	Linked   int       `json:"linked"` // files whose links were checked
 	Delta    *DeltaSum `json:"delta,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
-	More     int       `json:"more,omitempty"`  // problems beyond VerifyOptions.MaxProblems
+	More     int       `json:"more,omitempty"`  // problems beyond maxProblems
 	Notes    []string  `json:"notes,omitempty"` // sentences about oddities that are no problem
 }
 
@@ -78,11 +78,13 @@ type LinkChecker func(f *File, raw []byte, exists func(path string) bool) (broke
 
 // VerifyOptions are the choices of Verify. The zero value checks all but links.
 type VerifyOptions struct {
-	Links       LinkChecker      // nil: links are not checked
-	Linked      func(*File) bool // the files for which Links is called; nil: all
-	MaxProblems int              // kept in the report; default 1000
-	Crew        inorder.Crew     // reads files side by side; the tree must be safe for concurrent use then
+	Links  LinkChecker      // nil: links are not checked
+	Linked func(*File) bool // the files for which Links is called; nil: all
+	Crew   inorder.Crew     // reads files side by side; the tree must be safe for concurrent use then
 }
+
+// maxProblems is how many problems are kept in a report.
+const maxProblems = 1000
 
 // maxLinked is the size in bytes of a file whose links are read: it is held in memory.
 const maxLinked = 256 << 20
@@ -145,9 +147,6 @@ type verifier struct {
 }
 
 func newVerifier(fsys fs.FS, o VerifyOptions) *verifier {
-	if o.MaxProblems <= 0 {
-		o.MaxProblems = 1000
-	}
 	return &verifier{
 		fsys:          fsys,
 		VerifyOptions: o,
@@ -163,7 +162,7 @@ func (v *verifier) problem(kind ProblemKind, path, format string, args ...any) {
 func unreadable(path string, err error) Problem { return Problem{Unreadable, path, err.Error(), err} }
 
 func (v *verifier) add(p Problem) {
-	if len(v.report.Problems) >= v.MaxProblems {
+	if len(v.report.Problems) >= maxProblems {
 		v.report.More++
 		return
 	}

@@ -178,12 +178,12 @@ func TestVerifyOrderOfArchive(t *testing.T) {
 
 func TestVerifyBoundsReport(t *testing.T) {
 	tree := sample(t)
-	for i := range 50 {
-		tree[fmt.Sprintf("extra%02d", i)] = &fstest.MapFile{}
+	for i := range maxProblems + 40 {
+		tree[fmt.Sprintf("extra%04d", i)] = &fstest.MapFile{}
 	}
-	r, err := Verify(tree, VerifyOptions{MaxProblems: 10})
-	if err != nil || len(r.Problems) != 10 || r.More != 40 ||
-		!strings.HasSuffix(r.Err().Error(), "and 49 more") {
+	r, err := Verify(tree, VerifyOptions{})
+	if err != nil || len(r.Problems) != maxProblems || r.More != 40 ||
+		!strings.HasSuffix(r.Err().Error(), "and 1039 more") {
 		t.Errorf("%v, %d, %d, %v", err, len(r.Problems), r.More, r.Err())
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // syntaxOf says where documents of a format name their encoding.
 func syntaxOf(f Format) charset.Syntax {
-	if r := known.of(f); r != nil {
+	if r := known.all[f]; r != nil {
 		return r.syntax
 	}
 	return charset.Other

@@ -40,15 +40,14 @@ var metaKinds = map[string]Kind{
 func (h *htmlScan) meta(mark, start int) {
 	sc := h.scanner
 	content := h.find(mark, attrContent)
-	var buf [foldMax]byte
-	equiv := fold(&buf, h.text(h.find(mark, attrHttpEquiv)))
-	if a := h.find(mark, attrCharset); a != nil || string(equiv) == "content-type" {
+	equiv := lowered(h.text(h.find(mark, attrHttpEquiv)))
+	if a := h.find(mark, attrCharset); a != nil || equiv == "content-type" {
 		h.metaCharset(a, content, start)
 	}
 	if content == nil {
 		return
 	}
-	switch string(equiv) {
+	switch equiv {
 	case "refresh":
 		v := sc.attrText(h.val(content), false)
 		if i, j := refreshURL(v.s); j > i {
@@ -67,17 +66,17 @@ func (h *htmlScan) meta(mark, start int) {
 			a = h.find(mark, attrItemprop)
 		}
 	}
-	name := fold(&buf, h.text(a))
-	if string(name) == "robots" || string(name) == "mirrord" {
+	name := lowered(h.text(a))
+	if name == "robots" || name == "mirrord" {
 		if h.templates == 0 && len(sc.d.Robots) < maxRobots {
 			sc.d.Robots = append(sc.d.Robots, RobotsMeta{
-				Name:    string(name),
+				Name:    name,
 				Content: collapse(h.text(content), 1024),
 			})
 		}
 		return
 	}
-	kind, known := metaKinds[string(name)]
+	kind, known := metaKinds[name]
 	if !known {
 		return
 	}
@@ -242,8 +241,7 @@ func forScript(name []byte) bool {
 // address that says where it begins is one, but that of a page may as well be a key of that page. The others
 // are when the attribute is named for it by its last word.
 func dataNames(name []byte, shape refShape, page bool) bool {
-	var buf [foldMax]byte
-	switch string(fold(&buf, bytes.TrimSpace(name[bytes.LastIndexAny(name, "-_")+1:]))) {
+	switch lowered(name[bytes.LastIndexAny(name, "-_")+1:]) {
 	case "src", "href":
 		return true
 	case "url", "json", "index", "image", "img":

@@ -72,8 +72,7 @@ func (h *htmlScan) tag(tag tagID, mark, start int) {
 			sc.d.Lang = collapse(h.text(a), 64)
 		}
 	case tagParam:
-		var buf [foldMax]byte
-		switch string(fold(&buf, h.text(h.find(mark, attrName)))) {
+		switch lowered(h.text(h.find(mark, attrName))) {
 		case "movie", "src", "data", "url", "filename":
 			t.param = true
 		}

@@ -3,7 +3,6 @@
 package relocate
 
 import (
-	"fmt"
 	"strings"
 
 	"mirrord/internal/charset"
@@ -47,7 +46,7 @@ type body struct {
 
 // formats are the readers by format, media type and extension. They are constant once they are made.
 type formats struct {
-	all   []*reader // by Format; nil for Unknown and for numbers that no reader has
+	all   map[Format]*reader // without Unknown
 	types map[string]*reader
 	used  map[string]*reader
 	named map[string]*reader
@@ -57,29 +56,21 @@ type formats struct {
 // known are the readers that there are.
 var known = newFormats(parts.Of[reader](readers{}))
 
-// newFormats arranges readers. Two that claim the same number, name, type, extension or root are a fault of
-// the program, which any test finds.
+// newFormats arranges readers. No two have the same number, type or extension.
 func newFormats(list []reader) *formats {
 	f := &formats{
+		all:   map[Format]*reader{},
 		types: map[string]*reader{},
 		used:  map[string]*reader{},
 		named: map[string]*reader{},
 		roots: map[string]Format{},
 	}
-	names := map[string]*reader{}
 	for i := range list {
 		r := &list[i]
-		for len(f.all) <= int(r.format) {
-			f.all = append(f.all, nil)
-		}
-		if r.format == Unknown || f.all[r.format] != nil {
-			panic(fmt.Sprintf("format %q: number %d is taken", r.name, r.format))
-		}
 		f.all[r.format] = r
-		claim(names, r, "name", r.name)
-		claim(f.types, r, "type", r.types...)
-		claim(f.used, r, "extension", r.used...)
-		claim(f.named, r, "extension", r.named...)
+		note(f.types, r, r.types)
+		note(f.used, r, r.used)
+		note(f.named, r, r.named)
 		for _, root := range r.roots {
 			f.roots[root] = r.format
 		}
@@ -87,28 +78,17 @@ func newFormats(list []reader) *formats {
 	return f
 }
 
-func claim(by map[string]*reader, r *reader, what string, words ...string) {
+func note(by map[string]*reader, r *reader, words []string) {
 	for _, w := range words {
-		if other := by[w]; other != nil {
-			panic(fmt.Sprintf("format %q: the %s %q is that of %q", r.name, what, w, other.name))
-		}
 		by[w] = r
 	}
-}
-
-// of returns the reader of a format, nil for Unknown and for a number that none has.
-func (f *formats) of(n Format) *reader {
-	if int(n) >= len(f.all) {
-		return nil
-	}
-	return f.all[n]
 }
 
 func (f Format) String() string {
 	if f == Unknown {
 		return "unknown"
 	}
-	if r := known.of(f); r != nil {
+	if r := known.all[f]; r != nil {
 		return r.name
 	}
 	return "invalid"
@@ -117,7 +97,7 @@ func (f Format) String() string {
 // Spliced reports whether links of documents of the format are replaced in a copy. Of all others links are
 // only found, if any.
 func (f Format) Spliced() bool {
-	r := known.of(f)
+	r := known.all[f]
 	return r != nil && r.spliced
 }
 

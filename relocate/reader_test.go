@@ -4,10 +4,12 @@ package relocate
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"mirrord/internal/charset"
+	"mirrord/internal/parts"
 	"mirrord/site"
 )
 
@@ -75,20 +77,28 @@ func TestFormatNumbers(t *testing.T) {
 
 // Formats that claim the same thing would depend on the order of the registry.
 func TestFormatsDiffer(t *testing.T) {
-	for _, list := range [][]reader{
-		{{format: 1, name: "a"}, {format: 1, name: "b"}},
-		{{format: 1, name: "a"}, {format: 2, name: "a"}},
-		{{format: 1, name: "a", types: []string{"t/t"}}, {format: 2, name: "b", types: []string{"t/t"}}},
-		{{format: 0, name: "a"}},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%v: no panic", list)
-				}
-			}()
-			newFormats(list)
-		}()
+	claimed := map[string]bool{}
+	claim := func(what string, words ...string) {
+		for _, w := range words {
+			if claimed[what+w] || w == "" {
+				t.Errorf("the %s %q is that of two formats, or none", what, w)
+			}
+			claimed[what+w] = true
+		}
+	}
+	for _, r := range parts.Of[reader](readers{}) {
+		if r.format == Unknown {
+			t.Errorf("format %q has the number of none", r.name)
+		}
+		claim("number ", strconv.Itoa(int(r.format)))
+		claim("name ", r.name)
+		claim("type ", r.types...)
+		claim("extension in use ", r.used...)
+		claim("extension ", r.named...)
+		claim("root ", r.roots...)
+	}
+	if len(known.all) < 7 {
+		t.Errorf("%d formats", len(known.all))
 	}
 }
 

@@ -2,7 +2,10 @@
 
 package relocate
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // linkRel decides what a link element's href is for.
 func (t *tagLinks) linkRel(mark int) {
@@ -61,9 +64,8 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 			best, kind = strength, k
 		}
 	}
-	var buf [foldMax]byte
 	for f, rest := word(rel); len(f) > 0; f, rest = word(rest) {
-		w := relWords[string(fold(&buf, f))]
+		w := relWords[lowered(f)]
 		set(w.strength, w.kind)
 		alternate, hint = alternate || w.alternate, hint || w.hint
 	}
@@ -91,24 +93,8 @@ func (h *htmlScan) objectIsFrame(mark int) bool {
 		(n > 5 && equalFold(ref[n-5:], ".html"))
 }
 
-// foldMax is longer than any word that is compared.
-const foldMax = 48
-
-// fold returns b, white space trimmed, with ASCII letters in lower case, in buf; or nil if it is too long to
-// be any word of ours.
-func fold(buf *[foldMax]byte, b []byte) []byte {
-	b = bytes.TrimSpace(b)
-	if len(b) > foldMax {
-		return nil
-	}
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		buf[i] = c
-	}
-	return buf[:len(b)]
-}
+// lowered returns b in lower case, white space trimmed.
+func lowered(b []byte) string { return strings.ToLower(string(bytes.TrimSpace(b))) }
 
 // hasToken reports whether a space-separated list holds a word, case aside.
 func hasToken(list []byte, want string) bool {

@@ -118,7 +118,7 @@ func (sc *scanner) run(raw []byte) {
 	} else if bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) {
 		v = v.sub(3, len(raw))
 	}
-	if r := known.of(sc.in.Format); r != nil {
+	if r := known.all[sc.in.Format]; r != nil {
 		r.scan(sc, v)
 	}
 }
@@ -163,7 +163,7 @@ func (sc *scanner) finish(raw []byte) {
 // without that header.
 func (sc *scanner) charsetEdit(raw []byte) {
 	d := sc.d
-	r := known.of(d.Format)
+	r := known.all[d.Format]
 	if d.CharsetFrom != FromHeader || r == nil || r.verbatim {
 		return
 	}

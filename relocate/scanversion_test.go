@@ -134,7 +134,7 @@ func extensions(line func(string, ...any)) {
 	var alone, within []string
 	var try func(word []byte, most int)
 	try = func(word []byte, most int) {
-		if isAlone, known := fileExtension(word); isAlone {
+		if isAlone, known := fileExtension(string(word)); isAlone {
 			alone = append(alone, string(word))
 		} else if known {
 			within = append(within, string(word))

@@ -4,6 +4,8 @@ package relocate
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"mirrord/internal/charset"
 )
@@ -324,13 +326,8 @@ func (h *htmlScan) inlineScript(mark int) (inline, imports bool) {
 	if h.in.NoScripts || h.seen&(1<<attrSrc|1<<attrHref|1<<attrXlinkHref) != 0 {
 		return false, false
 	}
-	var buf [foldMax]byte
 	if a := h.find(mark, attrType); a != nil {
-		name := fold(&buf, h.text(a))
-		if name == nil { // longer than any of these
-			return false, false
-		}
-		switch string(name) {
+		switch lowered(h.text(a)) {
 		case "importmap":
 			return true, true
 		case "", "text/javascript", "application/javascript", "module", "application/x-javascript",
@@ -344,10 +341,9 @@ func (h *htmlScan) inlineScript(mark int) (inline, imports bool) {
 		return false, false
 	}
 	if a := h.find(mark, attrLanguage); a != nil {
-		name := fold(&buf, h.text(a))
-		inline = (name != nil && len(name) == 0) || bytes.HasPrefix(name, []byte("javascript")) ||
-			string(name) == "jscript" || string(name) == "ecmascript"
-		return inline, false
+		name := lowered(h.text(a))
+		return slices.Contains([]string{"", "jscript", "ecmascript"}, name) ||
+			strings.HasPrefix(name, "javascript"), false
 	}
 	return true, false
 }

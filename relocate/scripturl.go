@@ -68,8 +68,7 @@ func scriptURL(s []byte) (shape refShape, ok bool) {
 	if dot <= last {
 		return 0, false
 	}
-	var buf [foldMax]byte
-	page, known := fileExtension(fold(&buf, path[dot+1:]))
+	page, known := fileExtension(lowered(path[dot+1:]))
 	if shape == shapeName && !page {
 		shape = shapeCode
 	}
@@ -78,8 +77,8 @@ func scriptURL(s []byte) (shape refShape, ok bool) {
 
 // fileExtension reports whether ext, in lower case, is one of what pages are made of, and whether a name
 // alone with it is more probably a file than the name of a library or of a member.
-func fileExtension(ext []byte) (alone, known bool) {
-	switch string(ext) {
+func fileExtension(ext string) (alone, known bool) {
+	switch ext {
 	case "html", "htm", "xhtml", "pdf",
 		"png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp", "cur",
 		"woff", "woff2", "ttf", "otf", "eot",
@@ -206,8 +205,7 @@ func isPage(s []byte) bool {
 	if i := bytes.IndexAny(s, "?#"); i >= 0 {
 		s = s[:i]
 	}
-	var buf [foldMax]byte
-	switch string(fold(&buf, s[bytes.LastIndexByte(s, '.')+1:])) {
+	switch lowered(s[bytes.LastIndexByte(s, '.')+1:]) {
 	case "html", "htm", "xhtml":
 		return true
 	}

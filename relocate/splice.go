@@ -22,10 +22,8 @@ func Splice(
 	dst, raw []byte, charset string, links []Link, edits []Edit,
 	target func(i int) (ref []byte, inside, replace bool),
 ) (out []byte, edited []Edit) {
-	sp := newSplicer(raw, charset, links, target)
-	sp.out = dst
-	edited = sp.run(edits)
-	return append(sp.out, raw[sp.pos:]...), edited
+	out, edited, _ = SpliceNoting(dst, raw, charset, links, edits, target, nil)
+	return out, edited
 }
 
 // Span is a stretch of a document that Splice replaced: raw[Start:End] by what stands at [At:To) of what it
@@ -42,7 +40,7 @@ func SpliceNoting(
 		dst = slices.Grow(dst, len(raw)+len(raw)/8) // most grow by less
 	}
 	sp := newSplicer(raw, charset, links, target)
-	sp.out, sp.noting, sp.begin, sp.spans = dst, true, len(dst), spans
+	sp.out, sp.begin, sp.spans = dst, len(dst), spans
 	edited = sp.run(edits)
 	return append(sp.out, raw[sp.pos:]...), edited, sp.spans
 }
@@ -67,30 +65,22 @@ func newSplicer(
 
 // note notes that raw[start:end] was replaced by what out has from at on.
 func (sp *splicer) note(start, end int32, at int) {
-	if sp.noting {
-		sp.spans = append(sp.spans, Span{start, end, int32(at - sp.begin), int32(len(sp.out) - sp.begin)})
-	}
+	sp.spans = append(sp.spans, Span{start, end, int32(at - sp.begin), int32(len(sp.out) - sp.begin)})
 }
 
 // SpliceTo is SpliceNoting for large documents: what it makes goes to w in pieces and is never in memory
-// whole. Without noted nothing is noted.
+// whole.
 func SpliceTo(
 	w io.Writer, raw []byte, charset string, links []Link, edits []Edit,
 	target func(i int) (ref []byte, inside, replace bool),
-	noted *[]Span,
-) (edited []Edit, err error) {
+	spans []Span,
+) (edited []Edit, noted []Span, err error) {
 	sp := newSplicer(raw, charset, links, target)
-	sp.out, sp.sink, sp.noting = make([]byte, 0, sinkBuffer), w, noted != nil
-	if noted != nil {
-		sp.spans = *noted
-	}
+	sp.out, sp.sink, sp.spans = make([]byte, 0, sinkBuffer), w, spans
 	edited = sp.run(edits)
 	sp.copyTo(len(raw))
 	sp.flush()
-	if noted != nil {
-		*noted = sp.spans
-	}
-	return edited, sp.err
+	return edited, sp.spans, sp.err
 }
 
 // sinkBuffer is how many bytes SpliceTo gathers for one write.
@@ -178,9 +168,8 @@ type splicer struct {
 	err  error     // of sink
 	pos  int       // raw bytes copied so far
 
-	noting bool
-	begin  int // of the output, in out; negative when some of it is in sink already
-	spans  []Span
+	begin int // of the output, in out; negative when some of it is in sink already
+	spans []Span
 
 	asked int      // links that target was called for so far
 	in    []bool   // by link, when keep

@@ -28,8 +28,7 @@ func TestSpliceToIsSplice(t *testing.T) {
 		target := func(i int) ([]byte, bool, bool) { return fmt.Appendf(nil, "../%d/there.html", i), true, i%3 > 0 }
 		want, wantEdits, wantSpans := SpliceNoting(nil, raw, d.Charset, d.Links, d.Edits, target, nil)
 		var got bytes.Buffer
-		var gotSpans []Span
-		gotEdits, err := SpliceTo(&got, raw, d.Charset, d.Links, d.Edits, target, &gotSpans)
+		gotEdits, gotSpans, err := SpliceTo(&got, raw, d.Charset, d.Links, d.Edits, target, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +57,7 @@ func TestSpliceToStopsWritingAfterAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := new(failingWriter)
-	_, err := SpliceTo(w, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+	_, _, err := SpliceTo(w, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 		return []byte("y"), true, true
 	}, nil)
 	if err != bytes.ErrTooLarge || w.n != 1 {

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"mirrord/job"
+	"mirrord/scheduler/status"
 )
 
 // Config is a set of jobs that can run side by side, as wanted, by name. It is plain data, and is not
@@ -148,38 +150,21 @@ func targets(j *job.Job) []target {
 	return out
 }
 
-func (c Config) names() []string {
-	names := make([]string, 0, len(c))
-	for n := range c {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
+func (c Config) names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// ChangeKind is what a reload does to one job.
-type ChangeKind string
-
-// The kinds of changes.
+// What a reload does to one job.
 const (
-	Added     ChangeKind = "added"
-	Changed   ChangeKind = "changed" // a run under way ends under the old configuration
-	Removed   ChangeKind = "removed" // a run under way is ended; the mirror stays
-	Refused   ChangeKind = "refused" // the file is refused, for reasons that were not known before
-	Corrected ChangeKind = "mended"  // the file was refused and is as before that
-	Retried   ChangeKind = "retried" // the file is as before; what ended the last run may be gone
+	Added     = "added"
+	Changed   = "changed" // a run under way ends under the old configuration
+	Removed   = "removed" // a run under way is ended; the mirror stays
+	Refused   = "refused" // the file is refused, for reasons that were not known before
+	Corrected = "mended"  // the file was refused and is as before that
+	Retried   = "retried" // the file is as before; what ended the last run may be gone
 )
-
-// ConfigChange is one difference between two configurations.
-type ConfigChange struct {
-	Kind     ChangeKind `json:"change"`
-	Job      string     `json:"job"`
-	Problems []string   `json:"problems,omitempty"`
-}
 
 // Diff returns what changes from one configuration to another, by name. Jobs in which nothing changes do not
 // appear. It is pure.
-func Diff(from, to Config) []ConfigChange {
+func Diff(from, to Config) []status.Change {
 	names := from.names()
 	for _, n := range to.names() {
 		if from[n] == nil {
@@ -187,11 +172,11 @@ func Diff(from, to Config) []ConfigChange {
 		}
 	}
 	slices.Sort(names)
-	var out []ConfigChange
+	var out []status.Change
 	for _, name := range names {
 		a, b := from[name], to[name]
 		if b == nil {
-			out = append(out, ConfigChange{Kind: Removed, Job: name})
+			out = append(out, status.Change{Kind: Removed, Job: name})
 			continue
 		}
 		var had *job.Job
@@ -201,16 +186,16 @@ func Diff(from, to Config) []ConfigChange {
 		}
 		switch {
 		case had == nil && b.Job != nil:
-			out = append(out, ConfigChange{Kind: Added, Job: name})
+			out = append(out, status.Change{Kind: Added, Job: name})
 		case had != nil && b.Job == nil:
-			out = append(out, ConfigChange{Kind: Removed, Job: name})
+			out = append(out, status.Change{Kind: Removed, Job: name})
 		case b.Job != nil && !bytes.Equal(a.Text, b.Text):
-			out = append(out, ConfigChange{Kind: Changed, Job: name})
+			out = append(out, status.Change{Kind: Changed, Job: name})
 		case len(refused) > 0 && len(b.Refused) == 0:
-			out = append(out, ConfigChange{Kind: Corrected, Job: name})
+			out = append(out, status.Change{Kind: Corrected, Job: name})
 		}
 		if len(b.Refused) > 0 && !slices.Equal(refused, b.Refused) {
-			out = append(out, ConfigChange{Kind: Refused, Job: name, Problems: b.Refused})
+			out = append(out, status.Change{Kind: Refused, Job: name, Problems: b.Refused})
 		}
 	}
 	return out

@@ -52,7 +52,7 @@ func NewClock(j *job.Job, local *time.Location, spread time.Duration) (Clock, er
 	if spread == 0 {
 		spread = DefaultSpread
 	}
-	if p := c.period(); p > 0 {
+	if p := s.Shortest(); p > 0 {
 		spread = min(spread, p/10)
 	}
 	if spread > 0 {
@@ -121,29 +121,6 @@ func (c Clock) Opens(t time.Time) time.Time {
 
 // Closes returns when the window that is open at t closes; zero when it does not.
 func (c Clock) Closes(t time.Time) time.Time { return c.window.Change(t.In(c.zone)) }
-
-// period is the shortest time between two of the next few times of the schedule; 0 when it has none.
-func (c Clock) period() time.Duration {
-	if c.spec.Every > 0 {
-		return c.spec.Every
-	}
-	if c.spec.Cron == nil {
-		return 0
-	}
-	t := c.Next(time.Date(2025, 1, 1, 0, 0, 0, 0, c.zone))
-	var least time.Duration
-	for range 10 {
-		n := c.Next(t)
-		if n.IsZero() || t.IsZero() {
-			break
-		}
-		if d := n.Sub(t); least == 0 || d < least {
-			least = d
-		}
-		t = n
-	}
-	return least
-}
 
 // everyHour reports whether a schedule names all 24 hours.
 func everyHour(s *cron.SpecSchedule) bool { return bits.OnesCount64(s.Hour&(1<<24-1)) == 24 }

@@ -3,7 +3,7 @@
 package scheduler
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"mirrord/job"
 	"mirrord/site/profile"
@@ -29,24 +28,13 @@ type File struct {
 	Text []byte   // nil when it could not be read
 	Job  *job.Job // nil when it is refused
 	Err  error    // why; problems of its text are of type job.Errors
-
-	stamp stamp
-	hash  [32]byte
-}
-
-// stamp tells that a file has not been touched.
-type stamp struct {
-	size, inode    int64
-	mtime, changed time.Time
-	mode           fs.FileMode
 }
 
 // Dir is the directory of job files, and the one of those that the daemon made, which may be missing. It
-// remembers what it has read, so that reading it again costs a look at each file that was not touched. It is
+// remembers what it has read, so that a file is not parsed again that is as it was. It is
 // not safe for concurrent use.
 type Dir struct {
 	paths []string
-	now   func() time.Time
 	last  map[string]File // by path
 
 	profiles *profile.Catalog
@@ -55,7 +43,7 @@ type Dir struct {
 
 // NewDir returns a directory that has not been read yet. A second path is that of the daemon's own files: a
 // job of the first directory comes before one of its name there.
-func NewDir(paths ...string) *Dir { return &Dir{paths: paths, now: time.Now, last: map[string]File{}} }
+func NewDir(paths ...string) *Dir { return &Dir{paths: paths, last: map[string]File{}} }
 
 // Watched returns the directories of which a change counts: those of job files, and that of the profiles.
 func (d *Dir) Watched() []string { return append(slices.Clone(d.paths), ProfilesDir(d.paths[0])) }
@@ -132,22 +120,16 @@ func (d *Dir) readIn(path string, now map[string]File) ([]File, error) {
 			continue
 		}
 		f := File{Name: strings.TrimSuffix(base, Suffix), Path: filepath.Join(path, base)}
-		var at string
-		at, f.stamp, f.Err = look(f.Path)
-		old, had := d.last[f.Path]
+		f.Text, f.Err = textOf(f.Path)
+		old := d.last[f.Path]
 		switch {
 		case errors.Is(f.Err, fs.ErrNotExist):
 			continue // removed meanwhile
-		case f.Err == nil && had && old.Text != nil && old.stamp == f.stamp &&
-			d.now().Sub(f.stamp.changed) > settled:
+		case f.Err != nil:
+		case old.Text != nil && bytes.Equal(f.Text, old.Text):
 			f = old
-		case f.Err == nil:
-			f.Text, f.stamp, f.Err = open(at)
-			if f.hash = sha256.Sum256(f.Text); had && old.Text != nil && f.Err == nil && f.hash == old.hash {
-				f.Job, f.Err = old.Job, old.Err
-			} else if f.Err == nil {
-				f.Job, f.Err = d.parse(f.Name, f.Path, f.Text)
-			}
+		default:
+			f.Job, f.Err = d.parse(f.Name, f.Path, f.Text)
 		}
 		now[f.Path] = f
 		files = append(files, f)
@@ -193,9 +175,6 @@ func jobFileName(base string) bool {
 	return strings.HasSuffix(base, Suffix) && !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "_")
 }
 
-// settled is how long ago a file must have been touched last, so that another change would have another time.
-const settled = 2 * time.Second
-
 // ReadFile reads and checks one job file of any directory. It refuses what Read refuses of a single file.
 func (d *Dir) ReadFile(path string) (*job.Job, error) {
 	text, err := ReadText(path)
@@ -215,11 +194,7 @@ func ReadText(path string) ([]byte, error) {
 	if !strings.HasSuffix(path, Suffix) {
 		return nil, job.Errors{{File: path, Msg: "a job file is named NAME" + Suffix}}
 	}
-	at, _, err := look(path)
-	if err != nil {
-		return nil, refusal(path, err)
-	}
-	text, _, err := open(at)
+	text, err := textOf(path)
 	if err != nil {
 		return nil, refusal(path, err)
 	}
@@ -233,60 +208,49 @@ func refusal(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// look says what lies at a name without opening it: opening a pipe would wait for its other end. at is the
-// path of the file itself, when the name is that of a symbolic link.
-func look(path string) (at string, s stamp, err error) {
+// textOf reads a file, after a look at what lies there: opening a pipe would wait for its other end. It does
+// not follow a link that has taken the place of what it saw, and does not wait for a pipe.
+func textOf(path string) ([]byte, error) {
 	fi, err := os.Lstat(path)
-	if at = path; err == nil && fi.Mode()&fs.ModeSymlink != 0 {
-		at, fi, err = follow(path)
+	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		path, fi, err = follow(path)
+	}
+	if err == nil {
+		err = acceptable(path, fi)
 	}
 	if err != nil {
-		return "", stamp{}, err
+		return nil, err
 	}
-	s, err = acceptable(at, fi)
-	return at, s, err
-}
-
-// acceptable refuses what cannot be a job file from a user in charge.
-func acceptable(path string, fi fs.FileInfo) (stamp, error) {
-	s := stamp{size: fi.Size(), mtime: fi.ModTime(), mode: fi.Mode()}
-	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
-		s.inode, s.changed = int64(sys.Ino), time.Unix(sys.Ctim.Unix())
-	}
-	switch m := fi.Mode(); {
-	case m.IsDir():
-		return s, errors.New("is a directory; a job is one file")
-	case !m.IsRegular():
-		return s, errors.New("is no ordinary file")
-	case othersWrite(path, fi):
-		return s,
-			fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; chmod o-w it",
-				m.Perm())
-	case fi.Size() > job.MaxFile:
-		return s, fmt.Errorf("has %d bytes; a job file has at most %d", fi.Size(), job.MaxFile)
-	}
-	return s, nil
-}
-
-// open reads the file that look has found. It does not follow a link and does not wait for a pipe, should one
-// have taken its place.
-func open(path string) ([]byte, stamp, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stamp{}, err
+		return nil, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, stamp{}, err
+	if fi, err = f.Stat(); err == nil {
+		err = acceptable(path, fi)
 	}
-	s, err := acceptable(path, fi)
 	if err != nil {
-		return nil, s, err
+		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, job.MaxFile+1))
 	if err == nil && len(text) > job.MaxFile {
 		err = fmt.Errorf("has more than %d bytes", job.MaxFile)
 	}
-	return text, s, err
+	return text, err
+}
+
+// acceptable refuses what cannot be a job file from a user in charge.
+func acceptable(path string, fi fs.FileInfo) error {
+	switch m := fi.Mode(); {
+	case m.IsDir():
+		return errors.New("is a directory; a job is one file")
+	case !m.IsRegular():
+		return errors.New("is no ordinary file")
+	case othersWrite(path, fi):
+		return fmt.Errorf("anybody may write it (mode %04o), and a job file can name commands to run; "+
+			"chmod o-w it", m.Perm())
+	case fi.Size() > job.MaxFile:
+		return fmt.Errorf("has %d bytes; a job file has at most %d", fi.Size(), job.MaxFile)
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Profiles beside the directory of jobs count for its jobs, also when they change later; a broken one is left
@@ -26,7 +25,6 @@ func TestProfilesOfDir(t *testing.T) {
 	}
 	write("jobs.d/a.toml", "url = 'http://a.example/'\nprofile = 'ourwiki'\n")
 	d := NewDir(filepath.Join(top, "jobs.d"))
-	d.now = func() time.Time { return time.Now().Add(time.Hour) }
 	refused := func() error {
 		t.Helper()
 		files, err := d.Read()

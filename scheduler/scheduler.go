@@ -107,7 +107,7 @@ func (s *Scheduler) Config() Config {
 
 // Apply puts a configuration in force and returns what it changed. Jobs in which nothing changed are not
 // touched.
-func (s *Scheduler) Apply(c Config) []ConfigChange {
+func (s *Scheduler) Apply(c Config) []status.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.apply(c)

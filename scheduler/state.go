@@ -127,7 +127,7 @@ func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
 }
 
 // apply puts a configuration in force and returns what it changed.
-func (s *state) apply(c Config) []ConfigChange {
+func (s *state) apply(c Config) []status.Change {
 	now := s.Now()
 	changes := Diff(s.config, c)
 	maps.Copy(s.jobs, s.newcomers(c, now))

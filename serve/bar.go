@@ -176,7 +176,7 @@ func (v barred) says(u, here site.URL, w *words, has func(number int) bool) (*ba
 		b.Live = u.String()
 		_, b.Of, _ = strings.Cut(v.Primary, "://")
 	}
-	if v.searched(v.r) != nil {
+	if (v.bar+v.prefix != "") && v.searched(v.r) != nil { // the host of a mirror alone has no search
 		b.Find = v.bar + findPath
 	}
 	for i, is := range all {

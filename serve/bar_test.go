@@ -417,6 +417,13 @@ func TestMissingNear(t *testing.T) {
 			t.Errorf("%s: a directory that is not above it, or none:\n%s", at, page)
 		}
 	}
+	for _, at := range []string{byHost, byPath} { // a host of a mirror that has no bar has no search
+		s.NoBar = true
+		page := bodyOf(t, ask(t, s, "GET", at+"/plates/nosuch.html"))
+		if got := strings.Contains(page, "/find?site=one"); got != (at == byPath) {
+			t.Errorf("%s without a bar: a search %v:\n%s", at, got, page)
+		}
+	}
 }
 
 // The calendar has the newest versions, and before those the first of each month and the one that is shown.

@@ -33,8 +33,9 @@ const findPage = `{{template "head" (head .W.Lang .W.Find)}}<body><main>
 <p><a href="/">{{.W.Mirrors}}</a></p>
 <h1>{{.W.Find}}</h1>
 {{template "search" .}}{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}{{if .Asked}}<p>{{if .Found.More}}{{.W.AtLeast}} {{end}}{{say .W.Results "n" .Found.Lines "m" .Found.Matches}}</p>
-{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
+{{end}}{{if .Found}}{{if or .Rows (not .Behind)}}<p>{{if .Found.More}}{{.W.AtLeast}} {{end}}{{say .W.Results "n" .Found.Lines "m" .Found.Matches}}</p>
+{{end}}{{with .Behind}}<p role="status">{{$.W.NotYet}} {{.}}</p>
+{{end}}{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
 <p><small>{{.URL}} · {{.Job}}</small></p>
 <p dir="auto">{{range .Excerpt}}{{if .Hit}}<mark>{{.Text}}</mark>{{else}}{{.Text}}{{end}}{{end}}</p>
 {{with $.When .}}<p>{{.}}</p>
@@ -60,8 +61,8 @@ type finding struct {
 	Site    string
 	Under   string
 	Problem string
-	Asked   bool
 	Found   *find.SearchResults
+	Behind  string // mirrors that are not searched yet, ten at most
 	Rows    []findingRow
 	Before  string // the page before; "" without one
 	After   string
@@ -70,7 +71,6 @@ type finding struct {
 // findingRow is a result.
 type findingRow struct {
 	*find.FoundPage
-	Name string
 	Link string
 }
 
@@ -165,7 +165,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 		f.Problem = f.W.Broken
 		return http.StatusServiceUnavailable
 	}
-	f.Asked, f.Found = true, found
+	f.Found, f.Behind = found, strings.Join(found.Behind[:min(len(found.Behind), 10)], ", ")
 	for i := range found.Results {
 		f.Rows = append(f.Rows, s.findingRow(r, &found.Results[i]))
 	}
@@ -180,10 +180,7 @@ func (s *Server) look(r *http.Request, f *finding, page int) int {
 
 // findingRow links to the page as it is, or as it was when it had the words.
 func (s *Server) findingRow(r *http.Request, p *find.FoundPage) findingRow {
-	row := findingRow{FoundPage: p, Name: p.Title}
-	if strings.TrimSpace(row.Name) == "" {
-		row.Name = p.URL
-	}
+	row := findingRow{FoundPage: p}
 	at := s.siteAddress(r, p.Job)
 	row.Link = at + "/" + escapePath(p.Path)
 	if p.Gone && p.Until != nil { // the version that was in effect a second before

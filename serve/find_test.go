@@ -114,6 +114,14 @@ func TestFindPage(t *testing.T) {
 	if asked.Words != "" {
 		t.Errorf("asked for %+v", asked)
 	}
+	lookup.Find = func(context.Context, find.TextSearch) (*find.SearchResults, error) {
+		return &find.SearchResults{Behind: []string{"one", "two"}}, nil
+	}
+	early := get(at+"?q=a", 200).Text()
+	if strings.Contains(early, "results") || !strings.Contains(early, "Not searched yet: one, two") {
+		t.Errorf("before the index is made: %s", early)
+	}
+	lookup.Find = texts
 	fails = &find.QueryError{}
 	get(at+"?q="+strings.Repeat("x", 12_000), 422)
 	fails = find.ErrNoIndex

@@ -156,7 +156,7 @@ func (s *Server) readOnly(w http.ResponseWriter, r *http.Request) bool {
 
 // open returns a mirror that is served.
 func (s *Server) open(name string) (Site, error) {
-	if _, err := site.ParseJobName(name); err != nil || (s.only != nil && !s.only[name]) {
+	if site.CheckJobName(name) != nil || (s.only != nil && !s.only[name]) {
 		return nil, ErrNoSite
 	}
 	return s.Sites.Site(name)

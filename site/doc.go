@@ -8,7 +8,7 @@
 //   - Scope, Programs and Traps: the pure rules that admit a URL, each compiled or ready once per job, each
 //     with a reason that can be shown. Glob is the pattern language they share; TrapCounter is the only thing
 //     here that has a state.
-//   - Outcome and JobName.
+//   - Outcome, and CheckJobName.
 //
 // The package knows no network, disk, clock or log. Parsing is its own code; only hosts that are not plain
 // names (IDNA, IP addresses in any notation) go through github.com/nlnwa/whatwg-url, and a fuzz test holds

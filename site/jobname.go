@@ -2,23 +2,12 @@
 
 package site
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
-// ErrBadJobName says that a name cannot name a job.
-var ErrBadJobName = errors.New("bad job name")
-
-// JobName names a job and the folder of its site: 1 to 64 bytes of a-z, 0-9, '.', '_' and '-', the first a
-// letter or digit, never "..". ParseJobName is the only way to make one of foreign text.
-type JobName string
-
-// ParseJobName checks a name.
-func ParseJobName(s string) (JobName, error) {
-	bad := func(why string) (JobName, error) {
-		return "", fmt.Errorf("%w %s: %s", ErrBadJobName, quote(s), why)
-	}
+// CheckJobName checks a name of a job and of the folder of its site: 1 to 64 bytes of a-z, 0-9, '.', '_' and
+// '-', the first a letter or digit, never "..".
+func CheckJobName(s string) error {
+	bad := func(why string) error { return fmt.Errorf("bad job name %s: %s", quote(s), why) }
 	if s == "" {
 		return bad("is empty")
 	}
@@ -37,5 +26,5 @@ func ParseJobName(s string) (JobName, error) {
 			return bad("only a-z, 0-9, '.', '_' and '-' are allowed")
 		}
 	}
-	return JobName(s), nil
+	return nil
 }

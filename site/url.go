@@ -5,6 +5,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -105,6 +106,18 @@ func (u URL) Host() string {
 func (u URL) Hostname() string {
 	host, _ := u.splitHost()
 	return host
+}
+
+// Port returns the port, also where it is that of the scheme.
+func (u URL) Port() uint16 {
+	_, port := u.splitHost()
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+		return uint16(n)
+	}
+	if u.Scheme() == "https" {
+		return 443
+	}
+	return 80
 }
 
 // Path returns the percent-encoded path; it starts with '/'.

@@ -193,9 +193,9 @@ func (d *Daemon) Reload() (control.Reloaded, error) {
 		return out, err
 	}
 	for _, name := range d.Scheduler.RetryLasting() {
-		named := func(ch control.Change) bool { return ch.Job == name }
+		named := func(ch status.Change) bool { return ch.Job == name }
 		if !slices.ContainsFunc(out.Changes, named) {
-			out.Changes = append(out.Changes, control.Change{Kind: string(scheduler.Retried), Job: name})
+			out.Changes = append(out.Changes, status.Change{Kind: scheduler.Retried, Job: name})
 		}
 	}
 	if err := ReadSettings(d); err != nil {

@@ -51,7 +51,7 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		return nil, err
 	}
 	tell.Transport = jobs.Webhooks(a, st.PublicNames())
-	if _, err := site.ParseJobName(o.Space); o.Space != "" && err != nil {
+	if err := site.CheckJobName(o.Space); o.Space != "" && err != nil {
 		return nil, env.Usagef("space: %w", err)
 	}
 	if err := space.TakeAll(st.Dir, o.Space); err != nil {

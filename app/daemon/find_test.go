@@ -193,6 +193,15 @@ func TestFindIsMadeAgain(t *testing.T) {
 		t.Errorf("ended: %v", err)
 	}
 	a.Note = nil
+	st, err := a.MustState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	early, err := search.TextsOf(st).Find(t.Context(), find.TextSearch{Words: "lighthouses"})
+	if err != nil || len(early.Behind) != 1 {
+		t.Errorf("before the index is made: %+v, %v", early, err)
+	}
 	if got := paths(t, a, search.FindRequest{Words: "lighthouses"}); len(got) != 6 {
 		t.Errorf("after that: %v", got)
 	}

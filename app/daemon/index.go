@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"mirrord/app/care"
@@ -28,9 +29,10 @@ const (
 // KeptIndex is the index of texts that a daemon keeps up to date, if a user has made one. It is safe for
 // concurrent use.
 type KeptIndex struct {
-	app *env.App
-	st  *store.State
-	due chan struct{} // something may be new; one is enough, because all that is new is looked at
+	app   *env.App
+	st    *store.State
+	due   chan struct{} // something may be new; one is enough, because all that is new is looked at
+	doing atomic.Value  // what it does, a string; "" after an update
 	// gather asks the other nodes of a cluster what the pages of their mirrors say; nil: there are none
 	Gather func(context.Context) error
 	// turn reports whether this node of a cluster makes the comparison that is due; nil: there are no others
@@ -39,12 +41,13 @@ type KeptIndex struct {
 
 func NewKeptIndex(a *env.App, st *store.State) *KeptIndex {
 	x := *a
-	x.Note = nil
-	return &KeptIndex{
+	k := &KeptIndex{
 		app: &x,
 		st:  st,
 		due: make(chan struct{}, 1),
 	}
+	x.Note = func(line string) { k.doing.Store(line) }
+	return k
 }
 
 // IndexOf is the index that a daemon keeps.
@@ -61,7 +64,8 @@ func (k *KeptIndex) Keep(ctx context.Context, begin bool) {
 	var tried time.Time
 	for ran := false; ; {
 		next := findEvery
-		if err := search.IndexTexts(ctx, k.app, k.st, ran && begin); err != nil && ctx.Err() == nil {
+		err := search.IndexTexts(ctx, k.app, k.st, ran && begin)
+		if k.doing.Store(""); err != nil && ctx.Err() == nil {
 			k.app.Log.Error("the texts of mirrors are not indexed", "err", err)
 			next = findRetry
 		}
@@ -87,6 +91,9 @@ func (k *KeptIndex) Find(ctx context.Context, r search.FindRequest) (*search.Fou
 	out, err := search.SearchTexts(ctx, k.st, r)
 	if errors.Is(err, find.ErrDamaged) {
 		k.wake()
+	}
+	if out != nil {
+		out.Progress, _ = k.doing.Load().(string)
 	}
 	return out, search.FindError(err)
 }

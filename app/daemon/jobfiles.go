@@ -15,6 +15,7 @@ import (
 	"mirrord/internal/timed"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 )
 
 // JobFiles puts the jobs directory in force. It is safe for concurrent use.
@@ -64,27 +65,20 @@ func removes(from, to scheduler.Config) bool {
 	return false
 }
 
-func reloadedOf(c scheduler.Config, changes []scheduler.ConfigChange) control.Reloaded {
-	out := control.Reloaded{Changes: []control.Change{}}
+func reloadedOf(c scheduler.Config, changes []status.Change) control.Reloaded {
+	out := control.Reloaded{Changes: append([]status.Change{}, changes...)}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		e := c[name]
 		if e.Job != nil {
 			out.Jobs++
 		}
 		if len(e.Refused) > 0 {
-			out.Refused = append(out.Refused, control.Change{
-				Kind:     string(scheduler.Refused),
+			out.Refused = append(out.Refused, status.Change{
+				Kind:     scheduler.Refused,
 				Job:      name,
 				Problems: e.Refused,
 			})
 		}
-	}
-	for _, ch := range changes {
-		out.Changes = append(out.Changes, control.Change{
-			Kind:     string(ch.Kind),
-			Job:      ch.Job,
-			Problems: ch.Problems,
-		})
 	}
 	return out
 }

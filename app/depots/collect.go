@@ -23,8 +23,6 @@ type DepotCollector struct {
 	Owner home.Owner    // of the cluster: one node at a time collects
 	Every time.Duration // from one collection to the next; 0 or less: never
 	Log   *slog.Logger
-
-	problem string // that was logged
 }
 
 // depotLease is what a node leases that collects. No site has that name.
@@ -47,11 +45,7 @@ func (c *DepotCollector) Follow(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		was := c.problem
-		if c.problem = ""; err != nil {
-			c.problem = err.Error()
-		}
-		if c.problem != "" && c.problem != was {
+		if err != nil {
 			c.Log.Warn("the depot is not collected; tried again each hour", "err", err)
 		}
 	}

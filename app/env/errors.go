@@ -38,7 +38,7 @@ func (k Kind) String() string {
 	case Partial:
 		return "partial"
 	case Suspicious:
-		return "suspicious"
+		return "held for review"
 	case Locked:
 		return "locked"
 	case Gaps:

@@ -52,6 +52,7 @@ func RunOf(sum *mirror.Summary) status.Run {
 		ReuseFound: sum.ReuseFound,
 
 		RolledBackTo: sum.RolledBackTo,
+		Undone:       sum.Undone,
 		Held:         sum.Held != nil,
 	}
 	if run.Held {

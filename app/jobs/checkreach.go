@@ -73,7 +73,7 @@ func checkReach(
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	env.AtOnce(checkAtATime, all, func(q *reachQuestion) { q.answer = q.guard.Would(ctx, q.url.Origin()) })
+	env.AtOnce(checkAtATime, all, func(q *reachQuestion) { q.answer = q.guard.Would(ctx, q.url) })
 	warnings = map[*job.Job][]string{}
 	for _, f := range files {
 		own := slices.DeleteFunc(slices.Clone(all), func(q *reachQuestion) bool { return q.job != f.Job })

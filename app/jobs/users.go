@@ -49,12 +49,14 @@ func AddUser(a *env.App, name, role, password string) (*UserInfo, error) {
 		return nil, err
 	}
 	u.Role = role
-	err = changeUser(a, a.MakeState, "add user", name, func(was *store.UserFact) (*store.UserFact, error) {
-		if was != nil {
-			return nil, env.Usagef("there is a user %s already: mirrord console user password makes a new password, "+
-				"mirrord console user role changes the role", name)
-		}
-		return &u, nil
+	err = changeAccess(a, a.MakeState, "add user", name, func(facts store.ConsoleFacts) error {
+		return facts.ChangeUser(name, func(was *store.UserFact) (*store.UserFact, error) {
+			if was != nil {
+				return nil, env.Usagef("there is a user %s already: mirrord console user password makes a new "+
+					"password, mirrord console user role changes the role", name)
+			}
+			return &u, nil
+		})
 	})
 	return userOf(name, u, made), err
 }
@@ -65,13 +67,9 @@ func SetPassword(a *env.App, name, password string) (*UserInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	what := "set password of user"
-	err = changeUser(a, a.MustWriteState, what, name, func(was *store.UserFact) (*store.UserFact, error) {
-		if was == nil {
-			return nil, noUser(name)
-		}
+	err = changeUser(a, "set password of user", name, func(was *store.UserFact) *store.UserFact {
 		u.Role = was.Role
-		return &u, nil
+		return &u
 	})
 	return userOf(name, u, made), err
 }
@@ -81,38 +79,26 @@ func SetRole(a *env.App, name, role string) error {
 	if _, err := access.ParseRole(role); err != nil {
 		return &env.Error{Kind: env.Usage, Err: err}
 	}
-	what := "set role " + role + " of user"
-	return changeUser(a, a.MustWriteState, what, name, func(was *store.UserFact) (*store.UserFact, error) {
-		if was == nil {
-			return nil, noUser(name)
-		}
-		was.Role = role
-		return was, nil
+	return changeUser(a, "set role "+role+" of user", name, func(u *store.UserFact) *store.UserFact {
+		u.Role = role
+		return u
 	})
 }
 
 // RemoveUser removes a user. All sessions of the user end.
 func RemoveUser(a *env.App, name string) error {
-	return changeUser(a, a.MustWriteState, "remove user", name,
-		func(was *store.UserFact) (*store.UserFact, error) {
+	return changeUser(a, "remove user", name, func(*store.UserFact) *store.UserFact { return nil })
+}
+
+// changeUser changes a user who is there, and notes it in the audit log.
+func changeUser(a *env.App, what, name string, change func(*store.UserFact) *store.UserFact) error {
+	return changeAccess(a, a.MustWriteState, what, name, func(facts store.ConsoleFacts) error {
+		return facts.ChangeUser(name, func(was *store.UserFact) (*store.UserFact, error) {
 			if was == nil {
-				return nil, noUser(name)
+				return nil, env.Usagef("there is no user %s: mirrord console user list shows all", name)
 			}
-			return nil, nil
+			return change(was), nil
 		})
-}
-
-func noUser(name string) error {
-	return env.Usagef("there is no user %s: mirrord console user list shows all", name)
-}
-
-// changeUser changes a user, and notes it in the audit log.
-func changeUser(
-	a *env.App, open func() (*store.State, error), what, name string,
-	change func(*store.UserFact) (*store.UserFact, error),
-) error {
-	return changeAccess(a, open, what, name, func(facts store.ConsoleFacts) error {
-		return facts.ChangeUser(name, change)
 	})
 }
 

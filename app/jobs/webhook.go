@@ -45,7 +45,7 @@ func (w *webhook) RoundTrip(r *http.Request) (*http.Response, error) {
 		o.Proxy = proxy.String()
 	}
 	g := fetch.NewGuard(o)
-	if err := g.Check(u.Origin()); err != nil {
+	if err := g.Check(u); err != nil {
 		return nil, err
 	}
 	t := &http.Transport{

@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -22,7 +20,6 @@ import (
 	"mirrord/app/daemon"
 	"mirrord/app/replicas"
 	"mirrord/app/shares"
-	"mirrord/internal/timed"
 	"mirrord/store"
 )
 
@@ -96,25 +93,7 @@ func (c *ClusterFound) turn() (mine bool, err error) {
 
 // Follow exchanges findings until ctx ends.
 func (c *ClusterFound) Follow(ctx context.Context) {
-	var changed atomic.Bool
-	changed.Store(true)
-	var watch sync.WaitGroup
-	watch.Go(func() { c.Facts.Watch(ctx, func() { changed.Store(true) }, kindFound) })
-	defer watch.Wait()
-	said := ""
-	for {
-		text := ""
-		if err := c.settle(ctx, changed.Swap(false)); err != nil {
-			changed.Store(true)
-			if text = err.Error(); text != said && ctx.Err() == nil {
-				c.Log.Warn("what was found of replicas is not exchanged with the cluster; tried again", "err", err)
-			}
-		}
-		said = text
-		if timed.Wait(ctx, pairsEvery) != nil {
-			return
-		}
-	}
+	follow(ctx, c.Facts, kindFound, c.Log, func(changed bool) error { return c.settle(ctx, changed) })
 }
 
 // counts reports whether what was found at a time is not from a wrong clock.

@@ -39,22 +39,33 @@ const (
 
 // Follow exchanges them until ctx ends.
 func (c *ClusterPairs) Follow(ctx context.Context) {
-	var changed atomic.Bool // in the cluster
-	var watch sync.WaitGroup
-	watch.Go(func() { c.Facts.Watch(ctx, func() { changed.Store(true) }, kindPairs) })
-	defer watch.Wait()
 	var last, at time.Time
-	for {
+	follow(ctx, c.Facts, kindPairs, c.Log, func(changed bool) error {
 		newest, err := c.newest()
-		if err == nil && (changed.Swap(false) || newest.After(last) || time.Since(at) > pairsAgain) {
-			if err = c.settle(); err == nil {
-				last, at = newest, time.Now() // what was tested here meanwhile is compared once more
-			} else {
-				changed.Store(true)
-			}
+		if err != nil || !(changed || newest.After(last) || time.Since(at) > pairsAgain) {
+			return err
 		}
-		if err != nil && ctx.Err() == nil {
-			c.Log.Warn("tests of replicas are not exchanged with the cluster; tried again", "err", err)
+		if err = c.settle(); err == nil {
+			last, at = newest, time.Now() // what was tested here meanwhile is compared once more
+		}
+		return err
+	})
+}
+
+// follow calls a function again and again until ctx ends. changed says that facts of the kind may be others
+// than when it last ended without an error.
+func follow(
+	ctx context.Context, facts shares.Facts, kind string, log *slog.Logger, settle func(changed bool) error,
+) {
+	var changed atomic.Bool
+	changed.Store(true)
+	var watch sync.WaitGroup
+	watch.Go(func() { facts.Watch(ctx, func() { changed.Store(true) }, kind) })
+	defer watch.Wait()
+	for {
+		if err := settle(changed.Swap(false)); err != nil && ctx.Err() == nil {
+			changed.Store(true)
+			log.Warn("facts about replicas are not exchanged with the cluster; tried again", "kind", kind, "err", err)
 		}
 		if timed.Wait(ctx, pairsEvery) != nil {
 			return

@@ -222,8 +222,7 @@ func fetchOne(ctx context.Context, nodes Nodes, dir, node, name string) (err err
 	}
 	defer func() { err = errors.Join(err, f.Cleanup()) }()
 	err = readNode(ctx, nodes, node, replicasPath+"/"+name, func(body io.Reader) error {
-		_, err := replicas.ReadSiteDigests(io.TeeReader(body, f), func(*replicas.PageSaid) error { return nil })
-		return err
+		return replicas.ReadSiteDigests(io.TeeReader(body, f), func(*replicas.PageSaid) error { return nil })
 	})
 	if err != nil {
 		return err

@@ -60,13 +60,10 @@ func TestSiteDigests(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(b []byte) (got []replicas.PageSaid, err error) {
-		n, err := replicas.ReadSiteDigests(bytes.NewReader(b), func(p *replicas.PageSaid) error {
+		err = replicas.ReadSiteDigests(bytes.NewReader(b), func(p *replicas.PageSaid) error {
 			got = append(got, *p)
 			return nil
 		})
-		if err == nil && n != len(got) {
-			t.Errorf("%d pages, and it says %d", len(got), n)
-		}
 		return got, err
 	}
 	if got, err := read(b.Bytes()); err != nil || !reflect.DeepEqual(got, want) {

@@ -89,7 +89,7 @@ func (f *fakeAPI) NotifyTest(context.Context, string) ([]control.Told, error) {
 	return []control.Told{{To: "command"}, {To: "mail", Error: "no mailer"}}, nil
 }
 func (f *fakeAPI) Reload() (control.Reloaded, error) {
-	return control.Reloaded{Jobs: 1, Changes: []control.Change{{Kind: "added", Job: "a"}}}, nil
+	return control.Reloaded{Jobs: 1, Changes: []status.Change{{Kind: "added", Job: "a"}}}, nil
 }
 func (f *fakeAPI) Alive() error                                          { return f.alive }
 func (f *fakeAPI) Registry() (any, error)                                { return nil, nil }

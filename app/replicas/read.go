@@ -77,14 +77,13 @@ func (r *replicaPages) readTree(ctx context.Context, t replicaTree) error {
 	if _, err := t.said.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err := ReadSiteDigests(t.said, func(p *PageSaid) error {
+	return ReadSiteDigests(t.said, func(p *PageSaid) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		digest := p.Digest
 		return r.take(p.At, replicaFile{said: &digest, modified: p.Modified})
 	})
-	return err
 }
 
 func (r *replicaPages) close() error {

@@ -89,37 +89,37 @@ func (p *PageSaid) isNamed() bool {
 }
 
 // ReadSiteDigests reads what WriteSiteDigests wrote, to the end, and gives each page to f.
-func ReadSiteDigests(from io.Reader, f func(*PageSaid) error) (pages int, err error) {
+func ReadSiteDigests(from io.Reader, f func(*PageSaid) error) error {
 	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSaidMemory))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer z.Close()
 	in := gob.NewDecoder(z)
 	var form uint32
 	switch err := in.Decode(&form); {
 	case errors.Is(err, zstd.ErrMagicMismatch):
-		return 0, ErrOtherDigests
+		return ErrOtherDigests
 	case errors.Is(err, io.EOF):
-		return 0, fmt.Errorf("digests of pages: %w", io.ErrUnexpectedEOF)
+		return fmt.Errorf("digests of pages: %w", io.ErrUnexpectedEOF)
 	case err != nil:
-		return 0, fmt.Errorf("digests of pages: %w", err)
+		return fmt.Errorf("digests of pages: %w", err)
 	case form != text.DigestForm:
-		return 0, ErrOtherDigests
+		return ErrOtherDigests
 	}
-	for ; ; pages++ {
+	for {
 		p := new(PageSaid)
 		err := in.Decode(p)
 		switch {
 		case errors.Is(err, io.EOF):
-			return pages, nil
+			return nil
 		case err != nil:
-			return 0, fmt.Errorf("digests of pages: %w", err)
+			return fmt.Errorf("digests of pages: %w", err)
 		case !p.isNamed():
-			return 0, errors.New("digests of pages: an address is not valid")
+			return errors.New("digests of pages: an address is not valid")
 		}
 		if err := f(p); err != nil {
-			return 0, err
+			return err
 		}
 	}
 }

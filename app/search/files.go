@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mirrord/app/env"
@@ -44,7 +45,24 @@ func TextsOfFiles(
 	return &serve.TextLookup{
 		Made: func() bool { return true },
 		Find: func(ctx context.Context, q find.TextSearch) (*find.SearchResults, error) {
-			return searchIn(ctx, dir, q)
+			x, err := find.OpenToRead(dir)
+			if err != nil {
+				return nil, err
+			}
+			defer x.Close()
+			stands, err := x.Stands(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out, err := x.Search(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			out.Behind, err = sites.Names()
+			out.Behind = slices.DeleteFunc(out.Behind, func(name string) bool {
+				return stands[name].Version > 0 || !q.In(name)
+			})
+			return out, err
 		},
 	}, done, nil
 }

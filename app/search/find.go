@@ -41,8 +41,8 @@ type FindRequest struct {
 // FoundTexts is what was found.
 type FoundTexts struct {
 	find.SearchResults
-	Index  find.IndexSizes `json:"index"`
-	Behind []string        `json:"behind,omitempty"` // mirrors whose published version is not in the index yet
+	Index    find.IndexSizes `json:"index"`
+	Progress string          `json:"progress,omitempty"` // of the update of the index under way
 }
 
 // Find updates the index of texts, as far as the caller may, and searches it for pages. It makes
@@ -158,27 +158,31 @@ func SearchTexts(ctx context.Context, st *store.State, r FindRequest) (*FoundTex
 	if err != nil {
 		return nil, err
 	}
+	if search.Job != "" {
+		if err := env.IsMirror(st, search.Job); err != nil {
+			return nil, err
+		}
+	}
+	return searchState(ctx, st, search)
+}
+
+// searchState looks for pages in the index of a state as it is.
+func searchState(ctx context.Context, st *store.State, q find.TextSearch) (*FoundTexts, error) {
 	x, err := find.OpenToRead(st.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer x.Close()
-	f := findUpdate{st: st, x: x}
-	behind, _, err := f.behind(ctx)
+	behind, _, err := (&findUpdate{st: st, x: x}).behind(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if search.Job != "" {
-		if err := env.IsMirror(st, search.Job); err != nil {
-			return nil, err
-		}
-		behind = slices.DeleteFunc(behind, func(name string) bool { return name != search.Job })
-	}
-	found, err := x.Search(ctx, search)
+	found, err := x.Search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	out := &FoundTexts{SearchResults: *found, Behind: behind}
+	found.Behind = slices.DeleteFunc(behind, func(name string) bool { return !q.In(name) })
+	out := &FoundTexts{SearchResults: *found}
 	out.Index, err = x.Sizes(ctx)
 	return out, err
 }
@@ -266,16 +270,11 @@ func TextsOf(st *store.State) *serve.TextLookup {
 			if q.Under == "" {
 				q.Families = findFamilies(st)
 			}
-			return searchIn(ctx, st.Dir, q)
+			out, err := searchState(ctx, st, q)
+			if err != nil {
+				return nil, err
+			}
+			return &out.SearchResults, nil
 		},
 	}
-}
-
-func searchIn(ctx context.Context, dir string, q find.TextSearch) (*find.SearchResults, error) {
-	x, err := find.OpenToRead(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer x.Close()
-	return x.Search(ctx, q)
 }

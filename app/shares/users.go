@@ -120,7 +120,7 @@ func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 		}, store.CommonKinds()...)
 	})
 	defer watch.Wait()
-	said, last, at := "", "", time.Time{}
+	last, at := "", time.Time{}
 	for {
 		asked := c.begins()
 		now, err := c.local()
@@ -136,11 +136,7 @@ func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil:
-			said = ""
-		case errors.Is(err, errMoved):
-		case said != err.Error():
-			said = err.Error()
+		case err != nil && !errors.Is(err, errMoved):
 			c.log.Warn("users, tokens, sessions and pauses are not exchanged with the cluster; tried again", "err",
 				err)
 		}

@@ -171,7 +171,7 @@ func eachLine(file *zip.File, f func(line string) error) error {
 
 // Verify reads the whole file: sizes and digests of what datapackage.json lists, the pages, every record, and
 // that the index points to the records. wrong gets the errors, with the name of the file inside.
-func (c *Reader) Verify(crew inorder.Crew, wrong func(name string, err error)) (warc.Surveyed, error) {
+func (c *Reader) Verify(crew inorder.Crew, wrong func(name string, err error)) warc.Surveyed {
 	type problem struct {
 		name string
 		err  error
@@ -202,7 +202,7 @@ func (c *Reader) Verify(crew inorder.Crew, wrong func(name string, err error)) (
 	if err := c.Leads(records); err != nil {
 		wrong("indexes/", err)
 	}
-	return all, nil
+	return all
 }
 
 // survey reads a file of records: by the crew when its bytes lie there as they are, and are compared with a

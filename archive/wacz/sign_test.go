@@ -51,9 +51,7 @@ func signerOf(t *testing.T, file []byte, roots *x509.CertPool) (who string, wron
 	}
 	c.roots = roots
 	note := func(name string, err error) { wrong = append(wrong, name+": "+err.Error()) }
-	if _, err := c.Verify(inorder.Crew{}, note); err != nil {
-		t.Fatal(err)
-	}
+	c.Verify(inorder.Crew{}, note)
 	return c.Signer(), wrong
 }
 

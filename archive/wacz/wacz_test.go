@@ -98,11 +98,7 @@ func verified(t *testing.T, file []byte) (wrong []string, records int) {
 		return []string{err.Error()}, 0
 	}
 	note := func(name string, err error) { wrong = append(wrong, name+": "+err.Error()) }
-	found, err := c.Verify(inorder.Crew{}, note)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return wrong, found.Records
+	return wrong, c.Verify(inorder.Crew{}, note).Records
 }
 
 // An index of few records is one file, that of many has members; each is sorted and points to the records.
@@ -209,11 +205,8 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		IsWACZ(bytes.NewReader(file), int64(len(file)))
 		c, err := Open(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			return
-		}
-		if _, err := c.Verify(inorder.Crew{}, func(string, error) {}); err != nil {
-			t.Fatal(err)
+		if err == nil {
+			c.Verify(inorder.Crew{}, func(string, error) {})
 		}
 	})
 }

@@ -132,7 +132,7 @@ func (d *Depot) Checkout(
 			return nil, err
 		}
 	}
-	return out, r.finish(notes)
+	return out, r.finish()
 }
 
 // follows reports whether the site here stays, because it is what the pointer says or was made of that.
@@ -329,27 +329,23 @@ func fileMode(f *File) fs.FileMode {
 	return mode | 0o600
 }
 
-// finish puts the site in its place, with a note of what it is.
-func (r *receiver) finish(notes map[string]*note) error {
+// finish puts the site in its place, with a note of what it is: what other depots were told of the one before
+// no longer holds.
+func (r *receiver) finish() error {
 	tx, err := store.LastTransaction(r.state, r.arrival.Aside)
 	if err != nil {
 		return err
 	}
-	n := &note{Sequence: r.pointer.Sequence, Checkin: r.pointer.Checkin, Tx: tx}
-	if err := writeNotesIn(r.arrival.Root.Name(), withNote(notes, r.depot.Cluster, n)); err != nil {
+	notes := map[string]*note{
+		r.depot.Cluster: {Sequence: r.pointer.Sequence, Checkin: r.pointer.Checkin, Tx: tx},
+	}
+	if err := writeNotesIn(r.arrival.Root.Name(), notes); err != nil {
 		return err
 	}
 	if err := store.ReplaceRecords(r.state, r.out.Site, r.runs, r.job); err != nil {
 		return err
 	}
 	return r.arrival.Finish()
-}
-
-// withNote returns the notes of a site that was replaced: what other depots were told of it no longer holds.
-func withNote(notes map[string]*note, cluster string, n *note) map[string]*note {
-	clear(notes)
-	notes[cluster] = n
-	return notes
 }
 
 // hasLinks reports whether a file has several names.

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"net/url"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,22 +45,11 @@ func escape(text string) string {
 
 // unescape is the text that escape made a word of; words of others are taken as they are.
 func unescape(word string) string {
-	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(word, "=")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		c, err := strconv.ParseUint(after[:min(2, len(after))], 16, 8)
-		if err != nil {
-			b.WriteByte('=')
-			word = after
-			continue
-		}
-		b.WriteByte(byte(c))
-		word = after[2:]
+	text, err := url.PathUnescape(strings.ReplaceAll(word, "=", "%"))
+	if err != nil {
+		return word
 	}
+	return text
 }
 
 // get reads a key. Without one the revision is 0. What it says may be older than the last write: writes are

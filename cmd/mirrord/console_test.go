@@ -84,7 +84,7 @@ func TestConsole(t *testing.T) {
 	v.see(http.StatusOK, "current", "/jobs/docs/versions", nil)
 	v.see(http.StatusOK, "<title>", "/jobs/docs/feed.atom", nil)
 	v.see(http.StatusConflict, "changed since this page", "/jobs/docs/accept", url.Values{"run": {"x"}})
-	v.see(http.StatusOK, "is paused", "/jobs/docs/pause", url.Values{})
+	v.see(http.StatusOK, "Paused: no run", "/jobs/docs/pause", url.Values{})
 	d.do(cli.ExitOK, "^docs +ok, paused", "status")
 	v.see(http.StatusOK, "refused: it has changed", "/audit", nil)
 

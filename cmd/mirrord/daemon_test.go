@@ -271,7 +271,7 @@ func TestDaemon(t *testing.T) {
 	d.do(cli.ExitOK, "^docs +ok, paused +1 ", "status")
 	d.do(cli.ExitOK, "^docs: resumed$", "resume", "docs")
 	site.SetVersion(6)
-	d.do(cli.ExitSuspicious, "suspicious, version 1 stays published", "run-now", "docs", "--full",
+	d.do(cli.ExitSuspicious, "held for review, version 1 stays published", "run-now", "docs", "--full",
 		"--set", "limits.max_delete=0.1%")
 	d.do(cli.ExitOK, "^docs: held for review\n  why: .*max_delete.*\n  fix: .*mirrord accept docs",
 		"status", "docs")

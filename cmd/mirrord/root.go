@@ -51,7 +51,7 @@ Which command do I need? mirrord help which-command`,
 	root.SetUsageTemplate(strings.NewReplacer(
 		"Flags.FlagUsages ", "Flags.FlagUsagesWrapped 80 ",
 		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
-		`{{.CommandPath}} COMMAND --help explains one; mirrord help has the guide.`,
+		`{{.CommandPath}} COMMAND --help explains one; mirrord help questions begins the guide.`,
 	).Replace(root.UsageTemplate()))
 	root.SetVersionTemplate("mirrord {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false

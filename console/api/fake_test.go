@@ -93,8 +93,8 @@ func (d *fakeDaemon) Resume(name string) error { return d.act("resume", name) }
 func (d *fakeDaemon) Alive() error             { return nil }
 
 func (d *fakeDaemon) Reload() (control.Reloaded, error) {
-	bad := control.Change{Kind: "refused", Job: "x", Problems: []string{"bad"}}
-	list := []control.Change{bad}
+	bad := status.Change{Kind: "refused", Job: "x", Problems: []string{"bad"}}
+	list := []status.Change{bad}
 	return control.Reloaded{Changes: list, Refused: list}, d.note("reload")
 }
 

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+
+	"github.com/zeebo/xxh3"
 )
 
 // mostBetween is how many bytes stand at most between two texts that name a position.
@@ -57,14 +59,21 @@ func (k Positions) between(doc []byte) (m Masked) {
 	return m
 }
 
-// HasGap reports whether a document has a known gap.
-func (k Positions) HasGap(doc []byte) bool {
-	for _, hit := range k.between(doc).Hits {
-		if hit.kind == Gap {
-			return true
+// Parts names the texts, and the tags with attributes, that stand in the gaps of a document.
+func (k Positions) Parts(doc []byte) (out []uint64) {
+	for _, hit := range k.between(revealed(doc)).Hits {
+		if hit.kind != Gap {
+			continue
+		}
+		for rest := hit.Value; len(rest) > 0; {
+			n, is := cut(rest)
+			if s := rest[:n]; !blank(s) && (is != tag || bytes.IndexByte(s, '=') >= 0) {
+				out = append(out, xxh3.Hash(s))
+			}
+			rest = rest[n:]
 		}
 	}
-	return false
+	return out
 }
 
 // once reports whether a document has a text exactly once.

@@ -23,11 +23,11 @@ func auditAlike(
 	}
 	one, ok := request(u)
 	two, is := request(main)
-	if !ok || !is || frontier.SayAlike(u, main, one, two) {
+	if !ok || !is || sessions.SayAlike(u, main, one, two) {
 		return
 	}
 	again, ok := request(main)
-	if ok && frontier.SayAlike(main, main, two, again) {
+	if ok && sessions.SayAlike(main, main, two, again) {
 		sessions.Differ(u)
 	}
 }
@@ -40,9 +40,9 @@ func chooseAlike(t urls.Settled, run int, sessions *frontier.SessionIDs) (u, mai
 			continue
 		}
 		other := t.URL(id)
-		to, why := sessions.Main(other)
+		to, is := sessions.Audited(other)
 		n, known := t.Find([]byte(to.String()))
-		if (why != frontier.SameParts) || !known || !t.State(n).InSet() {
+		if !is || !known || !t.State(n).InSet() {
 			continue
 		}
 		if by := xxh3.HashString(fmt.Sprint(run, other)); !ok || (by < least) {

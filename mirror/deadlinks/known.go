@@ -102,7 +102,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 		return nil, nil
 	}
 	if runs[0].Verdict == result.Suspicious.String() {
-		return nil, errors.New("its last run was suspicious")
+		return nil, errors.New("its last run is held for review")
 	}
 	silent, in := silentHosts(runs)
 	since := 0

@@ -17,7 +17,7 @@ import (
 
 const (
 	leastWords = 4 // of a page that proves something
-	maskedWord = 4 // bytes of a word of a part that may differ between the two pages
+	maskedWord = 4 // bytes of a word of a query that may differ between the two pages
 	shortHash  = 7 // bytes of the beginning of a part that stands for it
 )
 
@@ -30,14 +30,42 @@ type alikeRead struct {
 // several is no hash of a URL, and no document.
 const several = 0
 
-// alikeText names what a page says; the zero value is of one that proves nothing.
-type alikeText struct{ all, masked, letters uint64 }
+// alikeText is what a page says and shows, as sums of hashes: the zero value is of one that proves nothing.
+type alikeText struct {
+	all     uint64 // its words
+	masked  uint64 // those that its URL does not have
+	letters uint64 // of these, those without digits
+	shows   uint64 // its requisites
+}
+
+// beyond is what a page says and shows beyond another one: the zero value where that is the same.
+func (t *alikeText) beyond(o *alikeText) (d alikeText) {
+	if d.shows = t.shows - o.shows; (t.all != o.all) || (d.shows != 0) {
+		d.masked, d.letters = t.masked-o.masked, t.letters-o.letters
+	}
+	return d
+}
 
 // tally is what pairs of a place said.
 type tally struct {
 	no    bool
 	texts map[uint64]bool // of pairs that said the same; the documents that named their tokens
 	pair  [2]string       // the last one
+	bare  bool            // a pair had the URL without the part,
+	frame alikeText       // which says so much beyond the other one: what a print version lacks
+}
+
+// takes reports whether a pair says the same but for the frame. known is false when it proves nothing.
+func (t *tally) takes(d alikeText, bare bool) (same, known bool) {
+	if bare && !t.bare {
+		t.bare, t.frame = true, d
+	}
+	want := alikeText{}
+	if bare {
+		want = t.frame
+	}
+	same = d == want
+	return same, same || (d.letters != want.letters) || (d.shows != want.shows) // else only numbers differ
 }
 
 // keyOf is the key of the form of a part.
@@ -59,7 +87,7 @@ func (s *SessionIDs) name(id uint32, doc, u site.URL) {
 			if len(s.named) >= mostNamed {
 				clear(s.named)
 			}
-			if s.named[form] = h; s.known(site.Canonical(p.Form)) {
+			if s.named[form] = h; s.table.Knows(site.Canonical(p.Form)) {
 				s.named[form] = several
 			}
 			kinds := s.kinds[origin]
@@ -135,13 +163,14 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 		f.said = said
 		return
 	}
-	same, text := said.all == f.said.all, said.all
-	if !same {
-		same, text = said.masked == f.said.masked, said.masked
+	d, bare := f.said.beyond(&said), f.of.String() == p.Form
+	if u.String() == p.Form {
+		d, bare = said.beyond(&f.said), true
 	}
-	if !same && said.letters == f.said.letters {
+	if (d.masked != 0) && (d.letters == 0) && (d.shows == 0) {
 		return // only numbers differ: of a list, or of the moment
 	}
+	text := f.said.masked
 	if p.IsToken() {
 		text = s.tokens[xxh3.HashString(p.Value)]
 	}
@@ -153,6 +182,10 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 			}
 			t = &tally{texts: map[uint64]bool{}}
 			s.tallies[place] = t
+		}
+		same, known := t.takes(d, bare)
+		if !known {
+			continue
 		}
 		if t.no = t.no || !same; t.no {
 			t.texts = nil
@@ -179,6 +212,7 @@ func (s *SessionIDs) prove(place string, p *urls.IdlePart, t *tally) {
 	case len(t.texts) >= alikePairs:
 		s.learn(place, &urls.SessionID{
 			Alike: true,
+			Frame: t.frame.masked,
 			Pairs: alikePairs,
 			Pair:  t.pair[:],
 			Run:   s.run,
@@ -191,30 +225,34 @@ func textsOf(
 	u site.URL, body []byte, plain func() []byte, links []relocate.Link, parts []urls.IdlePart,
 ) []alikeText {
 	said := make([]alikeText, len(parts))
-	var words []string
+	var words alikeText
 	for i, p := range parts {
 		if p.IsToken() {
 			d := digestWithout(u, p.Kind, body, links)
-			said[i] = alikeText{d, d, d}
+			said[i] = alikeText{all: d, masked: d, letters: d}
 			continue
 		}
-		if (words == nil) && (plain != nil) {
-			words = text.Tokens(text.Extract(plain()))
+		if (words == alikeText{}) && (plain != nil) {
+			words = textOf(u, plain())
 		}
-		said[i] = textOf(words, links, &p)
+		if said[i] = words; (words != alikeText{}) {
+			said[i].shows = shownBy(links, p.Kind)
+		}
 	}
 	return said
 }
 
-// textOf says what a page says and shows, for a part of its URL.
-func textOf(words []string, links []relocate.Link, p *urls.IdlePart) (t alikeText) {
+// textOf says what a page says, in any order: a list may be sorted by a part of its URL.
+func textOf(u site.URL, plain []byte) (t alikeText) {
+	words := text.Tokens(text.Extract(plain))
 	if len(words) < leastWords {
 		return t
 	}
-	own := text.Tokens(p.Value)
-	add := func(w string, masked bool) {
+	path, own := text.Tokens(u.Path()), text.Tokens(u.RequestURI())
+	for _, w := range words {
 		h := xxh3.HashString(w)
 		t.all += h
+		masked := slices.Contains(path, w) || isOwn(own, w)
 		if !masked {
 			t.masked += h
 		}
@@ -222,17 +260,24 @@ func textOf(words []string, links []relocate.Link, p *urls.IdlePart) (t alikeTex
 			t.letters += h
 		}
 	}
-	for _, w := range words { // in any order: a list may be sorted by the part
-		add(w, len(w) >= maskedWord && slices.ContainsFunc(own, func(o string) bool {
-			return (o == w) || (len(w) >= shortHash && strings.HasPrefix(o, w))
-		}))
-	}
+	return t
+}
+
+// isOwn reports whether a word is one of a URL, or the beginning of a hash in it.
+func isOwn(own []string, w string) bool {
+	return len(w) >= maskedWord && slices.ContainsFunc(own, func(o string) bool {
+		return (o == w) || (len(w) >= shortHash && strings.HasPrefix(o, w))
+	})
+}
+
+// shownBy adds up the requisites of a page, without a part of their URLs.
+func shownBy(links []relocate.Link, part string) (sum uint64) {
 	for i := range links {
 		if l := &links[i]; (l.URL != nil) && (l.Kind == relocate.Requisite) {
-			add(urls.WithoutPart(site.Canonical(string(l.URL)), p.Kind), false)
+			sum += xxh3.HashString(urls.WithoutPart(site.Canonical(string(l.URL)), part))
 		}
 	}
-	return t
+	return sum
 }
 
 // learn makes one URL of those that differ only in a part, at a place. The caller holds mu.
@@ -279,18 +324,9 @@ func (s *SessionIDs) isSample(place string, u site.URL) bool {
 	}
 	n := s.folded[place] + 1
 	s.folded[place] = n
-	if n&(n-1) != 0 || bits.TrailingZeros(uint(n))%2 != 0 || len(s.samples) >= mostForms {
+	if n == 1 || n&(n-1) != 0 || bits.TrailingZeros(uint(n))%2 != 0 || len(s.samples) >= mostForms {
 		return false
 	}
 	s.samples[u] = true
 	return true
-}
-
-// SayAlike reports whether two pages say the same but for the parts of their URLs.
-func SayAlike(a, b site.URL, one, two *Second) bool {
-	of := func(u site.URL, x *Second) alikeText {
-		return textOf(text.Tokens(text.Extract(x.Body)), nil, &urls.IdlePart{Value: u.RequestURI()})
-	}
-	x, y := of(a, one), of(b, two)
-	return x == alikeText{} || y == alikeText{} || x.all == y.all || x.masked == y.masked
 }

@@ -30,8 +30,9 @@ import (
 //     earlier one, numbers as well, counts four times. A page with a little more that is new takes one page
 //     back from the count: pages of data have that always, a calendar has it with each new month of the year.
 //     Four new words of letters, or more than 30 series, end the count;
-//   - links: to no new URL but those of this chain, or of others that bring nothing new either; no picture
-//     that no page of the chain had before, and no link of another pattern than theirs.
+//   - links: to no new URL but those of this chain, of others that bring nothing new either, or known ones to
+//     which the page hands its parameters on; no picture that no page of the chain had before, and no link of
+//     another pattern than theirs.
 //
 // A chain whose pages link to those of a trap, as the months of a calendar link to its days, is a trap
 // after a quarter of that.
@@ -183,10 +184,17 @@ type ChainPage struct {
 	URL     site.URL
 	FromID  uint32 // of the page that first named it, plus one
 	From    site.URL
-	Above   site.URL        // of the page that first named From; it matters if From has a pattern
-	Said    func() string   // its text; nil: it is as it was when it left the mirror as part of a trap
-	Links   []relocate.Link // of the page
-	Entered []site.URL      // URLs that enter the frontier because of it
+	Above   site.URL            // of the page that first named From; it matters if From has a pattern
+	Said    func() string       // its text; nil: it is as it was when it left the mirror as part of a trap
+	Links   []relocate.Link     // of the page
+	Entered []site.URL          // URLs that enter the frontier because of it
+	Knows   func(site.URL) bool // whether a URL has a number
+}
+
+// handsOn reports whether a link differs from a known URL only in parameters that its page has, too.
+func (p *ChainPage) handsOn(u site.URL) bool {
+	bare := without(u, p.URL)
+	return (bare != u) && (p.Knows != nil) && p.Knows(bare)
 }
 
 // Recall takes a page that is in the mirror already, and the one that first named it: pages that a chain
@@ -346,7 +354,7 @@ func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
 		return (p == pattern) || ((other != nil) && (other.cut || (other.stale >= dullAfter)))
 	}
 	for _, u := range p.Entered {
-		on = on || !isDull(PatternOf(u))
+		on = on || !(isDull(PatternOf(u)) || p.handsOn(u))
 	}
 	for i := range p.Links {
 		l := &p.Links[i]
@@ -355,7 +363,7 @@ func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
 		}
 		u := site.Canonical(string(l.URL))
 		what := PatternOf(u)
-		if (l.Kind == relocate.Hyperlink) && isDull(what) {
+		if (l.Kind == relocate.Hyperlink) && (isDull(what) || p.handsOn(u)) {
 			continue
 		}
 		if (what == "") || (l.Kind != relocate.Hyperlink) {

@@ -21,6 +21,9 @@ func TestPatternOf(t *testing.T) {
 		"http://h/p12.html?b=1":   "http://h/p#.html?b=…",
 		"http://h/%E4%BD%A0.html": "",
 		"http://h/%E4%BD%A01":     "http://h/%E4%BD%A0#",
+
+		"http://h/log/53e33dcc0cbb/a1?n=2": "http://h/log/#/a#?n=…",
+		"http://h/log/cafe123/decade":      "http://h/log/#/decade",
 	} {
 		if got := PatternOf(site.Canonical(raw)); got != want {
 			t.Errorf("%s: got %q, want %q", raw, got, want)

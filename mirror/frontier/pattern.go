@@ -10,11 +10,20 @@ import (
 	"mirrord/site"
 )
 
-// PatternOf names the URLs that differ from u only in the numbers of their path and in the values of their
-// query; "" for a URL that has neither.
+// PatternOf names the URLs that differ from u only in numbers and hashes of their path and in the values of
+// their query; "" for a URL that has neither.
 func PatternOf(u site.URL) string {
 	u = u.Normal()
-	path := foldNumbers(u.Path())
+	path := u.Path()
+	if strings.ContainsAny(path, digits) {
+		steps := strings.Split(path, "/")
+		for i, s := range steps {
+			if steps[i] = foldNumbers(s); isHash(s) {
+				steps[i] = "#"
+			}
+		}
+		path = strings.Join(steps, "/")
+	}
 	q, _ := u.Query()
 	if q == "" {
 		if path == u.Path() {
@@ -31,11 +40,23 @@ func PatternOf(u site.URL) string {
 	return u.Origin() + path + "?" + strings.Join(slices.Compact(names), "&")
 }
 
+// isHash reports whether a step of a path may be a hash, such as the name of a commit.
+func isHash(step string) bool {
+	return (len(step) >= shortHash) && strings.ContainsAny(step, digits) && (strings.Trim(step, hexDigits) == "")
+}
+
+// without returns a URL without the parameters that another one has, too; u itself when there are none.
+func without(u, from site.URL) site.URL {
+	q, _ := from.Query()
+	for pair := range site.Params(q) {
+		name, _, _ := strings.Cut(pair, "=")
+		u = site.WithoutParam(u, name)
+	}
+	return u
+}
+
 // foldNumbers writes "#" for each number, but not in an escaped byte such as %20.
 func foldNumbers(path string) string {
-	if !strings.ContainsAny(path, digits) {
-		return path
-	}
 	var b strings.Builder
 	b.Grow(len(path))
 	inNumber := false
@@ -56,7 +77,10 @@ func foldNumbers(path string) string {
 	return b.String()
 }
 
-const digits = "0123456789"
+const (
+	digits    = "0123456789"
+	hexDigits = digits + "abcdef"
+)
 
 // numbersOf adds the numbers of a URL to a set, without leading zeros.
 func numbersOf(u string, into map[string]bool) {

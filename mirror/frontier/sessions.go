@@ -20,9 +20,10 @@ import (
 // of either case, of each state of a file that did not change, with a session id that is new in each answer.
 // A part of URLs (see urls.PartsOf) does not matter when eight pairs of pages that differ only in it say the
 // same, each pair something else, and no pair does not. What differs in nothing else is one URL then, without
-// a request. Such a part is learned for a place: the origin, a directory, a program, or the URLs with another
-// parameter of one value. In the run that learns it, URLs are requested all the same as the 1st, 4th, 16th
-// that would not be; each run compares a few pairs. One that differs ends it for good.
+// a request. The URL without the part may say more, the same in each pair: what a print version lacks. Such a
+// part is learned for a place: the origin, a directory, a program, or the URLs with another parameter of one
+// value. In the run that learns it, URLs are requested all the same as the 4th, 16th, 64th that would not be;
+// each later run compares a pair. One that differs ends it for good.
 //
 // A token that one document alone names may be new in each answer. Digests, numbers of messages and names of
 // documents look the same, so a kind of tokens (see site.RandomPart) is treated as session ids only when
@@ -144,12 +145,6 @@ func (s *SessionIDs) has(u site.URL) bool {
 	return ok && s.table.InSet(id)
 }
 
-// known reports whether a URL has a number.
-func (s *SessionIDs) known(u site.URL) bool {
-	_, ok := s.table.Find([]byte(u.String()))
-	return ok
-}
-
 // Some reports whether there are session ids, or parts of URLs that do not matter.
 func (s *SessionIDs) Some() bool { return (s != nil) && s.some.Load() }
 
@@ -242,7 +237,7 @@ func (s *SessionIDs) Answered(q SecondRequest, again *Second) (learned bool) {
 	}
 	for _, u := range again.URLs {
 		has := func(t string) bool { return strings.Contains(u.String(), t) }
-		isNew = isNew && !(slices.ContainsFunc(tokens, has) && s.known(u))
+		isNew = isNew && !(slices.ContainsFunc(tokens, has) && s.table.Knows(u))
 	}
 	if t.no = t.no || !isNew; t.no {
 		return false
@@ -313,6 +308,28 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 		}
 	}
 	return main, SameParts
+}
+
+// Audited returns the URL that stands for another one by what earlier runs learned; ok is false without one.
+func (s *SessionIDs) Audited(u site.URL) (main site.URL, ok bool) {
+	main, why := s.Main(u)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, places := s.formOf(u)
+	fresh := func(p string) bool { return s.learned[p].Run == s.run } // isSample looks at these
+	return main, (why == SameParts) && !slices.ContainsFunc(places, fresh)
+}
+
+// SayAlike reports whether a page says the same as the one that stands for it, but for the parts of their
+// URLs, and for the frame that one of these was learned with.
+func (s *SessionIDs) SayAlike(u, main site.URL, one, two *Second) bool {
+	x, y := textOf(u, one.Body), textOf(main, two.Body)
+	d := y.beyond(&x)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, places := s.formOf(u)
+	return (x == alikeText{}) || (y == alikeText{}) || (d.masked == 0) ||
+		slices.ContainsFunc(places, func(p string) bool { return d.masked == s.learned[p].Frame })
 }
 
 // Settle ends the requests of samples, when nothing else is left to request.

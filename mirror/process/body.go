@@ -219,7 +219,13 @@ func (r *reading) onlyVolatile(
 	} else {
 		r.SkipPlan.Noise.Came(came, revisit.IsKept)
 	}
-	if kept && restIsDue(r, now, old) && known.HasGap(body) {
+	due := now.Fetched-old.Fetched >= restAge
+	switch {
+	case !kept || len(known.Parts(body)) == 0:
+	case r.SkipPlan.Noise.Edited(came, due):
+		now.Reason = "says in each answer what it did not say, among what each answer draws"
+		return false, false
+	case due && r.news.Load(): // it makes no version by itself
 		r.Notes.Add("parts of pages that each answer draws were stored again, beside what changed", now.URL)
 		now.Reason = "differs only in what each answer draws, which is stored again beside what changed in this run"
 		return true, false
@@ -230,11 +236,6 @@ func (r *reading) onlyVolatile(
 // restAge is how old the stored answer of a page is at least when it is replaced by one that differs in a gap
 // only: an edit may be hidden there.
 const restAge = 7 * 24 * 60 * 60 // seconds
-
-// restIsDue reports whether that is due, and makes no version by itself.
-func restIsDue(r *reading, now, old *record.Resource) bool {
-	return now.Fetched-old.Fetched >= restAge && r.Counts.Fetched.Load() > 0
-}
 
 // isUnpacked reports whether a body was stored without its content coding that is stored as it comes, because
 // its URL names a packed file.

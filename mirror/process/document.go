@@ -240,6 +240,7 @@ func (r *reading) linkedDocument(
 func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []frontier.Queued, body []byte) {
 	p := r.chainPage(now)
 	p.Links = x.Doc.Links
+	p.Knows = r.Table.Knows
 	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
 	if frontier.PatternOf(now.URL) != "" {
 		for id := range numbers(add) {

@@ -71,6 +71,7 @@ func (r *reading) keep(
 	const stored = urls.AsUnchanged | urls.AsRefused | urls.AsFailed | urls.AsFirstGone
 	if as.Tally&stored == 0 { // it came now
 		as.Tally |= urls.AsFetched
+		r.news.Store(true)
 	}
 	f.Targets, f.Linked, f.As = targets, true, as
 	return f, nil

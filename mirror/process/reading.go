@@ -4,6 +4,7 @@ package process
 
 import (
 	"runtime"
+	"sync/atomic"
 
 	"mirrord/mirror/parse"
 	"mirrord/mirror/urls"
@@ -19,6 +20,7 @@ type reading struct {
 	procs   chan *documentReader
 	codings *encodings
 	large   inMemory
+	news    atomic.Bool // a body was stored, for which this run makes a version
 }
 
 func newReading(o Options) *reading {

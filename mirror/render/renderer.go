@@ -269,17 +269,12 @@ func (d *Rendered) splice(b []byte) ([]byte, []relocate.Edit) {
 func (d *Rendered) stream(w io.Writer) error {
 	s, l := d.s, &d.s.links
 	s.restart()
-	var noted *[]relocate.Span
-	if len(d.body) <= LargestRest {
-		s.spans = s.spans[:0]
-		noted = &s.spans
-	}
 	c := counter{w: w}
 	if !d.complete {
 		c.h = sha256.New()
 	}
-	edits, err := relocate.SpliceTo(&c, d.body, l.Charset, l.Links, l.Edits, d.target, noted)
-	if d.complete || (err != nil) {
+	edits, spans, err := relocate.SpliceTo(&c, d.body, l.Charset, l.Links, l.Edits, d.target, s.spans[:0])
+	if s.spans = spans; d.complete || (err != nil) {
 		return err
 	}
 	var digest [sha256.Size]byte

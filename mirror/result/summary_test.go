@@ -179,7 +179,7 @@ func TestSummaryText(t *testing.T) {
 			Left:    1,
 			Files:   1,
 			Size:    1,
-		}, `docs: suspicious, version 3 stays published (0s)
+		}, `docs: held for review, version 3 stays published (0s)
   why: a
   why: b
   requested 0: 0 fetched, 0 unchanged, 0 redirected, 0 gone; 0 B received

@@ -22,8 +22,11 @@ func (v Verdict) String() string { return [...]string{"complete", "gaps", "parti
 
 // Words returns the verdict as people read it.
 func (v Verdict) Words() string {
-	if v == Gaps {
+	switch v {
+	case Gaps:
 		return "some resources are missing"
+	case Suspicious:
+		return "held for review"
 	}
 	return v.String()
 }

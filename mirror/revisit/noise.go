@@ -57,6 +57,9 @@ type noiseFact struct {
 	Shapes    []shapeFact    `json:"shapes,omitempty"`
 	Positions []PositionFact `json:"positions,omitempty"`
 	Redirects []string       `json:"redirects,omitempty"` // that lead elsewhere in each answer
+
+	Drawn []uint64             `json:"drawn,omitempty"` // texts of parts, see Edited
+	Parts map[string]*partFact `json:"parts,omitempty"` // by URL: what may be an edit
 }
 
 // shapeFact is a template of which pages were requested twice.
@@ -89,6 +92,8 @@ type Noise struct {
 	saw       bool
 	waiting   []*Twice
 	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
+	drawn     []uint64
+	parts     map[string]*partFact
 }
 
 // knownNoise are the positions that are believed.
@@ -107,6 +112,7 @@ func NewNoise(run int) *Noise {
 		shapes:    map[uint64]*shapeFact{},
 		positions: map[volatile.Position]*PositionFact{},
 		redirects: map[string]string{},
+		parts:     map[string]*partFact{},
 	}
 }
 
@@ -119,7 +125,8 @@ func (p *Noise) Read(fact []byte) error {
 	if err := json.Unmarshal(fact, &f); err != nil {
 		return err
 	}
-	p.idle, p.tried = f.Idle, f.Tried
+	p.idle, p.tried, p.drawn = f.Idle, f.Tried, f.Drawn
+	maps.Copy(p.parts, f.Parts)
 	for i := range f.Shapes {
 		if s := &f.Shapes[i]; s.Run+shapeRuns > p.run {
 			p.shapes[s.Shape] = s
@@ -352,7 +359,8 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 		s.Asked++
 		s.Tags = (s.Tags || ok) && q.Tag != "" && again.Tag != "" && q.Tag != again.Tag
 	}
-	p.same(q, found)
+	p.same(q, again.Body, found)
+	p.compareParts(q, again.Body)
 	for i := range found {
 		learned = p.differs(q, &found[i]) || learned
 	}
@@ -373,7 +381,7 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 
 // same counts the positions that are known and did not differ in two answers. A clock shows the same within a
 // second. The caller holds mu.
-func (p *Noise) same(q *Twice, found []volatile.Variation) {
+func (p *Noise) same(q *Twice, again []byte, found []volatile.Variation) {
 	all := volatile.Positions{}
 	for at, f := range p.positions {
 		if !f.Clock {
@@ -384,7 +392,9 @@ func (p *Noise) same(q *Twice, found []volatile.Variation) {
 		delete(all, d.Position)
 	}
 	for _, hit := range all.Masked(q.Body).Hits {
-		p.positions[hit.Position].Seen++
+		if f := p.positions[hit.Position]; f.Kind != volatile.Gap || bytes.Contains(again, hit.Value) {
+			f.Seen++ // else they differ between nearer texts, which both have by chance
+		}
 	}
 }
 
@@ -415,6 +425,14 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 		f.On = f.On[max(len(f.On)-mostOn, 0):]
 	}
 	return f.IsSure() && !was
+}
+
+// Edited takes a page of which an answer differs from the stored one in its parts alone, and reports whether
+// these were edited. Where that may be, and the page is due, it is requested again.
+func (p *Noise) Edited(a PageAnswer, due bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.edited(a, due)
 }
 
 // gaps is how many positions are between two texts. The caller holds mu.
@@ -450,7 +468,12 @@ func (p *Noise) Varies(u, to, had site.URL, second bool) bool {
 func (p *Noise) Fact() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := noiseFact{Idle: p.idle, Tried: p.tried}
+	f := noiseFact{
+		Idle:  p.idle,
+		Tried: p.tried,
+		Drawn: p.drawn,
+		Parts: p.parts,
+	}
 	if p.again > 0 && f.Tried != p.run {
 		f.Tried = p.run
 		if f.Idle++; p.saw {
@@ -470,7 +493,7 @@ func (p *Noise) Fact() ([]byte, error) {
 			f.Redirects = append(f.Redirects, u)
 		}
 	}
-	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects) == 0 {
+	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects)+len(f.Parts)+len(f.Drawn) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(f)

@@ -351,12 +351,12 @@ func TestForesee(t *testing.T) {
 // Why a run requests everything, regardless of observations.
 func TestWhyEverythingIsRequested(t *testing.T) {
 	for name, set := range map[string]func(*PlanOptions){
-		"published":      func(o *PlanOptions) { o.Published = false },
-		"policy":         func(o *PlanOptions) { o.Job.Policy = policy.Full },
-		"rules":          func(o *PlanOptions) { o.NewRules = true },
-		"suspicious":     func(o *PlanOptions) { o.Full = true },
-		"full_runs":      func(o *PlanOptions) { o.Job.FullRuns = 100 },
-		"unknown policy": func(o *PlanOptions) { o.Job.Policy = "toss a coin" },
+		"published":       func(o *PlanOptions) { o.Published = false },
+		"policy":          func(o *PlanOptions) { o.Job.Policy = policy.Full },
+		"rules":           func(o *PlanOptions) { o.NewRules = true },
+		"held for review": func(o *PlanOptions) { o.Full = true },
+		"full_runs":       func(o *PlanOptions) { o.Job.FullRuns = 100 },
+		"unknown policy":  func(o *PlanOptions) { o.Job.Policy = "toss a coin" },
 	} {
 		site, _ := pages(100, busy(20)...)
 		o := PlanOptions{

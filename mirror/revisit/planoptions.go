@@ -53,7 +53,7 @@ func (o *PlanOptions) WhyFull() string {
 	case o.Followed && o.Job.Limits.MaxRequests == 0 && len(o.Job.Only) == 0:
 		return "the site is a mirror, which says what has changed"
 	case o.Full:
-		return "the run before was suspicious, or the mirror came from an archive or an older version, " +
+		return "the run before is held for review, or the mirror came from an archive or an older version, " +
 			"or URLs were taken down"
 	}
 	return ""

@@ -137,6 +137,12 @@ func (t *Table) Find(u []byte) (uint32, bool) {
 	return t.find(u)
 }
 
+// Knows reports whether a URL has a number.
+func (t *Table) Knows(u site.URL) bool {
+	_, ok := t.Find([]byte(u.String()))
+	return ok
+}
+
 // MIME returns the MIME type of a number, "" when none is known.
 func (t *Table) MIME(id uint32) string {
 	t.mu.Lock()

@@ -260,7 +260,7 @@ func OpenArchive(dir string) (_ *ExportedFolder, err error) {
 	}
 	named := map[string]bool{}
 	for _, name := range append(names(a.Mirrors), a.Name) {
-		if _, err := site.ParseJobName(name); err != nil {
+		if err := site.CheckJobName(name); err != nil {
 			return nil, err
 		}
 	}

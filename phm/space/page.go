@@ -42,8 +42,7 @@ func MirrorOf(path string) (name, rest string, ok bool) {
 	if cut, ok := strings.CutSuffix(folder, lastDot); ok {
 		name = cut + "."
 	}
-	_, err := site.ParseJobName(name)
-	return name, rest, err == nil && MirrorFolder(name) == folderMark+folder
+	return name, rest, site.CheckJobName(name) == nil && MirrorFolder(name) == folderMark+folder
 }
 
 // maxPage bounds the pages that are read: a larger one stays as it was published.

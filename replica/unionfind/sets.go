@@ -30,17 +30,10 @@ func (s *Sets) Find(x uint32) uint32 {
 	return x
 }
 
-// Union joins the sets of x and y; false when they are one already.
-func (s *Sets) Union(x, y uint32) bool {
+// Union joins the sets of x and y.
+func (s *Sets) Union(x, y uint32) {
 	x, y = s.Find(x), s.Find(y)
-	if x == y {
-		return false
-	}
-	if x > y {
-		x, y = y, x
-	}
-	s.parent[y] = x
-	return true
+	s.parent[max(x, y)] = min(x, y)
 }
 
 // All yields every set of at least least members, by its smallest number, with its members in ascending

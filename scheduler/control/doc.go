@@ -56,18 +56,11 @@ type Event struct {
 	Error    *Error      `json:"error,omitempty"`    // why there was none
 }
 
-// Change is what a reload did to one job.
-type Change struct {
-	Kind     string   `json:"change"` // added, changed, removed, refused, mended
-	Job      string   `json:"job"`
-	Problems []string `json:"problems,omitempty"`
-}
-
 // Reloaded is the answer to a reload.
 type Reloaded struct {
-	Jobs    int      `json:"jobs"` // that are in force
-	Changes []Change `json:"changes"`
-	Refused []Change `json:"refused,omitempty"` // all files that are refused now, since whenever
+	Jobs    int             `json:"jobs"` // that are in force
+	Changes []status.Change `json:"changes"`
+	Refused []status.Change `json:"refused,omitempty"` // all files that are refused now, since whenever
 }
 
 // Told says how one message was delivered.

@@ -191,7 +191,7 @@ func (j *Job) Say() string {
 	case j.Health == Gaps:
 		b.WriteString(": " + gaps)
 	}
-	if j.Health == OK && j.Last != nil && j.Last.RolledBackTo > 0 {
+	if j.Health == OK && j.Last != nil && j.Last.RolledBackTo > 0 && !j.Last.Undone {
 		fmt.Fprintf(&b, ", rolled back to %d", j.Last.RolledBackTo)
 	}
 	if first := j.Last.FirstGoneText(); (first != "") && ((j.Health == OK) || (j.Health == Gaps)) {

@@ -138,7 +138,8 @@ type Run struct {
 
 	// the version that a rollback restored, and that is published while the site stays as it was rejected
 	RolledBackTo int  `json:"rolled_back_to,omitempty"`
-	Held         bool `json:"held,omitempty"` // the run found the site so; accept publishes it
+	Undone       bool `json:"undone,omitempty"` // the rollback took an earlier one back
+	Held         bool `json:"held,omitempty"`   // the run found the site so; accept publishes it
 
 	Verified time.Time `json:"verified,omitzero"` // see Job.Verified; zero: this run did not move it
 
@@ -286,6 +287,13 @@ type Job struct {
 
 // TimeText writes a time for people, with the zone that it is in.
 func TimeText(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
+
+// Change is what a reload did to one job.
+type Change struct {
+	Kind     string   `json:"change"` // added, changed, removed, refused, mended, retried
+	Job      string   `json:"job"`
+	Problems []string `json:"problems,omitempty"`
+}
 
 // Disk is what a mirror takes in the state directory, in bytes.
 type Disk struct {

@@ -36,13 +36,19 @@ type TextSearch struct {
 	Families *Families
 }
 
+// In reports whether the pages of a mirror are looked at.
+func (s *TextSearch) In(name string) bool {
+	return (s.Job == "" || name == s.Job) && (s.Only == nil || slices.Contains(s.Only, name))
+}
+
 // SearchResults are what was found.
 type SearchResults struct {
 	Query   string      `json:"query"`
 	Results []FoundPage `json:"results"`
-	Lines   int         `json:"lines"`   // results that there are, at least
-	Matches int         `json:"matches"` // pages that match, at least
-	More    bool        `json:"more"`    // there are more than were counted
+	Lines   int         `json:"lines"`            // results that there are, at least
+	Matches int         `json:"matches"`          // pages that match, at least
+	More    bool        `json:"more"`             // there are more than were counted
+	Behind  []string    `json:"behind,omitempty"` // mirrors whose published version is not in the index yet
 }
 
 // FoundPage is one line: a page, or the best page of a collection.
@@ -70,6 +76,9 @@ type FoundPage struct {
 	score float64
 	place place
 }
+
+// Name is its title, or its URL.
+func (p *FoundPage) Name() string { return cmp.Or(strings.TrimSpace(p.Title), p.URL) }
 
 // Versions says in which versions a page had the words; "" when it has them since the first version that the
 // index knows.
@@ -187,7 +196,7 @@ func (r *reading) readJobs() error {
 		if err := rows.Scan(&id, &name); err != nil {
 			return err
 		}
-		if r.s.Only != nil && !slices.Contains(r.s.Only, name) {
+		if !r.s.In(name) {
 			continue
 		}
 		r.jobs[id] = name

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	metaGenerator = regexp.MustCompile(`(?i)<meta\s[^>]*\bname=["']?generator\b[^>]*>`)
+	metaGenerator = regexp.MustCompile(`(?i)<meta\s[^>]*\b(?:name|http-equiv)=["']?generator\b[^>]*>`)
 	metaContent   = regexp.MustCompile(`(?i)\bcontent=(?:"([^"]*)"|'([^']*)'|([^\s>]+))`)
 )
 

@@ -18,6 +18,9 @@ func TestTell(t *testing.T) {
 		{`<meta charset=utf-8><meta name="generator" content="MediaWiki 1.43.0"/>`, "", "mediawiki"},
 		{`<META CONTENT='WordPress 6.6' NAME=generator>`, "", "wordpress"},
 		{`<meta name=generator content=DokuWiki>`, "", "dokuwiki"},
+		{`<meta http-equiv="generator" content="WebSVN 2.8"/>`, "", "websvn"},
+		{`<a href="https://www.mantisbt.org" title="bug tracking software">MantisBT</a>`, "", "mantisbt"},
+		{`<p>a tracker`, "MANTIS_PROJECT_COOKIE", "mantisbt"},
 		{`<meta name="generator" content="Elementor 3"><meta name=generator content="WordPress 6.8">`, "", "wordpress"},
 		{`<meta name="generator" content="Hugo 0.1"><img src="/wp-includes/js/a.png">`, "", ""}, // moved here
 		{`<link href="/wp-includes/css/dashicons.min.css" rel=stylesheet>`, "", "wordpress"},

@@ -93,7 +93,7 @@ func Said(a *CLI, j status.Job, what string, err error) error {
 func PrintReloaded(a *CLI, re control.Reloaded) error {
 	changes := slices.Clone(re.Changes)
 	for _, r := range re.Refused {
-		said := func(ch control.Change) bool { return ch.Job == r.Job && ch.Kind == r.Kind }
+		said := func(ch status.Change) bool { return ch.Job == r.Job && ch.Kind == r.Kind }
 		if !slices.ContainsFunc(changes, said) {
 			changes = append(changes, r)
 		}

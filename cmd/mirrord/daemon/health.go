@@ -13,7 +13,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/scheduler"
-	"mirrord/scheduler/control"
+	"mirrord/scheduler/status"
 )
 
 // HealthCommand is for containers and supervisors that have no curl: it asks what /healthz says.
@@ -56,7 +56,7 @@ func ReloadCommand(a *cli.CLI) *cobra.Command {
 			err = cli.PrintReloaded(a, re)
 		}
 		// a daemon of an older version names the changes only
-		refused := func(ch control.Change) bool { return ch.Kind == string(scheduler.Refused) }
+		refused := func(ch status.Change) bool { return ch.Kind == scheduler.Refused }
 		if err == nil && (len(re.Refused) > 0 || slices.ContainsFunc(re.Changes, refused)) {
 			err = &env.Error{}
 		}

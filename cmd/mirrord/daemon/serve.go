@@ -81,16 +81,23 @@ func ServeCommand(a *cli.CLI) *cobra.Command {
 	return cli.PlainDefaults(cmd, "alias", "own")
 }
 
-// proxies are those whose word about their clients is taken.
-func (f *serveFlags) proxies() (access.Proxies, error) {
-	if f.proxy == "" {
-		return nil, nil
+// options are those of the flags, without the mirrors.
+func (f *serveFlags) options(a *cli.CLI) (o serve.Options, err error) {
+	o = serve.Options{
+		Base:            f.base,
+		Hosts:           f.hosts,
+		Aliases:         f.alias,
+		HTTPS:           f.https,
+		RedirectMissing: f.missing == missingRedirect && !f.stay,
+		NoBar:           !f.bar,
+		Log:             a.Log(),
 	}
-	p, err := access.ParseProxies(f.proxy)
-	if err != nil {
-		return nil, env.Usagef("--proxy: %w", err)
+	if f.proxy != "" {
+		if o.Proxies, err = access.ParseProxies(f.proxy); err != nil {
+			err = env.Usagef("--proxy: %w", err)
+		}
 	}
-	return p, nil
+	return o, err
 }
 
 func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) error {
@@ -111,7 +118,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 			return env.Usagef("--own: %q cannot name a job", name)
 		}
 	}
-	proxies, err := f.proxies()
+	o, err := f.options(a)
 	if err != nil {
 		return err
 	}
@@ -138,19 +145,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 			return fmt.Errorf("serve %s: %w", name, err)
 		}
 	}
-	o := serve.Options{
-		Sites:   sites,
-		Base:    f.base,
-		Hosts:   f.hosts,
-		Aliases: f.alias,
-		HTTPS:   f.https,
-
-		RedirectMissing: f.missing == missingRedirect && !f.stay,
-		NoBar:           !f.bar,
-		Texts:           search.TextsOf(st),
-		Proxies:         proxies,
-		Log:             a.Log(),
-	}
+	o.Sites, o.Texts = sites, search.TextsOf(st)
 	if len(names) > 0 {
 		o.Only = names
 	}
@@ -174,7 +169,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 	if err != nil {
 		return &env.Error{Kind: env.Usage, Err: err}
 	}
-	return listenAndServe(ctx, a, srv, f)
+	return listenAndServe(ctx, a, srv, f, o.Proxies)
 }
 
 // follow copies the mirrors of a depot until stop is called. Those that are named come first.
@@ -225,7 +220,7 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 	if f.forward {
 		return env.Usagef("serve: --forward is for mirrors that have a job: its rules say what may be requested")
 	}
-	proxies, err := f.proxies()
+	o, err := f.options(a)
 	if err != nil {
 		return err
 	}
@@ -241,23 +236,12 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	srv, err := serve.New(serve.Options{
-		Texts:   texts,
-		Sites:   files,
-		Base:    f.base,
-		Hosts:   f.hosts,
-		Aliases: f.alias,
-		HTTPS:   f.https,
-
-		RedirectMissing: f.missing == missingRedirect && !f.stay,
-		NoBar:           !f.bar,
-		Proxies:         proxies,
-		Log:             a.Log(),
-	})
+	o.Sites, o.Texts = files, texts
+	srv, err := serve.New(o)
 	if err != nil {
 		return &env.Error{Kind: env.Usage, Err: err}
 	}
-	return listenAndServe(ctx, a, srv, f)
+	return listenAndServe(ctx, a, srv, f, o.Proxies)
 }
 
 // listener is one address that is served.
@@ -268,11 +252,9 @@ type listener struct {
 
 // listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a
 // moment.
-func listenAndServe(ctx context.Context, a *cli.CLI, srv *serve.Server, f serveFlags) (err error) {
-	proxies, err := f.proxies()
-	if err != nil {
-		return err
-	}
+func listenAndServe(
+	ctx context.Context, a *cli.CLI, srv *serve.Server, f serveFlags, proxies access.Proxies,
+) (err error) {
 	var all []listener
 	add := func(l net.Listener, h http.Handler, what string) {
 		s := cli.ServerOf(cli.Hasty(h), a.Log())

@@ -14,11 +14,14 @@ func InitCommand(a *cli.CLI) *cobra.Command {
 	return a.Command("init", cli.Flags{
 		"as":       &r.Job,
 		"schedule": &r.Schedule,
-	}, func(_ *cobra.Command, args []string) error {
+	}, func(cmd *cobra.Command, args []string) error {
 		r.URL = args[0]
 		made, err := jobs.Init(a.App(), r)
 		if err != nil {
 			return err
+		}
+		if c, err := a.App().Commander(cmd.Context()); err == nil {
+			jobs.TellChanged(cmd.Context(), c, a.App())
 		}
 		return a.Show("init", made)
 	})

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"mirrord/internal/volatile"
+)
+
+// Of what each answer draws, few items or most, nothing is an edit in 40 looks. A text that each of them has
+// is one in the end, sooner where the page is due and requested more than once.
+func TestEditsAmongWhatIsDrawn(t *testing.T) {
+	const before, after = "<p>See also", "<p>End of it"
+	gap, at := volatile.Between(before, after)
+	at.Kind = volatile.Gap
+	false2, late := 0, 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		drawn := []int{2, 3, 6, 9}[seed/2%4]
+		page := func(edit string) []byte {
+			out := "<h1>Page</h1>" + before
+			for _, k := range random.Perm(12)[:drawn] {
+				out += fmt.Sprintf("<p><a href=/%d>item %d</a>", k, k)
+			}
+			return []byte(out + edit + after + fmt.Sprintf("%0600d", 1))
+		}
+		p := NewNoise(2)
+		p.given[gap] = at
+		p.publish()
+		u := addressOf(t, "1.html")
+		stored := page("")
+		look := func(edit string, due bool) bool {
+			a := PageAnswer{URL: u, Body: page(edit), At: noon}
+			a.Was = stored
+			found := p.Edited(a, due)
+			p.asked = 0
+			for q, ok := p.Question("", 0, noon); ok && due; q, ok = p.Question("", 0, noon) {
+				p.Answered(q, PageAnswer{URL: u, Body: page(edit), At: noon.Add(time.Second)})
+			}
+			fact, err := p.Fact()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p = NewNoise(3)
+			p.given[gap] = at
+			p.publish()
+			if err := p.Read(fact); err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		for range 40 {
+			if look("", seed%2 == 0) {
+				false2++
+			}
+		}
+		looks := 1
+		for !look("<p>Closed on Mondays.", seed%2 == 0) && looks < 50 {
+			looks++
+		}
+		if looks > map[int]int{2: 12, 3: 12, 6: 22, 9: 48}[drawn] {
+			late++
+		}
+		t.Log(seed, drawn, seed%2 == 0, looks, len(p.drawn))
+	}
+	if false2 > 0 || late > 0 {
+		t.Errorf("%d edits that were none, %d found late", false2, late)
+	}
+}
