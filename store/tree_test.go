@@ -133,13 +133,6 @@ func TestPublishCutOffAnywhere(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // linked checks that each link of the folder versions points to that version, and returns their numbers.
 func linked(t *testing.T, dir string) (versions []string) {
 	t.Helper()
