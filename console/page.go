@@ -34,6 +34,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 //go:embed pages static
@@ -206,7 +207,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 		w.Header().Set("Allow", wrong.Allow)
 		code, what = http.StatusMethodNotAllowed, "Go to the page that this form or link belongs to."
 	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
-		errors.Is(err, store.ErrNoVersion):
+		errors.Is(err, record.ErrNoVersion):
 		code = http.StatusNotFound
 	case errors.Is(err, disk.ErrLocked), said != nil && said.Kind == env.Locked:
 		code, what = http.StatusConflict, "A run or a command works on it. Try again when that has ended."

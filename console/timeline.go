@@ -13,7 +13,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/look"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // framing lets a page show mirrored pages in frames: from where mirrord serve has them, which is never this
@@ -63,7 +63,7 @@ type viewData struct {
 }
 
 // Older is the version before the one that is shown; nil for the oldest.
-func (d viewData) Older() *store.Version {
+func (d viewData) Older() *record.Version {
 	if d.Index == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (d viewData) Older() *store.Version {
 }
 
 // Newer is the version after the one that is shown; nil for the newest.
-func (d viewData) Newer() *store.Version {
+func (d viewData) Newer() *record.Version {
 	if d.Index+1 == len(d.Versions) {
 		return nil
 	}
@@ -149,7 +149,7 @@ func viewPage(v *visit) error {
 	return v.draw(http.StatusOK, "view.html", "Version "+strconv.Itoa(k.Version().Number)+" of "+v.job, d)
 }
 
-func lineOf(name, page, p string, vs []store.Version, at int) timeline {
+func lineOf(name, page, p string, vs []record.Version, at int) timeline {
 	l := timeline{
 		Job:   name,
 		Page:  page,

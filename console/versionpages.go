@@ -18,12 +18,12 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/look"
 	"mirrord/phm/diff"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // versionRow is a version with its notes.
 type versionRow struct {
-	store.Version
+	record.Version
 	Note   string
 	Before int // the version before it that is kept; 0 for the oldest
 }
@@ -192,7 +192,7 @@ func (d *diffData) place(v *visit) error {
 	}
 	d.Current = vs[len(vs)-1].Number
 	d.Back = v.who.Operates() && !d.Held && d.A == d.Current && d.B < d.A && d.Path == ""
-	at := slices.IndexFunc(vs, func(x store.Version) bool { return x.Number == d.B })
+	at := slices.IndexFunc(vs, func(x record.Version) bool { return x.Number == d.B })
 	if d.Held || at < 1 || vs[at-1].Number != d.A {
 		return nil
 	}

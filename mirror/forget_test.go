@@ -145,7 +145,7 @@ func wantWhole(t *testing.T, p *render.PastFS, gone func(url string) bool) {
 // eachFrame calls f for every frame of the packs of a site, in use or not.
 func eachFrame(t *testing.T, s *store.Site, f func(*bodies.Frame)) {
 	t.Helper()
-	packs, err := filepath.Glob(filepath.Join(s.Dir(), "packs", "*.pack"))
+	packs, err := filepath.Glob(filepath.Join(s.Dir, "packs", "*.pack"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +391,7 @@ func likeDeltas(t *testing.T, m *mirrortest.Mirror) (n int) {
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		raw, err := os.ReadFile(filepath.Join(s.Dir(), "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)))
+		raw, err := os.ReadFile(filepath.Join(s.Dir, "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)))
 		if err != nil {
 			t.Fatal(err)
 		}

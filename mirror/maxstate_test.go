@@ -60,7 +60,7 @@ func TestMaxState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := filepath.Join(s.Dir(), "log", "other")
+		other := filepath.Join(s.Dir, "log", "other")
 		if err := os.WriteFile(other, make([]byte, 1_000_000), 0o600); err != nil {
 			t.Fatal(err)
 		}

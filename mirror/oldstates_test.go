@@ -209,7 +209,7 @@ func (x *stateText) record(s *store.Site, r *record.Resource) string {
 }
 
 // version says what a version has: each file is read, and has the digest that the file table names.
-func (x *stateText) version(s *store.Site, v store.Version) {
+func (x *stateText) version(s *store.Site, v record.Version) {
 	x.line("version %+v", v)
 	was, err := s.Versions.Past(v.Number)
 	x.ok(err)
@@ -230,7 +230,7 @@ func (x *stateText) version(s *store.Site, v store.Version) {
 		case errors.Is(err, blobs.ErrAway):
 			b, err = []byte("in the depot"), nil
 		case s.Frames.OneOff() && errors.Is(err, disk.ErrDamaged): // get takes it from the published tree
-			b, err = os.ReadFile(filepath.Join(s.Dir(), "current", f.Path))
+			b, err = os.ReadFile(filepath.Join(s.Dir, "current", f.Path))
 		}
 		x.ok(err)
 		x.line("file %s %x", f.Path, sha256.Sum256(b))

@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -134,7 +135,7 @@ func TestEveryVersionComesBackByteForByte(t *testing.T) {
 				t.Fatalf("drop version %d: %v", n, err)
 			}
 			delete(trees, n)
-			if _, err := render.OpenPast(render.MaterialOf(st, s), n); !errors.Is(err, store.ErrNoVersion) {
+			if _, err := render.OpenPast(render.MaterialOf(st, s), n); !errors.Is(err, record.ErrNoVersion) {
 				t.Errorf("version %d after it was dropped: %v", n, err)
 			}
 			for n, want := range trees {
@@ -173,7 +174,7 @@ func TestRollback(t *testing.T) {
 			Job:   m.Job,
 			State: st,
 			Site:  s,
-		}, 99); !errors.Is(err, store.ErrNoVersion) {
+		}, 99); !errors.Is(err, record.ErrNoVersion) {
 			t.Errorf("roll back to a version that never was: %v", err)
 		}
 	})

@@ -123,7 +123,7 @@ func (b *bigSite) publish(version int) {
 func (b *bigSite) statuses() (out map[uint64]int64, names int) {
 	b.tb.Helper()
 	out = map[uint64]int64{}
-	err := filepath.WalkDir(filepath.Join(b.s.Dir(), "trees"), func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(b.s.Dir, "trees"), func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -230,7 +230,7 @@ func cpuTime(b *testing.B) time.Duration {
 // folders counts the folders of the published tree, and the bytes that they take with its file table.
 func (b *bigSite) folders() (n int, bytes int64) {
 	b.tb.Helper()
-	tree := filepath.Join(b.s.Dir(), "current") + "/"
+	tree := filepath.Join(b.s.Dir, "current") + "/"
 	err := filepath.WalkDir(tree, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || (!d.IsDir() && d.Name() != phm.FilesName) {
 			return err

@@ -289,7 +289,7 @@ func TestDamagedBaseHeals(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
-		f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)),
+		f, err := os.OpenFile(filepath.Join(s.Dir, "packs", fmt.Sprintf("%06d.pack", rec.At.Pack)),
 			os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/store/disk"
+	"mirrord/store/trees"
 )
 
 // Arrival is a site that comes from elsewhere. It is made aside, as the site AsideName, and takes its place
@@ -92,7 +93,7 @@ func (a *Arrival) Tidy(files []string) error {
 	if err != nil {
 		return disk.Err("remove files", err)
 	}
-	for _, dir := range []string{"packs", treesFolder} {
+	for _, dir := range []string{"packs", trees.Dir} {
 		if err := a.Root.MkdirAll(dir, 0o755); err != nil {
 			return disk.Err("make folder", err)
 		}

@@ -131,13 +131,13 @@ func TestGatheredAndNotCommitted(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	places := bundled(t, s, 3)
-	size := sizeOf(t, filepath.Join(s.Dir(), "packs"))
+	size := sizeOf(t, filepath.Join(s.Dir, "packs"))
 	for id := 3; id < 200; id++ {
 		gathered(t, s, id, string(random(10_000, byte(id))))
 	}
 	closeTest(t, st, s)
 	_, s = openTest(t, dir, Options{})
-	if now := sizeOf(t, filepath.Join(s.Dir(), "packs")); now != size {
+	if now := sizeOf(t, filepath.Join(s.Dir, "packs")); now != size {
 		t.Errorf("the packs have %d bytes, and had %d", now, size)
 	}
 	wantPages(t, s, places)
@@ -213,7 +213,7 @@ func textsOf(t testing.TB, s *Site) (out []string) {
 	}
 	r := bodies.NewFrameReader()
 	for _, p := range packs {
-		raw, err := os.ReadFile(filepath.Join(s.Dir(), "packs", bodies.PackName(p.Num)))
+		raw, err := os.ReadFile(filepath.Join(s.Dir, "packs", bodies.PackName(p.Num)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func TestCompactMovesWhatIsOverABase(t *testing.T) {
 func TestDamagedChains(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
 	places, texts := chainOf(t, s, 4)
-	name := filepath.Join(s.Dir(), "packs", bodies.PackName(places[2].Pack))
+	name := filepath.Join(s.Dir, "packs", bodies.PackName(places[2].Pack))
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func TestConvert(t *testing.T) {
 				if _, err := st.OpenSite("x"); !errors.Is(err, disk.ErrLocked) {
 					t.Errorf("a second one: %v", err)
 				}
-				if err := errors.Join(s.db.View((*db.Tx).CheckSums), s.Close()); err != nil {
+				if err := errors.Join(s.DB.View((*db.Tx).CheckSums), s.Close()); err != nil {
 					t.Fatal(err)
 				}
 			}

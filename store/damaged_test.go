@@ -16,6 +16,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -28,7 +29,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 1), lost)
 	foldAll(t, s, 1)
 	closeTest(t, st, s)
-	if err := os.Truncate(filepath.Join(s.Dir(), "packs", bodies.PackName(1)), 0); err != nil {
+	if err := os.Truncate(filepath.Join(s.Dir, "packs", bodies.PackName(1)), 0); err != nil {
 		t.Fatal(err)
 	}
 	_, s = openTest(t, dir, Options{}, BadFrame)
@@ -60,7 +61,7 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 // After an I/O error no transaction of any kind follows.
 func TestNoFactsAfterAnIOError(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	if err := s.update("x", func(*db.Tx) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
+	if err := s.Update("x", func(*db.Tx) error { return syscall.EIO }); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
 	if err := s.Notes.SetFact("x", []byte("y")); !errors.Is(err, syscall.EIO) {
@@ -88,7 +89,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 	d := blobOf(t, s, 0, "image")
 	publishTest(t, s, 1, map[string]string{"dir/a.png": "imaGe", phm.MetaName: "{}"})
 	steps := 0
-	s.step = func(string) {
+	s.Step = func(string) {
 		steps++
 		tree, err := s.Trees.Current()
 		if err != nil {
@@ -101,7 +102,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 		}
 	}
 	for range 2 { // as after a crash the second time
-		left := filepath.Join(s.Dir(), "trees", mendFolder, "dir", "a.png")
+		left := filepath.Join(s.Dir, "trees", "mend", "dir", "a.png")
 		err := os.MkdirAll(filepath.Dir(left), 0o755)
 		if err == nil {
 			err = os.WriteFile(left, []byte("left behind"), 0o644)
@@ -113,7 +114,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.step = nil
+	s.Step = nil
 	tree, err := s.Trees.Current()
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestCompactLeavesADamagedPackOnce(t *testing.T) {
 	}
 	commit(t, s, 0, newURLs(0, 8), done...)
 	foldAll(t, s, 1)
-	name := filepath.Join(s.Dir(), "packs", bodies.PackName(1))
+	name := filepath.Join(s.Dir, "packs", bodies.PackName(1))
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestCompactLeavesADamagedPackOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.packs.Forget()
-	size := func() int64 { return sizeOf(t, filepath.Join(s.Dir(), "packs")) }
+	size := func() int64 { return sizeOf(t, filepath.Join(s.Dir, "packs")) }
 	if c := compact(t, s, false); len(c.Damaged) != 1 {
 		t.Fatalf("%+v", c)
 	}
@@ -183,8 +184,8 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 		len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
-	if err := s.update("forget", func(tx *db.Tx) error {
-		return tx.Bucket(bObserved).Delete(seqKey(1))
+	if err := s.Update("forget", func(tx *db.Tx) error {
+		return tx.Bucket(home.Observed).Delete(db.NumberKey(1))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,10 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // faultySite is a site of some pages, with many records and no log; name is its database.
@@ -28,7 +30,7 @@ func faultySite(t *testing.T) (st *State, s *Site, name string) {
 	if err := os.RemoveAll(filepath.Join(dir, "sites/x", log.Folder)); err != nil {
 		t.Fatal(err)
 	}
-	return st, s, filepath.Join(dir, "sites/x", siteDB)
+	return st, s, filepath.Join(dir, "sites/x", home.SiteDB)
 }
 
 // wantDamaged wants that a site is damaged as seen by every use of it, that nothing hangs, and that closing
@@ -40,7 +42,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 		wg.Go(func() {
 			err := s.Records.Resources(func(*record.Resource) error { return nil })
 			bad, ok := errors.AsType[*db.DatabaseError](err)
-			if !ok || !errors.Is(err, disk.ErrDamaged) || bad.Site != "x" || bad.File != siteDB {
+			if !ok || !errors.Is(err, disk.ErrDamaged) || bad.Site != "x" || bad.File != home.SiteDB {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
@@ -56,7 +58,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 		t.Errorf("%s: a transaction follows: %v", what, err)
 	}
 	s.Close()
-	lock, err := st.lockSite("x")
+	lock, err := HoldSite(st, "x")
 	if err != nil {
 		t.Fatalf("%s: after close: %v", what, err)
 	}
@@ -110,8 +112,8 @@ func TestDamageWhileOpen(t *testing.T) {
 // damaged for it, and opens again.
 func TestPanicInTransaction(t *testing.T) {
 	st, s, _ := faultySite(t)
-	view := func(f func(*db.Tx) error) error { return s.db.View(f) }
-	update := func(f func(*db.Tx) error) error { return s.db.Update(f) }
+	view := func(f func(*db.Tx) error) error { return s.DB.View(f) }
+	update := func(f func(*db.Tx) error) error { return s.DB.Update(f) }
 	var none []int
 	for _, do := range []func(func(*db.Tx) error) error{view, update} {
 		err := do(func(*db.Tx) error {
@@ -139,29 +141,32 @@ func TestValuesAreChecked(t *testing.T) {
 		bucket, key, value []byte
 		use                func(s *Site) error
 	}{
-		{bResources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error {
+		{home.Resources, testURL(5).Key(nil), []byte{1, 0}, func(s *Site) error {
 			_, _, err := s.Records.Get(testURL(5))
 			return err
 		}},
-		{bResources, []byte("nonsense"), []byte{1}, func(s *Site) error {
+		{home.Resources, []byte("nonsense"), []byte{1}, func(s *Site) error {
 			return s.Records.Resources(func(*record.Resource) error { return nil })
 		}},
-		{bLinks, []byte("12345"), nil, func(s *Site) error {
+		{home.Links, []byte("12345"), nil, func(s *Site) error {
 			return s.Records.Links(func(uint32, []byte) error { return nil })
 		}},
-		{bVersions, seqKey(1), []byte("{"), func(s *Site) error { _, err := s.Versions.List(); return err }},
-		{db.Meta, kRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
+		{home.Versions, db.NumberKey(1), []byte("{"), func(s *Site) error {
+			_, err := s.Versions.List()
+			return err
+		}},
+		{db.Meta, home.KeyRun, []byte("["), func(s *Site) error { _, err := s.Notes.Run(); return err }},
 		{db.Meta, db.KeyKnown, []byte{0xff, 0, 0, 0}, func(s *Site) error {
 			_, err := s.Records.Known()
 			return err
 		}},
-		{bObserved, seqKey(1), []byte{1}, func(s *Site) error {
+		{home.Observed, db.NumberKey(1), []byte{1}, func(s *Site) error {
 			return s.Records.Observations(func(*record.Observation) error { return nil })
 		}},
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.bucket, i), func(t *testing.T) {
 			st, s, _ := faultySite(t)
-			if err := s.db.Update(func(tx *db.Tx) error {
+			if err := s.DB.Update(func(tx *db.Tx) error {
 				return tx.Bucket(tc.bucket).Put(tc.key, tc.value)
 			}); err != nil {
 				t.Fatal(err)
@@ -206,7 +211,7 @@ func TestSiteWithoutDatabase(t *testing.T) {
 			Size:   4,
 			SHA256: sum("page"),
 		}})
-		if err := os.Symlink("trees/000001", filepath.Join(filepath.Dir(name), currentLink)); err != nil {
+		if err := os.Symlink("trees/000001", filepath.Join(filepath.Dir(name), trees.CurrentLink)); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
@@ -239,9 +244,9 @@ func TestSiteWithoutDatabase(t *testing.T) {
 
 // A database that has lost a bucket is damaged; one that was never written is new.
 func TestLostBuckets(t *testing.T) {
-	for _, name := range [][]byte{db.Meta, bResources, bHistory, nil} {
+	for _, name := range [][]byte{db.Meta, home.Resources, home.History, nil} {
 		st, s, _ := faultySite(t)
-		err := s.db.Update(func(tx *db.Tx) error {
+		err := s.DB.Update(func(tx *db.Tx) error {
 			if name != nil {
 				return behind(tx).DeleteBucket(name)
 			}

@@ -24,7 +24,7 @@ func TestDamagedDeltas(t *testing.T) {
 	other := document(t, s, 2, string(random(3000, 1)))
 	commit(t, s, 0, newURLs(0, 3), base, changed, other)
 	foldAll(t, s, 1)
-	name := filepath.Join(s.Dir(), "packs", bodies.PackName(base.At.Pack))
+	name := filepath.Join(s.Dir, "packs", bodies.PackName(base.At.Pack))
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestCompactMovesBases(t *testing.T) {
 	if did.Packs == 0 || did.Packs != would.Packs || did.Freed != would.Freed || did.Moved != would.Moved {
 		t.Errorf("it did %+v and said %+v before", did, would)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir(), "packs", bodies.PackName(base.At.Pack))); err == nil {
+	if _, err := os.Stat(filepath.Join(s.Dir, "packs", bodies.PackName(base.At.Pack))); err == nil {
 		t.Error("the pack of the base is still there")
 	}
 	rec, _, err := s.Records.Get(testURL(0))
@@ -141,7 +141,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 	bad, good := documentOver(t, s, 0, "bad"+body, base.At), documentOver(t, s, 1, "good"+body, base.At)
 	commit(t, s, 0, newURLs(0, 3), bad, good, keep)
 	foldAll(t, s, 1)
-	name := filepath.Join(s.Dir(), "packs", bodies.PackName(bad.At.Pack))
+	name := filepath.Join(s.Dir, "packs", bodies.PackName(bad.At.Pack))
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // mountTmpfs mounts a file system of so many bytes; ok is false when this process may not.
@@ -180,7 +181,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, s = openTest(t, dir, Options{})
-	if s.db.Segment() == nil {
+	if s.DB.Segment() == nil {
 		t.Error("with room there is no log")
 	}
 	closeTest(t, st, s)
@@ -194,7 +195,7 @@ func TestDiskFullWhilePublishing(t *testing.T) {
 	}
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"page": "one"})
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +274,7 @@ func TestIOErrorIsFinal(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "kept"))
 	eio := &disk.DiskError{Op: "test", Err: syscall.EIO}
-	if err := s.update("test", func(*db.Tx) error { return eio }); err != error(eio) {
+	if err := s.Update("test", func(*db.Tx) error { return eio }); err != error(eio) {
 		t.Errorf("%v", err)
 	}
 	if err := s.Notes.SetRun(nil); err != error(eio) {

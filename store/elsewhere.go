@@ -10,6 +10,7 @@ import (
 
 	"mirrord/store/bodies"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Elsewhere finds bodies that another site of the state has too, by their digests: in a pack, published as
@@ -66,7 +67,7 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 	if err != nil {
 		return err
 	}
-	err = site.Versions.Every(func(r *record.Resource) error {
+	err = site.Records.Every(func(r *record.Resource) error {
 		if have := e.places[r.Digest]; r.Body != record.NoBody && want[r.Digest] && len(have) < mostElsewhere {
 			e.places[r.Digest] = append(have, elsewhere{site: name, at: r.At, path: r.Path})
 		}
@@ -88,7 +89,7 @@ func (e *Elsewhere) Body(digest [32]byte) []byte {
 		if b := e.document(p); b != nil && right(b) {
 			return b
 		}
-		file := "sites/" + p.site + "/" + currentLink + "/" + p.path
+		file := "sites/" + p.site + "/" + trees.CurrentLink + "/" + p.path
 		if b, err := e.state.root.ReadFile(file); (err == nil) && right(b) {
 			return b
 		}

@@ -8,11 +8,10 @@ import (
 	"io/fs"
 	"slices"
 
-	"mirrord/internal/regular"
-	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -20,24 +19,19 @@ import (
 // without them. Only the number of a URL stays, because the links of documents name it.
 type Erasure struct {
 	URLs     []site.URL
-	Reason   string         // of their outcome, which is site.OutOfScope from then on
-	Versions []Version      // that were made again under their numbers
-	Scripts  map[int][]byte // edit scripts that changed, by the version that they lead back from; uncompressed
-	Lost     []LostBody     // that are no longer part of the mirror, where they are damaged
-}
-
-// PublishErased is PublishAgain for a tree from which URLs were taken out. The database changes with it:
-// before the decision is committed all is as it was, and after it all is done.
-func (t *Tree) PublishErased(v Version, e *Erasure) error {
-	return t.publish(v, nil, true, func(tx *db.Tx) error { return e.apply(tx) })
+	Reason   string           // of their outcome, which is site.OutOfScope from then on
+	Versions []record.Version // that were made again under their numbers
+	Scripts  map[int][]byte   // edit scripts that changed, by the version that they lead back from; uncompressed
+	Lost     []LostBody       // that are no longer part of the mirror, where they are damaged
 }
 
 // Erase changes the database of a site whose published tree has no file of the URLs.
 func (s *SiteVersions) Erase(e *Erasure) error {
-	return s.update("erase records", func(tx *db.Tx) error { return e.apply(tx) })
+	return s.Update("erase records", e.Apply)
 }
 
-func (e *Erasure) apply(tx *db.Tx) error {
+// Apply changes the database, all of it or, with an error, nothing.
+func (e *Erasure) Apply(tx *db.Tx) error {
 	keys := make([][]byte, len(e.URLs))
 	for i, u := range e.URLs {
 		keys[i] = u.Key(nil)
@@ -45,7 +39,7 @@ func (e *Erasure) apply(tx *db.Tx) error {
 			return err
 		}
 	}
-	hist := tx.Bucket(bHistory)
+	hist := tx.Bucket(home.History)
 	for _, version := range versionsOf(hist) {
 		for _, k := range keys {
 			if err := hist.Delete(append(slices.Clone(version), k...)); err != nil {
@@ -60,12 +54,12 @@ func (e *Erasure) apply(tx *db.Tx) error {
 	}
 	for i := range e.Versions {
 		v := &e.Versions[i]
-		if err := tx.Bucket(bVersions).PutJSON(seqKey(uint64(v.Number)), v); err != nil {
+		if err := tx.Bucket(home.Versions).PutJSON(db.NumberKey(uint64(v.Number)), v); err != nil {
 			return err
 		}
 	}
 	for n, script := range e.Scripts {
-		if err := tx.Bucket(bScripts).Put(seqKey(uint64(n)), packScript(script)); err != nil {
+		if err := tx.Bucket(home.Scripts).Put(db.NumberKey(uint64(n)), record.PackScript(script)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +68,7 @@ func (e *Erasure) apply(tx *db.Tx) error {
 
 // stub makes the record of a URL one that knows its number and who named it, and nothing of what it was.
 func (e *Erasure) stub(tx *db.Tx, u site.URL, key []byte) error {
-	b := tx.Bucket(bResources)
+	b := tx.Bucket(home.Resources)
 	v := b.Get(key)
 	if v == nil {
 		return nil
@@ -96,7 +90,7 @@ func (e *Erasure) stub(tx *db.Tx, u site.URL, key []byte) error {
 	if err := b.Put(key, stub.Append(nil)); err != nil {
 		return err
 	}
-	return tx.Bucket(bLinks).Delete(binary.BigEndian.AppendUint32(nil, r.ID))
+	return tx.Bucket(home.Links).Delete(binary.BigEndian.AppendUint32(nil, r.ID))
 }
 
 // versionsOf lists the versions, as keys begin with them, that the history has records of.
@@ -104,49 +98,15 @@ func versionsOf(hist *db.Bucket) (out [][]byte) {
 	c := hist.Cursor()
 	for k, _ := c.First(); len(k) >= 8; {
 		n := binary.BigEndian.Uint64(k)
-		out = append(out, seqKey(n))
-		k, _ = c.Seek(seqKey(n + 1))
+		out = append(out, db.NumberKey(n))
+		k, _ = c.Seek(db.NumberKey(n + 1))
 	}
 	return out
 }
 
-// DropBeside removes all trees but the published one, also those that are held or in their grace, files
-// made beside the trees, and what Rebuild took out of use. The next build begins with an empty tree.
-func (s *Trees) DropBeside() error {
-	if err := s.finishPublish(); err != nil {
-		return err
-	}
-	live, err := s.live()
-	if err != nil {
-		return err
-	}
-	if err := s.clean(); err != nil {
-		return err
-	}
-	trees, err := fs.ReadDir(s.root.FS(), treesFolder)
-	if err != nil {
-		return disk.Err("list trees", err)
-	}
-	for _, e := range trees {
-		switch name := e.Name(); {
-		case name == live:
-			continue
-		case isTree(name), name == nextTree:
-			err = s.mark(name)
-			if err == nil {
-				err = s.discard(name)
-			}
-		default:
-			err = s.root.RemoveAll(treesFolder + "/" + name)
-		}
-		if err != nil {
-			return disk.Err("drop tree", err)
-		}
-	}
-	if err := errors.Join(s.syncIn(treesFolder), s.tidy()); err != nil {
-		return err
-	}
-	aside, err := fs.Glob(s.root.FS(), damagedFolder+"*")
+// DropDamaged removes what Rebuild took out of use.
+func DropDamaged(s *Site) error {
+	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
 	if err != nil {
 		return err
 	}
@@ -154,23 +114,9 @@ func (s *Trees) DropBeside() error {
 		if name == damagedName || name == wrongName {
 			continue // notes
 		}
-		if err := s.root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return disk.Err("drop tree", err)
+		if err := s.Root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return disk.Err("drop damaged files", err)
 		}
 	}
-	s.at("tree beside dropped")
-	return s.syncFolder()
-}
-
-// Described gives a version that is kept without its phm.json the one of the published tree.
-func (s *Trees) Described(v *Version) error {
-	if len(v.Meta) > 0 {
-		return nil
-	}
-	tree, err := s.Current()
-	if err != nil {
-		return err
-	}
-	v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall)
-	return errors.Join(disk.Err("read the published tree", err), tree.Close())
+	return s.SyncFolder()
 }

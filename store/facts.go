@@ -275,7 +275,7 @@ func (f OrderFacts) NextOrder() (n uint64, err error) {
 // ChangeOrder replaces the value of an order by what change makes of it; nil stands for none. An error of
 // change leaves it as it was.
 func (f OrderFacts) ChangeOrder(n uint64, change func(was []byte) ([]byte, error)) error {
-	return SharedOf(f.st).Change(string(bOrders), string(seqKey(n)), change)
+	return SharedOf(f.st).Change(string(bOrders), string(db.NumberKey(n)), change)
 }
 
 // Orders returns the values of all orders by their numbers.

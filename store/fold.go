@@ -12,6 +12,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -82,7 +83,7 @@ type foldItem struct {
 // read reads the batches of the chunk, and writes their links.
 func (c *foldChunk) read() error {
 	var b record.LogBatch
-	err := c.site.db.Batches(func(tx uint64, batch []byte) error {
+	err := c.site.DB.Batches(func(tx uint64, batch []byte) error {
 		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || c.bytes > foldBytes {
 			return errPassed
 		}
@@ -99,7 +100,7 @@ func (c *foldChunk) read() error {
 		err = c.putLinks(1)
 	}
 	slices.SortStableFunc(c.items, func(a, b foldItem) int { return bytes.Compare(a.key, b.key) })
-	return c.site.db.DamagedValue(err)
+	return c.site.DB.DamagedValue(err)
 }
 
 // add takes a batch into the chunk.
@@ -176,7 +177,7 @@ func (c *foldChunk) fold() error {
 			return disk.Err("fold journal", err)
 		}
 		rest, last = rest[n:], n == len(rest)
-		err = c.site.update("fold journal", func(tx *db.Tx) error {
+		err = c.site.Update("fold journal", func(tx *db.Tx) error {
 			tx.DeferSync()
 			if err := c.records(tx); (err != nil) || !last {
 				return err
@@ -186,10 +187,10 @@ func (c *foldChunk) fold() error {
 		if err != nil {
 			return err
 		}
-		c.site.db.DropPages()
-		c.site.at("folded a part")
+		c.site.DB.DropPages()
+		c.site.At("folded a part")
 	}
-	c.site.db.Journal.Drop(c.last)
+	c.site.DB.Journal.Drop(c.last)
 	return nil
 }
 
@@ -201,12 +202,12 @@ func (c *foldChunk) readPart(items []foldItem) error {
 		if n == 0 || !bytes.Equal(i.key, items[n-1].key) {
 			u, err := record.URLOfKey(i.key)
 			if err != nil {
-				return c.site.db.DamagedValue(err)
+				return c.site.DB.DamagedValue(err)
 			}
 			c.recs = append(c.recs, folded{key: i.key, Resource: record.Resource{URL: u}, fresh: true})
 		}
 		if err := c.take(&c.recs[len(c.recs)-1], i); err != nil {
-			return c.site.db.DamagedValue(err)
+			return c.site.DB.DamagedValue(err)
 		}
 	}
 	if c.Err != nil {
@@ -228,9 +229,9 @@ func (c *foldChunk) putLinks(least int) error {
 		return nil
 	}
 	slices.SortStableFunc(c.links, func(a, b foldedLinks) int { return cmp.Compare(a.id, b.id) })
-	err := c.site.update("fold links", func(tx *db.Tx) error {
+	err := c.site.Update("fold links", func(tx *db.Tx) error {
 		tx.DeferSync()
-		links := tx.Bucket(bLinks)
+		links := tx.Bucket(home.Links)
 		links.Fill(0.9)
 		var key []byte
 		for _, l := range c.links {
@@ -242,16 +243,16 @@ func (c *foldChunk) putLinks(least int) error {
 		return nil
 	})
 	c.links = c.links[:0]
-	c.site.db.DropPages()
-	c.site.at("folded links")
+	c.site.DB.DropPages()
+	c.site.At("folded links")
 	return err
 }
 
 // records writes the records of a part.
 func (c *foldChunk) records(tx *db.Tx) (err error) {
 	s := c.site
-	f := recordWriter{foldChunk: c, res: tx.Bucket(bResources), hist: tx.Bucket(bHistory)}
-	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.volatile {
+	f := recordWriter{foldChunk: c, res: tx.Bucket(home.Resources), hist: tx.Bucket(home.History)}
+	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.Volatile {
 		err = s.beginHeads(tx)
 	}
 	if err == nil {
@@ -269,8 +270,8 @@ func (c *foldChunk) end(tx *db.Tx) error {
 	known, _ := m.Number(db.KeyKnown)
 	c.known = max(c.known, uint32(known))
 	return errors.Join(
-		addLooks(tx.Bucket(bLooks), c.looks),
-		m.Put(db.KeyFolded, seqKey(c.last)),
+		addLooks(tx.Bucket(home.Looks), c.looks),
+		m.Put(db.KeyFolded, db.NumberKey(c.last)),
 		m.Put(db.KeyKnown, binary.BigEndian.AppendUint32(nil, c.known)),
 		notePacks(c.site.packs)(tx),
 	)
@@ -329,7 +330,7 @@ func (f *recordWriter) flush() error {
 
 // put writes one record, with the heads that it is to have.
 func (f *recordWriter) put(r *folded) error {
-	keeps := r.done && !f.site.volatile
+	keeps := r.done && !f.site.Volatile
 	var old *record.Resource // the record before
 	var was []byte
 	if keeps || f.Version > 1 {

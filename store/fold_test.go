@@ -61,7 +61,7 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 		s.Records.foldItems, s.Records.foldParts = rapid.IntRange(0, 8).Draw(rt, "items"), parts
 		stop := rapid.IntRange(0, 12*32/parts).Draw(rt, "stop")
 		killed := errors.New("killed")
-		s.step = func(string) {
+		s.Step = func(string) {
 			if stop--; stop == 0 {
 				panic(killed)
 			}
@@ -198,15 +198,15 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 			Outcome: site.Failed}})
 	}
 	commit(t, s, 0, newURLs(0, 100), done...)
-	_, entries := s.db.Journal.List()
+	_, entries := s.DB.Journal.List()
 	change := func() {
 		var b [1]byte
 		at := entries[0].Off + redoHeader + 60
-		if _, err := s.db.Segment().ReadAt(b[:], at); err != nil {
+		if _, err := s.DB.Segment().ReadAt(b[:], at); err != nil {
 			t.Fatal(err)
 		}
 		b[0] ^= 1
-		if _, err := s.db.Segment().WriteAt(b[:], at); err != nil {
+		if _, err := s.DB.Segment().WriteAt(b[:], at); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,15 +9,16 @@ import (
 	"mirrord/store/collect"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
 // would do. No run may be under way. What it was not able to read it leaves where it is.
 func (s *Site) Compact(ctx context.Context, dry bool) (c collect.Compaction, err error) {
-	defer explain(&err, "compact packs of %s", s.name)
+	defer explain(&err, "compact packs of %s", s.Name)
 	if !dry {
-		if err := s.owned(); err != nil {
+		if err := s.Owned(); err != nil {
 			return c, err
 		}
 		if err := forgetBodies(s.Records); err != nil {
@@ -31,12 +32,12 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c collect.Compaction, err
 // of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
 // stays, and is in Compaction.Damaged. The log is begun again.
 func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c collect.Compaction, err error) {
-	defer explain(&err, "purge packs of %s", s.name)
-	if err := s.owned(); err != nil {
+	defer explain(&err, "purge packs of %s", s.Name)
+	if err := s.Owned(); err != nil {
 		return c, err
 	}
 	gone := map[uint32]bool{}
-	err = s.each(bResources, decoded(func(r *record.Resource) error {
+	err = s.Each(home.Resources, decoded(func(r *record.Resource) error {
 		if is(r.URL.String()) {
 			gone[r.ID] = true
 		}
@@ -70,11 +71,11 @@ func (s *Site) WipeFree() error {
 	if err := RenewLog(s); err != nil {
 		return err
 	}
-	return disk.Err("wipe free pages of "+s.name, s.db.Renew())
+	return disk.Err("wipe free pages of "+s.Name, s.DB.Renew())
 }
 
 func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
-	last, _, err := s.packsEnd()
+	last, _, err := packsEnd(s.Folder)
 	here, _ := s.packs.Where() // of a site that is open for writing
 	return collect.New(collect.Holdings{
 		Packs:       s.packs,
@@ -84,18 +85,18 @@ func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
 		Heads:       s.heads,
 		Records:     s.Records,
 		HeadRecords: s.Records,
-		Owned:       s.owned,
-		Step:        s.at,
+		Owned:       s.Owned,
+		Step:        s.At,
 		Gone:        gone,
 	}), err
 }
 
 // BeginPack implements collect.Records.
-func (s *Records) BeginPack() error { return s.update("begin pack", notePacks(s.packs)) }
+func (s *Records) BeginPack() error { return s.Update("begin pack", notePacks(s.packs)) }
 
 // BeginHeads implements collect.HeadRecords.
 func (s *Records) BeginHeads(last uint32) (before uint32, err error) {
-	err = s.update("begin heads", func(tx *db.Tx) error {
+	err = s.Update("begin heads", func(tx *db.Tx) error {
 		if err := errors.Join(s.beginHeads(tx), s.flushHeads(tx)); err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (s *Records) MoveHeads(move func(r *record.Resource, now record.HeadPlace) 
 	change := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
 		var now record.Resource
 		if b.prefix > 0 { // what the URL has now was moved before
-			if v := tx.Bucket(bResources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) != nil {
+			if v := tx.Bucket(home.Resources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) != nil {
 				now = record.Resource{}
 			}
 		}
@@ -122,10 +123,10 @@ func (s *Records) MoveHeads(move func(r *record.Resource, now record.HeadPlace) 
 // forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
 // Those of older versions are in the history.
 func forgetBodies(s *Records) error {
-	if idle, err := s.idle(); !idle || err != nil {
+	if idle, err := isIdle(s.Folder); !idle || err != nil {
 		return err
 	}
-	err := s.each(bResources, decoded(func(r *record.Resource) error {
+	err := s.Each(home.Resources, decoded(func(r *record.Resource) error {
 		if forgetBody(r) {
 			return errPassed
 		}
@@ -148,10 +149,10 @@ func forgetBody(r *record.Resource) (changed bool) {
 	return true
 }
 
-// idle reports whether no run is unfinished.
-func (s *home) idle() (idle bool, err error) {
-	err = s.db.View(func(tx *db.Tx) error {
-		idle = s.db.Journal.Last() == 0 && tx.Meta().Get(kRun) == nil
+// isIdle reports whether no run is unfinished.
+func isIdle(s *home.Folder) (idle bool, err error) {
+	err = s.DB.View(func(tx *db.Tx) error {
+		idle = s.DB.Journal.Last() == 0 && tx.Meta().Get(home.KeyRun) == nil
 		return nil
 	})
 	return idle, err

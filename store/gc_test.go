@@ -19,6 +19,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/collect"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // pastSite is a site of several versions, with what every version had.
@@ -110,12 +111,12 @@ func (h *pastSite) version() {
 	h.change()
 	h.n++
 	foldAll(h.t, h.s, h.n)
-	tree, err := h.s.Trees.Build(TreeRules{})
+	tree, err := h.s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	defer tree.Close()
-	if err := tree.Publish(Version{Number: h.n, Time: at(int64(1000 * h.n))}, nil); err != nil {
+	if err := tree.Publish(record.Version{Number: h.n, Time: at(int64(1000 * h.n))}, nil); err != nil {
 		h.t.Fatal(err)
 	}
 	h.want[h.n] = maps.Clone(h.now)
@@ -251,7 +252,7 @@ func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
 	for n := 1; n < 9; n++ {
 		h.drop(n)
 	}
-	packs := filepath.Join(s.Dir(), "packs")
+	packs := filepath.Join(s.Dir, "packs")
 	before := sizeOf(t, packs)
 	would := compact(t, s, true)
 	if sizeOf(t, packs) != before {
@@ -380,10 +381,10 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 	type kill struct{ step, dir string }
 	var kills []kill
 	s.Records.foldItems = 20
-	s.step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
+	s.Step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	compact(t, s, false)
-	s.step = nil
-	want := sizeOf(t, filepath.Join(s.Dir(), "packs"))
+	s.Step = nil
+	want := sizeOf(t, filepath.Join(s.Dir, "packs"))
 	steps := map[string]bool{}
 	for _, k := range kills {
 		steps[k.step] = true
@@ -406,7 +407,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 			if k.step == "some records changed" { // a base of which only some deltas were moved is there twice
 				limit = want + want/4
 			}
-			if got := sizeOf(t, filepath.Join(s.Dir(), "packs")); got > limit {
+			if got := sizeOf(t, filepath.Join(s.Dir, "packs")); got > limit {
 				t.Errorf("the packs have %d bytes after another compaction, want at most %d", got, limit)
 			}
 			h.version()
@@ -438,7 +439,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 			}
 		}
 	}
-	name := filepath.Join(s.Dir(), "packs", bodies.PackName(damaged.Pack))
+	name := filepath.Join(s.Dir, "packs", bodies.PackName(damaged.Pack))
 	raw, err := os.ReadFile(name)
 	if err != nil || damaged.Pack == 0 {
 		t.Fatal(damaged, err)
@@ -470,10 +471,10 @@ func TestCompactEndsWithItsContext(t *testing.T) {
 		h.drop(n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.step = func(string) { cancel() }
+	s.Step = func(string) { cancel() }
 	if _, err := s.Compact(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	s.step = nil
+	s.Step = nil
 	h.check(s)
 }

@@ -14,6 +14,7 @@ import (
 
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -43,7 +44,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed,
 		openSite = func(name string) (*Site, error) { return s.openSite(name, viewing) }
 	}
 	for _, name := range names {
-		_, err := s.root.Lstat("sites/" + name + "/" + siteDB)
+		_, err := s.root.Lstat("sites/" + name + "/" + home.SiteDB)
 		_, lerr := s.root.Lstat("sites/" + name + "/" + log.Folder)
 		if errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) {
 			continue // a first run that was cut off before it stored anything
@@ -77,7 +78,7 @@ const asideAge = 24 * time.Hour
 // dropAside removes sites that killed processes have left aside, and returns the names of the others.
 func dropAside(s *State, names []string) (left []string, err error) {
 	for _, name := range names {
-		fi, serr := s.root.Lstat("sites/" + name + "/" + siteDB)
+		fi, serr := s.root.Lstat("sites/" + name + "/" + home.SiteDB)
 		old := serr == nil && s.opt.Now().Sub(fi.ModTime()) > asideAge
 		if strings.HasPrefix(name, asideMark) && old {
 			if rerr := s.RemoveSite(name); rerr == nil {
@@ -114,7 +115,7 @@ func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f blobs
 	}, func() error {
 		err := ctx.Err()
 		for _, site := range sites {
-			err = errors.Join(err, site.owned()) // another owner may refer to what these sites do not
+			err = errors.Join(err, site.Owned()) // another owner may refer to what these sites do not
 		}
 		return err
 	}, dry)

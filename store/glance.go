@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // HooksFact is the name of the fact that a Glance has: what the hooks of the job came to.
@@ -27,12 +30,12 @@ const HooksFact = "hooks"
 
 // Glance is what lists show of the database of a site.
 type Glance struct {
-	Version    Version   `json:"version"`             // the last one, without its Meta; Number 0: no version
-	Publishing bool      `json:"publishing,omitzero"` // see Site.Publishing
-	Rebuilt    time.Time `json:"rebuilt,omitzero"`    // see SiteNotes.Rebuilt
-	Hooks      []byte    `json:"hooks,omitempty"`     // HooksFact
-	Unfinished Run       `json:"unfinished,omitzero"` // see SiteNotes.Run
-	Busy       bool      `json:"-"`                   // a process has the site open for writing
+	Version    record.Version `json:"version"`             // the last one, without its Meta; Number 0: no version
+	Publishing bool           `json:"publishing,omitzero"` // a publish was decided and is not carried out yet
+	Rebuilt    time.Time      `json:"rebuilt,omitzero"`    // when Rebuild made the database
+	Hooks      []byte         `json:"hooks,omitempty"`     // HooksFact
+	Unfinished Run            `json:"unfinished,omitzero"` // see SiteNotes.Run
+	Busy       bool           `json:"-"`                   // a process has the site open for writing
 }
 
 // glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the
@@ -61,8 +64,8 @@ func GlanceAt(s *State, name string) (*Glance, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy := v.Busy()
-	g, err := v.look()
+	busy := v.DB.Busy
+	g, err := look(v.Folder)
 	if err = errors.Join(err, v.Close()); err == nil && g == nil {
 		err = errRebuilding
 	}
@@ -86,10 +89,10 @@ func readGlance(s *State, name string) *Glance {
 		return nil
 	}
 	_, err = root.Stat("packs")
-	if err != nil || linkedVersion(root) > g.Version.Number {
+	if err != nil || trees.LinkedVersion(root) > g.Version.Number {
 		return nil
 	}
-	f, err := root.Open(siteDB)
+	f, err := root.Open(home.SiteDB)
 	if err != nil {
 		return nil
 	}
@@ -108,15 +111,15 @@ func (g *glanceFile) fits(f *os.File) bool {
 }
 
 // look reads what lists show from the database. It is nil while a rebuild has not finished.
-func (s *home) look() (g *Glance, err error) {
-	err = s.db.View(func(tx *db.Tx) error {
-		p, err := pendingIn(tx)
+func look(s *home.Folder) (g *Glance, err error) {
+	err = s.DB.View(func(tx *db.Tx) error {
+		p, err := trees.PendingIn(tx)
 		if err != nil {
 			return err
 		}
 		g = &Glance{Publishing: p != nil}
 		m := tx.Meta()
-		if at, ok := m.Number(kRebuilt); ok {
+		if at, ok := m.Number(home.KeyRebuilt); ok {
 			if at == 0 {
 				g = nil
 				return nil
@@ -124,13 +127,13 @@ func (s *home) look() (g *Glance, err error) {
 			g.Rebuilt = time.Unix(int64(at), 0)
 		}
 		g.Hooks = append(g.Hooks, m.Get([]byte("fact/"+HooksFact))...)
-		_ = json.Unmarshal(m.Get(kRun), &g.Unfinished) // an error is for the next run to tell
+		_ = json.Unmarshal(m.Get(home.KeyRun), &g.Unfinished) // an error is for the next run to tell
 		if p != nil {
 			g.Version = p.Version
-		} else if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil {
-			return decodeVersion(s.name, v, &g.Version)
+			return nil
 		}
-		return nil
+		g.Version, err = trees.LastVersion(tx)
+		return err
 	})
 	if g != nil {
 		g.Version.Meta = nil
@@ -138,29 +141,49 @@ func (s *home) look() (g *Glance, err error) {
 	return g, err
 }
 
-// writeGlance writes the file, unless it is as it was.
-func (s *home) writeGlance(open bool) error {
-	g, err := s.look()
-	if err != nil || g == nil {
+// glancer keeps the file with the Glance of a site that is open for writing.
+type glancer struct {
+	mu  sync.Mutex // holds has, and the file
+	has string     // what the file has
+}
+
+// note keeps the file up to date: after each commit that may have changed what it has, and when the
+// site is closed. One that cannot be written is removed: a reader opens a view then.
+func (g *glancer) note(s *home.Folder, open bool) {
+	if s.Volatile || s.Owned() != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.write(s, open) != nil {
+		g.has = ""
+		_ = disk.RemoveIn(s.Root, glanceName) // on a disk that cannot be written at all nothing else was committed
+	}
+}
+
+// write writes the file, unless it is as it was.
+func (g *glancer) write(s *home.Folder, open bool) error {
+	now, err := look(s)
+	if err != nil || now == nil {
 		return errors.Join(err, fs.ErrNotExist)
 	}
-	out := glanceFile{Glance: *g, Format: db.FormatVersion, Open: open}
+	out := glanceFile{Glance: *now, Format: db.FormatVersion, Open: open}
 	if !open {
-		head, err := dbpages.ReadCommit(s.db.File)
-		fi, serr := s.db.File.Stat()
+		head, err := dbpages.ReadCommit(s.DB.File)
+		fi, serr := s.DB.File.Stat()
 		if err = errors.Join(err, serr); err != nil {
 			return err
 		}
 		out.Tx, out.Size, out.Changed = head.Tx, fi.Size(), fi.ModTime()
 	}
 	v, err := json.Marshal(&out)
-	if err != nil || string(v) == s.glanced {
+	if err != nil || string(v) == g.has {
 		return err
 	}
-	if err := disk.Replace(s.root, glanceName, v, s.db.Mode, false); err != nil {
+	if err := disk.Replace(s.Root, glanceName, v, s.DB.Mode, false); err != nil {
 		return err
 	}
-	s.glanced = string(v)
+	g.has = string(v)
 	return nil
 }
 
@@ -180,7 +203,7 @@ func (z *Sizes) Total() int64 { return z.Bodies + z.Documents + z.Trees + z.Data
 // tree has of its own is not counted.
 func Measure(s *Site) (z Sizes, err error) {
 	defer explain(&err, "measure site %s", s.Name)
-	z.At = s.now().UTC()
+	z.At = s.Now().UTC()
 	seen := map[uint64]bool{} // eight bytes of a digest are enough
 	err = s.Records.Bodied(context.Background(), func(r *record.Resource, _ bool) error {
 		key := binary.BigEndian.Uint64(r.Digest[:])
@@ -199,7 +222,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		return z, err
 	}
 	for _, dir := range []string{".", "packs", blobs.PartsDir, log.Folder} {
-		if err := z.addFiles(s.root, dir, s.away); err != nil {
+		if err := z.addFiles(s.Root, dir, s.away); err != nil {
 			return z, disk.Err("list files", err)
 		}
 	}
@@ -235,7 +258,7 @@ func (z *Sizes) addFiles(root *os.Root, dir string, away *awaySite) error {
 		case err != nil:
 			err = disk.UnlessGone(err)
 		case !fi.Mode().IsRegular():
-		case strings.HasPrefix(e.Name(), siteDB), dir == log.Folder:
+		case strings.HasPrefix(e.Name(), home.SiteDB), dir == log.Folder:
 			z.Database += onDisk(fi)
 		case away.Lists(disk.NumberOf(e.Name(), bodies.PackName)):
 			z.Documents += onDisk(fi)

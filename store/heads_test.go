@@ -125,12 +125,12 @@ func answered(id, run int, h *heads.Head) *record.Done {
 // headBytes is what the heads of all URLs cost: the files, and what records are longer by.
 func headBytes(t testing.TB, s *Site) (n int64) {
 	t.Helper()
-	nums, err := disk.NumbersIn(s.root, ".", bodies.HeadsFile)
+	nums, err := disk.NumbersIn(s.Root, ".", bodies.HeadsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, num := range nums {
-		fi, err := s.root.Stat(bodies.HeadsFile(num))
+		fi, err := s.Root.Stat(bodies.HeadsFile(num))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func openHeads(t testing.TB, dir string) (*State, *Site) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if s.db != nil {
+		if s.DB != nil {
 			s.Close()
 		}
 		st.Close()
@@ -277,7 +277,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
 		_, before := s.heads.Packs.Where()
 		commit(t, s, 1, nil, &record.Done{Resource: r})
-		err = s.batches(func(_ uint64, b *record.LogBatch) error {
+		err = s.Batches(func(_ uint64, b *record.LogBatch) error {
 			if (len(b.Heads) > 0) != journaled {
 				t.Errorf("%s: %d bytes of heads in the journal", name, len(b.Heads))
 			}
@@ -374,7 +374,7 @@ func killKeepsHeads(t *testing.T, pages, parts int) {
 		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
 	}
 	var copies []string
-	s.step = func(step string) {
+	s.Step = func(step string) {
 		if step == "folded a part" {
 			copies = append(copies, copyState(t, dir))
 		}
@@ -452,7 +452,7 @@ func TestVolatileSiteKeepsNoHeads(t *testing.T) {
 	d.Answer = headOf(t, plainHead)
 	commit(t, s, 0, newURLs(0, 1), d)
 	foldAll(t, s, 1)
-	nums, err := disk.NumbersIn(s.root, ".", bodies.HeadsFile)
+	nums, err := disk.NumbersIn(s.Root, ".", bodies.HeadsFile)
 	if h, _ := headsOf(t, s, 0); h != nil || len(nums) > 0 || err != nil {
 		t.Errorf("%v, files %v, %v", h, nums, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -40,8 +41,8 @@ func TestHeadsAreCollected(t *testing.T) {
 		foldAll(t, s, run)
 		for v := 2; v <= run-keep; v++ { // what Thin does to the history of dropped versions
 			prefix := binary.BigEndian.AppendUint64(nil, uint64(v))
-			err := s.update("drop", func(tx *db.Tx) error {
-				c := tx.Bucket(bHistory).Cursor()
+			err := s.Update("drop", func(tx *db.Tx) error {
+				c := tx.Bucket(home.History).Cursor()
 				for k, _ := c.Seek(prefix); k != nil && string(k[:8]) == string(prefix); k, _ = c.Next() {
 					if err := c.Delete(); err != nil {
 						return err
@@ -54,7 +55,7 @@ func TestHeadsAreCollected(t *testing.T) {
 			}
 		}
 		if run == runs-4 {
-			s.step = func(string) { copies = append(copies, copyState(t, dir)) }
+			s.Step = func(string) { copies = append(copies, copyState(t, dir)) }
 		}
 		would := compact(t, s, true).Heads
 		c, err := s.Compact(t.Context(), false)
@@ -63,7 +64,7 @@ func TestHeadsAreCollected(t *testing.T) {
 			t.Fatalf("%d would be freed, %d were: %v", would, freed, err)
 		}
 		if freed > 0 && run >= runs-4 && len(copies) > 4 {
-			s.step = nil
+			s.Step = nil
 		}
 		most = max(most, headBytes(t, s))
 	}
@@ -81,7 +82,7 @@ func TestHeadsAreCollected(t *testing.T) {
 			look(r.URL, &r)
 		}
 		var r record.Resource
-		if err := s.each(bHistory, func(k, v []byte) error {
+		if err := s.Each(home.History, func(k, v []byte) error {
 			u, err := record.URLOfKey(k[8:])
 			if err == nil {
 				err = r.Decode(u, v)

@@ -19,7 +19,9 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // BodyCopy is a body that may take the place of a damaged one, with the links that are stored beside it.
@@ -53,9 +55,9 @@ func (l *LostBody) In(version int) bool { return slices.Contains(l.Versions, ver
 func (l *LostBody) drop(tx *db.Tx) error {
 	key := l.url.Key(nil)
 	for _, before := range l.from {
-		b, k := tx.Bucket(bResources), key
+		b, k := tx.Bucket(home.Resources), key
 		if before > 0 {
-			b, k = tx.Bucket(bHistory), append(seqKey(before), key...)
+			b, k = tx.Bucket(home.History), append(db.NumberKey(before), key...)
 		}
 		v := b.Get(k)
 		if len(v) == 0 {
@@ -84,9 +86,9 @@ func (l *LostBody) drop(tx *db.Tx) error {
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is only
 // checked. A crash leaves each body as it was, or repaired.
 func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h BodyRepairs, err error) {
-	defer explain(&err, "heal bodies of %s", s.name)
-	if !s.readOnly {
-		if err := s.owned(); err != nil {
+	defer explain(&err, "heal bodies of %s", s.Name)
+	if !s.ReadOnly {
+		if err := s.Owned(); err != nil {
 			return h, err
 		}
 	}
@@ -117,7 +119,7 @@ func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h Bod
 			of = append(of, b)
 		}
 	}
-	if !s.readOnly {
+	if !s.ReadOnly {
 		for _, w.deltas = range []bool{false, true} {
 			if err := w.round(of); err != nil {
 				return h, err
@@ -187,8 +189,8 @@ type datedBody struct {
 func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 	b := &bodiesOf{url: u}
 	key := u.Key(nil)
-	err := w.db.View(func(tx *db.Tx) error {
-		hist := tx.Bucket(bHistory)
+	err := w.DB.View(func(tx *db.Tx) error {
+		hist := tx.Bucket(home.History)
 		add := func(before uint64, v []byte) error {
 			d := datedBody{before: before}
 			if len(v) == 0 {
@@ -208,7 +210,7 @@ func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 				}
 			}
 		}
-		return add(0, tx.Bucket(bResources).Get(key))
+		return add(0, tx.Bucket(home.Resources).Get(key))
 	})
 	if err != nil {
 		return nil, err
@@ -387,17 +389,17 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 	if r.Path == "" {
 		return false, nil
 	}
-	trees, err := w.root.Open("trees")
+	folder, err := w.Root.Open(trees.Dir)
 	if err != nil {
 		return false, nil
 	}
-	names, err := trees.Readdirnames(-1)
-	if err = errors.Join(err, trees.Close()); err != nil {
+	names, err := folder.Readdirnames(-1)
+	if err = errors.Join(err, folder.Close()); err != nil {
 		return false, disk.Err("list trees", err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if ok, err := w.takeFile(regular.Root{Root: w.root}, "trees/"+name+"/"+r.Path, r); ok || err != nil {
+		if ok, err := w.takeFile(regular.Root{Root: w.Root}, trees.Dir+"/"+name+"/"+r.Path, r); ok || err != nil {
 			return ok, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // damageAt flips a bit of a frame.
 func damageAt(t *testing.T, s *Site, at record.Place, off int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(s.Dir(), "packs", bodies.PackName(at.Pack)), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(s.Dir, "packs", bodies.PackName(at.Pack)), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

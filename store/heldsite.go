@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // HeldSite is a site that cannot be opened for writing elsewhere until it is closed. Its database, which some
@@ -19,18 +21,36 @@ type HeldSite struct {
 	state        *State
 	name         string
 	writer, file *os.File // that are locked; nil once it is closed, the second without a database too
-	above        Lease    // nil without Options.Owner
+	lease        *home.SiteLease
 }
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
 // ErrNoSite.
-func HoldSite(s *State, name string) (*HeldSite, error) {
+func HoldSite(s *State, name string) (_ *HeldSite, err error) {
 	root, err := siteRoot(s, name)
 	if err != nil {
 		return nil, err
 	}
 	root.Close() // nothing was done with it
-	return s.lockSite(name)
+	h := &HeldSite{state: s, name: name}
+	if h.lease, err = home.Acquire(s.opt.Owner, name); err != nil {
+		return nil, err
+	}
+	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
+	if err == nil {
+		h.file, err = s.root.OpenFile("sites/"+name+"/"+home.SiteDB, os.O_RDWR, 0)
+	}
+	if errors.Is(err, fs.ErrNotExist) && h.writer != nil {
+		return h, nil
+	}
+	ok := false
+	if err == nil {
+		ok, err = disk.FlockFor(h.file, false, db.LockFor)
+	}
+	if !ok {
+		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), h.Close())
+	}
+	return h, nil
 }
 
 // Movable returns an error when the folder of the site is a mount point, which can be neither renamed nor
@@ -97,17 +117,14 @@ func (h *HeldSite) Rename(to string) error {
 }
 
 // Close lets others open the site again. Closing twice is harmless.
-func (h *HeldSite) Close() (err error) {
+func (h *HeldSite) Close() error {
 	for _, f := range []*os.File{h.file, h.writer} {
 		if f != nil {
 			f.Close() // nothing was written to it
 		}
 	}
-	if h.above != nil {
-		err = h.above.Release()
-	}
-	h.file, h.writer, h.above = nil, nil, nil
-	return err
+	h.file, h.writer = nil, nil
+	return h.lease.Release()
 }
 
 // CopyRecords copies the records of a job, its run log and the scheduler's record, to another name, and

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if s.db != nil {
+		if s.DB != nil {
 			verifyTest(t, s, damage...)
 			s.Close()
 		}
@@ -59,7 +60,7 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 // blobFile is the file of a blob that a site uses.
 func blobFile(s *Site, d [32]byte) string {
 	name := hex.EncodeToString(d[:])
-	return filepath.Join(s.dir, "../../blobs", name[:2], name)
+	return filepath.Join(s.Dir, "../../blobs", name[:2], name)
 }
 
 // verifyTest fails for every problem that Verify finds of another kind than those of damage, and for each
@@ -373,7 +374,7 @@ const (
 // logSize is how long the log of a site is.
 func logSize(t *testing.T, s *Site) int64 {
 	t.Helper()
-	fi, err := s.db.Segment().Stat()
+	fi, err := s.DB.Segment().Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,11 +389,20 @@ func behind(tx *db.Tx) *bolt.Tx {
 // boltOf is bbolt behind the database of a site.
 func boltOf(t *testing.T, s *Site) (d *bolt.DB) {
 	t.Helper()
-	if err := s.db.View(func(tx *db.Tx) error {
+	if err := s.DB.View(func(tx *db.Tx) error {
 		d = behind(tx).DB()
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+func inode(t *testing.T, p string) (ino uint64, links uint64) {
+	t.Helper()
+	fi, err := os.Stat(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := fi.Sys().(*syscall.Stat_t)
+	return st.Ino, uint64(st.Nlink)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"mirrord/store/trees"
 )
 
 func TestLastRuns(t *testing.T) {
@@ -40,7 +42,7 @@ func TestEmptySite(t *testing.T) {
 		"none":     "",
 		"made":     "site.db",
 		"ran":      lastRunName,
-		"imported": currentLink,
+		"imported": trees.CurrentLink,
 	} {
 		if file != "" {
 			dir := filepath.Join(st.Dir, "sites", name)

@@ -16,6 +16,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -66,7 +67,7 @@ func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, 
 	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
 		return err
 	}
-	return s.log("commit batch", kind, buf, first+uint32(len(news)))
+	return s.Log("commit batch", kind, buf, first+uint32(len(news)))
 }
 
 // appendBatch writes a batch, of results whose documents lie in the packs.
@@ -102,7 +103,7 @@ func (s *Records) appendBatch(
 		buf = raw.Append(buf)
 	}
 	bare := len(buf)
-	if !s.volatile {
+	if !s.Volatile {
 		buf = s.frames.AppendAnswers(buf, done)
 	}
 	if len(looked) > 0 && len(buf) == bare {
@@ -116,7 +117,7 @@ func (s *Records) appendBatch(
 
 // Known returns how many URLs have a number.
 func (s *Records) Known() (n uint32, err error) {
-	err = s.db.View(func(tx *db.Tx) error {
+	err = s.DB.View(func(tx *db.Tx) error {
 		known, _ := tx.Meta().Number(db.KeyKnown)
 		n = uint32(known)
 		if int64(n) > tx.Size() { // each has a key; tables are made for so many
@@ -124,7 +125,7 @@ func (s *Records) Known() (n uint32, err error) {
 		}
 		return nil
 	})
-	return max(n, s.db.Journal.Known()), err
+	return max(n, s.DB.Journal.Known()), err
 }
 
 // Replay calls newURL and done for the records of the journal, in the order of the commits, but for the
@@ -135,7 +136,7 @@ func (s *Records) Replay(
 		linked bool) error,
 ) error {
 	var r record.Resource
-	return s.batches(func(_ uint64, b *record.LogBatch) error {
+	return s.Batches(func(_ uint64, b *record.LogBatch) error {
 		for i := 0; newURL != nil && i < len(b.News); i++ {
 			if err := newURL(b.First+uint32(i), b.News[i]); err != nil {
 				return err
@@ -197,10 +198,10 @@ func openJournal(s *State, root *os.Root, d *db.DB) (ok bool, err error) {
 }
 
 // packsEnd returns the number of the last pack, and how far it counts.
-func (s *home) packsEnd() (num uint32, size int64, err error) {
-	v, err := s.meta(kPack)
+func packsEnd(s *home.Folder) (num uint32, size int64, err error) {
+	v, err := s.Meta(home.KeyPack)
 	num, size = record.ReadEnd(v)
-	if last, end := s.db.Journal.End(); last > num || (last == num && end > size) {
+	if last, end := s.DB.Journal.End(); last > num || (last == num && end > size) {
 		return last, end, err
 	}
 	return num, size, err
@@ -209,22 +210,22 @@ func (s *home) packsEnd() (num uint32, size int64, err error) {
 // takeJournal moves the batches that a program before format 11 has left in the database into the log. What
 // one of format 8 or 9 had stored of a first one-off run as published files in a tree without a version is
 // not there for it: those pages are requested again.
-func takeJournal(s *home) error {
-	if s.db.Segment() == nil {
+func takeJournal(s *home.Folder) error {
+	if s.DB.Segment() == nil {
 		return nil
 	}
 	var payloads [][]byte
 	var urls uint64
-	err := s.db.View(func(tx *db.Tx) error {
-		b, m := tx.Bucket(bJournal), tx.Meta()
+	err := s.DB.View(func(tx *db.Tx) error {
+		b, m := tx.Bucket(home.Journal), tx.Meta()
 		if b == nil {
 			return nil
 		}
-		end, known := m.Get(kPack), false
+		end, known := m.Get(home.KeyPack), false
 		urls, known = m.Number(db.KeyKnown)
 		return b.ForEach(func(_, v []byte) error {
 			if len(end) != record.EndSize || !known {
-				return s.db.Damaged(errors.New("it has a journal, and does not say where its packs end"))
+				return s.DB.Damaged(errors.New("it has a journal, and does not say where its packs end"))
 			}
 			payloads = append(payloads, slices.Concat(end, v))
 			return nil
@@ -232,20 +233,20 @@ func takeJournal(s *home) error {
 	})
 	for _, payload := range payloads {
 		if err == nil {
-			err = s.log("move journal", log.Batch, payload, uint32(urls))
+			err = s.Log("move journal", log.Batch, payload, uint32(urls))
 		}
 	}
 	if err != nil || len(payloads) == 0 {
 		return err
 	}
-	return s.update("move journal", func(tx *db.Tx) error {
-		c := tx.Bucket(bJournal).Cursor()
+	return s.Update("move journal", func(tx *db.Tx) error {
+		c := tx.Bucket(home.Journal).Cursor()
 		for k, _ := c.First(); k != nil; k, _ = c.First() {
 			if err := c.Delete(); err != nil {
 				return err
 			}
 		}
-		return tx.Meta().Delete(kFolding)
+		return tx.Meta().Delete(home.KeyFolding)
 	})
 }
 

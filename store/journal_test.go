@@ -15,6 +15,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -88,9 +89,9 @@ func TestCommitReplayFold(t *testing.T) {
 func history(t *testing.T, s *Site, version int) map[string]*record.Resource {
 	t.Helper()
 	out := map[string]*record.Resource{}
-	err := s.db.View(func(tx *db.Tx) error {
-		prefix := seqKey(uint64(version))
-		c := tx.Bucket(bHistory).Cursor()
+	err := s.DB.View(func(tx *db.Tx) error {
+		prefix := db.NumberKey(uint64(version))
+		c := tx.Bucket(home.History).Cursor()
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 			u, err := record.URLOfKey(k[8:])
 			if err != nil {
@@ -178,7 +179,7 @@ func TestDamagedJournal(t *testing.T) {
 		{}, {0}, {0, 1, 3, ':', '/', '/', 0, 0, 0},
 		{0, 0, 1, 4, ':', '/', '/', '/', 2, 1, 4, 0}, bytes.Repeat([]byte{0xff}, 40),
 	} {
-		if err := s.log("commit batch", log.Batch, append(make([]byte, record.EndSize), v...), 1); err != nil {
+		if err := s.Log("commit batch", log.Batch, append(make([]byte, record.EndSize), v...), 1); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Records.Replay(func(_ uint32, u record.NewURL) error {
@@ -196,7 +197,7 @@ func TestDamagedJournal(t *testing.T) {
 		if !errors.Is(err, disk.ErrDamaged) || errors.As(err, &bad) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
-		s.db.Journal.Drop(s.db.Journal.Last())
+		s.DB.Journal.Drop(s.DB.Journal.Last())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mirrord/store/bodies"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -72,7 +73,7 @@ func TestJournalStays(t *testing.T) {
 	st, s = openTest(t, dir, Options{})
 	check("opened again", s)
 	closeTest(t, st, s)
-	if err := os.Remove(filepath.Join(dir, "sites/x", siteDB)); err != nil {
+	if err := os.Remove(filepath.Join(dir, "sites/x", home.SiteDB)); err != nil {
 		t.Fatal(err)
 	}
 	st, s = openTest(t, dir, Options{})
@@ -135,7 +136,7 @@ func TestJournalRotten(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	unfinished(t, s, 7)
-	_, entries := s.db.Journal.List()
+	_, entries := s.DB.Journal.List()
 	off := entries[3].Off + redoHeader + 5
 	closeTest(t, st, s)
 	logs, err := filepath.Glob(filepath.Join(dir, "sites/x", log.Folder, "*.log"))

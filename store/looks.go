@@ -12,12 +12,13 @@ import (
 	"mirrord/site"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
 // looks are the looks of a site. Reading is safe for concurrent use.
 type looks struct {
-	*home
+	*home.Folder
 	heads   *bodies.HeadFiles
 	written record.Bits // numbers of the records in the journal; nil: not known yet
 	mu      sync.Mutex  // of what follows
@@ -29,13 +30,13 @@ type looks struct {
 // folded returns the looks of the runs before, for who only reads also those of the journal. The
 // result must not be changed.
 func (l *looks) folded(tx *db.Tx) ([]record.Look, error) {
-	b := tx.Bucket(bLooks)
+	b := tx.Bucket(home.Looks)
 	if b == nil {
 		return nil, nil // of an older format
 	}
 	seqs := [2]uint64{b.Sequence(), 0}
-	if l.readOnly {
-		seqs[1] = l.db.Journal.Last()
+	if l.ReadOnly {
+		seqs[1] = l.DB.Journal.Last()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +44,7 @@ func (l *looks) folded(tx *db.Tx) ([]record.Look, error) {
 		return l.list, nil
 	}
 	list, err := readLooks(b)
-	if (err == nil) && l.readOnly {
+	if (err == nil) && l.ReadOnly {
 		list, err = l.joinJournal(list)
 	}
 	if err != nil {
@@ -56,7 +57,7 @@ func (l *looks) folded(tx *db.Tx) ([]record.Look, error) {
 // joinJournal adds the looks of the journal to those of earlier runs.
 func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 	own := len(list) // the earlier ones are shared
-	err := l.batches(func(_ uint64, b *record.LogBatch) error {
+	err := l.Batches(func(_ uint64, b *record.LogBatch) error {
 		for _, one := range b.Looks {
 			list = append(list[:own:own], record.JoinLooks(list[own:], one)...)
 		}
@@ -80,11 +81,11 @@ func readLooks(b *db.Bucket) (list []record.Look, err error) {
 
 // all returns also what the journal of the unfinished run has.
 func (l *looks) all() (list []record.Look, err error) {
-	err = l.db.View(func(tx *db.Tx) (err error) {
+	err = l.DB.View(func(tx *db.Tx) (err error) {
 		list, err = l.folded(tx)
 		return err
 	})
-	if err != nil || l.readOnly {
+	if err != nil || l.ReadOnly {
 		return list, err
 	}
 	return l.joinJournal(list)
@@ -113,7 +114,7 @@ func addLooks(b *db.Bucket, news []record.Look) error {
 			return err
 		}
 		if i > 0 || k == nil {
-			k = seqKey(n)
+			k = db.NumberKey(n)
 		}
 		if err := b.Put(k, list[i].Append(nil)); err != nil {
 			return err
@@ -146,12 +147,12 @@ func (l *looks) split(done []*record.Done) (rest []*record.Done, out []record.Lo
 	}
 	var ids [2][]uint32
 	kinds := [2]record.Look{1: {Whole: true}}
-	err = l.db.View(func(tx *db.Tx) error {
+	err = l.DB.View(func(tx *db.Tx) error {
 		list, err := l.folded(tx)
 		if err != nil {
 			return err
 		}
-		stored := tx.Bucket(bResources)
+		stored := tx.Bucket(home.Resources)
 		for _, d := range done {
 			is := false
 			if d.Outcome == site.Unchanged && !l.written.Has(d.ID) {
@@ -189,7 +190,7 @@ func (l *looks) readWritten() error {
 		return nil
 	}
 	l.written = make(record.Bits, 1)
-	return l.batches(func(_ uint64, b *record.LogBatch) error {
+	return l.Batches(func(_ uint64, b *record.LogBatch) error {
 		for _, d := range b.Done {
 			var r record.Resource
 			if err := r.Decode(site.URL{}, d.Record); err != nil {
@@ -225,7 +226,7 @@ func (l *looks) isLook(stored *db.Bucket, d *record.Done, list []record.Look) (b
 	if after != now {
 		return false, nil
 	}
-	if l.volatile || d.Answer == nil || d.SaysNothingNew() { // what lives for one run keeps no heads
+	if l.Volatile || d.Answer == nil || d.SaysNothingNew() { // what lives for one run keeps no heads
 		return true, nil
 	}
 	return l.heads.Knows(&was, d.Answer), nil
@@ -238,7 +239,7 @@ const maxLooked = 24
 // looks it has: a crash in between is harmless.
 func (s *Records) settle(runs int) error {
 	var list []record.Look
-	err := s.db.View(func(tx *db.Tx) (err error) {
+	err := s.DB.View(func(tx *db.Tx) (err error) {
 		list, err = s.looks.folded(tx)
 		return err
 	})
@@ -252,8 +253,8 @@ func (s *Records) settle(runs int) error {
 	if err := s.rewrite("settle looks", recordBuckets()[:1], apply, nil); err != nil {
 		return err
 	}
-	return s.update("settle looks", func(tx *db.Tx) error {
-		b := tx.Bucket(bLooks)
+	return s.Update("settle looks", func(tx *db.Tx) error {
+		b := tx.Bucket(home.Looks)
 		_, err := b.NextSequence()
 		c := b.Cursor()
 		for k, _ := c.First(); k != nil && err == nil; k, _ = c.First() {

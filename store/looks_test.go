@@ -207,7 +207,7 @@ func TestLooksAreRecords(t *testing.T) {
 				err = l.s.Records.settle(n)
 			case 2: // a kill left some settled
 				list, lerr := l.s.Records.looks.all()
-				err = errors.Join(lerr, l.s.update("settle some", func(tx *db.Tx) error {
+				err = errors.Join(lerr, l.s.Update("settle some", func(tx *db.Tx) error {
 					_, err := recordBuckets()[0].rewrite(tx, nil, 5, func(r *record.Resource) (bool, error) {
 						return record.ApplyLooks(list, r), nil
 					})
@@ -245,7 +245,7 @@ func looksAreSmall(t *testing.T, l *looking) {
 	pages := len(l.now)
 	size := func() int64 {
 		var n int64
-		l.s.db.View(func(tx *db.Tx) error { n = tx.Size(); return nil })
+		l.s.DB.View(func(tx *db.Tx) error { n = tx.Size(); return nil })
 		return n
 	}
 	var first int64

@@ -62,7 +62,7 @@ func TestLookUpsGivePagesBack(t *testing.T) {
 	foldAll(t, s, 1)
 	few := func(what string) {
 		t.Helper()
-		if n, ok := mappedOf(t, s.db.Path); ok && n > pages*size/3 {
+		if n, ok := mappedOf(t, s.DB.Path); ok && n > pages*size/3 {
 			t.Errorf("after %s: %d of %d MB are mapped", what, n>>20, pages*size>>20)
 		} else {
 			t.Logf("after %s: %d of %d MB are mapped", what, n>>20, pages*size>>20)

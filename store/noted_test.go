@@ -13,6 +13,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/bodies"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -118,7 +119,7 @@ func TestNotesOutliveKill(t *testing.T) {
 func TestNotesDamaged(t *testing.T) {
 	dir := t.TempDir()
 	s := notedSite(t, dir, false)
-	segment := segmentsOf(t, filepath.Join(s.dir, siteDB))[0]
+	segment := segmentsOf(t, filepath.Join(s.Dir, home.SiteDB))[0]
 	raw, err := os.ReadFile(segment)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func TestNotesDamaged(t *testing.T) {
 	try := func(what string, data []byte) {
 		killed := copyState(t, dir)
 		site := filepath.Join(killed, "sites/x")
-		err := errors.Join(os.Remove(filepath.Join(site, siteDB)),
+		err := errors.Join(os.Remove(filepath.Join(site, home.SiteDB)),
 			os.WriteFile(filepath.Join(site, log.Folder, filepath.Base(segment)), data, 0o600))
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,15 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"mirrord/internal/regular"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
 // SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,
 // and what was found damaged.
-type SiteNotes struct{ *home }
+type SiteNotes struct{ *home.Folder }
 
 // Run is the unfinished run of a site.
 type Run struct {
@@ -36,8 +35,8 @@ type Run struct {
 // Run returns the unfinished run, nil without one.
 func (s *SiteNotes) Run() (*Run, error) {
 	var r *Run
-	err := s.db.View(func(tx *db.Tx) error {
-		if v := tx.Meta().Get(kRun); v != nil {
+	err := s.DB.View(func(tx *db.Tx) error {
+		if v := tx.Meta().Get(home.KeyRun); v != nil {
 			r = new(Run)
 			if err := json.Unmarshal(v, r); err != nil {
 				return fmt.Errorf("unfinished run: %w: %v", record.ErrValue, err)
@@ -50,7 +49,7 @@ func (s *SiteNotes) Run() (*Run, error) {
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
 func (s *SiteNotes) BeginRun(r *Run) error {
-	return s.update("begin run", func(tx *db.Tx) error {
+	return s.Update("begin run", func(tx *db.Tx) error {
 		m := tx.Meta()
 		return errors.Join(countRun(m, r), putRun(m, r))
 	})
@@ -58,23 +57,23 @@ func (s *SiteNotes) BeginRun(r *Run) error {
 
 // CountRun gives a run a number that no other run has.
 func (s *SiteNotes) CountRun(r *Run) error {
-	return s.update("count run", func(tx *db.Tx) error { return countRun(tx.Meta(), r) })
+	return s.Update("count run", func(tx *db.Tx) error { return countRun(tx.Meta(), r) })
 }
 
 // countRun gives a run the next number.
 func countRun(m *db.Bucket, r *Run) error {
 	r.Number = runsBegun(m) + 1
-	return m.Put(kRuns, seqKey(uint64(r.Number)))
+	return m.Put(home.KeyRuns, db.NumberKey(uint64(r.Number)))
 }
 
 func runsBegun(m *db.Bucket) int {
-	n, _ := m.Number(kRuns)
+	n, _ := m.Number(home.KeyRuns)
 	return int(n)
 }
 
 // Runs returns the number of the run that was begun last, 0 before the first.
 func (s *SiteNotes) Runs() (n int, err error) {
-	err = s.db.View(func(tx *db.Tx) error {
+	err = s.DB.View(func(tx *db.Tx) error {
 		n = runsBegun(tx.Meta())
 		return nil
 	})
@@ -83,34 +82,34 @@ func (s *SiteNotes) Runs() (n int, err error) {
 
 // SetRun stores the unfinished run; nil ends it.
 func (s *SiteNotes) SetRun(r *Run) error {
-	return s.update("write run", func(tx *db.Tx) error { return putRun(tx.Meta(), r) })
+	return s.Update("write run", func(tx *db.Tx) error { return putRun(tx.Meta(), r) })
 }
 
 func putRun(m *db.Bucket, r *Run) error {
 	if r == nil {
-		return m.Delete(kRun)
+		return m.Delete(home.KeyRun)
 	}
-	return m.PutJSON(kRun, r)
+	return m.PutJSON(home.KeyRun, r)
 }
 
 // Fingerprint returns the fingerprint of the rules under which all stored documents were scanned, "" on a new
 // site.
 func (s *SiteNotes) Fingerprint() (fp string, err error) {
-	v, err := s.meta(kRules)
+	v, err := s.Meta(home.KeyRules)
 	return string(v), err
 }
 
 // SetFingerprint keeps it.
 func (s *SiteNotes) SetFingerprint(fp string) error {
-	return s.setMeta("write rules", kRules, []byte(fp))
+	return s.SetMeta("write rules", home.KeyRules, []byte(fp))
 }
 
 // Fact returns what SetFact kept under a name, nil when there is nothing.
-func (s *SiteNotes) Fact(name string) (v []byte, err error) { return s.meta([]byte("fact/" + name)) }
+func (s *SiteNotes) Fact(name string) (v []byte, err error) { return s.Meta([]byte("fact/" + name)) }
 
 // SetFact keeps a small fact about the site whose meaning the caller defines; nil removes it.
 func (s *SiteNotes) SetFact(name string, v []byte) error {
-	return s.setMeta("write fact", []byte("fact/"+name), v)
+	return s.SetMeta("write fact", []byte("fact/"+name), v)
 }
 
 // lastingFact begins the names of the files in which facts survive the loss of the database.
@@ -118,10 +117,10 @@ const lastingFact = "fact."
 
 // SetLastingFact is SetFact for a fact that a rebuilt database has too.
 func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	if err := s.keep(lastingFact+name, v, true); err != nil {
+	if err := s.Keep(lastingFact+name, v, true); err != nil {
 		return err
 	}
 	return s.SetFact(name, v)
@@ -136,7 +135,7 @@ func LastingFact(s *State, site, name string) ([]byte, error) {
 const fingerprintsName = "fingerprints"
 
 // KeepFingerprints keeps what says which files the site has, for the runs of other sites.
-func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.keep(fingerprintsName, v, false) }
+func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.Keep(fingerprintsName, v, false) }
 
 // Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
 func Fingerprints(s *State, site string) ([]byte, error) {
@@ -145,23 +144,14 @@ func Fingerprints(s *State, site string) ([]byte, error) {
 
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
 func (s *SiteNotes) KeepRun(r RunRecord) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	v, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("run of %s: %w", s.name, err)
+		return fmt.Errorf("run of %s: %w", s.Name, err)
 	}
-	return s.keep(lastRunName, v, false)
-}
-
-// Rebuilt returns when Rebuild made the database, the zero time when it did not.
-func (s *SiteNotes) Rebuilt() (at time.Time, err error) {
-	v, err := s.meta(kRebuilt)
-	if len(v) == 8 {
-		at = time.Unix(int64(binary.BigEndian.Uint64(v)), 0)
-	}
-	return at, err
+	return s.Keep(lastRunName, v, false)
 }
 
 // Files of a site's folder that name what Verify found damaged, a quoted line each but for URLs, which need
@@ -198,12 +188,12 @@ func (s *SiteNotes) nameIn(file string, lines []string, as func(string) string) 
 	for _, l := range slices.Compact(slices.Sorted(slices.Values(lines))) {
 		fmt.Fprintln(&b, as(l))
 	}
-	return disk.Err("note damage", disk.Replace(s.root, file, b.Bytes(), 0o644, false))
+	return disk.Err("note damage", disk.Replace(s.Root, file, b.Bytes(), 0o644, false))
 }
 
 // namedIn reads what nameIn wrote.
 func (s *SiteNotes) namedIn(file string) (out []string, err error) {
-	b, err := s.root.ReadFile(file)
+	b, err := s.Root.ReadFile(file)
 	if err != nil {
 		return nil, disk.Err("read the list of damage", disk.UnlessGone(err))
 	}
@@ -267,7 +257,7 @@ func NotedDamage(s *State, site string) (urls, files []string, err error) {
 		return nil, nil, err
 	}
 	defer dir.Close()
-	notes := SiteNotes{&home{root: dir}}
+	notes := SiteNotes{&home.Folder{Root: dir}}
 	if urls, err = notes.Damaged(); err == nil {
 		files, err = notes.WrongFiles()
 	}
@@ -276,18 +266,8 @@ func NotedDamage(s *State, site string) (urls, files []string, err error) {
 
 // RenewLog begins the log of a site that is open for writing again, with all that its database holds.
 func RenewLog(s *Site) error {
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	return s.db.Checkpoint()
-}
-
-// IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
-func (s *Trees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
-	fi, err := tree.Lstat(path)
-	if err != nil {
-		return false
-	}
-	same, err := s.bodies.Is(fi, digest)
-	return same && err == nil
+	return s.DB.Checkpoint()
 }

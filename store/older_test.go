@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/log"
+	"mirrord/store/trees"
 )
 
 // siteWithCopy makes a site with three versions, and a copy of its database of the time of the first one.
@@ -21,7 +23,7 @@ func siteWithCopy(t *testing.T) (dir, file string, older []byte) {
 	dir = t.TempDir()
 	for version := 1; version <= 3; version++ {
 		st, s := openTest(t, dir, Options{})
-		file = filepath.Join(s.Dir(), siteDB)
+		file = filepath.Join(s.Dir, home.SiteDB)
 		commit(t, s, uint32(version-1), newURLs(version-1, version), document(t, s, version-1, "body"))
 		foldAll(t, s, version)
 		publishNow(t, s, version)
@@ -107,13 +109,13 @@ func TestOlderCopyWithoutLog(t *testing.T) {
 			after := filesOf(t, site)
 			for _, files := range []map[string]string{before, after} { // the database may have caught up with the log
 				maps.DeleteFunc(files, func(name, _ string) bool {
-					return name == siteDB || strings.HasPrefix(name, log.Folder)
+					return name == home.SiteDB || strings.HasPrefix(name, log.Folder)
 				})
 			}
 			if !maps.Equal(after, before) {
 				t.Error("files were changed")
 			}
-			if err := os.Remove(filepath.Join(site, currentLink)); err != nil {
+			if err := os.Remove(filepath.Join(site, trees.CurrentLink)); err != nil {
 				t.Fatal(err)
 			}
 			if run, verify := opened(t, dir); (run != nil) || (verify != nil) {

@@ -7,16 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -58,135 +58,177 @@ func (m openMode) readOnly() bool { return m == reading || m == viewing }
 
 func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	defer explain(&err, "open site %s", name)
-	var lease *siteLock
-	var folder siteFolder
+	open := s.acquire
 	if mode.readOnly() {
-		folder, err = s.openFolder(name, mode)
-	} else if lease, err = s.acquire(name, mode); err == nil {
-		folder = lease.siteFolder
+		open = s.openFolder
 	}
+	folder, err := open(name, mode)
 	if err != nil {
 		return nil, err
 	}
 	st := &Site{
-		Name: name,
-		home: &home{
-			name:     name,
-			dir:      folder.dir,
-			volatile: s.opt.Volatile,
-			oneOff:   s.opt.OneOff,
-			readOnly: mode.readOnly(),
-			now:      s.opt.Now,
-			lease:    lease,
-			root:     folder.root,
-			db:       folder.db,
-		},
-		kept:  s.Bodies,
-		spool: s.Spool,
+		Folder: folder.Folder,
+		kept:   s.Bodies,
+		spool:  s.Spool,
 	}
-	st.packs, st.away, err = packsOf(s, st.root, name)
+	st.Shown = func() { st.glancer.note(st.Folder, true) }
+	st.packs, st.away, err = packsOf(s, st.Root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
-		err = st.db.Damaged(errors.New("the folder packs beside it is missing"))
+		err = st.DB.Damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
-		return nil, errors.Join(err, st.letGo())
+		return nil, errors.Join(err, st.Release())
 	}
-	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.oneOff}
-	if st.heads, err = st.Frames.OpenHeads(st.root); err != nil {
-		return nil, errors.Join(err, st.packs.Close(), st.letGo())
+	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.OneOff}
+	if st.heads, err = st.Frames.OpenHeads(st.Root); err != nil {
+		return nil, errors.Join(err, st.packs.Close(), st.Release())
 	}
 	if s.opt.PackSize > 0 {
 		st.packs.Max = s.opt.PackSize
 	}
 	st.makeParts()
-	if !st.readOnly {
+	if !st.ReadOnly {
 		if err := st.spool.Hold(); err != nil {
 			st.Close()
 			return nil, err
 		}
 		st.holds = true
 	}
-	if err := st.start(&folder); err != nil {
+	if err := st.start(folder); err != nil {
 		st.Close()
 		return nil, err
 	}
 	return st, nil
 }
 
-// siteFolder is the folder of a site with its database, which is locked.
-type siteFolder struct {
-	dir       string // path
-	root      *os.Root
-	db        *db.DB
+// opening is the folder of a site with its database, which is locked.
+type opening struct {
+	*home.Folder
 	mode      openMode
 	published bool // some version is
 	logged    bool // there is a log
 }
 
-// close closes the database, which gives its lock back.
-func (f *siteFolder) close() error { return errors.Join(f.db.Close(), f.root.Close()) }
+// acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
+// exist. One that cannot be used is a *DatabaseError.
+func (s *State) acquire(name string, mode openMode) (*opening, error) {
+	lease, err := home.Acquire(s.opt.Owner, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.openFolder(name, mode)
+	if err != nil {
+		return nil, errors.Join(err, lease.Release())
+	}
+	f.Lease = lease
+	if err = f.catchUp(s); err != nil {
+		return nil, errors.Join(err, f.Release())
+	}
+	return f, nil
+}
+
+// catchUp makes a database that is whole follow its log, and the present format.
+func (f *opening) catchUp(s *State) error {
+	if err := f.DB.View(f.checkWhole); err != nil { // before anything is changed
+		return err
+	}
+	last, known, err := db.Last(f.DB)
+	if err != nil {
+		return err
+	}
+	if end, err := cutLog(s, f.Root, f.Name); err != nil {
+		return err
+	} else if (end > 0) && known && (last > end) {
+		return f.DB.Damaged(db.ErrNoBodies)
+	}
+	if err := f.DB.Follow(f.Root); err != nil {
+		return err
+	}
+	return disk.Err("open "+home.SiteDB, f.DB.Update(func(tx *db.Tx) error {
+		if err := f.renew(tx); err != nil {
+			return err
+		}
+		return f.Lease.Take(tx)
+	}))
+}
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
-func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error) {
-	readOnly := mode.readOnly()
+func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 	if err := checkName(name); err != nil {
-		return f, err
+		return nil, err
 	}
 	dir := "sites/" + name
 	if err := leadsOut(s, dir); err != nil {
-		return f, err
+		return nil, err
 	}
-	if !readOnly {
+	if !mode.readOnly() {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
 			if err := s.root.MkdirAll(d, 0o755); err != nil {
-				return f, disk.Err("make folder", err)
+				return nil, disk.Err("make folder", err)
 			}
 		}
 	}
 	root, err := siteRoot(s, name)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	f = siteFolder{dir: filepath.Join(s.Dir, "sites", name), root: root, mode: mode}
-	_, cerr := root.Lstat(currentLink)
+	f := &opening{mode: mode, logged: log.Has(root)}
+	f.Folder = &home.Folder{
+		Name:     name,
+		Dir:      filepath.Join(s.Dir, "sites", name),
+		Volatile: s.opt.Volatile,
+		OneOff:   s.opt.OneOff,
+		ReadOnly: mode.readOnly(),
+		Now:      s.opt.Now,
+		Root:     root,
+	}
+	_, cerr := root.Lstat(trees.CurrentLink)
 	f.published = !errors.Is(cerr, fs.ErrNotExist)
-	f.logged = log.Has(root)
+	if f.DB, err = s.openDB(f); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+// openDB opens the database of a site.
+func (s *State) openDB(f *opening) (d *db.DB, err error) {
+	mode, root := f.mode, f.Root
 	o := db.Options{
-		Path:     filepath.Join(f.dir, siteDB),
-		Site:     name,
+		Path:     filepath.Join(f.Dir, home.SiteDB),
+		Site:     f.Name,
 		Mode:     0o640,
 		Wait:     s.opt.Wait,
 		Depth:    1,
-		ReadOnly: readOnly,
+		ReadOnly: f.ReadOnly,
 		Volatile: s.opt.Volatile,
 		Fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
 		Shared:   true,
 	}
-	o.Busy = readOnly && db.IsWritten(root)
+	o.Busy = f.ReadOnly && db.IsWritten(root)
 	if mode == reading && o.Busy {
-		return f, errors.Join(disk.ErrLocked, root.Close())
+		return nil, disk.ErrLocked
 	}
 	if mode == viewing {
 		o.Wait = db.ViewFor
 	}
-	if readOnly {
+	if f.ReadOnly {
 		o.Known = &s.checked
 	} else {
 		o.Mmap = mmapBytes
 	}
 	for ok := false; !ok && (err == nil); {
-		f.db, err = db.Open(o)
+		d, err = db.Open(o)
 		if mode == viewing && f.logged {
-			f.db, err = upToDate(s, root, o, f.db, err)
+			d, err = upToDate(s, root, o, d, err)
 		}
-		if ok = !readOnly; !ok && (err == nil) {
-			if ok, err = openJournal(s, root, f.db); !ok || (err != nil) {
-				err = errors.Join(err, f.db.Close())
+		if ok = !f.ReadOnly; !ok && (err == nil) {
+			if ok, err = openJournal(s, root, d); !ok || (err != nil) {
+				err = errors.Join(err, d.Close())
 			}
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		_, gone := s.root.Lstat(dir) // removed a moment ago
+		_, gone := s.root.Lstat("sites/" + f.Name) // removed a moment ago
 		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.Damaged(db.ErrNoDatabase)
 		}
@@ -194,11 +236,7 @@ func (s *State) openFolder(name string, mode openMode) (f siteFolder, err error)
 	if mode == viewing && errors.Is(err, disk.ErrLocked) {
 		err = db.Busy(errors.New("its database is in use: try again"))
 	}
-	if err != nil {
-		root.Close()
-		return siteFolder{}, err
-	}
-	return f, nil
+	return d, err
 }
 
 // leadsOut is an error when the folder of a site is a symbolic link that leads out of the state.
@@ -221,12 +259,13 @@ const loggedFormat = 10
 var errRebuilding = db.Busy(errors.New("its database is being rebuilt: try again when that is done"))
 
 func allBuckets() [][]byte {
-	return [][]byte{db.Meta, bResources, bLinks, bHistory, bVersions, bScripts, bObserved, bLooks}
+	return [][]byte{db.Meta, home.Resources, home.Links, home.History, home.Versions, home.Scripts,
+		home.Observed, home.Looks}
 }
 
 // checkWhole reports the defect of a site's database that is opened for writing: one that is whole can catch
 // up with its log.
-func (f *siteFolder) checkWhole(tx *db.Tx) error {
+func (f *opening) checkWhole(tx *db.Tx) error {
 	if tx.IsFresh() && (f.mode == rebuilding || (!f.published && !f.logged)) {
 		return nil
 	}
@@ -234,45 +273,45 @@ func (f *siteFolder) checkWhole(tx *db.Tx) error {
 		return err
 	}
 	if err := tx.CheckSums(); err != nil {
-		return f.db.Damaged(err)
+		return f.DB.Damaged(err)
 	}
 	return nil
 }
 
 // checkFormat reports the defect of a site's database before anything else of it is read.
-func (f *siteFolder) checkFormat(tx *db.Tx) error {
+func (f *opening) checkFormat(tx *db.Tx) error {
 	m := tx.Meta()
 	if m == nil && tx.IsFresh() {
 		if f.published || f.logged {
-			return f.db.Damaged(db.ErrNoDatabase)
+			return f.DB.Damaged(db.ErrNoDatabase)
 		}
 		return ErrNoSite
 	}
-	for _, name := range [][]byte{db.Meta, bResources, bLinks, bHistory, bVersions} {
+	for _, name := range [][]byte{db.Meta, home.Resources, home.Links, home.History, home.Versions} {
 		if tx.Bucket(name) == nil {
-			return f.db.Damaged(fmt.Errorf("its bucket %q is missing", name))
+			return f.DB.Damaged(fmt.Errorf("its bucket %q is missing", name))
 		}
 	}
 	format, ok := m.Number(db.KeyFormat)
 	if !ok {
-		return f.db.Damaged(errors.New("it has no format version"))
+		return f.DB.Damaged(errors.New("it has no format version"))
 	} else if format > db.FormatVersion {
 		return fmt.Errorf("site.db: %w; this one reads format %d: use the newer mirrord for this state",
 			record.ErrNewerFormat, db.FormatVersion)
 	} else if _, ok := tx.Logged(); !ok && format >= loggedFormat && !tx.Writable() {
-		return f.db.Damaged(errors.New("it does not say which transaction was the last"))
+		return f.DB.Damaged(errors.New("it does not say which transaction was the last"))
 	}
-	if at, ok := m.Number(kRebuilt); ok && at == 0 && f.mode != rebuilding {
-		if f.db.Busy {
+	if at, ok := m.Number(home.KeyRebuilt); ok && at == 0 && f.mode != rebuilding {
+		if f.DB.Busy {
 			return errRebuilding
 		}
-		return f.db.Damaged(errors.New("its rebuild did not finish"))
+		return f.DB.Damaged(errors.New("its rebuild did not finish"))
 	}
 	return nil
 }
 
 // check is checkFormat and checkLatest.
-func (f *siteFolder) check(tx *db.Tx) error {
+func (f *opening) check(tx *db.Tx) error {
 	if err := f.checkFormat(tx); err != nil || f.mode == rebuilding {
 		return err
 	}
@@ -281,44 +320,21 @@ func (f *siteFolder) check(tx *db.Tx) error {
 
 // checkLatest reports a database that does not know the published version. Each version is written into the
 // database before the link moves to its tree.
-func (f *siteFolder) checkLatest(tx *db.Tx) error {
-	published := linkedVersion(f.root)
+func (f *opening) checkLatest(tx *db.Tx) error {
+	published := trees.LinkedVersion(f.Root)
 	if published == 0 {
 		return nil
 	}
-	last, _ := lastKnown(tx)                 // who carries a publish out reports one that cannot be read
-	if (published <= last) || f.db.Stale() { // a version has come since the copy was made
+	last, _ := trees.LastKnown(tx)           // who carries a publish out reports one that cannot be read
+	if (published <= last) || f.DB.Stale() { // a version has come since the copy was made
 		return nil
 	}
-	return f.db.Damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", db.ErrOlder,
+	return f.DB.Damaged(fmt.Errorf("%w: version %d is published, and it ends with version %d", db.ErrOlder,
 		published, last))
 }
 
-// lastKnown is the last version of a database, also when its publish was only decided; 0 for none.
-func lastKnown(tx *db.Tx) (last int, err error) {
-	if k, _ := tx.Bucket(bVersions).Cursor().Last(); len(k) == 8 {
-		last = int(binary.BigEndian.Uint64(k))
-	}
-	p, err := pendingIn(tx)
-	if p != nil {
-		last = max(last, p.Version.Number)
-	}
-	return last, err
-}
-
-// linkedVersion is the version that the name of the published tree says; 0 when it says none.
-func linkedVersion(site *os.Root) int {
-	to, err := site.Readlink(currentLink)
-	if err != nil {
-		return 0
-	}
-	name, _ := strings.CutPrefix(to, treesFolder+"/")
-	version, _ := versionOf(name)
-	return version
-}
-
 // renew makes a new database one of the present format.
-func (f *siteFolder) renew(tx *db.Tx) error {
+func (f *opening) renew(tx *db.Tx) error {
 	if tx.IsFresh() && (f.mode == rebuilding || !f.published) {
 		for _, b := range allBuckets() {
 			if _, err := tx.CreateBucket(b); err != nil {
@@ -329,7 +345,7 @@ func (f *siteFolder) renew(tx *db.Tx) error {
 			return err
 		}
 		if f.mode == rebuilding {
-			if err := tx.Meta().Put(kRebuilt, seqKey(0)); err != nil {
+			if err := tx.Meta().Put(home.KeyRebuilt, db.NumberKey(0)); err != nil {
 				return err
 			}
 		}
@@ -345,18 +361,18 @@ func (f *siteFolder) renew(tx *db.Tx) error {
 }
 
 // start finishes what a crash left half done.
-func (s *Site) start(f *siteFolder) error {
-	if s.readOnly {
-		return s.db.View(f.check)
+func (s *Site) start(f *opening) error {
+	if s.ReadOnly {
+		return s.DB.View(f.check)
 	}
-	num, size, err := s.packsEnd()
+	num, size, err := packsEnd(s.Folder)
 	if err != nil {
 		return err
 	}
-	if err := s.db.BeginLog(); err != nil {
+	if err := s.DB.BeginLog(); err != nil {
 		return err
 	}
-	if err := s.syncFolder(); err != nil {
+	if err := s.SyncFolder(); err != nil {
 		return err
 	}
 	if err := s.packs.Begin(num, size); err != nil {
@@ -364,46 +380,35 @@ func (s *Site) start(f *siteFolder) error {
 	}
 	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
 	// that was killed
-	older, err := fs.Glob(s.root.FS(), siteDB+".format-*")
+	older, err := fs.Glob(s.Root.FS(), home.SiteDB+".format-*")
 	if err != nil {
 		return err
 	}
 	for _, name := range append(older, ".tail", "packs/withdrawn", ".site.db.redone", ".site.db.sealed",
-		filepath.Base(s.db.CopyName())) {
-		if err := s.root.RemoveAll(name); err != nil {
+		filepath.Base(s.DB.CopyName())) {
+		if err := s.Root.RemoveAll(name); err != nil {
 			return disk.Err("remove "+name, err)
 		}
 	}
-	s.db.Before = func() error {
+	s.DB.Before = func() error {
 		if err := s.packs.Sync(); err != nil {
 			return err
 		}
 		return s.kept.Sync()
 	}
-	if s.oneOff {
+	if s.OneOff {
 		if err := s.packs.Separate(true); err != nil {
 			return err
 		}
 	}
-	if err := s.Trees.finishPublish(); err != nil {
+	if err := s.Trees.Recover(); err != nil {
 		return err
 	}
-	if err := s.Trees.tidy(); err != nil {
+	if err := takeJournal(s.Folder); err != nil {
 		return err
 	}
-	if err := takeJournal(s.home); err != nil {
-		return err
-	}
-	s.noteGlance(true)
+	s.glancer.note(s.Folder, true)
 	return nil
-}
-
-// letGo gives the site's folder and database back, with its lease.
-func (s *home) letGo() error {
-	if s.lease != nil {
-		return s.lease.Release()
-	}
-	return (&siteFolder{root: s.root, db: s.db}).close()
 }
 
 // Documents opens the packs of a site for reading, without its database. A pack that was compacted away
@@ -424,6 +429,13 @@ func (s *State) Documents(name string) (*bodies.Packs, error) {
 	return p, nil
 }
 
+// How long to try for a view of which records and published tree are of one version, and the pause between
+// two attempts. A publish is two commits with a rename and some syncs between them.
+const (
+	pinFor   = 5 * time.Second
+	pinPause = 10 * time.Millisecond
+)
+
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
 // process or another one: it is never ErrLocked. It reads the database as it was then and the tree that was
 // published, and blocks no writer, see beside.go.
@@ -438,15 +450,29 @@ func (s *State) ViewSite(name string) (*Site, error) {
 		if err != nil {
 			return nil, err
 		}
-		whole, err := st.pinTree()
+		vs, err := st.Versions.List()
 		if err != nil {
 			return nil, errors.Join(err, st.Close())
 		}
-		if whole || !time.Now().Before(end) {
+		if st.Trees.Pin(vs) || !time.Now().Before(end) {
 			return st, nil
 		}
 		if err := st.Close(); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// LastToken returns the token of the last lease of a site, 0 when it has none or cannot be read.
+func (s *State) LastToken(site string) (token uint64) {
+	v, err := s.ViewSite(site)
+	if err != nil {
+		return 0
+	}
+	defer v.Close()
+	_ = v.DB.View(func(tx *db.Tx) error { // 0 when it cannot be read
+		token = home.TokenIn(tx.Meta())
+		return nil
+	})
+	return token
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mirrord/store/record"
+	"mirrord/store/trees"
 	"mirrord/testing/oracle"
 )
 
@@ -102,7 +103,7 @@ func publishForOrder(t *testing.T, dir string) {
 			commit(t, s, uint32(first), newURLs(first, first+10), append(done, over)...)
 		}
 		foldAll(t, s, version)
-		tree, err := s.Trees.Build(TreeRules{})
+		tree, err := s.Trees.Build(trees.TreeRules{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func publishForOrder(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		w.Close()
-		if err := tree.Publish(Version{Number: version}, []byte("script")); err != nil {
+		if err := tree.Publish(record.Version{Number: version}, []byte("script")); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.Close(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/testing/storetest"
 )
 
@@ -38,7 +39,7 @@ func TestLocalOwner(t *testing.T) {
 		}
 		return storetest.Ownership{
 			Owner: again(t),
-			Again: func(t *testing.T) store.Owner { return again(t) },
+			Again: func(t *testing.T) home.Owner { return again(t) },
 			Lose: func(t *testing.T, site string) {
 				name := filepath.Join(dir, "sites", site, "site.db")
 				db, err := os.ReadFile(name)
@@ -59,7 +60,7 @@ func TestMemoryOwner(t *testing.T) {
 		o := new(storetest.Owner)
 		return storetest.Ownership{
 			Owner: o,
-			Again: func(*testing.T) store.Owner { return o },
+			Again: func(*testing.T) home.Owner { return o },
 			Lose:  func(_ *testing.T, site string) { o.Lose(site) },
 			State: func(t *testing.T) *store.State { return openState(t, t.TempDir(), store.Options{Owner: o}) },
 		}
@@ -99,7 +100,7 @@ type losing struct {
 	lose, at string
 }
 
-func (l *losing) Acquire(site string) (store.Lease, error) {
+func (l *losing) Acquire(site string) (home.Lease, error) {
 	if site == l.at {
 		l.Lose(l.lose)
 	}

@@ -103,5 +103,6 @@ func verifyKilled(t *testing.T, dir string, version int) (pending bool) {
 			}
 		}
 	}
-	return s.Publishing()
+	g, _, err := store.SeenGlance(st, "test")
+	return err == nil && g.Publishing
 }

@@ -16,6 +16,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store/blobs"
+	"mirrord/store/home"
 )
 
 // A loss of power left a body with the right name and size, and other bytes: it is replaced when the body
@@ -63,7 +64,7 @@ func TestWrongBlobIsReplaced(t *testing.T) {
 // A database that lost power while it was made is made again; one that was committed to is damaged.
 func TestUnbornDatabase(t *testing.T) {
 	page := os.Getpagesize()
-	name := filepath.Join(t.TempDir(), siteDB)
+	name := filepath.Join(t.TempDir(), home.SiteDB)
 	db, err := bolt.Open(name, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestUnbornDatabase(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(dir, "sites/x/packs"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "sites/x", siteDB), c.bytes, 0o640); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "sites/x", home.SiteDB), c.bytes, 0o640); err != nil {
 				t.Fatal(err)
 			}
 			st, err := OpenState(dir, Options{Wait: time.Second})

@@ -20,9 +20,11 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/pages"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing
@@ -55,7 +57,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 		return 0, err
 	}
 	if err = st.packs.Skip(last); err == nil {
-		err = st.update("begin pack", notePacks(st.packs))
+		err = st.Update("begin pack", notePacks(st.packs))
 	}
 	if err == nil {
 		known, err = rebuilder{st}.refill()
@@ -76,26 +78,26 @@ func (s rebuilder) finish() error {
 	if err != nil {
 		return err
 	}
-	return s.update("finish rebuild", func(tx *db.Tx) error {
+	return s.Update("finish rebuild", func(tx *db.Tx) error {
 		m := tx.Meta()
 		for name, v := range facts {
 			if err := m.Put([]byte("fact/"+name), v); err != nil {
 				return err
 			}
 		}
-		if err := m.Put(kBuild, []byte(nextTree)); err != nil {
+		if err := trees.DistrustNext(m); err != nil {
 			return err
 		}
-		return m.Put(kRebuilt, seqKey(uint64(s.now().Unix())))
+		return m.Put(home.KeyRebuilt, db.NumberKey(uint64(s.Now().Unix())))
 	})
 }
 
 // lastingFacts are the facts that have files of their own.
 func (s rebuilder) lastingFacts() (map[string][]byte, error) {
-	names, err := fs.Glob(s.root.FS(), lastingFact+"*")
+	names, err := fs.Glob(s.Root.FS(), lastingFact+"*")
 	facts := map[string][]byte{}
 	for _, name := range names {
-		v, rerr := s.root.ReadFile(name)
+		v, rerr := s.Root.ReadFile(name)
 		facts[strings.TrimPrefix(name, lastingFact)] = v
 		err = errors.Join(err, rerr)
 	}
@@ -104,7 +106,7 @@ func (s rebuilder) lastingFacts() (map[string][]byte, error) {
 
 // readable reports whether the published tree of a site, if there is one, can be made records of.
 func readable(site *os.Root) error {
-	tree, err := regular.Root{Root: site}.OpenRoot(currentLink)
+	tree, err := regular.Root{Root: site}.OpenRoot(trees.CurrentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -124,7 +126,7 @@ func readable(site *os.Root) error {
 // setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
 // The packs go first: as long as the database is there, so is what calls for a rebuild.
 func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
-	lock, err := s.lockSite(name)
+	lock, err := HoldSite(s, name)
 	if err != nil {
 		return 0, err
 	}
@@ -139,7 +141,7 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 	for _, n := range heads {
 		names = append(names, bodies.HeadsFile(n))
 	}
-	for _, f := range append(names, siteDB) {
+	for _, f := range append(names, home.SiteDB) {
 		if _, lerr := root.Lstat(f); (err == nil) && !errors.Is(lerr, fs.ErrNotExist) {
 			err = root.Rename(f, aside+"/"+f)
 		}
@@ -150,7 +152,7 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 // refill makes records of the published tree.
 func (s rebuilder) refill() (known int, err error) {
 	tree, err := s.Trees.Current()
-	if errors.Is(err, ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		return 0, nil
 	}
 	if err != nil {
@@ -163,14 +165,14 @@ func (s rebuilder) refill() (known int, err error) {
 	}
 	var batch []record.Resource
 	flush := func() error {
-		err := s.update("write records", func(tx *db.Tx) error {
-			b := tx.Bucket(bResources)
+		err := s.Update("write records", func(tx *db.Tx) error {
+			b := tx.Bucket(home.Resources)
 			for i := range batch {
 				if err := b.Put(batch[i].URL.Key(nil), batch[i].Append(nil)); err != nil {
 					return err
 				}
 			}
-			return tx.Meta().Put(db.KeyKnown, seqKey(uint64(known))[4:])
+			return tx.Meta().Put(db.KeyKnown, db.NumberKey(uint64(known))[4:])
 		})
 		batch = batch[:0]
 		return err
@@ -205,7 +207,7 @@ func (s rebuilder) refill() (known int, err error) {
 	if err := s.kept.Sync(); err != nil {
 		return known, err
 	}
-	v := Version{
+	v := record.Version{
 		Number: max(meta.Version, 1),
 		Time:   meta.Retrieved,
 		Files:  meta.Files,
@@ -214,9 +216,9 @@ func (s rebuilder) refill() (known int, err error) {
 	if v.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall); err != nil {
 		return known, disk.Err("read "+phm.MetaName, err)
 	}
-	return known, s.update("write version", func(tx *db.Tx) error {
-		k := seqKey(uint64(v.Number))
-		return errors.Join(tx.Bucket(bVersions).PutJSON(k, v), tx.Meta().Put(kLive, k))
+	return known, s.Update("write version", func(tx *db.Tx) error {
+		k := db.NumberKey(uint64(v.Number))
+		return errors.Join(tx.Bucket(home.Versions).PutJSON(k, v), tx.Meta().Put(home.KeyLive, k))
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
+	"mirrord/store/trees"
 )
 
 // The whole of a rebuild with a real run before and after it is tested in package mirror; here is what it
@@ -125,7 +127,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		"before the database": func() error { return nil },
 		"database begun": func() error {
 			d, err := db.Open(db.Options{
-				Path:  filepath.Join(dir, "sites/x", siteDB),
+				Path:  filepath.Join(dir, "sites/x", home.SiteDB),
 				Site:  "x",
 				Mode:  0o640,
 				Depth: 1,
@@ -169,8 +171,8 @@ func TestRebuildInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if at, err := s.Notes.Rebuilt(); err != nil || at.IsZero() {
-			t.Errorf("%s: %v, %v", what, at, err)
+		if g, err := look(s.Folder); err != nil || g.Rebuilt.IsZero() {
+			t.Errorf("%s: %v, %v", what, g, err)
 		}
 		closeSite(t, s)
 	}
@@ -181,11 +183,11 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	publishTest(t, s, 1, map[string]string{"a.txt": "text"})
-	live, err := s.Trees.live()
+	live, err := s.Root.Readlink(trees.CurrentLink)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 	}
 	tree.Close()
 	closeSite(t, s)
-	writePHM(t, filepath.Join(dir, "sites/x/trees", live), 1, []phm.File{{
+	writePHM(t, filepath.Join(dir, "sites/x", live), 1, []phm.File{{
 		Path:   "a.txt",
 		URL:    "http://a/a.txt",
 		Type:   "text/plain",
@@ -208,7 +210,7 @@ func TestRebuildDistrustsTheOtherTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if tree, err = s.Trees.Build(TreeRules{}); err != nil {
+	if tree, err = s.Trees.Build(trees.TreeRules{}); err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()

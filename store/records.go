@@ -13,6 +13,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -20,7 +21,7 @@ import (
 // unfinished run, and what each run has observed. Reading is safe for concurrent use; Commit and Fold want
 // one caller at a time.
 type Records struct {
-	*home
+	*home.Folder
 	packs     *bodies.Packs
 	frames    *bodies.Frames
 	heads     *bodies.HeadFiles
@@ -44,8 +45,8 @@ func (s *Records) Get(u site.URL) (r record.Resource, ok bool, err error) {
 // the URLs are in the order of their keys. f is called for each that there is, with the number of its URL. It
 // must not keep r.
 func (s *Records) Some(urls []site.URL, f func(n int, r *record.Resource) error) error {
-	return s.db.View(func(tx *db.Tx) error {
-		b := tx.Bucket(bResources)
+	return s.DB.View(func(tx *db.Tx) error {
+		b := tx.Bucket(home.Resources)
 		list, err := s.looks.folded(tx)
 		if err != nil {
 			return err
@@ -70,17 +71,13 @@ func (s *Records) Some(urls []site.URL, f func(n int, r *record.Resource) error)
 	})
 }
 
-// viewChunk is how many records one read transaction covers: a long one would keep old pages alive and memory
-// mapped.
-const viewChunk = 4096
-
 // Resources calls f for every record in key order. f must not keep r.
 func (s *Records) Resources(f func(r *record.Resource) error) error {
 	record, err := s.decoded(f)
 	if err != nil {
 		return err
 	}
-	return s.each(bResources, record)
+	return s.Each(home.Resources, record)
 }
 
 // decoded makes a function of records, as the last look left them, one of keys and values.
@@ -103,11 +100,26 @@ func decoded(f func(r *record.Resource) error) func(k, v []byte) error {
 	}
 }
 
+// Every calls f for each record of a site, as it is and as it was in any version, in no order. f must not
+// keep r. It does not see the journal.
+func (s *Records) Every(f func(r *record.Resource) error) error {
+	record := decoded(f)
+	if err := s.Each(home.Resources, record); err != nil {
+		return err
+	}
+	return s.Each(home.History, func(k, v []byte) error {
+		if len(v) == 0 {
+			return nil
+		}
+		return record(k[min(8, len(k)):], v)
+	})
+}
+
 // Numbers goes through the numbers of all URLs, that of the journal last, and calls f for those that are
 // wanted, for who looks for a few numbers and has no table. referrer is Resource.Referrer. A URL may come
 // twice.
 func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32, u site.URL)) error {
-	err := s.each(bResources, decoded(func(r *record.Resource) error {
+	err := s.Each(home.Resources, decoded(func(r *record.Resource) error {
 		if want(r.ID, r.Referrer) {
 			f(r.ID, r.URL)
 		}
@@ -131,7 +143,7 @@ func (s *Records) ResourcesUnder(dir site.URL, f func(r *record.Resource) error)
 	if err != nil {
 		return err
 	}
-	err = s.eachFrom(bResources, prefix, func(k, v []byte) error {
+	err = s.EachFrom(home.Resources, prefix, func(k, v []byte) error {
 		if !bytes.HasPrefix(k, prefix) {
 			return errPassed
 		}
@@ -147,7 +159,7 @@ var errPassed = errors.New("behind the range")
 
 // Links calls f for every document with the numbers of the URLs it links to, as AppendTargets wrote them.
 func (s *Records) Links(f func(id uint32, targets []byte) error) error {
-	return s.each(bLinks, func(k, v []byte) error {
+	return s.Each(home.Links, func(k, v []byte) error {
 		if len(k) != 4 {
 			return fmt.Errorf("links: %w: key %q", record.ErrValue, k)
 		}
@@ -158,8 +170,8 @@ func (s *Records) Links(f func(id uint32, targets []byte) error) error {
 // TargetsOf returns the numbers of the URLs that a document links to.
 func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	var out []byte
-	err := s.db.View(func(tx *db.Tx) error {
-		out = append(out, tx.Bucket(bLinks).Get(binary.BigEndian.AppendUint32(nil, id))...)
+	err := s.DB.View(func(tx *db.Tx) error {
+		out = append(out, tx.Bucket(home.Links).Get(binary.BigEndian.AppendUint32(nil, id))...)
 		return nil
 	})
 	return out, err
@@ -176,7 +188,7 @@ type bucketOf struct {
 }
 
 // recordBuckets are those whose records have places of documents.
-func recordBuckets() []bucketOf { return []bucketOf{{bResources, 0}, {bHistory, 8}} }
+func recordBuckets() []bucketOf { return []bucketOf{{home.Resources, 0}, {home.History, 8}} }
 
 // rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
 // continue from, nil at the end.
@@ -223,7 +235,7 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 ) error {
 	for _, b := range buckets {
 		for next := []byte{}; next != nil; {
-			err := s.update(op, func(tx *db.Tx) (err error) {
+			err := s.Update(op, func(tx *db.Tx) (err error) {
 				next, err = b.rewrite(tx, next, s.foldItems, func(r *record.Resource) (bool, error) {
 					return change(tx, b, r)
 				})
@@ -235,8 +247,8 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 			if err != nil {
 				return err
 			}
-			s.db.DropPages()
-			s.at("some records changed")
+			s.DB.DropPages()
+			s.At("some records changed")
 		}
 	}
 	return nil
@@ -261,7 +273,7 @@ func (s *Records) Repoint(where func(record.Place) (to record.Place, moved bool,
 func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
 	return func(tx *db.Tx) error {
 		num, size := p.Where()
-		return tx.Meta().Put(kPack, record.AppendEnd(nil, num, size))
+		return tx.Meta().Put(home.KeyPack, record.AppendEnd(nil, num, size))
 	}
 }
 
@@ -271,7 +283,7 @@ func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error)
 }
 
 // beginHeads makes the heads ready for appending.
-func (s *Records) beginHeads(tx *db.Tx) error { return s.heads.Begin(tx.Meta().Get(kHeads)) }
+func (s *Records) beginHeads(tx *db.Tx) error { return s.heads.Begin(tx.Meta().Get(home.KeyHeads)) }
 
 // flushHeads writes the heads that were added.
 func (s *Records) flushHeads(tx *db.Tx) error {
@@ -279,22 +291,22 @@ func (s *Records) flushHeads(tx *db.Tx) error {
 	if err != nil || note == nil {
 		return err
 	}
-	return tx.Meta().Put(kHeads, note)
+	return tx.Meta().Put(home.KeyHeads, note)
 }
 
 // AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has
 // observed since it began.
 func (s *Records) AddObservation(o *record.Observation) error {
 	v := o.Append(nil)
-	return s.update("write observations", func(tx *db.Tx) error {
-		return tx.Bucket(bObserved).Put(seqKey(uint64(o.Run)), v)
+	return s.Update("write observations", func(tx *db.Tx) error {
+		return tx.Bucket(home.Observed).Put(db.NumberKey(uint64(o.Run)), v)
 	})
 }
 
 // Observations calls f for what every run has observed, oldest first. f must not keep o.
 func (s *Records) Observations(f func(o *record.Observation) error) error {
 	var o record.Observation
-	return s.each(bObserved, func(k, v []byte) error {
+	return s.Each(home.Observed, func(k, v []byte) error {
 		if len(k) != 8 {
 			return fmt.Errorf("observations: %w: key %q", record.ErrValue, k)
 		}

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,11 +11,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"mirrord/internal/regular"
-	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
+	"mirrord/store/trees"
 )
 
 // Redo makes the database of a site again from its log, with all that it had; why is its defect.
@@ -29,7 +28,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	defer root.Close()
-	lock, err := s.lockSite(name)
+	lock, err := HoldSite(s, name)
 	if err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func Redo(s *State, name string, why error) (err error) {
 		return err
 	}
 	o := db.Options{
-		Path:  filepath.Join(s.Dir, "sites", name, siteDB),
+		Path:  filepath.Join(s.Dir, "sites", name, home.SiteDB),
 		Site:  name,
 		Mode:  0o640,
 		Depth: 1,
@@ -52,14 +51,14 @@ func Redo(s *State, name string, why error) (err error) {
 	if err != nil {
 		return err
 	}
-	version := linkedVersion(root)
+	version := trees.LinkedVersion(root)
 	if err := o.MakeNext(func(d *db.DB) error { return redoTo(d, whole, version) }); err != nil {
 		return err
 	}
 	aside := ""
-	if _, err = root.Lstat(siteDB); err == nil {
+	if _, err = root.Lstat(home.SiteDB); err == nil {
 		if aside, err = asideFolder(root); err == nil {
-			err = root.Rename(siteDB, aside+"/"+siteDB)
+			err = root.Rename(home.SiteDB, aside+"/"+home.SiteDB)
 		}
 	}
 	if (err == nil) || errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +71,7 @@ func Redo(s *State, name string, why error) (err error) {
 			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
 		}
 	}
-	return disk.Err("replace "+siteDB, err)
+	return disk.Err("replace "+home.SiteDB, err)
 }
 
 // noteRedone keeps that a database was made again, for reports to users.
@@ -103,50 +102,16 @@ func redoTo(d *db.DB, s *log.Readable, version int) error {
 		return err
 	}
 	return d.View(func(t *db.Tx) error {
-		if (t.Bucket(bVersions) == nil) || (version == 0) {
+		if (t.Bucket(home.Versions) == nil) || (version == 0) {
 			return nil
 		}
-		last, err := lastKnown(t)
+		last, err := trees.LastKnown(t)
 		if err == nil && last < version {
 			err = fmt.Errorf("its log ends before version %d was published: %w", version, disk.ErrDamaged)
 		}
 		return err
 	})
 }
-
-// How long to try for a view of which records and published tree are of one version, and the pause between
-// two attempts. A publish is two commits with a rename and some syncs between them.
-const (
-	pinFor   = 5 * time.Second
-	pinPause = 10 * time.Millisecond
-)
-
-// pinTree opens the published tree of a view, also one that was decided on and has no link yet. whole
-// is false when it is not the tree of the last version that the view knows: another was published meanwhile.
-func (s *Site) pinTree() (whole bool, err error) {
-	vs, err := s.Versions.List()
-	if err != nil {
-		return false, err
-	}
-	p := s.Trees.hold()
-	s.pin = p
-	nothing := (len(vs) == 0) && p.name == ""
-	switch {
-	case nothing, p.err != nil:
-		return true, nil
-	case len(vs) == 0, p.Root.Root == nil:
-		return !s.Stale(), nil
-	}
-	meta, err := p.ReadFile(phm.MetaName, regular.MaxSmall)
-	same := (err == nil) && bytes.Equal(meta, vs[len(vs)-1].Meta)
-	return same || !s.Stale(), nil
-}
-
-// Busy reports whether the site was being written when a view of it was opened.
-func (s *home) Busy() bool { return s.db.Busy }
-
-// Stale reports whether something was committed since a view was opened.
-func (s *home) Stale() bool { return s.db.Stale() }
 
 // upToDate returns the database that a reader gets of a site: d, or err, when its writer has closed it, or
 // has it open. Else a loss of power may have cost what was not synced: when d is not what the log says, one
@@ -180,6 +145,6 @@ func upToDate(s *State, root *os.Root, o db.Options, d *db.DB, err error) (*db.D
 	if nerr != nil {
 		return nil, errors.Join(err, nerr)
 	}
-	version := linkedVersion(root)
+	version := trees.LinkedVersion(root)
 	return o.InScratch(d, func(next *db.DB) error { return redoTo(next, whole, version) })
 }

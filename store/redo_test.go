@@ -17,8 +17,10 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
@@ -163,14 +165,14 @@ func TestLogLeadsToThePast(t *testing.T) {
 				}
 				switch db {
 				case "page":
-					raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })
+					raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(home.History) })
 				case "empty":
 					err = os.Truncate(path, 0)
 				default:
 					err = os.Remove(path)
 				}
 				// Where the database has no record, the published tree does.
-				meta := filepath.Join(filepath.Dir(path), currentLink, phm.MetaName)
+				meta := filepath.Join(filepath.Dir(path), trees.CurrentLink, phm.MetaName)
 				err = errors.Join(err, os.WriteFile(meta,
 					[]byte(`{"phm": 1, "entry": "index.html", "version": 9}`), 0o644))
 				if err != nil {
@@ -206,7 +208,7 @@ func TestLogCannotServe(t *testing.T) {
 				t.Fatal(err)
 			}
 			data[int(at*float64(len(data)))] ^= 4
-			raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(bHistory) })
+			raw(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket(home.History) })
 			if err := os.WriteFile(segment, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +266,7 @@ func TestLogTakesBack(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	for n := range 6 {
 		fact := []byte(fmt.Sprint("fact ", n))
-		err := s.db.Update(func(tx *db.Tx) error {
+		err := s.DB.Update(func(tx *db.Tx) error {
 			if err := tx.Bucket(db.Meta).Put([]byte("fact/x"), fact); err != nil || n%2 == 0 {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -23,7 +24,7 @@ import (
 // of a version count from the moment that it is published. Safe for concurrent use with a FrameWriter for
 // each goroutine.
 type Rests struct {
-	*home
+	*home.Folder
 	packs   *bodies.Packs
 	records *Records
 
@@ -75,13 +76,13 @@ func (r *Rests) Note(version int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := append(binary.AppendUvarint(nil, uint64(version)), r.moved...)
-	err := r.update("note rests", func(tx *db.Tx) error {
-		if err := tx.Meta().Put(kRests, b); err != nil {
+	err := r.Update("note rests", func(tx *db.Tx) error {
+		if err := tx.Meta().Put(home.KeyRests, b); err != nil {
 			return err
 		}
 		return notePacks(r.packs)(tx)
 	})
-	r.at("rests noted")
+	r.At("rests noted")
 	return err
 }
 
@@ -93,13 +94,13 @@ func (m movedFrame) compare(at record.Place) int { return m.from.Compare(at) }
 // noted reads the note: where documents of the published version went, by where they lay. ok says that there
 // is one.
 func (r *Rests) noted() (moved []movedFrame, ok bool, err error) {
-	err = r.db.View(func(tx *db.Tx) error {
-		v := tx.Meta().Get(kRests)
+	err = r.DB.View(func(tx *db.Tx) error {
+		v := tx.Meta().Get(home.KeyRests)
 		if v == nil {
 			return nil
 		}
 		d := binread.Reader{Rest: v}
-		if version := d.Uvarint(); !bytes.Equal(tx.Meta().Get(kLive), seqKey(version)) {
+		if version := d.Uvarint(); !bytes.Equal(tx.Meta().Get(home.KeyLive), db.NumberKey(version)) {
 			return nil
 		}
 		ok = true
@@ -125,7 +126,7 @@ func readMoved(d *binread.Reader) (moved []movedFrame, err error) {
 // came. What has no rest, because no file of the version is made of it or because it is large, is packed. It
 // does nothing while a run is under way.
 func (r *Rests) Settle() error {
-	if run, err := (&SiteNotes{r.home}).Run(); err != nil || run != nil {
+	if run, err := (&SiteNotes{r.Folder}).Run(); err != nil || run != nil {
 		return err
 	}
 	moved, ok, err := r.noted()
@@ -154,9 +155,9 @@ func (r *Rests) Settle() error {
 		if err := r.packs.Remove(n); err != nil {
 			return err
 		}
-		r.at("pack removed")
+		r.At("pack removed")
 	}
-	return r.setMeta("settle rests", kRests, nil)
+	return r.SetMeta("settle rests", home.KeyRests, nil)
 }
 
 // settler knows where documents go.

@@ -154,7 +154,7 @@ func TestRestsKilled(t *testing.T) {
 	h := newOneOff(t, dir)
 	type kill struct{ step, dir string }
 	var kills []kill
-	h.s.step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
+	h.s.Step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	h.publish(1, notThird)
 	if err := h.s.Rests().Settle(); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestRestsOfAnotherFile(t *testing.T) {
 			if err := s.Rests().Settle(); err != nil {
 				t.Fatal(err)
 			}
-			tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
+			tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir, "current"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,8 +19,10 @@ import (
 
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // sealedSite makes a site with two versions and some values in every bucket, and returns the path of its
@@ -40,7 +42,7 @@ func sealedSite(t *testing.T) (dir, db string) {
 		t.Fatal(err)
 	}
 	commit(t, s, 40, newURLs(40, 42))
-	db = filepath.Join(s.Dir(), siteDB)
+	db = filepath.Join(s.Dir, home.SiteDB)
 	closeTest(t, st, s)
 	return dir, db
 }
@@ -48,13 +50,14 @@ func sealedSite(t *testing.T) (dir, db string) {
 // publishNow publishes a version of one file.
 func publishNow(t *testing.T, s *Site, version int) {
 	t.Helper()
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
 	fillTree(t, tree, version, map[string]string{"index.html": fmt.Sprint(version)})
-	if err := tree.Publish(Version{Number: version, Time: time.Now(), Files: 1}, []byte("script")); err != nil {
+	v := record.Version{Number: version, Time: time.Now(), Files: 1}
+	if err := tree.Publish(v, []byte("script")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,7 +121,7 @@ func content(t *testing.T, path string) map[string]string {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 			out[string(name)] = fmt.Sprint(b.Sequence())
 			return b.ForEach(func(k, v []byte) error {
-				if isMeta := string(name) == string(db.Meta) && string(k) == string(kToken); !isMeta &&
+				if isMeta := string(name) == string(db.Meta) && string(k) == string(home.KeyToken); !isMeta &&
 					string(name) != string([]byte("sums")) {
 					out[string(name)+" "+string(k)] = string(v)
 				}
@@ -172,7 +175,7 @@ func TestSealedValues(t *testing.T) {
 				if err := os.CopyFS(dir, os.DirFS(filepath.Join(good, "../../.."))); err != nil {
 					t.Fatal(err)
 				}
-				path := filepath.Join(dir, "sites/x", siteDB)
+				path := filepath.Join(dir, "sites/x", home.SiteDB)
 				if err := os.WriteFile(path, data, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +207,7 @@ func TestSealedOldPage(t *testing.T) {
 	dir, path := sealedSite(t)
 	var k, old []byte
 	raw(t, path, func(tx *bolt.Tx) error {
-		k, old = tx.Bucket(bResources).Cursor().First()
+		k, old = tx.Bucket(home.Resources).Cursor().First()
 		k, old = slices.Clone(k), slices.Clone(old)
 		return nil
 	})
@@ -213,7 +216,7 @@ func TestSealedOldPage(t *testing.T) {
 	foldAll(t, s, 3)
 	closeTest(t, st, s)
 	want := content(t, path)
-	raw(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bResources).Put(k, old) })
+	raw(t, path, func(tx *bolt.Tx) error { return tx.Bucket(home.Resources).Put(k, old) })
 	if run, verify := opened(t, dir); (run != nil) || (verify == nil) {
 		t.Errorf("a run begins with %v, a check finds %v", run, verify)
 	}

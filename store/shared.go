@@ -110,12 +110,12 @@ func factOf[T any](s *State, kind []byte, key string) (v T, ok bool, err error) 
 func appendFact(b *db.Bucket, v []byte, kept uint64) error {
 	n, err := b.NextSequence()
 	if err == nil && n > kept {
-		err = b.Delete(seqKey(n - kept))
+		err = b.Delete(db.NumberKey(n - kept))
 	}
 	if err != nil {
 		return err
 	}
-	return b.Put(seqKey(n), v)
+	return b.Put(db.NumberKey(n), v)
 }
 
 // lastFacts returns the last values of a bucket, which may be nil, the newest first. One that cannot be read

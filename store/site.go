@@ -10,103 +10,66 @@ import (
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/pages"
+	"mirrord/store/trees"
 )
-
-// Buckets of site.db.
-var (
-	bResources = []byte("resources") // site.URL.Key -> Resource
-	bLinks     = []byte("links")     // number of a document, big endian -> AppendTargets
-	bJournal   = []byte("journal")   // sequence -> batch of an unfinished run, before format 11
-	// version, big endian, then resource key -> the record before that version; empty: there was none
-	bHistory  = []byte("history")
-	bVersions = []byte("versions") // number -> Version as JSON
-	bObserved = []byte("observed") // number of a run -> Observation
-	bLooks    = []byte("looks")    // sequence -> look
-	bScripts  = []byte("scripts")  // number -> zstd of the edit script against the version before
-)
-
-// Keys of the meta bucket.
-var (
-	kPack    = []byte("pack")    // number, committed bytes
-	kRun     = []byte("run")     // Run as JSON, while a run is unfinished
-	kPublish = []byte("publish") // pending as JSON, while the link is moved
-	kBuild   = []byte("build")   // names of trees that are being changed, with spaces between them
-	kTrees   = []byte("trees")   // []treeNote as JSON
-	kLive    = []byte("live")    // number of the published version
-	kRuns    = []byte("runs")    // number of runs begun
-	// uvarint number of the last file of heads, its committed bytes, then the places of its models
-	kHeads = []byte("heads")
-	// Unix seconds, big endian: when Rebuild made this database; 0 while it has not finished
-	kRebuilt = []byte("rebuilt")
-	kFolding = []byte("folding") // how far an older program had folded a chunk
-	kRests   = []byte("rests")   // version, then where its documents lay and where their rests lie; see Rests
-	// number of the pack of rests of an unfinished version, big endian, and a byte more once it is to be removed
-	kRules = []byte("rules") // fingerprint of the rules under which all stored documents were scanned
-	kToken = []byte("token") // of the last lease; absent when only older versions have opened the site
-)
-
-// siteDB is the database of a site.
-const siteDB = "site.db"
 
 // Site is one site, open for one process. What it keeps is reached through its parts. They may be used from
 // several goroutines; Records.Commit, Records.Fold and what publishes want one caller at a time.
 type Site struct {
-	Name     string
 	Records  *Records
 	Frames   *bodies.Frames
 	Versions *SiteVersions
-	Trees    *Trees
+	Trees    *trees.SiteTrees
 	Notes    *SiteNotes
 	Parts    *blobs.Parts
 
-	*home
-	kept  *blobs.Blobs
-	away  *awaySite // what of it a check-out has left in a depot; nil for nothing
-	packs *bodies.Packs
-	heads *bodies.HeadFiles
-	spool *blobs.Spool
-	holds bool // the spool
+	*home.Folder
+	kept    *blobs.Blobs
+	away    *awaySite // what of it a check-out has left in a depot; nil for nothing
+	packs   *bodies.Packs
+	heads   *bodies.HeadFiles
+	spool   *blobs.Spool
+	holds   bool // the spool
+	glancer glancer
 }
 
 // makeParts makes the parts of a site whose folder and files are open.
 func (s *Site) makeParts() {
 	s.Records = &Records{
-		home:      s.home,
+		Folder:    s.Folder,
 		packs:     s.packs,
 		frames:    s.Frames,
 		heads:     s.heads,
 		foldItems: foldItems,
 		foldParts: foldParts,
-		looks:     &looks{home: s.home, heads: s.heads},
+		looks:     &looks{Folder: s.Folder, heads: s.heads},
 	}
-	s.Versions = &SiteVersions{home: s.home, records: s.Records}
-	s.Trees = &Trees{home: s.home, bodies: s.kept}
-	s.packs.Published, s.packs.Volatile = s.Trees.file, s.volatile
-	s.Notes = &SiteNotes{s.home}
+	s.Versions = &SiteVersions{Folder: s.Folder, records: s.Records}
+	s.Trees = trees.Of(s.Folder, s.kept)
+	s.packs.Published, s.packs.Volatile = s.Trees.OpenFile, s.Volatile
+	s.Notes = &SiteNotes{s.Folder}
 	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
-		Root:     s.root,
-		Volatile: s.volatile,
-		Now:      s.now,
-		Owned:    s.owned,
+		Root:     s.Root,
+		Volatile: s.Volatile,
+		Now:      s.Now,
+		Owned:    s.Owned,
 	})
 }
 
 // Close lets go of the site.
 func (s *Site) Close() error {
-	if s.db == nil {
+	if s.DB == nil {
 		return ErrClosed
 	}
 	s.Parts.Close()
-	if s.pin != nil {
-		s.pin.Close() // read only: nothing can be lost
+	err := errors.Join(s.Trees.Close(), s.packs.Close(), s.heads.Close())
+	if !s.ReadOnly && err == nil {
+		s.glancer.note(s.Folder, false)
 	}
-	err := errors.Join(s.packs.Close(), s.heads.Close())
-	if !s.readOnly && err == nil {
-		s.noteGlance(false)
-	}
-	err = errors.Join(err, s.letGo())
-	s.db = nil
+	err = errors.Join(err, s.Release())
+	s.DB = nil
 	if s.holds {
 		s.spool.Unhold()
 		s.holds = false
@@ -114,18 +77,9 @@ func (s *Site) Close() error {
 	return err
 }
 
-// BadValue makes a *DatabaseError of what a caller found wrong with values of the site's database.
-func (s *Site) BadValue(err error) error { return s.db.Damaged(err) }
-
-// Volatile reports whether the site is written without syncs, as that of a one-off mirror is.
-func (s *Site) Volatile() bool { return s.volatile }
-
-// Dir is the site's folder.
-func (s *Site) Dir() string { return s.dir }
-
 // Pages is the folder with what the pages of the site say.
 func (s *Site) Pages() pages.PageFiles {
-	return pages.PageFiles{Root: s.root, Busy: s.Busy(), Reader: s.readOnly}
+	return pages.PageFiles{Root: s.Root, Busy: s.DB.Busy, Reader: s.ReadOnly}
 }
 
 // Rests returns what makes the rests of a site; nil when it keeps its documents whole.
@@ -134,7 +88,7 @@ func (s *Site) Rests() *Rests {
 		return nil
 	}
 	return &Rests{
-		home:    s.home,
+		Folder:  s.Folder,
 		packs:   s.packs,
 		records: s.Records,
 	}
@@ -150,9 +104,8 @@ func ValidName(name string) bool {
 
 // Errors of opening.
 var (
-	ErrNoSite    = disk.Said("no such site")
-	ErrNoVersion = errors.New("no version is published")
-	ErrClosed    = errors.New("site is closed")
+	ErrNoSite = disk.Said("no such site")
+	ErrClosed = errors.New("site is closed")
 )
 
 // ErrTooLong says that a URL is longer than MaxURL.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"mirrord/store/trees"
 )
 
 // A blob of the wrong size, as loss of power can leave, is replaced by the next body with its digest.
@@ -53,7 +55,7 @@ func TestBlobTooManyLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tree, err := s.Trees.Build(TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

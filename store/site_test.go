@@ -20,6 +20,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -96,11 +97,11 @@ func TestLockedWaits(t *testing.T) {
 // be lost.
 func TestOlderToken(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{})
-	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.lease.Token() != 1 {
-		t.Errorf("token %d: %v", s.lease.Token(), err)
+	if err := s.Notes.SetFact("x", []byte("y")); err != nil || s.Lease.Token != 1 {
+		t.Errorf("token %d: %v", s.Lease.Token, err)
 	}
-	if err := s.db.Update(func(tx *db.Tx) error {
-		return tx.Bucket(db.Meta).Put(kToken, seqKey(2))
+	if err := s.DB.Update(func(tx *db.Tx) error {
+		return tx.Bucket(db.Meta).Put(home.KeyToken, db.NumberKey(2))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestOlderToken(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	<-s.lease.Lost()
+	<-s.Lease.Ended
 }
 
 func TestNewerFormat(t *testing.T) {
@@ -118,7 +119,7 @@ func TestNewerFormat(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	set := func(v []byte) {
 		t.Helper()
-		if err := s.db.Update(func(tx *db.Tx) error { return tx.Meta().Put(db.KeyFormat, v) }); err != nil {
+		if err := s.DB.Update(func(tx *db.Tx) error { return tx.Meta().Put(db.KeyFormat, v) }); err != nil {
 			t.Fatal(err)
 		}
 		closeSite(t, s)
@@ -351,7 +352,7 @@ func TestHosts(t *testing.T) {
 // Long walks give the pages that they touched back, and go over several transactions.
 func TestEachIsComplete(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	n := 2*viewChunk + 17
+	n := 2*4096 + 17 // of three transactions
 	var done []*record.Done
 	for i := range n {
 		done = append(done, &record.Done{Resource: record.Resource{ID: uint32(i), URL: testURL(i)}})

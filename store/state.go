@@ -3,8 +3,6 @@
 package store
 
 import (
-	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +18,8 @@ import (
 	"mirrord/store/blobs"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
+	"mirrord/store/trees"
 )
 
 // Options say how a state is opened. The zero value is what a daemon wants.
@@ -36,7 +36,7 @@ type Options struct {
 	Away Bringer
 	// Owner decides who may write a site, before the lock of its database does. Default: nil, the lock alone
 	// decides.
-	Owner Owner
+	Owner home.Owner
 	// Now is the clock of times on the disk and of lifetimes. Default: time.Now.
 	Now func() time.Time
 	// PackSize is how many bytes a pack has before a new one is begun. Default: 256 MiB.
@@ -128,7 +128,7 @@ func (s *State) Sites() ([]string, error) {
 
 // EmptySite reports whether a site has no run and no version. A site of which that cannot be said has some.
 func EmptySite(s *State, name string) bool {
-	for _, file := range []string{lastRunName, currentLink} {
+	for _, file := range []string{lastRunName, trees.CurrentLink} {
 		if _, err := s.root.Lstat("sites/" + name + "/" + file); !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}
@@ -212,29 +212,6 @@ func (s *State) RemoveSite(name string) error {
 	return errors.Join(h.Remove(), h.Close())
 }
 
-// lockSite takes the lease of a site and the locks of its writer.
-func (s *State) lockSite(name string) (_ *HeldSite, err error) {
-	h := &HeldSite{state: s, name: name}
-	if h.above, err = s.leaseAbove(name); err != nil {
-		return nil, err
-	}
-	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
-	if err == nil {
-		h.file, err = s.root.OpenFile("sites/"+name+"/"+siteDB, os.O_RDWR, 0)
-	}
-	if errors.Is(err, fs.ErrNotExist) && h.writer != nil {
-		return h, nil
-	}
-	ok := false
-	if err == nil {
-		ok, err = disk.FlockFor(h.file, false, db.LockFor)
-	}
-	if !ok {
-		return nil, errors.Join(cmp.Or(disk.Err("lock site", err), disk.ErrLocked), h.Close())
-	}
-	return h, nil
-}
-
 // RunRecord is one line of the run log.
 type RunRecord struct {
 	Site    string          `json:"site"`
@@ -295,8 +272,6 @@ func (s *State) LoadHost(origin string) (f robots.FileCopy, ok bool, err error) 
 func (s *State) SaveHost(origin string, f robots.FileCopy) error {
 	return saveFact(SharedOf(s), string(bHosts), origin, &f)
 }
-
-func seqKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // PublicNames returns the memory.
 func (s *State) PublicNames() *PublicNames { return &s.names }

@@ -304,7 +304,7 @@ func TestStateDBValues(t *testing.T) {
 	err := st.updateDB("spoil", func(tx *db.Tx) error {
 		bad := []byte("{bad")
 		runs := tx.Bucket(bRuns)
-		if err := runs.Bucket([]byte("x")).Put(seqKey(2), bad); err != nil {
+		if err := runs.Bucket([]byte("x")).Put(db.NumberKey(2), bad); err != nil {
 			return err
 		}
 		if err := runs.Put([]byte("y"), bad); err != nil { // no bucket

@@ -15,8 +15,10 @@ import (
 	"mirrord/internal/dbpages"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // DepotNotes is the file of a site's folder in which its depots are noted. It stays on its machine.
@@ -27,11 +29,11 @@ const DepotNotes = "depots.json"
 // was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
-	case treesFolder, versionsFolder, currentLink, log.Folder, db.LockName, damagedFolder, DepotNotes, AwayName,
-		glanceName:
+	case trees.Dir, trees.VersionsDir, trees.CurrentLink, log.Folder, db.LockName, damagedFolder, DepotNotes,
+		AwayName, glanceName:
 		return false
 	}
-	return name[0] != '.' && !strings.HasPrefix(name, siteDB+".")
+	return name[0] != '.' && !strings.HasPrefix(name, home.SiteDB+".")
 }
 
 // TravelFile is a file that goes where a site goes, or where the state goes.
@@ -94,13 +96,13 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 		return nil, err
 	}
 	for _, file := range names {
-		if file != siteDB {
+		if file != home.SiteDB {
 			if err := t.add(file); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if segment, batches := view.db.Journal.List(); len(batches) > 0 {
+	if segment, batches := view.DB.Journal.List(); len(batches) > 0 {
 		if err := t.add(log.Folder + "/" + filepath.Base(segment.Name())); err != nil {
 			return nil, err
 		}
@@ -111,25 +113,25 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 			return nil, errUnsettled
 		}
 	}
-	head, err := dbpages.ReadCommit(view.db.File)
+	head, err := dbpages.ReadCommit(view.DB.File)
 	if err != nil {
-		return nil, view.db.Damaged(err)
+		return nil, view.DB.Damaged(err)
 	}
-	fi, err := view.db.File.Stat()
+	fi, err := view.DB.File.Stat()
 	if err != nil {
-		return nil, disk.Err("look at "+siteDB, err)
+		return nil, disk.Err("look at "+home.SiteDB, err)
 	}
 	t.Tx = head.Tx
-	t.Files = append(t.Files, TravelFile{Name: siteDB, Info: fi, File: view.db.File})
-	return t, view.db.View(func(tx *db.Tx) error {
-		t.Token = tokenIn(tx.Meta())
+	t.Files = append(t.Files, TravelFile{Name: home.SiteDB, Info: fi, File: view.DB.File})
+	return t, view.DB.View(func(tx *db.Tx) error {
+		t.Token = home.TokenIn(tx.Meta())
 		return nil
 	})
 }
 
 // add opens a file; one that went meanwhile is left out.
 func (t *Travelling) add(name string) error {
-	f, err := openTravel(t.root, name)
+	f, err := openTravel(t.Root, name)
 	if err == nil {
 		t.Files = append(t.Files, f)
 	}
@@ -177,7 +179,7 @@ func travelNames(fsys fs.FS, dir string) (names []string, err error) {
 func (t *Travelling) Close() error {
 	var errs []error
 	for _, f := range t.Files {
-		if f.Name != siteDB { // which belongs to the view
+		if f.Name != home.SiteDB { // which belongs to the view
 			errs = append(errs, f.File.Close())
 		}
 	}
@@ -217,12 +219,12 @@ func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) err
 
 // LastTransaction is the number of the last transaction of a site's database; 0 when it has none.
 func LastTransaction(s *State, name string) (uint64, error) {
-	f, err := s.root.Open("sites/" + name + "/" + siteDB)
+	f, err := s.root.Open("sites/" + name + "/" + home.SiteDB)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, disk.Err("open "+siteDB, err)
+		return 0, disk.Err("open "+home.SiteDB, err)
 	}
 	defer f.Close()
 	head, err := dbpages.ReadCommit(f)

@@ -26,7 +26,7 @@ func TestUnreadablePage(t *testing.T) {
 	foldAll(t, s, 1)
 	info := boltOf(t, s).Info()
 	meta := uintptr(2 * os.Getpagesize())
-	fi, err := s.db.File.Stat()
+	fi, err := s.DB.File.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}

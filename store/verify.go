@@ -12,6 +12,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -111,7 +112,7 @@ func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
 	}
 	bad, err := site.unreadable(ctx)
 	if bad {
-		why = site.db.Damaged(errUnreadable)
+		why = site.DB.Damaged(errUnreadable)
 	}
 	return why, errors.Join(err, site.Close())
 }
@@ -173,28 +174,28 @@ func (v *verifier) guard(step func() error) (err error) {
 
 // database checks all pages of site.db, also when it was opened a moment ago.
 func (v *verifier) database() error {
-	if err := v.s.db.Recheck(); err != nil {
-		v.problem(BadDatabase, siteDB, "%v", err)
+	if err := v.s.DB.Recheck(); err != nil {
+		v.problem(BadDatabase, home.SiteDB, "%v", err)
 		return nil
 	}
-	if err := v.s.db.View((*db.Tx).CheckSums); err != nil {
-		v.problem(BadDatabase, siteDB, "%v", err)
+	if err := v.s.DB.View((*db.Tx).CheckSums); err != nil {
+		v.problem(BadDatabase, home.SiteDB, "%v", err)
 	}
 	return nil
 }
 
 // log reads the log up to the last transaction that this view has.
 func (v *verifier) log() error {
-	last, _, err := db.Last(v.s.db)
+	last, _, err := db.Last(v.s.DB)
 	if err != nil {
 		return err
 	}
-	got, state, err := log.Check(v.s.root, func(n int64) error {
+	got, state, err := log.Check(v.s.Root, func(n int64) error {
 		v.spend(n)
 		return v.ended()
 	})
 	switch {
-	case err != nil, state == log.Whole, got >= last && (state == log.Torn || v.s.db.Busy):
+	case err != nil, state == log.Whole, got >= last && (state == log.Torn || v.s.DB.Busy):
 	case got >= last:
 		v.problem(BadLog, log.Folder,
 			"it is damaged after transaction %d: what the unfinished run had behind that "+
@@ -224,8 +225,8 @@ func (v *verifier) meta() error {
 	if _, err := v.s.Notes.Run(); err != nil {
 		v.problem(BadDatabase, "run", "%v", err)
 	}
-	return v.s.db.View(func(tx *db.Tx) error {
-		for _, b := range [][]byte{bResources, bLinks, bHistory, bVersions, bScripts} {
+	return v.s.DB.View(func(tx *db.Tx) error {
+		for _, b := range [][]byte{home.Resources, home.Links, home.History, home.Versions, home.Scripts} {
 			if tx.Bucket(b) == nil {
 				v.problem(BadDatabase, string(b), "the bucket is missing")
 			}
@@ -237,7 +238,7 @@ func (v *verifier) meta() error {
 // records checks every record and the body that it refers to.
 func (v *verifier) records() error {
 	var r record.Resource
-	return v.s.each(bResources, func(k, val []byte) error {
+	return v.s.Each(home.Resources, func(k, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
@@ -308,7 +309,7 @@ func (v *verifier) heads(r *record.Resource) {
 }
 
 func (v *verifier) linkLists() error {
-	return v.s.each(bLinks, func(k, val []byte) error {
+	return v.s.Each(home.Links, func(k, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
@@ -342,7 +343,7 @@ func (v *verifier) targets(k ProblemKind, subject string, list []byte) {
 
 func (v *verifier) journal() error {
 	var r record.Resource
-	err := v.s.batches(func(tx uint64, b *record.LogBatch) error {
+	err := v.s.Batches(func(tx uint64, b *record.LogBatch) error {
 		if err := v.ended(); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
 )
@@ -47,14 +48,14 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	update := func(f func(tx *db.Tx) error) func(*testing.T, string, *Site) {
 		return func(t *testing.T, _ string, s *Site) {
-			if err := s.db.Update(f); err != nil {
+			if err := s.DB.Update(f); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	batch := func(b ...byte) func(*testing.T, string, *Site) {
 		return func(t *testing.T, _ string, s *Site) {
-			if err := s.log("commit batch", log.Batch, append(make([]byte, record.EndSize), b...), 0); err != nil {
+			if err := s.Log("commit batch", log.Batch, append(make([]byte, record.EndSize), b...), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,22 +80,22 @@ func TestVerifyFindsDamage(t *testing.T) {
 	change := func(n int, f func(r *record.Resource)) func(*testing.T, string, *Site) {
 		return update(func(tx *db.Tx) error {
 			var r record.Resource
-			if err := r.Decode(testURL(n), tx.Bucket(bResources).Get(key(n))); err != nil {
+			if err := r.Decode(testURL(n), tx.Bucket(home.Resources).Get(key(n))); err != nil {
 				return err
 			}
 			f(&r)
-			return tx.Bucket(bResources).Put(key(n), r.Append(nil))
+			return tx.Bucket(home.Resources).Put(key(n), r.Append(nil))
 		})
 	}
 	for _, d := range []damage{
 		{"record cut short", BadRecord, update(func(tx *db.Tx) error {
-			return tx.Bucket(bResources).Put(key(1), []byte{1, 0})
+			return tx.Bucket(home.Resources).Put(key(1), []byte{1, 0})
 		})},
 		{"record of a newer format", BadRecord, update(func(tx *db.Tx) error {
-			return tx.Bucket(bResources).Put(key(1), []byte{99})
+			return tx.Bucket(home.Resources).Put(key(1), []byte{99})
 		})},
 		{"key that is no URL", BadRecord, update(func(tx *db.Tx) error {
-			return tx.Bucket(bResources).Put([]byte("nonsense"), []byte{1})
+			return tx.Bucket(home.Resources).Put([]byte("nonsense"), []byte{1})
 		})},
 		{"number twice", BadRecord, change(1, func(r *record.Resource) { r.ID = 2 })},
 		{"number not given", BadRecord, change(5, func(r *record.Resource) { r.ID = 1000 })},
@@ -136,39 +137,39 @@ func TestVerifyFindsDamage(t *testing.T) {
 			overwrite(strings.TrimPrefix(blobFile(s, r.Digest), dir), 0, "T")(t, dir, s)
 		}},
 		{"link to no number", BadLinks, update(func(tx *db.Tx) error {
-			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, record.AppendTargets(nil, []uint32{3, 999}))
+			return tx.Bucket(home.Links).Put([]byte{0, 0, 0, 1}, record.AppendTargets(nil, []uint32{3, 999}))
 		})},
 		{"links cut short", BadLinks, update(func(tx *db.Tx) error {
-			return tx.Bucket(bLinks).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})
+			return tx.Bucket(home.Links).Put([]byte{0, 0, 0, 1}, []byte{1, 0x80})
 		})},
 		{"links of no document", BadLinks, update(func(tx *db.Tx) error {
-			return tx.Bucket(bLinks).Put([]byte{9, 9, 9, 9}, nil)
+			return tx.Bucket(home.Links).Put([]byte{9, 9, 9, 9}, nil)
 		})},
 		{"key of links", BadLinks, update(func(tx *db.Tx) error {
-			return tx.Bucket(bLinks).Put([]byte{1}, nil)
+			return tx.Bucket(home.Links).Put([]byte{1}, nil)
 		})},
 		{"journal", BadJournal, batch(0, 1)},
 		{"journal gives numbers", BadJournal, batch(200, 1, 0, 0)},
 		{"history of no version", BadHistory, update(func(tx *db.Tx) error {
-			return tx.Bucket(bHistory).Put(append(seqKey(77), key(1)...), nil)
+			return tx.Bucket(home.History).Put(append(db.NumberKey(77), key(1)...), nil)
 		})},
 		{"history", BadHistory, update(func(tx *db.Tx) error {
-			return tx.Bucket(bHistory).Put(append(seqKey(2), key(1)...), []byte{1})
+			return tx.Bucket(home.History).Put(append(db.NumberKey(2), key(1)...), []byte{1})
 		})},
 		{"version", BadVersion, update(func(tx *db.Tx) error {
-			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{"number":1}`))
+			return tx.Bucket(home.Versions).Put(db.NumberKey(2), []byte(`{"number":1}`))
 		})},
 		{"version is no JSON", BadVersion, update(func(tx *db.Tx) error {
-			return tx.Bucket(bVersions).Put(seqKey(2), []byte(`{`))
+			return tx.Bucket(home.Versions).Put(db.NumberKey(2), []byte(`{`))
 		})},
 		{"live version", BadVersion, update(func(tx *db.Tx) error {
-			return tx.Bucket(db.Meta).Put(kLive, seqKey(1))
+			return tx.Bucket(db.Meta).Put(home.KeyLive, db.NumberKey(1))
 		})},
 		{"script", BadVersion, update(func(tx *db.Tx) error {
-			return tx.Bucket(bScripts).Put(seqKey(1), []byte("no zstd"))
+			return tx.Bucket(home.Scripts).Put(db.NumberKey(1), []byte("no zstd"))
 		})},
 		{"bucket is missing", BadDatabase, update(func(tx *db.Tx) error {
-			return behind(tx).DeleteBucket(bHistory)
+			return behind(tx).DeleteBucket(home.History)
 		})},
 		{"current is missing", BadCurrent, func(t *testing.T, dir string, _ *Site) {
 			if err := os.Remove(filepath.Join(dir, "sites/x/current")); err != nil {
@@ -181,7 +182,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			}
 		}},
 		{"live tree is being changed", BadCurrent, update(func(tx *db.Tx) error {
-			return tx.Bucket(db.Meta).Put(kBuild, []byte("next 000002"))
+			return tx.Bucket(db.Meta).Put(home.KeyBuild, []byte("next 000002"))
 		})},
 	} {
 		t.Run(d.name, func(t *testing.T) {

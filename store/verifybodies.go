@@ -16,7 +16,9 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // stored is a document that a record says is stored.
@@ -132,7 +134,7 @@ func (v *verifier) history() error {
 		v.live = vs[len(vs)-1].Number
 	}
 	var r record.Resource
-	return v.s.each(bHistory, func(k, val []byte) error {
+	return v.s.Each(home.History, func(k, val []byte) error {
 		if err := v.ended(); err != nil {
 			return err
 		}
@@ -166,12 +168,12 @@ func (v *verifier) history() error {
 // versions checks the list of versions and their edit scripts.
 func (v *verifier) versions() error {
 	last := 0
-	return v.s.db.View(func(tx *db.Tx) error {
-		c := tx.Bucket(bVersions).Cursor()
+	return v.s.DB.View(func(tx *db.Tx) error {
+		c := tx.Bucket(home.Versions).Cursor()
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			v.st.Versions++
 			name := fmt.Sprintf("%x", k)
-			var x Version
+			var x record.Version
 			if err := json.Unmarshal(val, &x); err != nil {
 				v.problem(BadVersion, name, "%v", err)
 				continue
@@ -181,17 +183,17 @@ func (v *verifier) versions() error {
 			}
 			last = x.Number
 		}
-		if k := tx.Meta().Get(kLive); last > 0 &&
+		if k := tx.Meta().Get(home.KeyLive); last > 0 &&
 			(len(k) != 8 || binary.BigEndian.Uint64(k) != uint64(last)) {
 			v.problem(BadVersion, "", "the published version is %x, the last one is %d", k, last)
 		}
-		c = tx.Bucket(bScripts).Cursor()
+		c = tx.Bucket(home.Scripts).Cursor()
 		for k, val := c.First(); k != nil; k, val = c.Next() {
 			name := fmt.Sprintf("script %x", k)
-			if len(k) != 8 || tx.Bucket(bVersions).Get(k) == nil {
+			if len(k) != 8 || tx.Bucket(home.Versions).Get(k) == nil {
 				v.problem(BadVersion, name, "there is no such version")
 			}
-			if _, err := unpackScript(val); err != nil {
+			if _, err := record.UnpackScript(val); err != nil {
 				v.problem(BadVersion, name, "%v", err)
 			}
 		}
@@ -201,37 +203,9 @@ func (v *verifier) versions() error {
 
 // current checks that the link names a tree exactly when a version is published.
 func (v *verifier) current() error {
-	name, err := v.s.Trees.live()
-	if err != nil {
-		v.problem(BadCurrent, currentLink, "%v", err)
-		return nil
+	wrong, err := v.s.Trees.CheckLink(v.st.Versions > 0)
+	if wrong != "" {
+		v.problem(BadCurrent, trees.CurrentLink, "%s", wrong)
 	}
-	pending := false
-	err = v.s.db.View(func(tx *db.Tx) error {
-		pending = tx.Meta().Get(kPublish) != nil
-		building := strings.Fields(string(tx.Meta().Get(kBuild)))
-		if slices.Contains(building, name) && !pending {
-			v.problem(BadCurrent, currentLink, "it names a tree that is being changed")
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case name == "" && v.st.Versions > 0 && !pending:
-		v.problem(BadCurrent, currentLink, "it is missing, although a version is published")
-	case name == "":
-	case v.st.Versions == 0 && !pending:
-		v.problem(BadCurrent, currentLink, "it names tree %s, although no version is published", name)
-	default:
-		fi, err := v.s.root.Lstat(treesFolder + "/" + name)
-		if errors.Is(err, fs.ErrNotExist) {
-			v.problem(BadCurrent, currentLink, "it names tree %s, which is missing", name)
-		} else if err != nil {
-			return err
-		} else if !fi.IsDir() {
-			v.problem(BadCurrent, currentLink, "tree %s is no directory", name)
-		}
-	}
-	return nil
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -14,10 +15,10 @@ import (
 // the version before: the caller knows that its files are those of the records. So it is of a version that
 // was imported, once a run has found the same. It may be called again.
 func (s *SiteVersions) Join(next int) error {
-	prefix := seqKey(uint64(next))
+	prefix := db.NumberKey(uint64(next))
 	for at := prefix; at != nil; {
-		err := s.update("join version", func(tx *db.Tx) error {
-			res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
+		err := s.Update("join version", func(tx *db.Tx) error {
+			res, hist := tx.Bucket(home.Resources), tx.Bucket(home.History)
 			var joined [][]byte
 			c := hist.Cursor()
 			k, v := c.Seek(at)

@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
-	"mirrord/internal/zstdfast"
 	"mirrord/site"
 	"mirrord/store/db"
-	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // The history of a site is kept backwards: with every version lie the records as they were before it, and the
@@ -29,9 +28,9 @@ type overlay map[string][]byte
 // overlayAt gathers what lies over the present in a version.
 func overlayAt(tx *db.Tx, version int) overlay {
 	o := overlay{}
-	c := tx.Bucket(bHistory).Cursor()
+	c := tx.Bucket(home.History).Cursor()
 	// Ascending: the first record kept after the version is the one that was valid in it.
-	for k, v := c.Seek(seqKey(uint64(version) + 1)); k != nil; k, v = c.Next() {
+	for k, v := c.Seek(db.NumberKey(uint64(version) + 1)); k != nil; k, v = c.Next() {
 		if len(k) <= 8 {
 			continue
 		}
@@ -42,53 +41,33 @@ func overlayAt(tx *db.Tx, version int) overlay {
 	return o
 }
 
-// Version is one published version of a site.
-type Version struct {
-	Number   int       `json:"number"` // from 1
-	Time     time.Time `json:"time"`
-	Files    int       `json:"files"`
-	Bytes    int64     `json:"bytes"`
-	Added    int       `json:"added"`
-	Changed  int       `json:"changed"`
-	Removed  int       `json:"removed"`
-	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
-	// the older version that this one is again, by a rollback; 0 if it is not
-	Restores int    `json:"rolled_back_to,omitempty"`
-	Meta     []byte `json:"meta,omitempty"` // its phm.json
-}
-
 // SiteVersions is the published versions of a site, and what its records were in them.
 type SiteVersions struct {
-	*home
+	*home.Folder
 	records *Records
 }
 
 // List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must
 // not be changed.
-func (s *SiteVersions) List() ([]Version, error) {
-	var out []Version
-	decided, err := s.decided()
+func (s *SiteVersions) List() ([]record.Version, error) {
+	var out []record.Version
+	decided, err := trees.Decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
-	err = s.each(bVersions, func(_, v []byte) error {
-		out = append(out, Version{})
-		return decodeVersion(s.name, v, &out[len(out)-1])
+	err = s.Each(home.Versions, func(_, v []byte) error {
+		out = append(out, record.Version{})
+		if err := json.Unmarshal(v, &out[len(out)-1]); err != nil {
+			return fmt.Errorf("versions of %s: %w: %v", s.Name, record.ErrValue, err)
+		}
+		return nil
 	})
-	return decided.with(out), err
-}
-
-// decodeVersion reads a value of the bucket of versions.
-func decodeVersion(site string, v []byte, x *Version) error {
-	if err := json.Unmarshal(v, x); err != nil {
-		return fmt.Errorf("versions of %s: %w: %v", site, record.ErrValue, err)
-	}
-	return nil
+	return decided.With(out), err
 }
 
 // DatedRecord is the record of a URL in a version.
 type DatedRecord struct {
-	Version Version
+	Version record.Version
 	Record  record.Resource
 	Known   bool // the URL was known then
 }
@@ -102,10 +81,10 @@ func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
 	}
 	out := make([]DatedRecord, len(vs))
 	key := u.Key(nil)
-	err = s.db.View(func(tx *db.Tx) error {
-		now, hist := tx.Bucket(bResources).Get(key), tx.Bucket(bHistory)
+	err = s.DB.View(func(tx *db.Tx) error {
+		now, hist := tx.Bucket(home.Resources).Get(key), tx.Bucket(home.History)
 		before := func(version int) {
-			if v := hist.Get(append(seqKey(uint64(version)), key...)); v != nil {
+			if v := hist.Get(append(db.NumberKey(uint64(version)), key...)); v != nil {
 				now = v
 			}
 		}
@@ -149,14 +128,14 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	decided, err := s.decided()
+	decided, err := trees.Decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
-	key := seqKey(uint64(version))
-	err = s.db.View(func(tx *db.Tx) error {
-		if tx.Bucket(bVersions).Get(key) == nil && !decided.is(key) {
-			return fmt.Errorf("version %d of %s: %w", version, s.name, ErrNoVersion)
+	key := db.NumberKey(uint64(version))
+	err = s.DB.View(func(tx *db.Tx) error {
+		if tx.Bucket(home.Versions).Get(key) == nil && !decided.Is(key) {
+			return fmt.Errorf("version %d of %s: %w", version, s.Name, record.ErrNoVersion)
 		}
 		p.o = overlayAt(tx, version)
 		return nil
@@ -172,7 +151,7 @@ func (p *Past) Resources(f func(r *record.Resource, here bool) error) error {
 	if err != nil {
 		return err
 	}
-	return p.s.each(bResources, func(k, v []byte) error {
+	return p.s.Each(home.Resources, func(k, v []byte) error {
 		old, changed := p.o[string(k)]
 		if changed && len(old) > 0 {
 			v = old
@@ -234,38 +213,23 @@ func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 // Script returns the edit script of a version against the one before, as Publish got it.
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
-	key := seqKey(uint64(version))
-	decided, err := s.decided()
+	key := db.NumberKey(uint64(version))
+	decided, err := trees.Decided(s.Folder)
 	if err != nil {
 		return nil, err
 	}
-	if decided.is(key) && (len(decided.Script) > 0) {
-		return unpackScript(decided.Script)
+	if decided.Is(key) && (len(decided.Script) > 0) {
+		return record.UnpackScript(decided.Script)
 	}
-	err = s.db.View(func(tx *db.Tx) error {
-		packed = slices.Clone(tx.Bucket(bScripts).Get(key))
+	err = s.DB.View(func(tx *db.Tx) error {
+		packed = slices.Clone(tx.Bucket(home.Scripts).Get(key))
 		return nil
 	})
 	if err != nil || packed == nil {
 		return nil, err
 	}
-	return unpackScript(packed)
+	return record.UnpackScript(packed)
 }
-
-// maxScript is how many bytes of an edit script are believed.
-const maxScript = 1<<31 - 1
-
-func unpackScript(packed []byte) ([]byte, error) {
-	dec := zstdfast.NewDecoder(maxScript)
-	defer dec.Close()
-	out, err := dec.DecodeAll(packed, nil)
-	if err != nil {
-		return nil, fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
-	}
-	return out, nil
-}
-
-func packScript(script []byte) []byte { return zstdfast.New().Append(nil, script) }
 
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces
 // goes into that one's history. The next publish then has the old content.
@@ -274,9 +238,9 @@ func (s *SiteVersions) Restore(version, next int) error {
 	if err := s.records.settle(0); err != nil {
 		return err
 	}
-	return s.update("restore records", func(tx *db.Tx) error {
+	return s.Update("restore records", func(tx *db.Tx) error {
 		o := overlayAt(tx, version)
-		res, hist := tx.Bucket(bResources), tx.Bucket(bHistory)
+		res, hist := tx.Bucket(home.Resources), tx.Bucket(home.History)
 		for _, k := range slices.Sorted(maps.Keys(o)) {
 			cur := res.Get([]byte(k))
 			var now, old record.Resource
@@ -291,7 +255,7 @@ func (s *SiteVersions) Restore(version, next int) error {
 				old = now // it was not known: it stays known, and is not in the mirror
 				old.InSet = false
 			}
-			hk := append(seqKey(uint64(next)), k...)
+			hk := append(db.NumberKey(uint64(next)), k...)
 			if hist.Get(hk) == nil {
 				if err := hist.Put(hk, slices.Clone(cur)); err != nil {
 					return err
@@ -309,13 +273,13 @@ func (s *SiteVersions) Restore(version, next int) error {
 // Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the
 // versions beside it stay as they are.
 func (s *SiteVersions) Drop(version int) error {
-	return s.update(fmt.Sprintf("drop version %d", version), func(tx *db.Tx) error {
-		versions := tx.Bucket(bVersions)
-		k := seqKey(uint64(version))
+	return s.Update(fmt.Sprintf("drop version %d", version), func(tx *db.Tx) error {
+		versions := tx.Bucket(home.Versions)
+		k := db.NumberKey(uint64(version))
 		if versions.Get(k) == nil {
-			return fmt.Errorf("version %d: %w", version, ErrNoVersion)
+			return fmt.Errorf("version %d: %w", version, record.ErrNoVersion)
 		}
-		if bytes.Equal(tx.Meta().Get(kLive), k) {
+		if bytes.Equal(tx.Meta().Get(home.KeyLive), k) {
 			return fmt.Errorf("version %d is the published one", version)
 		}
 		c := versions.Cursor()
@@ -337,7 +301,7 @@ func (s *SiteVersions) Drop(version int) error {
 // mergeHistory moves the records of a version to the next version, which then refers to the one before
 // both. The oldest version has no one before it: the references of the next one to it are removed.
 func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
-	hist := tx.Bucket(bHistory)
+	hist := tx.Bucket(home.History)
 	from := version
 	if oldest {
 		from = next
@@ -363,7 +327,7 @@ func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
 
 // mergeScripts does the same for the edit scripts.
 func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
-	b := tx.Bucket(bScripts)
+	b := tx.Bucket(home.Scripts)
 	if oldest {
 		return b.Delete(next)
 	}
@@ -372,7 +336,7 @@ func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 		if v == nil {
 			return nil, nil
 		}
-		return unpackScript(v)
+		return record.UnpackScript(v)
 	}
 	older, err := read(version)
 	if err != nil {
@@ -382,68 +346,9 @@ func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 	if err != nil {
 		return err
 	}
-	merged, err := mergeSteps(older, newer)
+	merged, err := record.JoinScripts(older, newer)
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.Delete(version), b.Put(next, packScript(merged)))
-}
-
-// mergeSteps makes one script of two that follow one another. A line is an operation and a line of a file
-// table: '-' and '~' with the file as it was before it was dropped or changed, '+' with a file that was
-// added.
-func mergeSteps(older, newer []byte) ([]byte, error) {
-	type step struct {
-		op   byte
-		line []byte
-	}
-	steps := map[string]step{}
-	var order []string
-	read := func(script []byte, f func(path string, s step)) error {
-		for line := range bytes.Lines(script) {
-			var file struct {
-				Path string `json:"path"`
-			}
-			if err := json.Unmarshal(line[1:], &file); err != nil {
-				return fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
-			}
-			f(file.Path, step{line[0], line[1:]})
-		}
-		return nil
-	}
-	if err := read(newer, func(p string, s step) {
-		steps[p] = s
-		order = append(order, p)
-	}); err != nil {
-		return nil, err
-	}
-	err := read(older, func(p string, s step) {
-		after, both := steps[p]
-		switch {
-		case !both:
-			order = append(order, p)
-			steps[p] = s
-		case s.op == '+' && after.op == '-': // came and went
-			delete(steps, p)
-		case s.op == '+':
-			steps[p] = step{'+', after.line}
-		case s.op == '-' && after.op == '+': // went and came back
-			steps[p] = step{'~', s.line}
-		case after.op == '-':
-			steps[p] = step{'-', s.line}
-		default:
-			steps[p] = step{'~', s.line}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []byte
-	slices.Sort(order)
-	for _, p := range slices.Compact(order) {
-		if s, ok := steps[p]; ok {
-			out = append(append(out, s.op), s.line...)
-		}
-	}
-	return out, nil
+	return errors.Join(b.Delete(version), b.Put(next, record.PackScript(merged)))
 }

@@ -22,7 +22,9 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // viewTest opens a view of a state of its own, as another process would.
@@ -36,7 +38,7 @@ func viewTest(t testing.TB, dir string) (*Site, error) {
 	s, err := st.ViewSite("x")
 	if err == nil {
 		t.Cleanup(func() {
-			if s.db != nil {
+			if s.DB != nil {
 				s.Close()
 			}
 		})
@@ -105,20 +107,20 @@ func TestViewDuringPublish(t *testing.T) {
 		return map[string]string{phm.MetaName: fmt.Sprintf(`{"version": %d}`, v)}
 	}
 	publish := func(v int) {
-		tree, err := s.Trees.Build(TreeRules{})
+		tree, err := s.Trees.Build(trees.TreeRules{})
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer tree.Close()
 		fillTree(t, tree, v, files(v))
-		if err := tree.Publish(Version{Number: v, Meta: []byte(files(v)[phm.MetaName])}, nil); err != nil {
+		if err := tree.Publish(record.Version{Number: v, Meta: []byte(files(v)[phm.MetaName])}, nil); err != nil {
 			t.Error(err)
 		}
 	}
 	publish(1)
 	var views sync.WaitGroup
-	s.step = func(string) { // the publish continues a little later than the view begins
+	s.Step = func(string) { // the publish continues a little later than the view begins
 		begun := make(chan struct{})
 		views.Go(func() {
 			close(begun)
@@ -143,7 +145,7 @@ func TestViewDuringPublish(t *testing.T) {
 		publish(v)
 	}
 	views.Wait()
-	s.step = nil
+	s.Step = nil
 }
 
 // What was read once can be read again as long as the view is open, regardless of later publishes
@@ -159,7 +161,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Stale() {
+	if v.DB.Stale() {
 		t.Error("it is stale at once")
 	}
 	commit(t, s, 1, newURLs(1, 9))
@@ -174,7 +176,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 	if err != nil || string(fr.Body) != "body of a page" {
 		t.Errorf("%q, %v", fr.Body, err)
 	}
-	if !v.Stale() {
+	if !v.DB.Stale() {
 		t.Error("it is not stale")
 	}
 	if err := v.Notes.SetFact("x", []byte("y")); err == nil {
@@ -186,7 +188,7 @@ func TestViewIsOfItsMoment(t *testing.T) {
 func TestViewRefused(t *testing.T) {
 	set := func(f func(tx *db.Tx) error) func(t *testing.T, s *Site) {
 		return func(t *testing.T, s *Site) {
-			if err := s.db.Update(f); err != nil {
+			if err := s.DB.Update(f); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -200,10 +202,10 @@ func TestViewRefused(t *testing.T) {
 			return tx.Bucket(db.Meta).Put(db.KeyFormat, binary.BigEndian.AppendUint32(nil, db.FormatVersion+1))
 		}), record.ErrNewerFormat, "newer"},
 		"being rebuilt": {set(func(tx *db.Tx) error {
-			return tx.Bucket(db.Meta).Put(kRebuilt, seqKey(0))
+			return tx.Bucket(db.Meta).Put(home.KeyRebuilt, db.NumberKey(0))
 		}), db.ErrBusy, "again"},
 		"damaged": {func(t *testing.T, s *Site) {
-			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
+			f, err := os.OpenFile(filepath.Join(s.Dir, home.SiteDB), os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +218,7 @@ func TestViewRefused(t *testing.T) {
 			}
 		}, disk.ErrDamaged, "site.db is damaged"},
 		"no meta page": {func(t *testing.T, s *Site) {
-			f, err := os.OpenFile(filepath.Join(s.dir, siteDB), os.O_WRONLY, 0)
+			f, err := os.OpenFile(filepath.Join(s.Dir, home.SiteDB), os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +258,7 @@ func TestViewOfNoSite(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "packs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(path, siteDB))
+	f, err := os.Create(filepath.Join(path, home.SiteDB))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,13 +278,13 @@ func TestRunBesideView(t *testing.T) {
 	commit(t, s, 0, newURLs(0, 5))
 	closeTest(t, st, s)
 	v, err := viewTest(t, dir)
-	if err != nil || v.Busy() {
+	if err != nil || v.DB.Busy {
 		t.Fatal(v, err)
 	}
 	_, s = openTest(t, dir, Options{})
 	commit(t, s, 5, newURLs(5, 9))
-	if n, err := v.Records.Known(); err != nil || n != 5 || !v.Stale() {
-		t.Errorf("the view knows %d URLs, %v; stale: %v", n, err, v.Stale())
+	if n, err := v.Records.Known(); err != nil || n != 5 || !v.DB.Stale() {
+		t.Errorf("the view knows %d URLs, %v; stale: %v", n, err, v.DB.Stale())
 	}
 }
 
@@ -291,7 +293,7 @@ func TestRunBesideView(t *testing.T) {
 func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
-	path := filepath.Join(s.dir, siteDB)
+	path := filepath.Join(s.Dir, home.SiteDB)
 	file := func() os.FileInfo {
 		fi, err := os.Stat(path)
 		if err != nil {
@@ -349,7 +351,7 @@ func TestExchangeDuringRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := make(chan error, 1)
-	err = s.db.View(func(*db.Tx) error {
+	err = s.DB.View(func(*db.Tx) error {
 		time.AfterFunc(1500*time.Millisecond, func() { closed <- v.Close() })
 		return s.Notes.SetFact("x", []byte("within")) // waits for the reader, as it cannot wait for itself
 	})
@@ -417,7 +419,7 @@ func BenchmarkView(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		size = sizeOf(b, filepath.Join(dir, "sites/x", siteDB))
+		size = sizeOf(b, filepath.Join(dir, "sites/x", home.SiteDB))
 		v.Close()
 	}
 	b.ReportMetric(float64(size)/1e6, "MB")
@@ -433,7 +435,7 @@ func BenchmarkSums(b *testing.B) {
 			manyRecords(b, s, urls)
 			begun := processorTime()
 			for b.Loop() {
-				if err := s.db.View((*db.Tx).CheckSums); err != nil {
+				if err := s.DB.View((*db.Tx).CheckSums); err != nil {
 					b.Fatal(err)
 				}
 			}

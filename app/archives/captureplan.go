@@ -99,7 +99,7 @@ func (c *seenCapture) until(date int64) int64 {
 
 // plan reads the versions, the oldest first. What came with the first ones, which are in another archive, is
 // not planned.
-func (p *capturePlanner) plan(ctx context.Context, before, versions []store.Version) error {
+func (p *capturePlanner) plan(ctx context.Context, before, versions []record.Version) error {
 	versions = slices.Concat(before, versions)
 	p.history = len(versions) > 1
 	known, err := p.material.Records.Known()
@@ -127,7 +127,7 @@ func (p *capturePlanner) plan(ctx context.Context, before, versions []store.Vers
 }
 
 // plan1 reads one version.
-func (p *capturePlanner) plan1(ctx context.Context, v store.Version, known uint32) error {
+func (p *capturePlanner) plan1(ctx context.Context, v record.Version, known uint32) error {
 	p.before, p.date = p.date, versionDate(&v)
 	past, err := p.material.Versions.Past(v.Number)
 	if err != nil {
@@ -322,7 +322,7 @@ func (p *capturePlanner) head(c *planned, rec *record.Resource, at record.HeadPl
 	var h *heads.Head
 	if !at.IsZero() {
 		var err error
-		if h, err = p.site.Records.ReadHead(rec.URL, at); err != nil && p.site.Stale() {
+		if h, err = p.site.Records.ReadHead(rec.URL, at); err != nil && p.site.DB.Stale() {
 			return err // it may only have been moved
 		}
 	}
@@ -343,16 +343,16 @@ func isPage(mime string) bool {
 }
 
 // versionDate is the time at which a version was complete.
-func versionDate(v *store.Version) int64 { return look.WebVersion(v).Time.Unix() }
+func versionDate(v *record.Version) int64 { return look.WebVersion(v).Time.Unix() }
 
 // errNoOriginals says that a version has nothing to make an archive of captures of.
-func errNoOriginals(name string, v store.Version) error {
+func errNoOriginals(name string, v record.Version) error {
 	return fmt.Errorf("version %d of %s has no stored originals: it was imported or rebuilt; export it as %s, "+
 		"or run the job first", v.Number, name, archive.PHM)
 }
 
 // aboutVersion is what an archive says of itself, from the phm.json of a version.
-func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[string]bool) {
+func aboutVersion(s *store.Site, v record.Version) (a archive.About, seeds map[string]bool) {
 	a.Title, a.Software, a.Created = s.Name, "mirrord", time.Unix(versionDate(&v), 0)
 	seeds = map[string]bool{}
 	m, err := phm.ReadMeta(strings.NewReader(string(v.Meta)))
@@ -375,13 +375,13 @@ func aboutVersion(s *store.Site, v store.Version) (a archive.About, seeds map[st
 
 // pickVersions returns the versions that an export is of, the oldest first, and those before that it builds
 // on.
-func pickVersions(s *store.Site, o *ExportRequest) (before, versions []store.Version, err error) {
+func pickVersions(s *store.Site, o *ExportRequest) (before, versions []record.Version, err error) {
 	vs, err := s.Versions.List()
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(vs) == 0 {
-		return nil, nil, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+		return nil, nil, fmt.Errorf("site %s: %w", s.Name, record.ErrNoVersion)
 	}
 	last := len(vs) - 1
 	if o.Version != 0 {

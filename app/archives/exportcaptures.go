@@ -20,6 +20,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // captureExport is an export in a form of captures: the site's responses, not the published files.
@@ -30,7 +31,7 @@ type captureExport struct {
 	about archive.About
 	plan  *capturePlan
 
-	versions []store.Version
+	versions []record.Version
 	counts   captureCounts
 }
 
@@ -144,7 +145,7 @@ func openTemporary() (*os.Root, error) {
 func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *files.FileSpill) (
 	src *captureSource, err error) {
 	err = env.View(st, x.name, func(s *store.Site) error {
-		before := []store.Version(nil)
+		before := []record.Version(nil)
 		if before, x.versions, err = pickVersions(s, &x.o); err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 }
 
 // versionField names a version in the record that says what the file is.
-func versionField(name string, v *store.Version) warc.HeaderField {
+func versionField(name string, v *record.Version) warc.HeaderField {
 	date := time.Unix(versionDate(v), 0).UTC().Format(time.RFC3339)
 	return warc.HeaderField{Name: name, Value: fmt.Sprintf("%d %s", v.Number, date)}
 }

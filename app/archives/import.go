@@ -16,6 +16,8 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Import makes a PHM in any form the first version of a mirror that is named as. Nothing is left when
@@ -76,7 +78,7 @@ const maxVersion = 1<<31 - 1
 func importInto(
 	s *store.Site, copyTo func(phm.Sink) (*phm.Meta, error), now time.Time,
 ) (*phm.Meta, error) {
-	tree, err := s.Trees.Build(store.TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func importInto(
 	if err != nil {
 		return nil, err
 	}
-	v := store.Version{
+	v := record.Version{
 		Number: ImportedVersion(m),
 		Time:   when,
 		Files:  m.Files,

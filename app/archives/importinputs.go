@@ -393,7 +393,7 @@ func freeName(st *store.State, as string) error {
 		return nil
 	case err != nil:
 		return err
-	case s.Busy():
+	case s.DB.Busy:
 		return errors.Join(fmt.Errorf("import as %s: %w", as, disk.ErrLocked), s.Close())
 	case abandoned(s):
 		return errors.Join(s.Close(), st.RemoveSite(as))

@@ -179,7 +179,7 @@ func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) e
 		}
 		var has, copied, shares string // an example of each
 		err := env.View(st, name, func(s *store.Site) error {
-			return s.Versions.Every(func(rec *record.Resource) error {
+			return s.Records.Every(func(rec *record.Resource) error {
 				_, shared := found.Bodies[rec.Digest]
 				switch {
 				case rec.Body == record.NoBody:

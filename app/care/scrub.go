@@ -261,5 +261,5 @@ func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 	})
 	c.read += stats.Bytes + stats.Size
 	c.torn = stats.TornLog != ""
-	return found, v.Stale(), err
+	return found, v.DB.Stale(), err
 }

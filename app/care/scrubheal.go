@@ -14,6 +14,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/trees"
 )
 
 // Repairs keeps runs and the repair of sites apart: a run never waits for a site that is being repaired. Safe
@@ -252,7 +253,7 @@ func (s *Scrubber) readersSee(ctx context.Context, name string, n *look.ScrubNot
 	if j.Version == 0 || j.Activity == status.Running || j.Activity == status.Ending {
 		return false
 	}
-	p := store.LookAtTree(s.State, name, false).Text
+	p := trees.LookAt(s.State.Dir, name, false).Text
 	if p == "" || look.Publishing(s.State, name) {
 		return false
 	}

@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/record"
 )
 
 // maxKeptProblems bounds the report on a ruined site.
@@ -230,15 +231,15 @@ func verifyView(
 	}
 	defer env.Close(&err, s)
 	if vs, err := s.Versions.List(); err == nil && len(vs) == 0 {
-		return nil, false, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+		return nil, false, fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 	}
-	out = &Verified{Report: new(phm.Report), Running: s.Busy()}
+	out = &Verified{Report: new(phm.Report), Running: s.DB.Busy}
 	err = check(ctx, s, out, func(p store.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}
 	})
-	return out, s.Stale(), err
+	return out, s.DB.Stale(), err
 }
 
 // keepCommon drops the problems that another check has not found. A list that was cut is left as it is: the

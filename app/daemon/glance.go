@@ -10,7 +10,7 @@ import (
 	"mirrord/app/jobs"
 	"mirrord/app/look"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/trees"
 )
 
 // How published trees are looked at for lists.
@@ -31,7 +31,7 @@ type treeLook struct {
 	bad bool
 }
 
-func (t *treeLooks) note(name string, at time.Time, p store.TreeProblem) store.TreeProblem {
+func (t *treeLooks) note(name string, at time.Time, p trees.TreeProblem) trees.TreeProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.known == nil {
@@ -94,19 +94,19 @@ func (d *Daemon) Glance() status.All {
 	now := d.State.Now()
 	due := d.trees.due(all.Jobs, now)
 	for i := range all.Jobs {
-		look.JudgeTree(&all.Jobs[i], d.State, now, func(name string) store.TreeProblem {
+		look.JudgeTree(&all.Jobs[i], d.State, now, func(name string) trees.TreeProblem {
 			if due[name] {
 				return d.lookAtTree(name)
 			}
-			return store.LookAtTree(d.State, name, false)
+			return trees.LookAt(d.State.Dir, name, false)
 		})
 	}
 	return all
 }
 
 // lookAtTree looks at each file of a published tree.
-func (d *Daemon) lookAtTree(name string) store.TreeProblem {
-	return d.trees.note(name, d.State.Now(), store.LookAtTree(d.State, name, true))
+func (d *Daemon) lookAtTree(name string) trees.TreeProblem {
+	return d.trees.note(name, d.State.Now(), trees.LookAt(d.State.Dir, name, true))
 }
 
 // DiskRoom is what all mirrors together may take, 0 for no limit, and what they take.

@@ -226,7 +226,7 @@ func (m *diskMatrix) targets(t *testing.T) (out []harmed) {
 	}
 	defer st.Close()
 	err = env.View(st, "x", func(s *store.Site) error {
-		return s.Versions.Every(func(r *record.Resource) error {
+		return s.Records.Every(func(r *record.Resource) error {
 			if r.Body == record.PackBody {
 				at[r.At] = r.URL.Path()
 			}

@@ -11,16 +11,16 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
-	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // DepotCollector collects the depot of a cluster from time to time, on one of its nodes, as mirrord cluster
 // gc does. When it was last collected the depot says itself, also by hand.
 type DepotCollector struct {
 	Depot *depot.Depot
-	Owner store.Owner   // of the cluster: one node at a time collects
+	Owner home.Owner    // of the cluster: one node at a time collects
 	Every time.Duration // from one collection to the next; 0 or less: never
 	Log   *slog.Logger
 }
@@ -76,7 +76,7 @@ func (c *DepotCollector) due(ctx context.Context) (bool, error) {
 }
 
 // collect collects as long as the lease lasts.
-func (c *DepotCollector) collect(ctx context.Context, l store.Lease) error {
+func (c *DepotCollector) collect(ctx context.Context, l home.Lease) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/mirror"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // App is the environment in which requests are served. It has no state of its own and is not changed by the
@@ -27,7 +28,7 @@ type App struct {
 	LookupEnv func(string) (string, bool)
 	Network   fetch.Network // connects to sites; nil is the system's network
 	Hosts     *fetch.Hosts  // the politeness of all runs of this process; nil is that of each run alone
-	Owner     store.Owner   // decides over sites beside the lock of the state; may be nil
+	Owner     home.Owner    // decides over sites beside the lock of the state; may be nil
 	// fetches the data that check-outs have left in depots; nil without an environment, then nothing is fetched
 	Away   func(*App) store.Bringer
 	Robots fetch.RobotsStore // robots.txt that several machines share; may be nil

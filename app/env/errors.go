@@ -12,8 +12,8 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/record"
 )
 
 // Kind is the sort of end that an Error stands for. A command line gives each kind an exit code, a server a
@@ -130,7 +130,7 @@ func (e SetupError) Unwrap() error { return e.Err }
 // NoVersion is the error about a number that no version of a mirror has. It is a store.ErrNoVersion.
 func NoVersion(name string, number int) error {
 	err := fmt.Errorf("%s has no version %d", name, number)
-	return &Error{Field: FieldVersion, Err: control.WithCode(err, store.ErrNoVersion)}
+	return &Error{Field: FieldVersion, Err: control.WithCode(err, record.ErrNoVersion)}
 }
 
 // Close closes what a function that may have failed has open, and adds its error.

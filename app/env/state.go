@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/trees"
 )
 
 // BaseFile, in the state directory, has the JobSet that was last the same here and in the cluster.
@@ -217,7 +218,7 @@ func (a *App) AboutRuns(err error) error {
 
 // OpenTree opens the published tree of a site, also while a run writes the site, and holds it: no publish
 // makes it a tree of another version before it is closed.
-func OpenTree(st *store.State, name string) (*store.HeldTree, error) {
+func OpenTree(st *store.State, name string) (*trees.HeldTree, error) {
 	if !job.ValidName(name) {
 		return nil, NotAName(name)
 	}

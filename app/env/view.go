@@ -32,7 +32,7 @@ func View(st *store.State, name string, f func(*store.Site) error) error {
 			return DidYouMean(st, name, err)
 		}
 		err = f(s)
-		gone := errors.Is(err, disk.ErrDamaged) && s.Stale()
+		gone := errors.Is(err, disk.ErrDamaged) && s.DB.Stale()
 		if cerr := s.Close(); cerr != nil {
 			return errors.Join(err, cerr)
 		}

@@ -217,7 +217,7 @@ func Place(ctx context.Context, s *store.Site, out string) error {
 		}
 		return ExportRedirecting(ctx, root.FS(), out, form, redirects)
 	}
-	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir(), "current"))
+	tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir, "current"))
 	if err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func LinkPublished(j *job.Job, s *store.Site) error {
 	if link == "" {
 		return nil
 	}
-	target := filepath.Join(s.Dir(), "current")
+	target := filepath.Join(s.Dir, "current")
 	switch fi, err := os.Lstat(link); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

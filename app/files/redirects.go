@@ -19,7 +19,7 @@ import (
 func IsRedirect(rec *record.Resource) bool { return !rec.InSet && rec.Target > 0 }
 
 // Numbered returns the place of a version among all.
-func Numbered(s *store.Site, vs []store.Version, number int) (int, error) {
+func Numbered(s *store.Site, vs []record.Version, number int) (int, error) {
 	i := render.VersionAt(vs, number)
 	if i < 0 {
 		return 0, env.NoVersion(s.Name, number)
@@ -50,13 +50,13 @@ func RedirectsIn(s *store.Site, number int) ([]archive.Redirect, error) {
 }
 
 // versionNumbered returns a kept version, for 0 the newest.
-func versionNumbered(s *store.Site, number int) (v store.Version, err error) {
+func versionNumbered(s *store.Site, number int) (v record.Version, err error) {
 	vs, err := s.Versions.List()
 	if err != nil {
 		return v, err
 	}
 	if len(vs) == 0 {
-		return v, fmt.Errorf("site %s: %w", s.Name, store.ErrNoVersion)
+		return v, fmt.Errorf("site %s: %w", s.Name, record.ErrNoVersion)
 	}
 	i := len(vs) - 1
 	if number != 0 {
@@ -67,7 +67,7 @@ func versionNumbered(s *store.Site, number int) (v store.Version, err error) {
 	return vs[i], nil
 }
 
-func findRedirects(s *store.Site, v store.Version) (out []archive.Redirect, err error) {
+func findRedirects(s *store.Site, v record.Version) (out []archive.Redirect, err error) {
 	m, err := phm.ReadMeta(bytes.NewReader(v.Meta))
 	if err != nil {
 		return nil, err

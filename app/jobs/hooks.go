@@ -189,7 +189,7 @@ func (h *hooked) published(ctx context.Context, sum *mirror.Summary) {
 
 // input is what all hooks get. sum is nil before the run.
 func (h *hooked) input(hook string, sum *mirror.Summary) *HookInput {
-	in := &HookInput{Hook: hook, Job: h.job.Name, Dir: filepath.Join(h.site.Dir(), "current")}
+	in := &HookInput{Hook: hook, Job: h.job.Name, Dir: filepath.Join(h.site.Dir, "current")}
 	if seeds := h.job.Seeds(); len(seeds) > 0 {
 		in.URL = seeds[0].String()
 	}

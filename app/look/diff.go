@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Difference is what Diff found.
@@ -59,7 +60,7 @@ type DiffRequest struct {
 var ErrNoPage = errors.New("that is no page")
 
 // versionAt is the version that was current at a time, the oldest one if all are younger.
-func versionAt(vs []store.Version, at time.Time) int {
+func versionAt(vs []record.Version, at time.Time) int {
 	n := vs[0].Number
 	for _, v := range vs {
 		if !v.Time.After(at) {
@@ -76,7 +77,7 @@ func Diff(a *env.App, r DiffRequest) (c *Difference, err error) {
 	} else {
 		c, err = diffVersions(a, r)
 	}
-	if r.All && r.From == 0 && r.Path == "" && errors.Is(err, store.ErrNoVersion) {
+	if r.All && r.From == 0 && r.Path == "" && errors.Is(err, record.ErrNoVersion) {
 		c, err = &Difference{Job: r.Job}, nil
 	}
 	if err != nil || !r.All {
@@ -106,7 +107,7 @@ func diffVersions(a *env.App, r DiffRequest) (*Difference, error) {
 	if from == 0 {
 		if len(vs) < 2 {
 			err := fmt.Errorf("diff %s: there is no older version", name)
-			return nil, control.WithCode(err, store.ErrNoVersion)
+			return nil, control.WithCode(err, record.ErrNoVersion)
 		}
 		from = vs[len(vs)-2].Number
 	}
@@ -138,7 +139,7 @@ func diffVersions(a *env.App, r DiffRequest) (*Difference, error) {
 		below := func(f phm.File) bool { return strings.HasPrefix(f.Path, c.Path+"/") }
 		if !slices.ContainsFunc(old.Files(), below) && !slices.ContainsFunc(now.Files(), below) {
 			err := fmt.Errorf("diff %s: neither version has %s", name, r.Path)
-			return nil, control.WithCode(err, store.ErrNoVersion)
+			return nil, control.WithCode(err, record.ErrNoVersion)
 		}
 		if tree = tree.Find(c.Path); tree == nil {
 			tree = &diff.Dir{Path: c.Path}

@@ -9,7 +9,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/mirror/render"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // EntryFile is the path of the entry page of a published mirror.
@@ -23,7 +23,7 @@ func EntryFile(a *env.App, name string) (string, error) {
 	}
 	defer st.Close()
 	meta, err := render.PublishedMeta(st, name)
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		return "", fmt.Errorf("%w: mirrord run-now %s makes it", err, name)
 	}
 	if err != nil {

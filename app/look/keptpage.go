@@ -17,7 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/replica/text"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // KeptPageRequest names a page of a version that is kept.
@@ -31,8 +31,8 @@ type KeptPageRequest struct {
 // KeptPage is a page of a version that is kept.
 type KeptPage struct {
 	Job      string
-	Versions []store.Version // all that are kept, oldest first
-	Index    int             // of the one that is meant
+	Versions []record.Version // all that are kept, oldest first
+	Index    int              // of the one that is meant
 	Path     string
 	File     *phm.File // nil: that version does not have it
 	States   []int     // versions in which its state changed, oldest first; empty when File is nil
@@ -40,7 +40,7 @@ type KeptPage struct {
 }
 
 // Version is the one that is meant.
-func (k *KeptPage) Version() *store.Version { return &k.Versions[k.Index] }
+func (k *KeptPage) Version() *record.Version { return &k.Versions[k.Index] }
 
 // PageOf finds a page of a version.
 func PageOf(ctx context.Context, a *env.App, r KeptPageRequest) (k *KeptPage, err error) {
@@ -124,7 +124,7 @@ func (t *PageTitles) put(sum, title string) {
 
 // VersionSearch is what was found in a version.
 type VersionSearch struct {
-	Version store.Version
+	Version record.Version
 	Hits    []VersionHit
 	More    int // hits that are not listed
 	Unread  int // pages whose titles were not looked at

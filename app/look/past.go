@@ -45,11 +45,11 @@ func readPast(st *store.State, name string, number int) (p *render.PastFS, err e
 				return err
 			}
 			if len(vs) == 0 {
-				return fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+				return fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 			}
 			n = vs[len(vs)-1].Number
 		}
-		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, store.ErrNoVersion) {
+		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, record.ErrNoVersion) {
 			return env.NoVersion(name, n)
 		}
 		if err != nil {
@@ -93,7 +93,7 @@ func (k *KeptVersions) Versions(name string) (out []serve.Version, err error) {
 }
 
 // WebVersion dates a version as its phm.json does.
-func WebVersion(v *store.Version) serve.Version {
+func WebVersion(v *record.Version) serve.Version {
 	at := v.Time
 	if m, err := phm.ReadMeta(bytes.NewReader(v.Meta)); err == nil {
 		at = m.Retrieved
@@ -104,7 +104,7 @@ func WebVersion(v *store.Version) serve.Version {
 // Open opens a version.
 func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.KeptTree, error) {
 	p, err := OpenPast(k.State, name, number)
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		return nil, fmt.Errorf("%w: %w", serve.ErrNoVersion, err) // dropped since the server last looked
 	}
 	if err != nil {

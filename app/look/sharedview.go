@@ -44,7 +44,7 @@ func (v *sharedViews) read(st *store.State, name string, f func(*store.Site) err
 		}
 	}
 	err := f(s.site)
-	gone := errors.Is(err, disk.ErrDamaged) && s.site.Stale()
+	gone := errors.Is(err, disk.ErrDamaged) && s.site.DB.Stale()
 	s.readers.Done()
 	if gone {
 		return env.View(st, name, f)

@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/trees"
 )
 
 // Broken is the state of a mirror that cannot be read. It is found by looking, and is no part of what the
@@ -201,7 +202,7 @@ func noteRebuild(s *status.Job, st *store.State, now time.Time) {
 // JudgeTree looks at whether the mirror can be read: its database, when the last run could not, and the
 // published tree; and at what the mirror takes on the disk.
 func JudgeTree(
-	s *status.Job, st *store.State, now time.Time, look func(name string) store.TreeProblem,
+	s *status.Job, st *store.State, now time.Time, look func(name string) trees.TreeProblem,
 ) {
 	noteRebuild(s, st, now)
 	s.Disk = jobs.DiskOf(st, s.Name)
@@ -320,6 +321,6 @@ func CauseOf(err error, name string) status.Cause {
 }
 
 // WholeTree is the look at a tree without a daemon.
-func WholeTree(st *store.State) func(name string) store.TreeProblem {
-	return func(name string) store.TreeProblem { return store.LookAtTree(st, name, true) }
+func WholeTree(st *store.State) func(name string) trees.TreeProblem {
+	return func(name string) trees.TreeProblem { return trees.LookAt(st.Dir, name, true) }
 }

@@ -8,11 +8,12 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Versions reads the versions of a site, oldest first; it is an error when there are none.
-func Versions(a *env.App, name string) ([]store.Version, error) {
-	var vs []store.Version
+func Versions(a *env.App, name string) ([]record.Version, error) {
+	var vs []record.Version
 	err := env.ViewState(a, name, func(_ *store.State, s *store.Site) (err error) {
 		vs, err = s.Versions.List()
 		return err
@@ -21,13 +22,13 @@ func Versions(a *env.App, name string) ([]store.Version, error) {
 		return nil, err
 	}
 	if len(vs) == 0 {
-		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+		return nil, fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 	}
 	return vs, nil
 }
 
 // VersionNote describes a remarkable version; current says that readers see it.
-func VersionNote(v store.Version, current bool) string {
+func VersionNote(v record.Version, current bool) string {
 	note := ""
 	if v.Accepted {
 		note = "accepted"

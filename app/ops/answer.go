@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/serve/find"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // most is how many bytes a request may have.
@@ -184,7 +185,7 @@ func CodeOf(err error) control.Code {
 	_, inFile := errors.AsType[job.Errors](err)
 	switch {
 	case errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
-		errors.Is(err, store.ErrNoVersion), env.FieldOf(err) == env.FieldState:
+		errors.Is(err, record.ErrNoVersion), env.FieldOf(err) == env.FieldState:
 		return control.NotFound
 	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),
 		env.FieldOf(err) == env.FieldImported, isUsage && usage.Kind == env.Locked:

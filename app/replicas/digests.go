@@ -211,7 +211,7 @@ func (k *keptDigests) keep(batch []replicaPage) {
 	if k == nil || !some {
 		return
 	}
-	if live, err := liveVersion(k.view); err != nil || live != k.live || k.view.Busy() || k.view.Stale() {
+	if live, err := liveVersion(k.view); err != nil || live != k.live || k.view.DB.Busy || k.view.DB.Stale() {
 		return
 	}
 	d, err := k.view.Pages().Digests()
@@ -230,7 +230,7 @@ func (k *keptDigests) keep(batch []replicaPage) {
 // thin writes the digests again when most of them are of texts that no page has now.
 func (k *keptDigests) thin() error {
 	const spare = 1000
-	if k.view.Busy() || k.view.Stale() {
+	if k.view.DB.Busy || k.view.DB.Stale() {
 		return nil
 	}
 	d, err := k.view.Pages().Digests()

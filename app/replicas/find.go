@@ -19,7 +19,7 @@ import (
 	"mirrord/job"
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
-	"mirrord/store"
+	"mirrord/store/trees"
 )
 
 // Replicas is what FindReplicas found.
@@ -186,7 +186,7 @@ func openReplicaTrees(a *env.App, r *replicaPages, dirs []string) (room string, 
 		if err != nil {
 			return "", notTree(a, dir, err)
 		}
-		r.trees = append(r.trees, replicaTree{name: dir, root: &store.HeldTree{Root: root}})
+		r.trees = append(r.trees, replicaTree{name: dir, root: &trees.HeldTree{Root: root}})
 	}
 	if len(dirs) > 0 {
 		return os.TempDir(), nil

@@ -20,6 +20,8 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
 	"mirrord/store"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // maxReplicaPage bounds the bytes read of one page.
@@ -42,7 +44,7 @@ type replicaPages struct {
 // replicaTree is a directory of pages, and what it is called in messages.
 type replicaTree struct {
 	name string
-	root *store.HeldTree
+	root *trees.HeldTree
 	site string   // of the state, whose published tree it is; "" for any other
 	said *os.File // instead of the root: the digests of a mirror that another node has
 }
@@ -222,7 +224,7 @@ func (r *replicaPages) openMirrors(st *store.State) error {
 	}
 	for _, name := range sites {
 		root, err := env.OpenTree(st, name)
-		if errors.Is(err, store.ErrNoVersion) {
+		if errors.Is(err, record.ErrNoVersion) {
 			continue
 		}
 		if err != nil {

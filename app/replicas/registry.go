@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // registryFormat is the version of the registry's form. Fields may be added without a new one.
@@ -114,7 +115,7 @@ func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, e
 	for _, name := range sites {
 		m, err := readRegistryMirror(st, name, byName[name], runs)
 		switch {
-		case errors.Is(err, store.ErrNoVersion):
+		case errors.Is(err, record.ErrNoVersion):
 			continue
 		case err != nil:
 			out.Problems = append(out.Problems, RegistryProblem{name, err.Error()})
@@ -344,7 +345,7 @@ func EquivalentsOf(a *env.App, name string) (_ *RegistryMirror, err error) {
 	}
 	defer env.Close(&err, st)
 	m, err := readRegistryMirror(st, name, j, nil)
-	none := errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
+	none := errors.Is(err, record.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
 	switch {
 	case none && j == nil:
 		return nil, fmt.Errorf("%s: %w", name, store.ErrNoSite)

@@ -22,6 +22,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // ReplicaPair is a pair that was tested, or why it was not.
@@ -136,7 +137,7 @@ func (v *replicaVerifier) against(ctx context.Context, j *job.Job, alt site.URL,
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, store.ErrNoSite) || errors.Is(err, store.ErrNoVersion):
+	case errors.Is(err, store.ErrNoSite) || errors.Is(err, record.ErrNoVersion):
 		none = "the job has no mirror yet that says what to compare: run it first"
 	case err != nil: // the others are tested all the same
 		paths, none = nil, "its mirror cannot be read: "+err.Error()
@@ -255,7 +256,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 			}
 		})
 		switch {
-		case errors.Is(err, store.ErrNoVersion):
+		case errors.Is(err, record.ErrNoVersion):
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // the others are compared all the same

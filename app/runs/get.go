@@ -19,6 +19,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // GetRequest asks for a mirror without a job file.
@@ -258,7 +259,7 @@ func (w *getWork) run(ctx context.Context, a *env.App, r GetRequest) (*mirror.Su
 }
 
 // unplaced is the summary of a complete run whose result was not moved to its place yet.
-func unplaced(name string, v *store.Version) *mirror.Summary {
+func unplaced(name string, v *record.Version) *mirror.Summary {
 	sum := &mirror.Summary{
 		Job:       name,
 		Started:   v.Time,

@@ -27,6 +27,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // getWork is the hidden folder beside the place of a one-off mirror: a state with one site. While a run goes
@@ -160,7 +161,7 @@ func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 }
 
 // Live is the published version, or nil.
-func (w *getWork) Live() (*store.Version, error) {
+func (w *getWork) Live() (*record.Version, error) {
 	vs, err := w.s.Versions.List()
 	if (err != nil) || len(vs) == 0 {
 		return nil, err
@@ -169,12 +170,12 @@ func (w *getWork) Live() (*store.Version, error) {
 }
 
 // treeDir is the folder of the published tree, relative to that of the site.
-func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w.s.Dir(), "current")) }
+func (w *getWork) treeDir() (string, error) { return os.Readlink(filepath.Join(w.s.Dir, "current")) }
 
 // hasTree reports whether the published tree is in the folder. Its phm.json comes last, and leaves first.
-func (w *getWork) hasTree(live *store.Version) (bool, error) {
+func (w *getWork) hasTree(live *record.Version) (bool, error) {
 	tree, err := w.s.Trees.Current()
-	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
+	if errors.Is(err, record.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return false, nil
 	}
 	if err != nil {
@@ -186,7 +187,7 @@ func (w *getWork) hasTree(live *store.Version) (bool, error) {
 }
 
 // placed reports whether a version lies at out.
-func (w *getWork) placed(live *store.Version) bool {
+func (w *getWork) placed(live *record.Version) bool {
 	if w.Form.Folder() {
 		raw, err := regular.Read(filepath.Join(w.Out, phm.MetaName), int64(len(live.Meta)))
 		return (err == nil) && bytes.Equal(raw, live.Meta)
@@ -216,7 +217,7 @@ func (w *getWork) placed(live *store.Version) bool {
 // Restore makes the published tree of the site again of the mirror at out, by links where it is a directory,
 // and gives the site its bodies back. It reports whether the mirror is the published version. The mirror is
 // not changed. The run repairs damaged and missing files.
-func (w *getWork) Restore(ctx context.Context, live *store.Version) (bool, error) {
+func (w *getWork) Restore(ctx context.Context, live *record.Version) (bool, error) {
 	if !w.placed(live) {
 		return false, nil
 	}
@@ -224,7 +225,7 @@ func (w *getWork) Restore(ctx context.Context, live *store.Version) (bool, error
 	if err != nil {
 		return false, err
 	}
-	dir := filepath.Join(w.s.Dir(), name)
+	dir := filepath.Join(w.s.Dir, name)
 	if err := os.RemoveAll(dir); err != nil {
 		return false, err
 	}
@@ -287,7 +288,7 @@ func linkTree(ctx context.Context, from, dir string, tree regular.Root) (known b
 }
 
 // keepBodies gives the bodies that lie only in the tree their names back, if they are what they should be.
-func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
+func (w *getWork) keepBodies(tree regular.Root, live *record.Version) error {
 	bodies := map[string][32]byte{}
 	err := w.s.Records.Resources(func(rec *record.Resource) error {
 		if rec.Body == record.BlobBody {
@@ -298,7 +299,7 @@ func (w *getWork) keepBodies(tree regular.Root, live *store.Version) error {
 	if err != nil {
 		return err
 	}
-	l := store.NewTreeLooker(tree)
+	l := trees.NewTreeLooker(tree)
 	defer l.Close()
 	err = render.ScanTable(tree, render.MetaOf(live), func(f *phm.File) error {
 		digest, ok := bodies[f.SHA256]
@@ -363,7 +364,7 @@ func (w *getWork) putAway(ctx context.Context) error {
 		_, err = w.s.Compact(ctx, false)
 	}
 	tree, terr := w.treeDir()
-	dir := w.s.Dir()
+	dir := w.s.Dir
 	w.Close()
 	if terr == nil { // a tree that has lost files must not look whole when this is cut short
 		terr = os.Remove(filepath.Join(dir, tree, phm.MetaName))
@@ -378,7 +379,7 @@ func (w *getWork) putAway(ctx context.Context) error {
 
 // finished returns the version of a complete run that was interrupted before it was moved to its place, or
 // nil.
-func (w *getWork) finished(now time.Time) (*store.Version, error) {
+func (w *getWork) finished(now time.Time) (*record.Version, error) {
 	run, err := w.s.Notes.Run()
 	if err != nil || run != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func RunSite(
 		o.Hosts = a.Politeness()
 	}
 	world := a.World(st.PublicNames())
-	world.NoHeads = s.Volatile()
+	world.NoHeads = s.Volatile
 	client, err := mirror.NewClient(j, world, a.Log)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, env.SetupError{Err: err})

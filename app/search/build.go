@@ -120,7 +120,7 @@ func (f *findUpdate) change(ctx context.Context, name string, do func(b *find.In
 type findSite struct {
 	st     *store.State
 	s      *store.Site
-	list   []store.Version
+	list   []record.Version
 	down   *mirror.TakeDowns
 	reader *bodies.FrameReader
 	links  render.StoredLinks
@@ -189,7 +189,7 @@ func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
 }
 
 // anotherMirror says whether a mirror was removed and made again since the index had it.
-func anotherMirror(list []store.Version, done find.Stand) bool {
+func anotherMirror(list []record.Version, done find.Stand) bool {
 	for i := range list {
 		if list[i].Number == done.Version {
 			return list[i].Time.Unix() != done.At.Unix()
@@ -299,7 +299,7 @@ func bodyMark(r *record.Resource) uint64 {
 // read reads what a page says. One whose body is missing or damaged says nothing: verify reports it.
 func (x *findSite) read(r *record.Resource, now bool) (t find.PageText, ok bool, err error) {
 	body, err := x.body(r, now, &t)
-	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, disk.ErrDamaged) && !x.s.Stale()) {
+	if errors.Is(err, fs.ErrNotExist) || (errors.Is(err, disk.ErrDamaged) && !x.s.DB.Stale()) {
 		return t, false, nil
 	}
 	if err != nil || !text.IsText(body) {

@@ -26,12 +26,13 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // Peers is what a daemon asks that is one of several. *engine.Engine is one. Safe for concurrent use.
 type Peers interface {
 	// Acquire gives out the sites of the hosts that are this daemon's.
-	store.Owner
+	home.Owner
 	// Want sets the sites that the cluster runs, by name, with their main hosts; here are those that lie on this
 	// machine; jobs is a digest of the job files.
 	Want(sites map[string]string, here []string, jobs string)

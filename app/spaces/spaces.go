@@ -21,6 +21,7 @@ import (
 	"mirrord/phm/space"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // SyncSpaces updates all spaces of a state: to the jobs as their files say, and to the published versions.
@@ -221,7 +222,7 @@ func membersOf(a *env.App, st *store.State, name string) (members []space.Member
 		m := space.Member{Name: f.Name, Unknown: true}
 		if f.Job != nil {
 			meta, err := render.PublishedMeta(st, f.Name)
-			if errors.Is(err, store.ErrNoVersion) || errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, record.ErrNoVersion) || errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err == nil {
@@ -329,7 +330,7 @@ func endsOf(s *store.Site, tree regular.Root) (map[string]string, error) {
 		}
 		ends[from.String()] = end
 	})
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		err = nil // nothing but the tree is known
 	}
 	return ends, err

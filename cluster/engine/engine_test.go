@@ -16,6 +16,7 @@ import (
 	"mirrord/cluster/keeper"
 	"mirrord/cluster/lease"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/testing/storetest"
 )
 
@@ -108,7 +109,7 @@ func testOwner(t *testing.T, o engine.Options) {
 		e := again(t)
 		return storetest.Ownership{
 			Owner: e,
-			Again: func(t *testing.T) store.Owner { return again(t) },
+			Again: func(t *testing.T) home.Owner { return again(t) },
 			Lose: func(t *testing.T, _ string) {
 				if err := e.Lose(t.Context()); err != nil {
 					t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"mirrord/cluster/lease"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
-var _ store.Owner = (*Engine)(nil)
+var _ home.Owner = (*Engine)(nil)
 
 // ErrAway reports that the node has no session. No site can be acquired then: it counts as locked.
 var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", disk.ErrLocked)
@@ -56,7 +56,7 @@ const (
 
 // Acquire implements store.Owner. The lease implies the site's main host. Where the session has that already,
 // the keepers are not asked.
-func (e *Engine) Acquire(site string) (_ store.Lease, err error) {
+func (e *Engine) Acquire(site string) (_ home.Lease, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("acquire site %s: %w", site, err)

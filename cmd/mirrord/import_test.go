@@ -15,6 +15,7 @@ import (
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/internal/demosite"
 	"mirrord/store"
+	"mirrord/store/trees"
 )
 
 // An archive from anybody may name any number as its version; those after it must still be numbers.
@@ -115,7 +116,7 @@ func TestInterruptedExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := killed.Trees.Build(store.TreeRules{})
+	tree, err := killed.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

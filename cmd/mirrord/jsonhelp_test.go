@@ -33,7 +33,7 @@ import (
 	"mirrord/replay"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // jsonOutput is what one call writes as JSON.
@@ -103,7 +103,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"user.go withPassword":             {"console user", jobs.UserInfo{}},
 		"user.go userListCommand":          {"console user", jobs.UserInfo{}},
 		"the daemon":                       {"/status.json", status.Daemon{}},
-		"versions.go printVersions":        {"status --versions", store.Version{}},
+		"versions.go printVersions":        {"status --versions", record.Version{}},
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // checkedText is the value of the text "checked".
@@ -109,7 +109,7 @@ func saidOf() map[string]any {
 		"told":      &[]control.Told{},
 		"tokens":    &[]jobs.TokenInfo{},
 		"together":  &report.Associations{},
-		"versions":  &[]store.Version{},
+		"versions":  &[]record.Version{},
 		"find":      &search.FoundTexts{},
 		"forget":    &care.Forgetting{},
 		"forgotten": &struct {

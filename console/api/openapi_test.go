@@ -22,6 +22,7 @@ import (
 	"mirrord/app/search"
 	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 var update = flag.Bool("update", false, "rewrite openapi.yaml")
@@ -445,7 +446,7 @@ func (g *generator) bodies() map[string]described {
 			out:      reflect.TypeFor[savedJob](),
 			headers:  []string{"ETag"},
 		},
-		"versions": {out: reflect.TypeFor[[]store.Version]()},
+		"versions": {out: reflect.TypeFor[[]record.Version]()},
 		"run": {answers: object{
 			{"200", object{
 				{"description", "with wait: events, one JSON object a line, until the run has ended or the token is " +

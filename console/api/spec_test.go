@@ -26,6 +26,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // spec checks requests and answers against openapi.yaml. A field that it does not describe is refused.
@@ -170,7 +171,7 @@ func fullRun() status.Run { return filled[status.Run]() }
 // Each value that is sent fits its schema with all of its fields.
 func TestSchemas(t *testing.T) {
 	s := loadSpec(t)
-	version := filled[store.Version]()
+	version := filled[record.Version]()
 	version.Meta = nil // not sent
 	ordered := filled[order]()
 	ordered.State, ordered.Want.Scope = orders.Done, "host"

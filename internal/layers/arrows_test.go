@@ -35,7 +35,7 @@ func largeCircles() map[string]int {
 		"mirror/crawl":   15,
 		"mirror/revisit": 14,
 		"relocate":       25,
-		"store":          30,
+		"store":          23,
 	}
 }
 

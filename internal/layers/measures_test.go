@@ -52,8 +52,8 @@ func largeTypes() map[string]large {
 		"mirror/process.Processor":   {40, "each way in which an answer is taken may end in each other one"},
 		"mirror/process.reading":     {40, "each way in which a body is read may end in each other one"},
 		"store.State":                {40, "the entry of the package: one method a use of the state"},
-		"store.Trees":                {40, "the published trees of a site, written and verified in one order"},
 		"store/db.DB":                {39, "one writer keeps pages, free list and transactions consistent"},
+		"store/trees.SiteTrees":      {40, "the published trees of a site, written and verified in one order"},
 	}
 }
 

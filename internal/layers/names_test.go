@@ -25,7 +25,7 @@ func sharedNames() map[string]string {
 		"Ask": domain, "Body": domain, "Bodies": door, "Bucket": domain, "Change": domain, "Client": idiom,
 		"Counts": layer, "Daemon": layer, "Dir": domain,
 		"Entry": domain, "Error": idiom, "Evidence": layer, "Facts": door,
-		"File": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
+		"File": domain, "Folder": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
 		"Hosts": door, "Job": layer, "Kind": idiom, "Limits": layer, "LineError": idiom,
 		"Names": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
 		"Page": domain, "Problem": idiom, "ProblemKind": idiom,

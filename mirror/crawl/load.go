@@ -18,7 +18,7 @@ func (r *Retrieval) load() (*loaded, error) {
 	room, err := r.Table.Settled().Fill(urls.Loading{
 		From:  r.Site.Records,
 		Run:   r.Recording(),
-		Bad:   r.Site.BadValue,
+		Bad:   r.Site.DB.Damaged,
 		Visit: l.note,
 	})
 	r.Counts.Hold(room)

@@ -18,8 +18,8 @@ import (
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // loaded is a retrieval whose table is filled.
@@ -189,7 +189,7 @@ func openImported(r *loaded) error {
 		return nil
 	}
 	tree, err := r.Site.Trees.Current()
-	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, disk.ErrDamaged) || errors.Is(err, record.ErrNoVersion) {
 		return nil // the run makes it again
 	}
 	if err == nil {
@@ -218,7 +218,7 @@ func (r *Retrieval) newSaver() *process.Saver {
 			r.Notes.Add(what+": "+err.Error(), r.Rules.Seeds[0])
 		},
 	}
-	if !r.Site.Volatile() {
+	if !r.Site.Volatile {
 		o.Texts = r.Site.Pages().Texts
 	}
 	return process.NewSaver(o)
@@ -230,7 +230,7 @@ func (r *crawling) newCommitter(stop func(error)) *urls.Committer {
 		Table:   r.Table,
 		Journal: r.Site.Records,
 		Large:   source.PartBytes,
-		Packed:  !r.Site.Volatile(),
+		Packed:  !r.Site.Volatile,
 		Room:    r.room,
 		Stop:    stop,
 	})
@@ -241,7 +241,7 @@ func (r *crawling) room() error {
 	if most, limit := r.MostState(); most > 0 && r.Taken+r.Site.Frames.Grown()+r.bodies.Load() > most {
 		return run.StateFull(limit)
 	}
-	return diskRoom(r.Site.Dir(), r.Job.Limits.MinFree)
+	return diskRoom(r.Site.Dir, r.Job.Limits.MinFree)
 }
 
 // diskRoom says why nothing more may be stored: less than the job's limit is left on the disk of dir.

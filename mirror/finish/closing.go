@@ -18,6 +18,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Closing is what follows retrieval in one run: the verdict, the records and mirror paths, publication.
@@ -29,8 +30,8 @@ type Closing struct {
 	tree          publish.TreeDamage // of the published version
 	shared        render.Shared
 	cures         deadlinks.Choice
-	repairedLinks int            // of the version that was published
-	published     *store.Version // by this run
+	repairedLinks int             // of the version that was published
+	published     *record.Version // by this run
 }
 
 // New returns the closing of a run. repairs are those of a version that comes back, nil for those that are

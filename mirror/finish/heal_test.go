@@ -25,7 +25,7 @@ import (
 func (b bench) harm(path string) {
 	b.T.Helper()
 	at := b.Record(path).At
-	name := filepath.Join(b.Store.Dir(), "packs", fmt.Sprintf("%06d.pack", at.Pack))
+	name := filepath.Join(b.Store.Dir, "packs", fmt.Sprintf("%06d.pack", at.Pack))
 	data, err := os.ReadFile(name)
 	if err != nil {
 		b.T.Fatal(err)

@@ -52,7 +52,7 @@ func (p *pageTexts) Before(rec *record.Resource) (string, bool, error) {
 		p.isOpen = true
 		var err error
 		p.live, err = p.site.Trees.Current()
-		missing := errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged)
+		missing := errors.Is(err, record.ErrNoVersion) || errors.Is(err, disk.ErrDamaged)
 		if (err != nil) && !missing {
 			return "", false, err
 		}

@@ -4,7 +4,7 @@ package finish
 
 import (
 	"mirrord/mirror/render"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // mostStay is how many of ten published files of the primary origin may stay there when a site has moved: a
@@ -43,7 +43,7 @@ func findPrimary(c *Closing) (again []uint32, err error) {
 }
 
 // restoredOr returns the version that comes back, live when none does.
-func restoredOr(c *Closing, live *store.Version) (*store.Version, error) {
+func restoredOr(c *Closing, live *record.Version) (*record.Version, error) {
 	if c.Options.Restores == 0 {
 		return live, nil
 	}

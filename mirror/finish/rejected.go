@@ -154,7 +154,7 @@ func alike(s *run.Session) func(id uint32, version int) bool {
 }
 
 // forgetRejected forgets what rollbacks rejected, unless that still counts for the published version.
-func forgetRejected(s *run.Session, live *store.Version) error {
+func forgetRejected(s *run.Session, live *record.Version) error {
 	list, err := rollbacksOf(s)
 	if (err != nil) || (len(list) == 0) || (verdict.HoldsAt(list, live) != nil) {
 		return err

@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/takedown"
 	"mirrord/mirror/verdict"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Restore makes the records of a site what they were in a kept version, and the run that publishes them the
@@ -30,7 +31,7 @@ func Restore(
 		return nil, err
 	}
 	if render.VersionAt(vs, number) < 0 {
-		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, store.ErrNoVersion)
+		return nil, fmt.Errorf("roll back %s to version %d: %w", s.Name, number, record.ErrNoVersion)
 	}
 	// Before Restore: what the records say is needed for it.
 	if _, err := publish.Mend(ctx, publish.MendingOf(st, s), &vs[len(vs)-1]); err != nil {
@@ -60,7 +61,7 @@ func Restore(
 
 // reject notes the rejected version when an older one replaces the current one. The note counts once that is
 // published; until then, the earlier note does.
-func reject(s *store.Site, current *store.Version, number int) error {
+func reject(s *store.Site, current *record.Version, number int) error {
 	v, err := s.Notes.Fact(verdict.RejectedFact)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
@@ -88,7 +87,7 @@ func TestBelieve(t *testing.T) {
 				}
 			}
 			if c.Run.Number = len(x.doubtful) + 1; x.published {
-				c.published = &store.Version{Number: 2}
+				c.published = &record.Version{Number: 2}
 			}
 			if err := believe(c); err != nil {
 				t.Fatal(err)

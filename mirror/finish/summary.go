@@ -12,7 +12,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/run"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Summary is the report of the run.
@@ -59,7 +59,7 @@ func (c *Closing) Summary(j *verdict.Judgement) *result.Summary {
 	}
 	if v != nil {
 		addVersion(sum, v)
-		sum.Path = filepath.Join(c.Site.Dir(), "current")
+		sum.Path = filepath.Join(c.Site.Dir, "current")
 		sum.Entry = c.entry()
 	}
 	return sum
@@ -94,7 +94,7 @@ func addSkips(sum *result.Summary, skips map[policy.Why]int64) {
 }
 
 // addVersion adds the published version.
-func addVersion(sum *result.Summary, v *store.Version) {
+func addVersion(sum *result.Summary, v *record.Version) {
 	sum.Version, sum.Files, sum.Size, sum.VersionTime = v.Number, v.Files, v.Bytes, v.Time
 	if sum.Published {
 		sum.Added, sum.Changed, sum.Removed = v.Added, v.Changed, v.Removed

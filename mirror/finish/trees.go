@@ -15,11 +15,12 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/trees"
 )
 
 // treeRules are the job's rules for trees of older versions.
-func treeRules(j *job.Job) store.TreeRules {
-	return store.TreeRules{Grace: j.Publish.Grace, Most: int(j.Publish.Trees)}
+func treeRules(j *job.Job) trees.TreeRules {
+	return trees.TreeRules{Grace: j.Publish.Grace, Most: int(j.Publish.Trees)}
 }
 
 // awaitTree waits for a tree in which the version can be built, for no longer than the options allow. The
@@ -53,7 +54,7 @@ func awaitTree(ctx context.Context, s *run.Session) error {
 }
 
 // sayTree reports what became of the grace of a tree.
-func sayTree(s *run.Session, next *store.NextTree, waited time.Duration) {
+func sayTree(s *run.Session, next *trees.NextTree, waited time.Duration) {
 	if waited >= time.Second {
 		const what = "publishing waited %s, because there were %s, and those of older versions were in " +
 			"their grace"

@@ -100,7 +100,7 @@ const measuredEvery = time.Hour
 
 // Measure keeps what the site takes after a run that changed it, now and then. What goes wrong is logged.
 func Measure(s *run.Session, published bool) {
-	if s.Site.Volatile() || s.Options.State == nil {
+	if s.Site.Volatile || s.Options.State == nil {
 		return
 	}
 	z, err := SizesOf(s.Options.State, s.Site.Name)

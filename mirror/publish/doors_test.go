@@ -145,7 +145,7 @@ func TestDoors(t *testing.T) {
 	e.put(1, "a.html", `a`, 1)
 	d := e.open(1)
 	first := e.finish(d, map[uint32]*phm.File{0: nil, 1: nil})
-	if _, err := e.site.Trees.Current(); !errors.Is(err, store.ErrNoVersion) {
+	if _, err := e.site.Trees.Current(); !errors.Is(err, record.ErrNoVersion) {
 		t.Errorf("before Publish: %v", err)
 	}
 	if res := &d.result; res.Added != 2 || res.Changed+res.Removed != 0 || res.Same() || len(res.script()) != 0 {

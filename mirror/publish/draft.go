@@ -22,6 +22,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Records reads the record of a URL; *store.Records does. Safe for concurrent use.
@@ -37,8 +38,8 @@ type ManyRecords interface {
 
 // Means is what a version is made with. All fields but Rules and Rests are needed.
 type Means struct {
-	Trees    *store.Trees
-	Rules    store.TreeRules
+	Trees    *trees.SiteTrees
+	Rules    trees.TreeRules
 	Records  ManyRecords
 	Renderer *render.Renderer
 	Counts   *urls.Counts
@@ -51,7 +52,7 @@ type Means struct {
 type Draft struct {
 	plan   *VersionPlan
 	by     Means
-	tree   *store.Tree
+	tree   *trees.Tree
 	damage damagedBodies
 	kept   damagedBodies // of files that stay as they are published all the same
 	result Result
@@ -144,9 +145,9 @@ func (d *Draft) Build(ctx context.Context) (*Result, error) {
 
 // Publish makes the draft the published version. It is what readers see from then on. restores is the older
 // version that it is again, 0 if it is a new one.
-func (d *Draft) Publish(accepted bool, restores int) (*store.Version, error) {
+func (d *Draft) Publish(accepted bool, restores int) (*record.Version, error) {
 	res := &d.result
-	v := store.Version{
+	v := record.Version{
 		Number:   d.plan.Meta.Version,
 		Time:     d.by.Now().UTC(),
 		Files:    res.Table.Files,
@@ -176,7 +177,7 @@ func (d *Draft) PublishAgain() error {
 			return err
 		}
 	}
-	if err := d.tree.PublishAgain(*live); err != nil {
+	if err := d.tree.PublishAgain(*live, nil); err != nil {
 		return err
 	}
 	return d.noteRests(live.Number) // not before: until then its files are the damaged ones
@@ -207,7 +208,7 @@ func (d *Draft) Leave() error {
 func (d *Draft) Close() error { return d.tree.Close() }
 
 // writeFile replaces a file of the tree's root.
-func writeFile(tree *store.Tree, name string, data []byte) error {
+func writeFile(tree *trees.Tree, name string, data []byte) error {
 	w, err := tree.Create(name)
 	if err != nil {
 		return err

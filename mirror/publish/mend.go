@@ -15,6 +15,8 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Mend is the first thing that a run does with a site that has a published version. It looks at what
@@ -23,7 +25,7 @@ import (
 // phm.files, and at what the folders say of each file: that it is there, is a file, has its size, and was
 // not written since the version was published. Bytes are read only of files that were, and of those that
 // Verify found wrong.
-func Mend(ctx context.Context, o Mending, live *store.Version) (TreeDamage, error) {
+func Mend(ctx context.Context, o Mending, live *record.Version) (TreeDamage, error) {
 	m := &treeMender{Mending: o, live: live, meta: render.MetaOf(live)}
 	noted, err := o.Notes.WrongFiles()
 	if err != nil {
@@ -57,7 +59,7 @@ type TreeDamage struct {
 // Mending is what Mend works with. All fields are needed.
 type Mending struct {
 	From  render.Material  // what the published files are made of
-	Trees *store.Trees     // of the site
+	Trees *trees.SiteTrees // of the site
 	Notes *store.SiteNotes // what was found damaged
 }
 
@@ -68,7 +70,7 @@ func MendingOf(st *store.State, s *store.Site) Mending {
 
 type treeMender struct {
 	Mending
-	live    *store.Version
+	live    *record.Version
 	meta    *phm.Meta // of live; nil: none is kept
 	damaged []string  // URLs whose stored bodies are damaged
 	left    TreeDamage
@@ -168,7 +170,7 @@ func (m *treeMender) open() (regular.Root, error) {
 	if (err == nil) && fits(tree) {
 		return tree, nil
 	}
-	if (err != nil) && !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
+	if (err != nil) && !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, record.ErrNoVersion) {
 		return regular.Root{}, err
 	}
 	found, rerr := m.Trees.Repoint(fits)
@@ -182,7 +184,7 @@ func (m *treeMender) open() (regular.Root, error) {
 		m.left.Repaired = append(m.left.Repaired, "current")
 		return m.Trees.Current()
 	}
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		return regular.Root{}, nil
 	}
 	return tree, nil // with a bad phm.json, or none
@@ -192,7 +194,7 @@ func (m *treeMender) open() (regular.Root, error) {
 // read, and the suspects that the table names are taken out of the set.
 func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[string]bool,
 	each func(func(*phm.File) error) error) (wrong []phm.File, err error) {
-	l := store.NewTreeLooker(tree)
+	l := trees.NewTreeLooker(tree)
 	defer l.Close()
 	seen := []string{}
 	n := 0
@@ -221,7 +223,7 @@ func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[
 
 // good reports whether a file of the published tree is what its line says. A file that was written since
 // the version was published, and whose bytes are right all the same, gets an older time again.
-func (m *treeMender) good(tree regular.Root, l *store.TreeLooker, f *phm.File, suspect bool) (bool, error) {
+func (m *treeMender) good(tree regular.Root, l *trees.TreeLooker, f *phm.File, suspect bool) (bool, error) {
 	st, err := render.LookAt(tree, l, f, m.live, suspect)
 	if st.Good && st.Written {
 		at := m.live.Time
@@ -289,7 +291,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.PublishAgain(*m.live); err != nil {
+	if err := t.PublishAgain(*m.live, nil); err != nil {
 		return err
 	}
 	m.left.Repaired = append(m.left.Repaired, "all files")
@@ -298,7 +300,7 @@ func (m *treeMender) rebuild(ctx context.Context) error {
 
 // fill makes files of the published version in a tree, and returns their paths. Those whose stored bodies
 // are damaged are left out.
-func (m *treeMender) fill(ctx context.Context, t *store.Tree, files []phm.File) (paths []string, err error) {
+func (m *treeMender) fill(ctx context.Context, t *trees.Tree, files []phm.File) (paths []string, err error) {
 	w := t.Writer()
 	defer w.Close()
 	paths, damaged, err := render.Restore(ctx, m.From, m.live, files, w)

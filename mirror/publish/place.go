@@ -10,17 +10,17 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Placer makes files of a draft. One goroutine uses it; work in path order is fastest.
 type Placer struct {
 	d      *Draft
-	w      *store.TreeWriter
+	w      *trees.TreeWriter
 	splice *render.Splicer
 	rests  *bodies.FrameWriter
 	stored []stored // of the chunk

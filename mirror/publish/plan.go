@@ -10,7 +10,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/record"
 )
 
@@ -19,7 +18,7 @@ type Basis struct {
 	Table  urls.Settled
 	Links  func(f func(id uint32, targets []byte) error) error // the stored lists of targets of documents
 	Covers func(u site.URL) bool                               // the scope of the job
-	Live   *store.Version                                      // the published version; nil without one
+	Live   *record.Version                                     // the published version; nil without one
 	Damage TreeDamage                                          // of the published tree
 	Rescan bool                                                // the job's rules are not those of Live
 	Seeds  []site.URL
@@ -32,7 +31,7 @@ type Basis struct {
 // VersionPlan says what the next version of a mirror has.
 type VersionPlan struct {
 	Table urls.Settled
-	Live  *store.Version
+	Live  *record.Version
 	Files []uint32 // the resources with a file in the version, by mirror path
 	Entry string   // mirror path of the page to open; "" when none exists, and nothing may be published
 	Meta  phm.Meta

@@ -10,7 +10,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -49,7 +48,7 @@ func newPlanned(t *testing.T) *planned {
 	})
 	p.basis = Basis{
 		Table:  p.table,
-		Live:   &store.Version{Number: 2},
+		Live:   &record.Version{Number: 2},
 		Covers: func(u site.URL) bool { return u.Origin()+"/" == origin },
 		Links:  p.eachLinks,
 		Seeds:  []site.URL{url("index.html")},

@@ -6,16 +6,16 @@ import (
 	"context"
 	"time"
 
-	"mirrord/store"
+	"mirrord/store/trees"
 )
 
 // TreeWait waits until the tree in which the next version is built has passed its grace. All fields but
 // Begins are needed.
 type TreeWait struct {
 	Trees interface {
-		Next(r store.TreeRules) (store.NextTree, error)
+		Next(r trees.TreeRules) (trees.NextTree, error)
 	}
-	Rules  store.TreeRules
+	Rules  trees.TreeRules
 	Most   time.Duration // that it waits in all; less than 0 is 0
 	Now    func() time.Time
 	Begins func(until time.Time) // is called before it waits
@@ -26,7 +26,7 @@ const lookAgain = time.Minute
 
 // Wait waits. It returns the tree as it is then, which may still be in its grace, and for how long it waited.
 // The error is that of ctx, or of a look at the trees.
-func (w *TreeWait) Wait(ctx context.Context) (next store.NextTree, waited time.Duration, err error) {
+func (w *TreeWait) Wait(ctx context.Context) (next trees.NextTree, waited time.Duration, err error) {
 	begun := w.Now()
 	end := begun.Add(max(w.Most, 0))
 	for {

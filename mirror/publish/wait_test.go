@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mirrord/store"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // graceTrees are trees of which the one that is used next is free at a time.
@@ -19,14 +20,14 @@ type graceTrees struct {
 	then  func(looks int) (free time.Time, ok bool) // a reader lets go of another tree; may be nil
 }
 
-func (g *graceTrees) Next(store.TreeRules) (store.NextTree, error) {
+func (g *graceTrees) Next(trees.TreeRules) (trees.NextTree, error) {
 	g.looks++
 	if g.then != nil {
 		if free, ok := g.then(g.looks); ok {
 			g.free = free
 		}
 	}
-	return store.NextTree{Free: g.free, Version: 7}, nil
+	return trees.NextTree{Free: g.free, Version: 7}, nil
 }
 
 // A publish waits for the end of the grace, and for no longer than it may.
@@ -101,7 +102,7 @@ func TestTreeWaitEnds(t *testing.T) {
 func TestTreeWaitOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEdition(t)
-		rules := store.TreeRules{Grace: time.Hour, Most: 4}
+		rules := trees.TreeRules{Grace: time.Hour, Most: 4}
 		for version := 1; version <= 5; version++ {
 			w := TreeWait{
 				Trees: e.site.Trees,
@@ -123,7 +124,7 @@ func TestTreeWaitOnDisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = errors.Join(tree.Publish(store.Version{Number: version, Time: time.Now()}, nil), tree.Close())
+			err = errors.Join(tree.Publish(record.Version{Number: version, Time: time.Now()}, nil), tree.Close())
 			if err != nil {
 				t.Fatal(err)
 			}

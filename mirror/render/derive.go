@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"mirrord/phm"
-	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // liveFiles returns the file table of the published version: that of the tree, or, when it is damaged, one
 // that is made again.
-func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
+func liveFiles(m Material, live *record.Version) ([]phm.File, error) {
 	tree, err := m.Trees.Current()
 	if err == nil {
 		defer tree.Close()
@@ -34,7 +34,7 @@ func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
 			return files, nil
 		}
 	}
-	if !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, store.ErrNoVersion) {
+	if !errors.Is(err, disk.ErrDamaged) && !errors.Is(err, record.ErrNoVersion) {
 		return nil, err
 	}
 	p, derr := DerivePast(m, live)
@@ -46,7 +46,7 @@ func liveFiles(m Material, live *store.Version) ([]phm.File, error) {
 
 // DerivePast makes the published version of the records and the stored bodies alone. The digest in its
 // phm.json tells whether it is the same; if not, the error is store.ErrDamaged.
-func DerivePast(m Material, live *store.Version) (*PastFS, error) {
+func DerivePast(m Material, live *record.Version) (*PastFS, error) {
 	meta := MetaOf(live)
 	if meta == nil || meta.TableSum == "" {
 		return nil, fmt.Errorf("%w: no digest of its file table is kept", disk.ErrDamaged)
@@ -118,7 +118,7 @@ func (p *PastFS) Table() []byte { return p.table }
 // Restore makes files of a version in a tree from the stored bodies. It returns the paths of those that it
 // made, and the files whose stored bodies are damaged.
 func Restore(
-	ctx context.Context, m Material, v *store.Version, files []phm.File, w *store.TreeWriter,
+	ctx context.Context, m Material, v *record.Version, files []phm.File, w *trees.TreeWriter,
 ) (made []string, damaged []phm.File, err error) {
 	past, err := m.Versions.Past(v.Number)
 	if err != nil {
@@ -155,7 +155,7 @@ func Restore(
 
 // place makes file i of the version in a tree, when the stored body is good. A body for which there is no
 // record may be a blob.
-func (p *PastFS) place(w *store.TreeWriter, i int) error {
+func (p *PastFS) place(w *trees.TreeWriter, i int) error {
 	f, b := &p.files[i], &p.bodies[i]
 	if b.kind == record.PackBody {
 		doc, err := p.document(f, b)

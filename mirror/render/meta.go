@@ -11,6 +11,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // PublishedMeta reads phm.json of the published version of a site. It needs neither the database of the site
@@ -23,7 +24,7 @@ func PublishedMeta(st *store.State, name string) (*phm.Meta, error) {
 	defer root.Close()
 	tree, err := root.OpenRoot("current")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("site %s: %w", name, store.ErrNoVersion)
+		return nil, fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 	} else if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}

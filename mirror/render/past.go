@@ -28,7 +28,7 @@ import (
 // only, no directories; phm.files lists them. It holds the table of all URLs and of its files in memory.
 // Safe for concurrent use.
 type PastFS struct {
-	Version store.Version
+	Version record.Version
 	from    Material
 	render  *Renderer
 	close   func() error
@@ -60,8 +60,8 @@ func bodyOf(rec *record.Resource) pastBody {
 var _ fs.FS = (*PastFS)(nil)
 
 // VersionAt is the place of a version in a list, -1 when it is not there.
-func VersionAt(vs []store.Version, number int) int {
-	return slices.IndexFunc(vs, func(v store.Version) bool { return v.Number == number })
+func VersionAt(vs []record.Version, number int) int {
+	return slices.IndexFunc(vs, func(v record.Version) bool { return v.Number == number })
 }
 
 // OpenPast opens a kept version. The site must stay open as long as it is used, or until Detach.
@@ -76,7 +76,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	}
 	i := VersionAt(vs, number)
 	if i < 0 {
-		return nil, fmt.Errorf("version %d of %s: %w", number, m.Name, store.ErrNoVersion)
+		return nil, fmt.Errorf("version %d of %s: %w", number, m.Name, record.ErrNoVersion)
 	}
 	live, err := liveFiles(m, &vs[len(vs)-1])
 	if err != nil {
@@ -97,7 +97,7 @@ func openPast(m Material, number int, gone func(u site.URL) bool) (*PastFS, erro
 	return p, nil
 }
 
-func newPast(m Material, v store.Version) *PastFS {
+func newPast(m Material, v record.Version) *PastFS {
 	t := urls.New().Settled()
 	return &PastFS{
 		Version: v,
@@ -165,7 +165,7 @@ func (p *PastFS) find(path string) (int, bool) {
 
 // readTable makes the version's file table from that of the published version and the scripts of the later
 // versions.
-func (p *PastFS) readTable(live []phm.File, later []store.Version) error {
+func (p *PastFS) readTable(live []phm.File, later []record.Version) error {
 	was := map[string]*phm.File{} // path -> line then, nil for none; the earliest script decides
 	for _, v := range later {
 		script, err := p.from.Versions.Script(v.Number)

@@ -6,14 +6,15 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Primary returns the origin whose files lie at the root of the tree: that of the published version, as it
 // is kept for ever; before there is one, the origin to which the first entry point leads, so that a site
 // that is named without https or www has its pages at the root. live is nil when nothing is published. No
 // worker may run.
-func Primary(tree *store.Trees, live *store.Version, t urls.Settled, seeds []site.URL) string {
+func Primary(tree *trees.SiteTrees, live *record.Version, t urls.Settled, seeds []site.URL) string {
 	first := seeds[0].Origin()
 	if live == nil {
 		if id, ok := t.Find([]byte(seeds[0].String())); ok {
@@ -34,7 +35,7 @@ func Primary(tree *store.Trees, live *store.Version, t urls.Settled, seeds []sit
 }
 
 // publishedMeta reads phm.json of the published tree, nil when it cannot be read.
-func publishedMeta(tree *store.Trees) *phm.Meta {
+func publishedMeta(tree *trees.SiteTrees) *phm.Meta {
 	root, err := tree.Current()
 	if err != nil {
 		return nil

@@ -13,8 +13,9 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // The file table of the published version is in the tree. The database has its digest, in the phm.json
@@ -23,7 +24,7 @@ import (
 
 // MetaOf reads the phm.json that is kept with a version; nil without one, as after a rebuild by
 // older versions of mirrord.
-func MetaOf(v *store.Version) *phm.Meta {
+func MetaOf(v *record.Version) *phm.Meta {
 	m, err := phm.ReadMeta(bytes.NewReader(v.Meta))
 	if err != nil {
 		return nil
@@ -75,10 +76,10 @@ func ScanTable(tree regular.Root, m *phm.Meta, f func(*phm.File) error) error {
 
 // PublishedRepairs reads the repaired links of the published version, by path. What cannot be read of it
 // has none.
-func PublishedRepairs(t *store.Trees) (map[string][]RepairedLink, error) {
+func PublishedRepairs(t *trees.SiteTrees) (map[string][]RepairedLink, error) {
 	out := map[string][]RepairedLink{}
 	live, err := t.Current()
-	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
+	if errors.Is(err, record.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return out, nil
 	} else if err != nil {
 		return nil, err

@@ -13,8 +13,9 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // FileState is what a look at a published file finds.
@@ -26,7 +27,7 @@ type FileState struct {
 // LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it:
 // that it is there, is a file, has its size, and was not written since the version was published. The bytes
 // are read of a file that was, and of a suspect.
-func LookAt(tree regular.Root, l *store.TreeLooker, f *phm.File, live *store.Version, suspect bool) (
+func LookAt(tree regular.Root, l *trees.TreeLooker, f *phm.File, live *record.Version, suspect bool) (
 	FileState, error) {
 	st, err := l.Stat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +50,7 @@ func LookAt(tree regular.Root, l *store.TreeLooker, f *phm.File, live *store.Ver
 
 // WrittenSince reports whether a file of a tree was written after a version was published, by its time.
 // mirrord gives each file a time before that. live may be nil, when no version is published.
-func WrittenSince(st disk.FileStat, f *phm.File, live *store.Version) bool {
+func WrittenSince(st disk.FileStat, f *phm.File, live *record.Version) bool {
 	return (live != nil) && st.Time.After(live.Time) && !st.Time.Equal(f.Modified)
 }
 
@@ -68,7 +69,7 @@ func CheckTree(m Material) error {
 		return err
 	}
 	defer tree.Close()
-	l := store.NewTreeLooker(tree)
+	l := trees.NewTreeLooker(tree)
 	defer l.Close()
 	return ScanTable(tree, MetaOf(live), func(f *phm.File) error {
 		st, err := LookAt(tree, l, f, live, false)
@@ -89,17 +90,17 @@ func CheckMeta(m Material) error {
 }
 
 // liveTree opens the published tree and returns its version, which its phm.json must be that of.
-func liveTree(m Material) (tree regular.Root, live *store.Version, err error) {
+func liveTree(m Material) (tree regular.Root, live *record.Version, err error) {
 	vs, err := m.Versions.List()
 	if err != nil {
 		return regular.Root{}, nil, err
 	}
 	if len(vs) == 0 {
-		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Name, store.ErrNoVersion)
+		return regular.Root{}, nil, fmt.Errorf("site %s: %w", m.Name, record.ErrNoVersion)
 	}
 	live = &vs[len(vs)-1]
 	tree, err = m.Trees.Current()
-	if errors.Is(err, store.ErrNoVersion) {
+	if errors.Is(err, record.ErrNoVersion) {
 		return regular.Root{}, nil, fmt.Errorf("current: %w: it is missing", disk.ErrDamaged)
 	}
 	if err != nil {

@@ -264,7 +264,7 @@ func (x *Explanation) Heads(s *store.Site) error {
 		x.Head = read(x.rec.Head)
 	}
 	x.LastHead = read(x.rec.LastHead)
-	if (lost != nil) && s.Stale() {
+	if (lost != nil) && s.DB.Stale() {
 		return lost
 	}
 	switch {

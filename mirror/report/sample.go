@@ -14,6 +14,8 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // SampleOptions say what of a site Sample reads, and how fast.
@@ -119,7 +121,7 @@ func (x *sampler) tree() error {
 	case meta != nil && !bytes.Equal(raw, live.Meta):
 		x.problem(store.BadTree, phm.MetaName, "it is not that of the published version")
 	}
-	l := store.NewTreeLooker(root)
+	l := trees.NewTreeLooker(root)
 	defer l.Close()
 	err = render.ScanTable(root, meta, func(f *phm.File) error { return x.file(root, l, f, live) })
 	if errors.Is(err, disk.ErrDamaged) {
@@ -136,7 +138,7 @@ func (x *sampler) isBody(root regular.Root, f *phm.File) bool {
 }
 
 // file looks at one published file, and reads it if its turn has come.
-func (x *sampler) file(root regular.Root, l *store.TreeLooker, f *phm.File, live *store.Version) error {
+func (x *sampler) file(root regular.Root, l *trees.TreeLooker, f *phm.File, live *record.Version) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 		}
 	}
 	switch {
-	case errors.Is(noTree, store.ErrNoVersion):
+	case errors.Is(noTree, record.ErrNoVersion):
 		return st, nil
 	case noTree != nil:
 		problem(store.BadCurrent, "current", "%v", noTree)

@@ -31,7 +31,7 @@ type View struct {
 
 	rules    *scope.URLRules
 	down     *scope.TakeDowns // nil: the site was never retrieved
-	live     *store.Version   // the published one; nil without one
+	live     *record.Version  // the published one; nil without one
 	run      store.Run        // the unfinished run, or the one that would come next
 	begun    bool             // run is unfinished
 	loaded   bool             // table and what follows are filled
@@ -134,7 +134,7 @@ func (v *View) load() error {
 	_, err := v.table.Fill(urls.Loading{
 		From:  v.Site.Records,
 		Run:   urls.Run{Number: v.run.Number},
-		Bad:   v.Site.BadValue,
+		Bad:   v.Site.DB.Damaged,
 		Visit: v.visit,
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // bench is a site of a job, and the time at which its runs begin.
@@ -61,7 +62,7 @@ func (b *bench) session(change func(*Options)) *Session {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { s.Close() })
-	s.Live = &store.Version{Number: 3}
+	s.Live = &record.Version{Number: 3}
 	return s
 }
 

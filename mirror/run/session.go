@@ -20,6 +20,8 @@ import (
 	"mirrord/phm"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/disk"
+	"mirrord/store/record"
 )
 
 // Session is one run as its phases see it. KnownURLs are safe for
@@ -30,10 +32,10 @@ type Session struct {
 	Site    *store.Site
 	Started time.Time
 
-	Live        *store.Version // that is published; nil before the first one
-	Resumed     bool           // Run is of an earlier process
-	Expired     bool           // Resumed, and too old to continue: it makes no more requests
-	Fingerprint string         // of the rules
+	Live        *record.Version // that is published; nil before the first one
+	Resumed     bool            // Run is of an earlier process
+	Expired     bool            // Resumed, and too old to continue: it makes no more requests
+	Fingerprint string          // of the rules
 
 	Taken int64 // bytes that the site took when the run began; 0: not measured
 	Full  error // why nothing more may be stored from the start; nil: something may
@@ -59,7 +61,7 @@ func New(o Options) (*Session, error) {
 		return nil, err
 	}
 	table := urls.New()
-	table.UseFile(textsInMemory, func() (texts.File, error) { return o.Site.Scratch() })
+	table.UseFile(textsInMemory, func() (texts.File, error) { return disk.Scratch(o.Site.Dir) })
 	s := &Session{
 		Options: o,
 		Terms: Terms{

@@ -107,7 +107,7 @@ func (f *ReuseFinder) find(ctx context.Context, names []string) (urls.FoundReuse
 			continue
 		}
 		found, err := f.of(name, own)
-		if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, store.ErrNoVersion) {
+		if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, record.ErrNoVersion) {
 			return urls.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
 		}
 		if found.Same > best.Same {

@@ -49,7 +49,7 @@ func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.
 			return err
 		}
 	}
-	return errors.Join(s.Trees.DropBeside(), s.Notes.NoteDamaged(nil))
+	return errors.Join(s.Trees.DropBeside(), store.DropDamaged(s), s.Notes.NoteDamaged(nil))
 }
 
 // lose marks lost bodies of a version as removed from it.
@@ -64,6 +64,6 @@ func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []st
 	}
 	r.gone = func(url string) bool { return gone[url] }
 	is := func(u site.URL) bool { return gone[u.String()] }
-	r.without, err = render.NewWithout(m, is, s.Versions.Every)
+	r.without, err = render.NewWithout(m, is, s.Records.Every)
 	return err
 }

@@ -41,7 +41,7 @@ func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 	}
 	found, shared := map[site.URL]bool{}, map[string]bool{}
 	each := func(look func(rec *record.Resource, gone bool)) error {
-		return s.Versions.Every(func(rec *record.Resource) error {
+		return s.Records.Every(func(rec *record.Resource) error {
 			look(rec, down.Has(rec.URL))
 			return nil
 		})
@@ -81,7 +81,7 @@ func Find(s *store.Site, d scope.TakeDown) (*Sought, error) {
 // twins returns the URLs that share files with those of a take-down and are none of it.
 func twins(s *store.Site, down *scope.TakeDowns) (out []scope.TakeDown, err error) {
 	seen := map[string]bool{}
-	err = s.Versions.Every(func(rec *record.Resource) error {
+	err = s.Records.Every(func(rec *record.Resource) error {
 		if !rec.InSet || rec.Path != "" {
 			return nil
 		}
@@ -131,7 +131,7 @@ func versionsWith(s *store.Site, urls map[site.URL]bool) (n int, err error) {
 // entryOf returns the URL of the entry page of the published version when it is part of a take-down.
 func entryOf(s *store.Site, down *scope.TakeDowns) (string, error) {
 	tree, err := s.Trees.Current()
-	if errors.Is(err, store.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
+	if errors.Is(err, record.ErrNoVersion) || errors.Is(err, disk.ErrDamaged) {
 		return "", nil // nothing is published, or the next run makes it again
 	}
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // remaking makes versions again, from the oldest on.
@@ -30,7 +32,7 @@ type remaking struct {
 }
 
 // past makes a version again that is not the published one.
-func (r *remaking) past(ctx context.Context, v store.Version) error {
+func (r *remaking) past(ctx context.Context, v record.Version) error {
 	rest, err := r.without.Version(ctx, v.Number, false, nil)
 	if err != nil {
 		return err
@@ -43,7 +45,7 @@ func (r *remaking) past(ctx context.Context, v store.Version) error {
 }
 
 // version reduces the kept data of a version to the rest, and reports whether anything is different.
-func (r *remaking) version(v *store.Version, rest *render.Rest) (changed bool, err error) {
+func (r *remaking) version(v *record.Version, rest *render.Rest) (changed bool, err error) {
 	defer func() { r.last, r.first, r.changed = rest.Files, true, !rest.Same }()
 	changed = !rest.Same
 	if r.first && (changed || r.changed) {
@@ -66,7 +68,7 @@ func (r *remaking) version(v *store.Version, rest *render.Rest) (changed bool, e
 }
 
 // meta makes phm.json of a version again.
-func (r *remaking) meta(v *store.Version, files []phm.File) error {
+func (r *remaking) meta(v *record.Version, files []phm.File) error {
 	m := render.MetaOf(v)
 	if m == nil {
 		return nil
@@ -139,7 +141,7 @@ func writeTable(w io.Writer, files []phm.File) (phm.Table, error) {
 }
 
 // describe writes phm.files and phm.json of a version into its tree.
-func describe(tree *store.Tree, v *store.Version, files []phm.File) error {
+func describe(tree *trees.Tree, v *record.Version, files []phm.File) error {
 	w, err := tree.Create(phm.FilesName)
 	if err != nil {
 		return err

@@ -17,15 +17,18 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/internal/regular"
 	"mirrord/mirror/publish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/revisit"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
+	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Begin records the take-downs. Finish executes them.
@@ -70,7 +73,7 @@ func Finish(
 	if err := e.erase(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.Trees.DropBeside(); err != nil {
+	if err := errors.Join(s.Trees.DropBeside(), store.DropDamaged(s)); err != nil {
 		return nil, err
 	}
 	c, err := s.Purge(ctx, e.goneRaw)
@@ -187,7 +190,7 @@ func (e *eraser) goneRaw(url string) bool {
 // It is one step on the disk, or none when it was done before.
 func (e *eraser) erase(ctx context.Context) error {
 	erasure := &store.Erasure{Scripts: map[int][]byte{}}
-	err := e.s.Versions.Every(func(rec *record.Resource) error {
+	err := e.s.Records.Every(func(rec *record.Resource) error {
 		if d := e.down.Of(rec.URL); d != nil && !isStub(rec) {
 			erasure.Reason = d.Sentence()
 			erasure.URLs = append(erasure.URLs, rec.URL)
@@ -213,7 +216,7 @@ func (e *eraser) erase(ctx context.Context) error {
 	if err := e.ready(ctx, live); err != nil {
 		return err
 	}
-	without, err := render.NewWithout(render.MaterialOf(e.st, e.s), e.down.Has, e.s.Versions.Every)
+	without, err := render.NewWithout(render.MaterialOf(e.st, e.s), e.down.Has, e.s.Records.Every)
 	if err != nil {
 		return err
 	}
@@ -231,19 +234,27 @@ func (e *eraser) erase(ctx context.Context) error {
 }
 
 // ready makes damaged files of the published version again, and has it say what its phm.json says.
-func (e *eraser) ready(ctx context.Context, live *store.Version) error {
+func (e *eraser) ready(ctx context.Context, live *record.Version) error {
 	switch damage, err := publish.Mend(ctx, publish.MendingOf(e.st, e.s), live); {
 	case err != nil:
 		return err
 	case damage.Lost != nil:
 		return fmt.Errorf("the published tree is damaged, and the next run makes it again: %w", damage.Lost)
 	}
-	return e.s.Trees.Described(live)
+	if len(live.Meta) > 0 {
+		return nil
+	}
+	tree, err := e.s.Trees.Current()
+	if err != nil {
+		return err
+	}
+	live.Meta, err = tree.ReadFile(phm.MetaName, regular.MaxSmall)
+	return errors.Join(disk.Err("read the published tree", err), tree.Close())
 }
 
 // publish makes the published version again, and commits the erasure with it.
-func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (err error) {
-	tree, err := e.s.Trees.Build(store.TreeRules{New: true})
+func (e *eraser) publish(ctx context.Context, live record.Version, r *remaking) (err error) {
+	tree, err := e.s.Trees.Build(trees.TreeRules{New: true})
 	if err != nil {
 		return err
 	}
@@ -283,7 +294,7 @@ func (e *eraser) publish(ctx context.Context, live store.Version, r *remaking) (
 	if err := describe(tree, &live, rest.Files); err != nil {
 		return err
 	}
-	return tree.PublishErased(live, r.erasure)
+	return tree.PublishAgain(live, r.erasure.Apply)
 }
 
 // dropNotes takes the removed URLs out of the notes of damaged bodies.

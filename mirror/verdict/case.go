@@ -9,7 +9,6 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/record"
 )
 
@@ -22,8 +21,8 @@ type Case struct {
 	NoFetch bool // the run makes no requests
 
 	Run     urls.Run
-	Live    *store.Version // the published version, nil before the first
-	Planned bool           // a policy planned it: some known URLs were skipped
+	Live    *record.Version // the published version, nil before the first
+	Planned bool            // a policy planned it: some known URLs were skipped
 
 	Table   urls.Settled
 	Records Recorded

@@ -11,7 +11,6 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/record"
 )
 
@@ -82,7 +81,7 @@ func known(t *testing.T, records ...record.Resource) *Case {
 		Seeds:   []site.URL{records[0].URL},
 		Limits:  job.Limits{MaxDelete: 0.1, MaxFailures: 0.01},
 		Run:     run,
-		Live:    &store.Version{Number: 2, Files: 100},
+		Live:    &record.Version{Number: 2, Files: 100},
 		Table:   table,
 		Records: &memory{records: records, links: map[uint32][]uint32{}, table: full},
 		Why:     func(site.URL) string { return "" },

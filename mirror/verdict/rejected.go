@@ -12,7 +12,6 @@ import (
 	"mirrord/internal/binread"
 	"mirrord/mirror/result"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/record"
 )
 
@@ -128,7 +127,7 @@ func DecodeRollbacks(data []byte) ([]Rollback, error) {
 }
 
 // HoldsAt returns the rollback that holds for a published version, nil for none.
-func HoldsAt(list []Rollback, live *store.Version) *Rollback {
+func HoldsAt(list []Rollback, live *record.Version) *Rollback {
 	if (live == nil) || (live.Restores == 0) {
 		return nil
 	}
@@ -143,7 +142,7 @@ func HoldsAt(list []Rollback, live *store.Version) *Rollback {
 // Reject returns what a rollback rejects that publishes a version: current, which was published and is
 // replaced by restored, and what was rejected before it. before is the rollback that holds, nil for none. To
 // bring back what was rejected releases it: then nothing is rejected.
-func Reject(before *Rollback, current *store.Version, restores int, was, restored []ContentSum) *Rollback {
+func Reject(before *Rollback, current *record.Version, restores int, was, restored []ContentSum) *Rollback {
 	b := &Rollback{Version: current.Number + 1, Restores: restores}
 	now := Rejected{Number: current.Number, Contents: map[uint32]ContentSum{}}
 	for id := range max(len(was), len(restored)) {

@@ -233,6 +233,9 @@ func (b *Bucket) Get(key []byte) []byte {
 	return b.opened(key, v)
 }
 
+// NumberKey is a number as a key: keys are in the order of their numbers.
+func NumberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
 // Number returns a value of 8 or 4 bytes, big endian; ok is false without one.
 func (b *Bucket) Number(key []byte) (n uint64, ok bool) {
 	switch v := b.Get(key); len(v) {

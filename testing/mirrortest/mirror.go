@@ -24,6 +24,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -56,7 +57,7 @@ type Mirror struct {
 	Log     *slog.Logger
 
 	// Owner and Facts are those of the state; nil is what a state has by itself.
-	Owner store.Owner
+	Owner home.Owner
 	Facts mirror.Facts
 
 	// Confirm is that of mirror.Options; 0: negative, so that a page that is gone leaves in one run.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
-	"time"
 
 	"mirrord/store"
 )
@@ -84,9 +83,6 @@ func (m *MemoryNotes) KeepRun(r store.RunRecord) error {
 	m.last = v
 	return nil
 }
-
-// Rebuilt returns the zero time: nothing in memory is rebuilt.
-func (m *MemoryNotes) Rebuilt() (time.Time, error) { return time.Time{}, nil }
 
 // Fingerprint returns the fingerprint of the rules under which stored documents were scanned.
 func (m *MemoryNotes) Fingerprint() (string, error) {

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"sync"
 
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // Owner is a store.Owner in memory, whose leases can be lost on demand. Safe for concurrent use. The zero
@@ -28,7 +28,7 @@ type lease struct {
 }
 
 // Acquire implements store.Owner.
-func (o *Owner) Acquire(site string) (store.Lease, error) {
+func (o *Owner) Acquire(site string) (home.Lease, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.leases[site] != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"mirrord/store"
 )
@@ -29,7 +28,6 @@ type unfinished interface {
 	Runs() (int, error)
 	SetRun(*store.Run) error
 	KeepRun(store.RunRecord) error
-	Rebuilt() (time.Time, error)
 }
 
 type factNotes interface {
@@ -75,9 +73,6 @@ func notesNothing(t *testing.T, open openNotes) {
 	n, _ := open(t)
 	if r, err := n.Run(); r != nil || err != nil {
 		t.Errorf("an unfinished run: %+v, %v", r, err)
-	}
-	if at, err := n.Rebuilt(); !at.IsZero() || err != nil {
-		t.Errorf("rebuilt %v, %v", at, err)
 	}
 	if fp, err := n.Fingerprint(); fp != "" || err != nil {
 		t.Errorf("rules %q, %v", fp, err)

@@ -13,14 +13,16 @@ import (
 	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/trees"
 )
 
 // Ownership is an implementation of store.Owner that is tested.
 type Ownership struct {
-	Owner store.Owner
+	Owner home.Owner
 	// Again returns an Owner of the same sites, as another process has it.
-	Again func(t *testing.T) store.Owner
+	Again func(t *testing.T) home.Owner
 	// Lose takes a site from its holder.
 	Lose func(t *testing.T, site string)
 	// State returns a state whose sites the Owner owns. The test closes it.
@@ -44,7 +46,7 @@ func TestOwner(t *testing.T, open func(t *testing.T) Ownership) {
 	}
 }
 
-func acquire(t *testing.T, o store.Owner, site string) store.Lease {
+func acquire(t *testing.T, o home.Owner, site string) home.Lease {
 	t.Helper()
 	l, err := o.Acquire(site)
 	if err != nil {
@@ -54,14 +56,14 @@ func acquire(t *testing.T, o store.Owner, site string) store.Lease {
 	return l
 }
 
-func release(t *testing.T, l store.Lease) {
+func release(t *testing.T, l home.Lease) {
 	t.Helper()
 	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
 }
 
-func wantLost(t *testing.T, l store.Lease, want bool) {
+func wantLost(t *testing.T, l home.Lease, want bool) {
 	t.Helper()
 	got := false
 	select {
@@ -77,7 +79,7 @@ func wantLost(t *testing.T, l store.Lease, want bool) {
 func ownerExclusive(t *testing.T, o Ownership) {
 	l := acquire(t, o.Owner, "x")
 	for range 3 {
-		for _, by := range []store.Owner{o.Owner, o.Again(t)} {
+		for _, by := range []home.Owner{o.Owner, o.Again(t)} {
 			if _, err := by.Acquire("x"); !errors.Is(err, disk.ErrLocked) {
 				t.Errorf("a second owner: %v", err)
 			}
@@ -91,7 +93,7 @@ func ownerExclusive(t *testing.T, o Ownership) {
 
 func ownerRace(t *testing.T, o Ownership) {
 	var mu sync.Mutex
-	var got []store.Lease
+	var got []home.Lease
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -116,7 +118,7 @@ func ownerRace(t *testing.T, o Ownership) {
 
 func ownerToken(t *testing.T, o Ownership) {
 	last := uint64(0)
-	for i, by := range []store.Owner{o.Owner, o.Owner, o.Again(t), o.Again(t), o.Owner} {
+	for i, by := range []home.Owner{o.Owner, o.Owner, o.Again(t), o.Again(t), o.Owner} {
 		l := acquire(t, by, "x")
 		if l.Token() <= last {
 			t.Errorf("lease %d: token %d after %d", i, l.Token(), last)
@@ -168,9 +170,9 @@ func ownerLost(t *testing.T, o Ownership) {
 }
 
 // build makes a tree of one file.
-func build(t *testing.T, s *store.Site, body string) *store.Tree {
+func build(t *testing.T, s *store.Site, body string) *trees.Tree {
 	t.Helper()
-	tree, err := s.Trees.Build(store.TreeRules{})
+	tree, err := s.Trees.Build(trees.TreeRules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +184,9 @@ func build(t *testing.T, s *store.Site, body string) *store.Tree {
 	return tree
 }
 
-func publish(t *testing.T, tree *store.Tree, number int) error {
+func publish(t *testing.T, tree *trees.Tree, number int) error {
 	t.Helper()
-	err := tree.Publish(store.Version{Number: number, Time: time.Unix(int64(number), 0), Files: 1}, nil)
+	err := tree.Publish(record.Version{Number: number, Time: time.Unix(int64(number), 0), Files: 1}, nil)
 	return errors.Join(err, tree.Close())
 }
 
@@ -215,7 +217,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"end a run", func() error { return s.Notes.SetRun(nil) }},
 		{"fold", func() error { return s.Records.Fold(folding) }},
 		{"publish", func() error { return publish(t, tree, 2) }},
-		{"build", func() error { _, err := s.Trees.Build(store.TreeRules{}); return err }},
+		{"build", func() error { _, err := s.Trees.Build(trees.TreeRules{}); return err }},
 		{"build empty", func() error { _, err := s.Trees.BuildEmpty(); return err }},
 		{"drop", func() error { return s.Versions.Drop(1) }},
 		{"restore", func() error { return s.Versions.Restore(1, 2) }},

@@ -12,6 +12,7 @@ import (
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // VersionsOf describes the versions of a mirror: when, and the file table of each.
@@ -22,7 +23,7 @@ func VersionsOf(t *testing.T, a *env.App, name string) (out []string) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	var vs []store.Version
+	var vs []record.Version
 	if err := env.View(st, name, func(s *store.Site) error {
 		vs, err = s.Versions.List()
 		return err

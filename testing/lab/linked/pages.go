@@ -16,7 +16,7 @@ import (
 	"mirrord/replica/collections"
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // readPage is a page of a directory or a mirror.
@@ -61,7 +61,7 @@ func (p *pages) each(ctx context.Context, dirs []string) (err error) {
 	}
 	for _, name := range sites {
 		switch root, err := env.OpenTree(st, name); {
-		case errors.Is(err, store.ErrNoVersion):
+		case errors.Is(err, record.ErrNoVersion):
 		case err != nil:
 			p.lost(err)
 		default:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"fmt"
@@ -93,16 +93,12 @@ func TestLookAtTree(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st, err := OpenState(t.TempDir(), Options{Volatile: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer st.Close()
-			tree := filepath.Join(st.Dir, "sites/x", treesFolder, "000001")
+			dir := t.TempDir()
+			tree := filepath.Join(dir, "sites/x", Dir, "000001")
 			if err := os.MkdirAll(tree, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(treesFolder+"/000001", filepath.Join(st.Dir, "sites/x", currentLink)); err != nil {
+			if err := os.Symlink(Dir+"/000001", filepath.Join(dir, "sites/x", CurrentLink)); err != nil {
 				t.Fatal(err)
 			}
 			var files []phm.File
@@ -125,7 +121,7 @@ func TestLookAtTree(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := LookAtTree(st, "x", true)
+			got := LookAt(dir, "x", true)
 			if !strings.Contains(got.Text, c.want) || !strings.HasPrefix(got.File, c.file) {
 				t.Errorf("%+v", got)
 			}
@@ -133,7 +129,7 @@ func TestLookAtTree(t *testing.T) {
 				t.Errorf("of a good tree: %+v", got)
 			}
 			whole := c.file == "" && c.want != ""
-			if brief := LookAtTree(st, "x", false); (brief.Text != "") != whole {
+			if brief := LookAt(dir, "x", false); (brief.Text != "") != whole {
 				t.Errorf("without files: %+v", brief)
 			}
 		})

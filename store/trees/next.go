@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"cmp"
@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"mirrord/internal/regular"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // TreeRules say how long the tree of an older version stays as it is, and how many trees there are.
@@ -39,7 +41,7 @@ type NextTree struct {
 
 // Next returns the tree in which the next version is built: the oldest one whose grace is over, a new one
 // while there are fewer than r.Most, or the one whose grace is over first. One that is held is never used.
-func (s *Trees) Next(r TreeRules) (NextTree, error) {
+func (s *SiteTrees) Next(r TreeRules) (NextTree, error) {
 	live, err := s.known()
 	if err != nil {
 		return NextTree{}, err
@@ -47,7 +49,7 @@ func (s *Trees) Next(r TreeRules) (NextTree, error) {
 	return s.next(r, live)
 }
 
-func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
+func (s *SiteTrees) next(r TreeRules, live string) (NextTree, error) {
 	notes, err := s.noted()
 	if err != nil {
 		return NextTree{}, err
@@ -67,7 +69,7 @@ func (s *Trees) next(r TreeRules, live string) (NextTree, error) {
 			return NextTree{}, disk.Err("lock tree", err)
 		}
 	}
-	next := pickTree(notes, held, r, s.now())
+	next := pickTree(notes, held, r, s.Now())
 	if live != "" {
 		next.Trees++
 	}
@@ -114,8 +116,8 @@ func (n *treeNote) free(grace time.Duration, now time.Time) time.Time {
 }
 
 // lockTree takes a finished tree for changing; nil when a reader holds it. Closing it lets go of the tree.
-func (s *Trees) lockTree(name string) (*os.File, error) {
-	f, err := regular.Root{Root: s.root}.Open(treesFolder + "/" + name)
+func (s *SiteTrees) lockTree(name string) (*os.File, error) {
+	f, err := regular.Root{Root: s.Root}.Open(Dir + "/" + name)
 	if err != nil {
 		return nil, disk.Err("lock tree", err)
 	}
@@ -151,9 +153,9 @@ func (t *Tree) take(r TreeRules, live string) error {
 	if err := s.mark(nextTree, next.name); err != nil {
 		return err
 	}
-	s.at("build marked")
+	s.At("build marked")
 	if next.name == "" || (next.old.Stale && next.name == nextTree) {
-		return disk.Err("empty tree", s.root.RemoveAll(treesFolder+"/"+nextTree))
+		return disk.Err("empty tree", s.Root.RemoveAll(Dir+"/"+nextTree))
 	}
 	if next.old.Stale {
 		return s.discard(next.name)
@@ -162,17 +164,17 @@ func (t *Tree) take(r TreeRules, live string) error {
 		if err := s.unlinkVersion(next.old); err != nil {
 			return err
 		}
-		err := s.root.RemoveAll(treesFolder + "/" + nextTree)
+		err := s.Root.RemoveAll(Dir + "/" + nextTree)
 		if err == nil {
-			err = s.root.Rename(treesFolder+"/"+next.name, treesFolder+"/"+nextTree)
+			err = s.Root.Rename(Dir+"/"+next.name, Dir+"/"+nextTree)
 		}
 		if err != nil {
 			return disk.Err("take tree", err)
 		}
-		s.at("tree taken")
+		s.At("tree taken")
 	}
 	for _, p := range next.old.Doubt {
-		if err := s.root.RemoveAll(treesFolder + "/" + nextTree + "/" + p); err != nil {
+		if err := s.Root.RemoveAll(Dir + "/" + nextTree + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
@@ -180,18 +182,18 @@ func (t *Tree) take(r TreeRules, live string) error {
 }
 
 // mark notes the trees that are no longer finished: the next build removes them.
-func (s *Trees) mark(names ...string) error {
-	return s.setMeta("begin tree", kBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
+func (s *SiteTrees) mark(names ...string) error {
+	return s.SetMeta("begin tree", home.KeyBuild, []byte(strings.TrimSpace(strings.Join(names, " "))))
 }
 
 // marked returns the names of trees that are not finished.
-func (s *Trees) marked() (names []string, err error) {
-	v, err := s.meta(kBuild)
+func (s *SiteTrees) marked() (names []string, err error) {
+	v, err := s.Meta(home.KeyBuild)
 	return strings.Fields(string(v)), err
 }
 
 // clean removes the trees that a build or a removal that was cut off has left.
-func (s *Trees) clean() error {
+func (s *SiteTrees) clean() error {
 	names, err := s.marked()
 	if err != nil {
 		return err
@@ -201,18 +203,18 @@ func (s *Trees) clean() error {
 		return err
 	}
 	for _, name := range append(names, goneTree) {
-		_, lerr := s.root.Lstat(treesFolder + "/" + name)
+		_, lerr := s.Root.Lstat(Dir + "/" + name)
 		if name == live || errors.Is(lerr, fs.ErrNotExist) {
 			continue
 		}
-		if err := s.owned(); err != nil {
+		if err := s.Owned(); err != nil {
 			return err
 		}
-		if err := s.root.RemoveAll(treesFolder + "/" + name); err != nil {
+		if err := s.Root.RemoveAll(Dir + "/" + name); err != nil {
 			return disk.Err("empty tree", err)
 		}
-		s.at("tree emptied")
-		if err := s.syncIn(treesFolder); err != nil {
+		s.At("tree emptied")
+		if err := s.syncIn(Dir); err != nil {
 			return err
 		}
 	}
@@ -220,24 +222,24 @@ func (s *Trees) clean() error {
 }
 
 // discard removes a tree, of which nothing is there under its name after the first step.
-func (s *Trees) discard(name string) error {
-	if err := s.owned(); err != nil {
+func (s *SiteTrees) discard(name string) error {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	err := s.root.RemoveAll(treesFolder + "/" + goneTree)
+	err := s.Root.RemoveAll(Dir + "/" + goneTree)
 	if err == nil {
-		err = s.root.Rename(treesFolder+"/"+name, treesFolder+"/"+goneTree)
+		err = s.Root.Rename(Dir+"/"+name, Dir+"/"+goneTree)
 	}
 	if err != nil {
 		return disk.Err("remove tree", err)
 	}
-	s.at("tree set aside")
-	return disk.Err("remove tree", s.root.RemoveAll(treesFolder+"/"+goneTree))
+	s.At("tree set aside")
+	return disk.Err("remove tree", s.Root.RemoveAll(Dir+"/"+goneTree))
 }
 
 // Trim removes trees that are more than r.Most, and those of which nothing can be taken over: after their
 // grace, unless they are held. It returns how many.
-func (s *Trees) Trim(r TreeRules) (n int, err error) {
+func (s *SiteTrees) Trim(r TreeRules) (n int, err error) {
 	if err := s.clean(); err != nil { // remove marks another one
 		return 0, err
 	}
@@ -249,7 +251,7 @@ func (s *Trees) Trim(r TreeRules) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	now := s.now()
+	now := s.Now()
 	slices.SortFunc(notes, func(a, b treeNote) int { return cmp.Compare(a.Left, b.Left) })
 	rest := len(notes)
 	for i := range notes {
@@ -276,7 +278,7 @@ func (s *Trees) Trim(r TreeRules) (n int, err error) {
 }
 
 // remove removes a tree that is not live, with the link to it.
-func (s *Trees) remove(n *treeNote) error {
+func (s *SiteTrees) remove(n *treeNote) error {
 	if err := s.mark(n.Name); err != nil {
 		return err
 	}
@@ -286,26 +288,24 @@ func (s *Trees) remove(n *treeNote) error {
 	if err := s.discard(n.Name); err != nil {
 		return err
 	}
-	if err := s.syncIn(treesFolder); err != nil {
+	if err := s.syncIn(Dir); err != nil {
 		return err
 	}
-	return s.update("remove tree", func(tx *db.Tx) error {
-		err := s.renote(tx, func(kept *treeNote) bool { return kept.Name != n.Name })
-		if err != nil {
-			return err
-		}
-		return tx.Meta().Delete(kBuild)
-	})
+	return s.SetMeta("remove tree", home.KeyBuild, nil) // its note goes with the next publish
 }
 
 // unlinkVersion removes the link of the folder versions that points to a tree.
-func (s *Trees) unlinkVersion(n *treeNote) error {
-	if err := s.owned(); err != nil {
+func (s *SiteTrees) unlinkVersion(n *treeNote) error {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	name := versionsFolder + "/" + treeNumber(n)
-	if to, err := s.root.Readlink(name); err != nil || to != "../"+treesFolder+"/"+n.Name {
+	name := VersionsDir + "/" + strconv.Itoa(n.Version)
+	if to, err := s.Root.Readlink(name); err != nil || to != "../"+Dir+"/"+n.Name {
 		return nil
 	}
-	return disk.Err("unlink version", s.root.Remove(name))
+	return disk.Err("unlink version", s.Root.Remove(name))
 }
+
+// DistrustNext makes the next build begin with an empty tree, for a database that was made again: the lost
+// one knew whether the tree that is there is whole.
+func DistrustNext(m *db.Bucket) error { return m.Put(home.KeyBuild, []byte(nextTree)) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"bufio"
@@ -10,11 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/home"
 )
 
 const held = "MIRRORD_TEST_HOLD"
@@ -23,8 +23,7 @@ const held = "MIRRORD_TEST_HOLD"
 type graceSite struct {
 	t     *testing.T
 	dir   string
-	st    *State
-	s     *Site
+	s     *testSite
 	rules TreeRules
 	now   time.Time
 	last  int // version
@@ -37,7 +36,8 @@ func newGraceSite(t *testing.T, most int) *graceSite {
 		rules: TreeRules{Grace: time.Hour, Most: most},
 		now:   time.Unix(1_800_000_000, 0),
 	}
-	g.st, g.s = openTest(t, g.dir, Options{Volatile: true, Now: func() time.Time { return g.now }})
+	g.s = openTest(t, g.dir, func() time.Time { return g.now })
+	g.s.Volatile = true
 	return g
 }
 
@@ -60,7 +60,7 @@ func (g *graceSite) publish(n int, after time.Duration) {
 func (g *graceSite) trees(want ...string) {
 	g.t.Helper()
 	var got []string
-	entries, err := os.ReadDir(filepath.Join(g.dir, "sites/x/trees"))
+	entries, err := os.ReadDir(filepath.Join(g.dir, "trees"))
 	must(g.t, err)
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -73,14 +73,13 @@ func (g *graceSite) trees(want ...string) {
 
 func (g *graceSite) inode(tree string) uint64 {
 	g.t.Helper()
-	n, _ := inode(g.t, filepath.Join(g.dir, "sites/x/trees", tree))
-	return n
+	return inode(g.t, filepath.Join(g.dir, "trees", tree))
 }
 
 // current opens the published tree as a reader does that uses no locks.
 func (g *graceSite) current() regular.Root {
 	g.t.Helper()
-	root, err := regular.OpenRoot(filepath.Join(g.dir, "sites/x/current"))
+	root, err := regular.OpenRoot(filepath.Join(g.dir, "current"))
 	must(g.t, err)
 	g.t.Cleanup(func() { root.Close() })
 	return root
@@ -169,7 +168,7 @@ func TestReadersReadOneVersion(t *testing.T) {
 	g.publish(files, 0)
 	for range 2 { // also in trees that were reused
 		root := g.current()
-		named, err := regular.OpenRoot(filepath.Join(g.dir, "sites/x/versions", fmt.Sprint(g.last)))
+		named, err := regular.OpenRoot(filepath.Join(g.dir, "versions", fmt.Sprint(g.last)))
 		must(t, err)
 		t.Cleanup(func() { named.Close() })
 		want := g.last
@@ -201,7 +200,7 @@ func TestTreesAreBroughtForward(t *testing.T) {
 	g.publish(3, time.Minute)
 	g.publish(3, time.Minute)
 	g.trees("000001", "000002", "000003")
-	next, err := g.s.Trees.Next(g.rules)
+	next, err := g.s.Next(g.rules)
 	must(t, err)
 	if want := g.now.Add(59 * time.Minute); !next.Free.Equal(want) || next.Version != 1 || next.Trees != 3 {
 		t.Errorf("%+v, want version 1 at %v", next, want)
@@ -215,7 +214,7 @@ func TestTreesAreBroughtForward(t *testing.T) {
 	g.publish(3, 24*time.Hour)
 	g.trees("000004", "000005", "000006")
 	for v := 4; v <= 6; v++ {
-		data, err := os.ReadFile(filepath.Join(g.dir, "sites/x/versions", fmt.Sprint(v), "d0/f0"))
+		data, err := os.ReadFile(filepath.Join(g.dir, "versions", fmt.Sprint(v), "d0/f0"))
 		if err != nil || string(data) != file(0, v) {
 			t.Errorf("version %d: %q, %v", v, data, err)
 		}
@@ -231,7 +230,7 @@ func TestTrim(t *testing.T) {
 	trim := func(most, want int) {
 		t.Helper()
 		g.rules.Most = most
-		if n, err := g.s.Trees.Trim(g.rules); n != want || err != nil {
+		if n, err := g.s.Trim(g.rules); n != want || err != nil {
 			t.Errorf("at most %d: %d trees were removed, want %d, %v", most, n, want, err)
 		}
 	}
@@ -241,7 +240,7 @@ func TestTrim(t *testing.T) {
 	g.trees("000003", "000004")
 	trim(1, 0)
 	g.now = g.now.Add(time.Minute)
-	tree, err := g.s.Trees.Hold()
+	tree, err := g.s.Hold()
 	must(t, err)
 	trim(1, 1)
 	g.trees("000004")
@@ -257,11 +256,10 @@ func TestHeldTree(t *testing.T) {
 	g := newGraceSite(t, 2)
 	g.rules.Grace = 0
 	g.publish(5, 0)
-	tree, err := g.s.Trees.Hold()
+	tree, err := g.s.Hold()
 	must(t, err)
-	view, err := g.st.ViewSite("x")
-	must(t, err)
-	second, err := view.Trees.Hold()
+	view := g.s.view()
+	second, err := view.Hold()
 	must(t, err)
 	must(t, view.Close())
 	for range 4 {
@@ -280,7 +278,7 @@ func TestHeldTree(t *testing.T) {
 	g.publish(5, time.Second)
 	g.publish(5, time.Second)
 	g.trees("000006", "000007", "000008")
-	if n, err := g.s.Trees.Trim(g.rules); n != 1 || err != nil {
+	if n, err := g.s.Trim(g.rules); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 }
@@ -288,11 +286,9 @@ func TestHeldTree(t *testing.T) {
 // The hold of a process ends with it.
 func TestHoldEndsWithProcess(t *testing.T) {
 	if dir := os.Getenv(held); dir != "" {
-		st, err := OpenState(dir, Options{Volatile: true})
+		root, err := os.OpenRoot(dir)
 		must(t, err)
-		s, err := st.ViewSite("x")
-		must(t, err)
-		_, err = s.Trees.Hold()
+		_, err = Of(&home.Folder{Root: root}, nil).Hold()
 		must(t, err)
 		fmt.Println("held")
 		io.Copy(io.Discard, os.Stdin) // until it is killed
@@ -327,11 +323,11 @@ func TestDoubtfulFilesAreNotTakenOver(t *testing.T) {
 	g.rules.Grace = 0
 	g.publish(3, 0)
 	g.publish(3, 0)
-	must(t, g.s.Trees.doubt("000002", []string{"d1/f1", "d9/missing"}))
+	must(t, g.s.doubt("000002", []string{"d1/f1", "d9/missing"}))
 	if got := readFile(t, g.current(), "d1/f1"); got != file(1, 2) {
 		t.Errorf("%q", got)
 	}
-	tree, err := g.s.Trees.Build(g.rules)
+	tree, err := g.s.Build(g.rules)
 	must(t, err)
 	defer tree.Close()
 	for i := range 3 {
@@ -340,14 +336,4 @@ func TestDoubtfulFilesAreNotTakenOver(t *testing.T) {
 			t.Errorf("file %d: %v", i, err)
 		}
 	}
-}
-
-func inode(t *testing.T, p string) (ino uint64, links uint64) {
-	t.Helper()
-	fi, err := os.Stat(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := fi.Sys().(*syscall.Stat_t)
-	return st.Ino, uint64(st.Nlink)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ func (l *TreeLooker) Close() { l.dirs.Close() }
 
 // Repoint makes current point to a finished tree that fits, when it points to none. It reports whether there
 // is such a tree.
-func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
+func (s *SiteTrees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 	notes, err := s.noted()
 	if err != nil {
 		return false, err
@@ -62,7 +62,7 @@ func (s *Trees) Repoint(fits func(tree regular.Root) bool) (bool, error) {
 			return false, disk.Err("close tree", err)
 		}
 		if ok {
-			return true, errors.Join(s.pointTo(name), s.syncFolder())
+			return true, errors.Join(s.pointTo(name), s.SyncFolder())
 		}
 	}
 	return false, nil
@@ -74,11 +74,11 @@ const mendFolder = "mend"
 
 // Mend opens an empty tree for files that are to replace damaged ones of the published tree. Replace or Close
 // must follow.
-func (s *Trees) Mend() (*Tree, error) {
+func (s *SiteTrees) Mend() (*Tree, error) {
 	if err := s.finishPublish(); err != nil {
 		return nil, err
 	}
-	if err := s.root.RemoveAll(treesFolder + "/" + mendFolder); err != nil {
+	if err := s.Root.RemoveAll(Dir + "/" + mendFolder); err != nil {
 		return nil, disk.Err("empty folder", err)
 	}
 	t := &Tree{s: s, name: mendFolder}
@@ -90,7 +90,7 @@ func (s *Trees) Mend() (*Tree, error) {
 // tree may be open for building.
 func (t *Tree) Replace(paths, remove []string) error {
 	s := t.s
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	live, err := s.live()
@@ -103,14 +103,14 @@ func (t *Tree) Replace(paths, remove []string) error {
 	if err := s.doubt(live, slices.Concat(paths, remove)); err != nil {
 		return err
 	}
-	s.at("noted beside")
+	s.At("noted beside")
 	for _, p := range remove {
-		if err := s.root.RemoveAll(treesFolder + "/" + live + "/" + p); err != nil {
+		if err := s.Root.RemoveAll(Dir + "/" + live + "/" + p); err != nil {
 			return disk.Err("remove "+p, err)
 		}
 	}
 	for _, p := range paths {
-		if err := t.moveIn(treesFolder+"/"+live+"/", p); err != nil {
+		if err := t.moveIn(Dir+"/"+live+"/", p); err != nil {
 			return disk.Err("replace "+p, err)
 		}
 	}
@@ -119,58 +119,58 @@ func (t *Tree) Replace(paths, remove []string) error {
 
 // moveIn moves one file; anything in its way is removed.
 func (t *Tree) moveIn(tree, p string) error {
-	from := treesFolder + "/" + t.name + "/" + p
-	err := t.s.root.Rename(from, tree+p)
+	from := Dir + "/" + t.name + "/" + p
+	err := t.s.Root.Rename(from, tree+p)
 	if err == nil {
-		t.s.at("replaced")
+		t.s.At("replaced")
 		return nil
 	}
 	for i := 0; i < len(p); i++ {
 		if p[i] != '/' {
 			continue
 		}
-		if fi, lerr := t.s.root.Lstat(tree + p[:i]); lerr == nil && !fi.IsDir() {
-			if err := t.s.root.Remove(tree + p[:i]); err != nil {
+		if fi, lerr := t.s.Root.Lstat(tree + p[:i]); lerr == nil && !fi.IsDir() {
+			if err := t.s.Root.Remove(tree + p[:i]); err != nil {
 				return err
 			}
 		}
 	}
 	if i := strings.LastIndexByte(p, '/'); i > 0 {
-		if err := t.s.root.MkdirAll(tree+p[:i], 0o755); err != nil {
+		if err := t.s.Root.MkdirAll(tree+p[:i], 0o755); err != nil {
 			return err
 		}
 	}
-	if fi, lerr := t.s.root.Lstat(tree + p); lerr == nil && fi.IsDir() {
-		if err := t.s.root.RemoveAll(tree + p); err != nil {
+	if fi, lerr := t.s.Root.Lstat(tree + p); lerr == nil && fi.IsDir() {
+		if err := t.s.Root.RemoveAll(tree + p); err != nil {
 			return err
 		}
 	}
-	return t.s.root.Rename(from, tree+p)
+	return t.s.Root.Rename(from, tree+p)
 }
 
 // SetTime gives a file of the published tree its modification time.
-func (s *Trees) SetTime(path string, at time.Time) error {
-	if err := s.owned(); err != nil {
+func (s *SiteTrees) SetTime(path string, at time.Time) error {
+	if err := s.Owned(); err != nil {
 		return err
 	}
 	live, err := s.live()
 	if err != nil {
 		return err
 	}
-	return disk.Err("set the time of "+path, s.root.Chtimes(treesFolder+"/"+live+"/"+path, at, at))
+	return disk.Err("set the time of "+path, s.Root.Chtimes(Dir+"/"+live+"/"+path, at, at))
 }
 
 // Discard removes the folder of a tree that Mend opened, after Close.
 func (t *Tree) Discard() error {
-	return disk.Err("remove folder", t.s.root.RemoveAll(treesFolder+"/"+t.name))
+	return disk.Err("remove folder", t.s.Root.RemoveAll(Dir+"/"+t.name))
 }
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
 // file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. From
 // the other trees no version takes the file over. It reports whether there was something to do. No tree may
 // be open for building.
-func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
-	if err := s.owned(); err != nil {
+func (s *SiteTrees) Relink(path string, d [32]byte) (done bool, err error) {
+	if err := s.Owned(); err != nil {
 		return false, err
 	}
 	live, err := s.live()
@@ -203,4 +203,44 @@ func (s *Trees) Relink(path string, d [32]byte) (done bool, err error) {
 		err = t.Replace([]string{path}, nil)
 	}
 	return true, errors.Join(err, t.Close(), t.Discard())
+}
+
+// DropBeside removes all trees but the published one, also those that are held or in their grace, and files
+// made beside the trees. The next build begins with an empty tree.
+func (s *SiteTrees) DropBeside() error {
+	if err := s.finishPublish(); err != nil {
+		return err
+	}
+	live, err := s.live()
+	if err != nil {
+		return err
+	}
+	if err := s.clean(); err != nil {
+		return err
+	}
+	trees, err := fs.ReadDir(s.Root.FS(), Dir)
+	if err != nil {
+		return disk.Err("list trees", err)
+	}
+	for _, e := range trees {
+		switch name := e.Name(); {
+		case name == live:
+			continue
+		case isTree(name), name == nextTree:
+			err = s.mark(name)
+			if err == nil {
+				err = s.discard(name)
+			}
+		default:
+			err = s.Root.RemoveAll(Dir + "/" + name)
+		}
+		if err != nil {
+			return disk.Err("drop tree", err)
+		}
+	}
+	if err := errors.Join(s.syncIn(Dir), s.tidy()); err != nil {
+		return err
+	}
+	s.At("tree beside dropped")
+	return nil
 }

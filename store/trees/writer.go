@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"context"
@@ -170,7 +170,7 @@ func (w *TreeWriter) LinkLive(path string) error {
 // sync makes the whole tree survive loss of power, with its name and those of the links to trees, by one call
 // for their file system.
 func (t *Tree) sync() error {
-	if t.s.volatile {
+	if t.s.Volatile {
 		return nil
 	}
 	return disk.Err("sync tree", disk.SyncFS(int(t.dir.Fd())))

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -22,10 +25,10 @@ import (
 // behind it when that version was published again. A tree is finished as long as it has such a name, unless
 // kBuild names it.
 const (
-	treesFolder    = "trees"
-	versionsFolder = "versions" // of links to the trees, by the number of the version
-	nextTree       = "next"     // in which the next version is built
-	goneTree       = "gone"     // that is being removed
+	Dir         = "trees"
+	VersionsDir = "versions" // of links to the trees, by the number of the version
+	nextTree    = "next"     // in which the next version is built
+	goneTree    = "gone"     // that is being removed
 )
 
 // treeNote is the record of a finished tree.
@@ -63,10 +66,10 @@ func isTree(name string) bool {
 }
 
 // freeName returns a name for the tree of a version that no other tree has.
-func (s *Trees) freeName(version int) (string, error) {
+func (s *SiteTrees) freeName(version int) (string, error) {
 	name := treeName(version)
 	for n := 2; ; n++ {
-		_, err := s.root.Lstat(treesFolder + "/" + name)
+		_, err := s.Root.Lstat(Dir + "/" + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return name, nil
 		}
@@ -79,47 +82,36 @@ func (s *Trees) freeName(version int) (string, error) {
 
 // notesIn reads the notes of the trees. Notes that cannot be read are none: they can be done without.
 func notesIn(tx *db.Tx) (notes []treeNote) {
-	if v := tx.Meta().Get(kTrees); v != nil && json.Unmarshal(v, &notes) != nil {
+	if v := tx.Meta().Get(home.KeyTrees); v != nil && json.Unmarshal(v, &notes) != nil {
 		return nil
 	}
 	return notes
 }
 
 func putNotes(tx *db.Tx, notes []treeNote) error {
-	return tx.Meta().PutJSON(kTrees, notes)
-}
-
-// renote drops the notes that keep does not want. keep may change them.
-func (s *Trees) renote(tx *db.Tx, keep func(*treeNote) bool) error {
-	var notes []treeNote
-	for _, n := range notesIn(tx) {
-		if keep(&n) {
-			notes = append(notes, n)
-		}
-	}
-	return putNotes(tx, notes)
+	return tx.Meta().PutJSON(home.KeyTrees, notes)
 }
 
 // noted lists the finished trees that are there, the published one included, and a draft that was left. A
 // tree of which nothing is kept, because the database was made again, has left when the published version
 // came; current says whether it is live.
-func (s *Trees) noted() ([]treeNote, error) {
+func (s *SiteTrees) noted() ([]treeNote, error) {
 	var kept []treeNote
 	var building string
-	last := Version{}
+	last := record.Version{}
 	live, err := s.known()
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.View(func(tx *db.Tx) error {
-		kept, building = notesIn(tx), string(tx.Meta().Get(kBuild))
-		last, _ = lastVersion(tx) // verify names its defect
+	err = s.DB.View(func(tx *db.Tx) error {
+		kept, building = notesIn(tx), string(tx.Meta().Get(home.KeyBuild))
+		last, _ = LastVersion(tx) // verify names its defect
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(s.root.FS(), treesFolder)
+	entries, err := fs.ReadDir(s.Root.FS(), Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -147,17 +139,17 @@ func (s *Trees) noted() ([]treeNote, error) {
 	return notes, nil
 }
 
-// lastVersion is the last version that was published; the zero value without one.
-func lastVersion(tx *db.Tx) (last Version, err error) {
-	if _, v := tx.Bucket(bVersions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
-		return Version{}, record.ErrValue
+// LastVersion is the last version that was published; the zero value without one.
+func LastVersion(tx *db.Tx) (last record.Version, err error) {
+	if _, v := tx.Bucket(home.Versions).Cursor().Last(); v != nil && json.Unmarshal(v, &last) != nil {
+		return record.Version{}, record.ErrValue
 	}
 	return last, nil
 }
 
 // succeeded returns the notes after a publish was carried out. was is the tree that current pointed to
 // before, as far as that is known.
-func succeeded(notes []treeNote, p *pending, was string, now time.Time) (after []treeNote) {
+func succeeded(notes []treeNote, p *Pending, was string, now time.Time) (after []treeNote) {
 	for _, n := range notes {
 		if n.Name == p.Tree {
 			continue
@@ -172,7 +164,7 @@ func succeeded(notes []treeNote, p *pending, was string, now time.Time) (after [
 }
 
 // doubt notes of all trees but the published one that files of them are not taken over into a later version.
-func (s *Trees) doubt(live string, paths []string) error {
+func (s *SiteTrees) doubt(live string, paths []string) error {
 	notes, err := s.noted()
 	if err != nil {
 		return err
@@ -187,7 +179,7 @@ func (s *Trees) doubt(live string, paths []string) error {
 			if p == phm.MetaName || p == phm.FilesName { // each tree has its own
 				continue
 			}
-			if _, err := s.root.Lstat(treesFolder + "/" + n.Name + "/" + p); err == nil {
+			if _, err := s.Root.Lstat(Dir + "/" + n.Name + "/" + p); err == nil {
 				n.Doubt = append(n.Doubt, p)
 				changed = true
 			}
@@ -200,31 +192,31 @@ func (s *Trees) doubt(live string, paths []string) error {
 	if !changed {
 		return nil
 	}
-	return s.update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
+	return s.Update("note trees", func(tx *db.Tx) error { return putNotes(tx, notes) })
 }
 
 // linkVersions makes the links of the folder versions lead to the trees of the notes, and removes others.
-func (s *Trees) linkVersions(notes []treeNote) error {
+func (s *SiteTrees) linkVersions(notes []treeNote) error {
 	want := map[string]string{}
 	for _, n := range notes { // a version that was published again has its last tree
-		number := treeNumber(&n)
+		number := strconv.Itoa(n.Version)
 		if n.Version > 0 && !n.Stale && (want[number] == "" || n.Left == 0) {
-			want[number] = "../" + treesFolder + "/" + n.Name
+			want[number] = "../" + Dir + "/" + n.Name
 		}
 	}
-	if err := s.owned(); err != nil {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(s.root.FS(), versionsFolder)
+	entries, err := fs.ReadDir(s.Root.FS(), VersionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = s.root.MkdirAll(versionsFolder, 0o755)
+		err = s.Root.MkdirAll(VersionsDir, 0o755)
 	}
 	if err != nil {
 		return disk.Err("link versions", err)
 	}
 	for _, e := range entries {
-		name := versionsFolder + "/" + e.Name()
-		to, err := s.root.Readlink(name)
+		name := VersionsDir + "/" + e.Name()
+		to, err := s.Root.Readlink(name)
 		if err == nil && to == want[e.Name()] {
 			delete(want, e.Name())
 			continue
@@ -232,30 +224,50 @@ func (s *Trees) linkVersions(notes []treeNote) error {
 		if want[e.Name()] != "" {
 			continue // replaced by a rename
 		}
-		if err := s.root.RemoveAll(name); err != nil {
+		if err := s.Root.RemoveAll(name); err != nil {
 			return disk.Err("link versions", err)
 		}
 	}
 	for number, to := range want {
-		if err := s.replaceLink(versionsFolder+"/"+number, to); err != nil {
+		if err := s.replaceLink(VersionsDir+"/"+number, to); err != nil {
 			return disk.Err("link versions", err)
 		}
-		s.at("version linked")
+		s.At("version linked")
 	}
 	return nil
 }
 
 // tidy makes the links of the folder versions agree with the trees that are there.
-func (s *Trees) tidy() error {
+func (s *SiteTrees) tidy() error {
 	notes, err := s.noted()
 	if err != nil {
 		return err
 	}
-	if _, err := s.root.Lstat(versionsFolder); len(notes) == 0 && errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Root.Lstat(VersionsDir); len(notes) == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return s.linkVersions(notes)
 }
 
-// treeNumber is the name of the link that points to a tree.
-func treeNumber(n *treeNote) string { return strconv.Itoa(n.Version) }
+// LastKnown is the last version of a database, also when its publish was only decided; 0 for none.
+func LastKnown(tx *db.Tx) (last int, err error) {
+	if k, _ := tx.Bucket(home.Versions).Cursor().Last(); len(k) == 8 {
+		last = int(binary.BigEndian.Uint64(k))
+	}
+	p, err := PendingIn(tx)
+	if p != nil {
+		last = max(last, p.Version.Number)
+	}
+	return last, err
+}
+
+// LinkedVersion is the version that the name of the published tree says; 0 when it says none.
+func LinkedVersion(site *os.Root) int {
+	to, err := site.Readlink(CurrentLink)
+	if err != nil {
+		return 0
+	}
+	name, _ := strings.CutPrefix(to, Dir+"/")
+	version, _ := versionOf(name)
+	return version
+}

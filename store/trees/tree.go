@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+// Package trees is the room of package store that has the published trees of a site: the one that readers
+// see, those of versions before it, and the one in which the next version is built. It knows the notes of
+// trees and of a publish that was decided, and nothing of records.
+package trees
 
 import (
 	"encoding/binary"
@@ -18,48 +21,71 @@ import (
 	"mirrord/store/blobs"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
-const currentLink = "current"
+// CurrentLink is the symbolic link of a site's folder to the published tree.
+const CurrentLink = "current"
 
-// Trees is the published tree of a site, the trees of versions before it, and the one in which the next
+// SiteTrees is the published tree of a site, the trees of versions before it, and the one in which the next
 // version is built.
-type Trees struct {
-	*home
+type SiteTrees struct {
+	*home.Folder
 	bodies *blobs.Blobs
+	pin    *HeldTree // the published tree of a view: the link may have been moved since
+}
+
+// Of returns the trees of a site that is open. Bodies that are published as they came are linked from kept.
+// The caller closes it.
+func Of(f *home.Folder, kept *blobs.Blobs) *SiteTrees { return &SiteTrees{Folder: f, bodies: kept} }
+
+// Close lets go of what a view holds.
+func (s *SiteTrees) Close() error {
+	if s.pin == nil {
+		return nil
+	}
+	return s.pin.Close()
+}
+
+// Recover finishes what a crash has left half done.
+func (s *SiteTrees) Recover() error {
+	if err := s.finishPublish(); err != nil {
+		return err
+	}
+	return s.tidy()
 }
 
 // live returns the name of the tree to which current leads, "" when nothing is published.
-func (s *Trees) live() (string, error) {
+func (s *SiteTrees) live() (string, error) {
 	if s.pin != nil {
 		return s.pin.name, s.pin.err
 	}
-	if p, err := s.decided(); (p != nil) || (err != nil) {
+	if p, err := Decided(s.Folder); (p != nil) || (err != nil) {
 		if err != nil {
 			return "", err
 		}
 		return p.Tree, nil
 	}
-	t, err := s.root.Readlink(currentLink)
+	t, err := s.Root.Readlink(CurrentLink)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if errors.Is(err, syscall.EINVAL) {
-		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.name, disk.ErrDamaged)
+		return "", fmt.Errorf("site %s: current is not a symbolic link: %w", s.Name, disk.ErrDamaged)
 	}
 	if err != nil {
 		return "", disk.Err("read current", err)
 	}
-	if name, ok := strings.CutPrefix(t, treesFolder+"/"); ok && isTree(name) {
+	if name, ok := strings.CutPrefix(t, Dir+"/"); ok && isTree(name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.name, t,
+	return "", fmt.Errorf("site %s: current points to %q, not to a tree of the site: %w", s.Name, t,
 		disk.ErrDamaged)
 }
 
 // known is live for those who are about to move the link: a link that leads elsewhere names no tree.
-func (s *Trees) known() (string, error) {
+func (s *SiteTrees) known() (string, error) {
 	t, err := s.live()
 	if errors.Is(err, disk.ErrDamaged) {
 		return "", nil
@@ -68,13 +94,13 @@ func (s *Trees) known() (string, error) {
 }
 
 // Current opens the published tree; ErrNoVersion without one. The caller closes it.
-func (s *Trees) Current() (regular.Root, error) {
+func (s *SiteTrees) Current() (regular.Root, error) {
 	t, err := s.live()
 	if err != nil {
 		return regular.Root{}, err
 	}
 	if t == "" {
-		return regular.Root{}, fmt.Errorf("site %s: %w", s.name, ErrNoVersion)
+		return regular.Root{}, fmt.Errorf("site %s: %w", s.Name, record.ErrNoVersion)
 	}
 	var r regular.Root
 	if s.pin != nil && s.pin.Root.Root != nil {
@@ -83,7 +109,7 @@ func (s *Trees) Current() (regular.Root, error) {
 		r, err = s.openTree(t)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.name, disk.ErrDamaged)
+		return regular.Root{}, fmt.Errorf("site %s: the published tree is missing: %w", s.Name, disk.ErrDamaged)
 	}
 	if err != nil {
 		return regular.Root{}, disk.Err("open current", err)
@@ -91,8 +117,8 @@ func (s *Trees) Current() (regular.Root, error) {
 	return r, nil
 }
 
-// file opens a file of the published tree, which a rest is of.
-func (s *Trees) file(path string) (*os.File, error) {
+// OpenFile opens a file of the published tree.
+func (s *SiteTrees) OpenFile(path string) (*os.File, error) {
 	tree, err := s.Current()
 	if err != nil {
 		return nil, err
@@ -102,14 +128,14 @@ func (s *Trees) file(path string) (*os.File, error) {
 }
 
 // openTree opens the tree of a name. There may be other things than files.
-func (s *home) openTree(name string) (regular.Root, error) {
-	return regular.Root{Root: s.root}.OpenRoot(treesFolder + "/" + name)
+func (s *SiteTrees) openTree(name string) (regular.Root, error) {
+	return regular.Root{Root: s.Root}.OpenRoot(Dir + "/" + name)
 }
 
 // Tree is an unpublished tree that is being updated. Its methods are safe for concurrent use as long
 // as each goroutine has a TreeWriter of its own.
 type Tree struct {
-	s    *Trees
+	s    *SiteTrees
 	name string
 	lock *os.File     // of a tree that was taken; nil: not locked
 	Root regular.Root // of the tree that is built
@@ -120,23 +146,26 @@ type Tree struct {
 
 // Build opens a tree for changing, the one that Next returns. What it holds is an older version, or nothing.
 // The caller sees to it that the tree's grace is over, or is not waited for. Publish or Close must follow.
-func (s *Trees) Build(r TreeRules) (*Tree, error) { return s.build(r, s.known) }
+func (s *SiteTrees) Build(r TreeRules) (*Tree, error) { return s.build(r, false) }
 
 // BuildEmpty is Build for when no tree can be relied on: the tree is new and empty, and Live is nil.
-func (s *Trees) BuildEmpty() (*Tree, error) {
-	return s.build(TreeRules{New: true}, func() (string, error) { return "", nil })
+func (s *SiteTrees) BuildEmpty() (*Tree, error) {
+	return s.build(TreeRules{New: true}, true)
 }
 
-func (s *Trees) build(r TreeRules, which func() (live string, err error)) (*Tree, error) {
+func (s *SiteTrees) build(r TreeRules, alone bool) (*Tree, error) {
 	if err := s.finishPublish(); err != nil { // the tree of a publish that failed half way is as good as live
 		return nil, err
 	}
 	if err := s.clean(); err != nil {
 		return nil, err
 	}
-	live, err := which()
+	live, err := s.known()
 	if err != nil {
 		return nil, err
+	}
+	if alone {
+		live = ""
 	}
 	t := &Tree{s: s, name: nextTree}
 	if err := t.take(r, live); err != nil {
@@ -154,7 +183,7 @@ func (s *Trees) build(r TreeRules, which func() (live string, err error)) (*Tree
 }
 
 func (t *Tree) open() error {
-	if err := t.s.root.MkdirAll(treesFolder+"/"+t.name, 0o755); err != nil {
+	if err := t.s.Root.MkdirAll(Dir+"/"+t.name, 0o755); err != nil {
 		return disk.Err("make tree", err)
 	}
 	root, err := t.s.openTree(t.name)
@@ -173,7 +202,7 @@ func (t *Tree) open() error {
 func (t *Tree) Empty() error {
 	err := errors.Join(t.dir.Close(), t.Root.Close())
 	if err == nil {
-		err = t.s.root.RemoveAll(treesFolder + "/" + t.name)
+		err = t.s.Root.RemoveAll(Dir + "/" + t.name)
 	}
 	if err != nil {
 		return disk.Err("empty tree", err)
@@ -206,11 +235,9 @@ func (t *Tree) Unchanged() error {
 	if err := t.sync(); err != nil {
 		return err
 	}
-	return t.s.update("end tree", func(tx *db.Tx) error {
-		if err := t.s.renote(tx, func(n *treeNote) bool { return n.Name != nextTree }); err != nil {
-			return err
-		}
-		return tx.Meta().Delete(kBuild)
+	return t.s.Update("end tree", func(tx *db.Tx) error {
+		notes := slices.DeleteFunc(notesIn(tx), func(n treeNote) bool { return n.Name == nextTree })
+		return errors.Join(putNotes(tx, notes), tx.Meta().Delete(home.KeyBuild))
 	})
 }
 
@@ -242,15 +269,19 @@ func (t *Tree) Remove(path string) error {
 // Publish makes the tree the live one, as a version. From the moment that the decision is committed a crash
 // ends in the new version; before, in the old one. script is the edit script against the version before,
 // uncompressed.
-func (t *Tree) Publish(v Version, script []byte) error { return t.publish(v, script, false, nil) }
+func (t *Tree) Publish(v record.Version, script []byte) error {
+	return t.publish(v, script, false, nil)
+}
 
-// PublishAgain is Publish for a tree that takes the place of a damaged one of the same version. No later
-// build begins with a tree that is there now.
-func (t *Tree) PublishAgain(v Version) error { return t.publish(v, nil, true, nil) }
+// PublishAgain is Publish for a tree that takes the place of one of the same version. No later build begins
+// with a tree that is there now. also, which may be nil, changes the database in the transaction that
+// decides.
+func (t *Tree) PublishAgain(v record.Version, also func(*db.Tx) error) error {
+	return t.publish(v, nil, true, also)
+}
 
-// publish decides the publish and carries it out. also, which may be nil, changes the database in the
-// transaction that decides.
-func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) error) error {
+// publish decides the publish and carries it out.
+func (t *Tree) publish(v record.Version, script []byte, again bool, also func(*db.Tx) error) error {
 	s := t.s
 	if err := t.rename(v.Number); err != nil {
 		return err
@@ -258,14 +289,14 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) e
 	if err := t.sync(); err != nil {
 		return err
 	}
-	s.at("tree synced")
-	p := pending{Tree: t.name, Again: again, Version: v}
+	s.At("tree synced")
+	p := Pending{Tree: t.name, Again: again, Version: v}
 	if len(script) > 0 {
-		p.Script = packScript(script)
+		p.Script = record.PackScript(script)
 	}
-	err := s.update("publish", func(tx *db.Tx) error {
+	err := s.Update("publish", func(tx *db.Tx) error {
 		m := tx.Meta()
-		if err := m.PutJSON(kPublish, p); err != nil {
+		if err := m.PutJSON(home.KeyPublish, p); err != nil {
 			return err
 		}
 		if also != nil {
@@ -273,12 +304,12 @@ func (t *Tree) publish(v Version, script []byte, again bool, also func(*db.Tx) e
 				return err
 			}
 		}
-		return m.Delete(kBuild)
+		return m.Delete(home.KeyBuild)
 	})
 	if err != nil {
 		return err
 	}
-	s.at("publish decided")
+	s.At("publish decided")
 	return s.finishPublish()
 }
 
@@ -296,19 +327,19 @@ func (t *Tree) rename(version int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.root.Rename(treesFolder+"/"+t.name, treesFolder+"/"+name); err != nil {
+	if err := s.Root.Rename(Dir+"/"+t.name, Dir+"/"+name); err != nil {
 		return disk.Err("publish", err)
 	}
 	t.name = name
-	s.at("tree named")
+	s.At("tree named")
 	return disk.Err("publish", t.unlock()) // before readers know it
 }
 
 // finishPublish carries out a publish that was decided.
-func (s *Trees) finishPublish() error {
-	var p *pending
-	err := s.db.View(func(tx *db.Tx) (err error) {
-		p, err = pendingIn(tx)
+func (s *SiteTrees) finishPublish() error {
+	var p *Pending
+	err := s.DB.View(func(tx *db.Tx) (err error) {
+		p, err = PendingIn(tx)
 		return err
 	})
 	if (err != nil) || p == nil {
@@ -322,7 +353,7 @@ func (s *Trees) finishPublish() error {
 	if err != nil {
 		return err
 	}
-	notes = succeeded(notes, p, was, s.now())
+	notes = succeeded(notes, p, was, s.Now())
 	if err := s.linkVersions(notes); err != nil {
 		return err
 	}
@@ -335,110 +366,103 @@ func (s *Trees) finishPublish() error {
 	if err := s.syncIn("."); err != nil {
 		return err
 	}
-	return s.update("publish", func(tx *db.Tx) error {
+	return s.Update("publish", func(tx *db.Tx) error {
 		m := tx.Meta()
-		k := seqKey(uint64(p.Version.Number))
-		err := errors.Join(tx.Bucket(bVersions).PutJSON(k, p.Version), m.Put(kLive, k), putNotes(tx, notes),
-			m.Delete(kPublish))
+		k := db.NumberKey(uint64(p.Version.Number))
+		err := errors.Join(tx.Bucket(home.Versions).PutJSON(k, p.Version), m.Put(home.KeyLive, k),
+			putNotes(tx, notes), m.Delete(home.KeyPublish))
 		if len(p.Script) > 0 {
-			err = errors.Join(err, tx.Bucket(bScripts).Put(k, p.Script))
+			err = errors.Join(err, tx.Bucket(home.Scripts).Put(k, p.Script))
 		}
 		return err
 	})
 }
 
 // disk.SyncIn makes the names in a folder of the site survive loss of power.
-func (s *Trees) syncIn(dir string) error {
-	if s.volatile {
+func (s *SiteTrees) syncIn(dir string) error {
+	if s.Volatile {
 		return nil
 	}
-	return disk.Err("publish", disk.SyncIn(s.root, dir))
+	return disk.Err("publish", disk.SyncIn(s.Root, dir))
 }
 
 // pointTo moves the link to a tree, and replaces what has that name.
-func (s *Trees) pointTo(name string) error {
-	if err := s.owned(); err != nil {
+func (s *SiteTrees) pointTo(name string) error {
+	if err := s.Owned(); err != nil {
 		return err
 	}
-	if err := s.replaceLink(currentLink, treesFolder+"/"+name); err != nil {
+	if err := s.replaceLink(CurrentLink, Dir+"/"+name); err != nil {
 		return disk.Err("publish", err)
 	}
-	s.at("link moved")
+	s.At("link moved")
 	return nil
 }
 
 // replaceLink makes a symbolic link in the site's folder, and replaces what has that name.
-func (s *Trees) replaceLink(name, target string) error {
+func (s *SiteTrees) replaceLink(name, target string) error {
 	const aside = ".current.new"
-	if err := s.root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.Root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.root.Symlink(target, aside); err != nil {
+	if err := s.Root.Symlink(target, aside); err != nil {
 		return err
 	}
-	s.at("link made")
-	err := s.root.Rename(aside, name)
+	s.At("link made")
+	err := s.Root.Rename(aside, name)
 	// a copy of the state in which links were followed
 	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EEXIST) {
-		if err = s.root.RemoveAll(name); err == nil {
-			err = s.root.Rename(aside, name)
+		if err = s.Root.RemoveAll(name); err == nil {
+			err = s.Root.Rename(aside, name)
 		}
 	}
 	return err
 }
 
-// pending is a publish that was decided: in any case the link moves to Tree, and Version becomes the
+// Pending is a publish that was decided: in any case the link moves to Tree, and Version becomes the
 // published one. The next open for writing carries it out; readers treat it as done.
-type pending struct {
-	Tree    string  `json:"tree"`
-	Again   bool    `json:"again,omitempty"` // no other tree can be relied on
-	Version Version `json:"version"`
-	Script  []byte  `json:"script,omitempty"`
+type Pending struct {
+	Tree    string         `json:"tree"`
+	Again   bool           `json:"again,omitempty"` // no other tree can be relied on
+	Version record.Version `json:"version"`
+	Script  []byte         `json:"script,omitempty"`
 }
 
-// pendingIn returns the publish that was decided and not carried out, nil without one.
-func pendingIn(tx *db.Tx) (*pending, error) {
-	v := tx.Meta().Get(kPublish)
+// PendingIn returns the publish that was decided and not carried out, nil without one.
+func PendingIn(tx *db.Tx) (*Pending, error) {
+	v := tx.Meta().Get(home.KeyPublish)
 	if v == nil {
 		return nil, nil
 	}
-	p := new(pending)
+	p := new(Pending)
 	if err := json.Unmarshal(v, p); err != nil {
 		return nil, fmt.Errorf("publish: %w: %v", record.ErrValue, err)
 	}
 	return p, nil
 }
 
-// decided is pendingIn for those who read a site: nil for a site that is open for writing, which has carried
+// Decided is pendingIn for those who read a site: nil for a site that is open for writing, which has carried
 // it out.
-func (s *home) decided() (p *pending, err error) {
-	if !s.readOnly {
+func Decided(s *home.Folder) (p *Pending, err error) {
+	if !s.ReadOnly {
 		return nil, nil
 	}
-	err = s.db.View(func(tx *db.Tx) error {
-		p, err = pendingIn(tx)
+	err = s.DB.View(func(tx *db.Tx) error {
+		p, err = PendingIn(tx)
 		return err
 	})
 	return p, err
 }
 
-// Publishing reports whether a publish was decided that has not been carried out: a process does it now, or
-// the next one that opens the site for writing will.
-func (s *home) Publishing() bool {
-	p, err := s.decided()
-	return (err == nil) && (p != nil)
-}
-
-// with returns versions, oldest first, with the one that was decided. p may be nil.
-func (p *pending) with(vs []Version) []Version {
+// With returns versions, oldest first, with the one that was decided. p may be nil.
+func (p *Pending) With(vs []record.Version) []record.Version {
 	if p == nil {
 		return vs
 	}
-	vs = slices.DeleteFunc(vs, func(v Version) bool { return v.Number == p.Version.Number })
+	vs = slices.DeleteFunc(vs, func(v record.Version) bool { return v.Number == p.Version.Number })
 	return append(vs, p.Version)
 }
 
-// is reports whether a number, as a key, is that of the version that was decided. p may be nil.
-func (p *pending) is(key []byte) bool {
+// Is reports whether a number, as a key, is that of the version that was decided. p may be nil.
+func (p *Pending) Is(key []byte) bool {
 	return (p != nil) && (len(key) == 8) && binary.BigEndian.Uint64(key) == uint64(p.Version.Number)
 }

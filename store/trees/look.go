@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package trees
 
 import (
 	"bytes"
@@ -11,11 +11,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
+	"mirrord/store/record"
 )
 
 // How much of a published tree a look reads, so that it takes milliseconds for a tree of any size.
@@ -31,17 +35,23 @@ type TreeProblem struct {
 	File string // path in the tree; "" when nothing of the tree can be read
 }
 
-// LookAtTree looks at what readers see of a site that has a version, without a lock and without its database:
+// LookAt looks at what readers see of a site of a state that has a version, without a lock and without its
+// database:
 // phm.json and phm.files are there. With files also: phm.files is what phm.json says, and files are there in
 // their sizes, all of them or a sample of many. Bytes of files are for Verify.
-func LookAtTree(s *State, name string, files bool) (p TreeProblem) {
-	current := "sites/" + name + "/" + currentLink
+func LookAt(state, site string, files bool) (p TreeProblem) {
+	root, err := regular.OpenRoot(state)
+	if err != nil {
+		return gone(err)
+	}
+	defer root.Close()
+	current := "sites/" + site + "/" + CurrentLink
 	for range lookTries {
-		before, _ := s.root.Readlink(current)
-		if p = lookAt(regular.Root{Root: s.root}, current, files); p.Text == "" {
+		before, _ := root.Readlink(current)
+		if p = lookAt(root, current, files); p.Text == "" {
 			break
 		}
-		after, _ := s.root.Readlink(current)
+		after, _ := root.Readlink(current)
 		if before == after {
 			break
 		}
@@ -195,7 +205,7 @@ func (t *HeldTree) Close() (err error) {
 }
 
 // Hold opens the published tree and holds it; ErrNoVersion without one. The caller closes it.
-func (s *Trees) Hold() (*HeldTree, error) {
+func (s *SiteTrees) Hold() (*HeldTree, error) {
 	if s.pin == nil {
 		if t := s.hold(); t.Root.Root != nil {
 			return t, nil
@@ -219,7 +229,7 @@ func (s *Trees) Hold() (*HeldTree, error) {
 }
 
 // hold opens the published tree and keeps it from being reused, where folders can be locked.
-func (s *Trees) hold() *HeldTree {
+func (s *SiteTrees) hold() *HeldTree {
 	p := &HeldTree{}
 	for try := 1; ; try++ {
 		if p.name, p.err = s.live(); p.name == "" {
@@ -235,7 +245,7 @@ func (s *Trees) hold() *HeldTree {
 			return p
 		}
 		ok, err := disk.Flock(lock, false, false)
-		if ok && s.stands(p.name, lock) {
+		if ok && stands(s.Root, p.name, lock) {
 			p.Root, p.lock = tree, lock
 			return p
 		}
@@ -249,12 +259,12 @@ func (s *Trees) hold() *HeldTree {
 }
 
 // stands reports whether a tree still has its name.
-func (s *Trees) stands(name string, tree *os.File) bool {
+func stands(site *os.Root, name string, tree *os.File) bool {
 	opened, err := tree.Stat()
 	if err != nil {
 		return false
 	}
-	named, err := s.root.Lstat(treesFolder + "/" + name)
+	named, err := site.Lstat(Dir + "/" + name)
 	return err == nil && os.SameFile(opened, named)
 }
 
@@ -263,4 +273,63 @@ func (s *Trees) stands(name string, tree *os.File) bool {
 func unlock(f *os.File) error {
 	_ = disk.Funlock(f) // it fails where folders cannot be locked
 	return f.Close()
+}
+
+// Pin makes Current the published tree of now for a view that knows versions, also one that was decided on
+// and has no link yet. whole is false when it is not the tree of the last of them: another was published
+// meanwhile.
+func (s *SiteTrees) Pin(vs []record.Version) (whole bool) {
+	s.pin = s.hold()
+	nothing := (len(vs) == 0) && s.pin.name == ""
+	switch {
+	case nothing, s.pin.err != nil:
+		return true
+	case len(vs) == 0, s.pin.Root.Root == nil:
+		return !s.DB.Stale()
+	}
+	meta, err := s.pin.ReadFile(phm.MetaName, regular.MaxSmall)
+	return (err == nil && bytes.Equal(meta, vs[len(vs)-1].Meta)) || !s.DB.Stale()
+}
+
+// CheckLink returns the defect of the link to the published tree, "" for none: it names a finished tree
+// exactly when a version is published.
+func (s *SiteTrees) CheckLink(published bool) (wrong string, err error) {
+	name, err := s.live()
+	if err != nil {
+		return err.Error(), nil
+	}
+	pending, building := false, false
+	err = s.DB.View(func(tx *db.Tx) error {
+		pending = tx.Meta().Get(home.KeyPublish) != nil
+		building = slices.Contains(strings.Fields(string(tx.Meta().Get(home.KeyBuild))), name)
+		return nil
+	})
+	switch {
+	case err != nil, name == "" && (pending || !published):
+		return "", err
+	case name == "":
+		return "it is missing, although a version is published", nil
+	case building && !pending:
+		return "it names a tree that is being changed", nil
+	case !published && !pending:
+		return fmt.Sprintf("it names tree %s, although no version is published", name), nil
+	}
+	fi, err := s.Root.Lstat(Dir + "/" + name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("it names tree %s, which is missing", name), nil
+	case err == nil && !fi.IsDir():
+		return fmt.Sprintf("tree %s is no directory", name), nil
+	}
+	return "", err
+}
+
+// IsBody reports whether a file of a tree is another name of a stored body: a check of the body covers it.
+func (s *SiteTrees) IsBody(tree regular.Root, path string, digest [32]byte) bool {
+	fi, err := tree.Lstat(path)
+	if err != nil {
+		return false
+	}
+	same, err := s.bodies.Is(fi, digest)
+	return same && err == nil
 }

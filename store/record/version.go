@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mirrord/internal/zstdfast"
+	"mirrord/store/disk"
+)
+
+// ErrNoVersion says that nothing is published.
+var ErrNoVersion = errors.New("no version is published")
+
+// Version is one published version of a site.
+type Version struct {
+	Number   int       `json:"number"` // from 1
+	Time     time.Time `json:"time"`
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"`
+	Added    int       `json:"added"`
+	Changed  int       `json:"changed"`
+	Removed  int       `json:"removed"`
+	Accepted bool      `json:"accepted,omitempty"` // published although its run was suspicious
+	// the older version that this one is again, by a rollback; 0 if it is not
+	Restores int    `json:"rolled_back_to,omitempty"`
+	Meta     []byte `json:"meta,omitempty"` // its phm.json
+}
+
+// maxScript is how many bytes of an edit script are believed.
+const maxScript = 1<<31 - 1
+
+// UnpackScript undoes PackScript.
+func UnpackScript(packed []byte) ([]byte, error) {
+	dec := zstdfast.NewDecoder(maxScript)
+	defer dec.Close()
+	out, err := dec.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
+	}
+	return out, nil
+}
+
+// PackScript compresses an edit script.
+func PackScript(script []byte) []byte { return zstdfast.New().Append(nil, script) }
+
+// JoinScripts makes one script of two that follow one another. A line is an operation and a line of a file
+// table: '-' and '~' with the file as it was before it was dropped or changed, '+' with a file that was
+// added.
+func JoinScripts(older, newer []byte) ([]byte, error) {
+	type step struct {
+		op   byte
+		line []byte
+	}
+	steps := map[string]step{}
+	var order []string
+	read := func(script []byte, f func(path string, s step)) error {
+		for line := range bytes.Lines(script) {
+			var file struct {
+				Path string `json:"path"`
+			}
+			if err := json.Unmarshal(line[1:], &file); err != nil {
+				return fmt.Errorf("edit script: %w: %v", disk.ErrDamaged, err)
+			}
+			f(file.Path, step{line[0], line[1:]})
+		}
+		return nil
+	}
+	if err := read(newer, func(p string, s step) {
+		steps[p] = s
+		order = append(order, p)
+	}); err != nil {
+		return nil, err
+	}
+	err := read(older, func(p string, s step) {
+		after, both := steps[p]
+		switch {
+		case !both:
+			order = append(order, p)
+			steps[p] = s
+		case s.op == '+' && after.op == '-': // came and went
+			delete(steps, p)
+		case s.op == '+':
+			steps[p] = step{'+', after.line}
+		case s.op == '-' && after.op == '+': // went and came back
+			steps[p] = step{'~', s.line}
+		case after.op == '-':
+			steps[p] = step{'-', s.line}
+		default:
+			steps[p] = step{'~', s.line}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	slices.Sort(order)
+	for _, p := range slices.Compact(order) {
+		if s, ok := steps[p]; ok {
+			out = append(append(out, s.op), s.line...)
+		}
+	}
+	return out, nil
+}
