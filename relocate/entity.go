@@ -3,9 +3,10 @@
 package relocate
 
 import (
-	"bytes"
 	"html"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // entityAt decodes the character reference at the start of s, which is '&', as in an attribute value (HTML
@@ -82,20 +83,37 @@ func namedRef(ref string) (r1, r2 rune, n int) {
 	return r1, r2, len(ref)
 }
 
-// numericAt decodes a reference by number.
 func numericAt(s []byte) (r1, r2 rune, n int) {
-	i, digits := 2, "0123456789"
+	i, base := 2, rune(10)
 	if s[i]|0x20 == 'x' {
-		i, digits = 3, digits+"abcdefABCDEF"
+		i, base = 3, 16
 	}
-	start := i
-	if i = len(s) - len(bytes.TrimLeft(s[i:], digits)); i == start {
+	x, start := rune(0), i
+	for ; i < len(s); i++ {
+		d := digit(s[i])
+		if d >= base {
+			break
+		}
+		if x <= utf8.MaxRune {
+			x = x*base + d
+		}
+	}
+	if i == start {
 		return 0, 0, 0
 	}
 	if i < len(s) && s[i] == ';' {
 		i++
 	}
-	return namedRef(string(s[:i]))
+	switch {
+	case 0x80 <= x && x <= 0x9f:
+		// HTML standard, section 13.2.5.80; what the encoding has no character for stays
+		if r := charmap.Windows1252.DecodeByte(byte(x)); r != utf8.RuneError {
+			x = r
+		}
+	case x == 0, x > utf8.MaxRune, 0xd800 <= x && x <= 0xdfff:
+		x = utf8.RuneError
+	}
+	return x, 0, i
 }
 
 // digit returns the value of a hexadecimal digit, or 16.
