@@ -43,11 +43,11 @@ func made(t testing.TB, n int, site func(version int) map[string]string) *Histor
 	return b.History()
 }
 
-// hostile are sites that are bad to mirror. REPLAY_ALL=1 makes the flat one larger.
+// hostile are sites that are bad to mirror. MIRRORD_LONG=1 makes the flat one larger.
 func hostile() map[string]func(version int) map[string]string {
 	flat := map[string]string{}
 	files := 15_000
-	if os.Getenv("REPLAY_ALL") != "" {
+	if os.Getenv("MIRRORD_LONG") != "" {
 		files = 50_000
 	}
 	for i := range files {

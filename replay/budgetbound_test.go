@@ -92,7 +92,7 @@ func affordable(owns, spent []int, saved int) bool {
 // more than 1 % stale in the mean, with any policy, since most of sass is made again in most weeks.
 func TestWhatABudgetCanReach(t *testing.T) {
 	sites := []string{"dplyr", "sass"}
-	if os.Getenv("REPLAY_ALL") != "" {
+	if os.Getenv("MIRRORD_LONG") != "" {
 		sites = sharedSites()
 	}
 	var crs, fulls, stales, reached, known mean

@@ -94,14 +94,11 @@ func (o *observer) absent(d Dir) int {
 // TestEstimates replays recorded sites under the default policy, estimates from what its runs saw how often
 // each directory changes, and compares that with what the whole history says: where looks leave open in how
 // many steps a directory changed, the interval of 90 % holds the truth in 85 to 95 % of the cases.
-// MIRRORD_LONG=1 takes five small sites, REPLAY_ALL=1 all.
+// MIRRORD_LONG=1 takes all sites.
 func TestEstimates(t *testing.T) {
 	sites, trains, alphas := []string{"rust-blog", "boost"}, []int{3}, []float64{0}
 	most := 1.0 // of some 30
 	if os.Getenv("MIRRORD_LONG") != "" {
-		sites, most = []string{"rust-blog", "boost", "php", "flink", "dplyr"}, 0.95
-	}
-	if os.Getenv("REPLAY_ALL") != "" {
 		sites, trains, alphas, most = nil, []int{3, 20}, []float64{0, 0.01}, 0.95
 		for _, of := range siteKinds() {
 			sites = append(sites, of...)

@@ -12,8 +12,8 @@ import (
 // Which of equal pages is requested first is drawn by a hash of their paths. Single edits are found by it or
 // not, so single sites move; the mean over the sites does not, with any order.
 func TestOrdersOfEquals(t *testing.T) {
-	if os.Getenv("REPLAY_ALL") == "" {
-		t.Skip("it replays 13 sites four times: REPLAY_ALL=1 runs it")
+	if os.Getenv("MIRRORD_LONG") == "" {
+		t.Skip("it replays 13 sites four times: MIRRORD_LONG=1 runs it")
 	}
 	const orders = 4
 	rs := [orders][]*Result{}

@@ -87,11 +87,11 @@ func recordedResults(t testing.TB) map[string]map[string][]recorded {
 
 // TestRecordedResults holds what the policies ask and find on real sites against what another program
 // measured under the same cost model: to the request, and the shares to what they were rounded to.
-// REPLAY_ALL=1 takes the large sites too.
+// MIRRORD_LONG=1 takes the large sites too.
 func TestRecordedResults(t *testing.T) {
 	want := recordedResults(t)
 	sites := sharedSites()
-	if os.Getenv("REPLAY_ALL") == "" {
+	if os.Getenv("MIRRORD_LONG") == "" {
 		sites = sites[:quickSites]
 	}
 	worst := 0.0

@@ -36,11 +36,11 @@ var targets = []target{
 	{"limit .3, price .0003, without sass", Options{Price: 0.0003}, 0.3, 0.93, 0, 0.01, 1, "sass", 0.3},
 }
 
-// TestAdaptiveTargets holds the default policy to its targets. REPLAY_ALL=1 takes all sites; the quick ones
+// TestAdaptiveTargets holds the default policy to its targets. MIRRORD_LONG=1 takes all sites; the quick ones
 // are small, and a larger share of them has to be requested.
 func TestAdaptiveTargets(t *testing.T) {
 	sites, want := sharedSites()[:6], []target{{"quick", Options{}, 0.52, 0.94, 0.93, 0.002, 0.2, "", 0}}
-	if os.Getenv("REPLAY_ALL") != "" {
+	if os.Getenv("MIRRORD_LONG") != "" {
 		sites, want = sharedSites(), targets
 	}
 	var hs []*History

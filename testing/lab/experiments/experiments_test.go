@@ -39,7 +39,7 @@ type sharedMaintained struct {
 }
 
 // TestExperiments repeats the paper's two experiments on recorded sites and compares every figure.
-// REPLAY_ALL=1 takes all sites.
+// MIRRORD_LONG=1 takes all sites.
 func TestExperiments(t *testing.T) {
 	f, err := os.Open(sharedData + "near-results.json.gz")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestExperiments(t *testing.T) {
 		t.Fatal(err)
 	}
 	sites := []string{"boost", "dplyr", "sass", "rust-blog", "php"}
-	if os.Getenv("REPLAY_ALL") != "" {
+	if os.Getenv("MIRRORD_LONG") != "" {
 		sites = append(sites, "flink", "accumulo", "mesos", "math-comp", "kafka", "struts", "beam", "openlayers")
 	}
 	worst, figures := 0.0, 0
