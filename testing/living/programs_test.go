@@ -144,6 +144,7 @@ func programs() []program {
 			junk: re(`action=|veaction|redlink|oldid=|diff=|printable=|UserLogin|CreateAccount|returnto=|feed=|` +
 				`/wiki/Special:`),
 			lists: re(`^/wiki/Category:`),
+			shows: re(`list=recentchanges`),
 			begin: beginMediaWiki,
 			edit: func(p *place, n int) {
 				p.write("t/edit.txt", words(n, 40)+" "+marker(n))
