@@ -224,7 +224,7 @@ const (
 // site.
 const (
 	doubling    = 12
-	leastSaving = 0.04
+	leastSaving = 0.1
 )
 
 // leastTrial is how many steps there must be for a trial on half of them.
