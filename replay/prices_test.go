@@ -358,7 +358,7 @@ func TestTuneOnRecordedSites(t *testing.T) {
 	asked /= float64(max(1, goals[1]))
 	t.Logf("hours kept to within 15 %%: %d of %d, for %.1f %% of the requests in the mean", kept[1], goals[1],
 		100*asked)
-	// What is missed are sites that calm down, or whose first half had no change that was found late.
+	// Missed are goals of sites that calm down, or whose first half had no change that was found late.
 	if kept[0]*10 < goals[0]*9 || kept[0] <= alone[0] || kept[1]*10 < goals[1]*9 || asked > 0.3 {
 		t.Error("want 90 % of the requests, more than by the price alone, and 90 % of the hours for 30 %")
 	}
