@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"mirrord/app/env"
@@ -45,24 +44,7 @@ func TextsOfFiles(
 	return &serve.TextLookup{
 		Made: func() bool { return true },
 		Find: func(ctx context.Context, q find.TextSearch) (*find.SearchResults, error) {
-			x, err := find.OpenToRead(dir)
-			if err != nil {
-				return nil, err
-			}
-			defer x.Close()
-			stands, err := x.Stands(ctx)
-			if err != nil {
-				return nil, err
-			}
-			out, err := x.Search(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			out.Behind, err = sites.Names()
-			out.Behind = slices.DeleteFunc(out.Behind, func(name string) bool {
-				return stands[name].Version > 0 || !q.In(name)
-			})
-			return out, err
+			return searchServed(ctx, dir, q, sites.Names, func(string) bool { return true })
 		},
 	}, done, nil
 }
