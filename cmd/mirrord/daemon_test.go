@@ -409,6 +409,15 @@ func TestDaemonResumes(t *testing.T) {
 	d.do(cli.ExitOK, "all is well", "verify", "site")
 }
 
+// A running daemon knows a job as soon as init has written it.
+func TestInitBesideDaemon(t *testing.T) {
+	srv := httptest.NewServer(demosite.New())
+	defer srv.Close()
+	d := startDaemon(t, t.TempDir(), t.TempDir())
+	d.do(cli.ExitOK, "written: job new", "init", srv.URL+"/about/", "--as", "new", "--schedule", "@yearly")
+	d.do(cli.ExitOK, "^new", "status")
+}
+
 // A daemon that lives for years must not lose a file or a goroutine with each run.
 func TestDaemonLeaks(t *testing.T) {
 	srv := httptest.NewServer(demosite.New())
