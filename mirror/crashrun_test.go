@@ -263,7 +263,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 	}
 	defer st.Close()
 	s, err := st.ViewSite(crashJob)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		return
 	}
 	if err != nil {
