@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package shared is the room of package store that has what all sites of a state share and none of them is
+// made of: mirror.db with the run log, robots.txt of hosts, records of jobs, tested pairs, users, tokens and
+// orders, and the file of names that were public. It knows the folder of a state, and of a site only the two
+// files from which a lost mirror.db is made again; the values belong to its users.
 package shared
 
 import (
