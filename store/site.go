@@ -5,11 +5,9 @@ package store
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
-	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/pages"
 	"mirrord/store/trees"
@@ -94,19 +92,8 @@ func (s *Site) Rests() *Rests {
 	}
 }
 
-// maxName is how long the name of a site is at most.
-const maxName = 64
-
-// ValidName reports whether name can be a site's folder.
-func ValidName(name string) bool {
-	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/\\\x00") && name[0] != '.'
-}
-
-// Errors of opening.
-var (
-	ErrNoSite = disk.Said("no such site")
-	ErrClosed = errors.New("site is closed")
-)
+// ErrClosed says that a site was closed already.
+var ErrClosed = errors.New("site is closed")
 
 // ErrTooLong says that a URL is longer than MaxURL.
 var ErrTooLong = errors.New("URL is too long to be stored")
