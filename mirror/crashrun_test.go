@@ -117,7 +117,7 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 		State:    st,
 		Site:     s,
 		Fetcher:  client,
-		Robots:   mirror.NewRobots(j, client, st),
+		Robots:   mirror.NewRobots(j, client, st.Shared),
 		Hosts:    new(fetch.Hosts),
 	})
 }

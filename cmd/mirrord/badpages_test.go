@@ -23,7 +23,7 @@ import (
 	"mirrord/internal/demosite"
 	"mirrord/scheduler/status"
 	"mirrord/store"
-	"mirrord/store/shared"
+	records "mirrord/store/shared"
 )
 
 // pageDamage is one way in which a page of a database can be wrong.
@@ -105,7 +105,7 @@ func newBadPages(t *testing.T) *badPages {
 		t.Fatal(err)
 	}
 	for i := range 60 { // so that mirror.db has branches
-		if err := st.Shared.AddRun(shared.RunRecord{
+		if err := st.Shared.AddRun(records.RunRecord{
 			Site:    fmt.Sprintf("other%d", i%3),
 			Verdict: "complete",
 			Reasons: []string{strings.Repeat("x", 300)},

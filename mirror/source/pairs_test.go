@@ -41,7 +41,7 @@ func TestKeepPair(t *testing.T) {
 		{41, "DNS failure", "DNS failure"},
 	} {
 		p.Tested, p.Level, p.Mirrors = at.Add(time.Duration(c.days)*24*time.Hour), c.level, c.level == "1"
-		if err := KeepPair(st, p); err != nil {
+		if err := KeepPair(st.Shared, p); err != nil {
 			t.Fatal(err)
 		}
 		if got, _, err := st.Shared.LoadPair(p.Base1, p.Base2); err != nil || got.Level != c.want {
