@@ -151,7 +151,8 @@ func TestPasswordsOfNodes(t *testing.T) {
 	hash := access.NewHasher(1).Hash
 	change := func(u *shared.UserFact) {
 		t.Helper()
-		err := shared.NewConsoleFacts(a.st.Shared).ChangeUser("eve", func(*shared.UserFact) (*shared.UserFact, error) {
+		facts := shared.NewConsoleFacts(a.st.Shared)
+		err := facts.ChangeUser("eve", func(*shared.UserFact) (*shared.UserFact, error) {
 			return u, nil
 		})
 		if err != nil {

@@ -147,7 +147,8 @@ func TestConvertState(t *testing.T) {
 		if err := st.Shared.AddRun(shared.RunRecord{Site: "x", Verdict: fmt.Sprint("verdict ", n)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Shared.SaveHost(fmt.Sprint("https://h", n), robots.FileCopy{Body: []byte("robots")}); err != nil {
+		err = st.Shared.SaveHost(fmt.Sprint("https://h", n), robots.FileCopy{Body: []byte("robots")})
+		if err != nil {
 			t.Fatal(err)
 		}
 		runs, err := st.Shared.Runs("x", 9)

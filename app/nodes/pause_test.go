@@ -100,7 +100,8 @@ func TestPauseJoins(t *testing.T) {
 	if f := all["x"]; err != nil || f.Paused || time.Since(f.At) > time.Hour {
 		t.Errorf("%v, %v", all, err)
 	}
-	kept := shares.SharedRecords{Records: jobs.Records{Kept: a.here.State.Shared, Log: a.here.Log}, Share: a.here.Share}
+	own := jobs.Records{Kept: a.here.State.Shared, Log: a.here.Log}
+	kept := shares.SharedRecords{Records: own, Share: a.here.Share}
 	err = kept.SaveRecords(map[string]*scheduler.Record{"x": {Paused: true}}) // as it came from the depot
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,8 @@ func TestClusterUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle()
-	if tokens, err := shared.NewConsoleFacts(nodes[0].State.Shared).Tokens(); err != nil || tokens["ci"].Role != "read" {
+	tokens, err := shared.NewConsoleFacts(nodes[0].State.Shared).Tokens()
+	if err != nil || tokens["ci"].Role != "read" {
 		t.Errorf("tokens %v, %v", tokens, err)
 	}
 }

@@ -382,7 +382,9 @@ func TestHandedIn(t *testing.T) {
 	orderstest.Until(t, alone, x.OrderID, orders.Done)
 	orderstest.Until(t, alone, twin.OrderID, orders.Done)
 	const older = `{"number":20,"by":"ann","state":"refused","ended":"2099-01-01T00:00:00Z"}`
-	err = shared.NewOrderFacts(st.Shared).ChangeOrder(20, func([]byte) ([]byte, error) { return []byte(older), nil })
+	err = shared.NewOrderFacts(st.Shared).ChangeOrder(20, func([]byte) ([]byte, error) {
+		return []byte(older), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,6 @@ type pageDamage struct {
 	name  string
 	spoil func(data []byte, page int) []byte // of the whole file
 }
-
 const dbPage = 4096
 
 func pageDamages() []pageDamage {

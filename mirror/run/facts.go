@@ -7,8 +7,8 @@ import (
 	"mirrord/store/shared"
 )
 
-// What the sites of a state share is not in the folder of any of them. A *shared.Database keeps all of it; losing
-// it costs requests, never a mirror.
+// What the sites of a state share is not in the folder of any of them. A *shared.Database keeps all of it;
+// losing it costs requests, never a mirror.
 
 // RunLog is what the runs of all sites came to. Its methods may be called from several goroutines.
 type RunLog interface {

@@ -136,7 +136,7 @@ func newUntested(t *testing.T, replace bool) *place {
 			Base:       home,
 			Replicas:   []site.URL{site.Canonical(there)},
 			Replace:    replace,
-			Pairs:      st,
+			Pairs:      st.Shared,
 			HostErrors: p.troubles,
 			Table:      p.table,
 			Provenance: provenance,

@@ -23,7 +23,9 @@ func TestCheckShared(t *testing.T) {
 			return os.WriteFile(file, make([]byte, 32<<10), 0o600)
 		},
 		"a value that is lost": func(st *Database, _ string) error {
-			return st.update("spoil", func(tx *db.Tx) error { return behind(tx).Bucket(bHosts).Delete([]byte("https://h")) })
+			return st.update("spoil", func(tx *db.Tx) error {
+				return behind(tx).Bucket(bHosts).Delete([]byte("https://h"))
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

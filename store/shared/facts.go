@@ -89,8 +89,8 @@ const (
 	kindUsers  = "users"  // name -> UserFact as JSON
 )
 
-// CommonKinds are the kinds of KeyValues that nodes of a cluster have in common: users, tokens, sessions of the
-// console and pauses of jobs. A session comes after its user.
+// CommonKinds are the kinds of KeyValues that nodes of a cluster have in common: users, tokens, sessions of
+// the console and pauses of jobs. A session comes after its user.
 func CommonKinds() []string { return []string{kindUsers, kindTokens, kindSessions, kindPauses} }
 
 // TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its

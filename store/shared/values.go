@@ -17,8 +17,8 @@ type KeyValues interface {
 	// meanwhile; nil stands for none. An error of change leaves all as it was. change may be called several
 	// times, and must not keep what it is given.
 	Change(kind, key string, change func(was []byte) ([]byte, error)) error
-	// All returns the values of a kind by key, with all changes of this KeyValues. Those of other machines may be
-	// missing for a moment.
+	// All returns the values of a kind by key, with all changes of this KeyValues. Those of other machines may
+	// be missing for a moment.
 	All(kind string) (map[string][]byte, error)
 }
 

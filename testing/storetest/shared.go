@@ -11,9 +11,11 @@ import (
 	"time"
 )
 
-// TestShared holds an implementation of shared.KeyValues to the contract. open makes one with nothing in it, and
-// returns how others of the same values are made, as other processes have them.
-func TestShared(t *testing.T, open func(t *testing.T) (shared.KeyValues, func(t *testing.T) shared.KeyValues)) {
+// TestShared holds an implementation of shared.KeyValues to the contract. open makes one with nothing in it,
+// and returns how others of the same values are made, as other processes have them.
+func TestShared(
+	t *testing.T, open func(t *testing.T) (shared.KeyValues, func(t *testing.T) shared.KeyValues),
+) {
 	for _, tc := range []struct {
 		name string
 		test func(t *testing.T, s, other shared.KeyValues)
