@@ -30,7 +30,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
-	folder "mirrord/store/home"
+	storehome "mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -264,7 +264,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 	}
 	defer st.Close()
 	s, err := st.ViewSite(crashJob)
-	if errors.Is(err, folder.ErrNoSite) {
+	if errors.Is(err, storehome.ErrNoSite) {
 		return
 	}
 	if err != nil {

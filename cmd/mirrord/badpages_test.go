@@ -31,6 +31,7 @@ type pageDamage struct {
 	name  string
 	spoil func(data []byte, page int) []byte // of the whole file
 }
+
 const dbPage = 4096
 
 func pageDamages() []pageDamage {
@@ -107,8 +108,7 @@ func newBadPages(t *testing.T) *badPages {
 		if err := st.Shared.AddRun(records.RunRecord{
 			Site:    fmt.Sprintf("other%d", i%3),
 			Verdict: "complete",
-			Reasons: []string{strings.Repeat("x", 300)},
-			Summary: json.RawMessage("{}"),
+			Reasons: []string{strings.Repeat("x", 302)},
 		}); err != nil {
 			t.Fatal(err)
 		}
