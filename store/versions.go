@@ -14,7 +14,6 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/home"
 	"mirrord/store/record"
-	"mirrord/store/trees"
 )
 
 // The history of a site is kept backwards: with every version lie the records as they were before it, and the
@@ -51,7 +50,7 @@ type SiteVersions struct {
 // not be changed.
 func (s *SiteVersions) List() ([]record.Version, error) {
 	var out []record.Version
-	decided, err := trees.Decided(s.Folder)
+	decided, err := s.Decided()
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ type Past struct {
 // unpublished run has found.
 func (s *SiteVersions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	decided, err := trees.Decided(s.Folder)
+	decided, err := s.Decided()
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +213,7 @@ func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 func (s *SiteVersions) Script(version int) ([]byte, error) {
 	var packed []byte
 	key := db.NumberKey(uint64(version))
-	decided, err := trees.Decided(s.Folder)
+	decided, err := s.Decided()
 	if err != nil {
 		return nil, err
 	}
