@@ -6,11 +6,12 @@ import (
 	"crypto/sha256"
 	"maps"
 
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
 // checkChanges lays what changed since a version over what it had, which must give what there is now.
-func (h *pastSite) checkChanges(p *Past, bodies map[string]string) {
+func (h *pastSite) checkChanges(p *facts.Past, bodies map[string]string) {
 	h.t.Helper()
 	body := map[bool]map[string][sha256.Size]byte{true: {}, false: {}} // now, and with the changes
 	for u, b := range bodies {
@@ -21,7 +22,7 @@ func (h *pastSite) checkChanges(p *Past, bodies map[string]string) {
 			body[now][r.URL.String()] = r.Digest
 		}
 	}
-	err := p.s.Resources(func(r *record.Resource) error {
+	err := h.s.Records.Resources(func(r *record.Resource) error {
 		note(true, r)
 		return nil
 	})

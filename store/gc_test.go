@@ -380,7 +380,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 	}
 	type kill struct{ step, dir string }
 	var kills []kill
-	s.Records.foldItems = 20
+	s.Records.FoldItems = 20
 	s.Step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	compact(t, s, false)
 	s.Step = nil

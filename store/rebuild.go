@@ -57,7 +57,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 		return 0, err
 	}
 	if err = st.packs.Skip(last); err == nil {
-		err = st.Update("begin pack", notePacks(st.packs))
+		err = st.Records.BeginPack()
 	}
 	if err == nil {
 		known, err = rebuilder{st}.refill()
@@ -67,6 +67,9 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	}
 	return known, errors.Join(err, st.Close())
 }
+
+// rebuiltBatch is how many records a transaction has.
+const rebuiltBatch = 2048
 
 // rebuilder makes the records of a site again of its published tree.
 type rebuilder struct{ *Site }
@@ -195,7 +198,7 @@ func (s rebuilder) refill() (known int, err error) {
 		}
 		r.Fetched, r.Checked = meta.Retrieved.Unix(), meta.Retrieved.Unix()
 		known++
-		if batch = append(batch, r); len(batch) == foldItems {
+		if batch = append(batch, r); len(batch) == rebuiltBatch {
 			if err := flush(); err != nil {
 				return known, err
 			}
