@@ -8,6 +8,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/collect"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 )
 
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
@@ -18,7 +19,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c collect.Compaction, err
 		if err := s.Owned(); err != nil {
 			return c, err
 		}
-		if err := s.Records.ForgetBodies(); err != nil {
+		if err := (facts.CollectedRecords{Records: s.Records}).ForgetBodies(); err != nil {
 			return c, err
 		}
 	}
@@ -80,7 +81,7 @@ func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
 		Away:    s.away != nil,
 		Writer:  s.Frames.NewFrameWriter(),
 		Heads:   s.heads,
-		Records: s.Records,
+		Records: facts.CollectedRecords{Records: s.Records},
 		Owned:   s.Owned,
 		Step:    s.At,
 		Gone:    gone,

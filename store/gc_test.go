@@ -148,7 +148,7 @@ func (h *pastSite) check(s *Site) {
 		} else if !maps.Equal(got, want) {
 			h.t.Errorf("version %d has other bodies than it had", n)
 		}
-		h.checkChanges(p, got)
+		checkChanges(h.t, s, p, got)
 	}
 	for id := range pastURLs {
 		u := testURL(id)

@@ -20,6 +20,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/pages"
@@ -57,7 +58,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 		return 0, err
 	}
 	if err = st.packs.Skip(last); err == nil {
-		err = st.Records.BeginPack()
+		err = facts.CollectedRecords{Records: st.Records}.BeginPack()
 	}
 	if err == nil {
 		known, err = rebuilder{st}.refill()

@@ -5,19 +5,24 @@ package facts
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
+// CollectedRecords is the records of a site as a collection of documents and heads sees them: collect.Records.
+type CollectedRecords struct{ *Records }
+
 // BeginPack implements collect.Records.
-func (s *Records) BeginPack() error { return s.Update("begin pack", notePacks(s.frames.Packs)) }
+func (s CollectedRecords) BeginPack() error { return s.Update("begin pack", notePacks(s.frames.Packs)) }
 
 // BeginHeads implements collect.Records.
-func (s *Records) BeginHeads(last uint32) (before uint32, err error) {
+func (s CollectedRecords) BeginHeads(last uint32) (before uint32, err error) {
 	err = s.Update("begin heads", func(tx *db.Tx) error {
-		if err := errors.Join(s.beginHeads(tx), s.flushHeads(tx)); err != nil {
+		if err := errors.Join(beginHeads(s.heads, tx), flushHeads(s.heads)(tx)); err != nil {
 			return err
 		}
 		before, err = s.heads.Skip(last)
@@ -27,7 +32,7 @@ func (s *Records) BeginHeads(last uint32) (before uint32, err error) {
 }
 
 // MoveHeads implements collect.Records.
-func (s *Records) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
+func (s CollectedRecords) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
 	change := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
 		var now record.Resource
 		if b.prefix > 0 { // what the URL has now was moved before
@@ -37,12 +42,26 @@ func (s *Records) MoveHeads(move func(r *record.Resource, now record.HeadPlace) 
 		}
 		return move(r, now.Head)
 	}
-	return s.rewrite("move heads", recordBuckets(), change, s.flushHeads)
+	return s.rewrite("move heads", recordBuckets(), change, flushHeads(s.heads))
+}
+
+// Repoint implements collect.Records.
+func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
+	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
+		if r.Body != record.PackBody {
+			return false, nil
+		}
+		if r.At, moved, err = where(r.At); err != nil {
+			err = fmt.Errorf("the document of %s: %w", r.URL, err)
+		}
+		return moved, err
+	}
+	return s.rewrite("move documents", recordBuckets(), change, notePacks(s.frames.Packs))
 }
 
 // ForgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
 // Those of older versions are in the history.
-func (s *Records) ForgetBodies() error {
+func (s CollectedRecords) ForgetBodies() error {
 	if idle, err := s.isIdle(); !idle || err != nil {
 		return err
 	}
@@ -70,7 +89,7 @@ func forgetBody(r *record.Resource) (changed bool) {
 }
 
 // isIdle reports whether no run is unfinished.
-func (s *Records) isIdle() (idle bool, err error) {
+func (s CollectedRecords) isIdle() (idle bool, err error) {
 	err = s.DB.View(func(tx *db.Tx) error {
 		idle = s.DB.Journal.Last() == 0 && tx.Meta().Get(home.KeyRun) == nil
 		return nil
@@ -95,4 +114,18 @@ func (s *Records) Bodied(ctx context.Context, f func(r *record.Resource, pinned 
 		}
 		return f(r, true)
 	})
+}
+
+// beginHeads makes the heads ready for appending.
+func beginHeads(h *bodies.HeadFiles, tx *db.Tx) error { return h.Begin(tx.Meta().Get(home.KeyHeads)) }
+
+// flushHeads writes the heads that were added.
+func flushHeads(h *bodies.HeadFiles) func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
+		note, err := h.Flush()
+		if err != nil || note == nil {
+			return err
+		}
+		return tx.Meta().Put(home.KeyHeads, note)
+	}
 }

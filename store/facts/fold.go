@@ -253,7 +253,7 @@ func (c *foldChunk) records(tx *db.Tx) (err error) {
 	s := c.site
 	f := recordWriter{foldChunk: c, res: tx.Bucket(home.Resources), hist: tx.Bucket(home.History)}
 	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.Volatile {
-		err = s.beginHeads(tx)
+		err = beginHeads(s.heads, tx)
 	}
 	if err == nil {
 		err = f.flush()
@@ -261,7 +261,7 @@ func (c *foldChunk) records(tx *db.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.flushHeads(tx)
+	return flushHeads(s.heads)(tx)
 }
 
 // end keeps the looks of the batches, and says that these are folded.

@@ -295,20 +295,6 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 	return nil
 }
 
-// Repoint implements collect.Records.
-func (s *Records) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
-	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
-		if r.Body != record.PackBody {
-			return false, nil
-		}
-		if r.At, moved, err = where(r.At); err != nil {
-			err = fmt.Errorf("the document of %s: %w", r.URL, err)
-		}
-		return moved, err
-	}
-	return s.rewrite("move documents", recordBuckets(), change, notePacks(s.frames.Packs))
-}
-
 // notePacks writes how far the packs reach into the database: what lies behind is cut off when the site is
 // opened.
 func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
@@ -321,18 +307,6 @@ func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
 func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error) {
 	return s.heads.Read(u.String(), at)
-}
-
-// beginHeads makes the heads ready for appending.
-func (s *Records) beginHeads(tx *db.Tx) error { return s.heads.Begin(tx.Meta().Get(home.KeyHeads)) }
-
-// flushHeads writes the heads that were added.
-func (s *Records) flushHeads(tx *db.Tx) error {
-	note, err := s.heads.Flush()
-	if err != nil || note == nil {
-		return err
-	}
-	return tx.Meta().Put(home.KeyHeads, note)
 }
 
 // AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has

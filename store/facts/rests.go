@@ -156,7 +156,7 @@ func (r *Rests) Settle() error {
 		frames: bodies.NewFrameReader(),
 	}
 	w.frames.Aside = true // the remainder is large
-	if err := r.records.Repoint(w.place); err != nil {
+	if err := (CollectedRecords{r.records}).Repoint(w.place); err != nil {
 		return err
 	}
 	for n := range came {
