@@ -13,7 +13,7 @@ import (
 	"mirrord/store/record"
 )
 
-// CollectedRecords is the records of a site as a collection of documents and heads sees them: collect.Records.
+// CollectedRecords is the records of a site for a collection of its documents and heads: collect.Records.
 type CollectedRecords struct{ *Records }
 
 // BeginPack implements collect.Records.
