@@ -35,7 +35,6 @@ func largeCircles() map[string]int {
 		"mirror/crawl":   15,
 		"mirror/revisit": 14,
 		"relocate":       25,
-		"store":          23,
 	}
 }
 
