@@ -43,13 +43,14 @@ func (c *Client) drain(in *wire, declared int64) {
 	if declared > drainMost {
 		return
 	}
-	buf := make([]byte, copyBuffer)
+	buf := c.buffers.Get().(*[copyBuffer]byte)
+	defer c.buffers.Put(buf)
 	in.watch.enter(phaseDrain)
 	for i := 0; in.n < drainMost; i++ {
 		if i == 1 {
 			in.watch.timer.Reset(drainTime)
 		}
-		n, err := in.body.Read(buf)
+		n, err := in.body.Read(buf[:])
 		if in.n += int64(n); err != nil {
 			return
 		}
@@ -169,16 +170,17 @@ func (c *Client) begin(t *transfer, res *Result, src io.Reader, in *wire, limit 
 
 // copyBody moves bytes from src, the decoded view of in, to the sink until both have come to a proper end.
 func (c *Client) copyBody(t *transfer, res *Result, src io.Reader, in *wire, limit int64, coded bool) error {
-	buf := make([]byte, copyBuffer)
-	start := t.at
+	room := c.buffers.Get().(*[copyBuffer]byte)
+	defer c.buffers.Put(room)
+	buf, start := room[:], t.at
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			if room := limit - t.at; int64(n) > room {
+			if left := limit - t.at; int64(n) > left {
 				if !t.req.Cut {
 					return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 				}
-				n, res.Cut, err = int(max(room, 0)), true, io.EOF
+				n, res.Cut, err = int(max(left, 0)), true, io.EOF
 			}
 			if _, werr := t.w.Write(buf[:n]); werr != nil {
 				return fmt.Errorf("%w: %w", ErrSink, werr)

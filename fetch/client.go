@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -75,6 +76,7 @@ type Client struct {
 	acceptAny  []string
 	identity   []string
 	codingsAny []string
+	buffers    sync.Pool // of *[copyBuffer]byte, through which bodies come
 }
 
 // idleTime is how long an unused connection is kept.
@@ -87,6 +89,7 @@ func New(o Options) (*Client, error) {
 		Options:    o,
 		guard:      newGuard(o),
 		auth:       map[string]bool{},
+		buffers:    sync.Pool{New: func() any { return new([copyBuffer]byte) }},
 		identity:   []string{"identity"},
 		codingsAny: []string{acceptEncoding},
 		acceptAny:  []string{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},

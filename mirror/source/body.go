@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,10 @@ type BodyOptions struct {
 	Coming      *atomic.Int64 // counts the bytes of bodies while they come; may be nil
 	Now         func() time.Time
 	Log         *slog.Logger
+
+	// buffers of bodies that were closed, of *[]byte: with these and those of package fetch, a run of 21 822
+	// files that are asked again takes .85 of the user and system time, a first one that is kept .93
+	free sync.Pool
 }
 
 // New returns a sink for the body of a URL. Its user calls Close when the body was read, or did not come.
@@ -90,6 +95,11 @@ func (b *BodySink) Begin(h *fetch.Head) (io.Writer, error) {
 	if h.Length > int64(b.limit) {
 		b.limit = 0 // it goes to a file from the first byte on
 		return b, nil
+	}
+	if b.buf == nil {
+		if free, ok := b.free.Get().(*[]byte); ok {
+			b.buf = *free
+		}
 	}
 	b.buf = slices.Grow(b.buf, max(leastBuffer, int(h.Length)))
 	return b, nil
@@ -223,6 +233,9 @@ func (b *BodySink) Close() {
 	if b.blob != nil {
 		b.drop()
 		b.blob = nil
+	}
+	if buf := b.buf[:0]; cap(buf) > 0 {
+		b.free.Put(&buf)
 	}
 	b.buf = nil
 }

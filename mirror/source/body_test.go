@@ -125,3 +125,31 @@ func TestBodyBuffers(t *testing.T) {
 		t.Errorf("file %v, buffer %v, digest %x", b.File() != nil, b.buf != nil, b.Digest())
 	}
 }
+
+// The memory of a body that was closed is that of a later one, whose bytes are its own.
+func TestBuffersAreUsedAgain(t *testing.T) {
+	pool := &BodyOptions{MaxDocument: 1 << 20, Now: time.Now}
+	again := 0
+	var last *byte
+	for i := range 100 { // the race detector drops some
+		b := pool.New(site.Canonical("http://h.example/x"))
+		want := bytes.Repeat([]byte{byte(i)}, 1000+i)
+		w, err := b.Begin(&fetch.Head{MIME: "text/html", Length: int64(len(want))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(want); err != nil || !bytes.Equal(b.Bytes(), want) {
+			t.Fatalf("%d bytes, %v", len(b.Bytes()), err)
+		}
+		if first := &b.Bytes()[0]; first == last {
+			again++
+		} else {
+			last = first
+		}
+		b.Close()
+		b.Close()
+	}
+	if again < 20 {
+		t.Errorf("%d of 100 bodies in memory of earlier ones", again)
+	}
+}
