@@ -34,24 +34,6 @@ type redirection struct {
 	part   string // fragment of to, "" for none
 }
 
-// known returns the facts of a tree. They are read when they are first used, so that a list of mirrors opens
-// no database; who asks meanwhile waits.
-func (t *openTree) known() *facts {
-	switch f := t.facts.Load(); {
-	case f == nil:
-		t.site.build.Lock()
-	case !f.due(t.site) || !t.site.build.TryLock():
-		return f
-	}
-	defer t.site.build.Unlock()
-	f := t.facts.Load()
-	if f == nil || f.due(t.site) {
-		f = t.site.facts(t)
-		t.facts.Store(f)
-	}
-	return f
-}
-
 // facts reads them; st.build is held. While they cannot be read the site is served without them.
 func (st *storeSite) facts(t *openTree) *facts {
 	f := &facts{tried: st.s.now(), known: true}

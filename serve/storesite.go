@@ -198,6 +198,24 @@ func (st *storeSite) current() (*openTree, error) {
 	return t, nil
 }
 
+// known returns the facts of a tree. They are read when they are first used, so that a list of mirrors opens
+// no database; who asks meanwhile waits.
+func (t *openTree) known() *facts {
+	switch f := t.facts.Load(); {
+	case f == nil:
+		t.site.build.Lock()
+	case !f.due(t.site) || !t.site.build.TryLock():
+		return f
+	}
+	defer t.site.build.Unlock()
+	f := t.facts.Load()
+	if f == nil || f.due(t.site) {
+		f = t.site.facts(t)
+		t.facts.Store(f)
+	}
+	return f
+}
+
 // opened returns the tree that is open, with one more user; nil when it is not the published one.
 func (st *storeSite) opened() (*openTree, error) {
 	fi, err := os.Stat(st.table)
