@@ -81,9 +81,14 @@ func (s *Versions) History(u site.URL) ([]DatedRecord, error) {
 	if err != nil || len(vs) == 0 {
 		return nil, err
 	}
+	return s.HistoryIn(vs, u)
+}
+
+// HistoryIn is History for one version or more that List returned: for many URLs, the list is read once.
+func (s *Versions) HistoryIn(vs []record.Version, u site.URL) ([]DatedRecord, error) {
 	out := make([]DatedRecord, len(vs))
 	key := u.Key(nil)
-	err = s.DB.View(func(tx *db.Tx) error {
+	err := s.DB.View(func(tx *db.Tx) error {
 		now, hist := tx.Bucket(home.Resources).Get(key), tx.Bucket(home.History)
 		before := func(version int) {
 			if v := hist.Get(append(db.NumberKey(uint64(version)), key...)); v != nil {
