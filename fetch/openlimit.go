@@ -14,20 +14,8 @@ import (
 //
 // Its methods may be called concurrently.
 type openLimit struct {
-	most int
-
-	mu    sync.Mutex
-	slots map[string]*openSlots // by address
-}
-
-// openSlots are the connections of one address.
-type openSlots struct {
-	taken chan struct{}
-	users int // that hold a slot or wait for one, under mu
-}
-
-func newOpenLimit(most int) *openLimit {
-	return &openLimit{most: most, slots: map[string]*openSlots{}}
+	most  int
+	slots sync.Map // by address: a channel that has an element for each open connection
 }
 
 // dialFunc is what http.Transport calls for a connection.
@@ -51,31 +39,13 @@ func (l *openLimit) within(connect dialFunc) dialFunc {
 
 // take waits for a slot until ctx ends, and returns what gives it back.
 func (l *openLimit) take(ctx context.Context, addr string) (release func(), err error) {
-	l.mu.Lock()
-	s := l.slots[addr]
-	if s == nil {
-		s = &openSlots{taken: make(chan struct{}, l.most)}
-		l.slots[addr] = s
-	}
-	s.users++
-	l.mu.Unlock()
+	of, _ := l.slots.LoadOrStore(addr, make(chan struct{}, l.most))
+	taken := of.(chan struct{})
 	select {
-	case s.taken <- struct{}{}:
+	case taken <- struct{}{}:
+		return sync.OnceFunc(func() { <-taken }), nil
 	case <-ctx.Done():
-		l.leave(addr, s)
 		return nil, context.Cause(ctx)
-	}
-	return sync.OnceFunc(func() {
-		<-s.taken
-		l.leave(addr, s)
-	}), nil
-}
-
-func (l *openLimit) leave(addr string, s *openSlots) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s.users--; s.users == 0 {
-		delete(l.slots, addr)
 	}
 }
 

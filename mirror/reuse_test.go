@@ -18,6 +18,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
@@ -228,7 +229,7 @@ func TestReuseOfAMirrorThatIsWritten(t *testing.T) {
 	}
 	rec.Changed++ // by the run that resumes
 	if err := errors.Join(s.Records.Commit(0, nil, []*record.Done{{Resource: rec}}),
-		s.Records.Fold(store.Folding{
+		s.Records.Fold(facts.Folding{
 			Version: rec.Changed,
 			Pending: func(uint32) bool { return false },
 			Path:    func(*record.Resource) string { return "" },

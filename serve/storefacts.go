@@ -26,7 +26,7 @@ type facts struct {
 }
 
 // due reports whether it is time to try again.
-func (f *facts) due(now time.Time) bool { return !f.known && now.Sub(f.tried) >= factsEvery }
+func (f *facts) due(st *storeSite) bool { return !f.known && st.s.now().Sub(f.tried) >= factsEvery }
 
 type redirection struct {
 	status int
@@ -36,23 +36,21 @@ type redirection struct {
 
 // facts reads them; st.build is held. While they cannot be read the site is served without them.
 func (st *storeSite) facts(t *openTree) *facts {
-	f := &facts{tried: st.s.now()}
-	if err := st.records(f, t); err != nil {
+	f := &facts{tried: st.s.now(), known: true}
+	var all []Version
+	err := st.records(f, t)
+	if err == nil && st.s.kept != nil {
+		all, err = st.s.kept.Versions(st.name)
+	}
+	if err != nil {
 		return &facts{tried: f.tried}
 	}
-	if st.s.kept != nil {
-		all, err := st.s.kept.Versions(st.name)
-		if err != nil {
-			return &facts{tried: f.tried}
-		}
-		for _, v := range all {
-			// after a rollback the newer ones are not yet there
-			if v.Number != t.meta.Version && v.Time.Before(t.meta.Retrieved) {
-				f.kept = append(f.kept, v)
-			}
+	for _, v := range all {
+		// after a rollback the newer ones are not yet there
+		if v.Number != t.meta.Version && v.Time.Before(t.meta.Retrieved) {
+			f.kept = append(f.kept, v)
 		}
 	}
-	f.known = true
 	return f
 }
 

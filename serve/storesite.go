@@ -131,7 +131,7 @@ func (st *storeSite) Versions() ([]Version, error) {
 		return nil, err
 	}
 	defer t.release()
-	return append(slices.Clone(t.facts.Load().kept), t.version()), nil
+	return append(slices.Clone(t.known().kept), t.version()), nil
 }
 
 // History tells what there is to tell without opening old versions.
@@ -141,7 +141,7 @@ func (st *storeSite) History(ctx context.Context, u site.URL) (all []State, ok b
 		return nil, false, err
 	}
 	defer t.release()
-	if len(t.facts.Load().kept) == 0 {
+	if len(t.known().kept) == 0 {
 		if _, ok, err := t.Find(u); err != nil || ok {
 			return []State{{Version: t.version()}}, err == nil, err
 		}
@@ -163,7 +163,7 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 		return nil, err
 	}
 	if number != 0 && number != t.meta.Version {
-		known := slices.ContainsFunc(t.facts.Load().kept, func(v Version) bool { return v.Number == number })
+		known := slices.ContainsFunc(t.known().kept, func(v Version) bool { return v.Number == number })
 		t.release()
 		if !known {
 			return nil, ErrNoVersion
@@ -179,10 +179,6 @@ func (st *storeSite) Snapshot(ctx context.Context, number int) (*Snapshot, error
 // where current points; who asks meanwhile waits for it.
 func (st *storeSite) current() (*openTree, error) {
 	if t, err := st.opened(); t != nil || err != nil {
-		if t != nil && t.facts.Load().due(st.s.now()) && st.build.TryLock() {
-			t.facts.Store(st.facts(t))
-			st.build.Unlock()
-		}
 		return t, err
 	}
 	st.build.Lock()
@@ -194,7 +190,6 @@ func (st *storeSite) current() (*openTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.facts.Store(st.facts(t))
 	t.users.Add(1) // the caller
 	st.old.close() // what was taken down went from these, too
 	st.mu.Lock()
@@ -202,6 +197,24 @@ func (st *storeSite) current() (*openTree, error) {
 	st.live.release()
 	st.live = t
 	return t, nil
+}
+
+// known returns the facts of a tree. They are read when they are first used, so that a list of mirrors opens
+// no database; who asks meanwhile waits.
+func (t *openTree) known() *facts {
+	switch f := t.facts.Load(); {
+	case f == nil:
+		t.site.build.Lock()
+	case !f.due(t.site) || !t.site.build.TryLock():
+		return f
+	}
+	defer t.site.build.Unlock()
+	f := t.facts.Load()
+	if f == nil || f.due(t.site) {
+		f = t.site.facts(t)
+		t.facts.Store(f)
+	}
+	return f
 }
 
 // opened returns the tree that is open, with one more user; nil when it is not the published one.
@@ -234,6 +247,7 @@ func (st *storeSite) read() (*openTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mirror %s: %w", st.name, err)
 	}
-	t.current = st.table
+	t.site = st
+	t.facts.Store(nil)
 	return t, nil
 }

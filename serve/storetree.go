@@ -28,11 +28,11 @@ type openTree struct {
 	table tableReader
 	stat  fs.FileInfo // of the table
 	index *phm.TableIndex
-	seed  maphash.Seed // of the charsets
-	facts atomic.Pointer[facts]
+	seed  maphash.Seed          // of the charsets
+	facts atomic.Pointer[facts] // see known
 	users atomic.Int64
 
-	current string // path of the published file table; "" of a tree that does not change
+	site *storeSite // of a published tree; nil of one that does not change
 }
 
 type tableReader interface {
@@ -111,7 +111,7 @@ func (t *openTree) Find(u site.URL) (Resource, bool, error) {
 		return res, ok, err
 	}
 	if err == nil {
-		if to, ok := t.facts.Load().redirects[u]; ok {
+		if to, ok := t.known().redirects[u]; ok {
 			return Resource{
 				URL:          u,
 				Status:       to.status,
@@ -137,7 +137,7 @@ func (t *openTree) resource(f *phm.File) (Resource, bool, error) {
 	if err != nil {
 		return Resource{}, false, err
 	}
-	facts := t.facts.Load()
+	facts := t.known()
 	if i, ok := facts.charsets[maphash.String(t.seed, f.URL)]; ok {
 		r.Charset = facts.names[i]
 	}
@@ -151,8 +151,8 @@ func (t *openTree) Open(r Resource) (io.ReadSeekCloser, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if t.current != "" {
-		if now, serr := os.Stat(t.current); serr != nil || !t.is(now) {
+	if t.site != nil {
+		if now, serr := os.Stat(t.site.table); serr != nil || !t.is(now) {
 			if f != nil {
 				f.Close()
 			}

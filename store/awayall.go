@@ -57,7 +57,7 @@ func NeededNow(ctx context.Context, s *Site) (*Needed, error) {
 	slices.SortFunc(n.Places, func(a, b record.Place) int {
 		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
 	})
-	n.LastPack, _, err = packsEnd(s.Folder)
+	n.LastPack, _, err = s.Records.PacksEnd()
 	return n, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"mirrord/site"
 	"mirrord/store/bodies"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -253,7 +254,7 @@ func TestPurgeOneOfMany(t *testing.T) {
 		t.Fatalf("%d deltas", k)
 	}
 	out := testURL(3)
-	if err := s.Versions.Erase(&Erasure{URLs: []site.URL{out}}); err != nil {
+	if err := s.Versions.Erase(&facts.Erasure{URLs: []site.URL{out}}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.Purge(t.Context(), func(url string) bool { return url == out.String() })

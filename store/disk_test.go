@@ -18,6 +18,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/store/shared"
 	"mirrord/store/trees"
@@ -87,7 +88,7 @@ func TestDiskFull(t *testing.T) {
 		if kept == 0 {
 			t.Fatal("nothing was kept")
 		}
-		if err := s.Records.Fold(Folding{
+		if err := s.Records.Fold(facts.Folding{
 			Version: 1,
 			Pending: func(uint32) bool { return true },
 			Path:    func(*record.Resource) string { return "" },

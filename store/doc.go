@@ -65,7 +65,7 @@
 //	 3  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
 //	                   document in zstd with that as dictionary                         bodies
 //	 4  rest           mPo2: path, digest, head, links, replacements: with the
-//	                   published file it is the document of a one-off mirror            rest.go
+//	                   published file it is the document of a one-off mirror            bodies
 //
 // A log is a file of entries, which begins with a checkpoint:
 //
@@ -91,7 +91,7 @@
 //	11  observation    of a run: byte version, byte flags, uvarint time and version,
 //	                   sets of numbers                                                  record
 //	12  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
-//	                   file table                                                       versions.go
+//	                   file table                                                       record
 //	13  note           JSON (version, run, publish, tree, shared fact), a number, or a
 //	                   text, by the name of its key                                     site.go, shared
 //
@@ -108,7 +108,7 @@
 //
 // Older versions wrote these, which are read and not written: deltas over deltas, heads as JSON in
 // frames, rests mPo1, heads as differences "mHd" (all in bodies, and
-// fetch/heads/older.go), batches as values of the database (takeJournal in journal.go), and databases of
+// fetch/heads/older.go), batches as values of the database (Records.TakeJournal), and databases of
 // formats 7 to 10, which the first opening for writing converts (db/convert.go). Older and newer
 // databases are refused.
 package store

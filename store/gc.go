@@ -4,13 +4,11 @@ package store
 
 import (
 	"context"
-	"errors"
 
+	"mirrord/site"
 	"mirrord/store/collect"
-	"mirrord/store/db"
 	"mirrord/store/disk"
-	"mirrord/store/home"
-	"mirrord/store/record"
+	"mirrord/store/facts"
 )
 
 // Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
@@ -21,7 +19,7 @@ func (s *Site) Compact(ctx context.Context, dry bool) (c collect.Compaction, err
 		if err := s.Owned(); err != nil {
 			return c, err
 		}
-		if err := forgetBodies(s.Records); err != nil {
+		if err := (facts.CollectedRecords{Records: s.Records}).ForgetBodies(); err != nil {
 			return c, err
 		}
 	}
@@ -37,12 +35,12 @@ func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c collect.C
 		return c, err
 	}
 	gone := map[uint32]bool{}
-	err = s.Each(home.Resources, decoded(func(r *record.Resource) error {
-		if is(r.URL.String()) {
-			gone[r.ID] = true
+	all := func(_, _ uint32) bool { return true }
+	err = s.Records.Numbers(all, func(id uint32, u site.URL) {
+		if is(u.String()) {
+			gone[id] = true
 		}
-		return nil
-	}))
+	})
 	if err != nil {
 		return c, err
 	}
@@ -75,104 +73,17 @@ func (s *Site) WipeFree() error {
 }
 
 func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
-	last, _, err := packsEnd(s.Folder)
+	last, _, err := s.Records.PacksEnd()
 	here, _ := s.packs.Where() // of a site that is open for writing
 	return collect.New(collect.Holdings{
-		Packs:       s.packs,
-		Last:        max(last, here),
-		Away:        s.away != nil,
-		Writer:      s.Frames.NewFrameWriter(),
-		Heads:       s.heads,
-		Records:     s.Records,
-		HeadRecords: s.Records,
-		Owned:       s.Owned,
-		Step:        s.At,
-		Gone:        gone,
+		Packs:   s.packs,
+		Last:    max(last, here),
+		Away:    s.away != nil,
+		Writer:  s.Frames.NewFrameWriter(),
+		Heads:   s.heads,
+		Records: facts.CollectedRecords{Records: s.Records},
+		Owned:   s.Owned,
+		Step:    s.At,
+		Gone:    gone,
 	}), err
-}
-
-// BeginPack implements collect.Records.
-func (s *Records) BeginPack() error { return s.Update("begin pack", notePacks(s.packs)) }
-
-// BeginHeads implements collect.HeadRecords.
-func (s *Records) BeginHeads(last uint32) (before uint32, err error) {
-	err = s.Update("begin heads", func(tx *db.Tx) error {
-		if err := errors.Join(s.beginHeads(tx), s.flushHeads(tx)); err != nil {
-			return err
-		}
-		before, err = s.heads.Skip(last)
-		return err
-	})
-	return before, err
-}
-
-// MoveHeads implements collect.HeadRecords.
-func (s *Records) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
-	change := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
-		var now record.Resource
-		if b.prefix > 0 { // what the URL has now was moved before
-			if v := tx.Bucket(home.Resources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) != nil {
-				now = record.Resource{}
-			}
-		}
-		return move(r, now.Head)
-	}
-	return s.rewrite("move heads", recordBuckets(), change, s.flushHeads)
-}
-
-// forgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
-// Those of older versions are in the history.
-func forgetBodies(s *Records) error {
-	if idle, err := isIdle(s.Folder); !idle || err != nil {
-		return err
-	}
-	err := s.Each(home.Resources, decoded(func(r *record.Resource) error {
-		if forgetBody(r) {
-			return errPassed
-		}
-		return nil
-	}))
-	if err != errPassed {
-		return err
-	}
-	forget := func(_ *db.Tx, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
-	return s.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
-}
-
-// forgetBody takes the body away from the record of a URL that is no part of the mirror.
-func forgetBody(r *record.Resource) (changed bool) {
-	if r.InSet || r.Body == record.NoBody {
-		return false
-	}
-	r.Body, r.At, r.Digest, r.ETag, r.LastModified, r.Head = record.NoBody, record.Place{}, [32]byte{}, "", "",
-		record.HeadPlace{}
-	return true
-}
-
-// isIdle reports whether no run is unfinished.
-func isIdle(s *home.Folder) (idle bool, err error) {
-	err = s.DB.View(func(tx *db.Tx) error {
-		idle = s.DB.Journal.Last() == 0 && tx.Meta().Get(home.KeyRun) == nil
-		return nil
-	})
-	return idle, err
-}
-
-// Bodied implements collect.Records.
-func (s *Records) Bodied(ctx context.Context, f func(r *record.Resource, pinned bool) error) error {
-	err := s.Every(func(r *record.Resource) error {
-		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
-			return err
-		}
-		return f(r, false)
-	})
-	if err != nil {
-		return err
-	}
-	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error {
-		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
-			return err
-		}
-		return f(r, true)
-	})
 }

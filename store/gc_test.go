@@ -148,7 +148,7 @@ func (h *pastSite) check(s *Site) {
 		} else if !maps.Equal(got, want) {
 			h.t.Errorf("version %d has other bodies than it had", n)
 		}
-		h.checkChanges(p, got)
+		checkChanges(h.t, s, p, got)
 	}
 	for id := range pastURLs {
 		u := testURL(id)
@@ -380,7 +380,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 	}
 	type kill struct{ step, dir string }
 	var kills []kill
-	s.Records.foldItems = 20
+	s.Records.FoldItems = 20
 	s.Step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	compact(t, s, false)
 	s.Step = nil

@@ -113,7 +113,7 @@ func (g *glanceFile) fits(f *os.File) bool {
 // look reads what lists show from the database. It is nil while a rebuild has not finished.
 func look(s *home.Folder) (g *Glance, err error) {
 	err = s.DB.View(func(tx *db.Tx) error {
-		p, err := trees.PendingIn(tx)
+		p, err := record.ReadPending(tx.Meta().Get(home.KeyPublish))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func BenchmarkHeads(b *testing.B) {
 		for id := range recs {
 			empty[id] = answered(id, 1, nil).Resource
 		}
-		if err := s.DB.View(s.Records.beginHeads); err != nil {
+		if err := s.heads.Begin(nil); err != nil {
 			b.Fatal(err)
 		}
 		run := func(name string, coded [][]byte, outcome site.Outcome) {

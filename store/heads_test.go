@@ -362,14 +362,14 @@ func TestRestoredVersionHasItsHeads(t *testing.T) {
 
 // A kill at any time costs no head of a batch that was committed, and mixes none up.
 func TestKillKeepsHeads(t *testing.T) {
-	t.Run("one chunk", func(t *testing.T) { killKeepsHeads(t, 12, foldParts) })
+	t.Run("one chunk", func(t *testing.T) { killKeepsHeads(t, 12, 32) })
 	t.Run("chunks", func(t *testing.T) { killKeepsHeads(t, 30, 1) })
 }
 
 func killKeepsHeads(t *testing.T, pages, parts int) {
 	dir := t.TempDir()
 	st, s := openHeads(t, dir)
-	s.Records.foldItems, s.Records.foldParts = 1, parts
+	s.Records.FoldItems, s.Records.FoldParts = 1, parts
 	text := func(id, run int) string {
 		return strings.Replace(plainHead, "max-age=60", fmt.Sprintf("max-age=%d, x=%d", id, run), 1)
 	}
@@ -413,7 +413,7 @@ func killKeepsHeads(t *testing.T, pages, parts int) {
 			f.Close()
 		}
 		st, s := openHeads(t, dir)
-		s.Records.foldItems, s.Records.foldParts = 1, parts
+		s.Records.FoldItems, s.Records.FoldParts = 1, parts
 		foldAll(t, s, 3)
 		for u, r := range resources(t, s) {
 			if r.Outcome == site.Pending {

@@ -19,7 +19,7 @@ import (
 func TestHeadsAreCollected(t *testing.T) {
 	dir := t.TempDir()
 	_, s := openHeads(t, dir)
-	s.Records.foldItems = sized(200, 70)
+	s.Records.FoldItems = sized(200, 70)
 	const pages, keep = 300, 3
 	runs := sized(12, 20)
 	text := func(id, run int) string {

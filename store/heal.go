@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"iter"
 	"slices"
@@ -17,9 +16,8 @@ import (
 	"mirrord/site"
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
-	"mirrord/store/db"
 	"mirrord/store/disk"
-	"mirrord/store/home"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/store/trees"
 )
@@ -44,39 +42,11 @@ type LostBody struct {
 	Versions []int  `json:"versions,omitempty"` // kept versions that it is a part of
 	Present  bool   `json:"present,omitempty"`  // it is the body that the next version would have
 
-	url  site.URL
-	from []uint64 // versions that replaced the records that have it; 0: none
+	Records facts.LostRecords `json:"-"` // that have it
 }
 
 // In reports whether a version has it.
 func (l *LostBody) In(version int) bool { return slices.Contains(l.Versions, version) }
-
-// drop takes the body away from the records that have it, which are no part of the mirror then.
-func (l *LostBody) drop(tx *db.Tx) error {
-	key := l.url.Key(nil)
-	for _, before := range l.from {
-		b, k := tx.Bucket(home.Resources), key
-		if before > 0 {
-			b, k = tx.Bucket(home.History), append(db.NumberKey(before), key...)
-		}
-		v := b.Get(k)
-		if len(v) == 0 {
-			continue
-		}
-		var r record.Resource
-		if err := r.Decode(l.url, v); err != nil {
-			return err
-		}
-		r.InSet, r.Body, r.At, r.Digest, r.ETag, r.LastModified = false, record.NoBody, record.Place{},
-			[32]byte{}, "", ""
-		r.Outcome, r.Reason = site.Failed, "its stored body was lost on the disk, and was dropped"
-		r.Expires, r.Evidence = 0, [len(r.Evidence)]uint64{} // so that nothing saves the request
-		if err := b.Put(k, r.Append(nil)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
 // damaged by good ones of the same digest: of another record of the URL, of a tree when it is published as it
@@ -188,29 +158,8 @@ type datedBody struct {
 // gather reads the records of a URL and looks at their bodies; nil when all are good.
 func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 	b := &bodiesOf{url: u}
-	key := u.Key(nil)
-	err := w.DB.View(func(tx *db.Tx) error {
-		hist := tx.Bucket(home.History)
-		add := func(before uint64, v []byte) error {
-			d := datedBody{before: before}
-			if len(v) == 0 {
-				b.recs = append(b.recs, d) // it was not known: versions up to there have nothing
-				return nil
-			}
-			if err := d.Decode(u, v); err != nil {
-				return err
-			}
-			b.recs = append(b.recs, d)
-			return nil
-		}
-		for _, version := range versionsOf(hist) {
-			if v := hist.Get(append(slices.Clone(version), key...)); v != nil {
-				if err := add(binary.BigEndian.Uint64(version), v); err != nil {
-					return err
-				}
-			}
-		}
-		return add(0, tx.Bucket(home.Resources).Get(key))
+	err := w.Records.Ever(u, func(before uint64, r *record.Resource) {
+		b.recs = append(b.recs, datedBody{Resource: *r, before: before})
 	})
 	if err != nil {
 		return nil, err
@@ -354,8 +303,7 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 			URL:     b.url.String(),
 			Path:    d.Path,
 			Present: d.before == 0,
-			url:     b.url,
-			from:    []uint64{d.before},
+			Records: facts.LostRecords{URL: b.url, Before: []uint64{d.before}},
 		}
 		for _, n := range b.live {
 			after := (i == 0) || uint64(n) >= b.recs[i-1].before
@@ -375,7 +323,7 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 		}
 		out[i].Versions = slices.Compact(slices.Sorted(slices.Values(append(out[i].Versions, l.Versions...))))
 		out[i].Present = out[i].Present || l.Present
-		out[i].from = append(out[i].from, l.from...)
+		out[i].Records.Before = append(out[i].Records.Before, l.Records.Before...)
 	}
 	slices.SortFunc(out, func(a, b LostBody) int { return cmp.Compare(a.Path, b.Path) })
 	return out

@@ -26,6 +26,7 @@ import (
 	"mirrord/site"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -249,7 +250,7 @@ func commit(t testing.TB, s *Site, first uint32, news []record.NewURL, done ...*
 // foldAll folds for a version; every URL without a record stays pending.
 func foldAll(t testing.TB, s *Site, version int) {
 	t.Helper()
-	if err := s.Records.Fold(Folding{
+	if err := s.Records.Fold(facts.Folding{
 		Version: version,
 		Pending: func(uint32) bool { return true },
 		Path:    func(*record.Resource) string { return "" },

@@ -15,6 +15,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
@@ -164,7 +165,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 	publishTest(t, s, 1, nil)
 	commit(t, s, 1, nil, d)
 	foldAll(t, s, 2) // its key goes into the history, too
-	if err := s.Records.Commit(1, []record.NewURL{{URL: long + "x"}}, nil); !errors.Is(err, ErrTooLong) {
+	if err := s.Records.Commit(1, []record.NewURL{{URL: long + "x"}}, nil); !errors.Is(err, facts.ErrTooLong) {
 		t.Errorf("%v", err)
 	}
 	publishTest(t, s, 2, nil)
@@ -190,7 +191,7 @@ func TestDamagedJournal(t *testing.T) {
 			t.Errorf("%x: replay: %v", v, err)
 		}
 		var bad *disk.DiskError
-		err = s.Records.Fold(Folding{
+		err = s.Records.Fold(facts.Folding{
 			Pending: func(uint32) bool { return true },
 			Path:    func(*record.Resource) string { return "" },
 		})
@@ -324,4 +325,19 @@ func TestResults(t *testing.T) {
 	if got, want := results(3, 6), []string{line(6, 410)}; !slices.Equal(got, want) {
 		t.Errorf("after a fold: %q, want %q", got, want)
 	}
+}
+
+// results is how many results the journal has.
+func results(t *testing.T, s *Site) (n int) {
+	t.Helper()
+	err := s.Records.Replay(func(uint32, record.NewURL) error {
+		return nil
+	}, func(*record.Resource, []byte, bool) error {
+		n++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -365,7 +365,7 @@ func (s *Site) start(f *opening) error {
 	if s.ReadOnly {
 		return s.DB.View(f.check)
 	}
-	num, size, err := packsEnd(s.Folder)
+	num, size, err := s.Records.PacksEnd()
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func (s *Site) start(f *opening) error {
 	if err := s.Trees.Recover(); err != nil {
 		return err
 	}
-	if err := takeJournal(s.Folder); err != nil {
+	if err := s.Records.TakeJournal(); err != nil {
 		return err
 	}
 	s.glancer.note(s.Folder, true)

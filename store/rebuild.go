@@ -20,6 +20,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/pages"
@@ -57,7 +58,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 		return 0, err
 	}
 	if err = st.packs.Skip(last); err == nil {
-		err = st.Update("begin pack", notePacks(st.packs))
+		err = facts.CollectedRecords{Records: st.Records}.BeginPack()
 	}
 	if err == nil {
 		known, err = rebuilder{st}.refill()
@@ -67,6 +68,9 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	}
 	return known, errors.Join(err, st.Close())
 }
+
+// rebuiltBatch is how many records a transaction has.
+const rebuiltBatch = 2048
 
 // rebuilder makes the records of a site again of its published tree.
 type rebuilder struct{ *Site }
@@ -195,7 +199,7 @@ func (s rebuilder) refill() (known int, err error) {
 		}
 		r.Fetched, r.Checked = meta.Retrieved.Unix(), meta.Retrieved.Unix()
 		known++
-		if batch = append(batch, r); len(batch) == foldItems {
+		if batch = append(batch, r); len(batch) == rebuiltBatch {
 			if err := flush(); err != nil {
 				return known, err
 			}

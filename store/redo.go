@@ -95,6 +95,23 @@ func asideFolder(root *os.Root) (name string, err error) {
 	}
 }
 
+// DropDamaged removes what Rebuild took out of use.
+func DropDamaged(s *Site) error {
+	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
+	if err != nil {
+		return err
+	}
+	for _, name := range aside {
+		if name == damagedName || name == wrongName {
+			continue // notes
+		}
+		if err := s.Root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return disk.Err("drop damaged files", err)
+		}
+	}
+	return s.SyncFolder()
+}
+
 // redoTo fills a new database from a segment of a log. A log that ends before a version that is published, or
 // has lost entries in its middle, is an ErrDamaged.
 func redoTo(d *db.DB, s *log.Readable, version int) error {

@@ -38,7 +38,7 @@ func (h *oneOffSite) come(body string) {
 func (h *oneOffSite) publish(version int, has func(id int) bool) {
 	h.t.Helper()
 	foldAll(h.t, h.s, version)
-	rests, w, r := h.s.Rests(), new(bodies.FrameWriter), bodies.NewFrameReader()
+	rests, w, r := h.s.Records.Rests(), new(bodies.FrameWriter), bodies.NewFrameReader()
 	h.files = map[string]string{}
 	for _, rec := range resources(h.t, h.s) {
 		f, err := h.s.Frames.ReadFrame(r, rec.At)
@@ -127,7 +127,7 @@ func TestRests(t *testing.T) {
 		t.Error("documents went before they were settled")
 	}
 	for range 2 { // a second time does nothing
-		if err := h.s.Rests().Settle(); err != nil {
+		if err := h.s.Records.Rests().Settle(); err != nil {
 			t.Fatal(err)
 		}
 		if h.check() != 0 {
@@ -136,7 +136,7 @@ func TestRests(t *testing.T) {
 	}
 	h.come("came with the second version: ABSOLUTE")
 	h.publish(2, func(int) bool { return true })
-	if err := h.s.Rests().Settle(); err != nil {
+	if err := h.s.Records.Rests().Settle(); err != nil {
 		t.Fatal(err)
 	}
 	if h.check() != 0 {
@@ -156,7 +156,7 @@ func TestRestsKilled(t *testing.T) {
 	var kills []kill
 	h.s.Step = func(step string) { kills = append(kills, kill{step, copyState(t, dir)}) }
 	h.publish(1, notThird)
-	if err := h.s.Rests().Settle(); err != nil {
+	if err := h.s.Records.Rests().Settle(); err != nil {
 		t.Fatal(err)
 	}
 	if len(kills) < 5 {
@@ -171,7 +171,7 @@ func TestRestsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			again.check()
-			if err := s.Rests().Settle(); err != nil {
+			if err := s.Records.Rests().Settle(); err != nil {
 				t.Fatal(err)
 			}
 			if came := again.check(); (came == 0) != (len(live) > 0) {
@@ -195,7 +195,7 @@ func TestRestsOfAnotherFile(t *testing.T) {
 			h := &oneOffSite{t: t, s: s}
 			h.come("one ABSOLUTE link")
 			h.publish(1, notThird)
-			if err := s.Rests().Settle(); err != nil {
+			if err := s.Records.Rests().Settle(); err != nil {
 				t.Fatal(err)
 			}
 			tree, err := filepath.EvalSymlinks(filepath.Join(s.Dir, "current"))

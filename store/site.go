@@ -8,6 +8,7 @@ import (
 
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/pages"
 	"mirrord/store/trees"
@@ -16,9 +17,9 @@ import (
 // Site is one site, open for one process. What it keeps is reached through its parts. They may be used from
 // several goroutines; Records.Commit, Records.Fold and what publishes want one caller at a time.
 type Site struct {
-	Records  *Records
+	Records  *facts.Records
 	Frames   *bodies.Frames
-	Versions *SiteVersions
+	Versions *facts.Versions
 	Trees    *trees.SiteTrees
 	Notes    *SiteNotes
 	Parts    *blobs.Parts
@@ -35,16 +36,8 @@ type Site struct {
 
 // makeParts makes the parts of a site whose folder and files are open.
 func (s *Site) makeParts() {
-	s.Records = &Records{
-		Folder:    s.Folder,
-		packs:     s.packs,
-		frames:    s.Frames,
-		heads:     s.heads,
-		foldItems: foldItems,
-		foldParts: foldParts,
-		looks:     &looks{Folder: s.Folder, heads: s.heads},
-	}
-	s.Versions = &SiteVersions{Folder: s.Folder, records: s.Records}
+	s.Records = facts.Of(s.Folder, s.Frames, s.heads)
+	s.Versions = s.Records.Versions()
 	s.Trees = trees.Of(s.Folder, s.kept)
 	s.packs.Published, s.packs.Volatile = s.Trees.OpenFile, s.Volatile
 	s.Notes = &SiteNotes{s.Folder}
@@ -80,23 +73,8 @@ func (s *Site) Pages() pages.PageFiles {
 	return pages.PageFiles{Root: s.Root, Busy: s.DB.Busy, Reader: s.ReadOnly}
 }
 
-// Rests returns what makes the rests of a site; nil when it keeps its documents whole.
-func (s *Site) Rests() *Rests {
-	if !s.Frames.Plain {
-		return nil
-	}
-	return &Rests{
-		Folder:  s.Folder,
-		packs:   s.packs,
-		records: s.Records,
-	}
-}
-
 // ErrClosed says that a site was closed already.
 var ErrClosed = errors.New("site is closed")
-
-// ErrTooLong says that a URL is longer than MaxURL.
-var ErrTooLong = errors.New("URL is too long to be stored")
 
 // explain says in front of an error, where there is one, what was being done.
 func explain(err *error, format string, args ...any) {

@@ -25,7 +25,7 @@ type Options struct {
 	// mirrors.
 	Volatile bool
 	// OneOff keeps documents as they came during a run, and afterwards only the parts that its published
-	// files lack; see Site.Rests.
+	// files lack; see facts.Rests.
 	OneOff bool
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration

@@ -382,6 +382,43 @@ func (v *verifier) journal() error {
 	return err
 }
 
+// looks checks what runs have looked at: numbers that were given.
+func (v *verifier) looks() error {
+	list, err := v.s.Records.Looks()
+	if err != nil {
+		v.problem(BadDatabase, "looks", "%v", err)
+		return nil
+	}
+	for _, l := range list {
+		if n := len(l.IDs); n > 0 && l.IDs[n-1].Last >= v.known {
+			v.problem(BadDatabase, fmt.Sprintf("looks of run %d", l.Run), "URL number %d of %d",
+				l.IDs[n-1].Last, v.known)
+		}
+	}
+	return v.ctx.Err()
+}
+
+// observations checks what runs have observed: numbers that were given, and no change of what was not
+// requested.
+func (v *verifier) observations() error {
+	return v.s.Records.Observations(func(o *record.Observation) error {
+		subject := fmt.Sprintf("observations of run %d", o.Run)
+		for _, s := range [...]record.IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left, o.Audited, o.Joined} {
+			if n := len(s); n > 0 && s[n-1].Last >= v.known {
+				v.problem(BadDatabase, subject, "URL number %d of %d", s[n-1].Last, v.known)
+				return v.ctx.Err() // sets that are wrong may have four billion numbers
+			}
+		}
+		for id := range o.Changed.All() {
+			if !o.Asked.Has(id) {
+				v.problem(BadDatabase, subject, "URL number %d changed without a request", id)
+				break
+			}
+		}
+		return v.ctx.Err()
+	})
+}
+
 // Sampling says which stored bodies a check reads, and how fast. The zero value reads all, as fast as it can.
 type Sampling struct {
 	Pick func(url string) bool // the resources whose bodies are read; nil: all

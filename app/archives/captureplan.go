@@ -21,6 +21,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -156,7 +157,7 @@ func (p *capturePlanner) plan1(ctx context.Context, v record.Version, known uint
 func isCaptured(rec *record.Resource) bool { return rec.InSet && rec.Body != record.NoBody }
 
 // findTargets notes where redirects lead.
-func (p *capturePlanner) findTargets(past *store.Past) error {
+func (p *capturePlanner) findTargets(past *facts.Past) error {
 	p.targets = map[uint32]string{}
 	if err := past.Resources(func(rec *record.Resource, here bool) error {
 		if here && files.IsRedirect(rec) {

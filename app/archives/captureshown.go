@@ -3,7 +3,7 @@
 package archives
 
 import (
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -12,7 +12,7 @@ import (
 
 // shownOtherwise plans the records of what looks different in a version without having changed, once all of
 // the version was read: p.changed is what did. Of a page that changed later the links are those of today.
-func (p *capturePlanner) shownOtherwise(past *store.Past) error {
+func (p *capturePlanner) shownOtherwise(past *facts.Past) error {
 	pages := map[uint32]bool{}
 	for loaded := p.changed; len(loaded) > 0; {
 		next := map[uint32]bool{} // styles, say, that load something of these

@@ -24,6 +24,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/testing/apptest"
 )
@@ -164,7 +165,7 @@ func TestVerifiedSince(t *testing.T) {
 	if err := s.Records.Commit(0, news, done); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Records.Fold(store.Folding{
+	if err := s.Records.Fold(facts.Folding{
 		Version: 1,
 		Pending: func(uint32) bool { return false },
 		Path:    func(*record.Resource) string { return "" },

@@ -17,6 +17,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -115,7 +116,7 @@ func (k *KeptVersions) Open(_ context.Context, name string, number int) (serve.K
 
 // History returns the states of a URL.
 func (k *KeptVersions) History(_ context.Context, name string, u site.URL) (out []serve.State, err error) {
-	var all []store.DatedRecord
+	var all []facts.DatedRecord
 	err = k.views.read(k.State, name, func(s *store.Site) error {
 		all, err = s.Versions.History(u)
 		return err

@@ -358,7 +358,7 @@ func (w *getWork) same() (bool, error) {
 
 // putAway leaves in the folder what only the next run needs, and closes it.
 func (w *getWork) putAway(ctx context.Context) error {
-	err := w.s.Rests().Settle()
+	err := w.s.Records.Rests().Settle()
 	live, lerr := w.Live()
 	if err = errors.Join(err, lerr); (err == nil) && live != nil && live.Number > 1 {
 		_, err = w.s.Compact(ctx, false)

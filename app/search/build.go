@@ -46,13 +46,14 @@ type findUpdate struct {
 	x    *find.Index
 	said func(line string) // progress
 
+	stands map[string]find.Stand // of the mirrors, before the update
+
 	texts int // that were added
 }
 
 // behind lists the mirrors whose published version is not in the index, and those of the index that are gone.
 func (f *findUpdate) behind(ctx context.Context) (behind, gone []string, err error) {
-	stands, err := f.x.Stands(ctx)
-	if err != nil {
+	if f.stands, err = f.x.Stands(ctx); err != nil {
 		return nil, nil, err
 	}
 	names, err := f.st.Sites()
@@ -64,11 +65,11 @@ func (f *findUpdate) behind(ctx context.Context) (behind, gone []string, err err
 		if err != nil {
 			continue // nothing is published, or its status says why it cannot be read
 		}
-		if s, ok := stands[name]; !ok || s.Version != meta.Version {
+		if s, ok := f.stands[name]; !ok || s.Version != meta.Version {
 			behind = append(behind, name)
 		}
 	}
-	for name := range stands {
+	for name := range f.stands {
 		if !slices.Contains(names, name) {
 			gone = append(gone, name)
 		}
@@ -151,13 +152,9 @@ func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
 	if x.down, err = mirror.Forgotten(s.Notes); err != nil {
 		return err
 	}
-	stands, err := f.x.Stands(ctx)
-	if err != nil {
-		return err
-	}
 	live := x.list[len(x.list)-1]
-	done := stands[s.Name]
-	if other := anotherMirror(x.list, done); other {
+	done := f.stands[s.Name]
+	if anotherMirror(x.list, done) {
 		done = find.Stand{}
 		if err := f.change(ctx, s.Name, func(b *find.IndexChange) error { return b.Empty(false) }); err != nil {
 			return err
@@ -253,7 +250,7 @@ func (x *findSite) settle(b *find.IndexChange, u *findURL) error {
 	if x.down.Has(u.url) {
 		return b.Settle(u.url.String(), nil, nil)
 	}
-	all, err := x.s.Versions.History(u.url)
+	all, err := x.s.Versions.HistoryIn(x.list, u.url)
 	if err != nil {
 		return err
 	}

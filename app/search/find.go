@@ -197,14 +197,10 @@ func findFamilies(st *store.State) *find.Families {
 // searches the index as it is.
 func updateFind(ctx context.Context, a *env.App) error {
 	st, err := a.MustWriteState()
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
+	if err == nil {
+		defer st.Close()
+		err = IndexTexts(ctx, a, st, true)
 	}
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	err = IndexTexts(ctx, a, st, true)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

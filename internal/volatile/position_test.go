@@ -111,6 +111,22 @@ func TestTokensAreMaskedInAllPlaces(t *testing.T) {
 	}
 }
 
+// Short base64 has no digit in one answer of three, as Roundup's time of a form; its padding says what it is.
+func TestPaddedBase64IsAToken(t *testing.T) {
+	form := func(v string) []byte {
+		return pageOf("One", "", `<form><input type="hidden" name="opaque" value="`+v+`"></form>`)
+	}
+	k := learned(t, form("8JkMaw=="), form("KpoMaw=="))
+	if a, _, same := k.Same(form("JJoMaw=="), form("WZoMaw==")); !same || len(a.Hits) == 0 {
+		t.Errorf("not masked: %s", a.Body)
+	}
+	for _, word := range []string{"harbour", "harbour=", "Harbour="} {
+		if _, _, same := k.Same(form("JJoMaw=="), form(word)); same {
+			t.Errorf("the word %q is masked", word)
+		}
+	}
+}
+
 func TestNumbersAreMaskedWhereTheyVary(t *testing.T) {
 	fill := func(title, time, ms, price string) []byte {
 		return pageOf(title, `<script>mw.config.set({"wgBackendResponseTime":`+ms+`});</script>`,

@@ -326,7 +326,7 @@ func isNumber(w []byte) bool {
 }
 
 // isToken reports whether a word looks as if it were made for one answer: it has a digit, or capital letters
-// inside. At a position that is known for such ones a number may be one, too.
+// inside, or is padded base64. At a position that is known for such ones a number may be one, too.
 func isToken(w []byte) bool {
 	if len(w) < leastToken {
 		return false
@@ -346,7 +346,8 @@ func isToken(w []byte) bool {
 			return false
 		}
 	}
-	return digits > 0 || (upper > 1 && lower > 1 && len(w) >= 16)
+	padded := len(w)%4 == 0 && w[len(w)-1] == '='
+	return digits > 0 || (upper > 0 && padded) || (upper > 1 && lower > 1 && len(w) >= 16)
 }
 
 // isHex reports whether a word has only hexadecimal digits and dashes, as a UUID has.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mirrord/mirror/run"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
@@ -52,7 +52,7 @@ func (b bench) run() (*Retrieval, run.Retrieved, string) {
 		paths = append(paths, strings.TrimPrefix(u, home))
 	}
 	slices.Sort(paths)
-	err := b.Store.Records.Fold(store.Folding{
+	err := b.Store.Records.Fold(facts.Folding{
 		Version: r.Version,
 		Pending: func(uint32) bool { return false },
 		Path:    func(rec *record.Resource) string { return rec.Path },

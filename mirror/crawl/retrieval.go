@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"mirrord/mirror/frontier"
-	"mirrord/mirror/verdict"
-
 	"mirrord/mirror/result"
 	"mirrord/mirror/run"
 	"mirrord/mirror/source"
 	"mirrord/mirror/urls"
+	"mirrord/mirror/verdict"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -97,7 +96,7 @@ func (r *Retrieval) Renew(ctx context.Context) {
 // findReuse looks, once a week, for a collection of the site that another job mirrors too.
 func findReuse(ctx context.Context, r *Retrieval) string {
 	st := r.Options.State
-	if st == nil || r.Site.Rests() != nil { // a one-off mirror is alone in its state
+	if st == nil || r.Site.Records.Rests() != nil { // a one-off mirror is alone in its state
 		return ""
 	}
 	f := source.ReuseFinder{

@@ -5,7 +5,7 @@ package crawl
 import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -13,7 +13,7 @@ import (
 // and the site may show something else now. What such a run found that no version has is requested only when
 // a document of this run names it, and what this run finds is compared with the published version.
 type unpublished struct {
-	past  *store.Past // the published version; nil: there are no such results
+	past  *facts.Past // the published version; nil: there are no such results
 	aside []uint32    // what only such runs found
 }
 

@@ -5,15 +5,15 @@ package finish
 import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
 // folding says how the journal becomes records: URLs that still wait are kept as such, mirror paths are those
 // of the table.
-func (c *Closing) folding() store.Folding {
+func (c *Closing) folding() facts.Folding {
 	t := c.Table.Settled()
-	return store.Folding{
+	return facts.Folding{
 		Version: c.Version,
 		Path:    func(rec *record.Resource) string { return t.Path(rec.ID) },
 		Pending: func(id uint32) bool {

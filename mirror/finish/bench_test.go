@@ -15,7 +15,7 @@ import (
 	"mirrord/mirror/run"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/testing/processtest"
 )
@@ -163,7 +163,7 @@ func (b bench) keep(known ...record.Resource) {
 	}
 	err := b.Store.Records.Commit(0, news, done)
 	if err == nil {
-		err = b.Store.Records.Fold(store.Folding{
+		err = b.Store.Records.Fold(facts.Folding{
 			Version: 1,
 			Path:    func(r *record.Resource) string { return r.Path },
 			Pending: func(uint32) bool { return false },

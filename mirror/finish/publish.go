@@ -139,7 +139,7 @@ func (c *Closing) means() publish.Means {
 		Records:  c.Site.Records,
 		Renderer: c.renderer(),
 		Counts:   &c.Counts,
-		Rests:    c.Site.Rests(),
+		Rests:    c.Site.Records.Rests(),
 		Now:      c.Now,
 		Log:      c.Log,
 	}

@@ -11,6 +11,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/bodies"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -104,7 +105,7 @@ func setContent(all []verdict.ContentSum, r *record.Resource) {
 // alike compares documents as they are now with what they were in a version. It is false where either cannot
 // be read, such as in a version that was dropped.
 func alike(s *run.Session) func(id uint32, version int) bool {
-	pasts := map[int]*store.Past{}
+	pasts := map[int]*facts.Past{}
 	frames := bodies.NewFrameReader()
 	t := s.Table.Settled()
 	body := func(r *record.Resource) []byte {

@@ -3,9 +3,8 @@
 package parse
 
 import (
-	"bytes"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"mirrord/fetch/robots"
@@ -73,24 +72,18 @@ func sameEntries(u site.URL, old, now []byte) bool {
 	return ok && also && slices.Equal(was.Entries, is.Entries)
 }
 
+var (
+	robotsMeta  = regexp.MustCompile(`(?i)<meta\s[^>]*\brobots\b[^>]*>`)
+	metaContent = regexp.MustCompile(`(?i)\scontent\s*=\s*["']?([^"'>]*)`)
+)
+
 // SaysNoFollow reports whether a meta of a page forbids to follow its links.
 func SaysNoFollow(body []byte, now time.Time) bool {
-	for rest := body[:min(len(body), metasWithin)]; ; {
-		i := bytes.Index(rest, []byte("<meta"))
-		if i < 0 {
-			return false
-		}
-		tag, after, _ := bytes.Cut(rest[i:], []byte(">"))
-		rest = after
-		_, content, ok := bytes.Cut(tag, []byte("content="))
-		if ok && bytes.Contains(tag, []byte("robots")) {
-			list := strings.Trim(string(content), " /\"'")
-			list, _, _ = strings.Cut(strings.ReplaceAll(list, "'", `"`), `"`)
-			if robots.ParseMeta(list, now).NoFollow {
-				return true
-			}
-		}
-	}
+	metas := robotsMeta.FindAll(body[:min(len(body), metasWithin)], -1)
+	return slices.ContainsFunc(metas, func(tag []byte) bool {
+		list := metaContent.FindSubmatch(tag)
+		return list != nil && robots.ParseMeta(string(list[1]), now).NoFollow
+	})
 }
 
 // metasWithin is within how many bytes of a page its metas are.

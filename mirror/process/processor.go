@@ -39,7 +39,7 @@ type Stores struct {
 	Saver   *Saver
 }
 
-// Records is what the store has of URLs. *store.Records is one. It is safe for concurrent use.
+// Records is what the store has of URLs. *facts.Records is one. It is safe for concurrent use.
 type Records interface {
 	Get(u site.URL) (r record.Resource, ok bool, err error)
 	Resources(f func(r *record.Resource) error) error

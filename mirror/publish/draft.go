@@ -19,18 +19,18 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/store/trees"
 )
 
-// Records reads the record of a URL; *store.Records does. Safe for concurrent use.
+// Records reads the record of a URL; *facts.Records does. Safe for concurrent use.
 type Records interface {
 	Get(u site.URL) (rec record.Resource, ok bool, err error)
 }
 
-// ManyRecords reads the records of many URLs at once; *store.Records does. Safe for concurrent use.
+// ManyRecords reads the records of many URLs at once; *facts.Records does. Safe for concurrent use.
 type ManyRecords interface {
 	// Some calls f for each of the URLs that has a record, with its place in the list.
 	Some(urls []site.URL, f func(n int, rec *record.Resource) error) error
@@ -43,7 +43,7 @@ type Means struct {
 	Records  ManyRecords
 	Renderer *render.Renderer
 	Counts   *urls.Counts
-	Rests    *store.Rests // nil: documents stay as they are stored
+	Rests    *facts.Rests // nil: documents stay as they are stored
 	Now      func() time.Time
 	Log      *slog.Logger
 }

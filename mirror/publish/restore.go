@@ -10,15 +10,15 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
-	"mirrord/store"
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
 // RestoreLinks makes the list of targets of every document that version restored what the document says. One
 // that is damaged keeps its list.
-func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource, version int) error {
+func RestoreLinks(ctx context.Context, r *facts.Records, from render.FrameSource, version int) error {
 	known, err := r.Known()
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func RestoreLinks(ctx context.Context, r *store.Records, from render.FrameSource
 	if err := flush(); err != nil {
 		return err
 	}
-	return r.Fold(store.Folding{
+	return r.Fold(facts.Folding{
 		Version: version,
 		Pending: func(uint32) bool { return false },
 		Path:    func(*record.Resource) string { return "" },

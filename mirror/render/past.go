@@ -16,9 +16,9 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -108,12 +108,12 @@ func newPast(m Material, v record.Version) *PastFS {
 	}
 }
 
-// records calls f for every record of a site as it was in some version, as store.Past.Resources does.
+// records calls f for every record of a site as it was in some version, as facts.Past.Resources does.
 type records func(f func(rec *record.Resource, here bool) error) error
 
 // presentRecords are the records as they are now. They are those of the published version where no later
 // run has changed something, and the only ones where the version was imported.
-func presentRecords(all *store.Records) records {
+func presentRecords(all *facts.Records) records {
 	return func(f func(rec *record.Resource, here bool) error) error {
 		return all.Resources(func(rec *record.Resource) error { return f(rec, true) })
 	}

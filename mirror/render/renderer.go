@@ -16,9 +16,9 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
-	"mirrord/store"
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -232,7 +232,7 @@ func (d *Rendered) WriteFile(w FileWriter) error {
 
 // Rest keeps what the document has beside its file, which is published already when it stays. Of a very large
 // one nothing is kept.
-func (d *Rendered) Rest(r *store.Rests, w *bodies.FrameWriter, at record.Place, stays bool) error {
+func (d *Rendered) Rest(r *facts.Rests, w *bodies.FrameWriter, at record.Place, stays bool) error {
 	if len(d.body) > LargestRest {
 		return nil
 	}

@@ -54,7 +54,7 @@ const (
 	BadAnswer // a status that passes, such as 503
 )
 
-// HeldRecords reads what the mirror holds. *store.Records is one. It is safe for concurrent use.
+// HeldRecords reads what the mirror holds. *facts.Records is one. It is safe for concurrent use.
 type HeldRecords interface {
 	urls.Directories
 	Get(u site.URL) (rec record.Resource, ok bool, err error)

@@ -11,6 +11,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/facts"
 )
 
 // DropLost takes lost bodies out of the versions that have them: phm.json of each of them says so, links to
@@ -26,7 +27,10 @@ func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.
 	if err != nil || len(lost) == 0 {
 		return err
 	}
-	erasure := &store.Erasure{Scripts: map[int][]byte{}, Lost: lost}
+	erasure := &facts.Erasure{Scripts: map[int][]byte{}, Lost: make([]facts.LostRecords, len(lost))}
+	for i := range lost {
+		erasure.Lost[i] = lost[i].Records
+	}
 	if len(vs) == 0 {
 		return s.Versions.Erase(erasure)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"mirrord/mirror/render"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/store/trees"
 )
@@ -22,7 +22,7 @@ import (
 type remaking struct {
 	without *render.Without
 	gone    func(url string) bool
-	erasure *store.Erasure
+	erasure *facts.Erasure
 
 	last    []phm.File // of the version before
 	first   bool       // last is known

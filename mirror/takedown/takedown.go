@@ -27,6 +27,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/store/trees"
 )
@@ -139,7 +140,7 @@ func FoldJournal(s *store.Site) error {
 	if len(vs) > 0 {
 		next = vs[len(vs)-1].Number + 1
 	}
-	return s.Records.Fold(store.Folding{
+	return s.Records.Fold(facts.Folding{
 		Version: next,
 		Pending: func(uint32) bool { return true },
 		Path:    func(rec *record.Resource) string { return rec.Path },
@@ -189,7 +190,7 @@ func (e *eraser) goneRaw(url string) bool {
 // erase makes all versions again without the removed URLs, and publishes the last one of them in its place.
 // It is one step on the disk, or none when it was done before.
 func (e *eraser) erase(ctx context.Context) error {
-	erasure := &store.Erasure{Scripts: map[int][]byte{}}
+	erasure := &facts.Erasure{Scripts: map[int][]byte{}}
 	err := e.s.Records.Every(func(rec *record.Resource) error {
 		if d := e.down.Of(rec.URL); d != nil && !isStub(rec) {
 			erasure.Reason = d.Sentence()

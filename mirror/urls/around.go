@@ -11,7 +11,7 @@ import (
 	"mirrord/store/record"
 )
 
-// Directories reads the records of directories. *store.Records is one.
+// Directories reads the records of directories. *facts.Records is one.
 type Directories interface {
 	// ResourcesUnder calls f for the records below a directory, in the order of the URLs.
 	ResourcesUnder(dir site.URL, f func(*record.Resource) error) error

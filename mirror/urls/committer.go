@@ -29,7 +29,7 @@ const (
 // does not stop the workers at once.
 const waiting = 64
 
-// Journal takes the results of a run. *store.Records is one. Its methods are called by one goroutine at a
+// Journal takes the results of a run. *facts.Records is one. Its methods are called by one goroutine at a
 // time.
 type Journal interface {
 	// Known is how many numbers the journal has given to URLs.

@@ -8,7 +8,7 @@ import (
 	"mirrord/store/record"
 )
 
-// Stored is what a site knows of its URLs. *store.Records is one.
+// Stored is what a site knows of its URLs. *facts.Records is one.
 type Stored interface {
 	// Known is how many numbers URLs have.
 	Known() (uint32, error)

@@ -75,7 +75,7 @@ type PartFacts struct {
 	Rejection RejectionFacts // at Compared: the parts as they were in a version that a rollback rejected
 }
 
-// Recorded reads stored records. *store.Records is one.
+// Recorded reads stored records. *facts.Records is one.
 type Recorded interface {
 	// Resources calls f for every record, in the order of the URLs. f must not keep it.
 	Resources(f func(*record.Resource) error) error

@@ -119,11 +119,19 @@ func (w *blockWriter) tag(kind tagKind, _ []byte) {
 }
 
 func (w *blockWriter) ascii(text []byte) int {
-	for i, c := range text {
-		if i > 0 && endsASCII(c) {
+	for i := 0; i < len(text); {
+		if i > 0 && endsASCII(text[i]) {
 			return i
 		}
-		w.char(rune(c))
+		w.char(rune(text[i]))
+		end := i + 1
+		if text[i] > ' ' {
+			for end < len(text) && text[end] > ' ' && !endsASCII(text[end]) {
+				end++
+			}
+			w.out.Write(text[i+1 : end])
+		}
+		i = end
 	}
 	return len(text)
 }

@@ -52,7 +52,7 @@ func excerpt(text string, terms []term) []Excerpt {
 	end := wordEnd(text, start+excerptLength)
 	out := []Excerpt{}
 	add := func(s string, is bool) {
-		if s = oneLine(s); s != "" {
+		if s = strings.ReplaceAll(s, "\n", " "); s != "" {
 			out = append(out, Excerpt{Text: s, Hit: is})
 		}
 	}
@@ -75,9 +75,6 @@ func excerpt(text string, terms []term) []Excerpt {
 	return out
 }
 
-// oneLine is a part of a text with blanks for line ends.
-func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
-
 // wordStart is where a word begins, from a place on, but not behind most.
 func wordStart(text string, from, most int) int {
 	if from == 0 {
@@ -94,14 +91,9 @@ func wordStart(text string, from, most int) int {
 
 // wordEnd is where a word ends, before a place.
 func wordEnd(text string, to int) int {
-	if to >= len(text) {
-		return len(text)
-	}
-	if i := strings.LastIndexAny(text[:to], " \n"); i > to-40 {
+	part := cut(text, to)
+	if i := strings.LastIndexAny(part, " \n"); len(part) < len(text) && i > to-40 {
 		return i
 	}
-	for to > 0 && !utf8.RuneStart(text[to]) {
-		to--
-	}
-	return to
+	return len(part)
 }

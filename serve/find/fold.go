@@ -19,21 +19,12 @@ type piece struct {
 	grams      bool   // it is cut into trigrams
 }
 
-// gramScripts are the scripts that do not part words by blanks, and Korean, whose words carry particles.
-func gramScripts() []*unicode.RangeTable {
-	return []*unicode.RangeTable{
-		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao,
-		unicode.Khmer, unicode.Myanmar,
-	}
-}
-
-// isGram says whether a letter belongs to one of gramScripts.
+// isGram says whether a letter belongs to a script that does not part words by blanks, or to Korean, whose
+// words carry particles.
 func isGram(r rune) bool {
-	if r < 0x0e00 {
-		return false
-	}
-	// the prolonged sound mark, and the mark for repeated characters, which belong to several scripts
-	return unicode.In(r, gramScripts()...) || r == 'ー' || r == '々'
+	// the prolonged sound mark, and the mark for repeated characters, belong to several scripts
+	return r >= 0x0e00 && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
 // class tells what a character is for words.
@@ -53,19 +44,13 @@ func classOf(r rune) class {
 			return wordy
 		}
 		return apart
-	case isGram(r):
-		if unicode.IsMark(r) {
-			return mark
-		}
-		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+	case unicode.IsLetter(r), unicode.IsNumber(r):
+		if isGram(r) {
 			return gram
 		}
-		return apart
-	case unicode.IsLetter(r), unicode.IsNumber(r):
 		return wordy
-	case unicode.IsMark(r):
-		return mark
-	case r == '\u200c', r == '\u200d', r == '\u00ad': // joiners within words, and soft hyphens
+	case unicode.IsMark(r),
+		r == '\u200c', r == '\u200d', r == '\u00ad': // joiners within words, and soft hyphens
 		return mark
 	}
 	return apart
@@ -75,9 +60,10 @@ func classOf(r rune) class {
 type folder struct {
 	lower cases.Caser
 	buf   []byte
+	known map[string]string // folded words that are not as they were, by word; at most 16 384 of 128 bytes
 }
 
-func newFolder() *folder { return &folder{lower: cases.Fold()} }
+func newFolder() *folder { return &folder{lower: cases.Fold(), known: map[string]string{}} }
 
 // pieces calls f for each piece of a text until it returns false.
 func (o *folder) pieces(text string, f func(p piece) bool) {
@@ -113,12 +99,12 @@ func (o *folder) pieces(text string, f func(p piece) bool) {
 // fold makes a word what it is compared as: compatible forms are one, letters lose case and accents. Signs
 // that are vowels, as those of Hindi and Thai, stay.
 func (o *folder) fold(word string) string {
-	ascii := true
-	for i := range len(word) {
-		ascii = ascii && word[i] < utf8.RuneSelf
+	if isFolded(word) {
+		return word
 	}
-	if ascii {
-		return strings.ToLower(word)
+	folded, ok := o.known[word]
+	if ok {
+		return folded
 	}
 	o.buf = o.buf[:0]
 	for _, r := range norm.NFKD.String(o.lower.String(word)) {
@@ -126,7 +112,28 @@ func (o *folder) fold(word string) string {
 			o.buf = utf8.AppendRune(o.buf, r)
 		}
 	}
-	return strings.ToLower(norm.NFC.String(string(o.buf)))
+	folded = strings.ToLower(norm.NFC.String(string(o.buf)))
+	if len(word) <= longestWord {
+		if len(o.known) == 1<<14 {
+			clear(o.known)
+		}
+		o.known[strings.Clone(word)] = folded
+	}
+	return folded
+}
+
+// isFolded reports whether fold leaves a word as it is, for small letters and digits of ASCII, and for Han,
+// kana and Hangul: those that it does not change alone or next to one another.
+func isFolded(word string) bool {
+	for _, r := range word {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', 0x3400 <= r && r <= 0x4dbf, 0x4e00 <= r && r <= 0x9fff,
+			0xac00 <= r && r <= 0xd7a3, 0x3041 <= r && r <= 0x3096, 0x30a1 <= r && r <= 0x30fc, r == '々':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // dropped says whether a mark does not count: accents of Latin, Greek and Cyrillic, points of Hebrew and
@@ -146,68 +153,65 @@ const gramLength = 3
 // appendGrams appends the words that a run of characters is cut into: each three in a row, and the shorter
 // ones at its end, so that a shorter query finds it there.
 func appendGrams(b []byte, run string, tails bool) []byte {
-	at := make([]int, 0, len(run)+1)
+	start, n := 0, 0
+	next := func() {
+		_, size := utf8.DecodeRuneInString(run[start:])
+		start += size
+	}
 	for i := range run {
-		at = append(at, i)
-	}
-	at = append(at, len(run))
-	n := len(at) - 1
-	last := n
-	if !tails {
-		last = max(1, n-gramLength+1)
-	}
-	for i := range last {
-		if len(b) > 0 {
-			b = append(b, ' ')
+		if n++; n > gramLength {
+			b = appendWord(b, run[start:i])
+			next()
 		}
-		b = append(b, run[at[i]:at[min(i+gramLength, n)]]...)
+	}
+	b = appendWord(b, run[start:])
+	for next(); tails && start < len(run); next() {
+		b = appendWord(b, run[start:])
 	}
 	return b
+}
+
+// appendWord appends a word to others, with a blank between them.
+func appendWord(b []byte, word string) []byte {
+	if len(b) > 0 {
+		b = append(b, ' ')
+	}
+	return append(b, word...)
 }
 
 // longestWord is how long a word may be, in bytes: a longer one is data, such as pictures within a page.
 const longestWord = 128
 
-// indexedText is what the index gets of a text.
-type indexedText struct {
-	words  string          // in order, with trigrams
-	single string          // the characters of which there are trigrams
-	each   map[string]bool // the other words
-}
+// pageWords is what the index gets of a page: the words of its title and body in order, with trigrams; the
+// characters of which there are trigrams, and the other words, each once.
+type pageWords struct{ title, body, single, each []byte }
 
-// indexed reads a text for the index.
-func (o *folder) indexed(text string) indexedText {
-	b := make([]byte, 0, len(text)+len(text)/8)
-	out := indexedText{each: map[string]bool{}}
-	var seen map[rune]bool
-	o.pieces(text, func(p piece) bool {
-		if p.grams {
-			b = appendGrams(b, p.folded, true)
-			if seen == nil {
-				seen = map[rune]bool{}
-			}
-			for _, r := range p.folded {
-				seen[r] = true
+// page reads a page for the index.
+func (o *folder) page(title, said string) (out pageWords) {
+	words, runes := map[string]bool{}, map[rune]bool{}
+	read := func(text string) []byte {
+		b := make([]byte, 0, len(text)+len(text)/8)
+		o.pieces(text, func(p piece) bool {
+			switch {
+			case p.grams:
+				b = appendGrams(b, p.folded, true)
+				for _, r := range p.folded {
+					if !runes[r] && !unicode.IsMark(r) {
+						out.single = appendWord(out.single, string(r))
+					}
+					runes[r] = true
+				}
+			case len(p.folded) <= longestWord:
+				b = appendWord(b, p.folded)
+				if !words[p.folded] {
+					words[p.folded] = true
+					out.each = appendWord(out.each, p.folded)
+				}
 			}
 			return true
-		}
-		if len(p.folded) > longestWord {
-			return true
-		}
-		if len(b) > 0 {
-			b = append(b, ' ')
-		}
-		b = append(b, p.folded...)
-		out.each[p.folded] = true
-		return true
-	})
-	var s []byte
-	for r := range seen {
-		if unicode.IsMark(r) {
-			continue
-		}
-		s = append(utf8.AppendRune(s, r), ' ')
+		})
+		return b
 	}
-	out.words, out.single = string(b), string(s)
+	out.title, out.body = read(title), read(said)
 	return out
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // format is the number of the form of the index. A file of another one is made again.
-const format = 2
+const format = 3
 
 // Errors of opening an index.
 var (
@@ -57,13 +57,13 @@ CREATE INDEX text_key ON text(job, key);
 CREATE TABLE said(id INTEGER PRIMARY KEY, text BLOB NOT NULL, links BLOB NOT NULL);
 CREATE VIRTUAL TABLE terms USING fts5(
 	word, content='', contentless_delete=1, detail=none, prefix='3 4',
-	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
+	tokenize='ascii');
 CREATE VIRTUAL TABLE words USING fts5(
 	tags, title, body, single, content='', contentless_delete=1,
-	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
+	tokenize='ascii');
 CREATE VIRTUAL TABLE titles USING fts5(
 	tags, title, content='', contentless_delete=1,
-	tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc Me'");
+	tokenize='ascii');
 INSERT INTO words(words, rank) VALUES('hashsize', 8388608);
 INSERT INTO terms(terms, rank) VALUES('hashsize', 8388608);
 `
@@ -137,7 +137,8 @@ func open(path, mode string) (_ *Index, err error) {
 	if mode != "ro" {
 		db.SetMaxOpenConns(1)
 	}
-	if x.pack, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+	if x.pack, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
 		return nil, err
 	}
 	if x.plain, err = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(4*mostText)); err != nil {
@@ -235,21 +236,15 @@ type Stand struct {
 
 // Stands says of all mirrors of the index how far they are.
 func (x *Index) Stands(ctx context.Context) (map[string]Stand, error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT name, version, at FROM job")
-	if err != nil {
-		return nil, damage(err)
-	}
-	defer rows.Close()
 	out := map[string]Stand{}
-	for rows.Next() {
+	err := each(ctx, x.db, "SELECT name, version, at FROM job", func(scan func(...any) error) error {
 		var name string
 		var s Stand
 		var at int64
-		if err := rows.Scan(&name, &s.Version, &at); err != nil {
-			return nil, damage(err)
-		}
+		err := scan(&name, &s.Version, &at)
 		s.At = time.Unix(at, 0).UTC()
 		out[name] = s
-	}
-	return out, damage(rows.Err())
+		return err
+	})
+	return out, damage(err)
 }

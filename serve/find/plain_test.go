@@ -15,7 +15,7 @@ func TestPlainWords(t *testing.T) {
 		"https://a.example/1": {Title: "Samba", Said: "winbind maps users now"},
 		"https://a.example/2": {Title: "Samba", Said: "configuration of shares in the past"},
 		"https://a.example/3": {Title: "Winbind", Said: "samba configures j1"},
-		"https://a.example/4": {Title: "Fractions", Said: "a cup of 1½ and 2¼ others"},
+		"https://a.example/4": {Title: "Fractions", Said: "a cup of 1½ and 2¼ others, 2⑴"},
 	})
 	for words, want := range map[string][]string{
 		"samba NOT winbind":        {"2"},
@@ -33,6 +33,7 @@ func TestPlainWords(t *testing.T) {
 		"1½":                       {"4"},
 		"cup 1½":                   {"4"},
 		"cup NOT 2¼":               {},
+		"cup 2⑴":                   {"4"},
 		"cup NOT 3¼":               {"4"},
 		"\ue000now":                {"1"},
 	} {

@@ -184,27 +184,19 @@ type reading struct {
 }
 
 func (r *reading) readJobs() error {
-	rows, err := r.tx.QueryContext(r.ctx, "SELECT id, name FROM job")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	r.jobs, r.versions = map[int64]string{}, map[int64][]DatedVersion{}
-	for rows.Next() {
+	return each(r.ctx, r.tx, "SELECT id, name FROM job", func(scan func(...any) error) error {
 		var id int64
 		var name string
-		if err := rows.Scan(&id, &name); err != nil {
-			return err
+		err := scan(&id, &name)
+		if r.s.In(name) {
+			r.jobs[id] = name
+			if name == r.s.Job {
+				r.only = id
+			}
 		}
-		if !r.s.In(name) {
-			continue
-		}
-		r.jobs[id] = name
-		if name == r.s.Job {
-			r.only = id
-		}
-	}
-	return rows.Err()
+		return err
+	})
 }
 
 // matches are the rows that match: those of published versions first.
@@ -225,7 +217,8 @@ func (r *reading) matches() (out []FoundPage, more bool, err error) {
 				in = inWords
 			}
 			n, err := r.take(in, match, seen, &out)
-			if isPhrase(err) {
+			// the database makes two of some plain words, such as 2⑴, and the table of plain words has no phrases
+			if err != nil && strings.Contains(err.Error(), "phrase queries are not supported") {
 				n, err = r.take(inWords, match, seen, &out)
 			}
 			if err != nil {
@@ -254,38 +247,24 @@ const (
 	inTitles wordTable = "titles"
 )
 
-// isPhrase says whether a query of plain words was refused: of some of them, such as 1½, the database makes
-// two, and the table of plain words has no phrases.
-func isPhrase(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "phrase queries are not supported")
-}
-
 // take appends the rows of a match in the language of FTS5 that are wanted.
 func (r *reading) take(in wordTable, match string, seen map[int64]bool, out *[]FoundPage) (n int, err error) {
 	q := "SELECT t.id, t.job, t.url, t.path, t.title, t.first, t.last, t.same, t.named " +
 		"FROM (SELECT rowid AS id FROM " + string(in) + " WHERE " + string(in) + " MATCH ? LIMIT ?) w " +
 		"JOIN text t ON t.id = w.id"
-	rows, err := r.tx.QueryContext(r.ctx, q, match, mostMatches)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = each(r.ctx, r.tx, q, func(scan func(...any) error) error {
 		var p FoundPage
-		err := rows.Scan(&p.id, &p.job, &p.URL, &p.Path, &p.Title, &p.First, &p.Last, &p.same, &p.Linked)
-		if err != nil {
-			return n, err
-		}
+		err := scan(&p.id, &p.job, &p.URL, &p.Path, &p.Title, &p.First, &p.Last, &p.same, &p.Linked)
 		n++
 		p.Job = r.jobs[p.job]
 		_, rest, _ := strings.Cut(p.URL, "://")
-		if seen[p.id] || p.Job == "" || !strings.HasPrefix(rest, r.s.Under) {
-			continue
+		if err == nil && !seen[p.id] && p.Job != "" && strings.HasPrefix(rest, r.s.Under) {
+			seen[p.id] = true
+			*out = append(*out, p)
 		}
-		seen[p.id] = true
-		*out = append(*out, p)
-	}
-	return n, rows.Err()
+		return err
+	}, match, mostMatches)
+	return n, err
 }
 
 // tagged begins tags: no word of a page or a query has it.
@@ -341,22 +320,17 @@ func (r *reading) versionsOf(job int64) (out []DatedVersion, err error) {
 	if vs, ok := r.versions[job]; ok {
 		return vs, nil
 	}
-	rows, err := r.tx.QueryContext(r.ctx, "SELECT number, at FROM version WHERE job = ? ORDER BY number", job)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	const q = "SELECT number, at FROM version WHERE job = ? ORDER BY number"
+	err = each(r.ctx, r.tx, q, func(scan func(...any) error) error {
 		var v DatedVersion
 		var at int64
-		if err := rows.Scan(&v.Number, &at); err != nil {
-			return nil, err
-		}
+		err := scan(&v.Number, &at)
 		v.At = time.Unix(at, 0).UTC()
 		out = append(out, v)
-	}
+		return err
+	}, job)
 	r.versions[job] = out
-	return out, rows.Err()
+	return out, err
 }
 
 // joined makes one of the rows of a URL: what it says now, or said last, with the versions in which it had

@@ -3,13 +3,12 @@
 package find
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -258,7 +257,7 @@ func (b *IndexChange) add(url string, s *settled) error {
 		return err
 	}
 	packed := b.x.pack.EncodeAll([]byte(t.Said), nil)
-	err = b.exec("INSERT OR REPLACE INTO said(id, text, links) VALUES(?, ?, ?)", id, packed, packLinks(t.Links))
+	err = b.exec("INSERT INTO said(id, text, links) VALUES(?, ?, ?)", id, packed, packLinks(t.Links))
 	if err != nil {
 		return err
 	}
@@ -269,23 +268,17 @@ func (b *IndexChange) add(url string, s *settled) error {
 
 // words writes the words of a row.
 func (b *IndexChange) words(id int64, now bool, title, said string) error {
-	body, head := b.fold.indexed(said), b.fold.indexed(title)
-	maps.Copy(body.each, head.each)
-	if head.single != "" {
-		body.single = b.fold.indexed(title + "\n" + said).single
-	}
-	tags := tagsOf(b.job, now)
-	all := tags + " " + strings.Join(slices.Collect(maps.Keys(body.each)), " ")
-	err := b.exec("INSERT OR REPLACE INTO terms(rowid, word) VALUES(?, ?)", id, all)
+	tags, p := tagsOf(b.job, now), b.fold.page(title, said)
+	err := b.exec("INSERT INTO terms(rowid, word) VALUES(?, ?)", id, tags+" "+string(p.each))
 	if err != nil {
 		return err
 	}
-	err = b.exec("INSERT OR REPLACE INTO titles(rowid, tags, title) VALUES(?, ?, ?)", id, tags, head.words)
+	err = b.exec("INSERT INTO titles(rowid, tags, title) VALUES(?, ?, ?)", id, tags, string(p.title))
 	if err != nil {
 		return err
 	}
-	return b.exec("INSERT OR REPLACE INTO words(rowid, tags, title, body, single) VALUES(?, ?, ?, ?, ?)", id,
-		tags, head.words, body.words, body.single)
+	return b.exec("INSERT INTO words(rowid, tags, title, body, single) VALUES(?, ?, ?, ?, ?)", id, tags,
+		string(p.title), string(p.body), string(p.single))
 }
 
 // tag changes whether a row is of the published version.
@@ -297,6 +290,9 @@ func (b *IndexChange) tag(id int64, now bool) error {
 		return damage(err)
 	}
 	said, err := b.x.unpack(packed)
+	if err == nil {
+		err = b.dropWords(id)
+	}
 	if err != nil {
 		return err
 	}
@@ -305,11 +301,14 @@ func (b *IndexChange) tag(id int64, now bool) error {
 
 // drop removes a row.
 func (b *IndexChange) drop(id int64) error {
-	for _, q := range [...]string{
-		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM words WHERE rowid = ?",
-		"DELETE FROM titles WHERE rowid = ?", "DELETE FROM said WHERE id = ?", "DELETE FROM text WHERE id = ?",
-	} {
-		if err := b.exec(q, id); err != nil {
+	return cmp.Or(b.dropWords(id), b.exec("DELETE FROM said WHERE id = ?", id),
+		b.exec("DELETE FROM text WHERE id = ?", id))
+}
+
+// dropWords removes the words of a row.
+func (b *IndexChange) dropWords(id int64) error {
+	for _, in := range [...]wordTable{inAll, inWords, inTitles} {
+		if err := b.exec("DELETE FROM "+string(in)+" WHERE rowid = ?", id); err != nil {
 			return err
 		}
 	}
@@ -332,33 +331,27 @@ func (b *IndexChange) Keep(versions []DatedVersion) error {
 			return err
 		}
 	}
-	s, err := b.stmt("SELECT id, first, last FROM text WHERE job = ? AND last > 0")
-	if err != nil {
-		return err
-	}
-	rows, err := s.QueryContext(b.ctx, b.job)
-	if err != nil {
-		return damage(err)
-	}
-	var gone []int64
-	for rows.Next() {
+	return b.dropThose("AND last > 0", func(k kept) bool {
+		return !slices.ContainsFunc(versions, func(v DatedVersion) bool { return k.meets(v.Number, v.Number) })
+	})
+}
+
+// dropThose removes the rows of the mirror that meet a condition of SQL, and of which gone says so.
+func (b *IndexChange) dropThose(also string, gone func(k kept) bool) error {
+	var ids []int64
+	const q = "SELECT id, first, last FROM text WHERE job = ? "
+	err := each(b.ctx, b.tx, q+also, func(scan func(...any) error) error {
 		var k kept
-		if err := rows.Scan(&k.id, &k.first, &k.last); err != nil {
-			return errors.Join(damage(err), rows.Close())
+		err := scan(&k.id, &k.first, &k.last)
+		if gone(k) {
+			ids = append(ids, k.id)
 		}
-		if !slices.ContainsFunc(versions, func(v DatedVersion) bool { return k.meets(v.Number, v.Number) }) {
-			gone = append(gone, k.id)
-		}
-	}
-	if err := errors.Join(damage(rows.Err()), rows.Close()); err != nil {
 		return err
+	}, b.job)
+	for i := 0; i < len(ids) && err == nil; i++ {
+		err = b.drop(ids[i])
 	}
-	for _, id := range gone {
-		if err := b.drop(id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return damage(err)
 }
 
 // Done notes that the mirror is indexed up to a version.
@@ -370,25 +363,8 @@ func (b *IndexChange) Done(s Stand) error {
 
 // Empty drops all that the index has of the mirror; without forgets the mirror itself, too.
 func (b *IndexChange) Empty(without bool) error {
-	rows, err := b.tx.QueryContext(b.ctx, "SELECT id FROM text WHERE job = ?", b.job)
-	if err != nil {
-		return damage(err)
-	}
-	var ids []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return errors.Join(damage(err), rows.Close())
-		}
-		ids = append(ids, id)
-	}
-	if err := errors.Join(damage(rows.Err()), rows.Close()); err != nil {
+	if err := b.dropThose("", func(kept) bool { return true }); err != nil {
 		return err
-	}
-	for _, id := range ids {
-		if err := b.drop(id); err != nil {
-			return err
-		}
 	}
 	if err := b.exec("DELETE FROM version WHERE job = ?", b.job); err != nil || !without {
 		return err

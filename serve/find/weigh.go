@@ -61,9 +61,16 @@ func (x *Index) Weigh(ctx context.Context, f *Families) (err error) {
 	return damage(tx.Commit())
 }
 
+// querier is a database, or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error)
+}
+
 // each calls f for each row.
-func each(ctx context.Context, tx *sql.Tx, q string, f func(scan func(...any) error) error) error {
-	rows, err := tx.QueryContext(ctx, q)
+func each(
+	ctx context.Context, in querier, q string, f func(scan func(...any) error) error, args ...any,
+) error {
+	rows, err := in.QueryContext(ctx, q, args...)
 	if err != nil {
 		return err
 	}

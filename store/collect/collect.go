@@ -36,8 +36,8 @@ type Compaction struct {
 	Heads   int64    `json:"heads,omitempty"`   // bytes of heads of answers that are freed
 }
 
-// Records is what refers to documents: the records of URLs, as they are and were in kept versions, and the
-// results of an unfinished run.
+// Records is what refers to documents and to heads of answers: the records of URLs, as they are and were in
+// kept versions, and the results of an unfinished run.
 type Records interface {
 	// Bodied calls f for each record that has a body; held reports that it is of the unfinished run, whose
 	// records cannot be changed. f must not keep r.
@@ -47,10 +47,6 @@ type Records interface {
 	// Repoint makes the records refer to where their documents went, some with each transaction: what a crash
 	// leaves refers to one or the other.
 	Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error
-}
-
-// HeadRecords is what refers to heads of answers.
-type HeadRecords interface {
 	// Every calls f for each record, as it is and was, in no order. f must not keep r.
 	Every(f func(r *record.Resource) error) error
 	// BeginHeads begins a file of heads behind the one with a number, and returns the number of the one before.
@@ -63,15 +59,14 @@ type HeadRecords interface {
 
 // Holdings are what a site has on its disk, and what refers to it.
 type Holdings struct {
-	Packs       *bodies.Packs
-	Last        uint32 // number of the pack that is being written
-	Away        bool   // a depot has parts of the packs: what need not be read is not
-	Writer      *bodies.FrameWriter
-	Heads       *bodies.HeadFiles
-	Records     Records
-	HeadRecords HeadRecords
-	Owned       func() error      // reports that another process may write the site
-	Step        func(step string) // is called between two changes of the disk, for tests
+	Packs   *bodies.Packs
+	Last    uint32 // number of the pack that is being written
+	Away    bool   // a depot has parts of the packs: what need not be read is not
+	Writer  *bodies.FrameWriter
+	Heads   *bodies.HeadFiles
+	Records Records
+	Owned   func() error      // reports that another process may write the site
+	Step    func(step string) // is called between two changes of the disk, for tests
 	// Gone are the numbers of URLs of which no byte is to be left, and no byte of what nothing refers to; nil:
 	// packs with few holes stay
 	Gone map[uint32]bool

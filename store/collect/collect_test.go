@@ -130,14 +130,13 @@ func (m *memory) opened(t *testing.T, dir string) {
 func (m *memory) of() Holdings {
 	last, _ := m.packs.Where()
 	return Holdings{
-		Packs:       m.packs,
-		Last:        last,
-		Writer:      (&bodies.Frames{}).NewFrameWriter(),
-		Heads:       m.heads,
-		Records:     m,
-		HeadRecords: m,
-		Owned:       func() error { return nil },
-		Step:        func(string) {},
+		Packs:   m.packs,
+		Last:    last,
+		Writer:  (&bodies.Frames{}).NewFrameWriter(),
+		Heads:   m.heads,
+		Records: m,
+		Owned:   func() error { return nil },
+		Step:    func(string) {},
 	}
 }
 

@@ -39,10 +39,10 @@ func (s *Compactor) CompactHeads(ctx context.Context, dry bool) (freed int64, er
 		return holes, nil
 	}
 	last := uses[len(uses)-1].Num
-	if last, err = s.HeadRecords.BeginHeads(last); err != nil {
+	if last, err = s.Records.BeginHeads(last); err != nil {
 		return 0, err
 	}
-	err = s.HeadRecords.MoveHeads(func(r *record.Resource, now record.HeadPlace) (bool, error) {
+	err = s.Records.MoveHeads(func(r *record.Resource, now record.HeadPlace) (bool, error) {
 		return s.moveHeads(r, now, last), ctx.Err()
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.HeadRecords.Every(func(r *record.Resource) error {
+	err = s.Records.Every(func(r *record.Resource) error {
 		for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {
 			if at.IsZero() {
 				continue

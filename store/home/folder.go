@@ -116,6 +116,24 @@ func (s *Folder) SetMeta(op string, name, v []byte) error {
 	})
 }
 
+// Pending returns the publish that was decided and not carried out, nil without one.
+func (s *Folder) Pending() (*record.Pending, error) {
+	v, err := s.Meta(KeyPublish)
+	if err != nil {
+		return nil, err
+	}
+	return record.ReadPending(v)
+}
+
+// Decided is Pending for those who read a site: nil for a site that is open for writing, which has carried
+// it out.
+func (s *Folder) Decided() (*record.Pending, error) {
+	if !s.ReadOnly {
+		return nil, nil
+	}
+	return s.Pending()
+}
+
 // Each iterates over a bucket in many short transactions.
 func (s *Folder) Each(bucket []byte, f func(k, v []byte) error) error {
 	return s.EachFrom(bucket, nil, f)

@@ -4,6 +4,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,41 @@ type Version struct {
 	// the older version that this one is again, by a rollback; 0 if it is not
 	Restores int    `json:"rolled_back_to,omitempty"`
 	Meta     []byte `json:"meta,omitempty"` // its phm.json
+}
+
+// Pending is a publish that was decided: in any case the link moves to Tree, and Version becomes the
+// published one. The next open for writing carries it out; readers treat it as done.
+type Pending struct {
+	Tree    string  `json:"tree"`
+	Again   bool    `json:"again,omitempty"` // no other tree can be relied on
+	Version Version `json:"version"`
+	Script  []byte  `json:"script,omitempty"`
+}
+
+// ReadPending reads what a database has of it, nil for nothing.
+func ReadPending(v []byte) (*Pending, error) {
+	if v == nil {
+		return nil, nil
+	}
+	p := new(Pending)
+	if err := json.Unmarshal(v, p); err != nil {
+		return nil, fmt.Errorf("publish: %w: %v", ErrValue, err)
+	}
+	return p, nil
+}
+
+// With returns versions, oldest first, with the one that was decided. p may be nil.
+func (p *Pending) With(vs []Version) []Version {
+	if p == nil {
+		return vs
+	}
+	vs = slices.DeleteFunc(vs, func(v Version) bool { return v.Number == p.Version.Number })
+	return append(vs, p.Version)
+}
+
+// Is reports whether a number, as a key, is that of the version that was decided. p may be nil.
+func (p *Pending) Is(key []byte) bool {
+	return (p != nil) && (len(key) == 8) && binary.BigEndian.Uint64(key) == uint64(p.Version.Number)
 }
 
 // maxScript is how many bytes of an edit script are believed.

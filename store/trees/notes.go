@@ -149,7 +149,7 @@ func LastVersion(tx *db.Tx) (last record.Version, err error) {
 
 // succeeded returns the notes after a publish was carried out. was is the tree that current pointed to
 // before, as far as that is known.
-func succeeded(notes []treeNote, p *Pending, was string, now time.Time) (after []treeNote) {
+func succeeded(notes []treeNote, p *record.Pending, was string, now time.Time) (after []treeNote) {
 	for _, n := range notes {
 		if n.Name == p.Tree {
 			continue
@@ -254,7 +254,7 @@ func LastKnown(tx *db.Tx) (last int, err error) {
 	if k, _ := tx.Bucket(home.Versions).Cursor().Last(); len(k) == 8 {
 		last = int(binary.BigEndian.Uint64(k))
 	}
-	p, err := PendingIn(tx)
+	p, err := record.ReadPending(tx.Meta().Get(home.KeyPublish))
 	if p != nil {
 		last = max(last, p.Version.Number)
 	}

@@ -6,8 +6,6 @@
 package trees
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +59,7 @@ func (s *SiteTrees) live() (string, error) {
 	if s.pin != nil {
 		return s.pin.name, s.pin.err
 	}
-	if p, err := Decided(s.Folder); (p != nil) || (err != nil) {
+	if p, err := s.Decided(); (p != nil) || (err != nil) {
 		if err != nil {
 			return "", err
 		}
@@ -290,7 +288,7 @@ func (t *Tree) publish(v record.Version, script []byte, again bool, also func(*d
 		return err
 	}
 	s.At("tree synced")
-	p := Pending{Tree: t.name, Again: again, Version: v}
+	p := record.Pending{Tree: t.name, Again: again, Version: v}
 	if len(script) > 0 {
 		p.Script = record.PackScript(script)
 	}
@@ -337,11 +335,7 @@ func (t *Tree) rename(version int) error {
 
 // finishPublish carries out a publish that was decided.
 func (s *SiteTrees) finishPublish() error {
-	var p *Pending
-	err := s.DB.View(func(tx *db.Tx) (err error) {
-		p, err = PendingIn(tx)
-		return err
-	})
+	p, err := s.Pending()
 	if (err != nil) || p == nil {
 		return err
 	}
@@ -416,53 +410,4 @@ func (s *SiteTrees) replaceLink(name, target string) error {
 		}
 	}
 	return err
-}
-
-// Pending is a publish that was decided: in any case the link moves to Tree, and Version becomes the
-// published one. The next open for writing carries it out; readers treat it as done.
-type Pending struct {
-	Tree    string         `json:"tree"`
-	Again   bool           `json:"again,omitempty"` // no other tree can be relied on
-	Version record.Version `json:"version"`
-	Script  []byte         `json:"script,omitempty"`
-}
-
-// PendingIn returns the publish that was decided and not carried out, nil without one.
-func PendingIn(tx *db.Tx) (*Pending, error) {
-	v := tx.Meta().Get(home.KeyPublish)
-	if v == nil {
-		return nil, nil
-	}
-	p := new(Pending)
-	if err := json.Unmarshal(v, p); err != nil {
-		return nil, fmt.Errorf("publish: %w: %v", record.ErrValue, err)
-	}
-	return p, nil
-}
-
-// Decided is pendingIn for those who read a site: nil for a site that is open for writing, which has carried
-// it out.
-func Decided(s *home.Folder) (p *Pending, err error) {
-	if !s.ReadOnly {
-		return nil, nil
-	}
-	err = s.DB.View(func(tx *db.Tx) error {
-		p, err = PendingIn(tx)
-		return err
-	})
-	return p, err
-}
-
-// With returns versions, oldest first, with the one that was decided. p may be nil.
-func (p *Pending) With(vs []record.Version) []record.Version {
-	if p == nil {
-		return vs
-	}
-	vs = slices.DeleteFunc(vs, func(v record.Version) bool { return v.Number == p.Version.Number })
-	return append(vs, p.Version)
-}
-
-// Is reports whether a number, as a key, is that of the version that was decided. p may be nil.
-func (p *Pending) Is(key []byte) bool {
-	return (p != nil) && (len(key) == 8) && binary.BigEndian.Uint64(key) == uint64(p.Version.Number)
 }

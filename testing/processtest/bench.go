@@ -24,6 +24,7 @@ import (
 	"mirrord/mirror/verdict"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/testing/storetest"
 )
@@ -113,7 +114,7 @@ func (b *Bench) commit(known []record.Resource) {
 	if err := b.Records.Commit(0, news, done); err != nil {
 		b.t.Fatal(err)
 	}
-	err := b.Records.Fold(store.Folding{
+	err := b.Records.Fold(facts.Folding{
 		Version: Version - 1,
 		Pending: func(uint32) bool { return false },
 		Path:    func(r *record.Resource) string { return r.Path },

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
@@ -50,7 +50,7 @@ func (m *Records) Known() (uint32, error) {
 func (m *Records) Commit(first uint32, news []record.NewURL, done []*record.Done) error {
 	for _, n := range news {
 		if len(n.URL) > record.MaxURL {
-			return fmt.Errorf("commit: %.80q: %w", n.URL, store.ErrTooLong)
+			return fmt.Errorf("commit: %.80q: %w", n.URL, facts.ErrTooLong)
 		}
 	}
 	b := batch{first: first, news: slices.Clone(news)}
@@ -92,7 +92,7 @@ func (m *Records) Replay(
 }
 
 // Fold moves the journal into the records.
-func (m *Records) Fold(o store.Folding) error {
+func (m *Records) Fold(o facts.Folding) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o.Err != nil {

@@ -13,6 +13,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/record"
 	"mirrord/store/shared"
@@ -204,7 +205,7 @@ func ownerFence(t *testing.T, o Ownership) {
 	}
 	tree := build(t, s, "two")
 	o.Lose(t, "x")
-	folding := store.Folding{
+	folding := facts.Folding{
 		Version: 2,
 		Pending: func(uint32) bool { return true },
 		Path:    func(*record.Resource) string { return "" },

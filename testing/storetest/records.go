@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/facts"
 	"mirrord/store/record"
 )
 
 // SiteRecords is all that a run asks of what a site knows of its URLs. No room declares it whole: ledger
 // reads the records and the journal and commits, judge reads records, links and observations, spare reads
-// observations. *store.Records is the implementation on the disk.
+// observations. *facts.Records is the implementation on the disk.
 type SiteRecords interface {
 	recordReader
 	journal
@@ -39,7 +39,7 @@ type journal interface {
 		newURL func(id uint32, u record.NewURL) error,
 		done func(r *record.Resource, targets []byte, linked bool) error,
 	) error
-	Fold(store.Folding) error
+	Fold(facts.Folding) error
 }
 
 type observations interface {
@@ -94,7 +94,7 @@ func recordsEmpty(t *testing.T, open openRecords) {
 		if got, err := r.TargetsOf(0); len(got) != 0 || err != nil {
 			t.Errorf("targets %v, %v", got, err)
 		}
-		if err := r.Fold(store.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
+		if err := r.Fold(facts.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
 			t.Error(err)
 		}
 		r = again(t)
@@ -150,7 +150,7 @@ func recordsFold(t *testing.T, open openRecords) {
 		Requis:   true,
 	}
 	lost := errors.New("lost")
-	err := r.Fold(store.Folding{ // its input does not count
+	err := r.Fold(facts.Folding{ // its input does not count
 		Version: 1,
 		Pending: func(uint32) bool { return true },
 		Path:    func(*record.Resource) string { return "wrong" },
@@ -161,7 +161,7 @@ func recordsFold(t *testing.T, open openRecords) {
 	}
 	fold := func(version int, prefix string) {
 		t.Helper()
-		err := r.Fold(store.Folding{
+		err := r.Fold(facts.Folding{
 			Version: version,
 			Pending: func(id uint32) bool { return id == 1 },
 			Path:    func(r *record.Resource) string { return fmt.Sprint(prefix, r.ID) },
@@ -212,7 +212,7 @@ func recordsOrder(t *testing.T, open openRecords) {
 		all = append(all, d)
 	}
 	commit(t, r, 0, make([]record.NewURL, 0), all...)
-	if err := r.Fold(store.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
+	if err := r.Fold(facts.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(all, func(a, b *record.Done) int { return slices.Compare(a.URL.Key(nil), b.URL.Key(nil)) })
@@ -243,7 +243,7 @@ func recordsLinks(t *testing.T, open openRecords) {
 	r, again := open(t)
 	fold := func() {
 		t.Helper()
-		if err := r.Fold(store.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
+		if err := r.Fold(facts.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -276,7 +276,7 @@ func recordsTooLong(t *testing.T, open openRecords) {
 	long := record.NewURL{URL: "http://a.test/" + strings.Repeat("x", record.MaxURL)}
 	if err := r.Commit(0, []record.NewURL{
 		{URL: page(0).String()}, long,
-	}, nil); !errors.Is(err, store.ErrTooLong) {
+	}, nil); !errors.Is(err, facts.ErrTooLong) {
 		t.Errorf("%v", err)
 	}
 	r = again(t)
@@ -289,7 +289,7 @@ func recordsTooLong(t *testing.T, open openRecords) {
 func recordsErrors(t *testing.T, open openRecords) {
 	r, _ := open(t)
 	commit(t, r, 0, []record.NewURL{{URL: page(0).String()}, {URL: page(1).String()}}, done(0), done(1))
-	if err := r.Fold(store.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
+	if err := r.Fold(facts.Folding{Version: 1, Pending: none, Path: noPath}); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, r, 2, []record.NewURL{{URL: page(2).String()}}, done(0), done(1))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"fmt"
@@ -79,6 +79,9 @@ func readLooks(b *db.Bucket) (list []record.Look, err error) {
 	return list, nil
 }
 
+// Looks are all looks that are not in the records yet.
+func (s *Records) Looks() ([]record.Look, error) { return s.looks.all() }
+
 // all returns also what the journal of the unfinished run has.
 func (l *looks) all() (list []record.Look, err error) {
 	err = l.DB.View(func(tx *db.Tx) (err error) {
@@ -121,22 +124,6 @@ func addLooks(b *db.Bucket, news []record.Look) error {
 		}
 	}
 	return nil
-}
-
-// looks checks what runs have looked at: numbers that were given.
-func (v *verifier) looks() error {
-	list, err := v.s.Records.looks.all()
-	if err != nil {
-		v.problem(BadDatabase, "looks", "%v", err)
-		return nil
-	}
-	for _, l := range list {
-		if n := len(l.IDs); n > 0 && l.IDs[n-1].Last >= v.known {
-			v.problem(BadDatabase, fmt.Sprintf("looks of run %d", l.Run), "URL number %d of %d",
-				l.IDs[n-1].Last, v.known)
-		}
-	}
-	return v.ctx.Err()
 }
 
 // split takes the looks out of a batch. A URL of which the journal has a record is in none: the record

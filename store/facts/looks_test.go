@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/record"
@@ -19,22 +20,22 @@ import (
 // looking is a site whose records are also kept as a run would have written them without looks.
 type looking struct {
 	t     *testing.T
-	st    *State
-	s     *Site
+	s     *testSite
+	seen  *Records // what single reads: those of the site, or of a view
 	dir   string
-	opt   Options
+	brief bool              // it is volatile
 	now   []record.Resource // by number
 	run   int
 	clock int64
 }
 
-func newLooking(t *testing.T, pages int) *looking { return newLookingIn(t, pages, Options{}) }
+func newLooking(t *testing.T, pages int) *looking { return newLookingIn(t, pages, false) }
 
-func newLookingIn(t *testing.T, pages int, o Options) *looking {
+func newLookingIn(t *testing.T, pages int, brief bool) *looking {
 	l := &looking{
 		t:     t,
 		dir:   t.TempDir(),
-		opt:   o,
+		brief: brief,
 		clock: 1000,
 	}
 	l.open()
@@ -50,10 +51,13 @@ func newLookingIn(t *testing.T, pages int, o Options) *looking {
 	return l
 }
 
-func (l *looking) open() { l.st, l.s = openTest(l.t, l.dir, l.opt) }
+func (l *looking) open() {
+	l.s = openTest(l.t, l.dir, l.brief)
+	l.seen = l.s.Records
+}
 
 func (l *looking) reopen() {
-	closeTest(l.t, l.st, l.s)
+	l.s.close(l.t)
 	l.open()
 }
 
@@ -130,7 +134,7 @@ func (l *looking) all() (got []record.Resource) {
 func (l *looking) single() (got []record.Resource) {
 	l.t.Helper()
 	for i := range l.now {
-		r, _, err := l.s.Records.Get(testURL(i))
+		r, _, err := l.seen.Get(testURL(i))
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -165,7 +169,7 @@ func TestLooksAreRecords(t *testing.T) {
 		below := func(n int) int { return rng.IntN(n) }
 		const pages = 24
 		l := newLooking(t, pages)
-		l.s.Records.foldItems = 5
+		l.s.Records.FoldItems = 5
 		for range 1 + below(12) {
 			l.run++
 			ids, failing := rng.Perm(pages)[:below(pages+1)], below(4)
@@ -184,42 +188,33 @@ func TestLooksAreRecords(t *testing.T) {
 				l.commit(batch...)
 				if ids = ids[n:]; below(3) == 0 {
 					l.reopen()
-					l.s.Records.foldItems = 5
+					l.s.Records.FoldItems = 5
 				}
 			}
-			view, err := l.st.ViewSite("x")
-			if err != nil {
-				t.Fatal(err)
-			}
-			own := l.s
-			l.s = view
+			l.seen = l.s.view()
 			if failing == 0 {
 				l.checkLooked("view")
 			}
-			l.s = own
-			view.Close()
+			l.seen = l.s.Records
 			l.fold()
 			l.equal("all", l.all())
 			l.equal("single", l.single())
 			l.equal("several", l.several())
 			switch n := below(5); n {
 			case 0, 1:
-				err = l.s.Records.settle(n)
+				must(t, l.s.Records.settle(n))
 			case 2: // a kill left some settled
 				list, lerr := l.s.Records.looks.all()
-				err = errors.Join(lerr, l.s.Update("settle some", func(tx *db.Tx) error {
+				must(t, errors.Join(lerr, l.s.Update("settle some", func(tx *db.Tx) error {
 					_, err := recordBuckets()[0].rewrite(tx, nil, 5, func(r *record.Resource) (bool, error) {
 						return record.ApplyLooks(list, r), nil
 					})
 					return err
-				}))
-			}
-			if err != nil {
-				t.Fatal(err)
+				})))
 			}
 			l.equal("settled", l.all())
 		}
-		closeTest(t, l.st, l.s)
+		l.s.close(t)
 	}
 }
 
@@ -238,7 +233,7 @@ func (l *looking) checkLooked(name string) {
 // Runs that find nothing new do not make the database grow, and write no record.
 func TestLooksAreSmall(t *testing.T) {
 	t.Run("kept", func(t *testing.T) { looksAreSmall(t, newLooking(t, 1000)) })
-	t.Run("one-off", func(t *testing.T) { looksAreSmall(t, newLookingIn(t, 300, Options{Volatile: true})) })
+	t.Run("one-off", func(t *testing.T) { looksAreSmall(t, newLookingIn(t, 300, true)) })
 }
 
 func looksAreSmall(t *testing.T, l *looking) {
@@ -322,9 +317,14 @@ func TestLookIsNothingElse(t *testing.T) {
 // head is stored. It is no look when the head is to change, or the one of a failure is to go.
 func TestFirst304IsALook(t *testing.T) {
 	const not = "HTTP/1.1 304 Not Modified\nServer: s\nDate: Sun, 22 Nov 2026 18:11:13 GMT\n"
-	_, s := openHeads(t, t.TempDir())
-	failed := answered(1, 1, headOf(t, plainHead))
-	commit(t, s, 0, newURLs(0, 3), answered(0, 1, headOf(t, plainHead)), failed, answered(2, 1, nil))
+	s := openTest(t, t.TempDir(), false)
+	answered := func(id int, h *heads.Head) *record.Done {
+		d := document(t, s, id, fmt.Sprint(id))
+		d.Answer = h
+		return d
+	}
+	failed := answered(1, headOf(t, plainHead))
+	commit(t, s, 0, newURLs(0, 3), answered(0, headOf(t, plainHead)), failed, answered(2, nil))
 	foldAll(t, s, 1)
 	failed.Outcome, failed.Run, failed.Checked = site.Failed, 2, 2000
 	failed.Answer = headOf(t, "HTTP/1.1 500 Internal Server Error\nServer: s\n")
@@ -359,7 +359,7 @@ func TestFirst304IsALook(t *testing.T) {
 
 // A one-off mirror keeps no heads: a response without a body is a look, whichever fields it has.
 func TestLookOfAOneOff(t *testing.T) {
-	l := newLookingIn(t, 2, Options{Volatile: true})
+	l := newLookingIn(t, 2, true)
 	l.run = 2
 	d := l.unchanged(1)
 	d.Answer = headOf(t, "HTTP/1.1 304 Not Modified\nServer: another\n")
@@ -372,17 +372,15 @@ func TestLookOfAOneOff(t *testing.T) {
 // A rollback restores records that have had no look since: later runs looked at others.
 func TestLooksAndRestore(t *testing.T) {
 	l := newLooking(t, 2)
-	publishTest(t, l.s, 1, map[string]string{"a": "1"})
 	l.run = 2
 	changed := document(t, l.s, 0, "another page")
 	changed.Run, changed.Changed = 2, 2
 	l.commit(changed)
 	l.fold()
-	publishTest(t, l.s, 2, map[string]string{"a": "2"})
 	l.run = 3
 	l.commit(l.unchanged(0), l.unchanged(1))
 	l.fold()
-	if err := l.s.Versions.Restore(1, 3); err != nil {
+	if err := l.s.Records.Versions().Restore(1, 3); err != nil {
 		t.Fatal(err)
 	}
 	got := l.single()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // Join adds the URLs that are in the mirror now, and were not by the records before the version next, to
 // the version before: the caller knows that its files are those of the records. So it is of a version that
 // was imported, once a run has found the same. It may be called again.
-func (s *SiteVersions) Join(next int) error {
+func (s *Versions) Join(next int) error {
 	prefix := db.NumberKey(uint64(next))
 	for at := prefix; at != nil; {
 		err := s.Update("join version", func(tx *db.Tx) error {
@@ -22,7 +22,7 @@ func (s *SiteVersions) Join(next int) error {
 			var joined [][]byte
 			c := hist.Cursor()
 			k, v := c.Seek(at)
-			for n := 0; (n < s.records.foldItems) && bytes.HasPrefix(k, prefix); n++ {
+			for n := 0; (n < s.records.FoldItems) && bytes.HasPrefix(k, prefix); n++ {
 				was, err := isInSet(k[8:], v)
 				if err != nil {
 					return err

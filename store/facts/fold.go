@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"bytes"
@@ -84,7 +84,7 @@ type foldItem struct {
 func (c *foldChunk) read() error {
 	var b record.LogBatch
 	err := c.site.DB.Batches(func(tx uint64, batch []byte) error {
-		if len(c.items) >= c.site.foldParts*(c.site.foldItems+1) || c.bytes > foldBytes {
+		if len(c.items) >= c.site.FoldParts*(c.site.FoldItems+1) || c.bytes > foldBytes {
 			return errPassed
 		}
 		c.last = tx
@@ -94,7 +94,7 @@ func (c *foldChunk) read() error {
 		if err := c.add(&b); err != nil {
 			return err
 		}
-		return c.putLinks(c.site.foldItems)
+		return c.putLinks(c.site.FoldItems)
 	})
 	if err == nil || errors.Is(err, errPassed) {
 		err = c.putLinks(1)
@@ -162,7 +162,7 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 
 // nextPart is how many of the items that are left one transaction folds: those of a key together.
 func (c *foldChunk) nextPart(rest []foldItem) int {
-	n := min(len(rest), c.site.foldItems+1)
+	n := min(len(rest), c.site.FoldItems+1)
 	for (n > 0) && (n < len(rest)) && bytes.Equal(rest[n].key, rest[n-1].key) {
 		n++
 	}
@@ -253,7 +253,7 @@ func (c *foldChunk) records(tx *db.Tx) (err error) {
 	s := c.site
 	f := recordWriter{foldChunk: c, res: tx.Bucket(home.Resources), hist: tx.Bucket(home.History)}
 	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.Volatile {
-		err = s.beginHeads(tx)
+		err = beginHeads(s.heads, tx)
 	}
 	if err == nil {
 		err = f.flush()
@@ -261,7 +261,7 @@ func (c *foldChunk) records(tx *db.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.flushHeads(tx)
+	return flushHeads(s.heads)(tx)
 }
 
 // end keeps the looks of the batches, and says that these are folded.
@@ -273,7 +273,7 @@ func (c *foldChunk) end(tx *db.Tx) error {
 		addLooks(tx.Bucket(home.Looks), c.looks),
 		m.Put(db.KeyFolded, db.NumberKey(c.last)),
 		m.Put(db.KeyKnown, binary.BigEndian.AppendUint32(nil, c.known)),
-		notePacks(c.site.packs)(tx),
+		notePacks(c.site.frames.Packs)(tx),
 	)
 }
 

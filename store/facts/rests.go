@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"bytes"
@@ -31,6 +31,14 @@ type Rests struct {
 	mu    sync.Mutex
 	came  map[uint32]bool // packs of documents as they came; nil until Add
 	moved []byte          // pairs of places: where a document lies, and its rest
+}
+
+// Rests returns what makes the rests of a site; nil when it keeps its documents whole.
+func (s *Records) Rests() *Rests {
+	if !s.frames.Plain {
+		return nil
+	}
+	return &Rests{Folder: s.Folder, packs: s.frames.Packs, records: s}
 }
 
 // Add writes the rest of the document f, which lies at from and of which the file at a path of the next
@@ -126,7 +134,7 @@ func readMoved(d *binread.Reader) (moved []movedFrame, err error) {
 // came. What has no rest, because no file of the version is made of it or because it is large, is packed. It
 // does nothing while a run is under way.
 func (r *Rests) Settle() error {
-	if run, err := (&SiteNotes{r.Folder}).Run(); err != nil || run != nil {
+	if run, err := r.Meta(home.KeyRun); err != nil || run != nil {
 		return err
 	}
 	moved, ok, err := r.noted()
@@ -148,7 +156,7 @@ func (r *Rests) Settle() error {
 		frames: bodies.NewFrameReader(),
 	}
 	w.frames.Aside = true // the remainder is large
-	if err := r.records.Repoint(w.place); err != nil {
+	if err := (CollectedRecords{r.records}).Repoint(w.place); err != nil {
 		return err
 	}
 	for n := range came {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+// Package facts is the room of package store that has what a site knows of its URLs: their records and links,
+// heads of answers, the journal of an unfinished run, looks, observations, and the published versions. It
+// knows no tree and no other site, and of bodies only their places.
+package facts
 
 import (
 	"bytes"
@@ -22,13 +25,24 @@ import (
 // one caller at a time.
 type Records struct {
 	*home.Folder
-	packs     *bodies.Packs
-	frames    *bodies.Frames
-	heads     *bodies.HeadFiles
-	batch     []byte // memory of the last batch
-	looks     *looks
-	foldItems int
-	foldParts int
+	FoldItems, FoldParts int // how much Fold takes at a time: results of a part, and parts
+
+	frames *bodies.Frames
+	heads  *bodies.HeadFiles
+	batch  []byte // memory of the last batch
+	looks  *looks
+}
+
+// Of returns the records of a site whose packs and heads are open.
+func Of(f *home.Folder, frames *bodies.Frames, heads *bodies.HeadFiles) *Records {
+	return &Records{
+		Folder:    f,
+		FoldItems: foldItems,
+		FoldParts: foldParts,
+		frames:    frames,
+		heads:     heads,
+		looks:     &looks{Folder: f, heads: heads},
+	}
 }
 
 // Get returns the record of a URL; ok is false when the site does not know it. It does not see the journal,
@@ -112,6 +126,33 @@ func (s *Records) Every(f func(r *record.Resource) error) error {
 			return nil
 		}
 		return record(k[min(8, len(k)):], v)
+	})
+}
+
+// Ever calls f for each record of a URL: as it was before a version, the oldest first, then as it is, with 0.
+// One that was not known is the zero value. f must not keep r.
+func (s *Records) Ever(u site.URL, f func(before uint64, r *record.Resource)) error {
+	key := u.Key(nil)
+	return s.DB.View(func(tx *db.Tx) error {
+		report := func(before uint64, v []byte) error {
+			var r record.Resource
+			if len(v) > 0 {
+				if err := r.Decode(u, v); err != nil {
+					return err
+				}
+			}
+			f(before, &r)
+			return nil
+		}
+		hist := tx.Bucket(home.History)
+		for _, version := range versionsOf(hist) {
+			if v := hist.Get(append(slices.Clone(version), key...)); v != nil {
+				if err := report(binary.BigEndian.Uint64(version), v); err != nil {
+					return err
+				}
+			}
+		}
+		return report(0, tx.Bucket(home.Resources).Get(key))
 	})
 }
 
@@ -236,7 +277,7 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 	for _, b := range buckets {
 		for next := []byte{}; next != nil; {
 			err := s.Update(op, func(tx *db.Tx) (err error) {
-				next, err = b.rewrite(tx, next, s.foldItems, func(r *record.Resource) (bool, error) {
+				next, err = b.rewrite(tx, next, s.FoldItems, func(r *record.Resource) (bool, error) {
 					return change(tx, b, r)
 				})
 				if err == nil && also != nil {
@@ -254,20 +295,6 @@ func (s *Records) rewrite(op string, buckets []bucketOf,
 	return nil
 }
 
-// Repoint implements collect.Records.
-func (s *Records) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
-	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
-		if r.Body != record.PackBody {
-			return false, nil
-		}
-		if r.At, moved, err = where(r.At); err != nil {
-			err = fmt.Errorf("the document of %s: %w", r.URL, err)
-		}
-		return moved, err
-	}
-	return s.rewrite("move documents", recordBuckets(), change, notePacks(s.packs))
-}
-
 // notePacks writes how far the packs reach into the database: what lies behind is cut off when the site is
 // opened.
 func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
@@ -280,18 +307,6 @@ func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
 func (s *Records) ReadHead(u site.URL, at record.HeadPlace) (*heads.Head, error) {
 	return s.heads.Read(u.String(), at)
-}
-
-// beginHeads makes the heads ready for appending.
-func (s *Records) beginHeads(tx *db.Tx) error { return s.heads.Begin(tx.Meta().Get(home.KeyHeads)) }
-
-// flushHeads writes the heads that were added.
-func (s *Records) flushHeads(tx *db.Tx) error {
-	note, err := s.heads.Flush()
-	if err != nil || note == nil {
-		return err
-	}
-	return tx.Meta().Put(home.KeyHeads, note)
 }
 
 // AddObservation keeps what a run has observed. A run that is resumed writes it again, with all that it has
@@ -314,26 +329,5 @@ func (s *Records) Observations(f func(o *record.Observation) error) error {
 			return err
 		}
 		return f(&o)
-	})
-}
-
-// observations checks what runs have observed: numbers that were given, and no change of what was not
-// requested.
-func (v *verifier) observations() error {
-	return v.s.Records.Observations(func(o *record.Observation) error {
-		subject := fmt.Sprintf("observations of run %d", o.Run)
-		for _, s := range [...]record.IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left, o.Audited, o.Joined} {
-			if n := len(s); n > 0 && s[n-1].Last >= v.known {
-				v.problem(BadDatabase, subject, "URL number %d of %d", s[n-1].Last, v.known)
-				return v.ctx.Err() // sets that are wrong may have four billion numbers
-			}
-		}
-		for id := range o.Changed.All() {
-			if !o.Asked.Has(id) {
-				v.problem(BadDatabase, subject, "URL number %d changed without a request", id)
-				break
-			}
-		}
-		return v.ctx.Err()
 	})
 }

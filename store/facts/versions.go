@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/home"
 	"mirrord/store/record"
-	"mirrord/store/trees"
 )
 
 // The history of a site is kept backwards: with every version lie the records as they were before it, and the
@@ -41,17 +40,20 @@ func overlayAt(tx *db.Tx, version int) overlay {
 	return o
 }
 
-// SiteVersions is the published versions of a site, and what its records were in them.
-type SiteVersions struct {
+// Versions is the published versions of a site, and what its records were in them.
+type Versions struct {
 	*home.Folder
 	records *Records
 }
 
+// Versions are those of a site with these records.
+func (s *Records) Versions() *Versions { return &Versions{Folder: s.Folder, records: s} }
+
 // List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must
 // not be changed.
-func (s *SiteVersions) List() ([]record.Version, error) {
+func (s *Versions) List() ([]record.Version, error) {
 	var out []record.Version
-	decided, err := trees.Decided(s.Folder)
+	decided, err := s.Decided()
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +76,19 @@ type DatedRecord struct {
 
 // History returns the records of a URL in all kept versions, oldest first. It does not open the versions: one
 // look-up for each.
-func (s *SiteVersions) History(u site.URL) ([]DatedRecord, error) {
+func (s *Versions) History(u site.URL) ([]DatedRecord, error) {
 	vs, err := s.List()
 	if err != nil || len(vs) == 0 {
 		return nil, err
 	}
+	return s.HistoryIn(vs, u)
+}
+
+// HistoryIn is History for one version or more that List returned: for many URLs, the list is read once.
+func (s *Versions) HistoryIn(vs []record.Version, u site.URL) ([]DatedRecord, error) {
 	out := make([]DatedRecord, len(vs))
 	key := u.Key(nil)
-	err = s.DB.View(func(tx *db.Tx) error {
+	err := s.DB.View(func(tx *db.Tx) error {
 		now, hist := tx.Bucket(home.Resources).Get(key), tx.Bucket(home.History)
 		before := func(version int) {
 			if v := hist.Get(append(db.NumberKey(uint64(version)), key...)); v != nil {
@@ -126,9 +133,9 @@ type Past struct {
 
 // Past returns the records of a version. Those of the published version are the present ones, but for what an
 // unpublished run has found.
-func (s *SiteVersions) Past(version int) (*Past, error) {
+func (s *Versions) Past(version int) (*Past, error) {
 	p := &Past{Version: version, s: s.records}
-	decided, err := trees.Decided(s.Folder)
+	decided, err := s.Decided()
 	if err != nil {
 		return nil, err
 	}
@@ -211,10 +218,10 @@ func (p *Past) Get(u site.URL) (r record.Resource, ok bool, err error) {
 }
 
 // Script returns the edit script of a version against the one before, as Publish got it.
-func (s *SiteVersions) Script(version int) ([]byte, error) {
+func (s *Versions) Script(version int) ([]byte, error) {
 	var packed []byte
 	key := db.NumberKey(uint64(version))
-	decided, err := trees.Decided(s.Folder)
+	decided, err := s.Decided()
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +240,7 @@ func (s *SiteVersions) Script(version int) ([]byte, error) {
 
 // Restore makes the records what they were in a version, as part of the version to come: what it replaces
 // goes into that one's history. The next publish then has the old content.
-func (s *SiteVersions) Restore(version, next int) error {
+func (s *Versions) Restore(version, next int) error {
 	// no look is left: those of later runs are of the bodies that are replaced
 	if err := s.records.settle(0); err != nil {
 		return err
@@ -272,7 +279,7 @@ func (s *SiteVersions) Restore(version, next int) error {
 
 // Drop forgets a version that is not the published one. What it alone held can be collected afterwards; the
 // versions beside it stay as they are.
-func (s *SiteVersions) Drop(version int) error {
+func (s *Versions) Drop(version int) error {
 	return s.Update(fmt.Sprintf("drop version %d", version), func(tx *db.Tx) error {
 		versions := tx.Bucket(home.Versions)
 		k := db.NumberKey(uint64(version))

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"encoding/binary"
-	"errors"
-	"io/fs"
 	"slices"
 
 	"mirrord/site"
 	"mirrord/store/db"
-	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
 )
@@ -22,11 +19,11 @@ type Erasure struct {
 	Reason   string           // of their outcome, which is site.OutOfScope from then on
 	Versions []record.Version // that were made again under their numbers
 	Scripts  map[int][]byte   // edit scripts that changed, by the version that they lead back from; uncompressed
-	Lost     []LostBody       // that are no longer part of the mirror, where they are damaged
+	Lost     []LostRecords    // that are no longer part of the mirror
 }
 
 // Erase changes the database of a site whose published tree has no file of the URLs.
-func (s *SiteVersions) Erase(e *Erasure) error {
+func (s *Versions) Erase(e *Erasure) error {
 	return s.Update("erase records", e.Apply)
 }
 
@@ -60,6 +57,39 @@ func (e *Erasure) Apply(tx *db.Tx) error {
 	}
 	for n, script := range e.Scripts {
 		if err := tx.Bucket(home.Scripts).Put(db.NumberKey(uint64(n)), record.PackScript(script)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LostRecords are the records of a URL whose body is lost.
+type LostRecords struct {
+	URL    site.URL
+	Before []uint64 // versions that replaced them; 0: none
+}
+
+// drop takes the body away from the records that have it, which are no part of the mirror then.
+func (l *LostRecords) drop(tx *db.Tx) error {
+	key := l.URL.Key(nil)
+	for _, before := range l.Before {
+		b, k := tx.Bucket(home.Resources), key
+		if before > 0 {
+			b, k = tx.Bucket(home.History), append(db.NumberKey(before), key...)
+		}
+		v := b.Get(k)
+		if len(v) == 0 {
+			continue
+		}
+		var r record.Resource
+		if err := r.Decode(l.URL, v); err != nil {
+			return err
+		}
+		r.InSet, r.Body, r.At, r.Digest, r.ETag, r.LastModified = false, record.NoBody, record.Place{},
+			[32]byte{}, "", ""
+		r.Outcome, r.Reason = site.Failed, "its stored body was lost on the disk, and was dropped"
+		r.Expires, r.Evidence = 0, [len(r.Evidence)]uint64{} // so that nothing saves the request
+		if err := b.Put(k, r.Append(nil)); err != nil {
 			return err
 		}
 	}
@@ -102,21 +132,4 @@ func versionsOf(hist *db.Bucket) (out [][]byte) {
 		k, _ = c.Seek(db.NumberKey(n + 1))
 	}
 	return out
-}
-
-// DropDamaged removes what Rebuild took out of use.
-func DropDamaged(s *Site) error {
-	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
-	if err != nil {
-		return err
-	}
-	for _, name := range aside {
-		if name == damagedName || name == wrongName {
-			continue // notes
-		}
-		if err := s.Root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return disk.Err("drop damaged files", err)
-		}
-	}
-	return s.SyncFolder()
 }

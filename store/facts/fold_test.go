@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package facts
 
 import (
 	"errors"
@@ -26,12 +26,8 @@ func TestFoldCutOffAnywhereInBulk(t *testing.T) {
 
 func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 	rapid.Check(t, func(rt *rapid.T) {
-		st, s := openTest(t, t.TempDir(), Options{Volatile: true})
-		defer func() {
-			verifyTest(t, s)
-			s.Close()
-			st.Close()
-		}()
+		s := openTest(t, t.TempDir(), true)
+		defer s.close(t)
 		want := map[string]string{} // URL -> reason of the record that holds
 		first := 0
 		for batch := range batches.Draw(rt, "batches") {
@@ -58,7 +54,7 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 			commit(t, s, uint32(first), news, done...)
 			first += n
 		}
-		s.Records.foldItems, s.Records.foldParts = rapid.IntRange(0, 8).Draw(rt, "items"), parts
+		s.Records.FoldItems, s.Records.FoldParts = rapid.IntRange(0, 8).Draw(rt, "items"), parts
 		stop := rapid.IntRange(0, 12*32/parts).Draw(rt, "stop")
 		killed := errors.New("killed")
 		s.Step = func(string) {
@@ -75,7 +71,6 @@ func foldCutOff(t *testing.T, batches *rapid.Generator[int], parts int) {
 			foldAll(t, s, 1)
 		}()
 		stop = 0
-		verifyTest(t, s)
 		seen := map[string]string{} // what a resume learns: records, then the journal
 		for u, r := range resources(t, s) {
 			seen[u] = r.Reason
@@ -115,8 +110,8 @@ func TestFoldWritesByKey(t *testing.T) {
 // each.
 func foldShuffled(t *testing.T, pages, items int) int64 {
 	t.Helper()
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.Records.foldItems = items
+	s := openTest(t, t.TempDir(), true)
+	s.Records.FoldItems = items
 	const batch = 100
 	r := rand.New(rand.NewPCG(5, 6))
 	order := r.Perm(pages)
@@ -145,13 +140,12 @@ func foldShuffled(t *testing.T, pages, items int) int64 {
 	if got := len(resources(t, s)); got != pages {
 		t.Errorf("%d records", got)
 	}
-	verifyTest(t, s)
 	return wrote
 }
 
 // A URL that waits, of which there is a record already, keeps the record.
 func TestFoldKeepsRecords(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
+	s := openTest(t, t.TempDir(), true)
 	commit(t, s, 0, newURLs(0, 2), document(t, s, 0, "zero"))
 	foldAll(t, s, 1)
 	commit(t, s, 0, newURLs(0, 3))
@@ -163,7 +157,7 @@ func TestFoldKeepsRecords(t *testing.T) {
 }
 
 func TestFoldPaths(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
+	s := openTest(t, t.TempDir(), false)
 	commit(t, s, 0, newURLs(0, 3), document(t, s, 0, "zero"), document(t, s, 1, "one"))
 	err := s.Records.Fold(Folding{Version: 4, Pending: func(id uint32) bool {
 		return false
@@ -176,7 +170,6 @@ func TestFoldPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publishTest(t, s, 4, nil)
 	got := resources(t, s)
 	if len(got) != 2 {
 		t.Errorf("%d resources: a URL that is not pending was kept without a record", len(got))
@@ -191,7 +184,7 @@ func TestFoldPaths(t *testing.T) {
 
 // A journal that the disk has changed is not folded.
 func TestFoldOfDamagedJournal(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
+	s := openTest(t, t.TempDir(), false)
 	var done []*record.Done
 	for id := range 100 {
 		done = append(done, &record.Done{Resource: record.Resource{ID: uint32(id), URL: testURL(id),
@@ -228,8 +221,8 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 
 // After a fold that was interrupted the journal is as it was, and the next one makes the same records.
 func TestHalfFolded(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{})
-	s.Records.foldItems = 9 // parts of ten
+	s := openTest(t, t.TempDir(), false)
+	s.Records.FoldItems = 9 // parts of ten
 	var done []*record.Done
 	for id := range 100 {
 		done = append(done, &record.Done{Resource: record.Resource{ID: uint32(id), URL: testURL(id),
@@ -261,7 +254,7 @@ func TestHalfFolded(t *testing.T) {
 }
 
 // results is how many results the journal has.
-func results(t *testing.T, s *Site) (n int) {
+func results(t *testing.T, s *testSite) (n int) {
 	t.Helper()
 	err := s.Records.Replay(func(uint32, record.NewURL) error {
 		return nil

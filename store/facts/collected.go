@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mirrord/store/bodies"
+	"mirrord/store/db"
+	"mirrord/store/home"
+	"mirrord/store/record"
+)
+
+// CollectedRecords is the records of a site for a collection of its documents and heads: collect.Records.
+type CollectedRecords struct{ *Records }
+
+// BeginPack implements collect.Records.
+func (s CollectedRecords) BeginPack() error { return s.Update("begin pack", notePacks(s.frames.Packs)) }
+
+// BeginHeads implements collect.Records.
+func (s CollectedRecords) BeginHeads(last uint32) (before uint32, err error) {
+	err = s.Update("begin heads", func(tx *db.Tx) error {
+		if err := errors.Join(beginHeads(s.heads, tx), flushHeads(s.heads)(tx)); err != nil {
+			return err
+		}
+		before, err = s.heads.Skip(last)
+		return err
+	})
+	return before, err
+}
+
+// MoveHeads implements collect.Records.
+func (s CollectedRecords) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
+	change := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
+		var now record.Resource
+		if b.prefix > 0 { // what the URL has now was moved before
+			if v := tx.Bucket(home.Resources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) != nil {
+				now = record.Resource{}
+			}
+		}
+		return move(r, now.Head)
+	}
+	return s.rewrite("move heads", recordBuckets(), change, flushHeads(s.heads))
+}
+
+// Repoint implements collect.Records.
+func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
+	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
+		if r.Body != record.PackBody {
+			return false, nil
+		}
+		if r.At, moved, err = where(r.At); err != nil {
+			err = fmt.Errorf("the document of %s: %w", r.URL, err)
+		}
+		return moved, err
+	}
+	return s.rewrite("move documents", recordBuckets(), change, notePacks(s.frames.Packs))
+}
+
+// ForgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
+// Those of older versions are in the history.
+func (s CollectedRecords) ForgetBodies() error {
+	if idle, err := s.isIdle(); !idle || err != nil {
+		return err
+	}
+	err := s.Each(home.Resources, decoded(func(r *record.Resource) error {
+		if forgetBody(r) {
+			return errPassed
+		}
+		return nil
+	}))
+	if err != errPassed {
+		return err
+	}
+	forget := func(_ *db.Tx, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
+	return s.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
+}
+
+// forgetBody takes the body away from the record of a URL that is no part of the mirror.
+func forgetBody(r *record.Resource) (changed bool) {
+	if r.InSet || r.Body == record.NoBody {
+		return false
+	}
+	r.Body, r.At, r.Digest, r.ETag, r.LastModified, r.Head = record.NoBody, record.Place{}, [32]byte{}, "", "",
+		record.HeadPlace{}
+	return true
+}
+
+// isIdle reports whether no run is unfinished.
+func (s CollectedRecords) isIdle() (idle bool, err error) {
+	err = s.DB.View(func(tx *db.Tx) error {
+		idle = s.DB.Journal.Last() == 0 && tx.Meta().Get(home.KeyRun) == nil
+		return nil
+	})
+	return idle, err
+}
+
+// Bodied implements collect.Records.
+func (s *Records) Bodied(ctx context.Context, f func(r *record.Resource, pinned bool) error) error {
+	err := s.Every(func(r *record.Resource) error {
+		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
+			return err
+		}
+		return f(r, false)
+	})
+	if err != nil {
+		return err
+	}
+	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error {
+		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
+			return err
+		}
+		return f(r, true)
+	})
+}
+
+// beginHeads makes the heads ready for appending.
+func beginHeads(h *bodies.HeadFiles, tx *db.Tx) error { return h.Begin(tx.Meta().Get(home.KeyHeads)) }
+
+// flushHeads writes the heads that were added.
+func flushHeads(h *bodies.HeadFiles) func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
+		note, err := h.Flush()
+		if err != nil || note == nil {
+			return err
+		}
+		return tx.Meta().Put(home.KeyHeads, note)
+	}
+}
